@@ -1,0 +1,153 @@
+//! What kept a sender from sending more, and for how long.
+//!
+//! At every instant of a connection exactly one [`Limit`] holds, so the times
+//! of a [`LimitClock`] add up to the run: the exact form of what RFC 4898
+//! (`tcpEStatsPerfSndLimTime*`) and `tcp_info` (`tcpi_rwnd_limited`,
+//! `tcpi_sndbuf_limited`) sample.
+
+use gigatcp_units::{Duration, Instant};
+
+/// What keeps the sender from sending more right now.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[repr(u8)]
+pub enum Limit {
+    /// The application has written nothing more (also: handshake, closing).
+    Application,
+    /// The application would write, but the send buffer is full of data in
+    /// flight.
+    SendBuffer,
+    /// The window the receiver advertises.
+    ReceiveWindow,
+    /// The congestion window, in slow start.
+    SlowStart,
+    /// The congestion window, in congestion avoidance.
+    Avoidance,
+    /// The congestion window, in loss recovery.
+    Recovery,
+    /// The pacing rate.
+    Pacing,
+    /// The processor of the sending host.
+    HostCpu,
+    /// The path: the first link takes no more.
+    Path,
+}
+
+impl Limit {
+    /// Every limit, in the order reports show them.
+    pub const ALL: [Limit; 9] = [
+        Limit::Application,
+        Limit::SendBuffer,
+        Limit::ReceiveWindow,
+        Limit::SlowStart,
+        Limit::Avoidance,
+        Limit::Recovery,
+        Limit::Pacing,
+        Limit::HostCpu,
+        Limit::Path,
+    ];
+
+    /// The name used in records and reports.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Limit::Application => "application",
+            Limit::SendBuffer => "send buffer",
+            Limit::ReceiveWindow => "receive window",
+            Limit::SlowStart => "slow start",
+            Limit::Avoidance => "avoidance",
+            Limit::Recovery => "recovery",
+            Limit::Pacing => "pacing",
+            Limit::HostCpu => "host CPU",
+            Limit::Path => "path",
+        }
+    }
+
+    /// Position in [`Limit::ALL`].
+    #[must_use]
+    pub const fn index(self) -> usize {
+        self as usize
+    }
+}
+
+/// Adds up the time spent under each limit.
+#[derive(Clone, Debug)]
+pub struct LimitClock {
+    current: Limit,
+    since: Instant,
+    spent: [Duration; Limit::ALL.len()],
+}
+
+impl LimitClock {
+    /// A clock that starts at `now` under `limit`.
+    #[must_use]
+    pub fn new(now: Instant, limit: Limit) -> Self {
+        Self {
+            current: limit,
+            since: now,
+            spent: [Duration::ZERO; Limit::ALL.len()],
+        }
+    }
+
+    /// The limit that holds.
+    #[must_use]
+    pub fn current(&self) -> Limit {
+        self.current
+    }
+
+    /// Says what limits from `now` on; returns whether that is a change.
+    pub fn set(&mut self, now: Instant, limit: Limit) -> bool {
+        if limit == self.current {
+            return false;
+        }
+        self.spent[self.current.index()] += now.saturating_since(self.since);
+        self.since = now;
+        self.current = limit;
+        true
+    }
+
+    /// Time spent under `limit` up to `now`.
+    #[must_use]
+    pub fn spent(&self, now: Instant, limit: Limit) -> Duration {
+        let closed = self.spent[limit.index()];
+        if limit == self.current {
+            closed + now.saturating_since(self.since)
+        } else {
+            closed
+        }
+    }
+
+    /// Time spent under each limit up to `now`, in the order of
+    /// [`Limit::ALL`]; adds up to the time since the clock started.
+    #[must_use]
+    pub fn all(&self, now: Instant) -> [Duration; Limit::ALL.len()] {
+        Limit::ALL.map(|limit| self.spent(now, limit))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(ms: u64) -> Instant {
+        Instant::ZERO + Duration::from_millis(ms)
+    }
+
+    #[test]
+    fn times_under_all_limits_add_up_to_the_run() {
+        let mut clock = LimitClock::new(at(5), Limit::Application);
+        clock.set(at(10), Limit::SlowStart);
+        clock.set(at(17), Limit::ReceiveWindow);
+        clock.set(at(17), Limit::SlowStart);
+        clock.set(at(40), Limit::Path);
+        let total: u64 = clock.all(at(100)).iter().map(|d| d.as_millis()).sum();
+        assert_eq!(total, 95);
+        assert_eq!(clock.spent(at(100), Limit::SlowStart).as_millis(), 30);
+    }
+
+    #[test]
+    fn index_is_the_place_in_the_list_of_all() {
+        for (place, limit) in Limit::ALL.into_iter().enumerate() {
+            assert_eq!(limit.index(), place);
+        }
+    }
+}

@@ -1,0 +1,158 @@
+//! Collecting events, and comparing runs by them.
+
+use alloc::vec::Vec;
+use core::ops::BitOr;
+
+use gigatcp_units::Instant;
+
+use crate::Event;
+
+/// An event with its moment.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Stamped {
+    /// When it happened.
+    pub at: Instant,
+    /// What happened.
+    pub event: Event,
+}
+
+/// Which kinds of event are wanted.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct EventMask(u32);
+
+impl EventMask {
+    /// No event: the engine runs without a log.
+    pub const NONE: Self = Self(0);
+    /// State, phase and window changes, losses, timeouts, limits: what a
+    /// report needs and a run can afford.
+    pub const CHANGES: Self = Self(1);
+    /// Every segment sent and received and every acknowledgment.
+    pub const SEGMENTS: Self = Self(2);
+    /// Every round-trip sample.
+    pub const RTT: Self = Self(4);
+    /// Every move of cwnd, also the small ones of slow start and avoidance.
+    pub const CWND: Self = Self(8);
+    /// Everything.
+    pub const ALL: Self = Self(15);
+
+    /// Whether any kind of `kinds` is wanted.
+    #[must_use]
+    pub const fn wants(self, kinds: Self) -> bool {
+        self.0 & kinds.0 != 0
+    }
+}
+
+impl BitOr for EventMask {
+    type Output = Self;
+    fn bitor(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+}
+
+/// Where an element leaves its events until the driver takes them.
+#[derive(Clone, Default, Debug)]
+pub struct Outbox {
+    mask: EventMask,
+    events: Vec<Stamped>,
+}
+
+impl Outbox {
+    /// An outbox that keeps the kinds in `mask`.
+    #[must_use]
+    pub fn new(mask: EventMask) -> Self {
+        Self {
+            mask,
+            events: Vec::new(),
+        }
+    }
+
+    /// Whether events of these kinds are wanted: ask before computing one.
+    #[inline]
+    #[must_use]
+    pub fn wants(&self, kinds: EventMask) -> bool {
+        self.mask.wants(kinds)
+    }
+
+    /// Leaves an event of the given kind, if that kind is wanted.
+    #[inline]
+    pub fn put(&mut self, kind: EventMask, at: Instant, event: Event) {
+        if self.mask.wants(kind) {
+            self.events.push(Stamped { at, event });
+        }
+    }
+
+    /// Whether nothing waits.
+    #[inline]
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.events.is_empty()
+    }
+
+    /// Takes all waiting events, oldest first, keeping the memory.
+    pub fn drain(&mut self) -> impl Iterator<Item = Stamped> + '_ {
+        self.events.drain(..)
+    }
+}
+
+/// A 64-bit fingerprint of a sequence of words: equal runs have equal prints.
+///
+/// Multiply-and-fold over 128 bits (the mixing step of wyhash). It guards
+/// against accident, not against an adversary.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct EventHash(u64);
+
+impl Default for EventHash {
+    fn default() -> Self {
+        Self(0x9e37_79b9_7f4a_7c15)
+    }
+}
+
+impl EventHash {
+    /// Absorbs one word.
+    #[inline]
+    pub fn absorb(&mut self, word: u64) {
+        let product =
+            u128::from(self.0 ^ word) * 0xa076_1d64_78bd_642f_u128 + 0xe703_7ed1_a0b4_28db;
+        self.0 = (product as u64) ^ ((product >> 64) as u64);
+    }
+
+    /// The fingerprint so far.
+    #[must_use]
+    pub fn finish(self) -> u64 {
+        self.0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Limit, State};
+
+    #[test]
+    fn an_outbox_keeps_only_what_is_wanted() {
+        let mut outbox = Outbox::new(EventMask::CHANGES);
+        let limit = Event::LimitChanged {
+            limit: Limit::Path,
+        };
+        let opened = Event::StateChanged {
+            from: State::SynSent,
+            to: State::Established,
+        };
+        outbox.put(EventMask::SEGMENTS, Instant::ZERO, limit);
+        outbox.put(EventMask::CHANGES, Instant::ZERO, opened);
+        let kept: Vec<_> = outbox.drain().map(|stamped| stamped.event).collect();
+        assert_eq!(kept, [opened]);
+    }
+
+    #[test]
+    fn the_hash_depends_on_order_and_on_every_word() {
+        let print = |words: &[u64]| {
+            let mut hash = EventHash::default();
+            words.iter().for_each(|word| hash.absorb(*word));
+            hash.finish()
+        };
+        assert_ne!(print(&[1, 2]), print(&[2, 1]));
+        assert_ne!(print(&[0]), print(&[0, 0]));
+        assert_eq!(print(&[7, 8, 9]), print(&[7, 8, 9]));
+    }
+}

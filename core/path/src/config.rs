@@ -1,0 +1,126 @@
+//! What a hop is made of, said once and checked once.
+
+use alloc::string::String;
+use alloc::vec::Vec;
+use core::fmt;
+
+use gigatcp_units::{Bytes, Duration, Probability, Rate};
+
+use crate::LossModel;
+
+/// How super-packets leave a hop.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub enum Release {
+    /// A super-packet is cut into frames at the serialiser, as segmentation
+    /// hardware does: each wire packet leaves at its own instant, exactly as
+    /// if it had come alone.
+    #[default]
+    PerPacket,
+    /// A super-packet stays whole and leaves when its last wire packet has
+    /// been served, at a fraction of the cost. Queue, limits, loss and
+    /// duplication still act on the wire packets inside, and it is split only
+    /// where their verdicts differ. What the receiver sees is what a network
+    /// card with receive coalescing would show it: up to one super-packet's
+    /// serialisation time late, in fewer pieces.
+    Whole,
+}
+
+/// Late delivery of single packets, which later ones overtake.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Reorder {
+    /// The chance that a wire packet is displaced.
+    pub probability: Probability,
+    /// What a displaced packet needs in addition to the one-way delay. It is
+    /// overtaken by all that leave the serialiser less than this after it.
+    pub extra_delay: Duration,
+}
+
+/// One direction of one link, router port or emulator.
+///
+/// A wire packet meets, in this order: the loss models and the duplication;
+/// the hold limit; the tail-drop queue; the serialiser (rate and packet
+/// ceiling); the delay line, with extra delay when it is displaced. The
+/// default has none of all this: a wire of no length.
+///
+/// Loss strikes at the *entrance*, before the queue: a lost packet takes
+/// neither room nor service time. For loss on the line behind a bottleneck
+/// (frames that were sent and arrive broken) put the loss model on a next hop
+/// without rate.
+#[derive(Clone, PartialEq, Default, Debug)]
+pub struct HopConfig {
+    /// The element's name, unique in its run: it selects the random streams,
+    /// so two hops of one name would lose the same packets.
+    pub name: String,
+    /// The serialiser's rate; none is infinitely fast, [`Rate::ZERO`] stands
+    /// still.
+    pub rate: Option<Rate>,
+    /// What the link adds to each wire packet while it is served, e.g. 38
+    /// bytes on Ethernet (preamble 8, header 14, check 4, gap 12). It costs
+    /// time but no room: limits and counts are in IP bytes.
+    pub link_overhead: Bytes,
+    /// The least service time of a wire packet: the inverse of a packet
+    /// capacity, as of a software emulator or a router's processor. Service
+    /// takes the longer of this and the time the rate asks for. The nanosecond
+    /// grain matters from some 10 Mpacket/s up (67.2 ns for 64-byte frames at
+    /// 10 Gbit/s): there use the rate.
+    pub per_packet: Duration,
+    /// Propagation from the end of service to the far end.
+    pub one_way_delay: Duration,
+    /// The most wire packets waiting and in service together; the arriving one
+    /// counts. A packet whose service ends at the very instant of an arrival
+    /// has made room. None: without limit.
+    pub limit_packets: Option<u64>,
+    /// The most IP bytes waiting and in service together (a packet in service
+    /// counts whole until its last bit has left); counts as
+    /// [`HopConfig::limit_packets`] does.
+    pub limit_bytes: Option<Bytes>,
+    /// The most wire packets inside the element, those in the delay line
+    /// included: the `limit` of the Linux emulator netem. Packets count until
+    /// they are handed out, so whoever drives the hop collects what is due
+    /// before handing in what arrives at the same instant.
+    pub hold_limit: Option<u64>,
+    /// Loss models, all of which see every wire packet.
+    pub loss: Vec<LossModel>,
+    /// Displacement of single packets.
+    pub reorder: Option<Reorder>,
+    /// The chance that a wire packet which is not lost is followed by a copy
+    /// of itself. The copy queues as a packet of its own, may find no room,
+    /// and is neither lost to a model, displaced nor copied again.
+    pub duplicate: Option<Probability>,
+    /// How super-packets leave.
+    pub release: Release,
+}
+
+impl HopConfig {
+    /// Whether a hop can be built from this.
+    ///
+    /// # Errors
+    ///
+    /// The first thing that is wrong, see [`ConfigError`].
+    pub fn check(&self) -> Result<(), ConfigError> {
+        self.loss.iter().try_for_each(LossModel::check)
+    }
+}
+
+/// Why a hop cannot be built.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum ConfigError {
+    /// A periodic loss with period zero.
+    PeriodZero,
+    /// A list of lost packets names packet 0; they are counted from 1.
+    ListedZero,
+    /// A list of lost packets is not strictly ascending.
+    ListNotAscending,
+}
+
+impl fmt::Display for ConfigError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::PeriodZero => "a periodic loss needs a period of 1 packet or more",
+            Self::ListedZero => "lost packets are counted from 1, packet 0 does not exist",
+            Self::ListNotAscending => "the list of lost packets must be strictly ascending",
+        })
+    }
+}
+
+impl core::error::Error for ConfigError {}

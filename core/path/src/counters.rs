@@ -1,0 +1,111 @@
+//! What has passed an element, in wire packets and IP bytes.
+
+use gigatcp_units::Bytes;
+
+/// A number of wire packets and their IP bytes.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct Tally {
+    /// Wire packets.
+    pub packets: u64,
+    /// IP bytes (headers included, link overhead not) of those packets.
+    pub bytes: Bytes,
+}
+
+impl Tally {
+    /// A tally of `packets` wire packets with `bytes` IP bytes together.
+    pub(crate) const fn new(packets: u64, bytes: u64) -> Self {
+        Self {
+            packets,
+            bytes: Bytes::new(bytes),
+        }
+    }
+
+    /// Whether nothing has been counted.
+    #[must_use]
+    pub const fn is_zero(&self) -> bool {
+        self.packets == 0 && self.bytes.as_u64() == 0
+    }
+
+    pub(crate) fn add(&mut self, more: Self) {
+        self.packets += more.packets;
+        self.bytes += more.bytes;
+    }
+
+    pub(crate) fn subtract(&mut self, less: Self) {
+        self.packets -= less.packets;
+        self.bytes -= less.bytes;
+    }
+
+    fn plus(mut self, more: Self) -> Self {
+        self.add(more);
+        self
+    }
+}
+
+/// Why a wire packet did not get through.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum DropCause {
+    /// The tail-drop queue had no room, in packets or in bytes.
+    QueueFull,
+    /// The element held as many packets as it may hold.
+    HoldLimit,
+    /// Taken by a loss model: its place, from zero, in the hop's list.
+    Loss(usize),
+}
+
+/// Everything that has happened to wire packets at an element since its start.
+///
+/// A packet is counted as dropped when the verdict falls, which is when it
+/// arrives, and as delivered when it is handed out.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct Counters {
+    /// Handed to the element.
+    pub arrived: Tally,
+    /// Made by the element as copies of arrived ones; a copy that is dropped
+    /// for want of room counts here and as dropped.
+    pub duplicated: Tally,
+    /// Handed out by the element.
+    pub delivered: Tally,
+    /// Dropped because the queue was full ([`DropCause::QueueFull`]).
+    pub queue_full: Tally,
+    /// Dropped because of the hold limit ([`DropCause::HoldLimit`]).
+    pub hold_limit: Tally,
+    /// Taken by any loss model ([`DropCause::Loss`]).
+    pub lost: Tally,
+    /// Given the extra delay of reordering; not a state of its own, these are
+    /// inside or delivered as well.
+    pub displaced: Tally,
+    /// In the element now: queue, serialiser and delay line, and what has
+    /// arrived at the far end without having been collected.
+    pub inside: Tally,
+}
+
+impl Counters {
+    /// All drops together.
+    #[must_use]
+    pub fn dropped(&self) -> Tally {
+        self.queue_full.plus(self.hold_limit).plus(self.lost)
+    }
+
+    /// Whether nothing has appeared or vanished:
+    /// `arrived + duplicated == delivered + dropped + inside`, in packets and
+    /// in bytes.
+    #[must_use]
+    pub fn is_conserved(&self) -> bool {
+        let came = self.arrived.plus(self.duplicated);
+        came == self.delivered.plus(self.dropped()).plus(self.inside)
+    }
+
+    pub(crate) fn on_drop(&mut self, cause: DropCause, dropped: Tally) {
+        match cause {
+            DropCause::QueueFull => self.queue_full.add(dropped),
+            DropCause::HoldLimit => self.hold_limit.add(dropped),
+            DropCause::Loss(_) => self.lost.add(dropped),
+        }
+    }
+
+    pub(crate) fn on_delivery(&mut self, delivered: Tally) {
+        self.inside.subtract(delivered);
+        self.delivered.add(delivered);
+    }
+}

@@ -1,0 +1,96 @@
+//! The fate of each wire packet at a hop's entrance: lost, displaced, doubled.
+//!
+//! Each impairment asks its own stream once per arriving wire packet, whatever
+//! the others have said, so that switching one on does not shift another.
+
+use crate::HopConfig;
+use crate::loss::Losses;
+use crate::random::{Chance, Purpose};
+
+/// What the impairments have in store for one wire packet.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub(crate) struct Fate {
+    /// The loss model that takes it, by its place in the list.
+    pub(crate) lost_to: Option<usize>,
+    pub(crate) is_displaced: bool,
+    pub(crate) is_duplicated: bool,
+}
+
+/// The impairments of a hop at work.
+#[derive(Clone, Debug)]
+pub(crate) struct Fates {
+    losses: Losses,
+    reorder: Option<Chance>,
+    duplicate: Option<Chance>,
+    is_clean: bool,
+}
+
+impl Fates {
+    /// Impairments of a configuration that has been checked.
+    pub(crate) fn new(config: &HopConfig, seed: u64) -> Self {
+        let chance = |probability, purpose| Chance::new(probability, seed, &config.name, purpose);
+        let losses = Losses::new(&config.loss, seed, &config.name);
+        let reorder = config
+            .reorder
+            .map(|reorder| chance(reorder.probability, Purpose::Reorder));
+        let duplicate = config.duplicate.map(|p| chance(p, Purpose::Duplicate));
+        Self {
+            is_clean: losses.is_empty() && reorder.is_none() && duplicate.is_none(),
+            losses,
+            reorder,
+            duplicate,
+        }
+    }
+
+    /// The fate of the next arriving wire packet.
+    pub(crate) fn judge(&mut self) -> Fate {
+        if self.is_clean {
+            return Fate::default();
+        }
+        let strikes = |chance: &mut Option<Chance>| chance.as_mut().is_some_and(Chance::strikes);
+        Fate {
+            lost_to: self.losses.judge(),
+            is_displaced: strikes(&mut self.reorder),
+            is_duplicated: strikes(&mut self.duplicate),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use alloc::vec;
+    use alloc::vec::Vec;
+
+    use gigatcp_units::{Duration, Probability};
+
+    use super::*;
+    use crate::{LossModel, Reorder};
+
+    fn fates(config: &HopConfig) -> Vec<Fate> {
+        let mut fates = Fates::new(config, 9);
+        (0..5_000).map(|_| fates.judge()).collect()
+    }
+
+    #[test]
+    fn switching_one_impairment_on_does_not_shift_another() {
+        let tenth = Probability::try_new(0.1).unwrap();
+        let reorder = Some(Reorder {
+            probability: tenth,
+            extra_delay: Duration::from_millis(1),
+        });
+        let only_reorder = HopConfig {
+            reorder,
+            ..HopConfig::default()
+        };
+        let everything = HopConfig {
+            loss: vec![LossModel::Bernoulli(tenth)],
+            duplicate: Some(tenth),
+            ..only_reorder.clone()
+        };
+        let displaced = |config| fates(config).into_iter().map(|f| f.is_displaced);
+        assert!(displaced(&only_reorder).eq(displaced(&everything)));
+        let all = fates(&everything);
+        assert!(all.iter().any(|f| f.is_displaced != f.is_duplicated));
+        assert!(all.iter().any(|f| f.lost_to.is_some() && f.is_duplicated));
+    }
+}

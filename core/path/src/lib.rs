@@ -1,0 +1,59 @@
+//! The path and the hosts at its ends, as pure elements.
+//!
+//! * [`Hop`]: queue, serialiser, delay line and impairments of one direction
+//!   of one link or emulator, built from a [`HopConfig`].
+//! * [`Cpu`]: the one serial processor of a host, with [`CpuCosts`] saying
+//!   what each piece of protocol work costs.
+//!
+//! A path knows nothing of TCP: it carries whatever is a [`Parcel`].
+//!
+//! # Contract
+//!
+//! No element has a clock, a thread or a socket. The driver calls, in this
+//! order at every instant that matters:
+//!
+//! 1. `poll_*` until each returns nothing: what has come out by `now`.
+//! 2. `handle_*(now, input)`: what goes in at `now`.
+//! 3. `poll_timeout()`: when to come back.
+//!
+//! The order of the first two is part of the result where a limit counts what
+//! has not been collected yet (see [`HopConfig::hold_limit`]). `now` never
+//! runs backwards; if it does (two real clocks met) the elements stay
+//! consistent and treat the call as coming no earlier than what they have
+//! already promised.
+//!
+//! # Cost
+//!
+//! A parcel costs one push and one pop of a double-ended queue per hop,
+//! however long the delay line is, and a fixed-rate link needs no timer per
+//! packet: the departure is known when the parcel arrives.
+//!
+//! # Deliberately absent
+//!
+//! Routing between hops and joining them into chains is the driver's
+//! business. Rates and delays do not change during a run; links whose rate
+//! does (radio, cross traffic as a rate) need another element. Queues are
+//! tail-drop FIFOs: no active queue management and no ECN marking.
+#![no_std]
+#![forbid(unsafe_code)]
+#![deny(missing_docs)]
+
+extern crate alloc;
+
+mod config;
+mod counters;
+mod fate;
+mod hop;
+mod host;
+mod line;
+mod loss;
+mod parcel;
+mod random;
+mod serialiser;
+
+pub use config::{ConfigError, HopConfig, Release, Reorder};
+pub use counters::{Counters, DropCause, Tally};
+pub use hop::Hop;
+pub use host::{Cpu, CpuCosts, Picoseconds, Work, WorkKind};
+pub use loss::LossModel;
+pub use parcel::Parcel;

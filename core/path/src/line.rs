@@ -1,0 +1,229 @@
+//! The line: everything from the tail of the queue to the far end.
+//!
+//! Departures are known on arrival, so queue, serialiser and delay line are
+//! one FIFO of *runs*: parcels whose wire packets are served back to back.
+//! A cursor separates what has departed (in the delay line) from what has not
+//! (in the queue). It only moves forward, over each run once, so the backlog
+//! is exact at any time and no packet costs more than one push and one pop.
+
+use alloc::collections::VecDeque;
+
+use gigatcp_units::{Duration, Instant};
+
+use crate::parcel::Frames;
+use crate::serialiser::{Moment, Serialiser};
+use crate::{HopConfig, Parcel, Release, Tally};
+
+/// Wire packets served back to back.
+#[derive(Clone, Debug)]
+pub(crate) struct Run<T> {
+    pub(crate) parcel: T,
+    pub(crate) frames: Frames,
+    /// When the first of `frames` has been served.
+    pub(crate) first_served: Moment,
+    /// When the last has.
+    pub(crate) all_served: Instant,
+    /// Whether it takes the extra delay after this line.
+    pub(crate) is_displaced: bool,
+}
+
+/// The first wire packet that has not departed.
+#[derive(Clone, Copy, Default, Debug)]
+struct Cursor {
+    /// Its run, counted from the front.
+    run: usize,
+    /// Its place in the run.
+    frame: usize,
+    /// When it departs; the run says so itself where `frame` is zero.
+    served: Moment,
+}
+
+/// Queue and delay line of a hop.
+#[derive(Clone, Debug)]
+pub(crate) struct Line<T> {
+    runs: VecDeque<Run<T>>,
+    cursor: Cursor,
+    /// Accepted and not yet departed.
+    queued: Tally,
+    delay: Duration,
+    release: Release,
+}
+
+impl<T: Parcel> Line<T> {
+    pub(crate) fn new(config: &HopConfig) -> Self {
+        Self {
+            runs: VecDeque::new(),
+            cursor: Cursor::default(),
+            queued: Tally::default(),
+            delay: config.one_way_delay,
+            release: config.release,
+        }
+    }
+
+    /// Waiting and in service, as of the last [`Line::settle`].
+    pub(crate) const fn queued(&self) -> Tally {
+        self.queued
+    }
+
+    /// Counts a wire packet that departs after `now` into the queue, ahead of
+    /// the run it will be pushed in.
+    pub(crate) fn count_in(&mut self, now: Instant, departure: Instant, ip_bytes: u64) {
+        if departure > now {
+            self.queued.add(Tally::new(1, ip_bytes));
+        }
+    }
+
+    /// Appends a run whose wire packets have been counted in at `now`.
+    pub(crate) fn push(&mut self, now: Instant, run: Run<T>) {
+        // Without service time a run departs as it arrives, and so has all
+        // before it.
+        let has_departed = run.all_served <= now;
+        self.runs.push_back(run);
+        if has_departed {
+            self.cursor = Cursor {
+                run: self.runs.len(),
+                ..Cursor::default()
+            };
+        }
+    }
+
+    /// Moves the cursor over all that has departed by `now`.
+    pub(crate) fn settle(&mut self, now: Instant, serialiser: &mut Serialiser) {
+        while let Some(run) = self.runs.get(self.cursor.run) {
+            if run.all_served > now {
+                self.settle_within_run(now, serialiser);
+                return;
+            }
+            let rest = run.frames.without_front(self.cursor.frame);
+            self.queued.subtract(rest.tally());
+            self.cursor = Cursor {
+                run: self.cursor.run + 1,
+                ..Cursor::default()
+            };
+        }
+    }
+
+    /// Moves the cursor inside a run of which something stays.
+    fn settle_within_run(&mut self, now: Instant, serialiser: &mut Serialiser) {
+        let Some(run) = self.runs.get(self.cursor.run) else {
+            return;
+        };
+        let Cursor { mut frame, .. } = self.cursor;
+        if frame == 0 {
+            self.cursor.served = run.first_served;
+        }
+        while self.cursor.served.instant() <= now {
+            self.queued.subtract(Tally::new(1, run.frames.size(frame)));
+            frame += 1;
+            let size = run.frames.size(frame);
+            self.cursor.served = serialiser.after(self.cursor.served, size);
+        }
+        self.cursor.frame = frame;
+    }
+
+    /// When the front comes out at the far end, and whether it is displaced.
+    pub(crate) fn front_due(&self) -> Option<(Instant, bool)> {
+        self.runs.front().map(|run| {
+            let departure = match self.release {
+                Release::PerPacket => run.first_served.instant(),
+                Release::Whole => run.all_served,
+            };
+            (departure + self.delay, run.is_displaced)
+        })
+    }
+
+    /// Takes out the front, which must be due and settled: a wire packet, or a
+    /// whole run, as configured.
+    pub(crate) fn take_front(&mut self, serialiser: &mut Serialiser) -> Option<(T, Frames)> {
+        let front = self.runs.front_mut()?;
+        if self.release == Release::Whole || front.frames.count() == 1 {
+            let run = self.runs.pop_front()?;
+            self.cursor.run -= 1;
+            return Some((run.parcel, run.frames));
+        }
+        let parcel = front.parcel.split_front(1);
+        let frames = front.frames.front(1);
+        front.frames = front.frames.without_front(1);
+        front.first_served = serialiser.after(front.first_served, front.frames.size(0));
+        if self.cursor.run == 0 {
+            self.cursor.frame -= 1;
+        }
+        Some((parcel, frames))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use gigatcp_units::Rate;
+
+    use super::*;
+    use crate::parcel::tests::Numbered;
+
+    const NOW: Instant = Instant::ZERO;
+
+    /// A line behind a link of one byte per nanosecond, with three runs of
+    /// three wire packets of 10 bytes in it.
+    fn filled(release: Release) -> (Line<Numbered>, Serialiser) {
+        let config = HopConfig {
+            rate: Some(Rate::from_bps(8_000_000_000)),
+            one_way_delay: Duration::from_nanos(5),
+            release,
+            ..HopConfig::default()
+        };
+        let mut serialiser = Serialiser::new(&config);
+        let mut line = Line::new(&config);
+        for run in 0..3 {
+            let parcel = Numbered::several(run * 3, 3, 10, 10);
+            let served = [(); 3].map(|()| serialiser.serve(NOW, 10));
+            for moment in served {
+                line.count_in(NOW, moment.instant(), 10);
+            }
+            let run = Run {
+                frames: Frames::of(&parcel),
+                parcel,
+                first_served: served[0],
+                all_served: served[2].instant(),
+                is_displaced: false,
+            };
+            line.push(NOW, run);
+        }
+        (line, serialiser)
+    }
+
+    #[test]
+    fn the_backlog_falls_by_one_wire_packet_at_each_departure() {
+        for release in [Release::PerPacket, Release::Whole] {
+            let (mut line, mut serialiser) = filled(release);
+            for ns in 0..=100 {
+                line.settle(Instant::from_nanos(ns), &mut serialiser);
+                let departed = (ns / 10).min(9);
+                assert_eq!(line.queued(), Tally::new(9 - departed, 90 - 10 * departed));
+            }
+        }
+    }
+
+    #[test]
+    fn taking_frames_out_of_the_run_being_served_keeps_the_backlog_right() {
+        let (mut line, mut serialiser) = filled(Release::PerPacket);
+        for frame in 0..9 {
+            let due = Instant::from_nanos(10 * (frame + 1) + 5);
+            assert_eq!(line.front_due(), Some((due, false)));
+            line.settle(due, &mut serialiser);
+            let (parcel, frames) = line.take_front(&mut serialiser).unwrap();
+            assert_eq!((parcel.first, frames.count()), (frame, 1));
+            assert_eq!(line.queued().packets, 8 - frame);
+        }
+        assert_eq!(line.front_due(), None);
+    }
+
+    #[test]
+    fn a_whole_run_comes_out_when_its_last_packet_has_been_served() {
+        let (mut line, mut serialiser) = filled(Release::Whole);
+        let due = Instant::from_nanos(35);
+        assert_eq!(line.front_due(), Some((due, false)));
+        line.settle(due, &mut serialiser);
+        let (parcel, frames) = line.take_front(&mut serialiser).unwrap();
+        assert_eq!((parcel.first, frames.count()), (0, 3));
+        assert_eq!(line.queued().packets, 6);
+    }
+}

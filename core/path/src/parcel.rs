@@ -1,0 +1,213 @@
+//! What a path carries.
+//!
+//! A path sees sizes and counts, never contents. A super-packet (the shape
+//! that TSO hands to a network card and GRO hands to a stack) is one parcel
+//! with several *wire packets* inside; every verdict and every count of this
+//! crate is about wire packets.
+
+use crate::Tally;
+
+/// What a path carries: an IP packet, or a super-packet of several.
+///
+/// The wire packets of one parcel are of equal size, except that the last may
+/// be shorter: the shape in which a stack cuts a stretch of data.
+pub trait Parcel: Clone {
+    /// Number of wire packets inside: 1 or more.
+    fn wire_packets(&self) -> usize;
+
+    /// IP octets (headers included) of all wire packets together.
+    fn ip_bytes(&self) -> u64;
+
+    /// IP octets of the first wire packet.
+    fn leading_ip_bytes(&self) -> u64;
+
+    /// Cuts off and returns the first `n` wire packets. Only called with `n`
+    /// from 1 to `wire_packets() - 1`.
+    fn split_front(&mut self, n: usize) -> Self;
+}
+
+/// The sizes of a parcel's wire packets, read once and then kept by the path
+/// so that accounting cannot drift from what was admitted.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Frames {
+    count: usize,
+    each: u64,
+    last: u64,
+}
+
+impl Frames {
+    pub(crate) fn of<T: Parcel>(parcel: &T) -> Self {
+        let count = parcel.wire_packets().max(1);
+        let total = parcel.ip_bytes();
+        let each = if count == 1 {
+            total
+        } else {
+            parcel.leading_ip_bytes()
+        };
+        let last = total.saturating_sub(each.saturating_mul(count as u64 - 1));
+        Self { count, each, last }
+    }
+
+    pub(crate) const fn count(&self) -> usize {
+        self.count
+    }
+
+    /// IP octets of wire packet `index`.
+    pub(crate) const fn size(&self, index: usize) -> u64 {
+        if index + 1 == self.count {
+            self.last
+        } else {
+            self.each
+        }
+    }
+
+    /// The wire packets without the first `n`; at least one must be left.
+    pub(crate) const fn without_front(self, n: usize) -> Self {
+        Self {
+            count: self.count - n,
+            ..self
+        }
+    }
+
+    /// The first `n` wire packets, at least one.
+    pub(crate) const fn front(self, n: usize) -> Self {
+        Self {
+            count: n,
+            each: self.each,
+            last: self.size(n - 1),
+        }
+    }
+
+    pub(crate) const fn tally(&self) -> Tally {
+        let full = self.each.saturating_mul(self.count as u64 - 1);
+        Tally::new(self.count as u64, full.saturating_add(self.last))
+    }
+}
+
+/// A parcel on the way through a verdict per wire packet, handed on in pieces
+/// of equal verdict.
+pub(crate) struct Pieces<T> {
+    rest: Option<T>,
+    frames: Frames,
+}
+
+impl<T: Parcel> Pieces<T> {
+    pub(crate) fn new(parcel: T, frames: Frames) -> Self {
+        Self {
+            rest: Some(parcel),
+            frames,
+        }
+    }
+
+    /// The next `n` wire packets; nothing when `n` is zero or none is left.
+    /// The last piece is moved, never split or copied.
+    pub(crate) fn take(&mut self, n: usize) -> Option<(T, Frames)> {
+        if n == 0 {
+            return None;
+        }
+        if n >= self.frames.count {
+            return self.rest.take().map(|last| (last, self.frames));
+        }
+        let piece = self.rest.as_mut()?.split_front(n);
+        let sizes = self.frames.front(n);
+        self.frames = self.frames.without_front(n);
+        Some((piece, sizes))
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+
+    /// Wire packets numbered from `first`, all of `size` octets but the last.
+    #[derive(Clone, PartialEq, Eq, Debug)]
+    pub(crate) struct Numbered {
+        pub(crate) first: u64,
+        pub(crate) count: usize,
+        pub(crate) size: u64,
+        pub(crate) last: u64,
+    }
+
+    impl Numbered {
+        pub(crate) fn one(first: u64, size: u64) -> Self {
+            Self::several(first, 1, size, size)
+        }
+
+        pub(crate) fn several(first: u64, count: usize, size: u64, last: u64) -> Self {
+            Self {
+                first,
+                count,
+                size,
+                last,
+            }
+        }
+    }
+
+    impl Parcel for Numbered {
+        fn wire_packets(&self) -> usize {
+            self.count
+        }
+
+        fn ip_bytes(&self) -> u64 {
+            self.size * (self.count as u64 - 1) + self.last
+        }
+
+        fn leading_ip_bytes(&self) -> u64 {
+            if self.count == 1 {
+                self.last
+            } else {
+                self.size
+            }
+        }
+
+        fn split_front(&mut self, n: usize) -> Self {
+            let front = Self::several(self.first, n, self.size, self.size);
+            self.first += n as u64;
+            self.count -= n;
+            front
+        }
+    }
+
+    #[test]
+    fn sizes_of_a_super_packet_with_a_short_tail_add_up() {
+        let frames = Frames::of(&Numbered::several(0, 3, 1500, 200));
+        assert_eq!([0, 1, 2].map(|i| frames.size(i)), [1500, 1500, 200]);
+        assert_eq!(frames.tally(), Tally::new(3, 3200));
+    }
+
+    #[test]
+    fn pieces_keep_sizes_and_order() {
+        let parcel = Numbered::several(7, 4, 100, 30);
+        let frames = Frames::of(&parcel);
+        let mut pieces = Pieces::new(parcel, frames);
+        assert!(pieces.take(0).is_none());
+        let (front, sizes) = pieces.take(3).unwrap();
+        assert_eq!((front.first, front.count), (7, 3));
+        assert_eq!(sizes.tally(), Tally::new(3, 300));
+        let (tail, sizes) = pieces.take(1).unwrap();
+        assert_eq!((tail.first, tail.count), (10, 1));
+        assert_eq!(sizes.tally(), Tally::new(1, 30));
+        assert!(pieces.take(1).is_none());
+    }
+
+    #[test]
+    fn a_parcel_that_claims_no_wire_packets_counts_as_one() {
+        #[derive(Clone)]
+        struct Empty;
+        impl Parcel for Empty {
+            fn wire_packets(&self) -> usize {
+                0
+            }
+            fn ip_bytes(&self) -> u64 {
+                40
+            }
+            fn leading_ip_bytes(&self) -> u64 {
+                9000
+            }
+            fn split_front(&mut self, _: usize) -> Self {
+                Self
+            }
+        }
+        assert_eq!(Frames::of(&Empty).tally(), Tally::new(1, 40));
+    }
+}

@@ -1,0 +1,260 @@
+//! `run.json`: everything a run found out, schema `gigatcp.run/1`.
+//!
+//! The report, `--json` and later readers see this and nothing else. Field
+//! names carry their unit (`_ns`, `_bytes`, `_bps`, `_fraction`); times count
+//! from the start of the simulation, stream offsets from the SYN (0 = SYN,
+//! 1 = first octet of data). Fields may be added within a schema version;
+//! renaming or removing one makes a new version.
+
+#![no_std]
+#![forbid(unsafe_code)]
+#![deny(missing_docs)]
+
+extern crate alloc;
+
+use alloc::string::String;
+use alloc::vec::Vec;
+
+use serde::{Deserialize, Serialize};
+
+/// The schema this code writes.
+pub const SCHEMA: &str = "gigatcp.run/1";
+
+/// One call of `gigatcp run`: a plan and all its series.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct RunRecord {
+    /// [`SCHEMA`].
+    pub schema: String,
+    /// Name of the plan.
+    pub name: String,
+    /// One line of what the plan shows.
+    pub title: String,
+    /// The plan text as read, with overrides in [`RunRecord::overrides`].
+    pub plan: String,
+    /// `--set` overrides, in order, as `key=value`.
+    pub overrides: Vec<String>,
+    /// Fingerprint of plan, overrides and seed, 16 hex digits; part of the
+    /// folder name.
+    pub plan_hash: String,
+    /// Version of the tool.
+    pub version: String,
+    /// The seed all random streams derive from.
+    pub seed: u64,
+    /// How often every series was repeated (with seeds `seed`, `seed + 1`, …).
+    pub repeat: u32,
+    /// Whether the run was interrupted: series may be missing or cut short.
+    pub partial: bool,
+    /// Results, in plan order; one entry per series and repeat.
+    pub series: Vec<SeriesRecord>,
+}
+
+/// One series, run once.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct SeriesRecord {
+    /// Identifier within the plan, e.g. `cubic-100-60MB`.
+    pub name: String,
+    /// What a reader calls it, e.g. `CUBIC, initial_ssthresh 100, 60 MB`.
+    pub title: String,
+    /// 0-based repeat.
+    pub repeat: u32,
+    /// Seed of this repeat.
+    pub seed: u64,
+    /// If this series replaces a part that should emerge by a declared,
+    /// fitted input: what was fitted, one line each. Empty = nothing fitted.
+    pub fitted: Vec<String>,
+    /// The series whose result without the fit stands beside this one.
+    pub fit_of: Option<String>,
+    /// Whether the series was cut short.
+    pub partial: bool,
+    /// Simulated time at the end.
+    pub duration_ns: u64,
+    /// Fingerprint of every event and packet, 16 hex digits.
+    pub event_hash: String,
+    /// Wire packets that crossed the world, data and acknowledgments.
+    pub packets: u64,
+    /// One per flow, in plan order.
+    pub flows: Vec<FlowRecord>,
+    /// One per path element, in path order.
+    pub hops: Vec<HopRecord>,
+}
+
+/// One TCP connection.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct FlowRecord {
+    /// Name of the flow.
+    pub name: String,
+    /// Congestion control in effect.
+    pub congestion_control: String,
+    /// Profile of the sender, of the receiver.
+    pub sender_profile: String,
+    /// Profile of the receiver.
+    pub receiver_profile: String,
+    /// When the sender's connection was established.
+    pub established_ns: u64,
+    /// The tester's intervals, by the receiver's clock.
+    pub intervals: Vec<IntervalRecord>,
+    /// Octets the receiving application read.
+    pub bytes: u64,
+    /// From the start of the tester's clock to the last octet read.
+    pub elapsed_ns: u64,
+    /// `bytes` over `elapsed_ns`.
+    pub goodput_bps: f64,
+    /// Plateau: median of the intervals after the fastest growth; see
+    /// `plateau_bps` in the sweep's own documentation.
+    pub plateau_bps: f64,
+    /// From the start of the tester's clock to the end of the first interval
+    /// at 90 % of the plateau; absent when never reached.
+    pub time_to_90_ns: Option<u64>,
+    /// Data segments put on the wire, retransmissions included.
+    pub segments_sent: u64,
+    /// Retransmitted wire segments, all causes.
+    pub retransmitted_segments: u64,
+    /// Of these, in fast recovery.
+    pub fast_retransmits: u64,
+    /// Retransmission timeouts.
+    pub timeouts: u64,
+    /// Acknowledgments sent by the receiver.
+    pub acks_sent: u64,
+    /// Share of one processor used by the sending host, 0 to 1.
+    pub sender_cpu_fraction: f64,
+    /// Share of one processor used by the receiving host, 0 to 1.
+    pub receiver_cpu_fraction: f64,
+    /// Where the time went: nanoseconds under each limit, summing up to the
+    /// time from `established_ns` to the end.
+    pub limits: Vec<LimitShare>,
+    /// Changes of the limit over time, as (start, limit): the timeline.
+    /// Changes closer than the sampling step are merged to the limit that
+    /// held longest.
+    pub limit_timeline: Vec<LimitSpan>,
+    /// State of the connection over time, evenly sampled.
+    pub samples: Vec<Sample>,
+    /// Requested, granted and effective values where they differ.
+    pub negotiated: Vec<Negotiated>,
+    /// Time-sequence data, for the flows the plan asked for.
+    pub time_sequence: Option<TimeSequence>,
+}
+
+/// One interval of the tester, by the receiver's clock.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct IntervalRecord {
+    /// Start, from the start of the tester's clock.
+    pub start_ns: u64,
+    /// End.
+    pub end_ns: u64,
+    /// Octets the receiving application read in it.
+    pub bytes: u64,
+    /// Wire segments the sender retransmitted in it.
+    pub retransmitted_segments: u64,
+}
+
+/// Time under one limit.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct LimitShare {
+    /// Name of the limit (`gigatcp_events::Limit::name`).
+    pub limit: String,
+    /// Nanoseconds under it.
+    pub spent_ns: u64,
+}
+
+/// A span of the limited-by timeline.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct LimitSpan {
+    /// Start of the span.
+    pub start_ns: u64,
+    /// End of the span.
+    pub end_ns: u64,
+    /// Name of the limit.
+    pub limit: String,
+}
+
+/// State of the sender at one moment.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Sample {
+    /// When.
+    pub at_ns: u64,
+    /// Congestion window.
+    pub cwnd_bytes: u64,
+    /// Slow-start threshold; absent while unset.
+    pub ssthresh_bytes: Option<u64>,
+    /// Window the receiver advertised.
+    pub rwnd_bytes: u64,
+    /// Octets in flight.
+    pub flight_bytes: u64,
+    /// Smoothed round-trip time; absent before the first sample.
+    pub srtt_ns: Option<u64>,
+    /// Octets the receiving application has read so far.
+    pub delivered_bytes: u64,
+}
+
+/// A value that was asked for and what became of it.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Negotiated {
+    /// What, e.g. `receive buffer`.
+    pub what: String,
+    /// Asked for, with unit.
+    pub requested: String,
+    /// Granted, with unit.
+    pub granted: String,
+    /// In effect, with unit.
+    pub effective: String,
+    /// Why they differ.
+    pub cause: String,
+}
+
+/// Points of a time-sequence graph.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct TimeSequence {
+    /// The whole connection in equal steps: enough for an overview.
+    pub overview: Vec<SequenceStep>,
+    /// Stretches in full detail: the start, and around the first losses.
+    pub details: Vec<SequenceDetail>,
+}
+
+/// Sequence space during one step of the overview.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct SequenceStep {
+    /// Start of the step.
+    pub at_ns: u64,
+    /// Lowest stream offset sent in it; absent when nothing was sent.
+    pub sent_low: Option<u64>,
+    /// Stream offset after the highest octet sent in it.
+    pub sent_high: Option<u64>,
+    /// SND.UNA at its end.
+    pub ack: u64,
+    /// Right edge of the send window (SND.UNA + SND.WND) at its end.
+    pub window_edge: u64,
+    /// Wire segments retransmitted in it.
+    pub retransmitted: u32,
+}
+
+/// A stretch of a time-sequence graph, segment by segment.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct SequenceDetail {
+    /// Why this stretch: `start`, `first loss`.
+    pub why: String,
+    /// Segments sent, as (time ns, first offset, length, retransmission).
+    pub sent: Vec<(u64, u64, u32, bool)>,
+    /// Acknowledgments received, as (time ns, ack offset, window edge offset).
+    pub acks: Vec<(u64, u64, u64)>,
+    /// SACK blocks received, as (time ns, first offset, offset after last).
+    pub sacks: Vec<(u64, u64, u64)>,
+}
+
+/// One path element.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct HopRecord {
+    /// Name of the element.
+    pub name: String,
+    /// Wire packets that arrived.
+    pub arrived_packets: u64,
+    /// Wire packets handed on.
+    pub delivered_packets: u64,
+    /// Wire packets dropped by a full queue.
+    pub dropped_queue_packets: u64,
+    /// Wire packets dropped by a loss model.
+    pub dropped_loss_packets: u64,
+    /// Largest backlog seen, in packets.
+    pub max_backlog_packets: u64,
+    /// Share of the time the serialiser was busy.
+    pub utilisation_fraction: f64,
+}

@@ -1,0 +1,55 @@
+//! Which acknowledgments may open the window.
+//!
+//! The window stands still while it is being reduced (Recovery after loss,
+//! CWR after an explicit notification), and so it does for the ACK that ends
+//! the reduction: that one acknowledges a whole window at once, most of which
+//! was reported before, and says nothing about room for more. It must have
+//! acknowledged something new, and the window must have been in use (RFC 7661,
+//! RFC 9438 section 5.8). After a timeout the window opens: slow start.
+
+use gigatcp_events::Phase;
+
+use super::{Ack, CongestionKind};
+
+/// The phase before the ACK at hand.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Gate {
+    before: Phase,
+}
+
+impl Gate {
+    /// Notes an ACK; answers the phase before it.
+    pub(super) fn pass(&mut self, ack: &Ack) -> Phase {
+        core::mem::replace(&mut self.before, ack.phase)
+    }
+
+    /// Whether this ACK may open the window, were the window in use.
+    pub(super) fn opens(&mut self, ack: &Ack) -> bool {
+        let before = self.pass(ack);
+        ack.acked.as_u64() > 0 && !is_reducing(before) && !is_reducing(ack.phase)
+    }
+
+    /// Whether the window is being reduced.
+    pub(super) fn is_reducing(&self) -> bool {
+        is_reducing(self.before)
+    }
+
+    /// There was congestion.
+    pub(super) fn on_congestion(&mut self, kind: CongestionKind) {
+        self.before = match kind {
+            CongestionKind::Loss => Phase::Recovery,
+            CongestionKind::Ecn => Phase::Cwr,
+            CongestionKind::Timeout => Phase::Loss,
+        };
+    }
+
+    /// The reduction was taken back.
+    pub(super) fn on_undo(&mut self) {
+        self.before = Phase::Open;
+    }
+}
+
+/// Whether that phase is one in which the window is being reduced.
+pub(super) fn is_reducing(phase: Phase) -> bool {
+    matches!(phase, Phase::Recovery | Phase::Cwr)
+}

@@ -1,0 +1,342 @@
+//! What BIC and CUBIC of Linux 2.6.20 have in common.
+//!
+//! Both count in segments and in whole numbers, and both reduce congestion
+//! avoidance to one number: after how many ACKs the window grows by one
+//! segment. Around that number this file puts, as that kernel did:
+//!
+//! * ACK counting: the window grows when the counter has *reached* the number
+//!   and is then cleared, which takes one ACK more than the number says;
+//! * the estimate of segments per ACK, `ratio`, in sixteenths, starting at 2:
+//!   ratio += n − ratio/16 for an ACK of n transmissions in phase Open. With
+//!   segmentation offload n counts super-segments, so that samples of 1 take
+//!   it from 32 to 31, where it stays whatever the receiver does;
+//! * the number is worked out anew when the window has changed or HZ/32 ticks
+//!   have passed, and divided by the estimate;
+//! * `initial_ssthresh` (a parameter of either module, 100 by default, which
+//!   ends slow start at 100 segments);
+//! * slow start while cwnd <= ssthresh, by ACK unless told otherwise;
+//! * after loss 819/1024 of the window is left; the old maximum is remembered,
+//!   shrunk to (1024 + 819)/2048 of the window if that had not come back to
+//!   the maximum before; undo returns to the maximum remembered;
+//! * a timeout makes the module forget everything: it behaves as before the
+//!   first loss, and an undo of the timeout restores ssthresh alone.
+//!
+//! Sources. Of 2.6.20 itself `tcp_input.c`, `tcp_output.c` and `tcp.h` could
+//! be read (when the hooks are called and with what; `tcp_is_cwnd_limited`;
+//! undo; that one window reduces ssthresh once; no limited slow start yet).
+//! Its two modules could not, but those of 2.6.18 and 2.6.21 could, and the
+//! correction of November 2006 between them; they differ in nothing described
+//! here except that correction, so 2.6.20 is inferred from both sides.
+//! Later: 2.6.22 sets `initial_ssthresh` to 0, 2.6.23 and on changes more.
+//!
+//! Deliberately different: HZ is taken as 1000 (that of the machines of May
+//! 2007 is not known; at 250 the number is worked out as often, in coarser
+//! ticks). Arithmetic does not wrap: the kernel's did beyond 536 870 segments
+//! or 70 minutes. Rate halving (one segment less every second ACK) is left to
+//! the engine: the window is reduced at once, which costs half a round-trip
+//! time of silence. Moderation of the window to `in flight` + 3 segments after
+//! disorder is left out: without it a burst of a whole window can follow.
+//! After idle time the window falls to the restart window at once, where the
+//! kernel halved it once per timeout passed.
+
+use core::fmt::Debug;
+
+use gigatcp_events::Phase;
+use gigatcp_units::{Bytes, Duration, Instant};
+
+use super::gate::{Gate, is_reducing};
+use super::slow_start::Opening;
+use super::{Ack, Config, Congestion, CongestionControl, CongestionKind};
+
+/// Clock ticks per second.
+pub(super) const HZ: u64 = 1000;
+/// `initial_ssthresh` of both modules in 2.6.20.
+const INITIAL_SSTHRESH: u32 = 100;
+/// "Unset": that kernel's largest ssthresh.
+const INFINITE_SSTHRESH: u32 = 0x7fff_ffff;
+/// Scale of [`BETA`].
+const BETA_SCALE: u64 = 1024;
+/// What is left of the window after loss: 0.8.
+const BETA: u64 = 819;
+/// Bits after the point of the ACK ratio.
+const RATIO_BITS: u32 = 4;
+/// Fraction of the window that may be free while it still counts as full:
+/// `tcp_tso_win_divisor`.
+const WINDOW_DIVISOR: u64 = 3;
+
+/// An instant in clock ticks.
+pub(super) fn ticks(since_start: u64) -> u64 {
+    since_start / (1_000_000_000 / HZ)
+}
+
+/// What a module remembers of the past; forgotten at a timeout.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct History {
+    /// Window at the last loss, or less after fast convergence; 0 = none.
+    pub last_max_cwnd: u32,
+    /// Window at the last loss; 0 before the first.
+    pub loss_cwnd: u32,
+    /// When the stage between two losses began, in ticks.
+    pub epoch_start: Option<u64>,
+    /// Window when the number was last worked out.
+    last_cwnd: u32,
+    /// When that was, in ticks.
+    last_time: u64,
+    /// Segments per ACK, in sixteenths.
+    ratio: u32,
+    /// ACKs for one more segment.
+    acks_per_segment: u32,
+}
+
+impl History {
+    const NONE: Self = Self {
+        last_max_cwnd: 0,
+        loss_cwnd: 0,
+        epoch_start: None,
+        last_cwnd: 0,
+        last_time: 0,
+        ratio: 2 << RATIO_BITS,
+        acks_per_segment: 0,
+    };
+
+    /// Takes a sample of transmissions per ACK.
+    fn sample_ratio(&mut self, transmissions: u32) {
+        let decayed = self.ratio - (self.ratio >> RATIO_BITS);
+        self.ratio = decayed.saturating_add(transmissions);
+    }
+
+    /// The window at which a loss was found becomes the maximum.
+    fn on_loss(&mut self, cwnd: u32) {
+        self.epoch_start = None;
+        self.last_max_cwnd = if cwnd < self.last_max_cwnd {
+            // Fast convergence.
+            let shrunk = u64::from(cwnd) * (BETA_SCALE + BETA) / (2 * BETA_SCALE);
+            shrunk as u32
+        } else {
+            cwnd
+        };
+        self.loss_cwnd = cwnd;
+    }
+
+    /// Whether the number is still good for a window of `cwnd`.
+    fn is_fresh(&self, cwnd: u32, now: u64) -> bool {
+        self.last_cwnd == cwnd && now.saturating_sub(self.last_time) <= HZ / 32
+    }
+}
+
+/// How many ACKs make a segment, before the division by the ACK ratio.
+pub(super) enum Acks {
+    /// To be divided by the ACK ratio.
+    OfOneSegmentEach(u32),
+    /// To be taken as it is.
+    AsTheyCome(u32),
+}
+
+/// What tells BIC and CUBIC apart.
+pub(super) trait Law: Debug + Send {
+    /// ACKs for one more segment at a window of `cwnd` at `now` (ticks).
+    fn acks_per_segment(&mut self, history: &mut History, cwnd: u32, now: u64) -> Acks;
+
+    /// ssthresh after loss at a window of `cwnd`.
+    fn ssthresh(&self, cwnd: u32) -> u32 {
+        beta_of(cwnd)
+    }
+
+    /// An ACK was counted in congestion avoidance.
+    fn on_counted_ack(&mut self) {}
+
+    /// A round-trip time was measured in phase Open.
+    fn on_rtt(&mut self, _history: &History, _rtt: Duration, _now: u64) {}
+
+    /// A timeout: forget everything.
+    fn reset(&mut self);
+}
+
+/// 819/1024 of a window, at least 2.
+pub(super) fn beta_of(cwnd: u32) -> u32 {
+    ((u64::from(cwnd) * BETA / BETA_SCALE) as u32).max(2)
+}
+
+/// A control of Linux 2.6.20: the common part around one law.
+#[derive(Debug)]
+pub(super) struct Control<L> {
+    smss: u32,
+    cwnd: u32,
+    ssthresh: u32,
+    /// ACKs counted towards the next segment.
+    counter: u32,
+    /// Octets of slow-start growth that do not yet make a segment.
+    opened: u64,
+    /// ssthresh before the last reduction, if that may be taken back.
+    prior_ssthresh: Option<u32>,
+    history: History,
+    law: L,
+    opening: Opening,
+    gate: Gate,
+}
+
+impl<L: Law> Control<L> {
+    pub(super) fn new(config: &Config, law: L) -> Self {
+        let smss = config.smss.max(1);
+        let initial = config.initial_window.as_u64() / u64::from(smss);
+        Self {
+            smss,
+            cwnd: u32::try_from(initial).unwrap_or(u32::MAX).max(1),
+            ssthresh: match config.initial_ssthresh.unwrap_or(INITIAL_SSTHRESH) {
+                0 => INFINITE_SSTHRESH,
+                segments => segments.min(INFINITE_SSTHRESH),
+            },
+            counter: 0,
+            opened: 0,
+            prior_ssthresh: None,
+            history: History::NONE,
+            law,
+            opening: Opening::new(config),
+            gate: Gate::default(),
+        }
+    }
+
+    /// Whether the window is in use: full, or all but a third of it, since
+    /// with segmentation offload the sender waits for room for a large piece.
+    fn is_cwnd_limited(&self, ack: &Ack) -> bool {
+        let in_flight = ack.prior_in_flight.as_u64() / u64::from(self.smss);
+        let left = u64::from(self.cwnd).saturating_sub(in_flight);
+        ack.cwnd_limited || left * WINDOW_DIVISOR < u64::from(self.cwnd)
+    }
+
+    fn open(&mut self, acked: u64) {
+        let smss = u64::from(self.smss);
+        let cwnd = u64::from(self.cwnd) * smss;
+        self.opened += self.opening.growth(cwnd, u64::MAX, acked);
+        let segments = u32::try_from(self.opened / smss).unwrap_or(u32::MAX);
+        self.cwnd = self.cwnd.saturating_add(segments);
+        self.opened %= smss;
+    }
+
+    fn avoid(&mut self, now: Instant) {
+        self.law.on_counted_ack();
+        let now = ticks(now.as_nanos());
+        if !self.history.is_fresh(self.cwnd, now) {
+            self.recalculate(now);
+        }
+        if self.counter >= self.history.acks_per_segment {
+            self.cwnd = self.cwnd.saturating_add(1);
+            self.counter = 0;
+        } else {
+            self.counter += 1;
+        }
+    }
+
+    fn recalculate(&mut self, now: u64) {
+        self.history.last_cwnd = self.cwnd;
+        self.history.last_time = now;
+        let acks = self.law.acks_per_segment(&mut self.history, self.cwnd, now);
+        self.history.acks_per_segment = match acks {
+            Acks::AsTheyCome(acks) => acks,
+            Acks::OfOneSegmentEach(acks) => {
+                let scaled = (u64::from(acks) << RATIO_BITS) / u64::from(self.history.ratio);
+                u32::try_from(scaled).unwrap_or(u32::MAX).max(1)
+            }
+        };
+    }
+
+    /// ssthresh as it is worth remembering: not below three quarters of a
+    /// window that was not being reduced.
+    fn current_ssthresh(&self) -> u32 {
+        if self.gate.is_reducing() {
+            self.ssthresh
+        } else {
+            self.ssthresh.max((self.cwnd >> 1) + (self.cwnd >> 2))
+        }
+    }
+
+    /// Reduces ssthresh, once per window of data.
+    fn reduce_ssthresh(&mut self, kind: CongestionKind) {
+        self.prior_ssthresh = match kind {
+            CongestionKind::Ecn => None,
+            CongestionKind::Loss | CongestionKind::Timeout => Some(self.current_ssthresh()),
+        };
+        self.history.on_loss(self.cwnd);
+        self.ssthresh = self.law.ssthresh(self.cwnd);
+    }
+}
+
+impl<L: Law> CongestionControl for Control<L> {
+    fn cwnd(&self) -> Bytes {
+        Bytes::new(u64::from(self.cwnd) * u64::from(self.smss))
+    }
+
+    fn ssthresh(&self) -> Bytes {
+        match self.ssthresh {
+            INFINITE_SSTHRESH => Bytes::MAX,
+            segments => Bytes::new(u64::from(segments) * u64::from(self.smss)),
+        }
+    }
+
+    fn on_ack(&mut self, ack: &Ack) {
+        let before = self.gate.pass(ack);
+        if ack.acked.as_u64() == 0 {
+            return;
+        }
+        if before == Phase::Open {
+            if ack.acked_transmissions > 0 {
+                self.history.sample_ratio(ack.acked_transmissions);
+            }
+            if let Some(rtt) = ack.rtt {
+                self.law.on_rtt(&self.history, rtt, ticks(ack.now.as_nanos()));
+            }
+        }
+        if is_reducing(before) || !self.is_cwnd_limited(ack) {
+            return;
+        }
+        if self.is_in_slow_start() {
+            self.open(ack.acked.as_u64());
+        } else {
+            self.opening.on_leaving();
+            self.avoid(ack.now);
+        }
+    }
+
+    fn on_congestion(&mut self, event: &Congestion) {
+        if !self.gate.is_reducing() {
+            self.reduce_ssthresh(event.kind);
+        }
+        self.gate.on_congestion(event.kind);
+        self.counter = 0;
+        self.opened = 0;
+        if event.kind == CongestionKind::Timeout {
+            self.cwnd = 1;
+            self.history = History::NONE;
+            self.law.reset();
+            self.opening.on_timeout();
+        } else {
+            self.cwnd = self.cwnd.min(self.ssthresh);
+        }
+    }
+
+    fn on_idle_restart(&mut self, _now: Instant, restart_window: Bytes) {
+        self.ssthresh = self.current_ssthresh();
+        let restart = (restart_window.as_u64() / u64::from(self.smss)).max(1);
+        self.cwnd = self.cwnd.min(u32::try_from(restart).unwrap_or(u32::MAX));
+    }
+
+    fn on_smss_change(&mut self, smss: u32) {
+        self.smss = smss.max(1);
+        self.opening.set_smss(smss);
+    }
+
+    fn undo(&mut self, _now: Instant) {
+        match self.prior_ssthresh.take() {
+            Some(prior) => {
+                self.cwnd = self.cwnd.max(self.history.last_max_cwnd);
+                self.ssthresh = self.ssthresh.max(prior);
+            }
+            None => self.cwnd = self.cwnd.max(self.ssthresh.min(INFINITE_SSTHRESH - 1)),
+        }
+        self.gate.on_undo();
+    }
+
+    fn is_in_slow_start(&self) -> bool {
+        self.cwnd <= self.ssthresh
+    }
+}

@@ -1,0 +1,209 @@
+//! Congestion control: how much may be in flight.
+//!
+//! One trait, one file per algorithm, one line in [`REGISTRY`]. The trait can
+//! host a window-based control (Reno, CUBIC) and a rate-based model: an
+//! [`Ack`] carries the rate sample (delivered, interval, round-trip time,
+//! losses, what was in flight, whether the application was slow), and the
+//! control owns cwnd, ssthresh, pacing rate, send quantum and what it needs to
+//! take a reduction back.
+//!
+//! Finding losses and repairing them is somebody else's work
+//! ([`crate::recovery`]): this side only learns that there was congestion.
+//! During recovery the engine lets `pipe` (RFC 6675) run up to cwnd, so no
+//! control inflates its window by duplicate acknowledgments.
+//!
+//! To add a control: one file here that implements [`CongestionControl`], one
+//! entry in [`REGISTRY`], one golden snapshot of its window per round.
+
+use alloc::boxed::Box;
+use core::fmt::Debug;
+
+use gigatcp_events::Phase;
+use gigatcp_units::{Bytes, Duration, Instant, Rate};
+
+/// What a congestion control learns from one arriving acknowledgment.
+#[derive(Clone, Copy, Debug)]
+pub struct Ack {
+    /// When it arrived.
+    pub now: Instant,
+    /// Octets newly acknowledged cumulatively.
+    pub acked: Bytes,
+    /// Octets newly acknowledged selectively.
+    pub sacked: Bytes,
+    /// Octets newly marked lost.
+    pub lost: Bytes,
+    /// Transmissions wholly acknowledged by this ACK: a super-segment counts
+    /// once. Linux before 2.6.29 showed its controls this number as `packets
+    /// acked` while segmentation offload was on.
+    pub acked_transmissions: u32,
+    /// Recovery phase after this ACK was processed.
+    pub phase: Phase,
+    /// `pipe` before this ACK: what was in flight, in octets.
+    pub prior_in_flight: Bytes,
+    /// Whether the sender had filled cwnd since the ACK before (otherwise the
+    /// window has not been tested and should not grow; RFC 7661).
+    pub cwnd_limited: bool,
+    /// Round-trip time measured by this ACK, if it allows one (Karn).
+    pub rtt: Option<Duration>,
+    /// Smoothed round-trip time; absent before the first sample.
+    pub srtt: Option<Duration>,
+    /// Smallest round-trip time of the connection so far.
+    pub min_rtt: Option<Duration>,
+    /// Whether this ACK ends a round: it covers the first octet sent after
+    /// the previous round ended.
+    pub round_end: bool,
+    /// Delivery rate sample, if this ACK allows one.
+    pub rate: Option<RateSample>,
+}
+
+/// How fast the network delivered, measured over the flight of the most
+/// recently sent segment that was just acknowledged.
+#[derive(Clone, Copy, Debug)]
+pub struct RateSample {
+    /// Octets delivered between the sending of that segment and now.
+    pub delivered: Bytes,
+    /// Total delivered when that segment was sent (marks its round).
+    pub prior_delivered: Bytes,
+    /// The longer of send interval and ACK interval.
+    pub interval: Duration,
+    /// Whether the application was the limit when that segment was sent.
+    pub app_limited: bool,
+    /// Whether this ACK was probably held back by the receiver (delayed ACK).
+    pub ack_delayed: bool,
+}
+
+/// How congestion showed itself.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum CongestionKind {
+    /// Loss found by duplicate or selective acknowledgments: recovery begins.
+    Loss,
+    /// An explicit notification (RFC 3168): as loss, but nothing to repair.
+    Ecn,
+    /// First retransmission timeout of a segment. A repeated timeout of the
+    /// same segment is not reported again (RFC 5681 section 3.1, eq. 4).
+    Timeout,
+}
+
+/// A congestion event: at most one per window of data.
+#[derive(Clone, Copy, Debug)]
+pub struct Congestion {
+    /// When it was found.
+    pub now: Instant,
+    /// What it was.
+    pub kind: CongestionKind,
+    /// `FlightSize` of RFC 5681: octets sent and not cumulatively acknowledged.
+    pub flight_size: Bytes,
+    /// `pipe` of RFC 6675: octets estimated to be in the network.
+    pub pipe: Bytes,
+}
+
+/// How the window opens while it is below ssthresh.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum SlowStart {
+    /// RFC 5681 section 3.1.
+    #[default]
+    Standard,
+    /// Limited slow start, RFC 3742, with `max_ssthresh` in segments.
+    Limited {
+        /// Window above which growth is limited; the RFC proposes 100.
+        max_ssthresh: u32,
+    },
+}
+
+/// How acknowledgments are counted when the window grows.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Counting {
+    /// One step per acknowledgment, however much it covers (before RFC 3465;
+    /// Linux 2.6.20 with `tcp_abc = 0`).
+    PerAck,
+    /// Appropriate byte counting, RFC 3465, with the limit L in segments per
+    /// acknowledgment; after a timeout L is 1.
+    Bytes {
+        /// L of RFC 3465 section 2.2: at most 2 there; larger values mean
+        /// "as many as were acknowledged", as Linux does since 3.x.
+        limit: u32,
+    },
+}
+
+/// Everything a control needs to start.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Config {
+    /// Sender maximum segment size (payload octets per segment).
+    pub smss: u32,
+    /// Initial window.
+    pub initial_window: Bytes,
+    /// Start value of ssthresh in segments; absent or 0 = unset ("arbitrarily
+    /// high"). The Linux 2.6.20 controls took it as a module parameter.
+    pub initial_ssthresh: Option<u32>,
+    /// Slow-start variant.
+    pub slow_start: SlowStart,
+    /// How acknowledgments are counted.
+    pub counting: Counting,
+}
+
+/// A congestion control algorithm.
+pub trait CongestionControl: Debug + Send {
+    /// Congestion window in octets.
+    fn cwnd(&self) -> Bytes;
+
+    /// Slow-start threshold in octets, [`Bytes::MAX`] while unset.
+    fn ssthresh(&self) -> Bytes;
+
+    /// An acknowledgment arrived (also in recovery: see [`Ack::phase`]).
+    fn on_ack(&mut self, ack: &Ack);
+
+    /// There was congestion. Sets ssthresh and cwnd: on
+    /// [`CongestionKind::Timeout`] cwnd becomes the loss window of one segment
+    /// (RFC 5681 section 3.1), otherwise the reduced window. What stood before
+    /// is remembered for [`CongestionControl::undo`].
+    fn on_congestion(&mut self, event: &Congestion);
+
+    /// Everything outstanding at the last congestion event is acknowledged.
+    fn on_recovery_end(&mut self, _now: Instant) {}
+
+    /// Sending resumes after more than one timeout of silence: cwnd falls to
+    /// `restart_window` (RFC 5681 section 4.1), ssthresh stays.
+    fn on_idle_restart(&mut self, now: Instant, restart_window: Bytes);
+
+    /// The maximum segment size changed (path MTU).
+    fn on_smss_change(&mut self, smss: u32);
+
+    /// The last congestion event was no congestion (D-SACK, Eifel, F-RTO):
+    /// cwnd and ssthresh return to what they were, or stay if larger now.
+    fn undo(&mut self, now: Instant);
+
+    /// Rate at which to release segments; absent = no pacing asked for.
+    fn pacing_rate(&self) -> Option<Rate> {
+        None
+    }
+
+    /// Most octets to release at once; absent = no wish.
+    fn send_quantum(&self) -> Option<Bytes> {
+        None
+    }
+
+    /// Whether the window is below ssthresh.
+    fn is_in_slow_start(&self) -> bool {
+        self.cwnd() < self.ssthresh()
+    }
+}
+
+/// A congestion control that can be asked for by name.
+#[derive(Clone, Copy, Debug)]
+pub struct Entry {
+    /// Name in plans and on the command line.
+    pub name: &'static str,
+    /// One line of what it is, with its source.
+    pub summary: &'static str,
+    /// Makes one.
+    pub build: fn(&Config) -> Box<dyn CongestionControl>,
+}
+
+/// Every congestion control there is.
+pub const REGISTRY: &[Entry] = &[];
+
+/// The control of that name.
+#[must_use]
+pub fn find(name: &str) -> Option<&'static Entry> {
+    REGISTRY.iter().find(|entry| entry.name == name)
+}

@@ -1,0 +1,356 @@
+//! The ACK field: RFC 9293 section 3.10.7.4 fifth; RFC 5681, 6675, 7323.
+//!
+//! One pass per acknowledgment: window update, SACK blocks, cumulative
+//! acknowledgment, round-trip sample, judgment of loss, congestion control,
+//! timers. Nothing here walks the window.
+
+use gigatcp_events::{CwndCause, Event, EventMask, Phase, State};
+use gigatcp_units::{Bytes, Duration, Instant};
+use gigatcp_wire::{Payload, Segment};
+
+use super::Connection;
+use crate::congestion::{Ack, Congestion, RateSample};
+use crate::recovery::{AckFacts, Judgment};
+use crate::scoreboard::Revealed;
+
+impl<P: Payload> Connection<P> {
+    /// Processes the acknowledgment `ack` (as an offset). Returns whether the
+    /// rest of the segment is to be processed.
+    pub(super) fn handle_ack(
+        &mut self,
+        now: Instant,
+        received_at: Instant,
+        ack: u64,
+        segment: &Segment<P>,
+    ) -> bool {
+        if ack > self.snd.nxt {
+            // Acknowledges what was never sent.
+            self.ack.demand();
+            return false;
+        }
+        if ack < self.snd.una {
+            // Older than what we know; RFC 5961 section 5.2: so old that it
+            // cannot be of this connection is challenged.
+            let impossible = self.snd.una - ack > self.snd.max_wnd.max(65_535);
+            if impossible {
+                self.ack.demand();
+            }
+            return !impossible;
+        }
+        if self.state == State::TimeWait {
+            return true;
+        }
+        let wnd = u64::from(segment.wnd.0) << self.snd.shift;
+        let duplicate = self.is_duplicate_ack(ack, wnd, segment);
+        self.update_window(now, ack, wnd, segment);
+        if self.snd.una == self.snd.nxt {
+            return true;
+        }
+        self.learn(now, received_at, ack, duplicate, segment);
+        true
+    }
+
+    /// RFC 5681 section 2: (a) data is outstanding, (b) no data, (c) no SYN or
+    /// FIN, (d) nothing new is acknowledged, (e) the window is the same.
+    fn is_duplicate_ack(&self, ack: u64, wnd: u64, segment: &Segment<P>) -> bool {
+        ack == self.snd.una
+            && self.snd.una < self.snd.nxt
+            && segment.seq_len() == 0
+            && wnd == self.snd.wnd
+    }
+
+    /// SND.WND follows the newest segment (SND.WL1, SND.WL2).
+    fn update_window(&mut self, now: Instant, ack: u64, wnd: u64, segment: &Segment<P>) {
+        let seq = self.rcv.offset_of(segment.seq).unwrap_or(0);
+        let newer = self.snd.wl1 < seq || (self.snd.wl1 == seq && self.snd.wl2 <= ack);
+        if !newer {
+            return;
+        }
+        let was_closed = self.snd.wnd == 0;
+        self.snd.wnd = wnd;
+        self.snd.wl1 = seq;
+        self.snd.wl2 = ack;
+        self.snd.max_wnd = self.snd.max_wnd.max(wnd);
+        // The peer answers, so it is alive: probing may go on for ever
+        // (RFC 9293 MUST-37).
+        if wnd == 0 {
+            self.timeouts_in_a_row = 0;
+        } else if was_closed {
+            self.leave_persist(now, ack);
+        }
+    }
+
+    /// Everything the acknowledgment says about data in flight.
+    fn learn(
+        &mut self,
+        now: Instant,
+        received_at: Instant,
+        ack: u64,
+        duplicate: bool,
+        segment: &Segment<P>,
+    ) {
+        let prior_in_flight = self.board.pipe();
+        let mut revealed = Revealed::default();
+        if ack > self.snd.una {
+            self.advance_una(ack, &mut revealed);
+        }
+        if self.sack && !segment.options.sack.is_empty() {
+            self.take_sack_blocks(now, ack, segment, &mut revealed);
+        }
+        let rtt = self.measure_rtt(now, received_at, &revealed, segment);
+        let mut rate = self.board.finish_ack(now, &revealed);
+        if let Some(sample) = &mut rate {
+            sample.ack_delayed = is_probably_delayed(&revealed, self.smss);
+        }
+        // RFC 6675 section 2: with SACK, a duplicate is what brings new SACK
+        // information, whatever else the segment carries.
+        let duplicate = if self.sack {
+            revealed.sacked > 0
+        } else {
+            duplicate
+        };
+        self.counters.duplicate_acks_received += u64::from(duplicate);
+        let judgment = self.judge(now, &revealed, duplicate);
+        self.tell_congestion_control(now, prior_in_flight, rtt, rate, &revealed, &judgment);
+        if revealed.acked > 0 {
+            self.timeouts_in_a_row = 0;
+            self.restart_retransmit_timer(now);
+            self.send_buffer.release(ack);
+            self.on_fin_acknowledged(now);
+        }
+        if self.outbox.wants(EventMask::SEGMENTS) {
+            let event = Event::AckReceived {
+                ack,
+                acked: revealed.acked,
+                sacked: revealed.sacked,
+                wnd: self.snd.wnd,
+                duplicate,
+            };
+            self.outbox.put(EventMask::SEGMENTS, now, event);
+        }
+    }
+
+    fn advance_una(&mut self, ack: u64, revealed: &mut Revealed) {
+        self.board.on_ack(ack, revealed);
+        self.snd.una = ack;
+    }
+
+    /// SACK blocks (RFC 2018), the first of which may report a duplicate
+    /// (RFC 2883 section 4).
+    fn take_sack_blocks(
+        &mut self,
+        now: Instant,
+        ack: u64,
+        segment: &Segment<P>,
+        revealed: &mut Revealed,
+    ) {
+        let offset = |seq| self.snd.offset_of(seq);
+        let blocks = segment.options.sack.as_slice().iter();
+        let blocks: [Option<(u64, u64)>; 4] = {
+            let mut all = [None; 4];
+            for (slot, block) in all.iter_mut().zip(blocks) {
+                *slot = offset(block.left).zip(offset(block.right));
+            }
+            all
+        };
+        let mut usable = blocks.as_slice();
+        if let Some((left, right)) = blocks[0]
+            && left < right
+            && is_duplicate_report((left, right), ack, blocks[1])
+        {
+            usable = &blocks[1..];
+            self.take_duplicate_report(now, right - left);
+        }
+        for (left, right) in usable.iter().flatten().copied() {
+            // Blocks outside what is in flight are lies or ghosts.
+            let inside = left < right && right <= self.snd.nxt && right > self.snd.una;
+            if inside {
+                self.board.on_sack(left.max(self.snd.una)..right, revealed);
+            }
+        }
+    }
+
+    /// The receiver got octets twice. When every retransmission of the
+    /// episode proves unnecessary, the reduction is taken back.
+    fn take_duplicate_report(&mut self, now: Instant, octets: u64) {
+        self.counters.dsacks_received += 1;
+        if !self.recovery.on_duplicate_report(octets) {
+            return;
+        }
+        let from = self.recovery.phase();
+        self.counters.undos += 1;
+        self.recovery.end_by_undo();
+        self.congestion.undo(now);
+        self.put_cwnd(now, CwndCause::Undo);
+        self.put_phase(now, from);
+    }
+
+    /// A sample by the send time of the newest unambiguous transmission, or
+    /// by the timestamp echo when all that is acknowledged was sent twice.
+    fn measure_rtt(
+        &mut self,
+        now: Instant,
+        received_at: Instant,
+        revealed: &Revealed,
+        segment: &Segment<P>,
+    ) -> Option<Duration> {
+        if let Some(sent_at) = revealed.oldest_sent_at {
+            self.take_rtt(now, received_at.saturating_since(sent_at));
+            return revealed
+                .newest_sent_at
+                .map(|sent_at| received_at.saturating_since(sent_at));
+        }
+        if revealed.acked == 0 {
+            return None;
+        }
+        let echo = segment.options.timestamps?.ecr;
+        let rtt = self.timestamps.as_ref()?.rtt_by_echo(received_at, echo)?;
+        self.take_rtt(now, rtt);
+        Some(rtt)
+    }
+
+    pub(super) fn take_rtt(&mut self, now: Instant, rtt: Duration) {
+        self.rtt.on_sample(rtt);
+        if self.outbox.wants(EventMask::RTT) {
+            let event = Event::RttSampled {
+                rtt,
+                srtt: self.rtt.srtt().unwrap_or_default(),
+                rttvar: self.rtt.rttvar().unwrap_or_default(),
+                rto: self.rtt.rto(),
+            };
+            self.outbox.put(EventMask::RTT, now, event);
+        }
+    }
+
+    fn judge(&mut self, now: Instant, revealed: &Revealed, duplicate: bool) -> Judgment {
+        // The common case: nothing suspicious before, nothing suspicious now.
+        if self.recovery.is_quiet() && !duplicate && revealed.sacked == 0 && self.board.sacked() == 0
+        {
+            return Judgment::default();
+        }
+        let from = self.recovery.phase();
+        let facts = AckFacts {
+            una: self.snd.una,
+            nxt: self.snd.nxt,
+            acked: revealed.acked,
+            duplicate,
+            sack: self.sack,
+            smss: self.smss,
+        };
+        let judgment = self.recovery.on_ack(&self.profile, &mut self.board, &facts);
+        self.put_lost(now, &judgment);
+        self.put_phase(now, from);
+        judgment
+    }
+
+    pub(super) fn put_lost(&mut self, now: Instant, judgment: &Judgment) {
+        if let Some((seq, len, verdict)) = judgment.lost {
+            self.outbox
+                .put(EventMask::CHANGES, now, Event::Lost { seq, len, verdict });
+        }
+    }
+
+    pub(super) fn put_phase(&mut self, now: Instant, from: Phase) {
+        let to = self.recovery.phase();
+        if from != to {
+            self.outbox
+                .put(EventMask::CHANGES, now, Event::PhaseChanged { from, to });
+        }
+    }
+
+    fn tell_congestion_control(
+        &mut self,
+        now: Instant,
+        prior_in_flight: u64,
+        rtt: Option<Duration>,
+        rate: Option<RateSample>,
+        revealed: &Revealed,
+        judgment: &Judgment,
+    ) {
+        let round_end = self.snd.una >= self.round_end;
+        if round_end {
+            self.round_end = self.snd.nxt;
+        }
+        if let Some(kind) = judgment.congestion {
+            let flight_size = Bytes::new(self.snd.flight_size());
+            self.congestion.on_congestion(&Congestion {
+                now,
+                kind,
+                flight_size,
+                pipe: Bytes::new(self.board.pipe()),
+            });
+            self.put_cwnd(now, CwndCause::EnterRecovery);
+        }
+        if judgment.ended {
+            self.congestion.on_recovery_end(now);
+            self.put_cwnd(now, CwndCause::ExitRecovery);
+        }
+        let was_slow_start = self.congestion.is_in_slow_start();
+        let before = self.congestion.cwnd();
+        let cwnd_limited = core::mem::take(&mut self.cwnd_limited)
+            || prior_in_flight + u64::from(self.smss) > before.as_u64();
+        self.congestion.on_ack(&Ack {
+            now,
+            acked: Bytes::new(revealed.acked),
+            sacked: Bytes::new(revealed.sacked),
+            lost: Bytes::new(judgment.lost.map_or(0, |(_, octets, _)| octets)),
+            acked_transmissions: revealed.transmissions,
+            phase: self.recovery.phase(),
+            prior_in_flight: Bytes::new(prior_in_flight),
+            cwnd_limited,
+            rtt,
+            srtt: self.rtt.srtt(),
+            min_rtt: self.rtt.min_rtt(),
+            round_end,
+            rate,
+        });
+        if self.congestion.cwnd() != before {
+            let cause = match (self.recovery.phase(), was_slow_start) {
+                (Phase::Recovery, _) => CwndCause::InRecovery,
+                (_, true) => CwndCause::SlowStart,
+                (_, false) => CwndCause::Avoidance,
+            };
+            self.put_cwnd(now, cause);
+        }
+    }
+
+    /// RFC 6298 section 5 (5.2) and (5.3).
+    fn restart_retransmit_timer(&mut self, now: Instant) {
+        self.retransmit_at = if self.snd.una == self.snd.nxt {
+            Instant::FAR_FUTURE
+        } else {
+            now + self.rtt.rto()
+        };
+    }
+
+    /// Our FIN is acknowledged when everything is.
+    fn on_fin_acknowledged(&mut self, now: Instant) {
+        if !self.fin_sent || self.snd.una < self.snd.nxt {
+            return;
+        }
+        match self.state {
+            State::FinWait1 => self.set_state(now, State::FinWait2),
+            State::Closing => self.enter_time_wait(now),
+            State::LastAck => self.set_state(now, State::Closed),
+            _ => {}
+        }
+    }
+
+    /// Section 3.6.1: 2 MSL of silence.
+    pub(super) fn enter_time_wait(&mut self, now: Instant) {
+        self.set_state(now, State::TimeWait);
+        self.time_wait_until = now + self.profile.time_wait;
+    }
+}
+
+/// An acknowledgment of less than two full segments may have waited.
+fn is_probably_delayed(revealed: &Revealed, smss: u32) -> bool {
+    revealed.acked > 0 && revealed.acked <= u64::from(smss)
+}
+
+/// RFC 2883 section 4: the first block reports a duplicate when it lies at or
+/// below the cumulative acknowledgment, or inside the second block.
+fn is_duplicate_report(first: (u64, u64), ack: u64, second: Option<(u64, u64)>) -> bool {
+    let inside = |(left, right): (u64, u64)| left <= first.0 && first.1 <= right;
+    first.1 <= ack || second.is_some_and(inside)
+}

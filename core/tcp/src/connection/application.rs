@@ -1,0 +1,132 @@
+//! The calls of the user: RFC 9293 section 3.9.1.
+
+use gigatcp_events::{Limit, State};
+use gigatcp_units::Instant;
+use gigatcp_wire::Payload;
+
+use super::{Connection, Failure, Reset};
+
+impl<P: Payload> Connection<P> {
+    /// SEND: takes as much of `payload` as the send buffer has room for and
+    /// returns how many octets that is; nothing after [`Connection::close`].
+    /// Writing is allowed from SYN-SENT on; data waits for the handshake.
+    pub fn write(&mut self, payload: P) -> usize {
+        let may_send = matches!(
+            self.state,
+            State::SynSent | State::SynReceived | State::Established | State::CloseWait
+        );
+        if self.fin_wanted || !may_send {
+            return 0;
+        }
+        let offered = payload.len();
+        let accepted = self.send_buffer.write(payload);
+        self.write_blocked = accepted < offered;
+        accepted
+    }
+
+    /// Octets the send buffer has room for.
+    #[inline]
+    pub fn send_space(&self) -> u64 {
+        self.send_buffer.space()
+    }
+
+    /// Octets written and not yet handed to the network.
+    #[inline]
+    pub fn unsent(&self) -> u64 {
+        self.send_buffer.end().saturating_sub(self.snd.nxt.max(1))
+    }
+
+    /// The application has more to write than there was room, or has not:
+    /// decides between the send buffer and the application as the limit.
+    pub fn set_write_blocked(&mut self, blocked: bool) {
+        self.write_blocked = blocked;
+    }
+
+    /// RECEIVE: up to `max` octets in order, in one piece. The window this
+    /// opens is told to the peer when it is worth a segment.
+    pub fn read(&mut self, max: usize) -> Option<P> {
+        let piece = self.receive_buffer.read(max)?;
+        let unread = self.receive_buffer.readable();
+        let receiving = matches!(
+            self.state,
+            State::Established | State::FinWait1 | State::FinWait2
+        );
+        if receiving
+            && self
+                .window
+                .is_update_due(self.rcv.nxt, self.rcv.edge, unread)
+        {
+            self.ack.demand();
+        }
+        Some(piece)
+    }
+
+    /// Octets that can be read.
+    #[inline]
+    pub fn readable(&self) -> u64 {
+        self.receive_buffer.readable()
+    }
+
+    /// Whether the peer has closed and everything it sent has been read.
+    pub fn is_finished_reading(&self) -> bool {
+        let no_more = matches!(
+            self.state,
+            State::CloseWait
+                | State::Closing
+                | State::LastAck
+                | State::TimeWait
+                | State::Closed
+        );
+        no_more && self.receive_buffer.readable() == 0
+    }
+
+    /// CLOSE: no more will be written; FIN follows what was. Reading goes on
+    /// until the peer closes too.
+    pub fn close(&mut self, now: Instant) {
+        if self.fin_wanted {
+            return;
+        }
+        match self.state {
+            State::SynSent | State::Listen => self.set_state(now, State::Closed),
+            // In SYN-RECEIVED the FIN waits for the handshake.
+            State::SynReceived => self.fin_wanted = true,
+            State::Established => {
+                self.fin_wanted = true;
+                self.set_state(now, State::FinWait1);
+            }
+            State::CloseWait => {
+                self.fin_wanted = true;
+                self.set_state(now, State::LastAck);
+            }
+            _ => {}
+        }
+        self.write_blocked = false;
+    }
+
+    /// ABORT: the connection is gone at once; the peer is told with RST where
+    /// RFC 9293 section 3.10.5 says so.
+    pub fn abort(&mut self, now: Instant) {
+        let tell = matches!(
+            self.state,
+            State::SynReceived
+                | State::Established
+                | State::FinWait1
+                | State::FinWait2
+                | State::CloseWait
+        );
+        if tell {
+            self.reset_due = Some(Reset {
+                seq: self.snd.on_wire(self.snd.nxt),
+                ack: Some(self.rcv.on_wire(self.rcv.nxt)),
+            });
+        }
+        if self.state != State::Closed {
+            self.fail(now, Failure::Aborted);
+        }
+    }
+
+    /// Whether the application is what limits: nothing written waits.
+    pub fn is_application_limited(&self) -> bool {
+        self.limits.current() == Limit::Application
+    }
+}

@@ -1,0 +1,278 @@
+//! SEGMENT ARRIVES: RFC 9293 section 3.10.7, and header prediction.
+//!
+//! The order of checks is the RFC's: sequence number, RST, SYN, ACK, text,
+//! FIN. RST and SYN in a synchronized state follow RFC 5961 sections 3 and 4,
+//! as RFC 9293 section 3.10.7.4 recommends: only the exact RCV.NXT resets;
+//! anything else inside the window is answered with a challenge ACK.
+//!
+//! Challenge ACKs are not rate-limited here (RFC 5961 section 7) and urgent
+//! data is delivered in line, unmarked (RFC 6093 section 6 asks applications
+//! for no more).
+
+use gigatcp_events::{Event, EventMask, State};
+use gigatcp_units::Instant;
+use gigatcp_wire::{Flags, Payload, Segment};
+
+use super::{Connection, Failure, Received, Reset};
+
+impl<P: Payload> Connection<P> {
+    /// A segment for this connection arrived; `now` is the moment of
+    /// processing, `received.at` that of arrival.
+    pub fn handle_segment(&mut self, now: Instant, received: Received<P>) {
+        self.counters.segments_received += received.segment.wire_segments() as u64;
+        let Some(received) = self.predict(now, received) else {
+            self.counters.predicted += 1;
+            return;
+        };
+        match self.state {
+            State::Closed => self.handle_in_closed(&received.segment),
+            State::Listen => {}
+            State::SynSent => self.handle_in_syn_sent(now, &received),
+            _ => self.handle_in_window(now, received),
+        }
+    }
+
+    /// Header prediction (Van Jacobson 1990; RFC 1185 era code): in
+    /// ESTABLISHED, with nothing unusual in flags, options or recovery, a
+    /// segment is either the next data or a plain acknowledgment. Gives the
+    /// segment back when the prediction fails.
+    #[inline]
+    fn predict(&mut self, now: Instant, received: Received<P>) -> Option<Received<P>> {
+        let segment = &received.segment;
+        let expected = self.profile.header_prediction
+            && self.state == State::Established
+            && segment.flags.without(Flags::PSH) == Flags::ACK
+            && segment.seq == self.rcv.on_wire(self.rcv.nxt)
+            && segment.options.sack.is_empty()
+            && self.has_expected_timestamps(now, segment);
+        if !expected {
+            return Some(received);
+        }
+        let Some(ack) = self.snd.offset_of(segment.ack) else {
+            return Some(received);
+        };
+        if segment.payload.is_empty() {
+            if ack <= self.snd.una || ack > self.snd.nxt || !self.recovery.is_quiet() {
+                return Some(received);
+            }
+            self.remember_timestamp(now, segment);
+            self.handle_ack(now, received.at, ack, segment);
+            return None;
+        }
+        let len = segment.payload.len() as u64;
+        let wnd = u64::from(segment.wnd.0) << self.snd.shift;
+        let fits = len <= self.rcv.wnd();
+        if ack != self.snd.una
+            || wnd != self.snd.wnd
+            || !fits
+            || !self.receive_buffer.is_contiguous()
+        {
+            return Some(received);
+        }
+        self.remember_timestamp(now, segment);
+        let segment = received.segment;
+        self.take_expected_data(now, segment);
+        None
+    }
+
+    /// Whether the timestamps option is as agreed, and not of the past.
+    #[inline]
+    fn has_expected_timestamps(&self, now: Instant, segment: &Segment<P>) -> bool {
+        match (&self.timestamps, segment.options.timestamps) {
+            (None, _) => true,
+            (Some(clock), Some(stamps)) => !clock.is_old(now, stamps.val),
+            (Some(_), None) => false,
+        }
+    }
+
+    #[inline]
+    fn remember_timestamp(&mut self, now: Instant, segment: &Segment<P>) {
+        if let (Some(clock), Some(stamps)) = (&mut self.timestamps, segment.options.timestamps)
+            && let Some(seq) = self.rcv.offset_of(segment.seq)
+        {
+            clock.on_segment(now, stamps.val, seq, self.rcv.last_ack_sent);
+        }
+    }
+
+    /// Section 3.10.7.1: anything but a reset is answered by one.
+    fn handle_in_closed(&mut self, segment: &Segment<P>) {
+        if !segment.flags.contains(Flags::RST) {
+            self.reset_due = Some(Reset::answering(segment));
+        }
+    }
+
+    /// Section 3.10.7.4: SYN-RECEIVED and all synchronized states.
+    fn handle_in_window(&mut self, now: Instant, received: Received<P>) {
+        let segment = &received.segment;
+        let len = segment.seq_len();
+        let Some(seq) = self.rcv.offset_of(segment.seq) else {
+            self.refuse(now, 0, segment);
+            return;
+        };
+        // First, sequence number; before it, PAWS (RFC 7323 section 5.3 R1).
+        if self.is_ghost(now, segment) {
+            self.counters.paws_dropped += 1;
+            self.refuse(now, seq, segment);
+            return;
+        }
+        if !self.rcv.accepts(seq, len) {
+            self.handle_unacceptable(now, seq, received);
+            return;
+        }
+        self.remember_timestamp(now, segment);
+        if segment.flags.contains(Flags::RST) {
+            self.handle_reset(now, seq);
+            return;
+        }
+        if segment.flags.contains(Flags::SYN) {
+            self.handle_syn_in_window(now);
+            return;
+        }
+        if !segment.flags.contains(Flags::ACK) {
+            return;
+        }
+        let Some(ack) = self.snd.offset_of(segment.ack) else {
+            self.ack.demand();
+            return;
+        };
+        if self.state == State::SynReceived && !self.complete_open(now, received.at, ack, segment) {
+            return;
+        }
+        if !self.handle_ack(now, received.at, ack, segment) {
+            return;
+        }
+        self.handle_text(now, seq, received.segment);
+    }
+
+    /// A segment that PAWS calls old. A RST is exempt, and so is a segment of
+    /// a peer that stopped sending the option (tolerated, as kernels do).
+    fn is_ghost(&self, now: Instant, segment: &Segment<P>) -> bool {
+        match (&self.timestamps, segment.options.timestamps) {
+            (Some(clock), Some(stamps)) => {
+                !segment.flags.contains(Flags::RST) && clock.is_old(now, stamps.val)
+            }
+            _ => false,
+        }
+    }
+
+    /// Not acceptable: answered with an ACK (MUST in 3.10.7.4) unless it is a
+    /// reset, and dropped.
+    fn refuse(&mut self, now: Instant, seq: u64, segment: &Segment<P>) {
+        self.outbox.put(
+            EventMask::SEGMENTS,
+            now,
+            Event::SegmentUnacceptable {
+                seq,
+                len: segment.seq_len(),
+            },
+        );
+        if !segment.flags.contains(Flags::RST) {
+            self.ack.demand();
+        }
+    }
+
+    /// Outside the window. Three kinds need more than an ACK: what was
+    /// received before (D-SACK), valid acknowledgments while our window is
+    /// closed (RFC 9293 MUST-66), and a FIN again in TIME-WAIT.
+    fn handle_unacceptable(&mut self, now: Instant, seq: u64, received: Received<P>) {
+        let segment = &received.segment;
+        let len = segment.payload.len() as u64;
+        if len > 0 && seq + len <= self.rcv.nxt {
+            self.note_duplicate(seq..seq + len);
+        }
+        if self.state == State::TimeWait && segment.flags.contains(Flags::FIN) {
+            self.time_wait_until = now + self.profile.time_wait;
+        }
+        let at_closed_window = self.rcv.wnd() == 0 && seq == self.rcv.nxt;
+        let plain_ack = segment.flags.contains(Flags::ACK)
+            && !segment.flags.intersects(Flags::SYN | Flags::RST);
+        if at_closed_window
+            && plain_ack
+            && self.is_synchronized()
+            && let Some(ack) = self.snd.offset_of(segment.ack)
+        {
+            self.handle_ack(now, received.at, ack, segment);
+        } else if at_closed_window && segment.flags.contains(Flags::RST) {
+            self.handle_reset(now, seq);
+            return;
+        }
+        self.refuse(now, seq, segment);
+    }
+
+    /// RFC 5961 section 3.2, over RFC 9293 section 3.10.7.4 second.
+    fn handle_reset(&mut self, now: Instant, seq: u64) {
+        if seq != self.rcv.nxt {
+            self.ack.demand();
+            return;
+        }
+        let failure = match self.state {
+            State::SynReceived if !self.syn_answers => Failure::Refused,
+            _ => Failure::Reset,
+        };
+        match self.state {
+            // Everything was delivered and acknowledged: no failure.
+            State::Closing | State::LastAck | State::TimeWait => {
+                self.set_state(now, State::Closed);
+            }
+            _ => self.fail(now, failure),
+        }
+    }
+
+    /// RFC 5961 section 4.2: a SYN in the window is challenged in every state;
+    /// a true restart of the peer then answers with a reset that fits.
+    fn handle_syn_in_window(&mut self, _now: Instant) {
+        if self.state == State::SynReceived {
+            // Our SYN-ACK was lost, or the opens crossed: say it again.
+            self.syn_due = true;
+        } else {
+            self.ack.demand();
+        }
+    }
+
+    /// Section 3.10.7.4 fifth, SYN-RECEIVED: the acknowledgment of our SYN
+    /// opens the connection; anything else is answered with a reset.
+    fn complete_open(
+        &mut self,
+        now: Instant,
+        received_at: Instant,
+        ack: u64,
+        segment: &Segment<P>,
+    ) -> bool {
+        if ack < 1 || ack > self.snd.nxt {
+            self.reset_due = Some(Reset {
+                seq: segment.ack,
+                ack: None,
+            });
+            return false;
+        }
+        self.acknowledge_syn(now, received_at);
+        self.snd.wnd = u64::from(segment.wnd.0) << self.snd.shift;
+        self.snd.max_wnd = self.snd.max_wnd.max(self.snd.wnd);
+        self.snd.wl1 = self.rcv.nxt;
+        self.snd.wl2 = ack;
+        self.syn_due = false;
+        self.set_state(now, State::Established);
+        if self.fin_wanted {
+            self.set_state(now, State::FinWait1);
+        }
+        true
+    }
+}
+
+impl Reset {
+    /// The reset that answers `segment` where no connection is (RFC 9293
+    /// section 3.10.7.1).
+    pub(super) fn answering<P: Payload>(segment: &Segment<P>) -> Self {
+        if segment.flags.contains(Flags::ACK) {
+            Self {
+                seq: segment.ack,
+                ack: None,
+            }
+        } else {
+            Self {
+                seq: gigatcp_wire::SeqNumber::new(0),
+                ack: Some(segment.seq_end()),
+            }
+        }
+    }
+}

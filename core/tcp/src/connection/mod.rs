@@ -1,0 +1,454 @@
+//! One TCP connection: RFC 9293 section 3, without a clock or a socket.
+//!
+//! # Contract
+//!
+//! The driver owns time and the network. It calls, in any order:
+//!
+//! * [`Connection::handle_segment`] when a segment arrived,
+//! * [`Connection::handle_timeout`] when [`Connection::poll_timeout`] is due,
+//! * [`Connection::write`], [`Connection::read`], [`Connection::close`],
+//!   [`Connection::abort`] on behalf of the application,
+//!
+//! and after any of them [`Connection::poll_transmit`] until it gives nothing
+//! more, then looks at [`Connection::poll_timeout`]. Events wait in
+//! [`Connection::events`]. `now` never runs backwards.
+//!
+//! # Where things are
+//!
+//! | file | RFC 9293 |
+//! |---|---|
+//! | `open` | 3.5: active, passive and simultaneous open |
+//! | `input` | 3.10.7: SEGMENT ARRIVES, header prediction |
+//! | `acknowledge` | 3.10.7.4 fifth: the ACK field |
+//! | `receive` | 3.10.7.4 seventh and eighth: text and FIN |
+//! | `output` | 3.7, 3.8: what may leave now, and what limits |
+//! | `timeout` | 3.8.1, 3.8.6.1: retransmission, window probes, TIME-WAIT |
+//! | `application` | 3.9: the calls of the user |
+
+mod acknowledge;
+mod application;
+mod input;
+mod open;
+mod output;
+mod receive;
+mod timeout;
+
+use alloc::boxed::Box;
+
+use gigatcp_events::{Event, EventMask, Limit, LimitClock, Outbox, Phase, State};
+use gigatcp_units::{Bytes, Duration, Instant};
+use gigatcp_wire::{Payload, Segment, SeqNumber};
+
+use crate::congestion::{self, CongestionControl, SlowStart};
+use crate::delayed_ack::DelayedAck;
+use crate::profile::Profile;
+use crate::receive_buffer::ReceiveBuffer;
+use crate::receive_window::ReceiveWindow;
+use crate::recovery::Recovery;
+use crate::rtt::RttEstimator;
+use crate::scoreboard::Scoreboard;
+use crate::send_buffer::SendBuffer;
+use crate::space::{ReceiveSpace, SendSpace};
+use crate::timestamps::TimestampClock;
+
+/// Everything a connection needs to know before it starts.
+#[derive(Clone, Debug)]
+pub struct Config {
+    /// Switches and constants.
+    pub profile: Profile,
+    /// Our port.
+    pub local_port: u16,
+    /// The peer's port.
+    pub remote_port: u16,
+    /// Initial send sequence number (RFC 9293 section 3.4.1: the driver must
+    /// make it unpredictable where that matters, RFC 6528).
+    pub iss: SeqNumber,
+    /// Largest segment we can receive, from the MTU (RFC 6691: MTU - 40 for
+    /// IPv4, MTU - 60 for IPv6); announced in the MSS option.
+    pub mss: u16,
+    /// Congestion control.
+    pub congestion: &'static congestion::Entry,
+    /// Start value of ssthresh in segments; see [`congestion::Config`].
+    pub initial_ssthresh: Option<u32>,
+    /// Slow-start variant.
+    pub slow_start: SlowStart,
+    /// Send buffer asked for.
+    pub send_buffer: Bytes,
+    /// Receive buffer asked for.
+    pub receive_buffer: Bytes,
+    /// Start of the timestamp clock (RFC 7323 section 5.4).
+    pub timestamp_offset: u32,
+    /// Which events to keep.
+    pub events: EventMask,
+}
+
+/// Why a connection ended without being closed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Failure {
+    /// The peer refused it: RST in answer to our SYN.
+    Refused,
+    /// The peer reset it.
+    Reset,
+    /// The peer stopped answering: R2 of RFC 9293 section 3.8.3.
+    TimedOut,
+    /// We aborted it.
+    Aborted,
+}
+
+/// A segment and the moment it reached the host.
+#[derive(Clone, Debug)]
+pub struct Received<P> {
+    /// When it arrived at the interface; round trips are measured by this.
+    pub at: Instant,
+    /// The segment.
+    pub segment: Segment<P>,
+}
+
+/// Counts since the connection began.
+#[derive(Clone, Copy, Default, Debug)]
+pub struct Counters {
+    /// Wire segments with data sent, retransmissions included.
+    pub data_segments_sent: u64,
+    /// Wire segments retransmitted, all causes (`tcpi_total_retrans`).
+    pub retransmitted_segments: u64,
+    /// Of these, in fast recovery.
+    pub fast_retransmits: u64,
+    /// Retransmission timeouts.
+    pub timeouts: u64,
+    /// Segments without data sent.
+    pub acks_sent: u64,
+    /// Duplicate acknowledgments received.
+    pub duplicate_acks_received: u64,
+    /// D-SACK blocks received.
+    pub dsacks_received: u64,
+    /// Reductions of cwnd taken back.
+    pub undos: u64,
+    /// Segments taken by header prediction.
+    pub predicted: u64,
+    /// Segments received in all.
+    pub segments_received: u64,
+    /// Window probes sent.
+    pub window_probes: u64,
+    /// Segments dropped by PAWS.
+    pub paws_dropped: u64,
+}
+
+/// A moment's view of a connection, in the words of Linux's `tcp_info`.
+#[derive(Clone, Copy, Debug)]
+pub struct Info {
+    /// State.
+    pub state: State,
+    /// Recovery phase.
+    pub phase: Phase,
+    /// Congestion window.
+    pub cwnd: Bytes,
+    /// Slow-start threshold, [`Bytes::MAX`] while unset.
+    pub ssthresh: Bytes,
+    /// Window the peer offers.
+    pub snd_wnd: Bytes,
+    /// Window we offer.
+    pub rcv_wnd: Bytes,
+    /// `FlightSize`.
+    pub flight_size: Bytes,
+    /// `pipe`.
+    pub pipe: Bytes,
+    /// Sender maximum segment size.
+    pub smss: u32,
+    /// Smoothed round-trip time.
+    pub srtt: Option<Duration>,
+    /// Its mean deviation.
+    pub rttvar: Option<Duration>,
+    /// Smallest round-trip time.
+    pub min_rtt: Option<Duration>,
+    /// Retransmission timeout.
+    pub rto: Duration,
+    /// SND.UNA as a stream offset.
+    pub snd_una: u64,
+    /// SND.NXT as a stream offset.
+    pub snd_nxt: u64,
+    /// RCV.NXT as a stream offset.
+    pub rcv_nxt: u64,
+    /// Window scale shift we apply to windows received, and they to ours.
+    pub window_scale: (u8, u8),
+    /// Send buffer granted.
+    pub send_buffer: Bytes,
+    /// Receive buffer granted.
+    pub receive_buffer: Bytes,
+    /// Largest window the receive buffer backs.
+    pub window_clamp: Bytes,
+    /// Whether SACK, timestamps and window scaling are in use.
+    pub sack: bool,
+    /// Whether timestamps are in use.
+    pub timestamps: bool,
+}
+
+/// See the module's own text.
+#[derive(Debug)]
+pub struct Connection<P> {
+    profile: Profile,
+    local_port: u16,
+    remote_port: u16,
+    /// What our MSS option says.
+    rmss: u32,
+    /// SMSS: payload octets per segment we send.
+    smss: u32,
+    congestion_entry: &'static congestion::Entry,
+    initial_ssthresh: Option<u32>,
+    slow_start: SlowStart,
+
+    state: State,
+    failure: Option<Failure>,
+    established_at: Option<Instant>,
+    snd: SendSpace,
+    rcv: ReceiveSpace,
+    send_buffer: SendBuffer<P>,
+    receive_buffer: ReceiveBuffer<P>,
+    board: Scoreboard,
+    recovery: Recovery,
+    congestion: Box<dyn CongestionControl>,
+    rtt: RttEstimator,
+    ack: DelayedAck,
+    window: ReceiveWindow,
+    /// In use on this connection (both sides offered it).
+    timestamps: Option<TimestampClock>,
+    sack: bool,
+    scaling: bool,
+    /// Duplicate to report in the next acknowledgment (RFC 2883).
+    dsack: Option<core::ops::Range<u64>>,
+
+    /// The SYN (or SYN-ACK) must leave.
+    syn_due: bool,
+    /// Whether our SYN answers one (SYN-ACK).
+    syn_answers: bool,
+    /// The application has closed: FIN follows the last octet.
+    fin_wanted: bool,
+    fin_sent: bool,
+    /// Offset of the peer's FIN, once seen.
+    peer_fin: Option<u64>,
+    /// A reset must leave with this sequence number.
+    reset_due: Option<Reset>,
+    /// The application had more to write than there was room.
+    write_blocked: bool,
+    /// cwnd, not the window or the application, stopped the last output.
+    cwnd_limited: bool,
+    /// End of the current round trip: SND.NXT when it began.
+    round_end: u64,
+    last_sent_at: Instant,
+
+    retransmit_at: Instant,
+    /// Timeouts since the last progress.
+    timeouts_in_a_row: u32,
+    persist_at: Instant,
+    persist_backoff: u32,
+    /// The persist timer fired: one probe may leave.
+    probe_due: bool,
+    time_wait_until: Instant,
+
+    limits: LimitClock,
+    outbox: Outbox,
+    counters: Counters,
+}
+
+/// A reset waiting to leave (RFC 9293 section 3.10.7.1).
+#[derive(Clone, Copy, Debug)]
+struct Reset {
+    seq: SeqNumber,
+    /// Acknowledgment to carry, if any.
+    ack: Option<SeqNumber>,
+}
+
+impl<P: Payload> Connection<P> {
+    /// A closed connection with everything prepared.
+    fn new(now: Instant, config: &Config) -> Self {
+        let profile = config.profile;
+        let granted_receive = profile.granted_buffer(config.receive_buffer);
+        let granted_send = profile.granted_buffer(config.send_buffer);
+        let rmss = u32::from(config.mss);
+        let mut connection = Self {
+            profile,
+            local_port: config.local_port,
+            remote_port: config.remote_port,
+            rmss,
+            smss: rmss,
+            congestion_entry: config.congestion,
+            initial_ssthresh: config.initial_ssthresh,
+            slow_start: config.slow_start,
+            state: State::Closed,
+            failure: None,
+            established_at: None,
+            snd: SendSpace::new(config.iss),
+            rcv: ReceiveSpace::new(),
+            send_buffer: SendBuffer::new(granted_send.as_u64()),
+            receive_buffer: ReceiveBuffer::new(),
+            board: Scoreboard::new(),
+            recovery: Recovery::default(),
+            congestion: (config.congestion.build)(&congestion::Config {
+                smss: rmss,
+                initial_window: profile.initial_window.bytes(rmss),
+                initial_ssthresh: config.initial_ssthresh,
+                slow_start: config.slow_start,
+                counting: profile.counting,
+            }),
+            rtt: RttEstimator::new(profile.rto_initial, profile.rto_min, profile.rto_max),
+            ack: DelayedAck::new(),
+            window: ReceiveWindow::new(&profile, granted_receive, rmss),
+            timestamps: profile
+                .timestamps
+                .then(|| TimestampClock::new(profile.timestamp_tick, config.timestamp_offset)),
+            sack: profile.sack,
+            scaling: profile.window_scaling,
+            dsack: None,
+            syn_due: false,
+            syn_answers: false,
+            fin_wanted: false,
+            fin_sent: false,
+            peer_fin: None,
+            reset_due: None,
+            write_blocked: false,
+            cwnd_limited: false,
+            round_end: 0,
+            last_sent_at: now,
+            retransmit_at: Instant::FAR_FUTURE,
+            timeouts_in_a_row: 0,
+            persist_at: Instant::FAR_FUTURE,
+            persist_backoff: 0,
+            probe_due: false,
+            time_wait_until: Instant::FAR_FUTURE,
+            limits: LimitClock::new(now, Limit::Application),
+            outbox: Outbox::new(config.events),
+            counters: Counters::default(),
+        };
+        if profile.window_scaling {
+            connection.rcv.shift = connection.window.shift_needed();
+        }
+        connection
+    }
+
+    /// State of the connection.
+    #[inline]
+    pub fn state(&self) -> State {
+        self.state
+    }
+
+    /// Why the connection ended, if it failed.
+    pub fn failure(&self) -> Option<Failure> {
+        self.failure
+    }
+
+    /// When the connection was established, if it was.
+    pub fn established_at(&self) -> Option<Instant> {
+        self.established_at
+    }
+
+    /// Counts since the connection began.
+    #[inline]
+    pub fn counters(&self) -> &Counters {
+        &self.counters
+    }
+
+    /// Time under each limit.
+    pub fn limits(&self) -> &LimitClock {
+        &self.limits
+    }
+
+    /// Events that wait to be taken.
+    #[inline]
+    pub fn events(&mut self) -> &mut Outbox {
+        &mut self.outbox
+    }
+
+    /// When [`Connection::handle_timeout`] wants to be called;
+    /// [`Instant::FAR_FUTURE`] when nothing is due.
+    #[inline]
+    pub fn poll_timeout(&self) -> Instant {
+        self.retransmit_at
+            .min(self.persist_at)
+            .min(self.ack.deadline())
+            .min(self.time_wait_until)
+    }
+
+    /// A moment's view.
+    pub fn info(&self) -> Info {
+        Info {
+            state: self.state,
+            phase: self.recovery.phase(),
+            cwnd: self.congestion.cwnd(),
+            ssthresh: self.congestion.ssthresh(),
+            snd_wnd: Bytes::new(self.snd.wnd),
+            rcv_wnd: Bytes::new(self.rcv.wnd()),
+            flight_size: Bytes::new(self.snd.flight_size()),
+            pipe: Bytes::new(self.board.pipe()),
+            smss: self.smss,
+            srtt: self.rtt.srtt(),
+            rttvar: self.rtt.rttvar(),
+            min_rtt: self.rtt.min_rtt(),
+            rto: self.rtt.rto(),
+            snd_una: self.snd.una,
+            snd_nxt: self.snd.nxt,
+            rcv_nxt: self.rcv.nxt,
+            window_scale: (self.snd.shift, self.rcv.shift),
+            send_buffer: Bytes::new(self.send_buffer.capacity()),
+            receive_buffer: Bytes::new(self.window.buffer()),
+            window_clamp: Bytes::new(self.window.clamp()),
+            sack: self.sack,
+            timestamps: self.timestamps.is_some(),
+        }
+    }
+
+    /// The driver knows better what holds the sender back right now: the
+    /// host's processor when the application cannot write for want of it, or
+    /// the path when the first link takes no more. Holds until the engine
+    /// finds another reason.
+    pub fn note_limit(&mut self, now: Instant, limit: Limit) {
+        self.set_limit(now, limit);
+    }
+
+    fn set_limit(&mut self, now: Instant, limit: Limit) {
+        if self.limits.set(now, limit) {
+            self.outbox
+                .put(EventMask::CHANGES, now, Event::LimitChanged { limit });
+        }
+    }
+
+    fn set_state(&mut self, now: Instant, to: State) {
+        let from = self.state;
+        if from == to {
+            return;
+        }
+        self.state = to;
+        if to == State::Established && self.established_at.is_none() {
+            self.established_at = Some(now);
+            // What limits the sender is counted from here.
+            self.limits = LimitClock::new(now, Limit::Application);
+        }
+        if matches!(to, State::Closed | State::TimeWait) {
+            self.stop_all_timers();
+        }
+        self.outbox
+            .put(EventMask::CHANGES, now, Event::StateChanged { from, to });
+    }
+
+    fn stop_all_timers(&mut self) {
+        self.retransmit_at = Instant::FAR_FUTURE;
+        self.persist_at = Instant::FAR_FUTURE;
+        self.probe_due = false;
+        self.time_wait_until = Instant::FAR_FUTURE;
+    }
+
+    /// The connection is gone.
+    fn fail(&mut self, now: Instant, failure: Failure) {
+        self.failure = Some(failure);
+        self.set_state(now, State::Closed);
+        self.set_limit(now, Limit::Application);
+        self.syn_due = false;
+        self.ack.on_ack_sent();
+    }
+
+    /// Whether both sides have seen each other's SYN.
+    fn is_synchronized(&self) -> bool {
+        !matches!(
+            self.state,
+            State::Closed | State::Listen | State::SynSent | State::SynReceived
+        )
+    }
+}

@@ -1,0 +1,242 @@
+//! Opening: RFC 9293 section 3.5, and the options that count only then.
+//!
+//! Active open sends a SYN; passive open answers one; when two SYNs cross,
+//! both sides pass through SYN-RECEIVED (MUST-10). MSS, window scale,
+//! SACK-permitted and timestamps are settled by what both SYNs carry.
+
+use gigatcp_events::{CwndCause, Event, EventMask, State};
+use gigatcp_units::{Bytes, Instant};
+use gigatcp_wire::{Flags, Options, Payload, Segment, WireWindow};
+
+use super::{Config, Connection, Failure, Received, Reset};
+use crate::congestion;
+
+/// Default MSS when the peer's SYN carries none (RFC 9293 MUST-15, IPv4).
+const DEFAULT_MSS: u32 = 536;
+
+/// Smallest MSS taken at its word: below it headers outweigh data and a peer
+/// could make us send a million tiny segments (the minimum IPv4 MTU of 68
+/// octets less headers is 28; Linux clamps at 48).
+const LEAST_MSS: u32 = 48;
+
+/// Octets of the timestamps option in every segment, padded (RFC 7323
+/// appendix A).
+const TIMESTAMPS_LEN: u32 = 12;
+
+impl<P: Payload> Connection<P> {
+    /// Active open: RFC 9293 section 3.10.1. The SYN waits in
+    /// [`Connection::poll_transmit`].
+    #[must_use]
+    pub fn connect(now: Instant, config: &Config) -> Self {
+        let mut connection = Self::new(now, config);
+        connection.set_state(now, State::SynSent);
+        connection.syn_due = true;
+        connection
+    }
+
+    /// Passive open: answers `syn`, which reached a listener. The SYN-ACK
+    /// waits in [`Connection::poll_transmit`].
+    ///
+    /// # Panics
+    /// When `syn` is no SYN: the listener's mistake.
+    #[must_use]
+    pub fn accept(now: Instant, config: &Config, syn: &Received<P>) -> Self {
+        let segment = &syn.segment;
+        assert!(segment.flags.contains(Flags::SYN), "accept needs a SYN");
+        let mut connection = Self::new(now, config);
+        connection.remote_port = segment.src_port;
+        connection.state = State::Listen;
+        connection.take_syn(now, segment);
+        connection.syn_answers = true;
+        connection.syn_due = true;
+        connection.set_state(now, State::SynReceived);
+        connection
+    }
+
+    /// The peer's SYN: sequence numbers and options.
+    pub(super) fn take_syn(&mut self, now: Instant, syn: &Segment<P>) {
+        self.rcv.irs = syn.seq;
+        self.rcv.nxt = 1;
+        self.rcv.edge = self.window.edge(1, 0, 0).min(1 + 65_535);
+        self.rcv.last_ack_sent = 1;
+        // Windows in SYN segments are never scaled (RFC 7323 section 2.2).
+        self.snd.wnd = u64::from(syn.wnd.0);
+        self.snd.max_wnd = self.snd.wnd;
+        self.snd.wl1 = 0;
+        self.snd.wl2 = self.snd.una;
+        self.settle_options(now, &syn.options);
+    }
+
+    fn settle_options(&mut self, now: Instant, offered: &Options) {
+        match offered.window_scale {
+            // More than 14 is an error of the peer; RFC 7323 section 2.3
+            // says to use 14.
+            Some(shift) if self.scaling => self.snd.shift = shift.min(14),
+            _ => {
+                self.scaling = false;
+                self.snd.shift = 0;
+                self.rcv.shift = 0;
+            }
+        }
+        self.sack &= offered.sack_permitted;
+        match (offered.timestamps, &mut self.timestamps) {
+            (Some(stamps), Some(clock)) => clock.start(now, stamps.val),
+            (_, clock) => *clock = None,
+        }
+        let theirs = offered.mss.map_or(DEFAULT_MSS, u32::from);
+        let per_segment = if self.timestamps.is_some() {
+            TIMESTAMPS_LEN
+        } else {
+            0
+        };
+        // RFC 6691: the MSS option does not count options, SMSS must.
+        self.smss = theirs.max(LEAST_MSS).min(self.rmss) - per_segment;
+        self.start_congestion_control(now);
+    }
+
+    /// The window starts from the SMSS that both SYNs left.
+    fn start_congestion_control(&mut self, now: Instant) {
+        let config = congestion::Config {
+            smss: self.smss,
+            initial_window: self.profile.initial_window.bytes(self.smss),
+            initial_ssthresh: self.initial_ssthresh,
+            slow_start: self.slow_start,
+            counting: self.profile.counting,
+        };
+        self.congestion = (self.congestion_entry.build)(&config);
+        if self.timeouts_in_a_row > 0 {
+            // RFC 5681 section 3.1: after a lost SYN the initial window is
+            // one segment.
+            let one_segment = Bytes::new(u64::from(self.smss));
+            self.congestion.on_idle_restart(now, one_segment);
+        }
+        self.put_cwnd(now, CwndCause::Initial);
+    }
+
+    pub(super) fn put_cwnd(&mut self, now: Instant, cause: CwndCause) {
+        let kind = match cause {
+            CwndCause::SlowStart | CwndCause::Avoidance | CwndCause::InRecovery => EventMask::CWND,
+            _ => EventMask::CHANGES,
+        };
+        if self.outbox.wants(kind) {
+            let event = Event::CwndMoved {
+                cwnd: self.congestion.cwnd().as_u64(),
+                ssthresh: self.congestion.ssthresh().as_u64(),
+                cause,
+            };
+            self.outbox.put(kind, now, event);
+        }
+    }
+
+    /// SYN or SYN-ACK, first or again.
+    pub(super) fn poll_handshake(&mut self, now: Instant) -> Option<Segment<P>> {
+        if !self.syn_due {
+            return self.poll_ack(now);
+        }
+        self.syn_due = false;
+        if self.snd.nxt == 0 {
+            self.snd.nxt = 1;
+            self.board.on_transmit(now, 1);
+            self.round_end = 1;
+        } else {
+            self.board.on_retransmit(0..1);
+        }
+        self.retransmit_at = now + self.rtt.rto();
+        self.last_sent_at = now;
+        Some(self.syn_segment(now))
+    }
+
+    fn syn_segment(&mut self, now: Instant) -> Segment<P> {
+        let answers = self.syn_answers;
+        let flags = if answers {
+            Flags::SYN | Flags::ACK
+        } else {
+            Flags::SYN
+        };
+        let wnd = if answers {
+            self.rcv.wnd()
+        } else {
+            self.window.edge(0, 0, 0)
+        };
+        if answers {
+            self.ack.on_ack_sent();
+        }
+        Segment {
+            src_port: self.local_port,
+            dst_port: self.remote_port,
+            seq: self.snd.on_wire(0),
+            ack: if answers {
+                self.rcv.on_wire(self.rcv.nxt)
+            } else {
+                gigatcp_wire::SeqNumber::new(0)
+            },
+            flags,
+            wnd: WireWindow(wnd.min(65_535) as u16),
+            options: Options {
+                mss: Some(self.rmss as u16),
+                window_scale: self.scaling.then_some(self.rcv.shift),
+                sack_permitted: self.sack,
+                timestamps: self.timestamps.as_ref().map(|clock| clock.stamp(now)),
+                ..Options::default()
+            },
+            ..Segment::default()
+        }
+    }
+
+    /// RFC 9293 section 3.10.7.3: a segment arrives in SYN-SENT.
+    pub(super) fn handle_in_syn_sent(&mut self, now: Instant, received: &Received<P>) {
+        let segment = &received.segment;
+        let acks_syn = segment.flags.contains(Flags::ACK).then(|| {
+            let ack = self.snd.offset_of(segment.ack);
+            self.snd.nxt == 1 && ack == Some(1)
+        });
+        if acks_syn == Some(false) {
+            if !segment.flags.contains(Flags::RST) {
+                self.reset_due = Some(Reset {
+                    seq: segment.ack,
+                    ack: None,
+                });
+            }
+            return;
+        }
+        if segment.flags.contains(Flags::RST) {
+            if acks_syn == Some(true) {
+                self.fail(now, Failure::Refused);
+            }
+            return;
+        }
+        if !segment.flags.contains(Flags::SYN) {
+            return;
+        }
+        self.take_syn(now, segment);
+        if acks_syn == Some(true) {
+            self.acknowledge_syn(now, received.at);
+            self.set_state(now, State::Established);
+            // ACK at once; it may ride on data.
+            self.ack.demand();
+        } else {
+            // Simultaneous open (MUST-10): answer with SYN-ACK.
+            self.syn_answers = true;
+            self.syn_due = true;
+            self.set_state(now, State::SynReceived);
+        }
+    }
+
+    /// Our SYN is acknowledged: SND.UNA moves over it.
+    pub(super) fn acknowledge_syn(&mut self, now: Instant, received_at: Instant) {
+        let mut revealed = crate::scoreboard::Revealed::default();
+        self.board.on_ack(1, &mut revealed);
+        self.board.finish_ack(now, &revealed);
+        self.snd.una = 1;
+        self.snd.wl2 = 1;
+        if core::mem::take(&mut self.timeouts_in_a_row) > 0 {
+            self.rtt.on_syn_lost();
+        }
+        self.rtt.end_backoff();
+        if let Some(sent_at) = revealed.oldest_sent_at {
+            self.take_rtt(now, received_at.saturating_since(sent_at));
+        }
+        self.retransmit_at = Instant::FAR_FUTURE;
+        self.round_end = self.snd.nxt;
+    }
+}

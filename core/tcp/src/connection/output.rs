@@ -1,0 +1,420 @@
+//! What may leave now: RFC 9293 sections 3.7.4, 3.8.6.2.1; RFC 5681; RFC 6675
+//! section 5 (C).
+//!
+//! In this order: what is marked lost, new data within both windows, FIN,
+//! RFC 6675's rules 3 and 4, a window probe, a bare acknowledgment. Whenever
+//! nothing more may leave, exactly one [`Limit`] is the reason and is noted.
+
+use core::ops::Range;
+
+use gigatcp_events::{CwndCause, Event, EventMask, Limit, Phase, SendReason, State};
+use gigatcp_units::{Bytes, Instant};
+use gigatcp_wire::{
+    Flags, MAX_SUPER_SEGMENT, Options, Payload, SackBlock, SackBlocks, Segment, WireWindow,
+};
+
+use super::{Connection, Reset};
+
+impl<P: Payload> Connection<P> {
+    /// The next segment to put on the wire, if there is one. May be a
+    /// super-segment (see [`Segment::wire_segments`]).
+    pub fn poll_transmit(&mut self, now: Instant) -> Option<Segment<P>> {
+        if let Some(reset) = self.reset_due.take() {
+            return Some(self.reset_segment(now, reset));
+        }
+        match self.state {
+            State::Closed | State::Listen => None,
+            State::SynSent | State::SynReceived => self.poll_handshake(now),
+            State::FinWait2 | State::TimeWait => self.poll_ack(now),
+            _ => self
+                .poll_data(now)
+                .or_else(|| self.poll_probe(now))
+                .or_else(|| self.poll_ack(now)),
+        }
+    }
+
+    fn poll_data(&mut self, now: Instant) -> Option<Segment<P>> {
+        let allowance = self.allowance();
+        if self.board.has_lost() {
+            return self.poll_retransmission(now, allowance);
+        }
+        let unsent = self.unsent();
+        let fin_due = self.fin_wanted && !self.fin_sent;
+        if unsent == 0 && !fin_due {
+            return self.poll_beyond_data(now, allowance);
+        }
+        self.restart_after_idle(now);
+        let allowance = self.allowance();
+        let window = self.snd.edge().saturating_sub(self.snd.nxt);
+        let Some(len) = self.sendable(unsent, allowance, window) else {
+            self.note_blocked(now, allowance, window, unsent);
+            return None;
+        };
+        Some(self.send_new(now, len))
+    }
+
+    /// Octets cwnd still allows.
+    #[inline]
+    fn allowance(&self) -> u64 {
+        // Without limited transmit (RFC 3042) the first duplicate ACKs send
+        // nothing: what they say has left does not count yet.
+        let in_use = if self.recovery.phase() == Phase::Disorder && !self.profile.limited_transmit {
+            self.snd.flight_size()
+        } else {
+            self.board.pipe()
+        };
+        self.congestion.cwnd().as_u64().saturating_sub(in_use)
+    }
+
+    /// How many octets of new data may leave: whole segments as long as there
+    /// are any, and a part of one only when silly-window avoidance and
+    /// Nagle's algorithm (RFC 9293 section 3.8.6.2.1) allow it.
+    #[inline]
+    fn sendable(&self, unsent: u64, allowance: u64, window: u64) -> Option<u64> {
+        let smss = u64::from(self.smss);
+        let usable = allowance.min(window);
+        let most = unsent.min(usable);
+        if most >= smss {
+            let at_most = if self.profile.segmentation_offload {
+                (MAX_SUPER_SEGMENT as u64 / smss).max(1)
+            } else {
+                1
+            };
+            return Some((most / smss).min(at_most) * smss);
+        }
+        let idle = self.snd.flight_size() == 0;
+        if unsent <= usable {
+            // The last, partial segment, or the FIN alone.
+            let nagle_holds = self.profile.nagle && !idle && !self.fin_wanted;
+            return (!nagle_holds).then_some(unsent);
+        }
+        if window >= smss || most == 0 {
+            return None;
+        }
+        // The window itself is smaller than a segment.
+        let worth_it = idle && 2 * most >= self.snd.max_wnd;
+        (!self.profile.silly_window_avoidance || worth_it).then_some(most)
+    }
+
+    /// Notes the one reason why nothing leaves.
+    fn note_blocked(&mut self, now: Instant, allowance: u64, window: u64, unsent: u64) {
+        let smss = u64::from(self.smss);
+        let needed = unsent.min(smss);
+        let limit = if window < needed && window <= allowance {
+            Limit::ReceiveWindow
+        } else if allowance < needed {
+            self.cwnd_limited = true;
+            self.congestion_limit()
+        } else {
+            // Nagle holds a small segment back.
+            Limit::Application
+        };
+        if limit == Limit::ReceiveWindow && (self.snd.flight_size() == 0 || self.snd.wnd == 0) {
+            self.arm_persist(now);
+        }
+        self.set_limit(now, limit);
+    }
+
+    fn congestion_limit(&self) -> Limit {
+        match self.recovery.phase() {
+            Phase::Recovery | Phase::Loss | Phase::Cwr => Limit::Recovery,
+            _ if self.congestion.is_in_slow_start() => Limit::SlowStart,
+            _ => Limit::Avoidance,
+        }
+    }
+
+    /// Sends `len` octets of new data from SND.NXT, with FIN if they are the
+    /// last.
+    fn send_new(&mut self, now: Instant, len: u64) -> Segment<P> {
+        let from = self.snd.nxt;
+        let to = from + len;
+        let last = to == self.send_buffer.end();
+        let mut flags = Flags::ACK;
+        if last && len > 0 {
+            flags |= Flags::PSH;
+        }
+        let mut end = to;
+        if last && self.fin_wanted && !self.fin_sent {
+            flags |= Flags::FIN;
+            self.fin_sent = true;
+            end += 1;
+        }
+        self.snd.nxt = end;
+        self.board.on_transmit(now, end);
+        let in_disorder = self.recovery.phase() == Phase::Disorder;
+        let reason = if in_disorder {
+            SendReason::LimitedTransmit
+        } else {
+            SendReason::New
+        };
+        self.send(now, from..to, flags, reason)
+    }
+
+    /// What is marked lost, as far as cwnd allows.
+    fn poll_retransmission(&mut self, now: Instant, allowance: u64) -> Option<Segment<P>> {
+        let lost = self.board.first_lost()?;
+        let smss = u64::from(self.smss);
+        let allowance = if self.recovery.owes_retransmission() {
+            allowance.max(smss)
+        } else {
+            allowance
+        };
+        let wanted = lost.end - lost.start;
+        if allowance < wanted.min(smss) {
+            self.cwnd_limited = true;
+            self.set_limit(now, Limit::Recovery);
+            return None;
+        }
+        let mut len = wanted.min(allowance);
+        if len > smss {
+            let at_most = if self.profile.segmentation_offload {
+                MAX_SUPER_SEGMENT as u64 / smss
+            } else {
+                1
+            };
+            len = (len / smss).min(at_most.max(1)) * smss;
+        }
+        let reason = if self.recovery.phase() == Phase::Loss {
+            SendReason::Timeout
+        } else {
+            SendReason::FastRetransmit
+        };
+        Some(self.resend(now, lost.start..lost.start + len, reason))
+    }
+
+    /// Sends octets again that were sent before.
+    fn resend(&mut self, now: Instant, range: Range<u64>, reason: SendReason) -> Segment<P> {
+        self.board.on_retransmit(range.clone());
+        self.recovery.on_retransmit(range.end - range.start);
+        let data_end = range.end.min(self.send_buffer.end());
+        let mut flags = Flags::ACK;
+        if range.end > data_end {
+            flags |= Flags::FIN;
+        }
+        if data_end == self.send_buffer.end() && data_end > range.start {
+            flags |= Flags::PSH;
+        }
+        let segments = (data_end - range.start).div_ceil(u64::from(self.smss)).max(1);
+        self.counters.retransmitted_segments += segments;
+        if matches!(reason, SendReason::FastRetransmit | SendReason::Rescue) {
+            self.counters.fast_retransmits += segments;
+        }
+        self.send(now, range.start..data_end, flags, reason)
+    }
+
+    /// Nothing is lost and nothing new waits: what RFC 6675 `NextSeg` may
+    /// still send in recovery (rules 3 and 4).
+    fn poll_beyond_data(&mut self, now: Instant, allowance: u64) -> Option<Segment<P>> {
+        let smss = u64::from(self.smss);
+        let repairing = self.sack && self.recovery.phase() == Phase::Recovery;
+        if repairing && allowance >= smss {
+            if let Some(range) = self.board.first_unsacked_candidate() {
+                let end = range.end.min(range.start + smss);
+                return Some(self.resend(now, range.start..end, SendReason::Rescue));
+            }
+            if self.profile.rescue_retransmission
+                && self.recovery.may_rescue()
+                && let Some(range) = self.board.last_unsacked(self.smss)
+            {
+                self.recovery.on_rescue();
+                return Some(self.resend(now, range, SendReason::Rescue));
+            }
+        }
+        self.board.note_app_limited();
+        let limit = if repairing || self.recovery.phase() == Phase::Loss {
+            Limit::Recovery
+        } else if self.write_blocked {
+            Limit::SendBuffer
+        } else {
+            Limit::Application
+        };
+        self.set_limit(now, limit);
+        None
+    }
+
+    /// RFC 9293 section 3.8.6.1: one octet into the closed window, new if
+    /// nothing is in flight; or, past the override timer, what little fits.
+    fn poll_probe(&mut self, now: Instant) -> Option<Segment<P>> {
+        if !core::mem::take(&mut self.probe_due) {
+            return None;
+        }
+        self.counters.window_probes += 1;
+        self.arm_persist(now);
+        let una = self.snd.una;
+        if una < self.snd.nxt {
+            let end = (una + 1).min(self.snd.nxt);
+            self.board.on_retransmit(una..end);
+            let data_end = end.min(self.send_buffer.end());
+            let flags = if data_end < end {
+                Flags::ACK | Flags::FIN
+            } else {
+                Flags::ACK
+            };
+            self.counters.retransmitted_segments += 1;
+            return Some(self.send(now, una..data_end, flags, SendReason::WindowProbe));
+        }
+        let window = self.snd.edge().saturating_sub(self.snd.nxt);
+        let unsent = self.unsent();
+        if unsent == 0 && !self.fin_wanted {
+            return None;
+        }
+        Some(self.send_new(now, window.max(1).min(unsent)))
+    }
+
+    /// RFC 5681 section 4.1: after more than one timeout of silence the old
+    /// window says nothing about the path any more.
+    fn restart_after_idle(&mut self, now: Instant) {
+        let silent = now.saturating_since(self.last_sent_at) > self.rtt.rto();
+        if silent && self.profile.idle_restart && self.snd.flight_size() == 0 && self.snd.nxt > 1 {
+            let initial = self.profile.initial_window.bytes(self.smss);
+            let restart = initial.min(self.congestion.cwnd());
+            self.congestion.on_idle_restart(now, restart);
+            self.last_sent_at = now;
+            self.put_cwnd(now, CwndCause::IdleRestart);
+        }
+    }
+
+    /// An acknowledgment alone, if one is due.
+    pub(super) fn poll_ack(&mut self, now: Instant) -> Option<Segment<P>> {
+        if !self.ack.is_due() {
+            return None;
+        }
+        self.counters.acks_sent += 1;
+        let nxt = self.snd.nxt;
+        Some(self.segment(now, nxt, P::default(), Flags::ACK))
+    }
+
+    /// Builds a segment with data (or FIN) and does its bookkeeping.
+    fn send(
+        &mut self,
+        now: Instant,
+        range: Range<u64>,
+        flags: Flags,
+        reason: SendReason,
+    ) -> Segment<P> {
+        let len = range.end - range.start;
+        let segments = len.div_ceil(u64::from(self.smss));
+        self.counters.data_segments_sent += segments;
+        self.last_sent_at = now;
+        // RFC 6298 section 5 (5.1). While probing, the persist timer rules.
+        if self.retransmit_at == Instant::FAR_FUTURE && reason != SendReason::WindowProbe {
+            self.retransmit_at = now + self.rtt.rto();
+        }
+        if self.outbox.wants(EventMask::SEGMENTS) {
+            let event = Event::SegmentSent {
+                seq: range.start,
+                len: len as u32,
+                segments: segments as u32,
+                flags,
+                reason,
+            };
+            self.outbox.put(EventMask::SEGMENTS, now, event);
+        }
+        let payload = self.send_buffer.slice(range.start, range.end);
+        self.segment(now, range.start, payload, flags)
+    }
+
+    /// A segment of the open connection: header fields, options, and the
+    /// acknowledgment it carries.
+    fn segment(&mut self, now: Instant, seq: u64, payload: P, flags: Flags) -> Segment<P> {
+        let sack = if payload.is_empty() {
+            self.sack_blocks()
+        } else {
+            // Data segments carry no SACK blocks: they would not fit beside
+            // a full segment. The bare ACK that follows does.
+            SackBlocks::default()
+        };
+        let wnd = self.advertise();
+        self.rcv.last_ack_sent = self.rcv.nxt;
+        self.ack.on_ack_sent();
+        if self.outbox.wants(EventMask::SEGMENTS) {
+            let event = Event::AckSent {
+                ack: self.rcv.nxt,
+                wnd: self.rcv.wnd(),
+                sack_blocks: sack.len() as u32,
+            };
+            self.outbox.put(EventMask::SEGMENTS, now, event);
+        }
+        Segment {
+            src_port: self.local_port,
+            dst_port: self.remote_port,
+            seq: self.snd.on_wire(seq),
+            ack: self.rcv.on_wire(self.rcv.nxt),
+            flags,
+            wnd,
+            urgent: 0,
+            segment_size: self.smss as u16,
+            options: Options {
+                timestamps: self.timestamps.as_ref().map(|clock| clock.stamp(now)),
+                sack,
+                ..Options::default()
+            },
+            payload,
+        }
+    }
+
+    /// Moves the right edge as far as the buffer allows and gives the window
+    /// field. Rounding to the scale never moves the edge left.
+    fn advertise(&mut self) -> WireWindow {
+        let unread = self.receive_buffer.readable();
+        let wanted = self.window.edge(self.rcv.nxt, self.rcv.edge, unread);
+        let wnd = wanted - self.rcv.nxt;
+        let shift = self.rcv.shift;
+        let mut field = wnd >> shift;
+        if self.rcv.nxt + (field << shift) < self.rcv.edge {
+            field += 1;
+        }
+        let field = field.min(65_535);
+        self.rcv.edge = self.rcv.edge.max(self.rcv.nxt + (field << shift));
+        WireWindow(field as u16)
+    }
+
+    /// The blocks to report: a duplicate first (RFC 2883), then what is held,
+    /// most recent first; three beside timestamps, else four.
+    fn sack_blocks(&mut self) -> SackBlocks {
+        let mut blocks = SackBlocks::default();
+        if !self.sack {
+            return blocks;
+        }
+        let room = if self.timestamps.is_some() { 3 } else { 4 };
+        let duplicate = self.dsack.take();
+        let held = self.receive_buffer.sack_blocks();
+        for range in duplicate.into_iter().chain(held).take(room) {
+            blocks.try_push(SackBlock {
+                left: self.rcv.on_wire(range.start),
+                right: self.rcv.on_wire(range.end),
+            });
+        }
+        blocks
+    }
+
+    fn reset_segment(&mut self, now: Instant, reset: Reset) -> Segment<P> {
+        let flags = match reset.ack {
+            Some(_) => Flags::RST | Flags::ACK,
+            None => Flags::RST,
+        };
+        if self.outbox.wants(EventMask::SEGMENTS) {
+            let event = Event::SegmentSent {
+                seq: 0,
+                len: 0,
+                segments: 1,
+                flags,
+                reason: SendReason::Reset,
+            };
+            self.outbox.put(EventMask::SEGMENTS, now, event);
+        }
+        Segment {
+            src_port: self.local_port,
+            dst_port: self.remote_port,
+            seq: reset.seq,
+            ack: reset.ack.unwrap_or_default(),
+            flags,
+            ..Segment::default()
+        }
+    }
+
+    /// Octets in flight and the congestion window, for assertions.
+    pub fn in_flight_and_cwnd(&self) -> (Bytes, Bytes) {
+        (Bytes::new(self.board.pipe()), self.congestion.cwnd())
+    }
+}

@@ -1,0 +1,147 @@
+//! Segment text and FIN: RFC 9293 section 3.10.7.4 seventh and eighth.
+
+use core::ops::Range;
+
+use gigatcp_events::{Event, EventMask, State};
+use gigatcp_units::Instant;
+use gigatcp_wire::{Flags, Payload, Segment};
+
+use super::Connection;
+use crate::delayed_ack::ack_every;
+
+impl<P: Payload> Connection<P> {
+    /// The fast path: `segment` is the next data, wholly inside the window,
+    /// and nothing is held beyond a hole.
+    #[inline]
+    pub(super) fn take_expected_data(&mut self, now: Instant, segment: Segment<P>) {
+        let len = segment.payload.len() as u64;
+        let seq = self.rcv.nxt;
+        self.acknowledge_data(now, len, &segment);
+        self.rcv.nxt += len;
+        self.receive_buffer.append(segment.payload);
+        self.put_received(now, seq, len as u32, false, 0);
+    }
+
+    /// Text, then FIN, of an acceptable segment that starts at `seq`.
+    pub(super) fn handle_text(&mut self, now: Instant, seq: u64, mut segment: Segment<P>) {
+        let may_receive = matches!(
+            self.state,
+            State::Established | State::FinWait1 | State::FinWait2
+        );
+        if !may_receive {
+            // After the peer's FIN nothing more can come; a FIN again in
+            // TIME-WAIT restarts the wait.
+            self.handle_after_fin(now, &segment);
+            return;
+        }
+        let has_fin = segment.flags.contains(Flags::FIN);
+        let end = seq + segment.payload.len() as u64;
+        let kept_end = end.min(self.rcv.edge.max(self.rcv.nxt));
+        if kept_end < end {
+            let _beyond_the_window = segment
+                .payload
+                .split_off(kept_end.saturating_sub(seq) as usize);
+        }
+        if has_fin && kept_end == end {
+            self.peer_fin = Some(end);
+        }
+        if !segment.payload.is_empty() {
+            self.take_data(now, seq, segment);
+        }
+        if self.peer_fin == Some(self.rcv.nxt) {
+            self.handle_fin(now);
+        }
+    }
+
+    fn take_data(&mut self, now: Instant, seq: u64, segment: Segment<P>) {
+        let len = segment.payload.len() as u64;
+        let per_segment = segment_octets(&segment);
+        let arrival = self
+            .receive_buffer
+            .insert(self.rcv.nxt, seq, segment.payload);
+        let in_order = arrival.advanced == len && !arrival.filled_hole;
+        let duplicate = arrival.duplicate.clone().map_or(0, |r| r.end - r.start);
+        if let Some(range) = arrival.duplicate {
+            self.note_duplicate(range);
+        }
+        if in_order {
+            self.count_for_ack(now, len, per_segment);
+        } else {
+            // RFC 5681 section 4.2: beyond a hole, filling one, or again.
+            self.ack.demand();
+        }
+        self.rcv.nxt += arrival.advanced;
+        self.put_received(now, seq, len as u32, arrival.out_of_order, duplicate as u32);
+    }
+
+    #[inline]
+    fn acknowledge_data(&mut self, now: Instant, len: u64, segment: &Segment<P>) {
+        self.count_for_ack(now, len, segment_octets(segment));
+    }
+
+    /// In-order data: the window may grow, an acknowledgment may be due.
+    #[inline]
+    fn count_for_ack(&mut self, now: Instant, len: u64, per_segment: u64) {
+        let unread = self.receive_buffer.readable();
+        if per_segment + 128 > u64::from(self.rmss) && self.window.on_full_segment(unread) {
+            self.ack.on_window_growth();
+        }
+        let age = now.saturating_since(self.established_at.unwrap_or(now));
+        let every = ack_every(&self.profile, age);
+        let wnd = self.rcv.wnd();
+        self.ack
+            .on_data(now, &self.profile, every, len, per_segment, wnd);
+    }
+
+    fn put_received(&mut self, now: Instant, seq: u64, len: u32, out_of_order: bool, dup: u32) {
+        if self.outbox.wants(EventMask::SEGMENTS) {
+            let event = Event::SegmentReceived {
+                seq,
+                len,
+                out_of_order,
+                duplicate: dup,
+            };
+            self.outbox.put(EventMask::SEGMENTS, now, event);
+        }
+    }
+
+    /// The next acknowledgment reports `range` as received twice (RFC 2883).
+    pub(super) fn note_duplicate(&mut self, range: Range<u64>) {
+        if self.sack && self.profile.dsack && !range.is_empty() {
+            self.dsack = Some(range);
+        }
+    }
+
+    /// The peer has said all it will.
+    fn handle_fin(&mut self, now: Instant) {
+        self.rcv.nxt += 1;
+        self.peer_fin = None;
+        self.ack.demand();
+        match self.state {
+            State::Established => self.set_state(now, State::CloseWait),
+            State::FinWait1 => self.set_state(now, State::Closing),
+            State::FinWait2 => self.enter_time_wait(now),
+            _ => {}
+        }
+    }
+
+    fn handle_after_fin(&mut self, now: Instant, segment: &Segment<P>) {
+        if segment.seq_len() == 0 {
+            return;
+        }
+        self.ack.demand();
+        if self.state == State::TimeWait && segment.flags.contains(Flags::FIN) {
+            self.time_wait_until = now + self.profile.time_wait;
+        }
+    }
+}
+
+/// Payload octets of one wire segment inside `segment`.
+#[inline]
+fn segment_octets<P: Payload>(segment: &Segment<P>) -> u64 {
+    let len = segment.payload.len() as u64;
+    match u64::from(segment.segment_size) {
+        0 => len,
+        size => size.min(len),
+    }
+}

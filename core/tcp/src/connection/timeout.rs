@@ -1,0 +1,120 @@
+//! Timers: RFC 9293 sections 3.8.1 (retransmission), 3.8.6.1 (zero-window
+//! probes), 3.6.1 (TIME-WAIT); RFC 6298 section 5.
+
+use gigatcp_events::{CwndCause, Event, EventMask, State};
+use gigatcp_units::{Bytes, Instant};
+use gigatcp_wire::Payload;
+
+use super::{Connection, Failure};
+use crate::congestion::Congestion;
+
+impl<P: Payload> Connection<P> {
+    /// Lets every timer that is due take effect. Calling it early does
+    /// nothing.
+    pub fn handle_timeout(&mut self, now: Instant) {
+        self.ack.handle_timeout(now);
+        if self.retransmit_at <= now {
+            self.on_retransmit_timeout(now);
+        }
+        if self.persist_at <= now {
+            self.on_persist_timeout(now);
+        }
+        if self.time_wait_until <= now {
+            self.set_state(now, State::Closed);
+        }
+    }
+
+    /// RFC 6298 section 5 (5.4) to (5.7).
+    fn on_retransmit_timeout(&mut self, now: Instant) {
+        self.retransmit_at = Instant::FAR_FUTURE;
+        if self.snd.una == self.snd.nxt {
+            return;
+        }
+        self.counters.timeouts += 1;
+        self.timeouts_in_a_row += 1;
+        let opening = matches!(self.state, State::SynSent | State::SynReceived);
+        let patience = if opening {
+            self.profile.syn_retries
+        } else {
+            self.profile.retries
+        };
+        let rto = self.rtt.rto();
+        let event = Event::TimeoutFired {
+            rto,
+            backoff: self.timeouts_in_a_row,
+        };
+        self.outbox.put(EventMask::CHANGES, now, event);
+        if self.timeouts_in_a_row > patience {
+            self.fail(now, Failure::TimedOut);
+            return;
+        }
+        if self.profile.backoff {
+            self.rtt.back_off();
+        }
+        if opening {
+            self.syn_due = true;
+        } else {
+            self.begin_loss(now);
+        }
+        self.retransmit_at = now + self.rtt.rto();
+    }
+
+    fn begin_loss(&mut self, now: Instant) {
+        let from = self.recovery.phase();
+        let flight_size = Bytes::new(self.snd.flight_size());
+        let pipe = Bytes::new(self.board.pipe());
+        let judgment = self.recovery.on_timeout(&mut self.board, self.snd.nxt);
+        if let Some(kind) = judgment.congestion {
+            self.congestion.on_congestion(&Congestion {
+                now,
+                kind,
+                flight_size,
+                pipe,
+            });
+            self.put_cwnd(now, CwndCause::Timeout);
+        }
+        self.put_lost(now, &judgment);
+        self.put_phase(now, from);
+    }
+
+    /// Something waits to be sent, nothing is in flight that an
+    /// acknowledgment could come for, and the window does not let it out:
+    /// keep a timer so that a lost window update cannot stop us for ever
+    /// (RFC 9293 MUST-36, and the override timer of SHLD-28).
+    pub(super) fn arm_persist(&mut self, now: Instant) {
+        if self.persist_at == Instant::FAR_FUTURE && !self.probe_due {
+            let wait = self
+                .rtt
+                .rto()
+                .saturating_mul(1 << self.persist_backoff.min(16))
+                .min(self.profile.rto_max);
+            self.persist_at = now + wait;
+        }
+    }
+
+    fn on_persist_timeout(&mut self, now: Instant) {
+        self.persist_at = Instant::FAR_FUTURE;
+        self.persist_backoff += 1;
+        self.probe_due = true;
+        // The next probe is timed even if this one has nothing to carry.
+        if self.snd.wnd == 0 {
+            self.retransmit_at = Instant::FAR_FUTURE;
+        }
+        let _ = now;
+    }
+
+    /// The window opened: the probing ends. A probe that found the window
+    /// closed was dropped, so what is in flight is presumed lost.
+    pub(super) fn leave_persist(&mut self, now: Instant, ack: u64) {
+        let probed = self.persist_backoff > 0;
+        self.persist_at = Instant::FAR_FUTURE;
+        self.persist_backoff = 0;
+        self.probe_due = false;
+        if self.snd.nxt > ack {
+            if probed && ack == self.snd.una {
+                self.board.mark_all_lost();
+            }
+            self.retransmit_at = now + self.rtt.rto();
+        }
+    }
+}

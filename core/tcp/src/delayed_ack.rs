@@ -1,0 +1,172 @@
+//! When to acknowledge: RFC 9293 section 3.8.6.3, RFC 5681 section 4.2.
+//!
+//! * Beyond a hole, filling one, or a duplicate: at once.
+//! * While the connection is young: at once (quick-ACK). How long is counted
+//!   in acknowledgments; a receive window that still grows renews it, which
+//!   is why Linux acknowledges every segment until its window is fully open
+//!   (see [`crate::receive_window`]).
+//! * Otherwise every `ack_every` full-sized segments, or when the timer runs
+//!   out, whichever is first.
+//!
+//! Does not adapt the timer to the arrival rate (Linux `ato`): that matters
+//! for interactive traffic only.
+
+use gigatcp_units::{Duration, Instant};
+
+use crate::profile::Profile;
+
+/// The receiver's state of mind about acknowledging.
+#[derive(Clone, Debug)]
+pub struct DelayedAck {
+    /// An acknowledgment must leave at the next opportunity.
+    due: bool,
+    /// When a held-back acknowledgment leaves at the latest.
+    deadline: Instant,
+    /// Acknowledgments still to be sent at once.
+    quick: u32,
+    /// Octets received since the last acknowledgment.
+    unacked: u64,
+    /// Largest segment seen: what counts as full-sized.
+    rcv_mss: u64,
+    started: bool,
+}
+
+impl DelayedAck {
+    /// Nothing to acknowledge; a full-sized segment has at most `mss` octets.
+    pub fn new() -> Self {
+        Self {
+            due: false,
+            deadline: Instant::FAR_FUTURE,
+            quick: 0,
+            unacked: 0,
+            rcv_mss: 0,
+            started: false,
+        }
+    }
+
+    /// Whether an acknowledgment must leave now.
+    #[inline]
+    pub fn is_due(&self) -> bool {
+        self.due
+    }
+
+    /// When a held-back acknowledgment leaves at the latest.
+    #[inline]
+    pub fn deadline(&self) -> Instant {
+        self.deadline
+    }
+
+    /// Acknowledge at the next opportunity.
+    #[inline]
+    pub fn demand(&mut self) {
+        self.due = true;
+    }
+
+    /// The receive window grew: the next acknowledgment leaves at once.
+    pub fn on_window_growth(&mut self) {
+        self.quick = self.quick.max(1);
+    }
+
+    /// In-order data of `len` octets arrived, in segments of at most
+    /// `segment_size`; `wnd` is the receive window.
+    #[inline]
+    pub fn on_data(
+        &mut self,
+        now: Instant,
+        profile: &Profile,
+        ack_every: u32,
+        len: u64,
+        segment_size: u64,
+        wnd: u64,
+    ) {
+        self.rcv_mss = self.rcv_mss.max(segment_size);
+        if !self.started {
+            self.started = true;
+            self.start_quick(profile, wnd);
+        }
+        self.unacked += len;
+        let enough = u64::from(ack_every - 1) * self.rcv_mss;
+        if !profile.delayed_ack || self.quick > 0 || self.unacked > enough {
+            self.due = true;
+        } else if self.deadline == Instant::FAR_FUTURE {
+            self.deadline = now + profile.delayed_ack_timeout;
+        }
+    }
+
+    /// Quick-ACK at the start: half a window of full segments, at most
+    /// `quick_acks`.
+    fn start_quick(&mut self, profile: &Profile, wnd: u64) {
+        if profile.quick_ack {
+            let half_window = (wnd / (2 * self.rcv_mss.max(1))).max(2);
+            self.quick = u32::try_from(half_window)
+                .unwrap_or(u32::MAX)
+                .min(profile.quick_acks);
+        }
+    }
+
+    /// An acknowledgment of everything left, alone or with data.
+    #[inline]
+    pub fn on_ack_sent(&mut self) {
+        self.due = false;
+        self.deadline = Instant::FAR_FUTURE;
+        self.unacked = 0;
+        self.quick = self.quick.saturating_sub(1);
+    }
+
+    /// Lets a deadline that has passed take effect.
+    pub fn handle_timeout(&mut self, now: Instant) {
+        if self.deadline <= now {
+            self.due = true;
+            self.deadline = Instant::FAR_FUTURE;
+        }
+    }
+}
+
+/// Segments per acknowledgment at `age` after establishment: the profile's
+/// number, or its declared later one.
+#[inline]
+pub fn ack_every(profile: &Profile, age: Duration) -> u32 {
+    match profile.ack_every_switch {
+        Some(switch) if age >= switch => profile.ack_every_later,
+        _ => profile.ack_every,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn arrivals_until_ack(ack: &mut DelayedAck, profile: &Profile) -> u32 {
+        let mut arrivals = 0;
+        while !ack.is_due() {
+            arrivals += 1;
+            ack.on_data(Instant::ZERO, profile, profile.ack_every, 1448, 1448, 1 << 20);
+        }
+        ack.on_ack_sent();
+        arrivals
+    }
+
+    #[test]
+    fn sixteen_segments_are_acknowledged_one_by_one_and_then_every_second_one() {
+        let profile = Profile::MODERN;
+        let mut ack = DelayedAck::new();
+        let pattern: [u32; 20] =
+            core::array::from_fn(|_| arrivals_until_ack(&mut ack, &profile));
+        assert_eq!(pattern[..16], [1; 16]);
+        assert_eq!(pattern[16..], [2; 4]);
+    }
+
+    #[test]
+    fn a_lone_segment_is_acknowledged_when_the_timer_runs_out() {
+        let profile = Profile {
+            quick_ack: false,
+            ..Profile::MODERN
+        };
+        let mut ack = DelayedAck::new();
+        ack.on_data(Instant::ZERO, &profile, 2, 1448, 1448, 1 << 20);
+        assert!(!ack.is_due());
+        assert_eq!(ack.deadline(), Instant::ZERO + Duration::from_millis(40));
+        ack.handle_timeout(ack.deadline());
+        assert!(ack.is_due());
+    }
+}

@@ -1,0 +1,44 @@
+//! The TCP engine: one connection as a pure state machine.
+//!
+//! No clock, no socket, no thread: time and segments come in, segments and
+//! events go out. The same engine runs in virtual time, on a real network
+//! device, and in every test. [`connection`] states the contract and maps its
+//! files to RFC 9293; one mechanism has one file:
+//!
+//! | file | mechanism |
+//! |---|---|
+//! | [`connection`] | RFC 9293: states, segments, output, timers, user calls |
+//! | [`listener`] | LISTEN |
+//! | [`profile`] | switches and constants, by name |
+//! | [`congestion`] | the congestion-control interface and every control |
+//! | `recovery` | RFC 5681, 6582, 6675: finding losses |
+//! | `scoreboard`, `range_set` | what is in flight, by ranges |
+//! | `rtt` | RFC 6298 |
+//! | `timestamps` | RFC 7323 sections 3 to 5 |
+//! | `delayed_ack` | when to acknowledge |
+//! | `receive_window` | how much to offer |
+//! | `receive_buffer`, `send_buffer` | the two buffers |
+//! | `space` | sequence variables and their 32-bit form |
+#![no_std]
+#![forbid(unsafe_code)]
+#![deny(missing_docs)]
+
+extern crate alloc;
+
+pub mod congestion;
+pub mod connection;
+mod delayed_ack;
+pub mod listener;
+pub mod profile;
+mod range_set;
+mod receive_buffer;
+mod receive_window;
+mod recovery;
+mod rtt;
+mod scoreboard;
+mod send_buffer;
+mod space;
+mod timestamps;
+
+pub use connection::{Config, Connection, Failure, Received};
+pub use profile::Profile;

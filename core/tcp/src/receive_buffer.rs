@@ -1,0 +1,298 @@
+//! The receive buffer: reassembly, and octets waiting for the application.
+//!
+//! In-order octets queue for reading; octets beyond a hole wait in a map by
+//! offset. What is held beyond holes is also kept as ranges, which are the
+//! SACK blocks (RFC 2018 section 4): the block of the newest segment first,
+//! then the blocks reported most recently.
+
+use alloc::collections::{BTreeMap, VecDeque};
+use core::ops::Range;
+
+use gigatcp_wire::Payload;
+
+use crate::range_set::RangeSet;
+
+/// What became of arriving octets.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Arrival {
+    /// Octets by which the in-order edge moved.
+    pub advanced: u64,
+    /// Whether the segment landed beyond a hole.
+    pub out_of_order: bool,
+    /// Whether the segment filled a hole (or part of one) at the edge.
+    pub filled_hole: bool,
+    /// Octets that had been received before: the first such stretch.
+    pub duplicate: Option<Range<u64>>,
+}
+
+/// Octets received and not yet read.
+#[derive(Clone, Debug)]
+pub struct ReceiveBuffer<P> {
+    /// In order, ready to be read.
+    ready: VecDeque<P>,
+    ready_len: u64,
+    /// Beyond a hole: pieces by offset; they do not overlap.
+    beyond: BTreeMap<u64, P>,
+    /// The octets in `beyond`, joined.
+    held: RangeSet,
+    /// Where recently reported blocks lie, newest first: any offset inside.
+    recent: [u64; 4],
+    recent_len: usize,
+}
+
+impl<P: Payload> ReceiveBuffer<P> {
+    /// An empty buffer.
+    pub fn new() -> Self {
+        Self {
+            ready: VecDeque::new(),
+            ready_len: 0,
+            beyond: BTreeMap::new(),
+            held: RangeSet::default(),
+            recent: [0; 4],
+            recent_len: 0,
+        }
+    }
+
+    /// Octets ready to be read.
+    #[inline]
+    pub fn readable(&self) -> u64 {
+        self.ready_len
+    }
+
+    /// Whether nothing waits beyond a hole.
+    #[inline]
+    pub fn is_contiguous(&self) -> bool {
+        self.held.is_empty()
+    }
+
+    /// Octets held beyond holes.
+    #[cfg(test)]
+    pub fn held(&self) -> u64 {
+        self.held.total()
+    }
+
+    /// The in-order case of the fast path: `payload` starts at the edge and
+    /// nothing is held beyond it.
+    #[inline]
+    pub fn append(&mut self, payload: P) {
+        debug_assert!(self.is_contiguous());
+        self.push_ready(payload);
+    }
+
+    /// Takes `payload` whose first octet stands at `offset`, with the edge
+    /// (RCV.NXT) at `nxt`; nothing of it may lie beyond the window.
+    pub fn insert(&mut self, nxt: u64, offset: u64, payload: P) -> Arrival {
+        let mut arrival = Arrival::default();
+        let end = offset + payload.len() as u64;
+        arrival.duplicate = self.first_duplicate(nxt, offset..end);
+        if end <= nxt || payload.is_empty() {
+            return arrival;
+        }
+        if offset > nxt {
+            arrival.out_of_order = true;
+            self.hold(offset, payload);
+            return arrival;
+        }
+        arrival.filled_hole = !self.is_contiguous();
+        let mut payload = payload;
+        let fresh = if offset < nxt {
+            payload.split_off((nxt - offset) as usize)
+        } else {
+            payload
+        };
+        arrival.advanced = self.advance(nxt, end, fresh) - nxt;
+        arrival
+    }
+
+    /// Up to `max` octets for the application, in one piece.
+    pub fn read(&mut self, max: usize) -> Option<P> {
+        let mut piece = self.ready.pop_front()?;
+        if piece.len() > max {
+            let rest = piece.split_off(max);
+            self.ready.push_front(rest);
+        }
+        self.ready_len -= piece.len() as u64;
+        Some(piece)
+    }
+
+    /// SACK blocks to report, the most recently changed first.
+    pub fn sack_blocks(&self) -> impl Iterator<Item = Range<u64>> + '_ {
+        self.recent[..self.recent_len]
+            .iter()
+            .filter_map(|offset| self.held.range_around(*offset))
+    }
+
+    fn push_ready(&mut self, payload: P) {
+        self.ready_len += payload.len() as u64;
+        match self.ready.back_mut() {
+            Some(last) => {
+                if let Err(payload) = last.try_append(payload) {
+                    self.ready.push_back(payload);
+                }
+            }
+            None => self.ready.push_back(payload),
+        }
+    }
+
+    /// The first stretch of `range` that was received before.
+    fn first_duplicate(&self, nxt: u64, range: Range<u64>) -> Option<Range<u64>> {
+        if range.start < nxt {
+            return Some(range.start..range.end.min(nxt));
+        }
+        if self.held.is_empty() {
+            return None;
+        }
+        // The first octet that is held: either the range starts inside a held
+        // stretch or after its first gap.
+        let start = match self.held.first_gap(range.clone()) {
+            None => range.start,
+            Some(gap) if gap.start > range.start => range.start,
+            Some(gap) => gap.end,
+        };
+        if start >= range.end {
+            return None;
+        }
+        let around = self.held.range_around(start)?;
+        Some(start..around.end.min(range.end))
+    }
+
+    /// Keeps the parts of `payload` that are not yet held.
+    fn hold(&mut self, offset: u64, payload: P) {
+        let end = offset + payload.len() as u64;
+        let mut rest = payload;
+        let mut at = offset;
+        // Collecting is bounded by the holes this one segment spans.
+        let gaps: alloc::vec::Vec<Range<u64>> = self.held.gaps(offset..end).collect();
+        for gap in gaps {
+            let mut part = rest.split_off((gap.start - at) as usize);
+            at = gap.end;
+            rest = part.split_off((gap.end - gap.start) as usize);
+            self.keep(gap.start, part);
+        }
+        self.held.insert(offset..end);
+        self.remember(offset);
+    }
+
+    /// Stores one piece that overlaps nothing, joined to its predecessor if
+    /// that is free.
+    fn keep(&mut self, offset: u64, part: P) {
+        let before = self.beyond.range_mut(..offset).next_back();
+        let part = match before {
+            Some((start, piece)) if *start + piece.len() as u64 == offset => {
+                match piece.try_append(part) {
+                    Ok(()) => return,
+                    Err(part) => part,
+                }
+            }
+            _ => part,
+        };
+        self.beyond.insert(offset, part);
+    }
+
+    /// Appends `fresh` (from `nxt` to `end`) and whatever it connects to;
+    /// returns the new edge.
+    fn advance(&mut self, nxt: u64, end: u64, fresh: P) -> u64 {
+        self.push_ready(fresh);
+        let mut edge = end;
+        debug_assert!(edge > nxt);
+        while let Some((offset, _)) = self.beyond.first_key_value() {
+            if *offset > edge {
+                break;
+            }
+            let Some((offset, mut piece)) = self.beyond.pop_first() else {
+                break;
+            };
+            let piece_end = offset + piece.len() as u64;
+            if piece_end > edge {
+                let new = piece.split_off((edge - offset) as usize);
+                self.push_ready(new);
+                edge = piece_end;
+            }
+        }
+        self.held.remove_below(edge);
+        edge
+    }
+
+    /// Puts the block around `offset` first in the order of reporting.
+    fn remember(&mut self, offset: u64) {
+        let Some(block) = self.held.range_around(offset) else {
+            return;
+        };
+        let mut kept = [offset; 4];
+        let mut len = 1;
+        for old in &self.recent[..self.recent_len] {
+            if len < kept.len() && !block.contains(old) && self.held.range_around(*old).is_some() {
+                kept[len] = *old;
+                len += 1;
+            }
+        }
+        self.recent = kept;
+        self.recent_len = len;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::vec::Vec;
+    use gigatcp_wire::Phantom;
+    use proptest::prelude::*;
+
+    fn phantom(offset: u64, len: u32) -> Phantom {
+        Phantom { offset, len }
+    }
+
+    #[test]
+    fn the_block_of_the_newest_segment_is_reported_first_as_rfc_2018_asks() {
+        let mut buffer = ReceiveBuffer::new();
+        for offset in [500, 1500, 2500] {
+            buffer.insert(0, offset, phantom(offset, 500));
+        }
+        let blocks: Vec<_> = buffer.sack_blocks().collect();
+        assert_eq!(blocks, [2500..3000, 1500..2000, 500..1000]);
+        buffer.insert(0, 1000, phantom(1000, 500));
+        let blocks: Vec<_> = buffer.sack_blocks().collect();
+        assert_eq!(blocks, [500..2000, 2500..3000]);
+    }
+
+    #[test]
+    fn duplicates_are_found_below_the_edge_and_beyond_holes() {
+        let mut buffer = ReceiveBuffer::new();
+        assert_eq!(buffer.insert(0, 0, phantom(0, 100)).advanced, 100);
+        let again = buffer.insert(100, 0, phantom(0, 100));
+        assert_eq!(again.duplicate, Some(0..100));
+        buffer.insert(100, 200, phantom(200, 100));
+        let overlapping = buffer.insert(100, 150, phantom(150, 100));
+        assert_eq!(overlapping.duplicate, Some(200..250));
+    }
+
+    proptest! {
+        #[test]
+        fn every_octet_comes_out_once_and_in_order(
+            arrivals in prop::collection::vec((0..400_u64, 1..60_u32), 1..200)
+        ) {
+            let mut buffer = ReceiveBuffer::new();
+            let mut nxt = 0;
+            let mut got = alloc::vec![false; 512];
+            let mut read = 0;
+            for (offset, len) in arrivals {
+                for octet in offset..offset + u64::from(len) {
+                    got[octet as usize] = true;
+                }
+                nxt += buffer.insert(nxt, offset, phantom(offset, len)).advanced;
+                let edge = got.iter().position(|there| !there).unwrap() as u64;
+                prop_assert_eq!(nxt, edge);
+                let beyond = got[edge as usize..].iter().filter(|there| **there).count();
+                prop_assert_eq!(buffer.held(), beyond as u64);
+                for block in buffer.sack_blocks() {
+                    prop_assert!(block.clone().all(|octet| got[octet as usize]));
+                }
+                while let Some(piece) = buffer.read(37) {
+                    prop_assert_eq!(piece.offset, read);
+                    read += u64::from(piece.len);
+                }
+                prop_assert_eq!(read, nxt);
+            }
+        }
+    }
+}

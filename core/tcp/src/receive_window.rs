@@ -1,0 +1,174 @@
+//! How much the receiver offers: RFC 9293 section 3.8.6.2.2, RFC 7323
+//! section 2.
+//!
+//! The right edge of the window never moves left (RFC 9293 SHLD-14): what was
+//! offered stays offered. Receiver-side silly-window avoidance moves it only
+//! in steps of at least one segment or half the buffer.
+//!
+//! Under [`WindowPolicy::Grows`] the offer starts small and grows by two
+//! segments for every full-sized one that arrives, up to the whole buffer, as
+//! in Linux (`tcp_grow_window`, `rcv_ssthresh`). Each step of growth also asks
+//! for an immediate acknowledgment: so a Linux receiver acknowledges every
+//! segment until half its window's worth of data has arrived, and only then
+//! begins to acknowledge every second one. On a long fat path that lasts for
+//! seconds, and it is the ACK ratio of 2007.
+
+use gigatcp_units::Bytes;
+
+use crate::profile::{Profile, WindowPolicy};
+
+/// The offer.
+#[derive(Clone, Debug)]
+pub struct ReceiveWindow {
+    /// Octets the buffer holds.
+    buffer: u64,
+    /// Octets kept back: divisor as a power of two, 0 = none.
+    reserve_shift: u32,
+    /// Largest window to offer now.
+    offer: u64,
+    /// Largest window to offer ever.
+    clamp: u64,
+    /// Octets the offer grows by per full-sized segment; 0 = it does not.
+    step: u64,
+    /// Silly-window avoidance.
+    avoid_silly: bool,
+    /// Largest segment the peer may send.
+    mss: u64,
+}
+
+impl ReceiveWindow {
+    /// The offer of a buffer of `granted` octets for segments of up to `mss`.
+    pub fn new(profile: &Profile, granted: Bytes, mss: u32) -> Self {
+        let whole = profile.window_of(granted).as_u64();
+        let mss = u64::from(mss);
+        let (offer, clamp, step) = match profile.window_policy {
+            WindowPolicy::FreeSpace => (whole, whole, 0),
+            WindowPolicy::Grows => {
+                // One segment is kept back (Linux `tcp_init_buffer_space`).
+                let clamp = whole.saturating_sub(mss).max(whole.min(2 * mss));
+                (first_offer(mss).min(clamp), clamp, 2 * mss)
+            }
+        };
+        Self {
+            buffer: granted.as_u64(),
+            reserve_shift: profile.window_reserve_shift,
+            offer,
+            clamp,
+            step,
+            avoid_silly: profile.silly_window_avoidance,
+            mss,
+        }
+    }
+
+    /// The shift that lets 16 bits express the largest offer (RFC 7323
+    /// section 2.3: at most 14).
+    pub fn shift_needed(&self) -> u8 {
+        (0..14).find(|shift| self.clamp >> shift <= 65_535).unwrap_or(14)
+    }
+
+    /// Octets the buffer holds.
+    pub fn buffer(&self) -> u64 {
+        self.buffer
+    }
+
+    /// Largest window it will ever offer.
+    pub fn clamp(&self) -> u64 {
+        self.clamp
+    }
+
+    /// A full-sized segment arrived in order; returns whether the offer grew.
+    #[inline]
+    pub fn on_full_segment(&mut self, unread: u64) -> bool {
+        if self.step == 0 || self.offer >= self.clamp || self.offer >= self.free(unread) {
+            return false;
+        }
+        self.offer = (self.offer + self.step).min(self.clamp);
+        true
+    }
+
+    /// The right edge to advertise, given RCV.NXT, the edge advertised last
+    /// and the octets the application has not read.
+    #[inline]
+    pub fn edge(&self, nxt: u64, old_edge: u64, unread: u64) -> u64 {
+        let wnd = self.free(unread).min(self.offer);
+        let edge = (nxt + wnd).max(old_edge);
+        let silly = self.mss.min(self.buffer / 2);
+        if self.avoid_silly && edge - old_edge < silly {
+            old_edge
+        } else {
+            edge
+        }
+    }
+
+    /// Whether reading has opened the window so far that the peer should be
+    /// told unasked: it at least doubles, or opens by a segment from zero.
+    pub fn is_update_due(&self, nxt: u64, old_edge: u64, unread: u64) -> bool {
+        let now_open = old_edge.saturating_sub(nxt);
+        let would_open = self.edge(nxt, old_edge, unread) - nxt;
+        2 * now_open <= self.clamp && would_open >= 2 * now_open && would_open > now_open
+    }
+
+    /// Window that the unread octets leave.
+    fn free(&self, unread: u64) -> u64 {
+        let free = self.buffer.saturating_sub(unread);
+        match self.reserve_shift {
+            0 => free,
+            shift => free - (free >> shift),
+        }
+    }
+}
+
+/// The first window Linux offers when it lets it grow: enough for the initial
+/// window of any sender (`tcp_select_initial_window`).
+fn first_offer(mss: u64) -> u64 {
+    match mss {
+        0..=1460 => 4 * mss,
+        1461..=4380 => 3 * mss,
+        _ => 2 * mss,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_right_edge_never_moves_left() {
+        let window = ReceiveWindow::new(&Profile::MODERN, Bytes::new(10_000), 1000);
+        let edge = window.edge(0, 0, 0);
+        assert_eq!(edge, 10_000);
+        assert_eq!(window.edge(4000, edge, 9000), 10_000);
+    }
+
+    #[test]
+    fn the_edge_moves_in_steps_of_a_segment_and_not_by_crumbs() {
+        let window = ReceiveWindow::new(&Profile::MODERN, Bytes::new(10_000), 1000);
+        assert_eq!(window.edge(10_000, 10_000, 9_001), 10_000);
+        assert_eq!(window.edge(10_000, 10_000, 9_000), 11_000);
+    }
+
+    #[test]
+    fn a_growing_window_opens_by_two_segments_for_each_that_arrives() {
+        let profile = Profile::LINUX_2_6_20;
+        let granted = profile.granted_buffer(Bytes::new(60 << 20));
+        let mut window = ReceiveWindow::new(&profile, granted, 8960);
+        assert_eq!(window.edge(0, 0, 0), 2 * 8960);
+        let mut segments = 0_u64;
+        while window.on_full_segment(0) {
+            segments += 1;
+        }
+        // (90 MiB - one segment - two segments) / two segments per arrival.
+        assert_eq!(segments, ((90_u64 << 20) - 3 * 8960).div_ceil(2 * 8960));
+        assert_eq!(window.edge(0, 0, 0), (90 << 20) - 8960);
+    }
+
+    #[test]
+    fn the_window_scale_is_the_smallest_that_expresses_the_buffer() {
+        let shift = |bytes| {
+            ReceiveWindow::new(&Profile::MODERN, Bytes::new(bytes), 1460).shift_needed()
+        };
+        assert_eq!(shift(65_535), 0);
+        assert_eq!(shift(65_536), 1);
+        assert_eq!(shift(1 << 30), 14);
+    }
+}

@@ -1,0 +1,277 @@
+//! Finding losses and deciding when repair begins and ends.
+//!
+//! * RFC 5681 section 3.2: fast retransmit on the third duplicate ACK.
+//! * RFC 6582 (NewReno): a partial acknowledgment means the next hole; repair
+//!   lasts until `recover`.
+//! * RFC 6675: with SACK, loss by what is SACKed above, repair by `pipe`.
+//! * RFC 6298 section 5: after a timeout everything not SACKed is lost.
+//!
+//! This side never touches cwnd: it tells the engine that there was
+//! congestion ([`Judgment::congestion`]) and the congestion control answers.
+//! Which octets to send when is the engine's output ([`crate::connection`]),
+//! by `pipe` against cwnd.
+//!
+//! Time-based detection (RFC 8985) and proportional rate reduction
+//! (RFC 6937) are not here: until then a lost retransmission waits for the
+//! timer, and the first half of recovery is silent.
+
+use gigatcp_events::{LossVerdict, Phase};
+
+use crate::congestion::CongestionKind;
+use crate::profile::Profile;
+use crate::scoreboard::Scoreboard;
+
+/// What the engine knows about one acknowledgment when it asks for judgment.
+#[derive(Clone, Copy, Debug)]
+pub struct AckFacts {
+    /// SND.UNA after it.
+    pub una: u64,
+    /// SND.NXT.
+    pub nxt: u64,
+    /// Octets it acknowledged cumulatively.
+    pub acked: u64,
+    /// Whether it is a duplicate: RFC 5681 section 2, or new SACK information.
+    pub duplicate: bool,
+    /// Whether SACK is in use.
+    pub sack: bool,
+    /// SMSS.
+    pub smss: u32,
+}
+
+/// What follows from one acknowledgment or timeout.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Judgment {
+    /// There was congestion that the congestion control must answer.
+    pub congestion: Option<CongestionKind>,
+    /// Fast recovery is over.
+    pub ended: bool,
+    /// Octets newly marked lost: first offset, amount, how found.
+    pub lost: Option<(u64, u64, LossVerdict)>,
+}
+
+/// State of loss recovery.
+#[derive(Clone, Debug, Default)]
+pub struct Recovery {
+    phase: Phase,
+    /// `recover` of RFC 6582, `RecoveryPoint` of RFC 6675.
+    recover: u64,
+    /// Duplicate acknowledgments in a row.
+    duplicate_acks: u32,
+    /// One retransmission is due whatever `pipe` says: the first of a
+    /// recovery (RFC 6675 section 5 (4.3)), or a partial ACK's (RFC 6582).
+    owes_retransmission: bool,
+    /// The rescue retransmission of this recovery is spent.
+    rescued: bool,
+    /// Octets retransmitted in this episode and not yet reported as
+    /// duplicates: at zero the whole episode was unnecessary.
+    unproven: u64,
+    /// Whether anything was retransmitted in this episode.
+    retransmitted: bool,
+}
+
+impl Recovery {
+    /// The phase.
+    #[inline]
+    pub fn phase(&self) -> Phase {
+        self.phase
+    }
+
+    /// Whether a retransmission is due whatever `pipe` says.
+    #[inline]
+    pub fn owes_retransmission(&self) -> bool {
+        self.owes_retransmission
+    }
+
+    /// Whether nothing is suspicious: the fast path may be taken.
+    #[inline]
+    pub fn is_quiet(&self) -> bool {
+        self.phase == Phase::Open && self.duplicate_acks == 0
+    }
+
+    /// `octets` were retransmitted.
+    pub fn on_retransmit(&mut self, octets: u64) {
+        self.owes_retransmission = false;
+        self.retransmitted = true;
+        self.unproven += octets;
+    }
+
+    /// Whether the one rescue retransmission of this recovery may be spent.
+    pub fn may_rescue(&self) -> bool {
+        self.phase == Phase::Recovery && !self.rescued
+    }
+
+    /// The rescue retransmission is spent.
+    pub fn on_rescue(&mut self) {
+        self.rescued = true;
+    }
+
+    /// The receiver reported `octets` as duplicates (D-SACK). Returns whether
+    /// this proves every retransmission of the episode unnecessary (RFC 3708
+    /// section 2; as Linux's `undo_retrans`).
+    pub fn on_duplicate_report(&mut self, octets: u64) -> bool {
+        if !self.retransmitted {
+            return false;
+        }
+        self.unproven = self.unproven.saturating_sub(octets);
+        let unnecessary = self.unproven == 0;
+        self.retransmitted = !unnecessary;
+        unnecessary
+    }
+
+    /// The episode is taken back: nothing was lost.
+    pub fn end_by_undo(&mut self) {
+        self.phase = Phase::Open;
+        self.duplicate_acks = 0;
+        self.owes_retransmission = false;
+    }
+
+    /// Judges one acknowledgment.
+    pub fn on_ack(
+        &mut self,
+        profile: &Profile,
+        board: &mut Scoreboard,
+        facts: &AckFacts,
+    ) -> Judgment {
+        match self.phase {
+            Phase::Open | Phase::Disorder | Phase::Cwr => self.watch(profile, board, facts),
+            Phase::Recovery => self.repair(profile, board, facts),
+            Phase::Loss => self.repair_after_timeout(profile, board, facts),
+        }
+    }
+
+    /// The retransmission timer expired.
+    pub fn on_timeout(&mut self, board: &mut Scoreboard, nxt: u64) -> Judgment {
+        let first = self.phase != Phase::Loss;
+        let (seq, octets) = board.mark_all_lost();
+        if first {
+            self.begin_episode();
+        }
+        self.phase = Phase::Loss;
+        self.recover = nxt;
+        self.duplicate_acks = 0;
+        self.owes_retransmission = true;
+        Judgment {
+            congestion: first.then_some(CongestionKind::Timeout),
+            ended: false,
+            lost: Some((seq, octets, LossVerdict::Timeout)),
+        }
+    }
+
+    /// Open or Disorder: is this the beginning of a loss?
+    fn watch(&mut self, profile: &Profile, board: &mut Scoreboard, facts: &AckFacts) -> Judgment {
+        if facts.acked > 0 {
+            self.duplicate_acks = 0;
+            board.clear_duplicate_credit();
+        }
+        if facts.duplicate {
+            self.duplicate_acks += 1;
+            if !facts.sack {
+                board.on_duplicate_ack(facts.smss);
+            }
+        }
+        if profile.fast_retransmit
+            && let Some(lost) = self.find_first_loss(profile, board, facts)
+        {
+            self.begin_episode();
+            self.phase = Phase::Recovery;
+            self.recover = facts.nxt;
+            self.owes_retransmission = true;
+            self.rescued = false;
+            return Judgment {
+                congestion: Some(CongestionKind::Loss),
+                ended: false,
+                lost: Some(lost),
+            };
+        }
+        let suspicious = self.duplicate_acks > 0 || board.sacked() > 0;
+        self.phase = if suspicious {
+            Phase::Disorder
+        } else {
+            Phase::Open
+        };
+        Judgment::default()
+    }
+
+    fn begin_episode(&mut self) {
+        self.unproven = 0;
+        self.retransmitted = false;
+    }
+
+    /// RFC 6675 section 5, or the third duplicate acknowledgment unless it
+    /// still speaks of the window before (RFC 6582 section 3.2 step 2).
+    fn find_first_loss(
+        &self,
+        profile: &Profile,
+        board: &mut Scoreboard,
+        facts: &AckFacts,
+    ) -> Option<(u64, u64, LossVerdict)> {
+        if facts.sack
+            && let Some((seq, octets)) = board.mark_lost_by_sack(profile.dup_thresh, facts.smss)
+        {
+            return Some((seq, octets, LossVerdict::Sack));
+        }
+        let enough = self.duplicate_acks >= profile.dup_thresh;
+        if !enough || (!facts.sack && facts.una <= self.recover) {
+            return None;
+        }
+        let (seq, octets) = board.mark_first_lost(facts.smss)?;
+        Some((seq, octets, LossVerdict::DuplicateAcks))
+    }
+
+    /// Fast recovery goes on, or is over.
+    fn repair(&mut self, profile: &Profile, board: &mut Scoreboard, facts: &AckFacts) -> Judgment {
+        let plain_reno = !facts.sack && !profile.newreno;
+        if facts.una >= self.recover || (plain_reno && facts.acked > 0) {
+            return self.end(board);
+        }
+        let mut judgment = Judgment::default();
+        if facts.sack {
+            judgment.lost = board
+                .mark_lost_by_sack(profile.dup_thresh, facts.smss)
+                .map(|(seq, octets)| (seq, octets, LossVerdict::Sack));
+        } else if facts.acked > 0 {
+            board.settle_duplicate_credit(facts.acked, facts.smss);
+            judgment.lost = board
+                .mark_first_lost(facts.smss)
+                .map(|(seq, octets)| (seq, octets, LossVerdict::PartialAck));
+            self.owes_retransmission = judgment.lost.is_some();
+        } else if facts.duplicate {
+            board.on_duplicate_ack(facts.smss);
+        }
+        judgment
+    }
+
+    /// After a timeout: until `recover` is acknowledged, then all is well.
+    fn repair_after_timeout(
+        &mut self,
+        profile: &Profile,
+        board: &mut Scoreboard,
+        facts: &AckFacts,
+    ) -> Judgment {
+        if facts.una >= self.recover {
+            self.phase = Phase::Open;
+            self.duplicate_acks = 0;
+            self.owes_retransmission = false;
+            return Judgment::default();
+        }
+        let lost = facts
+            .sack
+            .then(|| board.mark_lost_by_sack(profile.dup_thresh, facts.smss))
+            .flatten();
+        Judgment {
+            lost: lost.map(|(seq, octets)| (seq, octets, LossVerdict::Sack)),
+            ..Judgment::default()
+        }
+    }
+
+    fn end(&mut self, board: &mut Scoreboard) -> Judgment {
+        self.phase = Phase::Open;
+        self.duplicate_acks = 0;
+        self.owes_retransmission = false;
+        board.clear_duplicate_credit();
+        Judgment {
+            ended: true,
+            ..Judgment::default()
+        }
+    }
+}

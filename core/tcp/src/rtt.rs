@@ -1,0 +1,189 @@
+//! Round-trip time and the retransmission timeout, RFC 6298.
+//!
+//! In its section 2, with R' a new sample:
+//!
+//! * first sample:  SRTT = R, RTTVAR = R/2
+//! * later samples: RTTVAR = 3/4 RTTVAR + 1/4 |SRTT - R'|, then
+//!   SRTT = 7/8 SRTT + 1/8 R'
+//! * RTO = SRTT + max(G, 4 RTTVAR), within a floor and a ceiling
+//!
+//! Time is in nanoseconds, so the clock granularity G is 1 ns and vanishes.
+//! Karn's algorithm (section 3) is the caller's: samples of retransmitted
+//! octets never come here. The gains are not divided by the number of samples
+//! per window (RFC 7323 appendix G): with one sample per ACK the estimate
+//! follows the last few ACKs, as in every kernel, and the floor guards it.
+
+use gigatcp_units::Duration;
+
+/// Smoothed round-trip time, its deviation, and the timeout they give.
+#[derive(Clone, Debug)]
+pub struct RttEstimator {
+    estimate: Option<Estimate>,
+    min_rtt: Option<Duration>,
+    initial: Duration,
+    floor: Duration,
+    ceiling: Duration,
+    /// Doublings since the last valid sample, section 5 (5.5).
+    backoff: u32,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Estimate {
+    srtt: Duration,
+    rttvar: Duration,
+}
+
+impl RttEstimator {
+    /// An estimator without a sample.
+    pub fn new(initial: Duration, floor: Duration, ceiling: Duration) -> Self {
+        Self {
+            estimate: None,
+            min_rtt: None,
+            initial,
+            floor,
+            ceiling: ceiling.max(floor),
+            backoff: 0,
+        }
+    }
+
+    /// Takes a sample (RFC 6298 section 2, (2.2) and (2.3)); a valid sample
+    /// also ends the backoff.
+    pub fn on_sample(&mut self, rtt: Duration) {
+        self.estimate = Some(match self.estimate {
+            None => Estimate {
+                srtt: rtt,
+                rttvar: rtt / 2,
+            },
+            Some(Estimate { srtt, rttvar }) => Estimate {
+                rttvar: (rttvar * 3 + srtt.abs_diff(rtt)) / 4,
+                srtt: (srtt * 7 + rtt) / 8,
+            },
+        });
+        self.min_rtt = Some(self.min_rtt.map_or(rtt, |min| min.min(rtt)));
+        self.backoff = 0;
+    }
+
+    /// The timer expired: the timeout doubles, section 5 (5.5).
+    pub fn back_off(&mut self) {
+        self.backoff += 1;
+    }
+
+    /// New data was acknowledged without a valid sample: the backoff ends all
+    /// the same, since the path is alive.
+    pub fn end_backoff(&mut self) {
+        self.backoff = 0;
+    }
+
+    /// A SYN was lost before the connection opened: without a sample the
+    /// timeout for data starts at 3 s, section 5 (5.7).
+    pub fn on_syn_lost(&mut self) {
+        self.initial = self.initial.max(Duration::from_secs(3));
+    }
+
+    /// SRTT.
+    pub fn srtt(&self) -> Option<Duration> {
+        self.estimate.map(|estimate| estimate.srtt)
+    }
+
+    /// RTTVAR.
+    pub fn rttvar(&self) -> Option<Duration> {
+        self.estimate.map(|estimate| estimate.rttvar)
+    }
+
+    /// The smallest sample.
+    pub fn min_rtt(&self) -> Option<Duration> {
+        self.min_rtt
+    }
+
+    /// RTO, with backoff.
+    pub fn rto(&self) -> Duration {
+        let base = match self.estimate {
+            None => self.initial,
+            Some(Estimate { srtt, rttvar }) => srtt + rttvar * 4,
+        };
+        base.max(self.floor)
+            .saturating_mul(1 << self.backoff.min(32))
+            .min(self.ceiling)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MS: u64 = 1_000_000;
+
+    fn estimator() -> RttEstimator {
+        RttEstimator::new(
+            Duration::from_secs(1),
+            Duration::ZERO,
+            Duration::from_secs(60),
+        )
+    }
+
+    #[test]
+    fn the_sequence_of_1987_gives_the_estimates_of_rfc_6298() {
+        let mut rtt = estimator();
+        rtt.on_sample(Duration::from_millis(100));
+        assert_eq!(rtt.rttvar(), Some(Duration::from_millis(50)));
+        // Micro-units: milliseconds of the published table times 10^4.
+        let published = [
+            (120, 1_025_000, 425_000),
+            (80, 996_875, 375_000),
+            (100, 997_266, 282_031),
+            (300, 1_247_607, 712_207),
+            (100, 1_216_656, 596_057),
+            (100, 1_189_574, 501_207),
+            (100, 1_165_878, 423_299),
+        ];
+        for (sample, srtt, rttvar) in published {
+            rtt.on_sample(Duration::from_millis(sample));
+            let close = |got: Option<Duration>, want: u64| {
+                let got = got.unwrap().as_nanos();
+                assert!(got.abs_diff(want * 100) <= 60, "{got} is not {want}00");
+            };
+            close(rtt.srtt(), srtt);
+            close(rtt.rttvar(), rttvar);
+        }
+    }
+
+    #[test]
+    fn the_timeout_is_one_second_before_the_first_sample_and_srtt_plus_4_rttvar_after() {
+        let mut rtt = estimator();
+        assert_eq!(rtt.rto(), Duration::from_secs(1));
+        rtt.on_sample(Duration::from_millis(100));
+        assert_eq!(rtt.rto(), Duration::from_nanos(300 * MS));
+    }
+
+    #[test]
+    fn the_timeout_doubles_up_to_its_ceiling_and_a_sample_ends_that() {
+        let mut rtt = estimator();
+        let seconds = [2, 4, 8, 16, 32, 60, 60];
+        for want in seconds {
+            rtt.back_off();
+            assert_eq!(rtt.rto(), Duration::from_secs(want));
+        }
+        rtt.on_sample(Duration::from_millis(10));
+        assert_eq!(rtt.rto(), Duration::from_millis(30));
+    }
+
+    #[test]
+    fn a_hundred_thousand_backoffs_do_not_overflow() {
+        let mut rtt = estimator();
+        for _ in 0..100_000 {
+            rtt.back_off();
+        }
+        assert_eq!(rtt.rto(), Duration::from_secs(60));
+    }
+
+    #[test]
+    fn the_floor_holds() {
+        let mut rtt = RttEstimator::new(
+            Duration::from_secs(1),
+            Duration::from_millis(200),
+            Duration::from_secs(60),
+        );
+        rtt.on_sample(Duration::from_micros(90));
+        assert_eq!(rtt.rto(), Duration::from_millis(200));
+    }
+}

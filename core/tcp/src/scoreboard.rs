@@ -1,0 +1,545 @@
+//! The scoreboard: what is in flight and what is known about it.
+//!
+//! RFC 6675 sections 2 to 4 on ranges instead of segments. Three facts make
+//! it flat in the number of segments in flight:
+//!
+//! * Octets are sent for the first time in sequence order, so the log of
+//!   first transmissions is a queue: acknowledgment pops its front.
+//! * "SACKed", "lost and not yet retransmitted" and "retransmitted" are sets
+//!   of ranges; their size is the number of holes.
+//! * `IsLost` is monotone: everything not SACKed below one edge is lost. The
+//!   edge depends on the highest `DupThresh` SACKed ranges only.
+//!
+//! `pipe` then needs no walk:
+//!
+//! > pipe = flight size - SACKed - (lost and not retransmitted)
+//!
+//! It differs from RFC 6675's `SetPipe` in one point: an octet retransmitted
+//! before it was marked lost (rules 3 and 4 of `NextSeg`) counts once, not
+//! twice.
+//!
+//! Without SACK each duplicate acknowledgment stands for one segment that
+//! left the network: [`Scoreboard::on_duplicate_ack`] takes one SMSS off
+//! `pipe`. That is the window inflation of RFC 5681 section 3.2 seen from the
+//! other side, with the same segments sent at the same ACKs.
+
+use alloc::collections::VecDeque;
+use core::ops::Range;
+
+use gigatcp_units::{Bytes, Duration, Instant};
+
+use crate::congestion::RateSample;
+use crate::range_set::RangeSet;
+
+/// One hand-over to the network of octets never sent before.
+#[derive(Clone, Copy, Debug)]
+struct Transmission {
+    start: u64,
+    end: u64,
+    sent_at: Instant,
+    /// Octets delivered in all when this left.
+    delivered: u64,
+    /// When `delivered` was reached.
+    delivered_at: Instant,
+    /// Start of the sending interval of the rate sample.
+    first_sent_at: Instant,
+    app_limited: bool,
+}
+
+/// What one acknowledgment revealed.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Revealed {
+    /// Octets newly acknowledged cumulatively.
+    pub acked: u64,
+    /// Of these, octets that had been SACKed before.
+    pub acked_after_sack: u64,
+    /// Octets newly SACKed.
+    pub sacked: u64,
+    /// First transmissions wholly acknowledged.
+    pub transmissions: u32,
+    /// When the oldest octet now acknowledged, never retransmitted, was sent.
+    pub oldest_sent_at: Option<Instant>,
+    /// The same for the newest.
+    pub newest_sent_at: Option<Instant>,
+    /// Whether any octet now acknowledged had been retransmitted.
+    pub retransmitted: bool,
+    /// The most recently sent transmission that is covered.
+    newest: Option<NewestDelivered>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct NewestDelivered {
+    delivered: u64,
+    delivered_at: Instant,
+    sent_at: Instant,
+    first_sent_at: Instant,
+    app_limited: bool,
+}
+
+impl Revealed {
+    /// Keeps the more recently sent of two transmissions.
+    fn note_delivery(&mut self, sent: &Transmission) {
+        if self.newest.is_none_or(|newest| newest.sent_at <= sent.sent_at) {
+            self.newest = Some(NewestDelivered {
+                delivered: sent.delivered,
+                delivered_at: sent.delivered_at,
+                sent_at: sent.sent_at,
+                first_sent_at: sent.first_sent_at,
+                app_limited: sent.app_limited,
+            });
+        }
+    }
+}
+
+/// See the module's own text.
+#[derive(Clone, Debug)]
+pub struct Scoreboard {
+    una: u64,
+    nxt: u64,
+    flight: VecDeque<Transmission>,
+    sacked: RangeSet,
+    /// Marked lost, and not retransmitted since.
+    lost: RangeSet,
+    /// Retransmitted at least once and not yet acknowledged (Karn).
+    retransmitted: RangeSet,
+    /// Everything not SACKed below this has been marked lost once.
+    lost_edge: u64,
+    /// Segments presumed to have left by duplicate ACKs without SACK, octets.
+    duplicate_credit: u64,
+    /// Octets delivered in all (cumulatively or selectively acknowledged).
+    delivered: u64,
+    delivered_at: Instant,
+    /// Start of the sending interval for the next transmissions.
+    first_sent_at: Instant,
+    /// `delivered` at which the application-limited stretch is over.
+    app_limited_until: u64,
+}
+
+impl Scoreboard {
+    /// Nothing in flight.
+    pub fn new() -> Self {
+        Self {
+            una: 0,
+            nxt: 0,
+            flight: VecDeque::new(),
+            sacked: RangeSet::default(),
+            lost: RangeSet::default(),
+            retransmitted: RangeSet::default(),
+            lost_edge: 0,
+            duplicate_credit: 0,
+            delivered: 0,
+            delivered_at: Instant::ZERO,
+            first_sent_at: Instant::ZERO,
+            app_limited_until: 0,
+        }
+    }
+
+    /// Octets estimated to be in the network.
+    #[inline]
+    pub fn pipe(&self) -> u64 {
+        let gone = self.sacked.total() + self.lost.total();
+        debug_assert!(gone <= self.nxt - self.una, "more gone than sent");
+        let outstanding = self.nxt - self.una - gone;
+        outstanding.saturating_sub(self.duplicate_credit)
+    }
+
+    /// Whether nothing is in flight.
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.una == self.nxt
+    }
+
+    /// Octets SACKed and not yet acknowledged cumulatively.
+    #[inline]
+    pub fn sacked(&self) -> u64 {
+        self.sacked.total()
+    }
+
+    /// The lowest octets marked lost and not retransmitted since.
+    #[inline]
+    pub fn first_lost(&self) -> Option<Range<u64>> {
+        self.lost.first()
+    }
+
+    /// Whether anything waits for retransmission.
+    #[inline]
+    pub fn has_lost(&self) -> bool {
+        !self.lost.is_empty()
+    }
+
+    /// Octets from SND.NXT on leave for the first time.
+    pub fn on_transmit(&mut self, now: Instant, end: u64) {
+        debug_assert!(end > self.nxt);
+        if self.is_empty() {
+            // After silence the delivery clock starts anew: idle time is no
+            // interval in which anything could have been delivered.
+            self.first_sent_at = now;
+            self.delivered_at = now;
+        }
+        let sent = Transmission {
+            start: self.nxt,
+            end,
+            sent_at: now,
+            delivered: self.delivered,
+            delivered_at: self.delivered_at,
+            first_sent_at: self.first_sent_at,
+            app_limited: self.app_limited_until > 0,
+        };
+        self.nxt = end;
+        self.flight.push_back(sent);
+    }
+
+    /// The sender ran out of data: what is in flight now does not show what
+    /// the network could carry.
+    pub fn note_app_limited(&mut self) {
+        self.app_limited_until = (self.delivered + self.pipe()).max(1);
+    }
+
+    /// Octets of `range`, which was sent before, leave again.
+    pub fn on_retransmit(&mut self, range: Range<u64>) {
+        self.lost.remove(range.clone());
+        self.retransmitted.insert(range);
+    }
+
+    /// The cumulative acknowledgment moved to `una`.
+    pub fn on_ack(&mut self, una: u64, revealed: &mut Revealed) {
+        debug_assert!(self.una <= una && una <= self.nxt);
+        revealed.acked = una - self.una;
+        self.una = una;
+        let karn = !self.retransmitted.is_empty();
+        while let Some(front) = self.flight.front_mut() {
+            if front.start >= una {
+                break;
+            }
+            let clean =
+                !karn || !self.retransmitted.intersects(front.start..front.end.min(una));
+            let sent = *front;
+            if sent.end <= una {
+                self.flight.pop_front();
+                revealed.transmissions += 1;
+            } else {
+                front.start = una;
+            }
+            if clean {
+                revealed.oldest_sent_at.get_or_insert(sent.sent_at);
+                revealed.newest_sent_at = Some(sent.sent_at);
+                revealed.note_delivery(&sent);
+            } else {
+                revealed.retransmitted = true;
+            }
+        }
+        if !self.sacked.is_empty() {
+            revealed.acked_after_sack = self.sacked.remove_below(una);
+        }
+        if !self.lost.is_empty() {
+            self.lost.remove_below(una);
+        }
+        if karn {
+            self.retransmitted.remove_below(una);
+        }
+    }
+
+    /// The receiver holds the octets of `block`.
+    pub fn on_sack(&mut self, block: Range<u64>, revealed: &mut Revealed) {
+        debug_assert!(self.una <= block.start && block.end <= self.nxt);
+        let newly = self.sacked.insert(block.clone());
+        if newly == 0 {
+            return;
+        }
+        revealed.sacked += newly;
+        self.lost.remove(block.clone());
+        // The newest first transmission inside the block tells the rate.
+        let after = self.flight.partition_point(|sent| sent.start < block.end);
+        if let Some(sent) = after.checked_sub(1).map(|i| self.flight[i])
+            && !self.retransmitted.intersects(sent.start..sent.end)
+        {
+            revealed.note_delivery(&sent);
+        }
+    }
+
+    /// A duplicate acknowledgment without SACK: one more segment has left.
+    pub fn on_duplicate_ack(&mut self, smss: u32) {
+        let at_most = (self.nxt - self.una).saturating_sub(u64::from(smss));
+        self.duplicate_credit = (self.duplicate_credit + u64::from(smss)).min(at_most);
+    }
+
+    /// The cumulative acknowledgment covers segments that duplicate ACKs had
+    /// already taken off `pipe`, all but the one that filled the hole.
+    pub fn settle_duplicate_credit(&mut self, acked: u64, smss: u32) {
+        let covered = acked.saturating_sub(u64::from(smss));
+        self.duplicate_credit = self.duplicate_credit.saturating_sub(covered);
+        if self.is_empty() {
+            self.duplicate_credit = 0;
+        }
+    }
+
+    /// Forgets what duplicate ACKs said.
+    pub fn clear_duplicate_credit(&mut self) {
+        self.duplicate_credit = 0;
+    }
+
+    /// Ends the bookkeeping of one acknowledgment: counts deliveries and
+    /// gives the delivery rate over the newest delivered transmission's
+    /// flight, as draft-cheng-iccrg-delivery-rate-estimation describes.
+    pub fn finish_ack(&mut self, now: Instant, revealed: &Revealed) -> Option<RateSample> {
+        self.delivered += revealed.acked - revealed.acked_after_sack + revealed.sacked;
+        self.delivered_at = now;
+        if self.app_limited_until > 0 && self.delivered > self.app_limited_until {
+            self.app_limited_until = 0;
+        }
+        let newest = revealed.newest?;
+        self.first_sent_at = newest.sent_at;
+        let send_interval = newest.sent_at.saturating_since(newest.first_sent_at);
+        let ack_interval = now.saturating_since(newest.delivered_at);
+        let interval = send_interval.max(ack_interval);
+        (interval > Duration::ZERO).then(|| RateSample {
+            delivered: Bytes::new(self.delivered - newest.delivered),
+            prior_delivered: Bytes::new(newest.delivered),
+            interval,
+            app_limited: newest.app_limited,
+            ack_delayed: false,
+        })
+    }
+
+    /// `IsLost` of RFC 6675 section 4 for everything at once: marks what is
+    /// newly lost and returns its range and how many octets of it are marked.
+    pub fn mark_lost_by_sack(&mut self, dup_thresh: u32, smss: u32) -> Option<(u64, u64)> {
+        let edge = self.sack_loss_edge(dup_thresh, smss)?;
+        let from = self.lost_edge.max(self.una);
+        if edge <= from {
+            return None;
+        }
+        self.lost_edge = edge;
+        self.mark_gaps_lost(from..edge)
+    }
+
+    /// The highest offset below which everything not SACKed is lost: the
+    /// start of the lowest of the topmost SACKed ranges that together are
+    /// `DupThresh` ranges, or more than (`DupThresh` - 1) * SMSS octets.
+    fn sack_loss_edge(&self, dup_thresh: u32, smss: u32) -> Option<u64> {
+        let enough = u64::from(dup_thresh.saturating_sub(1)) * u64::from(smss);
+        let mut octets = 0;
+        for (count, range) in (1_u32..).zip(self.sacked.descending()) {
+            octets += range.end - range.start;
+            if count >= dup_thresh || octets > enough {
+                return Some(range.start);
+            }
+        }
+        None
+    }
+
+    /// Marks lost what is not SACKed in `within` and not retransmitted yet;
+    /// returns the first offset and the number of octets marked.
+    fn mark_gaps_lost(&mut self, within: Range<u64>) -> Option<(u64, u64)> {
+        let mut from = within.start;
+        let mut first = None;
+        let mut marked = 0;
+        while let Some(gap) = self.sacked.first_gap(from..within.end) {
+            from = gap.end;
+            let mut at = gap.start;
+            while let Some(clean) = self.retransmitted.first_gap(at..gap.end) {
+                at = clean.end;
+                first.get_or_insert(clean.start);
+                marked += self.lost.insert(clean);
+            }
+        }
+        first.map(|first| (first, marked)).filter(|(_, n)| *n > 0)
+    }
+
+    /// Marks the first outstanding segment lost (third duplicate ACK, partial
+    /// acknowledgment), even if it was retransmitted before.
+    pub fn mark_first_lost(&mut self, smss: u32) -> Option<(u64, u64)> {
+        let at_most = self.nxt.min(self.una + u64::from(smss));
+        let head = self.sacked.first_gap(self.una..at_most)?;
+        let start = head.start;
+        self.lost_edge = self.lost_edge.max(head.end);
+        let marked = self.lost.insert(head);
+        (marked > 0).then_some((start, marked))
+    }
+
+    /// A retransmission timeout: everything not SACKed is lost, also what was
+    /// retransmitted. SACK information is kept (RFC 6675 section 5.1) unless
+    /// the receiver has shown that it dropped SACKed octets: then SND.UNA
+    /// itself is SACKed (RFC 2018 section 8).
+    pub fn mark_all_lost(&mut self) -> (u64, u64) {
+        let reneged = self.sacked.first().is_some_and(|first| first.start == self.una);
+        if reneged {
+            self.sacked.clear();
+        }
+        self.duplicate_credit = 0;
+        self.lost.clear();
+        let mut from = self.una;
+        while let Some(gap) = self.sacked.first_gap(from..self.nxt) {
+            from = gap.end;
+            self.lost.insert(gap);
+        }
+        self.lost_edge = self.nxt;
+        (self.una, self.lost.total())
+    }
+
+    /// `NextSeg` rule 3 of RFC 6675: the lowest octets not SACKed, not yet
+    /// retransmitted, below the highest SACKed octet.
+    pub fn first_unsacked_candidate(&self) -> Option<Range<u64>> {
+        let highest = self.sacked.last()?.start;
+        let from = self.lost_edge.max(self.una);
+        if from >= highest {
+            return None;
+        }
+        let gap = self.sacked.first_gap(from..highest)?;
+        self.retransmitted.first_gap(gap)
+    }
+
+    /// The last outstanding octets not SACKed, at most one SMSS: what the
+    /// rescue retransmission sends (`NextSeg` rule 4).
+    pub fn last_unsacked(&self, smss: u32) -> Option<Range<u64>> {
+        let from = self.sacked.last().map_or(self.una, |last| last.end);
+        let start = from.max(self.nxt.saturating_sub(u64::from(smss)));
+        (start < self.nxt).then_some(start..self.nxt)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::vec;
+    use alloc::vec::Vec;
+    use proptest::prelude::*;
+
+    const MSS: u32 = 10;
+
+    /// One flag set per segment, as a kernel's list of buffers would keep it.
+    #[derive(Clone, Copy, Default, Debug)]
+    struct Naive {
+        sacked: bool,
+        lost: bool,
+        retransmitted: bool,
+    }
+
+    struct Model {
+        una: usize,
+        segments: Vec<Naive>,
+        marked_below: usize,
+    }
+
+    impl Model {
+        fn pipe(&self) -> u64 {
+            let in_pipe = |s: &&Naive| !s.sacked && (!s.lost || s.retransmitted);
+            self.segments[self.una..].iter().filter(in_pipe).count() as u64 * u64::from(MSS)
+        }
+
+        /// `IsLost` as RFC 6675 words it, segment by segment.
+        fn mark(&mut self) {
+            for at in self.una.max(self.marked_below)..self.segments.len() {
+                let above = &self.segments[at + 1..];
+                let octets = above.iter().filter(|s| s.sacked).count() as u32 * MSS;
+                let ranges = (0..above.len())
+                    .filter(|&i| above[i].sacked && (i == 0 || !above[i - 1].sacked))
+                    .count();
+                if (ranges >= 3 || octets > 2 * MSS) && !self.segments[at].sacked {
+                    let segment = &mut self.segments[at];
+                    if !segment.retransmitted {
+                        segment.lost = true;
+                    }
+                }
+            }
+        }
+    }
+
+    #[derive(Clone, Debug)]
+    enum Step {
+        Send(u8),
+        Sack(usize, usize),
+        Ack(usize),
+        Retransmit,
+    }
+
+    fn step() -> impl Strategy<Value = Step> {
+        prop_oneof![
+            (1..8_u8).prop_map(Step::Send),
+            (0..40_usize, 1..5_usize).prop_map(|(at, n)| Step::Sack(at, n)),
+            (0..12_usize).prop_map(Step::Ack),
+            Just(Step::Retransmit),
+        ]
+    }
+
+    proptest! {
+        #[test]
+        fn agrees_with_a_list_of_segments(steps in prop::collection::vec(step(), 1..120)) {
+            let mss = u64::from(MSS);
+            let mut board = Scoreboard::new();
+            let mut model = Model { una: 0, segments: vec![], marked_below: 0 };
+            for step in steps {
+                let mut revealed = Revealed::default();
+                match step {
+                    Step::Send(n) => {
+                        let sent = model.segments.len() + usize::from(n);
+                        model.segments.resize(sent, Naive::default());
+                        board.on_transmit(Instant::ZERO, sent as u64 * mss);
+                    }
+                    Step::Sack(at, n) => {
+                        let from = model.una + at;
+                        let to = (from + n).min(model.segments.len());
+                        if from < to {
+                            model.segments[from..to].iter_mut().for_each(|s| s.sacked = true);
+                            board.on_sack(from as u64 * mss..to as u64 * mss, &mut revealed);
+                        }
+                    }
+                    Step::Ack(n) => {
+                        model.una = (model.una + n).min(model.segments.len());
+                        board.on_ack(model.una as u64 * mss, &mut revealed);
+                    }
+                    Step::Retransmit => {
+                        let first = (model.una..model.segments.len()).find(|&i| {
+                            let s = model.segments[i];
+                            s.lost && !s.sacked && !s.retransmitted
+                        });
+                        let start = board.first_lost().map(|range| range.start);
+                        prop_assert_eq!(start, first.map(|i| i as u64 * mss));
+                        if let Some(i) = first {
+                            model.segments[i].retransmitted = true;
+                            board.on_retransmit(i as u64 * mss..(i as u64 + 1) * mss);
+                        }
+                    }
+                }
+                model.mark();
+                board.mark_lost_by_sack(3, MSS);
+                prop_assert_eq!(board.pipe(), model.pipe());
+            }
+        }
+    }
+
+    #[test]
+    fn a_timeout_marks_everything_that_is_not_sacked() {
+        let mut board = Scoreboard::new();
+        board.on_transmit(Instant::ZERO, 100);
+        board.on_sack(40..60, &mut Revealed::default());
+        board.on_retransmit(0..10);
+        assert_eq!(board.mark_all_lost(), (0, 80));
+        assert_eq!(board.pipe(), 0);
+        assert_eq!(board.first_lost(), Some(0..40));
+    }
+
+    #[test]
+    fn a_receiver_that_reneges_is_sent_everything_again() {
+        let mut board = Scoreboard::new();
+        board.on_transmit(Instant::ZERO, 100);
+        board.on_sack(0..60, &mut Revealed::default());
+        assert_eq!(board.mark_all_lost(), (0, 100));
+    }
+
+    #[test]
+    fn the_rate_sample_counts_what_was_delivered_during_the_newest_flight() {
+        let at = |ms| Instant::ZERO + Duration::from_millis(ms);
+        let mut board = Scoreboard::new();
+        board.on_transmit(at(0), 1000);
+        board.on_transmit(at(10), 2000);
+        let mut revealed = Revealed::default();
+        board.on_ack(1000, &mut revealed);
+        board.finish_ack(at(100), &revealed);
+        let mut revealed = Revealed::default();
+        board.on_ack(2000, &mut revealed);
+        let rate = board.finish_ack(at(110), &revealed).unwrap();
+        assert_eq!(rate.delivered, Bytes::new(2000));
+        assert_eq!(rate.interval, Duration::from_millis(110));
+    }
+}

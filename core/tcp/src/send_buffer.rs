@@ -1,0 +1,162 @@
+//! The send buffer: octets the application wrote and the peer has not yet
+//! acknowledged.
+//!
+//! Pieces lie in order as written; neighbours that can be joined for free are
+//! joined, so a phantom stream is a single piece. Finding an offset is a
+//! binary search over pieces.
+
+use alloc::collections::VecDeque;
+use alloc::vec::Vec;
+
+use gigatcp_wire::Payload;
+
+/// Octets between SND.UNA and the end of what was written.
+#[derive(Clone, Debug)]
+pub struct SendBuffer<P> {
+    /// Pieces with the stream offset of their first octet.
+    pieces: VecDeque<(u64, P)>,
+    /// Offset of the oldest octet kept.
+    start: u64,
+    /// Offset after the newest octet written.
+    end: u64,
+    /// Most octets kept.
+    capacity: u64,
+}
+
+impl<P: Payload> SendBuffer<P> {
+    /// An empty buffer whose first octet will stand at offset 1 (after SYN).
+    pub fn new(capacity: u64) -> Self {
+        Self {
+            pieces: VecDeque::new(),
+            start: 1,
+            end: 1,
+            capacity,
+        }
+    }
+
+    /// Offset after the newest octet written.
+    #[inline]
+    pub fn end(&self) -> u64 {
+        self.end
+    }
+
+    /// Octets that can be written now.
+    #[inline]
+    pub fn space(&self) -> u64 {
+        self.capacity.saturating_sub(self.end - self.start)
+    }
+
+    /// Octets this buffer was granted.
+    pub fn capacity(&self) -> u64 {
+        self.capacity
+    }
+
+    /// Takes as much of `payload` as fits; returns how many octets that is.
+    pub fn write(&mut self, mut payload: P) -> usize {
+        let accepted = payload.len().min(self.space() as usize);
+        if accepted < payload.len() {
+            // What does not fit stays with the application.
+            let _rejected = payload.split_off(accepted);
+        }
+        if accepted == 0 {
+            return 0;
+        }
+        let offset = self.end;
+        self.end += accepted as u64;
+        match self.pieces.back_mut() {
+            Some((_, last)) => {
+                if let Err(payload) = last.try_append(payload) {
+                    self.pieces.push_back((offset, payload));
+                }
+            }
+            None => self.pieces.push_back((offset, payload)),
+        }
+        accepted
+    }
+
+    /// Forgets everything below `una`.
+    pub fn release(&mut self, una: u64) {
+        let una = una.min(self.end);
+        if una <= self.start {
+            return;
+        }
+        self.start = una;
+        while let Some((offset, piece)) = self.pieces.front_mut() {
+            let piece_end = *offset + piece.len() as u64;
+            if piece_end <= una {
+                self.pieces.pop_front();
+            } else {
+                if *offset < una {
+                    *piece = piece.split_off((una - *offset) as usize);
+                    *offset = una;
+                }
+                break;
+            }
+        }
+    }
+
+    /// The octets from `from` up to `to`, both inside the buffer.
+    pub fn slice(&self, from: u64, to: u64) -> P {
+        debug_assert!(self.start <= from && from <= to && to <= self.end);
+        if from == to {
+            return P::default();
+        }
+        let first = self.pieces.partition_point(|(offset, _)| *offset <= from) - 1;
+        let (offset, piece) = &self.pieces[first];
+        if to <= offset + piece.len() as u64 {
+            return cut(piece.clone(), *offset, from, to);
+        }
+        // A segment over several writes: collect the parts, copy once.
+        let parts: Vec<P> = self
+            .pieces
+            .range(first..)
+            .take_while(|(offset, _)| *offset < to)
+            .map(|(offset, piece)| cut(piece.clone(), *offset, from, to))
+            .collect();
+        P::concat(&parts)
+    }
+}
+
+/// The part of `piece` (which starts at `offset`) between `from` and `to`.
+fn cut<P: Payload>(mut piece: P, offset: u64, from: u64, to: u64) -> P {
+    if to < offset + piece.len() as u64 {
+        let _after = piece.split_off((to - offset) as usize);
+    }
+    if from > offset {
+        piece = piece.split_off((from - offset) as usize);
+    }
+    piece
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use gigatcp_wire::Phantom;
+
+    fn phantom(offset: u64, len: u32) -> Phantom {
+        Phantom { offset, len }
+    }
+
+    #[test]
+    fn takes_only_what_fits_and_gives_room_back_when_acknowledged() {
+        let mut buffer = SendBuffer::new(1000);
+        assert_eq!(buffer.write(phantom(0, 700)), 700);
+        assert_eq!(buffer.write(phantom(700, 700)), 300);
+        assert_eq!(buffer.space(), 0);
+        buffer.release(401);
+        assert_eq!(buffer.space(), 400);
+        assert_eq!(buffer.slice(401, 1001), phantom(400, 600));
+    }
+
+    #[test]
+    fn a_slice_may_cross_pieces() {
+        let mut buffer = SendBuffer::new(100);
+        // Pieces that do not follow each other are kept apart.
+        buffer.pieces.push_back((1, phantom(0, 10)));
+        buffer.pieces.push_back((11, phantom(10, 10)));
+        buffer.end = 21;
+        assert_eq!(buffer.slice(5, 15), phantom(4, 10));
+        assert_eq!(buffer.slice(11, 21), phantom(10, 10));
+        assert_eq!(buffer.slice(1, 11), phantom(0, 10));
+    }
+}

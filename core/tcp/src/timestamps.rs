@@ -1,0 +1,135 @@
+//! The timestamps option: RFC 7323 sections 3 to 5.
+//!
+//! * The clock: ticks of the profile's length since an offset of the
+//!   connection's own.
+//! * TS.Recent (section 4.3): copied when TSval is not older and the segment
+//!   begins at or before Last.ACK.sent, so a delayed or hole-leaving segment
+//!   echoes what gives the sender the true round trip.
+//! * PAWS (section 5.3): a segment with an older TSval is a ghost of a
+//!   wrapped sequence space.
+
+use gigatcp_units::{Duration, Instant};
+use gigatcp_wire::Timestamps;
+
+/// After this long a remembered timestamp proves nothing (section 5.5: the
+/// clock may have turned half around).
+const RECENT_EXPIRES: Duration = Duration::from_secs(24 * 24 * 3600);
+
+/// State of the timestamps option on a connection that negotiated it.
+#[derive(Clone, Debug)]
+pub struct TimestampClock {
+    tick: Duration,
+    offset: u32,
+    /// TS.Recent and when it was taken.
+    recent: Option<(u32, Instant)>,
+}
+
+impl TimestampClock {
+    /// A clock of the given tick that starts at `offset`.
+    pub fn new(tick: Duration, offset: u32) -> Self {
+        Self {
+            tick,
+            offset,
+            recent: None,
+        }
+    }
+
+    /// The option to send at `now`.
+    #[inline]
+    pub fn stamp(&self, now: Instant) -> Timestamps {
+        Timestamps {
+            val: self.ticks(now),
+            ecr: self.recent.map_or(0, |(val, _)| val),
+        }
+    }
+
+    #[inline]
+    fn ticks(&self, now: Instant) -> u32 {
+        let ticks = now.as_nanos() / self.tick.as_nanos();
+        self.offset.wrapping_add(ticks as u32)
+    }
+
+    /// PAWS test R1: whether a segment with this TSval is too old to be true.
+    #[inline]
+    pub fn is_old(&self, now: Instant, val: u32) -> bool {
+        self.recent.is_some_and(|(recent, taken)| {
+            (val.wrapping_sub(recent) as i32) < 0 && now.saturating_since(taken) < RECENT_EXPIRES
+        })
+    }
+
+    /// Takes TSval from a segment that starts at `seq` (section 4.3, (2)).
+    #[inline]
+    pub fn on_segment(&mut self, now: Instant, val: u32, seq: u64, last_ack_sent: u64) {
+        let newer = self.recent.is_none_or(|(recent, _)| val.wrapping_sub(recent) as i32 >= 0);
+        if newer && seq <= last_ack_sent {
+            self.recent = Some((val, now));
+        }
+    }
+
+    /// Takes TSval unconditionally: from the SYN that opens the connection,
+    /// or instead of one that has expired.
+    pub fn start(&mut self, now: Instant, val: u32) {
+        self.recent = Some((val, now));
+    }
+
+    /// Round-trip time by an echo (section 4.1); absent when the echo cannot
+    /// be ours. One tick is the least that can be told.
+    pub fn rtt_by_echo(&self, received_at: Instant, ecr: u32) -> Option<Duration> {
+        let ticks = self.ticks(received_at).wrapping_sub(ecr) as i32;
+        let ticks = u64::try_from(ticks).ok()?.max(1);
+        Some(self.tick * ticks)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn clock() -> TimestampClock {
+        TimestampClock::new(Duration::from_millis(1), 0)
+    }
+
+    /// A receiver of segments A, B, C … of one octet each with TSval 1, 2, 3;
+    /// gives the echo of each acknowledgment.
+    fn echoes<const N: usize>(arrivals: [(u64, u32, bool); N]) -> alloc::vec::Vec<u32> {
+        let mut clock = clock();
+        let mut last_ack_sent = 0;
+        let mut have = alloc::collections::BTreeSet::new();
+        let mut echoes = alloc::vec::Vec::new();
+        for (seq, val, ack_now) in arrivals {
+            clock.on_segment(Instant::ZERO, val, seq, last_ack_sent);
+            have.insert(seq);
+            if ack_now {
+                echoes.push(clock.stamp(Instant::ZERO).ecr);
+                last_ack_sent = (0..).find(|octet| !have.contains(octet)).unwrap();
+            }
+        }
+        echoes
+    }
+
+    #[test]
+    fn a_delayed_ack_echoes_the_earliest_segment_as_rfc_7323_section_4_3_draws() {
+        assert_eq!(echoes([(0, 1, false), (1, 2, false), (2, 3, true)]), [1]);
+    }
+
+    #[test]
+    fn a_hole_keeps_the_echo_until_it_is_filled_as_rfc_7323_section_4_3_draws() {
+        let arrivals = [
+            (0, 1, true),
+            (2, 3, true),
+            (1, 2, true),
+            (4, 5, true),
+            (3, 4, true),
+        ];
+        assert_eq!(echoes(arrivals), [1, 1, 2, 2, 4]);
+    }
+
+    #[test]
+    fn paws_rejects_the_past_across_the_wrap_and_forgets_after_24_days() {
+        let mut clock = clock();
+        clock.start(Instant::ZERO, u32::MAX - 1);
+        assert!(!clock.is_old(Instant::ZERO, 3), "newer across the wrap");
+        assert!(clock.is_old(Instant::ZERO, u32::MAX - 2));
+        assert!(!clock.is_old(Instant::ZERO + RECENT_EXPIRES, u32::MAX - 2));
+    }
+}

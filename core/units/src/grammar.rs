@@ -1,0 +1,1 @@
+//! One grammar for reading and printing quantities.

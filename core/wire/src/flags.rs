@@ -1,0 +1,74 @@
+//! Control bits, RFC 9293 section 3.1; AE from RFC 9768.
+
+use core::ops::{BitOr, BitOrAssign};
+
+/// The nine control bits of the TCP header, as they stand in the low bits of
+/// octets 12 and 13.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Default, Debug)]
+pub struct Flags(u16);
+
+impl Flags {
+    /// No control bit.
+    pub const NONE: Self = Self(0);
+    /// No more data from sender.
+    pub const FIN: Self = Self(0x001);
+    /// Synchronize sequence numbers.
+    pub const SYN: Self = Self(0x002);
+    /// Reset the connection.
+    pub const RST: Self = Self(0x004);
+    /// Push function.
+    pub const PSH: Self = Self(0x008);
+    /// The acknowledgment field is significant.
+    pub const ACK: Self = Self(0x010);
+    /// The urgent pointer field is significant.
+    pub const URG: Self = Self(0x020);
+    /// ECN-Echo (RFC 3168).
+    pub const ECE: Self = Self(0x040);
+    /// Congestion Window Reduced (RFC 3168).
+    pub const CWR: Self = Self(0x080);
+    /// Accurate ECN (RFC 9768), once the nonce sum.
+    pub const AE: Self = Self(0x100);
+
+    /// The flags with these header bits; bits above AE are dropped.
+    #[must_use]
+    pub const fn from_bits(bits: u16) -> Self {
+        Self(bits & 0x1ff)
+    }
+
+    /// The header bits.
+    #[must_use]
+    pub const fn bits(self) -> u16 {
+        self.0
+    }
+
+    /// Whether every bit of `other` is set.
+    #[must_use]
+    pub const fn contains(self, other: Self) -> bool {
+        self.0 & other.0 == other.0
+    }
+
+    /// Whether any bit of `other` is set.
+    #[must_use]
+    pub const fn intersects(self, other: Self) -> bool {
+        self.0 & other.0 != 0
+    }
+
+    /// These flags without those of `other`.
+    #[must_use]
+    pub const fn without(self, other: Self) -> Self {
+        Self(self.0 & !other.0)
+    }
+}
+
+impl BitOr for Flags {
+    type Output = Self;
+    fn bitor(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+}
+
+impl BitOrAssign for Flags {
+    fn bitor_assign(&mut self, other: Self) {
+        self.0 |= other.0;
+    }
+}

@@ -1,0 +1,89 @@
+//! The payload as a type parameter.
+//!
+//! Real bytes on a real wire, lengths only in simulation: 100 Gbit/s of
+//! phantom payload costs no memory. A [`Phantom`] knows the stream offset of
+//! its first octet, so integrity is still checked end to end.
+
+use core::fmt::Debug;
+
+/// The payload of a segment or a buffer: a run of octets that can be cut and,
+/// where two runs follow each other, joined.
+pub trait Payload: Clone + Debug + Default {
+    /// Length in octets.
+    fn len(&self) -> usize;
+
+    /// Whether there is no octet.
+    fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Keeps the first `len` octets and returns the rest. Cheap: shares or
+    /// recomputes, never copies octets.
+    ///
+    /// # Panics
+    /// May panic when `len` exceeds the length.
+    #[must_use]
+    fn split_off(&mut self, len: usize) -> Self;
+
+    /// Appends `next` if that is possible without copying octets; otherwise
+    /// gives it back.
+    ///
+    /// # Errors
+    /// `next` itself, when the two cannot be joined for free.
+    fn try_append(&mut self, next: Self) -> Result<(), Self>;
+
+    /// Joins pieces into one, copying if it must. Used when one segment spans
+    /// several writes of the application.
+    #[must_use]
+    fn concat(pieces: &[Self]) -> Self;
+}
+
+/// A payload of which only place and length exist: `len` octets that start at
+/// `offset` in the stream of the connection.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct Phantom {
+    /// Stream offset of the first octet (0 = first octet of the connection).
+    pub offset: u64,
+    /// Number of octets.
+    pub len: u32,
+}
+
+impl Payload for Phantom {
+    fn len(&self) -> usize {
+        self.len as usize
+    }
+
+    fn split_off(&mut self, len: usize) -> Self {
+        assert!(len <= self.len as usize, "split beyond the payload");
+        let rest = Self {
+            offset: self.offset + len as u64,
+            len: self.len - len as u32,
+        };
+        self.len = len as u32;
+        rest
+    }
+
+    fn try_append(&mut self, next: Self) -> Result<(), Self> {
+        if self.len == 0 {
+            *self = next;
+            return Ok(());
+        }
+        let follows = self.offset + u64::from(self.len) == next.offset;
+        match self.len.checked_add(next.len) {
+            Some(len) if follows => {
+                self.len = len;
+                Ok(())
+            }
+            _ => Err(next),
+        }
+    }
+
+    fn concat(pieces: &[Self]) -> Self {
+        let mut all = Self::default();
+        for piece in pieces {
+            let joined = all.try_append(*piece);
+            assert!(joined.is_ok(), "phantom pieces do not follow each other");
+        }
+        all
+    }
+}

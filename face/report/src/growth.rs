@@ -1,0 +1,88 @@
+//! How soon a transfer got up to speed: the yardstick for published lines.
+//!
+//! * The *fastest growth* is the largest rise from one interval to the next,
+//!   the rise from nothing to the first interval included.
+//! * The *plateau* is the median rate of the interval it ends in and all later
+//!   ones. A transfer whose fastest growth is its last interval was still
+//!   growing and has none.
+//! * The *time to 90 %* is the end of the first interval, of the whole
+//!   transfer, at 90 % of the plateau or more.
+//!
+//! A median over what follows the growth is not moved by a dip, and needs no
+//! idea of what the path can do. The cost: the resolution is one interval, and
+//! a transfer that grows, stalls and grows faster is judged by the second
+//! growth.
+
+use crate::group::median;
+
+/// Share of the plateau that counts as being up to speed.
+const UP_TO_SPEED: f64 = 0.9;
+
+/// Plateau of the intervals `rates`, (end, rate) each, in the unit of the
+/// rates; absent while still growing.
+#[must_use]
+pub fn plateau(rates: &[(f64, f64)]) -> Option<f64> {
+    let mut before = 0.0;
+    let mut fastest = (0, f64::NEG_INFINITY);
+    for (index, &(_, rate)) in rates.iter().enumerate() {
+        if rate - before > fastest.1 {
+            fastest = (index, rate - before);
+        }
+        before = rate;
+    }
+    if fastest.0 + 1 >= rates.len() {
+        return None;
+    }
+    median(rates[fastest.0..].iter().map(|&(_, rate)| rate))
+}
+
+/// End of the first interval at 90 % of the [`plateau`], in the unit of the
+/// ends; absent while still growing.
+#[must_use]
+pub fn seconds_to_90(rates: &[(f64, f64)]) -> Option<f64> {
+    let bar = plateau(rates)? * UP_TO_SPEED;
+    let reached = rates.iter().find(|&&(_, rate)| rate >= bar);
+    reached.map(|&(end, _)| end)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn seconds(rates: &[f64]) -> Vec<(f64, f64)> {
+        let at = |(index, &rate)| ((index + 1) as f64, rate);
+        rates.iter().enumerate().map(at).collect()
+    }
+
+    #[test]
+    fn a_transfer_that_jumps_in_the_second_interval_is_up_to_speed_after_two() {
+        let rates = seconds(&[583.0, 7083.0, 7237.0, 7210.0, 7215.0]);
+        assert_eq!(plateau(&rates), Some(7212.5));
+        assert_eq!(seconds_to_90(&rates), Some(2.0));
+    }
+
+    #[test]
+    fn a_transfer_that_still_grows_in_its_last_interval_has_no_plateau() {
+        let rates = seconds(&[57.0, 136.0, 214.0, 325.0, 500.0]);
+        assert_eq!(plateau(&rates), None);
+        assert_eq!(seconds_to_90(&rates), None);
+    }
+
+    #[test]
+    fn a_flat_transfer_is_up_to_speed_after_its_first_interval() {
+        let rates = seconds(&[7000.0, 7001.0, 6990.0]);
+        assert_eq!(seconds_to_90(&rates), Some(1.0));
+    }
+
+    #[test]
+    fn a_dip_after_the_growth_does_not_move_the_time() {
+        let rates = seconds(&[100.0, 7000.0, 300.0, 7000.0, 7000.0]);
+        assert_eq!(seconds_to_90(&rates), Some(2.0));
+    }
+
+    #[test]
+    fn no_intervals_and_one_interval_have_no_plateau() {
+        assert_eq!(seconds_to_90(&[]), None);
+        assert_eq!(seconds_to_90(&seconds(&[7000.0])), None);
+    }
+}

@@ -1,0 +1,83 @@
+//! Tables for the terminal and `report.html`: what a run found out, for eyes.
+//!
+//! Reads the record of a run (`gigatcp.run/1`, [`gigatcp_record`]) and, where
+//! an experiment repeats something published, the numbers published for it
+//! ([`published`], the only reader of such numbers in the project). It decides
+//! nothing about a run: what is shown was either recorded or published, apart
+//! from ratios, medians and the yardstick of [`growth`].
+//!
+//! * [`nuttcp`]: interval lines in the shape of nuttcp, which every network
+//!   engineer can read.
+//! * [`shares`]: percentages that add up to exactly 100.0.
+//! * [`group`]: the repeats of one series, their median and spread.
+//! * [`compare`]: a series beside what was published, quantity by quantity.
+//! * [`table`]: all of it as plain text. Nothing is said by colour.
+//! * [`page`], [`html`]: all of it as one page that needs no network, with
+//!   graphs drawn by our own renderer (`assets/`).
+//!
+//! A value that was not reproduced is shown like every other one. Deliberately
+//! absent: grades and pass marks; a verdict belongs to the experiment's README.
+
+#![forbid(unsafe_code)]
+#![deny(missing_docs)]
+
+pub mod compare;
+pub mod escape;
+pub mod group;
+pub mod growth;
+pub mod html;
+mod html_tables;
+pub mod number;
+pub mod nuttcp;
+pub mod page;
+pub mod published;
+pub mod shares;
+pub mod table;
+pub mod thin;
+
+use gigatcp_record::{RunRecord, SeriesRecord};
+
+pub use published::{Published, PublishedError, PublishedSeries};
+
+/// A run and, if there is something to compare it with, what was published.
+#[derive(Clone, Copy, Debug)]
+pub struct Report<'a> {
+    /// The record of the run.
+    pub run: &'a RunRecord,
+    /// The published numbers of the experiment, if it has any.
+    pub published: Option<&'a Published>,
+}
+
+impl<'a> Report<'a> {
+    /// A report on `run`, compared with `published` where series match.
+    #[must_use]
+    pub const fn new(run: &'a RunRecord, published: Option<&'a Published>) -> Self {
+        Self { run, published }
+    }
+
+    /// What was published for `series`: by its name, by the series it is the
+    /// fit of, or by the series that is its fit.
+    #[must_use]
+    pub fn published_for(&self, series: &SeriesRecord) -> Option<&'a PublishedSeries> {
+        self.published?.matching(series, &self.run.series)
+    }
+
+    /// The interval lines, totals and limits of one series as plain text.
+    #[must_use]
+    pub fn text_series(&self, series: &SeriesRecord) -> String {
+        table::series(series, self.published_for(series))
+    }
+
+    /// All series in one table of plain text, with repeats summed up as n,
+    /// median and spread, and where the time went.
+    #[must_use]
+    pub fn text_summary(&self) -> String {
+        table::summary(self)
+    }
+
+    /// The whole of `report.html`.
+    #[must_use]
+    pub fn html(&self) -> String {
+        html::page(self)
+    }
+}

@@ -1,0 +1,315 @@
+//! `published.toml`: the numbers somebody published for an experiment.
+//!
+//! This is the only reader of published numbers in the whole project. Nothing
+//! that runs an experiment may see what was published, so the report alone
+//! knows the name of the file.
+//!
+//! The format, schema `gigatcp.published/1`:
+//!
+//! ```toml
+//! schema = "gigatcp.published/1"
+//!
+//! [source]                      # who said so, and where
+//! author = "…"
+//! title = "…"
+//! place = "…"
+//! date = "…"
+//! message_id = "…"              # optional
+//!
+//! [[series]]
+//! name = "reno-60MB"            # the series of the plan it is compared with
+//! id = "E43"                    # id of the claim
+//! date = "2007-05-06"
+//! command = "nuttcp …"          # what was typed
+//! remark = "…"                  # optional: the author's own words
+//! intervals = [                 # nuttcp's lines, as published:
+//!     [69.9829, 1.01, 583.5822] # MB (2^20 octets), seconds, Mbit/s (10^6)
+//! ]
+//!
+//! [series.total]                # nuttcp's last line
+//! mb = 7816.9375
+//! seconds = 10.00
+//! mbps = 6554.4883
+//! tx_percent = 90
+//! rx_percent = 53
+//! retransmitted_segments = 0    # growth of the host's counter in this run
+//! fast_retransmits = 0
+//! ```
+//!
+//! Every line must agree with itself to within its printed digits: that is how
+//! a slip in copying is found. Lines need not add up to the total, because
+//! published ones do not. Deliberately absent: tolerances and targets.
+
+use std::path::{Path, PathBuf};
+
+use gigatcp_record::SeriesRecord;
+use serde::Deserialize;
+
+use crate::growth;
+use crate::nuttcp::BYTES_PER_MB;
+
+/// The schema this code reads.
+pub const SCHEMA: &str = "gigatcp.published/1";
+
+/// Name of the file in an experiment's folder.
+const FILE_NAME: &str = "published.toml";
+
+/// Everything published for one experiment.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Published {
+    /// [`SCHEMA`].
+    pub schema: String,
+    /// Who published it, and where.
+    pub source: Source,
+    /// One entry per published measurement.
+    pub series: Vec<PublishedSeries>,
+}
+
+/// Who published the numbers, and where.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Source {
+    /// Who measured.
+    pub author: String,
+    /// Title of the publication.
+    pub title: String,
+    /// Where it appeared.
+    pub place: String,
+    /// When.
+    pub date: String,
+    /// Message-Id, when it was a mail.
+    pub message_id: Option<String>,
+}
+
+/// One published measurement.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PublishedSeries {
+    /// Name of the series of the plan it is compared with.
+    pub name: String,
+    /// Identifier of the claim.
+    pub id: String,
+    /// When it was published.
+    pub date: String,
+    /// The command that measured it.
+    pub command: String,
+    /// What the author said about it, in the author's words.
+    pub remark: Option<String>,
+    /// The interval lines, in order.
+    pub intervals: Vec<PublishedInterval>,
+    /// The line that closes the measurement.
+    pub total: PublishedTotal,
+}
+
+/// One published interval line.
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
+#[serde(from = "(f64, f64, f64)")]
+pub struct PublishedInterval {
+    /// Megabytes of 2^20 octets.
+    pub mb: f64,
+    /// Seconds, as printed.
+    pub seconds: f64,
+    /// Megabits of 10^6 bits per second.
+    pub mbps: f64,
+}
+
+impl From<(f64, f64, f64)> for PublishedInterval {
+    fn from((mb, seconds, mbps): (f64, f64, f64)) -> Self {
+        Self { mb, seconds, mbps }
+    }
+}
+
+/// The line that closes a published measurement.
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PublishedTotal {
+    /// Megabytes of 2^20 octets.
+    pub mb: f64,
+    /// Seconds.
+    pub seconds: f64,
+    /// Megabits of 10^6 bits per second.
+    pub mbps: f64,
+    /// Processor use of the transmitting host, %.
+    pub tx_percent: f64,
+    /// Processor use of the receiving host, %.
+    pub rx_percent: f64,
+    /// Growth of the host's count of retransmitted segments.
+    pub retransmitted_segments: u64,
+    /// Growth of the host's count of fast retransmits.
+    pub fast_retransmits: u64,
+}
+
+/// Why published numbers could not be read. The message says what to mend.
+#[derive(Debug, thiserror::Error)]
+pub enum PublishedError {
+    /// The file is there and cannot be opened or is not text.
+    #[error("cannot read {}: {cause}", path.display())]
+    Unreadable {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        cause: std::io::Error,
+    },
+    /// Not TOML, or not this format; the cause has line, column and excerpt.
+    #[error("{file}: {cause}")]
+    Malformed {
+        /// Name of the file.
+        file: String,
+        /// What was wrong and where.
+        cause: Box<toml::de::Error>,
+    },
+    /// Well-formed and impossible.
+    #[error("{file}: {what}")]
+    Impossible {
+        /// Name of the file.
+        file: String,
+        /// What is impossible, and in which series.
+        what: String,
+    },
+}
+
+impl Published {
+    /// Reads the published numbers of the experiment in `folder`; `None` when
+    /// the experiment has none.
+    ///
+    /// # Errors
+    ///
+    /// Any [`PublishedError`] when the file is there and not usable.
+    pub fn in_folder(folder: &Path) -> Result<Option<Self>, PublishedError> {
+        let path = folder.join(FILE_NAME);
+        match std::fs::read_to_string(&path) {
+            Ok(text) => Self::parse(&text, &path.display().to_string()).map(Some),
+            Err(cause) if cause.kind() == std::io::ErrorKind::NotFound => Ok(None),
+            Err(cause) => Err(PublishedError::Unreadable { path, cause }),
+        }
+    }
+
+    /// Reads published numbers from `text`; `file` is named in errors.
+    ///
+    /// # Errors
+    ///
+    /// [`PublishedError::Malformed`] and [`PublishedError::Impossible`].
+    pub fn parse(text: &str, file: &str) -> Result<Self, PublishedError> {
+        let published: Self = toml::from_str(text).map_err(|cause| PublishedError::Malformed {
+            file: file.to_owned(),
+            cause: Box::new(cause),
+        })?;
+        published
+            .check()
+            .map_err(|what| PublishedError::Impossible {
+                file: file.to_owned(),
+                what,
+            })?;
+        Ok(published)
+    }
+
+    /// The measurement published under `name`.
+    #[must_use]
+    pub fn named(&self, name: &str) -> Option<&PublishedSeries> {
+        self.series.iter().find(|series| series.name == name)
+    }
+
+    /// What was published for `series`, one of `all`: under its own name;
+    /// else under the name of the series it is the fit of; else, when it is
+    /// what stands beside a fit, what was published for the fit.
+    #[must_use]
+    pub fn matching(
+        &self,
+        series: &SeriesRecord,
+        all: &[SeriesRecord],
+    ) -> Option<&PublishedSeries> {
+        let twin = series.fit_of.as_deref();
+        let fit = || {
+            all.iter()
+                .filter(|other| other.fit_of.as_deref() == Some(&series.name))
+                .find_map(|other| self.named(&other.name))
+        };
+        self.named(&series.name)
+            .or_else(|| twin.and_then(|name| self.named(name)))
+            .or_else(fit)
+    }
+
+    /// Refuses what no measurement can have said.
+    fn check(&self) -> Result<(), String> {
+        if self.schema != SCHEMA {
+            return Err(format!(
+                "schema is \"{}\", this version reads \"{SCHEMA}\"",
+                self.schema
+            ));
+        }
+        for (index, series) in self.series.iter().enumerate() {
+            if self.series[..index].iter().any(|s| s.name == series.name) {
+                return Err(format!("series \"{}\" appears twice", series.name));
+            }
+            series.check()?;
+        }
+        Ok(())
+    }
+}
+
+impl PublishedSeries {
+    /// Interval lines as (end of the interval in s, Mbit/s), the ends adding
+    /// up the printed lengths.
+    #[must_use]
+    pub fn rates(&self) -> Vec<(f64, f64)> {
+        let mut end = 0.0;
+        let rate = |line: &PublishedInterval| {
+            end += line.seconds;
+            (end, line.mbps)
+        };
+        self.intervals.iter().map(rate).collect()
+    }
+
+    /// Seconds to the first interval at 90 % of the plateau, by the yardstick
+    /// of [`growth`].
+    #[must_use]
+    pub fn seconds_to_90(&self) -> Option<f64> {
+        growth::seconds_to_90(&self.rates())
+    }
+
+    fn check(&self) -> Result<(), String> {
+        let lines = self.intervals.iter().enumerate();
+        for (index, line) in lines {
+            let place = format!("series \"{}\", interval line {}", self.name, index + 1);
+            check_line(&place, line.mb, line.seconds, line.mbps)?;
+        }
+        let total = &self.total;
+        let place = format!("series \"{}\", total line", self.name);
+        check_line(&place, total.mb, total.seconds, total.mbps)?;
+        for (what, percent) in [("%TX", total.tx_percent), ("%RX", total.rx_percent)] {
+            if !(0.0..=100.0).contains(&percent) {
+                return Err(format!(
+                    "{place}: {what} is {percent}, expected 0 to 100 (one processor)"
+                ));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Whether one line agrees with itself: the rate printed must lie between the
+/// rates that the printed volume and time, half a last digit up or down, give.
+fn check_line(place: &str, mb: f64, seconds: f64, mbps: f64) -> Result<(), String> {
+    const HALF_CENTISECOND: f64 = 0.005;
+    const HALF_LAST_DIGIT_MB: f64 = 0.000_05;
+    if !(mb >= 0.0 && seconds > HALF_CENTISECOND && mbps >= 0.0) {
+        return Err(format!(
+            "{place}: {mb} MB / {seconds} sec = {mbps} Mbps is no measurement: \
+             expected a positive time and no negative number"
+        ));
+    }
+    let rate = |mb: f64, seconds: f64| mb * BYTES_PER_MB * 8.0 / 1e6 / seconds;
+    let low = rate(
+        (mb - HALF_LAST_DIGIT_MB).max(0.0),
+        seconds + HALF_CENTISECOND,
+    );
+    let high = rate(mb + HALF_LAST_DIGIT_MB, seconds - HALF_CENTISECOND);
+    if (low..=high).contains(&mbps) {
+        return Ok(());
+    }
+    Err(format!(
+        "{place}: {mb} MB in {seconds} sec is {low:.4} to {high:.4} Mbps, \
+         but {mbps} is written: one of the three is mistyped"
+    ))
+}
