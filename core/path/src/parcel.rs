@@ -129,10 +129,6 @@ pub(crate) mod tests {
     }
 
     impl Numbered {
-        pub(crate) fn one(first: u64, size: u64) -> Self {
-            Self::several(first, 1, size, size)
-        }
-
         pub(crate) fn several(first: u64, count: usize, size: u64, last: u64) -> Self {
             Self {
                 first,

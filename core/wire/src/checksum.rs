@@ -60,7 +60,10 @@ impl Checksum {
     pub fn add_octets(&mut self, octets: &[u8]) {
         let (words, tail) = octets.as_chunks::<4>();
         // 2^32 words of 32 bits fit the 64 bits: 16 GiB in one call.
-        let mut sum: u64 = words.iter().map(|w| u64::from(u32::from_le_bytes(*w))).sum();
+        let mut sum: u64 = words
+            .iter()
+            .map(|w| u64::from(u32::from_le_bytes(*w)))
+            .sum();
         let mut last = [0; 4];
         last[..tail.len()].copy_from_slice(tail);
         sum += u64::from(u32::from_le_bytes(last));
@@ -73,7 +76,11 @@ impl Checksum {
         let folded = fold(sum);
         // After an odd number of octets every octet stands in the other half
         // of its word (RFC 1071 section 2 (A), (B)).
-        let aligned = if self.odd { folded.swap_bytes() } else { folded };
+        let aligned = if self.odd {
+            folded.swap_bytes()
+        } else {
+            folded
+        };
         self.sum = fold(self.sum as u64 + aligned as u64);
         self.odd ^= len % 2 == 1;
     }
@@ -157,7 +164,10 @@ mod tests {
             reference(&written)
         );
 
-        let (src, dst) = (Ipv6Addr::LOCALHOST, Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 9));
+        let (src, dst) = (
+            Ipv6Addr::LOCALHOST,
+            Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 9),
+        );
         let mut written: Vec<u8> = Vec::new();
         written.extend(src.octets());
         written.extend(dst.octets());

@@ -1,9 +1,9 @@
 //! What is on the wire: sequence numbers, flags, options, segments and the
 //! IP packets that carry them.
 //!
-//! A [`Segment`] is the parsed form that the engine handles; [`encode`] and
-//! [`decode`] turn it into the octets of RFC 9293 section 3.1 inside IPv4 or
-//! IPv6 and back. Every segment of a simulated run can be encoded: nothing in
+//! A [`Segment`] is the parsed form that the engine handles;
+//! [`encode_packet`] and [`decode_packet`] turn it into the octets of RFC 9293
+//! section 3.1 inside IPv4 or IPv6 and back. Every segment of a simulated run can be encoded: nothing in
 //! it is a model's shorthand.
 //!
 //! Two shapes beyond the RFC, both for speed and both exact:
@@ -16,14 +16,30 @@
 
 extern crate alloc;
 
+mod checksum;
+mod decode;
+mod encode;
 mod flags;
+mod ip;
+mod octets;
 mod options;
+mod packet;
 mod payload;
+mod phantom;
 mod segment;
 mod seq;
 
+pub use bytes;
+
+pub use checksum::{Checksum, TCP_PROTOCOL};
+pub use decode::{DecodeError, decode, decode_header, verify_checksum};
+pub use encode::{EncodeError, FIXED_HEADER_LEN, encode};
 pub use flags::Flags;
-pub use options::{Options, SackBlock, SackBlocks, Timestamps};
+pub use ip::{Ecn, Endpoints, IPV4_HEADER_LEN, IPV6_HEADER_LEN, IpError, IpHeader, IpPayload};
+pub use octets::PayloadOctets;
+pub use options::{MAX_OPTIONS_LEN, Options, SackBlock, SackBlocks, Timestamps, option_kind};
+pub use packet::{PacketError, decode_packet, encode_packet};
 pub use payload::{Payload, Phantom};
+pub use phantom::{PhantomMismatch, fill_phantom, phantom_octet, verify_phantom};
 pub use segment::{MAX_SUPER_SEGMENT, Segment, WireWindow};
 pub use seq::SeqNumber;

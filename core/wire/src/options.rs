@@ -3,8 +3,37 @@
 //! RFC 9293 section 3.2 (end, no-op, MSS), RFC 7323 (window scale,
 //! timestamps), RFC 2018 and 2883 (SACK). Unknown options are skipped on
 //! reading, as RFC 9293 MUST-6 asks, and never sent.
+//!
+//! On the wire the options stand as the common kernels lay them out: MSS,
+//! timestamps, window scale, SACK blocks, each padded in front to a multiple
+//! of four octets; SACK-permitted takes the padding of the timestamps where
+//! both are there. Only sets that do not fit 40 octets that way are packed
+//! without padding in between, so that whatever was read can be written.
 
 use crate::SeqNumber;
+
+/// The most octets the options of one segment take: a data offset of 15 words
+/// less the fixed header (RFC 9293 section 3.1).
+pub const MAX_OPTIONS_LEN: usize = 40;
+
+/// Option kinds and lengths, RFC 9293 section 3.2 table 1 and the IANA
+/// registry "TCP Option Kind Numbers".
+pub mod option_kind {
+    /// End of option list, one octet (RFC 9293).
+    pub const END: u8 = 0;
+    /// No-operation, one octet (RFC 9293).
+    pub const NO_OPERATION: u8 = 1;
+    /// Maximum segment size, 4 octets (RFC 9293).
+    pub const MSS: u8 = 2;
+    /// Window scale, 3 octets (RFC 7323 section 2.2).
+    pub const WINDOW_SCALE: u8 = 3;
+    /// SACK-permitted, 2 octets (RFC 2018 section 2).
+    pub const SACK_PERMITTED: u8 = 4;
+    /// SACK, 2 octets and 8 for each block (RFC 2018 section 3).
+    pub const SACK: u8 = 5;
+    /// Timestamps, 10 octets (RFC 7323 section 3.2).
+    pub const TIMESTAMPS: u8 = 8;
+}
 
 /// One SACK block: the octets from `left` up to, not including, `right`
 /// (RFC 2018 section 3).
@@ -78,4 +107,136 @@ pub struct Options {
     pub timestamps: Option<Timestamps>,
     /// SACK blocks.
     pub sack: SackBlocks,
+}
+
+impl Options {
+    /// Octets the options take in the header, padding included: a multiple of
+    /// four. More than [`MAX_OPTIONS_LEN`] means that they do not fit a
+    /// segment however they are packed, see [`crate::EncodeError`].
+    #[inline]
+    #[must_use]
+    pub const fn wire_len(&self) -> usize {
+        let aligned = self.aligned_len();
+        if aligned <= MAX_OPTIONS_LEN {
+            aligned
+        } else {
+            self.packed_len().next_multiple_of(4)
+        }
+    }
+
+    /// Length in the kernels' layout. Runs for every simulated packet: sums of
+    /// products, no branch.
+    #[inline]
+    pub(crate) const fn aligned_len(&self) -> usize {
+        let mss = self.mss.is_some() as usize;
+        let timestamps = self.timestamps.is_some() as usize;
+        let sack_permitted_alone = self.sack_permitted as usize & !timestamps;
+        let window_scale = self.window_scale.is_some() as usize;
+        let sack = !self.sack.is_empty() as usize;
+        4 * (mss + 3 * timestamps + sack_permitted_alone + window_scale + sack)
+            + 8 * self.sack.len()
+    }
+
+    /// Length without any padding.
+    #[cold]
+    pub(crate) const fn packed_len(&self) -> usize {
+        let sack = !self.sack.is_empty() as usize;
+        4 * self.mss.is_some() as usize
+            + 2 * self.sack_permitted as usize
+            + 10 * self.timestamps.is_some() as usize
+            + 3 * self.window_scale.is_some() as usize
+            + 2 * sack
+            + 8 * self.sack.len()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn with_blocks(blocks: usize) -> SackBlocks {
+        let mut sack = SackBlocks::default();
+        for _ in 0..blocks {
+            assert!(sack.try_push(SackBlock::default()));
+        }
+        sack
+    }
+
+    #[test]
+    fn a_fifth_sack_block_finds_no_room() {
+        let mut sack = with_blocks(4);
+        assert!(!sack.try_push(SackBlock::default()));
+        assert_eq!(sack.len(), SackBlocks::CAPACITY);
+    }
+
+    #[test]
+    fn lengths_are_those_of_the_usual_segments() {
+        let none = Options::default();
+        let timestamps = Some(Timestamps::default());
+        let data = Options { timestamps, ..none };
+        let syn = Options {
+            mss: Some(1460),
+            window_scale: Some(7),
+            sack_permitted: true,
+            ..data
+        };
+        let lengths = [
+            (none, 0),
+            (data, 12),
+            (syn, 20),
+            (
+                Options {
+                    timestamps: None,
+                    ..syn
+                },
+                12,
+            ),
+            (
+                Options {
+                    sack: with_blocks(1),
+                    ..data
+                },
+                24,
+            ),
+            (
+                Options {
+                    sack: with_blocks(3),
+                    ..data
+                },
+                40,
+            ),
+            (
+                Options {
+                    sack: with_blocks(4),
+                    ..none
+                },
+                36,
+            ),
+        ];
+        for (options, len) in lengths {
+            assert_eq!(options.wire_len(), len, "{options:?}");
+        }
+    }
+
+    #[test]
+    fn options_that_fit_only_without_padding_are_packed() {
+        let options = Options {
+            mss: Some(1460),
+            timestamps: Some(Timestamps::default()),
+            sack: with_blocks(3),
+            ..Options::default()
+        };
+        assert_eq!(options.aligned_len(), 44);
+        assert_eq!(options.wire_len(), 40);
+    }
+
+    #[test]
+    fn options_that_fit_no_segment_say_so_by_their_length() {
+        let options = Options {
+            timestamps: Some(Timestamps::default()),
+            sack: with_blocks(4),
+            ..Options::default()
+        };
+        assert_eq!(options.wire_len(), 44);
+    }
 }

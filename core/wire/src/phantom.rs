@@ -174,7 +174,10 @@ mod tests {
     #[test]
     fn data_shifted_by_up_to_a_kibibyte_is_noticed() {
         for shift in 1..1024 {
-            assert!(verify_phantom(shift, &filled(0, 64)).is_err(), "shift {shift}");
+            assert!(
+                verify_phantom(shift, &filled(0, 64)).is_err(),
+                "shift {shift}"
+            );
         }
     }
 

@@ -11,7 +11,7 @@ pub const MAX_SUPER_SEGMENT: usize = 65_535 - 120;
 pub struct WireWindow(pub u16);
 
 /// One TCP segment, or a super-segment of several equal ones.
-#[derive(Clone, Default, Debug)]
+#[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct Segment<P> {
     /// Source port.
     pub src_port: u16,
@@ -40,8 +40,8 @@ impl<P: Payload> Segment<P> {
     /// SEG.LEN: payload octets plus one for SYN and one for FIN.
     #[must_use]
     pub fn seq_len(&self) -> u32 {
-        let controls = u32::from(self.flags.contains(Flags::SYN))
-            + u32::from(self.flags.contains(Flags::FIN));
+        let controls =
+            u32::from(self.flags.contains(Flags::SYN)) + u32::from(self.flags.contains(Flags::FIN));
         self.payload.len() as u32 + controls
     }
 

@@ -1,1 +1,30 @@
-//! .
+//! The world in virtual time.
+//!
+//! A discrete-event loop around the pure elements: engines at both ends,
+//! hosts with processors and network cards, hops between them. Integer
+//! nanoseconds; packets wait in the hops' own queues, so the schedule holds
+//! one entry per element, never one per packet.
+//!
+//! * [`config`]: what a world is made of.
+//! * [`world`]: the loop, and the way of packets through it.
+//! * [`endpoint`]: a host: processor, network card, engine, application.
+//! * [`schedule`]: who acts next.
+//! * [`packet`]: what travels.
+//! * [`meter`]: the tester's clock and intervals.
+//! * [`observe`]: samples, the limited-by timeline, time-sequence data.
+//!
+//! Each flow has its own pair of hosts; flows meet on the shared hops (a
+//! dumbbell). Background traffic is a flow like any other.
+#![forbid(unsafe_code)]
+#![deny(missing_docs)]
+
+pub mod config;
+pub mod endpoint;
+pub mod meter;
+pub mod observe;
+pub mod packet;
+pub mod schedule;
+pub mod world;
+
+pub use config::{FlowConfig, HostConfig, Observe, Stop, WorldConfig};
+pub use world::{Ended, FlowOutcome, Outcome, Tap, World};

@@ -145,7 +145,7 @@ impl Cubic {
 
     fn octets(&self, segments: f64) -> u64 {
         // `as` saturates: an infinite ssthresh is `Bytes::MAX`.
-        (segments * f64::from(self.smss)) as u64
+        (segments * f64::from(self.smss) + 0.5) as u64
     }
 
     /// Slow start.
@@ -311,6 +311,7 @@ impl CongestionControl for Cubic {
 mod tests {
     use super::*;
     use crate::congestion::SlowStart;
+    use alloc::vec::Vec;
     use gigatcp_events::Phase;
 
     const SMSS: u32 = 1000;

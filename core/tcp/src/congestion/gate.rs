@@ -11,15 +11,17 @@ use gigatcp_events::Phase;
 
 use super::{Ack, CongestionKind};
 
-/// The phase before the ACK at hand.
+/// The phase before the ACK at hand, and whether a reduction is under way.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Gate {
     before: Phase,
+    reducing: bool,
 }
 
 impl Gate {
     /// Notes an ACK; answers the phase before it.
     pub(super) fn pass(&mut self, ack: &Ack) -> Phase {
+        self.reducing &= is_reducing(ack.phase);
         core::mem::replace(&mut self.before, ack.phase)
     }
 
@@ -29,9 +31,9 @@ impl Gate {
         ack.acked.as_u64() > 0 && !is_reducing(before) && !is_reducing(ack.phase)
     }
 
-    /// Whether the window is being reduced.
+    /// Whether the window has been reduced for the data that is in flight.
     pub(super) fn is_reducing(&self) -> bool {
-        is_reducing(self.before)
+        self.reducing
     }
 
     /// There was congestion.
@@ -41,11 +43,18 @@ impl Gate {
             CongestionKind::Ecn => Phase::Cwr,
             CongestionKind::Timeout => Phase::Loss,
         };
+        self.reducing = is_reducing(self.before);
+    }
+
+    /// What was in flight when the window was reduced is acknowledged. The
+    /// ACK that did it stays shut out, but new congestion is another event.
+    pub(super) fn on_recovery_end(&mut self) {
+        self.reducing = false;
     }
 
     /// The reduction was taken back.
     pub(super) fn on_undo(&mut self) {
-        self.before = Phase::Open;
+        *self = Self::default();
     }
 }
 

@@ -25,11 +25,13 @@
 //! be read (when the hooks are called and with what; `tcp_is_cwnd_limited`;
 //! undo; that one window reduces ssthresh once; no limited slow start yet).
 //! Its two modules could not, but those of 2.6.18 and 2.6.21 could, and the
-//! correction of November 2006 between them; they differ in nothing described
-//! here except that correction, so 2.6.20 is inferred from both sides.
-//! Later: 2.6.22 sets `initial_ssthresh` to 0, 2.6.23 and on changes more.
+//! correction of November 2006 between them (kernel 2.6.19). They differ in
+//! nothing described here except that correction, so 2.6.20 is inferred from
+//! both sides. Not to be mixed up: 2.6.24 has `initial_ssthresh` = 0 and a
+//! newer CUBIC, and 2.6.18 as enterprise distributions ship it has newer
+//! modules than its number says.
 //!
-//! Deliberately different: HZ is taken as 1000 (that of the machines of May
+//! Deliberately different. HZ is taken as 1000 (that of the machines of May
 //! 2007 is not known; at 250 the number is worked out as often, in coarser
 //! ticks). Arithmetic does not wrap: the kernel's did beyond 536 870 segments
 //! or 70 minutes. Rate halving (one segment less every second ACK) is left to
@@ -89,7 +91,7 @@ pub(super) struct History {
 }
 
 impl History {
-    const NONE: Self = Self {
+    pub(super) const NONE: Self = Self {
         last_max_cwnd: 0,
         loss_cwnd: 0,
         epoch_start: None,
@@ -314,6 +316,10 @@ impl<L: Law> CongestionControl for Control<L> {
         }
     }
 
+    fn on_recovery_end(&mut self, _now: Instant) {
+        self.gate.on_recovery_end();
+    }
+
     fn on_idle_restart(&mut self, _now: Instant, restart_window: Bytes) {
         self.ssthresh = self.current_ssthresh();
         let restart = (restart_window.as_u64() / u64::from(self.smss)).max(1);
@@ -326,14 +332,11 @@ impl<L: Law> CongestionControl for Control<L> {
     }
 
     fn undo(&mut self, _now: Instant) {
-        match self.prior_ssthresh.take() {
-            Some(prior) => {
-                self.cwnd = self.cwnd.max(self.history.last_max_cwnd);
-                self.ssthresh = self.ssthresh.max(prior);
-            }
-            None => self.cwnd = self.cwnd.max(self.ssthresh.min(INFINITE_SSTHRESH - 1)),
+        if let Some(prior) = self.prior_ssthresh.take() {
+            self.cwnd = self.cwnd.max(self.history.last_max_cwnd);
+            self.ssthresh = self.ssthresh.max(prior);
+            self.gate.on_undo();
         }
-        self.gate.on_undo();
     }
 
     fn is_in_slow_start(&self) -> bool {

@@ -15,6 +15,15 @@
 //! To add a control: one file here that implements [`CongestionControl`], one
 //! entry in [`REGISTRY`], one golden snapshot of its window per round.
 
+pub mod cubic;
+pub mod reno;
+
+mod bic_2_6_20;
+mod cubic_2_6_20;
+mod gate;
+mod linux_2_6_20;
+mod slow_start;
+
 use alloc::boxed::Box;
 use core::fmt::Debug;
 
@@ -132,8 +141,9 @@ pub struct Config {
     pub smss: u32,
     /// Initial window.
     pub initial_window: Bytes,
-    /// Start value of ssthresh in segments; absent or 0 = unset ("arbitrarily
-    /// high"). The Linux 2.6.20 controls took it as a module parameter.
+    /// Start value of ssthresh in segments; 0 = unset ("arbitrarily high").
+    /// Absent = the control's own default: unset, but 100 for the controls of
+    /// Linux 2.6.20, which had it as a module parameter of that default.
     pub initial_ssthresh: Option<u32>,
     /// Slow-start variant.
     pub slow_start: SlowStart,
@@ -200,7 +210,28 @@ pub struct Entry {
 }
 
 /// Every congestion control there is.
-pub const REGISTRY: &[Entry] = &[];
+pub const REGISTRY: &[Entry] = &[
+    Entry {
+        name: "reno",
+        summary: "additive increase, multiplicative decrease by half (RFC 5681)",
+        build: |config| Box::new(reno::Reno::new(config)),
+    },
+    Entry {
+        name: "cubic",
+        summary: "window a cubic function of time since the last loss (RFC 9438)",
+        build: |config| Box::new(cubic::Cubic::new(config)),
+    },
+    Entry {
+        name: "bic-2.6.20",
+        summary: "binary increase as in Linux 2.6.20, May 2007 (Xu, Harfoush, Rhee 2004)",
+        build: |config| Box::new(bic_2_6_20::control(config)),
+    },
+    Entry {
+        name: "cubic-2.6.20",
+        summary: "CUBIC 2.0 as in Linux 2.6.20, May 2007 (Rhee, Xu 2005)",
+        build: |config| Box::new(cubic_2_6_20::control(config)),
+    },
+];
 
 /// The control of that name.
 #[must_use]

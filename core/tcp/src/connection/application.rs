@@ -1,6 +1,6 @@
 //! The calls of the user: RFC 9293 section 3.9.1.
 
-use gigatcp_events::{Limit, State};
+use gigatcp_events::State;
 use gigatcp_units::Instant;
 use gigatcp_wire::Payload;
 
@@ -123,10 +123,5 @@ impl<P: Payload> Connection<P> {
         if self.state != State::Closed {
             self.fail(now, Failure::Aborted);
         }
-    }
-
-    /// Whether the application is what limits: nothing written waits.
-    pub fn is_application_limited(&self) -> bool {
-        self.limits.current() == Limit::Application
     }
 }

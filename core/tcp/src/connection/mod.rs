@@ -229,6 +229,8 @@ pub struct Connection<P> {
     reset_due: Option<Reset>,
     /// The application had more to write than there was room.
     write_blocked: bool,
+    /// What limits when nothing written is left to send.
+    idle_limit: Limit,
     /// cwnd, not the window or the application, stopped the last output.
     cwnd_limited: bool,
     /// End of the current round trip: SND.NXT when it began.
@@ -305,6 +307,7 @@ impl<P: Payload> Connection<P> {
             peer_fin: None,
             reset_due: None,
             write_blocked: false,
+            idle_limit: Limit::Application,
             cwnd_limited: false,
             round_end: 0,
             last_sent_at: now,
@@ -395,12 +398,19 @@ impl<P: Payload> Connection<P> {
         }
     }
 
-    /// The driver knows better what holds the sender back right now: the
-    /// host's processor when the application cannot write for want of it, or
-    /// the path when the first link takes no more. Holds until the engine
-    /// finds another reason.
-    pub fn note_limit(&mut self, now: Instant, limit: Limit) {
-        self.set_limit(now, limit);
+    /// The first link takes no more: the driver has stopped asking for
+    /// segments. Holds until [`Connection::poll_transmit`] finds another
+    /// reason.
+    pub fn note_path_limit(&mut self, now: Instant) {
+        self.set_limit(now, Limit::Path);
+    }
+
+    /// What it means when nothing written is left to send: that the
+    /// application has no more ([`Limit::Application`], the default), or that
+    /// it waits for the host's processor ([`Limit::HostCpu`]).
+    #[inline]
+    pub fn set_idle_limit(&mut self, limit: Limit) {
+        self.idle_limit = limit;
     }
 
     fn set_limit(&mut self, now: Instant, limit: Limit) {

@@ -226,7 +226,7 @@ impl<P: Payload> Connection<P> {
         } else if self.write_blocked {
             Limit::SendBuffer
         } else {
-            Limit::Application
+            self.idle_limit
         };
         self.set_limit(now, limit);
         None

@@ -1,0 +1,291 @@
+//! Random traffic through random hops, compared with a plain model of the
+//! same rules that keeps every wire packet in a list and searches it.
+
+#[allow(dead_code, reason = "each test file uses its part")]
+mod common;
+
+use common::{Numbered, Outcome, run};
+use gigatcp_path::{DropCause, Hop, HopConfig, LossModel, Release, Reorder};
+use gigatcp_units::{Bytes, Duration, Instant, Probability, Rate};
+use proptest::collection::vec;
+use proptest::option;
+use proptest::prelude::*;
+
+fn small_chance() -> impl Strategy<Value = Probability> {
+    prop_oneof![Just(0.0), Just(1.0), 0.0..0.3].prop_map(|p| Probability::try_new(p).unwrap())
+}
+
+fn loss() -> impl Strategy<Value = LossModel> {
+    prop_oneof![
+        small_chance().prop_map(LossModel::Bernoulli),
+        (1..20_u64).prop_map(|every| LossModel::Periodic { every }),
+        proptest::collection::btree_set(1..200_u64, 0..30)
+            .prop_map(|set| LossModel::Listed(set.into_iter().collect())),
+    ]
+}
+
+prop_compose! {
+    fn link()(
+        rate in option::of(prop_oneof![1_000_000..20_000_000_000_u64, Just(u64::MAX)]),
+        overhead in 0..100_u64,
+        per_packet in prop_oneof![Just(0), 0..3_000_u64],
+        delay in prop_oneof![Just(0), 0..20_000_u64],
+        limit_packets in option::of(0..60_u64),
+        limit_bytes in option::of(0..60_000_u64),
+        hold_limit in option::of(0..60_u64),
+    ) -> HopConfig {
+        HopConfig {
+            name: "link".into(),
+            rate: rate.map(Rate::from_bps),
+            link_overhead: Bytes::new(overhead),
+            per_packet: Duration::from_nanos(per_packet),
+            one_way_delay: Duration::from_nanos(delay),
+            limit_packets,
+            limit_bytes: limit_bytes.map(Bytes::new),
+            hold_limit,
+            ..HopConfig::default()
+        }
+    }
+}
+
+prop_compose! {
+    fn impaired()(
+        link in link(),
+        loss in vec(loss(), 0..3),
+        reorder in option::of((small_chance(), 0..5_000_u64)),
+        duplicate in option::of(small_chance()),
+    ) -> HopConfig {
+        HopConfig {
+            loss,
+            reorder: reorder.map(|(probability, ns)| Reorder {
+                probability,
+                extra_delay: Duration::from_nanos(ns),
+            }),
+            duplicate,
+            ..link
+        }
+    }
+}
+
+/// Super-packets of 1 to 45 wire packets, back to back or with gaps.
+fn traffic() -> impl Strategy<Value = Vec<(Instant, Numbered)>> {
+    let gap = prop_oneof![Just(0), 0..30_000_u64];
+    let parcel = (gap, 1..46_usize, 40..1501_u64, 20..1501_u64);
+    vec(parcel, 1..40).prop_map(|parcels| {
+        let (mut ns, mut first) = (0, 0);
+        let mut place = |(gap, count, size, last): (u64, usize, u64, u64)| {
+            ns += gap;
+            let last = if count == 1 { size } else { last.min(size) };
+            let parcel = Numbered {
+                first,
+                count,
+                size,
+                last,
+            };
+            first += count as u64;
+            (Instant::from_nanos(ns), parcel)
+        };
+        parcels.into_iter().map(&mut place).collect()
+    })
+}
+
+fn singles(traffic: &[(Instant, Numbered)]) -> Vec<(Instant, Numbered)> {
+    let alone = |&(now, parcel): &(Instant, Numbered)| parcel.singles().map(move |one| (now, one));
+    traffic.iter().flat_map(alone).collect()
+}
+
+fn with_release(config: &HopConfig, release: Release) -> Hop<Numbered> {
+    let config = HopConfig {
+        release,
+        ..config.clone()
+    };
+    Hop::new(config, 3).unwrap()
+}
+
+/// The plain model: exact rational time in units of 1/rate nanosecond, every
+/// accepted packet kept for ever with its departure and its due time.
+struct Plain<'a> {
+    config: &'a HopConfig,
+    free: u128,
+    accepted: Vec<(Instant, Instant, u64)>,
+}
+
+impl Plain<'_> {
+    fn unit(&self) -> u128 {
+        self.config.rate.map_or(1, |rate| u128::from(rate.as_bps()))
+    }
+
+    fn service(&self, size: u64) -> u128 {
+        let bits = u128::from(size + self.config.link_overhead.as_u64()) * 8;
+        let at_rate = self.config.rate.map_or(0, |_| bits * 1_000_000_000);
+        at_rate.max(u128::from(self.config.per_packet.as_nanos()) * self.unit())
+    }
+
+    fn arrive(&mut self, now: Instant, size: u64) -> Result<Instant, DropCause> {
+        let inside = self.accepted.iter().filter(|(_, due, _)| *due > now);
+        if inside.count() as u64 >= self.config.hold_limit.unwrap_or(u64::MAX) {
+            return Err(DropCause::HoldLimit);
+        }
+        let queued = self.accepted.iter().filter(|(gone, _, _)| *gone > now);
+        let (packets, bytes) = queued.fold((0, 0), |(p, b), (_, _, size)| (p + 1, b + size));
+        let byte_limit = self.config.limit_bytes.map_or(u64::MAX, Bytes::as_u64);
+        if packets >= self.config.limit_packets.unwrap_or(u64::MAX) || bytes + size > byte_limit {
+            return Err(DropCause::QueueFull);
+        }
+        let now = u128::from(now.as_nanos()) * self.unit();
+        self.free = now.max(self.free) + self.service(size);
+        let departure = Instant::from_nanos(self.free.div_ceil(self.unit()) as u64);
+        let due = departure + self.config.one_way_delay;
+        self.accepted.push((departure, due, size));
+        Ok(due)
+    }
+}
+
+/// What a plain model makes of wire packets handed in one by one.
+fn plain_outcome(config: &HopConfig, traffic: &[(Instant, Numbered)]) -> Outcome {
+    let mut plain = Plain {
+        config,
+        free: 0,
+        accepted: Vec::new(),
+    };
+    let mut outcome = Outcome::default();
+    for (now, parcel) in singles(traffic) {
+        match plain.arrive(now, parcel.size) {
+            Ok(due) => outcome.delivered.push((due, parcel)),
+            Err(cause) => outcome.dropped.push((parcel.first, cause)),
+        }
+    }
+    outcome
+}
+
+/// A wire without delay holds nothing once it has been polled, while the parts
+/// of one super-packet are all inside until then.
+fn is_collected_between_packets(config: &HopConfig) -> bool {
+    config.hold_limit.is_none()
+        || config.rate.is_some()
+        || !config.per_packet.is_zero()
+        || !config.one_way_delay.is_zero()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig {
+        failure_persistence: None,
+        ..ProptestConfig::with_cases(400)
+    })]
+
+    #[test]
+    fn a_clean_hop_agrees_with_the_plain_model(config in link(), traffic in traffic()) {
+        prop_assume!(is_collected_between_packets(&config));
+        let mut hop = with_release(&config, Release::PerPacket);
+        let outcome = run(&mut hop, traffic.clone());
+        let plain = plain_outcome(&config, &traffic);
+        prop_assert_eq!(outcome.delivered_packets(), plain.delivered_packets());
+        prop_assert_eq!(outcome.dropped, plain.dropped);
+    }
+
+    #[test]
+    fn nothing_appears_or_vanishes(
+        config in impaired(),
+        is_whole in any::<bool>(),
+        traffic in traffic(),
+    ) {
+        let release = if is_whole { Release::Whole } else { Release::PerPacket };
+        let mut hop = with_release(&config, release);
+        // `run` asserts conservation after every arrival.
+        let outcome = run(&mut hop, traffic.clone());
+        let counters = *hop.counters();
+        prop_assert!(counters.is_conserved());
+        prop_assert!(counters.inside.is_zero());
+        prop_assert!(hop.backlog(Instant::FAR_FUTURE).is_zero());
+        let sent: usize = traffic.iter().map(|(_, parcel)| parcel.count).sum();
+        prop_assert_eq!(counters.arrived.packets, sent as u64);
+        prop_assert_eq!(counters.dropped().packets, outcome.dropped.len() as u64);
+        let delivered = outcome.delivered_packets();
+        prop_assert_eq!(counters.delivered.packets, delivered.len() as u64);
+        prop_assert!(delivered.is_sorted_by_key(|(at, _)| *at));
+    }
+
+    #[test]
+    fn a_super_packet_fares_as_its_wire_packets_alone(
+        config in impaired(),
+        traffic in traffic(),
+    ) {
+        let mut together = with_release(&config, Release::PerPacket);
+        let mut alone = with_release(&config, Release::PerPacket);
+        let one = run(&mut together, traffic.clone());
+        let other = run_together(&mut alone, &traffic);
+        prop_assert_eq!(&one.delivered, &other.delivered);
+        prop_assert_eq!(&one.dropped, &other.dropped);
+        prop_assert_eq!(together.counters(), alone.counters());
+        let end = traffic.last().unwrap().0;
+        prop_assert_eq!(together.busy_time(end), alone.busy_time(end));
+        prop_assert_eq!(together.queueing_delay(end), alone.queueing_delay(end));
+    }
+
+    #[test]
+    fn a_super_packet_kept_whole_loses_the_same_and_arrives_with_its_last(
+        config in impaired(),
+        traffic in traffic(),
+    ) {
+        let config = HopConfig { hold_limit: None, ..config };
+        let mut whole = with_release(&config, Release::Whole);
+        let mut cut = with_release(&config, Release::PerPacket);
+        let one = run(&mut whole, traffic.clone());
+        let other = run(&mut cut, traffic);
+        prop_assert_eq!(&one.dropped, &other.dropped);
+        prop_assert_eq!(whole.counters(), cut.counters());
+        // A copy follows its original, so the n-th time a number is seen is
+        // the same packet in both.
+        let ends = |outcome: &Outcome| {
+            let mut ends: Vec<_> = outcome
+                .delivered
+                .iter()
+                .map(|(at, parcel)| (parcel.first + parcel.count as u64 - 1, *at))
+                .collect();
+            ends.sort_unstable();
+            ends
+        };
+        let cut_ends = ends(&other);
+        for end in ends(&one) {
+            prop_assert!(cut_ends.binary_search(&end).is_ok(), "{end:?} at no departure");
+        }
+    }
+
+    #[test]
+    fn the_backlog_seen_at_any_time_is_that_of_the_plain_model(
+        config in link(),
+        traffic in traffic(),
+        is_whole in any::<bool>(),
+    ) {
+        let config = HopConfig { hold_limit: None, ..config };
+        let release = if is_whole { Release::Whole } else { Release::PerPacket };
+        let mut hop = with_release(&config, release);
+        let mut plain = Plain { config: &config, free: 0, accepted: Vec::new() };
+        for (now, parcel) in traffic {
+            let departed = plain.accepted.iter().filter(|(gone, _, _)| *gone > now);
+            let expected = departed.fold((0, 0), |(p, b), (_, _, size)| (p + 1, b + size));
+            let backlog = hop.backlog(now);
+            prop_assert_eq!((backlog.packets, backlog.bytes.as_u64()), expected);
+            Outcome::default().collect_until(&mut hop, now);
+            hop.handle_arrival(now, parcel);
+            for one in parcel.singles() {
+                let _verdict = plain.arrive(now, one.size);
+            }
+        }
+    }
+}
+
+/// Hands the wire packets of each super-packet in one by one, polling only
+/// between super-packets, so that all arrive together.
+fn run_together(hop: &mut Hop<Numbered>, traffic: &[(Instant, Numbered)]) -> Outcome {
+    let mut outcome = Outcome::default();
+    for &(now, parcel) in traffic {
+        outcome.collect_until(hop, now);
+        for one in parcel.singles() {
+            hop.handle_arrival(now, one);
+        }
+        outcome.collect_dropped(hop);
+    }
+    outcome.collect_until(hop, Instant::FAR_FUTURE);
+    outcome
+}

@@ -1,0 +1,253 @@
+//! What is wrong with a plan, where, and what to type instead.
+//!
+//! A [`Diagnostic`] is data: places are byte ranges, so that any renderer can
+//! draw carets under them. The [`Display`](fmt::Display) here is the one-line
+//! form `plan.toml:3:8: error: ...` for logs and for tools that jump to it.
+
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
+use core::cell::RefCell;
+use core::fmt;
+use core::ops::Range;
+
+/// How bad it is.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Severity {
+    /// The plan runs, but hardly as meant.
+    Warning,
+    /// There is no plan.
+    Error,
+}
+
+impl fmt::Display for Severity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Severity::Warning => "warning",
+            Severity::Error => "error",
+        })
+    }
+}
+
+/// Which text a [`Place`] is in.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Source {
+    /// The plan file.
+    Plan,
+    /// The override of that index, counted from 0.
+    Override(usize),
+}
+
+/// A stretch of text.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Place {
+    /// In which text.
+    pub source: Source,
+    /// The bytes, in that text.
+    pub span: Range<usize>,
+}
+
+impl Place {
+    /// The stretch `span` of the plan file.
+    #[must_use]
+    pub const fn in_plan(span: Range<usize>) -> Self {
+        Self {
+            source: Source::Plan,
+            span,
+        }
+    }
+}
+
+/// One thing that is wrong.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Diagnostic {
+    /// How bad it is.
+    pub severity: Severity,
+    /// What was read and why it is wrong, one sentence without a full stop.
+    pub message: String,
+    /// Where.
+    pub place: Place,
+    /// A few words to stand at the place.
+    pub label: String,
+    /// A second place that has to do with it, and what it is.
+    pub related: Option<(Place, String)>,
+    /// What it would have done to the run, in the user's terms.
+    pub effect: Option<String>,
+    /// The nearest valid thing, to stand where the wrong one stands.
+    pub nearest: Option<String>,
+    /// What to type, or what would be valid.
+    pub hint: Option<String>,
+}
+
+impl Diagnostic {
+    pub(crate) fn error(place: &Place, message: impl Into<String>) -> Self {
+        Self {
+            severity: Severity::Error,
+            message: message.into(),
+            place: place.clone(),
+            label: String::new(),
+            related: None,
+            effect: None,
+            nearest: None,
+            hint: None,
+        }
+    }
+
+    pub(crate) fn warning(place: &Place, message: impl Into<String>) -> Self {
+        Self {
+            severity: Severity::Warning,
+            ..Self::error(place, message)
+        }
+    }
+
+    pub(crate) fn label(mut self, label: impl Into<String>) -> Self {
+        self.label = label.into();
+        self
+    }
+
+    pub(crate) fn related(mut self, place: &Place, what: impl Into<String>) -> Self {
+        self.related = Some((place.clone(), what.into()));
+        self
+    }
+
+    pub(crate) fn effect(mut self, effect: impl Into<String>) -> Self {
+        self.effect = Some(effect.into());
+        self
+    }
+
+    pub(crate) fn nearest(mut self, nearest: Option<impl ToString>) -> Self {
+        self.nearest = nearest.map(|text| text.to_string());
+        self
+    }
+
+    pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
+        self.hint = Some(hint.into());
+        self
+    }
+}
+
+/// Everything that is wrong with a plan, with the texts it was read from.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Diagnostics {
+    /// What the plan file is called.
+    pub source_name: String,
+    /// The text of the plan file. Bytes that are not UTF-8 are replaced.
+    pub text: String,
+    /// The overrides as they were given.
+    pub overrides: Vec<String>,
+    /// The findings, in the order of their places; at least one is an error.
+    pub list: Vec<Diagnostic>,
+}
+
+impl Diagnostics {
+    /// The text the place is in.
+    #[must_use]
+    pub fn text_of(&self, source: Source) -> &str {
+        match source {
+            Source::Plan => &self.text,
+            Source::Override(index) => self.overrides.get(index).map_or("", String::as_str),
+        }
+    }
+
+    /// What that text is called: the file's name, or `--set 1`.
+    #[must_use]
+    pub fn name_of(&self, source: Source) -> String {
+        match source {
+            Source::Plan => self.source_name.clone(),
+            Source::Override(index) => alloc::format!("--set {}", index + 1),
+        }
+    }
+
+    /// Line and column of a place, see [`line_column`].
+    #[must_use]
+    pub fn line_column_of(&self, place: &Place) -> (usize, usize) {
+        line_column(self.text_of(place.source), place.span.start)
+    }
+}
+
+impl fmt::Display for Diagnostics {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for finding in &self.list {
+            let name = self.name_of(finding.place.source);
+            let (line, column) = self.line_column_of(&finding.place);
+            let Diagnostic { severity, message, .. } = finding;
+            writeln!(f, "{name}:{line}:{column}: {severity}: {message}")?;
+            let notes = [
+                ("effect", &finding.effect),
+                ("nearest", &finding.nearest),
+                ("hint", &finding.hint),
+            ];
+            for (what, note) in notes {
+                if let Some(note) = note {
+                    writeln!(f, "  {what}: {note}")?;
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+impl core::error::Error for Diagnostics {}
+
+/// Line and column, both counted from 1, of the byte `offset`; columns count
+/// characters. An offset beyond the end is taken as the end.
+#[must_use]
+pub fn line_column(text: &str, offset: usize) -> (usize, usize) {
+    let before = &text.as_bytes()[..offset.min(text.len())];
+    let line = before.iter().filter(|&&byte| byte == b'\n').count() + 1;
+    let line_start = before.iter().rposition(|&byte| byte == b'\n').map_or(0, |at| at + 1);
+    // A character begins at every byte that does not continue one.
+    let is_begin = |byte: &&u8| **byte & 0xC0 != 0x80;
+    let column = before[line_start..].iter().filter(is_begin).count() + 1;
+    (line, column)
+}
+
+/// Where findings are collected while a plan is read.
+///
+/// A plan is checked once per series; what is wrong in the common part is
+/// found each time and kept once.
+#[derive(Default, Debug)]
+pub(crate) struct Findings(RefCell<Vec<Diagnostic>>);
+
+impl Findings {
+    pub(crate) fn add(&self, finding: Diagnostic) {
+        let mut list = self.0.borrow_mut();
+        if !list.contains(&finding) {
+            list.push(finding);
+        }
+    }
+
+    /// All findings, in the order of their places.
+    pub(crate) fn into_sorted(self) -> Vec<Diagnostic> {
+        let mut list = self.0.into_inner();
+        list.sort_by_key(|finding| (finding.place.source, finding.place.span.start));
+        list
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_and_columns_count_from_one_and_in_characters() {
+        let text = "a = 1\nµs = \"é\"\n";
+        assert_eq!(line_column(text, 0), (1, 1));
+        assert_eq!(line_column(text, 4), (1, 5));
+        assert_eq!(line_column(text, 6), (2, 1));
+        assert_eq!(line_column(text, text.find('=').unwrap()), (1, 3));
+        assert_eq!(line_column(text, text.rfind('=').unwrap()), (2, 4));
+        assert_eq!(line_column(text, text.len()), (3, 1));
+        assert_eq!(line_column(text, usize::MAX), (3, 1));
+        assert_eq!(line_column("", 7), (1, 1));
+    }
+
+    #[test]
+    fn the_same_finding_is_kept_once() {
+        let findings = Findings::default();
+        findings.add(Diagnostic::error(&Place::in_plan(5..6), "second"));
+        findings.add(Diagnostic::error(&Place::in_plan(1..2), "first"));
+        findings.add(Diagnostic::error(&Place::in_plan(5..6), "second"));
+        let messages: Vec<_> = findings.into_sorted().into_iter().map(|f| f.message).collect();
+        assert_eq!(messages, ["first", "second"]);
+    }
+}

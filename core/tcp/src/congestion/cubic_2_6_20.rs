@@ -1,0 +1,229 @@
+//! CUBIC 2.0 as in Linux 2.6.20 (Rhee, Xu, PFLDnet 2005), whole numbers only.
+//!
+//! Time is in units of 1/1024 s. With origin point o (the maximum remembered,
+//! or the window itself if that is larger), K = ∛(2⁴⁰/410·(o − cwnd)) and t the
+//! time since the stage began plus the smallest round-trip time,
+//!
+//! * target = o + 410·(t − K)³/2⁴⁰, that is C = 0.4 segments per cubic second;
+//! * ACKs per segment = cwnd/(target − cwnd), or 100·cwnd at the target;
+//! * but never fewer than cwnd/16 per 0.1 s: 160 segments per second at most
+//!   (also below the origin; CUBIC 2.1 of 2.6.22 lifted it there);
+//! * before the first loss 50, whatever the function says;
+//! * at most what Reno would need, by an estimate that grows one segment
+//!   every 23/8·cwnd ACKs.
+//!
+//! 50 ACKs divided by the ACK ratio of 2 or a little less = 25, and one more
+//! because of how ACKs are counted: 26 ACKs per segment before the first loss
+//! (`linux_2_6_20.rs`).
+//!
+//! All constants were read in 2.6.18 and 2.6.21, which agree; between them the
+//! correction of November 2006 (2.6.19) changed 410 from 32 and made the
+//! smallest round-trip time count eightfold inside: here as corrected. The
+//! cube root is Newton's iteration from a power of two until a step changes it
+//! by less than two, as in 2.6.18 and 2.6.21 (2.6.22 has a table). Different
+//! here: it squares in 64 bits. The kernel squared in 32 and divided by zero
+//! where K exceeds 64 s, at 52 000 segments lost.
+
+use gigatcp_units::Duration;
+
+use super::Config;
+use super::linux_2_6_20::{Acks, Control, HZ, History, Law, ticks};
+
+/// C in 1/1024, for round trips of 0.1 s: `bic_scale`·10.
+const CUBE_RTT_SCALE: u64 = 41 * 10;
+/// Bits after the point of time, `BICTCP_HZ`.
+const TIME_BITS: u32 = 10;
+/// Scale of the cubic function: 10 bits of C and three times those of time.
+const CUBE_BITS: u32 = 10 + 3 * TIME_BITS;
+/// Reciprocal of C, scaled.
+const CUBE_FACTOR: u64 = (1 << CUBE_BITS) / CUBE_RTT_SCALE;
+/// Most segments per 0.1 s.
+const MAX_INCREMENT: u64 = 16;
+/// ACKs per segment before the first loss.
+const ACKS_BEFORE_LOSS: u64 = 50;
+/// ACKs per segment for Reno with β = 819/1024, in eighths of the window:
+/// (1 + β)/(1 − β)/3·8 in whole numbers.
+const RENO_EIGHTHS: u64 = 23;
+
+/// A CUBIC control.
+pub(super) fn control(config: &Config) -> Control<Cubic> {
+    Control::new(config, Cubic::default())
+}
+
+/// The law of CUBIC.
+#[derive(Debug, Default)]
+pub(super) struct Cubic {
+    /// Origin point of the cubic function, in segments.
+    origin: u64,
+    /// Time from the start of the stage to the origin point, in 1/1024 s.
+    k: u64,
+    /// Smallest round-trip time in eighths of a tick; 0 = none measured.
+    delay_min: u64,
+    /// ACKs not yet accounted for in `reno_cwnd`.
+    ack_count: u64,
+    /// Window that Reno would have, in segments.
+    reno_cwnd: u64,
+}
+
+impl Cubic {
+    fn begin_epoch(&mut self, last_max_cwnd: u32, cwnd: u32) {
+        self.ack_count = 1;
+        self.reno_cwnd = u64::from(cwnd);
+        self.origin = u64::from(last_max_cwnd.max(cwnd));
+        self.k = cube_root(CUBE_FACTOR * (self.origin - u64::from(cwnd)));
+    }
+
+    /// The cubic function at `elapsed` ticks.
+    fn target(&self, elapsed: u64) -> u64 {
+        let t = ((elapsed + self.delay_min / 8) << TIME_BITS) / HZ;
+        let distance = u128::from(t.abs_diff(self.k));
+        let cube = (u128::from(CUBE_RTT_SCALE) * distance * distance * distance) >> CUBE_BITS;
+        let change = u64::try_from(cube).unwrap_or(u64::MAX);
+        if t < self.k {
+            self.origin.saturating_sub(change)
+        } else {
+            self.origin.saturating_add(change)
+        }
+    }
+
+    /// Fewest ACKs per segment, by the limit on segments per second.
+    fn fewest_acks(&self, cwnd: u64) -> u64 {
+        match self.delay_min {
+            0 => 0,
+            delay_min => cwnd * HZ * 8 / (10 * MAX_INCREMENT * delay_min),
+        }
+    }
+
+    /// Most ACKs per segment, by what Reno would need; moves Reno's window on.
+    fn most_acks(&mut self, cwnd: u64) -> u64 {
+        let acks_per_segment = (cwnd * RENO_EIGHTHS / 8).max(1);
+        let steps = self.ack_count.saturating_sub(1) / acks_per_segment;
+        self.ack_count -= steps * acks_per_segment;
+        self.reno_cwnd += steps;
+        match self.reno_cwnd.saturating_sub(cwnd) {
+            0 => u64::MAX,
+            behind => cwnd / behind,
+        }
+    }
+}
+
+impl Law for Cubic {
+    fn acks_per_segment(&mut self, history: &mut History, cwnd: u32, now: u64) -> Acks {
+        let epoch_start = match history.epoch_start {
+            Some(start) => start,
+            None => {
+                self.begin_epoch(history.last_max_cwnd, cwnd);
+                *history.epoch_start.insert(now)
+            }
+        };
+        let cwnd = u64::from(cwnd);
+        let target = self.target(now.saturating_sub(epoch_start));
+        let by_function = match target.saturating_sub(cwnd) {
+            0 => 100 * cwnd,
+            behind => cwnd / behind,
+        };
+        let acks = match history.loss_cwnd {
+            0 => ACKS_BEFORE_LOSS,
+            _ => by_function.max(self.fewest_acks(cwnd)),
+        };
+        let acks = acks.min(self.most_acks(cwnd));
+        Acks::OfOneSegmentEach(u32::try_from(acks).unwrap_or(u32::MAX))
+    }
+
+    fn on_counted_ack(&mut self) {
+        self.ack_count += 1;
+    }
+
+    fn on_rtt(&mut self, history: &History, rtt: Duration, now: u64) {
+        // Right after recovery samples are not trusted.
+        if history.epoch_start.is_some_and(|start| now.saturating_sub(start) < HZ) {
+            return;
+        }
+        let delay = (ticks(rtt.as_nanos()) * 8).max(1);
+        if self.delay_min == 0 || delay < self.delay_min {
+            self.delay_min = delay;
+        }
+    }
+
+    fn reset(&mut self) {
+        *self = Self::default();
+    }
+}
+
+/// The cube root, off by one at most where it matters; 0 of 0.
+fn cube_root(a: u64) -> u64 {
+    if a == 0 {
+        return 0;
+    }
+    let mut x = 1 << ((u64::BITS - a.leading_zeros()) / 3);
+    loop {
+        let next = (2 * x + a / (x * x)) / 3;
+        if x.abs_diff(next) <= 1 {
+            return next;
+        }
+        x = next;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_cube_root_is_right_to_within_one_in_a_thousand_where_it_is_used() {
+        for lost in [1, 2, 10, 300, 3000, 30_000, 300_000, u64::from(u32::MAX)] {
+            let exact = libm::cbrt((CUBE_FACTOR * lost) as f64);
+            let root = cube_root(CUBE_FACTOR * lost) as f64;
+            assert!((root - exact).abs() <= 1.0 + exact / 1000.0, "{lost}: {root} {exact}");
+        }
+        assert_eq!(cube_root(0), 0);
+    }
+
+    #[test]
+    fn the_cube_root_of_anything_ends() {
+        for shift in 0..64 {
+            for offset in 0..3 {
+                cube_root((1_u64 << shift).wrapping_sub(offset));
+            }
+        }
+        cube_root(u64::MAX);
+    }
+
+    #[test]
+    fn k_is_the_cube_root_of_two_and_a_half_times_the_segments_lost() {
+        let mut cubic = Cubic::default();
+        cubic.begin_epoch(10_000, 8000);
+        // (2000/0.4)^(1/3) s = 17.1 s.
+        let seconds = cubic.k as f64 / 1024.0;
+        assert!((seconds - 17.1).abs() < 0.05, "{seconds}");
+        assert_eq!(cubic.target(17_095), 10_000);
+        let at_start = cubic.target(0);
+        assert!(at_start.abs_diff(8000) <= 5, "{at_start}");
+    }
+
+    #[test]
+    fn growth_is_limited_to_160_segments_per_second() {
+        let mut cubic = Cubic::default();
+        let history = History::NONE;
+        cubic.on_rtt(&history, Duration::from_millis(100), 5000);
+        // 16 segments per round trip of 0.1 s.
+        assert_eq!(cubic.fewest_acks(16_000), 1000);
+        cubic.on_rtt(&history, Duration::from_millis(50), 5000);
+        assert_eq!(cubic.fewest_acks(16_000), 2000);
+        cubic.on_rtt(&history, Duration::from_millis(200), 5000);
+        assert_eq!(cubic.fewest_acks(16_000), 2000);
+    }
+
+    #[test]
+    fn renos_window_grows_one_segment_every_23_eighths_of_a_window_of_acks() {
+        let mut cubic = Cubic::default();
+        cubic.begin_epoch(0, 80);
+        cubic.ack_count = 230;
+        assert_eq!(cubic.most_acks(80), u64::MAX);
+        cubic.ack_count += 1;
+        assert_eq!(cubic.most_acks(80), 80);
+        assert_eq!(cubic.ack_count, 1);
+        cubic.ack_count += 230;
+        assert_eq!(cubic.most_acks(80), 40);
+    }
+}

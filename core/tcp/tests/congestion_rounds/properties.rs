@@ -1,0 +1,223 @@
+//! What holds for every control, whatever happens to it.
+
+use crate::harness::SMSS;
+use gigatcp_events::Phase;
+use gigatcp_tcp::congestion::{
+    Ack, Config, Congestion, CongestionControl, CongestionKind, Counting, Entry, REGISTRY,
+    SlowStart,
+};
+use gigatcp_units::{Bytes, Duration, Instant};
+use proptest::prelude::*;
+
+#[derive(Clone, Debug)]
+enum Step {
+    Ack {
+        wait_us: u64,
+        acked: u64,
+        phase: Phase,
+        cwnd_limited: bool,
+        rtt_us: Option<u64>,
+    },
+    Congestion {
+        kind: CongestionKind,
+        flight_size: u64,
+    },
+    RecoveryEnd,
+    IdleRestart(u64),
+    SmssChange(u32),
+    Undo,
+}
+
+fn phase() -> impl Strategy<Value = Phase> {
+    prop_oneof![
+        6 => Just(Phase::Open),
+        1 => Just(Phase::Disorder),
+        1 => Just(Phase::Cwr),
+        1 => Just(Phase::Recovery),
+        1 => Just(Phase::Loss),
+    ]
+}
+
+/// Octets: what occurs, and now and then what does not.
+fn octets() -> impl Strategy<Value = u64> {
+    prop_oneof![8 => 0..100 * SMSS, 2 => 0..1_u64 << 40, 1 => Just(u64::MAX)]
+}
+
+fn kind() -> impl Strategy<Value = CongestionKind> {
+    prop_oneof![
+        Just(CongestionKind::Loss),
+        Just(CongestionKind::Ecn),
+        Just(CongestionKind::Timeout),
+    ]
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    let ack = (
+        0..2_000_000_u64,
+        octets(),
+        phase(),
+        any::<bool>(),
+        prop::option::of(0..2_000_000_u64),
+    )
+        .prop_map(|(wait_us, acked, phase, cwnd_limited, rtt_us)| Step::Ack {
+            wait_us,
+            acked,
+            phase,
+            cwnd_limited,
+            rtt_us,
+        });
+    let congestion =
+        (kind(), octets()).prop_map(|(kind, flight_size)| Step::Congestion { kind, flight_size });
+    prop_oneof![
+        40 => ack,
+        4 => congestion,
+        2 => Just(Step::RecoveryEnd),
+        1 => octets().prop_map(Step::IdleRestart),
+        1 => (0..70_000_u32).prop_map(Step::SmssChange),
+        2 => Just(Step::Undo),
+    ]
+}
+
+fn config() -> impl Strategy<Value = Config> {
+    let slow_start = prop_oneof![
+        Just(SlowStart::Standard),
+        any::<u32>().prop_map(|max_ssthresh| SlowStart::Limited { max_ssthresh }),
+    ];
+    let counting = prop_oneof![
+        Just(Counting::PerAck),
+        any::<u32>().prop_map(|limit| Counting::Bytes { limit }),
+    ];
+    let ssthresh = prop::option::of(prop_oneof![0..500_u32, Just(u32::MAX)]);
+    (0..9000_u32, octets(), ssthresh, slow_start, counting).prop_map(
+        |(smss, initial_window, initial_ssthresh, slow_start, counting)| Config {
+            smss,
+            initial_window: Bytes::new(initial_window),
+            initial_ssthresh,
+            slow_start,
+            counting,
+        },
+    )
+}
+
+fn entry() -> impl Strategy<Value = &'static Entry> {
+    prop::sample::select(REGISTRY.iter().collect::<Vec<_>>())
+}
+
+fn apply(control: &mut dyn CongestionControl, step: &Step, now: &mut Instant) {
+    match *step {
+        Step::Ack {
+            wait_us,
+            acked,
+            phase,
+            cwnd_limited,
+            rtt_us,
+        } => {
+            *now += Duration::from_micros(wait_us);
+            let rtt = rtt_us.map(Duration::from_micros);
+            control.on_ack(&Ack {
+                now: *now,
+                acked: Bytes::new(acked),
+                sacked: Bytes::ZERO,
+                lost: Bytes::ZERO,
+                acked_transmissions: (acked / SMSS).try_into().unwrap_or(u32::MAX),
+                phase,
+                prior_in_flight: Bytes::new(acked),
+                cwnd_limited,
+                rtt,
+                srtt: rtt,
+                min_rtt: rtt,
+                round_end: false,
+                rate: None,
+            });
+        }
+        Step::Congestion { kind, flight_size } => control.on_congestion(&Congestion {
+            now: *now,
+            kind,
+            flight_size: Bytes::new(flight_size),
+            pipe: Bytes::new(flight_size),
+        }),
+        Step::RecoveryEnd => control.on_recovery_end(*now),
+        Step::IdleRestart(window) => control.on_idle_restart(*now, Bytes::new(window)),
+        Step::SmssChange(smss) => control.on_smss_change(smss),
+        Step::Undo => control.undo(*now),
+    }
+}
+
+proptest! {
+    #[test]
+    fn no_sequence_of_events_breaks_a_control(
+        entry in entry(),
+        config in config(),
+        steps in prop::collection::vec(step(), 1..300),
+    ) {
+        let mut control = (entry.build)(&config);
+        let mut now = Instant::from_nanos(0);
+        let mut smss = config.smss.max(1);
+        for step in &steps {
+            let before = control.cwnd();
+            apply(&mut *control, step, &mut now);
+            if let Step::SmssChange(new) = step {
+                smss = (*new).max(1);
+            }
+            let cwnd = control.cwnd();
+            prop_assert!(cwnd.as_u64() >= u64::from(smss), "{step:?}: cwnd {cwnd:?}");
+            match step {
+                Step::Ack { .. } | Step::Undo | Step::RecoveryEnd => {
+                    prop_assert!(cwnd >= before, "{step:?}: {before:?} to {cwnd:?}");
+                }
+                Step::Congestion { kind: CongestionKind::Timeout, .. } => {
+                    prop_assert_eq!(cwnd, Bytes::new(u64::from(smss)));
+                }
+                Step::Congestion { .. } => {
+                    let floor = Bytes::new(2 * u64::from(smss));
+                    prop_assert!(cwnd <= before.max(floor), "{step:?}: {before:?} to {cwnd:?}");
+                }
+                Step::IdleRestart(_) => prop_assert!(cwnd <= before),
+                Step::SmssChange(_) => {}
+            }
+        }
+    }
+
+    #[test]
+    fn the_window_stands_still_while_it_is_reduced_and_while_it_is_not_used(
+        entry in entry(),
+        acked in 1..50 * SMSS,
+        phase in prop_oneof![Just(Phase::Recovery), Just(Phase::Cwr)],
+    ) {
+        let mut control = (entry.build)(&crate::harness::modern(None));
+        let mut now = Instant::from_nanos(0);
+        let unused = Step::Ack {
+            wait_us: 1000,
+            acked: 10,
+            phase: Phase::Open,
+            cwnd_limited: false,
+            rtt_us: Some(80_000),
+        };
+        let before = control.cwnd();
+        apply(&mut *control, &unused, &mut now);
+        prop_assert_eq!(control.cwnd(), before);
+
+        let loss = Step::Congestion { kind: CongestionKind::Loss, flight_size: 10 * SMSS };
+        apply(&mut *control, &loss, &mut now);
+        let reduced = control.cwnd();
+        for phase in [phase, phase, Phase::Open] {
+            let ack = Step::Ack {
+                wait_us: 1000,
+                acked,
+                phase,
+                cwnd_limited: true,
+                rtt_us: Some(80_000),
+            };
+            apply(&mut *control, &ack, &mut now);
+            prop_assert_eq!(control.cwnd(), reduced);
+        }
+    }
+}
+
+#[test]
+fn names_are_distinct_and_every_control_says_what_it_is() {
+    for (i, entry) in REGISTRY.iter().enumerate() {
+        assert!(!entry.summary.is_empty());
+        assert!(REGISTRY[..i].iter().all(|other| other.name != entry.name));
+    }
+}

@@ -1,0 +1,129 @@
+//! Golden windows: cwnd after every round trip, for every control, through
+//! slow start, a loss, a second loss before the window is back, a timeout and
+//! an undone loss. A change of any figure must be meant. To accept one, run
+//! with `BLESS=1` and read the difference.
+
+use crate::harness::{Rounds, SMSS, linux_2_6_20, modern};
+use gigatcp_events::Phase;
+use gigatcp_tcp::congestion::{Config, CongestionKind, REGISTRY, SlowStart, find};
+use gigatcp_units::Duration;
+use std::fmt::Write;
+use std::path::Path;
+
+const RTT: Duration = Duration::from_millis(80);
+const ROUNDS: u32 = 260;
+
+/// What happens before that round.
+fn event_before(round: u32) -> Option<&'static str> {
+    match round {
+        6 => Some("loss"),
+        120 => Some("loss"),
+        150 => Some("loss"),
+        200 => Some("timeout"),
+        230 => Some("undone loss"),
+        _ => None,
+    }
+}
+
+fn strike(rounds: &mut Rounds, event: &str) {
+    match event {
+        "loss" => rounds.lose(),
+        "timeout" => rounds.time_out(Duration::from_millis(280)),
+        _ => {
+            rounds.congestion(CongestionKind::Loss);
+            rounds.acknowledge(0, Phase::Recovery, RTT);
+            rounds.control.undo(rounds.now);
+        }
+    }
+}
+
+fn run(name: &str, config: &Config, segments_per_ack: u64) -> String {
+    let entry = find(name).expect("a control of the registry");
+    let mut rounds = Rounds::new((entry.build)(config), RTT, segments_per_ack);
+    let mut text = String::from("round       cwnd   ssthresh  before it\n");
+    for round in 0..ROUNDS {
+        let event = event_before(round);
+        if let Some(event) = event {
+            strike(&mut rounds, event);
+        }
+        rounds.round();
+        let ssthresh = match rounds.control.ssthresh().as_u64() {
+            u64::MAX => String::from("unset"),
+            octets => format!("{:.3}", octets as f64 / SMSS as f64),
+        };
+        let line = format!(
+            "{round:5} {:10.3} {ssthresh:>10}  {}",
+            rounds.cwnd(),
+            event.unwrap_or_default()
+        );
+        writeln!(text, "{}", line.trim_end()).expect("a string takes everything");
+    }
+    text
+}
+
+fn compare(snapshot: &str, got: &str) {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("tests/snapshots/congestion")
+        .join(format!("{snapshot}.txt"));
+    if std::env::var_os("BLESS").is_some() {
+        std::fs::write(&path, got).expect("the snapshot can be written");
+        return;
+    }
+    let expected = std::fs::read_to_string(&path)
+        .unwrap_or_else(|error| panic!("{}: {error}; run with BLESS=1", path.display()));
+    for (line, (got, expected)) in got.lines().zip(expected.lines()).enumerate() {
+        assert_eq!(got, expected, "{snapshot}, line {}", line + 1);
+    }
+    assert_eq!(got.lines().count(), expected.lines().count(), "{snapshot}");
+}
+
+#[test]
+fn reno_with_todays_settings() {
+    compare("reno", &run("reno", &modern(None), 2));
+}
+
+#[test]
+fn reno_counting_by_ack() {
+    compare("reno_per_ack", &run("reno", &linux_2_6_20(None), 2));
+}
+
+#[test]
+fn reno_with_limited_slow_start() {
+    let limited = Config {
+        slow_start: SlowStart::Limited { max_ssthresh: 100 },
+        ..modern(None)
+    };
+    compare("reno_limited_slow_start", &run("reno", &limited, 1));
+}
+
+#[test]
+fn cubic_with_todays_settings() {
+    compare("cubic", &run("cubic", &modern(None), 2));
+}
+
+#[test]
+fn cubic_of_linux_2_6_20() {
+    let name = "cubic-2.6.20";
+    compare("cubic_2_6_20", &run(name, &linux_2_6_20(None), 1));
+    let no_threshold = linux_2_6_20(Some(0));
+    compare("cubic_2_6_20_ssthresh_0", &run(name, &no_threshold, 2));
+}
+
+#[test]
+fn bic_of_linux_2_6_20() {
+    let name = "bic-2.6.20";
+    compare("bic_2_6_20", &run(name, &linux_2_6_20(None), 1));
+    let no_threshold = linux_2_6_20(Some(0));
+    compare("bic_2_6_20_ssthresh_0", &run(name, &no_threshold, 2));
+}
+
+#[test]
+fn every_control_has_a_snapshot() {
+    for entry in REGISTRY {
+        let snapshot = entry.name.replace(['-', '.'], "_");
+        let path = Path::new(env!("CARGO_MANIFEST_DIR"))
+            .join("tests/snapshots/congestion")
+            .join(format!("{snapshot}.txt"));
+        assert!(path.exists(), "{}", path.display());
+    }
+}

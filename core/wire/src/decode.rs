@@ -1,0 +1,400 @@
+//! Octets as a segment, RFC 9293 section 3.1.
+//!
+//! Nothing that arrives makes these functions panic. Unknown options are
+//! skipped by their length (RFC 9293 MUST-6); an option whose length cannot be
+//! (RFC 9293 MUST-7) is an error that names kind and place, so that a caller
+//! may reset the connection and log why, or count the packet as harmed. Linux
+//! is laxer and skips a known option of wrong length: we reject such a
+//! segment.
+//!
+//! Where an option occurs twice the last one counts; SACK blocks add up to
+//! four. Options that belong on a SYN are read from every segment: whether
+//! they mean anything is for the connection to say. Reserved bits are dropped.
+//! The checksum is a separate question, see [`verify_checksum`], because
+//! captures are often cut or taken before the card filled it in.
+
+use bytes::Bytes;
+
+use crate::encode::FIXED_HEADER_LEN;
+use crate::options::option_kind;
+use crate::{
+    Checksum, Endpoints, Flags, Options, Payload, SackBlock, Segment, SeqNumber, Timestamps,
+    WireWindow,
+};
+
+/// Why octets are no segment.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum DecodeError {
+    /// Fewer octets than a header has, or than the data offset asks for.
+    TooShort {
+        /// Octets there are.
+        have: usize,
+        /// Octets the header needs.
+        need: usize,
+    },
+    /// The data offset is less than the five words of the fixed header.
+    DataOffset {
+        /// The offset in 32-bit words.
+        words: u8,
+    },
+    /// The length of an option is impossible: less than two octets, beyond the
+    /// header, or not what its kind has (RFC 9293 MUST-7).
+    OptionLength {
+        /// The kind of the option.
+        kind: u8,
+        /// The length it claims.
+        len: u8,
+        /// Octets from the start of the TCP header to the option.
+        at: usize,
+    },
+    /// The header ends between the kind of an option and its length.
+    OptionCut {
+        /// The kind of the option.
+        kind: u8,
+        /// Octets from the start of the TCP header to the option.
+        at: usize,
+    },
+}
+
+impl core::fmt::Display for DecodeError {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        match self {
+            Self::TooShort { have, need } => {
+                write!(f, "{have} octets are too few for a TCP header of {need}")
+            }
+            Self::DataOffset { words } => {
+                write!(
+                    f,
+                    "data offset {words} is less than the 5 words of a TCP header"
+                )
+            }
+            Self::OptionLength { kind, len, at } => {
+                write!(
+                    f,
+                    "TCP option kind {kind} at octet {at} has the illegal length {len}"
+                )
+            }
+            Self::OptionCut { kind, at } => {
+                write!(
+                    f,
+                    "TCP option kind {kind} at octet {at} ends before its length"
+                )
+            }
+        }
+    }
+}
+
+impl core::error::Error for DecodeError {}
+
+/// Reads a segment; the payload shares the memory of `octets`.
+///
+/// # Errors
+/// [`DecodeError`], for octets that are no segment.
+pub fn decode(octets: &Bytes) -> Result<Segment<Bytes>, DecodeError> {
+    let (mut segment, header_len) = decode_header(octets)?;
+    segment.payload = octets.slice(header_len..);
+    Ok(segment)
+}
+
+/// Reads the header of a segment and says how long it is. The payload of the
+/// result is empty: for captures that hold less than the whole segment, and
+/// for payloads that are lengths only.
+///
+/// # Errors
+/// [`DecodeError`], for octets that are no header.
+pub fn decode_header<P: Payload>(octets: &[u8]) -> Result<(Segment<P>, usize), DecodeError> {
+    let have = octets.len();
+    let Some(fixed) = octets.first_chunk::<FIXED_HEADER_LEN>() else {
+        return Err(DecodeError::TooShort {
+            have,
+            need: FIXED_HEADER_LEN,
+        });
+    };
+    let word = |at: usize| u16::from_be_bytes([fixed[at], fixed[at + 1]]);
+    let offset_and_flags = word(12);
+    let words = (offset_and_flags >> 12) as u8;
+    let need = usize::from(words) * 4;
+    if need < FIXED_HEADER_LEN {
+        return Err(DecodeError::DataOffset { words });
+    }
+    let Some(options) = octets.get(FIXED_HEADER_LEN..need) else {
+        return Err(DecodeError::TooShort { have, need });
+    };
+    let segment = Segment {
+        src_port: word(0),
+        dst_port: word(2),
+        seq: SeqNumber::new(read_u32(&octets[4..])),
+        ack: SeqNumber::new(read_u32(&octets[8..])),
+        flags: Flags::from_bits(offset_and_flags),
+        wnd: WireWindow(word(14)),
+        urgent: word(18),
+        segment_size: 0,
+        options: decode_options(options)?,
+        payload: P::default(),
+    };
+    Ok((segment, need))
+}
+
+/// Whether `octets`, a whole segment that travelled between `endpoints`, are
+/// unharmed as far as the checksum can tell.
+#[must_use]
+pub fn verify_checksum(endpoints: &Endpoints, octets: &[u8]) -> bool {
+    let Ok(len) = u32::try_from(octets.len()) else {
+        return false;
+    };
+    let mut sum = Checksum::pseudo_header(endpoints, len);
+    sum.add_octets(octets);
+    sum.is_valid()
+}
+
+fn read_u32(octets: &[u8]) -> u32 {
+    u32::from_be_bytes([octets[0], octets[1], octets[2], octets[3]])
+}
+
+fn decode_options(octets: &[u8]) -> Result<Options, DecodeError> {
+    let mut options = Options::default();
+    let mut at = 0;
+    while let Some(&kind) = octets.get(at) {
+        match kind {
+            option_kind::END => break,
+            option_kind::NO_OPERATION => at += 1,
+            _ => {
+                let option = option_at(octets, at, kind)?;
+                decode_option(&mut options, kind, &option[2..])
+                    .ok_or_else(|| illegal_length(kind, option[1], at))?;
+                at += option.len();
+            }
+        }
+    }
+    Ok(options)
+}
+
+/// The option at `at`, kind and length included.
+fn option_at(octets: &[u8], at: usize, kind: u8) -> Result<&[u8], DecodeError> {
+    let &len = octets.get(at + 1).ok_or(DecodeError::OptionCut {
+        kind,
+        at: FIXED_HEADER_LEN + at,
+    })?;
+    let option = octets.get(at..at + usize::from(len));
+    option
+        .filter(|_| len >= 2)
+        .ok_or_else(|| illegal_length(kind, len, at))
+}
+
+fn illegal_length(kind: u8, len: u8, at: usize) -> DecodeError {
+    let at = FIXED_HEADER_LEN + at;
+    DecodeError::OptionLength { kind, len, at }
+}
+
+/// Takes one option over into `options`; nothing when `data` has not the
+/// length that the kind has.
+fn decode_option(options: &mut Options, kind: u8, data: &[u8]) -> Option<()> {
+    match kind {
+        option_kind::MSS => options.mss = Some(u16::from_be_bytes(data.try_into().ok()?)),
+        option_kind::WINDOW_SCALE => {
+            let [shift] = data.try_into().ok()?;
+            options.window_scale = Some(shift);
+        }
+        option_kind::SACK_PERMITTED => {
+            let [] = data.try_into().ok()?;
+            options.sack_permitted = true;
+        }
+        option_kind::TIMESTAMPS => {
+            let both: [u8; 8] = data.try_into().ok()?;
+            let (val, ecr) = (read_u32(&both), read_u32(&both[4..]));
+            options.timestamps = Some(Timestamps { val, ecr });
+        }
+        option_kind::SACK => decode_sack(options, data)?,
+        // RFC 9293 MUST-6.
+        _ => {}
+    }
+    Some(())
+}
+
+/// Takes over SACK blocks; nothing when there is none or a piece of one.
+fn decode_sack(options: &mut Options, data: &[u8]) -> Option<()> {
+    let (blocks, rest) = data.as_chunks::<8>();
+    if blocks.is_empty() || !rest.is_empty() {
+        return None;
+    }
+    for block in blocks {
+        let left = SeqNumber::new(read_u32(block));
+        let right = SeqNumber::new(read_u32(&block[4..]));
+        // 40 octets hold no fifth block, so there is always room.
+        options.sack.try_push(SackBlock { left, right });
+    }
+    Some(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::string::ToString;
+    use alloc::vec::Vec;
+    use core::net::Ipv4Addr;
+
+    /// A header with these option octets and nothing else.
+    fn header_with(options: &[u8]) -> Vec<u8> {
+        let mut octets = Vec::from([0; FIXED_HEADER_LEN]);
+        octets[12] = ((FIXED_HEADER_LEN + options.len()) as u8 / 4) << 4;
+        octets.extend_from_slice(options);
+        octets
+    }
+
+    fn options_of(octets: &[u8]) -> Result<Options, DecodeError> {
+        decode_header::<Bytes>(&header_with(octets)).map(|(segment, _)| segment.options)
+    }
+
+    #[test]
+    fn rfc_9293_table_1_and_its_successors_are_read() {
+        let table: [(&[u8], Options); 6] = [
+            (&[0, 2, 4, 9], Options::default()),
+            (&[1, 1, 1, 1], Options::default()),
+            (
+                &[2, 4, 5, 0xb4],
+                Options {
+                    mss: Some(1460),
+                    ..Options::default()
+                },
+            ),
+            (
+                &[3, 3, 14, 1],
+                Options {
+                    window_scale: Some(14),
+                    ..Options::default()
+                },
+            ),
+            (
+                &[4, 2, 0, 0],
+                Options {
+                    sack_permitted: true,
+                    ..Options::default()
+                },
+            ),
+            (
+                &[1, 1, 8, 10, 0, 0, 0, 1, 0, 0, 0, 2],
+                Options {
+                    timestamps: Some(Timestamps { val: 1, ecr: 2 }),
+                    ..Options::default()
+                },
+            ),
+        ];
+        for (octets, options) in table {
+            assert_eq!(options_of(octets), Ok(options), "{octets:?}");
+        }
+    }
+
+    #[test]
+    fn sack_blocks_are_read_in_order() {
+        let mut octets = Vec::from([1, 1, 5, 18]);
+        octets.extend((1..=16).collect::<Vec<u8>>());
+        let options = options_of(&octets).unwrap();
+        let block = |left, right| SackBlock {
+            left: SeqNumber::new(left),
+            right: SeqNumber::new(right),
+        };
+        assert_eq!(
+            options.sack.as_slice(),
+            [
+                block(0x0102_0304, 0x0506_0708),
+                block(0x090a_0b0c, 0x0d0e_0f10)
+            ]
+        );
+    }
+
+    #[test]
+    fn unknown_options_are_skipped_by_their_length() {
+        let octets = [254, 4, 2, 4, 30, 2, 2, 4, 0, 99, 34, 2];
+        assert_eq!(options_of(&octets).unwrap().mss, Some(99));
+    }
+
+    #[test]
+    fn of_two_equal_options_the_last_counts() {
+        let octets = [2, 4, 0, 1, 2, 4, 0, 2];
+        assert_eq!(options_of(&octets).unwrap().mss, Some(2));
+    }
+
+    #[test]
+    fn impossible_option_lengths_are_errors_with_kind_and_place() {
+        let cases: [(&[u8], u8, u8, usize); 9] = [
+            (&[99, 0, 0, 0], 99, 0, 20),
+            (&[1, 99, 1, 0], 99, 1, 21),
+            (&[99, 5, 0, 0], 99, 5, 20),
+            (&[2, 3, 5, 0], 2, 3, 20),
+            (&[3, 2, 0, 0], 3, 2, 20),
+            (&[4, 3, 0, 0], 4, 3, 20),
+            (&[1, 1, 8, 2], 8, 2, 22),
+            (&[1, 1, 5, 2], 5, 2, 22),
+            (&[5, 11, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0], 5, 11, 20),
+        ];
+        for (octets, kind, len, at) in cases {
+            let error = DecodeError::OptionLength { kind, len, at };
+            assert_eq!(options_of(octets), Err(error), "{octets:?}");
+        }
+    }
+
+    #[test]
+    fn an_option_cut_off_before_its_length_is_an_error() {
+        let error = options_of(&[1, 1, 1, 2]).unwrap_err();
+        assert_eq!(error, DecodeError::OptionCut { kind: 2, at: 23 });
+        assert_eq!(
+            error.to_string(),
+            "TCP option kind 2 at octet 23 ends before its length"
+        );
+    }
+
+    #[test]
+    fn short_octets_and_bad_data_offsets_are_errors() {
+        let header = header_with(&[]);
+        let read = |octets: &[u8]| decode(&Bytes::copy_from_slice(octets)).unwrap_err();
+        assert_eq!(
+            read(&header[..19]),
+            DecodeError::TooShort { have: 19, need: 20 }
+        );
+        assert_eq!(read(&[]), DecodeError::TooShort { have: 0, need: 20 });
+
+        let mut low = header.clone();
+        low[12] = 4 << 4;
+        assert_eq!(read(&low), DecodeError::DataOffset { words: 4 });
+        let mut high = header;
+        high[12] = 15 << 4;
+        assert_eq!(read(&high), DecodeError::TooShort { have: 20, need: 60 });
+    }
+
+    #[test]
+    fn reserved_bits_are_dropped_and_all_flags_read() {
+        let mut octets = header_with(&[]);
+        octets[12] |= 0x0f;
+        octets[13] = 0xff;
+        let segment = decode(&octets.into()).unwrap();
+        assert_eq!(segment.flags.bits(), 0x1ff);
+    }
+
+    #[test]
+    fn the_payload_shares_the_memory_of_the_packet() {
+        let mut octets = header_with(&[1, 1, 1, 1]);
+        octets.extend_from_slice(b"data");
+        let octets = Bytes::from(octets);
+        let segment = decode(&octets).unwrap();
+        assert_eq!(&segment.payload[..], b"data");
+        assert_eq!(segment.payload.as_ptr(), octets[24..].as_ptr());
+    }
+
+    #[test]
+    fn a_checksum_over_the_wrong_addresses_fails() {
+        let endpoints = |last| Endpoints::V4 {
+            src: Ipv4Addr::new(10, 0, 0, 1),
+            dst: Ipv4Addr::new(10, 0, 0, last),
+        };
+        let mut octets = Vec::new();
+        let segment = Segment {
+            payload: Bytes::from_static(b"odd"),
+            ..Segment::default()
+        };
+        crate::encode(&segment, &endpoints(2), &mut octets).unwrap();
+        assert!(verify_checksum(&endpoints(2), &octets));
+        assert!(!verify_checksum(&endpoints(3), &octets));
+        octets[21] ^= 0x40;
+        assert!(!verify_checksum(&endpoints(2), &octets));
+    }
+}

@@ -1,0 +1,415 @@
+//! IP headers as far as they carry TCP: IPv4 (RFC 791, RFC 6864) and IPv6
+//! (RFC 8200).
+//!
+//! Reading skips IPv4 options and the IPv6 extension headers that may stand
+//! before TCP (hop-by-hop, routing, destination options); writing never makes
+//! any. Fragments are refused: nothing here reassembles, and a fragment that
+//! were taken for a segment would be wrong data. A path that fragments costs
+//! its whole flow here, as it does on most of today's internet. Jumbograms and
+//! the "length 0" of offloaded capture files are refused as well.
+
+use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+use alloc::vec::Vec;
+
+use crate::checksum::TCP_PROTOCOL;
+use crate::{Checksum, EncodeError};
+
+/// Octets of the IPv4 header as written here, without options.
+pub const IPV4_HEADER_LEN: usize = 20;
+/// Octets of the IPv6 header, without extension headers.
+pub const IPV6_HEADER_LEN: usize = 40;
+
+const DONT_FRAGMENT: u16 = 0x4000;
+/// More-fragments bit and fragment offset: zero in a whole packet.
+const FRAGMENT: u16 = 0x3fff;
+
+/// Where a packet comes from and goes to, in one address family.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Endpoints {
+    /// IPv4.
+    V4 {
+        /// Source address.
+        src: Ipv4Addr,
+        /// Destination address.
+        dst: Ipv4Addr,
+    },
+    /// IPv6.
+    V6 {
+        /// Source address.
+        src: Ipv6Addr,
+        /// Destination address.
+        dst: Ipv6Addr,
+    },
+}
+
+impl Endpoints {
+    /// The endpoints `src` and `dst`; nothing when they are of different
+    /// families.
+    #[must_use]
+    pub const fn new(src: IpAddr, dst: IpAddr) -> Option<Self> {
+        match (src, dst) {
+            (IpAddr::V4(src), IpAddr::V4(dst)) => Some(Self::V4 { src, dst }),
+            (IpAddr::V6(src), IpAddr::V6(dst)) => Some(Self::V6 { src, dst }),
+            _ => None,
+        }
+    }
+
+    /// Source address.
+    #[must_use]
+    pub const fn src(&self) -> IpAddr {
+        match *self {
+            Self::V4 { src, .. } => IpAddr::V4(src),
+            Self::V6 { src, .. } => IpAddr::V6(src),
+        }
+    }
+
+    /// Destination address.
+    #[must_use]
+    pub const fn dst(&self) -> IpAddr {
+        match *self {
+            Self::V4 { dst, .. } => IpAddr::V4(dst),
+            Self::V6 { dst, .. } => IpAddr::V6(dst),
+        }
+    }
+
+    /// The endpoints of the way back.
+    #[must_use]
+    pub const fn reversed(self) -> Self {
+        match self {
+            Self::V4 { src, dst } => Self::V4 { src: dst, dst: src },
+            Self::V6 { src, dst } => Self::V6 { src: dst, dst: src },
+        }
+    }
+
+    /// Octets of the IP header between these endpoints.
+    #[inline]
+    #[must_use]
+    pub const fn header_len(&self) -> usize {
+        match self {
+            Self::V4 { .. } => IPV4_HEADER_LEN,
+            Self::V6 { .. } => IPV6_HEADER_LEN,
+        }
+    }
+}
+
+/// The ECN field, RFC 3168 section 5.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Default, Debug)]
+pub enum Ecn {
+    /// Not ECN-capable transport.
+    #[default]
+    NotEct,
+    /// ECT(1), since RFC 9331 the mark of L4S.
+    Ect1,
+    /// ECT(0).
+    Ect0,
+    /// Congestion experienced.
+    Ce,
+}
+
+impl Ecn {
+    /// The codepoint in the low two bits of `octet`.
+    #[must_use]
+    pub const fn from_bits(octet: u8) -> Self {
+        match octet & 3 {
+            0 => Self::NotEct,
+            1 => Self::Ect1,
+            2 => Self::Ect0,
+            _ => Self::Ce,
+        }
+    }
+
+    /// The codepoint as two bits.
+    #[must_use]
+    pub const fn bits(self) -> u8 {
+        self as u8
+    }
+}
+
+/// The fields of an IP header that TCP's sender chooses or its receiver reads.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct IpHeader {
+    /// Addresses, and with them the version.
+    pub endpoints: Endpoints,
+    /// Differentiated services codepoint, six bits (RFC 2474).
+    pub dscp: u8,
+    /// ECN field.
+    pub ecn: Ecn,
+    /// Time to live, or hop limit.
+    pub ttl: u8,
+    /// Identification. IPv4 only: not written to and zero from IPv6.
+    pub ident: u16,
+    /// Don't fragment. IPv4 only: not written to and true from IPv6.
+    pub dont_fragment: bool,
+    /// Flow label, 20 bits. IPv6 only: not written to and zero from IPv4.
+    pub flow_label: u32,
+}
+
+impl IpHeader {
+    /// The header a common kernel puts on TCP between `endpoints`: TTL 64,
+    /// don't fragment, no ECN, everything else zero.
+    #[must_use]
+    pub const fn new(endpoints: Endpoints) -> Self {
+        Self {
+            endpoints,
+            dscp: 0,
+            ecn: Ecn::NotEct,
+            ttl: 64,
+            ident: 0,
+            dont_fragment: true,
+            flow_label: 0,
+        }
+    }
+
+    const fn traffic_class(&self) -> u8 {
+        self.dscp << 2 | self.ecn.bits()
+    }
+
+    /// Appends the header of a TCP packet with `payload_len` octets behind it.
+    ///
+    /// # Errors
+    /// [`EncodeError::PacketTooLong`]; then nothing was appended.
+    pub fn encode(&self, payload_len: usize, out: &mut Vec<u8>) -> Result<(), EncodeError> {
+        // The length of IPv4 counts the header, that of IPv6 does not.
+        let needed = match self.endpoints {
+            Endpoints::V4 { .. } => IPV4_HEADER_LEN + payload_len,
+            Endpoints::V6 { .. } => payload_len,
+        };
+        let len = u16::try_from(needed).map_err(|_| EncodeError::PacketTooLong { needed })?;
+        match self.endpoints {
+            Endpoints::V4 { src, dst } => out.extend_from_slice(&self.v4_octets(src, dst, len)),
+            Endpoints::V6 { src, dst } => out.extend_from_slice(&self.v6_octets(src, dst, len)),
+        }
+        Ok(())
+    }
+
+    fn v4_octets(&self, src: Ipv4Addr, dst: Ipv4Addr, len: u16) -> [u8; IPV4_HEADER_LEN] {
+        let fragment = if self.dont_fragment { DONT_FRAGMENT } else { 0 };
+        let mut octets = [0; IPV4_HEADER_LEN];
+        octets[0] = 0x45;
+        octets[1] = self.traffic_class();
+        octets[2..4].copy_from_slice(&len.to_be_bytes());
+        octets[4..6].copy_from_slice(&self.ident.to_be_bytes());
+        octets[6..8].copy_from_slice(&fragment.to_be_bytes());
+        octets[8] = self.ttl;
+        octets[9] = TCP_PROTOCOL;
+        octets[12..16].copy_from_slice(&src.octets());
+        octets[16..20].copy_from_slice(&dst.octets());
+        let mut sum = Checksum::new();
+        sum.add_octets(&octets);
+        octets[10..12].copy_from_slice(&sum.finish().to_be_bytes());
+        octets
+    }
+
+    fn v6_octets(&self, src: Ipv6Addr, dst: Ipv6Addr, len: u16) -> [u8; IPV6_HEADER_LEN] {
+        let class = u32::from(self.traffic_class()) << 20;
+        let first = 6 << 28 | class | self.flow_label & 0x000f_ffff;
+        let mut octets = [0; IPV6_HEADER_LEN];
+        octets[0..4].copy_from_slice(&first.to_be_bytes());
+        octets[4..6].copy_from_slice(&len.to_be_bytes());
+        octets[6] = TCP_PROTOCOL;
+        octets[7] = self.ttl;
+        octets[8..24].copy_from_slice(&src.octets());
+        octets[24..40].copy_from_slice(&dst.octets());
+        octets
+    }
+
+    /// Reads the header of an IP packet and says what it carries. The packet
+    /// may be cut short behind its headers, as in captures.
+    ///
+    /// # Errors
+    /// [`IpError`], for octets that are no header or that of a fragment.
+    pub fn decode(octets: &[u8]) -> Result<(Self, IpPayload), IpError> {
+        match octets.first().map(|first| first >> 4) {
+            Some(4) => decode_v4(octets),
+            Some(6) => decode_v6(octets),
+            Some(version) => Err(IpError::Version { version }),
+            None => Err(IpError::TooShort { have: 0, need: 1 }),
+        }
+    }
+}
+
+/// What an IP packet carries, as its header says.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct IpPayload {
+    /// Protocol number of what follows the headers; 6 is TCP.
+    pub protocol: u8,
+    /// Octets before the payload: header, options, extension headers.
+    pub start: usize,
+    /// Octets of the payload according to the header. There may be fewer
+    /// (a cut packet) or more (padding of a short Ethernet frame).
+    pub len: usize,
+    /// Whether the header checksum is right. IPv6 has none: always true.
+    pub header_checksum_is_valid: bool,
+}
+
+/// Why octets are no IP packet that could carry a segment.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum IpError {
+    /// Fewer octets than the headers need.
+    TooShort {
+        /// Octets there are.
+        have: usize,
+        /// Octets needed.
+        need: usize,
+    },
+    /// Neither IPv4 nor IPv6.
+    Version {
+        /// The version field.
+        version: u8,
+    },
+    /// The IPv4 header length is less than five words.
+    HeaderLength {
+        /// The field, in words.
+        words: u8,
+    },
+    /// The length field counts fewer octets than the headers have.
+    TotalLength {
+        /// Octets of the packet according to the field.
+        total: usize,
+        /// Octets of the headers.
+        headers: usize,
+    },
+    /// A piece of a fragmented packet.
+    Fragment,
+}
+
+impl core::fmt::Display for IpError {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        match self {
+            Self::TooShort { have, need } => {
+                write!(f, "{have} octets are too few for IP headers of {need}")
+            }
+            Self::Version { version } => {
+                write!(f, "IP version {version} is neither 4 nor 6")
+            }
+            Self::HeaderLength { words } => {
+                write!(f, "IPv4 header length {words} is less than 5 words")
+            }
+            Self::TotalLength { total, headers } => {
+                write!(
+                    f,
+                    "IP length {total} is less than the {headers} octets of headers"
+                )
+            }
+            Self::Fragment => write!(f, "IP fragments are not reassembled"),
+        }
+    }
+}
+
+impl core::error::Error for IpError {}
+
+fn word(octets: &[u8], at: usize) -> u16 {
+    u16::from_be_bytes([octets[at], octets[at + 1]])
+}
+
+fn decode_v4(octets: &[u8]) -> Result<(IpHeader, IpPayload), IpError> {
+    let have = octets.len();
+    let words = octets[0] & 0x0f;
+    let start = usize::from(words) * 4;
+    if start < IPV4_HEADER_LEN {
+        return Err(IpError::HeaderLength { words });
+    }
+    let Some(header) = octets.get(..start) else {
+        return Err(IpError::TooShort { have, need: start });
+    };
+    let total = usize::from(word(header, 2));
+    let Some(len) = total.checked_sub(start) else {
+        return Err(IpError::TotalLength {
+            total,
+            headers: start,
+        });
+    };
+    let fragment = word(header, 6);
+    if fragment & FRAGMENT != 0 {
+        return Err(IpError::Fragment);
+    }
+    let address =
+        |at: usize| Ipv4Addr::new(header[at], header[at + 1], header[at + 2], header[at + 3]);
+    let mut sum = Checksum::new();
+    sum.add_octets(header);
+    let ip = IpHeader {
+        endpoints: Endpoints::V4 {
+            src: address(12),
+            dst: address(16),
+        },
+        dscp: header[1] >> 2,
+        ecn: Ecn::from_bits(header[1]),
+        ttl: header[8],
+        ident: word(header, 4),
+        dont_fragment: fragment & DONT_FRAGMENT != 0,
+        flow_label: 0,
+    };
+    let payload = IpPayload {
+        protocol: header[9],
+        start,
+        len,
+        header_checksum_is_valid: sum.is_valid(),
+    };
+    Ok((ip, payload))
+}
+
+fn decode_v6(octets: &[u8]) -> Result<(IpHeader, IpPayload), IpError> {
+    let Some(header) = octets.first_chunk::<IPV6_HEADER_LEN>() else {
+        let (have, need) = (octets.len(), IPV6_HEADER_LEN);
+        return Err(IpError::TooShort { have, need });
+    };
+    let first = u32::from_be_bytes([header[0], header[1], header[2], header[3]]);
+    let (protocol, start) = skip_extensions(octets, header[6])?;
+    let total = IPV6_HEADER_LEN + usize::from(word(header, 4));
+    let Some(len) = total.checked_sub(start) else {
+        return Err(IpError::TotalLength {
+            total,
+            headers: start,
+        });
+    };
+    let address = |at: usize| {
+        let mut octets = [0; 16];
+        octets.copy_from_slice(&header[at..at + 16]);
+        Ipv6Addr::from(octets)
+    };
+    let ip = IpHeader {
+        endpoints: Endpoints::V6 {
+            src: address(8),
+            dst: address(24),
+        },
+        dscp: (first >> 22) as u8 & 0x3f,
+        ecn: Ecn::from_bits((first >> 20) as u8),
+        ttl: header[7],
+        ident: 0,
+        dont_fragment: true,
+        flow_label: first & 0x000f_ffff,
+    };
+    let payload = IpPayload {
+        protocol,
+        start,
+        len,
+        header_checksum_is_valid: true,
+    };
+    Ok((ip, payload))
+}
+
+/// Walks the extension headers of RFC 8200 section 4 that may stand before
+/// TCP; says what follows them and where. Every step moves at least eight
+/// octets on, so hostile chains end with the packet.
+fn skip_extensions(octets: &[u8], mut next: u8) -> Result<(u8, usize), IpError> {
+    const HOP_BY_HOP: u8 = 0;
+    const ROUTING: u8 = 43;
+    const FRAGMENT_HEADER: u8 = 44;
+    const DESTINATION: u8 = 60;
+    let mut at = IPV6_HEADER_LEN;
+    while matches!(next, HOP_BY_HOP | ROUTING | DESTINATION) {
+        let Some(&[following, words]) = octets.get(at..at + 2).and_then(|o| o.first_chunk()) else {
+            return Err(IpError::TooShort {
+                have: octets.len(),
+                need: at + 2,
+            });
+        };
+        next = following;
+        at += 8 * (usize::from(words) + 1);
+    }
+    if next == FRAGMENT_HEADER {
+        return Err(IpError::Fragment);
+    }
+    Ok((next, at))
+}

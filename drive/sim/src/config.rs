@@ -1,0 +1,87 @@
+//! What a world is made of: everything typed, nothing left to decide.
+
+use gigatcp_path::{CpuCosts, HopConfig};
+use gigatcp_tcp::Config as TcpConfig;
+use gigatcp_units::{Bytes, Duration};
+
+/// A world: hosts at both ends of a shared path.
+#[derive(Clone, Debug)]
+pub struct WorldConfig {
+    /// Seed of every random stream.
+    pub seed: u64,
+    /// Hops from the senders to the receivers, in order.
+    pub forward: Vec<HopConfig>,
+    /// Hops from the receivers to the senders, in order.
+    pub reverse: Vec<HopConfig>,
+    /// The connections, each with its own pair of hosts.
+    pub flows: Vec<FlowConfig>,
+    /// When the world ends even if a flow has not.
+    pub end: Duration,
+    /// What to record.
+    pub observe: Observe,
+}
+
+/// One connection and its hosts.
+#[derive(Clone, Debug)]
+pub struct FlowConfig {
+    /// Name in reports.
+    pub name: String,
+    /// When the sender opens the connection.
+    pub start: Duration,
+    /// From the connection's establishment at the sender to the first write:
+    /// what a tester does in between.
+    pub write_delay: Duration,
+    /// When the sending application stops.
+    pub stop: Stop,
+    /// Octets the application writes at once.
+    pub write_size: Bytes,
+    /// The sending host.
+    pub sender: HostConfig,
+    /// The receiving host.
+    pub receiver: HostConfig,
+    /// Length of the tester's intervals.
+    pub interval: Duration,
+    /// Whether to keep time-sequence data.
+    pub time_sequence: bool,
+}
+
+/// When a sending application stops writing and closes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Stop {
+    /// After so many octets.
+    Bytes(Bytes),
+    /// After so long, counted from its first write.
+    After(Duration),
+}
+
+/// A host: an engine's configuration, a processor, a network card.
+#[derive(Clone, Debug)]
+pub struct HostConfig {
+    /// The engine's configuration.
+    pub tcp: TcpConfig,
+    /// What work costs; all zero is an ideal host.
+    pub costs: CpuCosts,
+    /// The network card and its cable; absent: straight into the path.
+    pub link: Option<HopConfig>,
+    /// Wire packets the network card's queue takes before the host holds
+    /// further ones back (Linux `txqueuelen`, with back-pressure instead of
+    /// loss). Only with a link.
+    pub tx_queue: u64,
+}
+
+/// What to record while the world runs.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Observe {
+    /// Distance between samples of every sender; zero = no samples.
+    pub sample_step: Duration,
+    /// Whether to fingerprint every packet and drop.
+    pub fingerprint: bool,
+}
+
+impl Observe {
+    /// Record nothing: for measuring the engine's own cost.
+    pub const NOTHING: Self = Self {
+        sample_step: Duration::ZERO,
+        fingerprint: false,
+    };
+}

@@ -1,0 +1,59 @@
+//! What travels: a segment in an IPv4 packet, with its way.
+
+use gigatcp_path::Parcel;
+use gigatcp_wire::{Phantom, Segment};
+
+/// Octets of an IPv4 header without options, and of a TCP header.
+const HEADERS: u64 = 20 + 20;
+
+/// A packet on its way between the two hosts of a flow.
+#[derive(Clone, Debug)]
+pub struct Packet {
+    /// Which flow.
+    pub flow: u32,
+    /// Whether it travels from the flow's receiver to its sender.
+    pub reverse: bool,
+    /// How many hops of its route it has entered.
+    pub stage: u8,
+    /// The segment, or super-segment.
+    pub segment: Segment<Phantom>,
+}
+
+impl Packet {
+    /// IP and TCP header octets of one wire packet.
+    #[inline]
+    fn header_octets(&self) -> u64 {
+        HEADERS + self.segment.options.wire_len() as u64
+    }
+}
+
+impl Parcel for Packet {
+    #[inline]
+    fn wire_packets(&self) -> usize {
+        self.segment.wire_segments()
+    }
+
+    #[inline]
+    fn ip_bytes(&self) -> u64 {
+        let headers = self.header_octets() * self.wire_packets() as u64;
+        headers + u64::from(self.segment.payload.len)
+    }
+
+    #[inline]
+    fn leading_ip_bytes(&self) -> u64 {
+        let len = u64::from(self.segment.payload.len);
+        let first = match u64::from(self.segment.segment_size) {
+            0 => len,
+            size => size.min(len),
+        };
+        self.header_octets() + first
+    }
+
+    #[inline]
+    fn split_front(&mut self, n: usize) -> Self {
+        Self {
+            segment: self.segment.split_front(n),
+            ..*self
+        }
+    }
+}

@@ -1,0 +1,440 @@
+//! The loop, and the way of packets through the world.
+//!
+//! Elements are numbered: first the hops (forward, then reverse), then the
+//! hosts (sender and receiver of each flow), last the sampler. The schedule
+//! says who acts next; whoever acts hands packets on, and its own appointment
+//! and those of the elements it touched are set anew.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use gigatcp_events::EventHash;
+use gigatcp_path::{ConfigError, DropCause, Hop, HopConfig};
+use gigatcp_units::{Bytes, Duration, Instant};
+
+use crate::config::WorldConfig;
+use crate::endpoint::Endpoint;
+use crate::observe::{Samples, Sequence};
+use crate::packet::Packet;
+use crate::schedule::Schedule;
+
+/// Watches packets at the hosts' doors, e.g. to write a capture.
+pub trait Tap {
+    /// A packet passes the door of the flow's sender (`at_sender`) or
+    /// receiver, in or out.
+    fn on_packet(&mut self, now: Instant, packet: &Packet, at_sender: bool);
+}
+
+/// Why a world came to its end.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Ended {
+    /// Every flow is finished.
+    Finished,
+    /// The configured end came first.
+    OutOfTime,
+    /// Somebody asked to stop.
+    Interrupted,
+}
+
+/// A simulated world.
+pub struct World {
+    config: WorldConfig,
+    now: Instant,
+    schedule: Schedule,
+    hops: Vec<Hop<Packet>>,
+    forward_hops: usize,
+    hosts: Vec<Endpoint>,
+    unfinished: usize,
+    finished_at: Vec<Option<Instant>>,
+    max_backlog: Vec<u64>,
+    next_sample: Instant,
+    samples: Vec<Samples>,
+    sequences: Vec<Option<Sequence>>,
+    hash: EventHash,
+    packets: u64,
+    out: Vec<Packet>,
+    tap: Option<Box<dyn Tap + Send>>,
+}
+
+impl World {
+    /// A world at time zero.
+    ///
+    /// # Errors
+    /// When a hop cannot be built.
+    pub fn new(mut config: WorldConfig) -> Result<Self, ConfigError> {
+        for (direction, name) in [
+            (&mut config.forward, "forward wire"),
+            (&mut config.reverse, "reverse wire"),
+        ] {
+            if direction.is_empty() {
+                direction.push(shortest_wire(name));
+            }
+        }
+        let all_hops = config.forward.iter().chain(&config.reverse);
+        let hops: Vec<_> = all_hops
+            .map(|hop| Hop::new(hop.clone(), config.seed))
+            .collect::<Result<_, _>>()?;
+        let mut hosts = Vec::new();
+        for (number, flow) in config.flows.iter().enumerate() {
+            hosts.push(Endpoint::sender(number as u32, flow, config.seed)?);
+            hosts.push(Endpoint::receiver(number as u32, flow, config.seed)?);
+        }
+        let elements = hops.len() + hosts.len() + 1;
+        let flows = config.flows.len();
+        let mut world = Self {
+            now: Instant::ZERO,
+            schedule: Schedule::new(elements),
+            forward_hops: config.forward.len(),
+            unfinished: flows,
+            finished_at: vec![None; flows],
+            max_backlog: vec![0; hops.len()],
+            next_sample: Instant::FAR_FUTURE,
+            samples: vec![Samples::default(); flows],
+            sequences: config
+                .flows
+                .iter()
+                .map(|flow| flow.time_sequence.then(|| Sequence::new(config.end)))
+                .collect(),
+            hash: EventHash::default(),
+            packets: 0,
+            out: Vec::new(),
+            tap: None,
+            hops,
+            hosts,
+            config,
+        };
+        world.begin();
+        Ok(world)
+    }
+
+    /// Sets the first appointments.
+    fn begin(&mut self) {
+        for host in 0..self.hosts.len() {
+            self.reschedule_host(host);
+        }
+        if !self.config.observe.sample_step.is_zero() {
+            self.next_sample = Instant::ZERO;
+            let sampler = self.sampler();
+            self.schedule.set(sampler, Instant::ZERO);
+        }
+    }
+
+    /// Lets `tap` see every packet.
+    pub fn set_tap(&mut self, tap: Box<dyn Tap + Send>) {
+        self.tap = Some(tap);
+    }
+
+    /// The current moment.
+    #[must_use]
+    pub fn now(&self) -> Instant {
+        self.now
+    }
+
+    /// Runs until every flow is finished, the configured end, or until
+    /// `stop` becomes true. Writes the simulated time in nanoseconds to
+    /// `progress` now and then.
+    pub fn run(&mut self, stop: &AtomicBool, progress: &AtomicU64) -> Ended {
+        let end = Instant::ZERO + self.config.end;
+        let mut steps = 0_u32;
+        while self.unfinished > 0 {
+            let (at, element) = self.schedule.next();
+            if at > end || at == Instant::FAR_FUTURE {
+                self.now = end;
+                return Ended::OutOfTime;
+            }
+            debug_assert!(at >= self.now, "time runs backwards");
+            self.now = at;
+            self.act(element);
+            steps = steps.wrapping_add(1);
+            if steps % 8192 == 0 {
+                progress.store(self.now.as_nanos(), Ordering::Relaxed);
+                if stop.load(Ordering::Relaxed) {
+                    return Ended::Interrupted;
+                }
+            }
+        }
+        Ended::Finished
+    }
+
+    fn sampler(&self) -> usize {
+        self.hops.len() + self.hosts.len()
+    }
+
+    #[inline]
+    fn act(&mut self, element: usize) {
+        if element < self.hops.len() {
+            self.serve_hop(element);
+        } else if element < self.sampler() {
+            self.serve_host(element - self.hops.len());
+        } else {
+            self.sample();
+        }
+    }
+
+    /// Hands on everything that has reached the far end of a hop.
+    #[inline]
+    fn serve_hop(&mut self, hop: usize) {
+        while let Some(packet) = self.hops[hop].poll_delivery(self.now) {
+            self.hand_on(packet);
+        }
+        self.reschedule_hop(hop);
+    }
+
+    fn serve_host(&mut self, host: usize) {
+        let mut out = std::mem::take(&mut self.out);
+        self.hosts[host].handle_timeout(self.now, &mut out);
+        self.dispatch(host, &mut out);
+        self.out = out;
+        self.after_host(host);
+    }
+
+    /// Takes a packet to the next hop of its route, or to its host.
+    #[inline]
+    fn hand_on(&mut self, mut packet: Packet) {
+        let (first, count) = if packet.reverse {
+            (self.forward_hops, self.hops.len() - self.forward_hops)
+        } else {
+            (0, self.forward_hops)
+        };
+        let stage = usize::from(packet.stage);
+        if stage < count {
+            packet.stage += 1;
+            self.enter_hop(first + stage, packet);
+        } else {
+            self.deliver(packet);
+        }
+    }
+
+    #[inline]
+    fn enter_hop(&mut self, hop: usize, packet: Packet) {
+        self.hops[hop].handle_arrival(self.now, packet);
+        let backlog = self.hops[hop].backlog(self.now).packets;
+        self.max_backlog[hop] = self.max_backlog[hop].max(backlog);
+        while let Some((packet, cause)) = self.hops[hop].poll_dropped() {
+            self.on_dropped(hop, &packet, cause);
+        }
+        self.reschedule_hop(hop);
+    }
+
+    fn on_dropped(&mut self, hop: usize, packet: &Packet, cause: DropCause) {
+        if self.config.observe.fingerprint {
+            let cause = match cause {
+                DropCause::QueueFull => 1,
+                DropCause::HoldLimit => 2,
+                DropCause::Loss(_) => 3,
+            };
+            self.hash.absorb(self.now.as_nanos());
+            self.hash.absorb((hop as u64) << 32 | cause);
+            self.hash.absorb(u64::from(packet.segment.seq.as_u32()));
+        }
+    }
+
+    /// A packet reaches its host.
+    #[inline]
+    fn deliver(&mut self, packet: Packet) {
+        self.packets += packet.segment.wire_segments() as u64;
+        let host = 2 * packet.flow as usize + usize::from(!packet.reverse);
+        self.fingerprint(&packet);
+        if let Some(tap) = &mut self.tap {
+            tap.on_packet(self.now, &packet, packet.reverse);
+        }
+        let watched = packet.reverse && self.sequences[packet.flow as usize].is_some();
+        let seen = watched.then(|| packet.segment.clone());
+        let mut out = std::mem::take(&mut self.out);
+        self.hosts[host].handle_packet(self.now, packet, &mut out);
+        if let Some(segment) = seen {
+            self.note_ack(host / 2, &segment);
+        }
+        self.dispatch(host, &mut out);
+        self.out = out;
+        self.after_host(host);
+    }
+
+    /// Sends what a host has let go on its way.
+    #[inline]
+    fn dispatch(&mut self, host: usize, out: &mut Vec<Packet>) {
+        let at_sender = host % 2 == 0;
+        for packet in out.drain(..) {
+            if at_sender {
+                self.note_sent(host / 2, &packet);
+            }
+            if let Some(tap) = &mut self.tap {
+                tap.on_packet(self.now, &packet, at_sender);
+            }
+            self.launch(packet);
+        }
+    }
+
+    /// From the host's door into the path.
+    #[inline]
+    fn launch(&mut self, mut packet: Packet) {
+        let first = if packet.reverse { self.forward_hops } else { 0 };
+        packet.stage = 1;
+        self.enter_hop(first, packet);
+    }
+
+    #[inline]
+    fn fingerprint(&mut self, packet: &Packet) {
+        if self.config.observe.fingerprint {
+            let segment = &packet.segment;
+            let numbers = u64::from(segment.seq.as_u32()) << 32 | u64::from(segment.ack.as_u32());
+            let rest = u64::from(packet.flow) << 48
+                | u64::from(segment.flags.bits()) << 36
+                | u64::from(segment.payload.len) << 16
+                | u64::from(segment.wnd.0);
+            self.hash.absorb(self.now.as_nanos());
+            self.hash.absorb(numbers);
+            self.hash.absorb(rest);
+        }
+    }
+
+    fn note_sent(&mut self, flow: usize, packet: &Packet) {
+        if let Some(sequence) = &mut self.sequences[flow]
+            && let Some(connection) = self.hosts[2 * flow].connection()
+        {
+            sequence.on_sent(self.now, &packet.segment, &connection.info());
+        }
+    }
+
+    fn note_ack(&mut self, flow: usize, segment: &gigatcp_wire::Segment<gigatcp_wire::Phantom>) {
+        if let Some(sequence) = &mut self.sequences[flow]
+            && let Some(connection) = self.hosts[2 * flow].connection()
+        {
+            sequence.on_ack(self.now, segment, &connection.info());
+        }
+    }
+
+    fn after_host(&mut self, host: usize) {
+        self.reschedule_host(host);
+        let flow = host / 2;
+        if self.finished_at[flow].is_none() && self.hosts[host].is_finished() {
+            self.finished_at[flow] = Some(self.now);
+            self.unfinished -= 1;
+        }
+    }
+
+    #[inline]
+    fn reschedule_hop(&mut self, hop: usize) {
+        let at = self.hops[hop].poll_timeout().unwrap_or(Instant::FAR_FUTURE);
+        self.schedule.set(hop, at);
+    }
+
+    #[inline]
+    fn reschedule_host(&mut self, host: usize) {
+        let at = self.hosts[host].poll_timeout();
+        self.schedule.set(self.hops.len() + host, at.max(self.now));
+    }
+
+    fn sample(&mut self) {
+        for flow in 0..self.samples.len() {
+            let meter = self.hosts[2 * flow + 1].meter();
+            let delivered = meter.map_or(0, |meter| meter.total().as_u64());
+            if let Some(connection) = self.hosts[2 * flow].connection()
+                && connection.established_at().is_some()
+                && self.finished_at[flow].is_none()
+            {
+                self.samples[flow].take(self.now, connection, delivered);
+            }
+        }
+        self.next_sample += self.config.observe.sample_step;
+        let sampler = self.sampler();
+        self.schedule.set(sampler, self.next_sample);
+    }
+
+    /// Checks what must hold at any moment: every hop conserves packets, no
+    /// receiver has read what was not written.
+    ///
+    /// # Panics
+    /// When it does not hold.
+    pub fn check(&self) {
+        for hop in &self.hops {
+            assert!(hop.counters().is_conserved(), "a hop made or lost packets");
+        }
+    }
+
+    /// What came out.
+    #[must_use]
+    pub fn outcome(self) -> Outcome {
+        let now = self.now;
+        let mut flows = Vec::new();
+        let mut hosts = self.hosts.into_iter();
+        let observed = self.samples.into_iter().zip(self.sequences);
+        for ((samples, sequence), finished_at) in observed.zip(self.finished_at) {
+            let (Some(sender), Some(receiver)) = (hosts.next(), hosts.next()) else {
+                break;
+            };
+            flows.push(FlowOutcome {
+                sender,
+                receiver,
+                samples,
+                sequence,
+                finished_at,
+            });
+        }
+        Outcome {
+            now,
+            flows,
+            hops: self.hops,
+            max_backlog: self.max_backlog,
+            event_hash: self.hash.finish(),
+            packets: self.packets,
+        }
+    }
+}
+
+/// Stands where a direction has no hop: a wire still takes a nanosecond, so
+/// that no instant holds a whole round trip.
+fn shortest_wire(name: &str) -> HopConfig {
+    HopConfig {
+        name: name.into(),
+        one_way_delay: Duration::from_nanos(1),
+        ..HopConfig::default()
+    }
+}
+
+/// What came out of a world.
+#[derive(Debug)]
+pub struct Outcome {
+    /// The moment it ended.
+    pub now: Instant,
+    /// Per flow.
+    pub flows: Vec<FlowOutcome>,
+    /// The shared hops, forward then reverse.
+    pub hops: Vec<Hop<Packet>>,
+    /// Largest backlog of each hop, in wire packets.
+    pub max_backlog: Vec<u64>,
+    /// Fingerprint of every packet and drop.
+    pub event_hash: u64,
+    /// Wire packets delivered to hosts.
+    pub packets: u64,
+}
+
+/// What came out of one flow.
+#[derive(Debug)]
+pub struct FlowOutcome {
+    /// The sending host.
+    pub sender: Endpoint,
+    /// The receiving host.
+    pub receiver: Endpoint,
+    /// Samples of the sender.
+    pub samples: Samples,
+    /// Time-sequence data, if asked for.
+    pub sequence: Option<Sequence>,
+    /// When the receiver had read everything; absent when it had not.
+    pub finished_at: Option<Instant>,
+}
+
+impl FlowOutcome {
+    /// Octets the receiving application read.
+    #[must_use]
+    pub fn bytes(&self) -> Bytes {
+        self.receiver.meter().map_or(Bytes::ZERO, |meter| meter.total())
+    }
+
+    /// From the start of the tester's clock to the last octet read.
+    #[must_use]
+    pub fn elapsed(&self) -> Duration {
+        self.receiver
+            .meter()
+            .map_or(Duration::ZERO, |meter| meter.elapsed())
+    }
+}

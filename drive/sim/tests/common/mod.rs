@@ -1,0 +1,89 @@
+//! Worlds that several tests share.
+#![allow(dead_code)]
+
+use std::sync::atomic::{AtomicBool, AtomicU64};
+
+use gigatcp_events::EventMask;
+use gigatcp_path::{CpuCosts, HopConfig};
+use gigatcp_sim::{
+    Ended, FlowConfig, HostConfig, Observe, Outcome, Stop, World, WorldConfig,
+};
+use gigatcp_tcp::congestion::{self, SlowStart};
+use gigatcp_tcp::{Config, Profile};
+use gigatcp_units::{Bytes, Duration, Rate};
+use gigatcp_wire::SeqNumber;
+
+pub fn host(profile: Profile, mtu: u16, control: &str, buffer: u64) -> HostConfig {
+    HostConfig {
+        tcp: Config {
+            profile,
+            local_port: 5001,
+            remote_port: 5001,
+            iss: SeqNumber::new(1_000_000),
+            mss: mtu - 40,
+            congestion: congestion::find(control).expect("a registered control"),
+            initial_ssthresh: None,
+            slow_start: SlowStart::Standard,
+            send_buffer: Bytes::new(buffer),
+            receive_buffer: Bytes::new(buffer),
+            timestamp_offset: 0,
+            events: EventMask::NONE,
+        },
+        costs: CpuCosts::default(),
+        link: None,
+        tx_queue: 1000,
+    }
+}
+
+pub fn flow(name: &str, host: &HostConfig, stop: Stop) -> FlowConfig {
+    FlowConfig {
+        name: name.into(),
+        start: Duration::ZERO,
+        write_delay: Duration::ZERO,
+        stop,
+        write_size: Bytes::new(65_536),
+        sender: host.clone(),
+        receiver: host.clone(),
+        interval: Duration::from_secs(1),
+        time_sequence: false,
+    }
+}
+
+pub fn link(name: &str, rate: u64, delay: Duration, packets: u64) -> HopConfig {
+    HopConfig {
+        name: name.into(),
+        rate: Some(Rate::from_bps(rate)),
+        one_way_delay: delay,
+        limit_packets: Some(packets),
+        ..HopConfig::default()
+    }
+}
+
+pub fn wire(name: &str, delay: Duration) -> HopConfig {
+    HopConfig {
+        name: name.into(),
+        one_way_delay: delay,
+        ..HopConfig::default()
+    }
+}
+
+pub fn world(forward: HopConfig, reverse: HopConfig, flows: Vec<FlowConfig>) -> WorldConfig {
+    WorldConfig {
+        seed: 1,
+        forward: vec![forward],
+        reverse: vec![reverse],
+        flows,
+        end: Duration::from_secs(600),
+        observe: Observe {
+            sample_step: Duration::ZERO,
+            fingerprint: true,
+        },
+    }
+}
+
+pub fn run(config: WorldConfig) -> (Ended, Outcome) {
+    let mut world = World::new(config).expect("a world that can be built");
+    let ended = world.run(&AtomicBool::new(false), &AtomicU64::new(0));
+    world.check();
+    (ended, world.outcome())
+}

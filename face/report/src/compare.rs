@@ -1,0 +1,191 @@
+//! A series beside what was published, quantity by quantity.
+//!
+//! The five quantities a tester prints and a reader asks for. Published values
+//! are those of one connection and stand beside the first flow of a series;
+//! further flows have no published counterpart. Ours are the spread over all
+//! repeats, the ratio is that of our median.
+
+use gigatcp_record::FlowRecord;
+
+use crate::Report;
+use crate::group::{Group, Spread, groups};
+use crate::number::{fixed, ratio, seconds};
+use crate::published::PublishedSeries;
+
+/// What is compared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Quantity {
+    /// Goodput over the whole transfer, Mbit/s.
+    Average,
+    /// Time to the first interval at 90 % of the plateau, s.
+    TimeTo90,
+    /// Retransmitted segments.
+    Retransmitted,
+    /// Processor use of the sending host, %.
+    SenderCpu,
+    /// Processor use of the receiving host, %.
+    ReceiverCpu,
+}
+
+impl Quantity {
+    /// Every quantity, in the order tables show them.
+    pub const ALL: [Self; 5] = [
+        Self::Average,
+        Self::TimeTo90,
+        Self::Retransmitted,
+        Self::SenderCpu,
+        Self::ReceiverCpu,
+    ];
+
+    /// Heading of its column, with the unit.
+    #[must_use]
+    pub const fn heading(self) -> &'static str {
+        match self {
+            Self::Average => "average, Mbit/s",
+            Self::TimeTo90 => "to 90 %, s",
+            Self::Retransmitted => "retransmitted",
+            Self::SenderCpu => "sender CPU, %",
+            Self::ReceiverCpu => "receiver CPU, %",
+        }
+    }
+
+    /// A value of this quantity as text, without the unit.
+    #[must_use]
+    pub fn text(self, value: f64) -> String {
+        match self {
+            Self::Average => fixed(value, 1),
+            Self::TimeTo90 => fixed(value, 2),
+            // A median of two counts may end in one half.
+            Self::Retransmitted if value.fract() != 0.0 => fixed(value, 1),
+            Self::Retransmitted => fixed(value, 0),
+            Self::SenderCpu | Self::ReceiverCpu => fixed(value, 0),
+        }
+    }
+
+    /// The value recorded for `flow`.
+    #[must_use]
+    pub fn recorded(self, flow: &FlowRecord) -> Option<f64> {
+        match self {
+            Self::Average => Some(flow.goodput_bps / 1e6),
+            Self::TimeTo90 => flow.time_to_90_ns.map(seconds),
+            Self::Retransmitted => Some(flow.retransmitted_segments as f64),
+            Self::SenderCpu => Some(flow.sender_cpu_fraction * 100.0),
+            Self::ReceiverCpu => Some(flow.receiver_cpu_fraction * 100.0),
+        }
+    }
+
+    /// The value published in `series`.
+    #[must_use]
+    pub fn published(self, series: &PublishedSeries) -> Option<f64> {
+        match self {
+            Self::Average => Some(series.total.mbps),
+            Self::TimeTo90 => series.seconds_to_90(),
+            Self::Retransmitted => Some(series.total.retransmitted_segments as f64),
+            Self::SenderCpu => Some(series.total.tx_percent),
+            Self::ReceiverCpu => Some(series.total.rx_percent),
+        }
+    }
+}
+
+/// One quantity of one flow, published and ours.
+#[derive(Clone, Copy, Debug)]
+pub struct Comparison {
+    /// What is compared.
+    pub quantity: Quantity,
+    /// What was published.
+    pub published: Option<f64>,
+    /// How it came out here, over the repeats that have it.
+    pub ours: Option<Spread>,
+}
+
+impl Comparison {
+    /// Our median over the published value, as text.
+    #[must_use]
+    pub fn ratio(&self) -> String {
+        ratio(self.published, self.ours.map(|spread| spread.median))
+    }
+}
+
+/// One flow of a series, over all its repeats: one line of a summary.
+#[derive(Clone, Debug)]
+pub struct Row<'a> {
+    /// The series.
+    pub group: Group<'a>,
+    /// Which flow of it.
+    pub flow: usize,
+    /// How the flow is called among all.
+    pub label: String,
+    /// What was published for it.
+    pub published: Option<&'a PublishedSeries>,
+}
+
+/// Every flow of every series, in plan order.
+#[must_use]
+pub fn rows<'a>(report: &Report<'a>) -> Vec<Row<'a>> {
+    let mut rows = Vec::new();
+    for group in groups(report.run) {
+        for flow in 0..group.flow_count() {
+            let published = report
+                .published_for(group.repeats[0])
+                .filter(|_| flow == 0);
+            rows.push(Row {
+                label: group.flow_label(flow),
+                flow,
+                published,
+                group: group.clone(),
+            });
+        }
+    }
+    rows
+}
+
+impl<'a> Row<'a> {
+    /// All quantities, in the order of [`Quantity::ALL`].
+    #[must_use]
+    pub fn comparisons(&self) -> [Comparison; 5] {
+        Quantity::ALL.map(|quantity| Comparison {
+            quantity,
+            published: self.published.and_then(|series| quantity.published(series)),
+            ours: Spread::of(
+                self.group
+                    .flows(self.flow)
+                    .filter_map(|flow| quantity.recorded(flow)),
+            ),
+        })
+    }
+
+    /// The flow in the repeat that graphs show.
+    #[must_use]
+    pub fn representative(&self) -> Option<&'a FlowRecord> {
+        self.group.representative().flows.get(self.flow)
+    }
+
+    /// Nanoseconds under `limit`, all repeats together.
+    #[must_use]
+    pub fn spent_ns(&self, limit: &str) -> u64 {
+        let shares = self.group.flows(self.flow).flat_map(|flow| &flow.limits);
+        shares
+            .filter(|share| share.limit == limit)
+            .fold(0, |sum, share| sum.saturating_add(share.spent_ns))
+    }
+
+    /// Whether a part of this series is a declared, fitted input.
+    #[must_use]
+    pub fn is_fitted(&self) -> bool {
+        !self.group.repeats[0].fitted.is_empty()
+    }
+}
+
+/// The limits under which any of `rows` spent time, in the order they were
+/// recorded.
+#[must_use]
+pub fn limits_met<'a>(rows: &[Row<'a>]) -> Vec<&'a str> {
+    let mut names: Vec<&'a str> = Vec::new();
+    let flows = rows.iter().flat_map(|row| row.group.flows(row.flow));
+    for share in flows.flat_map(|flow| &flow.limits) {
+        if share.spent_ns > 0 && !names.contains(&share.limit.as_str()) {
+            names.push(&share.limit);
+        }
+    }
+    names
+}

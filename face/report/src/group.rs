@@ -1,0 +1,154 @@
+//! The repeats of one series: one name, several seeds.
+//!
+//! A result from several seeds is its median with the smallest and the largest
+//! value beside it, and how many there were. No mean: one stalled run among
+//! five says more than an average that hides it. Graphs show one repeat, the
+//! one in the middle, so that what is drawn really happened.
+
+use gigatcp_record::{FlowRecord, RunRecord, SeriesRecord};
+
+/// All repeats of one series, in the order they were recorded.
+#[derive(Clone, Debug)]
+pub struct Group<'a> {
+    /// Name of the series.
+    pub name: &'a str,
+    /// The repeats; never empty.
+    pub repeats: Vec<&'a SeriesRecord>,
+}
+
+/// How a quantity came out over the repeats.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Spread {
+    /// How many repeats have the quantity.
+    pub n: usize,
+    /// Middle value; mean of the two in the middle when `n` is even.
+    pub median: f64,
+    /// Smallest.
+    pub min: f64,
+    /// Largest.
+    pub max: f64,
+}
+
+impl Spread {
+    /// Sums up `values`; values that are not finite do not count. `None` when
+    /// there are none.
+    #[must_use]
+    pub fn of(values: impl IntoIterator<Item = f64>) -> Option<Self> {
+        let sorted = sorted(values);
+        Some(Self {
+            n: sorted.len(),
+            median: middle(&sorted)?,
+            min: *sorted.first()?,
+            max: *sorted.last()?,
+        })
+    }
+}
+
+/// Median of `values`; values that are not finite do not count.
+#[must_use]
+pub fn median(values: impl IntoIterator<Item = f64>) -> Option<f64> {
+    middle(&sorted(values))
+}
+
+fn sorted(values: impl IntoIterator<Item = f64>) -> Vec<f64> {
+    let mut values: Vec<f64> = values.into_iter().filter(|v| v.is_finite()).collect();
+    values.sort_by(f64::total_cmp);
+    values
+}
+
+fn middle(sorted: &[f64]) -> Option<f64> {
+    let upper = *sorted.get(sorted.len() / 2)?;
+    if sorted.len() % 2 == 1 {
+        return Some(upper);
+    }
+    Some(f64::midpoint(sorted[sorted.len() / 2 - 1], upper))
+}
+
+/// The series of `run`, repeats together, in the order of their first repeat.
+#[must_use]
+pub fn groups(run: &RunRecord) -> Vec<Group<'_>> {
+    let mut groups: Vec<Group<'_>> = Vec::new();
+    for series in &run.series {
+        match groups.iter_mut().find(|group| group.name == series.name) {
+            Some(group) => group.repeats.push(series),
+            None => groups.push(Group {
+                name: &series.name,
+                repeats: vec![series],
+            }),
+        }
+    }
+    groups
+}
+
+impl<'a> Group<'a> {
+    /// The repeat with the median goodput of its first flow (of two in the
+    /// middle the slower), which graphs show.
+    #[must_use]
+    pub fn representative(&self) -> &'a SeriesRecord {
+        let mut order = self.repeats.clone();
+        let goodput = |series: &SeriesRecord| series.flows.first().map_or(0.0, |f| f.goodput_bps);
+        order.sort_by(|a, b| goodput(a).total_cmp(&goodput(b)));
+        order[(order.len() - 1) / 2]
+    }
+
+    /// What a reader calls the series.
+    #[must_use]
+    pub fn title(&self) -> &'a str {
+        &self.repeats[0].title
+    }
+
+    /// Whether any repeat was cut short.
+    #[must_use]
+    pub fn is_partial(&self) -> bool {
+        self.repeats.iter().any(|series| series.partial)
+    }
+
+    /// The largest number of flows of any repeat.
+    #[must_use]
+    pub fn flow_count(&self) -> usize {
+        let counts = self.repeats.iter().map(|series| series.flows.len());
+        counts.max().unwrap_or(0)
+    }
+
+    /// Flow number `index` of every repeat that has it.
+    pub fn flows(&self, index: usize) -> impl Iterator<Item = &'a FlowRecord> + use<'a, '_> {
+        let flow = move |series: &&'a SeriesRecord| series.flows.get(index);
+        self.repeats.iter().filter_map(flow)
+    }
+
+    /// How flow number `index` is called among all flows of a run: by the
+    /// series alone where the series has only the one.
+    #[must_use]
+    pub fn flow_label(&self, index: usize) -> String {
+        if self.flow_count() <= 1 {
+            return self.name.to_owned();
+        }
+        let flow = self.flows(index).next().map_or("", |flow| &flow.name);
+        format!("{} / {flow}", self.name)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_median_of_an_even_number_lies_between_the_two_in_the_middle() {
+        assert_eq!(median([4.0, 1.0, 3.0, 2.0]), Some(2.5));
+        assert_eq!(median([3.0, 1.0, 2.0]), Some(2.0));
+        assert_eq!(median([]), None);
+    }
+
+    #[test]
+    fn values_that_are_no_numbers_do_not_count() {
+        let spread = Spread::of([f64::NAN, 2.0, f64::INFINITY, 1.0]);
+        let expected = Spread {
+            n: 2,
+            median: 1.5,
+            min: 1.0,
+            max: 2.0,
+        };
+        assert_eq!(spread, Some(expected));
+        assert_eq!(Spread::of([f64::NAN]), None);
+    }
+}

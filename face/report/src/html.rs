@@ -1,0 +1,192 @@
+//! `report.html`: one file, no network, nothing but the browser.
+//!
+//! The page is markup with all tables, a style sheet, the data of the graphs
+//! as JSON, and the renderer (`assets/*.js`, plain script on canvas). Without
+//! script the tables remain. A content security policy forbids the page to
+//! load anything at all.
+//!
+//! Deliberately absent: a plot library (a time-sequence graph is no library's
+//! chart), and saved views.
+
+use std::fmt::Write;
+
+use crate::Report;
+use crate::compare::{Row, rows};
+use crate::escape::{html, json_in_script};
+use crate::html_tables as tables;
+use crate::page;
+use crate::published::Source;
+
+const STYLE: &str = include_str!("../assets/page.css");
+
+/// The renderer, in order of use; one script so that names are shared.
+const SCRIPT: [&str; 6] = [
+    include_str!("../assets/base.js"),
+    include_str!("../assets/plot.js"),
+    include_str!("../assets/lines.js"),
+    include_str!("../assets/timeline.js"),
+    include_str!("../assets/sequence.js"),
+    include_str!("../assets/main.js"),
+];
+
+/// The whole page of `report`.
+#[must_use]
+pub fn page(report: &Report<'_>) -> String {
+    let rows = rows(report);
+    let mut out = String::with_capacity(1 << 20);
+    head(report, &mut out);
+    header(report, &mut out);
+    out.push_str("<main>\n");
+    section(&mut out, "summary", "Summary", &scroll(&tables::summary(report, &rows)));
+    out.push_str(&charts(&rows));
+    section(
+        &mut out,
+        "time",
+        "Where the time went",
+        &format!(
+            "<p>What kept the sender from sending more, % of the time connected. \
+             Every line adds up to exactly 100.0.</p>{}",
+            scroll(&tables::where_the_time_went(&rows))
+        ),
+    );
+    section(&mut out, "intervals", "Intervals", &tables::intervals(report));
+    section(&mut out, "fitted", "Fitted inputs", &tables::fitted(&rows));
+    section(
+        &mut out,
+        "negotiated",
+        "Asked for, granted, in effect",
+        &scroll(&tables::negotiated(&rows)),
+    );
+    section(&mut out, "path", "Path", &scroll(&tables::path(&rows)));
+    section(&mut out, "provenance", "Where it came from", &provenance(report));
+    out.push_str("</main>\n");
+    tail(report, &mut out);
+    out
+}
+
+fn head(report: &Report<'_>, out: &mut String) {
+    let _ = write!(
+        out,
+        "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
+         <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; \
+         style-src 'unsafe-inline'; script-src 'unsafe-inline'\">\n\
+         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
+         <meta name=\"color-scheme\" content=\"light dark\">\n\
+         <title>{} \u{2013} GigaTCP</title>\n<style>\n{STYLE}</style>\n</head>\n<body>\n",
+        html(&report.run.name),
+    );
+}
+
+fn header(report: &Report<'_>, out: &mut String) {
+    let run = report.run;
+    let _ = write!(
+        out,
+        "<header>\n<div><h1>{}</h1>\n<p class=\"title\">{}</p></div>\n\
+         <button type=\"button\" id=\"theme\" hidden>Theme</button>\n<dl class=\"facts\">",
+        html(&run.name),
+        html(&run.title),
+    );
+    let facts = [
+        ("Seed", run.seed.to_string()),
+        ("Repeats", run.repeat.to_string()),
+        ("Series", crate::group::groups(run).len().to_string()),
+        ("Plan", run.plan_hash.clone()),
+        ("GigaTCP", run.version.clone()),
+        ("Schema", run.schema.clone()),
+    ];
+    for (name, value) in facts {
+        let _ = write!(out, "<div><dt>{name}</dt><dd>{}</dd></div>", html(&value));
+    }
+    out.push_str("</dl>\n");
+    if let Some(published) = report.published {
+        let _ = writeln!(out, "<p class=\"source\">{}</p>", source(&published.source));
+    }
+    if run.partial {
+        out.push_str(
+            "<p class=\"partial\" role=\"alert\"><b>Partial run.</b> It was interrupted: series \
+             are missing or cut short, and every number is of what was done until then.</p>\n",
+        );
+    }
+    out.push_str(
+        "<noscript><p class=\"partial\">The graphs need script, which is part of this file and \
+         loads nothing. The tables are complete without it.</p></noscript>\n</header>\n",
+    );
+}
+
+fn source(source: &Source) -> String {
+    let mut text = format!(
+        "Compared with {}, \u{201c}{}\u{201d}, {}, {}",
+        html(&source.author),
+        html(&source.title),
+        html(&source.place),
+        html(&source.date),
+    );
+    if let Some(id) = &source.message_id {
+        let _ = write!(text, " <span class=\"id\">&lt;{}&gt;</span>", html(id));
+    }
+    text
+}
+
+/// The graphs: empty frames that the script fills.
+fn charts(rows: &[Row<'_>]) -> String {
+    let compared = rows.iter().any(|row| row.published.is_some());
+    let marks = if compared {
+        " Hollow marks without a line are the published values."
+    } else {
+        ""
+    };
+    let sequence = rows
+        .iter()
+        .flat_map(|row| row.group.repeats.iter())
+        .flat_map(|series| &series.flows)
+        .any(|flow| flow.time_sequence.is_some());
+    let mut out = include_str!("../assets/charts.html").replace("{marks}", marks);
+    if sequence {
+        out.push_str(include_str!("../assets/sequence.html"));
+    }
+    out
+}
+
+fn provenance(report: &Report<'_>) -> String {
+    let run = report.run;
+    let mut out = scroll(&tables::provenance(report));
+    if !run.overrides.is_empty() {
+        out.push_str("<p>Overrides, in order:</p><ul>");
+        for item in &run.overrides {
+            let _ = write!(out, "<li><code>{}</code></li>", html(item));
+        }
+        out.push_str("</ul>");
+    }
+    let _ = write!(
+        out,
+        "<details><summary>The plan as read</summary><pre>{}</pre></details>",
+        html(&run.plan)
+    );
+    out
+}
+
+fn section(out: &mut String, id: &str, title: &str, body: &str) {
+    let _ = write!(
+        out,
+        "<section id=\"{id}\">\n<h2>{title}</h2>\n{body}\n</section>\n"
+    );
+}
+
+/// A frame in which a table wider than the page scrolls, by keyboard too.
+fn scroll(table: &str) -> String {
+    format!("<div class=\"scroll\" tabindex=\"0\" role=\"group\" aria-label=\"Table\">{table}</div>")
+}
+
+fn tail(report: &Report<'_>, out: &mut String) {
+    let data = serde_json::to_string(&page::page(report))
+        .expect("integers, strings and finite or null numbers always serialise");
+    let _ = write!(
+        out,
+        "<script type=\"application/json\" id=\"data\">{}</script>\n<script>\n\"use strict\";\n",
+        json_in_script(&data)
+    );
+    for part in SCRIPT {
+        out.push_str(part);
+    }
+    out.push_str("</script>\n</body>\n</html>\n");
+}

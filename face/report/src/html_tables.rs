@@ -1,0 +1,398 @@
+//! The tables of `report.html`: plain markup that is there without script.
+//!
+//! Every string that comes from the record or from published numbers passes
+//! [`crate::escape::html`]; numbers are formatted here and need none.
+
+use std::fmt::Write;
+
+use gigatcp_record::{FlowRecord, SeriesRecord};
+
+use crate::Report;
+use crate::compare::{Comparison, Quantity, Row, limits_met};
+use crate::escape::html;
+use crate::group::Spread;
+use crate::number::{ABSENT, fixed, grouped, maybe, ratio, seconds};
+use crate::nuttcp::{BYTES_PER_MB, mbps};
+use crate::published::{PublishedInterval, PublishedSeries};
+use crate::shares;
+
+/// Rows of one table of intervals; `run.json` has the rest.
+const MAX_INTERVALS: usize = 1200;
+
+/// All series: quantities published and ours, with ratios.
+pub(crate) fn summary(report: &Report<'_>, rows: &[Row<'_>]) -> String {
+    let compared = rows.iter().any(|row| row.published.is_some());
+    let span = if compared { 3 } else { 1 };
+    let mut out = String::from("<table class=\"numbers\"><thead><tr><th rowspan=\"2\">Series</th>");
+    for quantity in Quantity::ALL {
+        let _ = write!(
+            out,
+            "<th colspan=\"{span}\" class=\"group\">{}</th>",
+            capital(quantity.heading())
+        );
+    }
+    out.push_str("</tr><tr>");
+    for _ in Quantity::ALL {
+        if compared {
+            out.push_str("<th class=\"first\">published</th><th>this run</th><th>ratio</th>");
+        } else {
+            out.push_str("<th class=\"first\">this run</th>");
+        }
+    }
+    out.push_str("</tr></thead><tbody>\n");
+    for row in rows {
+        let _ = write!(out, "<tr><th scope=\"row\">{}</th>", label_cell(row));
+        for comparison in row.comparisons() {
+            out.push_str(&comparison_cells(&comparison, row, compared));
+        }
+        out.push_str("</tr>\n");
+    }
+    out.push_str("</tbody></table>\n");
+    out.push_str(&summary_notes(report, rows));
+    out
+}
+
+fn label_cell(row: &Row<'_>) -> String {
+    let mut cell = html(&row.label);
+    if row.is_fitted() {
+        cell.push_str(" <a href=\"#fitted\" title=\"has a fitted input\">*</a>");
+    }
+    if row.group.is_partial() {
+        cell.push_str(" <em>cut short</em>");
+    }
+    if let Some(published) = row.published {
+        let _ = write!(cell, "<small>{}</small>", html(&published.id));
+    }
+    cell
+}
+
+fn comparison_cells(comparison: &Comparison, row: &Row<'_>, compared: bool) -> String {
+    let quantity = comparison.quantity;
+    let published = comparison
+        .published
+        .map_or_else(|| ABSENT.to_owned(), |value| quantity.text(value));
+    let ours = spread_cell(quantity, comparison.ours, row.group.repeats.len());
+    if compared {
+        let ratio = comparison.ratio();
+        return format!(
+            "<td class=\"first\">{published}</td><td>{ours}</td><td class=\"ratio\">{}</td>",
+            html(&ratio)
+        );
+    }
+    format!("<td class=\"first\">{ours}</td>")
+}
+
+/// The median; with several repeats the range and how many have a value.
+fn spread_cell(quantity: Quantity, ours: Option<Spread>, repeats: usize) -> String {
+    let Some(spread) = ours else {
+        return ABSENT.to_owned();
+    };
+    let median = quantity.text(spread.median);
+    if repeats == 1 {
+        return median;
+    }
+    let of = if spread.n == repeats {
+        String::new()
+    } else {
+        format!(" ({} of {repeats})", spread.n)
+    };
+    format!(
+        "{median}<small>{}\u{2013}{}{of}</small>",
+        quantity.text(spread.min),
+        quantity.text(spread.max)
+    )
+}
+
+fn summary_notes(report: &Report<'_>, rows: &[Row<'_>]) -> String {
+    let mut notes = vec![
+        "To 90 %: end of the first interval at 90 % of the plateau, the median of the intervals \
+         from the fastest growth on; \u{201c}-\u{201d} when it was not reached."
+            .to_owned(),
+    ];
+    if rows.iter().any(|row| row.published.is_some()) {
+        notes.push("Ratio: this run over published.".to_owned());
+    }
+    if report.run.repeat > 1 {
+        notes.push(format!(
+            "This run: median of {} repeats with different seeds, lowest\u{2013}highest below.",
+            report.run.repeat
+        ));
+    }
+    if rows.iter().any(Row::is_fitted) {
+        notes.push("* has a <a href=\"#fitted\">fitted input</a>.".to_owned());
+    }
+    format!("<p class=\"note\">{}</p>\n", notes.join(" "))
+}
+
+/// Shares of the time under each limit; every line adds up to 100.0.
+pub(crate) fn where_the_time_went(rows: &[Row<'_>]) -> String {
+    let limits = limits_met(rows);
+    if limits.is_empty() {
+        return "<p>No limits were recorded.</p>".to_owned();
+    }
+    let mut out = String::from("<table class=\"numbers\"><thead><tr><th>Series</th>");
+    for limit in &limits {
+        let _ = write!(out, "<th>{}</th>", html(limit));
+    }
+    out.push_str("<th>sum</th></tr></thead><tbody>\n");
+    for row in rows {
+        let spent: Vec<u64> = limits.iter().map(|limit| row.spent_ns(limit)).collect();
+        let shares = shares::permille(&spent);
+        let _ = write!(out, "<tr><th scope=\"row\">{}</th>", html(&row.label));
+        for &share in &shares {
+            let _ = write!(out, "<td>{}</td>", share_cell(share));
+        }
+        let sum = shares::text(shares.iter().sum());
+        let _ = writeln!(out, "<td>{sum}</td></tr>");
+    }
+    out.push_str("</tbody></table>\n");
+    out
+}
+
+/// A share with a bar of its length under it; nothing rests on the bar.
+fn share_cell(permille: u32) -> String {
+    let text = shares::text(permille);
+    if permille == 0 {
+        return text;
+    }
+    format!("{text}<i class=\"bar\" style=\"width:{text}%\"></i>")
+}
+
+/// Intervals of every flow of every series, folded up.
+pub(crate) fn intervals(report: &Report<'_>) -> String {
+    let mut out = String::new();
+    for series in &report.run.series {
+        for (index, flow) in series.flows.iter().enumerate() {
+            let published = report.published_for(series).filter(|_| index == 0);
+            let _ = write!(
+                out,
+                "<details><summary>{}</summary>\n{}</details>\n",
+                html(&interval_title(series, flow)),
+                interval_table(flow, published)
+            );
+        }
+    }
+    out
+}
+
+fn interval_title(series: &SeriesRecord, flow: &FlowRecord) -> String {
+    let mut title = series.name.clone();
+    if series.flows.len() > 1 {
+        title = format!("{title} / {}", flow.name);
+    }
+    if series.repeat > 0 {
+        title = format!("{title}, repeat {} (seed {})", series.repeat + 1, series.seed);
+    }
+    format!(
+        "{title}: {} Mbit/s over {} s",
+        fixed(flow.goodput_bps / 1e6, 1),
+        fixed(seconds(flow.elapsed_ns), 2)
+    )
+}
+
+fn interval_table(flow: &FlowRecord, published: Option<&PublishedSeries>) -> String {
+    let mut out = String::from("<div class=\"scroll\"><table class=\"numbers\"><thead><tr><th>#</th>");
+    if let Some(published) = published {
+        let _ = write!(
+            out,
+            "<th class=\"first\">published ({}), MB</th><th>s</th><th>Mbit/s</th>",
+            html(&published.id)
+        );
+    }
+    out.push_str("<th class=\"first\">this run, MB</th><th>s</th><th>Mbit/s</th><th>retransmitted</th>");
+    if published.is_some() {
+        out.push_str("<th class=\"first\">ratio of rates</th>");
+    }
+    out.push_str("</tr></thead><tbody>\n");
+    let lines = published.map_or(0, |published| published.intervals.len());
+    let count = flow.intervals.len().max(lines);
+    for index in 0..count.min(MAX_INTERVALS) {
+        out.push_str(&interval_row(index, flow, published));
+    }
+    out.push_str(&total_row(flow, published));
+    out.push_str("</tbody></table></div>\n");
+    if count > MAX_INTERVALS {
+        let _ = writeln!(
+            out,
+            "<p class=\"note\">The first {MAX_INTERVALS} of {count} intervals; run.json has all.</p>"
+        );
+    }
+    out
+}
+
+fn interval_row(index: usize, flow: &FlowRecord, published: Option<&PublishedSeries>) -> String {
+    let ours = flow.intervals.get(index);
+    let length_ns = ours.map(|line| line.end_ns.saturating_sub(line.start_ns));
+    let rate = ours.map(|line| mbps(line.bytes, length_ns.unwrap_or(0)));
+    let theirs = published.and_then(|published| published.intervals.get(index));
+    let mut out = format!("<tr><th scope=\"row\">{}</th>", index + 1);
+    if published.is_some() {
+        out.push_str(&published_cells(theirs));
+    }
+    let _ = write!(
+        out,
+        "<td class=\"first\">{}</td><td>{}</td><td>{}</td><td>{}</td>",
+        maybe(ours.map(|line| line.bytes as f64 / BYTES_PER_MB), 4),
+        maybe(length_ns.map(seconds), 2),
+        maybe(rate, 4),
+        ours.map_or_else(|| ABSENT.to_owned(), |line| grouped(line.retransmitted_segments)),
+    );
+    if published.is_some() {
+        let ratio = ratio(theirs.map(|line| line.mbps), rate);
+        let _ = write!(out, "<td class=\"first\">{}</td>", html(&ratio));
+    }
+    out.push_str("</tr>\n");
+    out
+}
+
+fn published_cells(line: Option<&PublishedInterval>) -> String {
+    format!(
+        "<td class=\"first\">{}</td><td>{}</td><td>{}</td>",
+        maybe(line.map(|line| line.mb), 4),
+        maybe(line.map(|line| line.seconds), 2),
+        maybe(line.map(|line| line.mbps), 4),
+    )
+}
+
+fn total_row(flow: &FlowRecord, published: Option<&PublishedSeries>) -> String {
+    let mut out = String::from("<tr class=\"total\"><th scope=\"row\">total</th>");
+    if let Some(published) = published {
+        let total = &published.total;
+        let _ = write!(
+            out,
+            "<td class=\"first\">{:.4}</td><td>{:.2}</td><td>{:.4}</td>",
+            total.mb, total.seconds, total.mbps
+        );
+    }
+    let _ = write!(
+        out,
+        "<td class=\"first\">{:.4}</td><td>{:.2}</td><td>{}</td><td>{}</td>",
+        flow.bytes as f64 / BYTES_PER_MB,
+        seconds(flow.elapsed_ns),
+        fixed(flow.goodput_bps / 1e6, 4),
+        grouped(flow.retransmitted_segments),
+    );
+    if let Some(published) = published {
+        let ratio = ratio(Some(published.total.mbps), Some(flow.goodput_bps / 1e6));
+        let _ = write!(out, "<td class=\"first\">{}</td>", html(&ratio));
+    }
+    out.push_str("</tr>\n");
+    out
+}
+
+/// What was asked for and what became of it, wherever the two differ.
+pub(crate) fn negotiated(rows: &[Row<'_>]) -> String {
+    let mut body = String::new();
+    for row in rows {
+        let values = row.representative().map_or(&[][..], |flow| &flow.negotiated);
+        for value in values {
+            body.push_str("<tr>");
+            let cells = [
+                &row.label,
+                &value.what,
+                &value.requested,
+                &value.granted,
+                &value.effective,
+                &value.cause,
+            ];
+            for cell in cells {
+                let _ = write!(body, "<td>{}</td>", html(cell));
+            }
+            body.push_str("</tr>\n");
+        }
+    }
+    if body.is_empty() {
+        return "<p>Everything asked for was granted and took effect.</p>".to_owned();
+    }
+    format!(
+        "<table class=\"words\"><thead><tr><th>Series</th><th>What</th><th>Asked for</th>\
+         <th>Granted</th><th>In effect</th><th>Because</th></tr></thead><tbody>\n{body}</tbody></table>"
+    )
+}
+
+/// Declared, fitted inputs, with the series that shows the run without them.
+pub(crate) fn fitted(rows: &[Row<'_>]) -> String {
+    let mut items = String::new();
+    for row in rows.iter().filter(|row| row.is_fitted() && row.flow == 0) {
+        let series = row.group.repeats[0];
+        let _ = write!(items, "<dt>{}</dt>", html(&series.name));
+        for line in &series.fitted {
+            let _ = write!(items, "<dd>{}</dd>", html(line));
+        }
+        if let Some(twin) = &series.fit_of {
+            let _ = write!(items, "<dd>Without the fit: <b>{}</b>.</dd>", html(twin));
+        }
+        items.push('\n');
+    }
+    if items.is_empty() {
+        return "<p>None: no part of any series was fitted to a published result.</p>".to_owned();
+    }
+    format!("<dl>{items}</dl>")
+}
+
+/// Path elements of the drawn repeat of every series.
+pub(crate) fn path(rows: &[Row<'_>]) -> String {
+    let mut body = String::new();
+    for row in rows.iter().filter(|row| row.flow == 0) {
+        for hop in &row.group.representative().hops {
+            let _ = writeln!(
+                body,
+                "<tr><th scope=\"row\">{}</th><td class=\"text\">{}</td><td>{}</td><td>{}</td>\
+                 <td>{}</td><td>{}</td><td>{}</td><td>{}</td></tr>",
+                html(row.group.name),
+                html(&hop.name),
+                grouped(hop.arrived_packets),
+                grouped(hop.delivered_packets),
+                grouped(hop.dropped_queue_packets),
+                grouped(hop.dropped_loss_packets),
+                grouped(hop.max_backlog_packets),
+                fixed(hop.utilisation_fraction * 100.0, 1),
+            );
+        }
+    }
+    if body.is_empty() {
+        return "<p>No path elements were recorded.</p>".to_owned();
+    }
+    format!(
+        "<table class=\"numbers\"><thead><tr><th>Series</th><th class=\"text\">Element</th>\
+         <th>packets in</th><th>out</th><th>dropped by queue</th><th>lost</th>\
+         <th>largest backlog</th><th>busy, %</th></tr></thead><tbody>\n{body}</tbody></table>"
+    )
+}
+
+/// What identifies each recorded series: seed, size and fingerprint.
+pub(crate) fn provenance(report: &Report<'_>) -> String {
+    let mut body = String::new();
+    for series in &report.run.series {
+        let flow = series.flows.first();
+        let control = flow.map_or(ABSENT, |flow| &flow.congestion_control);
+        let profiles = flow.map_or_else(
+            || ABSENT.to_owned(),
+            |flow| format!("{} \u{2192} {}", flow.sender_profile, flow.receiver_profile),
+        );
+        let _ = writeln!(
+            body,
+            "<tr><th scope=\"row\">{}</th><td class=\"text\">{}</td><td class=\"text\">{}</td>\
+             <td>{}</td><td>{}</td><td>{}</td><td class=\"text\"><code>{}</code></td></tr>",
+            html(&series.name),
+            html(control),
+            html(&profiles),
+            series.seed,
+            fixed(seconds(series.duration_ns), 3),
+            grouped(series.packets),
+            html(&series.event_hash),
+        );
+    }
+    format!(
+        "<table class=\"numbers\"><thead><tr><th>Series</th><th class=\"text\">Control</th>\
+         <th class=\"text\">Profiles</th><th>seed</th><th>simulated, s</th><th>packets</th>\
+         <th class=\"text\">event hash</th></tr></thead><tbody>\n{body}</tbody></table>"
+    )
+}
+
+fn capital(heading: &str) -> String {
+    let mut chars = heading.chars();
+    chars
+        .next()
+        .map_or_else(String::new, |first| first.to_uppercase().chain(chars).collect())
+}

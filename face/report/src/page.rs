@@ -1,0 +1,509 @@
+//! The data embedded in `report.html`: what the graphs draw, and no more.
+//!
+//! The page must stay small enough to mail. Budgets below bound every kind of
+//! point over the whole page, however many series there are; what was thinned
+//! or cut is counted in the data and said on the page, and `run.json` has all
+//! of it. Columns of integers, each the difference to the one before
+//! ([`crate::thin::deltas`]), take a third of the room of objects.
+//!
+//! Of several repeats the graphs show the one in the middle
+//! ([`crate::group::Group::representative`]); the throughput of the others is
+//! there as lowest and highest of every interval.
+
+use gigatcp_record::{FlowRecord, LimitSpan, Sample, SequenceDetail, SequenceStep, TimeSequence};
+use serde::Serialize;
+
+use crate::Report;
+use crate::compare::{Row, rows};
+use crate::group::Group;
+use crate::nuttcp;
+use crate::published::PublishedSeries;
+use crate::thin::{Point, deltas, thin};
+
+/// Flows that are drawn; the rest is counted.
+const MAX_LINES: usize = 64;
+/// Connections whose time-sequence graph is embedded; the rest is counted.
+const MAX_SEQUENCES: usize = 12;
+/// Points of sampled quantities on the whole page.
+const SAMPLE_POINTS: usize = 60_000;
+/// Points of a line of throughput.
+const INTERVAL_POINTS: usize = 2_000;
+/// Spans of the limited-by timelines on the whole page.
+const LIMIT_SPANS: usize = 12_000;
+/// Steps of all time-sequence overviews.
+const OVERVIEW_STEPS: usize = 8_000;
+/// Segments, acknowledgments and SACK blocks of all detailed stretches.
+const DETAIL_ENTRIES: usize = 60_000;
+
+/// Everything the page draws.
+#[derive(Debug, Serialize)]
+pub struct Page {
+    /// One per flow, in plan order.
+    pub lines: Vec<Line>,
+    /// Flows beyond the budget, which are not drawn.
+    pub lines_left_out: usize,
+    /// Names of all limits met, in order.
+    pub limits: Vec<String>,
+    /// Time-sequence graphs.
+    pub sequences: Vec<Sequence>,
+    /// Time-sequence graphs beyond the budget.
+    pub sequences_left_out: usize,
+}
+
+/// One flow as it is drawn.
+#[derive(Debug, Serialize)]
+pub struct Line {
+    /// What the legend calls it.
+    pub label: String,
+    /// Longer name.
+    pub title: String,
+    /// Whether a part of it is a fitted input.
+    pub fitted: bool,
+    /// Throughput of the tester's intervals.
+    pub throughput: Throughput,
+    /// Published lines, if there are any.
+    pub published: Option<Rates>,
+    /// Sampled quantities.
+    pub samples: Samples,
+    /// Start (difference to the end before) and length in µs, index into
+    /// [`Page::limits`].
+    pub timeline: Vec<(i64, u64, usize)>,
+    /// Spans before they were merged to what can be seen.
+    pub timeline_spans: usize,
+}
+
+/// Rates over time.
+#[derive(Debug, Default, Serialize)]
+pub struct Rates {
+    /// Middle of the interval, ms.
+    pub t: Vec<f64>,
+    /// Mbit/s.
+    pub v: Vec<f64>,
+}
+
+/// Throughput of the drawn repeat, and of all.
+#[derive(Debug, Default, Serialize)]
+pub struct Throughput {
+    /// The drawn repeat.
+    pub drawn: Rates,
+    /// Lowest of all repeats at the same interval; empty for one repeat.
+    pub low: Vec<f64>,
+    /// Highest of all repeats at the same interval; empty for one repeat.
+    pub high: Vec<f64>,
+}
+
+/// Samples of one flow, thinned; times in µs and values as differences.
+#[derive(Debug, Serialize)]
+pub struct Samples {
+    /// How many samples were recorded.
+    pub recorded: usize,
+    /// Congestion window, octets.
+    pub cwnd: Column,
+    /// Slow-start threshold, octets, where set.
+    pub ssthresh: Column,
+    /// Octets in flight.
+    pub flight: Column,
+    /// Receive window, octets.
+    pub rwnd: Column,
+    /// Smoothed round-trip time, µs.
+    pub srtt: Column,
+}
+
+/// Points of one quantity.
+#[derive(Debug, Default, Serialize)]
+pub struct Column {
+    /// Times, µs, as differences.
+    pub t: Vec<i64>,
+    /// Values, as differences.
+    pub v: Vec<i64>,
+}
+
+/// A time-sequence graph.
+#[derive(Debug, Serialize)]
+pub struct Sequence {
+    /// What the choice calls it.
+    pub label: String,
+    /// The whole connection.
+    pub overview: Overview,
+    /// Stretches segment by segment.
+    pub details: Vec<Detail>,
+}
+
+/// The whole connection in steps. All offsets but `ack` are relative to it.
+#[derive(Debug, Serialize)]
+pub struct Overview {
+    /// Times, µs, as differences.
+    pub t: Vec<i64>,
+    /// SND.UNA at the end of the step, as differences.
+    pub ack: Vec<i64>,
+    /// Lowest offset sent.
+    pub low: Vec<Option<i64>>,
+    /// Offset after the highest octet sent.
+    pub high: Vec<Option<i64>>,
+    /// Right edge of the window.
+    pub edge: Vec<i64>,
+    /// Segments retransmitted.
+    pub again: Vec<u64>,
+}
+
+/// A stretch segment by segment. Times in ns, as differences.
+#[derive(Debug, Serialize)]
+pub struct Detail {
+    /// Why this stretch.
+    pub why: String,
+    /// First and last time of the stretch as shown, ns.
+    pub span: (u64, u64),
+    /// Entries recorded, and entries shown: fewer when the stretch was cut.
+    pub entries: (usize, usize),
+    /// Segments sent: times.
+    pub sent_t: Vec<i64>,
+    /// First offsets, as differences.
+    pub sent_at: Vec<i64>,
+    /// Lengths.
+    pub sent_len: Vec<u32>,
+    /// Which of the segments are retransmissions.
+    pub sent_again: Vec<usize>,
+    /// Acknowledgments: times.
+    pub ack_t: Vec<i64>,
+    /// Offsets acknowledged, as differences.
+    pub ack: Vec<i64>,
+    /// Window edges, relative to the offset acknowledged.
+    pub edge: Vec<i64>,
+    /// SACK blocks: times.
+    pub sack_t: Vec<i64>,
+    /// First offsets, as differences.
+    pub sack_at: Vec<i64>,
+    /// Lengths.
+    pub sack_len: Vec<u64>,
+}
+
+/// What the page of `report` draws.
+#[must_use]
+pub fn page(report: &Report<'_>) -> Page {
+    let rows = rows(report);
+    let drawn = &rows[..rows.len().min(MAX_LINES)];
+    let mut limits = Vec::new();
+    let lines = drawn
+        .iter()
+        .map(|row| line(row, drawn.len(), &mut limits))
+        .collect();
+    let (sequences, sequences_left_out) = sequences(report);
+    Page {
+        lines,
+        lines_left_out: rows.len() - drawn.len(),
+        limits,
+        sequences,
+        sequences_left_out,
+    }
+}
+
+fn line(row: &Row<'_>, lines: usize, limits: &mut Vec<String>) -> Line {
+    let flow = row.representative();
+    let spans = flow.map_or(&[][..], |flow| &flow.limit_timeline);
+    Line {
+        label: row.label.clone(),
+        title: row.group.title().to_owned(),
+        fitted: row.is_fitted(),
+        throughput: throughput(&row.group, row.flow, flow),
+        published: row.published.map(published_rates),
+        samples: samples(flow.map_or(&[], |flow| &flow.samples), lines),
+        timeline: timeline(spans, LIMIT_SPANS / lines, limits),
+        timeline_spans: spans.len(),
+    }
+}
+
+fn rate_points(flow: &FlowRecord) -> Vec<(f64, f64)> {
+    let point = |line: &gigatcp_record::IntervalRecord| {
+        let middle_ms = (line.start_ns as f64 + line.end_ns as f64) / 2e6;
+        let length_ns = line.end_ns.saturating_sub(line.start_ns);
+        (middle_ms, nuttcp::mbps(line.bytes, length_ns))
+    };
+    flow.intervals.iter().map(point).collect()
+}
+
+/// Rates rounded to what a graph can show, in columns.
+fn rates(points: &[(f64, f64)]) -> Rates {
+    Rates {
+        t: points.iter().map(|&(t, _)| (t * 10.0).round() / 10.0).collect(),
+        v: points.iter().map(|&(_, v)| rounded(v)).collect(),
+    }
+}
+
+fn rounded(mbps: f64) -> f64 {
+    (mbps * 1e4).round() / 1e4
+}
+
+fn throughput(group: &Group<'_>, index: usize, drawn: Option<&FlowRecord>) -> Throughput {
+    let points = drawn.map_or_else(Vec::new, rate_points);
+    // Intervals are seconds: thousands of them are hours, and neighbours are
+    // then drawn on the same pixel.
+    let step = points.len().div_ceil(INTERVAL_POINTS).max(1);
+    let all: Vec<Vec<(f64, f64)>> = group.flows(index).map(rate_points).collect();
+    let mut result = Throughput {
+        drawn: rates(&points.iter().copied().step_by(step).collect::<Vec<_>>()),
+        ..Throughput::default()
+    };
+    if all.len() > 1 {
+        for at in (0..points.len()).step_by(step) {
+            let values = || all.iter().filter_map(|repeat| repeat.get(at)).map(|p| p.1);
+            result.low.push(rounded(values().fold(f64::INFINITY, f64::min)));
+            result.high.push(rounded(values().fold(0.0, f64::max)));
+        }
+    }
+    result
+}
+
+fn published_rates(series: &PublishedSeries) -> Rates {
+    let mut start = 0.0;
+    let mut points = Vec::with_capacity(series.intervals.len());
+    for line in &series.intervals {
+        points.push(((start + line.seconds / 2.0) * 1e3, line.mbps));
+        start += line.seconds;
+    }
+    rates(&points)
+}
+
+fn samples(samples: &[Sample], lines: usize) -> Samples {
+    let budget = (SAMPLE_POINTS / 5 / lines.max(1)).max(50);
+    let column = |value: fn(&Sample) -> Option<u64>| {
+        let points: Vec<Point> = samples
+            .iter()
+            .filter_map(|sample| Some((sample.at_ns / 1000, value(sample)?)))
+            .collect();
+        let kept = thin(&points, budget);
+        Column {
+            t: deltas(kept.iter().map(|point| point.0)),
+            v: deltas(kept.iter().map(|point| point.1)),
+        }
+    };
+    Samples {
+        recorded: samples.len(),
+        cwnd: column(|sample| Some(sample.cwnd_bytes)),
+        ssthresh: column(|sample| sample.ssthresh_bytes),
+        flight: column(|sample| Some(sample.flight_bytes)),
+        rwnd: column(|sample| Some(sample.rwnd_bytes)),
+        srtt: column(|sample| sample.srtt_ns.map(|ns| ns / 1000)),
+    }
+}
+
+/// At most `budget` spans. Where there are more, time is cut into `budget`
+/// steps and each is given to the limit that held longest in it, as the record
+/// itself does with its sampling step.
+fn timeline(
+    spans: &[LimitSpan],
+    budget: usize,
+    limits: &mut Vec<String>,
+) -> Vec<(i64, u64, usize)> {
+    let indexed = spans.iter().map(|span| {
+        let known = limits.iter().position(|name| *name == span.limit);
+        let index = known.unwrap_or_else(|| {
+            limits.push(span.limit.clone());
+            limits.len() - 1
+        });
+        (span.start_ns / 1000, span.end_ns.max(span.start_ns) / 1000, index)
+    });
+    let mut spans: Vec<(u64, u64, usize)> = indexed.collect();
+    spans.sort_unstable();
+    if spans.len() > budget.max(1) {
+        spans = dominant(&spans, budget.max(1) as u64, limits.len());
+    }
+    let mut before = 0;
+    let mut relative = Vec::with_capacity(spans.len());
+    for (start, end, index) in spans {
+        relative.push((start.wrapping_sub(before).cast_signed(), end - start, index));
+        before = end;
+    }
+    relative
+}
+
+/// The limit that holds longest in each of `steps` equal steps, neighbours of
+/// the same limit joined.
+fn dominant(spans: &[(u64, u64, usize)], steps: u64, limits: usize) -> Vec<(u64, u64, usize)> {
+    let start = spans[0].0;
+    let end = spans.iter().map(|span| span.1).max().unwrap_or(start);
+    let step = (end - start).div_ceil(steps).max(1);
+    let mut result: Vec<(u64, u64, usize)> = Vec::new();
+    let mut next = 0;
+    for low in (start..end).step_by(usize::try_from(step).unwrap_or(usize::MAX)) {
+        let high = low.saturating_add(step).min(end);
+        while next < spans.len() && spans[next].1 <= low {
+            next += 1;
+        }
+        let mut held = vec![0; limits];
+        for span in spans[next..].iter().take_while(|span| span.0 < high) {
+            held[span.2] += span.1.min(high).saturating_sub(span.0.max(low));
+        }
+        let longest = (0..limits).max_by_key(|&index| (held[index], limits - index));
+        let Some(index) = longest.filter(|&index| held[index] > 0) else {
+            continue;
+        };
+        match result.last_mut() {
+            Some(last) if last.2 == index && last.1 == low => last.1 = high,
+            _ => result.push((low, high, index)),
+        }
+    }
+    result
+}
+
+/// The time-sequence graphs of the run, and how many there was no room for.
+fn sequences(report: &Report<'_>) -> (Vec<Sequence>, usize) {
+    let mut found: Vec<(String, &TimeSequence)> = Vec::new();
+    for series in &report.run.series {
+        for flow in &series.flows {
+            let Some(sequence) = &flow.time_sequence else {
+                continue;
+            };
+            let mut label = series.name.clone();
+            if series.flows.len() > 1 {
+                label = format!("{label} / {}", flow.name);
+            }
+            if report.run.repeat > 1 {
+                label = format!("{label}, repeat {}", series.repeat + 1);
+            }
+            found.push((label, sequence));
+        }
+    }
+    let left_out = found.len().saturating_sub(MAX_SEQUENCES);
+    found.truncate(MAX_SEQUENCES);
+    let steps = OVERVIEW_STEPS / found.len().max(1);
+    let stretches: usize = found.iter().map(|(_, sequence)| sequence.details.len()).sum();
+    let entries = DETAIL_ENTRIES / stretches.max(1);
+    let sequences = found
+        .into_iter()
+        .map(|(label, sequence)| Sequence {
+            label,
+            overview: overview(&sequence.overview, steps),
+            details: sequence.details.iter().map(|d| detail(d, entries)).collect(),
+        })
+        .collect();
+    (sequences, left_out)
+}
+
+/// At most `budget` steps, neighbouring ones joined.
+fn overview(steps: &[SequenceStep], budget: usize) -> Overview {
+    let join = steps.len().div_ceil(budget).max(1);
+    let joined: Vec<SequenceStep> = steps.chunks(join).map(join_steps).collect();
+    let relative = |offset: u64, ack: u64| offset.wrapping_sub(ack).cast_signed();
+    Overview {
+        t: deltas(joined.iter().map(|step| step.at_ns / 1000)),
+        ack: deltas(joined.iter().map(|step| step.ack)),
+        low: joined.iter().map(|s| s.sent_low.map(|low| relative(low, s.ack))).collect(),
+        high: joined.iter().map(|s| s.sent_high.map(|high| relative(high, s.ack))).collect(),
+        edge: joined.iter().map(|s| relative(s.window_edge, s.ack)).collect(),
+        again: joined.iter().map(|s| u64::from(s.retransmitted)).collect(),
+    }
+}
+
+fn join_steps(steps: &[SequenceStep]) -> SequenceStep {
+    let last = &steps[steps.len() - 1];
+    let retransmitted = steps.iter().map(|step| step.retransmitted);
+    SequenceStep {
+        at_ns: steps[0].at_ns,
+        sent_low: steps.iter().filter_map(|step| step.sent_low).min(),
+        sent_high: steps.iter().filter_map(|step| step.sent_high).max(),
+        ack: last.ack,
+        window_edge: last.window_edge,
+        retransmitted: retransmitted.fold(0, u32::saturating_add),
+    }
+}
+
+/// The stretch up to the time at which `budget` entries are reached: cutting
+/// by time keeps what belongs together.
+fn detail(stretch: &SequenceDetail, budget: usize) -> Detail {
+    let mut times: Vec<u64> = stretch.sent.iter().map(|segment| segment.0).collect();
+    times.extend(stretch.acks.iter().map(|ack| ack.0));
+    times.extend(stretch.sacks.iter().map(|sack| sack.0));
+    times.sort_unstable();
+    let recorded = times.len();
+    times.truncate(budget.max(1));
+    let until = times.last().copied().unwrap_or(0);
+    let sent: Vec<_> = stretch.sent.iter().filter(|s| s.0 <= until).collect();
+    let acks: Vec<_> = stretch.acks.iter().filter(|a| a.0 <= until).collect();
+    let sacks: Vec<_> = stretch.sacks.iter().filter(|s| s.0 <= until).collect();
+    let again = sent.iter().enumerate().filter(|(_, segment)| segment.3);
+    Detail {
+        why: stretch.why.clone(),
+        span: (times.first().copied().unwrap_or(0), until),
+        entries: (recorded, sent.len() + acks.len() + sacks.len()),
+        sent_t: deltas(sent.iter().map(|s| s.0)),
+        sent_at: deltas(sent.iter().map(|s| s.1)),
+        sent_len: sent.iter().map(|s| s.2).collect(),
+        sent_again: again.map(|(index, _)| index).collect(),
+        ack_t: deltas(acks.iter().map(|a| a.0)),
+        ack: deltas(acks.iter().map(|a| a.1)),
+        edge: acks.iter().map(|a| a.2.wrapping_sub(a.1).cast_signed()).collect(),
+        sack_t: deltas(sacks.iter().map(|s| s.0)),
+        sack_at: deltas(sacks.iter().map(|s| s.1)),
+        sack_len: sacks.iter().map(|s| s.2.saturating_sub(s.1)).collect(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn span(start_ms: u64, end_ms: u64, limit: &str) -> LimitSpan {
+        LimitSpan {
+            start_ns: start_ms * 1_000_000,
+            end_ns: end_ms * 1_000_000,
+            limit: limit.to_owned(),
+        }
+    }
+
+    #[test]
+    fn a_short_timeline_is_kept_span_by_span() {
+        let mut limits = Vec::new();
+        let spans = [span(0, 5, "slow start"), span(5, 9, "host CPU")];
+        let kept = timeline(&spans, 10, &mut limits);
+        assert_eq!(kept, [(0, 5000, 0), (0, 4000, 1)]);
+        assert_eq!(limits, ["slow start", "host CPU"]);
+    }
+
+    #[test]
+    fn a_flickering_timeline_is_merged_to_what_held_longest_and_keeps_its_ends() {
+        let mut limits = Vec::new();
+        let spans: Vec<LimitSpan> = (0..1000)
+            .flat_map(|i| {
+                let start = i * 10;
+                [span(start, start + 7, "avoidance"), span(start + 7, start + 10, "host CPU")]
+            })
+            .collect();
+        let kept = timeline(&spans, 100, &mut limits);
+        assert_eq!(kept, [(0, 10_000_000, 0)]);
+    }
+
+    #[test]
+    fn a_stretch_is_cut_by_time_and_says_so() {
+        let stretch = SequenceDetail {
+            why: "start".to_owned(),
+            sent: (0..100).map(|i| (i * 10, 1 + i * 1000, 1000, i == 3)).collect(),
+            acks: (0..100).map(|i| (i * 10 + 5, 1 + i * 1000, 1 << 20)).collect(),
+            sacks: Vec::new(),
+        };
+        let cut = detail(&stretch, 50);
+        assert_eq!(cut.entries, (200, 50));
+        assert_eq!(cut.span, (0, 245));
+        assert_eq!(cut.sent_again, [3]);
+        assert_eq!(cut.sent_t.len(), 25);
+    }
+
+    #[test]
+    fn joined_steps_keep_extremes_and_add_up_retransmissions() {
+        let step = |at_ns, low, high, retransmitted| SequenceStep {
+            at_ns,
+            sent_low: low,
+            sent_high: high,
+            ack: at_ns,
+            window_edge: at_ns + 100,
+            retransmitted,
+        };
+        let joined = join_steps(&[
+            step(10, Some(50), Some(80), 1),
+            step(20, None, None, u32::MAX),
+            step(30, Some(20), Some(60), 2),
+        ]);
+        assert_eq!((joined.sent_low, joined.sent_high), (Some(20), Some(80)));
+        assert_eq!((joined.at_ns, joined.ack), (10, 30));
+        assert_eq!(joined.retransmitted, u32::MAX);
+    }
+}

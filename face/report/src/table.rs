@@ -1,0 +1,303 @@
+//! Reports for the terminal: plain text, no colour, about 100 columns.
+//!
+//! A series shows what nuttcp would have printed, published and ours side by
+//! side; the summary shows all series in one table and where the time went.
+//! Text from the plan is stripped of control sequences. Nothing is left out
+//! because it did not come out well.
+
+use std::fmt::Write;
+
+use gigatcp_record::{FlowRecord, HopRecord, SeriesRecord};
+
+use crate::Report;
+use crate::compare::{Quantity, Row, limits_met, rows};
+use crate::escape::terminal;
+use crate::group::Spread;
+use crate::number::{ABSENT, ratio};
+use crate::published::PublishedSeries;
+use crate::{nuttcp, shares};
+
+/// One series: heading, interval lines of every flow, totals, limits, path.
+#[must_use]
+pub fn series(record: &SeriesRecord, published: Option<&PublishedSeries>) -> String {
+    let mut out = heading(record);
+    for (index, flow) in record.flows.iter().enumerate() {
+        let counterpart = published.filter(|_| index == 0);
+        flow_text(&mut out, flow, counterpart, record.flows.len() > 1);
+    }
+    if !record.hops.is_empty() {
+        out.push_str("\npath, in order:\n");
+        out.push_str(&grid(&hop_cells(&record.hops), 1));
+    }
+    out
+}
+
+fn heading(record: &SeriesRecord) -> String {
+    let mut out = format!(
+        "{}: {}\n",
+        terminal(&record.name),
+        terminal(&record.title)
+    );
+    if record.repeat > 0 {
+        let _ = writeln!(out, "repeat {}, seed {}", record.repeat + 1, record.seed);
+    }
+    if record.partial {
+        out.push_str("CUT SHORT: the run was interrupted, the numbers are of a part of it\n");
+    }
+    for fitted in &record.fitted {
+        let _ = writeln!(out, "fitted input: {}", terminal(fitted));
+    }
+    if let Some(twin) = &record.fit_of {
+        let _ = writeln!(out, "without the fit: see {}", terminal(twin));
+    }
+    out
+}
+
+fn flow_text(
+    out: &mut String,
+    flow: &FlowRecord,
+    published: Option<&PublishedSeries>,
+    named: bool,
+) {
+    if named {
+        let _ = writeln!(out, "\nflow {}", terminal(&flow.name));
+    }
+    let _ = writeln!(
+        out,
+        "{}; sender {}, receiver {}\n",
+        terminal(&flow.congestion_control),
+        terminal(&flow.sender_profile),
+        terminal(&flow.receiver_profile),
+    );
+    match published {
+        Some(published) => side_by_side(out, flow, published),
+        None => ours_alone(out, flow),
+    }
+    limited_by(out, flow);
+    for value in &flow.negotiated {
+        let _ = writeln!(
+            out,
+            "{}: asked for {}, granted {}, in effect {}: {}",
+            terminal(&value.what),
+            terminal(&value.requested),
+            terminal(&value.granted),
+            terminal(&value.effective),
+            terminal(&value.cause),
+        );
+    }
+}
+
+fn ours_alone(out: &mut String, flow: &FlowRecord) {
+    for interval in &flow.intervals {
+        let retransmissions = nuttcp::retransmissions(interval.retransmitted_segments);
+        let _ = writeln!(out, "{}{retransmissions}", nuttcp::interval(interval));
+    }
+    let _ = writeln!(out, "{}\n", nuttcp::total(flow));
+}
+
+fn side_by_side(out: &mut String, flow: &FlowRecord, published: &PublishedSeries) {
+    let width = nuttcp::LINE_WIDTH;
+    let theirs_heading = format!("   published ({})", terminal(&published.id));
+    let _ = writeln!(out, "{theirs_heading:<width$} {:<width$}  ratio", "   this run");
+    let count = flow.intervals.len().max(published.intervals.len());
+    for index in 0..count {
+        let ours = flow.intervals.get(index);
+        let theirs = published.intervals.get(index);
+        let (left, right, ratio) = interval_cells(ours, theirs);
+        let retransmissions =
+            nuttcp::retransmissions(ours.map_or(0, |line| line.retransmitted_segments));
+        let _ = writeln!(out, "{left:<width$} {right:<width$}  {ratio:>5}{retransmissions}");
+    }
+    let average = ratio(Some(published.total.mbps), Some(flow.goodput_bps / 1e6));
+    let _ = writeln!(
+        out,
+        "\npublished{}\nthis run {}\nratio of the averages {average}\n",
+        nuttcp::published_total(&published.total),
+        nuttcp::total(flow),
+    );
+}
+
+/// Published line, our line and their ratio; a line that one side lacks is
+/// said to be absent.
+#[must_use]
+pub fn interval_cells(
+    ours: Option<&gigatcp_record::IntervalRecord>,
+    theirs: Option<&crate::published::PublishedInterval>,
+) -> (String, String, String) {
+    let absent = |line: Option<String>| line.unwrap_or_else(|| format!("{ABSENT:>10}"));
+    let our_rate = ours.map(|line| {
+        nuttcp::mbps(line.bytes, line.end_ns.saturating_sub(line.start_ns))
+    });
+    (
+        absent(theirs.map(nuttcp::published_interval)),
+        absent(ours.map(nuttcp::interval)),
+        ratio(theirs.map(|line| line.mbps), our_rate),
+    )
+}
+
+fn limited_by(out: &mut String, flow: &FlowRecord) {
+    let spent: Vec<u64> = flow.limits.iter().map(|share| share.spent_ns).collect();
+    if spent.iter().all(|&ns| ns == 0) {
+        return;
+    }
+    let shares = shares::permille(&spent);
+    let parts: Vec<String> = flow
+        .limits
+        .iter()
+        .zip(shares)
+        .filter(|(limit, _)| limit.spent_ns > 0)
+        .map(|(limit, share)| format!("{} {} %", terminal(&limit.limit), shares::text(share)))
+        .collect();
+    let _ = writeln!(out, "limited by: {}", parts.join(", "));
+}
+
+fn hop_cells(hops: &[HopRecord]) -> Vec<Vec<String>> {
+    let heading = [
+        "element",
+        "packets in",
+        "out",
+        "dropped, queue",
+        "dropped, loss",
+        "largest backlog",
+        "busy, %",
+    ];
+    let mut cells = vec![heading.map(str::to_owned).to_vec()];
+    for hop in hops {
+        cells.push(vec![
+            terminal(&hop.name),
+            hop.arrived_packets.to_string(),
+            hop.delivered_packets.to_string(),
+            hop.dropped_queue_packets.to_string(),
+            hop.dropped_loss_packets.to_string(),
+            hop.max_backlog_packets.to_string(),
+            crate::number::fixed(hop.utilisation_fraction * 100.0, 1),
+        ]);
+    }
+    cells
+}
+
+/// All series: quantities published and ours, then where the time went.
+#[must_use]
+pub fn summary(report: &Report<'_>) -> String {
+    let rows = rows(report);
+    if rows.is_empty() {
+        return "no series were run\n".to_owned();
+    }
+    let mut cells = vec![summary_heading()];
+    for row in &rows {
+        summary_rows(row, &mut cells);
+    }
+    let mut out = grid(&cells, 2);
+    out.push_str(&notes(report, &rows));
+    out.push_str(&where_the_time_went(&rows));
+    out
+}
+
+fn summary_heading() -> Vec<String> {
+    let mut heading = vec!["series".to_owned(), String::new()];
+    heading.extend(Quantity::ALL.map(|quantity| quantity.heading().to_owned()));
+    heading
+}
+
+fn summary_rows(row: &Row<'_>, cells: &mut Vec<Vec<String>>) {
+    let comparisons = row.comparisons();
+    let repeats = row.group.repeats.len();
+    let fitted = if row.is_fitted() { " *" } else { "" };
+    let mut label = format!("{}{fitted}", terminal(&row.label));
+    let mut push = |what: String, values: [String; 5]| {
+        let mut line = vec![std::mem::take(&mut label), what];
+        line.extend(values);
+        cells.push(line);
+    };
+    let ours = |pick: fn(&Spread) -> f64| {
+        comparisons.map(|c| {
+            c.ours
+                .as_ref()
+                .map_or_else(|| ABSENT.to_owned(), |s| c.quantity.text(pick(s)))
+        })
+    };
+    if row.published.is_some() {
+        let text = comparisons.map(|c| {
+            c.published
+                .map_or_else(|| ABSENT.to_owned(), |value| c.quantity.text(value))
+        });
+        push("published".to_owned(), text);
+    }
+    if repeats == 1 {
+        push("this run".to_owned(), ours(|spread| spread.median));
+    } else {
+        push(format!("median of {repeats}"), ours(|spread| spread.median));
+        push("lowest".to_owned(), ours(|spread| spread.min));
+        push("highest".to_owned(), ours(|spread| spread.max));
+        let counts = comparisons.map(|c| c.ours.map_or(0, |spread| spread.n));
+        if counts.iter().any(|&n| n != repeats) {
+            push("runs with it".to_owned(), counts.map(|n| n.to_string()));
+        }
+    }
+    if row.published.is_some() {
+        push("ratio".to_owned(), comparisons.map(|c| c.ratio()));
+    }
+}
+
+fn notes(report: &Report<'_>, rows: &[Row<'_>]) -> String {
+    let mut out = String::new();
+    if rows.iter().any(Row::is_fitted) {
+        out.push_str("* has a fitted input, named with the series\n");
+    }
+    for row in rows.iter().filter(|row| row.group.is_partial()) {
+        let _ = writeln!(out, "{} was cut short", terminal(&row.label));
+    }
+    if report.run.partial {
+        out.push_str("PARTIAL: the run was interrupted; series may be missing\n");
+    }
+    out
+}
+
+fn where_the_time_went(rows: &[Row<'_>]) -> String {
+    let limits = limits_met(rows);
+    if limits.is_empty() {
+        return String::new();
+    }
+    let mut heading = vec!["series".to_owned()];
+    heading.extend(limits.iter().map(|limit| terminal(limit)));
+    heading.push("sum".to_owned());
+    let mut cells = vec![heading];
+    for row in rows {
+        let spent: Vec<u64> = limits.iter().map(|limit| row.spent_ns(limit)).collect();
+        let shares = shares::permille(&spent);
+        let mut line = vec![terminal(&row.label)];
+        line.extend(shares.iter().map(|&share| shares::text(share)));
+        line.push(shares::text(shares.iter().sum()));
+        cells.push(line);
+    }
+    format!(
+        "\nwhere the time went, % of the time connected:\n{}",
+        grid(&cells, 1)
+    )
+}
+
+/// Lines of `cells` in columns two spaces apart: the first `names` columns to
+/// the left, numbers to the right. The first line is the heading.
+fn grid(cells: &[Vec<String>], names: usize) -> String {
+    let columns = cells.iter().map(Vec::len).max().unwrap_or(0);
+    let width = |column: usize| {
+        let lengths = cells.iter().filter_map(|line| line.get(column));
+        lengths.map(|cell| cell.chars().count()).max().unwrap_or(0)
+    };
+    let widths: Vec<usize> = (0..columns).map(width).collect();
+    let mut out = String::new();
+    for line in cells {
+        let mut text = String::new();
+        for (column, (cell, &width)) in line.iter().zip(&widths).enumerate() {
+            let gap = if column == 0 { "" } else { "  " };
+            let _ = if column < names {
+                write!(text, "{gap}{cell:<width$}")
+            } else {
+                write!(text, "{gap}{cell:>width$}")
+            };
+        }
+        out.push_str(text.trim_end());
+        out.push('\n');
+    }
+    out
+}
