@@ -99,6 +99,11 @@ impl Diagnostic {
         }
     }
 
+    fn order(&self) -> (Source, usize, usize, &str) {
+        let span = &self.place.span;
+        (self.place.source, span.start, span.end, &self.message)
+    }
+
     pub(crate) fn label(mut self, label: impl Into<String>) -> Self {
         self.label = label.into();
         self
@@ -210,16 +215,14 @@ pub(crate) struct Findings(RefCell<Vec<Diagnostic>>);
 
 impl Findings {
     pub(crate) fn add(&self, finding: Diagnostic) {
-        let mut list = self.0.borrow_mut();
-        if !list.contains(&finding) {
-            list.push(finding);
-        }
+        self.0.borrow_mut().push(finding);
     }
 
-    /// All findings, in the order of their places.
+    /// All different findings, in the order of their places.
     pub(crate) fn into_sorted(self) -> Vec<Diagnostic> {
         let mut list = self.0.into_inner();
-        list.sort_by_key(|finding| (finding.place.source, finding.place.span.start));
+        list.sort_by(|a, b| a.order().cmp(&b.order()));
+        list.dedup();
         list
     }
 }

@@ -2,7 +2,8 @@
 //!
 //! The window at the last loss is a maximum to be found again by bisection.
 //! Segments by which a window of w grows per round trip, with the maximum at
-//! m and ACKs of one segment each:
+//! m, as it is meant (the ACK ratio sticks at 31/16 or above, so that ACKs of
+//! one segment each bring nearly twice that):
 //!
 //! | where            | growth per round trip       |
 //! |------------------|-----------------------------|

@@ -76,7 +76,8 @@ impl Cubic {
     /// The cubic function at `elapsed` ticks.
     fn target(&self, elapsed: u64) -> u64 {
         let t = ((elapsed + self.delay_min / 8) << TIME_BITS) / HZ;
-        let distance = u128::from(t.abs_diff(self.k));
+        // Seventeen years: the bound only keeps the product within 128 bits.
+        let distance = u128::from(t.abs_diff(self.k).min(1 << 39));
         let cube = (u128::from(CUBE_RTT_SCALE) * distance * distance * distance) >> CUBE_BITS;
         let change = u64::try_from(cube).unwrap_or(u64::MAX);
         if t < self.k {

@@ -45,38 +45,36 @@ fn cubic_has_the_mean_windows_of_rfc_9438_tables_1_and_2_where_it_is_cubic() {
     // The tables are the fixed point of a loss exactly at the plateau, where
     // the mean window is 1 - (1 - beta)/4 = 0.925 of the maximum. The point is
     // neutral: started elsewhere a run needs thousands of losses to come near.
-    let hundred_ms = Duration::from_millis(100);
-    let ten_ms = Duration::from_millis(10);
-    for (rtt, spacing, published) in [
-        (hundred_ms, 10_000, 187.0),
-        (hundred_ms, 100_000, 1054.0),
-        (hundred_ms, 1_000_000, 5926.0),
-        (hundred_ms, 10_000_000, 33_325.0),
-        (ten_ms, 10_000_000, 5926.0),
+    for (rtt_ms, spacing, published) in [
+        (100, 10_000, 187.0),
+        (100, 100_000, 1054.0),
+        (100, 1_000_000, 5926.0),
+        (100, 10_000_000, 33_325.0),
+        (10, 10_000_000, 5926.0),
     ] {
         let start = (published / 0.925) as u64;
-        let got = mean_window(start, spacing, rtt, 3);
-        assert_within(0.03, published, got, &format!("p = 1/{spacing}, RTT {rtt:?}"));
+        let got = mean_window(start, spacing, Duration::from_millis(rtt_ms), 3);
+        assert_within(0.003, published, got, &format!("p = 1/{spacing}, {rtt_ms} ms"));
     }
 }
 
 #[test]
 fn cubic_has_the_mean_windows_of_rfc_9438_tables_1_and_2_where_it_is_reno_friendly() {
-    // 1.2/sqrt(p), RFC 3649. Windows are small here and a loss falls at a
-    // whole segment, so that a tenth is what can be expected.
-    let hundred_ms = Duration::from_millis(100);
-    let ten_ms = Duration::from_millis(10);
-    for (rtt, spacing, published) in [
-        (hundred_ms, 100, 12.0),
-        (hundred_ms, 1000, 38.0),
-        (ten_ms, 100, 12.0),
-        (ten_ms, 1000, 38.0),
-        (ten_ms, 10_000, 120.0),
-        (ten_ms, 100_000, 379.0),
-        (ten_ms, 1_000_000, 1200.0),
+    // 1.2/sqrt(p). Where the cubic function alone would come to nearly as
+    // much (33 of 38, 1054 of 1200), a window that always takes the larger of
+    // the two comes to more than either.
+    for (rtt_ms, spacing, published, tolerance) in [
+        (100, 100, 12.0, 0.025),
+        (100, 1000, 38.0, 0.06),
+        (10, 100, 12.0, 0.025),
+        (10, 1000, 38.0, 0.025),
+        (10, 10_000, 120.0, 0.025),
+        (10, 100_000, 379.0, 0.025),
+        (10, 1_000_000, 1200.0, 0.06),
     ] {
-        let got = mean_window((published / 0.85) as u64, spacing, rtt, 20);
-        assert_within(0.10, published, got, &format!("p = 1/{spacing}, RTT {rtt:?}"));
+        let start = (published / 0.85) as u64;
+        let got = mean_window(start, spacing, Duration::from_millis(rtt_ms), 20);
+        assert_within(tolerance, published, got, &format!("p = 1/{spacing}, {rtt_ms} ms"));
     }
 }
 
@@ -122,8 +120,7 @@ fn growth_per_second(name: &str, segments_per_ack: u64) -> f64 {
 #[test]
 fn before_the_first_loss_the_controls_of_2_6_20_grow_as_observed_in_may_2007() {
     // 26 and 11 ACKs per segment, whatever an ACK covers: (1 + 1/26r) and
-    // (1 + 1/11r) per round trip, to the power of 1 s/83 ms. In rounds a window
-    // of ACKs all see the growth of the round, hence the small tolerance.
+    // (1 + 1/11r) per round trip, to the power of 1 s/83 ms.
     for (name, segments_per_ack, expected) in [
         ("cubic-2.6.20", 1, 1.576),
         ("cubic-2.6.20", 2, 1.258),
@@ -133,7 +130,7 @@ fn before_the_first_loss_the_controls_of_2_6_20_grow_as_observed_in_may_2007() {
         ("bic-2.6.20", 3, 1.433),
     ] {
         let got = growth_per_second(name, segments_per_ack);
-        assert_within(0.005, expected, got, &format!("{name}, {segments_per_ack} per ACK"));
+        assert_within(0.001, expected, got, &format!("{name}, {segments_per_ack} per ACK"));
     }
 }
 
@@ -209,31 +206,4 @@ fn slow_start_to_11_111_segments_takes_13_round_trips_from_two() {
         count += 1;
     }
     assert_eq!(count, 13);
-}
-#[test]
-fn zz_print() {
-    for (rtt, spacing, published, f) in [
-        (100, 10_000, 187.0, 0.925),
-        (100, 100_000, 1054.0, 0.925),
-        (100, 1_000_000, 5926.0, 0.925),
-        (100, 10_000_000, 33_325.0, 0.925),
-        (10, 10_000_000, 5926.0, 0.925),
-        (100, 100, 12.0, 0.85),
-        (100, 1000, 38.0, 0.85),
-        (100, 1000, 38.0, 0.925),
-        (10, 100, 12.0, 0.85),
-        (10, 1000, 38.0, 0.85),
-        (10, 10_000, 120.0, 0.85),
-        (10, 100_000, 379.0, 0.85),
-        (10, 1_000_000, 1200.0, 0.85),
-    ] {
-        for cycles in [1, 3, 20] {
-            if spacing > 1_000_000 && cycles > 3 { continue; }
-            let got = mean_window((published / f) as u64, spacing, Duration::from_millis(rtt), cycles);
-            println!("{rtt} {spacing} {published} x{cycles}: {got:.1} {:.4}", got / published);
-        }
-    }
-    for (n, r) in [("cubic-2.6.20", 1), ("cubic-2.6.20", 2), ("cubic-2.6.20", 3), ("bic-2.6.20", 1), ("bic-2.6.20", 2), ("bic-2.6.20", 3)] {
-        println!("{n} {r} {:.4}", growth_per_second(n, r));
-    }
 }

@@ -1,0 +1,107 @@
+//! The workloads of `cargo xtask bench`: one named workload per process.
+//!
+//!     cargo run --release -p gigatcp-sim --example bench -- single-flow
+//!
+//! Prints one line of `key value` pairs: wall seconds of the run alone, wire
+//! packets delivered to hosts, simulated seconds, goodput and drops. Peak
+//! memory and several runs are the caller's work.
+
+use std::sync::atomic::{AtomicBool, AtomicU64};
+use std::time::Instant as WallClock;
+
+#[path = "../tests/common/mod.rs"]
+mod common;
+
+use common::{flow, host, link, wire, world};
+use gigatcp_sim::{Observe, Stop, World, WorldConfig};
+use gigatcp_tcp::Profile;
+use gigatcp_units::Duration;
+
+/// One flow, 10 Gbit/s, 80 ms, MTU 9000, 60 MB, 10 s, CUBIC.
+fn single_flow() -> WorldConfig {
+    let host = host(Profile::MODERN, 9000, "cubic", 60_000_000);
+    let delay = Duration::from_millis(40);
+    world(
+        link("forward", 10_000_000_000, delay, 20_000),
+        wire("reverse", delay),
+        vec![flow("one", &host, Stop::After(Duration::from_secs(10)))],
+    )
+}
+
+/// 100 flows, 1 Gbit/s, 20 ms, MTU 1500, queue of one BDP, 10 s, Reno.
+fn dumbbell() -> WorldConfig {
+    let host = host(Profile::MODERN, 1500, "reno", 16_000_000);
+    let delay = Duration::from_millis(10);
+    let bdp_packets = 1_000_000_000 / 50 / 8 / 1500;
+    let flows = (0..100)
+        .map(|number| {
+            let stop = Stop::After(Duration::from_secs(10));
+            flow(&format!("flow-{number}"), &host, stop)
+        })
+        .collect();
+    let mut config = world(
+        link("forward", 1_000_000_000, delay, bdp_packets),
+        wire("reverse", delay),
+        flows,
+    );
+    config.end = Duration::from_secs(10);
+    config
+}
+
+/// One flow with about `segments` segments of 1448 octets in flight.
+fn in_flight(segments: u64) -> WorldConfig {
+    let window = segments * 1448;
+    let mut host = host(Profile::MODERN, 1500, "reno", window);
+    host.tcp.initial_ssthresh = None;
+    let rate = 100_000_000_000_u64;
+    // The window just fills the path.
+    let rtt = Duration::from_nanos(segments * 1500 * 8_000_000_000 / rate);
+    let packets = 3_000_000;
+    let stop = Stop::Bytes(gigatcp_units::Bytes::new(packets * 1448));
+    world(
+        link("forward", rate, rtt / 2, 10_000_000),
+        wire("reverse", rtt / 2),
+        vec![flow("one", &host, stop)],
+    )
+}
+
+fn main() {
+    let name = std::env::args().nth(1).unwrap_or_default();
+    let mut config = match name.as_str() {
+        "single-flow" => single_flow(),
+        "dumbbell" => dumbbell(),
+        other => match other.strip_prefix("in-flight-").and_then(|n| n.parse().ok()) {
+            Some(segments) => in_flight(segments),
+            None => {
+                eprintln!("workloads: single-flow, dumbbell, in-flight-N");
+                std::process::exit(2);
+            }
+        },
+    };
+    config.observe = Observe::NOTHING;
+    let mut world = World::new(config).expect("a world that can be built");
+    let started = WallClock::now();
+    world.run(&AtomicBool::new(false), &AtomicU64::new(0));
+    let wall = started.elapsed().as_secs_f64();
+    let outcome = world.outcome();
+    let bytes: Vec<f64> = outcome
+        .flows
+        .iter()
+        .map(|flow| flow.bytes().as_bits_f64())
+        .collect();
+    let total: f64 = bytes.iter().sum();
+    let squares: f64 = bytes.iter().map(|b| b * b).sum();
+    let drops: u64 = outcome
+        .hops
+        .iter()
+        .map(|hop| hop.counters().dropped().packets)
+        .sum();
+    println!(
+        "wall_s {wall:.4} packets {} ns_per_packet {:.1} simulated_s {:.3} goodput_mbps {:.2} drops {drops} jain {:.3}",
+        outcome.packets,
+        wall * 1e9 / outcome.packets as f64,
+        outcome.now.as_secs_f64(),
+        total / outcome.now.as_secs_f64() / 1e6,
+        total * total / (bytes.len() as f64 * squares),
+    );
+}
