@@ -42,6 +42,11 @@ impl Fates {
         }
     }
 
+    /// Whether nothing can happen to any packet.
+    pub(crate) const fn is_clean(&self) -> bool {
+        self.is_clean
+    }
+
     /// The fate of the next arriving wire packet.
     pub(crate) fn judge(&mut self) -> Fate {
         if self.is_clean {

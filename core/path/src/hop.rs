@@ -62,6 +62,9 @@ pub struct Hop<T> {
     /// Displaced packets on their extra delay, in order of due time.
     late: VecDeque<Late<T>>,
     dropped: VecDeque<(T, DropCause)>,
+    /// When the front of line or extra delay comes out: most polls need to
+    /// look no further.
+    next_due: Instant,
     counters: Counters,
 }
 
@@ -128,6 +131,7 @@ impl<T: Parcel> Hop<T> {
             line: Line::new(&config),
             late: VecDeque::new(),
             dropped: VecDeque::new(),
+            next_due: Instant::FAR_FUTURE,
             counters: Counters::default(),
             config,
         })
@@ -135,32 +139,15 @@ impl<T: Parcel> Hop<T> {
 
     /// Takes in a parcel that reaches the hop at `now`.
     pub fn handle_arrival(&mut self, now: Instant, parcel: T) {
-        self.line.settle(now, &mut self.serialiser);
         let frames = Frames::of(&parcel);
         self.counters.arrived.add(frames.tally());
-        let mut pieces = Pieces::new(parcel, frames);
-        let mut open: Option<Stretch> = None;
-        for index in 0..frames.count() {
-            let size = frames.size(index);
-            let fate = self.fates.judge();
-            let next = match fate.lost_to {
-                Some(model) => self.refuse(DropCause::Loss(model), size),
-                None => self.admit(now, size, fate.is_displaced),
-            };
-            if fate.is_duplicated && fate.lost_to.is_none() {
-                self.close(now, &mut pieces, open.take());
-                self.close_with_copy(now, &mut pieces, next);
-                continue;
-            }
-            match &mut open {
-                Some(stretch) if stretch.verdict == next.verdict => {
-                    stretch.count += 1;
-                    stretch.all_served = next.all_served;
-                }
-                _ => self.close(now, &mut pieces, open.replace(next)),
-            }
+        if self.fates.is_clean() && self.has_room_for(frames.tally()) {
+            let stretch = self.admit_all(now, frames);
+            self.dispatch(now, stretch, parcel, frames);
+        } else {
+            self.line.settle(now, &mut self.serialiser);
+            self.handle_each(now, Pieces::new(parcel, frames), frames);
         }
-        self.close(now, &mut pieces, open);
         debug_assert!(self.counters.is_conserved());
     }
 
@@ -168,19 +155,12 @@ impl<T: Parcel> Hop<T> {
     /// order of arrival. Of two arriving at the same instant the displaced one
     /// comes first: it left earlier.
     pub fn poll_delivery(&mut self, now: Instant) -> Option<T> {
-        self.line.settle(now, &mut self.serialiser);
-        self.divert_displaced(now);
-        let late_due = self.late.front().map(|late| late.due);
-        let (parcel, frames) = match self.line.front_due() {
-            Some((due, false)) if due <= now && late_due.is_none_or(|late| due < late) => {
-                self.line.take_front(&mut self.serialiser)?
-            }
-            _ => {
-                late_due.filter(|&due| due <= now)?;
-                let late = self.late.pop_front()?;
-                (late.parcel, late.frames)
-            }
-        };
+        if now < self.next_due {
+            return None;
+        }
+        let delivery = self.take_due(now);
+        self.next_due = self.earliest_due();
+        let (parcel, frames) = delivery?;
         self.counters.on_delivery(frames.tally());
         debug_assert!(self.counters.is_conserved());
         Some(parcel)
@@ -199,12 +179,7 @@ impl<T: Parcel> Hop<T> {
     /// packet asks for one call before the one at which it comes out.
     #[must_use]
     pub fn poll_timeout(&self) -> Option<Instant> {
-        let line = self.line.front_due().map(|(due, _)| due);
-        let late = self.late.front().map(|late| late.due);
-        line.into_iter()
-            .chain(late)
-            .min()
-            .filter(|&due| due != Instant::FAR_FUTURE)
+        (self.next_due != Instant::FAR_FUTURE).then_some(self.next_due)
     }
 
     /// Waiting and in service at `now`: what the queue limits count.
@@ -248,9 +223,59 @@ impl<T: Parcel> Hop<T> {
         &self.config
     }
 
+    /// Passes a verdict on each wire packet and cuts where verdicts change.
+    fn handle_each(&mut self, now: Instant, mut pieces: Pieces<T>, frames: Frames) {
+        let mut open: Option<Stretch> = None;
+        for index in 0..frames.count() {
+            let size = frames.size(index);
+            let fate = self.fates.judge();
+            let next = match fate.lost_to {
+                Some(model) => self.refuse(DropCause::Loss(model), size),
+                None => self.admit(now, size, fate.is_displaced),
+            };
+            if fate.is_duplicated && fate.lost_to.is_none() {
+                self.close(now, &mut pieces, open.take());
+                self.close_with_copy(now, &mut pieces, next);
+                continue;
+            }
+            match &mut open {
+                Some(stretch) if stretch.verdict == next.verdict => {
+                    stretch.count += 1;
+                    stretch.all_served = next.all_served;
+                }
+                _ => self.close(now, &mut pieces, open.replace(next)),
+            }
+        }
+        self.close(now, &mut pieces, open);
+    }
+
+    /// Whether all limits leave room for `more`, going by a backlog that is at
+    /// least the real one: it may have fallen since it was last settled.
+    fn has_room_for(&self, more: Tally) -> bool {
+        let mut after = self.line.queued();
+        after.add(more);
+        after.packets <= self.limits.packets
+            && after.bytes.as_u64() <= self.limits.bytes
+            && self.counters.inside.packets + more.packets <= self.limits.hold
+    }
+
+    /// Queues all wire packets of a parcel for service at once.
+    fn admit_all(&mut self, now: Instant, frames: Frames) -> Stretch {
+        let (first, last) = self.serialiser.serve_all(now, frames);
+        self.line.count_in(now, first.instant(), frames.tally());
+        self.counters.inside.add(frames.tally());
+        Stretch {
+            verdict: Verdict::Pass,
+            count: frames.count(),
+            first_served: first,
+            all_served: last.instant(),
+        }
+    }
+
     /// The limits' verdict on a wire packet of `size` at `now`; with room, it
-    /// is queued for service.
+    /// is queued for service. The line must be settled.
     fn admit(&mut self, now: Instant, size: u64, is_displaced: bool) -> Stretch {
+        let tally = Tally::new(1, size);
         let queued = self.line.queued();
         if self.counters.inside.packets >= self.limits.hold {
             return self.refuse(DropCause::HoldLimit, size);
@@ -260,10 +285,10 @@ impl<T: Parcel> Hop<T> {
             return self.refuse(DropCause::QueueFull, size);
         }
         let served = self.serialiser.serve(now, size);
-        self.line.count_in(now, served.instant(), size);
-        self.counters.inside.add(Tally::new(1, size));
+        self.line.count_in(now, served.instant(), tally);
+        self.counters.inside.add(tally);
         if is_displaced {
-            self.counters.displaced.add(Tally::new(1, size));
+            self.counters.displaced.add(tally);
             return Stretch::new(Verdict::Displace, served);
         }
         Stretch::new(Verdict::Pass, served)
@@ -306,7 +331,31 @@ impl<T: Parcel> Hop<T> {
             all_served: stretch.all_served,
             is_displaced: stretch.verdict == Verdict::Displace,
         };
+        // A run that joins a queue is not due before its front.
+        self.next_due = self.next_due.min(self.line.due(&run));
         self.line.push(now, run);
+    }
+
+    fn take_due(&mut self, now: Instant) -> Option<(T, Frames)> {
+        self.divert_displaced(now);
+        let late_due = self.late.front().map(|late| late.due);
+        match self.line.front_due() {
+            Some((due, false)) if due <= now && late_due.is_none_or(|late| due < late) => {
+                self.line.take_front(now, &mut self.serialiser)
+            }
+            _ => {
+                late_due.filter(|&due| due <= now)?;
+                let late = self.late.pop_front()?;
+                Some((late.parcel, late.frames))
+            }
+        }
+    }
+
+    fn earliest_due(&self) -> Instant {
+        let line = self.line.front_due().map(|(due, _)| due);
+        let late = self.late.front().map(|late| late.due);
+        let earliest = line.into_iter().chain(late).min();
+        earliest.unwrap_or(Instant::FAR_FUTURE)
     }
 
     /// Moves displaced packets that would have arrived by `now` from the line
@@ -316,7 +365,7 @@ impl<T: Parcel> Hop<T> {
             if due > now {
                 return;
             }
-            let Some((parcel, frames)) = self.line.take_front(&mut self.serialiser) else {
+            let Some((parcel, frames)) = self.line.take_front(now, &mut self.serialiser) else {
                 return;
             };
             let extra_delay = self

@@ -65,11 +65,11 @@ impl<T: Parcel> Line<T> {
         self.queued
     }
 
-    /// Counts a wire packet that departs after `now` into the queue, ahead of
-    /// the run it will be pushed in.
-    pub(crate) fn count_in(&mut self, now: Instant, departure: Instant, ip_bytes: u64) {
+    /// Counts wire packets of which the first departs at `departure` into the
+    /// queue, ahead of the run they will be pushed in.
+    pub(crate) fn count_in(&mut self, now: Instant, departure: Instant, tally: Tally) {
         if departure > now {
-            self.queued.add(Tally::new(1, ip_bytes));
+            self.queued.add(tally);
         }
     }
 
@@ -80,6 +80,7 @@ impl<T: Parcel> Line<T> {
         let has_departed = run.all_served <= now;
         self.runs.push_back(run);
         if has_departed {
+            self.queued = Tally::default();
             self.cursor = Cursor {
                 run: self.runs.len(),
                 ..Cursor::default()
@@ -121,20 +122,33 @@ impl<T: Parcel> Line<T> {
         self.cursor.frame = frame;
     }
 
-    /// When the front comes out at the far end, and whether it is displaced.
-    pub(crate) fn front_due(&self) -> Option<(Instant, bool)> {
-        self.runs.front().map(|run| {
-            let departure = match self.release {
-                Release::PerPacket => run.first_served.instant(),
-                Release::Whole => run.all_served,
-            };
-            (departure + self.delay, run.is_displaced)
-        })
+    /// When the first wire packet of a run, or all of it, comes out at the
+    /// far end.
+    pub(crate) fn due(&self, run: &Run<T>) -> Instant {
+        let departure = match self.release {
+            Release::PerPacket => run.first_served.instant(),
+            Release::Whole => run.all_served,
+        };
+        departure + self.delay
     }
 
-    /// Takes out the front, which must be due and settled: a wire packet, or a
+    /// When the front comes out, and whether it is displaced.
+    pub(crate) fn front_due(&self) -> Option<(Instant, bool)> {
+        let front = self.runs.front()?;
+        Some((self.due(front), front.is_displaced))
+    }
+
+    /// Takes out the front, which must be due by `now`: a wire packet, or a
     /// whole run, as configured.
-    pub(crate) fn take_front(&mut self, serialiser: &mut Serialiser) -> Option<(T, Frames)> {
+    pub(crate) fn take_front(
+        &mut self,
+        now: Instant,
+        serialiser: &mut Serialiser,
+    ) -> Option<(T, Frames)> {
+        // What comes out has departed: the cursor must have passed it.
+        if self.cursor.run == 0 {
+            self.settle(now, serialiser);
+        }
         let front = self.runs.front_mut()?;
         if self.release == Release::Whole || front.frames.count() == 1 {
             let run = self.runs.pop_front()?;
@@ -176,7 +190,7 @@ mod tests {
             let parcel = Numbered::several(run * 3, 3, 10, 10);
             let served = [(); 3].map(|()| serialiser.serve(NOW, 10));
             for moment in served {
-                line.count_in(NOW, moment.instant(), 10);
+                line.count_in(NOW, moment.instant(), Tally::new(1, 10));
             }
             let run = Run {
                 frames: Frames::of(&parcel),
@@ -208,8 +222,7 @@ mod tests {
         for frame in 0..9 {
             let due = Instant::from_nanos(10 * (frame + 1) + 5);
             assert_eq!(line.front_due(), Some((due, false)));
-            line.settle(due, &mut serialiser);
-            let (parcel, frames) = line.take_front(&mut serialiser).unwrap();
+            let (parcel, frames) = line.take_front(due, &mut serialiser).unwrap();
             assert_eq!((parcel.first, frames.count()), (frame, 1));
             assert_eq!(line.queued().packets, 8 - frame);
         }
@@ -221,8 +234,7 @@ mod tests {
         let (mut line, mut serialiser) = filled(Release::Whole);
         let due = Instant::from_nanos(35);
         assert_eq!(line.front_due(), Some((due, false)));
-        line.settle(due, &mut serialiser);
-        let (parcel, frames) = line.take_front(&mut serialiser).unwrap();
+        let (parcel, frames) = line.take_front(due, &mut serialiser).unwrap();
         assert_eq!((parcel.first, frames.count()), (0, 3));
         assert_eq!(line.queued().packets, 6);
     }

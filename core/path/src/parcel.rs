@@ -31,21 +31,30 @@ pub trait Parcel: Clone {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Frames {
     count: usize,
+    /// Size of each wire packet but the last; of a lone one, unused.
     each: u64,
-    last: u64,
+    /// All together; at least `each * (count - 1)`.
+    total: u64,
 }
 
 impl Frames {
     pub(crate) fn of<T: Parcel>(parcel: &T) -> Self {
         let count = parcel.wire_packets().max(1);
         let total = parcel.ip_bytes();
-        let each = if count == 1 {
-            total
-        } else {
-            parcel.leading_ip_bytes()
-        };
-        let last = total.saturating_sub(each.saturating_mul(count as u64 - 1));
-        Self { count, each, last }
+        if count == 1 {
+            return Self {
+                count,
+                each: total,
+                total,
+            };
+        }
+        // A parcel whose sizes do not add up is taken as equally cut.
+        let full = parcel.leading_ip_bytes();
+        let is_sound = full
+            .checked_mul(count as u64 - 1)
+            .is_some_and(|all_but_last| all_but_last <= total);
+        let each = if is_sound { full } else { total / count as u64 };
+        Self { count, each, total }
     }
 
     pub(crate) const fn count(&self) -> usize {
@@ -54,10 +63,10 @@ impl Frames {
 
     /// IP octets of wire packet `index`.
     pub(crate) const fn size(&self, index: usize) -> u64 {
-        if index + 1 == self.count {
-            self.last
-        } else {
+        if index + 1 < self.count {
             self.each
+        } else {
+            self.total - self.each_times(self.count - 1)
         }
     }
 
@@ -65,22 +74,26 @@ impl Frames {
     pub(crate) const fn without_front(self, n: usize) -> Self {
         Self {
             count: self.count - n,
-            ..self
+            each: self.each,
+            total: self.total - self.each_times(n),
         }
     }
 
-    /// The first `n` wire packets, at least one.
+    /// The first `n` wire packets, fewer than all.
     pub(crate) const fn front(self, n: usize) -> Self {
         Self {
             count: n,
             each: self.each,
-            last: self.size(n - 1),
+            total: self.each_times(n),
         }
     }
 
     pub(crate) const fn tally(&self) -> Tally {
-        let full = self.each.saturating_mul(self.count as u64 - 1);
-        Tally::new(self.count as u64, full.saturating_add(self.last))
+        Tally::new(self.count as u64, self.total)
+    }
+
+    const fn each_times(&self, n: usize) -> u64 {
+        self.each * n as u64
     }
 }
 
@@ -186,24 +199,46 @@ pub(crate) mod tests {
         assert!(pieces.take(1).is_none());
     }
 
-    #[test]
-    fn a_parcel_that_claims_no_wire_packets_counts_as_one() {
-        #[derive(Clone)]
-        struct Empty;
-        impl Parcel for Empty {
-            fn wire_packets(&self) -> usize {
-                0
-            }
-            fn ip_bytes(&self) -> u64 {
-                40
-            }
-            fn leading_ip_bytes(&self) -> u64 {
-                9000
-            }
-            fn split_front(&mut self, _: usize) -> Self {
-                Self
-            }
+    /// A parcel that says of itself whatever it likes.
+    #[derive(Clone)]
+    struct Liar {
+        count: usize,
+        total: u64,
+        leading: u64,
+    }
+
+    impl Parcel for Liar {
+        fn wire_packets(&self) -> usize {
+            self.count
         }
-        assert_eq!(Frames::of(&Empty).tally(), Tally::new(1, 40));
+
+        fn ip_bytes(&self) -> u64 {
+            self.total
+        }
+
+        fn leading_ip_bytes(&self) -> u64 {
+            self.leading
+        }
+
+        fn split_front(&mut self, _: usize) -> Self {
+            self.clone()
+        }
+    }
+
+    #[test]
+    fn a_parcel_whose_sizes_make_no_sense_is_counted_without_harm() {
+        let sizes = |count, total, leading| {
+            let frames = Frames::of(&Liar {
+                count,
+                total,
+                leading,
+            });
+            assert_eq!(frames.tally(), Tally::new(count.max(1) as u64, total));
+            (frames.size(0), frames.size(count.max(1) - 1))
+        };
+        assert_eq!(sizes(0, 40, 9000), (40, 40));
+        assert_eq!(sizes(3, 100, 9000), (33, 34));
+        assert_eq!(sizes(4, 7, u64::MAX), (1, 4));
+        assert_eq!(sizes(9, 0, 0), (0, 0));
     }
 }

@@ -17,6 +17,7 @@
 use gigatcp_units::{Duration, Instant, Rate};
 
 use crate::HopConfig;
+use crate::parcel::Frames;
 
 /// An exact moment or span at a serialiser: `nanos + parts / rate` ns.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
@@ -29,6 +30,38 @@ impl Moment {
     /// The first instant that is not before this moment.
     pub(crate) const fn instant(self) -> Instant {
         Instant::from_nanos(self.nanos.saturating_add((self.parts > 0) as u64))
+    }
+
+    /// This moment and `span`, both with `unit` parts in a nanosecond.
+    fn plus(self, span: Self, unit: u64) -> Self {
+        let (parts, is_over) = self.parts.overflowing_add(span.parts);
+        let carries = is_over || parts >= unit;
+        let nanos = self.nanos.saturating_add(span.nanos);
+        Self {
+            nanos: nanos.saturating_add(u64::from(carries)),
+            parts: if carries {
+                parts.wrapping_sub(unit)
+            } else {
+                parts
+            },
+        }
+    }
+
+    /// This span `n` times.
+    fn times(self, n: u64, unit: u64) -> Self {
+        let (carried, parts) = if let Some(parts) = self.parts.checked_mul(n) {
+            (parts / unit, parts % unit)
+        } else {
+            let parts = u128::from(self.parts) * u128::from(n);
+            let unit = u128::from(unit);
+            // Parts are fewer than a unit: less than `n` nanoseconds of them.
+            ((parts / unit) as u64, (parts % unit) as u64)
+        };
+        let nanos = self.nanos.saturating_mul(n);
+        Self {
+            nanos: nanos.saturating_add(carried),
+            parts,
+        }
     }
 }
 
@@ -75,26 +108,38 @@ impl Serialiser {
         self.free
     }
 
+    /// Accepts all `frames` at `now`; returns when the service of the first
+    /// and of the last ends.
+    pub(crate) fn serve_all(&mut self, now: Instant, frames: Frames) -> (Moment, Moment) {
+        let first = self.serve(now, frames.size(0));
+        let rest = frames.count() - 1;
+        if rest > 0 {
+            let middle = self
+                .service(frames.size(0))
+                .times(rest as u64 - 1, self.unit());
+            self.free = self.free.plus(middle, self.unit());
+            self.free = self.after(self.free, frames.size(rest));
+        }
+        (first, self.free)
+    }
+
     /// The end of a service of `ip_bytes` that begins at `start`.
     pub(crate) fn after(&mut self, start: Moment, ip_bytes: u64) -> Moment {
+        let service = self.service(ip_bytes);
+        start.plus(service, self.unit())
+    }
+
+    /// Parts in a nanosecond.
+    fn unit(&self) -> u64 {
+        self.rate.map_or(1, Rate::as_bps).max(1)
+    }
+
+    /// The service time of a packet of `ip_bytes`.
+    fn service(&mut self, ip_bytes: u64) -> Moment {
         if self.known.0 != ip_bytes {
             self.known = (ip_bytes, self.service_time(ip_bytes));
         }
-        let service = self.known.1;
-        let unit = self.rate.map_or(1, Rate::as_bps).max(1);
-        let (parts, is_over) = start.parts.overflowing_add(service.parts);
-        let carries = is_over || parts >= unit;
-        Moment {
-            nanos: start
-                .nanos
-                .saturating_add(service.nanos)
-                .saturating_add(u64::from(carries)),
-            parts: if carries {
-                parts.wrapping_sub(unit)
-            } else {
-                parts
-            },
-        }
+        self.known.1
     }
 
     /// Equation (2).
@@ -157,9 +202,12 @@ fn time_at(bps: u64, bytes: u64) -> Moment {
 
 #[cfg(test)]
 mod tests {
+    use alloc::vec::Vec;
+
     use gigatcp_units::Bytes;
 
     use super::*;
+    use crate::parcel::tests::Numbered;
 
     fn serialiser(bps: u64, overhead: u64, per_packet: u64) -> Serialiser {
         Serialiser::new(&HopConfig {
@@ -191,6 +239,23 @@ mod tests {
             let expected = bit_ns.div_ceil(u128::from(bps));
             let expected = u64::try_from(expected).unwrap_or(u64::MAX);
             assert_eq!(link.free_at().as_nanos(), expected, "{bps} bit/s");
+        }
+    }
+
+    /// 200 super-packets of 64 against 12 800 packets, also where the parts of
+    /// 64 packets overflow 64 bits.
+    #[test]
+    fn serving_many_at_once_ends_when_serving_each_does() {
+        for bps in [333_333_333, 99_999_999_977, u64::MAX] {
+            let mut at_once = serialiser(bps, 38, 0);
+            let mut one_by_one = serialiser(bps, 38, 0);
+            for _ in 0..200 {
+                let frames = Frames::of(&Numbered::several(0, 64, 1500, 77));
+                let ends = (0..64).map(|i| one_by_one.serve(Instant::ZERO, frames.size(i)));
+                let ends: Vec<Moment> = ends.collect();
+                let (first, last) = at_once.serve_all(Instant::ZERO, frames);
+                assert_eq!((first, last), (ends[0], ends[63]), "{bps} bit/s");
+            }
         }
     }
 

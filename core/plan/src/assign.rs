@@ -4,11 +4,13 @@
 //! it. Where the way leads through a list of tables (`[[flow]]`), the next
 //! word picks one by its `name` or by its number counted from 0; any other
 //! word means all of them. Keys that are not there yet are made, and what
-//! they are worth is found by the checks that follow.
+//! they are worth is found by the checks that follow. A table stands for its
+//! keys one by one, so `a = { b = 1 }` and `a.b = 1` do the same.
 
 use alloc::borrow::ToOwned;
 use alloc::format;
 use alloc::string::String;
+use alloc::vec;
 use alloc::vec::Vec;
 
 use toml::de::DeValue;
@@ -27,18 +29,26 @@ pub(crate) struct Assignment {
 impl Assignment {
     /// Reads an override `KEY=VALUE`, the one of that index. A value that is
     /// not TOML is text, so that a shell needs no second pair of quotes.
-    pub(crate) fn from_override(text: &str, index: usize) -> Result<Self, Diagnostic> {
+    pub(crate) fn from_override(text: &str, index: usize) -> Result<Vec<Self>, Diagnostic> {
         let source = Source::Override(index);
-        let whole = Place { source, span: 0..text.len() };
         let Some((key, rest)) = text.split_once('=') else {
+            let whole = Place {
+                source,
+                span: 0..text.len(),
+            };
             return Err(Diagnostic::error(&whole, format!("`{text}` sets nothing"))
                 .label("no `=` here")
                 .hint("KEY=VALUE, as in flow.congestion_control=cubic"));
         };
-        let place = Place { source, span: 0..key.len() };
+        let place = Place {
+            source,
+            span: 0..key.len(),
+        };
         let value_text = rest.trim();
-        let start = text.len() - rest.trim_start().len();
-        let builder = Builder { source, offset: start };
+        let builder = Builder {
+            source,
+            offset: text.len() - rest.trim_start().len(),
+        };
         let value = match DeValue::parse(value_text) {
             Ok(value) => builder.value(&value),
             Err(_) => Value {
@@ -46,24 +56,47 @@ impl Assignment {
                 kind: ValueKind::Text(value_text.to_owned()),
             },
         };
-        Self::new(key, place, value)
+        Self::list(&[], key, &place, &value)
     }
 
-    fn new(key: &str, place: Place, value: Value) -> Result<Self, Diagnostic> {
-        let words: Vec<String> = key.split('.').map(|word| word.trim().to_owned()).collect();
+    /// The assignments that the table `set` of a series stands for.
+    pub(crate) fn from_set(set: &Table) -> Result<Vec<Self>, Diagnostic> {
+        let lists = set
+            .entries
+            .iter()
+            .map(|entry| Self::list(&[], &entry.key, &entry.key_place, &entry.value));
+        Ok(lists.collect::<Result<Vec<_>, _>>()?.concat())
+    }
+
+    /// The assignments that `key = value` stands for behind the words before.
+    fn list(
+        before: &[String],
+        key: &str,
+        place: &Place,
+        value: &Value,
+    ) -> Result<Vec<Self>, Diagnostic> {
+        let mut words = before.to_vec();
+        words.extend(key.split('.').map(|word| word.trim().to_owned()));
         if words.iter().any(String::is_empty) {
-            return Err(Diagnostic::error(&place, format!("`{key}` is not a dotted key"))
-                .label("a word is missing")
-                .hint("words with dots between them, as in flow.congestion_control"));
+            return Err(
+                Diagnostic::error(place, format!("`{key}` is not a dotted key"))
+                    .label("a word is missing")
+                    .hint("words with dots between them, as in flow.congestion_control"),
+            );
         }
-        Ok(Self { words, place, value })
-    }
-
-    /// The assignments a `set` table stands for, or what is wrong with each.
-    pub(crate) fn from_set(table: &Table) -> impl Iterator<Item = Result<Self, Diagnostic>> {
-        table.entries.iter().map(|entry| {
-            Self::new(&entry.key, entry.key_place.clone(), entry.value.clone())
-        })
+        let ValueKind::Table(table) = &value.kind else {
+            let (place, value) = (place.clone(), value.clone());
+            return Ok(vec![Self {
+                words,
+                place,
+                value,
+            }]);
+        };
+        let lists = table
+            .entries
+            .iter()
+            .map(|entry| Self::list(&words, &entry.key, &entry.key_place, &entry.value));
+        Ok(lists.collect::<Result<Vec<_>, _>>()?.concat())
     }
 
     /// The first word of the key.
@@ -155,9 +188,12 @@ impl Assignment {
             None => format!("`{word}` is empty"),
             Some(last) => format!("{word}.0 to {word}.{last}, each followed by .KEY"),
         };
-        Diagnostic::error(&self.place, format!("`{word}.{choice}` names no table of `{word}`"))
-            .label(format!("`{word}` has {len}"))
-            .hint(hint)
+        Diagnostic::error(
+            &self.place,
+            format!("`{word}.{choice}` names no table of `{word}`"),
+        )
+        .label(format!("`{word}` has {len}"))
+        .hint(hint)
     }
 
     fn entry(&self, word: &str, value: Value) -> Entry {

@@ -4,6 +4,7 @@
 //! draw carets under them. The [`Display`](fmt::Display) here is the one-line
 //! form `plan.toml:3:8: error: ...` for logs and for tools that jump to it.
 
+use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use core::cell::RefCell;
@@ -158,7 +159,7 @@ impl Diagnostics {
     pub fn name_of(&self, source: Source) -> String {
         match source {
             Source::Plan => self.source_name.clone(),
-            Source::Override(index) => alloc::format!("--set {}", index + 1),
+            Source::Override(index) => format!("--set {}", index + 1),
         }
     }
 
@@ -174,7 +175,9 @@ impl fmt::Display for Diagnostics {
         for finding in &self.list {
             let name = self.name_of(finding.place.source);
             let (line, column) = self.line_column_of(&finding.place);
-            let Diagnostic { severity, message, .. } = finding;
+            let Diagnostic {
+                severity, message, ..
+            } = finding;
             writeln!(f, "{name}:{line}:{column}: {severity}: {message}")?;
             let notes = [
                 ("effect", &finding.effect),
@@ -199,11 +202,24 @@ impl core::error::Error for Diagnostics {}
 pub fn line_column(text: &str, offset: usize) -> (usize, usize) {
     let before = &text.as_bytes()[..offset.min(text.len())];
     let line = before.iter().filter(|&&byte| byte == b'\n').count() + 1;
-    let line_start = before.iter().rposition(|&byte| byte == b'\n').map_or(0, |at| at + 1);
+    let line_start = before
+        .iter()
+        .rposition(|&byte| byte == b'\n')
+        .map_or(0, |at| at + 1);
     // A character begins at every byte that does not continue one.
     let is_begin = |byte: &&u8| **byte & 0xC0 != 0x80;
     let column = before[line_start..].iter().filter(is_begin).count() + 1;
     (line, column)
+}
+
+/// A text in a message: as it is, but no longer than a line.
+pub(crate) fn shown(text: &str) -> String {
+    const LONGEST: usize = 40;
+    let line: String = text.escape_debug().take(LONGEST + 1).collect();
+    match line.char_indices().nth(LONGEST) {
+        Some((end, _)) => format!("{}...", &line[..end]),
+        None => line,
+    }
 }
 
 /// Where findings are collected while a plan is read.
@@ -250,7 +266,11 @@ mod tests {
         findings.add(Diagnostic::error(&Place::in_plan(5..6), "second"));
         findings.add(Diagnostic::error(&Place::in_plan(1..2), "first"));
         findings.add(Diagnostic::error(&Place::in_plan(5..6), "second"));
-        let messages: Vec<_> = findings.into_sorted().into_iter().map(|f| f.message).collect();
+        let messages: Vec<_> = findings
+            .into_sorted()
+            .into_iter()
+            .map(|f| f.message)
+            .collect();
         assert_eq!(messages, ["first", "second"]);
     }
 }

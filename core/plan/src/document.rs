@@ -9,6 +9,7 @@
 use alloc::borrow::ToOwned;
 use alloc::string::String;
 use alloc::vec::Vec;
+use core::ops::Range;
 
 use toml::Spanned;
 use toml::de::{DeArray, DeInteger, DeTable, DeValue};
@@ -49,6 +50,22 @@ impl Value {
             ValueKind::Table(_) => "a table",
         }
     }
+
+    /// Where the bytes `span` of this value stand, which is `text`. Escapes
+    /// make a text longer where it is written; then it is the whole value.
+    pub(crate) fn place_within(&self, text: &str, span: Range<usize>) -> Place {
+        let written = &self.place.span;
+        let start = match written.len().checked_sub(text.len()) {
+            Some(0) => written.start,
+            Some(2) => written.start + 1,
+            _ => return self.place.clone(),
+        };
+        let end = text.len().min(span.end);
+        Place {
+            source: self.place.source,
+            span: start + span.start.min(end)..start + end,
+        }
+    }
 }
 
 /// A key and its value.
@@ -79,24 +96,11 @@ impl Table {
         entry.map(|entry| &mut entry.value)
     }
 
-    /// Puts `entry` in, in the place of one with the same key if there is
-    /// one. Of two tables the new one is laid over the old, so that
-    /// `a = { b = 1 }` and `a.b = 1` do the same.
+    /// Puts `entry` in, in the place of one with the same key if there is one.
     pub(crate) fn put(&mut self, entry: Entry) {
-        let Some(old) = self.entries.iter_mut().find(|old| old.key == entry.key) else {
-            self.entries.push(entry);
-            return;
-        };
-        match (&mut old.value.kind, entry.value.kind) {
-            (ValueKind::Table(old), ValueKind::Table(new)) => {
-                new.entries.into_iter().for_each(|entry| old.put(entry));
-            }
-            (_, kind) => {
-                *old = Entry {
-                    value: Value { kind, ..entry.value },
-                    ..entry
-                }
-            }
+        match self.entries.iter_mut().find(|old| old.key == entry.key) {
+            Some(old) => *old = entry,
+            None => self.entries.push(entry),
         }
     }
 }
@@ -125,8 +129,8 @@ impl Builder {
         let kind = match value.get_ref() {
             DeValue::String(text) => ValueKind::Text((**text).to_owned()),
             DeValue::Integer(number) => ValueKind::Integer(integer(number)),
-            // The parser has checked the spelling; what does not fit becomes
-            // infinite, which every check refuses.
+            // The parser has checked the spelling; no bound lets through what
+            // is not a number.
             DeValue::Float(number) => ValueKind::Float(number.as_str().parse().unwrap_or(f64::NAN)),
             DeValue::Boolean(flag) => ValueKind::Flag(*flag),
             DeValue::Datetime(_) => ValueKind::Date,
@@ -143,7 +147,7 @@ impl Builder {
         array.iter().map(|value| self.value(value)).collect()
     }
 
-    pub(crate) fn place(&self, span: core::ops::Range<usize>) -> Place {
+    pub(crate) fn place(&self, span: Range<usize>) -> Place {
         Place {
             source: self.source,
             span: span.start + self.offset..span.end + self.offset,

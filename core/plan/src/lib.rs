@@ -1,1 +1,106 @@
-//! .
+//! The plan file: TOML text to a checked, fully typed plan, or diagnostics
+//! that say where, why, and what to type instead.
+//!
+//! ```
+//! let text = r#"
+//!     name = "long-path"
+//!     path = { rate = "10 Gbit/s", rtt = "80 ms" }
+//!     flow = { window = "60 MB", duration = "10 s" }
+//! "#;
+//! let plan = gigatcp_plan::parse("plan.toml", text.as_bytes(), &[]).unwrap();
+//! let run = &plan.series[0].scenario;
+//! assert_eq!(run.base_rtt().as_millis(), 80);
+//!
+//! let wrong = text.replace("80 ms", "80");
+//! let findings = gigatcp_plan::parse("plan.toml", wrong.as_bytes(), &[]).unwrap_err();
+//! assert_eq!(findings.line_column_of(&findings.list[0].place).0, 3);
+//! ```
+//!
+//! # How
+//!
+//! Text becomes a tree of values that know where they stand; the `set` of a
+//! series and then the overrides (`--set flow.congestion_control=reno`)
+//! change the tree; each changed tree is read against [`keys`], where every
+//! key is listed with its kind, bounds and default. All mistakes are
+//! collected, none stops the search for others, except that a text which is
+//! not TOML is not read further.
+//!
+//! Pure: no file is opened and nothing is drawn. Whoever calls reads the file
+//! and draws the carets from [`Diagnostics`].
+//!
+//! Deliberately absent: sweeps over axes (they expand to overrides before
+//! this crate is asked), includes, and variables. A plan is one file that
+//! says all, at the price of repeating what two plans share.
+#![no_std]
+#![forbid(unsafe_code)]
+#![deny(missing_docs)]
+
+extern crate alloc;
+
+mod assign;
+mod check;
+mod diagnostic;
+mod document;
+pub mod keys;
+mod model;
+mod nearest;
+mod quantity;
+mod reader;
+mod syntax;
+
+use alloc::borrow::ToOwned;
+use alloc::string::String;
+use alloc::vec::Vec;
+
+use assign::Assignment;
+use diagnostic::Findings;
+
+pub use diagnostic::{Diagnostic, Diagnostics, Place, Severity, Source, line_column};
+pub use model::{Flow, Host, Plan, Record, Scenario, Series, Stop, Tester};
+
+/// Reads and checks a plan.
+///
+/// `source_name` is what the text is called in diagnostics; `overrides` are
+/// `KEY=VALUE` texts with dotted keys, which win over the plan and over the
+/// `set` of every series.
+///
+/// # Errors
+/// Everything that is wrong, with at least one [`Severity::Error`]; warnings
+/// alone are no reason to refuse and come with the plan.
+pub fn parse(source_name: &str, bytes: &[u8], overrides: &[String]) -> Result<Plan, Diagnostics> {
+    let texts = Diagnostics {
+        source_name: source_name.to_owned(),
+        text: String::from_utf8_lossy(bytes).into_owned(),
+        overrides: overrides.to_vec(),
+        list: Vec::new(),
+    };
+    let findings = Findings::default();
+    let document = syntax::document(bytes, &findings);
+    let changes = changes(overrides, &findings);
+    let plan = document.and_then(|document| {
+        let texts = texts.clone();
+        check::plan(document, &changes, &findings, texts)
+    });
+    let list = findings.into_sorted();
+    let has_errors = list
+        .iter()
+        .any(|finding| finding.severity == Severity::Error);
+    match plan {
+        Some(mut plan) if !has_errors => {
+            plan.warnings.list = list;
+            Ok(plan)
+        }
+        _ => Err(Diagnostics { list, ..texts }),
+    }
+}
+
+fn changes(overrides: &[String], findings: &Findings) -> Vec<Assignment> {
+    let mut changes = Vec::new();
+    for (index, text) in overrides.iter().enumerate() {
+        match Assignment::from_override(text, index) {
+            Ok(more) => changes.extend(more),
+            Err(finding) => findings.add(finding),
+        }
+    }
+    changes
+}

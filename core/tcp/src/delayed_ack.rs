@@ -8,12 +8,31 @@
 //! * Otherwise every `ack_every` full-sized segments, or when the timer runs
 //!   out, whichever is first.
 //!
+//! Where an acknowledgment would have to announce a smaller window because the
+//! application has not read yet, Linux lets it wait for the reader; then the
+//! number of segments per acknowledgment is what arrives between two reads.
+//!
 //! Does not adapt the timer to the arrival rate (Linux `ato`): that matters
 //! for interactive traffic only.
 
 use gigatcp_units::{Duration, Instant};
 
 use crate::profile::Profile;
+
+/// In-order data that arrived.
+#[derive(Clone, Copy, Debug)]
+pub struct Data {
+    /// Its octets.
+    pub len: u64,
+    /// Octets of one wire segment.
+    pub segment_size: u64,
+    /// RCV.WND.
+    pub wnd: u64,
+    /// Segments per acknowledgment.
+    pub ack_every: u32,
+    /// An acknowledgment now would announce a smaller window than the last.
+    pub must_wait_for_reader: bool,
+}
 
 /// The receiver's state of mind about acknowledging.
 #[derive(Clone, Debug)]
@@ -70,26 +89,32 @@ impl DelayedAck {
     /// In-order data of `len` octets arrived, in segments of at most
     /// `segment_size`; `wnd` is the receive window.
     #[inline]
-    pub fn on_data(
-        &mut self,
-        now: Instant,
-        profile: &Profile,
-        ack_every: u32,
-        len: u64,
-        segment_size: u64,
-        wnd: u64,
-    ) {
-        self.rcv_mss = self.rcv_mss.max(segment_size);
+    pub fn on_data(&mut self, now: Instant, profile: &Profile, data: &Data) {
+        self.rcv_mss = self.rcv_mss.max(data.segment_size);
         if !self.started {
             self.started = true;
-            self.start_quick(profile, wnd);
+            self.start_quick(profile, data.wnd);
         }
-        self.unacked += len;
-        let enough = u64::from(ack_every - 1) * self.rcv_mss;
-        if !profile.delayed_ack || self.quick > 0 || self.unacked > enough {
+        self.unacked += data.len;
+        let enough = self.has_enough(data.ack_every) && !data.must_wait_for_reader;
+        if !profile.delayed_ack || self.quick > 0 || enough {
             self.due = true;
         } else if self.deadline == Instant::FAR_FUTURE {
             self.deadline = now + profile.delayed_ack_timeout;
+        }
+    }
+
+    /// More than `ack_every` - 1 full segments wait for an acknowledgment.
+    #[inline]
+    fn has_enough(&self, ack_every: u32) -> bool {
+        self.unacked > u64::from(ack_every - 1) * self.rcv_mss
+    }
+
+    /// The application has read: an acknowledgment that waited for it, leaves.
+    #[inline]
+    pub fn on_read(&mut self, ack_every: u32) {
+        if self.has_enough(ack_every) {
+            self.due = true;
         }
     }
 
@@ -136,11 +161,36 @@ pub fn ack_every(profile: &Profile, age: Duration) -> u32 {
 mod tests {
     use super::*;
 
+    fn segment(must_wait_for_reader: bool) -> Data {
+        Data {
+            len: 1448,
+            segment_size: 1448,
+            wnd: 1 << 20,
+            ack_every: 2,
+            must_wait_for_reader,
+        }
+    }
+
+    #[test]
+    fn an_acknowledgment_that_waits_for_the_reader_leaves_when_it_has_read() {
+        let profile = Profile {
+            quick_ack: false,
+            ..Profile::LINUX_2_6_20
+        };
+        let mut ack = DelayedAck::new();
+        for _ in 0..3 {
+            ack.on_data(Instant::ZERO, &profile, &segment(true));
+            assert!(!ack.is_due());
+        }
+        ack.on_read(2);
+        assert!(ack.is_due());
+    }
+
     fn arrivals_until_ack(ack: &mut DelayedAck, profile: &Profile) -> u32 {
         let mut arrivals = 0;
         while !ack.is_due() {
             arrivals += 1;
-            ack.on_data(Instant::ZERO, profile, profile.ack_every, 1448, 1448, 1 << 20);
+            ack.on_data(Instant::ZERO, profile, &segment(false));
         }
         ack.on_ack_sent();
         arrivals
@@ -163,7 +213,7 @@ mod tests {
             ..Profile::MODERN
         };
         let mut ack = DelayedAck::new();
-        ack.on_data(Instant::ZERO, &profile, 2, 1448, 1448, 1 << 20);
+        ack.on_data(Instant::ZERO, &profile, &segment(false));
         assert!(!ack.is_due());
         assert_eq!(ack.deadline(), Instant::ZERO + Duration::from_millis(40));
         ack.handle_timeout(ack.deadline());

@@ -76,6 +76,11 @@ pub struct Profile {
     pub rescue_retransmission: bool,
     /// Delayed acknowledgments, RFC 9293 section 3.8.6.3.
     pub delayed_ack: bool,
+    /// An acknowledgment of full segments that would have to announce a
+    /// smaller window than the last one waits until the application has read
+    /// (Linux `__tcp_ack_snd_check`). RFC 5681 section 4.2 asks for one at
+    /// least every second full segment whatever the reader does.
+    pub ack_waits_for_reader: bool,
     /// Acknowledge at once while the connection is young (quick-ACK).
     pub quick_ack: bool,
     /// Nagle's algorithm, RFC 9293 section 3.7.4.
@@ -130,6 +135,11 @@ pub struct Profile {
     /// A buffer that was asked for is granted twice over, to pay for the
     /// kernel's bookkeeping (Linux `SO_SNDBUF`, `SO_RCVBUF`).
     pub buffer_doubling: bool,
+    /// The most a buffer that is asked for is granted, before doubling (Linux
+    /// `wmem_max`, `rmem_max`). Where the window grows as in Linux, it also
+    /// decides the window scale, and with it the largest window: 65535 shifted
+    /// by what this limit needs.
+    pub buffer_limit: Bytes,
     /// Share of the receive buffer kept back from the window, as the power of
     /// two of its divisor: 2 keeps a quarter (Linux `tcp_adv_win_scale`);
     /// 0 keeps nothing.
@@ -149,6 +159,7 @@ impl Profile {
         limited_transmit: true,
         rescue_retransmission: true,
         delayed_ack: true,
+        ack_waits_for_reader: false,
         quick_ack: true,
         nagle: true,
         silly_window_avoidance: true,
@@ -173,6 +184,7 @@ impl Profile {
         timestamp_tick: Duration::from_millis(1),
         window_policy: WindowPolicy::FreeSpace,
         buffer_doubling: false,
+        buffer_limit: Bytes::new(1 << 30),
         window_reserve_shift: 0,
     };
 
@@ -187,7 +199,9 @@ impl Profile {
         syn_retries: 5,
         window_policy: WindowPolicy::Grows,
         buffer_doubling: true,
+        buffer_limit: Bytes::new(131_071),
         window_reserve_shift: 2,
+        ack_waits_for_reader: true,
         ..Self::MODERN
     };
 
@@ -204,7 +218,8 @@ impl Profile {
     #[must_use]
     pub fn granted_buffer(&self, requested: Bytes) -> Bytes {
         let factor = if self.buffer_doubling { 2 } else { 1 };
-        Bytes::new(requested.as_u64().saturating_mul(factor))
+        let limited = requested.min(self.buffer_limit);
+        Bytes::new(limited.as_u64().saturating_mul(factor))
     }
 
     /// The largest window a receive buffer of `granted` octets can back.
@@ -251,6 +266,8 @@ pub enum SettingValue {
     Count(u32),
     /// A time.
     Time(Duration),
+    /// An amount of data.
+    Amount(Bytes),
 }
 
 /// Why a setting was refused.
@@ -335,6 +352,7 @@ pub const SETTINGS: &[Setting] = &[
     switch!(limited_transmit),
     switch!(rescue_retransmission),
     switch!(delayed_ack),
+    switch!(ack_waits_for_reader),
     switch!(quick_ack),
     switch!(nagle),
     switch!(silly_window_avoidance),
@@ -388,6 +406,17 @@ pub const SETTINGS: &[Setting] = &[
         apply: |profile, value| match value {
             SettingValue::Time(after) => {
                 profile.ack_every_switch = Some(after);
+                true
+            }
+            _ => false,
+        },
+    },
+    Setting {
+        name: "buffer_limit",
+        expects: "an amount from \"4 KiB\" to \"1 GiB\"",
+        apply: |profile, value| match value {
+            SettingValue::Amount(limit) if (4 << 10..=1 << 30).contains(&limit.as_u64()) => {
+                profile.buffer_limit = limit;
                 true
             }
             _ => false,
@@ -466,7 +495,10 @@ mod tests {
 
     #[test]
     fn linux_2_6_20_doubles_a_buffer_and_keeps_a_quarter_back() {
-        let profile = Profile::LINUX_2_6_20;
+        let profile = Profile {
+            buffer_limit: Bytes::new(100 << 20),
+            ..Profile::LINUX_2_6_20
+        };
         let granted = profile.granted_buffer(Bytes::new(60 << 20));
         assert_eq!(granted, Bytes::new(120 << 20));
         assert_eq!(profile.window_of(granted), Bytes::new(90 << 20));

@@ -30,6 +30,7 @@ pub struct ReceiveWindow {
     clamp: u64,
     /// Octets the offer grows by per full-sized segment; 0 = it does not.
     step: u64,
+    shift: u8,
     /// Silly-window avoidance.
     avoid_silly: bool,
     /// Largest segment the peer may send.
@@ -41,11 +42,24 @@ impl ReceiveWindow {
     pub fn new(profile: &Profile, granted: Bytes, mss: u32) -> Self {
         let whole = profile.window_of(granted).as_u64();
         let mss = u64::from(mss);
+        // Linux chooses the scale from the largest buffer the host grants,
+        // others from the buffer at hand. Either way the scale bounds the
+        // window (RFC 7323 section 2.3).
+        let shift = match profile.window_policy {
+            WindowPolicy::FreeSpace => shift_for(whole),
+            WindowPolicy::Grows => shift_for(profile.buffer_limit.as_u64()),
+        };
+        let expressible = if profile.window_scaling {
+            65_535 << shift
+        } else {
+            65_535
+        };
         let (offer, clamp, step) = match profile.window_policy {
-            WindowPolicy::FreeSpace => (whole, whole, 0),
+            WindowPolicy::FreeSpace => (whole, whole.min(expressible), 0),
             WindowPolicy::Grows => {
                 // One segment is kept back (Linux `tcp_init_buffer_space`).
                 let clamp = whole.saturating_sub(mss).max(whole.min(2 * mss));
+                let clamp = clamp.min(expressible);
                 (first_offer(mss).min(clamp), clamp, 2 * mss)
             }
         };
@@ -55,15 +69,15 @@ impl ReceiveWindow {
             offer,
             clamp,
             step,
+            shift,
             avoid_silly: profile.silly_window_avoidance,
             mss,
         }
     }
 
-    /// The shift that lets 16 bits express the largest offer (RFC 7323
-    /// section 2.3: at most 14).
-    pub fn shift_needed(&self) -> u8 {
-        (0..14).find(|shift| self.clamp >> shift <= 65_535).unwrap_or(14)
+    /// The window scale to announce, Rcv.Wind.Shift.
+    pub fn shift(&self) -> u8 {
+        self.shift
     }
 
     /// Octets the buffer holds.
@@ -100,6 +114,13 @@ impl ReceiveWindow {
         }
     }
 
+    /// Whether the window, with `unread` octets in the buffer, would be smaller
+    /// than the `last` one advertised.
+    #[inline]
+    pub fn would_shrink(&self, unread: u64, last: u64) -> bool {
+        self.free(unread).min(self.offer) < last
+    }
+
     /// Whether reading has opened the window so far that the peer should be
     /// told unasked: it at least doubles, or opens by a segment from zero.
     pub fn is_update_due(&self, nxt: u64, old_edge: u64, unread: u64) -> bool {
@@ -116,6 +137,12 @@ impl ReceiveWindow {
             shift => free - (free >> shift),
         }
     }
+}
+
+/// The shift that lets 16 bits express `wnd` (RFC 7323 section 2.3: at most
+/// 14).
+fn shift_for(wnd: u64) -> u8 {
+    (0..14).find(|shift| wnd >> shift <= 65_535).unwrap_or(14)
 }
 
 /// The first window Linux offers when it lets it grow: enough for the initial
@@ -149,7 +176,10 @@ mod tests {
 
     #[test]
     fn a_growing_window_opens_by_two_segments_for_each_that_arrives() {
-        let profile = Profile::LINUX_2_6_20;
+        let profile = Profile {
+            buffer_limit: Bytes::new(100 << 20),
+            ..Profile::LINUX_2_6_20
+        };
         let granted = profile.granted_buffer(Bytes::new(60 << 20));
         let mut window = ReceiveWindow::new(&profile, granted, 8960);
         assert_eq!(window.edge(0, 0, 0), 2 * 8960);
@@ -163,9 +193,21 @@ mod tests {
     }
 
     #[test]
+    fn linux_cuts_the_window_to_what_the_scale_of_its_largest_buffer_expresses() {
+        let profile = Profile {
+            buffer_limit: Bytes::new(100 << 20),
+            ..Profile::LINUX_2_6_20
+        };
+        let granted = profile.granted_buffer(Bytes::new(100 << 20));
+        let window = ReceiveWindow::new(&profile, granted, 8960);
+        assert_eq!(window.shift(), 11);
+        assert_eq!(window.clamp(), 65_535 << 11);
+    }
+
+    #[test]
     fn the_window_scale_is_the_smallest_that_expresses_the_buffer() {
         let shift = |bytes| {
-            ReceiveWindow::new(&Profile::MODERN, Bytes::new(bytes), 1460).shift_needed()
+            ReceiveWindow::new(&Profile::MODERN, Bytes::new(bytes), 1460).shift()
         };
         assert_eq!(shift(65_535), 0);
         assert_eq!(shift(65_536), 1);

@@ -86,6 +86,8 @@ pub struct ReceiveSpace {
     pub nxt: u64,
     /// Right edge of the window as last advertised: RCV.NXT + RCV.WND.
     pub edge: u64,
+    /// RCV.WND as last advertised.
+    pub last_wnd: u64,
     /// Last.ACK.sent of RFC 7323 section 4.3.
     pub last_ack_sent: u64,
     /// Rcv.Wind.Shift of RFC 7323 section 2.3.
@@ -99,6 +101,7 @@ impl ReceiveSpace {
             irs: SeqNumber::new(0),
             nxt: 0,
             edge: 0,
+            last_wnd: 0,
             last_ack_sent: 0,
             shift: 0,
         }

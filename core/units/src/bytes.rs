@@ -62,3 +62,23 @@ impl SubAssign for Bytes {
         self.0 -= other.0;
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn amounts_add_and_subtract_like_numbers() {
+        let mut amount = Bytes::new(1_000) + Bytes::new(500);
+        amount -= Bytes::new(40);
+        amount += Bytes::new(1);
+        assert_eq!(amount - Bytes::new(1), Bytes::new(1_460));
+        assert_eq!(Bytes::new(1_500).as_bits_f64(), 12_000.0);
+    }
+
+    #[test]
+    fn a_saturating_difference_stops_at_nothing() {
+        assert_eq!(Bytes::new(1).saturating_sub(Bytes::new(2)), Bytes::ZERO);
+        assert_eq!(Bytes::MAX.saturating_sub(Bytes::ZERO), Bytes::MAX);
+    }
+}

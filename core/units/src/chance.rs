@@ -7,17 +7,41 @@ pub struct Probability(f64);
 impl Probability {
     /// Never.
     pub const NEVER: Self = Self(0.0);
+    /// Every time.
+    pub const ALWAYS: Self = Self(1.0);
 
     /// The probability `p`, or nothing when `p` is outside 0 to 1 or not a
     /// number.
     #[must_use]
     pub fn try_new(p: f64) -> Option<Self> {
-        (0.0..=1.0).contains(&p).then_some(Self(p))
+        // Adding zero turns the zero with a minus sign into the plain one.
+        (0.0..=1.0).contains(&p).then_some(Self(p + 0.0))
     }
 
     /// The probability as a number from 0 to 1.
     #[must_use]
     pub const fn as_f64(self) -> f64 {
         self.0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_numbers_from_zero_to_one_are_probabilities() {
+        assert_eq!(Probability::try_new(0.0), Some(Probability::NEVER));
+        assert_eq!(Probability::try_new(1.0), Some(Probability::ALWAYS));
+        assert_eq!(Probability::try_new(1.0 + f64::EPSILON), None);
+        assert_eq!(Probability::try_new(-1e-300), None);
+        assert_eq!(Probability::try_new(f64::NAN), None);
+        assert_eq!(Probability::try_new(f64::INFINITY), None);
+    }
+
+    #[test]
+    fn zero_has_no_sign() {
+        let zero = Probability::try_new(-0.0).expect("zero is a probability");
+        assert!(zero.as_f64().is_sign_positive());
     }
 }

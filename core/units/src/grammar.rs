@@ -1,1 +1,347 @@
 //! One grammar for reading and printing quantities.
+//!
+//! The plan file, the command line and all output use it:
+//!
+//! | quantity | units | examples |
+//! |---|---|---|
+//! | [`Duration`] | `ns us ms s min h` (`µs` is read too) | `80 ms`, `1.5 s` |
+//! | [`Bytes`] | `B kB MB GB TB PB`, `KiB MiB GiB TiB PiB` | `60 MB`, `64 KiB` |
+//! | [`Rate`] | `bit/s kbit/s Mbit/s Gbit/s Tbit/s` | `8.56 Gbit/s` |
+//! | [`Probability`] | none, `%`, `in` | `1e-5`, `0.1 %`, `1 in 10000` |
+//!
+//! ```text
+//! quantity = number [space] unit
+//! number   = digits ["." digits] [("e" | "E") ["+" | "-"] digits]
+//! ```
+//!
+//! Reading is exact: decimal digits are scaled in integers, and a value that
+//! is not a whole number of the smallest unit is an error, not a rounding.
+//! [`Display`] prints the form with the fewest digits that reads back as the
+//! same value (and amounts below 10,000 bytes plainly, as in `1500 B`); the [`human`](human_rate) printers round to three digits for tables.
+//!
+//! Deliberately absent: second spellings. `Mbps`, `10G`, `1,5 s` and `20 sec`
+//! are refused, and the [`ParseError`] says what to write instead: one way of
+//! writing means that a plan, a command line and a report can be compared by
+//! eye. The cost is one retyped word for a newcomer.
+
+mod error;
+mod human;
+mod number;
+mod print;
+mod slips;
+
+use alloc::format;
+use alloc::string::String;
+use core::fmt::{self, Display};
+use core::str::FromStr;
+
+pub use error::{ParseError, ParseErrorKind};
+pub use human::{human_bytes, human_duration, human_probability, human_rate};
+
+use crate::{Bytes, Duration, Probability, Rate};
+use error::Failure;
+use number::Number;
+
+/// What kind of quantity was being read.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Quantity {
+    /// A [`Duration`].
+    Duration,
+    /// An amount in [`Bytes`] with its unit.
+    Bytes,
+    /// An amount in [`Bytes`] that may be written as a bare whole number.
+    Octets,
+    /// A [`Rate`].
+    Rate,
+    /// A [`Probability`].
+    Probability,
+}
+
+/// A unit of the grammar.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Unit {
+    /// How it is written.
+    name: &'static str,
+    /// How many of the smallest unit it holds.
+    scale: u64,
+    /// The rounded printers use it for less than this many of it.
+    human_below: u64,
+    /// Exact printing does not put decimals before it: nobody reads
+    /// `1.5 min`. Reading does not mind.
+    whole_only: bool,
+}
+
+const fn unit(name: &'static str, scale: u64) -> Unit {
+    Unit {
+        name,
+        scale,
+        human_below: 1000,
+        whole_only: false,
+    }
+}
+
+const DURATION_UNITS: [Unit; 6] = [
+    unit("ns", 1),
+    unit("us", 1_000),
+    unit("ms", 1_000_000),
+    unit("s", 1_000_000_000),
+    Unit {
+        human_below: 120,
+        whole_only: true,
+        ..unit("min", 60_000_000_000)
+    },
+    Unit {
+        whole_only: true,
+        ..unit("h", 3_600_000_000_000)
+    },
+];
+
+/// Decimal units first: tables print those alone.
+const BYTE_UNITS: [Unit; 11] = [
+    unit("B", 1),
+    unit("kB", 1_000),
+    unit("MB", 1_000_000),
+    unit("GB", 1_000_000_000),
+    unit("TB", 1_000_000_000_000),
+    unit("PB", 1_000_000_000_000_000),
+    unit("KiB", 1 << 10),
+    unit("MiB", 1 << 20),
+    unit("GiB", 1 << 30),
+    unit("TiB", 1 << 40),
+    unit("PiB", 1 << 50),
+];
+
+/// How many of [`BYTE_UNITS`] are decimal.
+const DECIMAL_BYTE_UNITS: usize = 6;
+
+const RATE_UNITS: [Unit; 5] = [
+    unit("bit/s", 1),
+    unit("kbit/s", 1_000),
+    unit("Mbit/s", 1_000_000),
+    unit("Gbit/s", 1_000_000_000),
+    unit("Tbit/s", 1_000_000_000_000),
+];
+
+impl Quantity {
+    fn units(self) -> &'static [Unit] {
+        match self {
+            Self::Duration => &DURATION_UNITS,
+            Self::Bytes | Self::Octets => &BYTE_UNITS,
+            Self::Rate => &RATE_UNITS,
+            Self::Probability => &[],
+        }
+    }
+
+    fn unit(self, name: &str) -> Option<Unit> {
+        // Both code points of the letter: the micro sign and the Greek mu.
+        let name = match name {
+            "µs" | "μs" => "us",
+            other => other,
+        };
+        self.units().iter().copied().find(|unit| unit.name == name)
+    }
+
+    /// `value` of the smallest unit, in the form that [`Display`] prints.
+    fn print(self, value: u64) -> String {
+        // Segment sizes and MTUs are written in plain bytes: `1500 B`.
+        let plain = matches!(self, Self::Bytes | Self::Octets) && value < 10_000;
+        let shortest = if plain {
+            None
+        } else {
+            print::shortest(value, self.units())
+        };
+        shortest.unwrap_or_else(|| format!("{value} {}", self.zero_unit()))
+    }
+
+    /// The unit of nothing: which one does not matter, so the plainest.
+    fn zero_unit(self) -> &'static str {
+        match self {
+            Self::Duration => "s",
+            Self::Bytes | Self::Octets => "B",
+            Self::Rate => "bit/s",
+            Self::Probability => "",
+        }
+    }
+}
+
+/// Reads a duration, for example `80 ms`, `1.5 s`, `250 us`, `2 min`.
+///
+/// # Errors
+/// A [`ParseError`] that says what was read and what would be valid.
+pub fn parse_duration(text: &str) -> Result<Duration, ParseError> {
+    parse_integer(Quantity::Duration, text).map(Duration::from_nanos)
+}
+
+/// Reads an amount of data with its unit, for example `60 MB` (60·10⁶
+/// bytes), `60 MiB` (60·2²⁰ bytes), `9000 B`.
+///
+/// # Errors
+/// A [`ParseError`] that says what was read and what would be valid; a bare
+/// number is [`ParseErrorKind::MissingUnit`].
+pub fn parse_bytes(text: &str) -> Result<Bytes, ParseError> {
+    parse_integer(Quantity::Bytes, text).map(Bytes::new)
+}
+
+/// Reads a count of octets that the field writes without a unit, such as an
+/// MTU or a segment size: `1500`, and also `1500 B` and `9 kB`.
+///
+/// # Errors
+/// A [`ParseError`] that says what was read and what would be valid.
+pub fn parse_octets(text: &str) -> Result<Bytes, ParseError> {
+    parse_integer(Quantity::Octets, text).map(Bytes::new)
+}
+
+/// Reads a rate, for example `10 Gbit/s`, `8.56 Gbit/s`, `100 kbit/s`.
+///
+/// # Errors
+/// A [`ParseError`] that says what was read and what would be valid.
+pub fn parse_rate(text: &str) -> Result<Rate, ParseError> {
+    parse_integer(Quantity::Rate, text).map(Rate::from_bps)
+}
+
+/// Reads a probability, for example `0.001`, `1e-5`, `0.1 %`, `1 in 10000`.
+/// The result is the nearest [`f64`] to what is written.
+///
+/// # Errors
+/// A [`ParseError`] that says what was read and what would be valid.
+pub fn parse_probability(text: &str) -> Result<Probability, ParseError> {
+    let body = Body::of(text);
+    body.probability()
+        .map_err(|failure| failure.of(Quantity::Probability, text))
+}
+
+fn parse_integer(quantity: Quantity, text: &str) -> Result<u64, ParseError> {
+    let body = Body::of(text);
+    body.integer(quantity)
+        .map_err(|failure| failure.of(quantity, text))
+}
+
+/// What is read: the input without the space around it, and where it begins.
+struct Body<'a> {
+    text: &'a str,
+    start: usize,
+}
+
+impl<'a> Body<'a> {
+    fn of(input: &'a str) -> Self {
+        let start = input.len() - input.trim_start().len();
+        Self {
+            text: input.trim(),
+            start,
+        }
+    }
+
+    /// The number at the front, and the word behind it.
+    fn split(&self) -> Result<(Number<'a>, Word<'a>), Failure> {
+        let (number, len) = Number::scan(self.text).map_err(|bad| bad.moved(self.start))?;
+        let behind = &self.text[len..];
+        let text = behind.trim_start();
+        let start = self.start + self.text.len() - text.len();
+        Ok((number, Word { text, start }))
+    }
+
+    fn integer(&self, quantity: Quantity) -> Result<u64, Failure> {
+        let (number, word) = self.split()?;
+        let scale = if word.text.is_empty() {
+            if quantity != Quantity::Octets {
+                return Err(Failure::new(ParseErrorKind::MissingUnit, word.span()));
+            }
+            1
+        } else {
+            match quantity.unit(word.text) {
+                Some(unit) => unit.scale,
+                None => return Err(slips::unknown_unit(quantity, &number, word)),
+            }
+        };
+        number.scaled(scale).map_err(|unfit| {
+            let span = self.start..self.start + number.text.len();
+            unfit.failure(quantity, span)
+        })
+    }
+
+    fn probability(&self) -> Result<Probability, Failure> {
+        let (number, word) = self.split()?;
+        let value = match word.text {
+            "" => number.as_f64(0),
+            "%" => number.as_f64(-2),
+            text => match text.strip_prefix("in") {
+                Some(of) if of.starts_with(char::is_whitespace) => {
+                    let start = word.start + text.len() - of.len();
+                    self.share(&number, Body::of(of).moved(start))?
+                }
+                _ => return Err(slips::unknown_unit(Quantity::Probability, &number, word)),
+            },
+        };
+        let span = self.start..self.start + self.text.len();
+        if value == 0.0 && !number.is_zero() {
+            return Err(Failure::new(ParseErrorKind::TooSmall, span));
+        }
+        Probability::try_new(value).ok_or(Failure::new(ParseErrorKind::OutOfRange, span))
+    }
+
+    fn moved(self, by: usize) -> Self {
+        Self {
+            start: self.start + by,
+            ..self
+        }
+    }
+
+    /// `count` in as many as this body says.
+    fn share(&self, count: &Number<'a>, total: Body<'a>) -> Result<f64, Failure> {
+        let (of, behind) = total.split()?;
+        if !behind.text.is_empty() {
+            return Err(Failure::new(ParseErrorKind::NotANumber, total.span()));
+        }
+        let exact = |number: &Number, start: usize| {
+            let span = start..start + number.text.len();
+            let value = number
+                .scaled(1)
+                .map_err(|unfit| unfit.failure(Quantity::Probability, span.clone()))?;
+            // Beyond 2^53 a double no longer holds every whole number.
+            if value > 1 << f64::MANTISSA_DIGITS {
+                return Err(Failure::new(ParseErrorKind::TooLarge, span));
+            }
+            Ok(value as f64)
+        };
+        // Both are exact, so the quotient is rounded once. None in none is
+        // not a number and falls to the check of the range.
+        Ok(exact(count, self.start)? / exact(&of, total.start)?)
+    }
+
+    fn span(&self) -> core::ops::Range<usize> {
+        self.start..self.start + self.text.len()
+    }
+}
+
+/// The word behind a number, and where it begins in the input.
+type Word<'a> = Body<'a>;
+
+/// Joins the two directions of the grammar to a type: reading through
+/// [`FromStr`], printing through [`Display`].
+macro_rules! grammar_of {
+    ($type:ident, $parse:ident, |$value:ident| $print:expr) => {
+        impl FromStr for $type {
+            type Err = ParseError;
+            fn from_str(text: &str) -> Result<Self, ParseError> {
+                $parse(text)
+            }
+        }
+
+        impl Display for $type {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                let $value = *self;
+                // `pad` obeys the width and alignment that a table asks for.
+                f.pad(&$print)
+            }
+        }
+    };
+}
+
+grammar_of!(Duration, parse_duration, |span| Quantity::Duration
+    .print(span.as_nanos()));
+grammar_of!(Bytes, parse_bytes, |amount| Quantity::Bytes
+    .print(amount.as_u64()));
+grammar_of!(Rate, parse_rate, |rate| Quantity::Rate.print(rate.as_bps()));
+grammar_of!(Probability, parse_probability, |p| print::shortest_real(
+    p.as_f64()
+));

@@ -19,6 +19,7 @@ extern crate alloc;
 mod bytes;
 mod chance;
 pub mod grammar;
+pub mod nearest;
 mod rate;
 mod time;
 

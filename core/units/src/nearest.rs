@@ -21,10 +21,7 @@ const EDIT: usize = 2;
 /// none is near: at most one edit for words of up to five letters, one in
 /// three letters beyond. The first of equally near candidates wins.
 #[must_use]
-pub fn nearest<'a>(
-    word: &str,
-    candidates: impl IntoIterator<Item = &'a str>,
-) -> Option<&'a str> {
+pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     // `nth` stops early: a hostile word is never collected.
     if word.is_empty() || word.chars().nth(LONGEST).is_some() {
         return None;
@@ -52,6 +49,15 @@ fn allowance(len: usize) -> usize {
 
 /// Optimal string alignment distance in half edits.
 fn distance(a: &[char], b: &[char]) -> usize {
+    // A word in capitals is one slip of the shift key, however long it is.
+    let lower = |word: &[char]| -> Vec<char> {
+        word.iter()
+            .flat_map(|letter| letter.to_lowercase())
+            .collect()
+    };
+    if a != b && lower(a) == lower(b) {
+        return EDIT / 2;
+    }
     let mut before = vec![0; b.len() + 1];
     let mut above: Vec<usize> = (0..=b.len()).map(|j| j * EDIT).collect();
     let mut row = vec![0; b.len() + 1];
@@ -94,7 +100,7 @@ mod tests {
         assert_eq!(nearest("windoww", KEYS), Some("window"));
         assert_eq!(nearest("wimdow", KEYS), Some("window"));
         assert_eq!(nearest("widnow", KEYS), Some("window"));
-        assert_eq!(nearest("WINDOW", KEYS), None);
+        assert_eq!(nearest("WINDOW", KEYS), Some("window"));
         assert_eq!(nearest("Window", KEYS), Some("window"));
         assert_eq!(nearest("reciever", KEYS), Some("receiver"));
     }

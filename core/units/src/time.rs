@@ -2,7 +2,8 @@
 //!
 //! [`Instant`] counts from the start of the run (virtual time) or from any
 //! fixed moment the driver chooses (real time). 64 bits of nanoseconds last
-//! 584 years, so additions are checked only in debug builds.
+//! 584 years, so spans are added without a check outside debug builds; an
+//! [`Instant`] that would pass [`Instant::FAR_FUTURE`] stays there.
 
 use core::ops::{Add, AddAssign, Div, Mul, Sub, SubAssign};
 
@@ -197,5 +198,91 @@ impl Div<u64> for Duration {
     type Output = Duration;
     fn div(self, divisor: u64) -> Duration {
         Duration(self.0 / divisor)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn constructors_and_accessors_agree_on_the_unit() {
+        assert_eq!(Duration::from_secs(2), Duration::from_millis(2_000));
+        assert_eq!(Duration::from_millis(3), Duration::from_micros(3_000));
+        assert_eq!(Duration::from_micros(4), Duration::from_nanos(4_000));
+        assert_eq!(Duration::from_nanos(1_999_999).as_micros(), 1_999);
+        assert_eq!(Duration::from_nanos(1_999_999).as_millis(), 1);
+        assert_eq!(Duration::from_millis(1_500).as_secs_f64(), 1.5);
+        assert_eq!(Instant::from_nanos(2_500_000_000).as_secs_f64(), 2.5);
+    }
+
+    #[test]
+    fn seconds_as_a_real_number_are_rounded_to_the_nearest_nanosecond() {
+        assert_eq!(Duration::from_secs_f64(1.5e-9), Duration::from_nanos(2));
+        assert_eq!(Duration::from_secs_f64(1.4e-9), Duration::from_nanos(1));
+        assert_eq!(
+            Duration::from_secs_f64(0.0703),
+            Duration::from_micros(70_300)
+        );
+    }
+
+    #[test]
+    fn seconds_that_are_no_span_become_the_nearest_that_is() {
+        assert_eq!(Duration::from_secs_f64(-1.0), Duration::ZERO);
+        assert_eq!(Duration::from_secs_f64(f64::NAN), Duration::ZERO);
+        assert_eq!(Duration::from_secs_f64(f64::INFINITY), Duration::MAX);
+        assert_eq!(Duration::from_secs_f64(1e300), Duration::MAX);
+    }
+
+    #[test]
+    fn no_appointment_stays_none_when_time_is_added() {
+        let never = Instant::FAR_FUTURE;
+        assert_eq!(never + Duration::from_secs(1), never);
+        let mut last = Instant::from_nanos(u64::MAX - 1);
+        last += Duration::MAX;
+        assert_eq!(last, never);
+    }
+
+    #[test]
+    fn differences_that_must_not_fail_stop_at_zero() {
+        let early = Instant::from_nanos(5);
+        let late = Instant::from_nanos(9);
+        assert_eq!(late.saturating_since(early), Duration::from_nanos(4));
+        assert_eq!(early.saturating_since(late), Duration::ZERO);
+        let short = Duration::from_nanos(1);
+        assert_eq!(
+            short.saturating_sub(Duration::from_nanos(2)),
+            Duration::ZERO
+        );
+        assert_eq!(Duration::MAX.saturating_mul(2), Duration::MAX);
+    }
+
+    proptest! {
+        #[test]
+        fn a_moment_plus_a_span_minus_the_moment_is_the_span(
+            start in 0..u64::MAX / 2,
+            span in 0..u64::MAX / 2,
+        ) {
+            let start = Instant::from_nanos(start);
+            let span = Duration::from_nanos(span);
+            prop_assert_eq!((start + span) - start, span);
+            prop_assert_eq!((start + span) - span, start);
+            prop_assert_eq!((start + span).saturating_since(start), span);
+        }
+
+        #[test]
+        fn a_span_is_its_parts_and_their_remainder(
+            span in any::<u64>(),
+            parts in 1..u64::MAX,
+        ) {
+            let whole = Duration::from_nanos(span);
+            let part = whole / parts;
+            let rest = whole - part * parts;
+            prop_assert!(rest.as_nanos() < parts);
+            prop_assert_eq!(part * parts + rest, whole);
+            prop_assert_eq!(whole.abs_diff(part), whole - part);
+            prop_assert_eq!(part.abs_diff(whole), whole - part);
+        }
     }
 }

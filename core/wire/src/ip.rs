@@ -131,7 +131,7 @@ impl Ecn {
 pub struct IpHeader {
     /// Addresses, and with them the version.
     pub endpoints: Endpoints,
-    /// Differentiated services codepoint, six bits (RFC 2474).
+    /// Differentiated services codepoint (RFC 2474), six bits; higher ones are lost.
     pub dscp: u8,
     /// ECN field.
     pub ecn: Ecn,
@@ -141,7 +141,7 @@ pub struct IpHeader {
     pub ident: u16,
     /// Don't fragment. IPv4 only: not written to and true from IPv6.
     pub dont_fragment: bool,
-    /// Flow label, 20 bits. IPv6 only: not written to and zero from IPv4.
+    /// Flow label, 20 bits; higher ones are lost. IPv6 only: not written to and zero from IPv4.
     pub flow_label: u32,
 }
 
@@ -412,4 +412,142 @@ fn skip_extensions(octets: &[u8], mut next: u8) -> Result<(u8, usize), IpError> 
         return Err(IpError::Fragment);
     }
     Ok((next, at))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const V4: Endpoints = Endpoints::V4 {
+        src: Ipv4Addr::new(192, 168, 0, 1),
+        dst: Ipv4Addr::new(192, 168, 0, 199),
+    };
+    const V6: Endpoints = Endpoints::V6 {
+        src: Ipv6Addr::LOCALHOST,
+        dst: Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 2),
+    };
+
+    fn encoded(ip: &IpHeader, payload_len: usize) -> Vec<u8> {
+        let mut out = Vec::new();
+        ip.encode(payload_len, &mut out).unwrap();
+        out
+    }
+
+    #[test]
+    fn an_ipv4_header_stands_octet_by_octet_as_in_rfc_791() {
+        let ip = IpHeader {
+            dscp: 46,
+            ecn: Ecn::Ect0,
+            ident: 0xbeef,
+            ..IpHeader::new(V4)
+        };
+        // The checksum worked by hand over 45ba 0073 beef 4000 4006 c0a8 0001
+        // c0a8 00c7.
+        let expected = [
+            0x45, 0xba, 0, 0x73, 0xbe, 0xef, 0x40, 0, 64, 6, 0xf8, 0xc2, 192, 168, 0, 1, 192, 168,
+            0, 199,
+        ];
+        assert_eq!(encoded(&ip, 95), expected);
+    }
+
+    #[test]
+    fn an_ipv6_header_stands_octet_by_octet_as_in_rfc_8200() {
+        let ip = IpHeader {
+            dscp: 10,
+            ecn: Ecn::Ce,
+            ttl: 255,
+            flow_label: 0xabcde,
+            ..IpHeader::new(V6)
+        };
+        let octets = encoded(&ip, 1460);
+        assert_eq!(octets[..8], [0x62, 0xba, 0xbc, 0xde, 0x05, 0xb4, 6, 255]);
+        assert_eq!(octets[23], 1);
+        assert_eq!(octets[24..28], [0x20, 0x01, 0x0d, 0xb8]);
+        assert_eq!(octets.len(), IPV6_HEADER_LEN);
+    }
+
+    #[test]
+    fn endpoints_of_two_families_do_not_exist() {
+        assert_eq!(Endpoints::new(V4.src(), V6.dst()), None);
+        assert_eq!(Endpoints::new(V6.src(), V6.dst()), Some(V6));
+        assert_eq!(V4.reversed().src(), V4.dst());
+    }
+
+    #[test]
+    fn packets_beyond_the_length_field_are_refused() {
+        let mut out = Vec::new();
+        let refused = IpHeader::new(V4).encode(65_516, &mut out);
+        assert_eq!(refused, Err(EncodeError::PacketTooLong { needed: 65_536 }));
+        assert!(out.is_empty());
+        assert_eq!(IpHeader::new(V6).encode(65_535, &mut out), Ok(()));
+    }
+
+    #[test]
+    fn ipv4_options_are_skipped() {
+        let mut octets = encoded(&IpHeader::new(V4), 100);
+        octets[0] = 0x46;
+        octets.extend([1, 1, 1, 0]);
+        let (_, payload) = IpHeader::decode(&octets).unwrap();
+        assert_eq!((payload.start, payload.len), (24, 96));
+        assert!(!payload.header_checksum_is_valid, "the header was changed");
+    }
+
+    #[test]
+    fn ipv6_extension_headers_before_tcp_are_skipped() {
+        let mut octets = encoded(&IpHeader::new(V6), 44);
+        octets[6] = 0;
+        octets.extend([60, 0, 1, 4, 0, 0, 0, 0]);
+        octets.extend([6, 1, 1, 12, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
+        let (_, payload) = IpHeader::decode(&octets).unwrap();
+        assert_eq!((payload.protocol, payload.start, payload.len), (6, 64, 20));
+
+        octets.truncate(41);
+        let cut = IpHeader::decode(&octets);
+        assert_eq!(cut, Err(IpError::TooShort { have: 41, need: 42 }));
+    }
+
+    #[test]
+    fn fragments_are_refused_in_both_versions() {
+        for fragment in [0x2000_u16, 0x0001] {
+            let mut octets = encoded(&IpHeader::new(V4), 100);
+            octets[6..8].copy_from_slice(&fragment.to_be_bytes());
+            assert_eq!(IpHeader::decode(&octets), Err(IpError::Fragment));
+        }
+        let mut octets = encoded(&IpHeader::new(V6), 100);
+        octets[6] = 44;
+        assert_eq!(IpHeader::decode(&octets), Err(IpError::Fragment));
+    }
+
+    #[test]
+    fn impossible_headers_are_errors() {
+        let v4 = encoded(&IpHeader::new(V4), 0);
+        let changed = |at: usize, value: u8| {
+            let mut octets = v4.clone();
+            octets[at] = value;
+            IpHeader::decode(&octets)
+        };
+        assert_eq!(changed(0, 0x50), Err(IpError::Version { version: 5 }));
+        assert_eq!(changed(0, 0x44), Err(IpError::HeaderLength { words: 4 }));
+        assert_eq!(
+            changed(0, 0x46),
+            Err(IpError::TooShort { have: 20, need: 24 })
+        );
+        let short = IpError::TotalLength {
+            total: 19,
+            headers: 20,
+        };
+        assert_eq!(changed(3, 19), Err(short));
+        assert_eq!(
+            IpHeader::decode(&[]),
+            Err(IpError::TooShort { have: 0, need: 1 })
+        );
+        assert_eq!(
+            IpHeader::decode(&v4[..19]),
+            Err(IpError::TooShort { have: 19, need: 20 })
+        );
+        assert_eq!(
+            IpHeader::decode(&[0x60; 39]),
+            Err(IpError::TooShort { have: 39, need: 40 })
+        );
+    }
 }

@@ -130,3 +130,106 @@ pub fn decode_packet(octets: &Bytes) -> Result<(IpHeader, Segment<Bytes>), Packe
     }
     Ok((ip, decode(&segment)?))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Endpoints, Phantom};
+    use core::net::Ipv4Addr;
+
+    fn ip() -> IpHeader {
+        IpHeader::new(Endpoints::V4 {
+            src: Ipv4Addr::new(10, 0, 0, 1),
+            dst: Ipv4Addr::new(10, 0, 0, 2),
+        })
+    }
+
+    fn segment() -> Segment<Phantom> {
+        Segment {
+            payload: Phantom {
+                offset: 3,
+                len: 1001,
+            },
+            ..Segment::default()
+        }
+    }
+
+    fn encoded(snap_len: usize) -> Vec<u8> {
+        let mut out = Vec::new();
+        let len = encode_packet(&ip(), &segment(), snap_len, &mut out);
+        assert_eq!(len, Ok(1041));
+        out
+    }
+
+    #[test]
+    fn a_cut_packet_is_the_front_of_the_whole_one() {
+        let whole = encoded(usize::MAX);
+        assert_eq!(whole.len(), 1041);
+        for snap_len in [0, 1, 19, 20, 39, 40, 41, 96, 1040, 1041, 2000] {
+            assert_eq!(
+                encoded(snap_len),
+                whole[..snap_len.min(1041)],
+                "snap {snap_len}"
+            );
+        }
+    }
+
+    #[test]
+    fn packets_are_appended() {
+        let mut out = Vec::from([1, 2, 3]);
+        encode_packet(&ip(), &segment(), 60, &mut out).unwrap();
+        assert_eq!(out[..3], [1, 2, 3]);
+        assert_eq!(out[3..], encoded(60));
+    }
+
+    #[test]
+    fn a_packet_that_does_not_fit_leaves_nothing_behind() {
+        let mut segment = segment();
+        segment.payload.len = 70_000;
+        let mut out = Vec::new();
+        let refused = encode_packet(&ip(), &segment, 96, &mut out);
+        assert_eq!(refused, Err(EncodeError::PacketTooLong { needed: 70_040 }));
+        assert!(out.is_empty());
+    }
+
+    #[test]
+    fn padding_behind_the_packet_is_ignored() {
+        let mut octets = encoded(usize::MAX);
+        octets.extend([0; 6]);
+        let (_, segment) = decode_packet(&octets.into()).unwrap();
+        assert_eq!(segment.payload.len(), 1001);
+    }
+
+    #[test]
+    fn every_kind_of_bad_packet_is_refused_by_name() {
+        let whole = encoded(usize::MAX);
+        let changed = |at: usize, value: u8| {
+            let mut octets = whole.clone();
+            octets[at] = value;
+            decode_packet(&octets.into()).unwrap_err()
+        };
+        assert_eq!(changed(8, 3), PacketError::IpChecksum);
+        assert_eq!(changed(500, whole[500] ^ 1), PacketError::TcpChecksum);
+        assert_eq!(
+            changed(0, 0x10),
+            PacketError::Ip(IpError::Version { version: 1 })
+        );
+        let cut = decode_packet(&Bytes::copy_from_slice(&whole[..96])).unwrap_err();
+        assert_eq!(
+            cut,
+            PacketError::Cut {
+                have: 96,
+                need: 1041
+            }
+        );
+
+        let mut udp = whole.clone();
+        udp[9] = 17;
+        udp[10..12].fill(0);
+        let mut sum = crate::Checksum::new();
+        sum.add_octets(&udp[..20]);
+        udp[10..12].copy_from_slice(&sum.finish().to_be_bytes());
+        let error = decode_packet(&udp.into()).unwrap_err();
+        assert_eq!(error, PacketError::NotTcp { protocol: 17 });
+    }
+}

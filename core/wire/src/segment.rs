@@ -64,8 +64,8 @@ impl<P: Payload> Segment<P> {
     }
 
     /// Cuts off the first `n` wire segments and returns them; `self` keeps the
-    /// rest. FIN and PSH stay with the last piece, CWR with the first, as
-    /// segmentation offload does it.
+    /// rest. FIN and PSH stay with the last piece, CWR and SYN with the first,
+    /// as segmentation offload does it.
     ///
     /// # Panics
     /// When `n` is zero or not less than [`Segment::wire_segments`].
@@ -79,8 +79,110 @@ impl<P: Payload> Segment<P> {
             flags: self.flags.without(Flags::FIN | Flags::PSH),
             ..*self
         };
-        self.seq += cut as u32;
-        self.flags = self.flags.without(Flags::CWR);
+        self.seq = front.seq_end();
+        self.flags = self.flags.without(Flags::CWR | Flags::SYN);
         front
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Phantom;
+    use alloc::vec::Vec;
+    use proptest::prelude::*;
+
+    /// Cuts a super-segment into the segments of the wire, one by one.
+    fn wire_segments_of(mut whole: Segment<Phantom>) -> Vec<Segment<Phantom>> {
+        let mut pieces = Vec::new();
+        while whole.wire_segments() > 1 {
+            pieces.push(whole.split_front(1));
+        }
+        pieces.push(whole);
+        pieces
+    }
+
+    fn super_segments() -> impl Strategy<Value = Segment<Phantom>> {
+        let flags = any::<u16>().prop_map(Flags::from_bits);
+        let payload = (0..1_u64 << 40, 0..MAX_SUPER_SEGMENT as u32)
+            .prop_map(|(offset, len)| Phantom { offset, len });
+        (flags, any::<u32>(), 500_u16.., payload).prop_map(|(flags, seq, size, payload)| Segment {
+            seq: SeqNumber::new(seq),
+            flags,
+            segment_size: size,
+            payload,
+            ..Segment::default()
+        })
+    }
+
+    #[test]
+    fn a_segment_of_exactly_its_size_is_one_on_the_wire() {
+        let mut segment = Segment {
+            segment_size: 1448,
+            payload: Phantom {
+                offset: 0,
+                len: 1448,
+            },
+            ..Segment::default()
+        };
+        assert_eq!(segment.wire_segments(), 1);
+        segment.payload.len += 1;
+        assert_eq!(segment.wire_segments(), 2);
+        segment.segment_size = 0;
+        assert_eq!(segment.wire_segments(), 1, "size zero means one segment");
+    }
+
+    #[test]
+    fn flags_stay_with_the_piece_they_belong_to() {
+        let mut rest = Segment {
+            flags: Flags::ACK | Flags::FIN | Flags::PSH | Flags::CWR,
+            segment_size: 1000,
+            payload: Phantom {
+                offset: 0,
+                len: 2500,
+            },
+            ..Segment::default()
+        };
+        let front = rest.split_front(2);
+        assert_eq!(front.flags, Flags::ACK | Flags::CWR);
+        assert_eq!(rest.flags, Flags::ACK | Flags::FIN | Flags::PSH);
+        assert_eq!((front.payload.len, rest.payload.len), (2000, 500));
+    }
+
+    #[test]
+    #[should_panic(expected = "nothing to split")]
+    fn a_single_segment_cannot_be_split() {
+        let _ = Segment::<Phantom>::default().split_front(1);
+    }
+
+    proptest! {
+        #[test]
+        fn splitting_conserves_every_octet_and_sequence_number(whole in super_segments()) {
+            let pieces = wire_segments_of(whole.clone());
+            prop_assert_eq!(pieces.len(), whole.wire_segments());
+            prop_assert_eq!(pieces.iter().map(Segment::seq_len).sum::<u32>(), whole.seq_len());
+            let payloads: Vec<Phantom> = pieces.iter().map(|piece| piece.payload).collect();
+            prop_assert_eq!(Phantom::concat(&payloads), whole.payload);
+            prop_assert_eq!(pieces[0].seq, whole.seq);
+            for pair in pieces.windows(2) {
+                prop_assert_eq!(pair[0].seq_end(), pair[1].seq);
+                prop_assert_eq!(pair[0].payload.len(), usize::from(whole.segment_size));
+            }
+        }
+
+        #[test]
+        fn cutting_n_at_once_equals_cutting_one_n_times(
+            whole in super_segments(),
+            n in any::<prop::sample::Index>(),
+        ) {
+            prop_assume!(whole.wire_segments() > 1);
+            let n = 1 + n.index(whole.wire_segments() - 1);
+            let mut rest = whole.clone();
+            let front = rest.split_front(n);
+            let mut pieces = wire_segments_of(front);
+            prop_assert_eq!(pieces.len(), n);
+            pieces.extend(wire_segments_of(rest));
+            prop_assert_eq!(pieces, wire_segments_of(whole));
+        }
     }
 }

@@ -59,8 +59,11 @@ pub enum Stop {
 pub struct HostConfig {
     /// The engine's configuration.
     pub tcp: TcpConfig,
-    /// What work costs; all zero is an ideal host.
+    /// What work costs; all zero, without coalescing, is an ideal host.
     pub costs: CpuCosts,
+    /// Shortest time between two interrupts of the network card; what arrives
+    /// in between is shown to the processor together.
+    pub coalesce: Duration,
     /// The network card and its cable; absent: straight into the path.
     pub link: Option<HopConfig>,
     /// Wire packets the network card's queue takes before the host holds

@@ -22,6 +22,9 @@ use crate::config::{FlowConfig, HostConfig, Stop};
 use crate::meter::Meter;
 use crate::packet::Packet;
 
+/// Octets a reading application takes at once, as testers do.
+const READ_SIZE: u64 = 65_536;
+
 /// Which end of its flow a host is.
 #[derive(Clone, Debug)]
 enum Application {
@@ -40,6 +43,9 @@ struct Source {
     open_at: Instant,
     /// From when on it writes; set when the connection is established.
     writes_from: Instant,
+    /// When the application next acts by the clock: it opens, begins to
+    /// write, stops writing.
+    wake_at: Instant,
     written: u64,
     closed: bool,
 }
@@ -50,7 +56,9 @@ enum Task {
     /// Protocol work on a packet that arrived at the given moment.
     Receive(Instant, Packet),
     /// Copying for a write of so many octets.
-    Copy(u64),
+    Write(u64),
+    /// Copying for a read of so many octets.
+    Read(u64),
 }
 
 /// A host of the simulated world.
@@ -65,6 +73,13 @@ pub struct Endpoint {
     costs: CpuCosts,
     ideal: bool,
     cpu: Cpu,
+    /// Arrived, not yet shown to the processor: the network card holds its
+    /// interrupt back.
+    card: VecDeque<(Instant, Packet)>,
+    coalesce: Duration,
+    /// When the card next interrupts; far future while it holds nothing.
+    interrupt_at: Instant,
+    last_interrupt: Option<Instant>,
     inbox: VecDeque<(Instant, Packet)>,
     task: Option<(Instant, Task)>,
     /// Segments whose processing ends at the given moment.
@@ -89,6 +104,7 @@ impl Endpoint {
             write_delay: config.write_delay,
             open_at: Instant::ZERO + config.start,
             writes_from: Instant::FAR_FUTURE,
+            wake_at: Instant::ZERO + config.start,
             written: 0,
             closed: false,
         };
@@ -119,8 +135,12 @@ impl Endpoint {
             connection: None,
             application,
             costs: host.costs,
-            ideal: host.costs == CpuCosts::default(),
+            ideal: host.costs == CpuCosts::default() && host.coalesce.is_zero(),
             cpu: Cpu::new(),
+            card: VecDeque::new(),
+            coalesce: host.coalesce,
+            interrupt_at: Instant::FAR_FUTURE,
+            last_interrupt: None,
             inbox: VecDeque::new(),
             task: None,
             departures: VecDeque::new(),
@@ -181,16 +201,16 @@ impl Endpoint {
     /// When [`Endpoint::handle_timeout`] wants to be called.
     #[must_use]
     pub fn poll_timeout(&self) -> Instant {
-        let mut next = self.resume_at;
+        let mut next = self.resume_at.min(self.interrupt_at);
         if let Some(connection) = &self.connection {
             next = next.min(connection.poll_timeout());
         }
         if let Application::Source(source) = &self.application {
-            next = next.min(source.next_wake(self.connection.as_deref()));
+            next = next.min(source.wake_at);
         }
         if let Some((finish, _)) = &self.task {
             next = next.min(*finish);
-        } else if !self.inbox.is_empty() || self.wants_to_copy() {
+        } else if !self.inbox.is_empty() || self.wants_to_write() || self.wants_to_read() {
             next = next.min(self.cpu.busy_until());
         }
         if let Some((at, _)) = self.departures.front() {
@@ -209,14 +229,30 @@ impl Endpoint {
             self.handle_segment(now, now, packet.segment);
             self.act(now, out);
         } else {
-            self.inbox.push_back((now, packet));
+            self.card.push_back((now, packet));
+            if self.interrupt_at == Instant::FAR_FUTURE {
+                let earliest = self.last_interrupt.map_or(now, |last| last + self.coalesce);
+                self.interrupt_at = earliest.max(now);
+            }
+            self.take_interrupt(now);
             self.work(now, out);
+        }
+    }
+
+    /// The card shows the processor what has arrived, at most once per
+    /// coalescing interval.
+    fn take_interrupt(&mut self, now: Instant) {
+        if self.interrupt_at <= now {
+            self.interrupt_at = Instant::FAR_FUTURE;
+            self.last_interrupt = Some(now);
+            self.inbox.append(&mut self.card);
         }
     }
 
     /// Something is due: a timer, the processor, the network card.
     pub fn handle_timeout(&mut self, now: Instant, out: &mut Vec<Packet>) {
         self.open(now);
+        self.take_interrupt(now);
         if let Some(connection) = &mut self.connection
             && connection.poll_timeout() <= now
         {
@@ -233,6 +269,7 @@ impl Endpoint {
             && self.connection.is_none()
             && source.open_at <= now
         {
+            source.wake_at = Instant::FAR_FUTURE;
             self.connection = Some(Box::new(Connection::connect(now, &self.tcp)));
         }
     }
@@ -264,26 +301,45 @@ impl Endpoint {
             let work = if len == 0 {
                 self.costs.ack_received()
             } else {
-                let copy = self.costs.copied(Bytes::new(len as u64));
-                self.costs.data_received(packet.segment.wire_segments()) + copy
+                self.costs.data_received(packet.segment.wire_segments())
             };
             let finish = self.cpu.start(now, work);
             self.task = Some((finish, Task::Receive(arrived, packet)));
             return true;
         }
-        let len = self.next_write(now);
+        let (len, task) = match self.next_read() {
+            0 => {
+                let len = self.next_write(now);
+                (len, Task::Write(len))
+            }
+            len => (len, Task::Read(len)),
+        };
         if len == 0 {
             return false;
         }
         let finish = self.cpu.start(now, self.costs.copied(Bytes::new(len)));
-        self.task = Some((finish, Task::Copy(len)));
+        self.task = Some((finish, task));
         true
+    }
+
+    /// Octets the reading application takes next: what is there, at most one
+    /// read.
+    fn next_read(&self) -> u64 {
+        match (&self.application, &self.connection) {
+            (Application::Sink(_), Some(connection)) => connection.readable().min(READ_SIZE),
+            _ => 0,
+        }
+    }
+
+    fn wants_to_read(&self) -> bool {
+        self.next_read() > 0
     }
 
     fn finish(&mut self, now: Instant, task: Task, out: &mut Vec<Packet>) {
         match task {
             Task::Receive(arrived, packet) => self.handle_segment(now, arrived, packet.segment),
-            Task::Copy(len) => self.write(len),
+            Task::Write(len) => self.write(len),
+            Task::Read(len) => self.read(now, len),
         }
         self.act(now, out);
     }
@@ -322,10 +378,10 @@ impl Endpoint {
 
     fn run_application(&mut self, now: Instant) {
         if matches!(self.application, Application::Sink(_)) {
-            self.read_all(now);
+            self.serve_sink(now);
             return;
         }
-        self.note_established(now);
+        self.wind_clock(now);
         if self.ideal {
             let len = self.next_write(now);
             if len > 0 {
@@ -336,19 +392,31 @@ impl Endpoint {
         self.tell_idle_limit(now);
     }
 
-    fn note_established(&mut self, _now: Instant) {
-        if let (Application::Source(source), Some(connection)) =
+    /// Sets the application's next act by the clock: writing begins some
+    /// time after establishment and may end some time after that.
+    fn wind_clock(&mut self, now: Instant) {
+        let (Application::Source(source), Some(connection)) =
             (&mut self.application, &self.connection)
-            && source.writes_from == Instant::FAR_FUTURE
+        else {
+            return;
+        };
+        if source.writes_from == Instant::FAR_FUTURE
             && let Some(at) = connection.established_at()
         {
             source.writes_from = at + source.write_delay;
+            source.wake_at = source.writes_from;
+        }
+        if source.wake_at <= now {
+            source.wake_at = match source.stop {
+                Stop::After(span) if now < source.writes_from + span => source.writes_from + span,
+                _ => Instant::FAR_FUTURE,
+            };
         }
     }
 
-    /// Reads everything, checks that it is what was written, and closes after
-    /// the peer.
-    fn read_all(&mut self, now: Instant) {
+    /// The reading application: on an ideal host it reads at once; it closes
+    /// after the peer.
+    fn serve_sink(&mut self, now: Instant) {
         let (Application::Sink(meter), Some(connection)) =
             (&mut self.application, &mut self.connection)
         else {
@@ -357,16 +425,35 @@ impl Endpoint {
         if let Some(at) = connection.established_at() {
             meter.start(at);
         }
-        while let Some(piece) = connection.read(usize::MAX) {
+        if self.ideal {
+            self.read(now, u64::MAX);
+        }
+        if let Some(connection) = &mut self.connection
+            && connection.state() == State::CloseWait
+        {
+            connection.close(now);
+        }
+    }
+
+    /// Reads up to `len` octets and checks that they are what was written.
+    fn read(&mut self, now: Instant, len: u64) {
+        let (Application::Sink(meter), Some(connection)) =
+            (&mut self.application, &mut self.connection)
+        else {
+            return;
+        };
+        let mut left = len;
+        while left > 0
+            && let Some(piece) = connection.read(now, usize::try_from(left).unwrap_or(usize::MAX))
+        {
             assert_eq!(
                 piece.offset, self.read_offset,
                 "octets delivered out of order, twice, or not at all"
             );
-            self.read_offset += u64::from(piece.len);
-            meter.on_read(now, u64::from(piece.len));
-        }
-        if connection.state() == State::CloseWait {
-            connection.close(now);
+            let octets = u64::from(piece.len);
+            self.read_offset += octets;
+            left -= octets;
+            meter.on_read(now, octets);
         }
     }
 
@@ -414,7 +501,7 @@ impl Endpoint {
         else {
             return;
         };
-        let writing = self.task.as_ref().is_some_and(|(_, t)| matches!(t, Task::Copy(_)));
+        let writing = self.task.as_ref().is_some_and(|(_, t)| matches!(t, Task::Write(_)));
         if !source.closed && now >= source.writes_from && !writing && source.remaining(now) == 0 {
             source.closed = true;
             connection.close(now);
@@ -440,7 +527,7 @@ impl Endpoint {
     }
 
     /// Whether the application has something to copy and the room for it.
-    fn wants_to_copy(&self) -> bool {
+    fn wants_to_write(&self) -> bool {
         !self.ideal && self.next_write(self.cpu.busy_until()) > 0
     }
 
@@ -544,27 +631,5 @@ impl Source {
             Stop::After(span) if now < self.writes_from + span => u64::MAX,
             Stop::After(_) => 0,
         }
-    }
-
-    /// When the application acts by the clock.
-    fn next_wake(&self, connection: Option<&Connection<Phantom>>) -> Instant {
-        let Some(connection) = connection else {
-            return self.open_at;
-        };
-        if self.closed || self.writes_from == Instant::FAR_FUTURE {
-            return Instant::FAR_FUTURE;
-        }
-        let begins = self.writes_from;
-        if self.written == 0 && connection.send_space() > 0 && !self.has_ended() {
-            return begins;
-        }
-        match self.stop {
-            Stop::After(span) => begins + span,
-            Stop::Bytes(_) => Instant::FAR_FUTURE,
-        }
-    }
-
-    fn has_ended(&self) -> bool {
-        matches!(self.stop, Stop::Bytes(total) if total.as_u64() == self.written)
     }
 }

@@ -17,6 +17,10 @@ use crate::observe::{Samples, Sequence};
 use crate::packet::Packet;
 use crate::schedule::Schedule;
 
+/// More steps than this without time moving is a fault of ours, not a busy
+/// instant.
+const MOST_STEPS_AT_ONCE: u32 = 10_000_000;
+
 /// Watches packets at the hosts' doors, e.g. to write a capture.
 pub trait Tap {
     /// A packet passes the door of the flow's sender (`at_sender`) or
@@ -135,6 +139,7 @@ impl World {
     pub fn run(&mut self, stop: &AtomicBool, progress: &AtomicU64) -> Ended {
         let end = Instant::ZERO + self.config.end;
         let mut steps = 0_u32;
+        let mut still = 0_u32;
         while self.unfinished > 0 {
             let (at, element) = self.schedule.next();
             if at > end || at == Instant::FAR_FUTURE {
@@ -142,6 +147,8 @@ impl World {
                 return Ended::OutOfTime;
             }
             debug_assert!(at >= self.now, "time runs backwards");
+            still = if at == self.now { still + 1 } else { 0 };
+            assert!(still < MOST_STEPS_AT_ONCE, "time stands still at {at:?}");
             self.now = at;
             self.act(element);
             steps = steps.wrapping_add(1);

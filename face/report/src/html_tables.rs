@@ -130,7 +130,7 @@ pub(crate) fn where_the_time_went(rows: &[Row<'_>]) -> String {
     if limits.is_empty() {
         return "<p>No limits were recorded.</p>".to_owned();
     }
-    let mut out = String::from("<table class=\"numbers\"><thead><tr><th>Series</th>");
+    let mut out = String::from("<table class=\"numbers shares\"><thead><tr><th>Series</th>");
     for limit in &limits {
         let _ = write!(out, "<th>{}</th>", html(limit));
     }
@@ -140,7 +140,7 @@ pub(crate) fn where_the_time_went(rows: &[Row<'_>]) -> String {
         let shares = shares::permille(&spent);
         let _ = write!(out, "<tr><th scope=\"row\">{}</th>", html(&row.label));
         for &share in &shares {
-            let _ = write!(out, "<td>{}</td>", share_cell(share));
+            out.push_str(&share_cell(share));
         }
         let sum = shares::text(shares.iter().sum());
         let _ = writeln!(out, "<td>{sum}</td></tr>");
@@ -153,9 +153,11 @@ pub(crate) fn where_the_time_went(rows: &[Row<'_>]) -> String {
 fn share_cell(permille: u32) -> String {
     let text = shares::text(permille);
     if permille == 0 {
-        return text;
+        return format!("<td class=\"none\">{text}</td>");
     }
-    format!("{text}<i class=\"bar\" style=\"width:{text}%\"></i>")
+    // Columns differ in width, so lengths are in pixels: 50 for the whole.
+    let width = f64::from(permille) / 20.0;
+    format!("<td>{text}<i class=\"bar\" style=\"width:{width:.1}px\"></i></td>")
 }
 
 /// Intervals of every flow of every series, folded up.

@@ -14,7 +14,7 @@ use gigatcp_record::{FlowRecord, LimitSpan, Sample, SequenceDetail, SequenceStep
 use serde::Serialize;
 
 use crate::Report;
-use crate::compare::{Row, rows};
+use crate::compare::{Row, limits_met, rows};
 use crate::group::Group;
 use crate::nuttcp;
 use crate::published::PublishedSeries;
@@ -63,6 +63,9 @@ pub struct Line {
     pub throughput: Throughput,
     /// Published lines, if there are any.
     pub published: Option<Rates>,
+    /// Id of the published claim: a series and its fit have the same, which a
+    /// graph of both marks once.
+    pub claim: Option<String>,
     /// Sampled quantities.
     pub samples: Samples,
     /// Start (difference to the end before) and length in µs, index into
@@ -182,7 +185,8 @@ pub struct Detail {
 pub fn page(report: &Report<'_>) -> Page {
     let rows = rows(report);
     let drawn = &rows[..rows.len().min(MAX_LINES)];
-    let mut limits = Vec::new();
+    // In the order of the table; a timeline may add names.
+    let mut limits: Vec<String> = limits_met(&rows).into_iter().map(str::to_owned).collect();
     let lines = drawn
         .iter()
         .map(|row| line(row, drawn.len(), &mut limits))
@@ -206,6 +210,7 @@ fn line(row: &Row<'_>, lines: usize, limits: &mut Vec<String>) -> Line {
         fitted: row.is_fitted(),
         throughput: throughput(&row.group, row.flow, flow),
         published: row.published.map(published_rates),
+        claim: row.published.map(|series| series.id.clone()),
         samples: samples(flow.map_or(&[], |flow| &flow.samples), lines),
         timeline: timeline(spans, LIMIT_SPANS / lines, limits),
         timeline_spans: spans.len(),

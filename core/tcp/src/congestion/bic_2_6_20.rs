@@ -23,8 +23,8 @@
 //! The constants and the order of the rules were read in 2.6.18, 2.6.21 and
 //! 2.6.24, which agree but for `initial_ssthresh` (100, 100, 0).
 
-use super::linux_2_6_20::{Acks, Control, History, Law, beta_of};
 use super::Config;
+use super::linux_2_6_20::{Acks, Control, History, Law, beta_of};
 
 /// Window up to which BIC is Reno.
 const LOW_WINDOW: u32 = 14;
@@ -103,7 +103,11 @@ mod tests {
     #[test]
     fn bisection_slows_down_towards_the_maximum_and_speeds_up_beyond_it() {
         let per_round = |cwnd: u32| {
-            let acks = if cwnd < 1000 { below(cwnd, 1000) } else { above(cwnd, 1000) };
+            let acks = if cwnd < 1000 {
+                below(cwnd, 1000)
+            } else {
+                above(cwnd, 1000)
+            };
             f64::from(cwnd) / f64::from(acks)
         };
         let expected = [

@@ -172,7 +172,11 @@ impl Cubic {
             Counting::Bytes { .. } => ack.acked.as_u64() as f64 / f64::from(self.smss),
         };
         let per_window = segments_acked / self.cwnd;
-        let alpha = if stage.w_est < self.cwnd_prior { ALPHA } else { 1.0 };
+        let alpha = if stage.w_est < self.cwnd_prior {
+            ALPHA
+        } else {
+            1.0
+        };
         stage.w_est += alpha * per_window;
 
         let t = ack.now.saturating_since(stage.t_epoch).as_secs_f64();
@@ -370,7 +374,12 @@ mod tests {
 
     #[test]
     fn k_is_the_cube_root_of_what_was_lost_over_c() {
-        for (w_max, k) in [(100.0, 4.22), (1000.0, 9.09), (10_000.0, 19.57), (83_333.0, 39.7)] {
+        for (w_max, k) in [
+            (100.0, 4.22),
+            (1000.0, 9.09),
+            (10_000.0, 19.57),
+            (83_333.0, 39.7),
+        ] {
             let stage = Stage::begin(Instant::default(), BETA * w_max, Some(w_max));
             assert!((stage.k - k).abs() < 0.05, "{w_max}: {}", stage.k);
             assert!((stage.w_cubic(0.0) - BETA * w_max).abs() < 1e-6 * w_max);
@@ -418,7 +427,10 @@ mod tests {
         }
         cubic.on_ack(&ack(30, 1, true));
         let stage = cubic.stage.expect("slow start is over");
-        assert_eq!((stage.k, stage.w_max, stage.w_est), (0.0, cubic.cwnd, cubic.cwnd));
+        assert_eq!(
+            (stage.k, stage.w_max, stage.w_est),
+            (0.0, cubic.cwnd, cubic.cwnd)
+        );
     }
 
     #[test]
@@ -482,9 +494,15 @@ mod tests {
         let before = (cubic.cwnd, cubic.ssthresh, cubic.stage.map(|s| s.k));
         cubic.on_congestion(&event(501, CongestionKind::Timeout, 700));
         cubic.undo(millis(502));
-        assert_eq!((cubic.cwnd, cubic.ssthresh, cubic.stage.map(|s| s.k)), before);
+        assert_eq!(
+            (cubic.cwnd, cubic.ssthresh, cubic.stage.map(|s| s.k)),
+            before
+        );
         cubic.undo(millis(503));
-        assert_eq!((cubic.cwnd, cubic.ssthresh, cubic.stage.map(|s| s.k)), before);
+        assert_eq!(
+            (cubic.cwnd, cubic.ssthresh, cubic.stage.map(|s| s.k)),
+            before
+        );
     }
 
     #[test]

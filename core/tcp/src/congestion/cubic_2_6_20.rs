@@ -7,7 +7,7 @@
 //! * target = o + 410·(t − K)³/2⁴⁰, that is C = 0.4 segments per cubic second;
 //! * ACKs per segment = cwnd/(target − cwnd), or 100·cwnd at the target;
 //! * but never fewer than cwnd/16 per 0.1 s: 160 segments per second at most
-//!   (also below the origin; CUBIC 2.1 of 2.6.22 lifted it there);
+//!   (also below the origin, where CUBIC 2.1 lifted the limit);
 //! * before the first loss 50, whatever the function says;
 //! * at most what Reno would need, by an estimate that grows one segment
 //!   every 23/8·cwnd ACKs.
@@ -20,9 +20,9 @@
 //! correction of November 2006 (2.6.19) changed 410 from 32 and made the
 //! smallest round-trip time count eightfold inside: here as corrected. The
 //! cube root is Newton's iteration from a power of two until a step changes it
-//! by less than two, as in 2.6.18 and 2.6.21 (2.6.22 has a table). Different
-//! here: it squares in 64 bits. The kernel squared in 32 and divided by zero
-//! where K exceeds 64 s, at 52 000 segments lost.
+//! by less than two, as in 2.6.18 and 2.6.21 (2.6.24 has a table). Different
+//! here: it squares in 64 bits. The kernel squared in 32 and would divide by
+//! zero from 52 480 segments below the maximum on, where K exceeds 50 s.
 
 use gigatcp_units::Duration;
 
@@ -137,7 +137,10 @@ impl Law for Cubic {
 
     fn on_rtt(&mut self, history: &History, rtt: Duration, now: u64) {
         // Right after recovery samples are not trusted.
-        if history.epoch_start.is_some_and(|start| now.saturating_sub(start) < HZ) {
+        if history
+            .epoch_start
+            .is_some_and(|start| now.saturating_sub(start) < HZ)
+        {
             return;
         }
         let delay = (ticks(rtt.as_nanos()) * 8).max(1);
@@ -175,7 +178,10 @@ mod tests {
         for lost in [1, 2, 10, 300, 3000, 30_000, 300_000, u64::from(u32::MAX)] {
             let exact = libm::cbrt((CUBE_FACTOR * lost) as f64);
             let root = cube_root(CUBE_FACTOR * lost) as f64;
-            assert!((root - exact).abs() <= 1.0 + exact / 1000.0, "{lost}: {root} {exact}");
+            assert!(
+                (root - exact).abs() <= 1.0 + exact / 1000.0,
+                "{lost}: {root} {exact}"
+            );
         }
         assert_eq!(cube_root(0), 0);
     }

@@ -26,8 +26,9 @@
 //! undo; that one window reduces ssthresh once; no limited slow start yet).
 //! Its two modules could not, but those of 2.6.18 and 2.6.21 could, and the
 //! correction of November 2006 between them (kernel 2.6.19). They differ in
-//! nothing described here except that correction, so 2.6.20 is inferred from
-//! both sides. Not to be mixed up: 2.6.24 has `initial_ssthresh` = 0 and a
+//! nothing described here except that correction and a cap of 32 on the ACK
+//! ratio in the 2.6.21 tree read, which 2.6.24 lacks and which is therefore
+//! taken for a later repair; so 2.6.20 is inferred from both sides. Not to be mixed up: 2.6.24 has `initial_ssthresh` = 0 and a
 //! newer CUBIC, and 2.6.18 as enterprise distributions ship it has newer
 //! modules than its number says.
 //!
@@ -285,7 +286,8 @@ impl<L: Law> CongestionControl for Control<L> {
                 self.history.sample_ratio(ack.acked_transmissions);
             }
             if let Some(rtt) = ack.rtt {
-                self.law.on_rtt(&self.history, rtt, ticks(ack.now.as_nanos()));
+                self.law
+                    .on_rtt(&self.history, rtt, ticks(ack.now.as_nanos()));
             }
         }
         if is_reducing(before) || !self.is_cwnd_limited(ack) {
@@ -341,5 +343,176 @@ impl<L: Law> CongestionControl for Control<L> {
 
     fn is_in_slow_start(&self) -> bool {
         self.cwnd <= self.ssthresh
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::congestion::{Counting, SlowStart};
+
+    const SMSS: u64 = 1000;
+
+    /// A law that says 50 in place of BIC and CUBIC.
+    #[derive(Debug)]
+    struct Fifty;
+
+    impl Law for Fifty {
+        fn acks_per_segment(&mut self, _: &mut History, _: u32, _: u64) -> Acks {
+            Acks::OfOneSegmentEach(50)
+        }
+        fn reset(&mut self) {}
+    }
+
+    fn control(window: u64) -> Control<Fifty> {
+        let config = Config {
+            smss: SMSS as u32,
+            initial_window: Bytes::new(window * SMSS),
+            initial_ssthresh: None,
+            slow_start: SlowStart::Standard,
+            counting: Counting::PerAck,
+        };
+        Control::new(&config, Fifty)
+    }
+
+    fn ack(phase: Phase, transmissions: u32) -> Ack {
+        Ack {
+            now: Instant::from_nanos(1_000_000_000),
+            acked: Bytes::new(SMSS),
+            sacked: Bytes::ZERO,
+            lost: Bytes::ZERO,
+            acked_transmissions: transmissions,
+            phase,
+            prior_in_flight: Bytes::ZERO,
+            cwnd_limited: true,
+            rtt: None,
+            srtt: None,
+            min_rtt: None,
+            round_end: false,
+            rate: None,
+        }
+    }
+
+    fn congestion(control: &mut Control<Fifty>, kind: CongestionKind) {
+        let in_flight = control.cwnd();
+        control.on_congestion(&Congestion {
+            now: Instant::from_nanos(1_000_000_000),
+            kind,
+            flight_size: in_flight,
+            pipe: in_flight,
+        });
+    }
+
+    #[test]
+    fn samples_of_one_transmission_take_the_ratio_from_32_to_31_sixteenths_for_good() {
+        let mut control = control(200);
+        for _ in 0..100 {
+            control.on_ack(&ack(Phase::Open, 1));
+        }
+        assert_eq!(control.history.ratio, 31);
+        for _ in 0..100 {
+            control.on_ack(&ack(Phase::Open, 3));
+        }
+        assert_eq!(control.history.ratio, 48);
+    }
+
+    #[test]
+    fn only_acks_of_whole_transmissions_in_phase_open_are_samples() {
+        let mut control = control(200);
+        control.on_ack(&ack(Phase::Open, 0));
+        control.on_ack(&ack(Phase::Disorder, 0));
+        control.on_ack(&ack(Phase::Disorder, 1));
+        assert_eq!(control.history.ratio, 32);
+    }
+
+    #[test]
+    fn a_third_of_the_window_may_be_free_and_it_still_counts_as_full() {
+        let control = control(300);
+        let limited = |segments: u64| {
+            control.is_cwnd_limited(&Ack {
+                prior_in_flight: Bytes::new(segments * SMSS),
+                cwnd_limited: false,
+                ..ack(Phase::Open, 1)
+            })
+        };
+        assert!(limited(300) && limited(201));
+        assert!(!limited(200) && !limited(0));
+    }
+
+    #[test]
+    fn the_number_holds_while_the_window_does_for_31_ticks() {
+        let mut history = History::NONE;
+        assert!(!history.is_fresh(100, 5000));
+        history.last_cwnd = 100;
+        history.last_time = 5000;
+        assert!(history.is_fresh(100, 5031));
+        assert!(!history.is_fresh(100, 5032));
+        assert!(!history.is_fresh(101, 5000));
+    }
+
+    #[test]
+    fn loss_leaves_four_fifths_and_the_maximum_shrinks_if_it_was_not_reached_again() {
+        let mut control = control(1000);
+        congestion(&mut control, CongestionKind::Loss);
+        assert_eq!((control.cwnd, control.ssthresh), (799, 799));
+        assert_eq!(control.history.last_max_cwnd, 1000);
+        control.on_recovery_end(Instant::default());
+        congestion(&mut control, CongestionKind::Loss);
+        assert_eq!(control.cwnd, 639);
+        assert_eq!(control.history.last_max_cwnd, 719);
+        assert_eq!(control.history.loss_cwnd, 799);
+    }
+
+    #[test]
+    fn a_timeout_during_recovery_does_not_reduce_ssthresh_a_second_time() {
+        let mut control = control(1000);
+        congestion(&mut control, CongestionKind::Loss);
+        control.on_ack(&Ack {
+            acked: Bytes::ZERO,
+            ..ack(Phase::Recovery, 0)
+        });
+        congestion(&mut control, CongestionKind::Timeout);
+        assert_eq!((control.cwnd, control.ssthresh), (1, 799));
+    }
+
+    #[test]
+    fn an_undone_loss_returns_to_the_maximum_and_the_threshold_before() {
+        let mut control = control(1000);
+        congestion(&mut control, CongestionKind::Loss);
+        control.undo(Instant::default());
+        assert_eq!(control.cwnd, 1000);
+        // The threshold was 100 and counted as 750, which is below 799.
+        assert_eq!(control.ssthresh, 799);
+        control.undo(Instant::default());
+        assert_eq!(control.cwnd, 1000);
+    }
+
+    #[test]
+    fn a_timeout_makes_the_module_forget_so_that_its_undo_restores_ssthresh_alone() {
+        let mut control = control(1000);
+        control.ssthresh = 900;
+        congestion(&mut control, CongestionKind::Timeout);
+        assert_eq!((control.cwnd, control.ssthresh), (1, 799));
+        assert_eq!(control.history.loss_cwnd, 0);
+        control.undo(Instant::default());
+        assert_eq!((control.cwnd, control.ssthresh), (1, 900));
+    }
+
+    #[test]
+    fn after_idle_time_ssthresh_rises_to_three_quarters_of_the_window() {
+        let mut control = control(1000);
+        control.on_idle_restart(Instant::default(), Bytes::new(2 * SMSS));
+        assert_eq!((control.cwnd, control.ssthresh), (2, 750));
+    }
+
+    #[test]
+    fn slow_start_runs_until_the_window_exceeds_ssthresh() {
+        let mut control = control(99);
+        for window in [100, 101] {
+            assert!(control.is_in_slow_start());
+            control.on_ack(&ack(Phase::Open, 1));
+            assert_eq!(control.cwnd, window);
+        }
+        assert!(!control.is_in_slow_start());
     }
 }

@@ -55,10 +55,12 @@ impl Reno {
 
     /// Congestion avoidance, RFC 3465 section 2.1.
     fn avoid(&mut self, acked: u64) {
-        self.bytes_acked = self.bytes_acked.saturating_add(match self.opening.counting() {
-            Counting::PerAck => self.smss,
-            Counting::Bytes { .. } => acked,
-        });
+        self.bytes_acked = self
+            .bytes_acked
+            .saturating_add(match self.opening.counting() {
+                Counting::PerAck => self.smss,
+                Counting::Bytes { .. } => acked,
+            });
         if self.bytes_acked >= self.cwnd {
             // At most one SMSS per ACK, even if the ACK covers two windows.
             self.bytes_acked = (self.bytes_acked - self.cwnd).min(self.cwnd);
@@ -121,5 +123,115 @@ impl CongestionControl for Reno {
             self.ssthresh = self.ssthresh.max(ssthresh);
             self.gate.on_undo();
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::congestion::SlowStart;
+    use gigatcp_events::Phase;
+
+    const SMSS: u64 = 1000;
+
+    fn reno(counting: Counting) -> Reno {
+        Reno::new(&Config {
+            smss: SMSS as u32,
+            initial_window: Bytes::new(10 * SMSS),
+            initial_ssthresh: Some(10),
+            slow_start: SlowStart::Standard,
+            counting,
+        })
+    }
+
+    fn acknowledge(reno: &mut Reno, segments: u64) {
+        reno.on_ack(&Ack {
+            now: Instant::default(),
+            acked: Bytes::new(segments * SMSS),
+            sacked: Bytes::ZERO,
+            lost: Bytes::ZERO,
+            acked_transmissions: segments as u32,
+            phase: Phase::Open,
+            prior_in_flight: Bytes::new(10 * SMSS),
+            cwnd_limited: true,
+            rtt: None,
+            srtt: None,
+            min_rtt: None,
+            round_end: false,
+            rate: None,
+        });
+    }
+
+    fn congestion(reno: &mut Reno, kind: CongestionKind, flight: u64) {
+        reno.on_congestion(&Congestion {
+            now: Instant::default(),
+            kind,
+            flight_size: Bytes::new(flight * SMSS),
+            pipe: Bytes::new(flight * SMSS),
+        });
+    }
+
+    #[test]
+    fn the_window_grows_by_one_segment_per_window_whatever_an_ack_covers() {
+        for per_ack in [1, 2, 5, 10] {
+            let mut reno = reno(Counting::Bytes { limit: 2 });
+            for _ in 0..10 / per_ack {
+                assert_eq!(reno.cwnd().as_u64(), 10 * SMSS);
+                acknowledge(&mut reno, per_ack);
+            }
+            assert_eq!(reno.cwnd().as_u64(), 11 * SMSS);
+        }
+    }
+
+    #[test]
+    fn counting_by_ack_two_segments_per_ack_halve_the_growth() {
+        let mut reno = reno(Counting::PerAck);
+        for _ in 0..5 {
+            acknowledge(&mut reno, 2);
+        }
+        assert_eq!(reno.cwnd().as_u64(), 10 * SMSS);
+        for _ in 0..5 {
+            acknowledge(&mut reno, 2);
+        }
+        assert_eq!(reno.cwnd().as_u64(), 11 * SMSS);
+    }
+
+    #[test]
+    fn an_ack_for_many_windows_adds_one_segment() {
+        let mut reno = reno(Counting::Bytes { limit: u32::MAX });
+        acknowledge(&mut reno, 1000);
+        assert_eq!(reno.cwnd().as_u64(), 11 * SMSS);
+    }
+
+    #[test]
+    fn loss_halves_what_is_in_flight_but_leaves_two_segments() {
+        let mut reno = reno(Counting::PerAck);
+        congestion(&mut reno, CongestionKind::Loss, 8);
+        assert_eq!(reno.cwnd().as_u64(), 4 * SMSS);
+        assert_eq!(reno.ssthresh(), reno.cwnd());
+        congestion(&mut reno, CongestionKind::Loss, 1);
+        assert_eq!(reno.cwnd().as_u64(), 2 * SMSS);
+    }
+
+    #[test]
+    fn a_timeout_leaves_one_segment_and_half_the_flight_as_ssthresh() {
+        let mut reno = reno(Counting::PerAck);
+        congestion(&mut reno, CongestionKind::Timeout, 10);
+        assert_eq!(reno.cwnd().as_u64(), SMSS);
+        assert_eq!(reno.ssthresh().as_u64(), 5 * SMSS);
+        acknowledge(&mut reno, 1);
+        assert_eq!(reno.cwnd().as_u64(), 2 * SMSS);
+    }
+
+    #[test]
+    fn an_undone_reduction_gives_back_window_and_threshold_once() {
+        let mut reno = reno(Counting::PerAck);
+        congestion(&mut reno, CongestionKind::Loss, 10);
+        reno.undo(Instant::default());
+        assert_eq!(reno.cwnd().as_u64(), 10 * SMSS);
+        assert_eq!(reno.ssthresh().as_u64(), 10 * SMSS);
+        reno.on_idle_restart(Instant::default(), Bytes::new(4 * SMSS));
+        reno.undo(Instant::default());
+        assert_eq!(reno.cwnd().as_u64(), 4 * SMSS);
     }
 }

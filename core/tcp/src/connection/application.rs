@@ -44,8 +44,11 @@ impl<P: Payload> Connection<P> {
 
     /// RECEIVE: up to `max` octets in order, in one piece. The window this
     /// opens is told to the peer when it is worth a segment.
-    pub fn read(&mut self, max: usize) -> Option<P> {
+    pub fn read(&mut self, now: Instant, max: usize) -> Option<P> {
         let piece = self.receive_buffer.read(max)?;
+        if self.profile.ack_waits_for_reader {
+            self.ack.on_read(self.ack_every(now));
+        }
         let unread = self.receive_buffer.readable();
         let receiving = matches!(
             self.state,

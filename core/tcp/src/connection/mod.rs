@@ -322,7 +322,7 @@ impl<P: Payload> Connection<P> {
             counters: Counters::default(),
         };
         if profile.window_scaling {
-            connection.rcv.shift = connection.window.shift_needed();
+            connection.rcv.shift = connection.window.shift();
         }
         connection
     }

@@ -366,6 +366,7 @@ impl<P: Payload> Connection<P> {
         }
         let field = field.min(65_535);
         self.rcv.edge = self.rcv.edge.max(self.rcv.nxt + (field << shift));
+        self.rcv.last_wnd = self.rcv.wnd();
         WireWindow(field as u16)
     }
 

@@ -7,7 +7,7 @@ use gigatcp_units::Instant;
 use gigatcp_wire::{Flags, Payload, Segment};
 
 use super::Connection;
-use crate::delayed_ack::ack_every;
+use crate::delayed_ack::{Data, ack_every};
 
 impl<P: Payload> Connection<P> {
     /// The fast path: `segment` is the next data, wholly inside the window,
@@ -86,11 +86,21 @@ impl<P: Payload> Connection<P> {
         if per_segment + 128 > u64::from(self.rmss) && self.window.on_full_segment(unread) {
             self.ack.on_window_growth();
         }
+        let data = Data {
+            len,
+            segment_size: per_segment,
+            wnd: self.rcv.wnd(),
+            ack_every: self.ack_every(now),
+            must_wait_for_reader: self.profile.ack_waits_for_reader
+                && self.window.would_shrink(unread + len, self.rcv.last_wnd),
+        };
+        self.ack.on_data(now, &self.profile, &data);
+    }
+
+    /// Segments per acknowledgment now.
+    pub(super) fn ack_every(&self, now: Instant) -> u32 {
         let age = now.saturating_since(self.established_at.unwrap_or(now));
-        let every = ack_every(&self.profile, age);
-        let wnd = self.rcv.wnd();
-        self.ack
-            .on_data(now, &self.profile, every, len, per_segment, wnd);
+        ack_every(&self.profile, age)
     }
 
     fn put_received(&mut self, now: Instant, seq: u64, len: u32, out_of_order: bool, dup: u32) {

@@ -54,7 +54,12 @@ fn cubic_has_the_mean_windows_of_rfc_9438_tables_1_and_2_where_it_is_cubic() {
     ] {
         let start = (published / 0.925) as u64;
         let got = mean_window(start, spacing, Duration::from_millis(rtt_ms), 3);
-        assert_within(0.003, published, got, &format!("p = 1/{spacing}, {rtt_ms} ms"));
+        assert_within(
+            0.003,
+            published,
+            got,
+            &format!("p = 1/{spacing}, {rtt_ms} ms"),
+        );
     }
 }
 
@@ -74,7 +79,12 @@ fn cubic_has_the_mean_windows_of_rfc_9438_tables_1_and_2_where_it_is_reno_friend
     ] {
         let start = (published / 0.85) as u64;
         let got = mean_window(start, spacing, Duration::from_millis(rtt_ms), 20);
-        assert_within(tolerance, published, got, &format!("p = 1/{spacing}, {rtt_ms} ms"));
+        assert_within(
+            tolerance,
+            published,
+            got,
+            &format!("p = 1/{spacing}, {rtt_ms} ms"),
+        );
     }
 }
 
@@ -130,7 +140,12 @@ fn before_the_first_loss_the_controls_of_2_6_20_grow_as_observed_in_may_2007() {
         ("bic-2.6.20", 3, 1.433),
     ] {
         let got = growth_per_second(name, segments_per_ack);
-        assert_within(0.001, expected, got, &format!("{name}, {segments_per_ack} per ACK"));
+        assert_within(
+            0.001,
+            expected,
+            got,
+            &format!("{name}, {segments_per_ack} per ACK"),
+        );
     }
 }
 

@@ -1,0 +1,117 @@
+//! From a document to a run: every default filled in, every bound checked.
+//!
+//! One file per section. Each reads its tables through a
+//! [`Reader`](crate::reader::Reader) and then checks what no single value
+//! shows: keys that contradict each other, queues no packet fits into, flows
+//! that would never begin.
+
+use alloc::format;
+use alloc::vec::Vec;
+
+use gigatcp_units::Duration;
+
+use crate::diagnostic::{Diagnostic, Findings, Place};
+use crate::document::{Table, Value};
+use crate::keys::{self, KeyTable};
+use crate::model::{Record, Scenario, Tester};
+use crate::reader::Reader;
+
+mod flow;
+mod host;
+mod path;
+mod series;
+
+pub(crate) use series::plan;
+
+/// A table that is not there reads as an empty one.
+static NO_TABLE: Table = Table {
+    entries: Vec::new(),
+};
+
+/// The run that a document describes. Nothing is left out because of a
+/// finding, so that all are found; with an error among them the result is
+/// worth nothing.
+fn scenario(document: &Table, findings: &Findings) -> Option<Scenario> {
+    let place = Place::in_plan(0..0);
+    let reader = Reader::new(&keys::PLAN, document, &place, findings);
+    let sender = host::host(&reader, "sender");
+    let receiver = host::host(&reader, "receiver");
+    let longest_mtu = sender.host.mtu.max(receiver.host.mtu);
+    let path = path::path(&reader, sender.link, receiver.link, longest_mtu);
+    let record = section(&reader, "record", &keys::RECORD);
+    let flows = flow::Context {
+        buffers: [sender.buffer, receiver.buffer],
+        mtu: longest_mtu,
+        time_sequence: record.flag("time_sequence").unwrap_or(false),
+        end: reader.time("duration"),
+    };
+    let flows = flows.flows(&reader);
+    let duration = reader
+        .time("duration")
+        .unwrap_or_else(|| flow::latest_end(&flows));
+    let tester = section(&reader, "tester", &keys::TESTER);
+    let tester = self::tester(&tester, duration);
+    let record = self::record(&record, duration);
+    let path = path?;
+    Some(Scenario {
+        forward: path.forward,
+        reverse: path.reverse,
+        sender: host::with_link(sender.host, path.sender_link),
+        receiver: host::with_link(receiver.host, path.receiver_link),
+        flows,
+        duration,
+        tester,
+        record,
+    })
+}
+
+/// A reader of the table `name`; of an empty one where it is absent or wrong.
+fn section<'a>(parent: &Reader<'a>, name: &str, keys: &'static KeyTable) -> Reader<'a> {
+    let value: Option<&Value> = parent.value(name);
+    value
+        .and_then(|value| Reader::of_value(keys, value, parent.findings()))
+        .unwrap_or_else(|| Reader::empty(keys, &NO_TABLE, parent))
+}
+
+fn tester(reader: &Reader, duration: Duration) -> Tester {
+    let tester = Tester {
+        interval: reader.time("interval").unwrap_or(Duration::from_secs(1)),
+        clock_offset: reader.time("clock_offset").unwrap_or(Duration::ZERO),
+        omit: reader.time("omit").unwrap_or(Duration::ZERO),
+    };
+    check_number_of_records(reader, "interval", tester.interval, duration);
+    for (key, time) in [("omit", tester.omit), ("clock_offset", tester.clock_offset)] {
+        if time >= duration {
+            let message = format!("`{key}` of {time} leaves nothing of a run of {duration}");
+            let place = reader.place_of_value(key);
+            reader.findings().add(
+                Diagnostic::error(place, message)
+                    .label("as long as the run or longer")
+                    .effect("the average would be over no time at all"),
+            );
+        }
+    }
+    tester
+}
+
+fn record(reader: &Reader, duration: Duration) -> Record {
+    let sample = reader.time("sample").unwrap_or(Duration::from_millis(10));
+    check_number_of_records(reader, "sample", sample, duration);
+    Record { sample }
+}
+
+/// Refuses steps so short that the records would not fit into memory.
+fn check_number_of_records(reader: &Reader, key: &str, step: Duration, duration: Duration) {
+    let records = duration.as_nanos() / step.as_nanos().max(1);
+    if records <= keys::MOST_RECORDS {
+        return;
+    }
+    let most = keys::MOST_RECORDS;
+    let message = format!("`{key}` of {step} makes {records} records in a run of {duration}");
+    let shortest = Duration::from_nanos(duration.as_nanos().div_ceil(most));
+    reader.findings().add(
+        Diagnostic::error(reader.place_of_value(key), message)
+            .label(format!("more than {most} per flow"))
+            .hint(format!("{key} = \"{shortest}\" or longer")),
+    );
+}

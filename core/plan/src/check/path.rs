@@ -1,0 +1,320 @@
+//! `[path]` and everything else that is made of hops.
+
+use alloc::borrow::ToOwned;
+use alloc::collections::BTreeMap;
+use alloc::format;
+use alloc::string::String;
+use alloc::vec;
+use alloc::vec::Vec;
+
+use gigatcp_path::{HopConfig, LossModel, Reorder};
+use gigatcp_units::{Bytes, Duration, Rate};
+
+use super::section;
+use crate::diagnostic::{Diagnostic, Findings, Place};
+use crate::keys;
+use crate::model::sum;
+use crate::quantity::Room;
+use crate::reader::Reader;
+
+/// A hop whose queue is not settled: a BDP needs the delays of the others.
+pub(crate) struct Hop {
+    config: HopConfig,
+    room: Option<Room>,
+    name_place: Place,
+    room_place: Place,
+}
+
+/// Everything between the two TCPs.
+pub(crate) struct Path {
+    pub(crate) forward: Vec<HopConfig>,
+    pub(crate) reverse: Vec<HopConfig>,
+    pub(crate) sender_link: Option<HopConfig>,
+    pub(crate) receiver_link: Option<HopConfig>,
+}
+
+/// Packets that fit into the queue of a bottleneck nobody has described, even
+/// where the bandwidth-delay product is less.
+const LEAST_DEFAULT_QUEUE: u64 = 100;
+
+/// Bytes that Ethernet adds to a packet: preamble 8, header 14, check 4,
+/// gap 12.
+const ETHERNET_OVERHEAD: u32 = 38;
+
+/// Reads `[path]` and settles all queues.
+pub(crate) fn path(
+    plan: &Reader,
+    sender_link: Option<Hop>,
+    receiver_link: Option<Hop>,
+    mtu: u32,
+) -> Option<Path> {
+    let reader = section(plan, "path", &keys::PATH);
+    let has_hops = reader.has("forward") || reader.has("reverse");
+    let (forward, reverse) = if has_hops {
+        (hops(&reader, "forward"), hops(&reader, "reverse"))
+    } else {
+        shorthand(plan, &reader)
+    };
+    if has_hops {
+        check_hops_alone(&reader);
+    }
+    let chains = [forward, reverse, vec_of(sender_link), vec_of(receiver_link)];
+    check_names(&chains, reader.findings());
+    let rtt = sum(chains.iter().flatten().map(|hop| hop.config.one_way_delay));
+    // Only data are full-sized packets; they cross the way there.
+    let settle = |chain: Vec<Hop>, carries_data: bool| -> Vec<HopConfig> {
+        let settling = Settling {
+            rtt,
+            mtu,
+            carries_data,
+            findings: reader.findings(),
+        };
+        chain.into_iter().map(|hop| settling.settle(hop)).collect()
+    };
+    let [forward, reverse, sender_link, receiver_link] = chains;
+    Some(Path {
+        forward: settle(forward, true),
+        reverse: settle(reverse, false),
+        sender_link: settle(sender_link, true).pop(),
+        receiver_link: settle(receiver_link, false).pop(),
+    })
+    .filter(|path| !path.forward.is_empty() && !path.reverse.is_empty())
+}
+
+fn vec_of(hop: Option<Hop>) -> Vec<Hop> {
+    hop.into_iter().collect()
+}
+
+/// `rate` and `rtt` instead of hops: a bottleneck and a way back as fast.
+fn shorthand(plan: &Reader, reader: &Reader) -> (Vec<Hop>, Vec<Hop>) {
+    if plan.has("path") {
+        for name in ["rate", "rtt"] {
+            if let Some(key) = keys::PATH.find(name).filter(|key| !reader.has(key.name)) {
+                reader.report_missing(key);
+            }
+        }
+    }
+    let rtt = reader.time("rtt").unwrap_or(Duration::ZERO);
+    let mut there = hop(reader, "bottleneck");
+    there.config.one_way_delay = rtt.saturating_sub(rtt / 2);
+    let back = Hop {
+        config: HopConfig {
+            name: "way-back".to_owned(),
+            rate: there.config.rate,
+            link_overhead: there.config.link_overhead,
+            one_way_delay: rtt / 2,
+            ..HopConfig::default()
+        },
+        room: Some(Room::Unlimited),
+        name_place: there.name_place.clone(),
+        room_place: there.room_place.clone(),
+    };
+    (vec![there], vec![back])
+}
+
+/// A path of hops says nothing else.
+fn check_hops_alone(reader: &Reader) {
+    let list = if reader.has("forward") {
+        "forward"
+    } else {
+        "reverse"
+    };
+    for entry in reader.entries() {
+        let is_list = ["forward", "reverse"].contains(&entry.key.as_str());
+        if !is_list && keys::PATH.find(&entry.key).is_some() {
+            let why = "a path is one bottleneck or a list of hops";
+            reader.report_conflict(&entry.key, list, why);
+        }
+    }
+}
+
+/// The hops of one direction; finds it missing or empty.
+fn hops(reader: &Reader, direction: &'static str) -> Vec<Hop> {
+    let tables = reader.tables(direction).unwrap_or(&[]);
+    if tables.is_empty() {
+        let message = format!("the path has no hops in the direction `{direction}`");
+        reader.findings().add(
+            Diagnostic::error(reader.place_of(direction), message)
+                .label("a path of hops needs both directions")
+                .hint(format!("[[path.{direction}]] with rate and delay")),
+        );
+    }
+    let readers = tables
+        .iter()
+        .filter_map(|value| Reader::of_value(&keys::HOP, value, reader.findings()));
+    let named = readers.zip(1..);
+    named
+        .map(|(reader, n)| hop(&reader, &format!("{direction}-{n}")))
+        .collect()
+}
+
+/// Reads the keys of a hop, from its own table or from `[path]`.
+pub(crate) fn hop(reader: &Reader, name: &str) -> Hop {
+    let is_table = reader.knows("delay");
+    let given_name = if is_table { reader.name("name") } else { None };
+    let delay = if is_table { reader.time("delay") } else { None };
+    let per_packet = reader.packet_rate("packet_rate").map(service_time);
+    let config = HopConfig {
+        name: given_name.unwrap_or_else(|| name.to_owned()),
+        rate: reader.rate("rate"),
+        link_overhead: Bytes::new(u64::from(
+            reader.octets("link_overhead").unwrap_or(ETHERNET_OVERHEAD),
+        )),
+        per_packet: per_packet.unwrap_or(Duration::ZERO),
+        one_way_delay: delay.unwrap_or(Duration::ZERO),
+        hold_limit: reader.whole("hold_limit"),
+        loss: losses(reader),
+        reorder: reorder(reader),
+        duplicate: reader.probability("duplicate"),
+        ..HopConfig::default()
+    };
+    let room = match reader.room("queue") {
+        None if is_table => Some(Room::Unlimited),
+        room => room,
+    };
+    Hop {
+        config,
+        room,
+        name_place: reader.place_of_value("name").clone(),
+        room_place: reader.place_of_value("queue").clone(),
+    }
+}
+
+/// The inverse of a packet rate, to the nearest nanosecond.
+fn service_time(packets_per_second: u64) -> Duration {
+    const SECOND: u64 = 1_000_000_000;
+    let rate = packets_per_second.max(1);
+    Duration::from_nanos((SECOND + rate / 2) / rate)
+}
+
+fn losses(reader: &Reader) -> Vec<LossModel> {
+    let probability = reader.probability("loss");
+    if probability.is_some_and(|p| p.as_f64() == 1.0) {
+        let finding = Diagnostic::warning(reader.place_of_value("loss"), "every packet is lost");
+        reader
+            .findings()
+            .add(finding.label("nothing arrives").effect("no flow can open"));
+    }
+    let random = probability
+        .filter(|p| p.as_f64() > 0.0)
+        .map(LossModel::Bernoulli);
+    let periodic = reader
+        .whole("lose_every")
+        .map(|every| LossModel::Periodic { every });
+    let listed = reader.numbers("lose_packets").map(LossModel::Listed);
+    [random, periodic, listed].into_iter().flatten().collect()
+}
+
+fn reorder(reader: &Reader) -> Option<Reorder> {
+    for (key, other) in [("reorder", "reorder_delay"), ("reorder_delay", "reorder")] {
+        if reader.has(key) && !reader.has(other) {
+            let message = format!("`{key}` does nothing without `{other}`");
+            let finding = Diagnostic::error(reader.place_of(key), message);
+            reader
+                .findings()
+                .add(finding.label(format!("`{other}` is wanted beside it")));
+        }
+    }
+    let probability = reader.probability("reorder")?;
+    let extra_delay = reader.time("reorder_delay")?;
+    Some(Reorder {
+        probability,
+        extra_delay,
+    })
+}
+
+/// Names select random streams: two hops of one name would lose the same
+/// packets.
+fn check_names(chains: &[Vec<Hop>], findings: &Findings) {
+    let mut seen: BTreeMap<&String, &Place> = BTreeMap::new();
+    for hop in chains.iter().flatten() {
+        let (name, place) = (&hop.config.name, &hop.name_place);
+        if let Some(first) = seen.insert(name, place) {
+            findings.add(
+                Diagnostic::error(place, format!("two hops are called `{name}`"))
+                    .label("a second one")
+                    .related(first, "the first one")
+                    .effect("both would draw from one random stream and lose the same packets"),
+            );
+        }
+    }
+}
+
+/// What is needed to turn the room of a queue into limits.
+struct Settling<'a> {
+    rtt: Duration,
+    mtu: u32,
+    carries_data: bool,
+    findings: &'a Findings,
+}
+
+impl Settling<'_> {
+    fn settle(&self, hop: Hop) -> HopConfig {
+        let mut config = hop.config;
+        match hop.room {
+            Some(Room::Unlimited) => {}
+            Some(Room::Packets(packets)) => {
+                self.check_packets(packets, &hop.room_place);
+                config.limit_packets = Some(packets);
+            }
+            Some(Room::Bytes(room)) => {
+                self.check_bytes(room, &hop.room_place);
+                config.limit_bytes = Some(room);
+            }
+            Some(Room::MilliBdp(share)) => {
+                let room = self.bdp(config.rate, share, &hop.room_place);
+                if let Some(room) = room {
+                    self.check_bytes(room, &hop.room_place);
+                }
+                config.limit_bytes = room;
+            }
+            None => {
+                let least = Bytes::new(LEAST_DEFAULT_QUEUE * u64::from(self.mtu));
+                let bdp = config.rate.map(|rate| rate.amount_in(self.rtt));
+                config.limit_bytes = bdp.map(|bdp| bdp.max(least));
+            }
+        }
+        config
+    }
+
+    fn check_packets(&self, packets: u64, place: &Place) {
+        if packets == 0 {
+            self.findings.add(
+                Diagnostic::error(place, "a queue of 0 packets lets nothing through")
+                    .label("1 packet is the packet being served")
+                    .hint("\"1 packet\" or more"),
+            );
+        }
+    }
+
+    fn check_bytes(&self, room: Bytes, place: &Place) {
+        let least = if self.carries_data {
+            u64::from(self.mtu)
+        } else {
+            1
+        };
+        if room.as_u64() < least {
+            self.findings.add(
+                Diagnostic::error(place, format!("a queue of {room} is less than one packet"))
+                    .label(format!("the MTU is {} bytes", self.mtu))
+                    .effect("every full-sized packet would be dropped")
+                    .hint("a queue counts the packet being served; say \"100 packets\" or more"),
+            );
+        }
+    }
+
+    /// So many thousandths of the bandwidth-delay product.
+    fn bdp(&self, rate: Option<Rate>, share: u64, place: &Place) -> Option<Bytes> {
+        let Some(rate) = rate else {
+            self.findings.add(
+                Diagnostic::error(place, "a BDP needs a rate, and this hop has none")
+                    .label("rate times round-trip time of what rate?")
+                    .hint("give the hop a rate, or its queue in packets or bytes"),
+            );
+            return None;
+        };
+        let bdp = u128::from(rate.amount_in(self.rtt).as_u64()) * u128::from(share) / 1000;
+        let bdp = u64::try_from(bdp).unwrap_or(u64::MAX);
+        Some(Bytes::new(bdp))
+    }
+}

@@ -1,0 +1,267 @@
+//! The top of the plan and `[[series]]`.
+
+use alloc::borrow::ToOwned;
+use alloc::collections::BTreeMap;
+use alloc::format;
+use alloc::string::String;
+use alloc::vec;
+use alloc::vec::Vec;
+
+use crate::assign::Assignment;
+use crate::diagnostic::{Diagnostic, Diagnostics, Findings, Place, shown};
+use crate::document::{Table, Value, ValueKind};
+use crate::keys::{self, MOST_FLOWS_IN_ALL, MOST_SERIES};
+use crate::model::{Plan, Series};
+use crate::nearest::nearest;
+use crate::reader::Reader;
+
+/// What a series can set, and an override for all series.
+const SECTIONS: [&str; 7] = [
+    "path", "sender", "receiver", "flow", "tester", "record", "duration",
+];
+
+/// Reads the plan that `document` is once the overrides have changed it. The
+/// result, if any, is worth something only if no error was found; `texts`
+/// becomes the home of warnings.
+pub(crate) fn plan(
+    document: Table,
+    overrides: &[Assignment],
+    findings: &Findings,
+    texts: Diagnostics,
+) -> Option<Plan> {
+    let mut top = document.clone();
+    apply(&mut top, overrides.iter(), findings);
+    let place = Place::in_plan(0..0);
+    let reader = Reader::new(&keys::PLAN, &top, &place, findings);
+    let name = reader.name("name").unwrap_or_default();
+    let title = reader.text("title").unwrap_or_else(|| name.clone());
+    let series = match reader.tables("series") {
+        Some(tables) => {
+            let mut common = document;
+            common.entries.retain(|entry| entry.key != "series");
+            let variations = Variations {
+                common,
+                overrides,
+                findings,
+            };
+            variations.all(&reader, tables)
+        }
+        None => super::scenario(&top, findings)
+            .map(|scenario| Series {
+                name: name.clone(),
+                title: title.clone(),
+                fitted: vec![],
+                fit_of: None,
+                scenario,
+            })
+            .into_iter()
+            .collect(),
+    };
+    Some(Plan {
+        title,
+        description: reader.text("description"),
+        claims: reader.texts("claims"),
+        seed: reader.whole("seed").unwrap_or(1),
+        repeat: reader.count("repeat").unwrap_or(1),
+        series,
+        warnings: texts,
+        name,
+    })
+    .filter(|plan| !plan.series.is_empty())
+}
+
+fn apply<'a>(
+    document: &mut Table,
+    assignments: impl Iterator<Item = &'a Assignment>,
+    findings: &Findings,
+) {
+    for assignment in assignments {
+        if let Err(finding) = assignment.apply(document) {
+            findings.add(finding);
+        }
+    }
+}
+
+/// The plan as all series have it, and what is laid over each.
+struct Variations<'a> {
+    common: Table,
+    overrides: &'a [Assignment],
+    findings: &'a Findings,
+}
+
+impl Variations<'_> {
+    fn all(&self, plan: &Reader, tables: &[Value]) -> Vec<Series> {
+        if tables.is_empty() || tables.len() > MOST_SERIES {
+            let message = format!("the plan has {} series", tables.len());
+            self.findings.add(
+                Diagnostic::error(plan.place_of("series"), message)
+                    .label(format!("1 to {MOST_SERIES} are possible"))
+                    .hint("[[series]], or no `series` at all for one"),
+            );
+            return Vec::new();
+        }
+        let readers: Vec<Reader> = tables
+            .iter()
+            .filter_map(|value| Reader::of_value(&keys::SERIES, value, self.findings))
+            .collect();
+        check_names(&readers);
+        readers.iter().for_each(check_fitted);
+        let mut series: Vec<Series> = Vec::new();
+        let mut flows = 0;
+        for reader in &readers {
+            series.extend(self.one(reader));
+            flows += series
+                .last()
+                .map_or(0, |series| series.scenario.flows.len());
+            if flows > MOST_FLOWS_IN_ALL {
+                let message =
+                    format!("all series together have more than {MOST_FLOWS_IN_ALL} flows");
+                let finding = Diagnostic::error(plan.place_of("series"), message);
+                self.findings
+                    .add(finding.label("too many").hint("split the plan"));
+                break;
+            }
+        }
+        series
+    }
+
+    fn one(&self, reader: &Reader) -> Option<Series> {
+        let mut document = self.common.clone();
+        let set = self.set(reader);
+        apply(&mut document, set.iter(), self.findings);
+        // Overrides come last: what was typed for this run wins.
+        let overrides = self
+            .overrides
+            .iter()
+            .filter(|change| change.section() != "series");
+        apply(&mut document, overrides, self.findings);
+        let scenario = super::scenario(&document, self.findings);
+        let name = reader.name("name")?;
+        Some(Series {
+            title: reader.text("title").unwrap_or_else(|| name.clone()),
+            fitted: reader.texts("fitted"),
+            fit_of: reader.name("fit_of"),
+            scenario: scenario?,
+            name,
+        })
+    }
+
+    fn set(&self, reader: &Reader) -> Vec<Assignment> {
+        let Some(value) = reader.value("set") else {
+            return Vec::new();
+        };
+        let ValueKind::Table(table) = &value.kind else {
+            reader.report_wrong_type("set");
+            return Vec::new();
+        };
+        let assignments = match Assignment::from_set(table) {
+            Ok(assignments) => assignments,
+            Err(finding) => {
+                self.findings.add(finding);
+                return Vec::new();
+            }
+        };
+        let (able, unable): (Vec<_>, Vec<_>) = assignments
+            .into_iter()
+            .partition(|change| SECTIONS.contains(&change.section()));
+        for change in unable {
+            self.findings.add(cannot_set(&change));
+        }
+        able
+    }
+}
+
+fn cannot_set(change: &Assignment) -> Diagnostic {
+    let section = change.section();
+    let message = format!("a series cannot set `{section}`");
+    Diagnostic::error(change.place(), message)
+        .label("not part of a run")
+        .nearest(nearest(section, SECTIONS))
+        .hint(format!("a series can set keys of {}", SECTIONS.join(", ")))
+}
+
+/// Every series has a name of its own, and those named by `fit_of` exist.
+fn check_names(readers: &[Reader]) {
+    let mut places: BTreeMap<String, &Place> = BTreeMap::new();
+    for reader in readers {
+        let Some(Value {
+            kind: ValueKind::Text(name),
+            place,
+        }) = reader.value("name")
+        else {
+            continue;
+        };
+        if let Some(first) = places.insert(name.to_owned(), place) {
+            reader.findings().add(
+                Diagnostic::error(place, format!("two series are called `{name}`"))
+                    .label("a second one")
+                    .related(first, "the first one")
+                    .effect("the results of one would be filed over those of the other"),
+            );
+        }
+    }
+    for reader in readers {
+        check_fit(reader, &places);
+    }
+}
+
+/// What was fitted is an input of the run, and a fit has fitted something.
+fn check_fitted(reader: &Reader) {
+    let fitted = reader.texts("fitted");
+    for key in &fitted {
+        let section = key.split('.').next().unwrap_or_default();
+        if !SECTIONS.contains(&section) {
+            let message = format!("`{}` is no input that could be fitted", shown(key));
+            reader.findings().add(
+                Diagnostic::error(reader.place_of_value("fitted"), message)
+                    .label("dotted keys, as in `set`")
+                    .nearest(nearest(section, SECTIONS))
+                    .hint(format!("inputs are keys of {}", SECTIONS.join(", "))),
+            );
+        }
+    }
+    if fitted.is_empty() && reader.has("fit_of") {
+        let message = "a fit that names no fitted input passes for a prediction";
+        let finding = Diagnostic::warning(reader.place_of("fit_of"), message);
+        reader.findings().add(
+            finding
+                .label("fitted what?")
+                .hint("fitted = [\"receiver.ack_every\"]"),
+        );
+    }
+}
+
+fn check_fit(reader: &Reader, places: &BTreeMap<String, &Place>) {
+    let Some(Value {
+        kind: ValueKind::Text(target),
+        place,
+    }) = reader.value("fit_of")
+    else {
+        return;
+    };
+    let is_self = matches!(
+        reader.value("name"),
+        Some(Value { kind: ValueKind::Text(name), .. }) if name == target
+    );
+    if places.contains_key(target) && !is_self {
+        return;
+    }
+    let (message, label) = if is_self {
+        (
+            format!("`{target}` cannot be a fit of itself"),
+            "the series itself",
+        )
+    } else {
+        (format!("there is no series `{target}`"), "unknown series")
+    };
+    let others = places
+        .keys()
+        .map(String::as_str)
+        .filter(|name| *name != target);
+    reader.findings().add(
+        Diagnostic::error(place, message)
+            .label(label)
+            .nearest(nearest(target, others.clone()).map(|near| format!("\"{near}\"")))
+            .hint("fit_of names another series of this plan"),
+    );
+}

@@ -1,0 +1,278 @@
+//! The tables of a plan and their keys: the only place where they are listed.
+//!
+//! Each key has two lines: `key = example, meaning:` as it is typed, then what
+//! its value may be and what stands in for it.
+
+use gigatcp_units::{Bytes, Duration, Rate};
+
+use super::Fallback::{Is, Required};
+use super::{Key, KeyTable, Kind};
+
+macro_rules! keys {
+    ($($name:ident = $example:literal, $summary:literal: $kind:expr, $default:expr;)*) => {
+        &[$(Key {
+            name: stringify!($name),
+            kind: $kind,
+            default: $default,
+            example: $example,
+            summary: $summary,
+        }),*]
+    };
+}
+
+const DAY: Duration = Duration::from_secs(86_400);
+const ANY_TIME: Kind = Kind::Time(Duration::ZERO, DAY);
+const SOME_TIME: Kind = Kind::Time(Duration::from_nanos(1), DAY);
+const COST: Kind = Kind::Time(Duration::ZERO, Duration::from_secs(1));
+const ANY_RATE: Kind = Kind::Rate(Rate::from_bps(1), Rate::from_bps(100_000_000_000_000));
+/// RFC 7323 section 2.3: no window is larger than 2^30 bytes.
+const BUFFER: Kind = Kind::Amount(Bytes::new(1), Bytes::new(1 << 30));
+/// Above this the nanosecond grain of a service time distorts the rate.
+const PACKET_RATE: Kind = Kind::PacketRate(1, 10_000_000);
+
+/// Flows of a plan at most, and of one `[[flow]]`.
+pub const MOST_FLOWS: u64 = 10_000;
+/// Flows of all series of a plan together at most.
+pub const MOST_FLOWS_IN_ALL: usize = 200_000;
+/// Series of a plan at most.
+pub const MOST_SERIES: usize = 1_000;
+/// Intervals or samples of a flow at most.
+pub const MOST_RECORDS: u64 = 10_000_000;
+
+/// The top of the plan.
+pub const PLAN: KeyTable = KeyTable {
+    heading: "the top of the plan",
+    summary: "what it is called and how often it runs",
+    groups: &[keys! {
+        name = r#""long-path""#, "what results are filed under":
+            Kind::Name, Required;
+        title = r#""A long path""#, "one line for people":
+            Kind::Text, Is("the name");
+        description = r#""Why ...""#, "what the plan is to show":
+            Kind::Text, Is("none");
+        claims = r#"["E43"]"#, "ids of the published claims it tests":
+            Kind::Texts, Is("none");
+        seed = "7", "root of every random stream":
+            Kind::Whole(0, u64::MAX), Is("1");
+        repeat = "5", "runs per series, each with its own seed":
+            Kind::Whole(1, 10_000), Is("1");
+        duration = r#""60 s""#, "the run ends at the latest then; flows that say nothing run as long":
+            SOME_TIME, Is("60 s after each flow's end, 1 h after its start where it ends by bytes");
+        path = r#"{ rate = "1 Gbit/s", rtt = "20 ms" }"#, "what lies between the hosts":
+            Kind::Table("[path]"), Required;
+        sender = "{ mtu = 9000 }", "the host that sends data":
+            Kind::Table("[sender] and [receiver]"), Is("{}");
+        receiver = "{ mtu = 9000 }", "the host that receives data":
+            Kind::Table("[sender] and [receiver]"), Is("{}");
+        flow = r#"{ duration = "10 s" }"#, "the connections":
+            Kind::Tables("[[flow]]"), Is("one flow, all default");
+        tester = r#"{ interval = "1 s" }"#, "how throughput is reported":
+            Kind::Table("[tester]"), Is("{}");
+        record = r#"{ sample = "10 ms" }"#, "what is recorded beside throughput":
+            Kind::Table("[record]"), Is("{}");
+        series = r#"{ name = "a", set = {} }"#, "variations of the plan":
+            Kind::Tables("[[series]]"), Is("one, named as the plan");
+    }],
+    has_settings: false,
+};
+
+/// What a hop does to packets; keys of `[path]` too.
+const IMPAIRMENTS: &[Key] = keys! {
+    link_overhead = "38", "bytes the link adds to each packet while it is served":
+        Kind::Octets(0, 10_000), Is("38, as Ethernet adds");
+    packet_rate = r#""130600 packet/s""#, "most packets served per second, whatever their size":
+        PACKET_RATE, Is("no ceiling");
+    hold_limit = "20000", "most packets inside, those under way included, as the `limit` of netem":
+        Kind::Whole(1, 1_000_000_000), Is("no limit");
+    loss = r#""1e-5""#, "chance that a packet is lost, each by itself":
+        Kind::Probability, Is("0");
+    lose_every = "100000", "every n-th packet is lost":
+        Kind::Whole(1, u64::MAX), Is("none");
+    lose_packets = "[1000, 1001]", "these packets are lost, counted from 1 as they arrive":
+        Kind::Numbers, Is("none");
+    reorder = r#""1e-4""#, "chance that a packet comes late (needs reorder_delay)":
+        Kind::Probability, Is("0");
+    reorder_delay = r#""1 ms""#, "by how much it comes late":
+        SOME_TIME, Is("none");
+    duplicate = r#""1e-5""#, "chance that a packet arrives twice":
+        Kind::Probability, Is("0");
+};
+
+/// The path.
+pub const PATH: KeyTable = KeyTable {
+    heading: "[path]",
+    summary: "what lies between the hosts: rate and rtt, or hops in both directions; \
+              impairments here strike data, not ACKs",
+    groups: &[
+        keys! {
+            rate = r#""10 Gbit/s""#, "of the bottleneck and of the way back":
+                ANY_RATE, Is("none; required without hops");
+            rtt = r#""80 ms""#, "round-trip time of the empty path, half in each direction":
+                ANY_TIME, Is("none; required without hops");
+            queue = r#""1 BDP""#, "room before the bottleneck (the way back has no limit)":
+                Kind::Queue, Is("1 BDP, at least 100 packets");
+            forward = r#"{ delay = "40 ms" }"#, "hops that data cross, in order":
+                Kind::Tables("[[path.forward]]"), Is("none");
+            reverse = r#"{ delay = "40 ms" }"#, "hops that ACKs cross, in order":
+                Kind::Tables("[[path.forward]]"), Is("none");
+        },
+        IMPAIRMENTS,
+    ],
+    has_settings: false,
+};
+
+/// A hop.
+pub const HOP: KeyTable = KeyTable {
+    heading: "[[path.forward]], [[path.reverse]], [sender.link], [receiver.link]",
+    summary: "one direction of a link, router port or emulator: impairments, queue, \
+              serialiser, delay",
+    groups: &[
+        keys! {
+            name = r#""netem""#, "unique; it selects the hop's random streams":
+                Kind::Name, Is("its place, as forward-1");
+            rate = r#""10 Gbit/s""#, "of the serialiser":
+                ANY_RATE, Is("infinitely fast");
+            delay = r#""40 ms""#, "one way, from the end of service to the far end":
+                ANY_TIME, Is("0 s");
+            queue = r#""1000 packets""#, "room for packets waiting and in service":
+                Kind::Queue, Is("unlimited");
+        },
+        IMPAIRMENTS,
+    ],
+    has_settings: false,
+};
+
+/// A host.
+pub const HOST: KeyTable = KeyTable {
+    heading: "[sender], [receiver]",
+    summary: "a host: its TCP, its buffers, its processor and its link",
+    groups: &[keys! {
+        mtu = "9000", "largest IP packet":
+            Kind::Octets(576, 65_535), Is("1500");
+        profile = r#""modern""#, "switches and constants of its TCP":
+            Kind::Profile, Is(r#""modern""#);
+        buffer = r#""60 MiB""#, "socket buffer asked for, where the flow asks for none":
+            BUFFER, Is("16 MiB");
+        cpu = r#"{ per_packet_sent = "3 us" }"#, "what protocol work costs its processor":
+            Kind::Table("[sender.cpu]"), Is("{}");
+        link = r#"{ rate = "10 Gbit/s" }"#, "what everything it sends crosses first":
+            Kind::Table("[[path.forward]]"), Is("none");
+    }],
+    has_settings: true,
+};
+
+/// The costs of a processor.
+pub const CPU: KeyTable = KeyTable {
+    heading: "[sender.cpu], [receiver.cpu]",
+    summary: "what each piece of protocol work costs; declared, never measured by us",
+    groups: &[keys! {
+        per_segment_sent = r#""1 us""#, "per data segment handed down, a super-segment counting once":
+            COST, Is("0 s");
+        per_packet_sent = r#""3 us""#, "per packet of data sent":
+            COST, Is("0 s");
+        per_segment_received = r#""1 us""#, "per data segment handed up, a super-segment counting once":
+            COST, Is("0 s");
+        per_packet_received = r#""3 us""#, "per packet of data received":
+            COST, Is("0 s");
+        per_ack_sent = r#""1 us""#, "per ACK without data sent":
+            COST, Is("0 s");
+        per_ack_received = r#""5 us""#, "per ACK without data received":
+            COST, Is("0 s");
+        per_byte_copied = r#""450 ps""#, "per byte copied to or from the application":
+            Kind::Cost, Is("0 s");
+        per_entry_walked = r#""20 ns""#, "per entry walked in a list that grows with the window":
+            COST, Is("0 s");
+    }],
+    has_settings: false,
+};
+
+/// A flow, or many alike.
+pub const FLOW: KeyTable = KeyTable {
+    heading: "[[flow]]",
+    summary: "a connection from sender to receiver, or many alike",
+    groups: &[keys! {
+        name = r#""bulk""#, "unique; with count, each gets a number behind it":
+            Kind::Name, Is("flow, with a number where there are several");
+        start = r#""2 s""#, "when it opens, from the start of the run":
+            ANY_TIME, Is("0 s");
+        bytes = r#""1 GB""#, "ends when the application has sent so much":
+            Kind::Amount(Bytes::new(1), Bytes::new(1_000_000_000_000_000)), Is("none");
+        duration = r#""10 s""#, "ends when the application has sent for so long":
+            SOME_TIME, Is("the rest of the run, or 10 s");
+        congestion_control = r#""cubic""#, "how much may be in flight":
+            Kind::Congestion, Is(r#""cubic""#);
+        initial_ssthresh = "100", "first slow-start threshold in segments; 0 is none":
+            Kind::Whole(0, 1_000_000), Is("the control's own");
+        slow_start = r#""limited""#, "how the window opens: RFC 5681 or RFC 3742":
+            Kind::OneOf(&["standard", "limited"]), Is(r#""standard""#);
+        max_ssthresh = "100", "window in segments above which limited slow start slows down":
+            Kind::Whole(2, 1_000_000), Is("100");
+        window = r#""60 MiB""#, "both buffers at once":
+            BUFFER, Is("none");
+        send_buffer = r#""60 MiB""#, "send buffer asked for":
+            BUFFER, Is("the sender's buffer");
+        receive_buffer = r#""60 MiB""#, "receive buffer asked for":
+            BUFFER, Is("the receiver's buffer");
+        extra_delay = r#""5 ms""#, "one-way delay of data that only this flow has":
+            ANY_TIME, Is("0 s");
+        count = "100", "so many flows alike":
+            Kind::Whole(1, MOST_FLOWS), Is("1");
+        start_step = r#""10 ms""#, "each of them starts so much after the one before":
+            ANY_TIME, Is("0 s");
+        extra_delay_step = r#""1 ms""#, "each of them has so much more extra_delay":
+            ANY_TIME, Is("0 s");
+        time_sequence = "true", "whether its time-sequence graph is recorded":
+            Kind::Flag, Is("as [record] says");
+    }],
+    has_settings: false,
+};
+
+/// The tester.
+pub const TESTER: KeyTable = KeyTable {
+    heading: "[tester]",
+    summary: "how throughput is reported",
+    groups: &[keys! {
+        interval = r#""1 s""#, "time between two lines":
+            SOME_TIME, Is("1 s");
+        clock_offset = r#""20 ms""#, "how long after a flow opens its first interval begins":
+            ANY_TIME, Is("0 s");
+        omit = r#""2 s""#, "time at the start left out of the average":
+            ANY_TIME, Is("0 s");
+    }],
+    has_settings: false,
+};
+
+/// What is recorded.
+pub const RECORD: KeyTable = KeyTable {
+    heading: "[record]",
+    summary: "what is recorded beside throughput",
+    groups: &[keys! {
+        time_sequence = "true", "every segment and ACK of every flow":
+            Kind::Flag, Is("false");
+        sample = r#""10 ms""#, "time between samples of window, queue and rate":
+            SOME_TIME, Is("10 ms");
+    }],
+    has_settings: false,
+};
+
+/// A series.
+pub const SERIES: KeyTable = KeyTable {
+    heading: "[[series]]",
+    summary: "a named variation of the plan",
+    groups: &[keys! {
+        name = r#""reno-60MB""#, "unique; what its results are filed under":
+            Kind::Name, Required;
+        title = r#""Reno, 60 MB""#, "one line for people":
+            Kind::Text, Is("the name");
+        fitted = r#"["receiver.ack_every"]"#, "inputs that were chosen to match what was published":
+            Kind::Texts, Is("none");
+        fit_of = r#""reno-60MB""#, "the series this one is a fit of":
+            Kind::Name, Is("none");
+        set = r#"{ "flow.congestion_control" = "reno" }"#, "what is different in this series":
+            Kind::Changes, Is("{}");
+    }],
+    has_settings: false,
+};
+
+/// Every table of a plan, in the order of help.
+pub const TABLES: &[KeyTable] = &[PLAN, PATH, HOP, HOST, CPU, FLOW, TESTER, RECORD, SERIES];

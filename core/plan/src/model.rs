@@ -1,0 +1,159 @@
+//! A plan that has been checked: everything typed, nothing left to decide.
+
+use alloc::string::String;
+use alloc::vec::Vec;
+
+use gigatcp_path::{CpuCosts, HopConfig};
+use gigatcp_tcp::Profile;
+use gigatcp_tcp::congestion::{Entry, SlowStart};
+use gigatcp_units::{Bytes, Duration};
+
+use crate::Diagnostics;
+
+/// What to run.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// What results are filed under; can be part of a file's name.
+    pub name: String,
+    /// One line for people.
+    pub title: String,
+    /// What the plan is to show, if it says so.
+    pub description: Option<String>,
+    /// Ids of the published claims it tests.
+    pub claims: Vec<String>,
+    /// Root of every random stream.
+    pub seed: u64,
+    /// Runs per series, at least one.
+    pub repeat: u32,
+    /// The variations, at least one; a plan that names none has one of the
+    /// plan's own name.
+    pub series: Vec<Series>,
+    /// What runs, but hardly as meant; mostly empty.
+    pub warnings: Diagnostics,
+}
+
+/// A named variation of the plan.
+#[derive(Clone, Debug)]
+pub struct Series {
+    /// Unique in the plan; can be part of a file's name.
+    pub name: String,
+    /// One line for people.
+    pub title: String,
+    /// Inputs that were chosen to match what was published, by dotted key. A
+    /// series with any must be reported as fitted.
+    pub fitted: Vec<String>,
+    /// The series that this one is a fit of.
+    pub fit_of: Option<String>,
+    /// The run.
+    pub scenario: Scenario,
+}
+
+/// One run.
+#[derive(Clone, Debug)]
+pub struct Scenario {
+    /// What data cross, in order, behind the sender's link; shared by all
+    /// flows. At least one hop, names unique in the scenario.
+    pub forward: Vec<HopConfig>,
+    /// What ACKs cross, in order, behind the receiver's link; at least one hop.
+    pub reverse: Vec<HopConfig>,
+    /// The host that sends data.
+    pub sender: Host,
+    /// The host that receives data.
+    pub receiver: Host,
+    /// The connections, at least one.
+    pub flows: Vec<Flow>,
+    /// The run ends at the latest then; it ends before when every flow has
+    /// delivered everything.
+    pub duration: Duration,
+    /// How throughput is reported.
+    pub tester: Tester,
+    /// What is recorded beside throughput.
+    pub record: Record,
+}
+
+impl Scenario {
+    /// Round-trip time of the empty path: all delays of hops and links,
+    /// without those that single flows add and without service times.
+    #[must_use]
+    pub fn base_rtt(&self) -> Duration {
+        let links = [&self.sender.link, &self.receiver.link];
+        let hops = self.forward.iter().chain(&self.reverse);
+        let hops = hops.chain(links.into_iter().flatten());
+        sum(hops.map(|hop| hop.one_way_delay))
+    }
+}
+
+/// The sum of the times, staying at the longest there is.
+pub(crate) fn sum(times: impl Iterator<Item = Duration>) -> Duration {
+    let total = times.fold(0u64, |total, time| total.saturating_add(time.as_nanos()));
+    Duration::from_nanos(total)
+}
+
+/// One end of the path.
+#[derive(Clone, Debug)]
+pub struct Host {
+    /// Largest IP packet in bytes, 576 to 65535.
+    pub mtu: u32,
+    /// Switches and constants of its TCP.
+    pub profile: Profile,
+    /// What protocol work costs its processor.
+    pub costs: CpuCosts,
+    /// What everything it sends crosses before the path: its network card or
+    /// access link.
+    pub link: Option<HopConfig>,
+}
+
+/// When the application of a flow stops sending. What it has handed over by
+/// then is still delivered.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Stop {
+    /// After so many bytes.
+    Bytes(Bytes),
+    /// So long after the flow's start.
+    Duration(Duration),
+}
+
+/// A connection from sender to receiver.
+#[derive(Clone, Debug)]
+pub struct Flow {
+    /// Unique in the scenario.
+    pub name: String,
+    /// When it opens, from the start of the run.
+    pub start: Duration,
+    /// When its application stops.
+    pub stop: Stop,
+    /// Its congestion control.
+    pub congestion: &'static Entry,
+    /// Start value of ssthresh in segments; 0 is "none", absent is the
+    /// control's own.
+    pub initial_ssthresh: Option<u32>,
+    /// How its window opens.
+    pub slow_start: SlowStart,
+    /// Send buffer asked for (what is granted is the profile's to say).
+    pub send_buffer: Bytes,
+    /// Receive buffer asked for.
+    pub receive_buffer: Bytes,
+    /// One-way delay of its data beyond that of the path.
+    pub extra_delay: Duration,
+    /// Whether every segment and ACK of it is recorded.
+    pub time_sequence: bool,
+}
+
+/// How throughput is reported.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Tester {
+    /// Time between two lines.
+    pub interval: Duration,
+    /// How long after a flow opens its first interval begins.
+    pub clock_offset: Duration,
+    /// Time at the start that is left out of the average.
+    pub omit: Duration,
+}
+
+/// What is recorded beside throughput; whole connections are recorded where
+/// [`Flow::time_sequence`] says so.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Record {
+    /// Time between samples of window, queue and rate.
+    pub sample: Duration,
+}

@@ -1,0 +1,248 @@
+//! Quantities of plans alone: packet rates, costs in picoseconds, queue room.
+//!
+//! They follow the grammar of `gigatcp_units` (number, space, unit) and are
+//! kept here because no other crate reads them.
+
+use alloc::borrow::ToOwned;
+use alloc::format;
+use alloc::string::String;
+use core::ops::Range;
+use core::str::FromStr;
+
+use gigatcp_path::Picoseconds;
+use gigatcp_units::Bytes;
+use gigatcp_units::grammar::{self, ParseError, ParseErrorKind};
+
+use crate::diagnostic::shown;
+use crate::nearest::nearest;
+
+/// Why a text is not the quantity that was wanted.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Misread {
+    /// What was read and what is wrong with it.
+    pub(crate) why: String,
+    /// Which part of the text.
+    pub(crate) span: Range<usize>,
+    /// What most likely was to stand there.
+    pub(crate) nearest: Option<String>,
+    /// What to write instead.
+    pub(crate) hint: String,
+}
+
+impl Misread {
+    fn new(text: &str, what: &str, why: &str, hint: &str) -> Self {
+        Self {
+            why: format!("`{}` is not {what}: {why}", shown(text)),
+            span: 0..text.len(),
+            nearest: None,
+            hint: hint.to_owned(),
+        }
+    }
+}
+
+impl From<ParseError> for Misread {
+    fn from(error: ParseError) -> Self {
+        let nearest = match error.kind() {
+            ParseErrorKind::UnknownUnit { nearest, .. } => nearest.map(str::to_owned),
+            _ => None,
+        };
+        Self {
+            why: format!("{error}"),
+            span: error.span(),
+            nearest,
+            hint: error.hint(),
+        }
+    }
+}
+
+/// Reads a quantity of the common grammar.
+pub(crate) fn common<T: FromStr<Err = ParseError>>(text: &str) -> Result<T, Misread> {
+    text.parse().map_err(Misread::from)
+}
+
+/// Reads a number of bytes whose unit may be left out.
+pub(crate) fn octets(text: &str) -> Result<Bytes, Misread> {
+    grammar::parse_octets(text).map_err(Misread::from)
+}
+
+/// Reads a number of packets per second, for example `130600 packet/s`.
+pub(crate) fn packet_rate(text: &str) -> Result<u64, Misread> {
+    let misread = |why: &str| {
+        let hint = "packet/s, kpacket/s or Mpacket/s, as in \"130600 packet/s\"";
+        Misread::new(text, "a number of packets per second", why, hint)
+    };
+    let (number, unit) = split(text);
+    let scale = match unit {
+        "packet/s" => 1,
+        "kpacket/s" => 1_000,
+        "Mpacket/s" => 1_000_000,
+        "" => return Err(misread("the unit is missing")),
+        _ => return Err(misread("the unit is another")),
+    };
+    scaled(number, scale).map_err(misread)
+}
+
+/// Reads a cost, for example `450 ps` or `3.2 us`.
+pub(crate) fn cost(text: &str) -> Result<Picoseconds, Misread> {
+    let misread = |why: &str| {
+        let hint = "ps, ns, us, ms or s, as in \"450 ps\" or \"3.2 us\"";
+        Misread::new(text, "a short time", why, hint)
+    };
+    let (number, unit) = split(text);
+    let scale = match unit {
+        "ps" => 1,
+        "ns" => 1_000,
+        "us" | "µs" | "μs" => 1_000_000,
+        "ms" => 1_000_000_000,
+        "s" => 1_000_000_000_000,
+        "" => return Err(misread("the unit is missing")),
+        _ => return Err(misread("the unit is another")),
+    };
+    scaled(number, scale).map(Picoseconds::new).map_err(misread)
+}
+
+/// The room of a queue as it is written.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Room {
+    /// Without limit.
+    Unlimited,
+    /// So many packets.
+    Packets(u64),
+    /// So many bytes.
+    Bytes(Bytes),
+    /// So many thousandths of the bandwidth-delay product.
+    MilliBdp(u64),
+}
+
+/// What room is measured in, as far as anybody does.
+const ROOM_UNITS: [&str; 9] = ["BDP", "packets", "B", "kB", "MB", "GB", "KiB", "MiB", "GiB"];
+
+/// Reads the room of a queue: `1 BDP`, `100 packets`, `2 MB`, `unlimited`.
+pub(crate) fn room(text: &str) -> Result<Room, Misread> {
+    let forms = "\"1 BDP\", \"100 packets\", \"2 MB\" or \"unlimited\"";
+    let misread = |why: &str| Misread::new(text, "the room of a queue", why, forms);
+    if text.trim() == "unlimited" {
+        return Ok(Room::Unlimited);
+    }
+    let (number, unit) = split(text);
+    match unit {
+        "BDP" => scaled(number, 1_000).map(Room::MilliBdp).map_err(misread),
+        "packet" | "packets" => scaled(number, 1).map(Room::Packets).map_err(misread),
+        "" => Err(misread("the unit is missing")),
+        _ => text
+            .parse()
+            .map(Room::Bytes)
+            .map_err(|error: ParseError| Misread {
+                nearest: nearest(unit, ROOM_UNITS).map(str::to_owned),
+                span: error.span(),
+                ..misread("it is neither BDPs nor packets nor an amount of data")
+            }),
+    }
+}
+
+/// The number at the front and the unit behind it.
+fn split(text: &str) -> (&str, &str) {
+    let text = text.trim();
+    let end = text.find(|c: char| c.is_alphabetic() || c == '%' || c.is_whitespace());
+    let (number, unit) = text.split_at(end.unwrap_or(text.len()));
+    (number, unit.trim_start())
+}
+
+/// A decimal number times `scale`, which is a power of ten, exactly.
+fn scaled(number: &str, scale: u64) -> Result<u64, &'static str> {
+    if number.starts_with('-') {
+        return Err("it is negative");
+    }
+    let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
+    let is_digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
+    let ends_in_point = number.ends_with('.');
+    if whole.is_empty() || ends_in_point || !is_digits(whole) || !is_digits(fraction) {
+        return Err("it does not begin with a number");
+    }
+    let too_large = "it is too large";
+    let whole: u64 = whole.parse().map_err(|_| too_large)?;
+    let fraction = fraction.trim_end_matches('0');
+    let places = u32::try_from(fraction.len()).unwrap_or(u32::MAX);
+    // More places than the scale has zeros leave a part of the smallest unit.
+    let step = 10u64
+        .checked_pow(places)
+        .filter(|step| scale.is_multiple_of(*step));
+    let step = step.ok_or("it is finer than the smallest unit")?;
+    let fraction: u64 = if fraction.is_empty() {
+        0
+    } else {
+        fraction.parse().map_err(|_| too_large)?
+    };
+    let whole = whole.checked_mul(scale).ok_or(too_large)?;
+    whole
+        .checked_add(fraction * (scale / step))
+        .ok_or(too_large)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn costs_reach_down_to_picoseconds() {
+        let picos = |text| cost(text).map(Picoseconds::as_u64);
+        assert_eq!(picos("450 ps"), Ok(450));
+        assert_eq!(picos("0.45 ns"), Ok(450));
+        assert_eq!(picos("3.2 us"), Ok(3_200_000));
+        assert_eq!(picos("3us"), Ok(3_000_000));
+        assert_eq!(picos("1 s"), Ok(1_000_000_000_000));
+        for wrong in [
+            "0.5 ps",
+            "3",
+            "3 m",
+            "-3 us",
+            "us",
+            "",
+            ".",
+            "1. us",
+            "99999999999 s",
+        ] {
+            assert!(cost(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn a_packet_rate_is_exact() {
+        assert_eq!(packet_rate("130600 packet/s"), Ok(130_600));
+        assert_eq!(packet_rate("130.6 kpacket/s"), Ok(130_600));
+        let fraction = packet_rate("1.5 packet/s").unwrap_err();
+        assert!(fraction.why.contains("finer than the smallest unit"));
+        assert!(packet_rate("8 Gbit/s").is_err());
+        assert!(
+            packet_rate("8")
+                .unwrap_err()
+                .why
+                .contains("unit is missing")
+        );
+    }
+
+    #[test]
+    fn a_queue_is_given_in_packets_bytes_or_bandwidth_delay_products() {
+        assert_eq!(room("unlimited"), Ok(Room::Unlimited));
+        assert_eq!(room("100 packets"), Ok(Room::Packets(100)));
+        assert_eq!(room("1 packet"), Ok(Room::Packets(1)));
+        assert_eq!(room("0.25 BDP"), Ok(Room::MilliBdp(250)));
+        assert_eq!(room("2 MB"), Ok(Room::Bytes(Bytes::new(2_000_000))));
+        for wrong in ["1.5 packets", "100", "2 apples", "-1 BDP", "0.0001 BDP", ""] {
+            assert!(room(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn hostile_texts_are_refused() {
+        for text in [
+            "9".repeat(100_000),
+            "0.".to_owned() + &"1".repeat(100_000),
+            "µ".repeat(9),
+        ] {
+            assert!(room(&text).is_err());
+            assert!(cost(&(text.clone() + " us")).is_err());
+            assert!(packet_rate(&(text + " packet/s")).is_err());
+        }
+    }
+}

@@ -1,0 +1,141 @@
+//! The plans of the repository are plans, and say what they should.
+
+use gigatcp_plan::{Plan, Scenario, Stop, parse};
+use gigatcp_tcp::congestion::SlowStart;
+use gigatcp_units::{Bytes, Duration, Rate};
+
+fn checked(name: &str, text: &str) -> Plan {
+    let plan = parse(name, text.as_bytes(), &[]).unwrap_or_else(|findings| panic!("{findings}"));
+    assert!(plan.warnings.list.is_empty(), "{}", plan.warnings);
+    plan
+}
+
+fn fink() -> Plan {
+    checked(
+        "fink",
+        include_str!("../../../experiments/fink-slow-start/plan.toml"),
+    )
+}
+
+/// A scenario without the keys that were changed in 2007.
+fn common_part(scenario: &Scenario) -> String {
+    let mut common = scenario.clone();
+    common.duration = Duration::ZERO;
+    let other = fink().series[0].scenario.flows[0].clone();
+    for flow in &mut common.flows {
+        flow.congestion = other.congestion;
+        flow.initial_ssthresh = other.initial_ssthresh;
+        flow.send_buffer = other.send_buffer;
+        flow.receive_buffer = other.receive_buffer;
+        flow.stop = other.stop;
+    }
+    format!("{common:?}")
+}
+
+#[test]
+fn fink_slow_start_runs_eight_series_as_published() {
+    let runs: Vec<_> = fink()
+        .series
+        .into_iter()
+        .map(|series| {
+            let flow = series.scenario.flows[0].clone();
+            let Stop::Duration(time) = flow.stop else {
+                panic!("{} ends by bytes", series.name)
+            };
+            let mib = flow.send_buffer.as_u64() >> 20;
+            assert_eq!(flow.send_buffer, flow.receive_buffer);
+            assert!(series.fitted.is_empty() && series.fit_of.is_none());
+            let seconds = time.as_nanos() / 1_000_000_000;
+            (
+                series.name,
+                flow.congestion.name,
+                flow.initial_ssthresh,
+                mib,
+                seconds,
+            )
+        })
+        .collect();
+    let expected = [
+        ("reno-60MB", "reno", None, 60, 10),
+        ("cubic-100-60MB", "cubic-2.6.20", Some(100), 60, 30),
+        ("bic-100-60MB", "bic-2.6.20", Some(100), 60, 20),
+        ("cubic-0-60MB", "cubic-2.6.20", Some(0), 60, 10),
+        ("cubic-0-100MB", "cubic-2.6.20", Some(0), 100, 10),
+        ("cubic-100-100MB", "cubic-2.6.20", Some(100), 100, 10),
+        ("bic-0-100MB", "bic-2.6.20", Some(0), 100, 10),
+        ("bic-100-100MB", "bic-2.6.20", Some(100), 100, 10),
+    ];
+    let expected =
+        expected.map(|(name, cc, ssthresh, mib, s)| (name.to_owned(), cc, ssthresh, mib, s));
+    assert_eq!(runs, expected);
+}
+
+#[test]
+fn fink_slow_start_changes_nothing_else_between_series() {
+    let plan = fink();
+    let first = common_part(&plan.series[0].scenario);
+    for series in &plan.series {
+        assert_eq!(common_part(&series.scenario), first, "{}", series.name);
+    }
+}
+
+#[test]
+fn fink_slow_start_has_the_published_path() {
+    let plan = fink();
+    let run = &plan.series[0].scenario;
+    assert_eq!(run.base_rtt(), Duration::from_millis(83));
+    assert_eq!(run.sender.mtu, 9000);
+    assert_eq!(run.receiver.profile.name, "linux-2.6.20");
+    let [forwarder, netem, wire] = &run.forward[..] else {
+        panic!("three hops")
+    };
+    assert_eq!(forwarder.limit_packets, Some(1000));
+    assert_eq!(forwarder.per_packet.as_nanos(), 7656);
+    assert_eq!(netem.hold_limit, Some(20_000));
+    assert_eq!((netem.rate, netem.limit_bytes), (None, None));
+    assert_eq!(wire.rate, Some(Rate::from_bps(10_000_000_000)));
+    assert_eq!(run.sender.costs.per_byte_copied.as_u64(), 450);
+    assert_eq!(
+        run.receiver.costs.per_packet_received,
+        Duration::from_micros(3)
+    );
+}
+
+#[test]
+fn dumbbell_is_a_hundred_reno_flows() {
+    let plan = checked(
+        "dumbbell",
+        include_str!("../../../experiments/dumbbell/plan.toml"),
+    );
+    let run = &plan.series[0].scenario;
+    assert_eq!(plan.series.len(), 1);
+    assert_eq!(run.flows.len(), 100);
+    assert_eq!(run.flows[99].name, "reno-100");
+    assert!(run.flows.iter().all(|flow| flow.congestion.name == "reno"));
+    assert!(
+        run.flows
+            .iter()
+            .all(|flow| flow.stop == Stop::Duration(Duration::from_secs(10)))
+    );
+    assert_eq!(run.forward[0].limit_bytes, Some(Bytes::new(2_500_000)));
+    assert_eq!(run.duration, Duration::from_secs(10));
+    assert_eq!(run.base_rtt(), Duration::from_millis(20));
+}
+
+#[test]
+fn single_flow_is_one_modern_cubic() {
+    let plan = checked(
+        "single",
+        include_str!("../../../experiments/single-flow/plan.toml"),
+    );
+    let run = &plan.series[0].scenario;
+    let [flow] = &run.flows[..] else {
+        panic!("one flow")
+    };
+    assert_eq!(flow.congestion.name, "cubic");
+    assert_eq!(flow.slow_start, SlowStart::Standard);
+    assert_eq!(flow.send_buffer, Bytes::new(60_000_000));
+    assert_eq!(flow.receive_buffer, Bytes::new(60_000_000));
+    assert_eq!(run.sender.profile.name, "modern");
+    assert_eq!(run.duration, Duration::from_secs(70));
+}

@@ -1,0 +1,269 @@
+//! What is wrong with a text that was to be a quantity.
+
+use alloc::borrow::ToOwned;
+use alloc::format;
+use alloc::string::String;
+use core::fmt::{self, Display, Write};
+use core::ops::Range;
+
+use super::Quantity;
+use super::number::Unfit;
+
+/// A text that is not the quantity it should be.
+///
+/// [`Display`] says in one sentence what was read, what is wrong with it and
+/// what would be valid; [`ParseError::hint`] says what to write instead, and
+/// [`ParseError::span`] where the wrong part is.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ParseError {
+    quantity: Quantity,
+    kind: ParseErrorKind,
+    read: String,
+    span: Range<usize>,
+    suggestion: Option<String>,
+}
+
+/// What is wrong.
+#[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub enum ParseErrorKind {
+    /// There is nothing but space.
+    Empty,
+    /// What should be a plain decimal number is none.
+    NotANumber,
+    /// There is a number but no unit.
+    MissingUnit,
+    /// The word behind the number is not a unit of the quantity.
+    UnknownUnit {
+        /// The word, shortened when it is long.
+        found: String,
+        /// The unit that was most likely meant.
+        nearest: Option<&'static str>,
+    },
+    /// The number is below zero (or is a zero with a minus sign).
+    Negative,
+    /// The value is more than the type holds.
+    TooLarge,
+    /// The probability is above zero but below the smallest that is told
+    /// apart from it, so that it would silently mean "never".
+    TooSmall,
+    /// The value is not a whole number of the smallest unit.
+    Fraction,
+    /// The probability is above one, or a share in nothing.
+    OutOfRange,
+}
+
+impl ParseError {
+    /// What was to be read.
+    #[must_use]
+    pub const fn quantity(&self) -> Quantity {
+        self.quantity
+    }
+
+    /// What is wrong.
+    #[must_use]
+    pub const fn kind(&self) -> &ParseErrorKind {
+        &self.kind
+    }
+
+    /// The bytes of the input that are wrong; empty where something is
+    /// missing. Both ends lie on letters' borders, within the input.
+    #[must_use]
+    pub fn span(&self) -> Range<usize> {
+        self.span.clone()
+    }
+
+    /// What to write instead.
+    #[must_use]
+    pub fn hint(&self) -> String {
+        let example = self.quantity.example();
+        match (&self.suggestion, &self.kind) {
+            (Some(value), ParseErrorKind::TooLarge) => format!("the most is {value}"),
+            (Some(value), ParseErrorKind::Fraction) => {
+                format!(
+                    "write {value}, a whole number of {}",
+                    self.quantity.smallest()
+                )
+            }
+            (Some(value), _) => format!("did you mean {value}?"),
+            (None, ParseErrorKind::MissingUnit) => {
+                format!("write the unit behind the number, as in `{example}`")
+            }
+            (None, ParseErrorKind::NotANumber) => format!(
+                "write digits, with a point for decimals and nothing between them, as in `{example}`"
+            ),
+            (None, ParseErrorKind::OutOfRange) => {
+                "write a number from 0 to 1, a percentage up to `100 %`, or `1 in 10000`".to_owned()
+            }
+            (None, _) => format!("write for example `{example}`"),
+        }
+    }
+}
+
+impl Display for ParseError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let name = self.quantity.name();
+        match &self.kind {
+            ParseErrorKind::Empty => write!(f, "nothing is given where {name} should be")?,
+            kind => {
+                write!(f, "`{}` is not {name}: ", self.read)?;
+                self.write_cause(kind, f)?;
+            }
+        }
+        write!(f, "; valid is {}", self.quantity.form())
+    }
+}
+
+impl ParseError {
+    fn write_cause(&self, kind: &ParseErrorKind, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match kind {
+            ParseErrorKind::Empty => Ok(()),
+            ParseErrorKind::NotANumber => f.write_str("it is not written as a plain number"),
+            ParseErrorKind::MissingUnit => f.write_str("the unit is missing"),
+            ParseErrorKind::UnknownUnit { found, .. } => {
+                write!(f, "`{found}` is not one of its units")
+            }
+            ParseErrorKind::Negative => f.write_str("it is negative"),
+            ParseErrorKind::TooLarge => f.write_str("it is too large"),
+            ParseErrorKind::TooSmall => f.write_str("it is too small to tell from zero"),
+            ParseErrorKind::Fraction => {
+                write!(
+                    f,
+                    "it is not a whole number of {}",
+                    self.quantity.smallest()
+                )
+            }
+            ParseErrorKind::OutOfRange => f.write_str("it is not from 0 to 1"),
+        }
+    }
+}
+
+impl core::error::Error for ParseError {}
+
+impl Quantity {
+    /// Its name with the article.
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Duration => "a duration",
+            Self::Bytes => "an amount of data",
+            Self::Octets => "a number of bytes",
+            Self::Rate => "a rate",
+            Self::Probability => "a probability",
+        }
+    }
+
+    const fn example(self) -> &'static str {
+        match self {
+            Self::Duration => "80 ms",
+            Self::Bytes => "60 MB",
+            Self::Octets => "1500",
+            Self::Rate => "10 Gbit/s",
+            Self::Probability => "1e-5",
+        }
+    }
+
+    const fn smallest(self) -> &'static str {
+        match self {
+            Self::Duration => "nanoseconds",
+            Self::Bytes | Self::Octets => "bytes",
+            Self::Rate => "bits per second",
+            Self::Probability => "events",
+        }
+    }
+
+    /// What is valid, in words.
+    fn form(self) -> String {
+        if self == Self::Probability {
+            return "a number from 0 to 1, a percentage as in `0.1 %`, or a share as in \
+                    `1 in 10000`"
+                .to_owned();
+        }
+        let mut units = String::new();
+        let all = self.units();
+        for (index, unit) in all.iter().enumerate() {
+            let joint = match all.len() - index {
+                1 => " or ",
+                _ if index == 0 => "",
+                _ => ", ",
+            };
+            units.push_str(joint);
+            units.push_str(unit.name);
+        }
+        let number = match self {
+            Self::Octets => "a whole number, alone or with",
+            _ => "a number with",
+        };
+        format!("{number} {units}, as in `{}`", self.example())
+    }
+}
+
+/// A failure on its way up, before the whole input is known again.
+pub(super) struct Failure {
+    kind: ParseErrorKind,
+    span: Range<usize>,
+    suggestion: Option<String>,
+}
+
+impl Failure {
+    pub(super) fn new(kind: ParseErrorKind, span: Range<usize>) -> Self {
+        Self {
+            kind,
+            span,
+            suggestion: None,
+        }
+    }
+
+    pub(super) fn suggest(self, suggestion: Option<String>) -> Self {
+        Self { suggestion, ..self }
+    }
+
+    /// The same failure in a text that begins `by` bytes earlier.
+    pub(super) fn moved(self, by: usize) -> Self {
+        let span = self.span.start + by..self.span.end + by;
+        Self { span, ..self }
+    }
+
+    pub(super) fn of(self, quantity: Quantity, input: &str) -> ParseError {
+        ParseError {
+            quantity,
+            kind: self.kind,
+            read: shortened(input.trim()),
+            span: self.span,
+            suggestion: self.suggestion,
+        }
+    }
+}
+
+impl Unfit {
+    pub(super) fn failure(self, quantity: Quantity, span: Range<usize>) -> Failure {
+        let (kind, value) = match self {
+            Self::TooLarge => (ParseErrorKind::TooLarge, u64::MAX),
+            // Nothing at all is seldom what a small number meant.
+            Self::Fraction(below) => (ParseErrorKind::Fraction, below.max(1)),
+        };
+        let suggestion = match quantity {
+            Quantity::Probability => None,
+            _ => Some(format!("`{}`", quantity.print(value))),
+        };
+        Failure::new(kind, span).suggest(suggestion)
+    }
+}
+
+/// Text from outside, fit for a line of a message: no more than 40 letters,
+/// control characters escaped.
+pub(super) fn shortened(text: &str) -> String {
+    const LETTERS: usize = 40;
+    let mut short = String::new();
+    for letter in text.chars().take(LETTERS) {
+        if letter.is_control() {
+            // Writing to a string does not fail.
+            let _ = write!(short, "{}", letter.escape_default());
+        } else {
+            short.push(letter);
+        }
+    }
+    if text.chars().nth(LETTERS).is_some() {
+        short.push('…');
+    }
+    short
+}

@@ -1,0 +1,135 @@
+//! Ways of writing a unit that the grammar refuses, and what each means.
+//!
+//! A wrong unit is answered with the whole value as it should be written:
+//! `10G` as a rate with `10 Gbit/s`, `60 mb` as an amount with `60 MB` or
+//! `60 MiB`, `100 MB/s` as a rate with `800 Mbit/s`.
+//!
+//! Deliberately absent: guessing silently. The author chooses and retypes.
+
+use alloc::format;
+use alloc::string::String;
+use alloc::vec::Vec;
+
+use super::error::{Failure, ParseErrorKind, shortened};
+use super::number::Number;
+use super::{Quantity, Word};
+use crate::nearest::nearest;
+
+/// The failure for a `word` behind `number` that is no unit of `quantity`.
+pub(super) fn unknown_unit(quantity: Quantity, number: &Number, word: Word) -> Failure {
+    let mut near = None;
+    let mut suggestions = Vec::new();
+    for scale in meant_scales(quantity, word.text) {
+        near = near.or_else(|| largest_unit_within(quantity, scale));
+        // A number that does not fit the unit it meant has no valid form.
+        suggestions.extend(number.scaled(scale).ok().map(|value| quantity.print(value)));
+    }
+    if near.is_none() {
+        near = nearest_unit(quantity, word.text);
+        suggestions.extend(near.map(|unit| format!("{} {unit}", shortened(number.text))));
+    }
+    let kind = ParseErrorKind::UnknownUnit {
+        found: shortened(word.text),
+        nearest: near,
+    };
+    Failure::new(kind, word.span()).suggest(either(&suggestions))
+}
+
+/// The values, with "or" between them; none for none.
+fn either(suggestions: &[String]) -> Option<String> {
+    let quoted: Vec<String> = suggestions.iter().map(|s| format!("`{s}`")).collect();
+    (!quoted.is_empty()).then(|| quoted.join(" or "))
+}
+
+fn nearest_unit(quantity: Quantity, word: &str) -> Option<&'static str> {
+    if quantity == Quantity::Probability {
+        return nearest(word, ["%"]).or(matches!(word, "percent" | "pct").then_some("%"));
+    }
+    nearest(word, quantity.units().iter().map(|unit| unit.name))
+}
+
+/// The largest unit that fits into `scale` a whole number of times.
+fn largest_unit_within(quantity: Quantity, scale: u64) -> Option<&'static str> {
+    let fitting = quantity
+        .units()
+        .iter()
+        .filter(|unit| scale.is_multiple_of(unit.scale));
+    fitting.max_by_key(|unit| unit.scale).map(|unit| unit.name)
+}
+
+/// How many of the smallest unit one `word` may have meant.
+fn meant_scales(quantity: Quantity, word: &str) -> Vec<u64> {
+    let lower = word.to_ascii_lowercase();
+    match quantity {
+        Quantity::Duration => meant_duration(&lower),
+        Quantity::Bytes | Quantity::Octets => meant_bytes(&lower),
+        Quantity::Rate => meant_rate(word, &lower).into_iter().collect(),
+        Quantity::Probability => Vec::new(),
+    }
+}
+
+fn meant_duration(lower: &str) -> Vec<u64> {
+    const SECOND: u64 = 1_000_000_000;
+    let scales: &[u64] = match lower {
+        "nsec" | "nsecs" | "nanosecond" | "nanoseconds" | "nanos" => &[1],
+        "usec" | "usecs" | "microsecond" | "microseconds" | "micros" => &[1_000],
+        "msec" | "msecs" | "millisecond" | "milliseconds" | "millis" => &[1_000_000],
+        "sec" | "secs" | "second" | "seconds" => &[SECOND],
+        "m" => &[60 * SECOND, 1_000_000],
+        "mins" | "minute" | "minutes" => &[60 * SECOND],
+        "hr" | "hrs" | "hour" | "hours" => &[3_600 * SECOND],
+        "d" | "day" | "days" => &[86_400 * SECOND],
+        _ => &[],
+    };
+    scales.to_vec()
+}
+
+fn meant_bytes(lower: &str) -> Vec<u64> {
+    if matches!(lower, "b" | "byte" | "bytes" | "octet" | "octets") {
+        return Vec::from([1]);
+    }
+    let Some((power, stem)) = split_prefix(lower) else {
+        return Vec::new();
+    };
+    let decimal = 1000u64.pow(power);
+    let binary = 1024u64.pow(power);
+    match stem {
+        "" | "b" | "byte" | "bytes" => Vec::from([decimal, binary]),
+        "i" | "ib" | "ibyte" | "ibytes" => Vec::from([binary]),
+        _ => Vec::new(),
+    }
+}
+
+fn meant_rate(word: &str, lower: &str) -> Option<u64> {
+    let (base, stem) = match split_prefix(lower) {
+        // The binary prefix exists for bytes alone: `MiB/s`.
+        Some((power, stem)) => match stem.strip_prefix('i') {
+            Some(stem) => (1024u64.pow(power), stem),
+            None => (1000u64.pow(power), stem),
+        },
+        None => (1, lower),
+    };
+    match stem {
+        // A capital B is a byte, as far as anybody knows.
+        "b" | "b/s" | "bps" | "b/sec" if word.contains('B') => Some(8 * base),
+        "byte/s" | "bytes/s" | "byteps" => Some(8 * base),
+        "" | "b" | "b/s" | "bps" | "b/sec" => Some(base),
+        "bit" | "bits" | "bits/s" | "bit/s" | "bitps" | "bit/sec" | "bits/sec" => Some(base),
+        _ => None,
+    }
+}
+
+/// The power of a thousand that the first letter means, and the letters
+/// behind it.
+fn split_prefix(lower: &str) -> Option<(u32, &str)> {
+    let mut letters = lower.chars();
+    let power = match letters.next()? {
+        'k' => 1,
+        'm' => 2,
+        'g' => 3,
+        't' => 4,
+        'p' => 5,
+        _ => return None,
+    };
+    Some((power, letters.as_str()))
+}

@@ -1,0 +1,502 @@
+//! Writing pcapng (IETF draft-ietf-opsawg-pcapng): section header (section
+//! 4.1), interface description (4.2), enhanced packet (4.3) blocks.
+//!
+//! Packets are bare IP, link type `LINKTYPE_RAW` 101, with times in
+//! nanoseconds (`if_tsresol` 9) since the run's own zero, which readers show
+//! as seconds after 1970. Octet order is little-endian everywhere; the format
+//! lets the writer choose.
+//!
+//! The same calls write the same file: no host name, no wall clock goes in.
+//!
+//! Not written: compression, name resolution, statistics, decryption blocks.
+
+use std::io::{self, BufWriter, Write};
+
+use gigatcp_units::Instant;
+use gigatcp_wire::{
+    FIXED_HEADER_LEN, IPV6_HEADER_LEN, IpHeader, MAX_OPTIONS_LEN, PayloadOctets, Segment,
+    encode_packet,
+};
+
+use crate::{CaptureError, Interface, InterfaceId, SnapLength};
+
+const SECTION_HEADER: u32 = 0x0a0d_0d0a;
+const INTERFACE_DESCRIPTION: u32 = 1;
+const ENHANCED_PACKET: u32 = 6;
+
+const BYTE_ORDER_MAGIC: u32 = 0x1a2b_3c4d;
+const LINKTYPE_RAW: u16 = 101;
+
+const OPTION_END: u16 = 0;
+const OPTION_COMMENT: u16 = 1;
+const OPTION_IF_NAME: u16 = 2;
+const OPTION_USER_APPLICATION: u16 = 4;
+const OPTION_IF_TSRESOL: u16 = 9;
+const NANOSECONDS: u8 = 9;
+
+/// Octets before the packet in an enhanced packet block.
+const PACKET_AT: usize = 28;
+/// The longest headers a segment can have.
+const MAX_HEADERS_LEN: u32 = (IPV6_HEADER_LEN + FIXED_HEADER_LEN + MAX_OPTIONS_LEN) as u32;
+const BUFFER_LEN: usize = 256 << 10;
+
+/// Writes one capture into `W`, buffered.
+///
+/// Call [`PcapngWriter::finish`] at the end: dropping the writer flushes too,
+/// but has nobody to tell when that fails.
+#[derive(Debug)]
+pub struct PcapngWriter<W: Write> {
+    out: BufWriter<W>,
+    interfaces: Vec<Interface>,
+    /// The block being put together, kept for its allocation.
+    block: Block,
+    packets: u64,
+    next_comment: Option<String>,
+}
+
+impl<W: Write> PcapngWriter<W> {
+    /// Starts a capture.
+    ///
+    /// # Errors
+    /// [`CaptureError::Write`].
+    pub fn new(out: W) -> Result<Self, CaptureError> {
+        Self::start(out, None)
+    }
+
+    /// Starts a capture with a comment on the whole of it, such as the plan
+    /// and the seed that made it.
+    ///
+    /// # Errors
+    /// [`CaptureError::Write`], [`CaptureError::TextTooLong`].
+    pub fn with_comment(out: W, comment: &str) -> Result<Self, CaptureError> {
+        check_text("comment", comment)?;
+        Self::start(out, Some(comment))
+    }
+
+    fn start(out: W, comment: Option<&str>) -> Result<Self, CaptureError> {
+        let mut writer = Self {
+            out: BufWriter::with_capacity(BUFFER_LEN, out),
+            interfaces: Vec::new(),
+            block: Block::default(),
+            packets: 0,
+            next_comment: None,
+        };
+        let block = &mut writer.block;
+        block.start(SECTION_HEADER);
+        block.put_u32(BYTE_ORDER_MAGIC);
+        block.put_u16(1);
+        block.put_u16(0);
+        // The length of the section is not known in advance.
+        block.put(&u64::MAX.to_le_bytes());
+        if let Some(comment) = comment {
+            block.put_option(OPTION_COMMENT, comment.as_bytes());
+        }
+        let application = concat!("GigaTCP ", env!("CARGO_PKG_VERSION"));
+        block.put_option(OPTION_USER_APPLICATION, application.as_bytes());
+        block.put_option(OPTION_END, &[]);
+        writer.write_block(|| "the section header".into())?;
+        Ok(writer)
+    }
+
+    /// Adds a place where packets are seen. Possible at any time.
+    ///
+    /// # Errors
+    /// [`CaptureError::Write`], [`CaptureError::TextTooLong`].
+    pub fn add_interface(&mut self, interface: Interface) -> Result<InterfaceId, CaptureError> {
+        check_text("interface name", &interface.name)?;
+        let snap_length = match interface.snap_length {
+            // Headers are kept whole, so that is what the file may promise.
+            SnapLength::Octets(octets) => octets.max(MAX_HEADERS_LEN),
+            // Zero is pcapng's "no limit".
+            SnapLength::Whole => 0,
+        };
+        let block = &mut self.block;
+        block.start(INTERFACE_DESCRIPTION);
+        block.put_u16(LINKTYPE_RAW);
+        block.put_u16(0);
+        block.put_u32(snap_length);
+        block.put_option(OPTION_IF_NAME, interface.name.as_bytes());
+        block.put_option(OPTION_IF_TSRESOL, &[NANOSECONDS]);
+        block.put_option(OPTION_END, &[]);
+        self.write_block(|| format!("interface {}", interface.name))?;
+        let id = InterfaceId::from_index(self.interfaces.len() as u32);
+        self.interfaces.push(interface);
+        Ok(id)
+    }
+
+    /// Puts a comment on the packet that is written next.
+    ///
+    /// # Errors
+    /// [`CaptureError::TextTooLong`].
+    pub fn comment_next(&mut self, comment: &str) -> Result<(), CaptureError> {
+        check_text("comment", comment)?;
+        self.next_comment = Some(comment.to_owned());
+        Ok(())
+    }
+
+    /// Writes `segment`, seen `at` that moment on `interface`, in an IP packet
+    /// with the header `ip`. Checksums are right even where the payload is cut
+    /// off. See [`Interface`] for what becomes of super-segments.
+    ///
+    /// # Errors
+    /// [`CaptureError`]; a segment that cannot be encoded leaves the capture
+    /// as it was, apart from wire segments before it in a super-segment.
+    pub fn write_segment<P: PayloadOctets>(
+        &mut self,
+        interface: InterfaceId,
+        at: Instant,
+        ip: &IpHeader,
+        segment: &Segment<P>,
+    ) -> Result<(), CaptureError> {
+        if !self.interface(interface)?.expand_super_segments || segment.wire_segments() == 1 {
+            return self.write_one_segment(interface, at, ip, segment);
+        }
+        let mut rest = segment.clone();
+        let mut ip = *ip;
+        while rest.wire_segments() > 1 {
+            let front = rest.split_front(1);
+            self.write_one_segment(interface, at, &ip, &front)?;
+            ip.ident = ip.ident.wrapping_add(1);
+        }
+        self.write_one_segment(interface, at, &ip, &rest)
+    }
+
+    fn write_one_segment<P: PayloadOctets>(
+        &mut self,
+        interface: InterfaceId,
+        at: Instant,
+        ip: &IpHeader,
+        segment: &Segment<P>,
+    ) -> Result<(), CaptureError> {
+        let headers_len = ip.endpoints.header_len() + segment.header_len();
+        let keep = self.snap_len(interface)?.max(headers_len);
+        self.start_packet(interface, at);
+        let packet_len = encode_packet(ip, segment, keep, &mut self.block.octets)
+            .map_err(|source| CaptureError::Segment { packet: self.packets + 1, source })?;
+        self.finish_packet(packet_len)
+    }
+
+    /// Writes a packet that already is octets, from its IP header on. Of
+    /// `packet` at most the interface's snap length is kept; `original_len` is
+    /// the length it had on the wire.
+    ///
+    /// # Errors
+    /// [`CaptureError`].
+    ///
+    /// # Panics
+    /// When there are more octets than `original_len`.
+    pub fn write_packet(
+        &mut self,
+        interface: InterfaceId,
+        at: Instant,
+        packet: &[u8],
+        original_len: u32,
+    ) -> Result<(), CaptureError> {
+        let original_len = original_len as usize;
+        assert!(packet.len() <= original_len, "more octets than the packet had");
+        let keep = self.snap_len(interface)?.min(packet.len());
+        self.start_packet(interface, at);
+        self.block.put(&packet[..keep]);
+        self.finish_packet(original_len)
+    }
+
+    /// Packets written so far.
+    #[must_use]
+    pub const fn packets(&self) -> u64 {
+        self.packets
+    }
+
+    /// Writes out what is buffered.
+    ///
+    /// # Errors
+    /// [`CaptureError::Write`].
+    pub fn flush(&mut self) -> Result<(), CaptureError> {
+        self.out.flush().map_err(|source| write_error("the end", source))
+    }
+
+    /// Writes out what is buffered and gives back what it was written to.
+    ///
+    /// # Errors
+    /// [`CaptureError::Write`].
+    pub fn finish(mut self) -> Result<W, CaptureError> {
+        self.flush()?;
+        let unwrapped = self.out.into_inner();
+        unwrapped.map_err(|error| write_error("the end", error.into_error()))
+    }
+
+    fn interface(&self, id: InterfaceId) -> Result<&Interface, CaptureError> {
+        self.interfaces
+            .get(id.index() as usize)
+            .ok_or(CaptureError::UnknownInterface {
+                index: id.index(),
+                known: self.interfaces.len(),
+            })
+    }
+
+    fn snap_len(&self, id: InterfaceId) -> Result<usize, CaptureError> {
+        Ok(match self.interface(id)?.snap_length {
+            SnapLength::Octets(octets) => octets as usize,
+            SnapLength::Whole => usize::MAX,
+        })
+    }
+
+    /// Starts an enhanced packet block; the packet's octets come next.
+    fn start_packet(&mut self, interface: InterfaceId, at: Instant) {
+        let nanoseconds = at.as_nanos();
+        let block = &mut self.block;
+        block.start(ENHANCED_PACKET);
+        block.put_u32(interface.index());
+        block.put_u32((nanoseconds >> 32) as u32);
+        block.put_u32(nanoseconds as u32);
+        // Captured and original length are known when the packet is there.
+        block.put(&[0; 8]);
+        debug_assert_eq!(block.octets.len(), PACKET_AT);
+    }
+
+    fn finish_packet(&mut self, original_len: usize) -> Result<(), CaptureError> {
+        let block = &mut self.block;
+        let captured_len = (block.octets.len() - PACKET_AT) as u32;
+        block.set_u32(20, captured_len);
+        block.set_u32(24, original_len as u32);
+        block.pad();
+        if let Some(comment) = self.next_comment.take() {
+            block.put_option(OPTION_COMMENT, comment.as_bytes());
+            block.put_option(OPTION_END, &[]);
+        }
+        let packet = self.packets + 1;
+        self.write_block(|| format!("packet {packet}"))?;
+        self.packets = packet;
+        Ok(())
+    }
+
+    /// Closes the block and writes it; `what` names it should that fail.
+    fn write_block(&mut self, what: impl FnOnce() -> String) -> Result<(), CaptureError> {
+        self.block.finish();
+        self.out
+            .write_all(&self.block.octets)
+            .map_err(|source| write_error(what(), source))
+    }
+}
+
+fn write_error(what: impl Into<String>, source: io::Error) -> CaptureError {
+    CaptureError::Write { what: what.into(), source }
+}
+
+fn check_text(what: &'static str, text: &str) -> Result<(), CaptureError> {
+    let octets = text.len();
+    if octets > usize::from(u16::MAX) {
+        return Err(CaptureError::TextTooLong { what, octets });
+    }
+    Ok(())
+}
+
+/// One pcapng block: type, length, body padded to 32 bits, length again.
+#[derive(Default, Debug)]
+struct Block {
+    octets: Vec<u8>,
+}
+
+impl Block {
+    fn start(&mut self, kind: u32) {
+        self.octets.clear();
+        self.put_u32(kind);
+        self.put_u32(0);
+    }
+
+    fn finish(&mut self) {
+        let len = self.octets.len() as u32 + 4;
+        self.set_u32(4, len);
+        self.put_u32(len);
+    }
+
+    fn put(&mut self, octets: &[u8]) {
+        self.octets.extend_from_slice(octets);
+    }
+
+    fn put_u16(&mut self, value: u16) {
+        self.put(&value.to_le_bytes());
+    }
+
+    fn put_u32(&mut self, value: u32) {
+        self.put(&value.to_le_bytes());
+    }
+
+    fn set_u32(&mut self, at: usize, value: u32) {
+        self.octets[at..at + 4].copy_from_slice(&value.to_le_bytes());
+    }
+
+    fn pad(&mut self) {
+        self.octets.resize(self.octets.len().next_multiple_of(4), 0);
+    }
+
+    /// An option; `value` fits its 16-bit length, see [`check_text`].
+    fn put_option(&mut self, code: u16, value: &[u8]) {
+        self.put_u16(code);
+        self.put_u16(value.len() as u16);
+        self.put(value);
+        self.pad();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use gigatcp_wire::{Endpoints, Options, Phantom, Timestamps};
+    use std::error::Error;
+    use std::net::Ipv4Addr;
+
+    fn ip() -> IpHeader {
+        IpHeader::new(Endpoints::V4 {
+            src: Ipv4Addr::new(10, 0, 0, 1),
+            dst: Ipv4Addr::new(10, 0, 0, 2),
+        })
+    }
+
+    fn data(len: u32) -> Segment<Phantom> {
+        Segment {
+            options: Options {
+                timestamps: Some(Timestamps { val: 1, ecr: 2 }),
+                ..Options::default()
+            },
+            payload: Phantom { offset: 0, len },
+            ..Segment::default()
+        }
+    }
+
+    /// The blocks of a capture, after checking both lengths of each.
+    fn blocks(octets: &[u8]) -> Vec<&[u8]> {
+        let number = |at: usize| u32::from_le_bytes(octets[at..at + 4].try_into().unwrap());
+        let mut blocks = Vec::new();
+        let mut at = 0;
+        while at < octets.len() {
+            let end = at + number(at + 4) as usize;
+            assert_eq!(end % 4, 0);
+            assert_eq!(number(end - 4), number(at + 4));
+            blocks.push(&octets[at..end]);
+            at = end;
+        }
+        blocks
+    }
+
+    #[test]
+    fn the_smallest_capture_stands_octet_by_octet_as_in_the_draft() {
+        let mut writer = PcapngWriter::new(Vec::new()).unwrap();
+        let sender = writer.add_interface(Interface::new("abc")).unwrap();
+        let at = Instant::from_nanos(0x0000_0001_0203_0405);
+        writer.write_packet(sender, at, &[9, 8, 7, 6, 5], 70).unwrap();
+        let octets = writer.finish().unwrap();
+        let blocks = blocks(&octets);
+        assert_eq!(
+            blocks[0][..24],
+            [
+                0x0a, 0x0d, 0x0d, 0x0a, 48, 0, 0, 0, 0x4d, 0x3c, 0x2b, 0x1a, 1, 0, 0, 0, 0xff,
+                0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff
+            ]
+        );
+        assert_eq!(
+            blocks[1],
+            [
+                1, 0, 0, 0, 40, 0, 0, 0, 101, 0, 0, 0, 120, 0, 0, 0, 2, 0, 3, 0, b'a', b'b', b'c',
+                0, 9, 0, 1, 0, 9, 0, 0, 0, 0, 0, 0, 0, 40, 0, 0, 0
+            ]
+        );
+        assert_eq!(
+            blocks[2],
+            [
+                6, 0, 0, 0, 40, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 5, 4, 3, 2, 5, 0, 0, 0, 70, 0, 0,
+                0, 9, 8, 7, 6, 5, 0, 0, 0, 40, 0, 0, 0
+            ]
+        );
+    }
+
+    #[test]
+    fn snap_lengths_cut_the_payload_but_never_the_headers() {
+        let mut writer = PcapngWriter::new(Vec::new()).unwrap();
+        let lengths = [
+            (Interface::new("default"), 96),
+            (
+                Interface { snap_length: SnapLength::Octets(10), ..Interface::new("tiny") },
+                52,
+            ),
+            (Interface::new("whole").with_whole_packets(), 1500),
+        ];
+        let mut kept = Vec::new();
+        for (interface, len) in lengths {
+            let id = writer.add_interface(interface).unwrap();
+            writer.write_segment(id, Instant::ZERO, &ip(), &data(1448)).unwrap();
+            kept.push(len);
+        }
+        let octets = writer.finish().unwrap();
+        let packets = blocks(&octets).into_iter().filter(|block| block[0] == 6);
+        for (packet, kept) in packets.zip(kept) {
+            assert_eq!(packet[20..24], u32::to_le_bytes(kept));
+            assert_eq!(packet[24..28], u32::to_le_bytes(1500));
+        }
+    }
+
+    #[test]
+    fn super_segments_stay_whole_or_are_expanded_as_the_interface_says() {
+        let mut writer = PcapngWriter::new(Vec::new()).unwrap();
+        let offloaded = writer.add_interface(Interface::new("host")).unwrap();
+        let wire = Interface::new("wire").with_expanded_super_segments();
+        let wire = writer.add_interface(wire).unwrap();
+        let segment = Segment { segment_size: 1000, ..data(2500) };
+        let mut ip = ip();
+        ip.ident = u16::MAX;
+        writer.write_segment(offloaded, Instant::ZERO, &ip, &segment).unwrap();
+        assert_eq!(writer.packets(), 1);
+        writer.write_segment(wire, Instant::ZERO, &ip, &segment).unwrap();
+        assert_eq!(writer.packets(), 4);
+
+        let octets = writer.finish().unwrap();
+        let (lengths, idents): (Vec<u8>, Vec<[u8; 2]>) = blocks(&octets)
+            .into_iter()
+            .filter(|block| block[0] == 6)
+            .map(|block| (block[25], [block[32], block[33]]))
+            .unzip();
+        assert_eq!(lengths, [2552, 1052, 1052, 552].map(|len: u16| (len >> 8) as u8));
+        assert_eq!(idents, [[255, 255], [255, 255], [0, 0], [0, 1]]);
+    }
+
+    #[test]
+    fn a_segment_without_a_wire_form_leaves_the_capture_as_it_was() {
+        let mut writer = PcapngWriter::new(Vec::new()).unwrap();
+        let id = writer.add_interface(Interface::new("a")).unwrap();
+        let error = writer.write_segment(id, Instant::ZERO, &ip(), &data(70_000)).unwrap_err();
+        assert_eq!(error.to_string(), "packet 1 of the capture cannot be encoded");
+        assert!(error.source().unwrap().to_string().contains("70052"));
+        assert_eq!(writer.packets(), 0);
+        let octets = writer.finish().unwrap();
+        assert_eq!(blocks(&octets).len(), 2);
+    }
+
+    #[test]
+    fn unknown_interfaces_and_endless_comments_are_errors() {
+        let mut writer = PcapngWriter::new(Vec::new()).unwrap();
+        let nowhere = InterfaceId::from_index(3);
+        let error = writer.write_packet(nowhere, Instant::ZERO, &[], 0).unwrap_err();
+        assert_eq!(error.to_string(), "the capture has no interface 3, 0 were added");
+        let error = writer.comment_next(&"x".repeat(70_000)).unwrap_err();
+        assert_eq!(error.to_string(), "the comment has 70000 octets, pcapng holds 65535");
+    }
+
+    #[test]
+    fn a_full_disk_is_reported_with_the_packet_it_stopped() {
+        struct Full;
+        impl Write for Full {
+            fn write(&mut self, _: &[u8]) -> io::Result<usize> {
+                Err(io::ErrorKind::StorageFull.into())
+            }
+            fn flush(&mut self) -> io::Result<()> {
+                Ok(())
+            }
+        }
+        let mut writer = PcapngWriter::new(Full).unwrap();
+        let id = writer.add_interface(Interface::new("a").with_whole_packets()).unwrap();
+        let error = (1..)
+            .find_map(|_| writer.write_segment(id, Instant::ZERO, &ip(), &data(60_000)).err())
+            .unwrap();
+        assert_eq!(error.to_string(), "cannot write packet 5 of the capture");
+        assert!(error.source().is_some());
+    }
+}

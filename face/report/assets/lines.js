@@ -1,0 +1,269 @@
+// Lines over time with marks, a cross-hair that reads them, and the legend
+// that switches them.
+
+const hiddenLines = new Set();
+
+// The point of `line` nearest to time `at`.
+function nearest(line, at) {
+  let low = 0, high = line.t.length - 1;
+  if (high < 0) return -1;
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (line.t[middle] < at) low = middle + 1;
+    else high = middle;
+  }
+  return low > 0 && at - line.t[low - 1] < line.t[low] - at ? low - 1 : low;
+}
+
+// `read()` gives { lines, x, y }: lines are { index, t, v, low, high,
+// published, claim, everyMark }, axes as Plot wants them. `quiet`: no cross-hair.
+class LineChart {
+  constructor(canvas, read, options = {}) {
+    this.plot = new Plot(canvas);
+    this.canvas = canvas;
+    this.read = read;
+    this.options = options;
+    this.cursor = null;
+    if (!options.quiet) this.listen();
+  }
+
+  draw() {
+    const content = this.read();
+    this.content = content;
+    this.plot.begin(content.x, content.y);
+    if (!content.lines.length) return this.say("Nothing to show: every series is switched off or has no data.");
+    this.plot.inside((g) => {
+      for (const line of content.lines) this.spread(g, line);
+      for (const line of content.lines) this.line(g, line);
+    }, 6);
+    const marked = new Set();
+    this.plot.inside((g) => {
+      for (const line of content.lines) {
+        // A series and its fit are compared with the same values.
+        if (!marked.has(line.claim)) this.published(g, line);
+        marked.add(line.claim);
+      }
+    }, 8);
+    if (this.cursor !== null) this.crossHair();
+  }
+
+  say(text) {
+    const { g, left, right, top, bottom } = this.plot;
+    g.fillStyle = colours.soft;
+    g.textAlign = "center";
+    g.textBaseline = "middle";
+    g.fillText(text, (left + right) / 2, (top + bottom) / 2, right - left - 20);
+  }
+
+  // Whiskers from the lowest to the highest of the repeats.
+  spread(g, line) {
+    if (!line.low?.length) return;
+    const { x, y } = this.plot;
+    g.strokeStyle = lineStyle(line.index).colour;
+    g.globalAlpha = 0.45;
+    g.lineWidth = 5;
+    g.beginPath();
+    line.t.forEach((t, i) => {
+      g.moveTo(x.position(t), y.position(line.low[i]));
+      g.lineTo(x.position(t), y.position(line.high[i]));
+    });
+    g.stroke();
+    g.globalAlpha = 1;
+  }
+
+  line(g, line) {
+    const { x, y } = this.plot;
+    const style = lineStyle(line.index);
+    g.strokeStyle = g.fillStyle = style.colour;
+    g.lineWidth = 2;
+    g.lineJoin = "round";
+    g.setLineDash(style.dash);
+    g.beginPath();
+    let pen = false;
+    line.t.forEach((t, i) => {
+      if (line.v[i] === null) return (pen = false);
+      const px = x.position(t), py = y.position(line.v[i]);
+      if (pen) g.lineTo(px, py);
+      else g.moveTo(px, py);
+      pen = true;
+    });
+    g.stroke();
+    g.setLineDash([]);
+    this.marks(g, line, style);
+  }
+
+  // A mark at every point, or, on dense lines, every so many pixels, shifted
+  // by the line's number so that lines upon each other can be told apart.
+  marks(g, line, style) {
+    const { x, y, left } = this.plot;
+    let next = line.everyMark ? -Infinity : left + 20 + ((line.index * 37) % 110);
+    line.t.forEach((t, i) => {
+      const px = x.position(t);
+      if (px < next || line.v[i] === null) return;
+      if (!line.everyMark) next = px + 110;
+      markPath(g, style.mark, px, y.position(line.v[i]), line.everyMark ? 2.8 : 4);
+      g.fill();
+    });
+  }
+
+  published(g, line) {
+    if (!line.published) return;
+    const { x, y } = this.plot;
+    const style = lineStyle(line.index);
+    line.published.t.forEach((t, i) => {
+      markPath(g, style.mark, x.position(t), y.position(line.published.v[i]), 5.5);
+      g.lineWidth = 1.6;
+      g.strokeStyle = style.colour;
+      g.stroke();
+    });
+  }
+
+  crossHair() {
+    const { g, x, top, bottom } = this.plot;
+    const at = x.position(this.cursor);
+    g.strokeStyle = colours.ink;
+    g.lineWidth = 1;
+    g.setLineDash([3, 3]);
+    g.beginPath();
+    g.moveTo(at, top);
+    g.lineTo(at, bottom);
+    g.stroke();
+    g.setLineDash([]);
+  }
+
+  listen() {
+    const { canvas } = this;
+    canvas.addEventListener("pointermove", (event) => {
+      const box = canvas.getBoundingClientRect();
+      const at = this.plot.x.value(event.clientX - box.left);
+      this.point(Math.min(Math.max(at, this.plot.x.low), this.plot.x.high), event.pageX, event.pageY);
+    });
+    const leave = () => {
+      this.cursor = null;
+      hideTip();
+      this.draw();
+    };
+    canvas.addEventListener("pointerleave", leave);
+    canvas.addEventListener("blur", leave);
+    canvas.addEventListener("keydown", (event) => {
+      const direction = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
+      if (!direction || !this.content.lines.length) return;
+      event.preventDefault();
+      const { x } = this.plot;
+      const step = (this.content.step ?? (x.high - x.low) / 50) * direction;
+      const at = Math.min(Math.max((this.cursor ?? x.low) + step, x.low), x.high);
+      const box = canvas.getBoundingClientRect();
+      this.point(at, box.left + window.scrollX + x.position(at), box.top + window.scrollY + 30);
+    });
+  }
+
+  point(at, pageX, pageY) {
+    if (!this.content.lines.length) return;
+    this.cursor = at;
+    this.draw();
+    const table = element("table");
+    for (const line of this.content.lines) {
+      const i = nearest(line, at);
+      // A line that ended long before says nothing here.
+      if (i < 0 || Math.abs(line.t[i] - at) > (this.plot.x.high - this.plot.x.low) / 20) continue;
+      const row = table.insertRow();
+      row.insertCell().append(lineGlyph(line.index));
+      row.insertCell().textContent = DATA.lines[line.index].label;
+      row.insertCell().textContent = this.content.text(line.v[i]);
+      const theirs = line.published ? nearest(line.published, at) : -1;
+      const near = theirs >= 0 && Math.abs(line.published.t[theirs] - line.t[i]) < 0.6;
+      row.insertCell().textContent = near ? "published " + this.content.text(line.published.v[theirs]) : "";
+    }
+    showTip([element("b", withUnit(at, SECONDS)), table], pageX, pageY);
+  }
+}
+
+// An axis from zero (or, as a logarithm, from the smallest value) to above the
+// largest of `values`.
+function valueAxis(values, units, label, log) {
+  let high = 0, least = Infinity;
+  for (const value of values) {
+    if (value > high) high = value;
+    if (value > 0 && value < least) least = value;
+  }
+  if (!(high > 0)) high = units[units.length - 1].size;
+  const unit = unitFor(high, units);
+  if (!log) return { low: 0, high: high * 1.06, unit, label };
+  // Five decades below the top at most: a single zero must not flatten the rest.
+  const low = Math.max(Math.min(least, high / 2), high / 1e5);
+  return { low: low / 1.15, high: high * 1.25, unit, label, log: true };
+}
+
+function* allValues(lines) {
+  for (const line of lines) {
+    yield* line.v;
+    if (line.high) yield* line.high;
+    if (line.published) yield* line.published.v;
+  }
+}
+
+function timeAxis(lines, label) {
+  let high = 0;
+  for (const line of lines) {
+    high = Math.max(high, line.t[line.t.length - 1] ?? 0, line.published?.t[line.published.t.length - 1] ?? 0);
+  }
+  return { low: 0, high: (high || 1) * 1.02, unit: SECONDS[0], label };
+}
+
+const inSeconds = (rates) => rates && { t: rates.t.map((ms) => ms / 1e3), v: rates.v };
+
+// Lines of throughput that are switched on, or only number `only`.
+function throughputLines(only) {
+  return DATA.lines
+    .map((line, index) => ({
+      index, everyMark: true,
+      ...inSeconds(line.throughput.drawn),
+      low: line.throughput.low, high: line.throughput.high,
+      published: inSeconds(line.published), claim: line.claim,
+    }))
+    .filter((line) => !hiddenLines.has(line.index) && (line.t.length || line.published) && (only === undefined || line.index === only));
+}
+
+function stateLines(quantity) {
+  const scale = quantity === "srtt" ? 1e-6 : 1;
+  return DATA.lines
+    .map((line, index) => ({
+      index,
+      t: sums(line.samples[quantity].t, 1e-6),
+      v: sums(line.samples[quantity].v, scale),
+    }))
+    .filter((line) => !hiddenLines.has(line.index) && line.t.length);
+}
+
+// Buttons that switch lines on and off; a double click leaves one alone.
+function buildLegend(redraw) {
+  const legend = byId("legend");
+  legend.replaceChildren();
+  DATA.lines.forEach((line, index) => {
+    const button = element("button");
+    button.type = "button";
+    button.title = line.title + (line.fitted ? " (has a fitted input)" : "") + "; double-click for this one alone";
+    button.append(lineGlyph(index), element("span", line.label + (line.fitted ? " *" : "")));
+    const show = () => button.setAttribute("aria-pressed", String(!hiddenLines.has(index)));
+    show();
+    button.addEventListener("click", () => {
+      if (!hiddenLines.delete(index)) hiddenLines.add(index);
+      show();
+      redraw();
+    });
+    button.addEventListener("dblclick", () => {
+      DATA.lines.forEach((_, other) => (other === index ? hiddenLines.delete(other) : hiddenLines.add(other)));
+      buildLegend(redraw);
+      redraw();
+    });
+    legend.append(button);
+  });
+  const all = element("button", "All");
+  all.type = "button";
+  all.addEventListener("click", () => {
+    hiddenLines.clear();
+    buildLegend(redraw);
+    redraw();
+  });
+  legend.append(all);
+}

@@ -1,0 +1,154 @@
+// Puts the graphs into their frames and redraws them when the theme, the size
+// or the choice of series changes.
+
+const throughputChart = new LineChart(byId("throughput"), () => {
+  const lines = throughputLines();
+  return {
+    lines, step: 1,
+    x: timeAxis(lines, "time by the receiver's clock"),
+    y: valueAxis(allValues(lines), BITS, "throughput", pressed("throughput-scale")),
+    text: (value) => withUnit(value, BITS),
+  };
+});
+
+const stateChart = new LineChart(byId("window"), () => {
+  const quantity = byId("quantity");
+  const units = quantity.value === "srtt" ? SECONDS : OCTETS;
+  const lines = stateLines(quantity.value);
+  return {
+    lines,
+    x: timeAxis(lines, "simulated time"),
+    y: valueAxis(allValues(lines), units, quantity.selectedOptions[0].text, pressed("state-scale")),
+    text: (value) => withUnit(value, units),
+  };
+});
+
+const timeline = new Timeline(byId("timeline"), byId("timeline-readout"));
+const sequencePlot = byId("sequence-plot") && new SequencePlot(byId("sequence-plot"), byId("sequence-readout"));
+let facetCharts = [];
+
+function pressed(id) {
+  return byId(id).getAttribute("aria-pressed") === "true";
+}
+
+// One small graph per series, all of the same height of scale.
+function buildFacets() {
+  const frame = byId("facets");
+  const lines = throughputLines();
+  const log = pressed("throughput-scale");
+  frame.replaceChildren();
+  facetCharts = lines.map(({ index }) => {
+    const figure = element("figure");
+    const caption = element("figcaption", DATA.lines[index].label);
+    const canvas = document.createElement("canvas");
+    canvas.setAttribute("role", "img");
+    canvas.setAttribute("aria-label", `Throughput of ${DATA.lines[index].label}; the numbers are in the tables under Intervals.`);
+    figure.append(caption, canvas);
+    frame.append(figure);
+    return new LineChart(canvas, () => {
+      const own = throughputLines(index);
+      return { lines: own, x: timeAxis(own, "time"), y: valueAxis(allValues(lines), BITS, "throughput", log) };
+    }, { quiet: true });
+  });
+}
+
+function drawThroughput() {
+  buildFacets();
+  for (const chart of [throughputChart, ...facetCharts]) chart.draw();
+}
+
+function drawLines() {
+  drawThroughput();
+  drawState();
+}
+
+function drawState() {
+  stateChart.draw();
+  const quantity = byId("quantity").value;
+  let recorded = 0, shown = 0;
+  for (const line of DATA.lines) {
+    recorded += line.samples.recorded;
+    shown += line.samples[quantity].t.length;
+  }
+  byId("state-note").textContent = shown < recorded
+    ? `Drawn from ${digits(shown, 0)} points that stand for ${digits(recorded, 0)} samples: first, lowest, highest and last of every step. run.json has all.`
+    : `All ${digits(recorded, 0)} samples are drawn.`;
+}
+
+function drawAll() {
+  applyTheme();
+  buildLegend(drawLines);
+  buildLimitLegend();
+  drawLines();
+  timeline.draw();
+  if (sequencePlot) {
+    buildSequenceLegend();
+    sequencePlot.draw();
+  }
+}
+
+// What the page does not show, it says.
+function notes() {
+  const left = DATA.lines_left_out;
+  if (left) byId("graphs").prepend(element("p", `${left} flows beyond the first ${DATA.lines.length} are in the tables only.`, "partial"));
+  const merged = DATA.lines.filter((line) => line.timeline_spans > line.timeline.length).length;
+  if (merged) byId("limits").append(element("p", `Of ${merged} series, changes too close to be seen are merged to the limit that held longest. run.json and the table below have all of the time.`, "note"));
+}
+
+function chooseSequence() {
+  const sequence = DATA.sequences[byId("sequence-choice").selectedIndex];
+  const stretches = byId("sequence-stretches");
+  stretches.replaceChildren();
+  sequencePlot.choose(sequence);
+  const button = (text, act) => {
+    const node = element("button", text);
+    node.type = "button";
+    node.addEventListener("click", act);
+    stretches.append(node);
+  };
+  button("Whole", () => sequencePlot.whole());
+  for (const detail of sequencePlot.data.details) button(detail.why, () => sequencePlot.stretch(detail));
+  const cut = sequence.details.filter((d) => d.entries[1] < d.entries[0]);
+  const about = cut.map((d) => `\u201c${d.why}\u201d shows the first ${digits(d.entries[1], 0)} of ${digits(d.entries[0], 0)} events`);
+  if (DATA.sequences_left_out) about.push(`${DATA.sequences_left_out} further connections are in run.json only`);
+  byId("sequence-note").textContent = about.length ? about.join("; ") + "." : "";
+}
+
+function startSequence() {
+  const choice = byId("sequence-choice");
+  for (const sequence of DATA.sequences) choice.append(element("option", sequence.label));
+  choice.addEventListener("change", chooseSequence);
+  byId("sequence-in").addEventListener("click", () => sequencePlot.zoom(0.5));
+  byId("sequence-out").addEventListener("click", () => sequencePlot.zoom(2));
+  byId("sequence-fit").addEventListener("click", () => sequencePlot.fit());
+  chooseSequence();
+}
+
+function toggle(id, redraw) {
+  byId(id).addEventListener("click", () => {
+    byId(id).setAttribute("aria-pressed", String(!pressed(id)));
+    redraw();
+  });
+}
+
+applyTheme();
+notes();
+if (sequencePlot) startSequence();
+drawAll();
+toggle("throughput-scale", drawThroughput);
+toggle("state-scale", drawState);
+byId("quantity").addEventListener("change", drawState);
+byId("theme").addEventListener("click", () => {
+  chosenTheme = document.documentElement.dataset.theme === "dark" ? "light" : "dark";
+  drawAll();
+});
+prefersDark.addEventListener("change", drawAll);
+
+// Only a new width matters: the timeline sets its own height.
+let drawnWidth = document.body.clientWidth;
+window.addEventListener("resize", () => {
+  if (document.body.clientWidth === drawnWidth) return;
+  drawnWidth = document.body.clientWidth;
+  drawAll();
+});
+document.documentElement.dataset.ready = "yes";

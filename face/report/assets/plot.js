@@ -1,0 +1,183 @@
+// A frame with axes: scales, ticks that never run into each other, and the
+// pixel ratio of the screen.
+
+const FONT = '12px system-ui, "Segoe UI", "Helvetica Neue", Arial, sans-serif';
+
+// The step of 1, 2 or 5 times a power of ten that gives at most `count` ticks.
+function niceStep(span, count) {
+  const raw = span / Math.max(1, count);
+  const power = 10 ** Math.floor(Math.log10(raw));
+  return power * ([1, 2, 5, 10].find((factor) => factor * power >= raw * (1 - 1e-9)) ?? 10);
+}
+
+function linearTicks(low, high, count) {
+  if (!(high > low)) return [];
+  const step = niceStep(high - low, count);
+  const decimals = Math.max(0, -Math.floor(Math.log10(step) + 1e-9));
+  const ticks = [];
+  for (let n = Math.ceil(low / step - 1e-9); n * step <= high * (1 + 1e-12) + step * 1e-9; n++) {
+    ticks.push({ at: n * step, text: digits(n * step, decimals) });
+  }
+  return ticks;
+}
+
+function logTicks(low, high, count) {
+  const first = Math.ceil(Math.log10(low) - 1e-9);
+  const last = Math.floor(Math.log10(high) + 1e-9);
+  const every = Math.max(1, Math.ceil((last - first + 1) / count));
+  const fine = (last - first + 2) * 3 <= count ? [1, 2, 5] : [1];
+  const ticks = [];
+  for (let power = first - 1; power <= last; power++) {
+    if ((power - first) % every) continue;
+    for (const factor of fine) {
+      const at = factor * 10 ** power;
+      if (at >= low * (1 - 1e-9) && at <= high * (1 + 1e-9)) {
+        ticks.push({ at, text: digits(at, Math.max(0, -power)) });
+      }
+    }
+  }
+  return ticks.length >= 2 ? ticks : linearTicks(low, high, count);
+}
+
+// Ticks along `length` pixels whose labels leave room between each other.
+function ticksThatFit(g, axis, length, horizontal) {
+  const make = axis.log ? logTicks : linearTicks;
+  const unit = axis.unit?.size ?? 1;
+  let count = Math.max(1, Math.floor(length / (horizontal ? 42 : 24)));
+  for (;;) {
+    const ticks = make(axis.low / unit, axis.high / unit, count);
+    const widest = Math.max(0, ...ticks.map((tick) => g.measureText(tick.text).width));
+    const gaps = ticks.slice(1).map((tick, i) => Math.abs(axis.position(tick.at * unit) - axis.position(ticks[i].at * unit)));
+    if (count <= 1 || Math.min(Infinity, ...gaps) >= (horizontal ? widest + 16 : 18)) {
+      return ticks.map((tick) => ({ at: tick.at * unit, text: tick.text }));
+    }
+    count -= 1;
+  }
+}
+
+class Plot {
+  constructor(canvas) {
+    this.canvas = canvas;
+    this.g = canvas.getContext("2d");
+  }
+
+  // An empty picture of the size the page gives the canvas.
+  open() {
+    const { canvas, g } = this;
+    const box = canvas.getBoundingClientRect();
+    const ratio = window.devicePixelRatio || 1;
+    this.width = Math.max(120, box.width);
+    this.height = Math.max(80, box.height);
+    canvas.width = Math.round(this.width * ratio);
+    canvas.height = Math.round(this.height * ratio);
+    g.setTransform(ratio, 0, 0, ratio, 0, 0);
+    g.font = FONT;
+    g.fillStyle = colours.paper;
+    g.fillRect(0, 0, this.width, this.height);
+    this.right = this.width - 18;
+    this.bottom = this.height - 40;
+  }
+
+  // An empty picture with axes. `x` and `y` say low, high, unit, label and log;
+  // `above` keeps so many pixels free over the frame.
+  begin(x, y, above = 0) {
+    this.open();
+    const { g } = this;
+    this.x = x;
+    this.y = y;
+    this.top = 24 + above;
+    y.position = this.scale(y, this.bottom, this.top);
+    const yTicks = ticksThatFit(g, y, this.bottom - this.top, false);
+    this.left = 14 + Math.max(20, ...yTicks.map((tick) => g.measureText(tick.text).width));
+    x.position = this.scale(x, this.left, this.right);
+    x.value = this.inverse(x, this.left, this.right);
+    y.value = this.inverse(y, this.bottom, this.top);
+    this.axes(ticksThatFit(g, x, this.right - this.left, true), yTicks);
+  }
+
+  scale(axis, from, to) {
+    if (axis.log) {
+      const low = Math.log(axis.low), span = Math.log(axis.high) - low || 1;
+      // What a logarithm cannot show lies on the edge.
+      return (value) => from + ((Math.log(Math.max(value, axis.low)) - low) / span) * (to - from);
+    }
+    const span = axis.high - axis.low || 1;
+    return (value) => from + ((value - axis.low) / span) * (to - from);
+  }
+
+  inverse(axis, from, to) {
+    return (pixel) => axis.low + ((pixel - from) / (to - from)) * (axis.high - axis.low);
+  }
+
+  axes(xTicks, yTicks) {
+    const { g, x, y, left, right, top, bottom } = this;
+    g.lineWidth = 1;
+    g.strokeStyle = colours.grid;
+    g.beginPath();
+    for (const tick of yTicks) {
+      const at = Math.round(y.position(tick.at)) + 0.5;
+      g.moveTo(left, at);
+      g.lineTo(right, at);
+    }
+    for (const tick of xTicks) {
+      const at = Math.round(x.position(tick.at)) + 0.5;
+      g.moveTo(at, top);
+      g.lineTo(at, bottom);
+    }
+    g.stroke();
+    g.strokeStyle = colours.soft;
+    g.beginPath();
+    g.moveTo(left + 0.5, top);
+    g.lineTo(left + 0.5, bottom + 0.5);
+    g.lineTo(right, bottom + 0.5);
+    g.stroke();
+    g.fillStyle = colours.soft;
+    g.textBaseline = "middle";
+    g.textAlign = "right";
+    for (const tick of yTicks) g.fillText(tick.text, left - 7, y.position(tick.at));
+    g.textBaseline = "top";
+    g.textAlign = "center";
+    for (const tick of xTicks) g.fillText(tick.text, x.position(tick.at), bottom + 6);
+    g.fillStyle = colours.ink;
+    g.textAlign = "right";
+    g.textBaseline = "bottom";
+    g.fillText(this.title(x), right, this.height - 2);
+    g.textAlign = "left";
+    g.textBaseline = "top";
+    if (y) g.fillText(this.title(y) + (y.log ? ", logarithmic" : ""), 2, 3);
+  }
+
+  title(axis) {
+    return axis.unit ? `${axis.label}, ${axis.unit.name}` : axis.label;
+  }
+
+  // Runs `draw` with everything outside the frame cut off.
+  inside(draw, slack = 0) {
+    const { g } = this;
+    g.save();
+    g.beginPath();
+    g.rect(this.left - slack, this.top - slack, this.right - this.left + 2 * slack, this.bottom - this.top + 2 * slack);
+    g.clip();
+    draw(g);
+    g.restore();
+  }
+}
+
+// The box that follows the pointer; one for the page.
+const tip = element("div", undefined, "tip");
+tip.hidden = true;
+document.body.append(tip);
+
+function showTip(content, pageX, pageY) {
+  tip.replaceChildren(...content);
+  tip.hidden = false;
+  const box = tip.getBoundingClientRect();
+  const room = document.documentElement.clientWidth;
+  const left = pageX + 18 + box.width > room ? pageX - box.width - 18 : pageX + 18;
+  tip.style.left = Math.max(4, left) + "px";
+  tip.style.top = pageY + 14 + "px";
+}
+
+function hideTip() {
+  tip.hidden = true;
+}

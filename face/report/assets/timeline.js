@@ -1,0 +1,216 @@
+// The limited-by timeline: one row per series, colour and pattern per limit.
+
+// Patterns by name of the limit, so that a limit looks the same in every
+// report; a name that is not known takes one of the rest.
+const LIMIT_LOOKS = {
+  "application": [6, "dots"], "send buffer": [5, "grid"], "receive window": [2, "rising"],
+  "slow start": [0, "plain"], "avoidance": [3, "falling"], "recovery": [1, "cross"],
+  "pacing": [4, "bars"], "host CPU": [7, "lines"], "path": [5, "checks"],
+};
+const SPARE_LOOKS = [[4, "dots"], [0, "cross"], [2, "grid"], [3, "bars"]];
+
+const PATTERNS = {
+  plain: () => {},
+  rising: (g) => strokes(g, [[0, 8, 8, 0], [-2, 2, 2, -2], [6, 10, 10, 6]]),
+  falling: (g) => strokes(g, [[0, 0, 8, 8], [-2, 6, 2, 10], [6, -2, 10, 2]]),
+  cross: (g) => strokes(g, [[0, 8, 8, 0], [0, 0, 8, 8]]),
+  grid: (g) => strokes(g, [[0, 4, 8, 4], [4, 0, 4, 8]]),
+  lines: (g) => strokes(g, [[0, 2, 8, 2], [0, 6, 8, 6]]),
+  bars: (g) => strokes(g, [[2, 0, 2, 8], [6, 0, 6, 8]]),
+  dots: (g) => [[2, 2], [6, 6]].forEach(([x, y]) => g.fillRect(x - 1, y - 1, 2.4, 2.4)),
+  checks: (g) => [[0, 0], [4, 4]].forEach(([x, y]) => g.fillRect(x, y, 4, 4)),
+};
+
+function strokes(g, lines) {
+  g.beginPath();
+  for (const [x0, y0, x1, y1] of lines) {
+    g.moveTo(x0, y0);
+    g.lineTo(x1, y1);
+  }
+  g.stroke();
+}
+
+function limitFill(g, name) {
+  const spare = DATA.limits.filter((limit) => !Object.hasOwn(LIMIT_LOOKS, limit)).indexOf(name);
+  const [colour, pattern] = Object.hasOwn(LIMIT_LOOKS, name) ? LIMIT_LOOKS[name] : SPARE_LOOKS[Math.max(0, spare) % SPARE_LOOKS.length];
+  const tile = document.createElement("canvas");
+  const ratio = window.devicePixelRatio || 1;
+  tile.width = tile.height = Math.round(8 * ratio);
+  const t = tile.getContext("2d");
+  t.scale(tile.width / 8, tile.height / 8);
+  t.fillStyle = colours.lines[colour];
+  t.fillRect(0, 0, 8, 8);
+  t.fillStyle = t.strokeStyle = colours.paper;
+  t.globalAlpha = 0.6;
+  t.lineWidth = 1.3;
+  PATTERNS[pattern](t);
+  const fill = g.createPattern(tile, "repeat");
+  fill.setTransform(new DOMMatrix().scale(8 / tile.width));
+  return fill;
+}
+
+class Timeline {
+  constructor(canvas, readout) {
+    this.canvas = canvas;
+    this.readout = readout;
+    this.plot = new Plot(canvas);
+    this.at = null;
+    this.rows = DATA.lines.map((line) => {
+      let end = 0;
+      return line.timeline.map(([gap, length, limit]) => {
+        const start = end + gap;
+        end = start + length;
+        return { start: start / 1e6, end: end / 1e6, limit };
+      });
+    });
+    this.listen();
+  }
+
+  draw() {
+    const { canvas, plot } = this;
+    const height = 22 + 46 * this.rows.length;
+    canvas.style.height = height + 42 + "px";
+    const high = Math.max(1e-9, ...this.rows.map((row) => row[row.length - 1]?.end ?? 0));
+    plot.open();
+    this.frame({ low: 0, high, unit: SECONDS[0], label: "simulated time" });
+    this.fills = DATA.limits.map((name) => limitFill(plot.g, name));
+    this.rows.forEach((row, index) => this.row(index, row));
+    if (this.at) this.outline();
+  }
+
+  // Rows are names over bars, so that a long name takes no width from time.
+  frame(x) {
+    const { plot } = this;
+    plot.x = x;
+    plot.left = 12;
+    plot.top = 4;
+    x.position = plot.scale(x, plot.left, plot.right);
+    x.value = plot.inverse(x, plot.left, plot.right);
+    plot.axes(ticksThatFit(plot.g, x, plot.right - plot.left, true), []);
+  }
+
+  rowTop(index) {
+    return this.plot.top + 24 + 46 * index;
+  }
+
+  row(index, spans) {
+    const { g, x, left, right } = this.plot;
+    const top = this.rowTop(index), height = 22;
+    g.font = "600 12px " + FONT.slice(5);
+    g.fillStyle = colours.paper;
+    const label = DATA.lines[index].label;
+    g.fillRect(left + 2, top - 18, Math.min(g.measureText(label).width + 6, right - left), 16);
+    g.fillStyle = colours.ink;
+    g.textAlign = "left";
+    g.textBaseline = "bottom";
+    g.fillText(label, left + 4, top - 3, right - left - 8);
+    g.font = FONT;
+    for (const span of spans) {
+      const from = x.position(span.start), to = x.position(span.end);
+      g.fillStyle = this.fills[span.limit];
+      g.fillRect(from, top, Math.max(to - from, 0.5), height);
+    }
+    for (const span of spans) this.spanLabel(span, top, height);
+    if (!spans.length) {
+      g.fillStyle = colours.soft;
+      g.textBaseline = "middle";
+      g.fillText("nothing recorded", left + 6, top + height / 2);
+    }
+  }
+
+  // The name of the limit on its span, where it fits.
+  spanLabel(span, top, height) {
+    const { g, x } = this.plot;
+    const from = x.position(span.start), to = x.position(span.end);
+    g.strokeStyle = colours.paper;
+    g.lineWidth = 1;
+    if (to - from > 3) g.strokeRect(from, top - 0.5, to - from, height + 1);
+    const text = DATA.limits[span.limit];
+    const width = g.measureText(text).width + 10;
+    if (to - from < width + 6) return;
+    const middle = (from + to) / 2;
+    g.fillStyle = colours.paper;
+    g.fillRect(middle - width / 2, top + 3, width, height - 6);
+    g.fillStyle = colours.ink;
+    g.textAlign = "center";
+    g.textBaseline = "middle";
+    g.fillText(text, middle, top + height / 2 + 0.5);
+  }
+
+  outline() {
+    const { g, x } = this.plot;
+    const span = this.rows[this.at.row][this.at.span];
+    const from = x.position(span.start), to = x.position(span.end);
+    g.strokeStyle = colours.ink;
+    g.lineWidth = 2.5;
+    g.strokeRect(from - 1, this.rowTop(this.at.row) - 2, Math.max(2, to - from) + 2, 26);
+  }
+
+  describe({ row, span }) {
+    const { start, end, limit } = this.rows[row][span];
+    const exact = (value) => digits(value, 3);
+    return `${DATA.lines[row].label}: ${DATA.limits[limit]}, from ${exact(start)} s to ${exact(end)} s (${withUnit(end - start, SECONDS)})`;
+  }
+
+  select(at) {
+    this.at = at;
+    if (at) this.readout.textContent = this.describe(at);
+    this.draw();
+  }
+
+  // The span under a point of the canvas, or the nearest within two pixels.
+  find(px, py) {
+    const row = this.rows.findIndex((_, index) => py >= this.rowTop(index) - 20 && py < this.rowTop(index) + 26);
+    if (row < 0) return null;
+    const { x } = this.plot;
+    const distance = (span) => Math.max(x.position(span.start) - px, px - x.position(span.end), 0);
+    let best = null, nearestBy = 2;
+    this.rows[row].forEach((span, index) => {
+      const by = distance(span);
+      if (by < nearestBy || (by === 0 && best === null)) {
+        nearestBy = by;
+        best = { row, span: index };
+      }
+    });
+    return best;
+  }
+
+  listen() {
+    this.canvas.addEventListener("pointermove", (event) => {
+      const box = this.canvas.getBoundingClientRect();
+      const at = this.find(event.clientX - box.left, event.clientY - box.top);
+      this.select(at);
+      if (at) showTip([element("span", this.describe(at))], event.pageX, event.pageY);
+      else hideTip();
+    });
+    this.canvas.addEventListener("pointerleave", () => {
+      hideTip();
+      this.select(null);
+    });
+    this.canvas.addEventListener("keydown", (event) => this.key(event));
+  }
+
+  key(event) {
+    const [right, down] = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] }[event.key] ?? [0, 0];
+    const used = this.rows.map((spans, row) => row).filter((row) => this.rows[row].length);
+    if ((!right && !down) || !used.length) return;
+    event.preventDefault();
+    if (!this.at) return this.select({ row: used[0], span: 0 });
+    const clamp = (value, count) => Math.min(Math.max(value, 0), count - 1);
+    const row = used[clamp(used.indexOf(this.at.row) + down, used.length)];
+    this.select({ row, span: clamp(down ? 0 : this.at.span + right, this.rows[row].length) });
+  }
+}
+
+function buildLimitLegend() {
+  const legend = byId("limit-legend");
+  legend.replaceChildren();
+  for (const name of DATA.limits) {
+    const entry = element("span", undefined, "entry");
+    entry.append(glyph(34, 16, (g, w, h) => {
+      g.fillStyle = limitFill(g, name);
+      g.fillRect(0, 0, w, h);
+    }), element("span", name));
+    legend.append(entry);
+  }
+}

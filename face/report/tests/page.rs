@@ -1,0 +1,176 @@
+//! The page as a whole: offline, harmless, small, and complete without script.
+
+mod sample;
+
+use gigatcp_record::RunRecord;
+use gigatcp_report::{Published, Report};
+
+/// A published file for one of the made-up series.
+const PUBLISHED: &str = r#"
+schema = "gigatcp.published/1"
+[source]
+author = "A. Author"
+title = "How fast?"
+place = "a list"
+date = "2007-05-06"
+[[series]]
+name = "reno-60MB"
+id = "E43"
+date = "2007-05-06"
+command = "nuttcp"
+intervals = [[69.9829, 1.01, 583.5822], [844.3870, 1.00, 7083.2808]]
+[series.total]
+mb = 7816.9375
+seconds = 10.00
+mbps = 6554.4883
+tx_percent = 90
+rx_percent = 53
+retransmitted_segments = 0
+fast_retransmits = 0
+"#;
+
+fn published() -> Published {
+    Published::parse(PUBLISHED, "published.toml").expect("the sample is well-formed")
+}
+
+fn page(run: &RunRecord) -> String {
+    Report::new(run, Some(&published())).html()
+}
+
+/// Writes a page where a person can look at it.
+fn keep(name: &str, page: &str) {
+    let path = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    std::fs::write(path, page).expect("the target folder is writable");
+}
+
+#[test]
+fn eight_series_of_ten_milliseconds_make_a_page_under_three_megabytes() {
+    let page = page(&sample::run(1));
+    keep("report.html", &page);
+    assert!(page.len() < 3_000_000, "{} octets", page.len());
+}
+
+#[test]
+fn five_repeats_cost_little_more_than_one() {
+    let page = page(&sample::run(5));
+    keep("report-repeats.html", &page);
+    assert!(page.len() < 3_000_000, "{} octets", page.len());
+    assert!(page.contains("median of 5 repeats"));
+}
+
+#[test]
+fn the_page_loads_nothing() {
+    let page = page(&sample::run(1));
+    assert!(page.contains("default-src 'none'"));
+    for load in ["http://", "https://", "src=", "@import", "url(", "fetch(", "import("] {
+        assert!(!page.contains(load), "the page has {load}");
+    }
+}
+
+#[test]
+fn hostile_names_stay_text_everywhere() {
+    let evil = "</script><script>document.title='owned'</script><img src=x onerror=alert(1)>\"'&<!--";
+    let mut run = sample::run(1);
+    for text in [&mut run.name, &mut run.title, &mut run.plan, &mut run.version, &mut run.plan_hash] {
+        evil.clone_into(text);
+    }
+    run.overrides = vec![evil.to_owned()];
+    for (index, series) in run.series.iter_mut().enumerate() {
+        series.name = format!("{evil}{index}");
+        evil.clone_into(&mut series.title);
+        evil.clone_into(&mut series.event_hash);
+        series.fitted = vec![evil.to_owned()];
+        series.fit_of = Some(evil.to_owned());
+        series.hops[0].name = evil.to_owned();
+        let flow = &mut series.flows[0];
+        for text in [&mut flow.name, &mut flow.congestion_control, &mut flow.sender_profile, &mut flow.receiver_profile] {
+            evil.clone_into(text);
+        }
+        flow.limits[0].limit = evil.to_owned();
+        flow.limit_timeline[0].limit = "constructor".to_owned();
+        let value = &mut flow.negotiated[0];
+        for text in [&mut value.what, &mut value.requested, &mut value.granted, &mut value.effective, &mut value.cause] {
+            evil.clone_into(text);
+        }
+        if let Some(sequence) = &mut flow.time_sequence {
+            sequence.details[0].why = evil.to_owned();
+        }
+    }
+    let page = page(&run);
+    keep("report-hostile.html", &page);
+    assert!(!page.contains("<img"));
+    assert!(!page.contains("<script>document"));
+    // The data and the renderer: two elements, each ended once.
+    assert_eq!(page.matches("<script").count(), 2);
+    assert_eq!(page.matches("</script").count(), 2);
+}
+
+#[test]
+fn a_partial_run_says_so_at_the_top() {
+    let mut run = sample::run(1);
+    assert!(!page(&run).contains("Partial run."));
+    run.partial = true;
+    run.series.truncate(3);
+    run.series[2].partial = true;
+    let page = page(&run);
+    keep("report-partial.html", &page);
+    assert!(page.contains("Partial run."));
+    assert!(page.contains("<em>cut short</em>"));
+}
+
+#[test]
+fn a_run_without_series_or_published_numbers_is_still_a_page() {
+    let mut run = sample::run(1);
+    run.series.clear();
+    let page = Report::new(&run, None).html();
+    keep("report-empty.html", &page);
+    assert!(page.contains("</html>"));
+    assert!(!page.contains("Time-sequence graph</h2>"));
+}
+
+#[test]
+fn values_no_run_can_have_do_not_break_the_page() {
+    let mut run = sample::run(1);
+    for series in &mut run.series {
+        let flow = &mut series.flows[0];
+        flow.goodput_bps = f64::NAN;
+        flow.sender_cpu_fraction = f64::INFINITY;
+        flow.intervals[0].end_ns = 0;
+        flow.intervals[1].bytes = u64::MAX;
+        flow.samples[5].at_ns = u64::MAX;
+        flow.samples[6].cwnd_bytes = u64::MAX;
+        flow.limit_timeline[1].end_ns = 0;
+        flow.limits[0].spent_ns = u64::MAX;
+        flow.limits[1].spent_ns = u64::MAX;
+        if let Some(sequence) = &mut flow.time_sequence {
+            sequence.overview[3].window_edge = 0;
+            sequence.details[0].sacks.push((u64::MAX, 9, 3));
+        }
+    }
+    let report = Report::new(&run, None);
+    let page = report.html();
+    keep("report-impossible.html", &page);
+    assert!(!report.text_summary().is_empty());
+    assert!(!page.contains("NaN"));
+}
+
+#[test]
+fn many_flows_are_drawn_up_to_a_number_and_the_rest_is_counted() {
+    let mut run = sample::run(1);
+    let flow = run.series[0].flows[0].clone();
+    run.series[0].flows = vec![flow; 200];
+    let page = page(&run);
+    keep("report-many.html", &page);
+    assert!(page.contains("\"lines_left_out\":144"));
+    assert!(page.len() < 6_000_000, "{} octets", page.len());
+}
+
+#[test]
+fn every_series_has_its_row_in_every_table() {
+    let run = sample::run(1);
+    let page = page(&run);
+    for series in &run.series {
+        let cell = format!("<th scope=\"row\">{}", series.name);
+        assert!(page.matches(&cell).count() >= 4, "{}", series.name);
+    }
+}

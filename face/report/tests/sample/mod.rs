@@ -1,0 +1,344 @@
+//! A made-up run of eight series, of the size and shape of a real one.
+//!
+//! Growth, ceiling and a hole after a burst of loss are drawn by a few lines of
+//! arithmetic, not by TCP: enough to fill every table and graph of a report. No
+//! number here is published or measured anywhere.
+
+#![allow(dead_code)] // Each test binary uses a part.
+
+use gigatcp_record::{
+    FlowRecord, HopRecord, IntervalRecord, LimitShare, LimitSpan, Negotiated, RunRecord, SCHEMA,
+    Sample, SequenceDetail, SequenceStep, SeriesRecord, TimeSequence,
+};
+
+const MS: u64 = 1_000_000;
+const RTT_MS: u64 = 82;
+const MSS: u64 = 8948;
+const CEILING_BPS: f64 = 7.2e9;
+
+/// How one made-up series behaves.
+#[derive(Clone, Copy)]
+pub struct Shape {
+    /// Name of the series.
+    pub name: &'static str,
+    /// Congestion control.
+    pub control: &'static str,
+    /// Growth of cwnd per round trip above 100 segments.
+    pub growth: f64,
+    /// Buffer in octets.
+    pub window: u64,
+    /// Length in seconds.
+    pub seconds: u64,
+    /// Whether the window overruns the path and a hole follows.
+    pub hole: bool,
+}
+
+const MB: u64 = 1 << 20;
+
+/// The eight series.
+pub const SHAPES: [Shape; 8] = [
+    shape("reno-60MB", "reno", 2.0, 60 * MB, 10, false),
+    shape("cubic-100-60MB", "cubic", 1.018, 60 * MB, 30, false),
+    shape("bic-100-60MB", "bic", 1.035, 60 * MB, 20, false),
+    shape("cubic-0-60MB", "cubic", 2.0, 60 * MB, 10, false),
+    shape("cubic-0-100MB", "cubic", 2.0, 100 * MB, 10, true),
+    shape("cubic-100-100MB", "cubic", 1.022, 100 * MB, 10, false),
+    shape("bic-0-100MB", "bic", 2.0, 100 * MB, 10, true),
+    shape("bic-100-100MB", "bic", 1.045, 100 * MB, 10, false),
+];
+
+const fn shape(
+    name: &'static str,
+    control: &'static str,
+    growth: f64,
+    window: u64,
+    seconds: u64,
+    hole: bool,
+) -> Shape {
+    Shape { name, control, growth, window, seconds, hole }
+}
+
+/// A run of all eight series, each `repeat` times.
+pub fn run(repeat: u32) -> RunRecord {
+    let mut series = Vec::new();
+    for shape in SHAPES {
+        for index in 0..repeat {
+            series.push(one_series(shape, index));
+        }
+    }
+    if let Some(fitted) = series.iter().position(|s| s.name == "cubic-100-60MB") {
+        let mut twin = series[fitted].clone();
+        twin.name = "cubic-100-60MB-emergent".to_owned();
+        twin.title = "CUBIC, initial_ssthresh 100, 60 MB, nothing fitted".to_owned();
+        for series in series.iter_mut().filter(|s| s.name == "cubic-100-60MB") {
+            series.fitted = vec!["ACK ratio 1, 2, 3 from 0 s, 0.9 s and 12.4 s on".to_owned()];
+            series.fit_of = Some(twin.name.clone());
+        }
+        series.insert(fitted + repeat as usize, twin);
+    }
+    RunRecord {
+        schema: SCHEMA.to_owned(),
+        name: "fink-slow-start".to_owned(),
+        title: "Slow start of Reno, CUBIC and BIC in Linux 2.6.20.7 over 10 Gbit/s and 82 ms".to_owned(),
+        plan: "name = \"fink-slow-start\"\nseed = 2007\n\n[path]\nrate = \"10 Gbit/s\"\nrtt = \"82 ms\"\n".to_owned(),
+        overrides: vec!["seed=2007".to_owned()],
+        plan_hash: "9f3c2a77d0e41b58".to_owned(),
+        version: "0.1.0".to_owned(),
+        seed: 2007,
+        repeat,
+        partial: false,
+        series,
+    }
+}
+
+/// One repeat of one series.
+pub fn one_series(shape: Shape, repeat: u32) -> SeriesRecord {
+    let flow = flow(shape, repeat);
+    let packets = flow.segments_sent + flow.acks_sent;
+    SeriesRecord {
+        name: shape.name.to_owned(),
+        title: format!("{}, window {} MB", shape.control.to_uppercase(), shape.window / MB),
+        repeat,
+        seed: 2007 + u64::from(repeat),
+        fitted: Vec::new(),
+        fit_of: None,
+        partial: false,
+        duration_ns: (shape.seconds * 1000 + RTT_MS) * MS,
+        event_hash: format!("{:016x}", packets.wrapping_mul(0x9e37_79b9_7f4a_7c15)),
+        packets,
+        hops: hops(&flow, shape),
+        flows: vec![flow],
+    }
+}
+
+fn hops(flow: &FlowRecord, shape: Shape) -> Vec<HopRecord> {
+    let hop = |name: &str, dropped, backlog, busy| HopRecord {
+        name: name.to_owned(),
+        arrived_packets: flow.segments_sent,
+        delivered_packets: flow.segments_sent - dropped,
+        dropped_queue_packets: dropped,
+        dropped_loss_packets: 0,
+        max_backlog_packets: backlog,
+        utilisation_fraction: busy,
+    };
+    let dropped = if shape.hole { flow.retransmitted_segments } else { 0 };
+    vec![
+        hop("lang2 eth2", 0, 211, flow.goodput_bps / 1e10),
+        hop("netem", dropped, 20_000, flow.goodput_bps / 8.56e9),
+    ]
+}
+
+/// What the arithmetic knows at one step of 10 ms.
+struct State {
+    cwnd: f64,
+    delivered: f64,
+    hole_until_ms: u64,
+    limit: &'static str,
+}
+
+impl State {
+    fn step(&mut self, shape: Shape, at_ms: u64, speed: f64) {
+        let per_step = 10.0 / RTT_MS as f64;
+        let in_hole = at_ms < self.hole_until_ms;
+        let segments = self.cwnd / MSS as f64;
+        let growth: f64 = if segments < 100.0 || shape.growth >= 2.0 { 1.9 } else { shape.growth };
+        let rate = (self.cwnd * 8.0 * 1000.0 / RTT_MS as f64).min(CEILING_BPS * speed);
+        if in_hole {
+            self.limit = "recovery";
+            self.delivered += rate * 0.002 / 8.0 * 0.01;
+            return;
+        }
+        self.delivered += rate / 8.0 * 0.01;
+        let capped = rate >= CEILING_BPS * speed;
+        self.limit = match () {
+            () if capped && (at_ms / 40) % 5 == 0 => "path",
+            () if capped => "host CPU",
+            () if self.cwnd >= shape.window as f64 => "receive window",
+            () if growth > 1.5 => "slow start",
+            () => "avoidance",
+        };
+        self.cwnd = (self.cwnd * growth.powf(per_step)).min(shape.window as f64);
+        if shape.hole && self.hole_until_ms == 0 && self.cwnd > 88.0 * MB as f64 {
+            self.cwnd *= 0.7;
+            self.hole_until_ms = at_ms + 2100;
+        }
+    }
+}
+
+fn flow(shape: Shape, repeat: u32) -> FlowRecord {
+    let speed = 1.0 - f64::from(repeat) * 0.011;
+    let mut state = State { cwnd: (3 * MSS) as f64, delivered: 0.0, hole_until_ms: 0, limit: "slow start" };
+    let mut samples = Vec::new();
+    let mut spans: Vec<LimitSpan> = vec![span(0, RTT_MS, "application")];
+    let mut hole = None;
+    for step in 0..shape.seconds * 100 {
+        let at_ms = RTT_MS + step * 10;
+        let before = state.cwnd;
+        state.step(shape, at_ms, speed);
+        if state.hole_until_ms > 0 && hole.is_none() {
+            hole = Some(at_ms);
+        }
+        match spans.last_mut() {
+            Some(last) if last.limit == state.limit => last.end_ns = (at_ms + 10) * MS,
+            _ => spans.push(span(at_ms, at_ms + 10, state.limit)),
+        }
+        samples.push(Sample {
+            at_ns: at_ms * MS,
+            cwnd_bytes: before as u64,
+            ssthresh_bytes: hole.map(|_| (before * 0.7) as u64),
+            rwnd_bytes: shape.window.min(5840 + step * 3 * MB),
+            flight_bytes: (before as u64).min((CEILING_BPS / 8.0 * 0.082) as u64),
+            srtt_ns: (step > 0).then_some((82_000 + (step * 37) % 900) * 1000),
+            delivered_bytes: state.delivered as u64,
+        });
+    }
+    finish(shape, samples, spans, hole, speed)
+}
+
+fn span(start_ms: u64, end_ms: u64, limit: &str) -> LimitSpan {
+    LimitSpan { start_ns: start_ms * MS, end_ns: end_ms * MS, limit: limit.to_owned() }
+}
+
+fn finish(
+    shape: Shape,
+    samples: Vec<Sample>,
+    spans: Vec<LimitSpan>,
+    hole: Option<u64>,
+    speed: f64,
+) -> FlowRecord {
+    let lost = if shape.hole { 523 } else { 0 };
+    let delivered = |index: usize| samples.get(index).map_or(0, |s| s.delivered_bytes);
+    let last = samples.len() - 1;
+    let intervals: Vec<IntervalRecord> = (0..shape.seconds)
+        .map(|second| {
+            let (from, to) = (second as usize * 100, ((second + 1) * 100) as usize);
+            let hit = hole.is_some_and(|ms| (ms - RTT_MS) / 1000 == second);
+            IntervalRecord {
+                start_ns: second * 1000 * MS,
+                end_ns: (second + 1) * 1000 * MS,
+                bytes: delivered(to.min(last)) - delivered(from),
+                retransmitted_segments: if hit { lost } else { 0 },
+            }
+        })
+        .collect();
+    let bytes = delivered(last);
+    let elapsed_ns = (shape.seconds * 1000 + 41) * MS;
+    let segments = bytes / MSS + lost;
+    FlowRecord {
+        name: "main".to_owned(),
+        congestion_control: shape.control.to_owned(),
+        sender_profile: "linux-2.6.20".to_owned(),
+        receiver_profile: "linux-2.6.20".to_owned(),
+        established_ns: RTT_MS * MS,
+        bytes,
+        elapsed_ns,
+        goodput_bps: bytes as f64 * 8e9 / elapsed_ns as f64,
+        plateau_bps: CEILING_BPS * speed,
+        time_to_90_ns: intervals
+            .iter()
+            .find(|line| line.bytes as f64 * 8.0 >= 0.9 * CEILING_BPS * speed)
+            .map(|line| line.end_ns),
+        segments_sent: segments,
+        retransmitted_segments: lost,
+        fast_retransmits: lost,
+        timeouts: 0,
+        acks_sent: segments / 2,
+        sender_cpu_fraction: (bytes as f64 / elapsed_ns as f64).min(0.9),
+        receiver_cpu_fraction: (bytes as f64 / elapsed_ns as f64 * 0.55).min(0.9),
+        limits: shares(&spans),
+        negotiated: negotiated(shape),
+        time_sequence: shape.hole.then(|| sequence(&samples, hole.unwrap_or(1500))),
+        intervals,
+        limit_timeline: spans,
+        samples,
+    }
+}
+
+fn shares(spans: &[LimitSpan]) -> Vec<LimitShare> {
+    const ALL: [&str; 9] = [
+        "application", "send buffer", "receive window", "slow start", "avoidance", "recovery",
+        "pacing", "host CPU", "path",
+    ];
+    let spent = |limit: &str| {
+        let of = spans.iter().filter(|span| span.limit == limit);
+        of.map(|span| span.end_ns - span.start_ns).sum()
+    };
+    ALL.iter()
+        .map(|&limit| LimitShare { limit: limit.to_owned(), spent_ns: spent(limit) })
+        .collect()
+}
+
+fn negotiated(shape: Shape) -> Vec<Negotiated> {
+    vec![Negotiated {
+        what: "receive buffer".to_owned(),
+        requested: format!("{} MiB", shape.window / MB),
+        granted: format!("{} MiB", shape.window / MB * 2),
+        effective: format!("{} MiB window", shape.window / MB * 3 / 2),
+        cause: "Linux doubles the buffer for its own overhead and advertises three quarters (tcp_adv_win_scale 2)".to_owned(),
+    }]
+}
+
+fn sequence(samples: &[Sample], hole_ms: u64) -> TimeSequence {
+    let overview = samples
+        .iter()
+        .map(|sample| {
+            let ack = 1 + sample.delivered_bytes;
+            let next = ack + sample.flight_bytes;
+            let in_hole = sample.at_ns / MS >= hole_ms && sample.at_ns / MS < hole_ms + 2100;
+            SequenceStep {
+                at_ns: sample.at_ns,
+                sent_low: Some(if in_hole { ack } else { next.saturating_sub(9 * MB) }),
+                sent_high: Some(next),
+                ack,
+                window_edge: ack + sample.rwnd_bytes,
+                retransmitted: if in_hole && (sample.at_ns / MS) % 200 < 10 { 48 } else { 0 },
+            }
+        })
+        .collect();
+    TimeSequence { overview, details: vec![start(), first_loss(hole_ms)] }
+}
+
+/// Doubling trains of segments, acknowledged one round trip later.
+fn start() -> SequenceDetail {
+    let mut detail = SequenceDetail { why: "start".to_owned(), ..SequenceDetail::default() };
+    let mut offset = 1;
+    for round in 0..9_u64 {
+        for index in 0..(3_u64 << round) {
+            let at_ns = (RTT_MS + round * RTT_MS) * MS + index * 14_000;
+            detail.sent.push((at_ns, offset, MSS as u32, false));
+            offset += MSS;
+            detail.acks.push((at_ns + RTT_MS * MS, offset, offset + 6 * MB));
+        }
+    }
+    detail
+}
+
+/// A hole of a dozen segments, its duplicate ACKs with SACK, its repair.
+fn first_loss(hole_ms: u64) -> SequenceDetail {
+    let mut detail = SequenceDetail { why: "first loss".to_owned(), ..SequenceDetail::default() };
+    let start_ns = hole_ms * MS;
+    let first = 300 * MB;
+    let lost = |index: u64| (1000..1400).contains(&index) && index % 3 == 0;
+    for index in 0..4000_u64 {
+        let at_ns = start_ns + index * 9_500;
+        let offset = first + index * MSS;
+        detail.sent.push((at_ns, offset, MSS as u32, false));
+        let ack_ns = at_ns + RTT_MS * MS;
+        if index < 1000 {
+            detail.acks.push((ack_ns, offset + MSS, offset + 40 * MB));
+        } else if !lost(index) {
+            let hole = first + 1000 * MSS;
+            detail.acks.push((ack_ns, hole, hole + 40 * MB));
+            if index % 4 == 1 {
+                detail.sacks.push((ack_ns, offset, offset + MSS));
+            }
+        }
+    }
+    for (turn, index) in (1000..1400).filter(|&index| lost(index)).enumerate() {
+        let at_ns = start_ns + RTT_MS * MS + 10_500_000 + turn as u64 * 200_000;
+        let offset = first + index * MSS;
+        detail.sent.push((at_ns, offset, MSS as u32, true));
+        detail.acks.push((at_ns + RTT_MS * MS, offset + 3 * MSS, offset + 40 * MB));
+    }
+    detail
+}
