@@ -18,7 +18,7 @@ use alloc::collections::VecDeque;
 
 use gigatcp_units::{Duration, Instant};
 
-use crate::fate::Fates;
+use crate::fate::{Fate, Fates};
 use crate::line::{Line, Run};
 use crate::parcel::{Frames, Pieces};
 use crate::serialiser::{Moment, Serialiser};
@@ -84,32 +84,14 @@ struct Limits {
     hold: u64,
 }
 
-/// What becomes of a wire packet; neighbours of equal verdict stay together.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Verdict {
-    Pass,
-    Displace,
-    Drop(DropCause),
-}
-
-/// Neighbouring wire packets of one verdict, not yet cut off their parcel.
+/// Neighbouring wire packets on which the limits have one verdict.
 #[derive(Clone, Copy, Debug)]
 struct Stretch {
-    verdict: Verdict,
+    /// Nothing when they are accepted.
+    refusal: Option<DropCause>,
     count: usize,
     first_served: Moment,
     all_served: Instant,
-}
-
-impl Stretch {
-    fn new(verdict: Verdict, served: Moment) -> Self {
-        Self {
-            verdict,
-            count: 1,
-            first_served: served,
-            all_served: served.instant(),
-        }
-    }
 }
 
 impl<T: Parcel> Hop<T> {
@@ -141,12 +123,10 @@ impl<T: Parcel> Hop<T> {
     pub fn handle_arrival(&mut self, now: Instant, parcel: T) {
         let frames = Frames::of(&parcel);
         self.counters.arrived.add(frames.tally());
-        if self.fates.is_clean() && self.has_room_for(frames.tally()) {
-            let stretch = self.admit_all(now, frames);
-            self.dispatch(now, stretch, parcel, frames);
+        if self.fates.is_clean() {
+            self.enter(now, false, parcel, frames);
         } else {
-            self.line.settle(now, &mut self.serialiser);
-            self.handle_each(now, Pieces::new(parcel, frames), frames);
+            self.handle_fates(now, parcel, frames);
         }
         debug_assert!(self.counters.is_conserved());
     }
@@ -168,7 +148,7 @@ impl<T: Parcel> Hop<T> {
 
     /// Hands out the next parcel that did not get through, in order of the
     /// verdicts. Neighbouring wire packets of one super-packet and one cause
-    /// come together. Uncollected parcels stay in memory: poll until nothing
+    /// may come together. Uncollected parcels stay in memory: poll until nothing
     /// comes.
     pub fn poll_dropped(&mut self) -> Option<(T, DropCause)> {
         self.dropped.pop_front()
@@ -223,30 +203,67 @@ impl<T: Parcel> Hop<T> {
         &self.config
     }
 
-    /// Passes a verdict on each wire packet and cuts where verdicts change.
-    fn handle_each(&mut self, now: Instant, mut pieces: Pieces<T>, frames: Frames) {
-        let mut open: Option<Stretch> = None;
-        for index in 0..frames.count() {
-            let size = frames.size(index);
-            let fate = self.fates.judge();
-            let next = match fate.lost_to {
-                Some(model) => self.refuse(DropCause::Loss(model), size),
-                None => self.admit(now, size, fate.is_displaced),
-            };
-            if fate.is_duplicated && fate.lost_to.is_none() {
-                self.close(now, &mut pieces, open.take());
-                self.close_with_copy(now, &mut pieces, next);
-                continue;
-            }
-            match &mut open {
-                Some(stretch) if stretch.verdict == next.verdict => {
-                    stretch.count += 1;
-                    stretch.all_served = next.all_served;
+    /// Asks for the fate of each wire packet and cuts where fates change.
+    fn handle_fates(&mut self, now: Instant, parcel: T, frames: Frames) {
+        let mut pieces = Pieces::new(parcel, frames);
+        let mut left = frames.count();
+        let mut fate = self.fates.judge();
+        while left > 0 {
+            let mut count = 1;
+            let mut next = fate;
+            while count < left {
+                next = self.fates.judge();
+                if next != fate {
+                    break;
                 }
-                _ => self.close(now, &mut pieces, open.replace(next)),
+                count += 1;
+            }
+            if let Some((piece, frames)) = pieces.take(count) {
+                self.handle_fate(now, fate, piece, frames);
+            }
+            left -= count;
+            fate = next;
+        }
+    }
+
+    /// Deals with wire packets of one fate.
+    fn handle_fate(&mut self, now: Instant, fate: Fate, parcel: T, frames: Frames) {
+        if let Some(model) = fate.lost_to {
+            self.discard(DropCause::Loss(model), parcel, frames);
+        } else if fate.is_duplicated {
+            let mut pieces = Pieces::new(parcel, frames);
+            while let Some((parcel, frames)) = pieces.take(1) {
+                let copy = parcel.clone();
+                self.enter(now, fate.is_displaced, parcel, frames);
+                self.counters.duplicated.add(frames.tally());
+                self.enter(now, false, copy, frames);
+            }
+        } else {
+            self.enter(now, fate.is_displaced, parcel, frames);
+        }
+    }
+
+    /// Lets wire packets into the queue, as far as the limits allow.
+    fn enter(&mut self, now: Instant, is_displaced: bool, parcel: T, frames: Frames) {
+        let tally = frames.tally();
+        if !self.has_room_for(tally) {
+            self.line.settle(now, &mut self.serialiser);
+            if !self.has_room_for(tally) {
+                self.enter_by_piece(now, is_displaced, Pieces::new(parcel, frames), frames);
+                return;
             }
         }
-        self.close(now, &mut pieces, open);
+        let (first_served, last_served) = self.serialiser.serve_all(now, frames);
+        self.line.count_in(now, first_served.instant(), tally);
+        self.counters.inside.add(tally);
+        let run = Run {
+            parcel,
+            frames,
+            first_served,
+            all_served: last_served.instant(),
+            is_displaced,
+        };
+        self.push(now, run);
     }
 
     /// Whether all limits leave room for `more`, going by a backlog that is at
@@ -259,69 +276,77 @@ impl<T: Parcel> Hop<T> {
             && self.counters.inside.packets + more.packets <= self.limits.hold
     }
 
-    /// Queues all wire packets of a parcel for service at once.
-    fn admit_all(&mut self, now: Instant, frames: Frames) -> Stretch {
-        let (first, last) = self.serialiser.serve_all(now, frames);
-        self.line.count_in(now, first.instant(), frames.tally());
-        self.counters.inside.add(frames.tally());
-        Stretch {
-            verdict: Verdict::Pass,
-            count: frames.count(),
-            first_served: first,
-            all_served: last.instant(),
+    /// Lets in those wire packets of a parcel that find room, one at a time,
+    /// and cuts where verdicts change.
+    fn enter_by_piece(
+        &mut self,
+        now: Instant,
+        is_displaced: bool,
+        mut pieces: Pieces<T>,
+        frames: Frames,
+    ) {
+        let mut open: Option<Stretch> = None;
+        for index in 0..frames.count() {
+            let next = self.admit(now, frames.size(index));
+            match &mut open {
+                Some(stretch) if stretch.refusal == next.refusal => {
+                    stretch.count += 1;
+                    stretch.all_served = next.all_served;
+                }
+                _ => {
+                    let closed = open.replace(next);
+                    self.close(now, is_displaced, &mut pieces, closed);
+                }
+            }
         }
+        self.close(now, is_displaced, &mut pieces, open);
     }
 
     /// The limits' verdict on a wire packet of `size` at `now`; with room, it
-    /// is queued for service. The line must be settled.
-    fn admit(&mut self, now: Instant, size: u64, is_displaced: bool) -> Stretch {
-        let tally = Tally::new(1, size);
-        let queued = self.line.queued();
-        if self.counters.inside.packets >= self.limits.hold {
-            return self.refuse(DropCause::HoldLimit, size);
+    /// is served. The line must be settled.
+    fn admit(&mut self, now: Instant, size: u64) -> Stretch {
+        let refusal = self.refusal(size);
+        let mut served = Moment::default();
+        if refusal.is_none() {
+            let tally = Tally::new(1, size);
+            served = self.serialiser.serve(now, size);
+            self.line.count_in(now, served.instant(), tally);
+            self.counters.inside.add(tally);
         }
-        let bytes = queued.bytes.as_u64().saturating_add(size);
-        if queued.packets >= self.limits.packets || bytes > self.limits.bytes {
-            return self.refuse(DropCause::QueueFull, size);
+        Stretch {
+            refusal,
+            count: 1,
+            first_served: served,
+            all_served: served.instant(),
         }
-        let served = self.serialiser.serve(now, size);
-        self.line.count_in(now, served.instant(), tally);
-        self.counters.inside.add(tally);
-        if is_displaced {
-            self.counters.displaced.add(tally);
-            return Stretch::new(Verdict::Displace, served);
-        }
-        Stretch::new(Verdict::Pass, served)
     }
 
-    fn refuse(&mut self, cause: DropCause, size: u64) -> Stretch {
-        self.counters.on_drop(cause, Tally::new(1, size));
-        Stretch::new(Verdict::Drop(cause), Moment::default())
+    fn refusal(&self, size: u64) -> Option<DropCause> {
+        let queued = self.line.queued();
+        let bytes = queued.bytes.as_u64().saturating_add(size);
+        if self.counters.inside.packets >= self.limits.hold {
+            Some(DropCause::HoldLimit)
+        } else if queued.packets >= self.limits.packets || bytes > self.limits.bytes {
+            Some(DropCause::QueueFull)
+        } else {
+            None
+        }
     }
 
     /// Cuts a stretch off its parcel and sends it where its verdict says.
-    fn close(&mut self, now: Instant, pieces: &mut Pieces<T>, stretch: Option<Stretch>) {
+    fn close(
+        &mut self,
+        now: Instant,
+        is_displaced: bool,
+        pieces: &mut Pieces<T>,
+        stretch: Option<Stretch>,
+    ) {
         let Some(stretch) = stretch else { return };
-        if let Some((parcel, frames)) = pieces.take(stretch.count) {
-            self.dispatch(now, stretch, parcel, frames);
-        }
-    }
-
-    /// Closes a stretch of one wire packet and lets its copy follow it.
-    fn close_with_copy(&mut self, now: Instant, pieces: &mut Pieces<T>, stretch: Stretch) {
-        let Some((parcel, frames)) = pieces.take(1) else {
+        let Some((parcel, frames)) = pieces.take(stretch.count) else {
             return;
         };
-        let copy = parcel.clone();
-        self.dispatch(now, stretch, parcel, frames);
-        self.counters.duplicated.add(frames.tally());
-        let stretch = self.admit(now, frames.size(0), false);
-        self.dispatch(now, stretch, copy, frames);
-    }
-
-    fn dispatch(&mut self, now: Instant, stretch: Stretch, parcel: T, frames: Frames) {
-        if let Verdict::Drop(cause) = stretch.verdict {
-            self.dropped.push_back((parcel, cause));
+        if let Some(cause) = stretch.refusal {
+            self.discard(cause, parcel, frames);
             return;
         }
         let run = Run {
@@ -329,54 +354,65 @@ impl<T: Parcel> Hop<T> {
             frames,
             first_served: stretch.first_served,
             all_served: stretch.all_served,
-            is_displaced: stretch.verdict == Verdict::Displace,
+            is_displaced,
         };
+        self.push(now, run);
+    }
+
+    fn discard(&mut self, cause: DropCause, parcel: T, frames: Frames) {
+        self.counters.on_drop(cause, frames.tally());
+        self.dropped.push_back((parcel, cause));
+    }
+
+    fn push(&mut self, now: Instant, run: Run<T>) {
+        if run.is_displaced {
+            self.counters.displaced.add(run.frames.tally());
+        }
         // A run that joins a queue is not due before its front.
         self.next_due = self.next_due.min(self.line.due(&run));
         self.line.push(now, run);
     }
 
+    /// Takes out what is due first, moving displaced packets that would have
+    /// arrived by `now` to their extra delay on the way.
     fn take_due(&mut self, now: Instant) -> Option<(T, Frames)> {
-        self.divert_displaced(now);
-        let late_due = self.late.front().map(|late| late.due);
-        match self.line.front_due() {
-            Some((due, false)) if due <= now && late_due.is_none_or(|late| due < late) => {
-                self.line.take_front(now, &mut self.serialiser)
-            }
-            _ => {
-                late_due.filter(|&due| due <= now)?;
-                let late = self.late.pop_front()?;
-                Some((late.parcel, late.frames))
+        loop {
+            let late_due = self.late_due();
+            match self.line.front_due() {
+                Some((due, true)) if due <= now => self.divert_front(now, due),
+                Some((due, false)) if due <= now && due < late_due => {
+                    return self.line.take_front(now, &mut self.serialiser);
+                }
+                _ if late_due <= now => {
+                    let late = self.late.pop_front()?;
+                    return Some((late.parcel, late.frames));
+                }
+                _ => return None,
             }
         }
     }
 
-    fn earliest_due(&self) -> Instant {
-        let line = self.line.front_due().map(|(due, _)| due);
-        let late = self.late.front().map(|late| late.due);
-        let earliest = line.into_iter().chain(late).min();
-        earliest.unwrap_or(Instant::FAR_FUTURE)
-    }
-
-    /// Moves displaced packets that would have arrived by `now` from the line
-    /// to their extra delay.
-    fn divert_displaced(&mut self, now: Instant) {
-        while let Some((due, true)) = self.line.front_due() {
-            if due > now {
-                return;
-            }
-            let Some((parcel, frames)) = self.line.take_front(now, &mut self.serialiser) else {
-                return;
-            };
-            let extra_delay = self
-                .config
-                .reorder
-                .map_or(Duration::ZERO, |reorder| reorder.extra_delay);
+    /// Moves the front, displaced and due, to its extra delay.
+    fn divert_front(&mut self, now: Instant, due: Instant) {
+        let reorder = self.config.reorder;
+        let extra_delay = reorder.map_or(Duration::ZERO, |reorder| reorder.extra_delay);
+        if let Some((parcel, frames)) = self.line.take_front(now, &mut self.serialiser) {
             self.late.push_back(Late {
                 due: due + extra_delay,
                 parcel,
                 frames,
             });
         }
+    }
+
+    fn late_due(&self) -> Instant {
+        let late = self.late.front();
+        late.map_or(Instant::FAR_FUTURE, |late| late.due)
+    }
+
+    fn earliest_due(&self) -> Instant {
+        let late_due = self.late_due();
+        let front = self.line.front_due();
+        front.map_or(late_due, |(due, _)| due.min(late_due))
     }
 }

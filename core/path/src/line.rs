@@ -95,7 +95,10 @@ impl<T: Parcel> Line<T> {
                 self.settle_within_run(now, serialiser);
                 return;
             }
-            let rest = run.frames.without_front(self.cursor.frame);
+            let rest = match self.cursor.frame {
+                0 => run.frames,
+                departed => run.frames.without_front(departed),
+            };
             self.queued.subtract(rest.tally());
             self.cursor = Cursor {
                 run: self.cursor.run + 1,

@@ -95,6 +95,7 @@ impl Serialiser {
     }
 
     /// Accepts a packet of `ip_bytes` at `now`; returns when its service ends.
+    #[inline]
     pub(crate) fn serve(&mut self, now: Instant, ip_bytes: u64) -> Moment {
         let free_at = self.free.instant();
         if now >= free_at {
@@ -110,6 +111,7 @@ impl Serialiser {
 
     /// Accepts all `frames` at `now`; returns when the service of the first
     /// and of the last ends.
+    #[inline]
     pub(crate) fn serve_all(&mut self, now: Instant, frames: Frames) -> (Moment, Moment) {
         let first = self.serve(now, frames.size(0));
         let rest = frames.count() - 1;
@@ -124,6 +126,7 @@ impl Serialiser {
     }
 
     /// The end of a service of `ip_bytes` that begins at `start`.
+    #[inline]
     pub(crate) fn after(&mut self, start: Moment, ip_bytes: u64) -> Moment {
         let service = self.service(ip_bytes);
         start.plus(service, self.unit())
@@ -135,6 +138,7 @@ impl Serialiser {
     }
 
     /// The service time of a packet of `ip_bytes`.
+    #[inline]
     fn service(&mut self, ip_bytes: u64) -> Moment {
         if self.known.0 != ip_bytes {
             self.known = (ip_bytes, self.service_time(ip_bytes));

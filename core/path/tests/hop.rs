@@ -282,6 +282,35 @@ fn displaced_packets_keep_their_order_among_themselves() {
 }
 
 #[test]
+fn of_two_arriving_at_once_the_displaced_one_comes_first() {
+    let mut hop = hop(HopConfig {
+        reorder: Some(Reorder {
+            probability: chance(0.5),
+            extra_delay: Duration::from_nanos(1_000),
+        }),
+        ..HopConfig::default()
+    });
+    let outcome = run(&mut hop, steady(1_000, 1500, 1_000));
+    assert!(hop.counters().displaced.packets > 400);
+    assert!(numbers(&outcome).into_iter().eq(0..1_000));
+}
+
+#[test]
+fn the_copy_of_a_displaced_packet_is_on_time() {
+    let mut hop = hop(HopConfig {
+        reorder: Some(Reorder {
+            probability: chance(1.0),
+            extra_delay: Duration::from_nanos(70),
+        }),
+        duplicate: Some(chance(1.0)),
+        ..HopConfig::default()
+    });
+    let outcome = run(&mut hop, steady(1, 1500, 0));
+    assert_eq!(outcome.delivered_packets(), [(at(0), 0), (at(70), 0)]);
+    assert_eq!(hop.counters().displaced, tally(1, 1500));
+}
+
+#[test]
 fn a_copy_follows_its_original_and_queues_like_it() {
     let mut hop = hop(HopConfig {
         rate: Some(GIGABIT),

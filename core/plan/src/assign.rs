@@ -15,7 +15,7 @@ use alloc::vec::Vec;
 
 use toml::de::DeValue;
 
-use crate::diagnostic::{Diagnostic, Place, Source};
+use crate::diagnostic::{Diagnostic, Findings, Place, Source, shown};
 use crate::document::{Builder, Entry, Table, Value, ValueKind};
 
 /// A dotted key and what it is set to.
@@ -29,20 +29,17 @@ pub(crate) struct Assignment {
 impl Assignment {
     /// Reads an override `KEY=VALUE`, the one of that index. A value that is
     /// not TOML is text, so that a shell needs no second pair of quotes.
-    pub(crate) fn from_override(text: &str, index: usize) -> Result<Vec<Self>, Diagnostic> {
+    pub(crate) fn from_override(text: &str, index: usize, findings: &Findings) -> Vec<Self> {
         let source = Source::Override(index);
+        let place = |span| Place { source, span };
         let Some((key, rest)) = text.split_once('=') else {
-            let whole = Place {
-                source,
-                span: 0..text.len(),
-            };
-            return Err(Diagnostic::error(&whole, format!("`{text}` sets nothing"))
-                .label("no `=` here")
-                .hint("KEY=VALUE, as in flow.congestion_control=cubic"));
-        };
-        let place = Place {
-            source,
-            span: 0..key.len(),
+            let message = format!("`{}` sets nothing", shown(text));
+            findings.add(
+                Diagnostic::error(&place(0..text.len()), message)
+                    .label("no `=` here")
+                    .hint("KEY=VALUE, as in flow.congestion_control=cubic"),
+            );
+            return Vec::new();
         };
         let value_text = rest.trim();
         let builder = Builder {
@@ -56,16 +53,24 @@ impl Assignment {
                 kind: ValueKind::Text(value_text.to_owned()),
             },
         };
-        Self::list(&[], key, &place, &value)
+        Self::list(&[], key, &place(0..key.len()), &value, findings)
     }
 
     /// The assignments that the table `set` of a series stands for.
-    pub(crate) fn from_set(set: &Table) -> Result<Vec<Self>, Diagnostic> {
-        let lists = set
-            .entries
-            .iter()
-            .map(|entry| Self::list(&[], &entry.key, &entry.key_place, &entry.value));
-        Ok(lists.collect::<Result<Vec<_>, _>>()?.concat())
+    pub(crate) fn from_set(set: &Table, findings: &Findings) -> Vec<Self> {
+        Self::of_entries(&[], set, findings)
+    }
+
+    fn of_entries(before: &[String], table: &Table, findings: &Findings) -> Vec<Self> {
+        let lists = table.entries.iter().map(|entry| {
+            let Entry {
+                key,
+                key_place,
+                value,
+            } = entry;
+            Self::list(before, key, key_place, value, findings)
+        });
+        lists.flatten().collect()
     }
 
     /// The assignments that `key = value` stands for behind the words before.
@@ -74,29 +79,31 @@ impl Assignment {
         key: &str,
         place: &Place,
         value: &Value,
-    ) -> Result<Vec<Self>, Diagnostic> {
+        findings: &Findings,
+    ) -> Vec<Self> {
         let mut words = before.to_vec();
         words.extend(key.split('.').map(|word| word.trim().to_owned()));
         if words.iter().any(String::is_empty) {
-            return Err(
-                Diagnostic::error(place, format!("`{key}` is not a dotted key"))
+            findings.add(
+                Diagnostic::error(place, format!("`{}` is not a dotted key", shown(key)))
                     .label("a word is missing")
                     .hint("words with dots between them, as in flow.congestion_control"),
             );
+            return Vec::new();
         }
-        let ValueKind::Table(table) = &value.kind else {
-            let (place, value) = (place.clone(), value.clone());
-            return Ok(vec![Self {
-                words,
-                place,
-                value,
-            }]);
-        };
-        let lists = table
-            .entries
-            .iter()
-            .map(|entry| Self::list(&words, &entry.key, &entry.key_place, &entry.value));
-        Ok(lists.collect::<Result<Vec<_>, _>>()?.concat())
+        if words.len() > MOST_WORDS {
+            let message = format!("`{}` is too deep", shown(key));
+            findings.add(Diagnostic::error(place, message).label("more words than any key has"));
+            return Vec::new();
+        }
+        if let ValueKind::Table(table) = &value.kind {
+            return Self::of_entries(&words, table, findings);
+        }
+        vec![Self {
+            words,
+            place: place.clone(),
+            value: value.clone(),
+        }]
     }
 
     /// The first word of the key.
@@ -109,77 +116,70 @@ impl Assignment {
         &self.place
     }
 
-    /// Changes the document.
-    pub(crate) fn apply(&self, document: &mut Table) -> Result<(), Diagnostic> {
-        self.descend(document, &self.words)
+    /// Changes the document, as far as there is a way to where the key leads.
+    pub(crate) fn apply(&self, document: &mut Table, findings: &Findings) {
+        self.descend(document, &self.words, findings);
     }
 
-    fn descend(&self, table: &mut Table, words: &[String]) -> Result<(), Diagnostic> {
+    fn descend(&self, table: &mut Table, words: &[String], findings: &Findings) {
         let Some((word, rest)) = words.split_first() else {
-            return Ok(());
+            return;
         };
         if rest.is_empty() {
             table.put(self.entry(word, self.value.clone()));
-            return Ok(());
+            return;
         }
         if table.entry(word).is_none() {
             table.put(self.entry(word, self.empty_table()));
         }
-        match table.value_mut(word) {
-            Some(value) => self.enter(value, word, rest),
-            None => Ok(()),
+        if let Some(value) = table.value_mut(word) {
+            self.enter(value, word, rest, findings);
         }
     }
 
-    fn enter(&self, value: &mut Value, word: &str, rest: &[String]) -> Result<(), Diagnostic> {
+    fn enter(&self, value: &mut Value, word: &str, rest: &[String], findings: &Findings) {
         match &mut value.kind {
-            ValueKind::Table(table) => self.descend(table, rest),
-            ValueKind::Array(elements) => self.enter_list(elements, word, rest),
-            _ => Err(Diagnostic::error(
-                &self.place,
-                format!("`{word}` is {} and has no keys", value.describe()),
-            )
-            .label(format!("`{}` cannot be inside it", rest.join(".")))
-            .related(&value.place, format!("`{word}` is set here"))),
+            ValueKind::Table(table) => self.descend(table, rest, findings),
+            ValueKind::Array(elements) => self.enter_list(elements, word, rest, findings),
+            _ => {
+                let message = format!("`{word}` is {} and has no keys", value.describe());
+                findings.add(
+                    Diagnostic::error(&self.place, message)
+                        .label(format!("`{}` cannot be inside it", shown(&rest.join("."))))
+                        .related(&value.place, format!("`{word}` is set here")),
+                );
+            }
         }
     }
 
-    fn enter_list(
-        &self,
-        elements: &mut [Value],
-        word: &str,
-        rest: &[String],
-    ) -> Result<(), Diagnostic> {
+    fn enter_list(&self, elements: &mut [Value], word: &str, rest: &[String], findings: &Findings) {
         let Some((choice, inner)) = rest.split_first() else {
-            return Ok(());
+            return;
         };
-        let chosen = match position(elements, choice) {
-            Some(index) if !inner.is_empty() => index,
-            _ if choice.bytes().all(|b| b.is_ascii_digit()) => {
-                return Err(self.no_such_element(elements.len(), word, choice));
+        let is_number = choice.bytes().all(|byte| byte.is_ascii_digit());
+        match position(elements, choice) {
+            Some(index) if !inner.is_empty() => {
+                self.enter_element(&mut elements[index], word, inner, findings);
             }
+            _ if is_number => findings.add(self.no_such_element(elements.len(), word, choice)),
             _ => {
-                return elements
-                    .iter_mut()
-                    .try_for_each(|element| self.enter_element(element, word, rest));
+                for element in elements {
+                    self.enter_element(element, word, rest, findings);
+                }
             }
-        };
-        self.enter_element(&mut elements[chosen], word, inner)
+        }
     }
 
-    fn enter_element(
-        &self,
-        element: &mut Value,
-        word: &str,
-        rest: &[String],
-    ) -> Result<(), Diagnostic> {
+    fn enter_element(&self, element: &mut Value, word: &str, rest: &[String], findings: &Findings) {
         match &mut element.kind {
-            ValueKind::Table(table) => self.descend(table, rest),
-            _ => Err(Diagnostic::error(
-                &self.place,
-                format!("`{word}` is a list of values, not of tables"),
-            )
-            .label(format!("`{}` cannot be inside it", rest.join(".")))),
+            ValueKind::Table(table) => self.descend(table, rest, findings),
+            _ => findings.add(
+                Diagnostic::error(
+                    &self.place,
+                    format!("`{word}` is a list of values, not of tables"),
+                )
+                .label(format!("`{}` cannot be inside it", shown(&rest.join(".")))),
+            ),
         }
     }
 
@@ -188,12 +188,10 @@ impl Assignment {
             None => format!("`{word}` is empty"),
             Some(last) => format!("{word}.0 to {word}.{last}, each followed by .KEY"),
         };
-        Diagnostic::error(
-            &self.place,
-            format!("`{word}.{choice}` names no table of `{word}`"),
-        )
-        .label(format!("`{word}` has {len}"))
-        .hint(hint)
+        let message = format!("`{word}.{}` is not a key of a table", shown(choice));
+        Diagnostic::error(&self.place, message)
+            .label(format!("`{word}` has {len}"))
+            .hint(hint)
     }
 
     fn entry(&self, word: &str, value: Value) -> Entry {
@@ -211,6 +209,10 @@ impl Assignment {
         }
     }
 }
+
+/// No key of a plan is deeper, and a tree as deep as a hostile text wishes
+/// could not even be dropped.
+const MOST_WORDS: usize = 16;
 
 /// The element that goes by that name, or has that number.
 fn position(elements: &[Value], choice: &str) -> Option<usize> {

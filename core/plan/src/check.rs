@@ -31,38 +31,43 @@ static NO_TABLE: Table = Table {
 /// The run that a document describes. Nothing is left out because of a
 /// finding, so that all are found; with an error among them the result is
 /// worth nothing.
-fn scenario(document: &Table, findings: &Findings) -> Option<Scenario> {
+fn scenario(document: &Table, findings: &Findings) -> Scenario {
     let place = Place::in_plan(0..0);
     let reader = Reader::new(&keys::PLAN, document, &place, findings);
-    let sender = host::host(&reader, "sender");
-    let receiver = host::host(&reader, "receiver");
+    let mut sender = host::host(&reader, "sender");
+    let mut receiver = host::host(&reader, "receiver");
     let longest_mtu = sender.host.mtu.max(receiver.host.mtu);
-    let path = path::path(&reader, sender.link, receiver.link, longest_mtu);
+    let path = path::path(
+        &reader,
+        sender.link.take(),
+        receiver.link.take(),
+        longest_mtu,
+    );
     let record = section(&reader, "record", &keys::RECORD);
+    let end = reader.time("duration");
     let flows = flow::Context {
-        buffers: [sender.buffer, receiver.buffer],
+        buffers: [&sender, &receiver].map(|draft| flow::Buffer {
+            amount: draft.buffer,
+            place: draft.buffer_place.clone(),
+            limit: draft.host.profile.buffer_limit,
+        }),
         mtu: longest_mtu,
+        rtt: path.rtt,
         time_sequence: record.flag("time_sequence").unwrap_or(false),
-        end: reader.time("duration"),
+        end,
     };
     let flows = flows.flows(&reader);
-    let duration = reader
-        .time("duration")
-        .unwrap_or_else(|| flow::latest_end(&flows));
-    let tester = section(&reader, "tester", &keys::TESTER);
-    let tester = self::tester(&tester, duration);
-    let record = self::record(&record, duration);
-    let path = path?;
-    Some(Scenario {
+    let duration = end.unwrap_or_else(|| flow::latest_end(&flows));
+    Scenario {
         forward: path.forward,
         reverse: path.reverse,
         sender: host::with_link(sender.host, path.sender_link),
         receiver: host::with_link(receiver.host, path.receiver_link),
         flows,
         duration,
-        tester,
-        record,
-    })
+        tester: tester(&section(&reader, "tester", &keys::TESTER), duration),
+        record: self::record(&record, duration),
+    }
 }
 
 /// A reader of the table `name`; of an empty one where it is absent or wrong.

@@ -6,7 +6,7 @@
 //! nothing that is not. [`KeyTable`] prints itself, so that help and check
 //! cannot disagree.
 //!
-//! The switches and constants of a [`Profile`](gigatcp_tcp::Profile) are keys
+//! The switches and constants of a [`Profile`] are keys
 //! of `[sender]` and `[receiver]` too; they are defined where the profiles
 //! are, in [`SETTINGS`].
 

@@ -77,7 +77,7 @@ pub fn parse(source_name: &str, bytes: &[u8], overrides: &[String]) -> Result<Pl
     let findings = Findings::default();
     let document = syntax::document(bytes, &findings);
     let changes = changes(overrides, &findings);
-    let plan = document.and_then(|document| {
+    let plan = document.map(|document| {
         let texts = texts.clone();
         check::plan(document, &changes, &findings, texts)
     });
@@ -95,12 +95,9 @@ pub fn parse(source_name: &str, bytes: &[u8], overrides: &[String]) -> Result<Pl
 }
 
 fn changes(overrides: &[String], findings: &Findings) -> Vec<Assignment> {
-    let mut changes = Vec::new();
-    for (index, text) in overrides.iter().enumerate() {
-        match Assignment::from_override(text, index) {
-            Ok(more) => changes.extend(more),
-            Err(finding) => findings.add(finding),
-        }
-    }
-    changes
+    let lists = overrides
+        .iter()
+        .enumerate()
+        .map(|(index, text)| Assignment::from_override(text, index, findings));
+    lists.flatten().collect()
 }

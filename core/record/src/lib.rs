@@ -12,6 +12,8 @@
 
 extern crate alloc;
 
+pub mod growth;
+
 use alloc::string::String;
 use alloc::vec::Vec;
 
@@ -99,9 +101,8 @@ pub struct FlowRecord {
     pub elapsed_ns: u64,
     /// `bytes` over `elapsed_ns`.
     pub goodput_bps: f64,
-    /// Plateau: median of the intervals after the fastest growth; see
-    /// `plateau_bps` in the sweep's own documentation.
-    pub plateau_bps: f64,
+    /// Plateau as [`growth::plateau`] defines it; absent while still growing.
+    pub plateau_bps: Option<f64>,
     /// From the start of the tester's clock to the end of the first interval
     /// at 90 % of the plateau; absent when never reached.
     pub time_to_90_ns: Option<u64>,

@@ -19,6 +19,18 @@
 //! [`Display`] prints the form with the fewest digits that reads back as the
 //! same value (and amounts below 10,000 bytes plainly, as in `1500 B`); the [`human`](human_rate) printers round to three digits for tables.
 //!
+//! ```
+//! use gigatcp_units::Rate;
+//!
+//! let rate: Rate = "8.56 Gbit/s".parse()?;
+//! assert_eq!(rate.as_bps(), 8_560_000_000);
+//! assert_eq!(rate.to_string(), "8.56 Gbit/s");
+//!
+//! let error = "10G".parse::<Rate>().unwrap_err();
+//! assert_eq!(error.hint(), "did you mean `10 Gbit/s`?");
+//! # Ok::<(), gigatcp_units::grammar::ParseError>(())
+//! ```
+//!
 //! Deliberately absent: second spellings. `Mbps`, `10G`, `1,5 s` and `20 sec`
 //! are refused, and the [`ParseError`] says what to write instead: one way of
 //! writing means that a plan, a command line and a report can be compared by

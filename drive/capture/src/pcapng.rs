@@ -171,8 +171,13 @@ impl<W: Write> PcapngWriter<W> {
         let headers_len = ip.endpoints.header_len() + segment.header_len();
         let keep = self.snap_len(interface)?.max(headers_len);
         self.start_packet(interface, at);
-        let packet_len = encode_packet(ip, segment, keep, &mut self.block.octets)
-            .map_err(|source| CaptureError::Segment { packet: self.packets + 1, source })?;
+        let packet_len =
+            encode_packet(ip, segment, keep, &mut self.block.octets).map_err(|source| {
+                CaptureError::Segment {
+                    packet: self.packets + 1,
+                    source,
+                }
+            })?;
         self.finish_packet(packet_len)
     }
 
@@ -193,7 +198,10 @@ impl<W: Write> PcapngWriter<W> {
         original_len: u32,
     ) -> Result<(), CaptureError> {
         let original_len = original_len as usize;
-        assert!(packet.len() <= original_len, "more octets than the packet had");
+        assert!(
+            packet.len() <= original_len,
+            "more octets than the packet had"
+        );
         let keep = self.snap_len(interface)?.min(packet.len());
         self.start_packet(interface, at);
         self.block.put(&packet[..keep]);
@@ -211,7 +219,9 @@ impl<W: Write> PcapngWriter<W> {
     /// # Errors
     /// [`CaptureError::Write`].
     pub fn flush(&mut self) -> Result<(), CaptureError> {
-        self.out.flush().map_err(|source| write_error("the end", source))
+        self.out
+            .flush()
+            .map_err(|source| write_error("the end", source))
     }
 
     /// Writes out what is buffered and gives back what it was written to.
@@ -279,7 +289,10 @@ impl<W: Write> PcapngWriter<W> {
 }
 
 fn write_error(what: impl Into<String>, source: io::Error) -> CaptureError {
-    CaptureError::Write { what: what.into(), source }
+    CaptureError::Write {
+        what: what.into(),
+        source,
+    }
 }
 
 fn check_text(what: &'static str, text: &str) -> Result<(), CaptureError> {
@@ -383,20 +396,23 @@ mod tests {
         let mut writer = PcapngWriter::new(Vec::new()).unwrap();
         let sender = writer.add_interface(Interface::new("abc")).unwrap();
         let at = Instant::from_nanos(0x0000_0001_0203_0405);
-        writer.write_packet(sender, at, &[9, 8, 7, 6, 5], 70).unwrap();
+        writer
+            .write_packet(sender, at, &[9, 8, 7, 6, 5], 70)
+            .unwrap();
         let octets = writer.finish().unwrap();
         let blocks = blocks(&octets);
+        // The application's name and version follow.
         assert_eq!(
             blocks[0][..24],
             [
-                0x0a, 0x0d, 0x0d, 0x0a, 48, 0, 0, 0, 0x4d, 0x3c, 0x2b, 0x1a, 1, 0, 0, 0, 0xff,
+                0x0a, 0x0d, 0x0d, 0x0a, 52, 0, 0, 0, 0x4d, 0x3c, 0x2b, 0x1a, 1, 0, 0, 0, 0xff,
                 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff
             ]
         );
         assert_eq!(
             blocks[1],
             [
-                1, 0, 0, 0, 40, 0, 0, 0, 101, 0, 0, 0, 120, 0, 0, 0, 2, 0, 3, 0, b'a', b'b', b'c',
+                1, 0, 0, 0, 40, 0, 0, 0, 101, 0, 0, 0, 100, 0, 0, 0, 2, 0, 3, 0, b'a', b'b', b'c',
                 0, 9, 0, 1, 0, 9, 0, 0, 0, 0, 0, 0, 0, 40, 0, 0, 0
             ]
         );
@@ -415,7 +431,10 @@ mod tests {
         let lengths = [
             (Interface::new("default"), 96),
             (
-                Interface { snap_length: SnapLength::Octets(10), ..Interface::new("tiny") },
+                Interface {
+                    snap_length: SnapLength::Octets(10),
+                    ..Interface::new("tiny")
+                },
                 52,
             ),
             (Interface::new("whole").with_whole_packets(), 1500),
@@ -423,7 +442,9 @@ mod tests {
         let mut kept = Vec::new();
         for (interface, len) in lengths {
             let id = writer.add_interface(interface).unwrap();
-            writer.write_segment(id, Instant::ZERO, &ip(), &data(1448)).unwrap();
+            writer
+                .write_segment(id, Instant::ZERO, &ip(), &data(1448))
+                .unwrap();
             kept.push(len);
         }
         let octets = writer.finish().unwrap();
@@ -440,12 +461,19 @@ mod tests {
         let offloaded = writer.add_interface(Interface::new("host")).unwrap();
         let wire = Interface::new("wire").with_expanded_super_segments();
         let wire = writer.add_interface(wire).unwrap();
-        let segment = Segment { segment_size: 1000, ..data(2500) };
+        let segment = Segment {
+            segment_size: 1000,
+            ..data(2500)
+        };
         let mut ip = ip();
         ip.ident = u16::MAX;
-        writer.write_segment(offloaded, Instant::ZERO, &ip, &segment).unwrap();
+        writer
+            .write_segment(offloaded, Instant::ZERO, &ip, &segment)
+            .unwrap();
         assert_eq!(writer.packets(), 1);
-        writer.write_segment(wire, Instant::ZERO, &ip, &segment).unwrap();
+        writer
+            .write_segment(wire, Instant::ZERO, &ip, &segment)
+            .unwrap();
         assert_eq!(writer.packets(), 4);
 
         let octets = writer.finish().unwrap();
@@ -454,7 +482,10 @@ mod tests {
             .filter(|block| block[0] == 6)
             .map(|block| (block[25], [block[32], block[33]]))
             .unzip();
-        assert_eq!(lengths, [2552, 1052, 1052, 552].map(|len: u16| (len >> 8) as u8));
+        assert_eq!(
+            lengths,
+            [2552, 1052, 1052, 552].map(|len: u16| (len >> 8) as u8)
+        );
         assert_eq!(idents, [[255, 255], [255, 255], [0, 0], [0, 1]]);
     }
 
@@ -462,8 +493,13 @@ mod tests {
     fn a_segment_without_a_wire_form_leaves_the_capture_as_it_was() {
         let mut writer = PcapngWriter::new(Vec::new()).unwrap();
         let id = writer.add_interface(Interface::new("a")).unwrap();
-        let error = writer.write_segment(id, Instant::ZERO, &ip(), &data(70_000)).unwrap_err();
-        assert_eq!(error.to_string(), "packet 1 of the capture cannot be encoded");
+        let error = writer
+            .write_segment(id, Instant::ZERO, &ip(), &data(70_000))
+            .unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "packet 1 of the capture cannot be encoded"
+        );
         assert!(error.source().unwrap().to_string().contains("70052"));
         assert_eq!(writer.packets(), 0);
         let octets = writer.finish().unwrap();
@@ -474,10 +510,18 @@ mod tests {
     fn unknown_interfaces_and_endless_comments_are_errors() {
         let mut writer = PcapngWriter::new(Vec::new()).unwrap();
         let nowhere = InterfaceId::from_index(3);
-        let error = writer.write_packet(nowhere, Instant::ZERO, &[], 0).unwrap_err();
-        assert_eq!(error.to_string(), "the capture has no interface 3, 0 were added");
+        let error = writer
+            .write_packet(nowhere, Instant::ZERO, &[], 0)
+            .unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "the capture has no interface 3, 0 were added"
+        );
         let error = writer.comment_next(&"x".repeat(70_000)).unwrap_err();
-        assert_eq!(error.to_string(), "the comment has 70000 octets, pcapng holds 65535");
+        assert_eq!(
+            error.to_string(),
+            "the comment has 70000 octets, pcapng holds 65535"
+        );
     }
 
     #[test]
@@ -492,9 +536,15 @@ mod tests {
             }
         }
         let mut writer = PcapngWriter::new(Full).unwrap();
-        let id = writer.add_interface(Interface::new("a").with_whole_packets()).unwrap();
+        let id = writer
+            .add_interface(Interface::new("a").with_whole_packets())
+            .unwrap();
         let error = (1..)
-            .find_map(|_| writer.write_segment(id, Instant::ZERO, &ip(), &data(60_000)).err())
+            .find_map(|_| {
+                writer
+                    .write_segment(id, Instant::ZERO, &ip(), &data(60_000))
+                    .err()
+            })
             .unwrap();
         assert_eq!(error.to_string(), "cannot write packet 5 of the capture");
         assert!(error.source().is_some());

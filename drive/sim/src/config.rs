@@ -28,9 +28,9 @@ pub struct FlowConfig {
     pub name: String,
     /// When the sender opens the connection.
     pub start: Duration,
-    /// From the connection's establishment at the sender to the first write:
-    /// what a tester does in between.
-    pub write_delay: Duration,
+    /// One-way delay of its data before the shared hops: makes the round trips
+    /// of flows differ.
+    pub extra_delay: Duration,
     /// When the sending application stops.
     pub stop: Stop,
     /// Octets the application writes at once.

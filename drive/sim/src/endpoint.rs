@@ -12,7 +12,7 @@
 use std::collections::VecDeque;
 
 use gigatcp_events::{Limit, State};
-use gigatcp_path::{ConfigError, Cpu, CpuCosts, Hop};
+use gigatcp_path::{ConfigError, Cpu, CpuCosts, Hop, HopConfig, Work};
 use gigatcp_tcp::listener::{self, Heard};
 use gigatcp_tcp::{Config as TcpConfig, Connection, Received};
 use gigatcp_units::{Bytes, Duration, Instant};
@@ -39,8 +39,6 @@ enum Application {
 struct Source {
     stop: Stop,
     write_size: u64,
-    write_delay: Duration,
-    open_at: Instant,
     /// From when on it writes; set when the connection is established.
     writes_from: Instant,
     /// When the application next acts by the clock: it opens, begins to
@@ -101,14 +99,20 @@ impl Endpoint {
         let source = Source {
             stop: config.stop,
             write_size: config.write_size.as_u64().max(1),
-            write_delay: config.write_delay,
-            open_at: Instant::ZERO + config.start,
             writes_from: Instant::FAR_FUTURE,
             wake_at: Instant::ZERO + config.start,
             written: 0,
             closed: false,
         };
-        Self::new(flow, false, &config.sender, Application::Source(source), seed)
+        let mut host = config.sender.clone();
+        if !config.extra_delay.is_zero() {
+            let link = host.link.get_or_insert_with(|| HopConfig {
+                name: format!("access of {}", config.name),
+                ..HopConfig::default()
+            });
+            link.one_way_delay += config.extra_delay;
+        }
+        Self::new(flow, false, &host, Application::Source(source), seed)
     }
 
     /// The receiving host of a flow.
@@ -267,7 +271,7 @@ impl Endpoint {
     fn open(&mut self, now: Instant) {
         if let Application::Source(source) = &mut self.application
             && self.connection.is_none()
-            && source.open_at <= now
+            && source.wake_at <= now
         {
             source.wake_at = Instant::FAR_FUTURE;
             self.connection = Some(Box::new(Connection::connect(now, &self.tcp)));
@@ -299,7 +303,7 @@ impl Endpoint {
         if let Some((arrived, packet)) = self.inbox.pop_front() {
             let len = packet.segment.payload.len();
             let work = if len == 0 {
-                self.costs.ack_received()
+                self.costs.ack_received() + self.search_work(&packet)
             } else {
                 self.costs.data_received(packet.segment.wire_segments())
             };
@@ -320,6 +324,17 @@ impl Endpoint {
         let finish = self.cpu.start(now, self.costs.copied(Bytes::new(len)));
         self.task = Some((finish, task));
         true
+    }
+
+    /// A stack that searches its list of unacknowledged segments for every
+    /// ACK with SACK blocks pays for each entry it passes.
+    fn search_work(&self, packet: &Packet) -> Work {
+        match &self.connection {
+            Some(connection) if !packet.segment.options.sack.is_empty() => {
+                self.costs.walked(connection.segments_in_flight())
+            }
+            _ => Work::NONE,
+        }
     }
 
     /// Octets the reading application takes next: what is there, at most one
@@ -392,8 +407,8 @@ impl Endpoint {
         self.tell_idle_limit(now);
     }
 
-    /// Sets the application's next act by the clock: writing begins some
-    /// time after establishment and may end some time after that.
+    /// Sets the application's next act by the clock: writing begins when the
+    /// connection is established and may end some time after that.
     fn wind_clock(&mut self, now: Instant) {
         let (Application::Source(source), Some(connection)) =
             (&mut self.application, &self.connection)
@@ -403,7 +418,7 @@ impl Endpoint {
         if source.writes_from == Instant::FAR_FUTURE
             && let Some(at) = connection.established_at()
         {
-            source.writes_from = at + source.write_delay;
+            source.writes_from = at;
             source.wake_at = source.writes_from;
         }
         if source.wake_at <= now {

@@ -1,3 +1,21 @@
 //! Plans times axes: runs every series of a plan and stores the results.
+//!
+//!     plan  ->  world (one per series and repeat)  ->  record  ->  folder
+//!
+//! * [`scenario`]: a checked scenario becomes a world.
+//! * [`harvest`]: what came out of a world becomes a record.
+//! * [`run`]: all series and repeats, on as many cores as there are. Results
+//!   do not depend on how many: every world is alone with its seed.
+//! * [`store`]: `runs/<name>-<hash>/`, written whole or not at all.
+//! * [`tap`]: packets into a capture file.
 #![forbid(unsafe_code)]
 #![deny(missing_docs)]
+
+pub mod harvest;
+pub mod run;
+pub mod scenario;
+pub mod store;
+pub mod tap;
+
+pub use run::{Job, Progress, run};
+pub use store::{Folder, StoreError};

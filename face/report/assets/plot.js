@@ -43,7 +43,7 @@ function logTicks(low, high, count) {
 function ticksThatFit(g, axis, length, horizontal) {
   const make = axis.log ? logTicks : linearTicks;
   const unit = axis.unit?.size ?? 1;
-  let count = Math.max(1, Math.floor(length / (horizontal ? 42 : 24)));
+  let count = Math.max(1, Math.floor(length / (horizontal ? 42 : 20)));
   for (;;) {
     const ticks = make(axis.low / unit, axis.high / unit, count);
     const widest = Math.max(0, ...ticks.map((tick) => g.measureText(tick.text).width));
@@ -89,10 +89,24 @@ class Plot {
     y.position = this.scale(y, this.bottom, this.top);
     const yTicks = ticksThatFit(g, y, this.bottom - this.top, false);
     this.left = 14 + Math.max(20, ...yTicks.map((tick) => g.measureText(tick.text).width));
+    y.value = this.inverse(y, this.bottom, this.top);
+    this.axes(this.timeTicks(x), yTicks);
+  }
+
+  // Lays the horizontal axis out so that its last label ends inside the canvas.
+  timeTicks(x) {
+    const { g } = this;
+    let ticks = [];
+    for (let pass = 0; pass < 2; pass++) {
+      x.position = this.scale(x, this.left, this.right);
+      x.value = this.inverse(x, this.left, this.right);
+      ticks = ticksThatFit(g, x, this.right - this.left, true);
+      const widest = Math.max(0, ...ticks.map((tick) => g.measureText(tick.text).width));
+      this.right = Math.min(this.right, this.width - widest / 2 - 3);
+    }
     x.position = this.scale(x, this.left, this.right);
     x.value = this.inverse(x, this.left, this.right);
-    y.value = this.inverse(y, this.bottom, this.top);
-    this.axes(ticksThatFit(g, x, this.right - this.left, true), yTicks);
+    return ticks;
   }
 
   scale(axis, from, to) {

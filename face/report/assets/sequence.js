@@ -54,7 +54,7 @@ class SequencePlot {
   }
 
   stretch(detail) {
-    const slack = Math.max((detail.to - detail.from) * 0.02, 1e-6);
+    const slack = Math.max((detail.to - detail.from) * 0.01, 1e-6);
     this.view.x0 = detail.from - slack;
     this.view.x1 = detail.to + slack;
     this.fit();
@@ -79,8 +79,10 @@ class SequencePlot {
     };
     const { overview, details } = this.data;
     const full = details.filter((d) => this.inFull(d));
+    // A sliver of overview beside a stretch does not count.
+    const fills = full.some((d) => d.to - d.from > 0.8 * (x1 - x0));
     overview.t.forEach((t, i) => {
-      if (full.some((d) => t >= d.from && t <= d.to)) return;
+      if (fills || full.some((d) => t >= d.from && t <= d.to)) return;
       take(t, Math.min(overview.ack[i], overview.low[i] ?? Infinity), Math.max(overview.ack[i], overview.high[i] ?? 0), overview.edge[i]);
     });
     for (const { sent, acks } of full) {
@@ -94,15 +96,17 @@ class SequencePlot {
     this.draw();
   }
 
+  // The unit fits the span shown, unless that makes the numbers too long.
   axis(low, high, units, label) {
-    return { low, high, unit: unitFor((high - low) * 1.0001, units), label };
+    let index = units.indexOf(unitFor((high - low) * 1.0001, units));
+    while (index > 0 && Math.abs(high) / units[index].size >= 1e5) index -= 1;
+    return { low, high, unit: units[index], label };
   }
 
   draw() {
     const { x0, x1, y0, y1 } = this.view;
-    const octets = [...OCTETS];
     const x = this.axis(x0, x1, SECONDS, "simulated time");
-    const y = this.axis(y0, y1, octets, "stream offset");
+    const y = this.axis(y0, y1, OCTETS, "stream offset");
     this.plot.begin(x, y, 14);
     const full = this.data.details.filter((d) => this.inFull(d));
     this.plot.inside((g) => {
@@ -196,7 +200,7 @@ class SequencePlot {
   }
 
   // Each segment from its first offset to its end; with ticks at both ends
-  // once there is room, retransmissions wider and with an R.
+  // once there is room; retransmissions are wider and have an R.
   segments(g, { t, at, length, again }) {
     const { x, y, left, right } = this.plot;
     const retransmitted = [];
@@ -240,7 +244,8 @@ class SequencePlot {
 
   sacks(g, { t, at, length }) {
     const { x, y, left, right } = this.plot;
-    g.strokeStyle = colours.sack;
+    const letters = [];
+    g.strokeStyle = g.fillStyle = colours.sack;
     g.lineWidth = 2;
     g.setLineDash([3, 2]);
     g.beginPath();
@@ -250,9 +255,14 @@ class SequencePlot {
       const from = y.position(at[i]);
       g.moveTo(px, from);
       g.lineTo(px, Math.min(y.position(at[i] + length[i]), from - 1));
+      if (px > (letters.at(-1)?.[0] ?? -Infinity) + 40) letters.push([px, from]);
     }
     g.stroke();
     g.setLineDash([]);
+    g.font = "700 12px " + FONT.slice(5);
+    g.textAlign = "left";
+    g.textBaseline = "top";
+    for (const [px, from] of letters) g.fillText("S", px + 4, from + 2);
   }
 
   // Bars over the frame where there is full detail, named where there is room.
@@ -407,7 +417,7 @@ function buildSequenceLegend() {
       g.fillStyle = colours.again;
       g.fill();
     }],
-    ["SACK block received", (g, w, h) => bar(g, w, h, colours.sack, 2, [3, 2])],
+    ["SACK block received, S", (g, w, h) => bar(g, w, h, colours.sack, 2, [3, 2])],
     ["acknowledged (SND.UNA)", (g, w, h) => flat(g, w, h, colours.ack, [])],
     ["window edge (SND.UNA + SND.WND)", (g, w, h) => flat(g, w, h, colours.edge, [7, 4])],
   ];

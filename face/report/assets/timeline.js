@@ -82,11 +82,10 @@ class Timeline {
   frame(x) {
     const { plot } = this;
     plot.x = x;
+    plot.y = null;
     plot.left = 12;
     plot.top = 4;
-    x.position = plot.scale(x, plot.left, plot.right);
-    x.value = plot.inverse(x, plot.left, plot.right);
-    plot.axes(ticksThatFit(plot.g, x, plot.right - plot.left, true), []);
+    plot.axes(plot.timeTicks(x), []);
   }
 
   rowTop(index) {

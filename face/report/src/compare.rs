@@ -125,9 +125,7 @@ pub fn rows<'a>(report: &Report<'a>) -> Vec<Row<'a>> {
     let mut rows = Vec::new();
     for group in groups(report.run) {
         for flow in 0..group.flow_count() {
-            let published = report
-                .published_for(group.repeats[0])
-                .filter(|_| flow == 0);
+            let published = report.published_for(group.repeats[0]).filter(|_| flow == 0);
             rows.push(Row {
                 label: group.flow_label(flow),
                 flow,

@@ -19,6 +19,9 @@ use crate::published::Source;
 
 const STYLE: &str = include_str!("../assets/page.css");
 
+/// Colours of the dark theme: what the system prefers, or what was chosen.
+const DARK: &str = include_str!("../assets/dark.css");
+
 /// The renderer, in order of use; one script so that names are shared.
 const SCRIPT: [&str; 6] = [
     include_str!("../assets/base.js"),
@@ -37,7 +40,12 @@ pub fn page(report: &Report<'_>) -> String {
     head(report, &mut out);
     header(report, &mut out);
     out.push_str("<main>\n");
-    section(&mut out, "summary", "Summary", &scroll(&tables::summary(report, &rows)));
+    section(
+        &mut out,
+        "summary",
+        "Summary",
+        &scroll(&tables::summary(report, &rows)),
+    );
     out.push_str(&charts(&rows));
     section(
         &mut out,
@@ -49,7 +57,12 @@ pub fn page(report: &Report<'_>) -> String {
             scroll(&tables::where_the_time_went(&rows))
         ),
     );
-    section(&mut out, "intervals", "Intervals", &tables::intervals(report));
+    section(
+        &mut out,
+        "intervals",
+        "Intervals",
+        &tables::intervals(report),
+    );
     section(&mut out, "fitted", "Fitted inputs", &tables::fitted(&rows));
     section(
         &mut out,
@@ -58,7 +71,12 @@ pub fn page(report: &Report<'_>) -> String {
         &scroll(&tables::negotiated(&rows)),
     );
     section(&mut out, "path", "Path", &scroll(&tables::path(&rows)));
-    section(&mut out, "provenance", "Where it came from", &provenance(report));
+    section(
+        &mut out,
+        "provenance",
+        "Where it came from",
+        &provenance(report),
+    );
     out.push_str("</main>\n");
     tail(report, &mut out);
     out
@@ -72,7 +90,9 @@ fn head(report: &Report<'_>, out: &mut String) {
          style-src 'unsafe-inline'; script-src 'unsafe-inline'\">\n\
          <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
          <meta name=\"color-scheme\" content=\"light dark\">\n\
-         <title>{} \u{2013} GigaTCP</title>\n<style>\n{STYLE}</style>\n</head>\n<body>\n",
+         <title>{} \u{2013} GigaTCP</title>\n<style>\n{STYLE}\
+         @media (prefers-color-scheme: dark) {{ :root:not([data-theme]) {{\n{DARK}}} }}\n\
+         :root[data-theme=\"dark\"] {{\n{DARK}}}\n</style>\n</head>\n<body>\n",
         html(&report.run.name),
     );
 }
@@ -90,7 +110,7 @@ fn header(report: &Report<'_>, out: &mut String) {
         ("Seed", run.seed.to_string()),
         ("Repeats", run.repeat.to_string()),
         ("Series", crate::group::groups(run).len().to_string()),
-        ("Plan", run.plan_hash.clone()),
+        ("Plan hash", run.plan_hash.clone()),
         ("GigaTCP", run.version.clone()),
         ("Schema", run.schema.clone()),
     ];
@@ -174,7 +194,9 @@ fn section(out: &mut String, id: &str, title: &str, body: &str) {
 
 /// A frame in which a table wider than the page scrolls, by keyboard too.
 fn scroll(table: &str) -> String {
-    format!("<div class=\"scroll\" tabindex=\"0\" role=\"group\" aria-label=\"Table\">{table}</div>")
+    format!(
+        "<div class=\"scroll\" tabindex=\"0\" role=\"group\" aria-label=\"Table\">{table}</div>"
+    )
 }
 
 fn tail(report: &Report<'_>, out: &mut String) {

@@ -23,7 +23,8 @@ const MAX_INTERVALS: usize = 1200;
 pub(crate) fn summary(report: &Report<'_>, rows: &[Row<'_>]) -> String {
     let compared = rows.iter().any(|row| row.published.is_some());
     let span = if compared { 3 } else { 1 };
-    let mut out = String::from("<table class=\"numbers\"><thead><tr><th rowspan=\"2\">Series</th>");
+    let mut out =
+        String::from("<table class=\"numbers wide\"><thead><tr><th rowspan=\"2\">Series</th>");
     for quantity in Quantity::ALL {
         let _ = write!(
             out,
@@ -130,7 +131,7 @@ pub(crate) fn where_the_time_went(rows: &[Row<'_>]) -> String {
     if limits.is_empty() {
         return "<p>No limits were recorded.</p>".to_owned();
     }
-    let mut out = String::from("<table class=\"numbers shares\"><thead><tr><th>Series</th>");
+    let mut out = String::from("<table class=\"numbers wide shares\"><thead><tr><th>Series</th>");
     for limit in &limits {
         let _ = write!(out, "<th>{}</th>", html(limit));
     }
@@ -183,7 +184,11 @@ fn interval_title(series: &SeriesRecord, flow: &FlowRecord) -> String {
         title = format!("{title} / {}", flow.name);
     }
     if series.repeat > 0 {
-        title = format!("{title}, repeat {} (seed {})", series.repeat + 1, series.seed);
+        title = format!(
+            "{title}, repeat {} (seed {})",
+            series.repeat + 1,
+            series.seed
+        );
     }
     format!(
         "{title}: {} Mbit/s over {} s",
@@ -193,7 +198,8 @@ fn interval_title(series: &SeriesRecord, flow: &FlowRecord) -> String {
 }
 
 fn interval_table(flow: &FlowRecord, published: Option<&PublishedSeries>) -> String {
-    let mut out = String::from("<div class=\"scroll\"><table class=\"numbers\"><thead><tr><th>#</th>");
+    let mut out =
+        String::from("<div class=\"scroll\"><table class=\"numbers\"><thead><tr><th>#</th>");
     if let Some(published) = published {
         let _ = write!(
             out,
@@ -201,7 +207,9 @@ fn interval_table(flow: &FlowRecord, published: Option<&PublishedSeries>) -> Str
             html(&published.id)
         );
     }
-    out.push_str("<th class=\"first\">this run, MB</th><th>s</th><th>Mbit/s</th><th>retransmitted</th>");
+    out.push_str(
+        "<th class=\"first\">this run, MB</th><th>s</th><th>Mbit/s</th><th>retransmitted</th>",
+    );
     if published.is_some() {
         out.push_str("<th class=\"first\">ratio of rates</th>");
     }
@@ -237,7 +245,10 @@ fn interval_row(index: usize, flow: &FlowRecord, published: Option<&PublishedSer
         maybe(ours.map(|line| line.bytes as f64 / BYTES_PER_MB), 4),
         maybe(length_ns.map(seconds), 2),
         maybe(rate, 4),
-        ours.map_or_else(|| ABSENT.to_owned(), |line| grouped(line.retransmitted_segments)),
+        ours.map_or_else(
+            || ABSENT.to_owned(),
+            |line| grouped(line.retransmitted_segments)
+        ),
     );
     if published.is_some() {
         let ratio = ratio(theirs.map(|line| line.mbps), rate);
@@ -286,7 +297,9 @@ fn total_row(flow: &FlowRecord, published: Option<&PublishedSeries>) -> String {
 pub(crate) fn negotiated(rows: &[Row<'_>]) -> String {
     let mut body = String::new();
     for row in rows {
-        let values = row.representative().map_or(&[][..], |flow| &flow.negotiated);
+        let values = row
+            .representative()
+            .map_or(&[][..], |flow| &flow.negotiated);
         for value in values {
             body.push_str("<tr>");
             let cells = [
@@ -356,7 +369,7 @@ pub(crate) fn path(rows: &[Row<'_>]) -> String {
         return "<p>No path elements were recorded.</p>".to_owned();
     }
     format!(
-        "<table class=\"numbers\"><thead><tr><th>Series</th><th class=\"text\">Element</th>\
+        "<table class=\"numbers wide\"><thead><tr><th>Series</th><th class=\"text\">Element</th>\
          <th>packets in</th><th>out</th><th>dropped by queue</th><th>lost</th>\
          <th>largest backlog</th><th>busy, %</th></tr></thead><tbody>\n{body}</tbody></table>"
     )
@@ -386,7 +399,7 @@ pub(crate) fn provenance(report: &Report<'_>) -> String {
         );
     }
     format!(
-        "<table class=\"numbers\"><thead><tr><th>Series</th><th class=\"text\">Control</th>\
+        "<table class=\"numbers wide\"><thead><tr><th>Series</th><th class=\"text\">Control</th>\
          <th class=\"text\">Profiles</th><th>seed</th><th>simulated, s</th><th>packets</th>\
          <th class=\"text\">event hash</th></tr></thead><tbody>\n{body}</tbody></table>"
     )
@@ -394,7 +407,7 @@ pub(crate) fn provenance(report: &Report<'_>) -> String {
 
 fn capital(heading: &str) -> String {
     let mut chars = heading.chars();
-    chars
-        .next()
-        .map_or_else(String::new, |first| first.to_uppercase().chain(chars).collect())
+    chars.next().map_or_else(String::new, |first| {
+        first.to_uppercase().chain(chars).collect()
+    })
 }

@@ -17,7 +17,7 @@ use crate::published::{PublishedInterval, PublishedTotal};
 /// Octets of nuttcp's megabyte.
 pub const BYTES_PER_MB: f64 = 1_048_576.0;
 
-/// Characters of [`line`].
+/// Characters of [`line()`].
 pub const LINE_WIDTH: usize = 44;
 
 /// Mbit/s of `bytes` in `duration_ns`; 0 for no time at all.

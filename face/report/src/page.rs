@@ -229,7 +229,10 @@ fn rate_points(flow: &FlowRecord) -> Vec<(f64, f64)> {
 /// Rates rounded to what a graph can show, in columns.
 fn rates(points: &[(f64, f64)]) -> Rates {
     Rates {
-        t: points.iter().map(|&(t, _)| (t * 10.0).round() / 10.0).collect(),
+        t: points
+            .iter()
+            .map(|&(t, _)| (t * 10.0).round() / 10.0)
+            .collect(),
         v: points.iter().map(|&(_, v)| rounded(v)).collect(),
     }
 }
@@ -251,7 +254,9 @@ fn throughput(group: &Group<'_>, index: usize, drawn: Option<&FlowRecord>) -> Th
     if all.len() > 1 {
         for at in (0..points.len()).step_by(step) {
             let values = || all.iter().filter_map(|repeat| repeat.get(at)).map(|p| p.1);
-            result.low.push(rounded(values().fold(f64::INFINITY, f64::min)));
+            result
+                .low
+                .push(rounded(values().fold(f64::INFINITY, f64::min)));
             result.high.push(rounded(values().fold(0.0, f64::max)));
         }
     }
@@ -305,7 +310,11 @@ fn timeline(
             limits.push(span.limit.clone());
             limits.len() - 1
         });
-        (span.start_ns / 1000, span.end_ns.max(span.start_ns) / 1000, index)
+        (
+            span.start_ns / 1000,
+            span.end_ns.max(span.start_ns) / 1000,
+            index,
+        )
     });
     let mut spans: Vec<(u64, u64, usize)> = indexed.collect();
     spans.sort_unstable();
@@ -371,14 +380,21 @@ fn sequences(report: &Report<'_>) -> (Vec<Sequence>, usize) {
     let left_out = found.len().saturating_sub(MAX_SEQUENCES);
     found.truncate(MAX_SEQUENCES);
     let steps = OVERVIEW_STEPS / found.len().max(1);
-    let stretches: usize = found.iter().map(|(_, sequence)| sequence.details.len()).sum();
+    let stretches: usize = found
+        .iter()
+        .map(|(_, sequence)| sequence.details.len())
+        .sum();
     let entries = DETAIL_ENTRIES / stretches.max(1);
     let sequences = found
         .into_iter()
         .map(|(label, sequence)| Sequence {
             label,
             overview: overview(&sequence.overview, steps),
-            details: sequence.details.iter().map(|d| detail(d, entries)).collect(),
+            details: sequence
+                .details
+                .iter()
+                .map(|d| detail(d, entries))
+                .collect(),
         })
         .collect();
     (sequences, left_out)
@@ -392,9 +408,18 @@ fn overview(steps: &[SequenceStep], budget: usize) -> Overview {
     Overview {
         t: deltas(joined.iter().map(|step| step.at_ns / 1000)),
         ack: deltas(joined.iter().map(|step| step.ack)),
-        low: joined.iter().map(|s| s.sent_low.map(|low| relative(low, s.ack))).collect(),
-        high: joined.iter().map(|s| s.sent_high.map(|high| relative(high, s.ack))).collect(),
-        edge: joined.iter().map(|s| relative(s.window_edge, s.ack)).collect(),
+        low: joined
+            .iter()
+            .map(|s| s.sent_low.map(|low| relative(low, s.ack)))
+            .collect(),
+        high: joined
+            .iter()
+            .map(|s| s.sent_high.map(|high| relative(high, s.ack)))
+            .collect(),
+        edge: joined
+            .iter()
+            .map(|s| relative(s.window_edge, s.ack))
+            .collect(),
         again: joined.iter().map(|s| u64::from(s.retransmitted)).collect(),
     }
 }
@@ -436,7 +461,10 @@ fn detail(stretch: &SequenceDetail, budget: usize) -> Detail {
         sent_again: again.map(|(index, _)| index).collect(),
         ack_t: deltas(acks.iter().map(|a| a.0)),
         ack: deltas(acks.iter().map(|a| a.1)),
-        edge: acks.iter().map(|a| a.2.wrapping_sub(a.1).cast_signed()).collect(),
+        edge: acks
+            .iter()
+            .map(|a| a.2.wrapping_sub(a.1).cast_signed())
+            .collect(),
         sack_t: deltas(sacks.iter().map(|s| s.0)),
         sack_at: deltas(sacks.iter().map(|s| s.1)),
         sack_len: sacks.iter().map(|s| s.2.saturating_sub(s.1)).collect(),
@@ -470,7 +498,10 @@ mod tests {
         let spans: Vec<LimitSpan> = (0..1000)
             .flat_map(|i| {
                 let start = i * 10;
-                [span(start, start + 7, "avoidance"), span(start + 7, start + 10, "host CPU")]
+                [
+                    span(start, start + 7, "avoidance"),
+                    span(start + 7, start + 10, "host CPU"),
+                ]
             })
             .collect();
         let kept = timeline(&spans, 100, &mut limits);
@@ -481,8 +512,12 @@ mod tests {
     fn a_stretch_is_cut_by_time_and_says_so() {
         let stretch = SequenceDetail {
             why: "start".to_owned(),
-            sent: (0..100).map(|i| (i * 10, 1 + i * 1000, 1000, i == 3)).collect(),
-            acks: (0..100).map(|i| (i * 10 + 5, 1 + i * 1000, 1 << 20)).collect(),
+            sent: (0..100)
+                .map(|i| (i * 10, 1 + i * 1000, 1000, i == 3))
+                .collect(),
+            acks: (0..100)
+                .map(|i| (i * 10 + 5, 1 + i * 1000, 1 << 20))
+                .collect(),
             sacks: Vec::new(),
         };
         let cut = detail(&stretch, 50);

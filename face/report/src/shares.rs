@@ -65,7 +65,9 @@ mod tests {
         for count in 1..60 {
             let parts: Vec<u64> = (0..count)
                 .map(|_| {
-                    state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+                    state = state
+                        .wrapping_mul(6_364_136_223_846_793_005)
+                        .wrapping_add(1);
                     state >> (state % 60)
                 })
                 .collect();

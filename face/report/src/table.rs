@@ -33,11 +33,7 @@ pub fn series(record: &SeriesRecord, published: Option<&PublishedSeries>) -> Str
 }
 
 fn heading(record: &SeriesRecord) -> String {
-    let mut out = format!(
-        "{}: {}\n",
-        terminal(&record.name),
-        terminal(&record.title)
-    );
+    let mut out = format!("{}: {}\n", terminal(&record.name), terminal(&record.title));
     if record.repeat > 0 {
         let _ = writeln!(out, "repeat {}, seed {}", record.repeat + 1, record.seed);
     }
@@ -98,7 +94,11 @@ fn ours_alone(out: &mut String, flow: &FlowRecord) {
 fn side_by_side(out: &mut String, flow: &FlowRecord, published: &PublishedSeries) {
     let width = nuttcp::LINE_WIDTH;
     let theirs_heading = format!("   published ({})", terminal(&published.id));
-    let _ = writeln!(out, "{theirs_heading:<width$} {:<width$}  ratio", "   this run");
+    let _ = writeln!(
+        out,
+        "{theirs_heading:<width$} {:<width$}  ratio",
+        "   this run"
+    );
     let count = flow.intervals.len().max(published.intervals.len());
     for index in 0..count {
         let ours = flow.intervals.get(index);
@@ -106,7 +106,10 @@ fn side_by_side(out: &mut String, flow: &FlowRecord, published: &PublishedSeries
         let (left, right, ratio) = interval_cells(ours, theirs);
         let retransmissions =
             nuttcp::retransmissions(ours.map_or(0, |line| line.retransmitted_segments));
-        let _ = writeln!(out, "{left:<width$} {right:<width$}  {ratio:>5}{retransmissions}");
+        let _ = writeln!(
+            out,
+            "{left:<width$} {right:<width$}  {ratio:>5}{retransmissions}"
+        );
     }
     let average = ratio(Some(published.total.mbps), Some(flow.goodput_bps / 1e6));
     let _ = writeln!(
@@ -125,9 +128,8 @@ pub fn interval_cells(
     theirs: Option<&crate::published::PublishedInterval>,
 ) -> (String, String, String) {
     let absent = |line: Option<String>| line.unwrap_or_else(|| format!("{ABSENT:>10}"));
-    let our_rate = ours.map(|line| {
-        nuttcp::mbps(line.bytes, line.end_ns.saturating_sub(line.start_ns))
-    });
+    let our_rate =
+        ours.map(|line| nuttcp::mbps(line.bytes, line.end_ns.saturating_sub(line.start_ns)));
     (
         absent(theirs.map(nuttcp::published_interval)),
         absent(ours.map(nuttcp::interval)),

@@ -62,16 +62,25 @@ fn five_repeats_cost_little_more_than_one() {
 fn the_page_loads_nothing() {
     let page = page(&sample::run(1));
     assert!(page.contains("default-src 'none'"));
-    for load in ["http://", "https://", "src=", "@import", "url(", "fetch(", "import("] {
+    for load in [
+        "http://", "https://", "src=", "@import", "url(", "fetch(", "import(",
+    ] {
         assert!(!page.contains(load), "the page has {load}");
     }
 }
 
 #[test]
 fn hostile_names_stay_text_everywhere() {
-    let evil = "</script><script>document.title='owned'</script><img src=x onerror=alert(1)>\"'&<!--";
+    let evil =
+        "</script><script>document.title='owned'</script><img src=x onerror=alert(1)>\"'&<!--";
     let mut run = sample::run(1);
-    for text in [&mut run.name, &mut run.title, &mut run.plan, &mut run.version, &mut run.plan_hash] {
+    for text in [
+        &mut run.name,
+        &mut run.title,
+        &mut run.plan,
+        &mut run.version,
+        &mut run.plan_hash,
+    ] {
         evil.clone_into(text);
     }
     run.overrides = vec![evil.to_owned()];
@@ -83,13 +92,24 @@ fn hostile_names_stay_text_everywhere() {
         series.fit_of = Some(evil.to_owned());
         series.hops[0].name = evil.to_owned();
         let flow = &mut series.flows[0];
-        for text in [&mut flow.name, &mut flow.congestion_control, &mut flow.sender_profile, &mut flow.receiver_profile] {
+        for text in [
+            &mut flow.name,
+            &mut flow.congestion_control,
+            &mut flow.sender_profile,
+            &mut flow.receiver_profile,
+        ] {
             evil.clone_into(text);
         }
         flow.limits[0].limit = evil.to_owned();
         flow.limit_timeline[0].limit = "constructor".to_owned();
         let value = &mut flow.negotiated[0];
-        for text in [&mut value.what, &mut value.requested, &mut value.granted, &mut value.effective, &mut value.cause] {
+        for text in [
+            &mut value.what,
+            &mut value.requested,
+            &mut value.granted,
+            &mut value.effective,
+            &mut value.cause,
+        ] {
             evil.clone_into(text);
         }
         if let Some(sequence) = &mut flow.time_sequence {

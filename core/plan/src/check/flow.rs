@@ -4,10 +4,12 @@ use alloc::borrow::ToOwned;
 use alloc::collections::BTreeMap;
 use alloc::format;
 use alloc::string::String;
+use alloc::vec;
 use alloc::vec::Vec;
 
 use gigatcp_tcp::congestion::{self, Entry, REGISTRY, SlowStart};
-use gigatcp_units::{Bytes, Duration};
+use gigatcp_units::grammar::human_rate;
+use gigatcp_units::{Bytes, Duration, Rate};
 
 use super::NO_TABLE;
 use crate::diagnostic::{Diagnostic, Place};
@@ -29,13 +31,25 @@ const CONTROL: &str = "cubic";
 /// What flows take from the rest of the plan.
 pub(crate) struct Context {
     /// Send and receive buffer of flows that ask for none.
-    pub(crate) buffers: [Bytes; 2],
+    pub(crate) buffers: [Buffer; 2],
     /// The larger MTU.
     pub(crate) mtu: u32,
+    /// Round-trip time of the empty path.
+    pub(crate) rtt: Duration,
     /// Whether flows are recorded unless they say otherwise.
     pub(crate) time_sequence: bool,
     /// When the run ends, if the plan says.
     pub(crate) end: Option<Duration>,
+}
+
+/// The buffer a host has for flows that ask for none.
+pub(crate) struct Buffer {
+    /// How large it is.
+    pub(crate) amount: Bytes,
+    /// Where that is said.
+    pub(crate) place: Place,
+    /// The most that the host grants.
+    pub(crate) limit: Bytes,
 }
 
 /// When the run ends if the plan does not say: every flow has had its time.
@@ -50,29 +64,9 @@ pub(crate) fn latest_end(flows: &[Flow]) -> Duration {
 impl Context {
     /// Reads all flows, each as often as it says.
     pub(crate) fn flows(&self, plan: &Reader) -> Vec<Flow> {
-        let Some(tables) = plan.tables("flow") else {
-            let reader = Reader::empty(&keys::FLOW, &NO_TABLE, plan);
-            return self.flow(&reader, "flow".to_owned()).into_iter().collect();
-        };
-        let readers: Vec<Reader> = tables
-            .iter()
-            .filter_map(|value| Reader::of_value(&keys::FLOW, value, plan.findings()))
-            .collect();
-        if tables.is_empty() {
-            let finding = Diagnostic::error(plan.place_of("flow"), "the plan has no flow");
-            plan.findings().add(
-                finding
-                    .label("an empty list")
-                    .hint("[[flow]], or no `flow` at all for one"),
-            );
-        }
-        let counts: Vec<u64> = readers
-            .iter()
-            .map(|reader| reader.whole("count").unwrap_or(1))
-            .collect();
-        let total = counts
-            .iter()
-            .fold(0u64, |total, count| total.saturating_add(*count));
+        let readers = readers(plan);
+        let count = |reader: &Reader| reader.whole("count").unwrap_or(1);
+        let total = readers.iter().map(count).fold(0, u64::saturating_add);
         if total > MOST_FLOWS {
             let message = format!("the plan has {total} flows, more than {MOST_FLOWS}");
             let finding = Diagnostic::error(plan.place_of("flow"), message);
@@ -81,38 +75,59 @@ impl Context {
         }
         let mut flows = Vec::new();
         let mut names = BTreeMap::new();
-        for (reader, &count) in readers.iter().zip(&counts) {
-            let named = reader.name("name");
+        for reader in &readers {
+            let alike = Alike {
+                name: reader.name("name"),
+                count: count(reader),
+                first: flows.len(),
+                total,
+            };
             let first = flows.len();
-            let name = |index: usize| match &named {
-                Some(name) if count == 1 => name.clone(),
-                Some(name) => format!("{name}-{}", index + 1),
-                None if total == 1 => "flow".to_owned(),
-                None => format!("flow-{}", first + index + 1),
-            };
-            let Some(flow) = self.flow(reader, String::new()) else {
-                continue;
-            };
-            flows.extend(
-                copies(&flow, reader, count)
-                    .enumerate()
-                    .map(|(index, flow)| Flow {
-                        name: name(index),
-                        ..flow
-                    }),
-            );
+            flows.extend(self.copies(reader, &alike));
             self.check_times(&flows[first..], reader);
             check_names(&flows[first..], reader, &mut names);
         }
         flows
     }
 
-    /// Reads one flow. Nothing only where there is no congestion control.
-    fn flow(&self, reader: &Reader, name: String) -> Option<Flow> {
+    /// The flow of one table as often as it says, each one step further.
+    fn copies(&self, reader: &Reader, alike: &Alike) -> Vec<Flow> {
+        let start_step = reader.time("start_step").unwrap_or(Duration::ZERO);
+        let delay_step = reader.time("extra_delay_step").unwrap_or(Duration::ZERO);
+        for step in ["start_step", "extra_delay_step"] {
+            if reader.has(step) && alike.count == 1 {
+                let message = format!("`{step}` does nothing for one flow");
+                let finding = Diagnostic::warning(reader.place_of(step), message);
+                reader.findings().add(finding.label("count is 1"));
+            }
+        }
+        let Some(flow) = self.flow(reader) else {
+            return Vec::new();
+        };
+        // 10 000 steps of a day are far from the end of 64-bit nanoseconds.
+        let copy = |n: u64| {
+            let start = flow.start + start_step * n;
+            Flow {
+                name: alike.name(n),
+                start,
+                stop: self.stop(reader, start),
+                extra_delay: flow.extra_delay + delay_step * n,
+                ..flow.clone()
+            }
+        };
+        (0..alike.count).map(copy).collect()
+    }
+
+    /// Reads one flow, still without a name. Nothing only where there is no
+    /// congestion control at all.
+    fn flow(&self, reader: &Reader) -> Option<Flow> {
         let start = reader.time("start").unwrap_or(Duration::ZERO);
         let [send_buffer, receive_buffer] = self.buffers(reader);
+        if reader.has("bytes") && reader.has("duration") {
+            reader.report_conflict("duration", "bytes", "a flow ends in one way");
+        }
         Some(Flow {
-            name,
+            name: String::new(),
             start,
             stop: self.stop(reader, start),
             congestion: control(reader)?,
@@ -125,12 +140,10 @@ impl Context {
         })
     }
 
+    /// When a flow ends that begins at `start`.
     fn stop(&self, reader: &Reader, start: Duration) -> Stop {
         let bytes = reader.amount("bytes");
         let duration = reader.time("duration");
-        if reader.has("bytes") && reader.has("duration") {
-            reader.report_conflict("duration", "bytes", "a flow ends in one way");
-        }
         match (bytes, duration, self.end) {
             (Some(bytes), ..) => Stop::Bytes(bytes),
             (None, Some(duration), _) => Stop::Duration(duration),
@@ -139,31 +152,54 @@ impl Context {
         }
     }
 
+    /// Send and receive buffer.
     fn buffers(&self, reader: &Reader) -> [Bytes; 2] {
         let window = reader.amount("window");
-        let buffers = ["send_buffer", "receive_buffer"].map(|key| {
+        [("send_buffer", 0), ("receive_buffer", 1)].map(|(key, side)| {
             if reader.has("window") && reader.has(key) {
                 reader.report_conflict(key, "window", "it sets both buffers");
             }
-            reader.amount(key).or(window)
-        });
-        for (key, buffer) in ["send_buffer", "receive_buffer"].into_iter().zip(buffers) {
-            let key = if reader.has(key) { key } else { "window" };
-            if let Some(buffer) = buffer.filter(|buffer| buffer.as_u64() < u64::from(self.mtu)) {
-                let message =
-                    format!("a buffer of {buffer} holds less than one full-sized segment");
-                reader.findings().add(
-                    Diagnostic::warning(reader.place_of_value(key), message)
-                        .label(format!("the MTU is {} bytes", self.mtu))
-                        .effect("the flow sends small segments, one per round trip at most"),
-                );
-            }
+            let host = &self.buffers[side];
+            let (buffer, place) = match (reader.amount(key), window) {
+                (Some(own), _) => (own, reader.place_of_value(key)),
+                (None, Some(both)) => (both, reader.place_of_value("window")),
+                (None, None) => (host.amount, &host.place),
+            };
+            self.check_buffer(buffer, side, place, reader);
+            buffer
+        })
+    }
+
+    /// A buffer that will not be what was asked for, or of little use.
+    fn check_buffer(&self, buffer: Bytes, side: usize, place: &Place, reader: &Reader) {
+        let host = ["sender", "receiver"][side];
+        let limit = self.buffers[side].limit;
+        if buffer > limit {
+            let message = format!("the {host} grants {limit} of the buffer of {buffer} asked for");
+            let ceiling = Rate::from_amount(limit, self.rtt);
+            let effect = format!(
+                "{limit} per round trip of {} carry {}",
+                self.rtt,
+                human_rate(ceiling)
+            );
+            let finding = Diagnostic::warning(place, message)
+                .label(format!("more than buffer_limit of the {host}"))
+                .hint(format!("{host}.buffer_limit = \"{buffer}\""));
+            let is_telling = !self.rtt.is_zero();
+            reader.findings().add(if is_telling {
+                finding.effect(effect)
+            } else {
+                finding
+            });
         }
-        let [send, receive] = buffers;
-        [
-            send.unwrap_or(self.buffers[0]),
-            receive.unwrap_or(self.buffers[1]),
-        ]
+        if buffer.as_u64() < u64::from(self.mtu) {
+            let message = format!("a buffer of {buffer} holds less than one full-sized segment");
+            reader.findings().add(
+                Diagnostic::warning(place, message)
+                    .label(format!("the MTU is {} bytes", self.mtu))
+                    .effect("the flow sends small segments, one per round trip at most"),
+            );
+        }
     }
 
     /// Flows that would not begin, or not end, within the run.
@@ -199,24 +235,44 @@ impl Context {
     }
 }
 
-/// The flow `count` times, each one step further.
-fn copies(flow: &Flow, reader: &Reader, count: u64) -> impl Iterator<Item = Flow> + use<> {
-    let start_step = reader.time("start_step").unwrap_or(Duration::ZERO);
-    let delay_step = reader.time("extra_delay_step").unwrap_or(Duration::ZERO);
-    for step in ["start_step", "extra_delay_step"] {
-        if reader.has(step) && count == 1 {
-            let message = format!("`{step}` does nothing for one flow");
-            let finding = Diagnostic::warning(reader.place_of(step), message);
-            reader.findings().add(finding.label("count is 1"));
+/// The tables of flows; one empty table where the plan has no `flow`.
+fn readers<'a>(plan: &Reader<'a>) -> Vec<Reader<'a>> {
+    let Some(tables) = plan.tables("flow") else {
+        return vec![Reader::empty(&keys::FLOW, &NO_TABLE, plan)];
+    };
+    if tables.is_empty() {
+        let finding = Diagnostic::error(plan.place_of("flow"), "the plan has no flow");
+        let finding = finding.label("an empty list");
+        let hint = "[[flow]], or no `flow` at all for one";
+        plan.findings().add(finding.hint(hint));
+    }
+    let readers = tables
+        .iter()
+        .filter_map(|value| Reader::of_value(&keys::FLOW, value, plan.findings()));
+    readers.collect()
+}
+
+/// The flows that come from one table.
+struct Alike {
+    /// Their name, if they have one.
+    name: Option<String>,
+    count: u64,
+    /// How many flows the tables before have made.
+    first: usize,
+    /// How many flows all tables make.
+    total: u64,
+}
+
+impl Alike {
+    /// The name of the one with that number, counted from 0.
+    fn name(&self, n: u64) -> String {
+        match &self.name {
+            Some(name) if self.count == 1 => name.clone(),
+            Some(name) => format!("{name}-{}", n + 1),
+            None if self.total == 1 => "flow".to_owned(),
+            None => format!("flow-{}", self.first as u64 + n + 1),
         }
     }
-    let flow = flow.clone();
-    (0..count).map(move |n| Flow {
-        // 10 000 steps of a day are far from the end of 64-bit nanoseconds.
-        start: flow.start + start_step * n,
-        extra_delay: flow.extra_delay + delay_step * n,
-        ..flow.clone()
-    })
 }
 
 fn control(reader: &Reader) -> Option<&'static Entry> {

@@ -4,12 +4,12 @@ use alloc::format;
 
 use gigatcp_path::{CpuCosts, HopConfig};
 use gigatcp_tcp::Profile;
-use gigatcp_tcp::profile::{SETTINGS, SettingValue};
+use gigatcp_tcp::profile::{SETTINGS, Setting, SettingValue};
 use gigatcp_units::{Bytes, Duration};
 
 use super::path::{self, Hop};
 use super::section;
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::{Diagnostic, Place};
 use crate::document::{Entry, ValueKind};
 use crate::keys;
 use crate::model::Host;
@@ -24,6 +24,8 @@ pub(crate) struct Draft {
     pub(crate) link: Option<Hop>,
     /// The buffer for flows that do not ask for one.
     pub(crate) buffer: Bytes,
+    /// Where that is said.
+    pub(crate) buffer_place: Place,
 }
 
 /// Buffer asked for where nobody asks for one.
@@ -36,8 +38,8 @@ pub(crate) fn host(plan: &Reader, name: &'static str) -> Draft {
     let profile = reader.choice("profile", "profile", names, Profile::find);
     let mut profile = profile.unwrap_or(Profile::MODERN);
     for entry in reader.entries() {
-        if SETTINGS.iter().any(|setting| setting.name == entry.key) {
-            set(&mut profile, entry, &reader);
+        if let Some(setting) = SETTINGS.iter().find(|setting| setting.name == entry.key) {
+            set(&mut profile, setting, entry, &reader);
         }
     }
     check_settings(&profile, &reader);
@@ -51,8 +53,13 @@ pub(crate) fn host(plan: &Reader, name: &'static str) -> Draft {
         costs: costs(&section(&reader, "cpu", &keys::CPU)),
         link: None,
     };
-    let buffer = reader.amount("buffer").unwrap_or(BUFFER);
-    Draft { host, link, buffer }
+    let buffer = reader.amount("buffer");
+    Draft {
+        buffer: buffer.unwrap_or(BUFFER.min(host.profile.buffer_limit)),
+        buffer_place: reader.place_of_value("buffer").clone(),
+        host,
+        link,
+    }
 }
 
 /// The host with its link.
@@ -75,52 +82,41 @@ fn costs(reader: &Reader) -> CpuCosts {
 }
 
 /// Changes one setting of the profile.
-fn set(profile: &mut Profile, entry: &Entry, reader: &Reader) {
-    let refusal = match setting_value(&entry.value.kind) {
-        Ok(setting) => profile
-            .try_set(&entry.key, setting)
-            .err()
-            .map(|_| Refusal::Setting),
-        Err(refusal) => Some(refusal),
+fn set(profile: &mut Profile, setting: &Setting, entry: &Entry, reader: &Reader) {
+    let refusal = match setting_value(&entry.value.kind, setting) {
+        Ok(value) => match profile.try_set(setting.name, value) {
+            Ok(()) => return,
+            Err(_) => None,
+        },
+        Err(misread) => misread,
     };
-    let setting = SETTINGS.iter().find(|setting| setting.name == entry.key);
-    let (Some(refusal), Some(setting)) = (refusal, setting) else {
-        return;
-    };
-    let (key, value) = (&entry.key, &entry.value);
-    let finding = Diagnostic::error(&value.place, format!("`{key}` takes {}", setting.expects));
-    let finding = finding.label(value.describe());
+    let value = &entry.value;
+    let message = format!("`{}` takes {}", setting.name, setting.expects);
+    let finding = Diagnostic::error(&value.place, message).label(value.describe());
     reader.findings().add(match refusal {
-        // A slip in a time is worth a word where a time is wanted.
-        Refusal::Misread(misread) if setting.expects.contains("time") => Diagnostic {
-            message: format!("`{key}`: {}", misread.why),
+        None => finding,
+        Some(misread) => Diagnostic {
+            message: format!("`{}`: {}", setting.name, misread.why),
             ..finding.nearest(misread.nearest).hint(misread.hint)
         },
-        _ => finding,
     });
 }
 
-/// Why a value changes nothing.
-enum Refusal {
-    /// No setting takes such values.
-    Kind,
-    /// A text that is not a time.
-    Misread(Misread),
-    /// The setting does not take it.
-    Setting,
-}
-
-/// What a value says to a setting.
-fn setting_value(value: &ValueKind) -> Result<SettingValue, Refusal> {
+/// What a value says to the setting; what is wrong with it, where it is a
+/// text and texts are taken.
+fn setting_value(value: &ValueKind, setting: &Setting) -> Result<SettingValue, Option<Misread>> {
     match value {
         ValueKind::Flag(flag) => Ok(SettingValue::Switch(*flag)),
         ValueKind::Integer(Some(number)) => u32::try_from(*number)
             .map(SettingValue::Count)
-            .map_err(|_| Refusal::Kind),
-        ValueKind::Text(text) => quantity::common(text)
-            .map(SettingValue::Time)
-            .map_err(Refusal::Misread),
-        _ => Err(Refusal::Kind),
+            .map_err(|_| None),
+        ValueKind::Text(text) if setting.expects.starts_with("a time") => {
+            quantity::common(text).map(SettingValue::Time).map_err(Some)
+        }
+        ValueKind::Text(text) if setting.expects.starts_with("an amount") => quantity::common(text)
+            .map(SettingValue::Amount)
+            .map_err(Some),
+        _ => Err(None),
     }
 }
 

@@ -31,6 +31,8 @@ pub(crate) struct Path {
     pub(crate) reverse: Vec<HopConfig>,
     pub(crate) sender_link: Option<HopConfig>,
     pub(crate) receiver_link: Option<HopConfig>,
+    /// All delays together.
+    pub(crate) rtt: Duration,
 }
 
 /// Packets that fit into the queue of a bottleneck nobody has described, even
@@ -47,7 +49,7 @@ pub(crate) fn path(
     sender_link: Option<Hop>,
     receiver_link: Option<Hop>,
     mtu: u32,
-) -> Option<Path> {
+) -> Path {
     let reader = section(plan, "path", &keys::PATH);
     let has_hops = reader.has("forward") || reader.has("reverse");
     let (forward, reverse) = if has_hops {
@@ -72,13 +74,13 @@ pub(crate) fn path(
         chain.into_iter().map(|hop| settling.settle(hop)).collect()
     };
     let [forward, reverse, sender_link, receiver_link] = chains;
-    Some(Path {
+    Path {
         forward: settle(forward, true),
         reverse: settle(reverse, false),
         sender_link: settle(sender_link, true).pop(),
         receiver_link: settle(receiver_link, false).pop(),
-    })
-    .filter(|path| !path.forward.is_empty() && !path.reverse.is_empty())
+        rtt,
+    }
 }
 
 fn vec_of(hop: Option<Hop>) -> Vec<Hop> {

@@ -21,14 +21,14 @@ const SECTIONS: [&str; 7] = [
 ];
 
 /// Reads the plan that `document` is once the overrides have changed it. The
-/// result, if any, is worth something only if no error was found; `texts`
+/// result is worth something only if no error was found; `texts`
 /// becomes the home of warnings.
 pub(crate) fn plan(
     document: Table,
     overrides: &[Assignment],
     findings: &Findings,
     texts: Diagnostics,
-) -> Option<Plan> {
+) -> Plan {
     let mut top = document.clone();
     apply(&mut top, overrides.iter(), findings);
     let place = Place::in_plan(0..0);
@@ -46,18 +46,15 @@ pub(crate) fn plan(
             };
             variations.all(&reader, tables)
         }
-        None => super::scenario(&top, findings)
-            .map(|scenario| Series {
-                name: name.clone(),
-                title: title.clone(),
-                fitted: vec![],
-                fit_of: None,
-                scenario,
-            })
-            .into_iter()
-            .collect(),
+        None => vec![Series {
+            name: name.clone(),
+            title: title.clone(),
+            fitted: vec![],
+            fit_of: None,
+            scenario: super::scenario(&top, findings),
+        }],
     };
-    Some(Plan {
+    Plan {
         title,
         description: reader.text("description"),
         claims: reader.texts("claims"),
@@ -66,8 +63,7 @@ pub(crate) fn plan(
         series,
         warnings: texts,
         name,
-    })
-    .filter(|plan| !plan.series.is_empty())
+    }
 }
 
 fn apply<'a>(
@@ -75,11 +71,7 @@ fn apply<'a>(
     assignments: impl Iterator<Item = &'a Assignment>,
     findings: &Findings,
 ) {
-    for assignment in assignments {
-        if let Err(finding) = assignment.apply(document) {
-            findings.add(finding);
-        }
-    }
+    assignments.for_each(|assignment| assignment.apply(document, findings));
 }
 
 /// The plan as all series have it, and what is laid over each.
@@ -141,7 +133,7 @@ impl Variations<'_> {
             title: reader.text("title").unwrap_or_else(|| name.clone()),
             fitted: reader.texts("fitted"),
             fit_of: reader.name("fit_of"),
-            scenario: scenario?,
+            scenario,
             name,
         })
     }
@@ -154,14 +146,7 @@ impl Variations<'_> {
             reader.report_wrong_type("set");
             return Vec::new();
         };
-        let assignments = match Assignment::from_set(table) {
-            Ok(assignments) => assignments,
-            Err(finding) => {
-                self.findings.add(finding);
-                return Vec::new();
-            }
-        };
-        let (able, unable): (Vec<_>, Vec<_>) = assignments
+        let (able, unable): (Vec<_>, Vec<_>) = Assignment::from_set(table, self.findings)
             .into_iter()
             .partition(|change| SECTIONS.contains(&change.section()));
         for change in unable {

@@ -370,6 +370,11 @@ impl<P: Payload> Connection<P> {
             .min(self.time_wait_until)
     }
 
+    /// Segments sent and not cumulatively acknowledged.
+    pub fn segments_in_flight(&self) -> u64 {
+        self.snd.flight_size().div_ceil(u64::from(self.smss.max(1)))
+    }
+
     /// A moment's view.
     pub fn info(&self) -> Info {
         Info {

@@ -40,7 +40,7 @@ pub fn flow(name: &str, host: &HostConfig, stop: Stop) -> FlowConfig {
     FlowConfig {
         name: name.into(),
         start: Duration::ZERO,
-        write_delay: Duration::ZERO,
+        extra_delay: Duration::ZERO,
         stop,
         write_size: Bytes::new(65_536),
         sender: host.clone(),

@@ -14,6 +14,9 @@ use gigatcp_record::{
 const MS: u64 = 1_000_000;
 const RTT_MS: u64 = 82;
 const MSS: u64 = 8948;
+/// Growth per 10 ms that almost doubles in a round trip. Only additions and
+/// multiplications make the numbers, so that they are the same everywhere.
+const DOUBLING: f64 = 1.081_4;
 const CEILING_BPS: f64 = 7.2e9;
 
 /// How one made-up series behaves.
@@ -23,7 +26,7 @@ pub struct Shape {
     pub name: &'static str,
     /// Congestion control.
     pub control: &'static str,
-    /// Growth of cwnd per round trip above 100 segments.
+    /// Growth of cwnd per 10 ms above 100 segments.
     pub growth: f64,
     /// Buffer in octets.
     pub window: u64,
@@ -37,14 +40,14 @@ const MB: u64 = 1 << 20;
 
 /// The eight series.
 pub const SHAPES: [Shape; 8] = [
-    shape("reno-60MB", "reno", 2.0, 60 * MB, 10, false),
-    shape("cubic-100-60MB", "cubic", 1.018, 60 * MB, 30, false),
-    shape("bic-100-60MB", "bic", 1.035, 60 * MB, 20, false),
-    shape("cubic-0-60MB", "cubic", 2.0, 60 * MB, 10, false),
-    shape("cubic-0-100MB", "cubic", 2.0, 100 * MB, 10, true),
-    shape("cubic-100-100MB", "cubic", 1.022, 100 * MB, 10, false),
-    shape("bic-0-100MB", "bic", 2.0, 100 * MB, 10, true),
-    shape("bic-100-100MB", "bic", 1.045, 100 * MB, 10, false),
+    shape("reno-60MB", "reno", DOUBLING, 60 * MB, 10, false),
+    shape("cubic-100-60MB", "cubic", 1.002_18, 60 * MB, 30, false),
+    shape("bic-100-60MB", "bic", 1.004_2, 60 * MB, 20, false),
+    shape("cubic-0-60MB", "cubic", DOUBLING, 60 * MB, 10, false),
+    shape("cubic-0-100MB", "cubic", DOUBLING, 100 * MB, 10, true),
+    shape("cubic-100-100MB", "cubic", 1.002_66, 100 * MB, 10, false),
+    shape("bic-0-100MB", "bic", DOUBLING, 100 * MB, 10, true),
+    shape("bic-100-100MB", "bic", 1.005_38, 100 * MB, 10, false),
 ];
 
 const fn shape(
@@ -55,7 +58,14 @@ const fn shape(
     seconds: u64,
     hole: bool,
 ) -> Shape {
-    Shape { name, control, growth, window, seconds, hole }
+    Shape {
+        name,
+        control,
+        growth,
+        window,
+        seconds,
+        hole,
+    }
 }
 
 /// A run of all eight series, each `repeat` times.
@@ -97,7 +107,11 @@ pub fn one_series(shape: Shape, repeat: u32) -> SeriesRecord {
     let packets = flow.segments_sent + flow.acks_sent;
     SeriesRecord {
         name: shape.name.to_owned(),
-        title: format!("{}, window {} MB", shape.control.to_uppercase(), shape.window / MB),
+        title: format!(
+            "{}, window {} MB",
+            shape.control.to_uppercase(),
+            shape.window / MB
+        ),
         repeat,
         seed: 2007 + u64::from(repeat),
         fitted: Vec::new(),
@@ -121,7 +135,11 @@ fn hops(flow: &FlowRecord, shape: Shape) -> Vec<HopRecord> {
         max_backlog_packets: backlog,
         utilisation_fraction: busy,
     };
-    let dropped = if shape.hole { flow.retransmitted_segments } else { 0 };
+    let dropped = if shape.hole {
+        flow.retransmitted_segments
+    } else {
+        0
+    };
     vec![
         hop("lang2 eth2", 0, 211, flow.goodput_bps / 1e10),
         hop("netem", dropped, 20_000, flow.goodput_bps / 8.56e9),
@@ -138,10 +156,13 @@ struct State {
 
 impl State {
     fn step(&mut self, shape: Shape, at_ms: u64, speed: f64) {
-        let per_step = 10.0 / RTT_MS as f64;
         let in_hole = at_ms < self.hole_until_ms;
         let segments = self.cwnd / MSS as f64;
-        let growth: f64 = if segments < 100.0 || shape.growth >= 2.0 { 1.9 } else { shape.growth };
+        let growth: f64 = if segments < 100.0 {
+            DOUBLING
+        } else {
+            shape.growth
+        };
         let rate = (self.cwnd * 8.0 * 1000.0 / RTT_MS as f64).min(CEILING_BPS * speed);
         if in_hole {
             self.limit = "recovery";
@@ -151,13 +172,13 @@ impl State {
         self.delivered += rate / 8.0 * 0.01;
         let capped = rate >= CEILING_BPS * speed;
         self.limit = match () {
-            () if capped && (at_ms / 40) % 5 == 0 => "path",
+            () if capped && (at_ms / 40).is_multiple_of(5) => "path",
             () if capped => "host CPU",
             () if self.cwnd >= shape.window as f64 => "receive window",
-            () if growth > 1.5 => "slow start",
+            () if growth >= DOUBLING => "slow start",
             () => "avoidance",
         };
-        self.cwnd = (self.cwnd * growth.powf(per_step)).min(shape.window as f64);
+        self.cwnd = (self.cwnd * growth).min(shape.window as f64);
         if shape.hole && self.hole_until_ms == 0 && self.cwnd > 88.0 * MB as f64 {
             self.cwnd *= 0.7;
             self.hole_until_ms = at_ms + 2100;
@@ -167,7 +188,12 @@ impl State {
 
 fn flow(shape: Shape, repeat: u32) -> FlowRecord {
     let speed = 1.0 - f64::from(repeat) * 0.011;
-    let mut state = State { cwnd: (3 * MSS) as f64, delivered: 0.0, hole_until_ms: 0, limit: "slow start" };
+    let mut state = State {
+        cwnd: (3 * MSS) as f64,
+        delivered: 0.0,
+        hole_until_ms: 0,
+        limit: "slow start",
+    };
     let mut samples = Vec::new();
     let mut spans: Vec<LimitSpan> = vec![span(0, RTT_MS, "application")];
     let mut hole = None;
@@ -196,7 +222,11 @@ fn flow(shape: Shape, repeat: u32) -> FlowRecord {
 }
 
 fn span(start_ms: u64, end_ms: u64, limit: &str) -> LimitSpan {
-    LimitSpan { start_ns: start_ms * MS, end_ns: end_ms * MS, limit: limit.to_owned() }
+    LimitSpan {
+        start_ns: start_ms * MS,
+        end_ns: end_ms * MS,
+        limit: limit.to_owned(),
+    }
 }
 
 fn finish(
@@ -256,15 +286,25 @@ fn finish(
 
 fn shares(spans: &[LimitSpan]) -> Vec<LimitShare> {
     const ALL: [&str; 9] = [
-        "application", "send buffer", "receive window", "slow start", "avoidance", "recovery",
-        "pacing", "host CPU", "path",
+        "application",
+        "send buffer",
+        "receive window",
+        "slow start",
+        "avoidance",
+        "recovery",
+        "pacing",
+        "host CPU",
+        "path",
     ];
     let spent = |limit: &str| {
         let of = spans.iter().filter(|span| span.limit == limit);
         of.map(|span| span.end_ns - span.start_ns).sum()
     };
     ALL.iter()
-        .map(|&limit| LimitShare { limit: limit.to_owned(), spent_ns: spent(limit) })
+        .map(|&limit| LimitShare {
+            limit: limit.to_owned(),
+            spent_ns: spent(limit),
+        })
         .collect()
 }
 
@@ -287,38 +327,58 @@ fn sequence(samples: &[Sample], hole_ms: u64) -> TimeSequence {
             let in_hole = sample.at_ns / MS >= hole_ms && sample.at_ns / MS < hole_ms + 2100;
             SequenceStep {
                 at_ns: sample.at_ns,
-                sent_low: Some(if in_hole { ack } else { next.saturating_sub(9 * MB) }),
+                sent_low: Some(if in_hole {
+                    ack
+                } else {
+                    next.saturating_sub(9 * MB)
+                }),
                 sent_high: Some(next),
                 ack,
                 window_edge: ack + sample.rwnd_bytes,
-                retransmitted: if in_hole && (sample.at_ns / MS) % 200 < 10 { 48 } else { 0 },
+                retransmitted: if in_hole && (sample.at_ns / MS) % 200 < 10 {
+                    48
+                } else {
+                    0
+                },
             }
         })
         .collect();
-    TimeSequence { overview, details: vec![start(), first_loss(hole_ms)] }
+    let at = samples.iter().find(|sample| sample.at_ns >= hole_ms * MS);
+    let next = at.map_or(1, |sample| 1 + sample.delivered_bytes + sample.flight_bytes);
+    TimeSequence {
+        overview,
+        details: vec![start(), first_loss(hole_ms, next)],
+    }
 }
 
 /// Doubling trains of segments, acknowledged one round trip later.
 fn start() -> SequenceDetail {
-    let mut detail = SequenceDetail { why: "start".to_owned(), ..SequenceDetail::default() };
+    let mut detail = SequenceDetail {
+        why: "start".to_owned(),
+        ..SequenceDetail::default()
+    };
     let mut offset = 1;
     for round in 0..9_u64 {
         for index in 0..(3_u64 << round) {
             let at_ns = (RTT_MS + round * RTT_MS) * MS + index * 14_000;
             detail.sent.push((at_ns, offset, MSS as u32, false));
             offset += MSS;
-            detail.acks.push((at_ns + RTT_MS * MS, offset, offset + 6 * MB));
+            detail
+                .acks
+                .push((at_ns + RTT_MS * MS, offset, offset + 6 * MB));
         }
     }
     detail
 }
 
 /// A hole of a dozen segments, its duplicate ACKs with SACK, its repair.
-fn first_loss(hole_ms: u64) -> SequenceDetail {
-    let mut detail = SequenceDetail { why: "first loss".to_owned(), ..SequenceDetail::default() };
+fn first_loss(hole_ms: u64, first: u64) -> SequenceDetail {
+    let mut detail = SequenceDetail {
+        why: "first loss".to_owned(),
+        ..SequenceDetail::default()
+    };
     let start_ns = hole_ms * MS;
-    let first = 300 * MB;
-    let lost = |index: u64| (1000..1400).contains(&index) && index % 3 == 0;
+    let lost = |index: u64| (1000..1400).contains(&index) && index.is_multiple_of(3);
     for index in 0..4000_u64 {
         let at_ns = start_ns + index * 9_500;
         let offset = first + index * MSS;
@@ -338,7 +398,9 @@ fn first_loss(hole_ms: u64) -> SequenceDetail {
         let at_ns = start_ns + RTT_MS * MS + 10_500_000 + turn as u64 * 200_000;
         let offset = first + index * MSS;
         detail.sent.push((at_ns, offset, MSS as u32, true));
-        detail.acks.push((at_ns + RTT_MS * MS, offset + 3 * MSS, offset + 40 * MB));
+        detail
+            .acks
+            .push((at_ns + RTT_MS * MS, offset + 3 * MSS, offset + 40 * MB));
     }
     detail
 }

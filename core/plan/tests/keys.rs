@@ -1,0 +1,121 @@
+//! The tables of keys are what plans are read by, examples included.
+
+use std::collections::BTreeSet;
+
+use gigatcp_plan::keys::{Fallback, Kind, TABLES};
+use gigatcp_plan::parse;
+use gigatcp_tcp::profile::SETTINGS;
+
+/// A plan in which only `key` is said of the table with that heading, and
+/// what the key needs beside it.
+fn plan_with(heading: &str, key: &str, example: &str) -> String {
+    let line = format!("{key} = {example}\n");
+    let head = "name = \"x\"\n";
+    let path = "path = { rate = \"1 Gbit/s\", rtt = \"20 ms\" }\n";
+    let partner = match key {
+        "reorder" => "reorder_delay = \"1 ms\"\n",
+        "reorder_delay" => "reorder = 0.1\n",
+        "max_ssthresh" => "slow_start = \"limited\"\n",
+        "fit_of" => "fitted = [\"receiver.ack_every\"]\n",
+        _ => "",
+    };
+    let line = line + partner;
+    match heading {
+        "the top of the plan" if key == "name" => line + path,
+        "the top of the plan" if key == "path" => head.to_owned() + &line,
+        "the top of the plan" => head.to_owned() + path + &line,
+        "[path]" if key == "forward" => format!("{head}[path]\n{line}reverse = {{}}\n"),
+        "[path]" if key == "reverse" => format!("{head}[path]\n{line}forward = {{}}\n"),
+        "[path]" => {
+            let others = [("rate", "\"1 Gbit/s\""), ("rtt", "\"20 ms\"")];
+            let others = others.iter().filter(|(name, _)| *name != key);
+            let others: String = others
+                .map(|(name, value)| format!("{name} = {value}\n"))
+                .collect();
+            format!("{head}[path]\n{others}{line}")
+        }
+        "[[series]]" => {
+            let name = if key == "name" { "" } else { "name = \"b\"\n" };
+            let other = "[[series]]\nname = \"other\"\n";
+            let line = if key == "fit_of" {
+                line.replace("reno-60MB", "other")
+            } else {
+                line
+            };
+            format!("{head}{path}{other}[[series]]\n{name}{line}")
+        }
+        _ => {
+            let first = heading.split(", ").next().unwrap_or(heading);
+            let first = if first == "[[path.forward]]" {
+                "[sender.link]"
+            } else {
+                first
+            };
+            let rate = if first == "[sender.link]" && key != "rate" {
+                "rate = \"1 Gbit/s\"\n"
+            } else {
+                ""
+            };
+            format!("{head}{path}{first}\n{rate}{line}")
+        }
+    }
+}
+
+#[test]
+fn every_example_is_accepted_where_it_is_listed() {
+    for table in TABLES {
+        for key in table.keys() {
+            let text = plan_with(table.heading, key.name, key.example);
+            if let Err(findings) = parse("example", text.as_bytes(), &[]) {
+                panic!("{}.{}:\n{text}\n{findings}", table.heading, key.name);
+            }
+        }
+    }
+}
+
+#[test]
+fn every_key_refuses_a_value_of_another_kind() {
+    for table in TABLES {
+        for key in table.keys() {
+            let wrong = match key.kind {
+                Kind::Flag => "\"a text\"",
+                _ => "true",
+            };
+            let text = plan_with(table.heading, key.name, wrong);
+            assert!(
+                parse("wrong", text.as_bytes(), &[]).is_err(),
+                "{}.{}",
+                table.heading,
+                key.name
+            );
+        }
+    }
+}
+
+#[test]
+fn no_name_is_listed_twice_in_a_table() {
+    for table in TABLES {
+        let mut names = BTreeSet::new();
+        for name in table.names() {
+            assert!(names.insert(name), "{name} in {}", table.heading);
+        }
+    }
+}
+
+#[test]
+fn help_names_every_key_with_its_default() {
+    for table in TABLES {
+        let help = table.to_string();
+        assert!(help.starts_with(table.heading));
+        for key in table.keys() {
+            assert!(help.contains(&format!("{} = {}", key.name, key.example)));
+            if let Fallback::Is(value) = key.default {
+                assert!(help.contains(&format!("default: {value}")));
+            }
+        }
+        assert_eq!(
+            help.contains(SETTINGS[0].expects),
+            table.has_settings || help.contains("true or false")
+        );
+    }
+}

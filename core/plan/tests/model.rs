@@ -1,0 +1,253 @@
+//! What a plan becomes: defaults, expansion, units.
+
+use gigatcp_path::LossModel;
+use gigatcp_plan::{Plan, Scenario, Stop, parse};
+use gigatcp_tcp::Profile;
+use gigatcp_tcp::congestion::SlowStart;
+use gigatcp_units::{Bytes, Duration, Rate};
+
+fn plan(lines: &str) -> Plan {
+    let text = format!("name = \"x\"\n{lines}");
+    parse("p", text.as_bytes(), &[]).unwrap_or_else(|findings| panic!("{findings}"))
+}
+
+fn run(lines: &str) -> Scenario {
+    let path = "path = { rate = \"1 Gbit/s\", rtt = \"20 ms\" }\n";
+    let lines = if lines.contains("path") {
+        lines.to_owned()
+    } else {
+        format!("{path}{lines}")
+    };
+    plan(&lines).series.remove(0).scenario
+}
+
+#[test]
+fn a_plan_that_says_little_is_complete() {
+    let plan = plan("path = { rate = \"1 Gbit/s\", rtt = \"20 ms\" }");
+    assert_eq!((plan.title.as_str(), plan.seed, plan.repeat), ("x", 1, 1));
+    assert_eq!((plan.description, plan.claims.len()), (None, 0));
+    let [series] = &plan.series[..] else {
+        panic!("one series")
+    };
+    assert_eq!((series.name.as_str(), series.title.as_str()), ("x", "x"));
+    let run = &series.scenario;
+    let [flow] = &run.flows[..] else {
+        panic!("one flow")
+    };
+    assert_eq!(
+        (flow.name.as_str(), flow.congestion.name),
+        ("flow", "cubic")
+    );
+    assert_eq!(flow.stop, Stop::Duration(Duration::from_secs(10)));
+    assert_eq!(flow.send_buffer, Bytes::new(16 << 20));
+    assert_eq!(
+        (flow.initial_ssthresh, flow.slow_start),
+        (None, SlowStart::Standard)
+    );
+    assert_eq!(run.sender.profile, Profile::MODERN);
+    assert_eq!(
+        (run.sender.mtu, run.duration),
+        (1500, Duration::from_secs(70))
+    );
+    assert_eq!(run.tester.interval, Duration::from_secs(1));
+    assert_eq!(run.record.sample, Duration::from_millis(10));
+    assert!(!flow.time_sequence);
+}
+
+#[test]
+fn the_shorthand_path_is_a_bottleneck_and_a_way_back() {
+    let run = run("path = { rate = \"10 Gbit/s\", rtt = \"81 ms\", loss = \"1e-5\" }");
+    let [there] = &run.forward[..] else {
+        panic!("one hop")
+    };
+    let [back] = &run.reverse[..] else {
+        panic!("one hop")
+    };
+    assert_eq!(there.one_way_delay, Duration::from_micros(40_500));
+    assert_eq!(back.one_way_delay, Duration::from_micros(40_500));
+    assert_eq!(there.limit_bytes, Some(Bytes::new(101_250_000)));
+    assert_eq!((back.limit_bytes, back.limit_packets), (None, None));
+    assert_eq!(
+        (there.rate, back.rate),
+        (Some(Rate::from_bps(10_000_000_000)), there.rate)
+    );
+    assert_eq!(
+        (there.link_overhead, back.link_overhead),
+        (Bytes::new(38), Bytes::new(38))
+    );
+    assert!(matches!(there.loss[..], [LossModel::Bernoulli(p)] if p.as_f64() == 1e-5));
+    assert!(back.loss.is_empty());
+}
+
+#[test]
+fn a_queue_is_settled_in_packets_or_bytes() {
+    let limits = |queue: &str| {
+        let path =
+            format!("path = {{ rate = \"1 Gbit/s\", rtt = \"20 ms\", queue = \"{queue}\" }}");
+        let hop = run(&path).forward.remove(0);
+        (hop.limit_packets, hop.limit_bytes.map(Bytes::as_u64))
+    };
+    assert_eq!(limits("1 BDP"), (None, Some(2_500_000)));
+    assert_eq!(limits("0.1 BDP"), (None, Some(250_000)));
+    assert_eq!(limits("100 packets"), (Some(100), None));
+    assert_eq!(limits("2 MB"), (None, Some(2_000_000)));
+    assert_eq!(limits("unlimited"), (None, None));
+    let short = run("path = { rate = \"1 Mbit/s\", rtt = \"1 ms\" }");
+    assert_eq!(short.forward[0].limit_bytes, Some(Bytes::new(150_000)));
+}
+
+#[test]
+fn hops_keep_their_order_and_their_impairments() {
+    let run = run(r#"
+        [[path.forward]]
+        name = "forwarder"
+        packet_rate = "130615 packet/s"
+        queue = "1000 packets"
+        [[path.forward]]
+        rate = "1 Gbit/s"
+        delay = "10 ms"
+        queue = "1 BDP"
+        link_overhead = 0
+        loss = 0.5
+        lose_every = 100
+        lose_packets = [1, 5]
+        reorder = "1 %"
+        reorder_delay = "1 ms"
+        duplicate = 1e-3
+        hold_limit = 20000
+        [[path.reverse]]
+        delay = "30 ms"
+        [sender.link]
+        delay = "1 ms"
+    "#);
+    let [forwarder, line] = &run.forward[..] else {
+        panic!("two hops")
+    };
+    assert_eq!(
+        (forwarder.name.as_str(), line.name.as_str()),
+        ("forwarder", "forward-2")
+    );
+    assert_eq!(run.reverse[0].name, "reverse-1");
+    assert_eq!(run.sender.link.as_ref().unwrap().name, "sender-link");
+    assert_eq!(
+        (forwarder.rate, forwarder.per_packet.as_nanos()),
+        (None, 7656)
+    );
+    assert_eq!(line.loss.len(), 3);
+    assert!(line.check().is_ok());
+    assert_eq!(line.loss[2], LossModel::Listed(vec![1, 5]));
+    assert_eq!(line.reorder.unwrap().extra_delay, Duration::from_millis(1));
+    assert_eq!(
+        (line.hold_limit, line.link_overhead),
+        (Some(20_000), Bytes::ZERO)
+    );
+    // 41 ms in all: links count.
+    assert_eq!(line.limit_bytes, Some(Bytes::new(5_125_000)));
+    assert_eq!(run.base_rtt(), Duration::from_millis(41));
+}
+
+#[test]
+fn a_host_has_the_settings_of_its_profile_and_its_own() {
+    let run = run(r#"
+        [receiver]
+        profile = "linux-2.6.20"
+        mtu = "9 kB"
+        initial_window = 3
+        rto_min = "1 s"
+        sack = false
+        buffer_limit = "100 MiB"
+        buffer = "60 MiB"
+        [receiver.cpu]
+        per_packet_received = "3.2 us"
+        per_byte_copied = "450 ps"
+    "#);
+    let profile = run.receiver.profile;
+    assert_eq!((profile.name, profile.sack), ("linux-2.6.20", false));
+    assert_eq!(profile.rto_min, Duration::from_secs(1));
+    assert_eq!(profile.initial_window.bytes(1000), Bytes::new(3000));
+    assert_eq!(profile.buffer_limit, Bytes::new(100 << 20));
+    assert_eq!(run.receiver.mtu, 9000);
+    assert_eq!(run.receiver.costs.per_packet_received.as_nanos(), 3200);
+    assert_eq!(run.receiver.costs.per_byte_copied.as_u64(), 450);
+    assert_eq!(run.flows[0].receive_buffer, Bytes::new(60 << 20));
+    assert_eq!(run.flows[0].send_buffer, Bytes::new(16 << 20));
+}
+
+#[test]
+fn a_flow_with_a_count_becomes_many() {
+    let run = run(r#"
+        [[flow]]
+        count = 3
+        start = "1 s"
+        start_step = "10 ms"
+        extra_delay_step = "5 ms"
+        window = "1 MB"
+        [[flow]]
+        name = "late"
+        count = 2
+        bytes = "1 GB"
+        slow_start = "limited"
+        initial_ssthresh = 0
+        [[flow]]
+        name = "last"
+    "#);
+    let names: Vec<_> = run.flows.iter().map(|flow| flow.name.as_str()).collect();
+    assert_eq!(
+        names,
+        ["flow-1", "flow-2", "flow-3", "late-1", "late-2", "last"]
+    );
+    let third = &run.flows[2];
+    assert_eq!(third.start, Duration::from_millis(1020));
+    assert_eq!(third.extra_delay, Duration::from_millis(10));
+    assert_eq!(run.flows[3].stop, Stop::Bytes(Bytes::new(1_000_000_000)));
+    assert_eq!(
+        run.flows[3].slow_start,
+        SlowStart::Limited { max_ssthresh: 100 }
+    );
+    assert_eq!(run.flows[3].initial_ssthresh, Some(0));
+    assert_eq!(run.duration, Duration::from_secs(3600));
+}
+
+#[test]
+fn flows_run_as_long_as_the_plan_unless_they_say_otherwise() {
+    let run = run(r#"
+        duration = "30 s"
+        [[flow]]
+        start = "10 s"
+        start_step = "1 s"
+        count = 2
+        [[flow]]
+        duration = "5 s"
+    "#);
+    assert_eq!(run.flows[0].stop, Stop::Duration(Duration::from_secs(20)));
+    assert_eq!(run.flows[1].stop, Stop::Duration(Duration::from_secs(5)));
+    assert_eq!(run.duration, Duration::from_secs(30));
+}
+
+#[test]
+fn time_sequence_is_recorded_for_all_flows_or_for_one() {
+    let run = run(r#"
+        [record]
+        time_sequence = true
+        sample = "1 ms"
+        [[flow]]
+        [[flow]]
+        time_sequence = false
+    "#);
+    let recorded: Vec<_> = run.flows.iter().map(|flow| flow.time_sequence).collect();
+    assert_eq!(recorded, [true, false]);
+    assert_eq!(run.record.sample, Duration::from_millis(1));
+}
+
+#[test]
+fn seeds_reach_to_the_end_of_64_bits() {
+    let seed = |text: &str| {
+        plan(&format!(
+            "seed = {text}\npath = {{ rate = \"1 Gbit/s\", rtt = \"0 s\" }}"
+        ))
+        .seed
+    };
+    assert_eq!(seed("18446744073709551615"), u64::MAX);
+    assert_eq!(seed("0xffff_ffff_ffff_ffff"), u64::MAX);
+    assert_eq!(seed("0"), 0);
+}

@@ -1,0 +1,61 @@
+//! How soon a transfer got up to speed: one yardstick for our lines and for
+//! published ones.
+//!
+//! * The *fastest growth* is the largest rise from one interval to the next,
+//!   the rise from nothing to the first interval included.
+//! * The *plateau* is the median rate of the interval it ends in and all later
+//!   ones. A transfer whose fastest growth is its last interval was still
+//!   growing and has none.
+//! * The *time to 90 %* is the end of the first interval, of the whole
+//!   transfer, at 90 % of the plateau or more.
+//!
+//! A median over what follows the growth is not moved by a dip, and needs no
+//! idea of what the path can do. The cost: the resolution is one interval, and
+//! a transfer that grows, stalls and grows faster is judged by the second
+//! growth.
+
+use alloc::vec::Vec;
+
+/// Share of the plateau that counts as being up to speed.
+const UP_TO_SPEED: f64 = 0.9;
+
+/// Median of `values`, the mean of the middle two where their number is even;
+/// absent without any. Values that are not numbers sort last.
+#[must_use]
+pub fn median(values: impl IntoIterator<Item = f64>) -> Option<f64> {
+    let mut values: Vec<f64> = values.into_iter().collect();
+    values.sort_by(f64::total_cmp);
+    let middle = values.len() / 2;
+    let upper = *values.get(middle)?;
+    if values.len() % 2 == 1 {
+        return Some(upper);
+    }
+    Some((values[middle - 1] + upper) / 2.0)
+}
+
+/// Plateau of the intervals `rates`, (end, rate) each, in the unit of the
+/// rates; absent while still growing.
+#[must_use]
+pub fn plateau(rates: &[(f64, f64)]) -> Option<f64> {
+    let mut before = 0.0;
+    let mut fastest = (0, f64::NEG_INFINITY);
+    for (index, &(_, rate)) in rates.iter().enumerate() {
+        if rate - before > fastest.1 {
+            fastest = (index, rate - before);
+        }
+        before = rate;
+    }
+    if fastest.0 + 1 >= rates.len() {
+        return None;
+    }
+    median(rates[fastest.0..].iter().map(|&(_, rate)| rate))
+}
+
+/// End of the first interval at 90 % of the [`plateau`], in the unit of the
+/// ends; absent while still growing.
+#[must_use]
+pub fn seconds_to_90(rates: &[(f64, f64)]) -> Option<f64> {
+    let bar = plateau(rates)? * UP_TO_SPEED;
+    let reached = rates.iter().find(|&&(_, rate)| rate >= bar);
+    reached.map(|&(end, _)| end)
+}

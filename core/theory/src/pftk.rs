@@ -1,0 +1,226 @@
+//! Rate under loss with timeouts and a receiver's window.
+//!
+//! Padhye, Firoiu, Towsley, Kurose, "Modeling TCP Throughput: A Simple Model
+//! and its Empirical Validation", SIGCOMM 1998: the full model, its simplified
+//! form, and that form as RFC 5348 section 3.1 uses it for TFRC. TFRC leaves
+//! out the minimum and so stays below it where p is above 8/(27b):
+//!
+//! ```text
+//! E[W]  = (2+b)/(3b) + sqrt(8(1-p)/(3bp) + ((2+b)/(3b))^2)
+//! Q(w)  = min(1, (1-(1-p)^3)(1+(1-p)^3(1-(1-p)^(w-3))) / (1-(1-p)^w))
+//! f(p)  = 1 + p + 2p^2 + 4p^3 + 8p^4 + 16p^5 + 32p^6
+//! B     = ((1-p)/p + E[W] + Q/(1-p))
+//!         / (RTT (b/2 E[W] + 1) + Q f(p) T0/(1-p))                E[W] < Wm
+//! B     = ((1-p)/p + Wm + Q(Wm)/(1-p))
+//!         / (RTT (b/8 Wm + (1-p)/(p Wm) + 2) + Q(Wm) f(p) T0/(1-p))
+//! B     = 1 / (RTT sqrt(2bp/3) + T0 min(1, 3 sqrt(3bp/8)) p (1+32p^2))
+//! X     = 1 / (RTT sqrt(2bp/3) + T0 3 sqrt(3bp/8) p (1+32p^2))        TFRC
+//! ```
+//!
+//! `p` is the probability that a segment is the first lost of its window: the
+//! model takes the rest of that window as lost with it.
+//!
+//! Deliberately absent: SACK and NewReno. The model is of Reno, where several
+//! losses in one window end in a timeout; it is pessimistic for what came
+//! later.
+
+use gigatcp_units::{Bytes, Duration, Probability, Rate};
+
+/// What the model knows about a connection.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Pftk {
+    /// Mean round-trip time.
+    pub rtt: Duration,
+    /// First retransmission timeout of a series, T0.
+    pub t0: Duration,
+    /// Segments that one acknowledgment covers, b: 1, or 2 when delayed.
+    pub segments_per_ack: f64,
+    /// The receiver's window in segments, Wm; none for "without limit".
+    pub window_limit: Option<f64>,
+}
+
+impl Pftk {
+    /// Segments per second by the full model. Without loss it is the limit of
+    /// the window, or infinite.
+    #[must_use]
+    pub fn full(&self, p: Probability) -> f64 {
+        let p = p.as_f64();
+        let rtt = self.rtt.as_secs_f64();
+        if p == 0.0 {
+            return self.window_limit.map_or(f64::INFINITY, |wm| wm / rtt);
+        }
+        let expected = expected_window(p, self.segments_per_ack);
+        let (window, rounds) = match self.window_limit {
+            Some(wm) if expected >= wm => {
+                let ramp = self.segments_per_ack / 8.0 * wm;
+                (wm, ramp + (1.0 - p) / (p * wm) + 2.0)
+            }
+            _ => (expected, self.segments_per_ack / 2.0 * expected + 1.0),
+        };
+        // Numerator and denominator are both multiplied by 1-p, so that a
+        // path that loses everything has a rate: that of the backed-off probes.
+        let kept = 1.0 - p;
+        let q = timeout_share(p, window);
+        let sent = kept * kept / p + kept * window + q;
+        let spent = kept * rtt * rounds + q * backoff(p) * self.t0.as_secs_f64();
+        sent / spent
+    }
+
+    /// Segments per second by the simplified form; infinite without loss. The
+    /// window limit is not part of it.
+    #[must_use]
+    pub fn simplified(&self, p: Probability) -> f64 {
+        self.simple(p, self.timeout_share_at(p).min(1.0))
+    }
+
+    /// Segments per second by the equation of TFRC, RFC 5348 section 3.1;
+    /// infinite without loss. The RFC recommends a `t0` of four round-trip
+    /// times and a `segments_per_ack` of one.
+    #[must_use]
+    pub fn tfrc(&self, p: Probability) -> f64 {
+        self.simple(p, self.timeout_share_at(p))
+    }
+
+    /// 3 sqrt(3bp/8): about the share of losses that end in a timeout.
+    fn timeout_share_at(&self, p: Probability) -> f64 {
+        3.0 * libm::sqrt(3.0 * self.segments_per_ack * p.as_f64() / 8.0)
+    }
+
+    fn simple(&self, p: Probability, timeout_share: f64) -> f64 {
+        let p = p.as_f64();
+        let growing = libm::sqrt(2.0 * self.segments_per_ack * p / 3.0);
+        let waiting = timeout_share * p * (1.0 + 32.0 * p * p);
+        1.0 / (self.rtt.as_secs_f64() * growing + self.t0.as_secs_f64() * waiting)
+    }
+
+    /// The full model's rate for segments of `mss` bytes.
+    #[must_use]
+    pub fn rate(&self, mss: Bytes, p: Probability) -> Rate {
+        Rate::from_bps((self.full(p) * mss.as_bits_f64() + 0.5) as u64)
+    }
+}
+
+/// E\[W\]: the mean window in segments at the end of a loss-free period.
+#[must_use]
+pub fn expected_window(p: f64, b: f64) -> f64 {
+    let offset = (2.0 + b) / (3.0 * b);
+    offset + libm::sqrt(8.0 * (1.0 - p) / (3.0 * b * p) + offset * offset)
+}
+
+/// Q(w): the share of loss indications at window `w` that are timeouts.
+#[must_use]
+pub fn timeout_share(p: f64, w: f64) -> f64 {
+    // Three duplicate acknowledgments need a fourth segment.
+    if w <= 3.0 {
+        return 1.0;
+    }
+    let some_lost_of = |n: f64| -libm::expm1(n * libm::log1p(-p));
+    let three_kept = 1.0 - some_lost_of(3.0);
+    let share = some_lost_of(3.0) * (1.0 + three_kept * some_lost_of(w - 3.0)) / some_lost_of(w);
+    share.min(1.0)
+}
+
+/// f(p): how much longer than T0 a series of timeouts lasts, with the doubling
+/// ending at 64.
+#[must_use]
+pub fn backoff(p: f64) -> f64 {
+    1.0 + p * (1.0 + p * (2.0 + p * (4.0 + p * (8.0 + p * (16.0 + p * 32.0)))))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::close::{assert_close, assert_rounds_to};
+
+    fn model(b: f64) -> Pftk {
+        Pftk {
+            rtt: Duration::from_millis(100),
+            t0: Duration::from_secs(1),
+            segments_per_ack: b,
+            window_limit: None,
+        }
+    }
+
+    fn p(value: f64) -> Probability {
+        Probability::try_new(value).expect("a probability")
+    }
+
+    /// Segments per second at RTT 100 ms and T0 1 s: loss probability,
+    /// decimals, full b=1, full b=2, simplified b=1, simplified b=2.
+    const TABLE: [(f64, u32, [f64; 4]); 6] = [
+        (1e-4, 1, [1219.6, 861.6, 1222.0, 864.1]),
+        (1e-3, 1, [376.6, 265.6, 378.8, 267.8]),
+        (1e-2, 2, [98.83, 69.52, 99.92, 70.65]),
+        (3e-2, 2, [42.07, 29.78, 41.73, 29.51]),
+        (0.1, 2, [12.46, 9.11, 9.76, 6.90]),
+        (0.2, 2, [5.30, 4.04, 2.43, 1.97]),
+    ];
+
+    #[test]
+    fn padhye_1998_full_model_gives_the_reference_table() {
+        for (loss, decimals, [one, two, ..]) in TABLE {
+            assert_rounds_to(model(1.0).full(p(loss)), one, decimals);
+            assert_rounds_to(model(2.0).full(p(loss)), two, decimals);
+        }
+    }
+
+    #[test]
+    fn padhye_1998_simplified_model_gives_the_reference_table() {
+        for (loss, decimals, [.., one, two]) in TABLE {
+            assert_rounds_to(model(1.0).simplified(p(loss)), one, decimals);
+            assert_rounds_to(model(2.0).simplified(p(loss)), two, decimals);
+        }
+    }
+
+    #[test]
+    fn rfc_5348_equation_is_the_simplified_model_without_the_minimum() {
+        assert_eq!(model(1.0).tfrc(p(0.2)), model(1.0).simplified(p(0.2)));
+        // 0.2 is above 8/(27b).
+        assert!(model(2.0).tfrc(p(0.2)) < 0.9 * model(2.0).simplified(p(0.2)));
+    }
+
+    #[test]
+    fn at_rare_loss_the_model_becomes_the_square_root_law() {
+        use crate::mathis::{MathisConstant, mean_window};
+        let rare = p(1e-10);
+        let per_round = model(1.0).full(rare) * 0.1;
+        let law = mean_window(MathisConstant::PeriodicEverySegment, rare);
+        assert_close(per_round, law, 1e-4);
+    }
+
+    #[test]
+    fn a_small_receive_window_is_the_limit_at_rare_loss() {
+        let limited = Pftk {
+            window_limit: Some(20.0),
+            ..model(2.0)
+        };
+        assert_close(limited.full(p(1e-9)), 200.0, 1e-3);
+        assert_eq!(limited.full(Probability::NEVER), 200.0);
+        // The limit does not bind where loss keeps the window below it.
+        assert_eq!(limited.full(p(0.03)), model(2.0).full(p(0.03)));
+    }
+
+    #[test]
+    fn certain_loss_leaves_one_probe_per_backed_off_timeout() {
+        assert_close(model(1.0).full(Probability::ALWAYS), 1.0 / 64.0, 1e-12);
+    }
+
+    #[test]
+    fn no_loss_sets_no_bound() {
+        assert_eq!(model(1.0).full(Probability::NEVER), f64::INFINITY);
+        assert_eq!(model(1.0).simplified(Probability::NEVER), f64::INFINITY);
+        assert_eq!(model(1.0).tfrc(Probability::NEVER), f64::INFINITY);
+        assert_eq!(
+            model(1.0).rate(Bytes::new(1_460), Probability::NEVER),
+            Rate::MAX
+        );
+    }
+
+    #[test]
+    fn more_loss_is_never_faster() {
+        let rates: alloc::vec::Vec<f64> = (1..=1000)
+            .map(|n| model(2.0).full(p(f64::from(n) / 1000.0)))
+            .collect();
+        assert!(rates.windows(2).all(|pair| pair[1] <= pair[0]));
+    }
+}

@@ -1,0 +1,182 @@
+//! Our captures as tshark reads them. Where tshark is missing each test says
+//! so and checks nothing.
+
+mod connection;
+
+use std::fs;
+use std::io::{self, Write};
+use std::path::PathBuf;
+
+use connection::{Connection, PACKETS, RETRANSMISSIONS, SEGMENT_SIZE, V4, V6};
+use gigatcp_capture::independent_reader::{
+    TsharkCounts, count_view_with_tshark, count_with_tshark,
+};
+use gigatcp_capture::{Interface, InterfaceId, PcapngWriter};
+use gigatcp_units::Instant;
+use gigatcp_wire::{Endpoints, IpHeader, Phantom, Segment, encode_packet, fill_phantom};
+
+const CLEAN: TsharkCounts = TsharkCounts {
+    packets: PACKETS,
+    malformed: 0,
+    bad_checksum: 0,
+    retransmissions: RETRANSMISSIONS,
+    out_of_order: 0,
+};
+
+fn saved(name: &str, capture: &[u8]) -> PathBuf {
+    let path = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name);
+    fs::write(&path, capture).unwrap();
+    path
+}
+
+fn counts(name: &str, capture: &[u8]) -> Option<TsharkCounts> {
+    or_skipped(name, count_with_tshark(&saved(name, capture)).unwrap())
+}
+
+fn or_skipped(name: &str, counts: Option<TsharkCounts>) -> Option<TsharkCounts> {
+    if counts.is_none() {
+        // Straight to stderr: the test runner swallows what `eprintln!` says
+        // in tests that pass.
+        let line = format!("SKIPPED {name}: tshark is not installed, no other reader looked\n");
+        io::stderr().write_all(line.as_bytes()).unwrap();
+    }
+    counts
+}
+
+fn connection_capture(interface: Interface, endpoints: Endpoints) -> Vec<u8> {
+    let mut writer = PcapngWriter::with_comment(Vec::new(), "made by hand").unwrap();
+    let view = writer.add_interface(interface).unwrap();
+    Connection::new(&mut writer, view, endpoints)
+        .write()
+        .unwrap();
+    writer.finish().unwrap()
+}
+
+#[test]
+fn a_whole_connection_is_clean_and_its_retransmissions_are_counted() {
+    for (name, endpoints) in [("whole-4.pcapng", V4), ("whole-6.pcapng", V6)] {
+        let whole = Interface::new("sender").with_whole_packets();
+        let capture = connection_capture(whole, endpoints);
+        if let Some(counts) = counts(name, &capture) {
+            assert_eq!(counts, CLEAN, "{name}");
+        }
+    }
+}
+
+#[test]
+fn a_snapped_connection_reads_the_same() {
+    for (name, endpoints) in [("snapped-4.pcapng", V4), ("snapped-6.pcapng", V6)] {
+        let capture = connection_capture(Interface::new("sender"), endpoints);
+        if let Some(counts) = counts(name, &capture) {
+            assert_eq!(counts, CLEAN, "{name}");
+        }
+    }
+}
+
+#[test]
+fn a_harmed_capture_is_noticed() {
+    // The canary: were this not seen, the tests above would prove nothing.
+    let whole = Interface::new("sender").with_whole_packets();
+    let mut capture = connection_capture(whole, V4);
+    let mut start_of_segment_5 = [0; 16];
+    fill_phantom(5 * u64::from(SEGMENT_SIZE), &mut start_of_segment_5);
+    let at = capture
+        .windows(16)
+        .position(|octets| octets == start_of_segment_5);
+    capture[at.unwrap() + 700] ^= 1;
+    if let Some(counts) = counts("harmed.pcapng", &capture) {
+        assert_eq!(counts.bad_checksum, 1);
+    }
+}
+
+#[test]
+fn malformed_packets_and_bad_header_checksums_are_noticed() {
+    let mut packet = Vec::new();
+    let segment = Segment::<Phantom>::default();
+    encode_packet(&IpHeader::new(V6), &segment, usize::MAX, &mut packet).unwrap();
+    // The IP header promises no more than half of the TCP header.
+    packet[5] = 10;
+    packet.truncate(50);
+    let mut harmed = Vec::new();
+    encode_packet(&IpHeader::new(V4), &segment, usize::MAX, &mut harmed).unwrap();
+    harmed[8] ^= 1;
+
+    let mut writer = PcapngWriter::new(Vec::new()).unwrap();
+    let view = writer.add_interface(Interface::new("sender")).unwrap();
+    for packet in [&packet, &harmed] {
+        let len = packet.len() as u32;
+        writer
+            .write_packet(view, Instant::ZERO, packet, len)
+            .unwrap();
+    }
+    if let Some(counts) = counts("malformed.pcapng", &writer.finish().unwrap()) {
+        let expected = TsharkCounts {
+            packets: 2,
+            malformed: 1,
+            bad_checksum: 1,
+            ..TsharkCounts::default()
+        };
+        assert_eq!(counts, expected);
+    }
+}
+
+#[test]
+fn each_view_of_a_capture_is_counted_by_itself() {
+    let mut writer = PcapngWriter::new(Vec::new()).unwrap();
+    let sender = writer.add_interface(Interface::new("sender")).unwrap();
+    let receiver = writer.add_interface(Interface::new("receiver")).unwrap();
+    for view in [sender, receiver] {
+        Connection::new(&mut writer, view, V4).write().unwrap();
+    }
+    let path = saved("views.pcapng", &writer.finish().unwrap());
+    for view in [sender, receiver] {
+        let counted = count_view_with_tshark(&path, view).unwrap();
+        if let Some(counts) = or_skipped("views.pcapng", counted) {
+            assert_eq!(counts, CLEAN, "{view:?}");
+        }
+    }
+    let nobody = count_view_with_tshark(&path, InterfaceId::from_index(2)).unwrap();
+    assert!(nobody.is_none_or(|counts| counts.packets == 0));
+}
+
+#[test]
+fn super_segments_are_clean_whole_and_expanded() {
+    let segment = Segment {
+        segment_size: 1448,
+        payload: Phantom {
+            offset: 5,
+            len: 60_000,
+        },
+        ..Segment::default()
+    };
+    let interface = Interface::new("sender").with_whole_packets();
+    let expanded = interface.clone().with_expanded_super_segments();
+    for (name, interface, packets) in [
+        ("super.pcapng", interface, 1),
+        ("expanded.pcapng", expanded, 42),
+    ] {
+        let mut writer = PcapngWriter::new(Vec::new()).unwrap();
+        let view = writer.add_interface(interface).unwrap();
+        let ip = IpHeader::new(V6);
+        writer
+            .write_segment(view, Instant::ZERO, &ip, &segment)
+            .unwrap();
+        assert_eq!(writer.packets(), packets);
+        if let Some(counts) = counts(name, &writer.finish().unwrap()) {
+            let clean = TsharkCounts {
+                packets,
+                ..TsharkCounts::default()
+            };
+            assert_eq!(counts, clean, "{name}");
+        }
+    }
+}
+
+#[test]
+fn what_is_no_capture_is_refused_with_tsharks_own_words() {
+    let path = saved("nonsense.pcapng", b"this is not a capture");
+    match count_with_tshark(&path) {
+        Ok(counts) => assert!(or_skipped("nonsense.pcapng", counts).is_none()),
+        Err(error) => assert!(error.to_string().contains("nonsense.pcapng"), "{error}"),
+    }
+}

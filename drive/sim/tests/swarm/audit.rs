@@ -1,0 +1,282 @@
+//! A stranger at both doors: what two hosts say to each other, checked
+//! against RFC 9293 without looking inside them.
+//!
+//! The audit sees every segment as it leaves a host and as it reaches one,
+//! keeps its own record, and says when a host breaks a rule:
+//!
+//! * new data begins where the last new data ended, nothing follows a FIN,
+//!   and a FIN does not move;
+//! * nothing is sent beyond the window the peer is known to offer, but for a
+//!   probe of one octet and a FIN (RFC 9293 section 3.8.6.1);
+//! * what is acknowledged had arrived, acknowledgments do not go back
+//!   (section 3.4), the right edge of the window does not either (SHLD-14);
+//! * SACK blocks report what had arrived (RFC 2018 section 4);
+//! * payload keeps within the smaller MSS, options included (RFC 6691);
+//! * timestamps do not run backwards (RFC 7323 section 3.2).
+//!
+//! Sequence numbers are followed in 64 bits from the SYN on, so wrapping
+//! around is checked too.
+
+use std::collections::BTreeMap;
+
+use gigatcp_wire::{Flags, Payload, Segment, SeqNumber};
+
+/// The smallest MSS an engine takes at its word.
+const LEAST_MSS: u16 = 48;
+
+/// The record of one conversation.
+#[derive(Debug, Default)]
+pub struct Audit {
+    ends: [End; 2],
+}
+
+/// What is known of one end.
+#[derive(Debug, Default)]
+struct End {
+    iss: Option<SeqNumber>,
+    mss: Option<u16>,
+    scale: Option<u8>,
+    /// Offset after the last octet (or SYN, FIN) it has sent.
+    sent: u64,
+    /// Offset of its FIN.
+    fin: Option<u64>,
+    /// Highest acknowledgment it has sent, an offset of the peer's stream.
+    acked: u64,
+    /// Right edge of its window as it last said, an offset of the peer's.
+    edge: u64,
+    /// Right edge of the peer's window as it has learned.
+    allowed: u64,
+    /// What of the peer's stream has reached it.
+    arrived: Coverage,
+    ts_val: Option<u32>,
+}
+
+impl Audit {
+    /// A segment leaves end `from` (0 or 1).
+    pub fn departs<P: Payload>(&mut self, from: usize, segment: &Segment<P>) -> Result<(), String> {
+        let flags = segment.flags;
+        if flags.contains(Flags::RST) {
+            return Ok(());
+        }
+        if flags.contains(Flags::SYN) {
+            self.note_syn(from, segment)?;
+        }
+        self.check_timestamps(from, segment)?;
+        self.check_sequence(from, segment)?;
+        self.check_size(from, segment)?;
+        if flags.contains(Flags::ACK) {
+            self.check_acknowledgment(from, segment)?;
+            self.check_sack(from, segment)?;
+        }
+        Ok(())
+    }
+
+    /// A segment reaches end `at` (0 or 1).
+    pub fn arrives<P: Payload>(&mut self, at: usize, segment: &Segment<P>) {
+        let [mine, peer] = self.pair(at);
+        let Some(irs) = peer.iss else { return };
+        if segment.flags.contains(Flags::RST) {
+            return;
+        }
+        let from = near(irs, peer.sent, segment.seq);
+        mine.arrived
+            .insert(from, from + u64::from(segment.seq_len()));
+        if let (true, Some(iss)) = (segment.flags.contains(Flags::ACK), mine.iss) {
+            let ack = near(iss, mine.sent, segment.ack);
+            let edge = ack + window(mine, peer, segment);
+            mine.allowed = mine.allowed.max(edge);
+        } else if segment.flags.contains(Flags::SYN) {
+            mine.allowed = mine.allowed.max(1 + u64::from(segment.wnd.0));
+        }
+    }
+
+    /// Octets of data that have reached end `at` without a hole.
+    pub fn arrived_in_order(&self, at: usize) -> u64 {
+        let fin = self.ends[1 - at].fin.unwrap_or(u64::MAX);
+        self.ends[at].arrived.prefix().min(fin).saturating_sub(1)
+    }
+
+    fn pair(&mut self, first: usize) -> [&mut End; 2] {
+        let [zero, one] = &mut self.ends;
+        if first == 0 { [zero, one] } else { [one, zero] }
+    }
+
+    fn note_syn<P: Payload>(&mut self, from: usize, syn: &Segment<P>) -> Result<(), String> {
+        let end = &mut self.ends[from];
+        if *end.iss.get_or_insert(syn.seq) != syn.seq {
+            return Err(format!("the SYN moved to {:?}", syn.seq));
+        }
+        end.mss = syn.options.mss;
+        end.scale = syn.options.window_scale;
+        Ok(())
+    }
+
+    /// The timestamp clock of one host never runs backwards on the wire.
+    fn check_timestamps<P: Payload>(
+        &mut self,
+        from: usize,
+        segment: &Segment<P>,
+    ) -> Result<(), String> {
+        let Some(stamps) = segment.options.timestamps else {
+            return Ok(());
+        };
+        let last = self.ends[from].ts_val.replace(stamps.val);
+        match last {
+            Some(last) if (stamps.val.wrapping_sub(last) as i32) < 0 => Err(format!(
+                "TSval went back from {last} to {}",
+                stamps.val
+            )),
+            _ => Ok(()),
+        }
+    }
+
+    /// SEG.SEQ and SEG.LEN against what was sent before and against the
+    /// window the peer offers.
+    fn check_sequence<P: Payload>(
+        &mut self,
+        from: usize,
+        segment: &Segment<P>,
+    ) -> Result<(), String> {
+        let end = &mut self.ends[from];
+        let Some(iss) = end.iss else {
+            return Err("a segment left before any SYN".into());
+        };
+        let seq = near(iss, end.sent, segment.seq);
+        let data_end = seq
+            + segment.payload.len() as u64
+            + u64::from(segment.flags.contains(Flags::SYN));
+        if seq > end.sent {
+            return Err(format!("sequence space {}..{seq} was skipped", end.sent));
+        }
+        if end.fin.is_some_and(|fin| data_end > fin) {
+            return Err(format!("data up to {data_end} after the FIN at {:?}", end.fin));
+        }
+        if segment.flags.contains(Flags::FIN) && *end.fin.get_or_insert(data_end) != data_end {
+            return Err(format!("the FIN moved from {:?} to {data_end}", end.fin));
+        }
+        let is_probe = segment.payload.len() <= 1;
+        if !segment.payload.is_empty() && data_end > end.allowed && !is_probe {
+            return Err(format!(
+                "data {seq}..{data_end} beyond the window, whose edge is {}",
+                end.allowed
+            ));
+        }
+        end.sent = end.sent.max(seq + u64::from(segment.seq_len()));
+        Ok(())
+    }
+
+    /// Payload and options of one wire segment against the smaller MSS.
+    fn check_size<P: Payload>(&self, from: usize, segment: &Segment<P>) -> Result<(), String> {
+        let (Some(mine), Some(theirs)) = (self.ends[from].mss, self.ends[1 - from].mss) else {
+            return Ok(());
+        };
+        let most = usize::from(mine.min(theirs.max(LEAST_MSS)));
+        let one = match usize::from(segment.segment_size) {
+            0 => segment.payload.len(),
+            size => size.min(segment.payload.len()),
+        };
+        let used = one + segment.options.wire_len();
+        if one > 0 && used > most {
+            return Err(format!("{used} octets of payload and options, MSS {most}"));
+        }
+        Ok(())
+    }
+
+    fn check_acknowledgment<P: Payload>(
+        &mut self,
+        from: usize,
+        segment: &Segment<P>,
+    ) -> Result<(), String> {
+        let [mine, peer] = self.pair(from);
+        let Some(irs) = peer.iss else {
+            return Err("an acknowledgment without a SYN".into());
+        };
+        let ack = near(irs, peer.sent, segment.ack);
+        if ack > mine.arrived.prefix() {
+            let arrived = mine.arrived.prefix();
+            return Err(format!("acknowledged {ack}, of which {arrived} had arrived"));
+        }
+        if ack < mine.acked {
+            return Err(format!("the acknowledgment went back from {} to {ack}", mine.acked));
+        }
+        mine.acked = ack;
+        let edge = ack + window(peer, mine, segment);
+        // A window field in a SYN is not scaled and may say less than meant.
+        if edge < mine.edge && !segment.flags.contains(Flags::SYN) {
+            return Err(format!("the window shrank from {} to {edge}", mine.edge));
+        }
+        mine.edge = mine.edge.max(edge);
+        Ok(())
+    }
+
+    fn check_sack<P: Payload>(&self, from: usize, segment: &Segment<P>) -> Result<(), String> {
+        let (mine, peer) = (&self.ends[from], &self.ends[1 - from]);
+        let Some(irs) = peer.iss else { return Ok(()) };
+        for (number, block) in segment.options.sack.as_slice().iter().enumerate() {
+            let left = near(irs, peer.sent, block.left);
+            let right = near(irs, peer.sent, block.right);
+            if left >= right || !mine.arrived.covers(left, right) {
+                return Err(format!("SACK of {left}..{right}, which had not arrived"));
+            }
+            // Only the first block may be a duplicate's (RFC 2883 section 4).
+            if number > 0 && left <= mine.acked {
+                return Err(format!("SACK of {left}..{right} below the ACK {}", mine.acked));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Window of `segment`, which `offerer` sent to `learner`, in octets.
+fn window<P: Payload>(learner: &End, offerer: &End, segment: &Segment<P>) -> u64 {
+    let field = u64::from(segment.wnd.0);
+    if segment.flags.contains(Flags::SYN) {
+        return field;
+    }
+    match (learner.scale, offerer.scale) {
+        (Some(_), Some(scale)) => field << scale.min(14),
+        _ => field,
+    }
+}
+
+/// The offset of `seq` nearest to `reference`; zero for what lies before.
+fn near(initial: SeqNumber, reference: u64, seq: SeqNumber) -> u64 {
+    let distance = seq.distance_from(initial + reference as u32);
+    reference.saturating_add_signed(i64::from(distance))
+}
+
+/// A set of offsets as ranges.
+#[derive(Debug, Default)]
+pub struct Coverage {
+    /// Start of each range, and its end.
+    ranges: BTreeMap<u64, u64>,
+}
+
+impl Coverage {
+    /// Adds `from..to`.
+    pub fn insert(&mut self, mut from: u64, mut to: u64) {
+        if from >= to {
+            return;
+        }
+        while let Some((&start, &end)) = self.ranges.range(..=to).next_back() {
+            if end < from {
+                break;
+            }
+            self.ranges.remove(&start);
+            from = from.min(start);
+            to = to.max(end);
+        }
+        self.ranges.insert(from, to);
+    }
+
+    /// The end of what is covered from zero on without a hole.
+    pub fn prefix(&self) -> u64 {
+        self.ranges.get(&0).copied().unwrap_or(0)
+    }
+
+    /// Whether `from..to` is covered.
+    pub fn covers(&self, from: u64, to: u64) -> bool {
+        let around = self.ranges.range(..=from).next_back();
+        around.is_some_and(|(_, end)| *end >= to)
+    }
+}

@@ -1,0 +1,417 @@
+//! Worlds of the simulator: several flows over shared hops.
+//!
+//! What is random: one to three hops each way with rates, delays, queue limits
+//! in packets and bytes, hold limits, loss of every model, reordering,
+//! duplicates; hosts ideal or slow, with and without a network card's queue;
+//! engines as [`super::hosts`] draws them; amounts from nothing on.
+//!
+//! What is kept survivable: at most 3 % random loss per hop, periodic loss of
+//! at most every 20th packet, queues for at least two packets of the largest
+//! MTU, a round trip below a second, and transfers whose size fits the rate
+//! and the window so that each ends within [`PATIENCE`].
+
+use std::sync::atomic::{AtomicBool, AtomicU64};
+use std::sync::{Arc, Mutex};
+
+use gigatcp_path::{CpuCosts, HopConfig, LossModel, Picoseconds, Release, Reorder, Tally};
+use gigatcp_sim::packet::Packet;
+use gigatcp_sim::{
+    Ended, FlowConfig, FlowOutcome, HostConfig, Observe, Outcome, Stop, Tap, World, WorldConfig,
+};
+use gigatcp_tcp::Connection;
+use gigatcp_units::{Bytes, Duration, Instant, Probability, Rate};
+use gigatcp_wire::{Phantom, SeqNumber};
+
+use super::audit::Audit;
+use super::draw::Draw;
+use super::hosts;
+use super::plant::{self, Plant};
+
+/// Virtual time after which a world that has not finished has failed.
+pub const PATIENCE: Duration = Duration::from_secs(20_000);
+
+/// The most wire packets a world may need.
+const PACKETS: u64 = 2_000_000;
+
+/// Builds and runs the world of `seed`; returns the hash of its events.
+pub fn run(seed: u64, plant: Option<Plant>) -> Result<u64, String> {
+    let config = world(seed, plant);
+    let mut world = World::new(config.clone()).map_err(|error| error.to_string())?;
+    let stop = Arc::new(AtomicBool::new(false));
+    let watch = Arc::new(Mutex::new(Watch::new(&config, plant, Arc::clone(&stop))));
+    world.set_tap(Box::new(Door(Arc::clone(&watch))));
+    let ended = world.run(&stop, &AtomicU64::new(0));
+    let watch = watch.lock().map_err(|_| "the watch panicked")?;
+    if let Some(trouble) = &watch.trouble {
+        return Err(trouble.clone());
+    }
+    world.check();
+    let outcome = world.outcome();
+    check_end(&config, ended, &outcome)?;
+    check_hops(&config, &outcome, &watch)?;
+    for (number, (flow, result)) in config.flows.iter().zip(&outcome.flows).enumerate() {
+        check_flow(flow, result, &outcome, plant).map_err(|what| format!("flow {number}: {what}"))?;
+    }
+    Ok(outcome.event_hash)
+}
+
+/// The world of a seed.
+pub fn world(seed: u64, plant: Option<Plant>) -> WorldConfig {
+    let draw = &mut Draw::new(seed, "dumbbell");
+    let forward = hops(draw, "forward");
+    let reverse = hops(draw, "reverse");
+    let slowest = forward.iter().filter_map(|hop| hop.rate).min();
+    let tightest = forward.iter().chain(&reverse).filter_map(|hop| hop.limit_packets);
+    let segments = if tightest.min().is_some_and(|limit| limit < 10) {
+        100
+    } else {
+        3000
+    };
+    let count = draw.pick(&[1, 1, 1, 2, 3, 6]);
+    let flows = (0..count)
+        .map(|number| flow(draw, number, segments / count, slowest, plant))
+        .collect();
+    WorldConfig {
+        seed,
+        forward,
+        reverse,
+        flows,
+        end: PATIENCE,
+        observe: Observe {
+            // Long worlds with frequent samples are slow, not interesting.
+            sample_step: draw.pick(&[Duration::ZERO, Duration::from_secs(10)]),
+            fingerprint: true,
+        },
+    }
+}
+
+fn hops(draw: &mut Draw, direction: &str) -> Vec<HopConfig> {
+    (0..draw.between(1, 3))
+        .map(|number| hop(draw, format!("{direction}-{number}")))
+        .collect()
+}
+
+fn hop(draw: &mut Draw, name: String) -> HopConfig {
+    let us = Duration::from_micros;
+    let rate = draw
+        .chance(60)
+        .then(|| Rate::from_bps(draw.magnitude(200_000, 20_000_000_000)));
+    // Without a rate nothing ever queues.
+    let limits = rate.is_some();
+    HopConfig {
+        name,
+        rate,
+        link_overhead: Bytes::new(draw.pick(&[0, 0, 38])),
+        per_packet: draw.pick(&[Duration::ZERO, Duration::ZERO, us(1), us(50)]),
+        one_way_delay: draw.span(Duration::from_nanos(1), us(100_000)),
+        limit_packets: (limits && draw.chance(70)).then(|| draw.magnitude(2, 5000)),
+        limit_bytes: (limits && draw.chance(20))
+            .then(|| Bytes::new(draw.magnitude(131_072, 8_000_000))),
+        hold_limit: draw.chance(10).then(|| draw.magnitude(50, 10_000)),
+        loss: losses(draw),
+        reorder: draw.chance(25).then(|| Reorder {
+            probability: percent(draw, 20),
+            extra_delay: draw.span(us(1), us(50_000)),
+        }),
+        duplicate: draw.chance(20).then(|| percent(draw, 10)),
+        release: draw.pick(&[Release::PerPacket, Release::Whole]),
+    }
+}
+
+fn losses(draw: &mut Draw) -> Vec<LossModel> {
+    match draw.between(0, 9) {
+        0..=5 => vec![],
+        6 | 7 => vec![LossModel::Bernoulli(percent(draw, 3))],
+        8 => vec![LossModel::Periodic {
+            every: draw.magnitude(20, 3000),
+        }],
+        _ => {
+            let mut list: Vec<u64> = (0..draw.between(1, 20))
+                .map(|_| draw.magnitude(1, 2000))
+                .collect();
+            list.sort_unstable();
+            list.dedup();
+            vec![LossModel::Listed(list)]
+        }
+    }
+}
+
+/// A probability of up to `most` percent, most often far less.
+fn percent(draw: &mut Draw, most: u64) -> Probability {
+    let millionths = draw.magnitude(10, most * 10_000);
+    Probability::try_new(millionths as f64 / 1e6).unwrap_or(Probability::NEVER)
+}
+
+fn flow(
+    draw: &mut Draw,
+    number: u64,
+    segments: u64,
+    slowest: Option<Rate>,
+    plant: Option<Plant>,
+) -> FlowConfig {
+    let mut sender = host(draw);
+    let receiver = host(draw);
+    sender.tcp.congestion = plant::control(plant, sender.tcp.congestion);
+    let most = hosts::most_octets(&sender.tcp, &receiver.tcp, segments);
+    let octets = if draw.chance(8) { 0 } else { draw.magnitude(1, most) };
+    FlowConfig {
+        name: format!("flow-{number}"),
+        start: draw.span(Duration::ZERO, Duration::from_secs(2)),
+        write_delay: draw.pick(&[Duration::ZERO, Duration::from_millis(30)]),
+        stop: stop(draw, octets, slowest),
+        // At most some thousand writes, and never one that does not fit.
+        write_size: Bytes::new(draw.magnitude(octets / 2000 + 1, octets.max(65_536))),
+        sender,
+        receiver,
+        interval: draw.span(Duration::from_millis(10), Duration::from_secs(5)),
+        time_sequence: draw.chance(20),
+    }
+}
+
+/// Mostly an amount; now and then a time in which the slowest hop carries no
+/// more than that amount.
+fn stop(draw: &mut Draw, octets: u64, slowest: Option<Rate>) -> Stop {
+    match slowest {
+        Some(rate) if draw.chance(25) => {
+            let span = rate.time_for(Bytes::new(octets));
+            Stop::After(span.min(Duration::from_secs(10)))
+        }
+        _ => Stop::Bytes(Bytes::new(octets)),
+    }
+}
+
+fn host(draw: &mut Draw) -> HostConfig {
+    let tcp = hosts::config(draw);
+    let cost = |draw: &mut Draw| Duration::from_nanos(draw.magnitude(0, 5_000));
+    let costs = if draw.chance(60) {
+        CpuCosts::default()
+    } else {
+        CpuCosts {
+            per_segment_sent: cost(draw),
+            per_packet_sent: cost(draw),
+            per_segment_received: cost(draw),
+            per_packet_received: cost(draw),
+            per_ack_sent: cost(draw),
+            per_ack_received: cost(draw),
+            per_byte_copied: Picoseconds::new(draw.magnitude(0, 2_000)),
+            per_entry_walked: cost(draw),
+        }
+    };
+    HostConfig {
+        tcp,
+        costs,
+        link: draw.chance(40).then(|| HopConfig {
+            name: "card".into(),
+            rate: Some(Rate::from_bps(draw.magnitude(1_000_000, 100_000_000_000))),
+            one_way_delay: Duration::from_nanos(draw.magnitude(1, 10_000)),
+            release: draw.pick(&[Release::PerPacket, Release::Whole]),
+            ..HopConfig::default()
+        }),
+        tx_queue: draw.magnitude(1, 2000),
+    }
+}
+
+/// What the tap records.
+struct Watch {
+    flows: Vec<(Audit, Option<SeqNumber>)>,
+    /// Wire packets and bytes per direction that left hosts and reached them.
+    departed: [Tally; 2],
+    arrived: [Tally; 2],
+    packets: u64,
+    plant: Option<Plant>,
+    trouble: Option<String>,
+    stop: Arc<AtomicBool>,
+}
+
+struct Door(Arc<Mutex<Watch>>);
+
+impl Tap for Door {
+    fn on_packet(&mut self, now: Instant, packet: &Packet, at_sender: bool) {
+        let mut watch = self.0.lock().expect("one thread per world");
+        let departs = at_sender != packet.reverse;
+        if let Err(what) = watch.note(packet, departs) {
+            watch.fail(format!("flow {} at {} ns: {what}", packet.flow, now.as_nanos()));
+        }
+    }
+}
+
+impl Watch {
+    fn new(config: &WorldConfig, plant: Option<Plant>, stop: Arc<AtomicBool>) -> Self {
+        Self {
+            flows: config.flows.iter().map(|_| (Audit::default(), None)).collect(),
+            departed: [Tally::default(); 2],
+            arrived: [Tally::default(); 2],
+            packets: 0,
+            plant,
+            trouble: None,
+            stop,
+        }
+    }
+
+    fn fail(&mut self, what: String) {
+        self.trouble.get_or_insert(what);
+        self.stop.store(true, std::sync::atomic::Ordering::Relaxed);
+    }
+
+    fn note(&mut self, packet: &Packet, departs: bool) -> Result<(), String> {
+        self.packets += 1;
+        if self.packets > PACKETS {
+            return Err(format!("more than {PACKETS} packets: the hosts do not stop talking"));
+        }
+        if self.plant == Some(Plant::Uncounted) && !departs && self.packets > 20 {
+            self.plant = None;
+            return Ok(());
+        }
+        let tallies = if departs {
+            &mut self.departed
+        } else {
+            &mut self.arrived
+        };
+        count(&mut tallies[usize::from(packet.reverse)], packet);
+        let (audit, iss) = &mut self.flows[packet.flow as usize];
+        check_phantom(iss, packet)?;
+        let end = usize::from(packet.reverse == departs);
+        if departs {
+            audit.departs(end, &packet.segment)
+        } else {
+            audit.arrives(end, &packet.segment);
+            Ok(())
+        }
+    }
+}
+
+fn count(tally: &mut Tally, packet: &Packet) {
+    use gigatcp_path::Parcel;
+    tally.packets += packet.wire_packets() as u64;
+    tally.bytes += Bytes::new(packet.ip_bytes());
+}
+
+/// A phantom's place in the stream is that of its sequence number.
+fn check_phantom(iss: &mut Option<SeqNumber>, packet: &Packet) -> Result<(), String> {
+    let segment = &packet.segment;
+    let Phantom { offset, len } = segment.payload;
+    if packet.reverse {
+        return if len == 0 { Ok(()) } else { Err("data from the reading side".into()) };
+    }
+    let iss = *iss.get_or_insert(segment.seq);
+    if len > 0 && iss + 1 + offset as u32 != segment.seq {
+        return Err(format!("octet {offset} of the stream stands at {:?}", segment.seq));
+    }
+    Ok(())
+}
+
+fn check_end(config: &WorldConfig, ended: Ended, outcome: &Outcome) -> Result<(), String> {
+    if ended == Ended::Finished {
+        return Ok(());
+    }
+    let mut what = format!("the world ended as {ended:?} at {} s:", outcome.now.as_secs_f64());
+    for (flow, result) in config.flows.iter().zip(&outcome.flows) {
+        if result.finished_at.is_some() {
+            continue;
+        }
+        let view = |connection: Option<&Connection<Phantom>>| {
+            connection.map(|c| (c.info(), c.failure(), *c.counters()))
+        };
+        what += &format!(
+            "\n{} {:?}: {:?} read\nsender {:?}\nreceiver {:?}",
+            flow.name,
+            flow.stop,
+            result.bytes(),
+            view(result.sender.connection()),
+            view(result.receiver.connection()),
+        );
+    }
+    Err(what)
+}
+
+/// Every hop conserves packets and bytes, none is made or lost between two
+/// hops or between a hop and a host, no queue was longer than its limit.
+fn check_hops(config: &WorldConfig, outcome: &Outcome, watch: &Watch) -> Result<(), String> {
+    let (forward, reverse) = outcome.hops.split_at(config.forward.len());
+    for (direction, hops) in [forward, reverse].into_iter().enumerate() {
+        let mut before = ("the hosts", watch.departed[direction]);
+        for hop in hops {
+            let counters = hop.counters();
+            let name = hop.config().name.as_str();
+            if !counters.is_conserved() {
+                return Err(format!("hop {name} made or lost packets: {counters:?}"));
+            }
+            expect_same(before, (name, counters.arrived))?;
+            before = (name, counters.delivered);
+        }
+        expect_same(before, ("the hosts", watch.arrived[direction]))?;
+    }
+    for (hop, most) in outcome.hops.iter().zip(&outcome.max_backlog) {
+        let limit = hop.config().limit_packets.unwrap_or(u64::MAX);
+        if *most > limit {
+            return Err(format!("{most} packets in a queue of {limit}"));
+        }
+    }
+    Ok(())
+}
+
+fn expect_same(before: (&str, Tally), after: (&str, Tally)) -> Result<(), String> {
+    if before.1 == after.1 {
+        return Ok(());
+    }
+    Err(format!(
+        "{} let {:?} go, {} took {:?}",
+        before.0, before.1, after.0, after.1
+    ))
+}
+
+fn check_flow(
+    flow: &FlowConfig,
+    result: &FlowOutcome,
+    outcome: &Outcome,
+    plant: Option<Plant>,
+) -> Result<(), String> {
+    let (Some(sender), Some(receiver)) = (result.sender.connection(), result.receiver.connection())
+    else {
+        return Err("finished without a connection".into());
+    };
+    for (name, connection) in [("sender", sender), ("receiver", receiver)] {
+        if let Some(failure) = connection.failure() {
+            return Err(format!("the {name} failed: {failure:?}, {:?}", connection.info()));
+        }
+        check_limits(name, connection, outcome.now, plant)?;
+    }
+    // SYN and FIN take one number each.
+    let sent = sender.info().snd_nxt.saturating_sub(2);
+    let read = result.bytes().as_u64();
+    if read != sent {
+        return Err(format!("{sent} octets sent and {read} read"));
+    }
+    if let Stop::Bytes(amount) = flow.stop
+        && amount.as_u64() != read
+    {
+        return Err(format!("{amount:?} to write and {read} octets read"));
+    }
+    for host in [&result.sender, &result.receiver] {
+        if host.link().is_some_and(|link| !link.counters().is_conserved()) {
+            return Err("a network card made or lost packets".into());
+        }
+    }
+    Ok(())
+}
+
+/// The times under all limits add up to the time since establishment.
+pub fn check_limits<P: gigatcp_wire::Payload>(
+    name: &str,
+    connection: &Connection<P>,
+    now: Instant,
+    plant: Option<Plant>,
+) -> Result<(), String> {
+    let Some(established) = connection.established_at() else {
+        return Ok(());
+    };
+    let times = connection.limits().all(now);
+    let total = plant::limit_times(plant, &times);
+    if total != now.saturating_since(established) {
+        return Err(format!(
+            "limits of the {name} add up to {total:?}, established for {:?}: {times:?}",
+            now.saturating_since(established)
+        ));
+    }
+    Ok(())
+}

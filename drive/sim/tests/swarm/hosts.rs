@@ -1,0 +1,130 @@
+//! Random engines: profiles, switches, buffers, sequence numbers.
+//!
+//! Everything a plan can set is set now and then, within bounds under which a
+//! connection survives: a retry limit of two under loss, or a timeout of a
+//! microsecond, ends a connection rightfully and would only hide bugs behind
+//! expected failures. The bounds are in [`value_for`].
+
+use gigatcp_events::EventMask;
+use gigatcp_tcp::congestion::{self, SlowStart};
+use gigatcp_tcp::profile::{SETTINGS, SettingValue};
+use gigatcp_tcp::{Config, Profile};
+use gigatcp_units::{Bytes, Duration};
+use gigatcp_wire::SeqNumber;
+
+use super::draw::Draw;
+
+/// Octets of the IPv4 and TCP headers without options.
+pub const HEADERS: u16 = 40;
+
+/// Sizes of packets that occur: the least of IPv4, the least every host must
+/// take, common links, the largest.
+const MTUS: [u16; 9] = [68, 150, 296, 576, 1280, 1500, 4352, 9000, 65_535];
+
+/// How often a setting is changed, in percent.
+const CHANGED: u64 = 12;
+
+/// A random engine.
+pub fn config(draw: &mut Draw) -> Config {
+    let mtu = draw.pick(&MTUS);
+    let mss = mtu - HEADERS;
+    Config {
+        profile: profile(draw),
+        local_port: 5001,
+        remote_port: 5001,
+        iss: SeqNumber::new(near_wrap(draw, 200_000)),
+        mss,
+        congestion: control(draw),
+        initial_ssthresh: draw.chance(20).then(|| draw.magnitude(0, 1000) as u32),
+        slow_start: if draw.chance(20) {
+            let max_ssthresh = draw.magnitude(2, 200) as u32;
+            SlowStart::Limited { max_ssthresh }
+        } else {
+            SlowStart::Standard
+        },
+        send_buffer: buffer(draw, mss),
+        receive_buffer: buffer(draw, mss),
+        timestamp_offset: near_wrap(draw, 5_000),
+        events: EventMask::NONE,
+    }
+}
+
+/// A random profile with random settings.
+fn profile(draw: &mut Draw) -> Profile {
+    let mut profile = draw.pick(Profile::ALL);
+    for setting in SETTINGS {
+        if draw.chance(CHANGED) {
+            let tries = value_for(draw, setting.name);
+            let taken = tries
+                .into_iter()
+                .any(|value| profile.try_set(setting.name, value).is_ok());
+            assert!(taken, "no value for the setting {}", setting.name);
+        }
+    }
+    profile
+}
+
+/// Values to try for a setting, in order; a setting that is not listed takes
+/// whichever kind it accepts.
+fn value_for(draw: &mut Draw, name: &str) -> Vec<SettingValue> {
+    let count = |draw: &mut Draw, low, high| SettingValue::Count(draw.magnitude(low, high) as u32);
+    let ms = Duration::from_millis;
+    let time = |draw: &mut Draw, low, high| SettingValue::Time(draw.span(low, high));
+    let switch = SettingValue::Switch(draw.chance(50));
+    let value = match name {
+        "initial_window" => count(draw, 1, 200),
+        "byte_counting" if draw.chance(50) => count(draw, 1, 100),
+        "dup_thresh" => count(draw, 1, 20),
+        "ack_every" | "ack_every_later" => count(draw, 1, 50),
+        "ack_every_switch" => time(draw, ms(1), ms(2000)),
+        "quick_acks" => count(draw, 0, 100),
+        "retries" | "syn_retries" => count(draw, 15, 30),
+        "window_reserve_shift" => count(draw, 0, 14),
+        "delayed_ack_timeout" => time(draw, Duration::from_micros(10), ms(499)),
+        "rto_initial" => time(draw, ms(200), ms(4000)),
+        "rto_min" => time(draw, ms(1), ms(1000)),
+        "rto_max" => time(draw, ms(4000), ms(120_000)),
+        "time_wait" => time(draw, Duration::ZERO, ms(120_000)),
+        "timestamp_tick" => time(draw, ms(1), ms(1000)),
+        _ => switch,
+    };
+    vec![value, switch, count(draw, 1, 10), time(draw, ms(10), ms(400))]
+}
+
+/// One of the registered controls.
+fn control(draw: &mut Draw) -> &'static congestion::Entry {
+    let number = draw.between(0, congestion::REGISTRY.len() as u64 - 1);
+    &congestion::REGISTRY[number as usize]
+}
+
+/// Half of the numbers wrap around within the first `octets`.
+fn near_wrap(draw: &mut Draw, octets: u64) -> u32 {
+    let random = draw.next() as u32;
+    if draw.chance(50) {
+        u32::MAX - draw.between(0, octets) as u32
+    } else {
+        random
+    }
+}
+
+/// Buffers from a single octet over a few segments to plenty.
+fn buffer(draw: &mut Draw, mss: u16) -> Bytes {
+    let mss = u64::from(mss);
+    Bytes::new(match draw.between(0, 9) {
+        0 => draw.magnitude(1, mss),
+        1 | 2 => draw.between(mss, 4 * mss),
+        3..=5 => draw.magnitude(4096, 65_536),
+        _ => draw.magnitude(65_536, 1 << 24),
+    })
+}
+
+/// The most octets a transfer from `sender` to `receiver` should have to end
+/// within reason: bounded in segments and in windows.
+pub fn most_octets(sender: &Config, receiver: &Config, segments: u64) -> u64 {
+    /// Windows a transfer may take, each a round trip and a delayed ACK.
+    const WINDOWS: u64 = 300;
+    let window = sender.send_buffer.min(receiver.receive_buffer).as_u64();
+    // The peer's MSS rules, and timestamps take 12 octets of it.
+    let segment = u64::from(sender.mss.min(receiver.mss)) - 12;
+    (segment * segments).min(window.saturating_mul(WINDOWS))
+}

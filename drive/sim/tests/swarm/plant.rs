@@ -1,0 +1,183 @@
+//! Bugs to plant: the canary that shows that the swarm would notice.
+//!
+//! A check that never fails proves nothing. Each of these breaks one promise,
+//! in front of an engine, inside it or in what is measured of it, and must
+//! make the swarm fail.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use gigatcp_tcp::congestion::{
+    self, Ack, Config, Congestion, CongestionControl, Entry, find,
+};
+use gigatcp_units::{Bytes, Duration, Instant};
+
+/// A bug that can be planted.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Plant {
+    /// A middlebox removes a segment and renumbers what follows, so that TCP
+    /// cannot notice.
+    Swallow,
+    /// A middlebox delivers the octets of a segment twice and renumbers.
+    Repeat,
+    /// One delivered octet is changed behind the checksum.
+    Corrupt,
+    /// Acknowledgments reach the sender with a window twice as large as the
+    /// receiver meant.
+    WideWindow,
+    /// The limit clock loses the time spent under one limit.
+    LimitClock,
+    /// A congestion control whose window depends on what other worlds do.
+    Unsteady,
+    /// A congestion control that closes its window for good.
+    Stalled,
+    /// A packet reaches a host without having been counted.
+    Uncounted,
+    /// The engine's appointments are kept late, as if a timer were lost.
+    LostTimer,
+}
+
+impl Plant {
+    /// Every bug there is.
+    pub const ALL: [Self; 9] = [
+        Self::Swallow,
+        Self::Repeat,
+        Self::Corrupt,
+        Self::WideWindow,
+        Self::LimitClock,
+        Self::Unsteady,
+        Self::Stalled,
+        Self::Uncounted,
+        Self::LostTimer,
+    ];
+
+    /// Name on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Swallow => "swallow",
+            Self::Repeat => "repeat",
+            Self::Corrupt => "corrupt",
+            Self::WideWindow => "wide-window",
+            Self::LimitClock => "limit-clock",
+            Self::Unsteady => "unsteady",
+            Self::Stalled => "stalled",
+            Self::Uncounted => "uncounted",
+            Self::LostTimer => "lost-timer",
+        }
+    }
+
+    /// The bug of that name.
+    pub fn find(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|plant| plant.name() == name)
+    }
+}
+
+/// The congestion control to run: the one drawn, unless the planted bug is
+/// one of congestion control.
+pub fn control(plant: Option<Plant>, drawn: &'static Entry) -> &'static Entry {
+    match plant {
+        Some(Plant::Unsteady) => &UNSTEADY,
+        Some(Plant::Stalled) => &STALLED,
+        _ => drawn,
+    }
+}
+
+static UNSTEADY: Entry = Entry {
+    name: "unsteady",
+    summary: "Reno whose window depends on what other worlds do",
+    build: |config| Box::new(Unsteady(reno(config))),
+};
+
+static STALLED: Entry = Entry {
+    name: "stalled",
+    summary: "Reno that closes its window for good",
+    build: |config| {
+        Box::new(Stalled {
+            reno: reno(config),
+            acks: 0,
+        })
+    },
+};
+
+fn reno(config: &Config) -> Box<dyn CongestionControl> {
+    let entry = find("reno").expect("Reno is registered");
+    (entry.build)(config)
+}
+
+/// Acknowledgments counted over all worlds of the process.
+static ACKS: AtomicU64 = AtomicU64::new(0);
+
+#[derive(Debug)]
+struct Unsteady(Box<dyn CongestionControl>);
+
+#[derive(Debug)]
+struct Stalled {
+    reno: Box<dyn CongestionControl>,
+    acks: u32,
+}
+
+impl CongestionControl for Unsteady {
+    fn cwnd(&self) -> Bytes {
+        self.0.cwnd() + Bytes::new(ACKS.load(Ordering::Relaxed) % 7919)
+    }
+    fn ssthresh(&self) -> Bytes {
+        self.0.ssthresh()
+    }
+    fn on_ack(&mut self, ack: &Ack) {
+        ACKS.fetch_add(97, Ordering::Relaxed);
+        self.0.on_ack(ack);
+    }
+    fn on_congestion(&mut self, event: &Congestion) {
+        self.0.on_congestion(event);
+    }
+    fn on_idle_restart(&mut self, now: Instant, restart_window: Bytes) {
+        self.0.on_idle_restart(now, restart_window);
+    }
+    fn on_smss_change(&mut self, smss: u32) {
+        self.0.on_smss_change(smss);
+    }
+    fn undo(&mut self, now: Instant) {
+        self.0.undo(now);
+    }
+}
+
+impl CongestionControl for Stalled {
+    fn cwnd(&self) -> Bytes {
+        if self.acks > 3 {
+            Bytes::ZERO
+        } else {
+            self.reno.cwnd()
+        }
+    }
+    fn ssthresh(&self) -> Bytes {
+        self.reno.ssthresh()
+    }
+    fn on_ack(&mut self, ack: &congestion::Ack) {
+        self.acks += 1;
+        self.reno.on_ack(ack);
+    }
+    fn on_congestion(&mut self, event: &Congestion) {
+        self.reno.on_congestion(event);
+    }
+    fn on_idle_restart(&mut self, now: Instant, restart_window: Bytes) {
+        self.reno.on_idle_restart(now, restart_window);
+    }
+    fn on_smss_change(&mut self, smss: u32) {
+        self.reno.on_smss_change(smss);
+    }
+    fn undo(&mut self, now: Instant) {
+        self.reno.undo(now);
+    }
+}
+
+/// The limit times of an engine as the planted bug lets them be seen.
+pub fn limit_times(plant: Option<Plant>, times: &[Duration]) -> Duration {
+    let skipped = match plant {
+        Some(Plant::LimitClock) => times.iter().position(|time| !time.is_zero()),
+        _ => None,
+    };
+    times
+        .iter()
+        .enumerate()
+        .filter(|(index, _)| Some(*index) != skipped)
+        .fold(Duration::ZERO, |sum, (_, time)| sum + *time)
+}

@@ -1,0 +1,209 @@
+//! All series and repeats of a plan, on as many cores as there are.
+
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use gigatcp_capture::CaptureError;
+use gigatcp_path::ConfigError;
+use gigatcp_plan::{Plan, Series};
+use gigatcp_record::SeriesRecord;
+use gigatcp_sim::{Ended, World};
+use rayon::prelude::*;
+
+use crate::tap::CaptureTap;
+use crate::{harvest, scenario};
+
+/// What to run of a plan.
+#[derive(Clone, Debug)]
+pub struct Job {
+    /// The plan.
+    pub plan: Plan,
+    /// Only the series of these names; all when empty.
+    pub only: Vec<String>,
+    /// Seed of the first repeat; the others count up from it.
+    pub seed: u64,
+    /// Runs per series.
+    pub repeat: u32,
+    /// Folder for one capture per series and repeat; none = no captures.
+    pub captures: Option<PathBuf>,
+}
+
+/// One world to run.
+struct Task<'a> {
+    series: &'a Series,
+    repeat: u32,
+    seed: u64,
+}
+
+/// How far every world has come; read it from another thread.
+#[derive(Debug, Default)]
+pub struct Progress {
+    tasks: Vec<TaskProgress>,
+}
+
+/// How far one world has come.
+#[derive(Debug)]
+pub struct TaskProgress {
+    /// Name of the series.
+    pub series: String,
+    /// 0-based repeat.
+    pub repeat: u32,
+    /// Simulated time at which it ends at the latest, in nanoseconds.
+    pub end_ns: u64,
+    /// Simulated time so far, in nanoseconds.
+    pub now_ns: AtomicU64,
+    /// Whether it is finished.
+    pub done: AtomicBool,
+}
+
+impl Progress {
+    /// Everything at its beginning.
+    #[must_use]
+    pub fn of(job: &Job) -> Self {
+        let tasks = job.tasks();
+        let progress = tasks.iter().map(|task| TaskProgress {
+            series: task.series.name.clone(),
+            repeat: task.repeat,
+            end_ns: longest_run(task.series),
+            now_ns: AtomicU64::new(0),
+            done: AtomicBool::new(false),
+        });
+        Self {
+            tasks: progress.collect(),
+        }
+    }
+
+    /// The worlds, in plan order.
+    #[must_use]
+    pub fn tasks(&self) -> &[TaskProgress] {
+        &self.tasks
+    }
+}
+
+/// When a series is expected to end: the last flow's stop, else the cap.
+fn longest_run(series: &Series) -> u64 {
+    let stops = series.scenario.flows.iter().map(|flow| match flow.stop {
+        gigatcp_plan::Stop::Duration(span) => (flow.start + span).as_nanos(),
+        gigatcp_plan::Stop::Bytes(_) => series.scenario.duration.as_nanos(),
+    });
+    stops.max().unwrap_or(0)
+}
+
+impl Job {
+    fn tasks(&self) -> Vec<Task<'_>> {
+        let wanted = |series: &&Series| self.only.is_empty() || self.only.contains(&series.name);
+        let series = self.plan.series.iter().filter(wanted);
+        series
+            .flat_map(|series| {
+                (0..self.repeat).map(move |repeat| Task {
+                    series,
+                    repeat,
+                    seed: self.seed.wrapping_add(u64::from(repeat)),
+                })
+            })
+            .collect()
+    }
+}
+
+/// Why a run failed. A world that runs never fails; building one or writing
+/// its capture may.
+#[derive(Debug, thiserror::Error)]
+pub enum RunError {
+    /// A hop cannot be built.
+    #[error("series `{series}` cannot be built: {source}")]
+    World {
+        /// Name of the series.
+        series: String,
+        /// What is wrong.
+        source: ConfigError,
+    },
+    /// A capture cannot be written.
+    #[error("the capture of series `{series}` failed: {source}")]
+    Capture {
+        /// Name of the series.
+        series: String,
+        /// What went wrong.
+        source: CaptureError,
+    },
+}
+
+/// Runs the job. When `stop` becomes true, worlds end where they are and
+/// worlds not begun are left out; what is there is returned, marked partial.
+/// `on_done` is called as each world ends, in no particular order.
+///
+/// # Errors
+/// The first failure; other worlds still run to their end.
+pub fn run(
+    job: &Job,
+    stop: &AtomicBool,
+    progress: &Progress,
+    on_done: &(dyn Fn(&SeriesRecord) + Sync),
+) -> Result<Vec<SeriesRecord>, RunError> {
+    let tasks = job.tasks();
+    let results: Vec<Result<Option<SeriesRecord>, RunError>> = tasks
+        .par_iter()
+        .zip(&progress.tasks)
+        .map(|(task, progress)| {
+            if stop.load(Ordering::Relaxed) {
+                return Ok(None);
+            }
+            let record = run_task(job, task, stop, &progress.now_ns)?;
+            progress.done.store(true, Ordering::Relaxed);
+            on_done(&record);
+            Ok(Some(record))
+        })
+        .collect();
+    let mut records = Vec::new();
+    for result in results {
+        records.extend(result?);
+    }
+    Ok(records)
+}
+
+fn run_task(
+    job: &Job,
+    task: &Task<'_>,
+    stop: &AtomicBool,
+    now: &AtomicU64,
+) -> Result<SeriesRecord, RunError> {
+    let series = task.series;
+    let config = scenario::world(&series.scenario, task.seed);
+    let mut world = World::new(config).map_err(|source| RunError::World {
+        series: series.name.clone(),
+        source,
+    })?;
+    let in_capture = |source| RunError::Capture {
+        series: series.name.clone(),
+        source,
+    };
+    let tap = match &job.captures {
+        Some(folder) => Some(open_capture(folder, job, task).map_err(in_capture)?),
+        None => None,
+    };
+    if let Some(tap) = &tap {
+        world.set_tap(Box::new(tap.clone()));
+    }
+    let ended = world.run(stop, now);
+    world.check();
+    if let Some(tap) = &tap {
+        tap.finish().map_err(in_capture)?;
+    }
+    let outcome = world.outcome();
+    let mut record = harvest::series(series, task.repeat, task.seed, ended, &outcome);
+    record.partial |= ended == Ended::Interrupted;
+    Ok(record)
+}
+
+fn open_capture(folder: &Path, job: &Job, task: &Task<'_>) -> Result<CaptureTap, CaptureError> {
+    let series = task.series;
+    let name = if job.repeat == 1 {
+        format!("{}.pcapng", series.name)
+    } else {
+        format!("{}-{}.pcapng", series.name, task.repeat)
+    };
+    let comment = format!(
+        "plan {}, series {}, seed {}",
+        job.plan.name, series.name, task.seed
+    );
+    CaptureTap::create(&folder.join(name), &comment, series.scenario.flows.len())
+}

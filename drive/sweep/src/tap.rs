@@ -1,0 +1,123 @@
+//! Packets into a capture file: what an observer at the senders' doors sees.
+
+use std::fs::File;
+use std::net::Ipv4Addr;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
+
+use gigatcp_capture::{CaptureError, Interface, InterfaceId, PcapngWriter};
+use gigatcp_sim::Tap;
+use gigatcp_sim::packet::Packet;
+use gigatcp_units::Instant;
+use gigatcp_wire::{Endpoints, IpHeader};
+
+/// A capture being written, shared between the world and whoever asks how it
+/// went.
+#[derive(Clone)]
+pub struct CaptureTap {
+    state: Arc<Mutex<State>>,
+}
+
+struct State {
+    writer: Option<PcapngWriter<File>>,
+    interface: InterfaceId,
+    path: PathBuf,
+    /// IPv4 identification per flow and direction.
+    idents: Vec<[u16; 2]>,
+    error: Option<CaptureError>,
+}
+
+impl CaptureTap {
+    /// Starts a capture of `flows` flows in the file at `path`.
+    ///
+    /// # Errors
+    /// When the file cannot be created or written.
+    pub fn create(path: &Path, comment: &str, flows: usize) -> Result<Self, CaptureError> {
+        let file = File::create(path).map_err(|source| CaptureError::Write {
+            what: format!("{}, the file", path.display()),
+            source,
+        })?;
+        let mut writer = PcapngWriter::with_comment(file, comment)?;
+        let door = Interface::new("sender").with_expanded_super_segments();
+        let interface = writer.add_interface(door)?;
+        let state = State {
+            writer: Some(writer),
+            interface,
+            path: path.to_path_buf(),
+            idents: vec![[0; 2]; flows],
+            error: None,
+        };
+        Ok(Self {
+            state: Arc::new(Mutex::new(state)),
+        })
+    }
+
+    /// Ends the capture and gives its path.
+    ///
+    /// # Errors
+    /// The first thing that went wrong since it began.
+    pub fn finish(&self) -> Result<PathBuf, CaptureError> {
+        let mut state = match self.state.lock() {
+            Ok(state) => state,
+            Err(poisoned) => poisoned.into_inner(),
+        };
+        if let Some(error) = state.error.take() {
+            return Err(error);
+        }
+        if let Some(writer) = state.writer.take() {
+            writer.finish()?;
+        }
+        Ok(state.path.clone())
+    }
+}
+
+impl Tap for CaptureTap {
+    fn on_packet(&mut self, now: Instant, packet: &Packet, at_sender: bool) {
+        if !at_sender {
+            return;
+        }
+        let mut state = match self.state.lock() {
+            Ok(state) => state,
+            Err(poisoned) => poisoned.into_inner(),
+        };
+        state.write(now, packet);
+    }
+}
+
+impl State {
+    fn write(&mut self, now: Instant, packet: &Packet) {
+        let Some(writer) = &mut self.writer else {
+            return;
+        };
+        let segments = packet.segment.wire_segments() as u16;
+        let ident = &mut self.idents[packet.flow as usize][usize::from(packet.reverse)];
+        let header = IpHeader {
+            ident: *ident,
+            ..IpHeader::new(endpoints(packet.flow, packet.reverse))
+        };
+        *ident = ident.wrapping_add(segments);
+        if let Err(error) = writer.write_segment(self.interface, now, &header, &packet.segment) {
+            // Nothing more is written; the run goes on and tells at its end.
+            self.error = Some(error);
+            self.writer = None;
+        }
+    }
+}
+
+/// Addresses of a flow's hosts: senders in 10.1/16, receivers in 10.2/16.
+fn endpoints(flow: u32, reverse: bool) -> Endpoints {
+    let [_, _, high, low] = (flow + 1).to_be_bytes();
+    let sender = Ipv4Addr::new(10, 1, high, low);
+    let receiver = Ipv4Addr::new(10, 2, high, low);
+    if reverse {
+        Endpoints::V4 {
+            src: receiver,
+            dst: sender,
+        }
+    } else {
+        Endpoints::V4 {
+            src: sender,
+            dst: receiver,
+        }
+    }
+}
