@@ -81,20 +81,17 @@ fn section<'a>(parent: &Reader<'a>, name: &str, keys: &'static KeyTable) -> Read
 fn tester(reader: &Reader, duration: Duration) -> Tester {
     let tester = Tester {
         interval: reader.time("interval").unwrap_or(Duration::from_secs(1)),
-        clock_offset: reader.time("clock_offset").unwrap_or(Duration::ZERO),
         omit: reader.time("omit").unwrap_or(Duration::ZERO),
     };
     check_number_of_records(reader, "interval", tester.interval, duration);
-    for (key, time) in [("omit", tester.omit), ("clock_offset", tester.clock_offset)] {
-        if time >= duration {
-            let message = format!("`{key}` of {time} leaves nothing of a run of {duration}");
-            let place = reader.place_of_value(key);
-            reader.findings().add(
-                Diagnostic::error(place, message)
-                    .label("as long as the run or longer")
-                    .effect("the average would be over no time at all"),
-            );
-        }
+    if tester.omit >= duration {
+        let message = format!("`omit` of {} leaves nothing of a run of {duration}", tester.omit);
+        let place = reader.place_of_value("omit");
+        reader.findings().add(
+            Diagnostic::error(place, message)
+                .label("as long as the run or longer")
+                .effect("the average would be over no time at all"),
+        );
     }
     tester
 }

@@ -98,6 +98,11 @@ pub struct Host {
     pub profile: Profile,
     /// What protocol work costs its processor.
     pub costs: CpuCosts,
+    /// Shortest time between two interrupts of its network card.
+    pub coalesce: Duration,
+    /// Packets its network card queues before the host holds back; only with
+    /// a link.
+    pub tx_queue: u64,
     /// What everything it sends crosses before the path: its network card or
     /// access link.
     pub link: Option<HopConfig>,
@@ -144,8 +149,6 @@ pub struct Flow {
 pub struct Tester {
     /// Time between two lines.
     pub interval: Duration,
-    /// How long after a flow opens its first interval begins.
-    pub clock_offset: Duration,
     /// Time at the start that is left out of the average.
     pub omit: Duration,
 }

@@ -220,7 +220,8 @@ fn flows_run_as_long_as_the_plan_unless_they_say_otherwise() {
         duration = "5 s"
     "#);
     assert_eq!(run.flows[0].stop, Stop::Duration(Duration::from_secs(20)));
-    assert_eq!(run.flows[1].stop, Stop::Duration(Duration::from_secs(5)));
+    assert_eq!(run.flows[1].stop, Stop::Duration(Duration::from_secs(19)));
+    assert_eq!(run.flows[2].stop, Stop::Duration(Duration::from_secs(5)));
     assert_eq!(run.duration, Duration::from_secs(30));
 }
 

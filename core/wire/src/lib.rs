@@ -3,8 +3,8 @@
 //!
 //! A [`Segment`] is the parsed form that the engine handles;
 //! [`encode_packet`] and [`decode_packet`] turn it into the octets of RFC 9293
-//! section 3.1 inside IPv4 or IPv6 and back. Every segment of a simulated run can be encoded: nothing in
-//! it is a model's shorthand.
+//! section 3.1 inside IPv4 or IPv6 and back. Every segment of a simulated run
+//! can be encoded: nothing in it is a model's shorthand.
 //!
 //! Two shapes beyond the RFC, both for speed and both exact:
 //! * a *super-segment* (TSO/GRO shape): up to 64 KiB of payload with the size

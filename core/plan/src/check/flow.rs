@@ -101,6 +101,7 @@ impl Context {
                 reader.findings().add(finding.label("count is 1"));
             }
         }
+        let stop = stop(reader);
         let Some(flow) = self.flow(reader) else {
             return Vec::new();
         };
@@ -110,7 +111,7 @@ impl Context {
             Flow {
                 name: alike.name(n),
                 start,
-                stop: self.stop(reader, start),
+                stop: stop.unwrap_or_else(|| self.rest_of_run(start)),
                 extra_delay: flow.extra_delay + delay_step * n,
                 ..flow.clone()
             }
@@ -118,18 +119,15 @@ impl Context {
         (0..alike.count).map(copy).collect()
     }
 
-    /// Reads one flow, still without a name. Nothing only where there is no
-    /// congestion control at all.
+    /// Reads what the flows of one table have in common. Nothing only where
+    /// there is no congestion control at all.
     fn flow(&self, reader: &Reader) -> Option<Flow> {
         let start = reader.time("start").unwrap_or(Duration::ZERO);
         let [send_buffer, receive_buffer] = self.buffers(reader);
-        if reader.has("bytes") && reader.has("duration") {
-            reader.report_conflict("duration", "bytes", "a flow ends in one way");
-        }
         Some(Flow {
             name: String::new(),
             start,
-            stop: self.stop(reader, start),
+            stop: self.rest_of_run(start),
             congestion: control(reader)?,
             initial_ssthresh: reader.count("initial_ssthresh"),
             slow_start: slow_start(reader),
@@ -140,16 +138,10 @@ impl Context {
         })
     }
 
-    /// When a flow ends that begins at `start`.
-    fn stop(&self, reader: &Reader, start: Duration) -> Stop {
-        let bytes = reader.amount("bytes");
-        let duration = reader.time("duration");
-        match (bytes, duration, self.end) {
-            (Some(bytes), ..) => Stop::Bytes(bytes),
-            (None, Some(duration), _) => Stop::Duration(duration),
-            (None, None, Some(end)) => Stop::Duration(end.saturating_sub(start)),
-            (None, None, None) => Stop::Duration(DURATION),
-        }
+    /// When a flow ends that begins at `start` and does not say.
+    fn rest_of_run(&self, start: Duration) -> Stop {
+        let rest = self.end.map(|end| end.saturating_sub(start));
+        Stop::Duration(rest.unwrap_or(DURATION))
     }
 
     /// Send and receive buffer.
@@ -176,11 +168,12 @@ impl Context {
         let limit = self.buffers[side].limit;
         if buffer > limit {
             let message = format!("the {host} grants {limit} of the buffer of {buffer} asked for");
-            let ceiling = Rate::from_amount(limit, self.rtt);
+            let carried = |amount| human_rate(Rate::from_amount(amount, self.rtt));
             let effect = format!(
-                "{limit} per round trip of {} carry {}",
+                "{limit} per round trip of {} carry {}, {buffer} would carry {}",
                 self.rtt,
-                human_rate(ceiling)
+                carried(limit),
+                carried(buffer)
             );
             let finding = Diagnostic::warning(place, message)
                 .label(format!("more than buffer_limit of the {host}"))
@@ -273,6 +266,15 @@ impl Alike {
             None => format!("flow-{}", self.first as u64 + n + 1),
         }
     }
+}
+
+/// When a flow ends, if it says.
+fn stop(reader: &Reader) -> Option<Stop> {
+    if reader.has("bytes") && reader.has("duration") {
+        reader.report_conflict("duration", "bytes", "a flow ends in one way");
+    }
+    let bytes = reader.amount("bytes").map(Stop::Bytes);
+    bytes.or(reader.time("duration").map(Stop::Duration))
 }
 
 fn control(reader: &Reader) -> Option<&'static Entry> {

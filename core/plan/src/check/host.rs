@@ -31,6 +31,9 @@ pub(crate) struct Draft {
 /// Buffer asked for where nobody asks for one.
 const BUFFER: Bytes = Bytes::new(16 << 20);
 
+/// Packets a network card queues where nobody says (Linux `txqueuelen`).
+const TX_QUEUE: u64 = 1000;
+
 /// Reads the host of that section.
 pub(crate) fn host(plan: &Reader, name: &'static str) -> Draft {
     let reader = section(plan, name, &keys::HOST);
@@ -51,6 +54,8 @@ pub(crate) fn host(plan: &Reader, name: &'static str) -> Draft {
         mtu: reader.octets("mtu").unwrap_or(1500),
         profile,
         costs: costs(&section(&reader, "cpu", &keys::CPU)),
+        coalesce: reader.time("coalesce").unwrap_or(Duration::ZERO),
+        tx_queue: reader.whole("tx_queue").unwrap_or(TX_QUEUE),
         link: None,
     };
     let buffer = reader.amount("buffer");

@@ -155,6 +155,10 @@ pub const HOST: KeyTable = KeyTable {
             BUFFER, Is("16 MiB");
         cpu = r#"{ per_packet_sent = "3 us" }"#, "what protocol work costs its processor":
             Kind::Table("[sender.cpu]"), Is("{}");
+        coalesce = r#""25 us""#, "shortest time between two interrupts of its network card":
+            COST, Is("0 s");
+        tx_queue = "1000", "packets its network card queues before the host holds back":
+            Kind::Whole(1, 1_000_000), Is("1000");
         link = r#"{ rate = "10 Gbit/s" }"#, "what everything it sends crosses first":
             Kind::Table("[[path.forward]]"), Is("none");
     }],
@@ -234,8 +238,6 @@ pub const TESTER: KeyTable = KeyTable {
     groups: &[keys! {
         interval = r#""1 s""#, "time between two lines":
             SOME_TIME, Is("1 s");
-        clock_offset = r#""20 ms""#, "how long after a flow opens its first interval begins":
-            ANY_TIME, Is("0 s");
         omit = r#""2 s""#, "time at the start left out of the average":
             ANY_TIME, Is("0 s");
     }],

@@ -148,14 +148,15 @@ impl Audit {
         if seq > end.sent {
             return Err(format!("sequence space {}..{seq} was skipped", end.sent));
         }
-        if end.fin.is_some_and(|fin| data_end > fin) {
+        let has_data = !segment.payload.is_empty();
+        if has_data && end.fin.is_some_and(|fin| data_end > fin) {
             return Err(format!("data up to {data_end} after the FIN at {:?}", end.fin));
         }
         if segment.flags.contains(Flags::FIN) && *end.fin.get_or_insert(data_end) != data_end {
             return Err(format!("the FIN moved from {:?} to {data_end}", end.fin));
         }
         let is_probe = segment.payload.len() <= 1;
-        if !segment.payload.is_empty() && data_end > end.allowed && !is_probe {
+        if has_data && data_end > end.allowed && !is_probe {
             return Err(format!(
                 "data {seq}..{data_end} beyond the window, whose edge is {}",
                 end.allowed

@@ -157,7 +157,7 @@ fn flow(
     FlowConfig {
         name: format!("flow-{number}"),
         start: draw.span(Duration::ZERO, Duration::from_secs(2)),
-        write_delay: draw.pick(&[Duration::ZERO, Duration::from_millis(30)]),
+        extra_delay: draw.pick(&[Duration::ZERO, Duration::from_millis(30)]),
         stop: stop(draw, octets, slowest),
         // At most some thousand writes, and never one that does not fit.
         write_size: Bytes::new(draw.magnitude(octets / 2000 + 1, octets.max(65_536))),
@@ -200,6 +200,7 @@ fn host(draw: &mut Draw) -> HostConfig {
     HostConfig {
         tcp,
         costs,
+        coalesce: draw.pick(&[Duration::ZERO, Duration::ZERO, Duration::from_micros(100)]),
         link: draw.chance(40).then(|| HopConfig {
             name: "card".into(),
             rate: Some(Rate::from_bps(draw.magnitude(1_000_000, 100_000_000_000))),

@@ -24,6 +24,10 @@ const MTUS: [u16; 9] = [68, 150, 296, 576, 1280, 1500, 4352, 9000, 65_535];
 /// How often a setting is changed, in percent.
 const CHANGED: u64 = 12;
 
+/// Retransmissions before giving up: enough that no path here is taken for
+/// dead.
+const PATIENT: u64 = 15;
+
 /// A random engine.
 pub fn config(draw: &mut Draw) -> Config {
     let mtu = draw.pick(&MTUS);
@@ -61,6 +65,8 @@ fn profile(draw: &mut Draw) -> Profile {
             assert!(taken, "no value for the setting {}", setting.name);
         }
     }
+    profile.retries = profile.retries.max(PATIENT as u32);
+    profile.syn_retries = profile.syn_retries.max(PATIENT as u32);
     profile
 }
 
@@ -77,8 +83,9 @@ fn value_for(draw: &mut Draw, name: &str) -> Vec<SettingValue> {
         "dup_thresh" => count(draw, 1, 20),
         "ack_every" | "ack_every_later" => count(draw, 1, 50),
         "ack_every_switch" => time(draw, ms(1), ms(2000)),
+        "buffer_limit" => SettingValue::Amount(Bytes::new(draw.magnitude(4096, 1 << 24))),
         "quick_acks" => count(draw, 0, 100),
-        "retries" | "syn_retries" => count(draw, 15, 30),
+        "retries" | "syn_retries" => count(draw, PATIENT, 30),
         "window_reserve_shift" => count(draw, 0, 14),
         "delayed_ack_timeout" => time(draw, Duration::from_micros(10), ms(499)),
         "rto_initial" => time(draw, ms(200), ms(4000)),
@@ -88,7 +95,8 @@ fn value_for(draw: &mut Draw, name: &str) -> Vec<SettingValue> {
         "timestamp_tick" => time(draw, ms(1), ms(1000)),
         _ => switch,
     };
-    vec![value, switch, count(draw, 1, 10), time(draw, ms(10), ms(400))]
+    let amount = SettingValue::Amount(Bytes::new(draw.magnitude(65_536, 1 << 24)));
+    vec![value, switch, count(draw, 1, 10), time(draw, ms(10), ms(400)), amount]
 }
 
 /// One of the registered controls.
@@ -123,7 +131,11 @@ fn buffer(draw: &mut Draw, mss: u16) -> Bytes {
 pub fn most_octets(sender: &Config, receiver: &Config, segments: u64) -> u64 {
     /// Windows a transfer may take, each a round trip and a delayed ACK.
     const WINDOWS: u64 = 300;
-    let window = sender.send_buffer.min(receiver.receive_buffer).as_u64();
+    let granted = |config: &Config, asked| config.profile.granted_buffer(asked);
+    let send_buffer = granted(sender, sender.send_buffer);
+    let receive_buffer = granted(receiver, receiver.receive_buffer);
+    let window = send_buffer.min(receiver.profile.window_of(receive_buffer));
+    let window = window.as_u64().max(1);
     // The peer's MSS rules, and timestamps take 12 octets of it.
     let segment = u64::from(sender.mss.min(receiver.mss)) - 12;
     (segment * segments).min(window.saturating_mul(WINDOWS))

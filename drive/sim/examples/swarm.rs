@@ -1,0 +1,139 @@
+//! Random worlds, and what must hold in each of them: `cargo xtask swarm`.
+//!
+//!     cargo run --profile test -p gigatcp-sim --example swarm -- --seed 1 --count 100
+//!
+//! Prints every world that failed with the command that replays it, and a
+//! summary; exit code 1 when a world failed. Runs on every processor; a world
+//! that takes a minute of wall time is reported as stuck, which ends the run.
+
+use std::process::ExitCode;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+#[path = "../tests/swarm/mod.rs"]
+mod swarm;
+
+use swarm::plant::Plant;
+use swarm::{Task, Trouble, check_seeds, places, stuck};
+
+/// Wall time after which a world is stuck: the longest take a second.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Seeds between two lines of progress.
+const BATCH: u64 = 100;
+
+struct Arguments {
+    seed: u64,
+    count: u64,
+    plant: Option<Plant>,
+}
+
+fn main() -> ExitCode {
+    let arguments = match arguments() {
+        Ok(arguments) => arguments,
+        Err(what) => {
+            let plants: Vec<_> = Plant::ALL.iter().map(|plant| plant.name()).collect();
+            eprintln!("swarm: {what}");
+            eprintln!("usage: swarm --seed N [--count M] [--plant BUG]");
+            eprintln!("bugs that can be planted: {}", plants.join(", "));
+            return ExitCode::from(2);
+        }
+    };
+    let troubles = run(&arguments);
+    for trouble in &troubles {
+        let kind = format!("{:?}", trouble.task.kind).to_lowercase();
+        // The whole state of a single world, the finding alone of many.
+        let what = match arguments.count {
+            1 => trouble.what.as_str(),
+            _ => trouble.what.split("\nat ").next().unwrap_or_default(),
+        };
+        println!("seed {} ({kind}) failed: {what}", trouble.task.seed);
+        println!("  replay: {}", replay(trouble.task, arguments.plant));
+    }
+    let worlds = 2 * arguments.count;
+    println!("swarm: {worlds} worlds, each run twice: {} failed", troubles.len());
+    if troubles.is_empty() {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
+    }
+}
+
+fn run(arguments: &Arguments) -> Vec<Trouble> {
+    let threads = std::thread::available_parallelism().map_or(2, |n| n.get().max(2));
+    let running = places(threads);
+    let over = AtomicBool::new(false);
+    let mut troubles = Vec::new();
+    std::thread::scope(|scope| {
+        scope.spawn(|| watch(arguments, &running, &over));
+        let started = Instant::now();
+        let end = arguments.seed.saturating_add(arguments.count);
+        let mut seed = arguments.seed;
+        while seed < end {
+            let count = BATCH.min(end - seed);
+            troubles.extend(check_seeds(seed, count, arguments.plant, &running));
+            seed += count;
+            eprintln!(
+                "swarm: {} of {} seeds, {} worlds failed, {:.0} s",
+                seed - arguments.seed,
+                arguments.count,
+                troubles.len(),
+                started.elapsed().as_secs_f64()
+            );
+        }
+        over.store(true, Ordering::Relaxed);
+    });
+    troubles
+}
+
+/// Ends the process when a world is stuck: nothing else can.
+fn watch(
+    arguments: &Arguments,
+    running: &[std::sync::Mutex<Option<(Task, Instant)>>],
+    over: &AtomicBool,
+) {
+    while !over.load(Ordering::Relaxed) {
+        std::thread::sleep(Duration::from_millis(20));
+        if let Some(task) = stuck(running, PATIENCE) {
+            println!(
+                "seed {} ({:?}) failed: stuck for {} s",
+                task.seed,
+                task.kind,
+                PATIENCE.as_secs()
+            );
+            println!("  replay: {}", replay(task, arguments.plant));
+            std::process::exit(1);
+        }
+    }
+}
+
+fn replay(task: Task, plant: Option<Plant>) -> String {
+    let plant = plant.map_or(String::new(), |plant| format!(" --plant {}", plant.name()));
+    format!("cargo xtask swarm --seed {} --count 1{plant}", task.seed)
+}
+
+fn arguments() -> Result<Arguments, String> {
+    let mut arguments = Arguments {
+        seed: 1,
+        count: 1,
+        plant: None,
+    };
+    let mut words = std::env::args().skip(1);
+    while let Some(word) = words.next() {
+        let value = words.next().ok_or_else(|| format!("{word} needs a value"))?;
+        let number = || {
+            let what = |_| format!("{word} {value}: not a whole number");
+            value.parse::<u64>().map_err(what)
+        };
+        match word.as_str() {
+            "--seed" => arguments.seed = number()?,
+            "--count" => arguments.count = number()?,
+            "--plant" => {
+                let plant = Plant::find(&value);
+                arguments.plant = Some(plant.ok_or(format!("there is no bug named {value}"))?);
+            }
+            _ => return Err(format!("what is {word}?")),
+        }
+    }
+    Ok(arguments)
+}

@@ -1,0 +1,127 @@
+//! A middlebox between two engines that breaks what TCP cannot notice: where
+//! the bugs of [`Plant`] that concern segments are planted.
+//!
+//! It changes the direction from end 0 to end 1 and what acknowledges it.
+
+use gigatcp_wire::bytes::{Bytes, BytesMut};
+use gigatcp_wire::{Flags, SackBlock, SackBlocks, Segment, SeqNumber};
+
+use super::plant::Plant;
+
+/// Which segment with data is harmed, counted from one.
+const VICTIM: u32 = 2;
+
+/// The middlebox.
+#[derive(Debug)]
+pub struct Meddler {
+    plant: Option<Plant>,
+    data_segments: u32,
+    /// Where the stream was cut or stretched, and by how much.
+    cut: Option<(SeqNumber, u32)>,
+}
+
+impl Meddler {
+    /// A middlebox with that bug; without one it changes nothing.
+    pub fn new(plant: Option<Plant>) -> Self {
+        Self {
+            plant,
+            data_segments: 0,
+            cut: None,
+        }
+    }
+
+    /// What comes out for a segment sent by end `from`.
+    pub fn pass(&mut self, from: usize, segment: Segment<Bytes>) -> Vec<Segment<Bytes>> {
+        let Some(plant) = self.plant else {
+            return vec![segment];
+        };
+        if segment.flags.intersects(Flags::SYN | Flags::RST) {
+            return vec![segment];
+        }
+        match (plant, from) {
+            (Plant::Swallow | Plant::Repeat, 1) => vec![self.renumber_ack(plant, segment)],
+            (Plant::WideWindow, 1) => vec![widen(segment)],
+            (_, 1) => vec![segment],
+            _ => self.pass_data(plant, segment),
+        }
+    }
+
+    fn pass_data(&mut self, plant: Plant, mut segment: Segment<Bytes>) -> Vec<Segment<Bytes>> {
+        let len = segment.payload.len() as u32;
+        self.data_segments += u32::from(len > 0);
+        let is_victim = len > 0 && self.data_segments == VICTIM;
+        match plant {
+            Plant::Corrupt if is_victim => {
+                segment.payload = changed(&segment.payload);
+                vec![segment]
+            }
+            Plant::Swallow if is_victim => {
+                self.cut = Some((segment.seq, len));
+                vec![]
+            }
+            Plant::Repeat if is_victim => {
+                self.cut = Some((segment.seq + len, len));
+                let again = Segment {
+                    seq: segment.seq + len,
+                    ..segment.clone()
+                };
+                vec![segment, again]
+            }
+            Plant::Swallow | Plant::Repeat => self.renumber_data(plant, segment),
+            _ => vec![segment],
+        }
+    }
+
+    /// What follows the cut moves; what was swallowed stays swallowed.
+    fn renumber_data(&self, plant: Plant, mut segment: Segment<Bytes>) -> Vec<Segment<Bytes>> {
+        let Some((cut, len)) = self.cut else {
+            return vec![segment];
+        };
+        if plant == Plant::Swallow {
+            if segment.seq == cut && !segment.payload.is_empty() {
+                return vec![];
+            }
+            if segment.seq.is_after(cut) {
+                segment.seq = segment.seq - len;
+            }
+        } else if !segment.seq.is_before(cut) {
+            segment.seq += len;
+        }
+        vec![segment]
+    }
+
+    fn renumber_ack(&self, plant: Plant, mut segment: Segment<Bytes>) -> Segment<Bytes> {
+        let Some((cut, len)) = self.cut else {
+            return segment;
+        };
+        let shift = |seq: SeqNumber| match plant {
+            Plant::Swallow if seq.is_after(cut) => seq + len,
+            Plant::Repeat if seq.is_after(cut) => seq - len,
+            _ => seq,
+        };
+        segment.ack = shift(segment.ack);
+        let mut blocks = SackBlocks::default();
+        for block in segment.options.sack.as_slice() {
+            blocks.try_push(SackBlock {
+                left: shift(block.left),
+                right: shift(block.right),
+            });
+        }
+        segment.options.sack = blocks;
+        segment
+    }
+}
+
+fn widen(mut segment: Segment<Bytes>) -> Segment<Bytes> {
+    segment.wnd.0 = segment.wnd.0.saturating_mul(2);
+    segment
+}
+
+/// The same octets but for the last.
+fn changed(octets: &[u8]) -> Bytes {
+    let mut harmed = BytesMut::from(octets);
+    if let Some(last) = harmed.last_mut() {
+        *last ^= 0x20;
+    }
+    harmed.freeze()
+}
