@@ -59,3 +59,46 @@ pub fn seconds_to_90(rates: &[(f64, f64)]) -> Option<f64> {
     let reached = rates.iter().find(|&&(_, rate)| rate >= bar);
     reached.map(|&(end, _)| end)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::vec::Vec;
+
+    fn seconds(rates: &[f64]) -> Vec<(f64, f64)> {
+        let at = |(index, &rate)| ((index + 1) as f64, rate);
+        rates.iter().enumerate().map(at).collect()
+    }
+
+    #[test]
+    fn a_transfer_that_jumps_in_the_second_interval_is_up_to_speed_after_two() {
+        let rates = seconds(&[583.0, 7083.0, 7237.0, 7210.0, 7215.0]);
+        assert_eq!(plateau(&rates), Some(7212.5));
+        assert_eq!(seconds_to_90(&rates), Some(2.0));
+    }
+
+    #[test]
+    fn a_transfer_that_still_grows_in_its_last_interval_has_no_plateau() {
+        let rates = seconds(&[57.0, 136.0, 214.0, 325.0, 500.0]);
+        assert_eq!(plateau(&rates), None);
+        assert_eq!(seconds_to_90(&rates), None);
+    }
+
+    #[test]
+    fn a_flat_transfer_is_up_to_speed_after_its_first_interval() {
+        let rates = seconds(&[7000.0, 7001.0, 6990.0]);
+        assert_eq!(seconds_to_90(&rates), Some(1.0));
+    }
+
+    #[test]
+    fn a_dip_after_the_growth_does_not_move_the_time() {
+        let rates = seconds(&[100.0, 7000.0, 300.0, 7000.0, 7000.0]);
+        assert_eq!(seconds_to_90(&rates), Some(2.0));
+    }
+
+    #[test]
+    fn no_intervals_and_one_interval_have_no_plateau() {
+        assert_eq!(seconds_to_90(&[]), None);
+        assert_eq!(seconds_to_90(&seconds(&[7000.0])), None);
+    }
+}

@@ -5,6 +5,7 @@
 //! five says more than an average that hides it. Graphs show one repeat, the
 //! one in the middle, so that what is drawn really happened.
 
+use gigatcp_record::growth::median;
 use gigatcp_record::{FlowRecord, RunRecord, SeriesRecord};
 
 /// All repeats of one series, in the order they were recorded.
@@ -37,31 +38,17 @@ impl Spread {
         let sorted = sorted(values);
         Some(Self {
             n: sorted.len(),
-            median: middle(&sorted)?,
+            median: median(sorted.iter().copied())?,
             min: *sorted.first()?,
             max: *sorted.last()?,
         })
     }
 }
 
-/// Median of `values`; values that are not finite do not count.
-#[must_use]
-pub fn median(values: impl IntoIterator<Item = f64>) -> Option<f64> {
-    middle(&sorted(values))
-}
-
 fn sorted(values: impl IntoIterator<Item = f64>) -> Vec<f64> {
     let mut values: Vec<f64> = values.into_iter().filter(|v| v.is_finite()).collect();
     values.sort_by(f64::total_cmp);
     values
-}
-
-fn middle(sorted: &[f64]) -> Option<f64> {
-    let upper = *sorted.get(sorted.len() / 2)?;
-    if sorted.len() % 2 == 1 {
-        return Some(upper);
-    }
-    Some(f64::midpoint(sorted[sorted.len() / 2 - 1], upper))
 }
 
 /// The series of `run`, repeats together, in the order of their first repeat.

@@ -4,7 +4,7 @@
 //! an experiment repeats something published, the numbers published for it
 //! ([`published`], the only reader of such numbers in the project). It decides
 //! nothing about a run: what is shown was either recorded or published, apart
-//! from ratios, medians and the yardstick of [`growth`].
+//! from ratios, medians and the yardstick of [`gigatcp_record::growth`].
 //!
 //! * [`nuttcp`]: interval lines in the shape of nuttcp, which every network
 //!   engineer can read.
@@ -24,7 +24,6 @@
 pub mod compare;
 pub mod escape;
 pub mod group;
-pub mod growth;
 pub mod html;
 mod html_tables;
 pub mod number;

@@ -45,7 +45,6 @@ use std::path::{Path, PathBuf};
 use gigatcp_record::SeriesRecord;
 use serde::Deserialize;
 
-use crate::growth;
 use crate::nuttcp::BYTES_PER_MB;
 
 /// The schema this code reads.
@@ -262,10 +261,10 @@ impl PublishedSeries {
     }
 
     /// Seconds to the first interval at 90 % of the plateau, by the yardstick
-    /// of [`growth`].
+    /// of [`gigatcp_record::growth`].
     #[must_use]
     pub fn seconds_to_90(&self) -> Option<f64> {
-        growth::seconds_to_90(&self.rates())
+        gigatcp_record::growth::seconds_to_90(&self.rates())
     }
 
     fn check(&self) -> Result<(), String> {

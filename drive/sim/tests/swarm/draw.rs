@@ -52,6 +52,16 @@ impl Draw {
         self.between(floor.min(ceiling), ceiling)
     }
 
+    /// Nothing now and then, else any magnitude up to `most`, with a liking for
+    /// much.
+    pub fn amount(&mut self, most: u64) -> u64 {
+        match self.between(0, 9) {
+            0 => 0,
+            1..=3 => self.magnitude(1, most),
+            _ => self.between(most / 4 + 1, most.max(most / 4 + 1)),
+        }
+    }
+
     /// A span of that many nanoseconds, as [`Draw::magnitude`].
     pub fn span(&mut self, low: Duration, high: Duration) -> Duration {
         Duration::from_nanos(self.magnitude(low.as_nanos(), high.as_nanos()))

@@ -7,8 +7,9 @@
 //!
 //! What is kept survivable: at most 3 % random loss per hop, periodic loss of
 //! at most every 20th packet, queues for at least two packets of the largest
-//! MTU, a round trip below a second, and transfers whose size fits the rate
-//! and the window so that each ends within [`PATIENCE`].
+//! MTU, a round trip below a second, and transfers whose size fits the window
+//! and the slowest rate: four seconds' worth for all flows together, since a
+//! queue of minutes would outlast every retry limit.
 
 use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::sync::{Arc, Mutex};
@@ -29,6 +30,9 @@ use super::plant::{self, Plant};
 
 /// Virtual time after which a world that has not finished has failed.
 pub const PATIENCE: Duration = Duration::from_secs(20_000);
+
+/// How long the slowest hop may have to work for all flows.
+const LONGEST: Duration = Duration::from_secs(4);
 
 /// The most wire packets a world may need.
 const PACKETS: u64 = 2_000_000;
@@ -60,16 +64,20 @@ pub fn world(seed: u64, plant: Option<Plant>) -> WorldConfig {
     let draw = &mut Draw::new(seed, "dumbbell");
     let forward = hops(draw, "forward");
     let reverse = hops(draw, "reverse");
-    let slowest = forward.iter().filter_map(|hop| hop.rate).min();
+    let rates = forward.iter().chain(&reverse).filter_map(|hop| hop.rate);
+    let slowest = rates.min();
     let tightest = forward.iter().chain(&reverse).filter_map(|hop| hop.limit_packets);
     let segments = if tightest.min().is_some_and(|limit| limit < 10) {
         100
     } else {
-        3000
+        5000
     };
     let count = draw.pick(&[1, 1, 1, 2, 3, 6]);
     let flows = (0..count)
-        .map(|number| flow(draw, number, segments / count, slowest, plant))
+        .map(|number| {
+            let share = slowest.map(|rate| Rate::from_bps(rate.as_bps() / count));
+            flow(draw, number, segments / count, share, plant)
+        })
         .collect();
     WorldConfig {
         seed,
@@ -95,7 +103,7 @@ fn hop(draw: &mut Draw, name: String) -> HopConfig {
     let us = Duration::from_micros;
     let rate = draw
         .chance(60)
-        .then(|| Rate::from_bps(draw.magnitude(200_000, 20_000_000_000)));
+        .then(|| Rate::from_bps(draw.magnitude(1_000_000, 20_000_000_000)));
     // Without a rate nothing ever queues.
     let limits = rate.is_some();
     HopConfig {
@@ -146,19 +154,26 @@ fn flow(
     draw: &mut Draw,
     number: u64,
     segments: u64,
-    slowest: Option<Rate>,
+    share: Option<Rate>,
     plant: Option<Plant>,
 ) -> FlowConfig {
     let mut sender = host(draw);
     let receiver = host(draw);
     sender.tcp.congestion = plant::control(plant, sender.tcp.congestion);
-    let most = hosts::most_octets(&sender.tcp, &receiver.tcp, segments);
-    let octets = if draw.chance(8) { 0 } else { draw.magnitude(1, most) };
+    let carried = share.map_or(u64::MAX, |rate| rate.amount_in(LONGEST).as_u64());
+    let most = hosts::most_octets(&sender.tcp, &receiver.tcp, segments).min(carried);
+    let octets = draw.amount(most);
+    let stop = stop(draw, octets, share);
+    if matches!(stop, Stop::After(_)) {
+        // What fits the send buffer is written at once, whatever the time.
+        let room = sender.tcp.send_buffer.min(Bytes::new(octets.max(1)));
+        sender.tcp.send_buffer = room;
+    }
     FlowConfig {
         name: format!("flow-{number}"),
         start: draw.span(Duration::ZERO, Duration::from_secs(2)),
         extra_delay: draw.pick(&[Duration::ZERO, Duration::from_millis(30)]),
-        stop: stop(draw, octets, slowest),
+        stop,
         // At most some thousand writes, and never one that does not fit.
         write_size: Bytes::new(draw.magnitude(octets / 2000 + 1, octets.max(65_536))),
         sender,
@@ -168,14 +183,11 @@ fn flow(
     }
 }
 
-/// Mostly an amount; now and then a time in which the slowest hop carries no
-/// more than that amount.
-fn stop(draw: &mut Draw, octets: u64, slowest: Option<Rate>) -> Stop {
-    match slowest {
-        Some(rate) if draw.chance(25) => {
-            let span = rate.time_for(Bytes::new(octets));
-            Stop::After(span.min(Duration::from_secs(10)))
-        }
+/// Mostly an amount; now and then a time in which the flow's share of the
+/// slowest hop carries no more than that amount.
+fn stop(draw: &mut Draw, octets: u64, share: Option<Rate>) -> Stop {
+    match share {
+        Some(rate) if draw.chance(25) => Stop::After(rate.time_for(Bytes::new(octets))),
         _ => Stop::Bytes(Bytes::new(octets)),
     }
 }

@@ -65,8 +65,11 @@ fn profile(draw: &mut Draw) -> Profile {
             assert!(taken, "no value for the setting {}", setting.name);
         }
     }
-    profile.retries = profile.retries.max(PATIENT as u32);
-    profile.syn_retries = profile.syn_retries.max(PATIENT as u32);
+    // Without backoff patience is a number of timeouts, and a long queue of
+    // others' packets can outlast a few.
+    let patient = if profile.backoff { PATIENT as u32 } else { 100 };
+    profile.retries = profile.retries.max(patient);
+    profile.syn_retries = profile.syn_retries.max(patient);
     profile
 }
 

@@ -367,14 +367,15 @@ impl Application {
     }
 
     fn next(&self, connection: &Connection<Bytes>) -> Instant {
-        let mut next = Instant::FAR_FUTURE;
-        if self.written < self.total && connection.send_space() > 0 && !self.closed {
+        let mut next = self.abort_at;
+        let may_write = connection.state() != State::Closed && !self.closed;
+        if may_write && self.written < self.total && connection.send_space() > 0 {
             next = next.min(self.next_write);
         }
         if connection.readable() > 0 {
             next = next.min(self.next_read);
         }
-        next.min(self.abort_at)
+        next
     }
 
     fn act(
@@ -436,7 +437,8 @@ fn total(draw: &mut Draw, sender: &Config, receiver: &Config) -> u64 {
     if draw.chance(20) {
         return 0;
     }
-    draw.magnitude(1, hosts::most_octets(sender, receiver, 400).min(2_000_000))
+    let most = hosts::most_octets(sender, receiver, 1000);
+    draw.amount(most.min(2_000_000))
 }
 
 /// Third parties: segments with numbers that do not fit. They must change

@@ -263,7 +263,7 @@ fn finish(
         bytes,
         elapsed_ns,
         goodput_bps: bytes as f64 * 8e9 / elapsed_ns as f64,
-        plateau_bps: CEILING_BPS * speed,
+        plateau_bps: Some(CEILING_BPS * speed),
         time_to_90_ns: intervals
             .iter()
             .find(|line| line.bytes as f64 * 8.0 >= 0.9 * CEILING_BPS * speed)

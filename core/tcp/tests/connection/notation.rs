@@ -1,0 +1,155 @@
+//! Segments in the notation of tcpdump and packetdrill.
+//!
+//! > `P. 1:1001(1000) ack 1 win 500 <sack 2001:3001,TS val 7 ecr 3>`
+//!
+//! Numbers are relative to the initial sequence number of the side they
+//! belong to: SYN stands at 0, the first octet of data at 1. Window fields are
+//! given as they stand in the header, not scaled.
+
+use gigatcp_wire::bytes::Bytes;
+use gigatcp_wire::{Flags, SackBlock, Segment, SeqNumber, Timestamps, WireWindow};
+
+/// The letters of the control bits, in the order they are written.
+const LETTERS: [(Flags, char); 6] = [
+    (Flags::FIN, 'F'),
+    (Flags::SYN, 'S'),
+    (Flags::RST, 'R'),
+    (Flags::PSH, 'P'),
+    (Flags::URG, 'U'),
+    (Flags::ACK, '.'),
+];
+
+/// The octets of a stream from offset 1 on: every place has its own octet, so
+/// that misplaced data shows.
+pub fn octets(from: u64, len: usize) -> Bytes {
+    (from..from + len as u64)
+        .map(|at| (at ^ (at >> 8) ^ (at >> 16)) as u8)
+        .collect::<Vec<u8>>()
+        .into()
+}
+
+/// Offset of `seq` from `iss` as a signed number of 32 bits.
+fn relative(seq: SeqNumber, iss: SeqNumber) -> i32 {
+    seq.distance_from(iss)
+}
+
+fn absolute(offset: &str, iss: SeqNumber) -> SeqNumber {
+    let offset: i64 = offset.parse().unwrap_or_else(|_| panic!("no number: {offset}"));
+    iss + offset as u32
+}
+
+/// Writes `segment`, sent by the side with `iss` to the side with `peer_iss`.
+/// Window and timestamps only if `like`, the text it is compared with, speaks
+/// of them.
+pub fn write(
+    segment: &Segment<Bytes>,
+    iss: SeqNumber,
+    peer_iss: SeqNumber,
+    like: &str,
+) -> String {
+    let mut text: String = LETTERS
+        .iter()
+        .filter(|(flag, _)| segment.flags.contains(*flag))
+        .map(|(_, letter)| *letter)
+        .collect();
+    let seq = relative(segment.seq, iss);
+    let len = segment.payload.len() as i64;
+    text += &format!(" {seq}:{}({len})", i64::from(seq) + len);
+    if segment.flags.contains(Flags::ACK) {
+        text += &format!(" ack {}", relative(segment.ack, peer_iss));
+    }
+    if like.contains("win ") {
+        text += &format!(" win {}", segment.wnd.0);
+    }
+    let options = written_options(segment, peer_iss, like.contains("TS"));
+    if !options.is_empty() {
+        text += &format!(" <{}>", options.join(","));
+    }
+    text
+}
+
+fn written_options(
+    segment: &Segment<Bytes>,
+    peer_iss: SeqNumber,
+    with_timestamps: bool,
+) -> Vec<String> {
+    let options = &segment.options;
+    let mut all = Vec::new();
+    all.extend(options.mss.map(|mss| format!("mss {mss}")));
+    all.extend(options.sack_permitted.then(|| "sackOK".to_string()));
+    let stamps = options.timestamps.filter(|_| with_timestamps);
+    all.extend(stamps.map(|ts| format!("TS val {} ecr {}", ts.val, ts.ecr)));
+    all.extend(options.window_scale.map(|shift| format!("wscale {shift}")));
+    if !options.sack.is_empty() {
+        let blocks = options.sack.as_slice().iter().map(|block| {
+            let (left, right) = (relative(block.left, peer_iss), relative(block.right, peer_iss));
+            format!("{left}:{right}")
+        });
+        all.push(format!("sack {}", blocks.collect::<Vec<_>>().join(" ")));
+    }
+    all
+}
+
+/// Reads a segment that the side with `iss` sends to the side with
+/// `peer_iss`. Without `win` the window field is `wnd`.
+pub fn read(text: &str, iss: SeqNumber, peer_iss: SeqNumber, wnd: u16) -> Segment<Bytes> {
+    let (head, options) = text.split_once(" <").unwrap_or((text, ""));
+    let mut words = head.split(' ');
+    let mut segment = Segment {
+        flags: read_flags(words.next().unwrap()),
+        wnd: WireWindow(wnd),
+        ..Segment::default()
+    };
+    let place = words.next().expect("seq:end(len)");
+    let (start, rest) = place.split_once(':').expect("seq:end(len)");
+    let (end, len) = rest.trim_end_matches(')').split_once('(').expect("seq:end(len)");
+    let (start_offset, len): (i64, usize) = (start.parse().unwrap(), len.parse().unwrap());
+    assert_eq!(end.parse::<i64>().unwrap(), start_offset + len as i64, "{text}");
+    segment.seq = absolute(start, iss);
+    segment.payload = octets(start_offset as u64, len);
+    while let Some(word) = words.next() {
+        let value = words.next().unwrap_or_else(|| panic!("{word} without value"));
+        match word {
+            "ack" => segment.ack = absolute(value, peer_iss),
+            "win" => segment.wnd = WireWindow(value.parse().unwrap()),
+            _ => panic!("what is {word:?} in {text:?}?"),
+        }
+    }
+    for option in options.trim_end_matches('>').split(',').filter(|o| !o.is_empty()) {
+        read_option(option, peer_iss, &mut segment);
+    }
+    segment
+}
+
+fn read_flags(letters: &str) -> Flags {
+    letters.chars().fold(Flags::NONE, |flags, letter| {
+        let known = LETTERS.iter().find(|(_, l)| *l == letter);
+        flags | known.unwrap_or_else(|| panic!("no flag {letter}")).0
+    })
+}
+
+fn read_option(option: &str, peer_iss: SeqNumber, segment: &mut Segment<Bytes>) {
+    let words: Vec<&str> = option.split(' ').collect();
+    let options = &mut segment.options;
+    match words[..] {
+        ["mss", mss] => options.mss = Some(mss.parse().unwrap()),
+        ["sackOK"] => options.sack_permitted = true,
+        ["wscale", shift] => options.window_scale = Some(shift.parse().unwrap()),
+        ["TS", "val", val, "ecr", ecr] => {
+            options.timestamps = Some(Timestamps {
+                val: val.parse().unwrap(),
+                ecr: ecr.parse().unwrap(),
+            });
+        }
+        ["sack", ref blocks @ ..] => {
+            for block in blocks {
+                let (left, right) = block.split_once(':').unwrap();
+                assert!(options.sack.try_push(SackBlock {
+                    left: absolute(left, peer_iss),
+                    right: absolute(right, peer_iss),
+                }));
+            }
+        }
+        _ => panic!("what is the option {option:?}?"),
+    }
+}
