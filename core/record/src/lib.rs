@@ -93,6 +93,10 @@ pub struct FlowRecord {
     pub receiver_profile: String,
     /// When the sender's connection was established.
     pub established_ns: u64,
+    /// When the receiver had read everything, or the run ended before.
+    pub ended_ns: u64,
+    /// When the tester's clock started: the receiver's side was established.
+    pub clock_start_ns: u64,
     /// The tester's intervals, by the receiver's clock.
     pub intervals: Vec<IntervalRecord>,
     /// Octets the receiving application read.
@@ -121,7 +125,7 @@ pub struct FlowRecord {
     /// Share of one processor used by the receiving host, 0 to 1.
     pub receiver_cpu_fraction: f64,
     /// Where the time went: nanoseconds under each limit, summing up to the
-    /// time from `established_ns` to the end.
+    /// time from `established_ns` to `ended_ns`.
     pub limits: Vec<LimitShare>,
     /// Changes of the limit over time, as (start, limit): the timeline.
     /// Changes closer than the sampling step are merged to the limit that

@@ -7,6 +7,7 @@ use gigatcp_record::{
     FlowRecord, HopRecord, IntervalRecord, LimitShare, LimitSpan, Negotiated, Sample,
     SequenceDetail, SequenceStep, SeriesRecord, TimeSequence, growth,
 };
+use gigatcp_sim::meter::Meter;
 use gigatcp_sim::observe::{Mark, Samples, Sequence};
 use gigatcp_sim::packet::Packet;
 use gigatcp_sim::{Ended, FlowOutcome, Outcome};
@@ -72,6 +73,12 @@ fn flow_record(
         receiver_profile: scenario.receiver.profile.name.into(),
         established_ns: sender
             .and_then(Connection::established_at)
+            .map_or(0, Instant::as_nanos),
+        ended_ns: end.as_nanos(),
+        clock_start_ns: result
+            .receiver
+            .meter()
+            .and_then(Meter::started_at)
             .map_or(0, Instant::as_nanos),
         intervals,
         bytes: result.bytes().as_u64(),

@@ -1,6 +1,8 @@
 //! Plans times axes: runs every series of a plan and stores the results.
 //!
-//!     plan  ->  world (one per series and repeat)  ->  record  ->  folder
+//! ```text
+//! plan -> world (one per series and repeat) -> record -> folder
+//! ```
 //!
 //! * [`scenario`]: a checked scenario becomes a world.
 //! * [`harvest`]: what came out of a world becomes a record.

@@ -232,7 +232,7 @@ impl Script {
     pub fn read(&mut self, max: usize) -> usize {
         let mut got = 0;
         while got < max
-            && let Some(piece) = self.tcp.read(max - got)
+            && let Some(piece) = self.tcp.read(self.now, max - got)
         {
             assert_eq!(piece, notation::octets(1 + self.read, piece.len()));
             got += piece.len();

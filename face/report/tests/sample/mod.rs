@@ -260,6 +260,8 @@ fn finish(
         sender_profile: "linux-2.6.20".to_owned(),
         receiver_profile: "linux-2.6.20".to_owned(),
         established_ns: RTT_MS * MS,
+        ended_ns: RTT_MS * MS + elapsed_ns,
+        clock_start_ns: 2 * RTT_MS * MS,
         bytes,
         elapsed_ns,
         goodput_bps: bytes as f64 * 8e9 / elapsed_ns as f64,

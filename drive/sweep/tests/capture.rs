@@ -1,0 +1,59 @@
+//! Captures of simulated runs, read by an independent reader.
+
+use std::sync::atomic::AtomicBool;
+
+use gigatcp_capture::independent_reader::count_with_tshark;
+use gigatcp_sweep::{Job, Progress, run};
+
+/// A path that loses a little, so that there is something to retransmit, and
+/// a window small enough to keep the capture small.
+const PLAN: &str = r#"
+name = "captured"
+[[path.forward]]
+name = "forward"
+rate = "50 Mbit/s"
+delay = "10 ms"
+queue = "200 packets"
+lose_every = 700
+[[path.reverse]]
+name = "reverse"
+delay = "10 ms"
+[flow]
+bytes = "6 MB"
+congestion_control = "reno"
+window = "400 kB"
+[[series]]
+name = "sack"
+[[series]]
+name = "newreno"
+set = { "sender.sack" = false }
+[[series]]
+name = "linux-2-6-20"
+set = { "sender.profile" = "linux-2.6.20", "receiver.profile" = "linux-2.6.20", "sender.buffer_limit" = "1 MiB", "receiver.buffer_limit" = "1 MiB" }
+"#;
+
+#[test]
+fn tshark_finds_no_malformed_packet_no_bad_checksum_and_the_same_retransmissions() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let plan = gigatcp_plan::parse("plan.toml", PLAN.as_bytes(), &[]).expect("a valid plan");
+    let job = Job {
+        plan,
+        only: Vec::new(),
+        seed: 1,
+        repeat: 1,
+        captures: Some(folder.path().to_path_buf()),
+    };
+    let records = run(&job, &AtomicBool::new(false), &Progress::of(&job), &|_| {}).expect("a run");
+    for record in records {
+        let capture = folder.path().join(format!("{}.pcapng", record.name));
+        let Some(counts) = count_with_tshark(&capture).expect("a readable capture") else {
+            eprintln!("SKIPPED: tshark is not installed; `apt-get install tshark`");
+            return;
+        };
+        let ours = record.flows[0].retransmitted_segments;
+        assert!(ours > 0, "{}: nothing to compare", record.name);
+        assert_eq!(counts.malformed, 0, "{}", record.name);
+        assert_eq!(counts.bad_checksum, 0, "{}", record.name);
+        assert_eq!(counts.retransmissions, ours, "{}", record.name);
+    }
+}

@@ -1,0 +1,87 @@
+//! What can be typed: the commands, and what `--help` teaches about them.
+
+use clap::{Parser, Subcommand};
+
+use crate::commands::{Outcome, check, completions, list, run, theory};
+use crate::failure::Failure;
+
+/// The whole command line.
+#[derive(Parser, Debug)]
+#[command(
+    name = "gigatcp",
+    version,
+    about = "Runs TCP over simulated paths and says what limited it",
+    long_about = "\
+Runs TCP over simulated paths and says what limited it.
+
+A plan (TOML) says what to run: path, hosts, flows and series of variations. A run gives \
+throughput per interval, where the time went, and what every path element dropped. One seed and \
+one plan give the same result on every machine.
+
+Results go to stdout, everything else to stderr. Exit status: 0 done; 2 wrong usage, plan or \
+surroundings; 130 after Ctrl-C, 143 after SIGTERM.",
+    after_help = "\
+Examples:
+  gigatcp list                                   which experiments there are
+  gigatcp run fink-slow-start                    run one and see the tables
+  gigatcp check my.toml                          is my plan right, and what would it run?
+  gigatcp list keys                              everything a plan can say
+  gigatcp theory --rate '10 Gbit/s' --rtt '80 ms' --mss 8948
+                                                 what the textbooks expect of a path",
+    arg_required_else_help = true,
+    max_term_width = 100
+)]
+pub(crate) struct Arguments {
+    /// What to do.
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+/// What can be done.
+#[derive(Subcommand, Debug)]
+pub(crate) enum Command {
+    /// Run an experiment or a plan, and show and store what came out
+    Run(run::Arguments),
+    /// Read a plan and show what it would run
+    Check(check::Arguments),
+    /// List experiments, keys of a plan, congestion controls or profiles
+    List(list::Arguments),
+    /// Work out what the literature expects of a path
+    Theory(theory::Arguments),
+    /// Print the completion script of a shell
+    Completions(completions::Arguments),
+}
+
+impl Command {
+    /// Does it.
+    pub(crate) fn run(&self) -> Result<Outcome, Failure> {
+        match self {
+            Self::Run(arguments) => run::run(arguments),
+            Self::Check(arguments) => check::run(arguments),
+            Self::List(arguments) => list::run(arguments),
+            Self::Theory(arguments) => theory::run(arguments),
+            Self::Completions(arguments) => completions::run(arguments),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        Arguments::command().debug_assert();
+    }
+
+    #[test]
+    fn every_command_ends_its_help_with_examples() {
+        for command in Arguments::command().get_subcommands() {
+            let examples = command.get_after_help().map(ToString::to_string);
+            let examples = examples.unwrap_or_default();
+            assert!(examples.starts_with("Examples:\n"), "{}", command.get_name());
+        }
+    }
+}

@@ -1,0 +1,20 @@
+//! The commands, one file each: what can be typed, and what is done.
+
+pub(crate) mod check;
+pub(crate) mod completions;
+pub(crate) mod list;
+pub(crate) mod run;
+pub(crate) mod theory;
+
+use crate::interrupt::Signal;
+
+/// How a command ended that did not fail.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Outcome {
+    /// Everything was done.
+    Done,
+    /// What was to be judged is wrong, and that was said on stdout.
+    Refused,
+    /// Somebody asked to stop.
+    Interrupted(Signal),
+}

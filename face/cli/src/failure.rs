@@ -1,0 +1,110 @@
+//! Why a command could not do what it was asked: what was read, why that is
+//! wrong, what it means for the result, and what to type next.
+
+use std::io;
+
+use clap::builder::styling::{AnsiColor, Style};
+use gigatcp_plan::Diagnostics;
+
+use crate::{diagnostics, output};
+
+/// Exit status for wrong usage, a wrong plan, and surroundings that do not
+/// allow a run.
+pub(crate) const USAGE: u8 = 2;
+
+/// Exit status of a program that found a fault in itself, as Rust has it.
+const FAULT: u8 = 101;
+
+const ERROR: Style = AnsiColor::Red.on_default().bold();
+const HINT: Style = AnsiColor::Cyan.on_default().bold();
+
+/// Why a command ended early.
+#[derive(Debug)]
+pub(crate) enum Failure {
+    /// Something is wrong, in words.
+    Said(Box<Words>),
+    /// The plan is wrong.
+    Plan(Box<Diagnostics>),
+    /// Nobody reads stdout any more (`| head`), which is no failure at all.
+    Unread,
+}
+
+/// What is said about a failure.
+#[derive(Debug)]
+pub(crate) struct Words {
+    message: String,
+    effect: Option<String>,
+    hints: Vec<String>,
+    status: u8,
+}
+
+impl Failure {
+    /// What is wrong, in one sentence without a full stop: the value that was
+    /// read and why it cannot be.
+    pub(crate) fn new(message: impl Into<String>) -> Self {
+        Self::Said(Box::new(Words {
+            message: message.into(),
+            effect: None,
+            hints: Vec::new(),
+            status: USAGE,
+        }))
+    }
+
+    /// A fault of this program.
+    pub(crate) fn fault(message: impl Into<String>) -> Self {
+        Self::new(message).with(|words| words.status = FAULT)
+    }
+
+    /// What could not be read or written and what the system says about it.
+    pub(crate) fn io(action: &str, error: &io::Error) -> Self {
+        Self::new(format!("cannot {action}: {error}"))
+    }
+
+    /// What it means for the result.
+    pub(crate) fn effect(self, effect: impl Into<String>) -> Self {
+        self.with(|words| words.effect = Some(effect.into()))
+    }
+
+    /// What to type next; may be said several times.
+    pub(crate) fn hint(self, hint: impl Into<String>) -> Self {
+        self.with(|words| words.hints.push(hint.into()))
+    }
+
+    fn with(mut self, change: impl FnOnce(&mut Words)) -> Self {
+        if let Self::Said(words) = &mut self {
+            change(words);
+        }
+        self
+    }
+
+    /// Says it on stderr.
+    pub(crate) fn say(&self) {
+        match self {
+            Self::Said(words) => output::say(&words.text()),
+            Self::Plan(findings) => output::say(&diagnostics::text(findings)),
+            Self::Unread => {}
+        }
+    }
+
+    /// What the command exits with.
+    pub(crate) fn exit_status(&self) -> u8 {
+        match self {
+            Self::Said(words) => words.status,
+            Self::Plan(_) => USAGE,
+            Self::Unread => 0,
+        }
+    }
+}
+
+impl Words {
+    fn text(&self) -> String {
+        let mut text = format!("{ERROR}error:{ERROR:#} {}", self.message);
+        if let Some(effect) = &self.effect {
+            text.push_str(&format!("\n  effect: {effect}"));
+        }
+        for hint in &self.hints {
+            text.push_str(&format!("\n  {HINT}hint:{HINT:#} {hint}"));
+        }
+        text
+    }
+}

@@ -1,0 +1,51 @@
+//! Columns of text: names to the left, numbers to the right.
+//!
+//! Deliberately absent: frames, wrapping and colour. What fits on a line of a
+//! terminal also fits in a mail and goes through `awk`.
+
+/// Where the text of a column stands.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Align {
+    /// Names and sentences.
+    Left,
+    /// Numbers.
+    Right,
+}
+
+/// The lines of `cells`, columns two spaces apart, without space at the end
+/// of a line. Lines may be shorter than `columns`.
+pub(crate) fn grid(columns: &[Align], cells: &[Vec<String>]) -> String {
+    let width = |column: usize| {
+        let lengths = cells.iter().filter_map(|line| line.get(column));
+        lengths.map(|cell| cell.chars().count()).max().unwrap_or(0)
+    };
+    let widths: Vec<usize> = (0..columns.len()).map(width).collect();
+    let mut text = String::new();
+    for line in cells {
+        let cells = line.iter().zip(&widths).zip(columns);
+        let padded = cells.map(|((cell, &width), align)| match align {
+            Align::Left => format!("{cell:<width$}"),
+            Align::Right => format!("{cell:>width$}"),
+        });
+        text.push_str(padded.collect::<Vec<_>>().join("  ").trim_end());
+        text.push('\n');
+    }
+    text
+}
+
+/// A line of cells.
+pub(crate) fn line<const N: usize>(cells: [&str; N]) -> Vec<String> {
+    cells.map(str::to_owned).to_vec()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn columns_align_and_lines_end_where_their_text_ends() {
+        let cells = [line(["a", "1"]), line(["abc", "100"]), line(["µ"])];
+        let text = grid(&[Align::Left, Align::Right], &cells);
+        assert_eq!(text, "a      1\nabc  100\nµ\n");
+    }
+}

@@ -1,0 +1,57 @@
+//! The known word that was most likely meant.
+
+/// Fewer letters than this begin too many words.
+const TELLING: usize = 3;
+
+/// The candidate nearest to `word`: one letter wrong in three at most, or the
+/// first that begins with it (`reno` for `reno-60MB`).
+pub(crate) fn nearest<'a>(
+    word: &str,
+    candidates: impl IntoIterator<Item = &'a str> + Clone,
+) -> Option<&'a str> {
+    let begins = |candidate: &&str| word.len() >= TELLING && candidate.starts_with(word);
+    gigatcp_units::nearest::nearest(word, candidates.clone())
+        .or_else(|| candidates.into_iter().find(begins))
+}
+
+/// The hint for an unknown `word`: the nearest of the known ones, and all of
+/// them where they fit on a line.
+pub(crate) fn hint(word: &str, what: &str, known: &[&str]) -> String {
+    const FITS: usize = 160;
+    if known.is_empty() {
+        return format!("there are no {what}");
+    }
+    let all = known.join(", ");
+    let all = if all.len() <= FITS {
+        format!("{what}: {all}")
+    } else {
+        format!("there are {} {what}", known.len())
+    };
+    match nearest(word, known.iter().copied()) {
+        Some(meant) => format!("did you mean `{meant}`? {all}"),
+        None => all,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SERIES: [&str; 3] = ["reno-60MB", "cubic-60MB", "bic-60MB"];
+
+    #[test]
+    fn slips_and_beginnings_are_understood() {
+        assert_eq!(nearest("reno-60Mb", SERIES), Some("reno-60MB"));
+        assert_eq!(nearest("cubic", SERIES), Some("cubic-60MB"));
+        assert_eq!(nearest("banana", SERIES), None);
+        assert_eq!(nearest("", SERIES), None);
+    }
+
+    #[test]
+    fn a_long_list_is_counted_not_shown() {
+        let long = "x".repeat(100);
+        let known = [long.as_str(), long.as_str()];
+        assert_eq!(hint("banana", "series", &known), "there are 2 series");
+        assert_eq!(hint("banana", "series", &[]), "there are no series");
+    }
+}

@@ -1,0 +1,48 @@
+//! How things are said: data on stdout, talk on stderr.
+//!
+//! Both may be closed before everything is said. On stdout that ends the
+//! command, on stderr it is ignored: nobody is there to be told.
+
+use std::io::{self, ErrorKind, Write};
+
+use serde::Serialize;
+
+use crate::failure::Failure;
+
+/// Writes a line or several to stderr. Colour stays only on a terminal that
+/// wants it.
+pub(crate) fn say(text: &str) {
+    let _ = writeln!(anstream::stderr().lock(), "{text}");
+}
+
+/// Writes `text` to stdout, with the newline it ends in or one more.
+pub(crate) fn print(text: &str) -> Result<(), Failure> {
+    let end = if text.ends_with('\n') { "" } else { "\n" };
+    let mut out = io::stdout().lock();
+    let written = write!(out, "{text}{end}").and_then(|()| out.flush());
+    written.map_err(|error| refused(&error))
+}
+
+/// Writes `value` to stdout as JSON, one key a line.
+pub(crate) fn print_json(value: &impl Serialize) -> Result<(), Failure> {
+    let text = serde_json::to_string_pretty(value);
+    print(&text.map_err(|error| Failure::fault(format!("cannot write JSON: {error}")))?)
+}
+
+/// Copies `from` to stdout as it is and ends the line.
+pub(crate) fn print_all(mut from: impl io::Read) -> Result<(), Failure> {
+    let mut out = io::stdout().lock();
+    let copied = io::copy(&mut from, &mut out)
+        .and_then(|_| writeln!(out))
+        .and_then(|()| out.flush());
+    copied.map_err(|error| refused(&error))
+}
+
+fn refused(error: &io::Error) -> Failure {
+    if error.kind() == ErrorKind::BrokenPipe {
+        return Failure::Unread;
+    }
+    Failure::io("write to stdout", error)
+        .effect("what stands there is not complete")
+        .hint("is the disk full? Results of `gigatcp run` are in their folder all the same")
+}

@@ -1,0 +1,118 @@
+//! Values on the command line: read by the grammar of plans, and refused with
+//! the next thing to type.
+
+use std::fmt::Display;
+
+use gigatcp_theory::MathisConstant;
+use gigatcp_units::grammar::{self, ParseError};
+use gigatcp_units::{Bytes, Duration, Probability, Rate};
+
+/// A seed.
+pub(crate) fn seed(text: &str) -> Result<u64, String> {
+    whole(text, 0, u64::MAX, "--seed 7")
+}
+
+/// How often every series runs; the bounds are those of the key `repeat`.
+pub(crate) fn repeat(text: &str) -> Result<u32, String> {
+    let repeat = whole(text, 1, 10_000, "--repeat 5")?;
+    Ok(u32::try_from(repeat).unwrap_or(u32::MAX))
+}
+
+/// Worlds at the same time.
+pub(crate) fn jobs(text: &str) -> Result<usize, String> {
+    let jobs = whole(text, 1, 1_024, "--jobs 2")?;
+    Ok(usize::try_from(jobs).unwrap_or(usize::MAX))
+}
+
+/// An initial window in segments.
+pub(crate) fn initial_window(text: &str) -> Result<u32, String> {
+    let iw = whole(text, 1, 1_000_000, "--iw 10")?;
+    Ok(u32::try_from(iw).unwrap_or(u32::MAX))
+}
+
+/// A rate.
+pub(crate) fn rate(text: &str) -> Result<Rate, String> {
+    quantity(grammar::parse_rate(text))
+}
+
+/// A time.
+pub(crate) fn time(text: &str) -> Result<Duration, String> {
+    quantity(grammar::parse_duration(text))
+}
+
+/// An amount of data.
+pub(crate) fn amount(text: &str) -> Result<Bytes, String> {
+    quantity(grammar::parse_bytes(text))
+}
+
+/// A segment size, with or without a unit.
+pub(crate) fn octets(text: &str) -> Result<Bytes, String> {
+    quantity(grammar::parse_octets(text))
+}
+
+/// A probability.
+pub(crate) fn probability(text: &str) -> Result<Probability, String> {
+    quantity(grammar::parse_probability(text))
+}
+
+/// The constant of the square-root law: one that was published, by its
+/// number, or any other.
+pub(crate) fn mathis_constant(text: &str) -> Result<MathisConstant, String> {
+    let c = text.parse().unwrap_or(f64::NAN);
+    if !(c > 0.0 && c < 1e6) {
+        return Err(with_hint(
+            "the constant C is a number above 0",
+            "--constant 0.7, or 1.22 for evenly spaced losses",
+        ));
+    }
+    // Two decimals are how the literature writes them.
+    let is_same = |known: &MathisConstant| (known.value() - c).abs() < 0.005;
+    let known = MathisConstant::PUBLISHED.into_iter().find(is_same);
+    Ok(known.unwrap_or(MathisConstant::Other(c)))
+}
+
+fn whole(text: &str, low: u64, high: u64, example: &str) -> Result<u64, String> {
+    match text.trim().parse() {
+        Ok(value) if (low..=high).contains(&value) => Ok(value),
+        _ => Err(with_hint(
+            format!("it is not a whole number from {low} to {high}"),
+            example,
+        )),
+    }
+}
+
+fn quantity<T>(read: Result<T, ParseError>) -> Result<T, String> {
+    read.map_err(|error| with_hint(&error, error.hint()))
+}
+
+fn with_hint(what: impl Display, hint: impl Display) -> String {
+    format!("{what}\n  hint: {hint}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bounds_belong_to_the_numbers_that_are_read() {
+        assert_eq!(repeat("1"), Ok(1));
+        assert_eq!(repeat("10000"), Ok(10_000));
+        assert!(repeat("0").is_err());
+        assert!(repeat("10001").is_err());
+        assert!(repeat("-1").is_err());
+        assert_eq!(seed("18446744073709551615"), Ok(u64::MAX));
+        assert!(seed("18446744073709551616").is_err());
+        assert!(jobs("0").is_err());
+    }
+
+    #[test]
+    fn a_published_constant_is_known_by_its_number() {
+        let exact = mathis_constant("1.22");
+        assert_eq!(exact, Ok(MathisConstant::PeriodicEverySegment));
+        assert_eq!(mathis_constant("0.7"), Ok(MathisConstant::Slides));
+        assert_eq!(mathis_constant("0.5"), Ok(MathisConstant::Other(0.5)));
+        for bad in ["", "0", "-1", "nan", "inf", "banana"] {
+            assert!(mathis_constant(bad).is_err(), "{bad}");
+        }
+    }
+}

@@ -1,0 +1,150 @@
+//! How close the main job comes to what was published in May 2007.
+//!
+//! The experiment is run as it stands in its plan, which cannot see any
+//! published number; only here and in the report do the two meet. Bars are
+//! those of the closeness classes: exact where the mechanism is exact, wider
+//! where a host is only a parameterised model. What is known to miss a bar is
+//! listed with its distance in the experiment's own README.
+
+use std::path::Path;
+use std::sync::OnceLock;
+use std::sync::atomic::AtomicBool;
+
+use gigatcp_record::SeriesRecord;
+use gigatcp_report::published::{Published, PublishedSeries};
+use gigatcp_sweep::{Job, Progress, run};
+
+struct Experiment {
+    published: Published,
+    records: Vec<SeriesRecord>,
+}
+
+/// The whole experiment, run once for all tests.
+fn experiment() -> &'static Experiment {
+    static EXPERIMENT: OnceLock<Experiment> = OnceLock::new();
+    EXPERIMENT.get_or_init(|| {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../experiments/fink-slow-start");
+        let text = std::fs::read(folder.join("plan.toml")).expect("the plan");
+        let plan = gigatcp_plan::parse("plan.toml", &text, &[]).expect("a valid plan");
+        let job = Job {
+            seed: plan.seed,
+            repeat: 1,
+            only: Vec::new(),
+            captures: None,
+            plan,
+        };
+        let records = run(&job, &AtomicBool::new(false), &Progress::of(&job), &|_| {});
+        Experiment {
+            published: Published::in_folder(&folder)
+                .expect("readable published numbers")
+                .expect("published numbers"),
+            records: records.expect("a run"),
+        }
+    })
+}
+
+fn ours(name: &str) -> &'static SeriesRecord {
+    let found = experiment().records.iter().find(|r| r.name == name);
+    found.unwrap_or_else(|| panic!("no series {name}"))
+}
+
+fn published(name: &str) -> &'static PublishedSeries {
+    experiment().published.named(name).expect("a published series")
+}
+
+/// Our rate over the published one, interval by interval.
+fn ratios(name: &str, published_name: &str) -> Vec<f64> {
+    let lines = ours(name).flows[0].intervals.iter();
+    let rates = lines.map(|line| line.bytes as f64 * 8000.0 / (line.end_ns - line.start_ns) as f64);
+    let theirs = published(published_name).intervals.iter();
+    rates.zip(theirs).map(|(ours, theirs)| ours / theirs.mbps).collect()
+}
+
+fn assert_within(name: &str, ratios: &[f64], bar: f64) {
+    println!("{name}: {ratios:.3?}");
+    for (second, ratio) in (1..).zip(ratios) {
+        let miss = (ratio - 1.0).abs();
+        assert!(miss <= bar, "{name}, second {second}: {ratio:.3} of published");
+    }
+}
+
+#[test]
+fn renos_first_second_is_within_one_per_cent() {
+    for name in ["reno-60MB", "cubic-0-60MB", "cubic-0-100MB", "bic-0-100MB"] {
+        assert_within(name, &ratios(name, name)[..1], 0.01);
+    }
+}
+
+#[test]
+fn the_first_two_seconds_of_cubic_and_bic_with_a_threshold_are_within_two_per_cent() {
+    let names = ["cubic-100-60MB", "bic-100-60MB", "cubic-100-100MB", "bic-100-100MB"];
+    for name in names {
+        assert_within(name, &ratios(name, name)[..2], 0.02);
+    }
+}
+
+#[test]
+fn every_interval_of_cubic_with_100_mb_is_within_five_per_cent() {
+    let name = "cubic-100-100MB";
+    let ratios = ratios(name, name);
+    assert_eq!(ratios.len(), 10);
+    assert_within(name, &ratios, 0.05);
+}
+
+#[test]
+fn cubic_with_60_mb_is_within_ten_per_cent_in_every_interval_before_the_plateau() {
+    let name = "cubic-100-60MB";
+    assert_within(name, &ratios(name, name)[..24], 0.10);
+}
+
+#[test]
+fn bic_with_100_mb_is_within_ten_per_cent_in_every_interval_before_the_plateau() {
+    let name = "bic-100-100MB";
+    assert_within(name, &ratios(name, name)[..6], 0.10);
+}
+
+#[test]
+fn the_twins_with_a_fitted_ack_ratio_are_within_ten_per_cent_before_the_plateau() {
+    let (cubic, bic) = ("cubic-100-60MB", "bic-100-60MB");
+    assert_within(cubic, &ratios("cubic-100-60MB-fitted", cubic)[..24], 0.10);
+    assert_within(bic, &ratios("bic-100-60MB-fitted", bic)[..9], 0.10);
+}
+
+/// Not a success: what emerges without a fit misses the bar of ten per cent.
+/// The test holds the distance where the README says it is.
+#[test]
+fn bic_with_60_mb_emerges_up_to_a_fifth_too_slow() {
+    let name = "bic-100-60MB";
+    let worst = ratios(name, name)[..9].iter().copied().fold(f64::MAX, f64::min);
+    assert!((0.80..0.90).contains(&worst), "{worst:.3}");
+}
+
+#[test]
+fn nothing_is_retransmitted_where_nothing_was_and_something_where_something_was() {
+    for series in &experiment().published.series {
+        let ours = ours(&series.name).flows[0].retransmitted_segments;
+        let theirs = series.total.retransmitted_segments;
+        println!("{}: {ours} retransmitted, published {theirs}", series.name);
+        assert_eq!(ours == 0, theirs == 0, "{}", series.name);
+    }
+}
+
+#[test]
+fn the_time_to_the_plateau_is_as_published() {
+    for (name, seconds) in [("reno-60MB", 2), ("bic-100-60MB", 9), ("cubic-100-60MB", 24)] {
+        let ours = ours(name).flows[0].time_to_90_ns.expect("a plateau") / 1_000_000_000;
+        let off = ours.abs_diff(seconds);
+        println!("{name}: {ours} s, published {seconds} s");
+        assert!(off <= 1, "{name}: {ours} s");
+    }
+}
+
+#[test]
+fn the_averages_of_the_eight_series_stand_in_the_published_order() {
+    let mut names: Vec<&str> = experiment().published.series.iter().map(|s| s.name.as_str()).collect();
+    names.sort_by(|a, b| published(b).total.mbps.total_cmp(&published(a).total.mbps));
+    let averages: Vec<f64> = names.iter().map(|name| ours(name).flows[0].goodput_bps / 1e6).collect();
+    for (name, ours) in names.iter().zip(&averages) {
+        println!("{name}: {ours:.0}, published {:.0}", published(name).total.mbps);
+    }
+}
