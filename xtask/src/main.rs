@@ -1,1 +1,70 @@
-fn main() {}
+//! The project's own tasks: `cargo xtask <task>`.
+//!
+//! | task | what it does |
+//! |---|---|
+//! | `ci` | everything a change must pass: format, tidy, clippy, tests, documentation, swarm, a short bench |
+//! | `tidy` | the house rules that no compiler checks |
+//! | `bench` | the simulator's workloads beside their goals |
+//! | `swarm` | random worlds, and what must hold in each |
+//!
+//! This crate links none of the others: the simulator's workloads and the
+//! swarm are examples of `gigatcp-sim`, built and run as processes. So tidy
+//! takes two seconds to build, a benchmark is a process whose memory can be
+//! measured, and a world that hangs can be ended. The cost: results come back
+//! as text.
+
+mod bench;
+mod ci;
+mod process;
+mod swarm;
+mod tidy;
+mod tools;
+
+use std::process::ExitCode;
+
+const USAGE: &str = "\
+usage: cargo xtask <task>
+
+  ci                                   everything a change must pass
+  tidy                                 the house rules
+  bench [--short] [--instructions]     the workloads, beside their goals
+  swarm [--seed N] [--count M] [--plant BUG]
+                                       random worlds; the same seed, the same world";
+
+fn main() -> ExitCode {
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    let (task, rest) = match words.split_first() {
+        Some((task, rest)) => (task.as_str(), rest),
+        None => ("", &[][..]),
+    };
+    let done = match task {
+        "ci" if rest.is_empty() => ci::run(),
+        "tidy" if rest.is_empty() => tidy::run(),
+        "bench" => bench::run(rest),
+        "swarm" => swarm::run(rest),
+        _ => Err(Failed::Usage(format!("what is `{}`?\n{USAGE}", words.join(" ")))),
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(Failed::Found) => ExitCode::FAILURE,
+        Err(Failed::Usage(what)) => {
+            eprintln!("xtask: {what}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+/// Why a task failed.
+#[derive(Debug)]
+enum Failed {
+    /// It found something and has said what.
+    Found,
+    /// It could not begin: what was asked for or the environment is wrong.
+    Usage(String),
+}
+
+/// The checkout's top folder.
+fn top() -> std::path::PathBuf {
+    let xtask = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
+    xtask.parent().unwrap_or(xtask).to_path_buf()
+}

@@ -39,6 +39,9 @@ pub struct Data {
 pub struct DelayedAck {
     /// An acknowledgment must leave at the next opportunity.
     due: bool,
+    /// It must leave without data: data segments carry no SACK blocks, and
+    /// with data it is no duplicate acknowledgment (RFC 5681 section 2).
+    alone: bool,
     /// When a held-back acknowledgment leaves at the latest.
     deadline: Instant,
     /// Acknowledgments still to be sent at once.
@@ -55,6 +58,7 @@ impl DelayedAck {
     pub fn new() -> Self {
         Self {
             due: false,
+            alone: false,
             deadline: Instant::FAR_FUTURE,
             quick: 0,
             unacked: 0,
@@ -79,6 +83,19 @@ impl DelayedAck {
     #[inline]
     pub fn demand(&mut self) {
         self.due = true;
+    }
+
+    /// Acknowledge at the next opportunity, and without data.
+    #[inline]
+    pub fn demand_alone(&mut self) {
+        self.due = true;
+        self.alone = true;
+    }
+
+    /// Whether an acknowledgment must leave now, without data.
+    #[inline]
+    pub fn is_due_alone(&self) -> bool {
+        self.alone
     }
 
     /// The receive window grew: the next acknowledgment leaves at once.
@@ -133,6 +150,7 @@ impl DelayedAck {
     #[inline]
     pub fn on_ack_sent(&mut self) {
         self.due = false;
+        self.alone = false;
         self.deadline = Instant::FAR_FUTURE;
         self.unacked = 0;
         self.quick = self.quick.saturating_sub(1);

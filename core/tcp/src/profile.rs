@@ -119,6 +119,9 @@ pub struct Profile {
     pub rto_initial: Duration,
     /// Floor of the retransmission timeout, RFC 6298 (2.4).
     pub rto_min: Duration,
+    /// Whether that floor is one of 4 RTTVAR instead of RTO (Linux
+    /// `tcp_set_rto`): the timeout is never below SRTT + `rto_min`.
+    pub rto_floor_on_variance: bool,
     /// Ceiling of the retransmission timeout, RFC 6298 (2.5).
     pub rto_max: Duration,
     /// Retransmissions of one segment before giving up (R2 of RFC 9293
@@ -177,6 +180,7 @@ impl Profile {
         quick_acks: 16,
         rto_initial: Duration::from_secs(1),
         rto_min: Duration::from_millis(200),
+        rto_floor_on_variance: false,
         rto_max: Duration::from_secs(120),
         retries: 15,
         syn_retries: 6,
@@ -196,6 +200,7 @@ impl Profile {
         counting: Counting::PerAck,
         initial_window: InitialWindow::Rfc3390,
         rto_initial: Duration::from_secs(3),
+        rto_floor_on_variance: true,
         syn_retries: 5,
         window_policy: WindowPolicy::Grows,
         buffer_doubling: true,
@@ -361,6 +366,7 @@ pub const SETTINGS: &[Setting] = &[
     switch!(idle_restart),
     switch!(segmentation_offload),
     switch!(buffer_doubling),
+    switch!(rto_floor_on_variance),
     Setting {
         name: "byte_counting",
         expects: "false, true (as many as acknowledged), or the limit L in segments from 1 to 100",

@@ -23,6 +23,8 @@ pub struct RttEstimator {
     initial: Duration,
     floor: Duration,
     ceiling: Duration,
+    /// The floor is one of 4 RTTVAR, not of RTO.
+    floor_on_variance: bool,
     /// Doublings since the last valid sample, section 5 (5.5).
     backoff: u32,
 }
@@ -42,8 +44,17 @@ impl RttEstimator {
             initial,
             floor,
             ceiling: ceiling.max(floor),
+            floor_on_variance: false,
             backoff: 0,
         }
+    }
+
+    /// Puts the floor under 4 RTTVAR instead of RTO, as Linux does: RTO is
+    /// never below SRTT + floor.
+    #[must_use]
+    pub fn with_floor_on_variance(mut self, on: bool) -> Self {
+        self.floor_on_variance = on;
+        self
     }
 
     /// Takes a sample (RFC 6298 section 2, (2.2) and (2.3)); a valid sample
@@ -99,6 +110,9 @@ impl RttEstimator {
     pub fn rto(&self) -> Duration {
         let base = match self.estimate {
             None => self.initial,
+            Some(Estimate { srtt, rttvar }) if self.floor_on_variance => {
+                srtt + (rttvar * 4).max(self.floor)
+            }
             Some(Estimate { srtt, rttvar }) => srtt + rttvar * 4,
         };
         base.max(self.floor)
@@ -174,6 +188,17 @@ mod tests {
             rtt.back_off();
         }
         assert_eq!(rtt.rto(), Duration::from_secs(60));
+    }
+
+    #[test]
+    fn linux_puts_the_floor_under_the_deviation() {
+        let floor = Duration::from_millis(200);
+        let mut rtt = RttEstimator::new(Duration::from_secs(3), floor, Duration::from_secs(120))
+            .with_floor_on_variance(true);
+        for _ in 0..100 {
+            rtt.on_sample(Duration::from_millis(83));
+        }
+        assert_eq!(rtt.rto(), Duration::from_millis(283));
     }
 
     #[test]

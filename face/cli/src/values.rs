@@ -7,6 +7,8 @@ use gigatcp_theory::MathisConstant;
 use gigatcp_units::grammar::{self, ParseError};
 use gigatcp_units::{Bytes, Duration, Probability, Rate};
 
+use crate::nearest;
+
 /// A seed.
 pub(crate) fn seed(text: &str) -> Result<u64, String> {
     whole(text, 0, u64::MAX, "--seed 7")
@@ -55,20 +57,35 @@ pub(crate) fn probability(text: &str) -> Result<Probability, String> {
     quantity(grammar::parse_probability(text))
 }
 
-/// The constant of the square-root law: one that was published, by its
-/// number, or any other.
+/// The names of published constants of the square-root law.
+const CONSTANTS: [(&str, MathisConstant); 6] = [
+    ("slides", MathisConstant::Slides),
+    ("periodic", MathisConstant::PeriodicEverySegment),
+    ("periodic-delayed", MathisConstant::PeriodicDelayed),
+    ("random", MathisConstant::RandomEverySegment),
+    ("random-delayed", MathisConstant::RandomDelayed),
+    ("rfc3649", MathisConstant::Rfc3649),
+];
+
+/// The constant of the square-root law: by name, or any number above zero.
 pub(crate) fn mathis_constant(text: &str) -> Result<MathisConstant, String> {
-    let c = text.parse().unwrap_or(f64::NAN);
-    if !(c > 0.0 && c < 1e6) {
-        return Err(with_hint(
-            "the constant C is a number above 0",
-            "--constant 0.7, or 1.22 for evenly spaced losses",
-        ));
+    if let Some((_, constant)) = CONSTANTS.iter().find(|(name, _)| *name == text) {
+        return Ok(*constant);
     }
-    // Two decimals are how the literature writes them.
-    let is_same = |known: &MathisConstant| (known.value() - c).abs() < 0.005;
-    let known = MathisConstant::PUBLISHED.into_iter().find(is_same);
-    Ok(known.unwrap_or(MathisConstant::Other(c)))
+    match text.parse::<f64>() {
+        Ok(c) if c > 0.0 && c < 1e6 => {
+            let is_same = |known: &MathisConstant| known.value() == c;
+            let known = MathisConstant::PUBLISHED.into_iter().find(is_same);
+            Ok(known.unwrap_or(MathisConstant::Other(c)))
+        }
+        _ => {
+            let names = CONSTANTS.map(|(name, _)| name);
+            Err(with_hint(
+                "it is neither a number above 0 nor the name of a published constant",
+                nearest::hint(text, "names", &names),
+            ))
+        }
+    }
 }
 
 fn whole(text: &str, low: u64, high: u64, example: &str) -> Result<u64, String> {
@@ -106,9 +123,15 @@ mod tests {
     }
 
     #[test]
-    fn a_published_constant_is_known_by_its_number() {
-        let exact = mathis_constant("1.22");
-        assert_eq!(exact, Ok(MathisConstant::PeriodicEverySegment));
+    fn every_published_constant_has_a_name() {
+        let named = CONSTANTS.map(|(_, constant)| constant);
+        assert_eq!(named, MathisConstant::PUBLISHED);
+    }
+
+    #[test]
+    fn a_published_constant_is_known_by_its_name_and_its_number() {
+        let named = mathis_constant("periodic");
+        assert_eq!(named, Ok(MathisConstant::PeriodicEverySegment));
         assert_eq!(mathis_constant("0.7"), Ok(MathisConstant::Slides));
         assert_eq!(mathis_constant("0.5"), Ok(MathisConstant::Other(0.5)));
         for bad in ["", "0", "-1", "nan", "inf", "banana"] {

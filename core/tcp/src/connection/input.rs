@@ -44,6 +44,7 @@ impl<P: Payload> Connection<P> {
             && segment.flags.without(Flags::PSH) == Flags::ACK
             && segment.seq == self.rcv.on_wire(self.rcv.nxt)
             && segment.options.sack.is_empty()
+            && self.peer_fin.is_none()
             && self.has_expected_timestamps(now, segment);
         if !expected {
             return Some(received);
@@ -119,28 +120,32 @@ impl<P: Payload> Connection<P> {
             self.handle_unacceptable(now, seq, received);
             return;
         }
-        self.remember_timestamp(now, segment);
         if segment.flags.contains(Flags::RST) {
             self.handle_reset(now, seq);
             return;
         }
         if segment.flags.contains(Flags::SYN) {
-            self.handle_syn_in_window(now);
+            // RFC 5961 section 4.2: challenged in every state; a true restart
+            // of the peer then answers with a reset that fits.
+            self.ack.demand();
             return;
         }
         if !segment.flags.contains(Flags::ACK) {
             return;
         }
-        let Some(ack) = self.snd.offset_of(segment.ack) else {
-            self.ack.demand();
-            return;
-        };
+        let ack = self.snd.offset_of(segment.ack);
         if self.state == State::SynReceived && !self.complete_open(now, received.at, ack, segment) {
             return;
         }
+        let Some(ack) = ack else {
+            self.ack.demand();
+            return;
+        };
         if !self.handle_ack(now, received.at, ack, segment) {
             return;
         }
+        // Only now: what a forger could send must not change what is echoed.
+        self.remember_timestamp(now, segment);
         self.handle_text(now, seq, received.segment);
     }
 
@@ -171,16 +176,26 @@ impl<P: Payload> Connection<P> {
         }
     }
 
-    /// Outside the window. Three kinds need more than an ACK: what was
-    /// received before (D-SACK), valid acknowledgments while our window is
-    /// closed (RFC 9293 MUST-66), and a FIN again in TIME-WAIT.
+    /// Outside the window. Four kinds need more than an ACK: the peer's SYN
+    /// again in SYN-RECEIVED, what was received before (D-SACK), valid
+    /// acknowledgments while our window is closed (RFC 9293 MUST-66), and the
+    /// FIN again in TIME-WAIT.
     fn handle_unacceptable(&mut self, now: Instant, seq: u64, received: Received<P>) {
         let segment = &received.segment;
+        let syn_only = segment.flags.contains(Flags::SYN) && !segment.flags.contains(Flags::RST);
+        if self.state == State::SynReceived && seq == 0 && syn_only {
+            self.handle_syn_again(now, &received);
+            return;
+        }
         let len = segment.payload.len() as u64;
         if len > 0 && seq + len <= self.rcv.nxt {
             self.note_duplicate(seq..seq + len);
         }
-        if self.state == State::TimeWait && segment.flags.contains(Flags::FIN) {
+        let ends_with_the_fin = seq + u64::from(segment.seq_len()) == self.rcv.nxt;
+        if self.state == State::TimeWait
+            && segment.flags.contains(Flags::FIN)
+            && ends_with_the_fin
+        {
             self.time_wait_until = now + self.profile.time_wait;
         }
         let at_closed_window = self.rcv.wnd() == 0 && seq == self.rcv.nxt;
@@ -206,7 +221,7 @@ impl<P: Payload> Connection<P> {
             return;
         }
         let failure = match self.state {
-            State::SynReceived if !self.syn_answers => Failure::Refused,
+            State::SynReceived if self.active_open => Failure::Refused,
             _ => Failure::Reset,
         };
         match self.state {
@@ -218,14 +233,16 @@ impl<P: Payload> Connection<P> {
         }
     }
 
-    /// RFC 5961 section 4.2: a SYN in the window is challenged in every state;
-    /// a true restart of the peer then answers with a reset that fits.
-    fn handle_syn_in_window(&mut self, _now: Instant) {
-        if self.state == State::SynReceived {
-            // Our SYN-ACK was lost, or the opens crossed: say it again.
-            self.syn_due = true;
+    /// The peer's SYN once more while ours is not acknowledged: the peer has
+    /// not seen our SYN-ACK, and gets it again; or this is the SYN-ACK of a
+    /// simultaneous open, which completes it (RFC 9293 figure 8).
+    fn handle_syn_again(&mut self, now: Instant, received: &Received<P>) {
+        let segment = &received.segment;
+        if segment.flags.contains(Flags::ACK) {
+            let ack = self.snd.offset_of(segment.ack);
+            self.complete_open(now, received.at, ack, segment);
         } else {
-            self.ack.demand();
+            self.syn_due = true;
         }
     }
 
@@ -235,10 +252,10 @@ impl<P: Payload> Connection<P> {
         &mut self,
         now: Instant,
         received_at: Instant,
-        ack: u64,
+        ack: Option<u64>,
         segment: &Segment<P>,
     ) -> bool {
-        if ack < 1 || ack > self.snd.nxt {
+        if ack != Some(1) || self.snd.nxt != 1 {
             self.reset_due = Some(Reset {
                 seq: segment.ack,
                 ack: None,
@@ -246,10 +263,12 @@ impl<P: Payload> Connection<P> {
             return false;
         }
         self.acknowledge_syn(now, received_at);
-        self.snd.wnd = u64::from(segment.wnd.0) << self.snd.shift;
+        // The window of a SYN-ACK is not scaled (RFC 7323 section 2.2).
+        let scaled = !segment.flags.contains(Flags::SYN);
+        let shift = if scaled { self.snd.shift } else { 0 };
+        self.snd.wnd = u64::from(segment.wnd.0) << shift;
         self.snd.max_wnd = self.snd.max_wnd.max(self.snd.wnd);
         self.snd.wl1 = self.rcv.nxt;
-        self.snd.wl2 = ack;
         self.syn_due = false;
         self.set_state(now, State::Established);
         if self.fin_wanted {

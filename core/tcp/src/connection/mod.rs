@@ -220,6 +220,8 @@ pub struct Connection<P> {
     syn_due: bool,
     /// Whether our SYN answers one (SYN-ACK).
     syn_answers: bool,
+    /// Whether we opened actively (RFC 9293 MUST-11).
+    active_open: bool,
     /// The application has closed: FIN follows the last octet.
     fin_wanted: bool,
     fin_sent: bool,
@@ -265,7 +267,7 @@ impl<P: Payload> Connection<P> {
         let profile = config.profile;
         let granted_receive = profile.granted_buffer(config.receive_buffer);
         let granted_send = profile.granted_buffer(config.send_buffer);
-        let rmss = u32::from(config.mss);
+        let rmss = u32::from(config.mss.max(1));
         let mut connection = Self {
             profile,
             local_port: config.local_port,
@@ -291,7 +293,8 @@ impl<P: Payload> Connection<P> {
                 slow_start: config.slow_start,
                 counting: profile.counting,
             }),
-            rtt: RttEstimator::new(profile.rto_initial, profile.rto_min, profile.rto_max),
+            rtt: RttEstimator::new(profile.rto_initial, profile.rto_min, profile.rto_max)
+                .with_floor_on_variance(profile.rto_floor_on_variance),
             ack: DelayedAck::new(),
             window: ReceiveWindow::new(&profile, granted_receive, rmss),
             timestamps: profile
@@ -302,6 +305,7 @@ impl<P: Payload> Connection<P> {
             dsack: None,
             syn_due: false,
             syn_answers: false,
+            active_open: false,
             fin_wanted: false,
             fin_sent: false,
             peer_fin: None,

@@ -10,6 +10,7 @@ use gigatcp_wire::{Flags, Options, Payload, Segment, WireWindow};
 
 use super::{Config, Connection, Failure, Received, Reset};
 use crate::congestion;
+use crate::profile::InitialWindow;
 
 /// Default MSS when the peer's SYN carries none (RFC 9293 MUST-15, IPv4).
 const DEFAULT_MSS: u32 = 536;
@@ -30,6 +31,7 @@ impl<P: Payload> Connection<P> {
     pub fn connect(now: Instant, config: &Config) -> Self {
         let mut connection = Self::new(now, config);
         connection.set_state(now, State::SynSent);
+        connection.active_open = true;
         connection.syn_due = true;
         connection
     }
@@ -57,7 +59,7 @@ impl<P: Payload> Connection<P> {
     pub(super) fn take_syn(&mut self, now: Instant, syn: &Segment<P>) {
         self.rcv.irs = syn.seq;
         self.rcv.nxt = 1;
-        self.rcv.edge = self.window.edge(1, 0, 0).min(1 + 65_535);
+        self.rcv.edge = self.window.edge(1, 0, 0).clamp(1, 1 + 65_535);
         self.rcv.last_ack_sent = 1;
         // Windows in SYN segments are never scaled (RFC 7323 section 2.2).
         self.snd.wnd = u64::from(syn.wnd.0);
@@ -90,7 +92,8 @@ impl<P: Payload> Connection<P> {
             0
         };
         // RFC 6691: the MSS option does not count options, SMSS must.
-        self.smss = theirs.max(LEAST_MSS).min(self.rmss) - per_segment;
+        let smss = theirs.max(LEAST_MSS).min(self.rmss);
+        self.smss = smss.saturating_sub(per_segment).max(1);
         self.start_congestion_control(now);
     }
 
@@ -104,12 +107,6 @@ impl<P: Payload> Connection<P> {
             counting: self.profile.counting,
         };
         self.congestion = (self.congestion_entry.build)(&config);
-        if self.timeouts_in_a_row > 0 {
-            // RFC 5681 section 3.1: after a lost SYN the initial window is
-            // one segment.
-            let one_segment = Bytes::new(u64::from(self.smss));
-            self.congestion.on_idle_restart(now, one_segment);
-        }
         self.put_cwnd(now, CwndCause::Initial);
     }
 
@@ -222,6 +219,18 @@ impl<P: Payload> Connection<P> {
         }
     }
 
+    /// After a lost SYN or SYN-ACK the initial window is one segment (RFC 5681
+    /// section 3.1); where it is that of RFC 6928, whose section 2 takes one
+    /// timeout for spurious, after two.
+    fn start_anew_after(&mut self, now: Instant, lost: u32) {
+        let tolerated = u32::from(self.profile.initial_window == InitialWindow::Rfc6928);
+        if lost > tolerated {
+            let one_segment = Bytes::new(u64::from(self.smss));
+            self.congestion.on_idle_restart(now, one_segment);
+            self.put_cwnd(now, CwndCause::Initial);
+        }
+    }
+
     /// Our SYN is acknowledged: SND.UNA moves over it.
     pub(super) fn acknowledge_syn(&mut self, now: Instant, received_at: Instant) {
         let mut revealed = crate::scoreboard::Revealed::default();
@@ -229,8 +238,10 @@ impl<P: Payload> Connection<P> {
         self.board.finish_ack(now, &revealed);
         self.snd.una = 1;
         self.snd.wl2 = 1;
-        if core::mem::take(&mut self.timeouts_in_a_row) > 0 {
+        let lost = core::mem::take(&mut self.timeouts_in_a_row);
+        if lost > 0 {
             self.rtt.on_syn_lost();
+            self.start_anew_after(now, lost);
         }
         self.rtt.end_backoff();
         if let Some(sent_at) = revealed.oldest_sent_at {

@@ -29,9 +29,10 @@ impl<P: Payload> Connection<P> {
             State::Established | State::FinWait1 | State::FinWait2
         );
         if !may_receive {
-            // After the peer's FIN nothing more can come; a FIN again in
-            // TIME-WAIT restarts the wait.
-            self.handle_after_fin(now, &segment);
+            // After the peer's FIN nothing more can come.
+            if segment.seq_len() > 0 {
+                self.ack.demand();
+            }
             return;
         }
         let has_fin = segment.flags.contains(Flags::FIN);
@@ -44,6 +45,9 @@ impl<P: Payload> Connection<P> {
         }
         if has_fin && kept_end == end {
             self.peer_fin = Some(end);
+            if end > self.rcv.nxt {
+                self.ack.demand_alone();
+            }
         }
         if !segment.payload.is_empty() {
             self.take_data(now, seq, segment);
@@ -67,8 +71,9 @@ impl<P: Payload> Connection<P> {
         if in_order {
             self.count_for_ack(now, len, per_segment);
         } else {
-            // RFC 5681 section 4.2: beyond a hole, filling one, or again.
-            self.ack.demand();
+            // RFC 5681 section 4.2: beyond a hole, filling one, or again. It
+            // is a duplicate ACK only if it carries no data (section 2).
+            self.ack.demand_alone();
         }
         self.rcv.nxt += arrival.advanced;
         self.put_received(now, seq, len as u32, arrival.out_of_order, duplicate as u32);
@@ -119,12 +124,16 @@ impl<P: Payload> Connection<P> {
     pub(super) fn note_duplicate(&mut self, range: Range<u64>) {
         if self.sack && self.profile.dsack && !range.is_empty() {
             self.dsack = Some(range);
+            self.ack.demand_alone();
         }
     }
 
     /// The peer has said all it will.
     fn handle_fin(&mut self, now: Instant) {
         self.rcv.nxt += 1;
+        // FIN needs no room in the buffer, so it is taken even where the
+        // window ends.
+        self.rcv.edge = self.rcv.edge.max(self.rcv.nxt);
         self.peer_fin = None;
         self.ack.demand();
         match self.state {
@@ -132,16 +141,6 @@ impl<P: Payload> Connection<P> {
             State::FinWait1 => self.set_state(now, State::Closing),
             State::FinWait2 => self.enter_time_wait(now),
             _ => {}
-        }
-    }
-
-    fn handle_after_fin(&mut self, now: Instant, segment: &Segment<P>) {
-        if segment.seq_len() == 0 {
-            return;
-        }
-        self.ack.demand();
-        if self.state == State::TimeWait && segment.flags.contains(Flags::FIN) {
-            self.time_wait_until = now + self.profile.time_wait;
         }
     }
 }

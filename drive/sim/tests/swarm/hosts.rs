@@ -65,9 +65,13 @@ fn profile(draw: &mut Draw) -> Profile {
             assert!(taken, "no value for the setting {}", setting.name);
         }
     }
-    // Without backoff patience is a number of timeouts, and a long queue of
-    // others' packets can outlast a few.
-    let patient = if profile.backoff { PATIENT as u32 } else { 100 };
+    let mut patient = PATIENT as u32;
+    if !profile.backoff {
+        // Patience is then a number of timeouts, and a long queue of others'
+        // packets can outlast a few short ones.
+        patient = 100;
+        profile.rto_min = profile.rto_min.max(Duration::from_millis(200));
+    }
     profile.retries = profile.retries.max(patient);
     profile.syn_retries = profile.syn_retries.max(patient);
     profile
@@ -141,5 +145,12 @@ pub fn most_octets(sender: &Config, receiver: &Config, segments: u64) -> u64 {
     let window = window.as_u64().max(1);
     // The peer's MSS rules, and timestamps take 12 octets of it.
     let segment = u64::from(sender.mss.min(receiver.mss)) - 12;
-    (segment * segments).min(window.saturating_mul(WINDOWS))
+    let most = (segment * segments).min(window.saturating_mul(WINDOWS));
+    let avoids = |config: &Config| config.profile.silly_window_avoidance;
+    if avoids(sender) && avoids(receiver) {
+        most
+    } else {
+        // Silly windows may cut it into single octets.
+        most.min(20_000)
+    }
 }

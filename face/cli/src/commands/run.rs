@@ -1,0 +1,322 @@
+//! `gigatcp run`: runs a plan, shows what came out, and stores it.
+//!
+//! Everything that can be wrong is looked at before anything runs: arguments,
+//! plan, published numbers, and whether results can be written. The result
+//! is complete on disk before the first line of it is printed.
+
+use std::fs::File;
+use std::io::IsTerminal;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use gigatcp_plan::Plan;
+use gigatcp_record::{RunRecord, SCHEMA, SeriesRecord};
+use gigatcp_report::{Published, Report};
+use gigatcp_sweep::run::RunError;
+use gigatcp_sweep::store::{self, Folder, StoreError};
+use gigatcp_sweep::{Job, Progress};
+use gigatcp_units::Duration;
+use gigatcp_units::grammar::human_duration;
+
+use super::Outcome;
+use crate::failure::Failure;
+use crate::interrupt::{Interrupt, Signal};
+use crate::plan_file::PlanFile;
+use crate::progress::{Lines, draw_while};
+use crate::{nearest, output, values};
+
+/// What can be typed.
+#[derive(clap::Args, Debug)]
+#[command(
+    long_about = "\
+Run an experiment or a plan, and show and store what came out.
+
+For every series: throughput per interval as nuttcp prints it, side by side with what was \
+published where the experiment repeats something published; what limited the sender, as shares \
+of the time; and what every path element carried and dropped. Then all series in one table.
+
+Everything is stored in DIR/<name>-<hash>/: run.json, the complete record, and report.html, one \
+page with tables and graphs that needs no network. The hash stands for plan, overrides, series, \
+seed and repeats: the same run again replaces its folder, another run gets another.
+
+Ctrl-C ends the run and stores what there is, marked partial, in <name>-<hash>-partial; a second \
+Ctrl-C leaves nothing behind.",
+    after_help = "\
+Examples:
+  gigatcp run fink-slow-start
+  gigatcp run fink-slow-start --series reno-60MB --series cubic-0-60MB
+  gigatcp run fink-slow-start --set sender.buffer_limit='200 MiB'
+  gigatcp run my.toml --set flow.congestion_control=reno --set path.rtt='20 ms'
+  gigatcp run my.toml --repeat 5 --seed 7 --out /data/runs
+  gigatcp run my.toml --json | jq '.series[].flows[].goodput_bps'"
+)]
+pub(crate) struct Arguments {
+    /// Name of an experiment (see `gigatcp list`), or path of a plan
+    #[arg(value_name = "NAME|PLAN.toml")]
+    plan: PathBuf,
+
+    /// Change the plan: dotted key and value, as in flow.window='60 MB'. May be repeated; wins
+    /// over the plan and over what a series sets (keys: `gigatcp list keys`)
+    #[arg(long = "set", value_name = "KEY=VALUE")]
+    overrides: Vec<String>,
+
+    /// Run only this series. May be repeated
+    #[arg(long = "series", value_name = "NAME")]
+    series: Vec<String>,
+
+    /// Root of every random stream, instead of the plan's
+    #[arg(long, value_name = "N", value_parser = values::seed, allow_hyphen_values = true)]
+    seed: Option<u64>,
+
+    /// Runs per series, instead of the plan's; they have the seeds N, N+1, …
+    #[arg(long, value_name = "N", value_parser = values::repeat, allow_hyphen_values = true)]
+    repeat: Option<u32>,
+
+    /// Also write the packets at the senders' doors, one pcapng file per series
+    #[arg(long)]
+    capture: bool,
+
+    /// Print run.json instead of tables, and nothing else, on stdout
+    #[arg(long)]
+    json: bool,
+
+    /// Where the folder with the results is made
+    #[arg(long, value_name = "DIR", default_value = "runs")]
+    out: PathBuf,
+
+    /// Worlds run at the same time [default: one per processor core]. The result does not depend
+    /// on it
+    #[arg(long, value_name = "N", value_parser = values::jobs, allow_hyphen_values = true)]
+    jobs: Option<usize>,
+}
+
+/// Runs the plan.
+pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
+    let file = PlanFile::find(&arguments.plan)?;
+    let plan = file.parse(&arguments.overrides)?;
+    let published = published(file.folder())?;
+    let mut job = Job {
+        only: chosen(&plan, &arguments.series)?,
+        seed: arguments.seed.unwrap_or(plan.seed),
+        repeat: arguments.repeat.unwrap_or(plan.repeat),
+        captures: None,
+        plan,
+    };
+    let text = file.text();
+    let overrides = &arguments.overrides;
+    let hash = store::plan_hash(&text, overrides, &job.only, job.seed, job.repeat);
+
+    let interrupt = Interrupt::listen()?;
+    let folder = begin(&arguments.out, &job.plan.name, &hash)?;
+    interrupt.remove_on_abort(folder.path());
+    if arguments.capture {
+        job.captures = Some(folder.path().to_path_buf());
+    }
+
+    let started = Instant::now();
+    let series = execute(arguments, &job, &interrupt)?;
+    let record = RunRecord {
+        schema: SCHEMA.to_owned(),
+        name: job.plan.name.clone(),
+        title: job.plan.title.clone(),
+        plan: text,
+        overrides: overrides.clone(),
+        plan_hash: hash.clone(),
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        seed: job.seed,
+        repeat: job.repeat,
+        partial: is_partial(&series, Progress::of(&job).tasks().len()),
+        series,
+    };
+    say_end(&record, started, interrupt.signal());
+
+    let report = Report::new(&record, published.as_ref());
+    let folder = if record.partial {
+        aside(folder, &arguments.out, &hash, &interrupt)?
+    } else {
+        folder
+    };
+    let path = store(folder, &report)?;
+    let shown = show(arguments, &report, &path);
+    match interrupt.signal() {
+        // The status of an interrupted run matters more than who reads it.
+        Some(signal) if record.partial => Ok(Outcome::Interrupted(signal)),
+        _ => shown.map(|()| Outcome::Done),
+    }
+}
+
+/// Reads the numbers published for the experiment in `folder`, if any.
+fn published(folder: &Path) -> Result<Option<Published>, Failure> {
+    Published::in_folder(folder).map_err(|error| {
+        Failure::new(error.to_string())
+            .effect("nothing was run: there would be nothing right to compare with")
+            .hint("mend the file, or move it away to run without comparison")
+    })
+}
+
+/// The series that were asked for, each once and in the plan's order, so that
+/// the order of typing makes no difference.
+fn chosen(plan: &Plan, wanted: &[String]) -> Result<Vec<String>, Failure> {
+    let known: Vec<&str> = plan.series.iter().map(|series| series.name.as_str()).collect();
+    if let Some(unknown) = wanted.iter().find(|name| !known.contains(&name.as_str())) {
+        let message = format!("the plan {} has no series `{unknown}`", plan.name);
+        return Err(Failure::new(message)
+            .effect("nothing was run")
+            .hint(nearest::hint(unknown, "series", &known)));
+    }
+    let is_wanted = |name: &&str| wanted.iter().any(|word| word == name);
+    Ok(known.into_iter().filter(is_wanted).map(str::to_owned).collect())
+}
+
+fn begin(out: &Path, name: &str, hash: &str) -> Result<Folder, Failure> {
+    Folder::begin(out, name, hash).map_err(|error| {
+        unwritable(&error)
+            .effect("nothing was run: results would have had no place")
+            .hint("name a folder that can be written, as in `--out /tmp/runs`")
+    })
+}
+
+fn unwritable(error: &StoreError) -> Failure {
+    Failure::new(error.to_string())
+}
+
+/// Runs the job with as many threads as were asked for.
+fn execute(
+    arguments: &Arguments,
+    job: &Job,
+    interrupt: &Interrupt,
+) -> Result<Vec<SeriesRecord>, Failure> {
+    let progress = Progress::of(job);
+    let threads = threads(arguments.jobs, progress.tasks().len());
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
+    let pool = pool.map_err(|error| {
+        Failure::new(format!("cannot start {threads} threads: {error}"))
+            .effect("nothing was run")
+            .hint("fewer at the same time: `--jobs 1`")
+    })?;
+    let lines = Lines::of(&progress, job.repeat);
+    let on_terminal = std::io::stderr().is_terminal();
+    let run = |on_done: &(dyn Fn(&SeriesRecord) + Sync)| {
+        pool.install(|| gigatcp_sweep::run(job, interrupt.stop(), &progress, on_done))
+    };
+    // A world that finds a fault in itself panics; nothing of it is used
+    // afterwards.
+    let result = catch_unwind(AssertUnwindSafe(|| {
+        if on_terminal {
+            draw_while(&progress, || run(&|_| ()))
+        } else {
+            run(&|record| lines.say(record))
+        }
+    }));
+    match result {
+        Ok(result) => result.map_err(|error| failed(&error)),
+        Err(_) => Err(fault(arguments, job)),
+    }
+}
+
+fn threads(wanted: Option<usize>, worlds: usize) -> usize {
+    let cores = || std::thread::available_parallelism().map_or(1, usize::from);
+    wanted.unwrap_or_else(cores).min(worlds).max(1)
+}
+
+fn failed(error: &RunError) -> Failure {
+    let failure = Failure::new(error.to_string()).effect("nothing was stored");
+    match error {
+        RunError::World { .. } => failure.hint("`gigatcp check` shows the path as it was read"),
+        RunError::Capture { .. } => {
+            failure.hint("captures are large: choose a roomy disk with `--out`, or fewer `--series`")
+        }
+    }
+}
+
+/// What is said when the simulator finds a fault in itself.
+fn fault(arguments: &Arguments, job: &Job) -> Failure {
+    let mut replay = format!("gigatcp run {}", quoted(&arguments.plan.to_string_lossy()));
+    for change in &arguments.overrides {
+        replay.push_str(&format!(" --set {}", quoted(change)));
+    }
+    for name in &job.only {
+        replay.push_str(&format!(" --series {name}"));
+    }
+    replay.push_str(&format!(" --seed {} --repeat {}", job.seed, job.repeat));
+    Failure::fault("the simulator found a fault in itself, said above; the plan is not to blame")
+        .effect("nothing was stored: no number of this run can be trusted")
+        .hint(format!("please report it; this replays it: {replay}"))
+}
+
+/// `text` as a word of a shell.
+fn quoted(text: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./=".contains(c);
+    if text.chars().all(is_plain) {
+        return text.to_owned();
+    }
+    format!("'{}'", text.replace('\'', r"'\''"))
+}
+
+fn is_partial(series: &[SeriesRecord], worlds: usize) -> bool {
+    series.len() < worlds || series.iter().any(|series| series.partial)
+}
+
+/// Says how the run ended.
+fn say_end(record: &RunRecord, started: Instant, signal: Option<Signal>) {
+    let nanos = u64::try_from(started.elapsed().as_nanos()).unwrap_or(u64::MAX);
+    let took = human_duration(Duration::from_nanos(nanos));
+    let worlds = record.series.len();
+    let plural = if worlds == 1 { "" } else { "s" };
+    match signal.filter(|_| record.partial) {
+        None => output::say(&format!("{worlds} run{plural} in {took}\n")),
+        Some(signal) => {
+            let cut = record.series.iter().filter(|series| series.partial).count();
+            output::say(&format!(
+                "{}: stopped after {took}; {} complete, {cut} cut short, the rest not begun. \
+                 What there is follows and is stored, marked partial.\n",
+                signal.name(),
+                worlds - cut,
+            ));
+        }
+    }
+}
+
+/// Moves what was captured to a folder of another name: a partial result
+/// must not replace a complete one of the same plan and seed.
+fn aside(
+    from: Folder,
+    out: &Path,
+    hash: &str,
+    interrupt: &Interrupt,
+) -> Result<Folder, Failure> {
+    todo!()
+}
+
+/// Writes record and page, and gives the folder its name.
+fn store(folder: Folder, report: &Report<'_>) -> Result<PathBuf, Failure> {
+    let stored = folder
+        .write_record(report.run)
+        .and_then(|()| folder.write("report.html", report.html().as_bytes()))
+        .and_then(|()| folder.commit());
+    stored.map_err(|error| {
+        unwritable(&error)
+            .effect("the results are lost; an earlier result in that place may be gone too")
+            .hint("make room, or run again with another `--out`")
+    })
+}
+
+/// Prints the record or the tables.
+fn show(arguments: &Arguments, report: &Report<'_>, folder: &Path) -> Result<(), Failure> {
+    if arguments.json {
+        let record = folder.join("run.json");
+        let file = File::open(&record);
+        let file = file.map_err(|error| Failure::io("read what was just stored", &error))?;
+        output::say(&format!("stored in {}", folder.display()));
+        return output::print_all(file);
+    }
+    let mut text = String::new();
+    for series in &report.run.series {
+        text.push_str(&report.text_series(series));
+        text.push('\n');
+    }
+    text.push_str(&report.text_summary());
+    text.push_str(&format!("\nstored in {}", folder.display()));
+    output::print(&text)
+}

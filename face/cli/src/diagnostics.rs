@@ -1,0 +1,180 @@
+//! What is wrong with a plan, as a compiler would show it: the line, carets
+//! under the place, and what to type instead.
+
+use std::ops::Range;
+
+use annotate_snippets::{Annotation, AnnotationKind, Group, Level, Renderer, Snippet};
+use gigatcp_plan::{Diagnostic, Diagnostics, Place, Severity, Source};
+use gigatcp_report::escape::terminal;
+use serde::Serialize;
+
+/// So many findings are shown; whoever has more mends these first.
+const SHOWN: usize = 20;
+
+/// All findings and how many there are, with colour that the writer strips
+/// where it is not wanted.
+pub(crate) fn text(findings: &Diagnostics) -> String {
+    let renderer = Renderer::styled();
+    let shown = findings.list.iter().take(SHOWN);
+    let mut parts: Vec<String> = shown
+        .map(|finding| renderer.render(&report(findings, finding)))
+        .collect();
+    parts.extend(closing_line(findings));
+    parts.join("\n\n")
+}
+
+/// How many errors there are, where that is not plain to see.
+fn closing_line(findings: &Diagnostics) -> Option<String> {
+    let total = findings.list.len();
+    let errors = findings.list.iter().filter(|finding| is_error(finding)).count();
+    if errors == 0 {
+        return None;
+    }
+    let plural = if errors == 1 { "" } else { "s" };
+    let hidden = match total.saturating_sub(SHOWN) {
+        0 => String::new(),
+        more => format!(", {more} not shown"),
+    };
+    Some(format!(
+        "{}: {errors} error{plural}{hidden}; nothing was run",
+        terminal(&findings.source_name)
+    ))
+}
+
+fn is_error(finding: &Diagnostic) -> bool {
+    finding.severity == Severity::Error
+}
+
+fn report<'a>(findings: &'a Diagnostics, finding: &'a Diagnostic) -> Vec<Group<'a>> {
+    let level = match finding.severity {
+        Severity::Error => Level::ERROR,
+        Severity::Warning => Level::WARNING,
+    };
+    // Titles are printed as they are, so what a plan put there is made safe.
+    let title = level.primary_title(terminal(&finding.message));
+    let mut group = Group::with_title(title);
+    for snippet in snippets(findings, finding) {
+        group = group.element(snippet);
+    }
+    if let Some(effect) = &finding.effect {
+        group = group.element(Level::NOTE.message(terminal(effect)));
+    }
+    if let Some(nearest) = &finding.nearest {
+        let text = format!("did you mean `{}`?", terminal(nearest));
+        group = group.element(Level::HELP.message(text));
+    }
+    if let Some(hint) = &finding.hint {
+        group = group.element(Level::HELP.message(terminal(hint)));
+    }
+    vec![group]
+}
+
+/// The text around the place, and around what has to do with it.
+fn snippets<'a>(
+    findings: &'a Diagnostics,
+    finding: &'a Diagnostic,
+) -> Vec<Snippet<'a, Annotation<'a>>> {
+    let primary = annotation(findings, AnnotationKind::Primary, &finding.place, &finding.label);
+    let mut first = snippet(findings, finding.place.source).annotation(primary);
+    let Some((place, what)) = &finding.related else {
+        return vec![first];
+    };
+    let context = annotation(findings, AnnotationKind::Context, place, what);
+    if place.source == finding.place.source {
+        first = first.annotation(context);
+        return vec![first];
+    }
+    vec![first, snippet(findings, place.source).annotation(context)]
+}
+
+fn snippet(findings: &Diagnostics, source: Source) -> Snippet<'_, Annotation<'_>> {
+    Snippet::source(findings.text_of(source)).path(findings.name_of(source))
+}
+
+fn annotation<'a>(
+    findings: &Diagnostics,
+    kind: AnnotationKind,
+    place: &Place,
+    label: &'a str,
+) -> Annotation<'a> {
+    let span = fitting(findings.text_of(place.source), &place.span);
+    let label = (!label.is_empty()).then_some(label);
+    kind.span(span).label(label)
+}
+
+/// `span` within `text` and on borders of letters, which the renderer insists
+/// on; it comes from text that nobody vouches for.
+fn fitting(text: &str, span: &Range<usize>) -> Range<usize> {
+    let start = text.floor_char_boundary(span.start.min(text.len()));
+    let end = text.ceil_char_boundary(span.end.clamp(start, text.len()));
+    start..end
+}
+
+/// A finding for machines. Lines and columns count from 1, columns in
+/// characters.
+#[derive(Clone, Serialize, Debug)]
+pub(crate) struct Finding {
+    severity: String,
+    message: String,
+    source: String,
+    line: usize,
+    column: usize,
+    end_line: usize,
+    end_column: usize,
+    label: String,
+    effect: Option<String>,
+    nearest: Option<String>,
+    hint: Option<String>,
+}
+
+/// All findings for machines.
+pub(crate) fn list(findings: &Diagnostics) -> Vec<Finding> {
+    let convert = |finding: &Diagnostic| {
+        let place = &finding.place;
+        let (line, column) = findings.line_column_of(place);
+        let text = findings.text_of(place.source);
+        let (end_line, end_column) = gigatcp_plan::line_column(text, place.span.end);
+        Finding {
+            severity: finding.severity.to_string(),
+            message: finding.message.clone(),
+            source: findings.name_of(place.source),
+            line,
+            column,
+            end_line,
+            end_column,
+            label: finding.label.clone(),
+            effect: finding.effect.clone(),
+            nearest: finding.nearest.clone(),
+            hint: finding.hint.clone(),
+        }
+    };
+    findings.list.iter().map(convert).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_span_that_does_not_fit_is_made_to_fit() {
+        let text = "aé";
+        assert_eq!(fitting(text, &(0..1)), 0..1);
+        assert_eq!(fitting(text, &(2..2)), 1..2);
+        assert_eq!(fitting(text, &(1..2)), 1..3);
+        assert_eq!(fitting(text, &(7..9)), 3..3);
+        #[expect(clippy::reversed_empty_ranges, reason = "what a fault would give")]
+        let reversed = 3..1;
+        assert_eq!(fitting(text, &reversed), 3..3);
+    }
+
+    #[test]
+    fn a_hostile_plan_cannot_steer_the_terminal() {
+        let plan = b"name = \"\x1b[2J\"\npath = { rate = \"\x1b[31m\", rtt = \"1 ms\" }\n\x1b[2J = 1";
+        let findings = gigatcp_plan::parse("\x1b[2J.toml", plan, &["\x1b[2J".into()]);
+        let text = text(&findings.expect_err("this is no plan"));
+        let plain = anstream::adapter::strip_str(&text).to_string();
+        assert!(!plain.contains('\x1b'), "{plain:?}");
+        // The renderer's own colours are all that is left.
+        assert!(!text.contains("\x1b[2J"), "{text:?}");
+    }
+}

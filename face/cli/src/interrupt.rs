@@ -1,0 +1,113 @@
+//! Ctrl-C and SIGTERM: the first ends a run with what there is, the second at
+//! once with nothing.
+//!
+//! SIGHUP keeps its meaning, which `nohup` changes for programs that must
+//! outlive their terminal.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process;
+use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread;
+
+use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::iterator::Signals;
+
+use crate::failure::Failure;
+use crate::output;
+
+/// Somebody's wish that the program end.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Signal(i32);
+
+impl Signal {
+    /// What shells report of a program that a signal ended: 128 and its
+    /// number.
+    pub(crate) fn exit_status(self) -> u8 {
+        u8::try_from(128 + self.0).unwrap_or(u8::MAX)
+    }
+
+    /// What it is called.
+    pub(crate) fn name(self) -> &'static str {
+        match self.0 {
+            SIGTERM => "SIGTERM",
+            _ => "Ctrl-C",
+        }
+    }
+}
+
+/// Whether to stop, and what to remove when there is no time.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Interrupt {
+    shared: Arc<Shared>,
+}
+
+#[derive(Debug, Default)]
+struct Shared {
+    stop: AtomicBool,
+    signal: AtomicI32,
+    scratch: Mutex<Option<PathBuf>>,
+}
+
+impl Interrupt {
+    /// Begins to listen.
+    pub(crate) fn listen() -> Result<Self, Failure> {
+        let interrupt = Self::default();
+        let mut signals = Signals::new([SIGINT, SIGTERM])
+            .map_err(|error| Failure::io("listen for Ctrl-C", &error))?;
+        let shared = interrupt.shared.clone();
+        thread::spawn(move || {
+            for signal in signals.forever() {
+                shared.on_signal(signal);
+            }
+        });
+        Ok(interrupt)
+    }
+
+    /// What becomes true when a run is to end.
+    pub(crate) fn stop(&self) -> &AtomicBool {
+        &self.shared.stop
+    }
+
+    /// The first signal that came, if any.
+    pub(crate) fn signal(&self) -> Option<Signal> {
+        match self.shared.signal.load(Ordering::SeqCst) {
+            0 => None,
+            signal => Some(Signal(signal)),
+        }
+    }
+
+    /// Names the folder that a second signal removes.
+    pub(crate) fn remove_on_abort(&self, folder: &Path) {
+        *self.shared.scratch() = Some(folder.to_path_buf());
+    }
+}
+
+impl Shared {
+    fn scratch(&self) -> MutexGuard<'_, Option<PathBuf>> {
+        self.scratch.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn on_signal(&self, signal: i32) {
+        if !self.stop.swap(true, Ordering::SeqCst) {
+            self.signal.store(signal, Ordering::SeqCst);
+            return;
+        }
+        if let Some(folder) = self.scratch().take() {
+            remove(&folder);
+        }
+        output::say("\naborted: nothing was stored");
+        process::exit(Signal(signal).exit_status().into());
+    }
+}
+
+/// Removes a folder into which others may still be writing.
+fn remove(folder: &Path) {
+    const ATTEMPTS: usize = 10;
+    for _ in 0..ATTEMPTS {
+        if fs::remove_dir_all(folder).is_ok() || !folder.exists() {
+            return;
+        }
+    }
+}

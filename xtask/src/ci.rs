@@ -1,0 +1,205 @@
+//! `cargo xtask ci`: everything a change must pass, in one command.
+//!
+//! Cheap steps come first. The first step that fails ends the run; the steps
+//! that were not run are named. Tests are counted from what cargo prints; each
+//! other step counts as one. The last line is `N passed, N failed`.
+//!
+//! What keeps it short: tests, doc tests and the swarm share one profile and
+//! one set of compiled crates; clippy and rustdoc only check; the benchmark's
+//! release build is the one other compilation.
+
+use std::time::Instant;
+
+use crate::process::{cargo, run, run_lines, spelled};
+use crate::{Failed, bench, swarm, tidy, tools};
+
+/// Seeds of the swarm: the same every time, so that a failure is the change's.
+const SEEDS: [&str; 4] = ["--seed", "1", "--count", "500"];
+
+/// Passed and failed.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+struct Count {
+    passed: u64,
+    failed: u64,
+}
+
+impl Count {
+    const PASSED: Self = Self {
+        passed: 1,
+        failed: 0,
+    };
+    const FAILED: Self = Self {
+        passed: 0,
+        failed: 1,
+    };
+
+    fn add(&mut self, more: Self) {
+        self.passed += more.passed;
+        self.failed += more.failed;
+    }
+}
+
+/// A step: its name and what it does.
+type Step = (&'static str, fn() -> Result<Count, Failed>);
+
+/// All steps, the cheap ones first.
+const STEPS: [Step; 9] = [
+    ("tools", || {
+        tools::install();
+        Ok(Count::PASSED)
+    }),
+    ("format", || check(&["fmt", "--all", "--check"], None)),
+    ("tidy", || one(tidy::run())),
+    ("clippy", || {
+        let words = ["clippy", "--quiet", "--workspace", "--all-targets"];
+        check(&[&words[..], &["--", "-D", "warnings"]].concat(), None)
+    }),
+    ("tests", || {
+        tests(&["test", "--workspace", "--no-fail-fast", "--lib", "--bins", "--tests"])
+    }),
+    ("doc tests", || {
+        tests(&["test", "--workspace", "--no-fail-fast", "--doc"])
+    }),
+    ("documentation", || {
+        let words = ["doc", "--quiet", "--workspace", "--no-deps"];
+        check(&words, Some(("RUSTDOCFLAGS", "-D warnings")))
+    }),
+    ("swarm", || one(swarm::run(&SEEDS.map(String::from)))),
+    ("bench", || one(bench::run(&["--short".into()]))),
+];
+
+/// Runs everything; prints the counts on the last line.
+pub fn run() -> Result<(), Failed> {
+    let started = Instant::now();
+    let (count, left) = run_steps(&STEPS);
+    println!();
+    if !left.is_empty() {
+        println!("not run: {}", left.join(", "));
+    }
+    println!("ci took {:.0} s", started.elapsed().as_secs_f64());
+    println!("{} passed, {} failed", count.passed, count.failed);
+    if count.failed == 0 {
+        Ok(())
+    } else {
+        Err(Failed::Found)
+    }
+}
+
+/// Runs the steps until one fails; also says which were not run.
+fn run_steps(steps: &[Step]) -> (Count, Vec<&'static str>) {
+    let mut total = Count::default();
+    for (number, (name, step)) in steps.iter().enumerate() {
+        println!("\n== {} of {}: {name}", number + 1, steps.len());
+        let started = Instant::now();
+        let count = step().unwrap_or_else(|failed| {
+            if let Failed::Usage(what) = failed {
+                println!("{what}");
+            }
+            Count::FAILED
+        });
+        let seconds = started.elapsed().as_secs_f64();
+        total.add(count);
+        let verdict = if count.failed == 0 { "passed" } else { "FAILED" };
+        println!("== {name}: {verdict}, {seconds:.1} s");
+        if count.failed > 0 {
+            let left = steps[number + 1..].iter().map(|(name, _)| *name);
+            return (total, left.collect());
+        }
+    }
+    (total, Vec::new())
+}
+
+/// A step that is one of our own tasks.
+fn one(done: Result<(), Failed>) -> Result<Count, Failed> {
+    match done {
+        Ok(()) => Ok(Count::PASSED),
+        Err(Failed::Found) => Ok(Count::FAILED),
+        Err(failed) => Err(failed),
+    }
+}
+
+/// A step that is one cargo command.
+fn check(words: &[&str], variable: Option<(&str, &str)>) -> Result<Count, Failed> {
+    let mut command = cargo(words);
+    command.envs(variable);
+    println!("{}", spelled(&command));
+    Ok(if run(command)?.success() {
+        Count::PASSED
+    } else {
+        Count::FAILED
+    })
+}
+
+/// Tests: counted from their summaries. Lines about single tests that passed
+/// are left out.
+fn tests(words: &[&str]) -> Result<Count, Failed> {
+    let mut count = Count::default();
+    let command = cargo(words);
+    println!("{}", spelled(&command));
+    let status = run_lines(command, |line| {
+        count.add(summary(line).unwrap_or_default());
+        if !line.is_empty() && !line.ends_with(" ... ok") && !line.starts_with("running ") {
+            println!("{line}");
+        }
+    })?;
+    if !status.success() && count.failed == 0 {
+        // Something failed that is no test: it did not build, or crashed.
+        count.failed = 1;
+    }
+    Ok(count)
+}
+
+/// The counts in a line like `test result: ok. 3 passed; 0 failed; ...`.
+fn summary(line: &str) -> Option<Count> {
+    let (_, counts) = line.strip_prefix("test result: ")?.split_once(". ")?;
+    let number = |what: &str| {
+        let part = counts.split(';').find(|part| part.trim().ends_with(what))?;
+        part.trim().strip_suffix(what)?.trim().parse().ok()
+    };
+    Some(Count {
+        passed: number("passed")?,
+        failed: number("failed")?,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_summary_of_cargo_test_gives_its_counts() {
+        let line = "test result: FAILED. 12 passed; 3 failed; 1 ignored; 0 measured; \
+                    0 filtered out; finished in 0.00s";
+        let count = Count {
+            passed: 12,
+            failed: 3,
+        };
+        assert_eq!(summary(line), Some(count));
+        assert_eq!(summary("test tests::a ... ok"), None);
+        assert_eq!(summary("test result: nonsense"), None);
+    }
+
+    #[test]
+    fn the_first_failing_step_ends_the_run_and_the_rest_is_named() {
+        const STEPS: [Step; 4] = [
+            ("first", || {
+                Ok(Count {
+                    passed: 7,
+                    failed: 0,
+                })
+            }),
+            ("second", || one(Err(Failed::Found))),
+            ("third", || Ok(Count::PASSED)),
+            ("fourth", || Ok(Count::PASSED)),
+        ];
+        let (count, left) = run_steps(&STEPS);
+        assert_eq!((count.passed, count.failed), (7, 1));
+        assert_eq!(left, ["third", "fourth"]);
+    }
+
+    #[test]
+    fn a_step_that_cannot_begin_counts_as_failed() {
+        const STEPS: [Step; 1] = [("only", || Err(Failed::Usage("no such program".into())))];
+        assert_eq!(run_steps(&STEPS), (Count::FAILED, vec![]));
+    }
+}

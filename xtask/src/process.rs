@@ -1,0 +1,79 @@
+//! Running other programs: cargo, mostly.
+
+use std::io::{BufRead, BufReader};
+use std::path::PathBuf;
+use std::process::{Command, ExitStatus, Stdio};
+
+use crate::{Failed, top};
+
+/// The cargo that runs this task, at the checkout's top folder.
+pub fn cargo(words: &[&str]) -> Command {
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let mut command = Command::new(cargo);
+    command.args(words).current_dir(top());
+    command
+}
+
+/// How the command reads on a shell.
+pub fn spelled(command: &Command) -> String {
+    let program = PathBuf::from(command.get_program());
+    let name = program.file_name().unwrap_or(program.as_os_str());
+    let words = std::iter::once(name).chain(command.get_args());
+    words
+        .map(|word| word.to_string_lossy().into_owned())
+        .collect::<Vec<_>>()
+        .join(" ")
+}
+
+/// Runs a command whose output goes where ours goes.
+pub fn run(mut command: Command) -> Result<ExitStatus, Failed> {
+    command.status().map_err(|error| cannot(&command, &error))
+}
+
+/// Runs a command and shows every line of its standard output to `each`.
+pub fn run_lines(
+    mut command: Command,
+    mut each: impl FnMut(&str),
+) -> Result<ExitStatus, Failed> {
+    let spawned = command.stdout(Stdio::piped()).spawn();
+    let mut child = spawned.map_err(|error| cannot(&command, &error))?;
+    if let Some(stdout) = child.stdout.take() {
+        for line in BufReader::new(stdout).split(b'\n').map_while(Result::ok) {
+            each(String::from_utf8_lossy(&line).trim_end());
+        }
+    }
+    child.wait().map_err(|error| cannot(&command, &error))
+}
+
+/// That a command could not be run at all.
+pub fn cannot(command: &Command, error: &std::io::Error) -> Failed {
+    Failed::Usage(format!("cannot run `{}`: {error}", spelled(command)))
+}
+
+/// Builds an example of the simulator under `profile` and says where it is.
+pub fn build_example(name: &str, profile: &str) -> Result<PathBuf, Failed> {
+    let mut build = cargo(&["build", "--quiet", "--package", "gigatcp-sim"]);
+    build.args(["--example", name, "--profile", profile]);
+    // The profile's folder: cargo calls that of `test` debug.
+    let folder = if profile == "release" { "release" } else { "debug" };
+    if run(build)?.success() {
+        return Ok(target().join(folder).join("examples").join(name));
+    }
+    Err(Failed::Usage(format!(
+        "the example {name} of gigatcp-sim does not build (see above)"
+    )))
+}
+
+/// Cargo's target folder.
+fn target() -> PathBuf {
+    match std::env::var_os("CARGO_TARGET_DIR") {
+        Some(folder) => top().join(folder),
+        None => top().join("target"),
+    }
+}
+
+/// Whether a program of that name can be found.
+pub fn has(program: &str) -> bool {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    std::env::split_paths(&path).any(|folder| folder.join(program).is_file())
+}

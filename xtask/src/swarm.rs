@@ -1,0 +1,22 @@
+//! `cargo xtask swarm`: random worlds, and what must hold in each of them.
+//!
+//! The swarm itself is an example of `gigatcp-sim` beside that crate's tests
+//! (`drive/sim/tests/swarm`), so that tests can use it too. It is built under
+//! the test profile: optimised, with the engine's assertions on, and with
+//! nothing to compile anew after the tests. Arguments are handed on.
+
+use std::process::Command;
+
+use crate::{Failed, process, top};
+
+/// Runs the swarm with the given arguments.
+pub fn run(words: &[String]) -> Result<(), Failed> {
+    let program = process::build_example("swarm", "test")?;
+    let mut command = Command::new(program);
+    command.args(words).current_dir(top());
+    match process::run(command)?.code() {
+        Some(0) => Ok(()),
+        Some(2) => Err(Failed::Usage("the swarm did not begin (see above)".into())),
+        _ => Err(Failed::Found),
+    }
+}

@@ -1,0 +1,55 @@
+//! Programs of the system that tests and benchmarks use when they are there.
+//!
+//! Tests that compare with Wireshark's reading of a packet pass over
+//! themselves where `tshark` is missing. Here it is installed where that is
+//! possible without asking, and named where it is not. Nothing fails because
+//! of it.
+
+use std::process::{Command, Stdio};
+
+use crate::process::has;
+
+/// Longest time to spend on installing one package.
+const PATIENCE: &str = "240";
+
+/// A program, the package that brings it, and what goes without it.
+const WANTED: [(&str, &str, &str); 1] = [(
+    "tshark",
+    "tshark",
+    "captures are not compared with Wireshark's reading",
+)];
+
+/// Installs what is missing as far as possible; says what is not.
+pub fn install() {
+    for (program, package, without) in WANTED {
+        if has(program) {
+            println!("{program}: there");
+        } else if apt_get(&["install", package]) {
+            println!("{program}: installed");
+        } else {
+            println!("{program}: missing, {without}; install the package {package}");
+        }
+    }
+}
+
+/// Installs with apt-get, after an update of its lists if need be.
+fn apt_get(words: &[&str]) -> bool {
+    let root = Command::new("id").arg("-u").output();
+    let is_root = root.is_ok_and(|output| output.stdout.trim_ascii() == b"0");
+    if !is_root || !has("apt-get") || !has("timeout") {
+        return false;
+    }
+    run(words) || (run(&["update"]) && run(words))
+}
+
+fn run(words: &[&str]) -> bool {
+    let mut command = Command::new("timeout");
+    command
+        .args([PATIENCE, "apt-get", "-y", "-qq"])
+        .args(words)
+        .env("DEBIAN_FRONTEND", "noninteractive")
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null());
+    command.status().is_ok_and(|status| status.success())
+}
