@@ -10,7 +10,7 @@
 
 use std::time::Instant;
 
-use crate::process::{cargo, run, run_lines, spelled};
+use crate::process::{self, cargo, run_lines, spelled};
 use crate::{Failed, bench, swarm, tidy, tools};
 
 /// Seeds of the swarm: the same every time, so that a failure is the change's.
@@ -48,14 +48,24 @@ const STEPS: [Step; 9] = [
         tools::install();
         Ok(Count::PASSED)
     }),
-    ("format", || check(&["fmt", "--all", "--check"], None)),
+    ("format", || {
+        // The names of files that differ; `cargo fmt --all` puts them right.
+        check(&["fmt", "--all", "--", "--check", "-l"], None)
+    }),
     ("tidy", || one(tidy::run())),
     ("clippy", || {
         let words = ["clippy", "--quiet", "--workspace", "--all-targets"];
         check(&[&words[..], &["--", "-D", "warnings"]].concat(), None)
     }),
     ("tests", || {
-        tests(&["test", "--workspace", "--no-fail-fast", "--lib", "--bins", "--tests"])
+        tests(&[
+            "test",
+            "--workspace",
+            "--no-fail-fast",
+            "--lib",
+            "--bins",
+            "--tests",
+        ])
     }),
     ("doc tests", || {
         tests(&["test", "--workspace", "--no-fail-fast", "--doc"])
@@ -99,7 +109,11 @@ fn run_steps(steps: &[Step]) -> (Count, Vec<&'static str>) {
         });
         let seconds = started.elapsed().as_secs_f64();
         total.add(count);
-        let verdict = if count.failed == 0 { "passed" } else { "FAILED" };
+        let verdict = if count.failed == 0 {
+            "passed"
+        } else {
+            "FAILED"
+        };
         println!("== {name}: {verdict}, {seconds:.1} s");
         if count.failed > 0 {
             let left = steps[number + 1..].iter().map(|(name, _)| *name);
@@ -123,7 +137,7 @@ fn check(words: &[&str], variable: Option<(&str, &str)>) -> Result<Count, Failed
     let mut command = cargo(words);
     command.envs(variable);
     println!("{}", spelled(&command));
-    Ok(if run(command)?.success() {
+    Ok(if process::run(command)?.success() {
         Count::PASSED
     } else {
         Count::FAILED

@@ -42,7 +42,10 @@ fn main() -> ExitCode {
         "tidy" if rest.is_empty() => tidy::run(),
         "bench" => bench::run(rest),
         "swarm" => swarm::run(rest),
-        _ => Err(Failed::Usage(format!("what is `{}`?\n{USAGE}", words.join(" ")))),
+        _ => Err(Failed::Usage(format!(
+            "what is `{}`?\n{USAGE}",
+            words.join(" ")
+        ))),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,

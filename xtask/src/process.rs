@@ -31,10 +31,7 @@ pub fn run(mut command: Command) -> Result<ExitStatus, Failed> {
 }
 
 /// Runs a command and shows every line of its standard output to `each`.
-pub fn run_lines(
-    mut command: Command,
-    mut each: impl FnMut(&str),
-) -> Result<ExitStatus, Failed> {
+pub fn run_lines(mut command: Command, mut each: impl FnMut(&str)) -> Result<ExitStatus, Failed> {
     let spawned = command.stdout(Stdio::piped()).spawn();
     let mut child = spawned.map_err(|error| cannot(&command, &error))?;
     if let Some(stdout) = child.stdout.take() {
@@ -55,7 +52,11 @@ pub fn build_example(name: &str, profile: &str) -> Result<PathBuf, Failed> {
     let mut build = cargo(&["build", "--quiet", "--package", "gigatcp-sim"]);
     build.args(["--example", name, "--profile", profile]);
     // The profile's folder: cargo calls that of `test` debug.
-    let folder = if profile == "release" { "release" } else { "debug" };
+    let folder = if profile == "release" {
+        "release"
+    } else {
+        "debug"
+    };
     if run(build)?.success() {
         return Ok(target().join(folder).join("examples").join(name));
     }

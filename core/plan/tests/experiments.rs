@@ -121,8 +121,8 @@ fn dumbbell_is_a_hundred_reno_flows() {
         "dumbbell",
         include_str!("../../../experiments/dumbbell/plan.toml"),
     );
-    let run = &plan.series[0].scenario;
-    assert_eq!(plan.series.len(), 1);
+    assert_eq!(plan.series.len(), 4);
+    let run = &plan.series[3].scenario;
     assert_eq!(run.flows.len(), 100);
     assert_eq!(run.flows[99].name, "reno-100");
     assert!(run.flows.iter().all(|flow| flow.congestion.name == "reno"));

@@ -3,7 +3,7 @@
 //!
 //! The right edge of the window never moves left (RFC 9293 SHLD-14): what was
 //! offered stays offered. Receiver-side silly-window avoidance moves it only
-//! in steps of at least one segment or half the buffer.
+//! in steps of at least one segment or half the largest window.
 //!
 //! Under [`WindowPolicy::Grows`] the offer starts small and grows by two
 //! segments for every full-sized one that arrives, up to the whole buffer, as
@@ -55,7 +55,10 @@ impl ReceiveWindow {
             65_535
         };
         let (offer, clamp, step) = match profile.window_policy {
-            WindowPolicy::FreeSpace => (whole, whole.min(expressible), 0),
+            WindowPolicy::FreeSpace => {
+                let most = whole.min(expressible);
+                (most, most, 0)
+            }
             WindowPolicy::Grows => {
                 // One segment is kept back (Linux `tcp_init_buffer_space`).
                 let clamp = whole.saturating_sub(mss).max(whole.min(2 * mss));
@@ -75,6 +78,13 @@ impl ReceiveWindow {
         }
     }
 
+    /// The peer does not scale windows: 16 bits must express all.
+    pub fn forgo_scaling(&mut self) {
+        self.shift = 0;
+        self.clamp = self.clamp.min(65_535);
+        self.offer = self.offer.min(self.clamp);
+    }
+
     /// The window scale to announce, Rcv.Wind.Shift.
     pub fn shift(&self) -> u8 {
         self.shift
@@ -90,13 +100,14 @@ impl ReceiveWindow {
         self.clamp
     }
 
-    /// A full-sized segment arrived in order; returns whether the offer grew.
+    /// `len` octets in full-sized segments arrived together, in order; returns
+    /// whether the offer grew.
     #[inline]
-    pub fn on_full_segment(&mut self, unread: u64) -> bool {
+    pub fn on_full_segments(&mut self, len: u64, unread: u64) -> bool {
         if self.step == 0 || self.offer >= self.clamp || self.offer >= self.free(unread) {
             return false;
         }
-        self.offer = (self.offer + self.step).min(self.clamp);
+        self.offer = (self.offer + self.step.max(2 * len)).min(self.clamp);
         true
     }
 
@@ -106,7 +117,7 @@ impl ReceiveWindow {
     pub fn edge(&self, nxt: u64, old_edge: u64, unread: u64) -> u64 {
         let wnd = self.free(unread).min(self.offer);
         let edge = (nxt + wnd).max(old_edge);
-        let silly = self.mss.min(self.buffer / 2);
+        let silly = self.mss.min(self.clamp / 2);
         if self.avoid_silly && edge - old_edge < silly {
             old_edge
         } else {
@@ -184,7 +195,7 @@ mod tests {
         let mut window = ReceiveWindow::new(&profile, granted, 8960);
         assert_eq!(window.edge(0, 0, 0), 2 * 8960);
         let mut segments = 0_u64;
-        while window.on_full_segment(0) {
+        while window.on_full_segments(8960, 0) {
             segments += 1;
         }
         // (90 MiB - one segment - two segments) / two segments per arrival.

@@ -15,6 +15,8 @@
 //! (RFC 6937) are not here: until then a lost retransmission waits for the
 //! timer, and the first half of recovery is silent.
 
+use core::ops::Range;
+
 use gigatcp_events::{LossVerdict, Phase};
 
 use crate::congestion::CongestionKind;
@@ -47,6 +49,12 @@ pub struct Judgment {
     pub ended: bool,
     /// Octets newly marked lost: first offset, amount, how found.
     pub lost: Option<(u64, u64, LossVerdict)>,
+    /// Where there was congestion: octets in flight that limited transmit
+    /// sent (RFC 5681 section 3.2 step 2 does not count them).
+    pub limited_transmit: u64,
+    /// The retransmission timer runs on in spite of new data acknowledged
+    /// (RFC 6582 section 3.2 step 3: all partial ACKs but the first).
+    pub keeps_timer: bool,
 }
 
 /// State of loss recovery.
@@ -62,6 +70,13 @@ pub struct Recovery {
     owes_retransmission: bool,
     /// The rescue retransmission of this recovery is spent.
     rescued: bool,
+    /// A partial acknowledgment has come in this recovery.
+    partial: bool,
+    /// Octets sent by limited transmit since SND.UNA moved.
+    limited_transmit: u64,
+    /// SND.UNA when the episode began: only duplicates from here up to
+    /// `recover` can be of its making.
+    episode_start: u64,
     /// Octets retransmitted in this episode and not yet reported as
     /// duplicates: at zero the whole episode was unnecessary.
     unproven: u64,
@@ -88,6 +103,11 @@ impl Recovery {
         self.phase == Phase::Open && self.duplicate_acks == 0
     }
 
+    /// `octets` left by limited transmit.
+    pub fn on_limited_transmit(&mut self, octets: u64) {
+        self.limited_transmit += octets;
+    }
+
     /// `octets` were retransmitted.
     pub fn on_retransmit(&mut self, octets: u64) {
         self.owes_retransmission = false;
@@ -108,11 +128,13 @@ impl Recovery {
     /// The receiver reported `octets` as duplicates (D-SACK). Returns whether
     /// this proves every retransmission of the episode unnecessary (RFC 3708
     /// section 2; as Linux's `undo_retrans`).
-    pub fn on_duplicate_report(&mut self, octets: u64) -> bool {
-        if !self.retransmitted {
+    pub fn on_duplicate_report(&mut self, octets: Range<u64>) -> bool {
+        let of_this_episode = octets.start.max(self.episode_start)..octets.end.min(self.recover);
+        if !self.retransmitted || of_this_episode.is_empty() {
             return false;
         }
-        self.unproven = self.unproven.saturating_sub(octets);
+        let count = of_this_episode.end - of_this_episode.start;
+        self.unproven = self.unproven.saturating_sub(count);
         let unnecessary = self.unproven == 0;
         self.retransmitted = !unnecessary;
         unnecessary
@@ -125,7 +147,9 @@ impl Recovery {
         self.owes_retransmission = false;
     }
 
-    /// Judges one acknowledgment.
+    /// Judges one acknowledgment. After a timeout everything is marked lost
+    /// already, and no recovery begins until what was sent before it is
+    /// acknowledged (RFC 6675 section 5.1).
     pub fn on_ack(
         &mut self,
         profile: &Profile,
@@ -135,16 +159,21 @@ impl Recovery {
         match self.phase {
             Phase::Open | Phase::Disorder | Phase::Cwr => self.watch(profile, board, facts),
             Phase::Recovery => self.repair(profile, board, facts),
-            Phase::Loss => self.repair_after_timeout(profile, board, facts),
+            Phase::Loss if facts.una < self.recover => Judgment::default(),
+            Phase::Loss => {
+                self.end();
+                self.watch(profile, board, facts)
+            }
         }
     }
 
-    /// The retransmission timer expired.
-    pub fn on_timeout(&mut self, board: &mut Scoreboard, nxt: u64) -> Judgment {
-        let first = self.phase != Phase::Loss;
+    /// The retransmission timer expired, `again` if nothing was acknowledged
+    /// since it did before.
+    pub fn on_timeout(&mut self, board: &mut Scoreboard, nxt: u64, again: bool) -> Judgment {
+        let first = self.phase != Phase::Loss || !again;
         let (seq, octets) = board.mark_all_lost();
         if first {
-            self.begin_episode();
+            self.begin_episode(seq);
         }
         self.phase = Phase::Loss;
         self.recover = nxt;
@@ -152,8 +181,8 @@ impl Recovery {
         self.owes_retransmission = true;
         Judgment {
             congestion: first.then_some(CongestionKind::Timeout),
-            ended: false,
             lost: Some((seq, octets, LossVerdict::Timeout)),
+            ..Judgment::default()
         }
     }
 
@@ -161,6 +190,7 @@ impl Recovery {
     fn watch(&mut self, profile: &Profile, board: &mut Scoreboard, facts: &AckFacts) -> Judgment {
         if facts.acked > 0 {
             self.duplicate_acks = 0;
+            self.limited_transmit = 0;
             board.clear_duplicate_credit();
         }
         if facts.duplicate {
@@ -172,15 +202,17 @@ impl Recovery {
         if profile.fast_retransmit
             && let Some(lost) = self.find_first_loss(profile, board, facts)
         {
-            self.begin_episode();
+            self.begin_episode(facts.una);
             self.phase = Phase::Recovery;
             self.recover = facts.nxt;
             self.owes_retransmission = true;
             self.rescued = false;
+            self.partial = false;
             return Judgment {
                 congestion: Some(CongestionKind::Loss),
-                ended: false,
                 lost: Some(lost),
+                limited_transmit: core::mem::take(&mut self.limited_transmit),
+                ..Judgment::default()
             };
         }
         let suspicious = self.duplicate_acks > 0 || board.sacked() > 0;
@@ -192,13 +224,15 @@ impl Recovery {
         Judgment::default()
     }
 
-    fn begin_episode(&mut self) {
+    fn begin_episode(&mut self, una: u64) {
+        self.episode_start = una;
         self.unproven = 0;
         self.retransmitted = false;
     }
 
-    /// RFC 6675 section 5, or the third duplicate acknowledgment unless it
-    /// still speaks of the window before (RFC 6582 section 3.2 step 2).
+    /// RFC 6675 section 5, or the third duplicate acknowledgment, unless with
+    /// NewReno it still speaks of the window before (RFC 6582 section 3.2
+    /// step 2).
     fn find_first_loss(
         &self,
         profile: &Profile,
@@ -211,7 +245,8 @@ impl Recovery {
             return Some((seq, octets, LossVerdict::Sack));
         }
         let enough = self.duplicate_acks >= profile.dup_thresh;
-        if !enough || (!facts.sack && facts.una <= self.recover) {
+        let careful = !facts.sack && profile.newreno;
+        if !enough || (careful && facts.una <= self.recover) {
             return None;
         }
         let (seq, octets) = board.mark_first_lost(facts.smss)?;
@@ -222,7 +257,13 @@ impl Recovery {
     fn repair(&mut self, profile: &Profile, board: &mut Scoreboard, facts: &AckFacts) -> Judgment {
         let plain_reno = !facts.sack && !profile.newreno;
         if facts.una >= self.recover || (plain_reno && facts.acked > 0) {
-            return self.end(board);
+            self.end();
+            // The same acknowledgment may show losses in the next window.
+            let next = self.watch(profile, board, facts);
+            return Judgment {
+                ended: true,
+                ..next
+            };
         }
         let mut judgment = Judgment::default();
         if facts.sack {
@@ -235,43 +276,17 @@ impl Recovery {
                 .mark_first_lost(facts.smss)
                 .map(|(seq, octets)| (seq, octets, LossVerdict::PartialAck));
             self.owes_retransmission = judgment.lost.is_some();
+            judgment.keeps_timer = core::mem::replace(&mut self.partial, true);
         } else if facts.duplicate {
             board.on_duplicate_ack(facts.smss);
         }
         judgment
     }
 
-    /// After a timeout: until `recover` is acknowledged, then all is well.
-    fn repair_after_timeout(
-        &mut self,
-        profile: &Profile,
-        board: &mut Scoreboard,
-        facts: &AckFacts,
-    ) -> Judgment {
-        if facts.una >= self.recover {
-            self.phase = Phase::Open;
-            self.duplicate_acks = 0;
-            self.owes_retransmission = false;
-            return Judgment::default();
-        }
-        let lost = facts
-            .sack
-            .then(|| board.mark_lost_by_sack(profile.dup_thresh, facts.smss))
-            .flatten();
-        Judgment {
-            lost: lost.map(|(seq, octets)| (seq, octets, LossVerdict::Sack)),
-            ..Judgment::default()
-        }
-    }
-
-    fn end(&mut self, board: &mut Scoreboard) -> Judgment {
+    /// Everything up to `recover` is acknowledged.
+    fn end(&mut self) {
         self.phase = Phase::Open;
         self.duplicate_acks = 0;
         self.owes_retransmission = false;
-        board.clear_duplicate_credit();
-        Judgment {
-            ended: true,
-            ..Judgment::default()
-        }
     }
 }

@@ -57,7 +57,8 @@ pub struct Revealed {
     pub sacked: u64,
     /// First transmissions wholly acknowledged.
     pub transmissions: u32,
-    /// When the oldest octet now acknowledged, never retransmitted, was sent.
+    /// When the oldest octet now acknowledged, never retransmitted and not
+    /// SACKed before, was sent.
     pub oldest_sent_at: Option<Instant>,
     /// The same for the newest.
     pub newest_sent_at: Option<Instant>,
@@ -207,12 +208,15 @@ impl Scoreboard {
         revealed.acked = una - self.una;
         self.una = una;
         let karn = !self.retransmitted.is_empty();
+        let any_sacked = !self.sacked.is_empty();
         while let Some(front) = self.flight.front_mut() {
             if front.start >= una {
                 break;
             }
-            let clean =
-                !karn || !self.retransmitted.intersects(front.start..front.end.min(una));
+            let covered = front.start..front.end.min(una);
+            let again = karn && self.retransmitted.intersects(covered.clone());
+            // What was SACKed arrived, and was counted, long ago.
+            let known = any_sacked && self.sacked.intersects(covered);
             let sent = *front;
             if sent.end <= una {
                 self.flight.pop_front();
@@ -220,15 +224,14 @@ impl Scoreboard {
             } else {
                 front.start = una;
             }
-            if clean {
+            revealed.retransmitted |= again;
+            if !again && !known {
                 revealed.oldest_sent_at.get_or_insert(sent.sent_at);
                 revealed.newest_sent_at = Some(sent.sent_at);
                 revealed.note_delivery(&sent);
-            } else {
-                revealed.retransmitted = true;
             }
         }
-        if !self.sacked.is_empty() {
+        if any_sacked {
             revealed.acked_after_sack = self.sacked.remove_below(una);
         }
         if !self.lost.is_empty() {
@@ -378,15 +381,24 @@ impl Scoreboard {
     }
 
     /// `NextSeg` rule 3 of RFC 6675: the lowest octets not SACKed, not yet
-    /// retransmitted, below the highest SACKed octet.
+    /// retransmitted, below the highest SACKed octet. Above the edge of what
+    /// is lost lie at most `DupThresh` SACKed ranges, hence as few gaps.
     pub fn first_unsacked_candidate(&self) -> Option<Range<u64>> {
         let highest = self.sacked.last()?.start;
         let from = self.lost_edge.max(self.una);
         if from >= highest {
             return None;
         }
-        let gap = self.sacked.first_gap(from..highest)?;
-        self.retransmitted.first_gap(gap)
+        self.sacked
+            .gaps(from..highest)
+            .find_map(|gap| self.retransmitted.first_gap(gap))
+    }
+
+    /// The timeout that marked everything lost was wrong: nothing is, until
+    /// SACKs say so anew.
+    pub fn forget_losses(&mut self) {
+        self.lost.clear();
+        self.lost_edge = self.una;
     }
 
     /// The last outstanding octets not SACKed, at most one SMSS: what the

@@ -57,17 +57,19 @@ impl TimestampClock {
         })
     }
 
-    /// Takes TSval from a segment that starts at `seq` (section 4.3, (2)).
+    /// Takes TSval from a segment that starts at `seq` (section 4.3, (2)),
+    /// also an older one when what is remembered has expired (section 5.5).
     #[inline]
     pub fn on_segment(&mut self, now: Instant, val: u32, seq: u64, last_ack_sent: u64) {
-        let newer = self.recent.is_none_or(|(recent, _)| val.wrapping_sub(recent) as i32 >= 0);
+        let newer = self.recent.is_none_or(|(recent, taken)| {
+            val.wrapping_sub(recent) as i32 >= 0 || now.saturating_since(taken) >= RECENT_EXPIRES
+        });
         if newer && seq <= last_ack_sent {
             self.recent = Some((val, now));
         }
     }
 
-    /// Takes TSval unconditionally: from the SYN that opens the connection,
-    /// or instead of one that has expired.
+    /// Takes TSval unconditionally: from the SYN that opens the connection.
     pub fn start(&mut self, now: Instant, val: u32) {
         self.recent = Some((val, now));
     }

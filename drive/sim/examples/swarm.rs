@@ -45,13 +45,16 @@ fn main() -> ExitCode {
         // The whole state of a single world, the finding alone of many.
         let what = match arguments.count {
             1 => trouble.what.as_str(),
-            _ => trouble.what.split("\nat ").next().unwrap_or_default(),
+            _ => trouble.finding(),
         };
         println!("seed {} ({kind}) failed: {what}", trouble.task.seed);
         println!("  replay: {}", replay(trouble.task, arguments.plant));
     }
     let worlds = 2 * arguments.count;
-    println!("swarm: {worlds} worlds, each run twice: {} failed", troubles.len());
+    println!(
+        "swarm: {worlds} worlds, each run twice: {} failed",
+        troubles.len()
+    );
     if troubles.is_empty() {
         ExitCode::SUCCESS
     } else {
@@ -120,7 +123,9 @@ fn arguments() -> Result<Arguments, String> {
     };
     let mut words = std::env::args().skip(1);
     while let Some(word) = words.next() {
-        let value = words.next().ok_or_else(|| format!("{word} needs a value"))?;
+        let value = words
+            .next()
+            .ok_or_else(|| format!("{word} needs a value"))?;
         let number = || {
             let what = |_| format!("{word} {value}: not a whole number");
             value.parse::<u64>().map_err(what)

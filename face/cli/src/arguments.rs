@@ -81,7 +81,11 @@ mod tests {
         for command in Arguments::command().get_subcommands() {
             let examples = command.get_after_help().map(ToString::to_string);
             let examples = examples.unwrap_or_default();
-            assert!(examples.starts_with("Examples:\n"), "{}", command.get_name());
+            assert!(
+                examples.starts_with("Examples:\n"),
+                "{}",
+                command.get_name()
+            );
         }
     }
 }

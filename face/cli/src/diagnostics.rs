@@ -26,7 +26,11 @@ pub(crate) fn text(findings: &Diagnostics) -> String {
 /// How many errors there are, where that is not plain to see.
 fn closing_line(findings: &Diagnostics) -> Option<String> {
     let total = findings.list.len();
-    let errors = findings.list.iter().filter(|finding| is_error(finding)).count();
+    let errors = findings
+        .list
+        .iter()
+        .filter(|finding| is_error(finding))
+        .count();
     if errors == 0 {
         return None;
     }
@@ -59,14 +63,27 @@ fn report<'a>(findings: &'a Diagnostics, finding: &'a Diagnostic) -> Vec<Group<'
     if let Some(effect) = &finding.effect {
         group = group.element(Level::NOTE.message(terminal(effect)));
     }
-    if let Some(nearest) = &finding.nearest {
-        let text = format!("did you mean `{}`?", terminal(nearest));
+    for text in help(finding) {
         group = group.element(Level::HELP.message(text));
     }
-    if let Some(hint) = &finding.hint {
-        group = group.element(Level::HELP.message(terminal(hint)));
-    }
     vec![group]
+}
+
+/// What to type instead.
+fn help(finding: &Diagnostic) -> Vec<String> {
+    const QUESTION: &str = "did you mean";
+    let hint = finding.hint.as_deref().map(terminal);
+    let is_answered = hint.as_ref().is_some_and(|hint| hint.starts_with(QUESTION));
+    let nearest = finding.nearest.as_deref().filter(|_| !is_answered);
+    let nearest = nearest.map(|text| {
+        // Behind `--set KEY=` a shell would eat the quotes of TOML.
+        let text = match finding.place.source {
+            Source::Plan => text,
+            Source::Override(_) => text.trim_matches('"'),
+        };
+        format!("{QUESTION} `{}`?", terminal(text))
+    });
+    nearest.into_iter().chain(hint).collect()
 }
 
 /// The text around the place, and around what has to do with it.
@@ -74,7 +91,12 @@ fn snippets<'a>(
     findings: &'a Diagnostics,
     finding: &'a Diagnostic,
 ) -> Vec<Snippet<'a, Annotation<'a>>> {
-    let primary = annotation(findings, AnnotationKind::Primary, &finding.place, &finding.label);
+    let primary = annotation(
+        findings,
+        AnnotationKind::Primary,
+        &finding.place,
+        &finding.label,
+    );
     let mut first = snippet(findings, finding.place.source).annotation(primary);
     let Some((place, what)) = &finding.related else {
         return vec![first];
@@ -169,7 +191,8 @@ mod tests {
 
     #[test]
     fn a_hostile_plan_cannot_steer_the_terminal() {
-        let plan = b"name = \"\x1b[2J\"\npath = { rate = \"\x1b[31m\", rtt = \"1 ms\" }\n\x1b[2J = 1";
+        let plan =
+            b"name = \"\x1b[2J\"\npath = { rate = \"\x1b[31m\", rtt = \"1 ms\" }\n\x1b[2J = 1";
         let findings = gigatcp_plan::parse("\x1b[2J.toml", plan, &["\x1b[2J".into()]);
         let text = text(&findings.expect_err("this is no plan"));
         let plain = anstream::adapter::strip_str(&text).to_string();

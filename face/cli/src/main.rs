@@ -10,6 +10,7 @@
 //! * [`failure`], [`diagnostics`]: what is said when something is wrong.
 //! * [`output`]: how things are said, and to whom.
 //! * [`experiments`], [`plan_file`]: from a name to a checked plan.
+//! * [`profiles`]: the settings of hosts, by name.
 //! * [`interrupt`], [`progress`]: while something runs.
 //! * [`values`], [`grid`], [`nearest`]: reading and aligning words.
 //!
@@ -28,6 +29,7 @@ mod interrupt;
 mod nearest;
 mod output;
 mod plan_file;
+mod profiles;
 mod progress;
 mod values;
 

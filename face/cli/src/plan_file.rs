@@ -1,7 +1,7 @@
 //! From what was typed to a checked plan.
 //!
 //! What contains a `/` or ends in `.toml` is a file; anything else is the name
-//! of an experiment, or a file when there is no such experiment.
+//! of an experiment, or else a file.
 
 use std::fs::File;
 use std::io::{self, ErrorKind, Read};
@@ -85,7 +85,7 @@ fn locate(name: &Path) -> Result<PathBuf, Failure> {
     let plan = experiments.as_ref().and_then(|known| known.plan(&word));
     match plan {
         Some(plan) => Ok(plan),
-        None if name.is_file() => Ok(name.to_path_buf()),
+        None if name.exists() => Ok(name.to_path_buf()),
         None => Err(no_experiment(&word, experiments.as_ref())),
     }
 }
@@ -148,7 +148,9 @@ fn unreadable(path: &Path, error: &io::Error) -> Failure {
 /// What was most likely meant by the path of a plan that does not exist: a
 /// neighbour, or an experiment.
 fn nearest_plan(path: &Path) -> Option<String> {
+    const ENDING: &str = ".toml";
     let wanted = path.file_name()?.to_str()?;
+    let wanted = wanted.strip_suffix(ENDING).unwrap_or(wanted);
     let parent = path.parent()?;
     let here = if parent.as_os_str().is_empty() {
         Path::new(".")
@@ -158,11 +160,12 @@ fn nearest_plan(path: &Path) -> Option<String> {
     let entries = std::fs::read_dir(here).into_iter().flatten().flatten();
     let mut neighbours: Vec<String> = entries
         .filter_map(|entry| entry.file_name().into_string().ok())
-        .filter(|name| name.ends_with(".toml"))
+        .filter_map(|name| name.strip_suffix(ENDING).map(str::to_owned))
         .collect();
     neighbours.sort();
     let neighbour = nearest::nearest(wanted, neighbours.iter().map(String::as_str));
     if let Some(name) = neighbour {
+        let name = format!("{name}{ENDING}");
         return Some(parent.join(name).display().to_string());
     }
     let experiments = Experiments::nearest()?;

@@ -79,11 +79,13 @@ impl<'a> Bars<'a> {
         if groups.len() > MOST_BARS {
             groups = vec![("all series", progress.tasks().iter().collect())];
         }
+        let longest = groups.iter().map(|(name, _)| name.chars().count()).max();
+        let style = style(longest.unwrap_or(0));
         let screen = MultiProgress::new();
         let bars = groups.into_iter().map(|(name, tasks)| {
             let length = tasks.iter().map(|task| task.end_ns / GRAIN_NS).sum();
             let bar = ProgressBar::new(length);
-            let bar = screen.add(bar.with_prefix(name.to_owned()).with_style(style()));
+            let bar = screen.add(bar.with_prefix(name.to_owned()).with_style(style.clone()));
             (bar, tasks)
         });
         Self {
@@ -123,8 +125,12 @@ fn simulated_ns(task: &TaskProgress) -> u64 {
     task.now_ns.load(Ordering::Relaxed).min(task.end_ns)
 }
 
-fn style() -> ProgressStyle {
-    ProgressStyle::with_template("{prefix:28} [{bar:40}] {percent:>3} % {msg}")
+/// A line that fits 80 columns with names of up to `name` letters.
+fn style(name: usize) -> ProgressStyle {
+    const LONGEST: usize = 32;
+    let name = name.min(LONGEST);
+    let template = format!("{{prefix:{name}}}  [{{bar:24}}] {{percent:>3}} %  {{msg}}");
+    ProgressStyle::with_template(&template)
         .unwrap_or_else(|_| ProgressStyle::default_bar())
         .progress_chars("=> ")
 }

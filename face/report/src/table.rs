@@ -114,7 +114,7 @@ fn side_by_side(out: &mut String, flow: &FlowRecord, published: &PublishedSeries
     let average = ratio(Some(published.total.mbps), Some(flow.goodput_bps / 1e6));
     let _ = writeln!(
         out,
-        "\npublished{}\nthis run {}\nratio of the averages {average}\n",
+        "\npublished {}\nthis run  {}\nratio of the averages {average}\n",
         nuttcp::published_total(&published.total),
         nuttcp::total(flow),
     );

@@ -4,6 +4,8 @@
 //! acknowledgment, round-trip sample, judgment of loss, congestion control,
 //! timers. Nothing here walks the window.
 
+use core::ops::Range;
+
 use gigatcp_events::{CwndCause, Event, EventMask, Phase, State};
 use gigatcp_units::{Bytes, Duration, Instant};
 use gigatcp_wire::{Payload, Segment};
@@ -44,6 +46,8 @@ impl<P: Payload> Connection<P> {
         let duplicate = self.is_duplicate_ack(ack, wnd, segment);
         self.update_window(now, ack, wnd, segment);
         if self.snd.una == self.snd.nxt {
+            // What was sent twice may still be reported as received twice.
+            self.take_sack_blocks(now, ack, segment, &mut Revealed::default());
             return true;
         }
         self.learn(now, received_at, ack, duplicate, segment);
@@ -51,12 +55,14 @@ impl<P: Payload> Connection<P> {
     }
 
     /// RFC 5681 section 2: (a) data is outstanding, (b) no data, (c) no SYN or
-    /// FIN, (d) nothing new is acknowledged, (e) the window is the same.
+    /// FIN, (d) nothing new is acknowledged, (e) the window is the same. And
+    /// the window is open: otherwise this answers a probe.
     fn is_duplicate_ack(&self, ack: u64, wnd: u64, segment: &Segment<P>) -> bool {
         ack == self.snd.una
             && self.snd.una < self.snd.nxt
             && segment.seq_len() == 0
             && wnd == self.snd.wnd
+            && wnd > 0
     }
 
     /// SND.WND follows the newest segment (SND.WL1, SND.WL2).
@@ -94,9 +100,7 @@ impl<P: Payload> Connection<P> {
         if ack > self.snd.una {
             self.advance_una(ack, &mut revealed);
         }
-        if self.sack && !segment.options.sack.is_empty() {
-            self.take_sack_blocks(now, ack, segment, &mut revealed);
-        }
+        self.take_sack_blocks(now, ack, segment, &mut revealed);
         let rtt = self.measure_rtt(now, received_at, &revealed, segment);
         let mut rate = self.board.finish_ack(now, &revealed);
         if let Some(sample) = &mut rate {
@@ -114,7 +118,9 @@ impl<P: Payload> Connection<P> {
         self.tell_congestion_control(now, prior_in_flight, rtt, rate, &revealed, &judgment);
         if revealed.acked > 0 {
             self.timeouts_in_a_row = 0;
-            self.restart_retransmit_timer(now);
+            if !judgment.keeps_timer {
+                self.restart_retransmit_timer(now);
+            }
             self.send_buffer.release(ack);
             self.on_fin_acknowledged(now);
         }
@@ -144,6 +150,9 @@ impl<P: Payload> Connection<P> {
         segment: &Segment<P>,
         revealed: &mut Revealed,
     ) {
+        if !self.sack || segment.options.sack.is_empty() {
+            return;
+        }
         let offset = |seq| self.snd.offset_of(seq);
         let blocks = segment.options.sack.as_slice().iter();
         let blocks: [Option<(u64, u64)>; 4] = {
@@ -159,7 +168,7 @@ impl<P: Payload> Connection<P> {
             && is_duplicate_report((left, right), ack, blocks[1])
         {
             usable = &blocks[1..];
-            self.take_duplicate_report(now, right - left);
+            self.take_duplicate_report(now, left..right);
         }
         for (left, right) in usable.iter().flatten().copied() {
             // Blocks outside what is in flight are lies or ghosts.
@@ -172,21 +181,26 @@ impl<P: Payload> Connection<P> {
 
     /// The receiver got octets twice. When every retransmission of the
     /// episode proves unnecessary, the reduction is taken back.
-    fn take_duplicate_report(&mut self, now: Instant, octets: u64) {
+    fn take_duplicate_report(&mut self, now: Instant, octets: Range<u64>) {
         self.counters.dsacks_received += 1;
         if !self.recovery.on_duplicate_report(octets) {
             return;
         }
         let from = self.recovery.phase();
         self.counters.undos += 1;
+        if from == Phase::Loss {
+            // The timer was wrong about all of it.
+            self.board.forget_losses();
+        }
         self.recovery.end_by_undo();
         self.congestion.undo(now);
         self.put_cwnd(now, CwndCause::Undo);
         self.put_phase(now, from);
     }
 
-    /// A sample by the send time of the newest unambiguous transmission, or
-    /// by the timestamp echo when all that is acknowledged was sent twice.
+    /// A sample by the send time of what is acknowledged; or by the timestamp
+    /// echo when any of it was sent twice, since the rest then waited at the
+    /// receiver until the hole was filled.
     fn measure_rtt(
         &mut self,
         now: Instant,
@@ -194,7 +208,9 @@ impl<P: Payload> Connection<P> {
         revealed: &Revealed,
         segment: &Segment<P>,
     ) -> Option<Duration> {
-        if let Some(sent_at) = revealed.oldest_sent_at {
+        if let Some(sent_at) = revealed.oldest_sent_at
+            && !revealed.retransmitted
+        {
             self.take_rtt(now, received_at.saturating_since(sent_at));
             return revealed
                 .newest_sent_at
@@ -271,8 +287,14 @@ impl<P: Payload> Connection<P> {
         if round_end {
             self.round_end = self.snd.nxt;
         }
+        if judgment.ended {
+            self.congestion.on_recovery_end(now);
+            self.put_cwnd(now, CwndCause::ExitRecovery);
+        }
         if let Some(kind) = judgment.congestion {
-            let flight_size = Bytes::new(self.snd.flight_size());
+            // RFC 5681 section 3.2 step 2: without what limited transmit sent.
+            let flight_size = self.snd.flight_size() - judgment.limited_transmit;
+            let flight_size = Bytes::new(flight_size);
             self.congestion.on_congestion(&Congestion {
                 now,
                 kind,
@@ -280,10 +302,6 @@ impl<P: Payload> Connection<P> {
                 pipe: Bytes::new(self.board.pipe()),
             });
             self.put_cwnd(now, CwndCause::EnterRecovery);
-        }
-        if judgment.ended {
-            self.congestion.on_recovery_end(now);
-            self.put_cwnd(now, CwndCause::ExitRecovery);
         }
         let was_slow_start = self.congestion.is_in_slow_start();
         let before = self.congestion.cwnd();

@@ -78,6 +78,7 @@ impl<P: Payload> Connection<P> {
                 self.scaling = false;
                 self.snd.shift = 0;
                 self.rcv.shift = 0;
+                self.window.forgo_scaling();
             }
         }
         self.sack &= offered.sack_permitted;

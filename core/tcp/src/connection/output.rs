@@ -26,6 +26,7 @@ impl<P: Payload> Connection<P> {
             State::Closed | State::Listen => None,
             State::SynSent | State::SynReceived => self.poll_handshake(now),
             State::FinWait2 | State::TimeWait => self.poll_ack(now),
+            _ if self.ack.is_due_alone() => self.poll_ack(now),
             _ => self
                 .poll_data(now)
                 .or_else(|| self.poll_probe(now))
@@ -39,18 +40,29 @@ impl<P: Payload> Connection<P> {
             return self.poll_retransmission(now, allowance);
         }
         let unsent = self.unsent();
-        let fin_due = self.fin_wanted && !self.fin_sent;
-        if unsent == 0 && !fin_due {
+        if unsent == 0 && !self.is_fin_due() {
             return self.poll_beyond_data(now, allowance);
         }
         self.restart_after_idle(now);
         let allowance = self.allowance();
         let window = self.snd.edge().saturating_sub(self.snd.nxt);
-        let Some(len) = self.sendable(unsent, allowance, window) else {
-            self.note_blocked(now, allowance, window, unsent);
-            return None;
-        };
-        Some(self.send_new(now, len))
+        if let Some(len) = self.sendable(unsent, allowance, window) {
+            if self.persist_at != Instant::FAR_FUTURE {
+                self.stop_persist();
+            }
+            return Some(self.send_new(now, len, self.reason_for_new(len)));
+        }
+        if let Some(segment) = self.poll_unsacked(now, allowance) {
+            return Some(segment);
+        }
+        self.note_blocked(now, allowance, window, unsent);
+        None
+    }
+
+    /// The application has closed and FIN was not sent yet.
+    #[inline]
+    pub(super) fn is_fin_due(&self) -> bool {
+        self.fin_wanted && !self.fin_sent
     }
 
     /// Octets cwnd still allows.
@@ -83,8 +95,12 @@ impl<P: Payload> Connection<P> {
             return Some((most / smss).min(at_most) * smss);
         }
         let idle = self.snd.flight_size() == 0;
+        if unsent == 0 {
+            // FIN alone. It takes a sequence number, hence room in the window.
+            return (window > 0).then_some(0);
+        }
         if unsent <= usable {
-            // The last, partial segment, or the FIN alone.
+            // The last, partial segment.
             let nagle_holds = self.profile.nagle && !idle && !self.fin_wanted;
             return (!nagle_holds).then_some(unsent);
         }
@@ -92,22 +108,23 @@ impl<P: Payload> Connection<P> {
             return None;
         }
         // The window itself is smaller than a segment.
-        let worth_it = idle && 2 * most >= self.snd.max_wnd;
+        let may_be_small = idle || !self.profile.nagle;
+        let worth_it = may_be_small && 2 * most >= self.snd.max_wnd;
         (!self.profile.silly_window_avoidance || worth_it).then_some(most)
     }
 
     /// Notes the one reason why nothing leaves.
     fn note_blocked(&mut self, now: Instant, allowance: u64, window: u64, unsent: u64) {
         let smss = u64::from(self.smss);
-        let needed = unsent.min(smss);
+        let needed = unsent.clamp(1, smss);
         let limit = if window < needed && window <= allowance {
             Limit::ReceiveWindow
         } else if allowance < needed {
             self.cwnd_limited = true;
             self.congestion_limit()
         } else {
-            // Nagle holds a small segment back.
-            Limit::Application
+            // Nagle holds a small segment back until more is written.
+            self.idle_limit
         };
         if limit == Limit::ReceiveWindow && (self.snd.flight_size() == 0 || self.snd.wnd == 0) {
             self.arm_persist(now);
@@ -123,9 +140,21 @@ impl<P: Payload> Connection<P> {
         }
     }
 
+    /// What leaves beyond cwnd leaves by limited transmit.
+    #[inline]
+    fn reason_for_new(&self, len: u64) -> SendReason {
+        let beyond = self.recovery.phase() == Phase::Disorder
+            && self.snd.flight_size() + len > self.congestion.cwnd().as_u64();
+        if beyond {
+            SendReason::LimitedTransmit
+        } else {
+            SendReason::New
+        }
+    }
+
     /// Sends `len` octets of new data from SND.NXT, with FIN if they are the
-    /// last.
-    fn send_new(&mut self, now: Instant, len: u64) -> Segment<P> {
+    /// last and the window has room for it. A lone FIN may probe the window.
+    fn send_new(&mut self, now: Instant, len: u64, reason: SendReason) -> Segment<P> {
         let from = self.snd.nxt;
         let to = from + len;
         let last = to == self.send_buffer.end();
@@ -134,19 +163,16 @@ impl<P: Payload> Connection<P> {
             flags |= Flags::PSH;
         }
         let mut end = to;
-        if last && self.fin_wanted && !self.fin_sent {
+        if last && self.is_fin_due() && (len == 0 || to < self.snd.edge()) {
             flags |= Flags::FIN;
             self.fin_sent = true;
             end += 1;
         }
         self.snd.nxt = end;
         self.board.on_transmit(now, end);
-        let in_disorder = self.recovery.phase() == Phase::Disorder;
-        let reason = if in_disorder {
-            SendReason::LimitedTransmit
-        } else {
-            SendReason::New
-        };
+        if reason == SendReason::LimitedTransmit {
+            self.recovery.on_limited_transmit(len);
+        }
         self.send(now, from..to, flags, reason)
     }
 
@@ -185,8 +211,8 @@ impl<P: Payload> Connection<P> {
     /// Sends octets again that were sent before.
     fn resend(&mut self, now: Instant, range: Range<u64>, reason: SendReason) -> Segment<P> {
         self.board.on_retransmit(range.clone());
-        self.recovery.on_retransmit(range.end - range.start);
         let data_end = range.end.min(self.send_buffer.end());
+        self.recovery.on_retransmit(data_end - range.start);
         let mut flags = Flags::ACK;
         if range.end > data_end {
             flags |= Flags::FIN;
@@ -202,26 +228,35 @@ impl<P: Payload> Connection<P> {
         self.send(now, range.start..data_end, flags, reason)
     }
 
-    /// Nothing is lost and nothing new waits: what RFC 6675 `NextSeg` may
+    /// Nothing is lost, and nothing new can leave: what RFC 6675 `NextSeg` may
     /// still send in recovery (rules 3 and 4).
-    fn poll_beyond_data(&mut self, now: Instant, allowance: u64) -> Option<Segment<P>> {
+    fn poll_unsacked(&mut self, now: Instant, allowance: u64) -> Option<Segment<P>> {
         let smss = u64::from(self.smss);
-        let repairing = self.sack && self.recovery.phase() == Phase::Recovery;
-        if repairing && allowance >= smss {
-            if let Some(range) = self.board.first_unsacked_candidate() {
-                let end = range.end.min(range.start + smss);
-                return Some(self.resend(now, range.start..end, SendReason::Rescue));
-            }
-            if self.profile.rescue_retransmission
-                && self.recovery.may_rescue()
-                && let Some(range) = self.board.last_unsacked(self.smss)
-            {
-                self.recovery.on_rescue();
-                return Some(self.resend(now, range, SendReason::Rescue));
-            }
+        if !self.sack || self.recovery.phase() != Phase::Recovery || allowance < smss {
+            return None;
+        }
+        if let Some(range) = self.board.first_unsacked_candidate() {
+            let end = range.end.min(range.start + smss);
+            return Some(self.resend(now, range.start..end, SendReason::Rescue));
+        }
+        if self.profile.rescue_retransmission
+            && self.recovery.may_rescue()
+            && let Some(range) = self.board.last_unsacked(self.smss)
+        {
+            self.recovery.on_rescue();
+            return Some(self.resend(now, range, SendReason::Rescue));
+        }
+        None
+    }
+
+    /// Nothing is lost and nothing new waits.
+    fn poll_beyond_data(&mut self, now: Instant, allowance: u64) -> Option<Segment<P>> {
+        if let Some(segment) = self.poll_unsacked(now, allowance) {
+            return Some(segment);
         }
         self.board.note_app_limited();
-        let limit = if repairing || self.recovery.phase() == Phase::Loss {
+        let repairing = matches!(self.recovery.phase(), Phase::Recovery | Phase::Loss);
+        let limit = if repairing {
             Limit::Recovery
         } else if self.write_blocked {
             Limit::SendBuffer
@@ -232,33 +267,36 @@ impl<P: Payload> Connection<P> {
         None
     }
 
-    /// RFC 9293 section 3.8.6.1: one octet into the closed window, new if
-    /// nothing is in flight; or, past the override timer, what little fits.
+    /// The persist timer fired. RFC 9293 section 3.8.6.1: one octet (or the
+    /// FIN) into the closed window, new if nothing is in flight. Where the
+    /// window is open but small, section 3.8.6.2.1 (4): what little fits.
     fn poll_probe(&mut self, now: Instant) -> Option<Segment<P>> {
         if !core::mem::take(&mut self.probe_due) {
             return None;
         }
+        let window = self.snd.edge().saturating_sub(self.snd.nxt);
+        let waiting = self.unsent() > 0 || self.is_fin_due();
+        if window > 0 {
+            self.stop_persist();
+            let len = self.unsent().min(window).min(u64::from(self.smss));
+            return waiting.then(|| self.send_new(now, len, SendReason::New));
+        }
         self.counters.window_probes += 1;
         self.arm_persist(now);
+        if self.snd.una == self.snd.nxt {
+            let len = self.unsent().min(1);
+            return waiting.then(|| self.send_new(now, len, SendReason::WindowProbe));
+        }
         let una = self.snd.una;
-        if una < self.snd.nxt {
-            let end = (una + 1).min(self.snd.nxt);
-            self.board.on_retransmit(una..end);
-            let data_end = end.min(self.send_buffer.end());
-            let flags = if data_end < end {
-                Flags::ACK | Flags::FIN
-            } else {
-                Flags::ACK
-            };
-            self.counters.retransmitted_segments += 1;
-            return Some(self.send(now, una..data_end, flags, SendReason::WindowProbe));
-        }
-        let window = self.snd.edge().saturating_sub(self.snd.nxt);
-        let unsent = self.unsent();
-        if unsent == 0 && !self.fin_wanted {
-            return None;
-        }
-        Some(self.send_new(now, window.max(1).min(unsent)))
+        self.board.on_retransmit(una..una + 1);
+        let data_end = (una + 1).min(self.send_buffer.end());
+        let flags = if data_end == una {
+            Flags::ACK | Flags::FIN
+        } else {
+            Flags::ACK
+        };
+        self.counters.retransmitted_segments += 1;
+        Some(self.send(now, una..data_end, flags, SendReason::WindowProbe))
     }
 
     /// RFC 5681 section 4.1: after more than one timeout of silence the old
@@ -280,8 +318,11 @@ impl<P: Payload> Connection<P> {
             return None;
         }
         self.counters.acks_sent += 1;
-        let nxt = self.snd.nxt;
-        Some(self.segment(now, nxt, P::default(), Flags::ACK))
+        // A probe takes SND.NXT past the peer's window, where the peer accepts
+        // nothing: two sides that both probe would answer each other's
+        // acknowledgments for ever. The window's edge is always acceptable.
+        let seq = self.snd.nxt.min(self.snd.edge().max(1));
+        Some(self.segment(now, seq, P::default(), Flags::ACK))
     }
 
     /// Builds a segment with data (or FIN) and does its bookkeeping.
@@ -354,14 +395,20 @@ impl<P: Payload> Connection<P> {
     }
 
     /// Moves the right edge as far as the buffer allows and gives the window
-    /// field. Rounding to the scale never moves the edge left.
+    /// field. Rounding to the scale does not move the edge left as long as the
+    /// buffer has room for rounding up. Where it has not, the field says less
+    /// than one unit too little, but what was offered before is still accepted
+    /// (RFC 7323 section 2.4); rounding up for ever would never close the
+    /// window.
     fn advertise(&mut self) -> WireWindow {
         let unread = self.receive_buffer.readable();
         let wanted = self.window.edge(self.rcv.nxt, self.rcv.edge, unread);
         let wnd = wanted - self.rcv.nxt;
         let shift = self.rcv.shift;
         let mut field = wnd >> shift;
-        if self.rcv.nxt + (field << shift) < self.rcv.edge {
+        if self.rcv.nxt + (field << shift) < self.rcv.edge
+            && unread + ((field + 1) << shift) <= self.window.buffer()
+        {
             field += 1;
         }
         let field = field.min(65_535);

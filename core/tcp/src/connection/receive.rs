@@ -42,6 +42,7 @@ impl<P: Payload> Connection<P> {
             let _beyond_the_window = segment
                 .payload
                 .split_off(kept_end.saturating_sub(seq) as usize);
+            self.ack.demand();
         }
         if has_fin && kept_end == end {
             self.peer_fin = Some(end);
@@ -88,7 +89,8 @@ impl<P: Payload> Connection<P> {
     #[inline]
     fn count_for_ack(&mut self, now: Instant, len: u64, per_segment: u64) {
         let unread = self.receive_buffer.readable();
-        if per_segment + 128 > u64::from(self.rmss) && self.window.on_full_segment(unread) {
+        let full_sized = per_segment + 128 > u64::from(self.rmss);
+        if full_sized && self.window.on_full_segments(len, unread) {
             self.ack.on_window_growth();
         }
         let data = Data {

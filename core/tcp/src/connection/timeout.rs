@@ -30,6 +30,12 @@ impl<P: Payload> Connection<P> {
         if self.snd.una == self.snd.nxt {
             return;
         }
+        if self.snd.wnd == 0 && self.is_synchronized() {
+            // The peer took its window back over what is in flight. That is
+            // no loss: it is asked by probes (RFC 9293 SHLD-17, MUST-35).
+            self.on_persist_timeout(now);
+            return;
+        }
         self.counters.timeouts += 1;
         self.timeouts_in_a_row += 1;
         let opening = matches!(self.state, State::SynSent | State::SynReceived);
@@ -63,7 +69,8 @@ impl<P: Payload> Connection<P> {
         let from = self.recovery.phase();
         let flight_size = Bytes::new(self.snd.flight_size());
         let pipe = Bytes::new(self.board.pipe());
-        let judgment = self.recovery.on_timeout(&mut self.board, self.snd.nxt);
+        let again = self.timeouts_in_a_row > 1;
+        let judgment = self.recovery.on_timeout(&mut self.board, self.snd.nxt, again);
         if let Some(kind) = judgment.congestion {
             self.congestion.on_congestion(&Congestion {
                 now,
@@ -92,24 +99,40 @@ impl<P: Payload> Connection<P> {
         }
     }
 
+    /// A probe is due, unless there is nothing left to ask for. A peer that
+    /// answers none is given up like one that acknowledges nothing (R2).
     fn on_persist_timeout(&mut self, now: Instant) {
+        let waiting = self.unsent() > 0 || self.is_fin_due();
+        if self.snd.una == self.snd.nxt && !waiting {
+            self.stop_persist();
+            return;
+        }
         self.persist_at = Instant::FAR_FUTURE;
         self.persist_backoff += 1;
+        self.timeouts_in_a_row += 1;
+        if self.timeouts_in_a_row > self.profile.retries {
+            self.fail(now, Failure::TimedOut);
+            return;
+        }
         self.probe_due = true;
-        // The next probe is timed even if this one has nothing to carry.
         if self.snd.wnd == 0 {
             self.retransmit_at = Instant::FAR_FUTURE;
         }
-        let _ = now;
+    }
+
+    /// The window lets data out: there is nothing to probe for.
+    pub(super) fn stop_persist(&mut self) {
+        self.persist_at = Instant::FAR_FUTURE;
+        self.persist_backoff = 0;
+        self.probe_due = false;
     }
 
     /// The window opened: the probing ends. A probe that found the window
     /// closed was dropped, so what is in flight is presumed lost.
     pub(super) fn leave_persist(&mut self, now: Instant, ack: u64) {
         let probed = self.persist_backoff > 0;
-        self.persist_at = Instant::FAR_FUTURE;
-        self.persist_backoff = 0;
-        self.probe_due = false;
+        self.stop_persist();
+        self.timeouts_in_a_row = 0;
         if self.snd.nxt > ack {
             if probed && ack == self.snd.una {
                 self.board.mark_all_lost();

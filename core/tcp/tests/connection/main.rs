@@ -1,7 +1,16 @@
 //! The engine against a peer made by hand, packet by packet, in virtual time.
 
 mod close;
+mod delayed_ack;
+mod limits;
+mod nagle;
 mod notation;
 mod open;
+mod persist;
+mod recovery;
 mod reset;
+mod retransmission;
+mod sack;
 mod script;
+mod timestamps;
+mod window;

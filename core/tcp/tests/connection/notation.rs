@@ -22,7 +22,8 @@ const LETTERS: [(Flags, char); 6] = [
 /// The octets of a stream from offset 1 on: every place has its own octet, so
 /// that misplaced data shows.
 pub fn octets(from: u64, len: usize) -> Bytes {
-    (from..from + len as u64)
+    (0..len as u64)
+        .map(|n| from.wrapping_add(n))
         .map(|at| (at ^ (at >> 8) ^ (at >> 16)) as u8)
         .collect::<Vec<u8>>()
         .into()

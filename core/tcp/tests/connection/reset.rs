@@ -49,7 +49,11 @@ fn a_reset_is_obeyed_while_our_window_is_closed() {
     // RFC 9293 MUST-66.
     for reset in ["R 5001:5001(0)", "R 5001:5011(10)"] {
         let mut t = established();
-        t.inject(". 1:5001(5000) ack 1");
+        t.inject(". 1:2001(2000) ack 1");
+        t.inject(". 2001:4001(2000) ack 1");
+        t.expect(". 1:1(0) ack 4001 win 1000");
+        t.inject(". 4001:5001(1000) ack 1");
+        t.wait_ms(40);
         t.expect(". 1:1(0) ack 5001 win 0");
         t.inject("R 5002:5002(0)");
         t.expect_nothing();

@@ -5,9 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64};
 
 use gigatcp_events::EventMask;
 use gigatcp_path::{CpuCosts, HopConfig};
-use gigatcp_sim::{
-    Ended, FlowConfig, HostConfig, Observe, Outcome, Stop, World, WorldConfig,
-};
+use gigatcp_sim::{Ended, FlowConfig, HostConfig, Observe, Outcome, Stop, World, WorldConfig};
 use gigatcp_tcp::congestion::{self, SlowStart};
 use gigatcp_tcp::{Config, Profile};
 use gigatcp_units::{Bytes, Duration, Rate};

@@ -9,7 +9,8 @@
 //! * nothing is sent beyond the window the peer is known to offer, but for a
 //!   probe of one octet and a FIN (RFC 9293 section 3.8.6.1);
 //! * what is acknowledged had arrived, acknowledgments do not go back
-//!   (section 3.4), the right edge of the window does not either (SHLD-14);
+//!   (section 3.4), the right edge of the window does not either (SHLD-14),
+//!   but for what scaling rounds off;
 //! * SACK blocks report what had arrived (RFC 2018 section 4);
 //! * payload keeps within the smaller MSS, options included (RFC 6691);
 //! * timestamps do not run backwards (RFC 7323 section 3.2).
@@ -122,10 +123,9 @@ impl Audit {
         };
         let last = self.ends[from].ts_val.replace(stamps.val);
         match last {
-            Some(last) if (stamps.val.wrapping_sub(last) as i32) < 0 => Err(format!(
-                "TSval went back from {last} to {}",
-                stamps.val
-            )),
+            Some(last) if (stamps.val.wrapping_sub(last) as i32) < 0 => {
+                Err(format!("TSval went back from {last} to {}", stamps.val))
+            }
             _ => Ok(()),
         }
     }
@@ -142,15 +142,17 @@ impl Audit {
             return Err("a segment left before any SYN".into());
         };
         let seq = near(iss, end.sent, segment.seq);
-        let data_end = seq
-            + segment.payload.len() as u64
-            + u64::from(segment.flags.contains(Flags::SYN));
+        let data_end =
+            seq + segment.payload.len() as u64 + u64::from(segment.flags.contains(Flags::SYN));
         if seq > end.sent {
             return Err(format!("sequence space {}..{seq} was skipped", end.sent));
         }
         let has_data = !segment.payload.is_empty();
         if has_data && end.fin.is_some_and(|fin| data_end > fin) {
-            return Err(format!("data up to {data_end} after the FIN at {:?}", end.fin));
+            return Err(format!(
+                "data up to {data_end} after the FIN at {:?}",
+                end.fin
+            ));
         }
         if segment.flags.contains(Flags::FIN) && *end.fin.get_or_insert(data_end) != data_end {
             return Err(format!("the FIN moved from {:?} to {data_end}", end.fin));
@@ -195,15 +197,22 @@ impl Audit {
         let ack = near(irs, peer.sent, segment.ack);
         if ack > mine.arrived.prefix() {
             let arrived = mine.arrived.prefix();
-            return Err(format!("acknowledged {ack}, of which {arrived} had arrived"));
+            return Err(format!(
+                "acknowledged {ack}, of which {arrived} had arrived"
+            ));
         }
         if ack < mine.acked {
-            return Err(format!("the acknowledgment went back from {} to {ack}", mine.acked));
+            return Err(format!(
+                "the acknowledgment went back from {} to {ack}",
+                mine.acked
+            ));
         }
         mine.acked = ack;
         let edge = ack + window(peer, mine, segment);
-        // A window field in a SYN is not scaled and may say less than meant.
-        if edge < mine.edge && !segment.flags.contains(Flags::SYN) {
+        // A window field in a SYN is not scaled and may say less than meant, a
+        // scaled one less than a unit less (RFC 7323 section 2.4).
+        let unit = 1 << mine.scale.unwrap_or(0).min(14);
+        if edge + unit <= mine.edge && !segment.flags.contains(Flags::SYN) {
             return Err(format!("the window shrank from {} to {edge}", mine.edge));
         }
         mine.edge = mine.edge.max(edge);
@@ -221,7 +230,10 @@ impl Audit {
             }
             // Only the first block may be a duplicate's (RFC 2883 section 4).
             if number > 0 && left <= mine.acked {
-                return Err(format!("SACK of {left}..{right} below the ACK {}", mine.acked));
+                return Err(format!(
+                    "SACK of {left}..{right} below the ACK {}",
+                    mine.acked
+                ));
             }
         }
         Ok(())

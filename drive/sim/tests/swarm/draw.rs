@@ -46,7 +46,11 @@ impl Draw {
     pub fn magnitude(&mut self, low: u64, high: u64) -> u64 {
         let bits = |n: u64| u64::from(u64::BITS - n.leading_zeros());
         let most = self.between(bits(low), bits(high));
-        let ceiling = if most == 64 { u64::MAX } else { (1 << most) - 1 };
+        let ceiling = if most == 64 {
+            u64::MAX
+        } else {
+            (1 << most) - 1
+        };
         let floor = ceiling / 2 + u64::from(most > 0);
         let (floor, ceiling) = (floor.max(low), ceiling.min(high));
         self.between(floor.min(ceiling), ceiling)

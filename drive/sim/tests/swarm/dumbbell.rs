@@ -54,7 +54,8 @@ pub fn run(seed: u64, plant: Option<Plant>) -> Result<u64, String> {
     check_end(&config, ended, &outcome)?;
     check_hops(&config, &outcome, &watch)?;
     for (number, (flow, result)) in config.flows.iter().zip(&outcome.flows).enumerate() {
-        check_flow(flow, result, &outcome, plant).map_err(|what| format!("flow {number}: {what}"))?;
+        check_flow(flow, result, &outcome, plant)
+            .map_err(|what| format!("flow {number}: {what}"))?;
     }
     Ok(outcome.event_hash)
 }
@@ -66,7 +67,10 @@ pub fn world(seed: u64, plant: Option<Plant>) -> WorldConfig {
     let reverse = hops(draw, "reverse");
     let rates = forward.iter().chain(&reverse).filter_map(|hop| hop.rate);
     let slowest = rates.min();
-    let tightest = forward.iter().chain(&reverse).filter_map(|hop| hop.limit_packets);
+    let tightest = forward
+        .iter()
+        .chain(&reverse)
+        .filter_map(|hop| hop.limit_packets);
     let segments = if tightest.min().is_some_and(|limit| limit < 10) {
         100
     } else {
@@ -243,7 +247,11 @@ impl Tap for Door {
         let mut watch = self.0.lock().expect("one thread per world");
         let departs = at_sender != packet.reverse;
         if let Err(what) = watch.note(packet, departs) {
-            watch.fail(format!("flow {} at {} ns: {what}", packet.flow, now.as_nanos()));
+            watch.fail(format!(
+                "flow {} at {} ns: {what}",
+                packet.flow,
+                now.as_nanos()
+            ));
         }
     }
 }
@@ -251,7 +259,11 @@ impl Tap for Door {
 impl Watch {
     fn new(config: &WorldConfig, plant: Option<Plant>, stop: Arc<AtomicBool>) -> Self {
         Self {
-            flows: config.flows.iter().map(|_| (Audit::default(), None)).collect(),
+            flows: config
+                .flows
+                .iter()
+                .map(|_| (Audit::default(), None))
+                .collect(),
             departed: [Tally::default(); 2],
             arrived: [Tally::default(); 2],
             packets: 0,
@@ -269,7 +281,9 @@ impl Watch {
     fn note(&mut self, packet: &Packet, departs: bool) -> Result<(), String> {
         self.packets += 1;
         if self.packets > PACKETS {
-            return Err(format!("more than {PACKETS} packets: the hosts do not stop talking"));
+            return Err(format!(
+                "more than {PACKETS} packets: the hosts do not stop talking"
+            ));
         }
         if self.plant == Some(Plant::Uncounted) && !departs && self.packets > 20 {
             self.plant = None;
@@ -304,11 +318,18 @@ fn check_phantom(iss: &mut Option<SeqNumber>, packet: &Packet) -> Result<(), Str
     let segment = &packet.segment;
     let Phantom { offset, len } = segment.payload;
     if packet.reverse {
-        return if len == 0 { Ok(()) } else { Err("data from the reading side".into()) };
+        return if len == 0 {
+            Ok(())
+        } else {
+            Err("data from the reading side".into())
+        };
     }
     let iss = *iss.get_or_insert(segment.seq);
     if len > 0 && iss + 1 + offset as u32 != segment.seq {
-        return Err(format!("octet {offset} of the stream stands at {:?}", segment.seq));
+        return Err(format!(
+            "octet {offset} of the stream stands at {:?}",
+            segment.seq
+        ));
     }
     Ok(())
 }
@@ -317,7 +338,10 @@ fn check_end(config: &WorldConfig, ended: Ended, outcome: &Outcome) -> Result<()
     if ended == Ended::Finished {
         return Ok(());
     }
-    let mut what = format!("the world ended as {ended:?} at {} s:", outcome.now.as_secs_f64());
+    let mut what = format!(
+        "the world ended as {ended:?} at {} s:",
+        outcome.now.as_secs_f64()
+    );
     for (flow, result) in config.flows.iter().zip(&outcome.flows) {
         if result.finished_at.is_some() {
             continue;
@@ -385,7 +409,10 @@ fn check_flow(
     };
     for (name, connection) in [("sender", sender), ("receiver", receiver)] {
         if let Some(failure) = connection.failure() {
-            return Err(format!("the {name} failed: {failure:?}, {:?}", connection.info()));
+            return Err(format!(
+                "the {name} failed: {failure:?}, {:?}",
+                connection.info()
+            ));
         }
         check_limits(name, connection, outcome.now, plant)?;
     }
@@ -401,7 +428,10 @@ fn check_flow(
         return Err(format!("{amount:?} to write and {read} octets read"));
     }
     for host in [&result.sender, &result.receiver] {
-        if host.link().is_some_and(|link| !link.counters().is_conserved()) {
+        if host
+            .link()
+            .is_some_and(|link| !link.counters().is_conserved())
+        {
             return Err("a network card made or lost packets".into());
         }
     }

@@ -67,10 +67,10 @@ fn profile(draw: &mut Draw) -> Profile {
     }
     let mut patient = PATIENT as u32;
     if !profile.backoff {
-        // Patience is then a number of timeouts, and a long queue of others'
-        // packets can outlast a few short ones.
+        // Patience is then a number of timeouts, and a queue of others'
+        // packets, or of our own repetitions, can outlast a few short ones.
         patient = 100;
-        profile.rto_min = profile.rto_min.max(Duration::from_millis(200));
+        profile.rto_min = profile.rto_min.max(Duration::from_secs(3));
     }
     profile.retries = profile.retries.max(patient);
     profile.syn_retries = profile.syn_retries.max(patient);
@@ -103,7 +103,13 @@ fn value_for(draw: &mut Draw, name: &str) -> Vec<SettingValue> {
         _ => switch,
     };
     let amount = SettingValue::Amount(Bytes::new(draw.magnitude(65_536, 1 << 24)));
-    vec![value, switch, count(draw, 1, 10), time(draw, ms(10), ms(400)), amount]
+    vec![
+        value,
+        switch,
+        count(draw, 1, 10),
+        time(draw, ms(10), ms(400)),
+        amount,
+    ]
 }
 
 /// One of the registered controls.

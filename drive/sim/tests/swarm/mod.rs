@@ -54,8 +54,15 @@ pub struct Task {
 pub struct Trouble {
     /// Which.
     pub task: Task,
-    /// What was found.
+    /// What was found, and the state of the world in which it was.
     pub what: String,
+}
+
+impl Trouble {
+    /// What was found, alone.
+    pub fn finding(&self) -> &str {
+        self.what.lines().next().unwrap_or_default()
+    }
 }
 
 /// What came out of one run: the hash of its events, or what was found.
@@ -95,7 +102,10 @@ pub fn check_seeds(
                     *place.lock().expect("set by one thread") =
                         Some((tasks[index], Instant::now()));
                     let verdict = run(tasks[index], plant);
-                    verdicts[index].lock().expect("worlds catch panics").push(verdict);
+                    verdicts[index]
+                        .lock()
+                        .expect("worlds catch panics")
+                        .push(verdict);
                 }
                 *place.lock().expect("set by one thread") = None;
             });
@@ -127,10 +137,7 @@ pub fn places(threads: usize) -> Vec<Mutex<Option<(Task, Instant)>>> {
 }
 
 /// The world that has been running for longer than `patience`, if any.
-pub fn stuck(
-    running: &[Mutex<Option<(Task, Instant)>>],
-    patience: Duration,
-) -> Option<Task> {
+pub fn stuck(running: &[Mutex<Option<(Task, Instant)>>], patience: Duration) -> Option<Task> {
     running.iter().find_map(|place| {
         let (task, since) = (*place.lock().ok()?)?;
         (since.elapsed() > patience).then_some(task)
@@ -151,7 +158,7 @@ fn quiet_panics() {
         std::panic::set_hook(Box::new(move |panic| {
             let caught = IN_WORLD.with_borrow_mut(|place| match place {
                 Some(message) => {
-                    *message = panic.to_string();
+                    *message = panic.to_string().replace('\n', " ");
                     true
                 }
                 None => false,

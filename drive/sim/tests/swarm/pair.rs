@@ -109,10 +109,7 @@ impl Pair {
         ]);
         let aborts = draw.chance(5);
         let [first, second] = configs;
-        let totals = [
-            total(draw, &first, &second),
-            total(draw, &second, &first),
-        ];
+        let totals = [total(draw, &first, &second), total(draw, &second, &first)];
         let ends = [(0, first), (1, second)].map(|(number, config)| {
             let opens = number == 0 || simultaneous;
             let open_at = Instant::ZERO + draw.span(Duration::ZERO, Duration::from_millis(100));
@@ -152,7 +149,11 @@ impl Pair {
             }
             if next > Instant::ZERO + PATIENCE {
                 // Who was reset by a lost segment may wait for ever.
-                return if self.aborts { Ok(()) } else { Err("it does not end".into()) };
+                return if self.aborts {
+                    Ok(())
+                } else {
+                    Err("it does not end".into())
+                };
             }
             if next > self.now {
                 steps = 0;
@@ -239,7 +240,9 @@ impl Pair {
         while let Some(segment) = connection.poll_transmit(now) {
             self.segments += 1;
             if self.segments > SEGMENTS {
-                return Err(format!("more than {SEGMENTS} segments: they do not stop talking"));
+                return Err(format!(
+                    "more than {SEGMENTS} segments: they do not stop talking"
+                ));
             }
             self.audit
                 .departs(at, &segment)
@@ -452,7 +455,11 @@ struct Strange {
 impl Strange {
     fn new(seed: u64) -> Self {
         let mut draw = Draw::new(seed, "strange");
-        let percent = if draw.chance(80) { 0 } else { draw.between(1, 5) };
+        let percent = if draw.chance(80) {
+            0
+        } else {
+            draw.between(1, 5)
+        };
         Self { draw, percent }
     }
 
@@ -468,7 +475,9 @@ impl Strange {
         let rcv_nxt = ends[1 - at].config.iss + info.rcv_nxt as u32;
         let snd_nxt = ends[at].config.iss + info.snd_nxt as u32;
         let off = self.draw.magnitude(1, 1 << 30) as u32;
-        let near = self.draw.magnitude(0, 2 * info.rcv_wnd.as_u64().min(1 << 29)) as u32;
+        let near = self
+            .draw
+            .magnitude(0, 2 * info.rcv_wnd.as_u64().min(1 << 29)) as u32;
         let (flags, seq, ack) = match self.draw.between(0, 4) {
             0 => (Flags::RST, rcv_nxt + off, SeqNumber::default()),
             1 => (Flags::RST, rcv_nxt - off, SeqNumber::default()),

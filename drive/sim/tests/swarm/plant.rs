@@ -6,9 +6,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use gigatcp_tcp::congestion::{
-    self, Ack, Config, Congestion, CongestionControl, Entry, find,
-};
+use gigatcp_tcp::congestion::{self, Ack, Config, Congestion, CongestionControl, Entry, find};
 use gigatcp_units::{Bytes, Duration, Instant};
 
 /// A bug that can be planted.

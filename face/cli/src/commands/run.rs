@@ -4,7 +4,7 @@
 //! plan, published numbers, and whether results can be written. The result
 //! is complete on disk before the first line of it is printed.
 
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::IsTerminal;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
@@ -34,7 +34,8 @@ Run an experiment or a plan, and show and store what came out.
 
 For every series: throughput per interval as nuttcp prints it, side by side with what was \
 published where the experiment repeats something published; what limited the sender, as shares \
-of the time; and what every path element carried and dropped. Then all series in one table.
+of the time; and what every path element carried and dropped. Then all series in one table. Of \
+repeats, the first is shown and all are in the table, as median, lowest and highest.
 
 Everything is stored in DIR/<name>-<hash>/: run.json, the complete record, and report.html, one \
 page with tables and graphs that needs no network. The hash stands for plan, overrides, series, \
@@ -96,47 +97,52 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     let file = PlanFile::find(&arguments.plan)?;
     let plan = file.parse(&arguments.overrides)?;
     let published = published(file.folder())?;
-    let mut job = Job {
-        only: chosen(&plan, &arguments.series)?,
-        seed: arguments.seed.unwrap_or(plan.seed),
-        repeat: arguments.repeat.unwrap_or(plan.repeat),
-        captures: None,
-        plan,
-    };
-    let text = file.text();
+    let mut job = job(arguments, plan)?;
     let overrides = &arguments.overrides;
-    let hash = store::plan_hash(&text, overrides, &job.only, job.seed, job.repeat);
-
+    let hash = store::plan_hash(&file.text(), overrides, &job.only, job.seed, job.repeat);
     let interrupt = Interrupt::listen()?;
-    let folder = begin(&arguments.out, &job.plan.name, &hash)?;
-    interrupt.remove_on_abort(folder.path());
+    let folder = begin(arguments, &job.plan.name, &hash, &interrupt)?;
     if arguments.capture {
         job.captures = Some(folder.path().to_path_buf());
     }
 
     let started = Instant::now();
-    let series = execute(arguments, &job, &interrupt)?;
+    let progress = Progress::of(&job);
+    let wanted = progress.tasks().len();
+    let series = execute(arguments, &job, &progress, &interrupt)?;
+    let partial = series.len() < wanted || series.iter().any(|series| series.partial);
     let record = RunRecord {
         schema: SCHEMA.to_owned(),
         name: job.plan.name.clone(),
         title: job.plan.title.clone(),
-        plan: text,
+        plan: file.text(),
         overrides: overrides.clone(),
         plan_hash: hash.clone(),
         version: env!("CARGO_PKG_VERSION").to_owned(),
         seed: job.seed,
         repeat: job.repeat,
-        partial: is_partial(&series, Progress::of(&job).tasks().len()),
+        partial,
         series,
     };
-    say_end(&record, started, interrupt.signal());
+    say_end(&record, wanted, started, interrupt.signal());
+    finish(arguments, &record, published.as_ref(), folder, &interrupt)
+}
 
-    let report = Report::new(&record, published.as_ref());
-    let folder = if record.partial {
-        aside(folder, &arguments.out, &hash, &interrupt)?
-    } else {
-        folder
-    };
+/// Stores the record and shows it.
+fn finish(
+    arguments: &Arguments,
+    record: &RunRecord,
+    published: Option<&Published>,
+    mut folder: Folder,
+    interrupt: &Interrupt,
+) -> Result<Outcome, Failure> {
+    if record.partial {
+        let aside = format!("{}-partial", record.plan_hash);
+        let partial = begin(arguments, &record.name, &aside, interrupt)?;
+        hand_over(&folder, &partial)?;
+        folder = partial;
+    }
+    let report = Report::new(record, published);
     let path = store(folder, &report)?;
     let shown = show(arguments, &report, &path);
     match interrupt.signal() {
@@ -144,6 +150,17 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
         Some(signal) if record.partial => Ok(Outcome::Interrupted(signal)),
         _ => shown.map(|()| Outcome::Done),
     }
+}
+
+/// What is to be run, and how often.
+fn job(arguments: &Arguments, plan: Plan) -> Result<Job, Failure> {
+    Ok(Job {
+        only: chosen(&plan, &arguments.series)?,
+        seed: arguments.seed.unwrap_or(plan.seed),
+        repeat: arguments.repeat.unwrap_or(plan.repeat),
+        captures: None,
+        plan,
+    })
 }
 
 /// Reads the numbers published for the experiment in `folder`, if any.
@@ -158,7 +175,11 @@ fn published(folder: &Path) -> Result<Option<Published>, Failure> {
 /// The series that were asked for, each once and in the plan's order, so that
 /// the order of typing makes no difference.
 fn chosen(plan: &Plan, wanted: &[String]) -> Result<Vec<String>, Failure> {
-    let known: Vec<&str> = plan.series.iter().map(|series| series.name.as_str()).collect();
+    let known: Vec<&str> = plan
+        .series
+        .iter()
+        .map(|series| series.name.as_str())
+        .collect();
     if let Some(unknown) = wanted.iter().find(|name| !known.contains(&name.as_str())) {
         let message = format!("the plan {} has no series `{unknown}`", plan.name);
         return Err(Failure::new(message)
@@ -166,15 +187,27 @@ fn chosen(plan: &Plan, wanted: &[String]) -> Result<Vec<String>, Failure> {
             .hint(nearest::hint(unknown, "series", &known)));
     }
     let is_wanted = |name: &&str| wanted.iter().any(|word| word == name);
-    Ok(known.into_iter().filter(is_wanted).map(str::to_owned).collect())
+    Ok(known
+        .into_iter()
+        .filter(is_wanted)
+        .map(str::to_owned)
+        .collect())
 }
 
-fn begin(out: &Path, name: &str, hash: &str) -> Result<Folder, Failure> {
-    Folder::begin(out, name, hash).map_err(|error| {
+/// Begins the folder of the results, before anything runs.
+fn begin(
+    arguments: &Arguments,
+    name: &str,
+    hash: &str,
+    interrupt: &Interrupt,
+) -> Result<Folder, Failure> {
+    let folder = Folder::begin(&arguments.out, name, hash).map_err(|error| {
         unwritable(&error)
-            .effect("nothing was run: results would have had no place")
+            .effect("nothing was stored: results have no place")
             .hint("name a folder that can be written, as in `--out /tmp/runs`")
-    })
+    })?;
+    interrupt.remove_on_abort(folder.path());
+    Ok(folder)
 }
 
 fn unwritable(error: &StoreError) -> Failure {
@@ -185,9 +218,9 @@ fn unwritable(error: &StoreError) -> Failure {
 fn execute(
     arguments: &Arguments,
     job: &Job,
+    progress: &Progress,
     interrupt: &Interrupt,
 ) -> Result<Vec<SeriesRecord>, Failure> {
-    let progress = Progress::of(job);
     let threads = threads(arguments.jobs, progress.tasks().len());
     let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
     let pool = pool.map_err(|error| {
@@ -195,16 +228,16 @@ fn execute(
             .effect("nothing was run")
             .hint("fewer at the same time: `--jobs 1`")
     })?;
-    let lines = Lines::of(&progress, job.repeat);
+    let lines = Lines::of(progress, job.repeat);
     let on_terminal = std::io::stderr().is_terminal();
     let run = |on_done: &(dyn Fn(&SeriesRecord) + Sync)| {
-        pool.install(|| gigatcp_sweep::run(job, interrupt.stop(), &progress, on_done))
+        pool.install(|| gigatcp_sweep::run(job, interrupt.stop(), progress, on_done))
     };
     // A world that finds a fault in itself panics; nothing of it is used
     // afterwards.
     let result = catch_unwind(AssertUnwindSafe(|| {
         if on_terminal {
-            draw_while(&progress, || run(&|_| ()))
+            draw_while(progress, || run(&|_| ()))
         } else {
             run(&|record| lines.say(record))
         }
@@ -224,9 +257,8 @@ fn failed(error: &RunError) -> Failure {
     let failure = Failure::new(error.to_string()).effect("nothing was stored");
     match error {
         RunError::World { .. } => failure.hint("`gigatcp check` shows the path as it was read"),
-        RunError::Capture { .. } => {
-            failure.hint("captures are large: choose a roomy disk with `--out`, or fewer `--series`")
-        }
+        RunError::Capture { .. } => failure
+            .hint("captures are large: choose a roomy disk with `--out`, or fewer `--series`"),
     }
 }
 
@@ -254,39 +286,36 @@ fn quoted(text: &str) -> String {
     format!("'{}'", text.replace('\'', r"'\''"))
 }
 
-fn is_partial(series: &[SeriesRecord], worlds: usize) -> bool {
-    series.len() < worlds || series.iter().any(|series| series.partial)
-}
-
-/// Says how the run ended.
-fn say_end(record: &RunRecord, started: Instant, signal: Option<Signal>) {
+/// Says how the run ended that was to have `wanted` worlds.
+fn say_end(record: &RunRecord, wanted: usize, started: Instant, signal: Option<Signal>) {
     let nanos = u64::try_from(started.elapsed().as_nanos()).unwrap_or(u64::MAX);
     let took = human_duration(Duration::from_nanos(nanos));
-    let worlds = record.series.len();
-    let plural = if worlds == 1 { "" } else { "s" };
-    match signal.filter(|_| record.partial) {
-        None => output::say(&format!("{worlds} run{plural} in {took}\n")),
-        Some(signal) => {
-            let cut = record.series.iter().filter(|series| series.partial).count();
-            output::say(&format!(
-                "{}: stopped after {took}; {} complete, {cut} cut short, the rest not begun. \
-                 What there is follows and is stored, marked partial.\n",
-                signal.name(),
-                worlds - cut,
-            ));
-        }
-    }
+    let plural = if wanted == 1 { "" } else { "s" };
+    let Some(signal) = signal.filter(|_| record.partial) else {
+        return output::say(&format!("{wanted} run{plural} in {took}\n"));
+    };
+    let begun = record.series.len();
+    let cut = record.series.iter().filter(|series| series.partial).count();
+    output::say(&format!(
+        "{}: stopped after {took}. Of {wanted} run{plural}, {} complete, {cut} cut short, {} not \
+         begun;\nwhat there is follows and is stored, marked partial.\n",
+        signal.name(),
+        begun - cut,
+        wanted - begun,
+    ));
 }
 
 /// Moves what was captured to a folder of another name: a partial result
 /// must not replace a complete one of the same plan and seed.
-fn aside(
-    from: Folder,
-    out: &Path,
-    hash: &str,
-    interrupt: &Interrupt,
-) -> Result<Folder, Failure> {
-    todo!()
+fn hand_over(from: &Folder, to: &Folder) -> Result<(), Failure> {
+    let moved = fs::read_dir(from.path()).and_then(|entries| {
+        for entry in entries {
+            let entry = entry?;
+            fs::rename(entry.path(), to.path().join(entry.file_name()))?;
+        }
+        Ok(())
+    });
+    moved.map_err(|error| Failure::io("move the captures", &error))
 }
 
 /// Writes record and page, and gives the folder its name.
@@ -312,9 +341,17 @@ fn show(arguments: &Arguments, report: &Report<'_>, folder: &Path) -> Result<(),
         return output::print_all(file);
     }
     let mut text = String::new();
-    for series in &report.run.series {
+    // The other repeats are in the summary; interval lines of all would bury
+    // it.
+    for series in report.run.series.iter().filter(|series| series.repeat == 0) {
         text.push_str(&report.text_series(series));
         text.push('\n');
+    }
+    if report.run.repeat > 1 {
+        let repeats = report.run.repeat;
+        text.push_str(&format!(
+            "Above is the first of {repeats} repeats; all are in the table below and on disk.\n\n"
+        ));
     }
     text.push_str(&report.text_summary());
     text.push_str(&format!("\nstored in {}", folder.display()));

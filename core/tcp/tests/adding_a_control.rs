@@ -1,0 +1,451 @@
+//! The walkthrough of CONTRIBUTING.md, "Adding a congestion control", compiled
+//! and run.
+//!
+//! The module `scalable` below is the walkthrough's file, letter for letter:
+//! the first test takes the code out of CONTRIBUTING.md and compares, so text
+//! and tested code cannot drift apart. It stands in the surroundings it would
+//! have in `core/tcp/src/congestion/`: `super` has the interface, and the two
+//! private helpers that controls share are taken from there by path (their
+//! own tests run again here, which costs a moment).
+
+use std::collections::VecDeque;
+
+use gigatcp_events::{CwndCause, Event, EventMask, Phase};
+use gigatcp_tcp::congestion::{
+    Ack, Config, Congestion, CongestionControl, CongestionKind, Counting, Entry, SlowStart,
+};
+use gigatcp_tcp::listener::{self, Heard};
+use gigatcp_tcp::{Connection, Profile, Received};
+use gigatcp_units::{Bytes, Duration, Instant};
+use gigatcp_wire::{Payload, Phantom, Segment, SeqNumber};
+
+#[allow(dead_code, reason = "one control does not need all of it")]
+#[path = "../src/congestion/gate.rs"]
+mod gate;
+#[allow(dead_code, reason = "one control does not need all of it")]
+#[path = "../src/congestion/slow_start.rs"]
+mod slow_start;
+
+mod scalable {
+    //! Scalable TCP: the window grows by a hundredth of what is acknowledged.
+    //!
+    //! Kelly, "Scalable TCP: Improving Performance in Highspeed Wide Area
+    //! Networks", CCR 33(2), 2003. In segments,
+    //!
+    //! * cwnd += 0.01 for every segment acknowledged                      (1)
+    //! * cwnd -= 0.125·cwnd when there was congestion                     (2)
+    //!
+    //! Both are shares of the window, so the number of round trips between two
+    //! losses is the same at any window: ln(1 / (1 - 0.125)) / ln(1 + 0.01) =
+    //! 13.42.
+    //!
+    //! Not here: the paper's legacy window, below which it is standard TCP.
+    //! The cost: below 100 segments this control grows more slowly than Reno.
+
+    use gigatcp_units::{Bytes, Instant};
+
+    use super::gate::Gate;
+    use super::slow_start::Opening;
+    use super::{Ack, Config, Congestion, CongestionControl, CongestionKind, Counting};
+
+    /// Octets acknowledged per octet of growth, eq. (1).
+    const INCREASE_DIVISOR: u64 = 100;
+
+    /// The window divided by what it loses, eq. (2).
+    const DECREASE_DIVISOR: u64 = 8;
+
+    /// The Scalable control.
+    #[derive(Clone, Debug)]
+    pub struct Scalable {
+        smss: u64,
+        cwnd: u64,
+        ssthresh: u64,
+        /// Octets acknowledged that have not yet made up an octet of growth.
+        bytes_acked: u64,
+        opening: Opening,
+        gate: Gate,
+        /// cwnd and ssthresh before the last congestion event.
+        prior: Option<(u64, u64)>,
+    }
+
+    impl Scalable {
+        /// A control at its start.
+        #[must_use]
+        pub fn new(config: &Config) -> Self {
+            let smss = u64::from(config.smss.max(1));
+            Self {
+                smss,
+                cwnd: config.initial_window.as_u64().max(smss),
+                ssthresh: match config.initial_ssthresh {
+                    None | Some(0) => u64::MAX,
+                    Some(segments) => smss * u64::from(segments),
+                },
+                bytes_acked: 0,
+                opening: Opening::new(config),
+                gate: Gate::default(),
+                prior: None,
+            }
+        }
+
+        /// Eq. (1), in octets; the remainder waits for the next ACK.
+        fn avoid(&mut self, acked: u64) {
+            let counted = match self.opening.counting() {
+                Counting::PerAck => self.smss,
+                Counting::Bytes { .. } => acked,
+            };
+            self.bytes_acked = self.bytes_acked.saturating_add(counted);
+            let growth = self.bytes_acked / INCREASE_DIVISOR;
+            self.bytes_acked %= INCREASE_DIVISOR;
+            self.cwnd = self.cwnd.saturating_add(growth);
+        }
+
+        /// Eq. (2), of what was in use; two segments are left at least.
+        fn reduced(&self, flight_size: Bytes) -> u64 {
+            let in_use = self.cwnd.min(flight_size.as_u64());
+            (in_use - in_use / DECREASE_DIVISOR).max(2 * self.smss)
+        }
+    }
+
+    impl CongestionControl for Scalable {
+        fn cwnd(&self) -> Bytes {
+            Bytes::new(self.cwnd)
+        }
+
+        fn ssthresh(&self) -> Bytes {
+            Bytes::new(self.ssthresh)
+        }
+
+        fn on_ack(&mut self, ack: &Ack) {
+            if !self.gate.opens(ack) || !ack.cwnd_limited {
+                return;
+            }
+            let acked = ack.acked.as_u64();
+            if self.cwnd < self.ssthresh {
+                self.cwnd += self.opening.growth(self.cwnd, self.ssthresh, acked);
+            } else {
+                self.opening.on_leaving();
+                self.avoid(acked);
+            }
+        }
+
+        fn on_congestion(&mut self, event: &Congestion) {
+            self.gate.on_congestion(event.kind);
+            self.prior = Some((self.cwnd, self.ssthresh));
+            self.bytes_acked = 0;
+            self.ssthresh = self.reduced(event.flight_size);
+            self.cwnd = match event.kind {
+                CongestionKind::Timeout => {
+                    self.opening.on_timeout();
+                    self.smss
+                }
+                CongestionKind::Loss | CongestionKind::Ecn => self.ssthresh,
+            };
+        }
+
+        fn on_idle_restart(&mut self, _now: Instant, restart_window: Bytes) {
+            self.cwnd = self.cwnd.min(restart_window.as_u64().max(self.smss));
+        }
+
+        fn on_smss_change(&mut self, smss: u32) {
+            self.smss = u64::from(smss.max(1));
+            self.opening.set_smss(smss);
+            self.cwnd = self.cwnd.max(self.smss);
+        }
+
+        fn undo(&mut self, _now: Instant) {
+            if let Some((cwnd, ssthresh)) = self.prior.take() {
+                self.cwnd = self.cwnd.max(cwnd);
+                self.ssthresh = self.ssthresh.max(ssthresh);
+                self.gate.on_undo();
+            }
+        }
+    }
+}
+
+/// The registry as the walkthrough leaves it, without what it had before.
+static REGISTRY: [Entry; 1] = [Entry {
+    name: "scalable",
+    summary: "a hundredth of what is acknowledged, an eighth off by loss (Kelly 2003)",
+    build: |config| Box::new(scalable::Scalable::new(config)),
+}];
+
+const CONTRIBUTING: &str = include_str!("../../../CONTRIBUTING.md");
+const THIS_FILE: &str = include_str!("adding_a_control.rs");
+
+/// The lines strictly between the first line equal to `open` and the next one
+/// equal to `close`.
+fn between<'a>(text: &'a str, open: &str, close: &str) -> Vec<&'a str> {
+    let inside = text.lines().skip_while(|line| *line != open).skip(1);
+    inside.take_while(|line| *line != close).collect()
+}
+
+/// The block of Rust code behind the mark of that name in CONTRIBUTING.md.
+fn block(mark: &str) -> Vec<&'static str> {
+    let mark = format!("<!-- tested: {mark} -->");
+    let (_, text) = CONTRIBUTING.split_once(&mark).expect("the mark is there");
+    between(text, "```rust", "```")
+}
+
+#[test]
+fn the_walkthrough_says_exactly_what_is_tested_here() {
+    let tested = between(THIS_FILE, "mod scalable {", "}");
+    let tested = tested
+        .iter()
+        .map(|line| line.strip_prefix("    ").unwrap_or(line));
+    let tested: Vec<&str> = tested.collect();
+    assert!(tested.len() > 100, "the whole file, not a part of it");
+    assert_eq!(block("the file"), tested);
+
+    let fields = between(THIS_FILE, "static REGISTRY: [Entry; 1] = [Entry {", "}];");
+    let shown = block("the registry");
+    let shown: Vec<&str> = shown.iter().map(|line| line.trim()).collect();
+    let fields: Vec<&str> = fields.iter().map(|line| line.trim()).collect();
+    assert_eq!(shown, [&["Entry {"], &fields[..], &["},"]].concat());
+}
+
+const SMSS: u64 = 1000;
+
+/// A window of `segments`, beyond slow start from the first ACK on.
+fn config(segments: u64) -> Config {
+    Config {
+        smss: SMSS as u32,
+        initial_window: Bytes::new(segments * SMSS),
+        initial_ssthresh: Some(2),
+        slow_start: SlowStart::Standard,
+        counting: Counting::Bytes { limit: u32::MAX },
+    }
+}
+
+/// A control and the round trips it has taken: in each one the window of its
+/// beginning is sent and acknowledged, one ACK per segment, evenly spread.
+struct Rounds {
+    control: Box<dyn CongestionControl>,
+    elapsed: f64,
+    /// Window of this round, and what of it is not acknowledged, in segments.
+    window: f64,
+    left: f64,
+}
+
+impl Rounds {
+    fn new(config: &Config) -> Self {
+        Self {
+            control: (REGISTRY[0].build)(config),
+            elapsed: 0.0,
+            window: 0.0,
+            left: 0.0,
+        }
+    }
+
+    /// The window in segments.
+    fn cwnd(&self) -> f64 {
+        self.control.cwnd().as_u64() as f64 / SMSS as f64
+    }
+
+    fn acknowledge(&mut self, acked: u64, phase: Phase) {
+        self.control.on_ack(&Ack {
+            now: Instant::ZERO,
+            acked: Bytes::new(acked),
+            sacked: Bytes::ZERO,
+            lost: Bytes::ZERO,
+            acked_transmissions: 1,
+            phase,
+            prior_in_flight: self.control.cwnd(),
+            cwnd_limited: true,
+            rtt: None,
+            srtt: None,
+            min_rtt: None,
+            round_end: false,
+            rate: None,
+        });
+    }
+
+    /// The next segment is acknowledged.
+    fn segment(&mut self) {
+        if self.left <= 0.0 {
+            self.window = self.cwnd();
+            self.left += self.window;
+        }
+        self.left -= 1.0;
+        self.elapsed += 1.0 / self.window;
+        self.acknowledge(SMSS, Phase::Open);
+    }
+
+    /// A loss with the whole window in flight, repaired in no time.
+    fn lose(&mut self) {
+        let flight_size = self.control.cwnd();
+        self.control.on_congestion(&Congestion {
+            now: Instant::ZERO,
+            kind: CongestionKind::Loss,
+            flight_size,
+            pipe: flight_size,
+        });
+        self.control.on_recovery_end(Instant::ZERO);
+        self.acknowledge(0, Phase::Open);
+        self.left = 0.0;
+    }
+}
+
+#[track_caller]
+fn assert_near(got: f64, expected: f64, share: f64) {
+    let off = (got / expected - 1.0).abs();
+    assert!(off <= share, "{got} instead of {expected}");
+}
+
+#[test]
+fn losses_at_a_fixed_window_are_13_42_round_trips_apart_whatever_the_window() {
+    for window in [1_000, 10_000, 100_000] {
+        let mut rounds = Rounds::new(&config(window));
+        for _ in 0..3 {
+            rounds.lose();
+            assert_near(rounds.cwnd(), window as f64 * 7.0 / 8.0, 0.001);
+            let began = rounds.elapsed;
+            while rounds.cwnd() < window as f64 {
+                rounds.segment();
+            }
+            assert_near(rounds.elapsed - began, 13.42, 0.002);
+        }
+    }
+}
+
+#[test]
+fn the_mean_window_is_0_0745_over_p() {
+    for segments_per_loss in [10_000, 100_000, 1_000_000] {
+        // Far from where it will be: the sawtooth finds its own height.
+        let mut rounds = Rounds::new(&config(segments_per_loss / 200));
+        let mut began = 0.0;
+        let (settle, measure) = (60, 10);
+        for cycle in 0..settle + measure {
+            if cycle == settle {
+                began = rounds.elapsed;
+            }
+            for _ in 0..segments_per_loss {
+                rounds.segment();
+            }
+            rounds.lose();
+        }
+        let sent = (measure * segments_per_loss) as f64;
+        let mean_window = sent / (rounds.elapsed - began);
+        assert_near(mean_window / segments_per_loss as f64, 0.0745, 0.003);
+    }
+}
+
+/// Two engines and the wire between them, each way with a delay.
+struct Pair {
+    now: Instant,
+    hosts: [Box<Connection<Phantom>>; 2],
+    /// What is under way to each host.
+    wires: [VecDeque<(Instant, Segment<Phantom>)>; 2],
+    data_sent: u32,
+    lost: u32,
+}
+
+const DELAY: Duration = Duration::from_millis(10);
+
+fn host(profile: Profile) -> gigatcp_tcp::Config {
+    gigatcp_tcp::Config {
+        profile,
+        local_port: 5001,
+        remote_port: 5001,
+        iss: SeqNumber::new(7),
+        mss: 1460,
+        congestion: &REGISTRY[0],
+        initial_ssthresh: Some(200),
+        slow_start: SlowStart::Standard,
+        send_buffer: Bytes::new(4_000_000),
+        receive_buffer: Bytes::new(4_000_000),
+        timestamp_offset: 0,
+        events: EventMask::ALL,
+    }
+}
+
+impl Pair {
+    /// A connection whose SYN has just arrived; the data segment of number
+    /// `lost` will not.
+    fn opening(lost: u32) -> Self {
+        let profile = Profile {
+            segmentation_offload: false,
+            ..Profile::MODERN
+        };
+        let now = Instant::ZERO;
+        let mut client = Box::new(Connection::connect(now, &host(profile)));
+        let segment = client.poll_transmit(now).expect("a SYN");
+        let received = Received { at: now, segment };
+        let Heard::Opened(server) = listener::handle_segment(now, &host(profile), &received) else {
+            panic!("a SYN opens a connection");
+        };
+        let mut pair = Self {
+            now,
+            hosts: [client, server],
+            wires: [VecDeque::new(), VecDeque::new()],
+            data_sent: 0,
+            lost,
+        };
+        pair.transmit(1);
+        pair
+    }
+
+    /// Everything that may leave the host leaves.
+    fn transmit(&mut self, from: usize) {
+        while let Some(segment) = self.hosts[from].poll_transmit(self.now) {
+            self.data_sent += u32::from(!segment.payload.is_empty());
+            let is_lost = !segment.payload.is_empty() && self.data_sent == self.lost;
+            if !is_lost {
+                self.wires[1 - from].push_back((self.now + DELAY, segment));
+            }
+        }
+    }
+
+    /// The next thing happens, at one of the hosts or at both.
+    fn step(&mut self) {
+        let arrivals = self.wires.iter().filter_map(|wire| Some(wire.front()?.0));
+        let timers = self.hosts.iter().map(|host| host.poll_timeout());
+        self.now = arrivals.chain(timers).min().expect("there are timers");
+        for host in 0..2 {
+            while let Some((at, segment)) = self.wires[host].pop_front_if(|(at, _)| *at <= self.now)
+            {
+                self.hosts[host].handle_segment(self.now, Received { at, segment });
+                self.transmit(host);
+            }
+            self.hosts[host].handle_timeout(self.now);
+            self.transmit(host);
+        }
+    }
+}
+
+#[test]
+fn the_engine_runs_it_and_a_lost_segment_costs_an_eighth_of_the_window() {
+    const OCTETS: u32 = 3_000_000;
+    let mut pair = Pair::opening(900);
+    let stream = Phantom {
+        offset: 0,
+        len: OCTETS,
+    };
+    assert_eq!(pair.hosts[0].write(stream), OCTETS as usize);
+    let mut read = 0;
+    while read < OCTETS {
+        pair.step();
+        while let Some(piece) = pair.hosts[1].read(pair.now, usize::MAX) {
+            assert_eq!(piece.offset, u64::from(read));
+            read += piece.len;
+        }
+        assert!(pair.now < Instant::from_nanos(10_000_000_000), "too slow");
+    }
+    let counters = *pair.hosts[0].counters();
+    assert_eq!((counters.retransmitted_segments, counters.timeouts), (1, 0));
+
+    let mut cwnd = 0;
+    let mut cuts = Vec::new();
+    for stamped in pair.hosts[0].events().drain() {
+        if let Event::CwndMoved {
+            cwnd: new, cause, ..
+        } = stamped.event
+        {
+            if cause == CwndCause::EnterRecovery {
+                cuts.push(new as f64 / cwnd as f64);
+            }
+            cwnd = new;
+        }
+    }
+    assert_eq!(cuts.len(), 1, "{cuts:?}");
+    assert_near(cuts[0], 7.0 / 8.0, 0.01);
+}

@@ -1,0 +1,181 @@
+//! When to acknowledge: RFC 9293 section 3.8.6.3, RFC 5681 section 4.2.
+
+use gigatcp_tcp::Profile;
+use gigatcp_units::Duration;
+
+use crate::script::{Script, bare, with};
+
+/// The peer's segment number `n`, of 1000 octets.
+fn data(n: u64) -> String {
+    format!(". {}:{}(1000) ack 1", 1 + n * 1000, 1001 + n * 1000)
+}
+
+#[test]
+fn every_second_full_segment_is_acknowledged_at_once() {
+    let mut t = Script::established(&bare());
+    for n in (0..10).step_by(2) {
+        t.inject(&data(n));
+        t.expect_nothing();
+        t.inject(&data(n + 1));
+        t.expect(&format!(". 1:1(0) ack {}", 2001 + n * 1000));
+    }
+}
+
+#[test]
+fn a_lone_segment_is_acknowledged_after_40_ms_exactly() {
+    let mut t = Script::established(&bare());
+    t.inject(&data(0));
+    t.wait_ms(39);
+    t.expect_nothing();
+    t.wait_ms(1);
+    t.expect(". 1:1(0) ack 1001");
+    t.wait_ms(1000);
+}
+
+#[test]
+fn small_segments_wait_until_they_make_more_than_one_full_one() {
+    let mut t = Script::established(&bare());
+    t.inject(&data(0));
+    t.inject("P. 1001:1002(1) ack 1");
+    t.expect(". 1:1(0) ack 1002");
+    t.inject("P. 1002:1502(500) ack 1");
+    t.inject("P. 1502:2002(500) ack 1");
+    t.expect_nothing();
+    t.wait_ms(40);
+    t.expect(". 1:1(0) ack 2002");
+}
+
+#[test]
+fn data_of_our_own_carries_the_acknowledgment() {
+    let mut t = Script::established(&bare());
+    t.inject(&data(0));
+    t.write(10);
+    t.expect("P. 1:11(10) ack 1001");
+    t.wait_ms(100);
+}
+
+#[test]
+fn without_delay_every_segment_is_acknowledged() {
+    let mut t = Script::established(&with(|p| p.delayed_ack = false));
+    for n in 0..5 {
+        t.inject(&data(n));
+        t.expect(&format!(". 1:1(0) ack {}", 1001 + n * 1000));
+    }
+}
+
+#[test]
+fn a_young_connection_acknowledges_16_segments_one_by_one() {
+    let mut config = with(|p| p.quick_ack = true);
+    config.receive_buffer = gigatcp_units::Bytes::new(65_535);
+    let mut t = Script::established(&config);
+    for n in 0..16 {
+        t.inject(&data(n));
+        t.expect(&format!(". 1:1(0) ack {}", 1001 + n * 1000));
+        t.read(1000);
+    }
+    t.inject(&data(16));
+    t.expect_nothing();
+    t.inject(&data(17));
+    t.expect(". 1:1(0) ack 18001");
+}
+
+#[test]
+fn how_many_segments_make_an_acknowledgment_is_a_setting() {
+    let mut t = Script::established(&with(|p| p.ack_every = 5));
+    for n in 0..10 {
+        t.inject(&data(n));
+        if n % 5 == 4 {
+            t.expect(&format!(". 1:1(0) ack {}", 1001 + n * 1000));
+        }
+        t.expect_nothing();
+    }
+}
+
+#[test]
+fn the_number_changes_at_the_declared_age() {
+    let mut t = Script::established(&with(|p| {
+        p.ack_every_switch = Some(Duration::from_millis(100));
+        p.ack_every_later = 3;
+    }));
+    t.inject(&data(0));
+    t.inject(&data(1));
+    t.expect(". 1:1(0) ack 2001");
+    t.wait_ms(100);
+    t.inject(&data(2));
+    t.inject(&data(3));
+    t.expect_nothing();
+    t.inject(&data(4));
+    t.expect(". 1:1(0) ack 5001");
+}
+
+#[test]
+fn beyond_a_hole_and_filling_one_is_acknowledged_at_once() {
+    let mut t = Script::established(&bare());
+    t.inject(&data(1));
+    t.expect(". 1:1(0) ack 1");
+    t.inject(&data(2));
+    t.expect(". 1:1(0) ack 1");
+    t.inject(&data(4));
+    t.expect(". 1:1(0) ack 1");
+    t.inject(&data(0));
+    t.expect(". 1:1(0) ack 3001");
+    t.inject(&data(3));
+    t.expect(". 1:1(0) ack 5001");
+    // All is in order again: delayed.
+    t.inject(&data(5));
+    t.expect_nothing();
+    t.wait_ms(40);
+    t.expect(". 1:1(0) ack 6001");
+}
+
+#[test]
+fn a_duplicate_is_acknowledged_at_once() {
+    let mut t = Script::established(&bare());
+    t.inject(&data(0));
+    t.inject(&data(1));
+    t.expect(". 1:1(0) ack 2001");
+    t.inject(&data(0));
+    t.expect(". 1:1(0) ack 2001");
+    t.inject(". 1500:2500(1000) ack 1");
+    t.expect(". 1:1(0) ack 2500");
+}
+
+#[test]
+fn a_duplicate_acknowledgment_leaves_alone_even_if_there_is_data_to_send() {
+    // RFC 5681 section 2: with data it would be no duplicate.
+    for sack in [false, true] {
+        let mut t = Script::established(&with(|p| p.sack = sack));
+        let blocks = |t: &str| if sack { format!(" <sack {t}>") } else { String::new() };
+        t.write(20_000);
+        t.leaving();
+        t.inject(". 1001:2001(1000) ack 1001");
+        t.expect(&format!(". 10001:10001(0) ack 1{}", blocks("1001:2001")));
+        t.expect(". 10001:11001(1000) ack 1");
+        t.expect(". 11001:12001(1000) ack 1");
+        t.expect_nothing();
+        t.inject(". 2001:3001(1000) ack 2001");
+        t.expect(&format!(". 12001:12001(0) ack 1{}", blocks("1001:3001")));
+        t.leaving();
+    }
+}
+
+#[test]
+fn the_acknowledgment_of_an_unread_full_window_waits_for_the_reader_where_linux_does() {
+    let mut t = Script::established(&with(|p| p.ack_waits_for_reader = true));
+    t.inject(&data(0));
+    t.inject(&data(1));
+    t.inject(&data(2));
+    t.expect_nothing();
+    t.read(10_000);
+    t.expect(". 1:1(0) ack 3001");
+    t.inject(&data(3));
+    t.inject(&data(4));
+    t.wait_ms(40);
+    t.expect(". 1:1(0) ack 5001");
+}
+
+#[test]
+fn the_profile_of_today_is_within_what_the_standard_allows() {
+    assert!(Profile::MODERN.delayed_ack_timeout < Duration::from_millis(500));
+    assert_eq!(Profile::MODERN.ack_every, 2);
+}

@@ -1,0 +1,61 @@
+//! Nagle's algorithm: RFC 9293 section 3.7.4.
+
+use gigatcp_events::Limit;
+
+use crate::script::{Script, bare, segments, with};
+
+#[test]
+fn one_small_segment_at_a_time_is_on_its_way() {
+    let mut t = Script::established(&with(|p| p.nagle = true));
+    t.write(10);
+    t.expect("P. 1:11(10) ack 1");
+    t.write(20);
+    t.write(30);
+    t.expect_nothing();
+    assert_eq!(t.limit(), Limit::Application);
+    t.inject(". 1:1(0) ack 11");
+    t.expect("P. 11:61(50) ack 1");
+}
+
+#[test]
+fn a_full_segment_does_not_wait() {
+    let mut t = Script::established(&with(|p| p.nagle = true));
+    t.write(10);
+    t.expect("P. 1:11(10) ack 1");
+    t.write(999);
+    t.expect_nothing();
+    t.write(1);
+    t.expect("P. 11:1011(1000) ack 1");
+}
+
+#[test]
+fn the_small_end_of_a_large_write_waits_for_all_acknowledgments() {
+    let mut t = Script::established(&with(|p| p.nagle = true));
+    t.write(2500);
+    t.expect_all(segments(0..2, 1));
+    t.inject(". 1:1(0) ack 1001");
+    t.expect_nothing();
+    t.inject(". 1:1(0) ack 2001");
+    t.expect("P. 2001:2501(500) ack 1");
+}
+
+#[test]
+fn closing_sends_what_waited() {
+    let mut t = Script::established(&with(|p| p.nagle = true));
+    t.write(10);
+    t.expect("P. 1:11(10) ack 1");
+    t.write(20);
+    t.close();
+    t.expect("FP. 11:31(20) ack 1");
+}
+
+#[test]
+fn without_it_every_write_leaves_at_once() {
+    let mut t = Script::established(&bare());
+    t.write(10);
+    t.expect("P. 1:11(10) ack 1");
+    t.write(20);
+    t.expect("P. 11:31(20) ack 1");
+    t.write(1);
+    t.expect("P. 31:32(1) ack 1");
+}

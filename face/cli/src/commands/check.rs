@@ -1,0 +1,89 @@
+//! `gigatcp check`: reads a plan and shows what it would run.
+
+mod view;
+
+use std::path::PathBuf;
+
+use serde::Serialize;
+
+use self::view::PlanView;
+use super::Outcome;
+use crate::diagnostics::{self, Finding};
+use crate::failure::Failure;
+use crate::output;
+use crate::plan_file::PlanFile;
+
+/// The schema of `--json`.
+const SCHEMA: &str = "gigatcp.check/1";
+
+/// What can be typed.
+#[derive(clap::Args, Debug)]
+#[command(
+    long_about = "\
+Read a plan and show what it would run: its series and flows, and the path and hosts they use, \
+with everything that stands in for keys the plan leaves out.
+
+What is wrong is shown with its line and with what to type instead; the exit status is then 2. \
+With --json it is on stdout for editors and scripts, as `diagnostics` with line and column.",
+    after_help = "\
+Examples:
+  gigatcp check my.toml
+  gigatcp check fink-slow-start
+  gigatcp check my.toml --set flow.window='60 MB'     is the override right?
+  gigatcp check my.toml --json | jq '.diagnostics[]'"
+)]
+pub(crate) struct Arguments {
+    /// Name of an experiment (see `gigatcp list`), or path of a plan
+    #[arg(value_name = "NAME|PLAN.toml")]
+    plan: PathBuf,
+
+    /// Change the plan, as in `gigatcp run`. May be repeated
+    #[arg(long = "set", value_name = "KEY=VALUE")]
+    overrides: Vec<String>,
+
+    /// Print JSON instead of text
+    #[arg(long)]
+    json: bool,
+}
+
+/// What `--json` prints.
+#[derive(Serialize, Debug)]
+struct Checked {
+    schema: &'static str,
+    file: String,
+    valid: bool,
+    diagnostics: Vec<Finding>,
+    plan: Option<PlanView>,
+}
+
+/// Checks the plan.
+pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
+    let file = PlanFile::find(&arguments.plan)?;
+    if arguments.json {
+        return run_json(&file, &arguments.overrides);
+    }
+    let plan = file.parse(&arguments.overrides)?;
+    output::print(&PlanView::of(&plan).text())?;
+    Ok(Outcome::Done)
+}
+
+fn run_json(file: &PlanFile, overrides: &[String]) -> Result<Outcome, Failure> {
+    let (plan, findings) = match file.parse_silently(overrides) {
+        Ok(plan) => (Some(PlanView::of(&plan)), plan.warnings),
+        Err(Failure::Plan(findings)) => (None, *findings),
+        Err(other) => return Err(other),
+    };
+    let valid = plan.is_some();
+    output::print_json(&Checked {
+        schema: SCHEMA,
+        file: file.path().display().to_string(),
+        valid,
+        diagnostics: diagnostics::list(&findings),
+        plan,
+    })?;
+    Ok(if valid {
+        Outcome::Done
+    } else {
+        Outcome::Refused
+    })
+}

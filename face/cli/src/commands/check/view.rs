@@ -1,0 +1,441 @@
+//! A checked plan as it is shown: the same facts as text and as JSON.
+
+use gigatcp_path::{CpuCosts, HopConfig, LossModel};
+use gigatcp_plan::{Flow, Host, Plan, Scenario, Series, Stop};
+use gigatcp_tcp::congestion::SlowStart;
+use gigatcp_units::{Bytes, Duration, Rate};
+use serde::Serialize;
+
+use crate::grid::{Align, grid, line};
+use crate::profiles;
+
+/// Stands for what is not there.
+const NONE: &str = "-";
+
+/// A plan.
+#[derive(Serialize, Debug)]
+pub(super) struct PlanView {
+    name: String,
+    title: String,
+    claims: Vec<String>,
+    seed: u64,
+    repeat: u32,
+    series: Vec<SeriesView>,
+}
+
+/// A series.
+#[derive(Serialize, Debug)]
+struct SeriesView {
+    name: String,
+    title: String,
+    fitted: Vec<String>,
+    fit_of: Option<String>,
+    base_rtt_ns: u64,
+    duration_ns: u64,
+    flows: Vec<FlowView>,
+    data_path: Vec<HopView>,
+    ack_path: Vec<HopView>,
+    sender: HostView,
+    receiver: HostView,
+}
+
+/// A flow.
+#[derive(Serialize, Debug)]
+struct FlowView {
+    name: String,
+    start_ns: u64,
+    bytes: Option<u64>,
+    duration_ns: Option<u64>,
+    #[serde(flatten)]
+    kind: FlowKind,
+}
+
+/// What many flows of a series have in common.
+#[derive(Serialize, PartialEq, Eq, Debug)]
+struct FlowKind {
+    congestion_control: &'static str,
+    initial_ssthresh: Option<u32>,
+    max_ssthresh: Option<u32>,
+    send_buffer_bytes: u64,
+    receive_buffer_bytes: u64,
+}
+
+/// A hop, link or emulator.
+#[derive(Serialize, PartialEq, Debug)]
+struct HopView {
+    name: String,
+    rate_bps: Option<u64>,
+    per_packet_ns: u64,
+    delay_ns: u64,
+    limit_packets: Option<u64>,
+    limit_bytes: Option<u64>,
+    hold_limit_packets: Option<u64>,
+    /// In words, as the plan says them.
+    impairments: Vec<String>,
+}
+
+/// A host.
+#[derive(Serialize, PartialEq, Debug)]
+struct HostView {
+    profile: &'static str,
+    mtu_bytes: u32,
+    has_cpu_costs: bool,
+    coalesce_ns: u64,
+    /// What is set otherwise than in the profile, as the plan writes it.
+    settings: Vec<String>,
+}
+
+impl PlanView {
+    /// What `plan` would run.
+    pub(super) fn of(plan: &Plan) -> Self {
+        Self {
+            name: plan.name.clone(),
+            title: plan.title.clone(),
+            claims: plan.claims.clone(),
+            seed: plan.seed,
+            repeat: plan.repeat,
+            series: plan.series.iter().map(SeriesView::of).collect(),
+        }
+    }
+
+    /// As text: a line per series, then paths and hosts.
+    pub(super) fn text(&self) -> String {
+        let title = if self.title == self.name {
+            String::new()
+        } else {
+            format!(": {}", gigatcp_report::escape::terminal(&self.title))
+        };
+        let mut text = format!(
+            "{}{title}\n{} series, {} each, seed {}\n\n",
+            self.name,
+            self.series.len(),
+            counted(self.repeat.into(), "run"),
+            self.seed,
+        );
+        text.push_str(&self.series_text());
+        for (names, surroundings) in self.surroundings() {
+            let whose = if names.len() == self.series.len() {
+                "all series".to_owned()
+            } else {
+                names.join(", ")
+            };
+            text.push_str(&format!("\npath and hosts of {whose}\n{surroundings}"));
+        }
+        text
+    }
+
+    fn series_text(&self) -> String {
+        let columns = [
+            Align::Left,
+            Align::Right,
+            Align::Left,
+            Align::Right,
+            Align::Right,
+            Align::Right,
+            Align::Left,
+            Align::Left,
+        ];
+        let mut cells = vec![line([
+            "series",
+            "flows",
+            "congestion control",
+            "first ssthresh",
+            "send buffer",
+            "receive buffer",
+            "starts",
+            "sends",
+        ])];
+        for series in &self.series {
+            cells.extend(series.lines());
+        }
+        grid(&columns, &cells)
+    }
+
+    /// Different paths and hosts, each with the names of its series.
+    fn surroundings(&self) -> Vec<(Vec<&str>, String)> {
+        let mut groups: Vec<(Vec<&str>, String)> = Vec::new();
+        for series in &self.series {
+            let text = series.surroundings();
+            match groups.iter_mut().find(|(_, known)| *known == text) {
+                Some((names, _)) => names.push(&series.name),
+                None => groups.push((vec![&series.name], text)),
+            }
+        }
+        groups
+    }
+}
+
+impl SeriesView {
+    fn of(series: &Series) -> Self {
+        let scenario = &series.scenario;
+        let Scenario {
+            sender, receiver, ..
+        } = scenario;
+        let data = sender.link.iter().chain(&scenario.forward);
+        let acks = receiver.link.iter().chain(&scenario.reverse);
+        Self {
+            name: series.name.clone(),
+            title: series.title.clone(),
+            fitted: series.fitted.clone(),
+            fit_of: series.fit_of.clone(),
+            base_rtt_ns: scenario.base_rtt().as_nanos(),
+            duration_ns: scenario.duration.as_nanos(),
+            flows: scenario.flows.iter().map(FlowView::of).collect(),
+            data_path: data.map(HopView::of).collect(),
+            ack_path: acks.map(HopView::of).collect(),
+            sender: HostView::of(sender),
+            receiver: HostView::of(receiver),
+        }
+    }
+
+    /// A line for every kind of flow.
+    fn lines(&self) -> Vec<Vec<String>> {
+        let mut kinds: Vec<(&FlowKind, Vec<&FlowView>)> = Vec::new();
+        for flow in &self.flows {
+            match kinds.iter_mut().find(|(kind, _)| **kind == flow.kind) {
+                Some((_, flows)) => flows.push(flow),
+                None => kinds.push((&flow.kind, vec![flow])),
+            }
+        }
+        let names = std::iter::once(self.name.as_str()).chain(std::iter::repeat(""));
+        let lines = names.zip(&kinds).map(|(name, (kind, flows))| {
+            let mut cells = vec![name.to_owned(), flows.len().to_string()];
+            cells.extend(kind.cells());
+            let starts = flows.iter().map(|flow| Duration::from_nanos(flow.start_ns));
+            cells.push(span(starts).unwrap_or_else(|| NONE.to_owned()));
+            cells.push(stops(flows));
+            cells
+        });
+        lines.collect()
+    }
+
+    /// Path and hosts.
+    fn surroundings(&self) -> String {
+        let columns = [
+            Align::Left,
+            Align::Left,
+            Align::Right,
+            Align::Right,
+            Align::Right,
+            Align::Right,
+            Align::Left,
+        ];
+        let mut cells = vec![line([
+            "way",
+            "element",
+            "rate",
+            "per packet",
+            "delay",
+            "queue",
+            "besides",
+        ])];
+        let ways = [("data", &self.data_path), ("ACKs", &self.ack_path)];
+        for (way, hops) in ways {
+            cells.extend(hops.iter().map(|hop| hop.cells(way)));
+        }
+        let rtt = Duration::from_nanos(self.base_rtt_ns);
+        let path = indented(&grid(&columns, &cells));
+        format!("  base RTT {rtt}\n{path}{}", self.hosts_text())
+    }
+
+    fn hosts_text(&self) -> String {
+        let columns = [
+            Align::Left,
+            Align::Left,
+            Align::Right,
+            Align::Right,
+            Align::Left,
+            Align::Left,
+        ];
+        let heading = line([
+            "host",
+            "profile",
+            "MTU",
+            "coalescing",
+            "processor",
+            "besides",
+        ]);
+        let hosts = [self.sender.cells("sender"), self.receiver.cells("receiver")];
+        let cells: Vec<_> = std::iter::once(heading).chain(hosts).collect();
+        indented(&grid(&columns, &cells))
+    }
+}
+
+impl FlowView {
+    fn of(flow: &Flow) -> Self {
+        let (bytes, duration) = match flow.stop {
+            Stop::Bytes(bytes) => (Some(bytes.as_u64()), None),
+            Stop::Duration(span) => (None, Some(span.as_nanos())),
+        };
+        Self {
+            name: flow.name.clone(),
+            start_ns: flow.start.as_nanos(),
+            bytes,
+            duration_ns: duration,
+            kind: FlowKind::of(flow),
+        }
+    }
+}
+
+impl FlowKind {
+    fn of(flow: &Flow) -> Self {
+        Self {
+            congestion_control: flow.congestion.name,
+            initial_ssthresh: flow.initial_ssthresh,
+            max_ssthresh: match flow.slow_start {
+                SlowStart::Standard => None,
+                SlowStart::Limited { max_ssthresh } => Some(max_ssthresh),
+            },
+            send_buffer_bytes: flow.send_buffer.as_u64(),
+            receive_buffer_bytes: flow.receive_buffer.as_u64(),
+        }
+    }
+
+    fn cells(&self) -> [String; 4] {
+        let limited = self.max_ssthresh.map_or(String::new(), |segments| {
+            format!(", limited slow start {segments}")
+        });
+        [
+            format!("{}{limited}", self.congestion_control),
+            match self.initial_ssthresh {
+                None => "its own".to_owned(),
+                Some(0) => "none".to_owned(),
+                Some(segments) => segments.to_string(),
+            },
+            Bytes::new(self.send_buffer_bytes).to_string(),
+            Bytes::new(self.receive_buffer_bytes).to_string(),
+        ]
+    }
+}
+
+impl HopView {
+    fn of(hop: &HopConfig) -> Self {
+        let mut impairments: Vec<String> = hop.loss.iter().map(loss_text).collect();
+        impairments.extend(hop.reorder.map(|reorder| {
+            let (chance, delay) = (reorder.probability, reorder.extra_delay);
+            format!("{chance} reordered by {delay}")
+        }));
+        impairments.extend(hop.duplicate.map(|chance| format!("{chance} duplicated")));
+        Self {
+            name: hop.name.clone(),
+            rate_bps: hop.rate.map(Rate::as_bps),
+            per_packet_ns: hop.per_packet.as_nanos(),
+            delay_ns: hop.one_way_delay.as_nanos(),
+            limit_packets: hop.limit_packets,
+            limit_bytes: hop.limit_bytes.map(Bytes::as_u64),
+            hold_limit_packets: hop.hold_limit,
+            impairments,
+        }
+    }
+
+    fn cells(&self, way: &str) -> Vec<String> {
+        let hold = self.hold_limit_packets;
+        let mut besides: Vec<String> = hold
+            .map(|packets| format!("holds {packets} packets"))
+            .into_iter()
+            .collect();
+        besides.extend(self.impairments.iter().cloned());
+        vec![
+            way.to_owned(),
+            self.name.clone(),
+            self.rate_bps
+                .map_or_else(|| NONE.to_owned(), |bps| Rate::from_bps(bps).to_string()),
+            time_text(self.per_packet_ns),
+            time_text(self.delay_ns),
+            self.queue_text(),
+            besides.join(", "),
+        ]
+    }
+
+    fn queue_text(&self) -> String {
+        let packets = self
+            .limit_packets
+            .map(|packets| format!("{packets} packets"));
+        let bytes = self.limit_bytes.map(|bytes| Bytes::new(bytes).to_string());
+        let limits: Vec<String> = packets.into_iter().chain(bytes).collect();
+        if limits.is_empty() {
+            return "unlimited".to_owned();
+        }
+        limits.join(", ")
+    }
+}
+
+impl HostView {
+    fn of(host: &Host) -> Self {
+        Self {
+            profile: host.profile.name,
+            mtu_bytes: host.mtu,
+            has_cpu_costs: host.costs != CpuCosts::default(),
+            coalesce_ns: host.coalesce.as_nanos(),
+            settings: profiles::changes(&host.profile),
+        }
+    }
+
+    fn cells(&self, which: &str) -> Vec<String> {
+        let processor = if self.has_cpu_costs {
+            "declared costs"
+        } else {
+            "infinitely fast"
+        };
+        vec![
+            which.to_owned(),
+            self.profile.to_owned(),
+            self.mtu_bytes.to_string(),
+            time_text(self.coalesce_ns),
+            processor.to_owned(),
+            self.settings.join(", "),
+        ]
+    }
+}
+
+/// What flows of one kind send, each.
+fn stops(flows: &[&FlowView]) -> String {
+    let times = flows.iter().filter_map(|flow| flow.duration_ns);
+    let times = span(times.map(Duration::from_nanos)).map(|times| format!("for {times}"));
+    let amounts = span(flows.iter().filter_map(|flow| flow.bytes).map(Bytes::new));
+    let parts: Vec<String> = times.into_iter().chain(amounts).collect();
+    parts.join(" or ")
+}
+
+/// The least and the most of `values`, or the one that all are.
+fn span<T: Ord + Copy + ToString>(values: impl Iterator<Item = T> + Clone) -> Option<String> {
+    let (least, most) = (values.clone().min()?, values.max()?);
+    Some(if least == most {
+        least.to_string()
+    } else {
+        format!("{} to {}", least.to_string(), most.to_string())
+    })
+}
+
+/// A time, or nothing where there is none.
+fn time_text(ns: u64) -> String {
+    match ns {
+        0 => NONE.to_owned(),
+        ns => Duration::from_nanos(ns).to_string(),
+    }
+}
+
+fn loss_text(loss: &LossModel) -> String {
+    /// More packets than this are counted, not listed.
+    const LISTED: usize = 4;
+    match loss {
+        LossModel::Bernoulli(chance) => format!("{chance} lost"),
+        LossModel::Periodic { every } => format!("every {every}. packet lost"),
+        LossModel::Listed(packets) if packets.len() > LISTED => {
+            format!("{} listed packets lost", packets.len())
+        }
+        LossModel::Listed(packets) => {
+            let words: Vec<String> = packets.iter().map(u64::to_string).collect();
+            format!("lost: packet {}", words.join(", "))
+        }
+    }
+}
+
+fn counted(count: u64, what: &str) -> String {
+    let plural = if count == 1 { "" } else { "s" };
+    format!("{count} {what}{plural}")
+}
+
+fn indented(text: &str) -> String {
+    text.lines().map(|line| format!("  {line}\n")).collect()
+}

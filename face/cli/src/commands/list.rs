@@ -1,0 +1,252 @@
+//! `gigatcp list`: what there is to choose from, generated from where it is
+//! defined.
+
+use gigatcp_plan::keys::{Fallback, KeyTable, TABLES};
+use gigatcp_report::escape::terminal;
+use gigatcp_tcp::congestion::REGISTRY;
+use serde::Serialize;
+
+use super::Outcome;
+use crate::experiments::Experiments;
+use crate::failure::Failure;
+use crate::grid::{Align, grid};
+use crate::plan_file::PlanFile;
+use crate::{output, profiles};
+
+/// The schema of `--json`.
+const SCHEMA: &str = "gigatcp.list/1";
+
+/// What can be typed.
+#[derive(clap::Args, Debug)]
+#[command(
+    long_about = "\
+List what there is to choose from: experiments (without a word more), the keys of a plan, \
+congestion controls, or profiles with all their settings.
+
+Experiments are looked for in the folder `experiments`, here or above.",
+    after_help = "\
+Examples:
+  gigatcp list                    experiments, for `gigatcp run NAME`
+  gigatcp list keys | less        everything a plan can say, with defaults
+  gigatcp list controls           for congestion_control in [flow]
+  gigatcp list profiles           for profile in [sender] and [receiver]
+  gigatcp list --json | jq -r '.experiments[].name'"
+)]
+pub(crate) struct Arguments {
+    /// What to list
+    #[arg(value_enum, default_value = "experiments")]
+    what: What,
+
+    /// Print JSON instead of text
+    #[arg(long)]
+    json: bool,
+}
+
+/// What can be listed.
+#[derive(clap::ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
+enum What {
+    /// Experiments of this checkout
+    Experiments,
+    /// Keys of a plan, with what they take and what stands in for them
+    Keys,
+    /// Congestion controls
+    Controls,
+    /// Profiles of hosts and their settings
+    Profiles,
+}
+
+/// What `--json` prints: the schema and one of the lists.
+#[derive(Serialize, Default, Debug)]
+struct Lists {
+    schema: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    experiments: Option<Vec<Experiment>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tables: Option<Vec<Table>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    controls: Option<Vec<Control>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    profiles: Option<Vec<profiles::ProfileView>>,
+}
+
+/// An experiment; of one that cannot be read, only name, file and why.
+#[derive(Serialize, Debug)]
+struct Experiment {
+    name: String,
+    file: String,
+    title: Option<String>,
+    series: Vec<String>,
+    claims: Vec<String>,
+    error: Option<String>,
+}
+
+/// A congestion control.
+#[derive(Serialize, Debug)]
+struct Control {
+    name: &'static str,
+    summary: &'static str,
+}
+
+/// A table of a plan.
+#[derive(Serialize, Debug)]
+struct Table {
+    heading: &'static str,
+    summary: &'static str,
+    keys: Vec<Key>,
+    /// Whether the settings of a profile are keys here too.
+    takes_profile_settings: bool,
+}
+
+/// A key of a plan.
+#[derive(Serialize, Debug)]
+struct Key {
+    name: &'static str,
+    takes: String,
+    /// Absent: the key is required.
+    default: Option<&'static str>,
+    example: &'static str,
+    summary: &'static str,
+}
+
+/// Lists it.
+pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
+    match arguments.what {
+        What::Experiments => list_experiments(arguments.json)?,
+        What::Keys if arguments.json => print(Lists {
+            tables: Some(TABLES.iter().map(Table::of).collect()),
+            ..Lists::default()
+        })?,
+        What::Keys => output::print(&keys_text())?,
+        What::Controls if arguments.json => print(Lists {
+            controls: Some(controls()),
+            ..Lists::default()
+        })?,
+        What::Controls => output::print(&controls_text())?,
+        What::Profiles if arguments.json => print(Lists {
+            profiles: Some(profiles::all()),
+            ..Lists::default()
+        })?,
+        What::Profiles => output::print(&profiles::text())?,
+    }
+    Ok(Outcome::Done)
+}
+
+fn print(lists: Lists) -> Result<(), Failure> {
+    output::print_json(&Lists {
+        schema: SCHEMA,
+        ..lists
+    })
+}
+
+fn list_experiments(json: bool) -> Result<(), Failure> {
+    let Some(known) = Experiments::nearest() else {
+        return Err(
+            Failure::new("there is no folder `experiments` with plans here or above")
+                .effect("there is nothing to list")
+                .hint("go to the top folder of GigaTCP, or run a plan by its path"),
+        );
+    };
+    let experiments: Vec<Experiment> = known
+        .names()
+        .filter_map(|name| known.plan(name).map(|path| (name, path)))
+        .map(|(name, path)| Experiment::read(name, path))
+        .collect();
+    if json {
+        return print(Lists {
+            experiments: Some(experiments),
+            ..Lists::default()
+        });
+    }
+    output::print(&experiments_text(&experiments))?;
+    output::say(&format!(
+        "\nin {}; `gigatcp run NAME` runs one",
+        known.folder().display()
+    ));
+    Ok(())
+}
+
+impl Experiment {
+    fn read(name: &str, path: std::path::PathBuf) -> Self {
+        let file = path.display().to_string();
+        let plan = PlanFile::at(path).and_then(|plan| plan.parse_silently(&[]));
+        let nothing = Self {
+            name: name.to_owned(),
+            file,
+            title: None,
+            series: Vec::new(),
+            claims: Vec::new(),
+            error: None,
+        };
+        match plan {
+            Ok(plan) => Self {
+                title: Some(plan.title),
+                series: plan.series.into_iter().map(|series| series.name).collect(),
+                claims: plan.claims,
+                ..nothing
+            },
+            Err(_) => Self {
+                error: Some(format!("cannot be read: see `gigatcp check {name}`")),
+                ..nothing
+            },
+        }
+    }
+}
+
+fn experiments_text(experiments: &[Experiment]) -> String {
+    let line = |experiment: &Experiment| {
+        let count = match experiment.series.len() {
+            0 => String::new(),
+            count => format!("{count} series"),
+        };
+        let title = experiment.title.as_ref().or(experiment.error.as_ref());
+        let title = title.map(|text| terminal(text)).unwrap_or_default();
+        vec![terminal(&experiment.name), count, title]
+    };
+    let cells: Vec<_> = experiments.iter().map(line).collect();
+    grid(&[Align::Left, Align::Right, Align::Left], &cells)
+}
+
+fn controls() -> Vec<Control> {
+    let convert = |entry: &gigatcp_tcp::congestion::Entry| Control {
+        name: entry.name,
+        summary: entry.summary,
+    };
+    REGISTRY.iter().map(convert).collect()
+}
+
+fn controls_text() -> String {
+    let line = |control: &Control| vec![control.name.to_owned(), control.summary.to_owned()];
+    let cells: Vec<_> = controls().iter().map(line).collect();
+    grid(&[Align::Left, Align::Left], &cells)
+}
+
+fn keys_text() -> String {
+    let tables: Vec<String> = TABLES.iter().map(ToString::to_string).collect();
+    tables.join("\n")
+}
+
+impl Table {
+    fn of(table: &KeyTable) -> Self {
+        Self {
+            heading: table.heading,
+            summary: table.summary,
+            keys: table.keys().map(Key::of).collect(),
+            takes_profile_settings: table.has_settings,
+        }
+    }
+}
+
+impl Key {
+    fn of(key: &gigatcp_plan::keys::Key) -> Self {
+        Self {
+            name: key.name,
+            takes: key.kind.to_string(),
+            default: match key.default {
+                Fallback::Required => None,
+                Fallback::Is(value) => Some(value),
+            },
+            example: key.example,
+            summary: key.summary,
+        }
+    }
+}

@@ -1,0 +1,136 @@
+//! `gigatcp theory`: what the literature expects of a path.
+//!
+//! Every figure is an equation of `gigatcp-theory`; here they are only asked
+//! for and aligned. Rates, times and segment sizes may be given several times
+//! and are combined, so that a scaling law is a row to read along.
+
+mod figures;
+mod view;
+
+use gigatcp_theory::{Growth, MathisConstant, Path};
+use gigatcp_units::{Bytes, Duration, Probability, Rate};
+
+use self::view::TheoryView;
+use super::Outcome;
+use crate::failure::Failure;
+use crate::{output, values};
+
+/// More columns than this fit no terminal.
+const MOST_PATHS: usize = 8;
+
+/// What can be typed.
+#[derive(clap::Args, Debug)]
+#[command(
+    long_about = "\
+Work out what the literature expects of a path: the window it needs, how long slow start and \
+congestion avoidance take to open it, which loss rate a congestion control can stand at that \
+rate, and how long one loss hurts.
+
+Rates and segment sizes are of the same layer: with --mss the payload of a segment, --rate is \
+that of payload. --rate, --rtt and --mss may be repeated; every combination is a column. Each row \
+ends with its equation and source.",
+    after_help = "\
+Examples:
+  gigatcp theory --rate '10 Gbit/s' --rtt '80 ms' --mss 8948
+  gigatcp theory --rate '1 Gbit/s' --rtt '70 ms' --mss 1460 --mss 4096 --mss 8192
+                                       the loss budget grows with the square of the MSS
+  gigatcp theory --rate '1 Gbit/s' --rtt '50 ms' --mss 1448 --window '256 KiB' --loss 1e-5
+                                       what a small window or a lossy path leaves of the rate
+  gigatcp theory --rate '10 Gbit/s' --rtt '80 ms' --mss 9000 --iw 1 --data '10 GB'
+                                       from one segment; how long do 10 GB take?"
+)]
+pub(crate) struct Arguments {
+    /// Rate to be reached, as in '10 Gbit/s'. May be repeated
+    #[arg(long, required = true, value_parser = values::rate, allow_hyphen_values = true)]
+    rate: Vec<Rate>,
+
+    /// Round-trip time of the empty path, as in '80 ms'. May be repeated
+    #[arg(long, value_name = "TIME", required = true, value_parser = values::time, allow_hyphen_values = true)]
+    rtt: Vec<Duration>,
+
+    /// Bytes of payload in a segment, as in 1448. May be repeated
+    #[arg(long, value_name = "BYTES", required = true, value_parser = values::octets, allow_hyphen_values = true)]
+    mss: Vec<Bytes>,
+
+    /// Initial window in segments
+    #[arg(long, value_name = "SEGMENTS", default_value = "10", value_parser = values::initial_window, allow_hyphen_values = true)]
+    iw: u32,
+
+    /// The receiver acknowledges every second segment and the sender counts acknowledgments: the
+    /// window grows by half per round trip in slow start, not to double
+    #[arg(long)]
+    delayed_ack: bool,
+
+    /// Constant C of the square-root law: a number, or slides (0.7), periodic (1.22),
+    /// periodic-delayed (0.87), random (1.31), random-delayed (0.93), rfc3649 (1.2)
+    #[arg(long, value_name = "C", default_value = "slides", value_parser = values::mathis_constant, allow_hyphen_values = true)]
+    constant: MathisConstant,
+
+    /// Also: the rate that each control reaches at this loss probability, as in 1e-5, '0.1 %' or
+    /// '1 in 10000'. May be repeated
+    #[arg(long, value_name = "P", value_parser = values::probability, allow_hyphen_values = true)]
+    loss: Vec<Probability>,
+
+    /// Also: the rate that a window or socket buffer of this size allows, as in '256 KiB'. May be
+    /// repeated
+    #[arg(long, value_name = "AMOUNT", value_parser = values::amount, allow_hyphen_values = true)]
+    window: Vec<Bytes>,
+
+    /// Also: how long a transfer of this size takes without loss, as in '1 GB'. May be repeated
+    #[arg(long, value_name = "AMOUNT", value_parser = values::amount, allow_hyphen_values = true)]
+    data: Vec<Bytes>,
+
+    /// Print JSON instead of a table
+    #[arg(long)]
+    json: bool,
+}
+
+/// Works it out.
+pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
+    let paths = paths(arguments);
+    if paths.len() > MOST_PATHS {
+        let count = paths.len();
+        return Err(
+            Failure::new(format!("{count} combinations of rate, RTT and MSS"))
+                .effect(format!(
+                    "a table of more than {MOST_PATHS} columns fits nowhere"
+                ))
+                .hint("repeat only one of --rate, --rtt and --mss, or call several times"),
+        );
+    }
+    let questions = figures::Questions {
+        losses: &arguments.loss,
+        windows: &arguments.window,
+        transfers: &arguments.data,
+    };
+    let view = TheoryView::of(&paths, &questions)?;
+    if arguments.json {
+        output::print_json(&view)?;
+    } else {
+        output::print(&view.text())?;
+    }
+    Ok(Outcome::Done)
+}
+
+/// Every combination.
+fn paths(arguments: &Arguments) -> Vec<Path> {
+    let growth = if arguments.delayed_ack {
+        Growth::DELAYED_ACK
+    } else {
+        Growth::EVERY_SEGMENT
+    };
+    let mut paths = Vec::new();
+    for &rate in &arguments.rate {
+        for &rtt in &arguments.rtt {
+            for &mss in &arguments.mss {
+                paths.push(Path {
+                    iw: arguments.iw,
+                    growth,
+                    c: arguments.constant,
+                    ..Path::new(rate, rtt, mss)
+                });
+            }
+        }
+    }
+    paths
+}

@@ -1,0 +1,376 @@
+//! The figures: what each is called, how it is worked out, and who says so.
+
+use gigatcp_theory::budget::ResponseBudget;
+use gigatcp_theory::cubic::Cubic;
+use gigatcp_theory::pftk::Pftk;
+use gigatcp_theory::{Path, PathBudget, bdp, highspeed, mathis, scalable, slow_start};
+use gigatcp_units::{Bytes, Duration, Probability, Rate};
+
+/// A figure with its unit.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(super) enum Figure {
+    /// A rate.
+    Rate(Rate),
+    /// A time.
+    Time(Duration),
+    /// An amount of data.
+    Amount(Bytes),
+    /// A probability.
+    Chance(Probability),
+    /// Segments.
+    Segments(f64),
+    /// Round trips.
+    Rounds(f64),
+    /// Segments per second.
+    PerSecond(f64),
+    /// A share of a whole.
+    Share(f64),
+}
+
+/// What is asked beyond the path itself.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Questions<'a> {
+    /// Which rate at this loss probability?
+    pub(super) losses: &'a [Probability],
+    /// Which rate with this window?
+    pub(super) windows: &'a [Bytes],
+    /// How long for so much data?
+    pub(super) transfers: &'a [Bytes],
+}
+
+/// Figures that belong together.
+#[derive(Clone, Debug)]
+pub(super) struct Section {
+    /// Heading of the table.
+    pub(super) title: String,
+    /// Key in JSON.
+    pub(super) key: &'static str,
+    /// What the section answers, when it is one of several alike.
+    pub(super) question: Option<(&'static str, Figure)>,
+    /// The figures.
+    pub(super) rows: Vec<Row>,
+}
+
+/// One figure for one path.
+#[derive(Clone, Debug)]
+pub(super) struct Row {
+    /// Key in JSON, without the unit.
+    pub(super) key: &'static str,
+    /// What it is.
+    pub(super) what: &'static str,
+    /// The figure.
+    pub(super) figure: Figure,
+    /// Equation and source.
+    pub(super) source: String,
+}
+
+fn row(key: &'static str, what: &'static str, figure: Figure, source: impl Into<String>) -> Row {
+    Row {
+        key,
+        what,
+        figure,
+        source: source.into(),
+    }
+}
+
+/// All sections for `path`; the same ones in the same order for every path.
+pub(super) fn sections(
+    path: &Path,
+    budget: &PathBudget,
+    questions: &Questions<'_>,
+) -> Vec<Section> {
+    let mut sections = vec![
+        window(budget),
+        opening(path, budget),
+        loss_budget(path, budget),
+        between_losses(budget),
+        after_loss(path, budget),
+    ];
+    sections.extend(questions.losses.iter().map(|&loss| at_loss(path, loss)));
+    sections.extend(
+        questions
+            .windows
+            .iter()
+            .map(|&size| with_window(path, size)),
+    );
+    sections.extend(questions.transfers.iter().map(|&data| transfer(path, data)));
+    sections
+}
+
+fn window(budget: &PathBudget) -> Section {
+    Section {
+        title: "the window W that keeps the path busy".to_owned(),
+        key: "window",
+        question: None,
+        rows: vec![
+            row(
+                "bdp",
+                "bandwidth-delay product",
+                Figure::Amount(budget.bdp),
+                "rate * RTT",
+            ),
+            row(
+                "window",
+                "in segments",
+                Figure::Segments(budget.window),
+                "rate * RTT / MSS",
+            ),
+            row(
+                "segment_rate",
+                "segments per second",
+                Figure::PerSecond(budget.segment_rate),
+                "rate / MSS",
+            ),
+        ],
+    }
+}
+
+fn opening(path: &Path, budget: &PathBudget) -> Section {
+    let g = path.growth.factor();
+    let iw = f64::from(path.iw);
+    let sending = slow_start::sending_rounds(budget.window, iw, path.growth);
+    let sending_time = Duration::from_secs_f64(sending * path.rtt.as_secs_f64());
+    let b = path.growth.segments_per_ack();
+    Section {
+        title: match path.iw {
+            1 => "opening the window from 1 segment".to_owned(),
+            iw => format!("opening the window from {iw} segments"),
+        },
+        key: "opening",
+        question: None,
+        rows: vec![
+            row(
+                "slow_start",
+                "slow start, round trips n",
+                Figure::Rounds(budget.slow_start.rounds),
+                format!("log{g}(W / IW), Jacobson 1988"),
+            ),
+            row(
+                "slow_start",
+                "slow start, time",
+                Figure::Time(budget.slow_start.time),
+                "times RTT",
+            ),
+            row(
+                "sending",
+                "with the one that is full",
+                Figure::Rounds(sending),
+                "n + 1, rounded up",
+            ),
+            row(
+                "sending",
+                "their time",
+                Figure::Time(sending_time),
+                "times RTT",
+            ),
+            row(
+                "slow_start_data",
+                "sent until then",
+                Figure::Amount(budget.slow_start_data),
+                if g == 2.0 {
+                    "W - IW".to_owned()
+                } else {
+                    format!("(W - IW) / {}", g - 1.0)
+                },
+            ),
+            row(
+                "limited_slow_start",
+                "limited slow start",
+                Figure::Time(budget.limited_slow_start.time),
+                "RFC 3742, max_ssthresh 100",
+            ),
+            row(
+                "avoidance",
+                "congestion avoidance alone",
+                Figure::Time(budget.avoidance.time),
+                format!("{}(W - IW) RTT, RFC 5681", factor(b)),
+            ),
+        ],
+    }
+}
+
+fn factor(b: f64) -> String {
+    if b == 1.0 {
+        String::new()
+    } else {
+        format!("{b} * ")
+    }
+}
+
+/// The controls, with the budget of each.
+fn controls(budget: &PathBudget) -> [(&'static str, &'static str, ResponseBudget); 4] {
+    [
+        ("standard", "standard TCP", budget.standard),
+        ("cubic", "CUBIC", budget.cubic),
+        ("highspeed", "HighSpeed TCP", budget.highspeed),
+        ("scalable", "Scalable TCP", budget.scalable),
+    ]
+}
+
+fn loss_budget(path: &Path, budget: &PathBudget) -> Section {
+    let sources = [
+        format!(
+            "(C * MSS / (RTT * rate))^2, C = {}, Mathis 1997",
+            round(path.c.value())
+        ),
+        "RFC 9438 section 5".to_owned(),
+        "(0.12 / W)^(1/0.835), RFC 3649".to_owned(),
+        "0.0745 / W, Kelly 2003".to_owned(),
+    ];
+    let rows = controls(budget).into_iter().zip(sources);
+    let mut rows: Vec<Row> = rows
+        .map(|((key, what, budget), source)| row(key, what, Figure::Chance(budget.loss), source))
+        .collect();
+    let own = round((1.5 / path.growth.segments_per_ack()).sqrt());
+    rows.push(row(
+        "pftk",
+        "the full model's rate there",
+        Figure::Rate(budget.pftk_rate),
+        format!("Padhye 1998, timeouts too; its C is {own}"),
+    ));
+    Section {
+        title: "loss probability p at which the rate is just reached".to_owned(),
+        key: "loss_budget",
+        question: None,
+        rows,
+    }
+}
+
+fn between_losses(budget: &PathBudget) -> Section {
+    let rows = controls(budget).map(|(key, what, budget)| {
+        row(
+            key,
+            what,
+            Figure::Time(budget.time_between_losses),
+            "MSS / (p * rate)",
+        )
+    });
+    Section {
+        title: "time between losses at that p".to_owned(),
+        key: "between_losses",
+        question: None,
+        rows: rows.to_vec(),
+    }
+}
+
+fn after_loss(path: &Path, budget: &PathBudget) -> Section {
+    let b = factor(path.growth.segments_per_ack());
+    let sources = [
+        format!("{b}W/2 * RTT, RFC 5681"),
+        "cbrt(0.3 W / 0.4) s or earlier, RFC 9438 section 4".to_owned(),
+        "a(w), b(w) of RFC 3649".to_owned(),
+        "13.42 * RTT, Kelly 2003".to_owned(),
+    ];
+    let rows = controls(budget).into_iter().zip(sources);
+    let rows = rows.map(|((key, what, budget), source)| {
+        row(key, what, Figure::Time(budget.refill.time), source)
+    });
+    Section {
+        title: "from one loss at W until the window is W again".to_owned(),
+        key: "after_loss",
+        question: None,
+        rows: rows.collect(),
+    }
+}
+
+/// Which rate each control reaches at this loss probability.
+fn at_loss(path: &Path, loss: Probability) -> Section {
+    let rtt = path.rtt;
+    let rate_of = |window: f64| {
+        let bps = window * path.mss.as_bits_f64() / rtt.as_secs_f64();
+        // `as` stops at the largest rate, which stands for "no bound".
+        Figure::Rate(Rate::from_bps((bps + 0.5) as u64))
+    };
+    let pftk = Pftk {
+        rtt,
+        t0: rtt.max(Duration::from_secs(1)),
+        segments_per_ack: path.growth.segments_per_ack(),
+        window_limit: None,
+    };
+    let standard = mathis::rate(path.c, path.mss, rtt, loss);
+    let cubic = Cubic::default().mean_window(rtt, loss);
+    Section {
+        title: format!("rate that a loss probability of {loss} allows"),
+        key: "at_loss",
+        question: Some(("loss", Figure::Chance(loss))),
+        rows: vec![
+            row(
+                "standard",
+                "standard TCP",
+                Figure::Rate(standard),
+                format!(
+                    "C * MSS / (RTT * sqrt(p)), C = {}, Mathis 1997",
+                    round(path.c.value())
+                ),
+            ),
+            row(
+                "pftk",
+                "standard TCP, full model",
+                Figure::Rate(pftk.rate(path.mss, loss)),
+                "Padhye 1998, timeouts too",
+            ),
+            row("cubic", "CUBIC", rate_of(cubic), "RFC 9438 section 5"),
+            row(
+                "highspeed",
+                "HighSpeed TCP",
+                rate_of(highspeed::mean_window(loss)),
+                "0.12 / p^0.835, RFC 3649",
+            ),
+            row(
+                "scalable",
+                "Scalable TCP",
+                rate_of(scalable::mean_window(loss)),
+                "0.0745 / p, Kelly 2003",
+            ),
+        ],
+    }
+}
+
+/// Which rate a window allows.
+fn with_window(path: &Path, window: Bytes) -> Section {
+    let allowed = bdp::window_limited_rate(window, path.rtt);
+    let share = allowed.as_bps() as f64 / path.rate.as_bps() as f64;
+    Section {
+        title: format!("rate that a window of {window} allows"),
+        key: "with_window",
+        question: Some(("window", Figure::Amount(window))),
+        rows: vec![
+            row("rate", "rate", Figure::Rate(allowed), "window / RTT"),
+            row(
+                "share",
+                "of the path's",
+                Figure::Share(share.min(1.0)),
+                "at most 100 %",
+            ),
+        ],
+    }
+}
+
+/// How long a transfer takes.
+fn transfer(path: &Path, data: Bytes) -> Section {
+    let time = path.completion_time(data);
+    Section {
+        title: format!("a transfer of {data} without loss"),
+        key: "transfer",
+        question: Some(("data", Figure::Amount(data))),
+        rows: vec![
+            row(
+                "time",
+                "time",
+                Figure::Time(time),
+                "slow start until W, then the rate",
+            ),
+            row(
+                "mean",
+                "mean rate",
+                Figure::Rate(Rate::from_amount(data, time)),
+                "data / time",
+            ),
+        ],
+    }
+}
+
+/// Three digits of a constant.
+fn round(value: f64) -> f64 {
+    (value * 1000.0).round() / 1000.0
+}

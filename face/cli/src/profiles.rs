@@ -1,0 +1,210 @@
+//! Profiles and what each sets.
+//!
+//! A profile has no list of its values, so they are taken apart here, field by
+//! field: a new field does not compile until it is shown, and a test holds the
+//! names against [`SETTINGS`], by which plans change them.
+
+use gigatcp_tcp::congestion::Counting;
+use gigatcp_tcp::profile::{InitialWindow, Profile, SETTINGS, WindowPolicy};
+use serde::Serialize;
+
+use crate::grid::{Align, grid};
+
+/// A profile with its settings, in the order of [`SETTINGS`].
+#[derive(Serialize, Debug)]
+pub(crate) struct ProfileView {
+    name: &'static str,
+    settings: Vec<SettingView>,
+}
+
+/// A setting of a profile.
+#[derive(Serialize, Debug)]
+struct SettingView {
+    name: &'static str,
+    value: String,
+    takes: &'static str,
+}
+
+/// Every profile.
+pub(crate) fn all() -> Vec<ProfileView> {
+    Profile::ALL.iter().map(ProfileView::of).collect()
+}
+
+/// A line per setting, a column per profile; lines in which profiles differ
+/// are marked.
+pub(crate) fn text() -> String {
+    let profiles = all();
+    let mut heading = vec![String::new(), "setting".to_owned()];
+    heading.extend(profiles.iter().map(|profile| profile.name.to_owned()));
+    let mut cells = vec![heading];
+    for (index, setting) in SETTINGS.iter().enumerate() {
+        let values: Vec<String> = profiles
+            .iter()
+            .map(|profile| profile.settings[index].value.clone())
+            .collect();
+        let differ = values.iter().any(|value| *value != values[0]);
+        let mark = if differ { "*" } else { "" };
+        let mut line = vec![mark.to_owned(), setting.name.to_owned()];
+        line.extend(values);
+        cells.push(line);
+    }
+    let columns = vec![Align::Left; 2 + profiles.len()];
+    let table = grid(&columns, &cells);
+    format!(
+        "{table}\n* profiles differ. Every setting is a key of [sender] and [receiver]:\n  \
+         gigatcp run my.toml --set sender.sack=false\n"
+    )
+}
+
+/// What `profile` sets otherwise than the profile it is called after, as a
+/// plan writes it.
+pub(crate) fn changes(profile: &Profile) -> Vec<String> {
+    let named = Profile::find(profile.name).unwrap_or_default();
+    let pairs = values(profile).into_iter().zip(values(&named));
+    let changed = pairs.filter(|(value, named)| value != named);
+    changed
+        .map(|((name, value), _)| format!("{name} = {value}"))
+        .collect()
+}
+
+impl ProfileView {
+    fn of(profile: &Profile) -> Self {
+        let values = values(profile);
+        let settings = SETTINGS.iter().map(|setting| SettingView {
+            name: setting.name,
+            value: values
+                .iter()
+                .find(|(name, _)| *name == setting.name)
+                .map_or_else(String::new, |(_, value)| value.clone()),
+            takes: setting.expects,
+        });
+        Self {
+            name: profile.name,
+            settings: settings.collect(),
+        }
+    }
+}
+
+/// Names and values, each value as a plan writes it.
+macro_rules! named {
+    ($($field:ident),* $(,)?) => {
+        vec![$((stringify!($field), $field.to_string())),*]
+    };
+}
+
+fn values(profile: &Profile) -> Vec<(&'static str, String)> {
+    let Profile {
+        name: _,
+        sack,
+        dsack,
+        timestamps,
+        window_scaling,
+        fast_retransmit,
+        newreno,
+        limited_transmit,
+        rescue_retransmission,
+        delayed_ack,
+        ack_waits_for_reader,
+        quick_ack,
+        nagle,
+        silly_window_avoidance,
+        header_prediction,
+        backoff,
+        idle_restart,
+        segmentation_offload,
+        counting,
+        initial_window,
+        dup_thresh,
+        ack_every,
+        ack_every_switch,
+        ack_every_later,
+        delayed_ack_timeout,
+        quick_acks,
+        rto_initial,
+        rto_min,
+        rto_floor_on_variance,
+        rto_max,
+        retries,
+        syn_retries,
+        time_wait,
+        timestamp_tick,
+        window_policy,
+        buffer_doubling,
+        buffer_limit,
+        window_reserve_shift,
+    } = *profile;
+    let byte_counting = counting_text(counting);
+    let initial_window = initial_window_text(initial_window);
+    let ack_every_switch = ack_every_switch.map_or_else(|| "never".to_owned(), |at| at.to_string());
+    let window_grows = window_policy == WindowPolicy::Grows;
+    named![
+        sack,
+        dsack,
+        timestamps,
+        window_scaling,
+        fast_retransmit,
+        newreno,
+        limited_transmit,
+        rescue_retransmission,
+        delayed_ack,
+        ack_waits_for_reader,
+        quick_ack,
+        nagle,
+        silly_window_avoidance,
+        header_prediction,
+        backoff,
+        idle_restart,
+        segmentation_offload,
+        byte_counting,
+        initial_window,
+        dup_thresh,
+        ack_every,
+        ack_every_switch,
+        ack_every_later,
+        delayed_ack_timeout,
+        quick_acks,
+        rto_initial,
+        rto_min,
+        rto_floor_on_variance,
+        rto_max,
+        retries,
+        syn_retries,
+        time_wait,
+        timestamp_tick,
+        window_grows,
+        buffer_doubling,
+        buffer_limit,
+        window_reserve_shift,
+    ]
+}
+
+fn counting_text(counting: Counting) -> String {
+    match counting {
+        Counting::PerAck => "false".to_owned(),
+        Counting::Bytes { limit: u32::MAX } => "true".to_owned(),
+        Counting::Bytes { limit } => limit.to_string(),
+    }
+}
+
+fn initial_window_text(window: InitialWindow) -> String {
+    match window {
+        InitialWindow::Rfc6928 => "RFC 6928".to_owned(),
+        InitialWindow::Rfc3390 => "RFC 3390".to_owned(),
+        InitialWindow::Segments(segments) => segments.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_setting_of_every_profile_has_a_value() {
+        for profile in all() {
+            for setting in &profile.settings {
+                assert!(!setting.value.is_empty(), "{}", setting.name);
+            }
+        }
+        assert_eq!(values(&Profile::MODERN).len(), SETTINGS.len());
+    }
+}

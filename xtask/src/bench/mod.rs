@@ -1,0 +1,180 @@
+//! `cargo xtask bench`: the simulator's workloads, beside their goals.
+//!
+//! Each run is a process of its own (`drive/sim/examples/bench.rs`), after a
+//! warm-up that is thrown away. Reported are the least, the middle and the
+//! most of the wall times, because a machine that others use too makes single
+//! numbers worthless; the middle is compared with the goal. Goals are shown,
+//! never enforced: a slow machine is no broken build.
+//!
+//! `--short` runs less often. `--instructions` counts instructions under
+//! valgrind instead, which is the same on every run and every machine of one
+//! kind; it finds regressions of a percent that wall time hides.
+
+mod instructions;
+mod measure;
+
+use std::path::Path;
+
+use crate::{Failed, process};
+use measure::Run;
+
+/// A workload and what is asked of it.
+struct Workload {
+    name: &'static str,
+    what: &'static str,
+    /// Wall seconds that are enough, and those that are aimed at.
+    wall_goal: Option<(f64, f64)>,
+    /// Peak memory that is enough, MiB.
+    memory_goal: Option<f64>,
+}
+
+const WORKLOADS: [Workload; 2] = [
+    Workload {
+        name: "single-flow",
+        what: "A: one flow, 10 Gbit/s, 80 ms, MTU 9000, 10 s, CUBIC",
+        wall_goal: Some((0.3, 0.15)),
+        memory_goal: Some(40.0),
+    },
+    Workload {
+        name: "dumbbell",
+        what: "C: 100 flows, 1 Gbit/s, 20 ms, MTU 1500, 10 s, Reno",
+        wall_goal: Some((0.5, 0.25)),
+        memory_goal: None,
+    },
+];
+
+/// Segments in flight of the workloads that show a flat cost.
+const IN_FLIGHT: [&str; 4] = ["10", "1000", "100000", "1000000"];
+
+/// How much dearer a packet may be in the dearest of them than in the
+/// cheapest.
+const FLAT: f64 = 1.25;
+
+/// Runs all workloads and prints what they cost.
+pub fn run(words: &[String]) -> Result<(), Failed> {
+    let mut runs = 7;
+    let mut count_instructions = false;
+    for word in words {
+        match word.as_str() {
+            "--short" => runs = 3,
+            "--instructions" => count_instructions = true,
+            _ => {
+                let known = "--short, --instructions";
+                return Err(Failed::Usage(format!(
+                    "bench: what is {word}? known: {known}"
+                )));
+            }
+        }
+    }
+    let program = process::build_example("bench", "release")?;
+    if count_instructions {
+        return instructions::run(&program);
+    }
+    for workload in &WORKLOADS {
+        let measured = measure::several(&program, workload.name, runs)?;
+        println!("{} ({})", workload.name, workload.what);
+        show(&measured, workload.wall_goal, workload.memory_goal);
+    }
+    flat_cost(&program, runs)
+}
+
+/// The same path with ten to a million segments in flight. Compared by
+/// processor time, which other work on the machine disturbs less.
+fn flat_cost(program: &Path, runs: usize) -> Result<(), Failed> {
+    let mut costs = Vec::new();
+    for segments in IN_FLIGHT {
+        let name = format!("in-flight-{segments}");
+        let measured = measure::several(program, &name, runs)?;
+        println!("{name} (one flow, {segments} segments of 1448 octets in flight)");
+        show(&measured, None, None);
+        costs.push(middle(&measured, Run::cpu_per_packet));
+    }
+    let least = costs.iter().copied().fold(f64::INFINITY, f64::min);
+    let most = costs.iter().copied().fold(0.0, f64::max);
+    println!(
+        "flat cost: processor time per packet, dearest to cheapest: {:.2}{}",
+        most / least,
+        beside("", most / least, FLAT)
+    );
+    Ok(())
+}
+
+/// Prints the measurements of one workload.
+fn show(runs: &[Run], wall_goal: Option<(f64, f64)>, memory_goal: Option<f64>) {
+    let mut walls: Vec<f64> = runs.iter().map(|run| run.number("wall_s")).collect();
+    walls.sort_by(f64::total_cmp);
+    let wall = middle(runs, |run| run.number("wall_s"));
+    let goals = wall_goal.map_or(String::new(), |(goal, target)| {
+        beside(" s", wall, goal) + &format!("; target {target} s: {:.2} of it", wall / target)
+    });
+    println!(
+        "  wall        {:.3} / {wall:.3} / {:.3} s (least, middle, most of {}){goals}",
+        walls[0],
+        walls[walls.len() - 1],
+        runs.len()
+    );
+    println!(
+        "  CPU         {:.3} s user, {:.3} s system",
+        middle(runs, |run| run.user_s),
+        middle(runs, |run| run.system_s)
+    );
+    let memory = middle(runs, |run| run.peak_mib);
+    let goal = memory_goal.map_or(String::new(), |goal| beside(" MiB", memory, goal));
+    println!("  peak memory {memory:.1} MiB{goal}");
+    let per_packet = middle(runs, |run| run.number("ns_per_packet"));
+    println!(
+        "  per packet  {per_packet:.1} ns, {:.2} million packets a second",
+        1e3 / per_packet
+    );
+    println!(
+        "  result      {:.2} Mbit/s goodput, {} drops, fairness {:.3}, {} packets in {} s",
+        runs[0].number("goodput_mbps"),
+        runs[0].number("drops"),
+        runs[0].number("jain"),
+        runs[0].number("packets"),
+        runs[0].number("simulated_s"),
+    );
+}
+
+/// What a measurement is of its goal.
+fn beside(unit: &str, measured: f64, goal: f64) -> String {
+    let verdict = if measured <= goal { "met" } else { "missed" };
+    format!(
+        "; goal {goal}{unit} {verdict}: {:.2} of it",
+        measured / goal
+    )
+}
+
+/// The middle of what `of` says of each run.
+fn middle(runs: &[Run], of: impl Fn(&Run) -> f64) -> f64 {
+    let mut numbers: Vec<f64> = runs.iter().map(of).collect();
+    numbers.sort_by(f64::total_cmp);
+    let half = numbers.len() / 2;
+    if numbers.len() % 2 == 1 {
+        numbers[half]
+    } else {
+        (numbers[half - 1] + numbers[half]) / 2.0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_middle_of_an_even_number_lies_between_the_two_in_the_middle() {
+        let runs = |walls: &[f64]| -> Vec<Run> {
+            let run = |wall: &f64| Run::parse(&format!("wall_s {wall}"));
+            walls.iter().map(run).collect()
+        };
+        let wall = |run: &Run| run.number("wall_s");
+        assert_eq!(middle(&runs(&[3.0, 1.0, 2.0]), wall), 2.0);
+        assert_eq!(middle(&runs(&[4.0, 1.0, 2.0, 3.0]), wall), 2.5);
+    }
+
+    #[test]
+    fn a_goal_is_met_at_its_value_and_missed_above() {
+        assert!(beside(" s", 0.3, 0.3).contains("met: 1.00"));
+        assert!(beside(" s", 0.6, 0.3).contains("missed: 2.00"));
+    }
+}

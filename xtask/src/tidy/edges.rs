@@ -1,0 +1,188 @@
+//! Which crate may depend on which: the three rings, from manifests.
+//!
+//! face -> drive -> core, and inside the core only inward. Development
+//! dependencies count: a test that needs what its crate may not see belongs
+//! to the crate that sees both. Manifests are read line by line, in the two
+//! forms dependencies are written in here: `name.workspace = true` and
+//! `name = ...` under a `[...dependencies]` heading, or a heading of their own.
+
+use super::Finding;
+use super::tree::File;
+
+/// What all our crates' names begin with.
+const OURS: &str = "gigatcp-";
+
+/// The core: each crate and what it may depend on, transitively closed.
+const CORE: [(&str, &[&str]); 11] = [
+    ("units", &[]),
+    ("record", &[]),
+    ("wire", &["units"]),
+    ("events", &["units", "wire"]),
+    ("tcp", &["units", "wire", "events"]),
+    ("path", &["units"]),
+    ("flows", &["units", "wire", "events"]),
+    ("script", &["units", "wire", "events"]),
+    (
+        "why",
+        &["units", "wire", "events", "tcp", "path", "flows", "script"],
+    ),
+    ("theory", &["units"]),
+    ("plan", &["units", "tcp", "path"]),
+];
+
+/// Crates of the ring that runs the core.
+const DRIVE: [&str; 5] = ["sim", "live", "capture", "meter", "sweep"];
+
+/// Crates that people touch.
+const FACE: [&str; 3] = ["cli", "report", "py"];
+
+const WHY: &str = "dependencies point inward only: face -> drive -> core, and in the core \
+                   units <- wire <- events <- tcp; path and theory see units alone; drive crates \
+                   meet in sweep";
+const FIX: &str = "move what both need inward, or let the crate that sees both join them";
+
+/// Checks one manifest.
+pub fn check(file: &File) -> Vec<Finding> {
+    let mut parts = file.path.split('/');
+    let (Some(ring), Some(name)) = (parts.next(), parts.next()) else {
+        return vec![];
+    };
+    if !["core", "drive", "face"].contains(&ring) {
+        return vec![];
+    }
+    if ring_of(name) != Some(ring) {
+        return vec![Finding::new(
+            (&file.path, 1),
+            format!("crate `{name}` in {ring}"),
+            "this crate has no place in the design's table of dependencies",
+            "give it one in xtask/src/tidy/edges.rs, with what it may depend on",
+        )];
+    }
+    dependencies(&file.text)
+        .into_iter()
+        .filter(|(_, dependency)| !is_allowed(ring, name, dependency))
+        .map(|(line, dependency)| {
+            let read = format!("{ring}/{name} depends on {OURS}{dependency}");
+            Finding::new((&file.path, line), read, WHY, FIX)
+        })
+        .collect()
+}
+
+/// The ring of a crate.
+fn ring_of(name: &str) -> Option<&'static str> {
+    if CORE.iter().any(|(core, _)| *core == name) {
+        Some("core")
+    } else if DRIVE.contains(&name) {
+        Some("drive")
+    } else if FACE.contains(&name) {
+        Some("face")
+    } else {
+        None
+    }
+}
+
+fn is_allowed(ring: &str, name: &str, dependency: &str) -> bool {
+    if dependency == name {
+        return true;
+    }
+    match (ring, ring_of(dependency)) {
+        (_, None) => false,
+        ("core", _) => CORE
+            .iter()
+            .any(|(core, allowed)| *core == name && allowed.contains(&dependency)),
+        ("drive", Some("core")) => true,
+        ("drive", Some("drive")) => name == "sweep",
+        ("face", Some(_)) => true,
+        _ => false,
+    }
+}
+
+/// Our crates that a manifest depends on, without the common beginning of
+/// their names, and the lines that say so.
+fn dependencies(manifest: &str) -> Vec<(usize, String)> {
+    let mut found = Vec::new();
+    let mut inside = false;
+    for (number, line) in (1..).zip(manifest.lines()) {
+        let line = line.split('#').next().unwrap_or_default().trim();
+        if let Some(heading) = line.strip_prefix('[') {
+            let heading = heading.trim_end_matches(']');
+            let parts: Vec<&str> = heading.split('.').collect();
+            let kind = |part: &&str| part.ends_with("dependencies");
+            inside = parts.last().is_some_and(kind);
+            if parts.iter().rev().nth(1).is_some_and(kind) {
+                found.extend(ours(number, parts[parts.len() - 1]));
+            }
+        } else if inside {
+            found.extend(ours(number, line));
+            // A crate under another name: `name = { package = "..." }`.
+            if let Some((_, package)) = line.split_once("package") {
+                let package = package.trim_start_matches([' ', '=', '"']);
+                found.extend(ours(number, package));
+            }
+        }
+    }
+    found
+}
+
+/// The crate of ours that `text` begins with.
+fn ours(line: usize, text: &str) -> Option<(usize, String)> {
+    let name = text.trim_start_matches('"').strip_prefix(OURS)?;
+    let end = name.find(|c: char| !c.is_alphanumeric() && c != '-' && c != '_');
+    Some((line, name[..end.unwrap_or(name.len())].to_string()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn reads(path: &str, manifest: &str) -> Vec<String> {
+        let findings = check(&File::new(path, manifest));
+        findings.into_iter().map(|finding| finding.read).collect()
+    }
+
+    #[test]
+    fn the_engine_and_the_path_may_not_know_each_other() {
+        let manifest = "[dependencies]\ngigatcp-units.workspace = true\n\
+                        gigatcp-path.workspace = true\n";
+        let expected = ["core/tcp depends on gigatcp-path"];
+        assert_eq!(reads("core/tcp/Cargo.toml", manifest), expected);
+        let manifest = "[dev-dependencies]\ngigatcp-wire = { path = \"../wire\" }\n";
+        let expected = ["core/path depends on gigatcp-wire"];
+        assert_eq!(reads("core/path/Cargo.toml", manifest), expected);
+    }
+
+    #[test]
+    fn the_core_may_not_depend_on_what_runs_it() {
+        let manifest = "[dependencies.gigatcp-sim]\nworkspace = true\n";
+        let expected = ["core/plan depends on gigatcp-sim"];
+        assert_eq!(reads("core/plan/Cargo.toml", manifest), expected);
+    }
+
+    #[test]
+    fn drive_crates_meet_in_sweep_alone() {
+        let manifest = "[dependencies]\ngigatcp-sim.workspace = true # why\n";
+        assert_eq!(reads("drive/sweep/Cargo.toml", manifest), [""; 0]);
+        let expected = ["drive/capture depends on gigatcp-sim"];
+        assert_eq!(reads("drive/capture/Cargo.toml", manifest), expected);
+    }
+
+    #[test]
+    fn a_crate_under_another_name_is_found_all_the_same() {
+        let manifest = "[target.'cfg(unix)'.dependencies]\n\
+                        engine = { workspace = true, package = \"gigatcp-tcp\" }\n";
+        let expected = ["core/units depends on gigatcp-tcp"];
+        assert_eq!(reads("core/units/Cargo.toml", manifest), expected);
+    }
+
+    #[test]
+    fn a_crate_without_a_place_in_the_table_is_found() {
+        let expected = ["crate `magic` in core"];
+        assert_eq!(reads("core/magic/Cargo.toml", ""), expected);
+    }
+
+    #[test]
+    fn a_heading_that_is_no_dependency_ends_the_list() {
+        let manifest = "[dependencies]\nlibm = \"0.2\"\n[features]\ngigatcp-sim = []\n";
+        assert_eq!(reads("core/units/Cargo.toml", manifest), [""; 0]);
+    }
+}

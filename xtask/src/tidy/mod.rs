@@ -1,0 +1,140 @@
+//! `cargo xtask tidy`: the house rules that no compiler checks.
+//!
+//! * [`edges`]: which crate may depend on which.
+//! * [`shape`]: how a file opens, how long files and functions are, what a
+//!   crate of the core declares.
+//! * [`words`]: names and words that have no place here: `utils`, `get_`, work
+//!   left over, commented-out code, clocks in the core, published results
+//!   outside the report, names of tests.
+//! * [`tree`]: paths of one machine and registries in any file.
+//!
+//! The rules read text, not syntax trees: [`masked`] tells code from comments
+//! and literals, the rest is lines and words. That costs a rare false alarm,
+//! which is cheaper than a Rust parser in every build of this crate.
+//!
+//! A rule's own tests hold small pieces of bad code in strings; literals are
+//! exempt from rules about code for that reason.
+
+mod edges;
+mod masked;
+mod shape;
+mod tree;
+mod words;
+
+use crate::{Failed, top};
+use masked::Masked;
+use tree::File;
+
+/// Something that breaks a rule.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Finding {
+    /// File, from the checkout's top folder, with forward slashes.
+    path: String,
+    /// Line, counted from 1.
+    line: usize,
+    /// What was read there.
+    read: String,
+    /// Why it is wrong.
+    why: &'static str,
+    /// What to do.
+    fix: &'static str,
+    /// Whether it fails the check or is only said.
+    fatal: bool,
+}
+
+impl Finding {
+    /// A finding that fails the check.
+    fn new(
+        (path, line): (&str, usize),
+        read: impl Into<String>,
+        why: &'static str,
+        fix: &'static str,
+    ) -> Self {
+        Self {
+            path: path.into(),
+            line,
+            read: read.into(),
+            why,
+            fix,
+            fatal: true,
+        }
+    }
+
+    /// The same, only said.
+    fn into_warning(mut self) -> Self {
+        self.fatal = false;
+        self
+    }
+}
+
+impl std::fmt::Display for Finding {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let kind = if self.fatal { "error" } else { "warning" };
+        writeln!(f, "{}:{}: {kind}: {}", self.path, self.line, self.read)?;
+        writeln!(f, "    why: {}", self.why)?;
+        write!(f, "    do:  {}", self.fix)
+    }
+}
+
+/// Checks the whole tree and prints what it finds.
+pub fn run() -> Result<(), Failed> {
+    let files = tree::files(&top())
+        .map_err(|error| Failed::Usage(format!("cannot read the tree: {error}")))?;
+    let findings = check(&files);
+    for finding in &findings {
+        println!("{finding}");
+    }
+    let errors = findings.iter().filter(|finding| finding.fatal).count();
+    println!(
+        "tidy: {} files, {errors} errors, {} warnings",
+        files.len(),
+        findings.len() - errors
+    );
+    if errors == 0 {
+        Ok(())
+    } else {
+        Err(Failed::Found)
+    }
+}
+
+/// Everything that breaks a rule in these files.
+fn check(files: &[File]) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for file in files {
+        findings.extend(tree::check(file));
+        if file.path.ends_with("Cargo.toml") {
+            findings.extend(edges::check(file));
+        }
+        if file.path.ends_with(".rs") {
+            let masked = Masked::new(&file.text);
+            findings.extend(shape::check(file, &masked));
+            findings.extend(words::check(file, &masked));
+        }
+    }
+    findings
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_finding_says_where_what_why_and_what_to_do() {
+        let finding = Finding::new(("a/b.rs", 7), "`x`", "it is wrong", "change it");
+        let text = finding.to_string();
+        assert_eq!(
+            text,
+            "a/b.rs:7: error: `x`\n    why: it is wrong\n    do:  change it"
+        );
+        assert!(finding.into_warning().to_string().contains("warning"));
+    }
+
+    #[test]
+    fn a_file_that_keeps_the_rules_gives_no_finding() {
+        let file = File::new(
+            "drive/sim/src/clock.rs",
+            "//! A clock.\n\n/// Ticks.\npub fn ticks() -> u64 {\n    7\n}\n",
+        );
+        assert_eq!(check(&[file]), []);
+    }
+}
