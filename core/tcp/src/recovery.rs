@@ -143,6 +143,7 @@ impl Recovery {
     /// The episode is taken back: nothing was lost.
     pub fn end_by_undo(&mut self) {
         self.phase = Phase::Open;
+        self.limited_transmit = 0;
         self.duplicate_acks = 0;
         self.owes_retransmission = false;
     }
@@ -177,6 +178,7 @@ impl Recovery {
         }
         self.phase = Phase::Loss;
         self.recover = nxt;
+        self.limited_transmit = 0;
         self.duplicate_acks = 0;
         self.owes_retransmission = true;
         Judgment {

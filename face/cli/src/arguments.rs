@@ -37,18 +37,13 @@ pub(crate) struct Arguments {
     pub(crate) command: Command,
 }
 
-/// What can be done.
+/// What can be done; each command says itself what it does.
 #[derive(Subcommand, Debug)]
 pub(crate) enum Command {
-    /// Run an experiment or a plan, and show and store what came out
     Run(run::Arguments),
-    /// Read a plan and show what it would run
     Check(check::Arguments),
-    /// List experiments, keys of a plan, congestion controls or profiles
     List(list::Arguments),
-    /// Work out what the literature expects of a path
     Theory(theory::Arguments),
-    /// Print the completion script of a shell
     Completions(completions::Arguments),
 }
 

@@ -40,7 +40,7 @@ fn closing_line(findings: &Diagnostics) -> Option<String> {
         more => format!(", {more} not shown"),
     };
     Some(format!(
-        "{}: {errors} error{plural}{hidden}; nothing was run",
+        "{}: {errors} error{plural}{hidden}; this plan cannot run",
         terminal(&findings.source_name)
     ))
 }
@@ -110,7 +110,8 @@ fn snippets<'a>(
 }
 
 fn snippet(findings: &Diagnostics, source: Source) -> Snippet<'_, Annotation<'_>> {
-    Snippet::source(findings.text_of(source)).path(findings.name_of(source))
+    // The renderer makes the text safe, not the name.
+    Snippet::source(findings.text_of(source)).path(terminal(&findings.name_of(source)))
 }
 
 fn annotation<'a>(
@@ -181,7 +182,8 @@ mod tests {
     fn a_span_that_does_not_fit_is_made_to_fit() {
         let text = "aé";
         assert_eq!(fitting(text, &(0..1)), 0..1);
-        assert_eq!(fitting(text, &(2..2)), 1..2);
+        assert_eq!(fitting(text, &(1..1)), 1..1);
+        assert_eq!(fitting(text, &(2..2)), 1..3);
         assert_eq!(fitting(text, &(1..2)), 1..3);
         assert_eq!(fitting(text, &(7..9)), 3..3);
         #[expect(clippy::reversed_empty_ranges, reason = "what a fault would give")]

@@ -5,6 +5,7 @@ use std::io;
 
 use clap::builder::styling::{AnsiColor, Style};
 use gigatcp_plan::Diagnostics;
+use gigatcp_report::escape::terminal;
 
 use crate::{diagnostics, output};
 
@@ -98,13 +99,20 @@ impl Failure {
 
 impl Words {
     fn text(&self) -> String {
-        let mut text = format!("{ERROR}error:{ERROR:#} {}", self.message);
+        let mut text = format!("{ERROR}error:{ERROR:#} {}", safe(&self.message));
         if let Some(effect) = &self.effect {
-            text.push_str(&format!("\n  effect: {effect}"));
+            text.push_str(&format!("\n  effect: {}", safe(effect)));
         }
         for hint in &self.hints {
-            text.push_str(&format!("\n  {HINT}hint:{HINT:#} {hint}"));
+            text.push_str(&format!("\n  {HINT}hint:{HINT:#} {}", safe(hint)));
         }
         text
     }
+}
+
+/// `text` as it is, lines included, but unable to steer the terminal: it may
+/// hold names of files from anywhere.
+fn safe(text: &str) -> String {
+    let lines: Vec<String> = text.lines().map(terminal).collect();
+    lines.join("\n")
 }

@@ -93,7 +93,7 @@ fn whole(text: &str, low: u64, high: u64, example: &str) -> Result<u64, String> 
         Ok(value) if (low..=high).contains(&value) => Ok(value),
         _ => Err(with_hint(
             format!("it is not a whole number from {low} to {high}"),
-            example,
+            format!("as in `{example}`"),
         )),
     }
 }

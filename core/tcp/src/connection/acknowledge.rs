@@ -65,16 +65,20 @@ impl<P: Payload> Connection<P> {
             && wnd > 0
     }
 
-    /// SND.WND follows the newest segment (SND.WL1, SND.WL2).
+    /// SND.WND follows the newest segment (SND.WL1, SND.WL2). A retransmission
+    /// has an old SEG.SEQ but may bring a new SEG.ACK: then it is the newest
+    /// all the same, and SND.WND, which counts from SND.UNA, must follow.
     fn update_window(&mut self, now: Instant, ack: u64, wnd: u64, segment: &Segment<P>) {
         let seq = self.rcv.offset_of(segment.seq).unwrap_or(0);
-        let newer = self.snd.wl1 < seq || (self.snd.wl1 == seq && self.snd.wl2 <= ack);
+        let newer = ack > self.snd.una
+            || self.snd.wl1 < seq
+            || (self.snd.wl1 == seq && self.snd.wl2 <= ack);
         if !newer {
             return;
         }
         let was_closed = self.snd.wnd == 0;
         self.snd.wnd = wnd;
-        self.snd.wl1 = seq;
+        self.snd.wl1 = self.snd.wl1.max(seq);
         self.snd.wl2 = ack;
         self.snd.max_wnd = self.snd.max_wnd.max(wnd);
         // The peer answers, so it is alive: probing may go on for ever

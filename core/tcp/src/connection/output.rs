@@ -406,9 +406,14 @@ impl<P: Payload> Connection<P> {
         let wnd = wanted - self.rcv.nxt;
         let shift = self.rcv.shift;
         let mut field = wnd >> shift;
-        if self.rcv.nxt + (field << shift) < self.rcv.edge
-            && unread + ((field + 1) << shift) <= self.window.buffer()
-        {
+        let nxt = self.rcv.nxt;
+        let shrinks = nxt + (field << shift) < self.rcv.edge;
+        let fits = unread + ((field + 1) << shift) <= self.window.buffer();
+        // Where the whole offer is less than one unit it is rounded up even so,
+        // as in Linux: the peer would never learn that there is room.
+        let is_inexpressible = (self.window.edge(nxt, nxt, 0) - nxt) >> shift == 0;
+        let has_room = self.window.edge(nxt, nxt, unread) > nxt;
+        if (shrinks && fits) || (field == 0 && is_inexpressible && has_room) {
             field += 1;
         }
         let field = field.min(65_535);

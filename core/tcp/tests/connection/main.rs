@@ -2,10 +2,12 @@
 
 mod close;
 mod delayed_ack;
+mod hostile;
 mod limits;
 mod nagle;
 mod notation;
 mod open;
+mod pair;
 mod persist;
 mod recovery;
 mod reset;
@@ -14,3 +16,4 @@ mod sack;
 mod script;
 mod timestamps;
 mod window;
+mod world;

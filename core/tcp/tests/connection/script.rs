@@ -104,14 +104,14 @@ impl Script {
     }
 
     /// Established by active open; the peer's MSS is [`MSS`], and it offers
-    /// every option the engine asks for, with a window scale of 7. No time
+    /// every option the engine asks for, with a window scale of 10. No time
     /// passes.
     pub fn established(config: &Config) -> Self {
         let mut script = Self::connect(config);
         let syn = script.left.pop_front().expect("a SYN");
         let mut answer = notation::read("S. 0:0(0) ack 1 <mss 1000>", PEER_ISS, ISS, 65_535);
         answer.options.sack_permitted = syn.options.sack_permitted;
-        answer.options.window_scale = syn.options.window_scale.map(|_| 7);
+        answer.options.window_scale = syn.options.window_scale.map(|_| 10);
         answer.options.timestamps = syn.options.timestamps.map(|stamps| {
             gigatcp_wire::Timestamps { val: 1, ecr: stamps.val }
         });

@@ -19,6 +19,7 @@ const SCHEMA: &str = "gigatcp.check/1";
 /// What can be typed.
 #[derive(clap::Args, Debug)]
 #[command(
+    about = "Read a plan and show what it would run",
     long_about = "\
 Read a plan and show what it would run: its series and flows, and the path and hosts they use, \
 with everything that stands in for keys the plan leaves out.

@@ -9,11 +9,14 @@ use crate::output;
 
 /// What can be typed.
 #[derive(clap::Args, Debug)]
-#[command(after_help = "\
+#[command(
+    about = "Print the completion script of a shell",
+    after_help = "\
 Examples:
   gigatcp completions bash > ~/.local/share/bash-completion/completions/gigatcp
   gigatcp completions zsh  > ~/.zfunc/_gigatcp      (with ~/.zfunc in fpath)
-  gigatcp completions fish > ~/.config/fish/completions/gigatcp.fish")]
+  gigatcp completions fish > ~/.config/fish/completions/gigatcp.fish"
+)]
 pub(crate) struct Arguments {
     /// The shell
     shell: Shell,

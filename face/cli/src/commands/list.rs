@@ -19,6 +19,7 @@ const SCHEMA: &str = "gigatcp.list/1";
 /// What can be typed.
 #[derive(clap::Args, Debug)]
 #[command(
+    about = "List experiments, keys of a plan, congestion controls or profiles",
     long_about = "\
 List what there is to choose from: experiments (without a word more), the keys of a plan, \
 congestion controls, or profiles with all their settings.

@@ -29,6 +29,7 @@ use crate::{nearest, output, values};
 /// What can be typed.
 #[derive(clap::Args, Debug)]
 #[command(
+    about = "Run an experiment or a plan, and show and store what came out",
     long_about = "\
 Run an experiment or a plan, and show and store what came out.
 
@@ -166,7 +167,7 @@ fn job(arguments: &Arguments, plan: Plan) -> Result<Job, Failure> {
 /// Reads the numbers published for the experiment in `folder`, if any.
 fn published(folder: &Path) -> Result<Option<Published>, Failure> {
     Published::in_folder(folder).map_err(|error| {
-        Failure::new(error.to_string())
+        Failure::new(error.to_string().trim_end())
             .effect("nothing was run: there would be nothing right to compare with")
             .hint("mend the file, or move it away to run without comparison")
     })

@@ -21,6 +21,7 @@ const MOST_PATHS: usize = 8;
 /// What can be typed.
 #[derive(clap::Args, Debug)]
 #[command(
+    about = "Work out what the literature expects of a path",
     long_about = "\
 Work out what the literature expects of a path: the window it needs, how long slow start and \
 congestion avoidance take to open it, which loss rate a congestion control can stand at that \

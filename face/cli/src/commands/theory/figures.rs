@@ -153,7 +153,7 @@ fn opening(path: &Path, budget: &PathBudget) -> Section {
             ),
             row(
                 "sending",
-                "with the one that is full",
+                "rounds with the first full one",
                 Figure::Rounds(sending),
                 "n + 1, rounded up",
             ),

@@ -119,11 +119,11 @@ fn table(columns: &[Align], cells: &[Vec<String>]) -> String {
 
 fn refused(error: BudgetError) -> Failure {
     let hint = match error {
-        BudgetError::NoRate => "--rate '10 Gbit/s'",
-        BudgetError::NoRtt => "--rtt '80 ms'",
-        BudgetError::NoSegment => "--mss 1448",
-        BudgetError::NoInitialWindow => "--iw 10",
-        _ => "--constant 0.7",
+        BudgetError::NoRate => "as in `--rate '10 Gbit/s'`",
+        BudgetError::NoRtt => "as in `--rtt '80 ms'`",
+        BudgetError::NoSegment => "as in `--mss 1448`",
+        BudgetError::NoInitialWindow => "as in `--iw 10`",
+        _ => "as in `--constant 0.7`",
     };
     Failure::new(error.to_string())
         .effect("there is nothing to work out")
@@ -173,6 +173,7 @@ impl Figure {
             Self::Amount(bytes) => human_bytes(bytes),
             Self::Chance(chance) => human_probability(chance),
             Self::Segments(number) | Self::PerSecond(number) => format!("{number:.0}"),
+            Self::Rounds(number) if number.fract() == 0.0 => format!("{number:.0}"),
             Self::Rounds(number) => format!("{number:.2}"),
             Self::Share(share) => format!("{:.1} %", share * 100.0),
         }

@@ -1,0 +1,411 @@
+//! Arbitrary segments, calls and timers in every state: nothing panics, and
+//! what must always hold, holds.
+
+use gigatcp_events::{EventMask, State};
+use gigatcp_tcp::congestion::{self, SlowStart};
+use gigatcp_tcp::profile::WindowPolicy;
+use gigatcp_tcp::{Config, Connection, Profile, Received};
+use gigatcp_units::{Bytes as Octets, Duration, Instant};
+use gigatcp_wire::bytes::Bytes;
+use gigatcp_wire::{
+    Flags, Options, SackBlock, SackBlocks, Segment, SeqNumber, Timestamps, WireWindow,
+};
+use proptest::prelude::*;
+
+use crate::notation::octets;
+use crate::script::{ISS, PEER_ISS};
+
+/// A place in sequence space: relative to what the engine expects, or
+/// anywhere.
+#[derive(Clone, Copy, Debug)]
+enum Place {
+    Near(i32),
+    Far(u32),
+}
+
+impl Place {
+    fn any() -> impl Strategy<Value = Self> {
+        prop_oneof![
+            8 => (-3..4_i32).prop_map(Place::Near),
+            6 => (-5..6_i32).prop_map(|n| Place::Near(n * 1000)),
+            3 => (-70_000..70_000_i32).prop_map(Place::Near),
+            1 => any::<u32>().prop_map(Place::Far),
+        ]
+    }
+
+    fn resolve(self, base: SeqNumber) -> SeqNumber {
+        match self {
+            Place::Near(distance) => base + distance as u32,
+            Place::Far(seq) => SeqNumber::new(seq),
+        }
+    }
+}
+
+#[derive(Clone, Debug)]
+struct Arrival {
+    flags: u16,
+    seq: Place,
+    ack: Place,
+    from_nxt: bool,
+    wnd: u16,
+    len: usize,
+    segment_size: u16,
+    blocks: Vec<(Place, Place)>,
+    stamps: Option<(Place, Place)>,
+    mss: Option<u16>,
+    scale: Option<u8>,
+}
+
+fn flags() -> impl Strategy<Value = u16> {
+    let ack = Flags::ACK.bits();
+    prop_oneof![
+        10 => Just(ack),
+        4 => Just(ack | Flags::PSH.bits()),
+        2 => Just(ack | Flags::FIN.bits()),
+        2 => Just(ack | Flags::SYN.bits()),
+        1 => Just(Flags::SYN.bits()),
+        1 => Just(Flags::RST.bits()),
+        1 => 0..0x200_u16,
+    ]
+}
+
+fn arrival() -> impl Strategy<Value = Arrival> {
+    let numbers = (flags(), Place::any(), Place::any(), any::<bool>());
+    let wnd = prop_oneof![Just(0), Just(65_535), 0..3000_u16, any::<u16>()];
+    let len = prop_oneof![4 => Just(0), 1 => Just(1), 3 => Just(1000), 1 => 0..5000_usize];
+    let sizes = (wnd, len, prop_oneof![Just(0), Just(1000), 0..2000_u16]);
+    let options = (
+        prop::collection::vec((Place::any(), Place::any()), 0..4),
+        prop::option::of((Place::any(), Place::any())),
+        prop::option::weighted(0.2, any::<u16>()),
+        prop::option::weighted(0.2, any::<u8>()),
+    );
+    (numbers, sizes, options).prop_map(|(numbers, sizes, options)| Arrival {
+        flags: numbers.0,
+        seq: numbers.1,
+        ack: numbers.2,
+        from_nxt: numbers.3,
+        wnd: sizes.0,
+        len: sizes.1,
+        segment_size: sizes.2,
+        blocks: options.0,
+        stamps: options.1,
+        mss: options.2,
+        scale: options.3,
+    })
+}
+
+#[derive(Clone, Debug)]
+enum Step {
+    Arrive(Box<Arrival>),
+    /// An acknowledgment of everything, so that sending goes on.
+    AcknowledgeAll,
+    /// The next data in order.
+    NextData(usize),
+    Write(usize),
+    Read(usize),
+    Close,
+    Abort,
+    Timer,
+    Wait(u64),
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    prop_oneof![
+        20 => arrival().prop_map(|a| Step::Arrive(Box::new(a))),
+        4 => Just(Step::AcknowledgeAll),
+        3 => (1..3000_usize).prop_map(Step::NextData),
+        4 => (1..20_000_usize).prop_map(Step::Write),
+        4 => (1..20_000_usize).prop_map(Step::Read),
+        6 => Just(Step::Timer),
+        2 => (1..500_u64).prop_map(Step::Wait),
+        1 => prop_oneof![9 => Just(Step::Close), 1 => Just(Step::Abort)],
+    ]
+}
+
+fn config() -> impl Strategy<Value = Config> {
+    let switches = prop::array::uniform14(any::<bool>());
+    let sizes = (
+        prop_oneof![3 => Just(1000), 1 => 0..200_u16, 1 => any::<u16>()],
+        prop_oneof![0..3000_u64, 0..100_000_u64, Just(5 << 20)],
+        prop_oneof![1..3000_u64, Just(50_000_u64)],
+    );
+    let control = 0..congestion::REGISTRY.len();
+    (switches, sizes, control).prop_map(|(on, (mss, receive, send), control)| Config {
+        profile: Profile {
+            sack: on[0],
+            dsack: on[1],
+            timestamps: on[2],
+            window_scaling: on[3],
+            fast_retransmit: on[4],
+            newreno: on[5],
+            limited_transmit: on[6],
+            rescue_retransmission: on[7],
+            delayed_ack: on[8],
+            quick_ack: on[8],
+            nagle: on[9],
+            silly_window_avoidance: on[10],
+            header_prediction: on[11],
+            segmentation_offload: on[12],
+            window_policy: if on[13] { WindowPolicy::Grows } else { WindowPolicy::FreeSpace },
+            window_reserve_shift: u32::from(on[13]) * 2,
+            ack_waits_for_reader: on[13],
+            ..Profile::MODERN
+        },
+        local_port: 1,
+        remote_port: 2,
+        iss: ISS,
+        mss,
+        congestion: &congestion::REGISTRY[control],
+        initial_ssthresh: None,
+        slow_start: SlowStart::Standard,
+        send_buffer: Octets::new(send),
+        receive_buffer: Octets::new(receive),
+        timestamp_offset: u32::MAX - 1000,
+        events: EventMask::ALL,
+    })
+}
+
+struct Subject {
+    tcp: Connection<Bytes>,
+    now: Instant,
+    written: u64,
+    /// The right edge of our window as the wire said it last.
+    edge: u64,
+    receive_buffer: u64,
+}
+
+impl Subject {
+    fn run(&mut self, step: &Step) {
+        match step {
+            Step::Arrive(arrival) => self.arrive(self.segment(arrival)),
+            Step::AcknowledgeAll => {
+                let segment = self.ordinary(Bytes::new());
+                self.arrive(segment);
+            }
+            Step::NextData(len) => {
+                let at = self.tcp.info().rcv_nxt;
+                let segment = self.ordinary(octets(at, *len));
+                self.arrive(segment);
+            }
+            Step::Write(n) => {
+                let room = self.tcp.send_space();
+                let accepted = self.tcp.write(octets(1 + self.written, *n));
+                assert!(accepted as u64 <= room);
+                self.written += accepted as u64;
+            }
+            Step::Read(max) => drop(self.tcp.read(self.now, *max)),
+            Step::Close => self.tcp.close(self.now),
+            Step::Abort => self.tcp.abort(self.now),
+            Step::Timer => self.fire(),
+            Step::Wait(ms) => {
+                let until = self.now + Duration::from_millis(*ms);
+                while self.tcp.poll_timeout() <= until {
+                    self.fire();
+                    self.drain();
+                }
+                self.now = until;
+            }
+        }
+        self.drain();
+        self.check();
+    }
+
+    fn fire(&mut self) {
+        let due = self.tcp.poll_timeout();
+        if due == Instant::FAR_FUTURE {
+            return;
+        }
+        self.now = self.now.max(due);
+        self.tcp.handle_timeout(self.now);
+        assert!(self.tcp.poll_timeout() > self.now, "a timer of the past");
+    }
+
+    fn arrive(&mut self, segment: Segment<Bytes>) {
+        let received = Received {
+            at: self.now,
+            segment,
+        };
+        self.tcp.handle_segment(self.now, received);
+    }
+
+    fn bases(&self) -> (SeqNumber, SeqNumber, SeqNumber) {
+        let info = self.tcp.info();
+        (
+            PEER_ISS + info.rcv_nxt as u32,
+            ISS + info.snd_una as u32,
+            ISS + info.snd_nxt as u32,
+        )
+    }
+
+    fn ordinary(&self, payload: Bytes) -> Segment<Bytes> {
+        let (rcv_nxt, _, snd_nxt) = self.bases();
+        let now = (self.now.as_nanos() / 1_000_000) as u32;
+        Segment {
+            seq: rcv_nxt,
+            ack: snd_nxt,
+            flags: Flags::ACK,
+            wnd: WireWindow(30_000),
+            options: Options {
+                timestamps: Some(Timestamps { val: now, ecr: now }),
+                ..Options::default()
+            },
+            payload,
+            ..Segment::default()
+        }
+    }
+
+    fn segment(&self, arrival: &Arrival) -> Segment<Bytes> {
+        let (rcv_nxt, una, nxt) = self.bases();
+        let now = SeqNumber::new((self.now.as_nanos() / 1_000_000) as u32);
+        let mut sack = SackBlocks::default();
+        for (left, right) in &arrival.blocks {
+            sack.try_push(SackBlock {
+                left: left.resolve(una),
+                right: right.resolve(nxt),
+            });
+        }
+        let seq = arrival.seq.resolve(rcv_nxt);
+        Segment {
+            seq,
+            ack: arrival.ack.resolve(if arrival.from_nxt { nxt } else { una }),
+            flags: Flags::from_bits(arrival.flags),
+            wnd: WireWindow(arrival.wnd),
+            segment_size: arrival.segment_size,
+            options: Options {
+                mss: arrival.mss,
+                window_scale: arrival.scale,
+                sack_permitted: arrival.scale.is_some(),
+                timestamps: arrival.stamps.map(|(val, ecr)| Timestamps {
+                    val: val.resolve(now).as_u32(),
+                    ecr: ecr.resolve(now).as_u32(),
+                }),
+                sack,
+            },
+            payload: octets(seq.distance_from(PEER_ISS) as u64, arrival.len),
+            ..Segment::default()
+        }
+    }
+
+    fn drain(&mut self) {
+        let mut sent = 0;
+        while let Some(segment) = self.tcp.poll_transmit(self.now) {
+            sent += 1;
+            assert!(sent <= 200_000, "poll_transmit does not end");
+            self.check_sent(&segment);
+        }
+        self.tcp.events().drain().for_each(drop);
+    }
+
+    fn check_sent(&mut self, segment: &Segment<Bytes>) {
+        let info = self.tcp.info();
+        if segment.flags.contains(Flags::RST) {
+            return;
+        }
+        let at = segment.seq.distance_from(ISS);
+        assert!(at >= 0 && at as u64 + u64::from(segment.seq_len()) <= 2 + self.written);
+        if !segment.payload.is_empty() {
+            assert_eq!(segment.payload, octets(at as u64, segment.payload.len()));
+        }
+        if segment.flags.contains(Flags::SYN) {
+            // Its window is not scaled, so it may have to say less.
+            return;
+        }
+        let edge = info.rcv_nxt + (u64::from(segment.wnd.0) << info.window_scale.1);
+        let unit = 1 << info.window_scale.1;
+        assert!(edge + unit > self.edge, "the window shrinks from {} to {edge}", self.edge);
+        self.edge = self.edge.max(edge);
+    }
+
+    fn check(&self) {
+        let info = self.tcp.info();
+        assert!(info.snd_una <= info.snd_nxt);
+        assert!(info.pipe <= info.flight_size);
+        assert!(info.cwnd.as_u64() >= u64::from(info.smss), "{info:?}");
+        assert!(info.smss >= 1);
+        assert!(info.snd_nxt <= 2 + self.written);
+        let unit = 1 << info.window_scale.1;
+        let most = self.receive_buffer + unit;
+        assert!(self.tcp.readable() + info.rcv_wnd.as_u64() <= most, "{info:?}");
+        if let Some(since) = self.tcp.established_at() {
+            let all = self.tcp.limits().all(self.now);
+            let sum = all.into_iter().fold(Duration::ZERO, |sum, part| sum + part);
+            assert_eq!(sum, self.now.saturating_since(since));
+        }
+        self.check_timers();
+    }
+
+    /// As long as anything is on its way or waits, a timer runs.
+    fn check_timers(&self) {
+        let info = self.tcp.info();
+        let timer = self.tcp.poll_timeout() != Instant::FAR_FUTURE;
+        match info.state {
+            State::Closed => assert!(!timer, "a timer on a closed connection"),
+            State::FinWait2 | State::Listen => {}
+            State::TimeWait => assert!(timer),
+            _ => {
+                let waiting = info.snd_una < info.snd_nxt || self.tcp.unsent() > 0;
+                assert!(timer || !waiting, "stuck: {info:?}");
+            }
+        }
+    }
+}
+
+fn subject(config: &Config, syn: Option<&Arrival>) -> Subject {
+    let now = Instant::from_nanos(5_000_000_000);
+    let mut subject = Subject {
+        tcp: Connection::connect(now, config),
+        now,
+        written: 0,
+        edge: 0,
+        receive_buffer: config.profile.granted_buffer(config.receive_buffer).as_u64(),
+    };
+    if let Some(syn) = syn {
+        let mut segment = subject.segment(syn);
+        segment.flags |= Flags::SYN;
+        segment.seq = PEER_ISS;
+        let received = Received { at: now, segment };
+        subject.tcp = Connection::accept(now, config, &received);
+    }
+    subject.drain();
+    subject
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn nothing_a_peer_sends_breaks_the_engine(
+        config in config(),
+        syn in prop::option::of(arrival()),
+        steps in prop::collection::vec(step(), 1..120),
+    ) {
+        let mut subject = subject(&config, syn.as_ref());
+        subject.check();
+        for step in &steps {
+            subject.run(step);
+        }
+    }
+
+    #[test]
+    fn nothing_breaks_an_established_connection(
+        config in config(),
+        peer_options in arrival(),
+        steps in prop::collection::vec(step(), 1..200),
+    ) {
+        let mut subject = subject(&config, None);
+        let mut answer = subject.segment(&peer_options);
+        answer.seq = PEER_ISS;
+        answer.ack = ISS + 1;
+        answer.flags = Flags::SYN | Flags::ACK;
+        answer.options.sack_permitted = true;
+        answer.payload = Bytes::new();
+        subject.arrive(answer);
+        subject.drain();
+        prop_assert_eq!(subject.tcp.state(), State::Established);
+        subject.check();
+        for step in &steps {
+            subject.run(step);
+        }
+    }
+}

@@ -1,0 +1,259 @@
+//! Two engines over a path that loses, delays, reorders and doubles: every
+//! octet arrives once and in order, and both sides close.
+
+use gigatcp_events::{EventMask, State};
+use gigatcp_tcp::congestion::{self, SlowStart};
+use gigatcp_tcp::profile::{InitialWindow, WindowPolicy};
+use gigatcp_tcp::{Config, Profile};
+use gigatcp_units::{Bytes as Octets, Duration, Instant};
+use gigatcp_wire::bytes::Bytes;
+use gigatcp_wire::{Phantom, SeqNumber};
+use proptest::prelude::*;
+
+use crate::script::{bare, with};
+use crate::world::{Habit, Path, World};
+
+const DAYS: Instant = Instant::from_nanos(30 * 24 * 3_600_000_000_000);
+
+fn quiet_path() -> Path {
+    Path {
+        delay: Duration::from_millis(10),
+        jitter: Duration::ZERO,
+        lost: 0,
+        doubled: 0,
+        cuts: true,
+    }
+}
+
+fn writes(octets: u64) -> Habit {
+    Habit {
+        writes: octets,
+        bite: 1 << 20,
+        pause: Duration::ZERO,
+    }
+}
+
+fn config() -> impl Strategy<Value = Config> {
+    let switches = prop::array::uniform16(any::<bool>());
+    let sizes = (100..3000_u16, 2000..200_000_u64, 1000..200_000_u64, any::<u32>());
+    let control = 0..congestion::REGISTRY.len();
+    (switches, sizes, control).prop_map(|(on, (mss, receive, send, iss), control)| Config {
+        profile: Profile {
+            sack: on[0],
+            dsack: on[1],
+            timestamps: on[2],
+            window_scaling: on[3],
+            fast_retransmit: on[4],
+            newreno: on[5],
+            limited_transmit: on[6],
+            rescue_retransmission: on[7],
+            delayed_ack: on[8],
+            quick_ack: on[9],
+            nagle: on[10],
+            silly_window_avoidance: on[11],
+            header_prediction: on[12],
+            segmentation_offload: on[13],
+            idle_restart: on[14],
+            window_policy: if on[15] { WindowPolicy::Grows } else { WindowPolicy::FreeSpace },
+            window_reserve_shift: u32::from(on[15]) * 2,
+            ack_waits_for_reader: on[15],
+            initial_window: if on[9] { InitialWindow::Rfc3390 } else { InitialWindow::Rfc6928 },
+            // Patience beyond bad luck.
+            retries: 100,
+            syn_retries: 100,
+            rto_max: Duration::from_secs(10),
+            time_wait: Duration::from_secs(3000),
+            ..Profile::MODERN
+        },
+        local_port: 1,
+        remote_port: 2,
+        iss: SeqNumber::new(iss),
+        mss,
+        congestion: &congestion::REGISTRY[control],
+        initial_ssthresh: None,
+        slow_start: SlowStart::Standard,
+        send_buffer: Octets::new(send),
+        receive_buffer: Octets::new(receive),
+        timestamp_offset: u32::MAX - 5000,
+        events: EventMask::NONE,
+    })
+}
+
+fn habit() -> impl Strategy<Value = Habit> {
+    let pause = prop_oneof![3 => Just(0), 1 => 0..2_000_u64];
+    (0..150_000_u64, 1..30_000_u64, pause).prop_map(|(writes, bite, pause)| Habit {
+        writes,
+        bite,
+        // Small bites with long pauses would take for ever.
+        pause: Duration::from_millis(pause * bite / 30_000),
+    })
+}
+
+fn path() -> impl Strategy<Value = Path> {
+    let lost = prop_oneof![Just(0), 0..30_u64, 0..250_u64];
+    let doubled = prop_oneof![Just(0), 0..100_u64];
+    let jitter = prop_oneof![Just(0), 0..3_000_u64, 0..60_000_u64];
+    (0..100_000_u64, jitter, lost, doubled, any::<bool>()).prop_map(
+        |(delay, jitter, lost, doubled, cuts)| Path {
+            delay: Duration::from_micros(delay),
+            jitter: Duration::from_micros(jitter),
+            lost,
+            doubled,
+            cuts,
+        },
+    )
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig {
+        failure_persistence: None,
+        ..ProptestConfig::default()
+    })]
+
+    #[test]
+    fn every_octet_arrives_and_both_sides_close_whatever_the_path_does(
+        configs in [config(), config()],
+        habits in [habit(), habit()],
+        path in path(),
+        seed: u64,
+        both_open: bool,
+    ) {
+        let mut world = World::<Bytes>::new(configs, habits, path, seed, both_open);
+        world.run(DAYS);
+        prop_assert!(world.is_done(), "{}", world.describe());
+    }
+}
+
+#[test]
+fn two_gib_of_sequence_space_and_more_pass_with_every_octet_in_its_place() {
+    // 5 GiB: the sequence space wraps once.
+    let mut config = with(|p| {
+        *p = Profile::MODERN;
+        p.quick_ack = false;
+    });
+    config.mss = 8960;
+    config.events = EventMask::NONE;
+    config.send_buffer = Octets::new(16 << 20);
+    config.receive_buffer = Octets::new(16 << 20);
+    config.congestion = congestion::find("cubic").unwrap();
+    let path = Path {
+        delay: Duration::from_millis(1),
+        cuts: false,
+        ..quiet_path()
+    };
+    let habits = [writes(5 << 30), writes(0)];
+    let mut world = World::<Phantom>::new([config.clone(), config], habits, path, 1, false);
+    world.run(DAYS);
+    assert!(world.is_done(), "{}", world.describe());
+    assert_eq!(world.sides[0].tcp.counters().retransmitted_segments, 0);
+}
+
+#[test]
+fn a_gigabyte_passes_a_lossy_path_across_the_wrap_of_both_clocks() {
+    let mut config = with(|p| *p = Profile::MODERN);
+    config.mss = 8960;
+    config.events = EventMask::NONE;
+    config.send_buffer = Octets::new(16 << 20);
+    config.receive_buffer = Octets::new(16 << 20);
+    config.timestamp_offset = u32::MAX - 1000;
+    config.iss = SeqNumber::new(u32::MAX - (1 << 29));
+    let path = Path {
+        lost: 1,
+        cuts: true,
+        ..quiet_path()
+    };
+    let habits = [writes(1 << 30), writes(0)];
+    let mut world = World::<Phantom>::new([config.clone(), config], habits, path, 7, false);
+    world.run(DAYS);
+    assert!(world.is_done(), "{}", world.describe());
+    let counters = world.sides[0].tcp.counters();
+    assert!(counters.retransmitted_segments > 50);
+    assert_eq!(counters.paws_dropped, 0);
+}
+
+#[test]
+fn two_full_buffers_that_probe_each_other_do_not_answer_answers() {
+    // Neither reads; both have a probe beyond the other's window.
+    let mut config = bare();
+    config.receive_buffer = Octets::new(5000);
+    let lazy = Habit {
+        writes: 50_000,
+        bite: 50_000,
+        pause: Duration::from_secs(1000),
+    };
+    let mut world = World::<Bytes>::new(
+        [config.clone(), config],
+        [lazy, lazy],
+        quiet_path(),
+        1,
+        false,
+    );
+    world.run(Instant::from_nanos(900_000_000_000));
+    assert_eq!(world.sides[0].tcp.state(), State::FinWait1);
+    assert!(world.segments < 200, "{} segments", world.segments);
+    // And then they read.
+    world.run(DAYS);
+    assert!(world.is_done(), "{}", world.describe());
+}
+
+#[test]
+fn both_sides_may_open_and_close_at_the_same_moment() {
+    let mut world = World::<Bytes>::new(
+        [bare(), bare()],
+        [writes(3000), writes(3000)],
+        quiet_path(),
+        1,
+        true,
+    );
+    world.run(Instant::from_nanos(10_000_000_000));
+    assert_eq!(world.sides[0].tcp.state(), State::TimeWait);
+    assert_eq!(world.sides[1].tcp.state(), State::TimeWait);
+    world.run(DAYS);
+    assert!(world.is_done(), "{}", world.describe());
+}
+
+#[test]
+fn a_clean_transfer_retransmits_nothing_and_acknowledges_every_second_segment() {
+    let mut config = with(|p| {
+        *p = Profile::MODERN;
+        p.segmentation_offload = false;
+        p.quick_ack = false;
+    });
+    config.receive_buffer = Octets::new(4 << 20);
+    let habits = [writes(1_000_000), writes(0)];
+    let mut world =
+        World::<Bytes>::new([config.clone(), config], habits, quiet_path(), 1, false);
+    world.run(DAYS);
+    assert!(world.is_done(), "{}", world.describe());
+    let [sender, receiver] = &world.sides[..] else {
+        panic!("two sides");
+    };
+    let counters = sender.tcp.counters();
+    assert_eq!(counters.data_segments_sent, 1_000_000_u64.div_ceil(988));
+    assert_eq!((counters.retransmitted_segments, counters.timeouts), (0, 0));
+    let acks = receiver.tcp.counters().acks_sent;
+    assert!((506..=540).contains(&acks), "{acks} acknowledgments");
+}
+
+#[test]
+fn header_prediction_changes_nothing_but_the_path_through_the_code() {
+    let run = |predict: bool| {
+        let mut config = with(|p| {
+            *p = Profile::MODERN;
+            p.header_prediction = predict;
+        });
+        config.receive_buffer = Octets::new(1 << 20);
+        let path = Path {
+            lost: 10,
+            jitter: Duration::from_millis(1),
+            ..quiet_path()
+        };
+        let habits = [writes(2_000_000), writes(300_000)];
+        let mut world = World::<Bytes>::new([config.clone(), config], habits, path, 3, false);
+        world.run(DAYS);
+        assert!(world.is_done(), "{}", world.describe());
+        let counters = world.sides[0].tcp.counters();
+        (world.now, world.segments, counters.retransmitted_segments)
+    };
+    assert_eq!(run(true), run(false));
+}

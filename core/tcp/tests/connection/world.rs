@@ -1,0 +1,308 @@
+//! Two engines and the path between them, in virtual time, from one seed.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use gigatcp_events::State;
+use gigatcp_tcp::listener::{self, Heard};
+use gigatcp_tcp::{Config, Connection, Received};
+use gigatcp_units::{Duration, Instant};
+use gigatcp_wire::{Payload, Segment};
+
+/// More arrivals and timers than any of these runs needs.
+const MOST_STEPS: u64 = 4_000_000;
+
+/// What the path does to segments.
+#[derive(Clone, Copy, Debug)]
+pub struct Path {
+    /// One-way delay.
+    pub delay: Duration,
+    /// Up to so much more for each segment, which reorders.
+    pub jitter: Duration,
+    /// Lost, of a thousand.
+    pub lost: u64,
+    /// Delivered twice, of a thousand.
+    pub doubled: u64,
+    /// Super-segments are cut to single ones (and lost one by one).
+    pub cuts: bool,
+}
+
+/// What one application does: write so much, then close; read in bites.
+#[derive(Clone, Copy, Debug)]
+pub struct Habit {
+    /// Octets to write in all.
+    pub writes: u64,
+    /// Octets per write.
+    pub bite: u64,
+    /// How long it does not read between two bites.
+    pub pause: Duration,
+}
+
+/// One side.
+pub struct Side<P> {
+    pub tcp: Connection<P>,
+    pub habit: Habit,
+    written: u64,
+    pub read: u64,
+    reads_at: Instant,
+}
+
+/// Makes and checks payload.
+pub trait Stream: Payload {
+    fn cut_from_stream(from: u64, len: usize) -> Self;
+    fn is_stream_at(&self, from: u64) -> bool;
+}
+
+impl Stream for gigatcp_wire::bytes::Bytes {
+    fn cut_from_stream(from: u64, len: usize) -> Self {
+        crate::notation::octets(from, len)
+    }
+
+    fn is_stream_at(&self, from: u64) -> bool {
+        *self == crate::notation::octets(from, self.len())
+    }
+}
+
+impl Stream for gigatcp_wire::Phantom {
+    fn cut_from_stream(from: u64, len: usize) -> Self {
+        Self {
+            offset: from,
+            len: len as u32,
+        }
+    }
+
+    fn is_stream_at(&self, from: u64) -> bool {
+        self.offset == from
+    }
+}
+
+impl<P: Stream> Side<P> {
+    fn new(tcp: Connection<P>, habit: Habit) -> Self {
+        Self {
+            tcp,
+            habit,
+            written: 0,
+            read: 0,
+            reads_at: Instant::ZERO,
+        }
+    }
+
+    fn use_application(&mut self, now: Instant) {
+        while self.written < self.habit.writes {
+            let bite = self.habit.bite.min(self.habit.writes - self.written);
+            let accepted = self.tcp.write(P::cut_from_stream(1 + self.written, bite as usize));
+            self.written += accepted as u64;
+            if accepted == 0 {
+                break;
+            }
+        }
+        // In SYN-SENT, CLOSE would throw away what is written.
+        if self.written == self.habit.writes && self.tcp.state() != State::SynSent {
+            self.tcp.close(now);
+        }
+        while self.reads_at <= now
+            && let Some(piece) = self.tcp.read(now, self.habit.bite as usize)
+        {
+            assert!(piece.is_stream_at(1 + self.read), "other octets than were sent");
+            self.read += piece.len() as u64;
+            self.reads_at = now + self.habit.pause;
+        }
+    }
+
+    fn next_event(&self) -> Instant {
+        let reading = if self.tcp.readable() > 0 {
+            self.reads_at
+        } else {
+            Instant::FAR_FUTURE
+        };
+        self.tcp.poll_timeout().min(reading)
+    }
+}
+
+/// A segment on its way: when, which in order, to whom, what.
+struct Flying<P> {
+    at: Instant,
+    number: u64,
+    to: usize,
+    segment: Segment<P>,
+}
+
+impl<P> PartialEq for Flying<P> {
+    fn eq(&self, other: &Self) -> bool {
+        (self.at, self.number) == (other.at, other.number)
+    }
+}
+impl<P> Eq for Flying<P> {}
+impl<P> PartialOrd for Flying<P> {
+    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+impl<P> Ord for Flying<P> {
+    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
+        (self.at, self.number).cmp(&(other.at, other.number))
+    }
+}
+
+/// Both sides and what is between them.
+pub struct World<P> {
+    pub now: Instant,
+    pub sides: Vec<Side<P>>,
+    pub segments: u64,
+    path: Path,
+    random: u64,
+    flying: BinaryHeap<Reverse<Flying<P>>>,
+    server: (Config, Habit),
+}
+
+impl<P: Stream> World<P> {
+    /// The first side opens; the second listens, or opens too.
+    pub fn new(
+        configs: [Config; 2],
+        habits: [Habit; 2],
+        path: Path,
+        seed: u64,
+        both_open: bool,
+    ) -> Self {
+        let now = Instant::from_nanos(1);
+        let [client, server] = configs;
+        let mut sides = vec![Side::new(Connection::connect(now, &client), habits[0])];
+        if both_open {
+            sides.push(Side::new(Connection::connect(now, &server), habits[1]));
+        }
+        let mut world = Self {
+            now,
+            sides,
+            segments: 0,
+            path,
+            random: seed,
+            flying: BinaryHeap::new(),
+            server: (server, habits[1]),
+        };
+        world.pump();
+        world
+    }
+
+    /// Runs until nothing happens any more, or until `deadline`.
+    pub fn run(&mut self, deadline: Instant) {
+        for _ in 0..MOST_STEPS {
+            let sides = self.sides.iter().map(Side::next_event).min().unwrap();
+            let flying = self.flying.peek().map_or(Instant::FAR_FUTURE, |f| f.0.at);
+            let next = sides.min(flying);
+            if next == Instant::FAR_FUTURE || next > deadline {
+                return;
+            }
+            self.now = self.now.max(next);
+            if flying <= self.now {
+                let Some(Reverse(arrived)) = self.flying.pop() else {
+                    continue;
+                };
+                self.deliver(arrived);
+            }
+            for side in &mut self.sides {
+                if side.tcp.poll_timeout() <= self.now {
+                    side.tcp.handle_timeout(self.now);
+                }
+            }
+            self.pump();
+        }
+        panic!("no end: {}", self.describe());
+    }
+
+    fn deliver(&mut self, arrived: Flying<P>) {
+        let received = Received {
+            at: self.now,
+            segment: arrived.segment,
+        };
+        if arrived.to < self.sides.len() {
+            self.sides[arrived.to].tcp.handle_segment(self.now, received);
+        } else if let Heard::Opened(tcp) =
+            listener::handle_segment(self.now, &self.server.0, &received)
+        {
+            self.sides.push(Side::new(*tcp, self.server.1));
+        }
+    }
+
+    fn pump(&mut self) {
+        for side in 0..self.sides.len() {
+            self.sides[side].use_application(self.now);
+            while let Some(segment) = self.sides[side].tcp.poll_transmit(self.now) {
+                self.send(side, segment);
+            }
+            let info = self.sides[side].tcp.info();
+            assert!(info.pipe <= info.flight_size && info.snd_una <= info.snd_nxt);
+        }
+    }
+
+    fn send(&mut self, from: usize, mut segment: Segment<P>) {
+        while self.path.cuts && segment.wire_segments() > 1 {
+            let front = segment.split_front(1);
+            self.send_one(from, front);
+        }
+        self.send_one(from, segment);
+    }
+
+    fn send_one(&mut self, from: usize, segment: Segment<P>) {
+        self.segments += segment.wire_segments() as u64;
+        if self.chance(self.path.lost) {
+            return;
+        }
+        let copies = 1 + u64::from(self.chance(self.path.doubled));
+        for _ in 0..copies {
+            let jitter = self.below(self.path.jitter.as_nanos() + 1);
+            self.flying.push(Reverse(Flying {
+                at: self.now + self.path.delay + Duration::from_nanos(jitter),
+                number: self.segments,
+                to: 1 - from,
+                segment: segment.clone(),
+            }));
+        }
+    }
+
+    fn chance(&mut self, of_a_thousand: u64) -> bool {
+        of_a_thousand > 0 && self.below(1000) < of_a_thousand
+    }
+
+    /// SplitMix64 (Steele, Lea, Flood 2014).
+    fn below(&mut self, end: u64) -> u64 {
+        self.random = self.random.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.random;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        (z ^ (z >> 31)) % end
+    }
+
+    /// Whether every octet arrived both ways and both sides closed in peace.
+    pub fn is_done(&self) -> bool {
+        self.sides.len() == 2
+            && (0..2).all(|n| {
+                let (side, other) = (&self.sides[n], &self.sides[1 - n]);
+                side.read == other.habit.writes
+                    && side.tcp.state() == State::Closed
+                    && side.tcp.failure().is_none()
+            })
+    }
+
+    /// What stands in the way, for messages.
+    pub fn describe(&self) -> String {
+        let sides = self.sides.iter().map(|side| {
+            let info = side.tcp.info();
+            format!(
+                "{:?} {:?} wrote {} of {} read {} una {} nxt {} rcv {} wnd {} timer {:?}",
+                info.state,
+                side.tcp.failure(),
+                side.written,
+                side.habit.writes,
+                side.read,
+                info.snd_una,
+                info.snd_nxt,
+                info.rcv_nxt,
+                info.snd_wnd.as_u64(),
+                side.tcp.poll_timeout(),
+            )
+        });
+        let all: Vec<String> = sides.collect();
+        format!("at {:?}: {all:#?}", self.now)
+    }
+}
+

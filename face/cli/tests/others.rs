@@ -1,0 +1,123 @@
+//! The commands that run nothing: what they print is complete and, with
+//! `--json`, can be read by others.
+
+use std::process::{Command, Output};
+
+use serde_json::Value;
+
+fn gigatcp(words: &[&str]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_gigatcp"));
+    command.args(words).output().expect("gigatcp starts")
+}
+
+fn printed(words: &[&str]) -> String {
+    let output = gigatcp(words);
+    assert!(output.status.success(), "{words:?}");
+    String::from_utf8(output.stdout).expect("UTF-8")
+}
+
+fn json(words: &[&str]) -> Value {
+    serde_json::from_str(&printed(words)).expect("JSON and nothing else")
+}
+
+#[test]
+fn the_experiments_of_this_repository_are_listed_and_can_be_read() {
+    let list = json(&["list", "--json"]);
+    let experiments = list["experiments"].as_array().expect("a list");
+    let names: Vec<_> = experiments.iter().map(|known| &known["name"]).collect();
+    assert!(
+        names.contains(&&Value::from("fink-slow-start")),
+        "{names:?}"
+    );
+    for experiment in experiments {
+        assert_eq!(experiment["error"], Value::Null, "{experiment}");
+        assert!(!experiment["series"].as_array().expect("a list").is_empty());
+    }
+}
+
+#[test]
+fn lists_name_everything_there_is() {
+    let keys = printed(&["list", "keys"]);
+    for table in gigatcp_plan::keys::TABLES {
+        assert!(keys.contains(table.heading), "{}", table.heading);
+    }
+    let tables = json(&["list", "keys", "--json"]);
+    let tables = tables["tables"].as_array().expect("a list");
+    assert_eq!(tables.len(), gigatcp_plan::keys::TABLES.len());
+
+    let controls = printed(&["list", "controls"]);
+    for entry in gigatcp_tcp::congestion::REGISTRY {
+        assert!(controls.contains(entry.name), "{}", entry.name);
+        assert!(controls.contains(entry.summary), "{}", entry.summary);
+    }
+    let profiles = printed(&["list", "profiles"]);
+    for setting in gigatcp_tcp::profile::SETTINGS {
+        assert!(profiles.contains(setting.name), "{}", setting.name);
+    }
+    let profiles = json(&["list", "profiles", "--json"]);
+    let first = &profiles["profiles"][0]["settings"];
+    let settings = first.as_array().expect("a list").len();
+    assert_eq!(settings, gigatcp_tcp::profile::SETTINGS.len());
+}
+
+#[test]
+fn slides_2002_loss_budgets_are_those_of_the_slides() {
+    let slides = json(&[
+        "theory", "--rate", "1 Gbit/s", "--rtt", "70 ms", "--mss", "1460", "--mss", "4096",
+        "--mss", "8192", "--json",
+    ]);
+    let published = [(1.36e-8, 856.0), (1.07e-7, 305.0), (4.3e-7, 153.0)];
+    let paths = slides["paths"].as_array().expect("a list");
+    assert_eq!(paths.len(), published.len());
+    for (path, (loss, seconds)) in paths.iter().zip(published) {
+        let figure = |section: &str, key: &str| path[section][key].as_f64().expect("a number");
+        let p = figure("loss_budget", "standard_probability");
+        assert!((p / loss - 1.0).abs() < 0.01, "{p} is not {loss}");
+        let time = figure("between_losses", "standard_ns") / 1e9;
+        assert!(
+            (time / seconds - 1.0).abs() < 0.01,
+            "{time} is not {seconds}"
+        );
+    }
+}
+
+#[test]
+fn answers_without_bound_are_null_and_several_of_a_kind_are_lists() {
+    let answers = json(&[
+        "theory", "--rate", "1 Gbit/s", "--rtt", "10 ms", "--mss", "1448", "--loss", "0", "--loss",
+        "1e-4", "--window", "64 KiB", "--json",
+    ]);
+    let path = &answers["paths"][0];
+    assert_eq!(path["at_loss"][0]["standard_bps"], Value::Null);
+    assert_eq!(path["at_loss"][1]["loss_probability"], 1e-4);
+    assert!(path["at_loss"][1]["cubic_bps"].is_u64());
+    assert_eq!(path["with_window"][0]["rate_bps"], 52_428_800);
+}
+
+#[test]
+fn every_shell_gets_a_script() {
+    for shell in ["bash", "elvish", "fish", "powershell", "zsh"] {
+        let script = printed(&["completions", shell]);
+        assert!(script.contains("gigatcp"), "{shell}");
+        assert!(script.contains("theory"), "{shell}");
+    }
+}
+
+#[test]
+fn a_plan_that_is_wrong_is_told_to_machines_on_stdout() {
+    let folder = tempfile::tempdir().expect("a folder for the test");
+    let plan = folder.path().join("wrong.toml");
+    std::fs::write(&plan, "name = \"x\"\nsed = 1\n").expect("the plan is written");
+    let output = gigatcp(&["check", &plan.display().to_string(), "--json"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(output.stderr.is_empty());
+    let checked: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    assert_eq!(checked["valid"], false);
+    let findings = checked["diagnostics"].as_array().expect("a list");
+    let unknown = findings.iter().find(|finding| finding["nearest"] == "seed");
+    let unknown = unknown.expect("the slip is found");
+    assert_eq!(
+        (&unknown["line"], &unknown["column"]),
+        (&2.into(), &1.into())
+    );
+}
