@@ -199,19 +199,39 @@ impl<P: Payload> Connection<P> {
             self.time_wait_until = now + self.profile.time_wait;
         }
         let at_closed_window = self.rcv.wnd() == 0 && seq == self.rcv.nxt;
-        let plain_ack = segment.flags.contains(Flags::ACK)
-            && !segment.flags.intersects(Flags::SYN | Flags::RST);
-        if at_closed_window
-            && plain_ack
-            && self.is_synchronized()
-            && let Some(ack) = self.snd.offset_of(segment.ack)
-        {
-            self.handle_ack(now, received.at, ack, segment);
-        } else if at_closed_window && segment.flags.contains(Flags::RST) {
+        if at_closed_window && segment.flags.contains(Flags::RST) {
             self.handle_reset(now, seq);
             return;
         }
-        self.refuse(now, seq, segment);
+        if (at_closed_window || self.is_from_before_a_probe(seq, segment))
+            && self.take_valid_ack(now, &received)
+            && len == 0
+        {
+            return;
+        }
+        self.refuse(now, seq, &received.segment);
+    }
+
+    /// A peer that probes our window acknowledges from before its probe, since
+    /// it cannot know whether we took that one octet. If we did, and it took
+    /// ours, no acknowledgment of either side would be acceptable any more.
+    fn is_from_before_a_probe(&self, seq: u64, segment: &Segment<P>) -> bool {
+        segment.seq_len() == 0 && seq + 1 == self.rcv.nxt
+    }
+
+    /// The acknowledgment of a segment that is not acceptable otherwise;
+    /// returns whether it told anything new.
+    fn take_valid_ack(&mut self, now: Instant, received: &Received<P>) -> bool {
+        let segment = &received.segment;
+        let una = self.snd.una;
+        if self.is_synchronized()
+            && segment.flags.contains(Flags::ACK)
+            && !segment.flags.intersects(Flags::SYN | Flags::RST)
+            && let Some(ack) = self.snd.offset_of(segment.ack)
+        {
+            self.handle_ack(now, received.at, ack, segment);
+        }
+        self.snd.una > una
     }
 
     /// RFC 5961 section 3.2, over RFC 9293 section 3.10.7.4 second.

@@ -264,6 +264,21 @@ fn an_acknowledgment_while_probing_stays_inside_the_peers_window() {
 }
 
 #[test]
+fn an_acknowledgment_from_before_the_peers_probe_is_believed_if_it_tells_something() {
+    // Both sides probe and both took the other's octet.
+    let mut t = stopped();
+    t.wait_ms(200);
+    t.expect(". 1001:1002(1) ack 1");
+    t.inject(". 1:2(1) ack 1001 win 0");
+    t.inject(". 1:1(0) ack 1002 win 0");
+    t.expect_nothing();
+    assert_eq!(t.tcp.info().snd_una, 1002);
+    // It tells nothing new: a keep-alive, which must be answered.
+    t.inject(". 1:1(0) ack 1002 win 0");
+    t.expect(". 1002:1002(0) ack 2");
+}
+
+#[test]
 fn the_window_opening_in_the_middle_of_a_transfer_releases_a_whole_window() {
     let mut t = Script::established(&bare());
     t.inject(". 1:1(0) ack 1 win 0");
