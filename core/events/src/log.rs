@@ -131,9 +131,7 @@ mod tests {
     #[test]
     fn an_outbox_keeps_only_what_is_wanted() {
         let mut outbox = Outbox::new(EventMask::CHANGES);
-        let limit = Event::LimitChanged {
-            limit: Limit::Path,
-        };
+        let limit = Event::LimitChanged { limit: Limit::Path };
         let opened = Event::StateChanged {
             from: State::SynSent,
             to: State::Established,

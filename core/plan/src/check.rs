@@ -85,7 +85,10 @@ fn tester(reader: &Reader, duration: Duration) -> Tester {
     };
     check_number_of_records(reader, "interval", tester.interval, duration);
     if tester.omit >= duration {
-        let message = format!("`omit` of {} leaves nothing of a run of {duration}", tester.omit);
+        let message = format!(
+            "`omit` of {} leaves nothing of a run of {duration}",
+            tester.omit
+        );
         let place = reader.place_of_value("omit");
         reader.findings().add(
             Diagnostic::error(place, message)

@@ -70,10 +70,7 @@ fn unknown_keys_are_found_in_every_table() {
 #[test]
 fn an_unknown_key_lists_the_known_ones_or_says_where_it_belongs() {
     let (finding, _) = only("[tester]\ncolour = 1");
-    assert_eq!(
-        finding.hint.unwrap(),
-        "keys here: interval, omit"
-    );
+    assert_eq!(finding.hint.unwrap(), "keys here: interval, omit");
     let (finding, _) = only("[tester]\nrtt = \"1 ms\"");
     assert_eq!(finding.hint.unwrap(), "`rtt` is a key of [path]");
 }

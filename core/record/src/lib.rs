@@ -103,7 +103,8 @@ pub struct FlowRecord {
     pub bytes: u64,
     /// From the start of the tester's clock to the last octet read.
     pub elapsed_ns: u64,
-    /// `bytes` over `elapsed_ns`.
+    /// `bytes` over `elapsed_ns`, both without the whole intervals that the
+    /// plan's `tester.omit` leaves out.
     pub goodput_bps: f64,
     /// Plateau as [`growth::plateau`] defines it; absent while still growing.
     pub plateau_bps: Option<f64>,

@@ -218,8 +218,7 @@ mod tests {
     fn sixteen_segments_are_acknowledged_one_by_one_and_then_every_second_one() {
         let profile = Profile::MODERN;
         let mut ack = DelayedAck::new();
-        let pattern: [u32; 20] =
-            core::array::from_fn(|_| arrivals_until_ack(&mut ack, &profile));
+        let pattern: [u32; 20] = core::array::from_fn(|_| arrivals_until_ack(&mut ack, &profile));
         assert_eq!(pattern[..16], [1; 16]);
         assert_eq!(pattern[16..], [2; 4]);
     }

@@ -495,8 +495,16 @@ mod tests {
             Err(SettingError::UnknownName)
         );
         let half_a_second = SettingValue::Time(Duration::from_millis(500));
-        assert!(profile.try_set("delayed_ack_timeout", half_a_second).is_err());
-        assert!(profile.try_set("ack_every", SettingValue::Count(0)).is_err());
+        assert!(
+            profile
+                .try_set("delayed_ack_timeout", half_a_second)
+                .is_err()
+        );
+        assert!(
+            profile
+                .try_set("ack_every", SettingValue::Count(0))
+                .is_err()
+        );
     }
 
     #[test]

@@ -137,7 +137,11 @@ impl RangeSet {
         if start >= within.end {
             return None;
         }
-        let next = self.ranges.range(start..).next().map_or(u64::MAX, |(s, _)| *s);
+        let next = self
+            .ranges
+            .range(start..)
+            .next()
+            .map_or(u64::MAX, |(s, _)| *s);
         Some(start..next.min(within.end))
     }
 

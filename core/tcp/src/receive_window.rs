@@ -217,9 +217,7 @@ mod tests {
 
     #[test]
     fn the_window_scale_is_the_smallest_that_expresses_the_buffer() {
-        let shift = |bytes| {
-            ReceiveWindow::new(&Profile::MODERN, Bytes::new(bytes), 1460).shift()
-        };
+        let shift = |bytes| ReceiveWindow::new(&Profile::MODERN, Bytes::new(bytes), 1460).shift();
         assert_eq!(shift(65_535), 0);
         assert_eq!(shift(65_536), 1);
         assert_eq!(shift(1 << 30), 14);

@@ -80,7 +80,10 @@ struct NewestDelivered {
 impl Revealed {
     /// Keeps the more recently sent of two transmissions.
     fn note_delivery(&mut self, sent: &Transmission) {
-        if self.newest.is_none_or(|newest| newest.sent_at <= sent.sent_at) {
+        if self
+            .newest
+            .is_none_or(|newest| newest.sent_at <= sent.sent_at)
+        {
             self.newest = Some(NewestDelivered {
                 delivered: sent.delivered,
                 delivered_at: sent.delivered_at,
@@ -365,7 +368,10 @@ impl Scoreboard {
     /// the receiver has shown that it dropped SACKed octets: then SND.UNA
     /// itself is SACKed (RFC 2018 section 8).
     pub fn mark_all_lost(&mut self) -> (u64, u64) {
-        let reneged = self.sacked.first().is_some_and(|first| first.start == self.una);
+        let reneged = self
+            .sacked
+            .first()
+            .is_some_and(|first| first.start == self.una);
         if reneged {
             self.sacked.clear();
         }

@@ -516,7 +516,10 @@ impl Endpoint {
         else {
             return;
         };
-        let writing = self.task.as_ref().is_some_and(|(_, t)| matches!(t, Task::Write(_)));
+        let writing = self
+            .task
+            .as_ref()
+            .is_some_and(|(_, t)| matches!(t, Task::Write(_)));
         if !source.closed && now >= source.writes_from && !writing && source.remaining(now) == 0 {
             source.closed = true;
             connection.close(now);
@@ -577,9 +580,14 @@ impl Endpoint {
 
     /// The card is full: come back when half of its queue has left.
     fn hold_back(&mut self, now: Instant) {
-        let wait = self.link.as_ref().map_or(Duration::ZERO, |l| l.queueing_delay(now) / 2);
+        let wait = self
+            .link
+            .as_ref()
+            .map_or(Duration::ZERO, |l| l.queueing_delay(now) / 2);
         let preparing = self.departures.back().map_or(now, |(at, _)| *at);
-        self.resume_at = (now + wait).max(preparing).max(now + Duration::from_nanos(1));
+        self.resume_at = (now + wait)
+            .max(preparing)
+            .max(now + Duration::from_nanos(1));
         if let Some(connection) = &mut self.connection
             && connection.unsent() > 0
         {

@@ -89,8 +89,9 @@ impl Meter {
     /// From the start of the clock to the last octet read.
     #[must_use]
     pub fn elapsed(&self) -> Duration {
-        self.started_at
-            .map_or(Duration::ZERO, |start| self.last_read_at.saturating_since(start))
+        self.started_at.map_or(Duration::ZERO, |start| {
+            self.last_read_at.saturating_since(start)
+        })
     }
 }
 

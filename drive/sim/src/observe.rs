@@ -47,7 +47,10 @@ impl Samples {
             .max_by_key(|limit| {
                 let index = limit.index();
                 // The clock starts anew at establishment.
-                (spent[index].saturating_sub(self.spent[index]), Limit::ALL.len() - index)
+                (
+                    spent[index].saturating_sub(self.spent[index]),
+                    Limit::ALL.len() - index,
+                )
             })
             .unwrap_or(Limit::Application);
         self.spent = spent;

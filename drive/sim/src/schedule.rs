@@ -105,7 +105,9 @@ mod tests {
         let mut random = 12345_u64;
         let mut times = vec![Instant::FAR_FUTURE; 50];
         for _ in 0..5000 {
-            random = random.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+            random = random
+                .wrapping_mul(6364136223846793005)
+                .wrapping_add(1442695040888963407);
             let element = (random >> 40) as usize % 50;
             let at = Instant::from_nanos((random >> 50) % 20);
             schedule.set(element, at);

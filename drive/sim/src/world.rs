@@ -152,7 +152,7 @@ impl World {
             self.now = at;
             self.act(element);
             steps = steps.wrapping_add(1);
-            if steps % 8192 == 0 {
+            if steps.is_multiple_of(8192) {
                 progress.store(self.now.as_nanos(), Ordering::Relaxed);
                 if stop.load(Ordering::Relaxed) {
                     return Ended::Interrupted;
@@ -259,7 +259,7 @@ impl World {
     /// Sends what a host has let go on its way.
     #[inline]
     fn dispatch(&mut self, host: usize, out: &mut Vec<Packet>) {
-        let at_sender = host % 2 == 0;
+        let at_sender = host.is_multiple_of(2);
         for packet in out.drain(..) {
             if at_sender {
                 self.note_sent(host / 2, &packet);
@@ -434,7 +434,9 @@ impl FlowOutcome {
     /// Octets the receiving application read.
     #[must_use]
     pub fn bytes(&self) -> Bytes {
-        self.receiver.meter().map_or(Bytes::ZERO, |meter| meter.total())
+        self.receiver
+            .meter()
+            .map_or(Bytes::ZERO, |meter| meter.total())
     }
 
     /// From the start of the tester's clock to the last octet read.

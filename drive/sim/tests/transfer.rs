@@ -20,13 +20,24 @@ fn a_flow_fills_a_gigabit_path_of_80_ms_with_a_window_of_two_bdp() {
     ));
     assert_eq!(ended, Ended::Finished);
     let meter = outcome.flows[0].receiver.meter().unwrap();
-    let mbit: Vec<f64> = meter.finished().iter().map(|b| b.as_bits_f64() / 1e6).collect();
+    let mbit: Vec<f64> = meter
+        .finished()
+        .iter()
+        .map(|b| b.as_bits_f64() / 1e6)
+        .collect();
     println!("{mbit:?}");
     let info = outcome.flows[0].sender.connection().unwrap().info();
-    println!("{info:?}\n{:?}", outcome.flows[0].sender.connection().unwrap().counters());
+    println!(
+        "{info:?}\n{:?}",
+        outcome.flows[0].sender.connection().unwrap().counters()
+    );
     // 1448 octets of payload in 1500 octets on a wire without overhead.
     let ceiling = 1000.0 * 1448.0 / 1500.0;
-    assert!(mbit[5..9].iter().all(|rate| (rate / ceiling - 1.0).abs() < 0.001));
+    assert!(
+        mbit[5..9]
+            .iter()
+            .all(|rate| (rate / ceiling - 1.0).abs() < 0.001)
+    );
 }
 
 #[test]
@@ -41,7 +52,10 @@ fn the_receive_window_alone_limits_to_window_per_round_trip() {
     let meter = outcome.flows[0].receiver.meter().unwrap();
     let last = meter.finished()[3].as_bits_f64() / 1e6;
     println!("{last}");
-    assert!((last / 320.0 - 1.0).abs() < 0.01, "{last} Mbit/s, not 4 MB per 100 ms");
+    assert!(
+        (last / 320.0 - 1.0).abs() < 0.01,
+        "{last} Mbit/s, not 4 MB per 100 ms"
+    );
 }
 
 #[test]

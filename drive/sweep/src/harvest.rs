@@ -47,12 +47,7 @@ pub fn series(
     }
 }
 
-fn flow_record(
-    scenario: &Scenario,
-    flow: &Flow,
-    result: &FlowOutcome,
-    now: Instant,
-) -> FlowRecord {
+fn flow_record(scenario: &Scenario, flow: &Flow, result: &FlowOutcome, now: Instant) -> FlowRecord {
     let end = result.finished_at.unwrap_or(now);
     let intervals = intervals(result);
     let rates: Vec<(f64, f64)> = intervals

@@ -118,20 +118,23 @@ pub fn plan_hash(
     repeat: u32,
 ) -> String {
     let mut hash = EventHash::default();
-    let texts = std::iter::once(plan)
-        .chain(overrides.iter().map(String::as_str))
-        .chain(only.iter().map(String::as_str));
-    for text in texts {
-        hash.absorb(text.len() as u64);
-        for chunk in text.as_bytes().chunks(8) {
-            let mut word = [0; 8];
-            word[..chunk.len()].copy_from_slice(chunk);
-            hash.absorb(u64::from_le_bytes(word));
-        }
+    absorb(&mut hash, plan);
+    for list in [overrides, only] {
+        hash.absorb(list.len() as u64);
+        list.iter().for_each(|text| absorb(&mut hash, text));
     }
     hash.absorb(seed);
     hash.absorb(u64::from(repeat));
     format!("{:016x}", hash.finish())
+}
+
+fn absorb(hash: &mut EventHash, text: &str) {
+    hash.absorb(text.len() as u64);
+    for chunk in text.as_bytes().chunks(8) {
+        let mut word = [0; 8];
+        word[..chunk.len()].copy_from_slice(chunk);
+        hash.absorb(u64::from_le_bytes(word));
+    }
 }
 
 #[cfg(test)]
@@ -164,7 +167,12 @@ mod tests {
     fn the_fingerprint_depends_on_everything_that_determines_a_run() {
         let base = plan_hash("a", &[], &[], 1, 1);
         assert_ne!(base, plan_hash("b", &[], &[], 1, 1));
-        assert_ne!(base, plan_hash("a", &["x=1".into()], &[], 1, 1));
+        let text = ["x".to_owned()];
+        let (set, only) = (
+            plan_hash("a", &text, &[], 1, 1),
+            plan_hash("a", &[], &text, 1, 1),
+        );
+        assert!(base != set && base != only && set != only);
         assert_ne!(base, plan_hash("a", &[], &[], 2, 1));
         assert_ne!(base, plan_hash("a", &[], &[], 1, 2));
     }

@@ -73,7 +73,10 @@ fn the_same_seed_gives_the_same_event_log_on_one_core_and_on_two() {
 fn another_seed_gives_another_event_log() {
     let hashes = |seed| {
         let records = results(2, seed);
-        records.into_iter().map(|r| r.event_hash).collect::<Vec<_>>()
+        records
+            .into_iter()
+            .map(|r| r.event_hash)
+            .collect::<Vec<_>>()
     };
     let (seven, twenty) = (hashes(7), hashes(20));
     assert!(seven.iter().zip(&twenty).all(|(a, b)| a != b));

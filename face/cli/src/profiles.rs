@@ -92,9 +92,16 @@ macro_rules! named {
     };
 }
 
+/// Every setting of a profile; a test holds the names against the settings
+/// that plans know.
 fn values(profile: &Profile) -> Vec<(&'static str, String)> {
+    let mut all = switches(profile);
+    all.extend(constants(profile));
+    all
+}
+
+fn switches(profile: &Profile) -> Vec<(&'static str, String)> {
     let Profile {
-        name: _,
         sack,
         dsack,
         timestamps,
@@ -112,31 +119,10 @@ fn values(profile: &Profile) -> Vec<(&'static str, String)> {
         backoff,
         idle_restart,
         segmentation_offload,
-        counting,
-        initial_window,
-        dup_thresh,
-        ack_every,
-        ack_every_switch,
-        ack_every_later,
-        delayed_ack_timeout,
-        quick_acks,
-        rto_initial,
-        rto_min,
         rto_floor_on_variance,
-        rto_max,
-        retries,
-        syn_retries,
-        time_wait,
-        timestamp_tick,
-        window_policy,
         buffer_doubling,
-        buffer_limit,
-        window_reserve_shift,
+        ..
     } = *profile;
-    let byte_counting = counting_text(counting);
-    let initial_window = initial_window_text(initial_window);
-    let ack_every_switch = ack_every_switch.map_or_else(|| "never".to_owned(), |at| at.to_string());
-    let window_grows = window_policy == WindowPolicy::Grows;
     named![
         sack,
         dsack,
@@ -155,8 +141,16 @@ fn values(profile: &Profile) -> Vec<(&'static str, String)> {
         backoff,
         idle_restart,
         segmentation_offload,
-        byte_counting,
+        rto_floor_on_variance,
+        buffer_doubling,
+    ]
+}
+
+fn constants(profile: &Profile) -> Vec<(&'static str, String)> {
+    let Profile {
+        counting,
         initial_window,
+        window_policy,
         dup_thresh,
         ack_every,
         ack_every_switch,
@@ -165,14 +159,36 @@ fn values(profile: &Profile) -> Vec<(&'static str, String)> {
         quick_acks,
         rto_initial,
         rto_min,
-        rto_floor_on_variance,
         rto_max,
         retries,
         syn_retries,
         time_wait,
         timestamp_tick,
+        buffer_limit,
+        window_reserve_shift,
+        ..
+    } = *profile;
+    let byte_counting = counting_text(counting);
+    let initial_window = initial_window_text(initial_window);
+    let ack_every_switch = ack_every_switch.map_or_else(|| "never".to_owned(), |at| at.to_string());
+    let window_grows = window_policy == WindowPolicy::Grows;
+    named![
+        byte_counting,
+        initial_window,
         window_grows,
-        buffer_doubling,
+        dup_thresh,
+        ack_every,
+        ack_every_switch,
+        ack_every_later,
+        delayed_ack_timeout,
+        quick_acks,
+        rto_initial,
+        rto_min,
+        rto_max,
+        retries,
+        syn_retries,
+        time_wait,
+        timestamp_tick,
         buffer_limit,
         window_reserve_shift,
     ]

@@ -22,6 +22,7 @@
 #![deny(missing_docs)]
 
 pub mod compare;
+pub mod crowd;
 pub mod escape;
 pub mod group;
 pub mod html;

@@ -11,6 +11,7 @@ use gigatcp_record::{FlowRecord, HopRecord, SeriesRecord};
 
 use crate::Report;
 use crate::compare::{Quantity, Row, limits_met, rows};
+use crate::crowd;
 use crate::escape::terminal;
 use crate::group::Spread;
 use crate::number::{ABSENT, ratio};
@@ -21,7 +22,12 @@ use crate::{nuttcp, shares};
 #[must_use]
 pub fn series(record: &SeriesRecord, published: Option<&PublishedSeries>) -> String {
     let mut out = heading(record);
-    for (index, flow) in record.flows.iter().enumerate() {
+    let crowded = record.flows.len() > crowd::MOST_SHOWN;
+    if crowded {
+        out.push_str(&crowd::text(&record.flows));
+    }
+    let shown = if crowded { &[] } else { &record.flows[..] };
+    for (index, flow) in shown.iter().enumerate() {
         let counterpart = published.filter(|_| index == 0);
         flow_text(&mut out, flow, counterpart, record.flows.len() > 1);
     }
@@ -181,15 +187,24 @@ fn hop_cells(hops: &[HopRecord]) -> Vec<Vec<String>> {
 /// All series: quantities published and ours, then where the time went.
 #[must_use]
 pub fn summary(report: &Report<'_>) -> String {
-    let rows = rows(report);
+    let mut rows = rows(report);
     if rows.is_empty() {
         return "no series were run\n".to_owned();
     }
+    let all = rows.len();
+    rows.retain(|row| row.flow < crowd::MOST_SHOWN);
+    let left_out = all - rows.len();
     let mut cells = vec![summary_heading()];
     for row in &rows {
         summary_rows(row, &mut cells);
     }
     let mut out = grid(&cells, 2);
+    if left_out > 0 {
+        let _ = writeln!(
+            out,
+            "{left_out} more flows are not shown here; run.json and report.html have them"
+        );
+    }
     out.push_str(&notes(report, &rows));
     out.push_str(&where_the_time_went(&rows));
     out

@@ -23,7 +23,8 @@ struct Experiment {
 fn experiment() -> &'static Experiment {
     static EXPERIMENT: OnceLock<Experiment> = OnceLock::new();
     EXPERIMENT.get_or_init(|| {
-        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../experiments/fink-slow-start");
+        let folder =
+            Path::new(env!("CARGO_MANIFEST_DIR")).join("../../experiments/fink-slow-start");
         let text = std::fs::read(folder.join("plan.toml")).expect("the plan");
         let plan = gigatcp_plan::parse("plan.toml", &text, &[]).expect("a valid plan");
         let job = Job {
@@ -49,7 +50,10 @@ fn ours(name: &str) -> &'static SeriesRecord {
 }
 
 fn published(name: &str) -> &'static PublishedSeries {
-    experiment().published.named(name).expect("a published series")
+    experiment()
+        .published
+        .named(name)
+        .expect("a published series")
 }
 
 /// Our rate over the published one, interval by interval.
@@ -57,14 +61,20 @@ fn ratios(name: &str, published_name: &str) -> Vec<f64> {
     let lines = ours(name).flows[0].intervals.iter();
     let rates = lines.map(|line| line.bytes as f64 * 8000.0 / (line.end_ns - line.start_ns) as f64);
     let theirs = published(published_name).intervals.iter();
-    rates.zip(theirs).map(|(ours, theirs)| ours / theirs.mbps).collect()
+    rates
+        .zip(theirs)
+        .map(|(ours, theirs)| ours / theirs.mbps)
+        .collect()
 }
 
 fn assert_within(name: &str, ratios: &[f64], bar: f64) {
     println!("{name}: {ratios:.3?}");
     for (second, ratio) in (1..).zip(ratios) {
         let miss = (ratio - 1.0).abs();
-        assert!(miss <= bar, "{name}, second {second}: {ratio:.3} of published");
+        assert!(
+            miss <= bar,
+            "{name}, second {second}: {ratio:.3} of published"
+        );
     }
 }
 
@@ -77,7 +87,12 @@ fn renos_first_second_is_within_one_per_cent() {
 
 #[test]
 fn the_first_two_seconds_of_cubic_and_bic_with_a_threshold_are_within_two_per_cent() {
-    let names = ["cubic-100-60MB", "bic-100-60MB", "cubic-100-100MB", "bic-100-100MB"];
+    let names = [
+        "cubic-100-60MB",
+        "bic-100-60MB",
+        "cubic-100-100MB",
+        "bic-100-100MB",
+    ];
     for name in names {
         assert_within(name, &ratios(name, name)[..2], 0.02);
     }
@@ -121,7 +136,10 @@ fn the_twins_with_a_fitted_ack_ratio_are_within_ten_per_cent_before_the_plateau(
 #[test]
 fn bic_with_60_mb_emerges_up_to_a_fifth_too_slow() {
     let name = "bic-100-60MB";
-    let worst = ratios(name, name)[..9].iter().copied().fold(f64::MAX, f64::min);
+    let worst = ratios(name, name)[..9]
+        .iter()
+        .copied()
+        .fold(f64::MAX, f64::min);
     assert!((0.80..0.90).contains(&worst), "{worst:.3}");
 }
 
@@ -137,7 +155,11 @@ fn nothing_is_retransmitted_where_nothing_was_and_something_where_something_was(
 
 #[test]
 fn the_time_to_the_plateau_is_as_published() {
-    for (name, seconds) in [("reno-60MB", 2), ("bic-100-60MB", 9), ("cubic-100-60MB", 24)] {
+    for (name, seconds) in [
+        ("reno-60MB", 2),
+        ("bic-100-60MB", 9),
+        ("cubic-100-60MB", 24),
+    ] {
         let ours = ours(name).flows[0].time_to_90_ns.expect("a plateau") / 1_000_000_000;
         let off = ours.abs_diff(seconds);
         println!("{name}: {ours} s, published {seconds} s");
@@ -161,7 +183,12 @@ fn the_averages_stand_in_the_published_order_but_for_the_two_series_with_the_hol
         let (faster, slower) = (average(&pair[0].name), average(&pair[1].name));
         // The first two, published 2.6 % apart, differ in nothing a lossless
         // path shows: a tie in the model.
-        assert!(faster > slower * 0.995, "{} and {}", pair[0].name, pair[1].name);
+        assert!(
+            faster > slower * 0.995,
+            "{} and {}",
+            pair[0].name,
+            pair[1].name
+        );
     }
 }
 

@@ -244,7 +244,10 @@ impl<P: Payload> Connection<P> {
 
     fn judge(&mut self, now: Instant, revealed: &Revealed, duplicate: bool) -> Judgment {
         // The common case: nothing suspicious before, nothing suspicious now.
-        if self.recovery.is_quiet() && !duplicate && revealed.sacked == 0 && self.board.sacked() == 0
+        if self.recovery.is_quiet()
+            && !duplicate
+            && revealed.sacked == 0
+            && self.board.sacked() == 0
         {
             return Judgment::default();
         }

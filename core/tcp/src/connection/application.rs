@@ -74,11 +74,7 @@ impl<P: Payload> Connection<P> {
     pub fn is_finished_reading(&self) -> bool {
         let no_more = matches!(
             self.state,
-            State::CloseWait
-                | State::Closing
-                | State::LastAck
-                | State::TimeWait
-                | State::Closed
+            State::CloseWait | State::Closing | State::LastAck | State::TimeWait | State::Closed
         );
         no_more && self.receive_buffer.readable() == 0
     }

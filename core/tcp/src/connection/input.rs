@@ -192,9 +192,7 @@ impl<P: Payload> Connection<P> {
             self.note_duplicate(seq..seq + len);
         }
         let ends_with_the_fin = seq + u64::from(segment.seq_len()) == self.rcv.nxt;
-        if self.state == State::TimeWait
-            && segment.flags.contains(Flags::FIN)
-            && ends_with_the_fin
+        if self.state == State::TimeWait && segment.flags.contains(Flags::FIN) && ends_with_the_fin
         {
             self.time_wait_until = now + self.profile.time_wait;
         }

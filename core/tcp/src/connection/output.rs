@@ -220,7 +220,9 @@ impl<P: Payload> Connection<P> {
         if data_end == self.send_buffer.end() && data_end > range.start {
             flags |= Flags::PSH;
         }
-        let segments = (data_end - range.start).div_ceil(u64::from(self.smss)).max(1);
+        let segments = (data_end - range.start)
+            .div_ceil(u64::from(self.smss))
+            .max(1);
         self.counters.retransmitted_segments += segments;
         if matches!(reason, SendReason::FastRetransmit | SendReason::Rescue) {
             self.counters.fast_retransmits += segments;

@@ -70,7 +70,9 @@ impl<P: Payload> Connection<P> {
         let flight_size = Bytes::new(self.snd.flight_size());
         let pipe = Bytes::new(self.board.pipe());
         let again = self.timeouts_in_a_row > 1;
-        let judgment = self.recovery.on_timeout(&mut self.board, self.snd.nxt, again);
+        let judgment = self
+            .recovery
+            .on_timeout(&mut self.board, self.snd.nxt, again);
         if let Some(kind) = judgment.congestion {
             self.congestion.on_congestion(&Congestion {
                 now,

@@ -188,7 +188,11 @@ fn only_the_true_fin_restarts_time_wait() {
     t.inject("F. 1:1(0) ack 2");
     t.expect(". 2:2(0) ack 2");
     t.wait_ms(TIME_WAIT_MS - 10);
-    for ghost in ["F. -50:-50(0) ack 2", "F. 999999:999999(0) ack 2", "F. 7:7(0) ack 2"] {
+    for ghost in [
+        "F. -50:-50(0) ack 2",
+        "F. 999999:999999(0) ack 2",
+        "F. 7:7(0) ack 2",
+    ] {
         t.inject(ghost);
         t.expect(". 2:2(0) ack 2");
     }

@@ -145,7 +145,13 @@ fn a_duplicate_acknowledgment_leaves_alone_even_if_there_is_data_to_send() {
     // RFC 5681 section 2: with data it would be no duplicate.
     for sack in [false, true] {
         let mut t = Script::established(&with(|p| p.sack = sack));
-        let blocks = |t: &str| if sack { format!(" <sack {t}>") } else { String::new() };
+        let blocks = |t: &str| {
+            if sack {
+                format!(" <sack {t}>")
+            } else {
+                String::new()
+            }
+        };
         t.write(20_000);
         t.leaving();
         t.inject(". 1001:2001(1000) ack 1001");

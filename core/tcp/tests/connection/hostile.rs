@@ -147,7 +147,11 @@ fn config() -> impl Strategy<Value = Config> {
             silly_window_avoidance: on[10],
             header_prediction: on[11],
             segmentation_offload: on[12],
-            window_policy: if on[13] { WindowPolicy::Grows } else { WindowPolicy::FreeSpace },
+            window_policy: if on[13] {
+                WindowPolicy::Grows
+            } else {
+                WindowPolicy::FreeSpace
+            },
             window_reserve_shift: u32::from(on[13]) * 2,
             ack_waits_for_reader: on[13],
             ..Profile::MODERN
@@ -268,7 +272,9 @@ impl Subject {
         let seq = arrival.seq.resolve(rcv_nxt);
         Segment {
             seq,
-            ack: arrival.ack.resolve(if arrival.from_nxt { nxt } else { una }),
+            ack: arrival
+                .ack
+                .resolve(if arrival.from_nxt { nxt } else { una }),
             flags: Flags::from_bits(arrival.flags),
             wnd: WireWindow(arrival.wnd),
             segment_size: arrival.segment_size,
@@ -313,7 +319,11 @@ impl Subject {
         }
         let edge = info.rcv_nxt + (u64::from(segment.wnd.0) << info.window_scale.1);
         let unit = 1 << info.window_scale.1;
-        assert!(edge + unit > self.edge, "the window shrinks from {} to {edge}", self.edge);
+        assert!(
+            edge + unit > self.edge,
+            "the window shrinks from {} to {edge}",
+            self.edge
+        );
         self.edge = self.edge.max(edge);
     }
 
@@ -326,7 +336,10 @@ impl Subject {
         assert!(info.snd_nxt <= 2 + self.written);
         let unit = 1 << info.window_scale.1;
         let most = self.receive_buffer + unit;
-        assert!(self.tcp.readable() + info.rcv_wnd.as_u64() <= most, "{info:?}");
+        assert!(
+            self.tcp.readable() + info.rcv_wnd.as_u64() <= most,
+            "{info:?}"
+        );
         if let Some(since) = self.tcp.established_at() {
             let all = self.tcp.limits().all(self.now);
             let sum = all.into_iter().fold(Duration::ZERO, |sum, part| sum + part);
@@ -358,7 +371,10 @@ fn subject(config: &Config, syn: Option<&Arrival>) -> Subject {
         now,
         written: 0,
         edge: 0,
-        receive_buffer: config.profile.granted_buffer(config.receive_buffer).as_u64(),
+        receive_buffer: config
+            .profile
+            .granted_buffer(config.receive_buffer)
+            .as_u64(),
     };
     if let Some(syn) = syn {
         let mut segment = subject.segment(syn);

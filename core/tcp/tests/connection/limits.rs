@@ -73,7 +73,10 @@ fn a_full_send_buffer_is_told_from_an_idle_application() {
     t.inject(". 1:1(0) ack 5001");
     assert_eq!(t.limit(), Limit::Application);
     t.wait_ms(7);
-    assert_eq!((spent(&t, Limit::SendBuffer), spent(&t, Limit::Application)), (10, 7));
+    assert_eq!(
+        (spent(&t, Limit::SendBuffer), spent(&t, Limit::Application)),
+        (10, 7)
+    );
     check_sum(&t);
 }
 

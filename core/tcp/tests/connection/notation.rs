@@ -35,19 +35,16 @@ fn relative(seq: SeqNumber, iss: SeqNumber) -> i32 {
 }
 
 fn absolute(offset: &str, iss: SeqNumber) -> SeqNumber {
-    let offset: i64 = offset.parse().unwrap_or_else(|_| panic!("no number: {offset}"));
+    let offset: i64 = offset
+        .parse()
+        .unwrap_or_else(|_| panic!("no number: {offset}"));
     iss + offset as u32
 }
 
 /// Writes `segment`, sent by the side with `iss` to the side with `peer_iss`.
 /// Window and timestamps only if `like`, the text it is compared with, speaks
 /// of them.
-pub fn write(
-    segment: &Segment<Bytes>,
-    iss: SeqNumber,
-    peer_iss: SeqNumber,
-    like: &str,
-) -> String {
+pub fn write(segment: &Segment<Bytes>, iss: SeqNumber, peer_iss: SeqNumber, like: &str) -> String {
     let mut text: String = LETTERS
         .iter()
         .filter(|(flag, _)| segment.flags.contains(*flag))
@@ -83,7 +80,10 @@ fn written_options(
     all.extend(options.window_scale.map(|shift| format!("wscale {shift}")));
     if !options.sack.is_empty() {
         let blocks = options.sack.as_slice().iter().map(|block| {
-            let (left, right) = (relative(block.left, peer_iss), relative(block.right, peer_iss));
+            let (left, right) = (
+                relative(block.left, peer_iss),
+                relative(block.right, peer_iss),
+            );
             format!("{left}:{right}")
         });
         all.push(format!("sack {}", blocks.collect::<Vec<_>>().join(" ")));
@@ -103,20 +103,33 @@ pub fn read(text: &str, iss: SeqNumber, peer_iss: SeqNumber, wnd: u16) -> Segmen
     };
     let place = words.next().expect("seq:end(len)");
     let (start, rest) = place.split_once(':').expect("seq:end(len)");
-    let (end, len) = rest.trim_end_matches(')').split_once('(').expect("seq:end(len)");
+    let (end, len) = rest
+        .trim_end_matches(')')
+        .split_once('(')
+        .expect("seq:end(len)");
     let (start_offset, len): (i64, usize) = (start.parse().unwrap(), len.parse().unwrap());
-    assert_eq!(end.parse::<i64>().unwrap(), start_offset + len as i64, "{text}");
+    assert_eq!(
+        end.parse::<i64>().unwrap(),
+        start_offset + len as i64,
+        "{text}"
+    );
     segment.seq = absolute(start, iss);
     segment.payload = octets(start_offset as u64, len);
     while let Some(word) = words.next() {
-        let value = words.next().unwrap_or_else(|| panic!("{word} without value"));
+        let value = words
+            .next()
+            .unwrap_or_else(|| panic!("{word} without value"));
         match word {
             "ack" => segment.ack = absolute(value, peer_iss),
             "win" => segment.wnd = WireWindow(value.parse().unwrap()),
             _ => panic!("what is {word:?} in {text:?}?"),
         }
     }
-    for option in options.trim_end_matches('>').split(',').filter(|o| !o.is_empty()) {
+    for option in options
+        .trim_end_matches('>')
+        .split(',')
+        .filter(|o| !o.is_empty())
+    {
         read_option(option, peer_iss, &mut segment);
     }
     segment

@@ -202,7 +202,12 @@ fn a_refused_open_fails_at_once() {
 fn a_reset_that_acknowledges_nothing_of_ours_does_not_refuse_an_open() {
     let mut t = Script::connect(&bare());
     t.expect("S 0:0(0) <mss 1000>");
-    for forged in ["R 0:0(0)", "R. 0:0(0) ack 0", "R. 0:0(0) ack 2", "R. 5:5(0) ack -9"] {
+    for forged in [
+        "R 0:0(0)",
+        "R. 0:0(0) ack 0",
+        "R. 0:0(0) ack 2",
+        "R. 5:5(0) ack -9",
+    ] {
         t.inject(forged);
         t.expect_nothing();
         assert_eq!(t.state(), State::SynSent, "{forged}");
@@ -248,14 +253,20 @@ fn a_reset_in_syn_received_ends_a_passive_open_and_refuses_an_active_one() {
     let mut t = Script::accept(&bare(), "S 0:0(0)");
     t.expect("S. 0:0(0) ack 1 <mss 1000>");
     t.inject("R 1:1(0)");
-    assert_eq!((t.state(), t.tcp.failure()), (State::Closed, Some(Failure::Reset)));
+    assert_eq!(
+        (t.state(), t.tcp.failure()),
+        (State::Closed, Some(Failure::Reset))
+    );
 
     let mut t = Script::connect(&bare());
     t.expect("S 0:0(0) <mss 1000>");
     t.inject("S 0:0(0)");
     t.expect("S. 0:0(0) ack 1 <mss 1000>");
     t.inject("R 1:1(0)");
-    assert_eq!((t.state(), t.tcp.failure()), (State::Closed, Some(Failure::Refused)));
+    assert_eq!(
+        (t.state(), t.tcp.failure()),
+        (State::Closed, Some(Failure::Refused))
+    );
 }
 
 #[test]
@@ -268,7 +279,10 @@ fn windows_in_syn_segments_are_not_scaled() {
     t.inject(". 1:1(0) ack 1 win 100");
     assert_eq!(t.tcp.info().snd_wnd.as_u64(), 100 << 7);
 
-    let mut t = Script::accept(&with(|p| p.window_scaling = true), "S 0:0(0) win 100 <wscale 7>");
+    let mut t = Script::accept(
+        &with(|p| p.window_scaling = true),
+        "S 0:0(0) win 100 <wscale 7>",
+    );
     t.expect("S. 0:0(0) ack 1 <mss 1000,wscale 0>");
     assert_eq!(t.tcp.info().snd_wnd.as_u64(), 100);
     t.inject(". 1:1(0) ack 1 win 100");
@@ -341,8 +355,16 @@ fn check_agreement(t: &Script, ours: Offer, theirs: Offer) {
     let info = t.tcp.info();
     let case = format!("ours {ours:?}, theirs {theirs:?}");
     assert_eq!(info.sack, ours.sack && theirs.sack, "{case}");
-    assert_eq!(info.timestamps, ours.timestamps && theirs.timestamps, "{case}");
-    let shifts = if ours.wscale && theirs.wscale { (3, 4) } else { (0, 0) };
+    assert_eq!(
+        info.timestamps,
+        ours.timestamps && theirs.timestamps,
+        "{case}"
+    );
+    let shifts = if ours.wscale && theirs.wscale {
+        (3, 4)
+    } else {
+        (0, 0)
+    };
     assert_eq!(info.window_scale, shifts, "{case}");
     let mss = if theirs.mss { 900 } else { 536 };
     let stamps = if info.timestamps { 12 } else { 0 };
@@ -375,7 +397,10 @@ fn an_active_open_uses_exactly_the_options_both_sides_offer() {
             assert_eq!(ack.options.window_scale, None);
             assert!(!ack.options.sack_permitted);
             let stamped = ours.timestamps && theirs.timestamps;
-            assert_eq!(ack.options.timestamps.map(|ts| ts.ecr), stamped.then_some(55));
+            assert_eq!(
+                ack.options.timestamps.map(|ts| ts.ecr),
+                stamped.then_some(55)
+            );
             check_agreement(&t, ours, theirs);
         }
     }
@@ -392,7 +417,10 @@ fn a_passive_open_answers_with_exactly_the_options_both_sides_offer() {
             assert_eq!(answer.options.window_scale, scaled.then_some(4));
             assert_eq!(answer.options.sack_permitted, ours.sack && theirs.sack);
             let stamped = ours.timestamps && theirs.timestamps;
-            assert_eq!(answer.options.timestamps.map(|ts| ts.ecr), stamped.then_some(55));
+            assert_eq!(
+                answer.options.timestamps.map(|ts| ts.ecr),
+                stamped.then_some(55)
+            );
             check_agreement(&t, ours, theirs);
         }
     }
@@ -415,7 +443,11 @@ fn a_tiny_mss_is_raised_to_48_and_ours_may_be_as_small_as_it_likes() {
         t.inject("S. 0:0(0) ack 1 <mss 1000,TS val 1 ecr 1000>");
         t.leaving();
         t.write(3);
-        let sent: usize = t.leaving().iter().map(|segment| segment.payload.len()).sum();
+        let sent: usize = t
+            .leaving()
+            .iter()
+            .map(|segment| segment.payload.len())
+            .sum();
         assert!(sent >= 1, "an mss of {ours} sends nothing");
     }
 }
@@ -501,5 +533,8 @@ fn a_listener_ignores_resets_resets_acknowledgments_and_answers_syns() {
         panic!("a SYN is not answered");
     };
     let answer = connection.poll_transmit(Instant::ZERO).unwrap();
-    assert_eq!(notation::write(&answer, ISS, PEER_ISS, ""), "S. 0:0(0) ack 1 <mss 1000>");
+    assert_eq!(
+        notation::write(&answer, ISS, PEER_ISS, ""),
+        "S. 0:0(0) ack 1 <mss 1000>"
+    );
 }

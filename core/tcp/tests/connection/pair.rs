@@ -35,7 +35,12 @@ fn writes(octets: u64) -> Habit {
 
 fn config() -> impl Strategy<Value = Config> {
     let switches = prop::array::uniform16(any::<bool>());
-    let sizes = (100..3000_u16, 2000..200_000_u64, 1000..200_000_u64, any::<u32>());
+    let sizes = (
+        100..3000_u16,
+        2000..200_000_u64,
+        1000..200_000_u64,
+        any::<u32>(),
+    );
     let control = 0..congestion::REGISTRY.len();
     (switches, sizes, control).prop_map(|(on, (mss, receive, send, iss), control)| Config {
         profile: Profile {
@@ -54,10 +59,18 @@ fn config() -> impl Strategy<Value = Config> {
             header_prediction: on[12],
             segmentation_offload: on[13],
             idle_restart: on[14],
-            window_policy: if on[15] { WindowPolicy::Grows } else { WindowPolicy::FreeSpace },
+            window_policy: if on[15] {
+                WindowPolicy::Grows
+            } else {
+                WindowPolicy::FreeSpace
+            },
             window_reserve_shift: u32::from(on[15]) * 2,
             ack_waits_for_reader: on[15],
-            initial_window: if on[9] { InitialWindow::Rfc3390 } else { InitialWindow::Rfc6928 },
+            initial_window: if on[9] {
+                InitialWindow::Rfc3390
+            } else {
+                InitialWindow::Rfc6928
+            },
             // Patience beyond bad luck.
             retries: 100,
             syn_retries: 100,
@@ -221,8 +234,7 @@ fn a_clean_transfer_retransmits_nothing_and_acknowledges_every_second_segment() 
     });
     config.receive_buffer = Octets::new(4 << 20);
     let habits = [writes(1_000_000), writes(0)];
-    let mut world =
-        World::<Bytes>::new([config.clone(), config], habits, quiet_path(), 1, false);
+    let mut world = World::<Bytes>::new([config.clone(), config], habits, quiet_path(), 1, false);
     world.run(DAYS);
     assert!(world.is_done(), "{}", world.describe());
     let [sender, receiver] = &world.sides[..] else {

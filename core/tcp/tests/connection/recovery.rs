@@ -93,7 +93,11 @@ fn recovery_follows_the_algebra_of_1990_for_every_window() {
             }
             t.expect_nothing();
         }
-        assert_eq!(next - window, window / 2 - 1, "new segments of W = {window}");
+        assert_eq!(
+            next - window,
+            window / 2 - 1,
+            "new segments of W = {window}"
+        );
         assert_eq!(t.tcp.info().phase, Phase::Recovery);
         // The acknowledgment of U+W.
         t.inject(&format!(". 1:1(0) ack {}", 1 + window * 1000));
@@ -241,7 +245,11 @@ impl Receiver {
         }
         let from = (0..=newest).rev().find(|n| !self.have.contains(n)).unwrap() + 1;
         let to = (newest..).find(|n| !self.have.contains(n)).unwrap();
-        format!(". 1:1(0) ack {ack} <sack {}:{}>", 1 + from * 1000, 1 + to * 1000)
+        format!(
+            ". 1:1(0) ack {ack} <sack {}:{}>",
+            1 + from * 1000,
+            1 + to * 1000
+        )
     }
 
     /// One round trip: everything in `flight` arrives, and what its

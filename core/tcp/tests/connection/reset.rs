@@ -19,7 +19,10 @@ fn a_reset_at_rcv_nxt_exactly_ends_the_connection() {
     for reset in ["R 1:1(0)", "R. 1:1(0) ack 1", "R. 1:1(0) ack 999"] {
         let mut t = established();
         t.inject(reset);
-        assert_eq!((t.state(), t.tcp.failure()), (State::Closed, Some(Failure::Reset)));
+        assert_eq!(
+            (t.state(), t.tcp.failure()),
+            (State::Closed, Some(Failure::Reset))
+        );
     }
 }
 
@@ -92,7 +95,12 @@ fn a_syn_in_the_window_is_challenged_in_every_state() {
 
 #[test]
 fn a_syn_outside_the_window_is_answered_with_an_acknowledgment() {
-    for text in ["S 0:0(0)", "S -9:-9(0)", "S 6000:6000(0)", "S. 6000:6000(0) ack 1"] {
+    for text in [
+        "S 0:0(0)",
+        "S -9:-9(0)",
+        "S 6000:6000(0)",
+        "S. 6000:6000(0) ack 1",
+    ] {
         let mut t = established();
         t.inject(text);
         t.expect(". 1:1(0) ack 1");
@@ -159,7 +167,10 @@ fn aborting_tells_the_peer_where_the_standard_says_so() {
     t.expect("P. 1:11(10) ack 1");
     t.abort();
     t.expect("R. 11:11(0) ack 1");
-    assert_eq!((t.state(), t.tcp.failure()), (State::Closed, Some(Failure::Aborted)));
+    assert_eq!(
+        (t.state(), t.tcp.failure()),
+        (State::Closed, Some(Failure::Aborted))
+    );
 
     let mut t = Script::connect(&bare());
     t.expect("S 0:0(0) <mss 1000>");

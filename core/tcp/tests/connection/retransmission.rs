@@ -31,7 +31,10 @@ fn what_is_not_acknowledged_is_sent_again_at_doubling_intervals_up_to_the_ceilin
         assert_eq!(t.tcp.info().rto, Duration::from_millis(rto));
     }
     t.wait_ms(rto);
-    assert_eq!((t.state(), t.tcp.failure()), (State::Closed, Some(Failure::TimedOut)));
+    assert_eq!(
+        (t.state(), t.tcp.failure()),
+        (State::Closed, Some(Failure::TimedOut))
+    );
     assert_eq!(t.tcp.poll_timeout(), Instant::FAR_FUTURE);
     // RFC 9293 SHLD-11: R2 is at least 100 seconds.
     assert!(t.elapsed() >= Duration::from_secs(100));
@@ -132,7 +135,10 @@ fn a_timeout_marks_all_lost_and_slow_start_repairs_it() {
     t.wait_ms(200);
     t.expect_all(segments(0..1, 1));
     let info = t.tcp.info();
-    assert_eq!((t.cwnd(), t.ssthresh(), info.phase), (1.0, 5.0, Phase::Loss));
+    assert_eq!(
+        (t.cwnd(), t.ssthresh(), info.phase),
+        (1.0, 5.0, Phase::Loss)
+    );
     // One window of one segment, then two, four, and five in avoidance.
     t.inject(". 1:1(0) ack 1001");
     t.expect_all(segments(1..3, 1));

@@ -32,7 +32,11 @@ fn reasons(t: &mut Script) -> Vec<SendReason> {
         Event::SegmentSent { reason, .. } => Some(reason),
         _ => None,
     };
-    t.tcp.events().drain().filter_map(|stamped| sent(stamped.event)).collect()
+    t.tcp
+        .events()
+        .drain()
+        .filter_map(|stamped| sent(stamped.event))
+        .collect()
 }
 
 // The receiver.
@@ -253,13 +257,23 @@ fn several_holes_are_repaired_in_one_round_trip_lowest_first() {
     // 0, 4 and 8 are lost, everything else arrives.
     let mut sent = Vec::new();
     for n in (1..20).filter(|n| n % 4 != 0 || *n > 8) {
-        let from = if n < 4 { 1 } else if n < 8 { 5 } else { 9 };
+        let from = if n < 4 {
+            1
+        } else if n < 8 {
+            5
+        } else {
+            9
+        };
         t.inject(&format!(
             ". 1:1(0) ack 1 <sack {}:{}>",
             1 + from * 1000,
             1001 + n * 1000
         ));
-        sent.extend(t.leaving().into_iter().map(|segment| segment.seq.distance_from(ISS)));
+        sent.extend(
+            t.leaving()
+                .into_iter()
+                .map(|segment| segment.seq.distance_from(ISS)),
+        );
     }
     assert_eq!(sent, [1, 4001, 8001]);
     t.inject(". 1:1(0) ack 4001 <sack 5001:8001 9001:20001>");

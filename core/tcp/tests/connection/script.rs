@@ -112,9 +112,13 @@ impl Script {
         let mut answer = notation::read("S. 0:0(0) ack 1 <mss 1000>", PEER_ISS, ISS, 65_535);
         answer.options.sack_permitted = syn.options.sack_permitted;
         answer.options.window_scale = syn.options.window_scale.map(|_| 10);
-        answer.options.timestamps = syn.options.timestamps.map(|stamps| {
-            gigatcp_wire::Timestamps { val: 1, ecr: stamps.val }
-        });
+        answer.options.timestamps = syn
+            .options
+            .timestamps
+            .map(|stamps| gigatcp_wire::Timestamps {
+                val: 1,
+                ecr: stamps.val,
+            });
         script.inject_segment(answer);
         script.expect(". 1:1(0) ack 1");
         assert_eq!(script.state(), State::Established);
@@ -148,7 +152,10 @@ impl Script {
         assert_eq!(written, text, "at {:?}", self.elapsed());
         if !segment.payload.is_empty() {
             let from = segment.seq.distance_from(ISS) as u64;
-            assert_eq!(segment.payload, notation::octets(from, segment.payload.len()));
+            assert_eq!(
+                segment.payload,
+                notation::octets(from, segment.payload.len())
+            );
         }
     }
 
@@ -169,7 +176,11 @@ impl Script {
             .iter()
             .map(|segment| notation::write(segment, ISS, PEER_ISS, "win TS"))
             .collect();
-        assert!(left.is_empty(), "{:?}: unexpected: {left:?}", self.elapsed());
+        assert!(
+            left.is_empty(),
+            "{:?}: unexpected: {left:?}",
+            self.elapsed()
+        );
     }
 
     /// How many segments leave at this instant; forgets them.
@@ -194,7 +205,10 @@ impl Script {
             self.now = due;
             self.tcp.handle_timeout(due);
             self.collect();
-            assert!(self.tcp.poll_timeout() > due, "the timer is due again at once");
+            assert!(
+                self.tcp.poll_timeout() > due,
+                "the timer is due again at once"
+            );
             if due < until {
                 self.expect_nothing();
             }

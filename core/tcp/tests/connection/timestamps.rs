@@ -15,7 +15,10 @@ fn timestamps() -> Config {
 /// The peer's octets `n` with that TSval.
 fn data(n: u64, val: u32) -> String {
     let start = 1 + n * 100;
-    format!(". {start}:{}(100) ack 1 <TS val {val} ecr 1000>", start + 100)
+    format!(
+        ". {start}:{}(100) ack 1 <TS val {val} ecr 1000>",
+        start + 100
+    )
 }
 
 #[test]
@@ -92,7 +95,10 @@ fn the_peers_clock_may_wrap() {
         // Half around at most between two segments.
         val = val.wrapping_add((1 << 31) - 1);
         t.inject(&data(n, val));
-        t.expect(&format!(". 1:1(0) ack {} <TS val 1000 ecr {val}>", 101 + n * 100));
+        t.expect(&format!(
+            ". 1:1(0) ack {} <TS val 1000 ecr {val}>",
+            101 + n * 100
+        ));
     }
     assert_eq!(t.tcp.counters().paws_dropped, 0);
 }

@@ -63,7 +63,11 @@ fn a_pure_acknowledgment_outside_the_window_is_answered_and_not_believed() {
 fn the_right_edge_stays_while_the_application_does_not_read() {
     let mut t = with_buffer(5000);
     for (arrived, wnd) in [(2000, 3000), (4000, 1000)] {
-        t.inject(&format!(". {}:{}(1000) ack 1", arrived - 1999, arrived - 999));
+        t.inject(&format!(
+            ". {}:{}(1000) ack 1",
+            arrived - 1999,
+            arrived - 999
+        ));
         t.inject(&format!(". {}:{}(1000) ack 1", arrived - 999, arrived + 1));
         t.expect(&format!(". 1:1(0) ack {} win {wnd}", arrived + 1));
     }
@@ -89,14 +93,21 @@ fn acknowledgments_count_while_our_window_is_closed() {
     // Also when text comes with it that has no room.
     t.inject(". 2001:2002(1) ack 2001 win 77");
     t.expect(". 2001:2001(0) ack 2001 win 0");
-    assert_eq!((t.tcp.info().snd_una, t.tcp.info().snd_wnd.as_u64()), (2001, 77));
+    assert_eq!(
+        (t.tcp.info().snd_una, t.tcp.info().snd_wnd.as_u64()),
+        (2001, 77)
+    );
 }
 
 #[test]
 fn reading_opens_the_window_by_whole_segments_and_tells_when_it_has_doubled() {
     let mut t = with_buffer(4000);
     for n in 0..4 {
-        t.inject(&format!(". {}:{}(1000) ack 1", 1 + n * 1000, 1001 + n * 1000));
+        t.inject(&format!(
+            ". {}:{}(1000) ack 1",
+            1 + n * 1000,
+            1001 + n * 1000
+        ));
         t.leaving();
     }
     // Crumbs are not offered (silly window).
@@ -173,7 +184,15 @@ fn edge_on_wire(ack: &gigatcp_wire::Segment<gigatcp_wire::bytes::Bytes>, shift: 
 #[test]
 fn rounding_to_the_scale_neither_shrinks_the_window_by_a_unit_nor_keeps_it_open_for_ever() {
     let zeros = gigatcp_wire::bytes::Bytes::from(vec![0; 10_000_000]);
-    for (shift, piece) in [(0, 7), (1, 5), (5, 1000), (7, 5), (7, 1000), (11, 1000), (14, 1000)] {
+    for (shift, piece) in [
+        (0, 7),
+        (1, 5),
+        (5, 1000),
+        (7, 5),
+        (7, 1000),
+        (11, 1000),
+        (14, 1000),
+    ] {
         let mut config = with(|p| {
             p.window_scaling = true;
             p.delayed_ack = false;
@@ -191,7 +210,11 @@ fn rounding_to_the_scale_neither_shrinks_the_window_by_a_unit_nor_keeps_it_open_
         let mut sent = 0_u64;
         let start = 1 + sent;
         while sent + piece <= edge.saturating_sub(start) {
-            let len = if sent + 20_000_000 < most { 10_000_000 } else { piece };
+            let len = if sent + 20_000_000 < most {
+                10_000_000
+            } else {
+                piece
+            };
             let mut segment = gigatcp_wire::Segment {
                 seq: crate::script::PEER_ISS + (1 + sent) as u32,
                 ack: crate::script::ISS + 1,
@@ -254,7 +277,10 @@ fn the_window_of_linux_grows_by_two_segments_each_and_every_segment_is_acknowled
         wnd = (wnd + 2000).min(64_535);
         start += 1000;
         // Edges move by whole units of the scale, 2^14 for this limit.
-        let ack = t.leaving().pop().expect("an acknowledgment of every segment");
+        let ack = t
+            .leaving()
+            .pop()
+            .expect("an acknowledgment of every segment");
         assert_eq!(ack.ack, crate::script::PEER_ISS + start as u32);
         t.read(1000);
         t.leaving();

@@ -90,7 +90,9 @@ impl<P: Stream> Side<P> {
     fn use_application(&mut self, now: Instant) {
         while self.written < self.habit.writes {
             let bite = self.habit.bite.min(self.habit.writes - self.written);
-            let accepted = self.tcp.write(P::cut_from_stream(1 + self.written, bite as usize));
+            let accepted = self
+                .tcp
+                .write(P::cut_from_stream(1 + self.written, bite as usize));
             self.written += accepted as u64;
             if accepted == 0 {
                 break;
@@ -103,7 +105,10 @@ impl<P: Stream> Side<P> {
         while self.reads_at <= now
             && let Some(piece) = self.tcp.read(now, self.habit.bite as usize)
         {
-            assert!(piece.is_stream_at(1 + self.read), "other octets than were sent");
+            assert!(
+                piece.is_stream_at(1 + self.read),
+                "other octets than were sent"
+            );
             self.read += piece.len() as u64;
             self.reads_at = now + self.habit.pause;
         }
@@ -215,7 +220,9 @@ impl<P: Stream> World<P> {
             segment: arrived.segment,
         };
         if arrived.to < self.sides.len() {
-            self.sides[arrived.to].tcp.handle_segment(self.now, received);
+            self.sides[arrived.to]
+                .tcp
+                .handle_segment(self.now, received);
         } else if let Heard::Opened(tcp) =
             listener::handle_segment(self.now, &self.server.0, &received)
         {
@@ -305,4 +312,3 @@ impl<P: Stream> World<P> {
         format!("at {:?}: {all:#?}", self.now)
     }
 }
-
