@@ -134,9 +134,7 @@ impl ReceiveWindow {
 
     /// Whether reading has opened the window so far that the peer should be
     /// told unasked: it at least doubles, or opens by a segment from zero.
-    pub fn is_update_due(&self, nxt: u64, old_edge: u64, unread: u64) -> bool {
-        let now_open = old_edge.saturating_sub(nxt);
-        let would_open = self.edge(nxt, old_edge, unread) - nxt;
+    pub fn is_update_due(&self, now_open: u64, would_open: u64) -> bool {
         2 * now_open <= self.clamp && would_open >= 2 * now_open && would_open > now_open
     }
 

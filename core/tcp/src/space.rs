@@ -84,8 +84,12 @@ pub struct ReceiveSpace {
     pub irs: SeqNumber,
     /// RCV.NXT: next offset expected.
     pub nxt: u64,
-    /// Right edge of the window as last advertised: RCV.NXT + RCV.WND.
+    /// Right edge of the window, RCV.NXT + RCV.WND: the furthest that was
+    /// ever advertised.
     pub edge: u64,
+    /// The same as the window field could say it: less where it had to be
+    /// rounded down.
+    pub told: u64,
     /// RCV.WND as last advertised.
     pub last_wnd: u64,
     /// Last.ACK.sent of RFC 7323 section 4.3.
@@ -101,6 +105,7 @@ impl ReceiveSpace {
             irs: SeqNumber::new(0),
             nxt: 0,
             edge: 0,
+            told: 0,
             last_wnd: 0,
             last_ack_sent: 0,
             shift: 0,

@@ -39,34 +39,22 @@ fn main() -> ExitCode {
             return ExitCode::from(2);
         }
     };
-    let troubles = run(&arguments);
-    for trouble in &troubles {
-        let kind = format!("{:?}", trouble.task.kind).to_lowercase();
-        // The whole state of a single world, the finding alone of many.
-        let what = match arguments.count {
-            1 => trouble.what.as_str(),
-            _ => trouble.finding(),
-        };
-        println!("seed {} ({kind}) failed: {what}", trouble.task.seed);
-        println!("  replay: {}", replay(trouble.task, arguments.plant));
-    }
+    let failed = run(&arguments);
     let worlds = 2 * arguments.count;
-    println!(
-        "swarm: {worlds} worlds, each run twice: {} failed",
-        troubles.len()
-    );
-    if troubles.is_empty() {
+    println!("swarm: {worlds} worlds, each run twice: {failed} failed");
+    if failed == 0 {
         ExitCode::SUCCESS
     } else {
         ExitCode::FAILURE
     }
 }
 
-fn run(arguments: &Arguments) -> Vec<Trouble> {
+/// Runs every seed, reports what fails as it comes, and says how many did.
+fn run(arguments: &Arguments) -> usize {
     let threads = std::thread::available_parallelism().map_or(2, |n| n.get().max(2));
     let running = places(threads);
     let over = AtomicBool::new(false);
-    let mut troubles = Vec::new();
+    let mut failed = 0;
     std::thread::scope(|scope| {
         scope.spawn(|| watch(arguments, &running, &over));
         let started = Instant::now();
@@ -74,19 +62,34 @@ fn run(arguments: &Arguments) -> Vec<Trouble> {
         let mut seed = arguments.seed;
         while seed < end {
             let count = BATCH.min(end - seed);
-            troubles.extend(check_seeds(seed, count, arguments.plant, &running));
+            let troubles = check_seeds(seed, count, arguments.plant, &running);
+            troubles
+                .iter()
+                .for_each(|trouble| report(arguments, trouble));
+            failed += troubles.len();
             seed += count;
             eprintln!(
                 "swarm: {} of {} seeds, {} worlds failed, {:.0} s",
                 seed - arguments.seed,
                 arguments.count,
-                troubles.len(),
+                failed,
                 started.elapsed().as_secs_f64()
             );
         }
         over.store(true, Ordering::Relaxed);
     });
-    troubles
+    failed
+}
+
+fn report(arguments: &Arguments, trouble: &Trouble) {
+    let kind = format!("{:?}", trouble.task.kind).to_lowercase();
+    // The whole state of a single world, the finding alone of many.
+    let what = match arguments.count {
+        1 => trouble.what.as_str(),
+        _ => trouble.finding(),
+    };
+    println!("seed {} ({kind}) failed: {what}", trouble.task.seed);
+    println!("  replay: {}", replay(trouble.task, arguments.plant));
 }
 
 /// Ends the process when a world is stuck: nothing else can.

@@ -488,9 +488,11 @@ impl Endpoint {
             source.write_size
         };
         let space = connection.send_space();
-        // A blocking write sleeps until there is room for it, or for the rest.
+        // A blocking write sleeps until there is room for it or until a third
+        // of the buffer is free (as Linux wakes writers); then it takes a part.
         let wanted = source.remaining(now).min(most);
-        if self.ideal || space >= wanted {
+        let worth_waking = wanted.min(connection.send_capacity() / 3);
+        if self.ideal || space >= worth_waking {
             wanted.min(space)
         } else {
             0
@@ -528,18 +530,20 @@ impl Endpoint {
 
     /// Tells the engine what it means when it has nothing to send.
     fn tell_idle_limit(&mut self, now: Instant) {
+        let copying = matches!(self.task, Some((_, Task::Write(_))));
+        let may_write = copying || self.next_write(now) > 0;
         let (Application::Source(source), Some(connection)) =
             (&self.application, &mut self.connection)
         else {
             return;
         };
-        let more = now >= source.writes_from && !source.closed;
-        let room = connection.send_space() >= source.write_size;
-        let limit = match (more, room) {
-            (true, true) if !self.ideal => Limit::HostCpu,
-            (true, true) => Limit::Application,
-            (true, false) => Limit::SendBuffer,
-            (false, _) => Limit::Application,
+        let limit = if now < source.writes_from || source.closed {
+            Limit::Application
+        } else if may_write {
+            // There is room, and only the processor keeps the data away.
+            Limit::HostCpu
+        } else {
+            Limit::SendBuffer
         };
         connection.set_idle_limit(limit);
     }

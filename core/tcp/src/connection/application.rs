@@ -30,6 +30,12 @@ impl<P: Payload> Connection<P> {
         self.send_buffer.space()
     }
 
+    /// Octets the send buffer holds at most.
+    #[inline]
+    pub fn send_capacity(&self) -> u64 {
+        self.send_buffer.capacity()
+    }
+
     /// Octets written and not yet handed to the network.
     #[inline]
     pub fn unsent(&self) -> u64 {
@@ -49,17 +55,15 @@ impl<P: Payload> Connection<P> {
         if self.profile.ack_waits_for_reader {
             self.ack.on_read(self.ack_every(now));
         }
-        let unread = self.receive_buffer.readable();
         let receiving = matches!(
             self.state,
             State::Established | State::FinWait1 | State::FinWait2
         );
-        if receiving
-            && self
-                .window
-                .is_update_due(self.rcv.nxt, self.rcv.edge, unread)
-        {
-            self.ack.demand();
+        if receiving {
+            let now_open = self.rcv.told.saturating_sub(self.rcv.nxt);
+            if self.window.is_update_due(now_open, self.window_on_wire()) {
+                self.ack.demand();
+            }
         }
         Some(piece)
     }

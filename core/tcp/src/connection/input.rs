@@ -116,7 +116,7 @@ impl<P: Payload> Connection<P> {
             self.refuse(now, seq, segment);
             return;
         }
-        if !self.rcv.accepts(seq, len) {
+        if !self.rcv.accepts(seq, len) && !self.is_ack_at_the_edge(seq, segment) {
             self.handle_unacceptable(now, seq, received);
             return;
         }
@@ -147,6 +147,17 @@ impl<P: Payload> Connection<P> {
         // Only now: what a forger could send must not change what is echoed.
         self.remember_timestamp(now, segment);
         self.handle_text(now, seq, received.segment);
+    }
+
+    /// An acknowledgment without data from the very edge of our window: the
+    /// peer has filled it and we miss some of that. Section 3.4's table refuses
+    /// it; then two sides that both miss data would each refuse the other's
+    /// news and answer it, for ever. Every kernel takes it.
+    fn is_ack_at_the_edge(&self, seq: u64, segment: &Segment<P>) -> bool {
+        seq == self.rcv.edge
+            && segment.seq_len() == 0
+            && segment.flags.contains(Flags::ACK)
+            && !segment.flags.contains(Flags::RST)
     }
 
     /// A segment that PAWS calls old. A RST is exempt, and so is a segment of

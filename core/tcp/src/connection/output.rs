@@ -397,31 +397,34 @@ impl<P: Payload> Connection<P> {
     }
 
     /// Moves the right edge as far as the buffer allows and gives the window
-    /// field. Rounding to the scale does not move the edge left as long as the
-    /// buffer has room for rounding up. Where it has not, the field says less
-    /// than one unit too little, but what was offered before is still accepted
-    /// (RFC 7323 section 2.4); rounding up for ever would never close the
-    /// window.
+    /// field.
     fn advertise(&mut self) -> WireWindow {
-        let unread = self.receive_buffer.readable();
-        let wanted = self.window.edge(self.rcv.nxt, self.rcv.edge, unread);
-        let wnd = wanted - self.rcv.nxt;
-        let shift = self.rcv.shift;
-        let mut field = wnd >> shift;
-        let nxt = self.rcv.nxt;
-        let shrinks = nxt + (field << shift) < self.rcv.edge;
-        let fits = unread + ((field + 1) << shift) <= self.window.buffer();
-        // Where the whole offer is less than one unit it is rounded up even so,
-        // as in Linux: the peer would never learn that there is room.
-        let is_inexpressible = (self.window.edge(nxt, nxt, 0) - nxt) >> shift == 0;
-        let has_room = self.window.edge(nxt, nxt, unread) > nxt;
-        if (shrinks && fits) || (field == 0 && is_inexpressible && has_room) {
-            field += 1;
-        }
-        let field = field.min(65_535);
-        self.rcv.edge = self.rcv.edge.max(self.rcv.nxt + (field << shift));
+        let wnd = self.window_on_wire();
+        self.rcv.told = self.rcv.nxt + wnd;
+        self.rcv.edge = self.rcv.edge.max(self.rcv.told);
         self.rcv.last_wnd = self.rcv.wnd();
-        WireWindow(field as u16)
+        WireWindow((wnd >> self.rcv.shift) as u16)
+    }
+
+    /// The window to offer now, in octets: whole units of the scale. It is
+    /// rounded up rather than shrunk or scaled away to nothing, but never more
+    /// than one unit beyond the buffer: rounding up for ever would never close
+    /// the window. Where it has to be rounded down, what was offered before is
+    /// still accepted (RFC 7323 section 2.4).
+    pub(super) fn window_on_wire(&self) -> u64 {
+        let unread = self.receive_buffer.readable();
+        let nxt = self.rcv.nxt;
+        let wnd = self.window.edge(nxt, self.rcv.edge, unread) - nxt;
+        let shift = self.rcv.shift;
+        let units = wnd >> shift;
+        let down = units << shift;
+        let says_too_little = nxt + down < self.rcv.edge || (units == 0 && wnd > 0);
+        let units = if says_too_little && unread + down < self.window.buffer() {
+            units + 1
+        } else {
+            units
+        };
+        units.min(65_535) << shift
     }
 
     /// The blocks to report: a duplicate first (RFC 2883), then what is held,

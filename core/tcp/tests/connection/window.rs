@@ -50,7 +50,7 @@ fn a_pure_acknowledgment_outside_the_window_is_answered_and_not_believed() {
     let mut t = with_buffer(5000);
     t.write(1000);
     t.expect("P. 1:1001(1000) ack 1");
-    for seq in [0, 5001, 9999] {
+    for seq in [-1, 5001, 9999] {
         t.inject(&format!(". {seq}:{seq}(0) ack 1001"));
         t.expect(". 1001:1001(0) ack 1");
         assert_eq!(t.tcp.info().snd_una, 1);
@@ -225,7 +225,7 @@ fn rounding_to_the_scale_neither_shrinks_the_window_by_a_unit_nor_keeps_it_open_
             segment.wnd = WireWindow(1000);
             t.inject_segment(segment);
             sent += len;
-            assert!(sent <= buffer, "shift {shift}: the window does not close");
+            assert!(sent < buffer + unit, "shift {shift}: the window does not close");
             for ack in t.leaving() {
                 let now = edge_on_wire(&ack, shift);
                 assert!(now + unit > edge, "shift {shift}: the window shrank");
@@ -251,11 +251,34 @@ fn what_was_offered_is_accepted_even_if_the_field_had_to_say_less() {
     t.inject("S. 0:0(0) ack 1 <mss 1000,wscale 0>");
     t.expect(". 1:1(0) ack 1 win 32768");
     t.inject(". 1:131000(130999) ack 1");
-    t.expect(". 1:1(0) ack 131000 win 18");
-    // 73 octets were offered; the field can say 72.
-    t.inject(". 131000:131073(73) ack 1");
-    t.expect(". 1:1(0) ack 131073 win 0");
-    assert_eq!(t.tcp.readable(), 131_072);
+    // Room for 73; the field can say 72 or 76.
+    t.expect(". 1:1(0) ack 131000 win 19");
+    t.inject(". 131000:131001(1) ack 1");
+    // 75 are offered; 76 would go a whole unit beyond the buffer.
+    t.expect(". 1:1(0) ack 131001 win 18");
+    t.inject(". 131001:131076(75) ack 1");
+    t.expect(". 1:1(0) ack 131076 win 0");
+    assert_eq!(t.tcp.readable(), 131_072 + 3);
+}
+
+#[test]
+fn a_buffer_smaller_than_one_unit_of_the_scale_opens_and_closes_by_that_unit() {
+    // The scale comes from the largest buffer the host grants (Linux).
+    let mut config = with(|p| {
+        p.window_scaling = true;
+        p.delayed_ack = false;
+        p.window_policy = gigatcp_tcp::profile::WindowPolicy::Grows;
+    });
+    config.receive_buffer = Bytes::new(5000);
+    let mut t = Script::connect(&config);
+    t.expect("S 0:0(0) win 4000 <mss 1000,wscale 14>");
+    t.inject("S. 0:0(0) ack 1 <mss 1000,wscale 0>");
+    t.expect(". 1:1(0) ack 1 win 1");
+    t.inject(". 1:5001(5000) ack 1");
+    t.expect(". 1:1(0) ack 5001 win 0");
+    // There is room again, and the peer must learn of it.
+    t.read(5000);
+    t.expect(". 1:1(0) ack 5001 win 1");
 }
 
 #[test]

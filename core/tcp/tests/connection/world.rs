@@ -12,6 +12,9 @@ use gigatcp_wire::{Payload, Segment};
 /// More arrivals and timers than any of these runs needs.
 const MOST_STEPS: u64 = 4_000_000;
 
+/// More segments than any of these sides may send at one instant.
+const MOST_AT_ONCE: u64 = 200_000;
+
 /// What the path does to segments.
 #[derive(Clone, Copy, Debug)]
 pub struct Path {
@@ -233,8 +236,10 @@ impl<P: Stream> World<P> {
     fn pump(&mut self) {
         for side in 0..self.sides.len() {
             self.sides[side].use_application(self.now);
+            let most = self.segments + MOST_AT_ONCE;
             while let Some(segment) = self.sides[side].tcp.poll_transmit(self.now) {
                 self.send(side, segment);
+                assert!(self.segments < most, "poll_transmit: {}", self.describe());
             }
             let info = self.sides[side].tcp.info();
             assert!(info.pipe <= info.flight_size && info.snd_una <= info.snd_nxt);
