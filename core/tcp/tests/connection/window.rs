@@ -225,7 +225,10 @@ fn rounding_to_the_scale_neither_shrinks_the_window_by_a_unit_nor_keeps_it_open_
             segment.wnd = WireWindow(1000);
             t.inject_segment(segment);
             sent += len;
-            assert!(sent < buffer + unit, "shift {shift}: the window does not close");
+            assert!(
+                sent < buffer + unit,
+                "shift {shift}: the window does not close"
+            );
             for ack in t.leaving() {
                 let now = edge_on_wire(&ack, shift);
                 assert!(now + unit > edge, "shift {shift}: the window shrank");
