@@ -50,13 +50,26 @@ fn a_pure_acknowledgment_outside_the_window_is_answered_and_not_believed() {
     let mut t = with_buffer(5000);
     t.write(1000);
     t.expect("P. 1:1001(1000) ack 1");
-    for seq in [-1, 5001, 9999] {
+    for seq in [-1, 5002, 9999] {
         t.inject(&format!(". {seq}:{seq}(0) ack 1001"));
         t.expect(". 1001:1001(0) ack 1");
         assert_eq!(t.tcp.info().snd_una, 1);
     }
     t.inject(". 5000:5000(0) ack 1001");
     assert_eq!(t.tcp.info().snd_una, 1001);
+}
+
+#[test]
+fn an_acknowledgment_from_the_very_edge_of_the_window_is_believed() {
+    // The peer has filled our window and all of it is lost. The table of
+    // section 3.4 would refuse what it says from there: two sides in this
+    // state would answer each other's refusals for ever.
+    let mut t = with_buffer(5000);
+    t.write(1000);
+    t.expect("P. 1:1001(1000) ack 1");
+    t.inject(". 5001:5001(0) ack 1001");
+    assert_eq!(t.tcp.info().snd_una, 1001);
+    t.expect_nothing();
 }
 
 #[test]
