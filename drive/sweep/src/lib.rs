@@ -6,7 +6,7 @@
 //!
 //! * [`scenario`]: a checked scenario becomes a world.
 //! * [`harvest`]: what came out of a world becomes a record.
-//! * [`run`]: all series and repeats, on as many cores as there are. Results
+//! * [`mod@run`]: all series and repeats, on as many cores as there are. Results
 //!   do not depend on how many: every world is alone with its seed.
 //! * [`store`]: `runs/<name>-<hash>/`, written whole or not at all.
 //! * [`tap`]: packets into a capture file.

@@ -8,7 +8,7 @@
 //! take a reduction back.
 //!
 //! Finding losses and repairing them is somebody else's work
-//! ([`crate::recovery`]): this side only learns that there was congestion.
+//! (`recovery`, a module beside this one): this side only learns that there was congestion.
 //! During recovery the engine lets `pipe` (RFC 6675) run up to cwnd, so no
 //! control inflates its window by duplicate acknowledgments.
 //!
