@@ -31,6 +31,7 @@ pub mod avoidance;
 pub mod bdp;
 pub mod budget;
 pub mod cubic;
+pub mod estimator_1987;
 pub mod fast_recovery;
 pub mod highspeed;
 pub mod limited_slow_start;
