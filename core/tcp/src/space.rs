@@ -70,6 +70,15 @@ impl SendSpace {
         self.una + self.wnd
     }
 
+    /// Where a segment without data stands. A probe takes SND.NXT past the
+    /// peer's window, where the peer accepts nothing: two sides that both probe
+    /// would answer each other's acknowledgments for ever. The window's edge
+    /// is acceptable.
+    #[inline]
+    pub fn acceptable(&self) -> u64 {
+        self.nxt.min(self.edge().max(1))
+    }
+
     /// `FlightSize` of RFC 5681: sent and not cumulatively acknowledged.
     #[inline]
     pub fn flight_size(&self) -> u64 {

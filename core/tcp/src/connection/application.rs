@@ -119,7 +119,7 @@ impl<P: Payload> Connection<P> {
         );
         if tell {
             self.reset_due = Some(Reset {
-                seq: self.snd.on_wire(self.snd.nxt),
+                seq: self.snd.on_wire(self.snd.acceptable()),
                 ack: Some(self.rcv.on_wire(self.rcv.nxt)),
             });
         }

@@ -212,31 +212,31 @@ impl<P: Payload> Connection<P> {
             self.handle_reset(now, seq);
             return;
         }
-        if (at_closed_window || self.is_from_before_a_probe(seq, segment))
-            && self.take_valid_ack(now, &received)
-            && len == 0
-        {
+        let told = self.take_valid_ack(now, seq, &received);
+        if told && len == 0 {
             return;
         }
         self.refuse(now, seq, &received.segment);
     }
 
-    /// A peer that probes our window acknowledges from before its probe, since
-    /// it cannot know whether we took that one octet. If we did, and it took
-    /// ours, no acknowledgment of either side would be acceptable any more.
-    fn is_from_before_a_probe(&self, seq: u64, segment: &Segment<P>) -> bool {
-        segment.seq_len() == 0 && seq + 1 == self.rcv.nxt
-    }
-
-    /// The acknowledgment of a segment that is not acceptable otherwise;
-    /// returns whether it told anything new.
-    fn take_valid_ack(&mut self, now: Instant, received: &Received<P>) -> bool {
+    /// The acknowledgment of a segment that is not acceptable otherwise: at
+    /// our closed window (RFC 9293 section 3.10.7.4), or new from just before
+    /// our window. A peer whose view of our window is exhausted acknowledges
+    /// from its edge, and may be wrong about what we took; where both sides
+    /// are, no acknowledgment would be acceptable any more. So do 4.4BSD and
+    /// Linux. Returns whether it told anything new.
+    fn take_valid_ack(&mut self, now: Instant, seq: u64, received: &Received<P>) -> bool {
         let segment = &received.segment;
         let una = self.snd.una;
-        if self.is_synchronized()
-            && segment.flags.contains(Flags::ACK)
-            && !segment.flags.intersects(Flags::SYN | Flags::RST)
+        let at_closed_window = self.rcv.wnd() == 0 && seq == self.rcv.nxt;
+        let reach = self.window.buffer().max(65_535);
+        let is_recent = seq < self.rcv.nxt && self.rcv.nxt - seq <= reach;
+        let is_plain = segment.flags.contains(Flags::ACK)
+            && !segment.flags.intersects(Flags::SYN | Flags::RST);
+        if is_plain
+            && self.is_synchronized()
             && let Some(ack) = self.snd.offset_of(segment.ack)
+            && (at_closed_window || (is_recent && ack > una))
         {
             self.handle_ack(now, received.at, ack, segment);
         }

@@ -320,10 +320,7 @@ impl<P: Payload> Connection<P> {
             return None;
         }
         self.counters.acks_sent += 1;
-        // A probe takes SND.NXT past the peer's window, where the peer accepts
-        // nothing: two sides that both probe would answer each other's
-        // acknowledgments for ever. The window's edge is always acceptable.
-        let seq = self.snd.nxt.min(self.snd.edge().max(1));
+        let seq = self.snd.acceptable();
         Some(self.segment(now, seq, P::default(), Flags::ACK))
     }
 

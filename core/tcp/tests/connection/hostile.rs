@@ -100,6 +100,8 @@ enum Step {
     Arrive(Box<Arrival>),
     /// An acknowledgment of everything, so that sending goes on.
     AcknowledgeAll,
+    /// Duplicates, with a block of so many octets so far above SND.UNA.
+    Duplicates(u8, u32, u32),
     /// The next data in order.
     NextData(usize),
     Write(usize),
@@ -114,6 +116,8 @@ fn step() -> impl Strategy<Value = Step> {
     prop_oneof![
         20 => arrival().prop_map(|a| Step::Arrive(Box::new(a))),
         4 => Just(Step::AcknowledgeAll),
+        4 => (1..6_u8, 1..12_u32, 1..9_u32)
+            .prop_map(|(n, at, len)| Step::Duplicates(n, at * 1000, len * 700)),
         3 => (1..3000_usize).prop_map(Step::NextData),
         4 => (1..20_000_usize).prop_map(Step::Write),
         4 => (1..20_000_usize).prop_map(Step::Read),
@@ -128,7 +132,7 @@ fn config() -> impl Strategy<Value = Config> {
     let sizes = (
         prop_oneof![3 => Just(1000), 1 => 0..200_u16, 1 => any::<u16>()],
         prop_oneof![0..3000_u64, 0..100_000_u64, Just(5 << 20)],
-        prop_oneof![1..3000_u64, Just(50_000_u64)],
+        prop_oneof![1 => 1..3000_u64, 3 => Just(50_000_u64)],
     );
     let control = 0..congestion::REGISTRY.len();
     (switches, sizes, control).prop_map(|(on, (mss, receive, send), control)| Config {
@@ -186,6 +190,19 @@ impl Subject {
             Step::AcknowledgeAll => {
                 let segment = self.ordinary(Bytes::new());
                 self.arrive(segment);
+            }
+            Step::Duplicates(n, at, len) => {
+                for n in 0..u32::from(*n) {
+                    let una = ISS + self.tcp.info().snd_una as u32;
+                    let mut segment = self.ordinary(Bytes::new());
+                    segment.ack = una;
+                    segment.options.sack.try_push(SackBlock {
+                        left: una + *at,
+                        right: una + *at + *len * (n + 1),
+                    });
+                    self.arrive(segment);
+                    self.drain();
+                }
             }
             Step::NextData(len) => {
                 let at = self.tcp.info().rcv_nxt;

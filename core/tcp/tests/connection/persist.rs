@@ -264,7 +264,16 @@ fn an_acknowledgment_while_probing_stays_inside_the_peers_window() {
 }
 
 #[test]
-fn an_acknowledgment_from_before_the_peers_probe_is_believed_if_it_tells_something() {
+fn a_reset_while_probing_stays_inside_the_peers_window() {
+    let mut t = stopped();
+    t.wait_ms(200);
+    t.expect(". 1001:1002(1) ack 1");
+    t.abort();
+    t.expect("R. 1001:1001(0) ack 1");
+}
+
+#[test]
+fn an_acknowledgment_from_before_our_window_is_believed_if_it_tells_something() {
     // Both sides probe and both took the other's octet.
     let mut t = stopped();
     t.wait_ms(200);
@@ -276,6 +285,12 @@ fn an_acknowledgment_from_before_the_peers_probe_is_believed_if_it_tells_somethi
     // It tells nothing new: a keep-alive, which must be answered.
     t.inject(". 1:1(0) ack 1002 win 0");
     t.expect(". 1002:1002(0) ack 2");
+    // Of old data too; that is answered in any case.
+    t.wait_ms(400);
+    t.expect(". 1002:1003(1) ack 2");
+    t.inject(". 1:2(1) ack 1003 win 0");
+    t.expect(". 1003:1003(0) ack 2");
+    assert_eq!(t.tcp.info().snd_una, 1003);
 }
 
 #[test]
