@@ -14,9 +14,10 @@
 //!
 //! > pipe = flight size - SACKed - (lost and not retransmitted)
 //!
-//! It differs from RFC 6675's `SetPipe` in one point: an octet retransmitted
-//! before it was marked lost (rules 3 and 4 of `NextSeg`) counts once, not
-//! twice.
+//! An octet retransmitted before it was marked lost (rules 3 and 4 of
+//! `NextSeg`) is in the network twice, and RFC 6675's `SetPipe` counts it
+//! twice. Here `pipe` counts it once, so that it never exceeds the flight size;
+//! [`Scoreboard::twice`] has the rest, and whoever wants to send adds the two.
 //!
 //! Without SACK each duplicate acknowledgment stands for one segment that
 //! left the network: [`Scoreboard::on_duplicate_ack`] takes one SMSS off
@@ -106,6 +107,8 @@ pub struct Scoreboard {
     lost: RangeSet,
     /// Retransmitted at least once and not yet acknowledged (Karn).
     retransmitted: RangeSet,
+    /// Retransmitted though not marked lost, nor since.
+    twice: RangeSet,
     /// Everything not SACKed below this has been marked lost once.
     lost_edge: u64,
     /// Segments presumed to have left by duplicate ACKs without SACK, octets.
@@ -129,6 +132,7 @@ impl Scoreboard {
             sacked: RangeSet::default(),
             lost: RangeSet::default(),
             retransmitted: RangeSet::default(),
+            twice: RangeSet::default(),
             lost_edge: 0,
             duplicate_credit: 0,
             delivered: 0,
@@ -145,6 +149,12 @@ impl Scoreboard {
         debug_assert!(gone <= self.nxt - self.una, "more gone than sent");
         let outstanding = self.nxt - self.una - gone;
         outstanding.saturating_sub(self.duplicate_credit)
+    }
+
+    /// Octets probably in the network a second time: see the module's text.
+    #[inline]
+    pub fn twice(&self) -> u64 {
+        self.twice.total()
     }
 
     /// Whether nothing is in flight.
@@ -201,7 +211,9 @@ impl Scoreboard {
 
     /// Octets of `range`, which was sent before, leave again.
     pub fn on_retransmit(&mut self, range: Range<u64>) {
-        self.lost.remove(range.clone());
+        if self.lost.remove(range.clone()) == 0 {
+            self.twice.insert(range.clone());
+        }
         self.retransmitted.insert(range);
     }
 
@@ -242,6 +254,7 @@ impl Scoreboard {
         }
         if karn {
             self.retransmitted.remove_below(una);
+            self.twice.remove_below(una);
         }
     }
 
@@ -254,6 +267,7 @@ impl Scoreboard {
         }
         revealed.sacked += newly;
         self.lost.remove(block.clone());
+        self.twice.remove(block.clone());
         // The newest first transmission inside the block tells the rate.
         let after = self.flight.partition_point(|sent| sent.start < block.end);
         if let Some(sent) = after.checked_sub(1).map(|i| self.flight[i])
@@ -316,6 +330,7 @@ impl Scoreboard {
             return None;
         }
         self.lost_edge = edge;
+        self.twice.remove_below(edge);
         self.mark_gaps_lost(from..edge)
     }
 
@@ -358,6 +373,7 @@ impl Scoreboard {
         let at_most = self.nxt.min(self.una + u64::from(smss));
         let head = self.sacked.first_gap(self.una..at_most)?;
         let start = head.start;
+        self.twice.remove(head.clone());
         self.lost_edge = self.lost_edge.max(head.end);
         let marked = self.lost.insert(head);
         (marked > 0).then_some((start, marked))
@@ -377,6 +393,7 @@ impl Scoreboard {
         }
         self.duplicate_credit = 0;
         self.lost.clear();
+        self.twice.clear();
         let mut from = self.una;
         while let Some(gap) = self.sacked.first_gap(from..self.nxt) {
             from = gap.end;

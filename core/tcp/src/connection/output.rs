@@ -73,7 +73,7 @@ impl<P: Payload> Connection<P> {
         let in_use = if self.recovery.phase() == Phase::Disorder && !self.profile.limited_transmit {
             self.snd.flight_size()
         } else {
-            self.board.pipe()
+            self.board.pipe() + self.board.twice()
         };
         self.congestion.cwnd().as_u64().saturating_sub(in_use)
     }

@@ -330,6 +330,38 @@ fn what_is_probably_lost_is_sent_when_there_is_nothing_new() {
 }
 
 #[test]
+fn what_was_sent_by_rule_3_does_not_hide_the_next_hole() {
+    let mut config = sack();
+    config.profile.rescue_retransmission = false;
+    let mut t = in_flight(&config, 10, 0);
+    t.inject(". 1:1(0) ack 1 <sack 1001:5001>");
+    t.expect(". 1:1001(1000) ack 1");
+    t.inject(". 1:1(0) ack 1 <sack 6001:7001 1001:5001>");
+    t.inject(". 1:1(0) ack 1 <sack 8001:9001 6001:7001 1001:5001>");
+    t.expect(". 5001:6001(1000) ack 1");
+    t.inject(". 1:1(0) ack 5001 <sack 8001:9001 6001:7001>");
+    t.expect(". 7001:8001(1000) ack 1");
+}
+
+#[test]
+fn what_rule_3_sends_counts_in_pipe_a_second_time() {
+    // SetPipe, (b): otherwise the whole hole would leave in one burst.
+    let mut config = sack();
+    config.profile.rescue_retransmission = false;
+    let mut t = in_flight(&config, 40, 0);
+    t.inject(". 1:1(0) ack 1 <sack 1001:4001>");
+    t.expect(". 1:1001(1000) ack 1");
+    t.inject(". 1:1(0) ack 1 <sack 38001:39001 1001:4001>");
+    t.expect_nothing();
+    // 20 are outstanding, one of them is SACKed: room for one in a window of
+    // 20, though 18 are candidates.
+    t.inject(". 1:1(0) ack 20001 <sack 38001:39001>");
+    t.expect_all(segments(20..21, 1));
+    t.inject(". 1:1(0) ack 22001 <sack 38001:39001>");
+    t.expect_all(segments(22..25, 1));
+}
+
+#[test]
 fn rules_3_and_4_also_serve_when_the_peers_window_stops_new_data() {
     let mut config = sack();
     config.profile.initial_window = InitialWindow::Segments(10);
