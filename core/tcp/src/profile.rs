@@ -8,9 +8,13 @@
 //! Sources: RFCs as cited at each field; `linux-2.6.20` after the behaviour of
 //! that kernel's `tcp_input.c`, `tcp_output.c` and `tcp.h` (May 2007).
 
+mod settings;
+
 use gigatcp_units::{Bytes, Duration};
 
 use crate::congestion::Counting;
+
+pub use settings::{SETTINGS, Setting, SettingError, SettingValue};
 
 /// How large the initial window is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -147,6 +151,17 @@ pub struct Profile {
     /// two of its divisor: 2 keeps a quarter (Linux `tcp_adv_win_scale`);
     /// 0 keeps nothing.
     pub window_reserve_shift: u32,
+    // Loss recovery.
+
+    // Congestion control.
+
+    // Explicit congestion notification.
+
+    // Pacing and buffers.
+
+    // Path MTU, errors and liveness.
+
+    // Opening and identity.
 }
 
 impl Profile {
@@ -190,6 +205,17 @@ impl Profile {
         buffer_doubling: false,
         buffer_limit: Bytes::new(1 << 30),
         window_reserve_shift: 0,
+        // Loss recovery.
+
+        // Congestion control.
+
+        // Explicit congestion notification.
+
+        // Pacing and buffers.
+
+        // Path MTU, errors and liveness.
+
+        // Opening and identity.
     };
 
     /// Linux 2.6.20, the kernel of the netdev thread of May 2007.
@@ -207,6 +233,18 @@ impl Profile {
         buffer_limit: Bytes::new(131_071),
         window_reserve_shift: 2,
         ack_waits_for_reader: true,
+
+        // Loss recovery.
+
+        // Congestion control.
+
+        // Explicit congestion notification.
+
+        // Pacing and buffers.
+
+        // Path MTU, errors and liveness.
+
+        // Opening and identity.
         ..Self::MODERN
     };
 
@@ -261,214 +299,6 @@ impl Default for Profile {
         Self::MODERN
     }
 }
-
-/// A value for a setting.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum SettingValue {
-    /// On or off.
-    Switch(bool),
-    /// A count.
-    Count(u32),
-    /// A time.
-    Time(Duration),
-    /// An amount of data.
-    Amount(Bytes),
-}
-
-/// Why a setting was refused.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum SettingError {
-    /// There is no setting of that name.
-    UnknownName,
-    /// The value does not fit.
-    WrongValue {
-        /// What would fit.
-        expected: &'static str,
-    },
-}
-
-/// A switch or constant that can be changed by name.
-#[derive(Clone, Copy, Debug)]
-pub struct Setting {
-    /// Its name in plans: the field's name.
-    pub name: &'static str,
-    /// What it takes.
-    pub expects: &'static str,
-    /// Sets it; says whether the value fitted.
-    apply: fn(&mut Profile, SettingValue) -> bool,
-}
-
-macro_rules! switch {
-    ($field:ident) => {
-        Setting {
-            name: stringify!($field),
-            expects: "true or false",
-            apply: |profile, value| {
-                let SettingValue::Switch(on) = value else {
-                    return false;
-                };
-                profile.$field = on;
-                true
-            },
-        }
-    };
-}
-
-macro_rules! count {
-    ($field:ident, $low:literal ..= $high:literal) => {
-        Setting {
-            name: stringify!($field),
-            expects: concat!("a whole number from ", $low, " to ", $high),
-            apply: |profile, value| match value {
-                SettingValue::Count(n) if ($low..=$high).contains(&n) => {
-                    profile.$field = n;
-                    true
-                }
-                _ => false,
-            },
-        }
-    };
-}
-
-macro_rules! time {
-    ($field:ident, $expects:literal, $low:expr, $high:expr) => {
-        Setting {
-            name: stringify!($field),
-            expects: $expects,
-            apply: |profile, value| match value {
-                SettingValue::Time(t) if ($low..=$high).contains(&t) => {
-                    profile.$field = t;
-                    true
-                }
-                _ => false,
-            },
-        }
-    };
-}
-
-/// Every setting that can be changed by name.
-pub const SETTINGS: &[Setting] = &[
-    switch!(sack),
-    switch!(dsack),
-    switch!(timestamps),
-    switch!(window_scaling),
-    switch!(fast_retransmit),
-    switch!(newreno),
-    switch!(limited_transmit),
-    switch!(rescue_retransmission),
-    switch!(delayed_ack),
-    switch!(ack_waits_for_reader),
-    switch!(quick_ack),
-    switch!(nagle),
-    switch!(silly_window_avoidance),
-    switch!(header_prediction),
-    switch!(backoff),
-    switch!(idle_restart),
-    switch!(segmentation_offload),
-    switch!(buffer_doubling),
-    switch!(rto_floor_on_variance),
-    Setting {
-        name: "byte_counting",
-        expects: "false, true (as many as acknowledged), or the limit L in segments from 1 to 100",
-        apply: |profile, value| {
-            profile.counting = match value {
-                SettingValue::Switch(false) => Counting::PerAck,
-                SettingValue::Switch(true) => Counting::Bytes { limit: u32::MAX },
-                SettingValue::Count(limit @ 1..=100) => Counting::Bytes { limit },
-                _ => return false,
-            };
-            true
-        },
-    },
-    Setting {
-        name: "initial_window",
-        expects: "a whole number of segments from 1 to 10000",
-        apply: |profile, value| match value {
-            SettingValue::Count(n @ 1..=10_000) => {
-                profile.initial_window = InitialWindow::Segments(n);
-                true
-            }
-            _ => false,
-        },
-    },
-    Setting {
-        name: "window_grows",
-        expects: "true or false",
-        apply: |profile, value| {
-            profile.window_policy = match value {
-                SettingValue::Switch(true) => WindowPolicy::Grows,
-                SettingValue::Switch(false) => WindowPolicy::FreeSpace,
-                _ => return false,
-            };
-            true
-        },
-    },
-    count!(dup_thresh, 1..=100),
-    count!(ack_every, 1..=1000),
-    count!(ack_every_later, 1..=1000),
-    Setting {
-        name: "ack_every_switch",
-        expects: "a time after establishment, e.g. \"4 s\"",
-        apply: |profile, value| match value {
-            SettingValue::Time(after) => {
-                profile.ack_every_switch = Some(after);
-                true
-            }
-            _ => false,
-        },
-    },
-    Setting {
-        name: "buffer_limit",
-        expects: "an amount from \"4 KiB\" to \"1 GiB\"",
-        apply: |profile, value| match value {
-            SettingValue::Amount(limit) if (4 << 10..=1 << 30).contains(&limit.as_u64()) => {
-                profile.buffer_limit = limit;
-                true
-            }
-            _ => false,
-        },
-    },
-    count!(quick_acks, 0..=1000),
-    count!(retries, 1..=100),
-    count!(syn_retries, 1..=100),
-    count!(window_reserve_shift, 0..=14),
-    time!(
-        delayed_ack_timeout,
-        "a time from \"1 us\" to \"499 ms\" (RFC 9293 MUST-40)",
-        Duration::from_micros(1),
-        Duration::from_millis(499)
-    ),
-    time!(
-        rto_initial,
-        "a time from \"1 ms\" to \"60 s\"",
-        Duration::from_millis(1),
-        Duration::from_secs(60)
-    ),
-    time!(
-        rto_min,
-        "a time from \"1 us\" to \"60 s\"",
-        Duration::from_micros(1),
-        Duration::from_secs(60)
-    ),
-    time!(
-        rto_max,
-        "a time from \"1 s\" to \"1000 s\"",
-        Duration::from_secs(1),
-        Duration::from_secs(1000)
-    ),
-    time!(
-        time_wait,
-        "a time from \"0 s\" to \"240 s\"",
-        Duration::ZERO,
-        Duration::from_secs(240)
-    ),
-    time!(
-        timestamp_tick,
-        "a time from \"1 us\" to \"1 s\"",
-        Duration::from_micros(1),
-        Duration::from_secs(1)
-    ),
-];
 
 #[cfg(test)]
 mod tests {
