@@ -54,7 +54,9 @@ fn collect(top: &Path, folder: &Path, ignored: &str, files: &mut Vec<File>) -> i
             line.strip_prefix('/') == Some(&relative) || (!line.is_empty() && line == name)
         });
         let kind = entry.file_type()?;
-        if is_ignored || (name.starts_with('.') && kind.is_dir() && !DOTTED.contains(&&*name)) {
+        let is_dotted = name.starts_with('.') && kind.is_dir() && !DOTTED.contains(&&*name);
+        // In a linked work tree `.git` is a file that names the main one.
+        if is_ignored || is_dotted || name == ".git" {
             continue;
         }
         if kind.is_dir() {
