@@ -4,10 +4,12 @@
 //! |---|---|
 //! | `ci` | everything a change must pass: format, tidy, clippy, tests, documentation, swarm, a short bench |
 //! | `tidy` | the house rules that no compiler checks |
+//! | `ledger` | which requirement of which RFC is met where, and what shows it |
 //! | `bench` | the simulator's workloads beside their goals |
 //! | `swarm` | random worlds, and what must hold in each |
 //!
-//! This crate links none of the others: the simulator's workloads and the
+//! This crate links none of the others, and of libraries only what reads
+//! TOML: the simulator's workloads and the
 //! swarm are examples of `gigatcp-sim`, built and run as processes. So tidy
 //! takes two seconds to build, a benchmark is a process whose memory can be
 //! measured, and a world that hangs can be ended. The cost: results come back
@@ -15,6 +17,7 @@
 
 mod bench;
 mod ci;
+mod ledger;
 mod process;
 mod swarm;
 mod tidy;
@@ -27,6 +30,7 @@ usage: cargo xtask <task>
 
   ci                                   everything a change must pass
   tidy                                 the house rules
+  ledger [ID ...] [--all]              requirements of the RFCs, where they are met
   bench [--short] [--instructions]     the workloads, beside their goals
   swarm [--seed N] [--count M] [--plant BUG]
                                        random worlds; the same seed, the same world";
@@ -40,6 +44,7 @@ fn main() -> ExitCode {
     let done = match task {
         "ci" if rest.is_empty() => ci::run(),
         "tidy" if rest.is_empty() => tidy::run(),
+        "ledger" => ledger::run(rest),
         "bench" => bench::run(rest),
         "swarm" => swarm::run(rest),
         _ => Err(Failed::Usage(format!(

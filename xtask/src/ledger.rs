@@ -1,0 +1,204 @@
+//! `cargo xtask ledger`: which requirement of which RFC is met where.
+//!
+//! A ledger is a file `conformance/rfcNNNN.toml`. It says how many ids the
+//! document has, and for each id what is asked (in our words), the place in
+//! the code that does it and the test that shows it, or an exception with its
+//! reason. The task fails when an id has neither, when a place or a test it
+//! names is not there, when an id comes twice, and when the counts do not
+//! agree, so a ledger cannot rot in silence.
+//!
+//! It does not judge whether a test really shows what it is said to show:
+//! that is what reviewers are for.
+
+mod document;
+mod places;
+
+use std::path::Path;
+
+use crate::{Failed, top};
+use document::{Document, Requirement};
+use places::Places;
+
+/// Folder of the ledgers.
+const FOLDER: &str = "conformance";
+
+/// Prints every ledger's counts and what is wrong; with ids as words, prints
+/// these requirements in full; with `--all`, every one.
+pub fn run(words: &[String]) -> Result<(), Failed> {
+    let documents = read_all(&top().join(FOLDER))?;
+    let mut places = Places::new(top());
+    let mut wrong = Vec::new();
+    for document in &documents {
+        wrong.extend(document.complaints());
+        for requirement in &document.requirement {
+            wrong.extend(faults(document, requirement, &mut places));
+        }
+    }
+    if words.is_empty() || words.iter().any(|word| word == "--all") {
+        print_table(&documents);
+    }
+    print_chosen(&documents, words)?;
+    for line in &wrong {
+        println!("error: {line}");
+    }
+    if wrong.is_empty() {
+        Ok(())
+    } else {
+        println!("ledger: {} errors", wrong.len());
+        Err(Failed::Found)
+    }
+}
+
+/// Reads every `rfc*.toml` of the folder, in order of their numbers.
+fn read_all(folder: &Path) -> Result<Vec<Document>, Failed> {
+    let listing = std::fs::read_dir(folder)
+        .map_err(|error| Failed::Usage(format!("cannot list {}: {error}", folder.display())))?;
+    let mut documents = Vec::new();
+    for entry in listing.flatten() {
+        let name = entry.file_name().to_string_lossy().into_owned();
+        let number = name
+            .strip_prefix("rfc")
+            .and_then(|rest| rest.strip_suffix(".toml"));
+        let Some(number) = number.and_then(|digits| digits.parse().ok()) else {
+            continue;
+        };
+        let text = std::fs::read_to_string(entry.path())
+            .map_err(|error| Failed::Usage(format!("cannot read {name}: {error}")))?;
+        let document = Document::parse(number, &text)
+            .map_err(|error| Failed::Usage(format!("{FOLDER}/{name}: {error}")))?;
+        documents.push(document);
+    }
+    documents.sort_by_key(|document| document.number);
+    Ok(documents)
+}
+
+/// What is wrong with one requirement.
+fn faults(document: &Document, requirement: &Requirement, places: &mut Places) -> Vec<String> {
+    let at = format!("{} {}", document.name(), requirement.id);
+    let mut faults = Vec::new();
+    let shown = !requirement.code.is_empty() && !requirement.test.is_empty();
+    match &requirement.exception {
+        None if !shown => faults.push(format!(
+            "{at} has neither both `code` and `test` nor an `exception`: say where it is met and \
+             what shows it, or why it is not met and what that costs"
+        )),
+        Some(reason) if reason.split_whitespace().count() < 4 => faults.push(format!(
+            "{at}: the exception `{reason}` gives no reason: write a sentence"
+        )),
+        _ => {}
+    }
+    for place in requirement.code.iter().chain(&requirement.test) {
+        if let Err(why) = places.find(place) {
+            faults.push(format!("{at} names `{place}`: {why}"));
+        }
+    }
+    for test in &requirement.test {
+        if !places.is_test(test) {
+            faults.push(format!(
+                "{at} names `{test}` as a test: it is neither `file.rs#name` of a test function \
+                 nor a script `file.pkt`"
+            ));
+        }
+    }
+    faults
+}
+
+/// One line a document.
+fn print_table(documents: &[Document]) {
+    println!(
+        "{:<10} {:>5} {:>7} {:>10}  title",
+        "document", "ids", "shown", "exceptions"
+    );
+    for document in documents {
+        let exceptions = document
+            .requirement
+            .iter()
+            .filter(|r| r.exception.is_some());
+        let exceptions = exceptions.count();
+        let ids = document.requirement.len();
+        println!(
+            "{:<10} {ids:>5} {:>7} {exceptions:>10}  {}",
+            document.name(),
+            ids - exceptions,
+            document.title
+        );
+    }
+}
+
+/// The requirements asked for, in full.
+fn print_chosen(documents: &[Document], words: &[String]) -> Result<(), Failed> {
+    let all = words.iter().any(|word| word == "--all");
+    let mut found = all || words.is_empty();
+    for document in documents {
+        for requirement in &document.requirement {
+            if all || words.contains(&requirement.id) {
+                found = true;
+                print_requirement(document, requirement);
+            }
+        }
+    }
+    if found {
+        Ok(())
+    } else {
+        Err(Failed::Usage(format!(
+            "no ledger has `{}`: ids are like `MUST-36` or `5681-3.1-a`; `cargo xtask ledger \
+             --all` prints them",
+            words.join(" ")
+        )))
+    }
+}
+
+fn print_requirement(document: &Document, requirement: &Requirement) {
+    println!(
+        "\n{} {} (section {}): {}",
+        document.name(),
+        requirement.id,
+        requirement.section,
+        requirement.says
+    );
+    for place in &requirement.code {
+        println!("  code  {place}");
+    }
+    for test in &requirement.test {
+        println!("  test  {test}");
+    }
+    if let Some(reason) = &requirement.exception {
+        println!("  not met: {reason}");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn faults_of(text: &str) -> Vec<String> {
+        let document = Document::parse(1, text).expect("a ledger");
+        let mut places = Places::new(top());
+        let each = document.requirement.iter();
+        each.flat_map(|r| faults(&document, r, &mut places))
+            .collect()
+    }
+
+    const HEAD: &str = "title = \"t\"\ncount = { A = 1 }\n[[requirement]]\nid = \"A-1\"\n\
+                        section = \"1\"\nsays = \"something\"\n";
+
+    #[test]
+    fn an_id_with_neither_places_nor_exception_is_a_fault() {
+        assert_eq!(faults_of(HEAD).len(), 1);
+        let excused = format!("{HEAD}exception = \"a pure engine has no address\"");
+        assert!(faults_of(&excused).is_empty());
+        let lazy = format!("{HEAD}exception = \"n/a\"");
+        assert_eq!(faults_of(&lazy).len(), 1);
+    }
+
+    #[test]
+    fn a_place_that_is_not_there_is_a_fault() {
+        let good = "code = [\"xtask/src/main.rs#USAGE\"]\n\
+                    test = [\"xtask/src/ledger.rs#a_place_that_is_not_there_is_a_fault\"]";
+        assert!(faults_of(&format!("{HEAD}{good}")).is_empty());
+        let gone = good.replace("USAGE", "ABUSAGE");
+        assert_eq!(faults_of(&format!("{HEAD}{gone}")).len(), 1);
+        let untested = good.replace("a_place_that_is_not_there_is_a_fault", "print_table");
+        assert_eq!(faults_of(&format!("{HEAD}{untested}")).len(), 1);
+    }
+}
