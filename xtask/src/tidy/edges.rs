@@ -31,7 +31,7 @@ const CORE: [(&str, &[&str]); 11] = [
 ];
 
 /// Crates of the ring that runs the core.
-const DRIVE: [&str; 5] = ["sim", "live", "capture", "meter", "sweep"];
+const DRIVE: [&str; 6] = ["sim", "live", "capture", "kernel", "meter", "sweep"];
 
 /// Crates that people touch.
 const FACE: [&str; 3] = ["cli", "report", "py"];

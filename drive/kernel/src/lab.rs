@@ -1,0 +1,235 @@
+//! A laboratory: a network namespace with one TUN device in it and nothing
+//! else, on a thread of its own.
+//!
+//! The kernel inside is the machine's own, with its clock and timers; its
+//! packets come out of the device here, and what is handed to the device has,
+//! for the kernel, arrived. Nothing else is connected to the namespace: no
+//! packet of a script can reach the machine's network, nor one of the network
+//! a script.
+//!
+//! A namespace lives as long as a thread or descriptor is in it: when the
+//! thread ends, in whatever way, or the process is killed, device, addresses,
+//! routes, settings and connections are gone.
+//!
+//! Deliberately not here: more than one device or remote network; segmentation
+//! offloads. The device hands over single packets as a wire carries them.
+
+use std::io;
+use std::marker::PhantomData;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::os::fd::OwnedFd;
+use std::thread;
+use std::time::Duration;
+
+use crate::error::{LabError, Step};
+use crate::settings;
+use crate::sys::{clock, device, process, sniff};
+
+/// The name of the device: scripts know it by this name.
+pub const DEVICE: &str = "tun0";
+
+/// Packets that wait for a reader before the device drops: more than a script
+/// makes the kernel send between two of its lines.
+const QUEUE: u32 = 100_000;
+
+/// Addresses and sizes of a laboratory.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct LabConfig {
+    /// The kernel's own addresses and the bits of their networks.
+    pub local: [(IpAddr, u8); 2],
+    /// Networks behind the device, where the other end of each connection is.
+    pub remote: [(IpAddr, u8); 2],
+    /// The device's largest packet in octets.
+    pub mtu: u32,
+}
+
+/// The kernel's IPv4 address.
+pub const LOCAL_V4: Ipv4Addr = Ipv4Addr::new(192, 168, 0, 1);
+/// The other end's, of TEST-NET-1 (RFC 5737): not private, so that the kernel
+/// treats it as anybody's.
+pub const REMOTE_V4: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 1);
+/// The kernel's IPv6 address, a unique local one (RFC 4193).
+pub const LOCAL_V6: Ipv6Addr = Ipv6Addr::new(0xfd3d, 0x0a0b, 0x17d6, 0, 0, 0, 0, 1);
+/// The other end's.
+pub const REMOTE_V6: Ipv6Addr = Ipv6Addr::new(0xfd3d, 0xfa7b, 0xd17d, 0, 0, 0, 0, 1);
+
+impl Default for LabConfig {
+    fn default() -> Self {
+        Self {
+            local: [(LOCAL_V4.into(), 16), (LOCAL_V6.into(), 48)],
+            remote: [(REMOTE_V4.into(), 24), (REMOTE_V6.into(), 48)],
+            mtu: 1500,
+        }
+    }
+}
+
+/// A packet that the kernel has sent.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Sent {
+    /// When it was handed to the device, since the laboratory's clock began.
+    /// Negative: before that.
+    pub at_ns: i64,
+    /// The packet from its IP header on.
+    pub octets: Vec<u8>,
+}
+
+/// A namespace with its device. Stays on the thread that entered it.
+#[derive(Debug)]
+pub struct Lab {
+    tun: OwnedFd,
+    sniffer: OwnedFd,
+    /// Reading of the monotonic clock that counts as zero.
+    zero: i64,
+    /// Namespaces belong to threads: neither `Send` nor `Sync`.
+    stays: PhantomData<*const ()>,
+}
+
+impl Lab {
+    /// Builds a laboratory on a new thread, runs `work` in it, and takes it
+    /// apart again.
+    ///
+    /// # Errors
+    /// [`LabError`], when a step of building it fails.
+    ///
+    /// # Panics
+    /// When `work` does.
+    pub fn run<T: Send>(
+        config: &LabConfig,
+        work: impl FnOnce(&mut Self) -> T + Send,
+    ) -> Result<T, LabError> {
+        thread::scope(|scope| {
+            let inside = || Ok(work(&mut Self::build(config)?));
+            let name = thread::Builder::new().name("laboratory".into());
+            let started = name.spawn_scoped(scope, inside);
+            let thread = started.map_err(|cause| LabError::new(Step::Thread, cause))?;
+            thread
+                .join()
+                .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+        })
+    }
+
+    /// Moves the calling thread into a namespace of its own and furnishes it.
+    fn build(config: &LabConfig) -> Result<Self, LabError> {
+        process::unshare_network().map_err(|cause| LabError::new(Step::NetworkNamespace, cause))?;
+        let tun = device::open_tun().map_err(|cause| LabError::new(Step::OpenTun, cause))?;
+        device::make_tun(&tun, DEVICE).map_err(|cause| LabError::new(Step::Device, cause))?;
+        settings::pin_baseline()?;
+        keep_quiet();
+        let index = set_up(config).map_err(|cause| LabError::new(Step::Addresses, cause))?;
+        let sniffer =
+            sniff::open(index).map_err(|cause| LabError::new(Step::PacketSocket, cause))?;
+        // A wish: without the privilege, times are an ordinary thread's.
+        let _ = clock::be_punctual();
+        Ok(Self {
+            tun,
+            sniffer,
+            zero: clock::monotonic(),
+            stays: PhantomData,
+        })
+    }
+
+    /// Lets the laboratory's clock begin now, in the middle of a tick of the
+    /// kernel: what a script does in whole milliseconds then never falls on
+    /// the edge between two.
+    pub fn begin(&mut self) {
+        let tick = i64::try_from(tick().as_nanos()).unwrap_or(i64::MAX);
+        let now = clock::monotonic();
+        let middle = (now / tick + 1) * tick + tick / 2;
+        clock::sleep_until(middle);
+        self.zero = clock::monotonic();
+    }
+
+    /// Nanoseconds since the clock began.
+    #[must_use]
+    pub fn now_ns(&self) -> i64 {
+        clock::monotonic() - self.zero
+    }
+
+    /// Sleeps until the clock shows `at_ns`; returns at once when that is past.
+    pub fn sleep_until_ns(&self, at_ns: i64) {
+        device::drain(&self.tun);
+        clock::sleep_until(self.zero + at_ns);
+        device::drain(&self.tun);
+    }
+
+    /// Hands the kernel a packet.
+    ///
+    /// # Errors
+    /// What the device says: a packet it cannot take.
+    pub fn inject(&mut self, packet: &[u8]) -> io::Result<()> {
+        device::drain(&self.tun);
+        device::inject(&self.tun, packet)
+    }
+
+    /// The next packet the kernel sends, if it does so before the clock shows
+    /// `until_ns`. A packet sent before this call counts.
+    ///
+    /// # Errors
+    /// What the packet socket says.
+    pub fn receive(&mut self, until_ns: i64) -> io::Result<Option<Sent>> {
+        loop {
+            device::drain(&self.tun);
+            if let Some(sniffed) = sniff::receive(&self.sniffer)? {
+                return Ok(Some(Sent {
+                    at_ns: sniffed.at - self.zero,
+                    octets: sniffed.octets,
+                }));
+            }
+            if self.now_ns() >= until_ns {
+                return Ok(None);
+            }
+            sniff::wait_readable(&[&self.sniffer], self.zero + until_ns)?;
+        }
+    }
+}
+
+/// The kernel's tick: protocol timers run in steps of it.
+#[must_use]
+pub fn tick() -> Duration {
+    clock::tick()
+}
+
+/// Keeps the device from sending what is not a connection's: neighbour and
+/// router discovery. A wish: such packets are no TCP, and are left out.
+fn keep_quiet() {
+    let wishes = [
+        ("router_solicitations", "0"),
+        ("accept_dad", "0"),
+        ("accept_ra", "0"),
+        ("addr_gen_mode", "1"),
+    ];
+    for (name, value) in wishes {
+        let _ = settings::write(&format!("net.ipv6.conf.{DEVICE}.{name}"), value);
+    }
+}
+
+/// Addresses, routes, and both interfaces up. IPv6 may be switched off in the
+/// kernel; then IPv4 alone is furnished.
+fn set_up(config: &LabConfig) -> io::Result<device::Index> {
+    let control = device::control_socket(libc::AF_INET)?;
+    device::bring_up(&control, "lo")?;
+    device::set_mtu(&control, DEVICE, config.mtu)?;
+    device::set_queue(&control, DEVICE, QUEUE)?;
+    device::bring_up(&control, DEVICE)?;
+    let index = device::index(&control, DEVICE)?;
+    let control_v6 = device::control_socket(libc::AF_INET6).ok();
+    for (address, prefix) in config.local {
+        match (address, &control_v6) {
+            (IpAddr::V4(address), _) => device::set_v4(&control, DEVICE, address, prefix)?,
+            (IpAddr::V6(address), Some(control)) => {
+                device::set_v6(control, index, address, prefix)?;
+            }
+            (IpAddr::V6(_), None) => {}
+        }
+    }
+    for (network, prefix) in config.remote {
+        match (network, &control_v6) {
+            (IpAddr::V4(network), _) => device::route_v4(&control, DEVICE, network, prefix)?,
+            (IpAddr::V6(network), Some(control)) => {
+                device::route_v6(control, index, network, prefix)?;
+            }
+            (IpAddr::V6(_), None) => {}
+        }
+    }
+    Ok(index)
+}

@@ -1,0 +1,143 @@
+//! Settings under `/proc/sys/net`, and the baseline every laboratory starts
+//! from.
+//!
+//! A new namespace takes some settings from the machine it is made on and some
+//! from the kernel's defaults, so the same script could pass on one machine
+//! and fail on another. The baseline pins what a TCP script can see to the
+//! kernel's own defaults; whatever a script wants else it sets itself.
+//!
+//! Written are only settings of the calling thread's namespace: paths are
+//! taken apart into plain words below `net`, and the kernel shows settings of
+//! the whole machine read-only in a namespace of one's own.
+
+use std::fs;
+use std::io;
+use std::path::PathBuf;
+
+use crate::error::{LabError, Step};
+
+/// Settings of TCP that are pinned before a script runs, with the defaults of
+/// Documentation/networking/ip-sysctl.rst.
+///
+/// `slow_start_after_idle`, `ecn` and the buffers stay what the kernel takes
+/// when nobody says anything; scripts that care say so.
+const BASELINE: [(&str, &str); 28] = [
+    ("net.ipv4.tcp_timestamps", "1"),
+    ("net.ipv4.tcp_window_scaling", "1"),
+    ("net.ipv4.tcp_sack", "1"),
+    ("net.ipv4.tcp_dsack", "1"),
+    ("net.ipv4.tcp_recovery", "1"),
+    ("net.ipv4.tcp_early_retrans", "3"),
+    ("net.ipv4.tcp_reordering", "3"),
+    ("net.ipv4.tcp_frto", "2"),
+    ("net.ipv4.tcp_ecn", "2"),
+    ("net.ipv4.tcp_ecn_fallback", "1"),
+    ("net.ipv4.tcp_slow_start_after_idle", "1"),
+    ("net.ipv4.tcp_no_metrics_save", "0"),
+    ("net.ipv4.tcp_mtu_probing", "0"),
+    ("net.ipv4.tcp_moderate_rcvbuf", "1"),
+    ("net.ipv4.tcp_autocorking", "1"),
+    ("net.ipv4.tcp_tso_win_divisor", "3"),
+    ("net.ipv4.tcp_min_tso_segs", "2"),
+    ("net.ipv4.tcp_pacing_ss_ratio", "200"),
+    ("net.ipv4.tcp_pacing_ca_ratio", "120"),
+    ("net.ipv4.tcp_syn_retries", "6"),
+    ("net.ipv4.tcp_synack_retries", "5"),
+    ("net.ipv4.tcp_syncookies", "1"),
+    ("net.ipv4.tcp_fastopen", "1"),
+    ("net.ipv4.tcp_fin_timeout", "60"),
+    ("net.ipv4.tcp_invalid_ratelimit", "500"),
+    ("net.ipv4.tcp_rmem", "4096 131072 6291456"),
+    ("net.ipv4.tcp_wmem", "4096 16384 4194304"),
+    ("net.ipv4.ip_local_port_range", "32768 60999"),
+];
+
+/// Where a setting is found; nothing when it is no name below `net`.
+fn path(name: &str) -> Option<PathBuf> {
+    let words: Vec<&str> = name.split(['.', '/']).collect();
+    let is_plain = |word: &&str| {
+        !word.is_empty()
+            && word
+                .chars()
+                .all(|c| c.is_ascii_alphanumeric() || c == '_' || c == '-')
+    };
+    let is_ours = words.first() == Some(&"net") && words.len() > 1 && words.iter().all(is_plain);
+    is_ours.then(|| {
+        words
+            .iter()
+            .fold(PathBuf::from("/proc/sys"), |path, word| path.join(word))
+    })
+}
+
+/// Not a setting of the network.
+fn foreign(name: &str) -> io::Error {
+    io::Error::new(
+        io::ErrorKind::InvalidInput,
+        format!("{name} is no setting of the network"),
+    )
+}
+
+/// Reads a setting of the calling thread's namespace.
+///
+/// # Errors
+/// When there is none of this name, or it is no setting of the network.
+pub fn read(name: &str) -> io::Result<String> {
+    let path = path(name).ok_or_else(|| foreign(name))?;
+    Ok(fs::read_to_string(path)?.trim().to_string())
+}
+
+/// Writes a setting of the calling thread's namespace.
+///
+/// # Errors
+/// When there is none of this name, it is read-only, it is no setting of the
+/// network, or the kernel refuses the value.
+pub fn write(name: &str, value: &str) -> io::Result<()> {
+    let path = path(name).ok_or_else(|| foreign(name))?;
+    // Opened without creating: a missing setting is an error, not a file.
+    let mut file = fs::OpenOptions::new().write(true).open(path)?;
+    io::Write::write_all(&mut file, format!("{value}\n").as_bytes())
+}
+
+/// Sets the baseline. A kernel that lacks one of the settings is older or
+/// newer than the list; what it lacks cannot differ.
+pub(crate) fn pin_baseline() -> Result<(), LabError> {
+    for (name, value) in BASELINE {
+        match write(name, value) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                let what = format!("{name} = {value}");
+                return Err(LabError::about(Step::Setting, what, error));
+            }
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_names_below_net_are_paths() {
+        let good = path("net.ipv4.tcp_sack").unwrap();
+        assert_eq!(good, PathBuf::from("/proc/sys/net/ipv4/tcp_sack"));
+        assert_eq!(path("net/ipv4/tcp_sack"), Some(good));
+        for bad in [
+            "kernel.panic",
+            "net",
+            "net.",
+            "net..x",
+            "net/../kernel/panic",
+            "/proc/sys/net/ipv4/tcp_sack",
+            "",
+        ] {
+            assert_eq!(path(bad), None, "{bad}");
+        }
+    }
+
+    #[test]
+    fn a_setting_that_does_not_exist_is_not_created() {
+        let error = write("net.ipv4.tcp_no_such_thing", "1").unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::NotFound);
+    }
+}

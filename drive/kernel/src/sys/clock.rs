@@ -1,0 +1,85 @@
+//! The monotonic clock, sleeping to an instant, and the kernel's tick.
+
+use std::io;
+use std::time::Duration;
+
+use super::check;
+
+fn read(clock: libc::clockid_t) -> i64 {
+    let mut spec = libc::timespec {
+        tv_sec: 0,
+        tv_nsec: 0,
+    };
+    // SAFETY: `spec` outlives the call and has the layout it writes.
+    let result = unsafe { libc::clock_gettime(clock, &raw mut spec) };
+    assert_eq!(result, 0, "the clocks asked for exist on every Linux");
+    nanos(spec)
+}
+
+/// A time of the kernel in nanoseconds.
+pub(crate) fn nanos(spec: libc::timespec) -> i64 {
+    spec.tv_sec * 1_000_000_000 + spec.tv_nsec
+}
+
+/// Nanoseconds of the monotonic clock.
+pub(crate) fn monotonic() -> i64 {
+    read(libc::CLOCK_MONOTONIC)
+}
+
+/// Nanoseconds of the clock that packets are stamped by.
+pub(crate) fn realtime() -> i64 {
+    read(libc::CLOCK_REALTIME)
+}
+
+/// The kernel's tick: the resolution of its coarse clock is one jiffy, and
+/// protocol timers run in jiffies.
+pub(crate) fn tick() -> Duration {
+    let mut spec = libc::timespec {
+        tv_sec: 0,
+        tv_nsec: 0,
+    };
+    // SAFETY: `spec` outlives the call and has the layout it writes.
+    let result = unsafe { libc::clock_getres(libc::CLOCK_MONOTONIC_COARSE, &raw mut spec) };
+    assert_eq!(result, 0, "the coarse clock exists on every Linux");
+    Duration::from_nanos(nanos(spec).unsigned_abs())
+}
+
+/// Sleeps until the monotonic clock shows `nanos`; returns at once when that
+/// is past.
+pub(crate) fn sleep_until(nanos: i64) {
+    let spec = libc::timespec {
+        tv_sec: nanos.div_euclid(1_000_000_000),
+        tv_nsec: nanos.rem_euclid(1_000_000_000),
+    };
+    loop {
+        // SAFETY: `spec` outlives the call; no remainder is asked for, as the
+        // instant is absolute.
+        let result = unsafe {
+            libc::clock_nanosleep(
+                libc::CLOCK_MONOTONIC,
+                libc::TIMER_ABSTIME,
+                &raw const spec,
+                std::ptr::null_mut(),
+            )
+        };
+        if result != libc::EINTR {
+            return;
+        }
+    }
+}
+
+/// Asks for wake-ups as sharp as the hardware gives them, and for a turn
+/// before ordinary threads. Both are wishes: without the privilege, times are
+/// as good as an ordinary thread's.
+pub(crate) fn be_punctual() -> io::Result<()> {
+    // SAFETY: plain integers.
+    check(unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1_u64) })?;
+    // SAFETY: plain integers.
+    let lowest = check(unsafe { libc::sched_get_priority_min(libc::SCHED_RR) })?;
+    let parameters = libc::sched_param {
+        sched_priority: lowest,
+    };
+    // SAFETY: `parameters` outlives the call; 0 is the calling thread.
+    check(unsafe { libc::sched_setscheduler(0, libc::SCHED_RR, &raw const parameters) })?;
+    Ok(())
+}

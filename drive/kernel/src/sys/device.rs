@@ -1,0 +1,210 @@
+//! The TUN device and its interface: made, addressed, routed and brought up by
+//! `ioctl`, so that no other program is needed.
+
+use std::io;
+use std::net::{Ipv4Addr, Ipv6Addr};
+use std::os::fd::{AsRawFd, OwnedFd, RawFd};
+
+use super::{check, own};
+
+/// `struct in6_rtmsg` and `struct in6_ifreq` name an interface by number.
+pub(crate) type Index = libc::c_int;
+
+/// Opens the driver.
+pub(crate) fn open_tun() -> io::Result<OwnedFd> {
+    let flags = libc::O_RDWR | libc::O_CLOEXEC | libc::O_NONBLOCK;
+    // SAFETY: the path ends with a zero.
+    own(unsafe { libc::open(c"/dev/net/tun".as_ptr(), flags) })
+}
+
+/// Makes the device `name` behind `tun`: single IP packets, nothing before
+/// them, no offloads. It lives as long as the descriptor.
+pub(crate) fn make_tun(tun: &OwnedFd, name: &str) -> io::Result<()> {
+    let mut request = request_for(name);
+    let flags = libc::IFF_TUN | libc::IFF_NO_PI;
+    request.ifr_ifru.ifru_flags = flags as libc::c_short;
+    // SAFETY: the request is a `struct ifreq`, as TUNSETIFF wants it.
+    check(unsafe { libc::ioctl(tun.as_raw_fd(), libc::TUNSETIFF, &raw mut request) })?;
+    Ok(())
+}
+
+/// A socket that interfaces are configured through: any of its family will do.
+pub(crate) fn control_socket(family: libc::c_int) -> io::Result<OwnedFd> {
+    // SAFETY: plain integers.
+    own(unsafe { libc::socket(family, libc::SOCK_DGRAM | libc::SOCK_CLOEXEC, 0) })
+}
+
+/// A request about the interface `name`.
+fn request_for(name: &str) -> libc::ifreq {
+    // SAFETY: `ifreq` is integers and a union of integers: all zero is valid.
+    let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
+    assert!(name.len() < request.ifr_name.len(), "a short name of ours");
+    for (to, from) in request.ifr_name.iter_mut().zip(name.bytes()) {
+        *to = from as libc::c_char;
+    }
+    request
+}
+
+fn ask(control: RawFd, what: libc::c_ulong, request: &mut libc::ifreq) -> io::Result<()> {
+    // SAFETY: `request` is a whole `struct ifreq`, which every request of this
+    // file takes.
+    check(unsafe { libc::ioctl(control, what, std::ptr::from_mut(request)) })?;
+    Ok(())
+}
+
+/// The number of the interface `name`.
+pub(crate) fn index(control: &OwnedFd, name: &str) -> io::Result<Index> {
+    let mut request = request_for(name);
+    ask(control.as_raw_fd(), libc::SIOCGIFINDEX, &mut request)?;
+    // SAFETY: SIOCGIFINDEX has written this member.
+    Ok(unsafe { request.ifr_ifru.ifru_ifindex })
+}
+
+/// Sets the largest packet of the interface, in octets.
+pub(crate) fn set_mtu(control: &OwnedFd, name: &str, mtu: u32) -> io::Result<()> {
+    let mut request = request_for(name);
+    request.ifr_ifru.ifru_mtu = mtu.cast_signed();
+    ask(control.as_raw_fd(), libc::SIOCSIFMTU, &mut request)
+}
+
+/// Sets how many packets wait for a reader before the interface drops.
+pub(crate) fn set_queue(control: &OwnedFd, name: &str, packets: u32) -> io::Result<()> {
+    let mut request = request_for(name);
+    // The member for the queue's length shares the place of this one.
+    request.ifr_ifru.ifru_metric = packets.cast_signed();
+    ask(control.as_raw_fd(), libc::SIOCSIFTXQLEN, &mut request)
+}
+
+/// Brings the interface up.
+pub(crate) fn bring_up(control: &OwnedFd, name: &str) -> io::Result<()> {
+    let mut request = request_for(name);
+    ask(control.as_raw_fd(), libc::SIOCGIFFLAGS, &mut request)?;
+    // SAFETY: SIOCGIFFLAGS has written this member.
+    let flags = unsafe { request.ifr_ifru.ifru_flags };
+    request.ifr_ifru.ifru_flags = flags | (libc::IFF_UP | libc::IFF_RUNNING) as libc::c_short;
+    ask(control.as_raw_fd(), libc::SIOCSIFFLAGS, &mut request)
+}
+
+/// An IPv4 address as the generic form of requests.
+fn generic(address: Ipv4Addr) -> libc::sockaddr {
+    // SAFETY: both are plain data of the same 16 octets: `sockaddr_in` is what
+    // `sockaddr` stands for when the family says so.
+    unsafe { std::mem::transmute(super::address::v4(address, 0)) }
+}
+
+/// Gives the interface an address and its network.
+pub(crate) fn set_v4(
+    control: &OwnedFd,
+    name: &str,
+    address: Ipv4Addr,
+    prefix: u8,
+) -> io::Result<()> {
+    let mut request = request_for(name);
+    request.ifr_ifru.ifru_addr = generic(address);
+    ask(control.as_raw_fd(), libc::SIOCSIFADDR, &mut request)?;
+    request.ifr_ifru.ifru_netmask = generic(mask(prefix));
+    ask(control.as_raw_fd(), libc::SIOCSIFNETMASK, &mut request)
+}
+
+/// The mask of a prefix of `prefix` bits.
+fn mask(prefix: u8) -> Ipv4Addr {
+    let bits = u32::MAX.checked_shl(32 - u32::from(prefix)).unwrap_or(0);
+    Ipv4Addr::from_bits(bits)
+}
+
+/// Routes a network through the interface.
+pub(crate) fn route_v4(control: &OwnedFd, name: &str, to: Ipv4Addr, prefix: u8) -> io::Result<()> {
+    let mut device: Vec<libc::c_char> = name.bytes().map(|octet| octet as libc::c_char).collect();
+    device.push(0);
+    // SAFETY: `rtentry` is integers, addresses and pointers that may be null:
+    // all zero is valid.
+    let mut route: libc::rtentry = unsafe { std::mem::zeroed() };
+    let network = mask(prefix);
+    route.rt_dst = generic(Ipv4Addr::from_bits(to.to_bits() & network.to_bits()));
+    route.rt_genmask = generic(network);
+    route.rt_flags = libc::RTF_UP;
+    route.rt_dev = device.as_mut_ptr();
+    // SAFETY: `route` is a whole `struct rtentry`; the name it points to ends
+    // with a zero and outlives the call.
+    check(unsafe { libc::ioctl(control.as_raw_fd(), libc::SIOCADDRT, &raw mut route) })?;
+    Ok(())
+}
+
+/// Gives the interface an address and its network.
+pub(crate) fn set_v6(
+    control: &OwnedFd,
+    interface: Index,
+    address: Ipv6Addr,
+    prefix: u8,
+) -> io::Result<()> {
+    let request = libc::in6_ifreq {
+        ifr6_addr: super::address::in6(address),
+        ifr6_prefixlen: u32::from(prefix),
+        ifr6_ifindex: interface,
+    };
+    // SAFETY: an IPv6 socket takes a `struct in6_ifreq` for this request.
+    check(unsafe { libc::ioctl(control.as_raw_fd(), libc::SIOCSIFADDR, &raw const request) })?;
+    Ok(())
+}
+
+/// `struct in6_rtmsg` of the kernel's `linux/ipv6_route.h`; libc has it with
+/// fields that cannot be set.
+#[repr(C)]
+struct In6Route {
+    destination: libc::in6_addr,
+    source: libc::in6_addr,
+    gateway: libc::in6_addr,
+    kind: u32,
+    destination_bits: u16,
+    source_bits: u16,
+    metric: u32,
+    info: libc::c_ulong,
+    flags: u32,
+    interface: Index,
+}
+
+/// Routes a network through the interface.
+pub(crate) fn route_v6(
+    control: &OwnedFd,
+    interface: Index,
+    to: Ipv6Addr,
+    prefix: u8,
+) -> io::Result<()> {
+    let any = super::address::in6(Ipv6Addr::UNSPECIFIED);
+    let route = In6Route {
+        destination: super::address::in6(to),
+        source: any,
+        gateway: any,
+        kind: 0,
+        destination_bits: u16::from(prefix),
+        source_bits: 0,
+        metric: 1,
+        info: 0,
+        flags: u32::from(libc::RTF_UP),
+        interface,
+    };
+    // SAFETY: an IPv6 socket takes a `struct in6_rtmsg` for this request.
+    check(unsafe { libc::ioctl(control.as_raw_fd(), libc::SIOCADDRT, &raw const route) })?;
+    Ok(())
+}
+
+/// Hands a packet to the kernel as if it had arrived.
+pub(crate) fn inject(tun: &OwnedFd, packet: &[u8]) -> io::Result<()> {
+    // SAFETY: pointer and length are those of `packet`.
+    let written = unsafe { libc::write(tun.as_raw_fd(), packet.as_ptr().cast(), packet.len()) };
+    super::check_size(written)?;
+    Ok(())
+}
+
+/// Takes packets the kernel has sent off the device's queue and forgets them:
+/// the packet socket has seen them.
+pub(crate) fn drain(tun: &OwnedFd) {
+    let mut octets = [0_u8; 2048];
+    loop {
+        // SAFETY: pointer and length are those of `octets`.
+        let read = unsafe { libc::read(tun.as_raw_fd(), octets.as_mut_ptr().cast(), octets.len()) };
+        if read <= 0 {
+            return;
+        }
+    }
+}
