@@ -9,6 +9,8 @@
 //! |---|---|
 //! | [`connection`] | RFC 9293: states, segments, output, timers, user calls |
 //! | [`listener`] | LISTEN |
+//! | [`four_tuple`] | which connection: addresses and ports |
+//! | [`isn`], [`secret`] | RFC 6528: initial sequence numbers; timestamp offsets |
 //! | [`profile`] | switches and constants, by name |
 //! | [`congestion`] | the congestion-control interface and every control |
 //! | `recovery` | RFC 5681, 6582, 6675: finding losses |
@@ -28,6 +30,8 @@ extern crate alloc;
 pub mod congestion;
 pub mod connection;
 mod delayed_ack;
+pub mod four_tuple;
+pub mod isn;
 pub mod listener;
 pub mod profile;
 mod range_set;
@@ -36,9 +40,13 @@ mod receive_window;
 mod recovery;
 mod rtt;
 mod scoreboard;
+pub mod secret;
 mod send_buffer;
 mod space;
 mod timestamps;
 
 pub use connection::{Config, Connection, Failure, Received};
+pub use four_tuple::FourTuple;
+pub use isn::IsnGenerator;
 pub use profile::Profile;
+pub use secret::Secret;

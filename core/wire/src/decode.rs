@@ -18,8 +18,8 @@ use bytes::Bytes;
 use crate::encode::FIXED_HEADER_LEN;
 use crate::options::option_kind;
 use crate::{
-    Checksum, Endpoints, Flags, Options, Payload, SackBlock, Segment, SeqNumber, Timestamps,
-    WireWindow,
+    Authentication, Checksum, Endpoints, FastOpenCookie, Flags, Options, Payload, SackBlock,
+    Segment, SeqNumber, Timestamps, WireWindow,
 };
 
 /// Why octets are no segment.
@@ -205,6 +205,16 @@ fn decode_option(options: &mut Options, kind: u8, data: &[u8]) -> Option<()> {
             options.timestamps = Some(Timestamps { val, ecr });
         }
         option_kind::SACK => decode_sack(options, data)?,
+        // Of a wrong length it is ignored (RFC 7413 section 4.1.1).
+        option_kind::FAST_OPEN => {
+            options.fast_open = FastOpenCookie::from_data(data).or(options.fast_open);
+        }
+        option_kind::EXPERIMENT => {
+            options.fast_open = FastOpenCookie::from_experiment(data).or(options.fast_open);
+        }
+        option_kind::AUTHENTICATION => {
+            options.authentication = Some(Authentication::from_data(data)?);
+        }
         // RFC 9293 MUST-6.
         _ => {}
     }
@@ -341,6 +351,35 @@ mod tests {
             error.to_string(),
             "TCP option kind 2 at octet 23 ends before its length"
         );
+    }
+
+    #[test]
+    fn fast_open_is_read_in_both_forms_and_ignored_where_its_length_is_wrong() {
+        let cookie_of = |octets: &[u8]| options_of(octets).unwrap().fast_open;
+        assert_eq!(cookie_of(&[34, 2, 0, 0]), Some(FastOpenCookie::REQUEST));
+        let four = FastOpenCookie::new(&[1, 2, 3, 4]).unwrap();
+        assert_eq!(cookie_of(&[34, 6, 1, 2, 3, 4, 0, 0]), Some(four));
+        let experiment = [254, 8, 0xf9, 0x89, 1, 2, 3, 4];
+        assert_eq!(cookie_of(&experiment), Some(four.as_experimental()));
+        // RFC 7413 section 4.1.1: 2 octets, an odd number, 18 octets.
+        let mut long = [9; 20];
+        long[..2].copy_from_slice(&[34, 20]);
+        for ignored in [&[34, 4, 1, 2][..], &[34, 7, 1, 2, 3, 4, 5, 0], &long] {
+            assert_eq!(cookie_of(ignored), None);
+        }
+        // Another experiment, and one without an identifier.
+        assert_eq!(cookie_of(&[254, 8, 0xf9, 0x88, 1, 2, 3, 4]), None);
+        assert_eq!(cookie_of(&[254, 2, 0, 0]), None);
+    }
+
+    #[test]
+    fn authentication_is_read_and_must_hold_both_key_identifiers() {
+        let octets = [1, 1, 29, 10, 61, 84, 1, 2, 3, 4, 5, 6];
+        let read = options_of(&octets).unwrap().authentication;
+        assert_eq!(read, Authentication::new(61, 84, &[1, 2, 3, 4, 5, 6]));
+        for short in [[29, 2, 1, 1], [29, 3, 1, 1]] {
+            assert!(options_of(&short).is_err(), "{short:?}");
+        }
     }
 
     #[test]

@@ -148,6 +148,8 @@ fn write_options(options: &Options, out: &mut [u8]) {
         sack_permitted,
         timestamps,
         sack,
+        fast_open,
+        authentication,
     } = options;
     // What packing leaves over stays zero, which is "end of option list".
     let aligned = out.len() == options.aligned_len();
@@ -177,12 +179,26 @@ fn write_options(options: &Options, out: &mut [u8]) {
         writer.start(option_kind::WINDOW_SCALE, 3);
         writer.put(&[shift]);
     }
+    if let Some(cookie) = fast_open {
+        let kind = if cookie.is_experimental() {
+            option_kind::EXPERIMENT
+        } else {
+            option_kind::FAST_OPEN
+        };
+        writer.start(kind, cookie.option_len());
+        cookie.write_data(|octets| writer.put(octets));
+    }
     if !sack.is_empty() {
         writer.start(option_kind::SACK, 2 + 8 * sack.len());
         for block in sack.as_slice() {
             writer.put(&block.left.as_u32().to_be_bytes());
             writer.put(&block.right.as_u32().to_be_bytes());
         }
+    }
+    if let Some(option) = authentication {
+        writer.start(option_kind::AUTHENTICATION, option.option_len());
+        writer.put(&[option.key_id, option.r_next_key_id]);
+        writer.put(option.mac());
     }
 }
 
@@ -216,7 +232,7 @@ mod tests {
                 val: 0x0102_0304,
                 ecr: 0,
             }),
-            sack: SackBlocks::default(),
+            ..Options::default()
         };
         let expected = [
             2, 4, 0x05, 0xb4, 4, 2, 8, 10, 1, 2, 3, 4, 0, 0, 0, 0, 1, 3, 3, 7,

@@ -25,7 +25,7 @@ const DONT_FRAGMENT: u16 = 0x4000;
 const FRAGMENT: u16 = 0x3fff;
 
 /// Where a packet comes from and goes to, in one address family.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Endpoints {
     /// IPv4.
     V4 {

@@ -16,9 +16,11 @@
 
 extern crate alloc;
 
+mod authentication;
 mod checksum;
 mod decode;
 mod encode;
+mod fast_open;
 mod flags;
 mod ip;
 mod octets;
@@ -31,9 +33,11 @@ mod seq;
 
 pub use bytes;
 
+pub use authentication::{Authentication, authentication_place};
 pub use checksum::{Checksum, TCP_PROTOCOL};
 pub use decode::{DecodeError, decode, decode_header, verify_checksum};
 pub use encode::{EncodeError, FIXED_HEADER_LEN, encode};
+pub use fast_open::FastOpenCookie;
 pub use flags::Flags;
 pub use ip::{Ecn, Endpoints, IPV4_HEADER_LEN, IPV6_HEADER_LEN, IpError, IpHeader, IpPayload};
 pub use octets::PayloadOctets;

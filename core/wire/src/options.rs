@@ -1,16 +1,17 @@
 //! TCP options in parsed form.
 //!
 //! RFC 9293 section 3.2 (end, no-op, MSS), RFC 7323 (window scale,
-//! timestamps), RFC 2018 and 2883 (SACK). Unknown options are skipped on
-//! reading, as RFC 9293 MUST-6 asks, and never sent.
+//! timestamps), RFC 2018 and 2883 (SACK), RFC 7413 (Fast Open), RFC 5925
+//! (authentication). Unknown options are skipped on reading, as RFC 9293 MUST-6
+//! asks, and never sent.
 //!
 //! On the wire the options stand as the common kernels lay them out: MSS,
-//! timestamps, window scale, SACK blocks, each padded in front to a multiple
+//! timestamps, window scale, Fast Open, SACK blocks, authentication, each padded in front to a multiple
 //! of four octets; SACK-permitted takes the padding of the timestamps where
 //! both are there. Only sets that do not fit 40 octets that way are packed
 //! without padding in between, so that whatever was read can be written.
 
-use crate::SeqNumber;
+use crate::{Authentication, FastOpenCookie, SeqNumber};
 
 /// The most octets the options of one segment take: a data offset of 15 words
 /// less the fixed header (RFC 9293 section 3.1).
@@ -33,6 +34,12 @@ pub mod option_kind {
     pub const SACK: u8 = 5;
     /// Timestamps, 10 octets (RFC 7323 section 3.2).
     pub const TIMESTAMPS: u8 = 8;
+    /// Authentication, 4 octets and the code (RFC 5925 section 2.2).
+    pub const AUTHENTICATION: u8 = 29;
+    /// Fast Open, 2 octets and the cookie (RFC 7413 section 4.1.1).
+    pub const FAST_OPEN: u8 = 34;
+    /// Experiments, told apart by 2 octets of identifier (RFC 6994).
+    pub const EXPERIMENT: u8 = 254;
 }
 
 /// One SACK block: the octets from `left` up to, not including, `right`
@@ -107,6 +114,10 @@ pub struct Options {
     pub timestamps: Option<Timestamps>,
     /// SACK blocks.
     pub sack: SackBlocks,
+    /// Fast Open cookie or request (only on SYN).
+    pub fast_open: Option<FastOpenCookie>,
+    /// Authentication.
+    pub authentication: Option<Authentication>,
 }
 
 impl Options {
@@ -135,6 +146,7 @@ impl Options {
         let sack = !self.sack.is_empty() as usize;
         4 * (mss + 3 * timestamps + sack_permitted_alone + window_scale + sack)
             + 8 * self.sack.len()
+            + self.rare_len(true)
     }
 
     /// Length without any padding.
@@ -147,6 +159,21 @@ impl Options {
             + 3 * self.window_scale.is_some() as usize
             + 2 * sack
             + 8 * self.sack.len()
+            + self.rare_len(false)
+    }
+
+    /// Length of what only some segments of some connections carry.
+    #[inline]
+    const fn rare_len(&self, aligned: bool) -> usize {
+        let unit = if aligned { 4 } else { 1 };
+        let mut len = 0;
+        if let Some(cookie) = &self.fast_open {
+            len += cookie.option_len().next_multiple_of(unit);
+        }
+        if let Some(authentication) = &self.authentication {
+            len += authentication.option_len().next_multiple_of(unit);
+        }
+        len
     }
 }
 

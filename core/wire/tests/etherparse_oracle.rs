@@ -137,7 +137,7 @@ fn we_read_packets_of_etherparse_as_it_meant_them() {
             window_scale: Some(7),
             sack_permitted: true,
             timestamps: Some(Timestamps { val: 5, ecr: 6 }),
-            sack: SackBlocks::default(),
+            ..Options::default()
         },
         payload: Bytes::from_static(b"tfo"),
         ..Segment::default()

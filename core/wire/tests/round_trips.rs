@@ -4,9 +4,10 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use gigatcp_wire::bytes::Bytes;
 use gigatcp_wire::{
-    DecodeError, Ecn, EncodeError, Endpoints, Flags, IpHeader, MAX_OPTIONS_LEN, Options, Payload,
-    PayloadOctets, Phantom, SackBlock, SackBlocks, Segment, SeqNumber, Timestamps, WireWindow,
-    decode, decode_header, decode_packet, encode, encode_packet, verify_checksum, verify_phantom,
+    Authentication, DecodeError, Ecn, EncodeError, Endpoints, FastOpenCookie, Flags, IpHeader,
+    MAX_OPTIONS_LEN, Options, Payload, PayloadOctets, Phantom, SackBlock, SackBlocks, Segment,
+    SeqNumber, Timestamps, WireWindow, decode, decode_header, decode_packet, encode, encode_packet,
+    verify_checksum, verify_phantom,
 };
 use proptest::prelude::*;
 
@@ -24,19 +25,53 @@ fn sack_blocks() -> impl Strategy<Value = SackBlocks> {
     })
 }
 
+/// Rare ones, mostly absent, so that there is room for the others.
+fn rare_options() -> impl Strategy<Value = (Option<FastOpenCookie>, Option<Authentication>)> {
+    let cookie = (0..=8_usize, any::<[u8; 16]>(), any::<bool>()).prop_filter_map(
+        "a legal length",
+        |(pairs, octets, experimental)| {
+            let cookie = FastOpenCookie::new(&octets[..2 * pairs])?;
+            Some(if experimental {
+                cookie.as_experimental()
+            } else {
+                cookie
+            })
+        },
+    );
+    let authentication = (any::<(u8, u8)>(), 0..=16_usize, any::<[u8; 16]>())
+        .prop_map(|(ids, len, mac)| Authentication::new(ids.0, ids.1, &mac[..len]).unwrap());
+    (
+        prop::option::weighted(0.2, cookie),
+        prop::option::weighted(0.2, authentication),
+    )
+}
+
 fn all_options() -> impl Strategy<Value = Options> {
     let timestamps =
         prop::option::of(any::<(u32, u32)>().prop_map(|(val, ecr)| Timestamps { val, ecr }));
     let (mss, window_scale) = (any::<Option<u16>>(), any::<Option<u8>>());
-    (mss, window_scale, any::<bool>(), timestamps, sack_blocks()).prop_map(
-        |(mss, window_scale, sack_permitted, timestamps, sack)| Options {
-            mss,
-            window_scale,
-            sack_permitted,
-            timestamps,
-            sack,
-        },
+    let rare = rare_options();
+    (
+        mss,
+        window_scale,
+        any::<bool>(),
+        timestamps,
+        sack_blocks(),
+        rare,
     )
+        .prop_map(
+            |(mss, window_scale, sack_permitted, timestamps, sack, (fast_open, authentication))| {
+                Options {
+                    mss,
+                    window_scale,
+                    sack_permitted,
+                    timestamps,
+                    sack,
+                    fast_open,
+                    authentication,
+                }
+            },
+        )
 }
 
 fn fitting_options() -> impl Strategy<Value = Options> {

@@ -304,6 +304,7 @@ impl Subject {
                     ecr: ecr.resolve(now).as_u32(),
                 }),
                 sack,
+                ..Options::default()
             },
             payload: octets(seq.distance_from(PEER_ISS) as u64, arrival.len),
             ..Segment::default()

@@ -1,0 +1,55 @@
+//! Which connection: addresses and ports of both sides.
+//!
+//! RFC 9293 section 3.3.1 names a connection by its two sockets. Both addresses
+//! are of one family, which [`Endpoints`] guarantees; everything here holds for
+//! IPv4 and IPv6 alike.
+
+use core::net::IpAddr;
+
+use gigatcp_wire::{Endpoints, Segment};
+
+/// A connection's name: the local socket and the remote one.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct FourTuple {
+    /// Our address as the source, the peer's as the destination.
+    pub endpoints: Endpoints,
+    /// Our port.
+    pub local_port: u16,
+    /// The peer's port.
+    pub remote_port: u16,
+}
+
+impl FourTuple {
+    /// The connection to which a segment belongs that arrived between
+    /// `endpoints` (its sender as the source).
+    #[must_use]
+    pub fn of_arrival<P>(endpoints: Endpoints, segment: &Segment<P>) -> Self {
+        Self {
+            endpoints: endpoints.reversed(),
+            local_port: segment.dst_port,
+            remote_port: segment.src_port,
+        }
+    }
+
+    /// Our address.
+    #[must_use]
+    pub const fn local_address(&self) -> IpAddr {
+        self.endpoints.src()
+    }
+
+    /// The peer's address.
+    #[must_use]
+    pub const fn remote_address(&self) -> IpAddr {
+        self.endpoints.dst()
+    }
+
+    /// The same connection as the peer names it.
+    #[must_use]
+    pub const fn reversed(self) -> Self {
+        Self {
+            endpoints: self.endpoints.reversed(),
+            local_port: self.remote_port,
+            remote_port: self.local_port,
+        }
+    }
+}

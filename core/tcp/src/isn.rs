@@ -1,0 +1,159 @@
+//! Who a new connection is: initial sequence number (RFC 6528, RFC 9293 section
+//! 3.4.1) and timestamp offset (RFC 7323 section 5.4).
+//!
+//! ```text
+//! ISN = M + F(local address, local port, remote address, remote port, secret)
+//! ```
+//!
+//! M counts steps of 4 microseconds and so goes around in 4.77 hours; F is
+//! SipHash-2-4 cut to 32 bits. For one pair of sockets numbers grow with the
+//! clock, so that an old incarnation's segments fall outside the new one's
+//! window; across pairs they say nothing about each other (RFC 9293 MUST-8,
+//! MUST-9, SHLD-1).
+//!
+//! The timestamp clock starts at an offset of the pair of *addresses*, as Linux
+//! does it: for one destination timestamps grow from connection to connection,
+//! which PAWS and the reuse of TIME-WAIT (RFC 6191) live on, while uptime and
+//! other peers' connections stay hidden.
+//!
+//! The secret must outlive the connections it named: changing it while some are
+//! in TIME-WAIT gives away what the clock guards (RFC 6528 section 3).
+
+use gigatcp_units::{Duration, Instant};
+use gigatcp_wire::SeqNumber;
+
+use crate::connection::Config;
+use crate::four_tuple::FourTuple;
+use crate::secret::{Purpose, Secret};
+
+/// Step of the clock M (RFC 6528 section 3, RFC 9293 section 3.4.1).
+const STEP: Duration = Duration::from_micros(4);
+
+/// Chooses initial sequence numbers and timestamp offsets.
+#[derive(Clone, Copy, Debug)]
+pub struct IsnGenerator {
+    secret: Secret,
+}
+
+impl IsnGenerator {
+    /// A generator with this secret.
+    #[must_use]
+    pub const fn new(secret: Secret) -> Self {
+        Self { secret }
+    }
+
+    /// The initial sequence number of a connection that begins at `now`.
+    #[must_use]
+    pub fn initial_sequence_number(&self, now: Instant, tuple: &FourTuple) -> SeqNumber {
+        let clock = (now.as_nanos() / STEP.as_nanos()) as u32;
+        let keyed = self.secret.keyed(Purpose::InitialSequenceNumber);
+        SeqNumber::new(clock.wrapping_add(keyed.tuple(tuple).finish() as u32))
+    }
+
+    /// Where the timestamp clock towards this peer starts.
+    #[must_use]
+    pub fn timestamp_offset(&self, tuple: &FourTuple) -> u32 {
+        let keyed = self.secret.keyed(Purpose::TimestampOffset);
+        let keyed = keyed
+            .address(tuple.local_address())
+            .address(tuple.remote_address());
+        keyed.finish() as u32
+    }
+
+    /// `config` with ports, initial sequence number and timestamp offset of
+    /// the connection `tuple` that begins at `now`.
+    #[must_use]
+    pub fn identify(&self, now: Instant, tuple: &FourTuple, config: &Config) -> Config {
+        Config {
+            local_port: tuple.local_port,
+            remote_port: tuple.remote_port,
+            iss: self.initial_sequence_number(now, tuple),
+            timestamp_offset: self.timestamp_offset(tuple),
+            ..config.clone()
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use core::net::{Ipv4Addr, Ipv6Addr};
+    use gigatcp_wire::Endpoints;
+
+    fn generator() -> IsnGenerator {
+        IsnGenerator::new(Secret::new(*b"0123456789abcdef"))
+    }
+
+    fn v4(host: u8, remote_port: u16) -> FourTuple {
+        FourTuple {
+            endpoints: Endpoints::V4 {
+                src: Ipv4Addr::new(10, 0, 0, 1),
+                dst: Ipv4Addr::new(10, 0, 1, host),
+            },
+            local_port: 5001,
+            remote_port,
+        }
+    }
+
+    fn v6(remote_port: u16) -> FourTuple {
+        FourTuple {
+            endpoints: Endpoints::V6 {
+                src: Ipv6Addr::LOCALHOST,
+                dst: Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 2),
+            },
+            local_port: 5001,
+            remote_port,
+        }
+    }
+
+    #[test]
+    fn numbers_of_one_pair_of_sockets_grow_by_250_000_a_second() {
+        for tuple in [v4(2, 80), v6(80)] {
+            let first = generator().initial_sequence_number(Instant::ZERO, &tuple);
+            for ms in [1, 10, 1000, 7_200_000, 17_000_000] {
+                let later = Instant::ZERO + Duration::from_millis(ms);
+                let isn = generator().initial_sequence_number(later, &tuple);
+                assert_eq!(isn, first + (ms * 250) as u32, "after {ms} ms");
+            }
+        }
+    }
+
+    #[test]
+    fn numbers_of_different_sockets_say_nothing_about_each_other() {
+        // The differences between neighbouring ports are spread over the whole
+        // space: each of 16 equal parts gets its share of 4096.
+        for tuple_of in [|port| v4(2, port), v6] as [fn(u16) -> FourTuple; 2] {
+            let isn = |port| generator().initial_sequence_number(Instant::ZERO, &tuple_of(port));
+            let mut parts = [0; 16];
+            for port in 1000..5096 {
+                let step = isn(port + 1).as_u32().wrapping_sub(isn(port).as_u32());
+                parts[(step >> 28) as usize] += 1;
+            }
+            // Mean 256, deviation 15.5: five deviations.
+            assert!(parts.iter().all(|n| (178..=334).contains(n)), "{parts:?}");
+        }
+    }
+
+    #[test]
+    fn another_secret_gives_other_numbers_and_each_field_of_the_tuple_matters() {
+        let isn = |generator: IsnGenerator, tuple| {
+            generator.initial_sequence_number(Instant::ZERO, &tuple)
+        };
+        let other = IsnGenerator::new(Secret::new([9; 16]));
+        assert_ne!(isn(generator(), v4(2, 80)), isn(other, v4(2, 80)));
+        let base = isn(generator(), v4(2, 80));
+        let mut swapped = v4(2, 80);
+        (swapped.local_port, swapped.remote_port) = (80, 5001);
+        for tuple in [v4(3, 80), v4(2, 81), swapped, v6(80), v4(2, 80).reversed()] {
+            assert_ne!(isn(generator(), tuple), base);
+        }
+    }
+
+    #[test]
+    fn the_timestamp_offset_belongs_to_the_addresses_and_not_to_the_ports() {
+        let offset = |tuple| generator().timestamp_offset(&tuple);
+        assert_eq!(offset(v4(2, 80)), offset(v4(2, 81)));
+        assert_ne!(offset(v4(2, 80)), offset(v4(3, 80)));
+        assert_ne!(offset(v4(2, 80)), offset(v6(80)));
+    }
+}
