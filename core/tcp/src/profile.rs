@@ -160,7 +160,17 @@ pub struct Profile {
     // Pacing and buffers.
 
     // Path MTU, errors and liveness.
-
+    /// Only a reset at exactly RCV.NXT counts, other resets and SYNs inside
+    /// the window are challenged, and acknowledgments older than the largest
+    /// window are refused (RFC 5961; Linux since 3.6).
+    pub challenge_ack: bool,
+    /// Most challenge ACKs, and answers to segments without data outside the
+    /// window, in one `challenge_ack_interval`; 0 is without limit (RFC 5961
+    /// section 7).
+    pub challenge_ack_limit: u32,
+    /// See `challenge_ack_limit`. RFC 5961 proposes 10 in 5 s, Linux one in
+    /// 500 ms (`tcp_invalid_ratelimit`).
+    pub challenge_ack_interval: Duration,
     // Opening and identity.
 }
 
@@ -214,7 +224,9 @@ impl Profile {
         // Pacing and buffers.
 
         // Path MTU, errors and liveness.
-
+        challenge_ack: true,
+        challenge_ack_limit: 1,
+        challenge_ack_interval: Duration::from_millis(500),
         // Opening and identity.
     };
 
@@ -243,6 +255,8 @@ impl Profile {
         // Pacing and buffers.
 
         // Path MTU, errors and liveness.
+        challenge_ack: false,
+        challenge_ack_limit: 0,
 
         // Opening and identity.
         ..Self::MODERN

@@ -121,6 +121,7 @@ fn switches(profile: &Profile) -> Vec<(&'static str, String)> {
         segmentation_offload,
         rto_floor_on_variance,
         buffer_doubling,
+        challenge_ack,
         ..
     } = *profile;
     named![
@@ -143,6 +144,7 @@ fn switches(profile: &Profile) -> Vec<(&'static str, String)> {
         segmentation_offload,
         rto_floor_on_variance,
         buffer_doubling,
+        challenge_ack,
     ]
 }
 
@@ -166,6 +168,8 @@ fn constants(profile: &Profile) -> Vec<(&'static str, String)> {
         timestamp_tick,
         buffer_limit,
         window_reserve_shift,
+        challenge_ack_limit,
+        challenge_ack_interval,
         ..
     } = *profile;
     let byte_counting = counting_text(counting);
@@ -191,6 +195,8 @@ fn constants(profile: &Profile) -> Vec<(&'static str, String)> {
         timestamp_tick,
         buffer_limit,
         window_reserve_shift,
+        challenge_ack_limit,
+        challenge_ack_interval,
     ]
 }
 

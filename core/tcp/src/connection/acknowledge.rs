@@ -26,16 +26,16 @@ impl<P: Payload> Connection<P> {
         segment: &Segment<P>,
     ) -> bool {
         if ack > self.snd.nxt {
-            // Acknowledges what was never sent.
-            self.ack.demand();
+            // Acknowledges what was never sent (RFC 9293 section 3.10.7.4
+            // fifth, RFC 5961 section 5.2).
+            self.challenge(now);
             return false;
         }
         if ack < self.snd.una {
-            // Older than what we know; RFC 5961 section 5.2: so old that it
-            // cannot be of this connection is challenged.
-            let impossible = self.snd.una - ack > self.snd.max_wnd.max(65_535);
+            // Older than what we know.
+            let impossible = self.is_ack_impossible(ack);
             if impossible {
-                self.ack.demand();
+                self.challenge(now);
             }
             return !impossible;
         }

@@ -2,12 +2,10 @@
 //!
 //! The order of checks is the RFC's: sequence number, RST, SYN, ACK, text,
 //! FIN. RST and SYN in a synchronized state follow RFC 5961 sections 3 and 4,
-//! as RFC 9293 section 3.10.7.4 recommends: only the exact RCV.NXT resets;
-//! anything else inside the window is answered with a challenge ACK.
+//! as RFC 9293 section 3.10.7.4 recommends: see `challenge`.
 //!
-//! Challenge ACKs are not rate-limited here (RFC 5961 section 7) and urgent
-//! data is delivered in line, unmarked (RFC 6093 section 6 asks applications
-//! for no more).
+//! Urgent data is delivered in line, unmarked (RFC 6093 section 6 asks
+//! applications for no more).
 
 use gigatcp_events::{Event, EventMask, State};
 use gigatcp_units::Instant;
@@ -125,9 +123,7 @@ impl<P: Payload> Connection<P> {
             return;
         }
         if segment.flags.contains(Flags::SYN) {
-            // RFC 5961 section 4.2: challenged in every state; a true restart
-            // of the peer then answers with a reset that fits.
-            self.ack.demand();
+            self.handle_syn_in_window(now, segment);
             return;
         }
         if !segment.flags.contains(Flags::ACK) {
@@ -138,7 +134,7 @@ impl<P: Payload> Connection<P> {
             return;
         }
         let Some(ack) = ack else {
-            self.ack.demand();
+            self.challenge(now);
             return;
         };
         if !self.handle_ack(now, received.at, ack, segment) {
@@ -183,7 +179,7 @@ impl<P: Payload> Connection<P> {
             },
         );
         if !segment.flags.contains(Flags::RST) {
-            self.ack.demand();
+            self.answer_unacceptable(now, segment);
         }
     }
 
@@ -245,8 +241,8 @@ impl<P: Payload> Connection<P> {
 
     /// RFC 5961 section 3.2, over RFC 9293 section 3.10.7.4 second.
     fn handle_reset(&mut self, now: Instant, seq: u64) {
-        if seq != self.rcv.nxt {
-            self.ack.demand();
+        if seq != self.rcv.nxt && self.profile.challenge_ack {
+            self.challenge(now);
             return;
         }
         let failure = match self.state {

@@ -24,9 +24,11 @@
 //! | `output` | 3.7, 3.8: what may leave now, and what limits |
 //! | `timeout` | 3.8.1, 3.8.6.1: retransmission, window probes, TIME-WAIT |
 //! | `application` | 3.9: the calls of the user |
+//! | `challenge` | 3.10.7.4, RFC 5961: challenge ACKs and their rate |
 
 mod acknowledge;
 mod application;
+mod challenge;
 mod input;
 mod open;
 mod output;
@@ -131,6 +133,11 @@ pub struct Counters {
     pub window_probes: u64,
     /// Segments dropped by PAWS.
     pub paws_dropped: u64,
+    /// Challenge ACKs sent (RFC 5961).
+    pub challenge_acks: u64,
+    /// Answers to segments that fit nothing, held back by the rate limit
+    /// (RFC 5961 section 7).
+    pub challenge_acks_suppressed: u64,
 }
 
 /// A moment's view of a connection, in the words of Linux's `tcp_info`.
@@ -229,6 +236,7 @@ pub struct Connection<P> {
     peer_fin: Option<u64>,
     /// A reset must leave with this sequence number.
     reset_due: Option<Reset>,
+    challenges: challenge::ChallengeLimit,
     /// The application had more to write than there was room.
     write_blocked: bool,
     /// What limits when nothing written is left to send.
@@ -310,6 +318,7 @@ impl<P: Payload> Connection<P> {
             fin_sent: false,
             peer_fin: None,
             reset_due: None,
+            challenges: challenge::ChallengeLimit::new(),
             write_blocked: false,
             idle_limit: Limit::Application,
             cwnd_limited: false,

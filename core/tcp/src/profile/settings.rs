@@ -223,6 +223,13 @@ pub const SETTINGS: &[Setting] = &[
     // Pacing and buffers.
 
     // Path MTU, errors and liveness.
-
+    switch!(challenge_ack),
+    count!(challenge_ack_limit, 0..=1_000_000),
+    time!(
+        challenge_ack_interval,
+        "a time from \"1 ms\" to \"60 s\"",
+        Duration::from_millis(1),
+        Duration::from_secs(60)
+    ),
     // Opening and identity.
 ];

@@ -1,5 +1,6 @@
 //! The engine against a peer made by hand, packet by packet, in virtual time.
 
+mod challenge;
 mod close;
 mod delayed_ack;
 mod hostile;

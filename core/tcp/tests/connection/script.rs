@@ -34,6 +34,7 @@ pub fn bare() -> Config {
             limited_transmit: false,
             quick_ack: false,
             nagle: false,
+            challenge_ack_limit: 0,
             segmentation_offload: false,
             ..Profile::MODERN
         },

@@ -1,0 +1,135 @@
+//! Challenge ACKs and their rate: RFC 5961, RFC 9293 section 3.10.7.4.
+//!
+//! * A reset counts only at exactly RCV.NXT; elsewhere in the window it is
+//!   answered with a challenge ACK (section 3.2). Its two clauses leave
+//!   SEG.SEQ = RCV.NXT + RCV.WND in neither: here that is outside, as in the
+//!   table of RFC 9293 section 3.4, and dropped.
+//! * A SYN in a synchronized state is challenged, whatever its number
+//!   (section 4.2).
+//! * An acknowledgment is acceptable from SND.UNA - MAX.SND.WND up to SND.NXT;
+//!   all else is challenged and its text dropped (section 5.2).
+//! * Challenges are limited (section 7), and so are the acknowledgments that
+//!   answer segments outside the window without data: an old segment that
+//!   bounces between two sides, or a flood, costs at most
+//!   `challenge_ack_limit` answers in `challenge_ack_interval` (Linux
+//!   `tcp_invalid_ratelimit`: one in 500 ms).
+//!
+//! The limit is counted per connection. One counter for the whole host, as
+//! section 7 also allows, tells an attacker on another connection whether his
+//! guess was right (CVE-2016-5696). Answers to segments with data or FIN are not
+//! limited: a sender that repeats them waits for exactly that answer, as in
+//! Linux.
+//!
+//! Without the switch: RFC 793. Any reset or SYN inside the window ends the
+//! connection, and the acknowledgment number of a data segment may be as old
+//! as it likes.
+
+use gigatcp_units::Instant;
+use gigatcp_wire::{Flags, Payload, Segment};
+
+use super::{Connection, Failure, Reset};
+use crate::profile::Profile;
+
+/// How many answers nobody asked for have left lately.
+#[derive(Clone, Debug)]
+pub(super) struct ChallengeLimit {
+    since: Instant,
+    answers: u32,
+}
+
+impl ChallengeLimit {
+    pub(super) const fn new() -> Self {
+        Self {
+            since: Instant::ZERO,
+            answers: 0,
+        }
+    }
+
+    /// Whether one more may leave; if so, it counts.
+    fn admits(&mut self, now: Instant, profile: &Profile) -> bool {
+        if profile.challenge_ack_limit == 0 {
+            return true;
+        }
+        if self.answers == 0 || now >= self.since + profile.challenge_ack_interval {
+            self.since = now;
+            self.answers = 0;
+        }
+        let admitted = self.answers < profile.challenge_ack_limit;
+        self.answers += u32::from(admitted);
+        admitted
+    }
+}
+
+impl<P: Payload> Connection<P> {
+    /// Answers what may be an attack, within the limit.
+    pub(super) fn challenge(&mut self, now: Instant) {
+        if self.challenges.admits(now, &self.profile) {
+            self.counters.challenge_acks += 1;
+            self.ack.demand();
+        } else {
+            self.counters.challenge_acks_suppressed += 1;
+        }
+    }
+
+    /// Answers a segment outside the window (RFC 9293 section 3.10.7.4 first):
+    /// without limit if it has data or FIN.
+    pub(super) fn answer_unacceptable(&mut self, now: Instant, segment: &Segment<P>) {
+        let waits_for_it = segment.seq_len() > 0 && !segment.flags.contains(Flags::SYN);
+        if waits_for_it || self.challenges.admits(now, &self.profile) {
+            self.ack.demand();
+        } else {
+            self.counters.challenge_acks_suppressed += 1;
+        }
+    }
+
+    /// A SYN inside the window of a synchronized state.
+    pub(super) fn handle_syn_in_window(&mut self, now: Instant, syn: &Segment<P>) {
+        if self.profile.challenge_ack {
+            // RFC 5961 section 4.2: in every state; a true restart of the peer
+            // then answers with a reset that fits.
+            self.challenge(now);
+        } else {
+            // RFC 793 section 3.9 fourth.
+            self.reset_due = Some(Reset::answering(syn));
+            self.fail(now, Failure::Reset);
+        }
+    }
+
+    /// Whether `ack`, which is older than SND.UNA, is so old that nothing of
+    /// this connection can say it (RFC 5961 section 5.2).
+    pub(super) fn is_ack_impossible(&self, ack: u64) -> bool {
+        self.profile.challenge_ack && self.snd.una - ack > self.snd.max_wnd
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use gigatcp_units::Duration;
+
+    #[test]
+    fn so_many_answers_leave_in_an_interval_and_no_more() {
+        let profile = Profile {
+            challenge_ack_limit: 3,
+            challenge_ack_interval: Duration::from_millis(500),
+            ..Profile::MODERN
+        };
+        let mut limit = ChallengeLimit::new();
+        let mut admitted = |ms| limit.admits(Instant::ZERO + Duration::from_millis(ms), &profile);
+        let at = [100, 100, 200, 300, 599, 600, 601, 602, 1099, 1100];
+        let expected = [
+            true, true, true, false, false, true, true, true, false, true,
+        ];
+        assert_eq!(at.map(&mut admitted), expected);
+    }
+
+    #[test]
+    fn a_limit_of_zero_is_none() {
+        let profile = Profile {
+            challenge_ack_limit: 0,
+            ..Profile::MODERN
+        };
+        let mut limit = ChallengeLimit::new();
+        assert!((0..1000).all(|_| limit.admits(Instant::ZERO, &profile)));
+    }
+}
