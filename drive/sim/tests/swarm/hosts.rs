@@ -72,6 +72,9 @@ fn profile(draw: &mut Draw) -> Profile {
         patient = 100;
         profile.rto_min = profile.rto_min.max(Duration::from_secs(3));
     }
+    // Third parties forge resets and SYNs inside the window: without RFC 5961
+    // they win, as they should.
+    profile.challenge_ack = true;
     profile.retries = profile.retries.max(patient);
     profile.syn_retries = profile.syn_retries.max(patient);
     profile
