@@ -152,7 +152,9 @@ pub struct Profile {
     /// 0 keeps nothing.
     pub window_reserve_shift: u32,
     // Loss recovery.
-
+    /// Every partial acknowledgment restarts the retransmission timer, as in
+    /// Linux; RFC 6582 section 3.2 step 3 lets only the first do so.
+    pub partial_ack_restarts_timer: bool,
     // Congestion control.
 
     // Explicit congestion notification.
@@ -216,7 +218,7 @@ impl Profile {
         buffer_limit: Bytes::new(1 << 30),
         window_reserve_shift: 0,
         // Loss recovery.
-
+        partial_ack_restarts_timer: false,
         // Congestion control.
 
         // Explicit congestion notification.
@@ -247,6 +249,7 @@ impl Profile {
         ack_waits_for_reader: true,
 
         // Loss recovery.
+        partial_ack_restarts_timer: true,
 
         // Congestion control.
 

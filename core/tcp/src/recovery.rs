@@ -63,6 +63,8 @@ pub struct Recovery {
     phase: Phase,
     /// `recover` of RFC 6582, `RecoveryPoint` of RFC 6675.
     recover: u64,
+    /// Where the reduction of [`Phase::Cwr`] ends: SND.NXT when it began.
+    cwr_end: u64,
     /// Duplicate acknowledgments in a row.
     duplicate_acks: u32,
     /// One retransmission is due whatever `pipe` says: the first of a
@@ -82,6 +84,8 @@ pub struct Recovery {
     unproven: u64,
     /// Whether anything was retransmitted in this episode.
     retransmitted: bool,
+    /// Whether the last reduction of the window was of this episode's making.
+    undoable: bool,
 }
 
 impl Recovery {
@@ -130,7 +134,7 @@ impl Recovery {
     /// section 2; as Linux's `undo_retrans`).
     pub fn on_duplicate_report(&mut self, octets: Range<u64>) -> bool {
         let of_this_episode = octets.start.max(self.episode_start)..octets.end.min(self.recover);
-        if !self.retransmitted || of_this_episode.is_empty() {
+        if !self.retransmitted || !self.undoable || of_this_episode.is_empty() {
             return false;
         }
         let count = of_this_episode.end - of_this_episode.start;
@@ -148,6 +152,25 @@ impl Recovery {
         self.owes_retransmission = false;
     }
 
+    /// Congestion was notified, not found by loss (RFC 3168 section 6.1.2):
+    /// the window is to be reduced, and nothing to be repaired. Returns
+    /// whether this is news: one window of data is answered once, by whatever
+    /// it was that said so first.
+    ///
+    /// The caller tells the congestion control ([`CongestionKind::Ecn`]). The
+    /// reduction ends when data sent after it is acknowledged
+    /// ([`Judgment::ended`]).
+    pub fn enter_cwr(&mut self, nxt: u64) -> bool {
+        if !matches!(self.phase, Phase::Open | Phase::Disorder) {
+            return false;
+        }
+        self.phase = Phase::Cwr;
+        self.cwr_end = nxt;
+        // No report of a duplicate may take this reduction back.
+        self.undoable = false;
+        true
+    }
+
     /// Judges one acknowledgment. After a timeout everything is marked lost
     /// already, and no recovery begins until what was sent before it is
     /// acknowledged (RFC 6675 section 5.1).
@@ -158,7 +181,8 @@ impl Recovery {
         facts: &AckFacts,
     ) -> Judgment {
         match self.phase {
-            Phase::Open | Phase::Disorder | Phase::Cwr => self.watch(profile, board, facts),
+            Phase::Open | Phase::Disorder => self.watch(profile, board, facts),
+            Phase::Cwr => self.reduce(profile, board, facts),
             Phase::Recovery => self.repair(profile, board, facts),
             Phase::Loss if facts.una < self.recover => Judgment::default(),
             Phase::Loss => {
@@ -226,10 +250,29 @@ impl Recovery {
         Judgment::default()
     }
 
+    /// CWR: over once an octet sent after the notification is acknowledged,
+    /// which also says that CWR reached the receiver (RFC 3168 section 6.1.2;
+    /// Linux waits for the same). A loss found before belongs to a window
+    /// that was reduced already: it is repaired, and nothing is reduced again.
+    fn reduce(&mut self, profile: &Profile, board: &mut Scoreboard, facts: &AckFacts) -> Judgment {
+        let ended = facts.una > self.cwr_end || facts.una == facts.nxt;
+        let mut judgment = self.watch(profile, board, facts);
+        judgment.ended = ended;
+        if !ended {
+            judgment.congestion = None;
+            self.undoable = false;
+            if self.phase != Phase::Recovery {
+                self.phase = Phase::Cwr;
+            }
+        }
+        judgment
+    }
+
     fn begin_episode(&mut self, una: u64) {
         self.episode_start = una;
         self.unproven = 0;
         self.retransmitted = false;
+        self.undoable = true;
     }
 
     /// RFC 6675 section 5, or the third duplicate acknowledgment, unless with
@@ -278,7 +321,8 @@ impl Recovery {
                 .mark_first_lost(facts.smss)
                 .map(|(seq, octets)| (seq, octets, LossVerdict::PartialAck));
             self.owes_retransmission = judgment.lost.is_some();
-            judgment.keeps_timer = core::mem::replace(&mut self.partial, true);
+            judgment.keeps_timer =
+                core::mem::replace(&mut self.partial, true) && !profile.partial_ack_restarts_timer;
         } else if facts.duplicate {
             board.on_duplicate_ack(facts.smss);
         }
@@ -290,5 +334,88 @@ impl Recovery {
         self.phase = Phase::Open;
         self.duplicate_acks = 0;
         self.owes_retransmission = false;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use gigatcp_units::Instant;
+
+    const SMSS: u32 = 1000;
+
+    /// Twenty segments in flight.
+    fn flight() -> (Recovery, Scoreboard) {
+        let mut board = Scoreboard::new();
+        board.on_transmit(Instant::ZERO, 20_000);
+        (Recovery::default(), board)
+    }
+
+    fn acknowledge(recovery: &mut Recovery, board: &mut Scoreboard, una: u64) -> Judgment {
+        take(recovery, board, una, 0)
+    }
+
+    /// An acknowledgment up to `una` with `sacked` octets SACKed above a hole
+    /// of one segment.
+    fn take(recovery: &mut Recovery, board: &mut Scoreboard, una: u64, sacked: u64) -> Judgment {
+        let mut revealed = crate::scoreboard::Revealed::default();
+        board.on_ack(una, &mut revealed);
+        if sacked > 0 {
+            board.on_sack(una + 1000..una + 1000 + sacked, &mut revealed);
+        }
+        let facts = AckFacts {
+            una,
+            nxt: 20_000,
+            acked: revealed.acked,
+            duplicate: sacked > 0,
+            sack: true,
+            smss: SMSS,
+        };
+        recovery.on_ack(&Profile::MODERN, board, &facts)
+    }
+
+    #[test]
+    fn a_notification_reduces_once_per_window_of_data() {
+        // RFC 3168 section 6.1.2.
+        let (mut recovery, mut board) = flight();
+        assert!(recovery.enter_cwr(10_000));
+        assert!(!recovery.enter_cwr(12_000));
+        assert!(!acknowledge(&mut recovery, &mut board, 10_000).ended);
+        assert_eq!(recovery.phase(), Phase::Cwr);
+        assert!(acknowledge(&mut recovery, &mut board, 11_000).ended);
+        assert_eq!(recovery.phase(), Phase::Open);
+        assert!(recovery.enter_cwr(20_000));
+    }
+
+    #[test]
+    fn a_loss_in_a_window_already_reduced_is_repaired_without_another_reduction() {
+        let (mut recovery, mut board) = flight();
+        recovery.enter_cwr(20_000);
+        let judgment = take(&mut recovery, &mut board, 0, 4000);
+        assert_eq!(judgment.congestion, None);
+        assert!(judgment.lost.is_some());
+        assert_eq!(recovery.phase(), Phase::Recovery);
+        // Nor does a report of the repair as a duplicate take back what was
+        // not reduced for it.
+        recovery.on_retransmit(1000);
+        assert!(!recovery.on_duplicate_report(0..1000));
+    }
+
+    #[test]
+    fn the_acknowledgment_of_everything_ends_the_reduction() {
+        let (mut recovery, mut board) = flight();
+        recovery.enter_cwr(20_000);
+        assert!(acknowledge(&mut recovery, &mut board, 20_000).ended);
+        assert_eq!(recovery.phase(), Phase::Open);
+    }
+
+    #[test]
+    fn in_recovery_and_after_a_timeout_a_notification_is_no_news() {
+        let (mut recovery, mut board) = flight();
+        take(&mut recovery, &mut board, 0, 4000);
+        assert_eq!(recovery.phase(), Phase::Recovery);
+        assert!(!recovery.enter_cwr(20_000));
+        recovery.on_timeout(&mut board, 20_000, false);
+        assert!(!recovery.enter_cwr(20_000));
     }
 }

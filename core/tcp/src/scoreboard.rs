@@ -424,12 +424,25 @@ impl Scoreboard {
         self.lost_edge = self.una;
     }
 
-    /// The last outstanding octets not SACKed, at most one SMSS: what the
-    /// rescue retransmission sends (`NextSeg` rule 4).
+    /// The highest outstanding octets not SACKed, at most one SMSS: what the
+    /// rescue retransmission sends (`NextSeg` rule 4), wherever they lie.
+    /// SACKed ranges do not touch, so two of them decide.
+    ///
+    /// Not what was retransmitted already, which the letter of the rule would
+    /// send once more: its repair is on its way, and where that is lost too it
+    /// is for RFC 8985 or the timer to say.
     pub fn last_unsacked(&self, smss: u32) -> Option<Range<u64>> {
-        let from = self.sacked.last().map_or(self.una, |last| last.end);
-        let start = from.max(self.nxt.saturating_sub(u64::from(smss)));
-        (start < self.nxt).then_some(start..self.nxt)
+        let mut end = self.nxt;
+        let mut from = self.una;
+        for range in self.sacked.descending() {
+            if range.end < end {
+                from = range.end;
+                break;
+            }
+            end = range.start;
+        }
+        let start = from.max(end.saturating_sub(u64::from(smss)));
+        (start < end && !self.retransmitted.intersects(start..end)).then_some(start..end)
     }
 }
 
@@ -576,5 +589,21 @@ mod tests {
         let rate = board.finish_ack(at(110), &revealed).unwrap();
         assert_eq!(rate.delivered, Bytes::new(2000));
         assert_eq!(rate.interval, Duration::from_millis(110));
+    }
+
+    #[test]
+    fn what_is_rescued_is_the_highest_that_is_not_sacked_wherever_it_lies() {
+        // RFC 6675 section 4, rule 4.
+        let mut board = Scoreboard::new();
+        board.on_transmit(Instant::ZERO, 100);
+        assert_eq!(board.last_unsacked(MSS), Some(90..100));
+        board.on_sack(60..100, &mut Revealed::default());
+        assert_eq!(board.last_unsacked(MSS), Some(50..60));
+        board.on_sack(40..55, &mut Revealed::default());
+        assert_eq!(board.last_unsacked(MSS), Some(55..60));
+        board.on_sack(55..60, &mut Revealed::default());
+        assert_eq!(board.last_unsacked(MSS), Some(30..40));
+        board.on_sack(0..40, &mut Revealed::default());
+        assert_eq!(board.last_unsacked(MSS), None);
     }
 }

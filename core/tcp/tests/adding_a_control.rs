@@ -130,14 +130,12 @@ mod scalable {
 
         fn on_congestion(&mut self, event: &Congestion) {
             self.gate.on_congestion(event.kind);
+            self.opening.on_congestion(event.kind);
             self.prior = Some((self.cwnd, self.ssthresh));
             self.bytes_acked = 0;
             self.ssthresh = self.reduced(event.flight_size);
             self.cwnd = match event.kind {
-                CongestionKind::Timeout => {
-                    self.opening.on_timeout();
-                    self.smss
-                }
+                CongestionKind::Timeout => self.smss,
                 CongestionKind::Loss | CongestionKind::Ecn => self.ssthresh,
             };
         }
@@ -157,6 +155,7 @@ mod scalable {
                 self.cwnd = self.cwnd.max(cwnd);
                 self.ssthresh = self.ssthresh.max(ssthresh);
                 self.gate.on_undo();
+                self.opening.on_undo();
             }
         }
     }

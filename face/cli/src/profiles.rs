@@ -97,6 +97,7 @@ macro_rules! named {
 fn values(profile: &Profile) -> Vec<(&'static str, String)> {
     let mut all = switches(profile);
     all.extend(constants(profile));
+    all.extend(loss_recovery(profile));
     all
 }
 
@@ -198,6 +199,14 @@ fn constants(profile: &Profile) -> Vec<(&'static str, String)> {
         challenge_ack_limit,
         challenge_ack_interval,
     ]
+}
+
+fn loss_recovery(profile: &Profile) -> Vec<(&'static str, String)> {
+    let Profile {
+        partial_ack_restarts_timer,
+        ..
+    } = *profile;
+    named![partial_ack_restarts_timer]
 }
 
 fn counting_text(counting: Counting) -> String {

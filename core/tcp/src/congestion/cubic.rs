@@ -258,9 +258,7 @@ impl CongestionControl for Cubic {
             stage: self.stage,
         });
         self.gate.on_congestion(event.kind);
-        if event.kind == CongestionKind::Timeout {
-            self.opening.on_timeout();
-        }
+        self.opening.on_congestion(event.kind);
         self.reduce(event);
     }
 
@@ -308,6 +306,7 @@ impl CongestionControl for Cubic {
         }
         self.ssthresh = self.ssthresh.max(saved.ssthresh);
         self.gate.on_undo();
+        self.opening.on_undo();
     }
 }
 

@@ -306,13 +306,13 @@ impl<L: Law> CongestionControl for Control<L> {
             self.reduce_ssthresh(event.kind);
         }
         self.gate.on_congestion(event.kind);
+        self.opening.on_congestion(event.kind);
         self.counter = 0;
         self.opened = 0;
         if event.kind == CongestionKind::Timeout {
             self.cwnd = 1;
             self.history = History::NONE;
             self.law.reset();
-            self.opening.on_timeout();
         } else {
             self.cwnd = self.cwnd.min(self.ssthresh);
         }
@@ -338,6 +338,7 @@ impl<L: Law> CongestionControl for Control<L> {
             self.cwnd = self.cwnd.max(self.history.last_max_cwnd);
             self.ssthresh = self.ssthresh.max(prior);
             self.gate.on_undo();
+            self.opening.on_undo();
         }
     }
 

@@ -93,15 +93,13 @@ impl CongestionControl for Reno {
 
     fn on_congestion(&mut self, event: &Congestion) {
         self.gate.on_congestion(event.kind);
+        self.opening.on_congestion(event.kind);
         self.prior = Some((self.cwnd, self.ssthresh));
         let least = 2 * self.smss;
         self.ssthresh = (event.flight_size.as_u64() / 2).max(least);
         self.bytes_acked = 0;
         self.cwnd = match event.kind {
-            CongestionKind::Timeout => {
-                self.opening.on_timeout();
-                self.smss
-            }
+            CongestionKind::Timeout => self.smss,
             // What is in flight may still be an older, larger window.
             CongestionKind::Loss | CongestionKind::Ecn => self.ssthresh.min(self.cwnd.max(least)),
         };
@@ -122,6 +120,7 @@ impl CongestionControl for Reno {
             self.cwnd = self.cwnd.max(cwnd);
             self.ssthresh = self.ssthresh.max(ssthresh);
             self.gate.on_undo();
+            self.opening.on_undo();
         }
     }
 }

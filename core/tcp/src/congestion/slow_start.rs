@@ -17,7 +17,7 @@
 //! Growth stops at ssthresh exactly. What an ACK covers beyond that is not
 //! counted in congestion avoidance: the cost is the growth of one ACK, once.
 
-use super::{Config, Counting, SlowStart};
+use super::{Config, CongestionKind, Counting, SlowStart};
 
 /// Bits after the point of the carried fraction of an octet.
 const FRACTION_BITS: u32 = 16;
@@ -29,6 +29,8 @@ pub(super) struct Opening {
     slow_start: SlowStart,
     counting: Counting,
     after_timeout: bool,
+    /// `after_timeout` before the last congestion.
+    before_timeout: bool,
     fraction: u64,
 }
 
@@ -39,6 +41,7 @@ impl Opening {
             slow_start: config.slow_start,
             counting: config.counting,
             after_timeout: false,
+            before_timeout: false,
             fraction: 0,
         }
     }
@@ -53,14 +56,23 @@ impl Opening {
         self.smss = u64::from(smss.max(1));
     }
 
-    /// A timeout: L is 1 until slow start is over.
-    pub(super) fn on_timeout(&mut self) {
-        self.after_timeout = true;
+    /// Congestion: after a timeout L is 1 until slow start is over. A later
+    /// undo returns to what was before.
+    pub(super) fn on_congestion(&mut self, kind: CongestionKind) {
+        self.before_timeout = self.after_timeout;
+        self.after_timeout |= kind == CongestionKind::Timeout;
+    }
+
+    /// The last congestion was none: a timeout that did not happen limits
+    /// nothing.
+    pub(super) fn on_undo(&mut self) {
+        self.after_timeout = self.before_timeout;
     }
 
     /// The window has reached ssthresh.
     pub(super) fn on_leaving(&mut self) {
         self.after_timeout = false;
+        self.before_timeout = false;
     }
 
     /// Octets by which a window of `cwnd` octets grows for an ACK of `acked`
@@ -150,10 +162,25 @@ mod tests {
     #[test]
     fn after_a_timeout_an_ack_counts_for_one_segment_until_slow_start_ends() {
         let mut bytes = opening(SlowStart::Standard, Counting::Bytes { limit: u32::MAX });
-        bytes.on_timeout();
+        bytes.on_congestion(CongestionKind::Timeout);
         assert_eq!(bytes.growth(SMSS, u64::MAX, 40 * SMSS), SMSS);
         bytes.on_leaving();
         assert_eq!(bytes.growth(SMSS, u64::MAX, 40 * SMSS), 40 * SMSS);
+    }
+
+    #[test]
+    fn a_timeout_that_is_taken_back_limits_nothing() {
+        let mut bytes = opening(SlowStart::Standard, Counting::Bytes { limit: u32::MAX });
+        bytes.on_congestion(CongestionKind::Timeout);
+        bytes.on_undo();
+        assert_eq!(bytes.growth(SMSS, u64::MAX, 40 * SMSS), 40 * SMSS);
+        // A true one before it goes on counting.
+        for later in [CongestionKind::Timeout, CongestionKind::Loss] {
+            bytes.on_congestion(CongestionKind::Timeout);
+            bytes.on_congestion(later);
+            bytes.on_undo();
+            assert_eq!(bytes.growth(SMSS, u64::MAX, 40 * SMSS), SMSS);
+        }
     }
 
     #[test]

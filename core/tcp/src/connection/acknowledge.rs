@@ -11,7 +11,7 @@ use gigatcp_units::{Bytes, Duration, Instant};
 use gigatcp_wire::{Payload, Segment};
 
 use super::Connection;
-use crate::congestion::{Ack, Congestion, RateSample};
+use crate::congestion::{Ack, RateSample};
 use crate::recovery::{AckFacts, Judgment};
 use crate::scoreboard::Revealed;
 
@@ -190,16 +190,7 @@ impl<P: Payload> Connection<P> {
         if !self.recovery.on_duplicate_report(octets) {
             return;
         }
-        let from = self.recovery.phase();
-        self.counters.undos += 1;
-        if from == Phase::Loss {
-            // The timer was wrong about all of it.
-            self.board.forget_losses();
-        }
-        self.recovery.end_by_undo();
-        self.congestion.undo(now);
-        self.put_cwnd(now, CwndCause::Undo);
-        self.put_phase(now, from);
+        self.undo_reduction(now);
     }
 
     /// A sample by the send time of what is acknowledged; or by the timestamp
@@ -301,14 +292,7 @@ impl<P: Payload> Connection<P> {
         if let Some(kind) = judgment.congestion {
             // RFC 5681 section 3.2 step 2: without what limited transmit sent.
             let flight_size = self.snd.flight_size() - judgment.limited_transmit;
-            let flight_size = Bytes::new(flight_size);
-            self.congestion.on_congestion(&Congestion {
-                now,
-                kind,
-                flight_size,
-                pipe: Bytes::new(self.board.pipe()),
-            });
-            self.put_cwnd(now, CwndCause::EnterRecovery);
+            self.reduce_window(now, kind, flight_size, self.board.pipe());
         }
         let was_slow_start = self.congestion.is_in_slow_start();
         let before = self.congestion.cwnd();

@@ -22,6 +22,7 @@
 //! | `acknowledge` | 3.10.7.4 fifth: the ACK field |
 //! | `receive` | 3.10.7.4 seventh and eighth: text and FIN |
 //! | `output` | 3.7, 3.8: what may leave now, and what limits |
+//! | `reduction` | 3.8.2: congestion, told to the control and taken back |
 //! | `timeout` | 3.8.1, 3.8.6.1: retransmission, window probes, TIME-WAIT |
 //! | `application` | 3.9: the calls of the user |
 //! | `challenge` | 3.10.7.4, RFC 5961: challenge ACKs and their rate |
@@ -33,6 +34,7 @@ mod input;
 mod open;
 mod output;
 mod receive;
+mod reduction;
 mod timeout;
 
 use alloc::boxed::Box;

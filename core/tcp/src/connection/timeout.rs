@@ -1,12 +1,11 @@
 //! Timers: RFC 9293 sections 3.8.1 (retransmission), 3.8.6.1 (zero-window
 //! probes), 3.6.1 (TIME-WAIT); RFC 6298 section 5.
 
-use gigatcp_events::{CwndCause, Event, EventMask, State};
-use gigatcp_units::{Bytes, Instant};
+use gigatcp_events::{Event, EventMask, State};
+use gigatcp_units::Instant;
 use gigatcp_wire::Payload;
 
 use super::{Connection, Failure};
-use crate::congestion::Congestion;
 
 impl<P: Payload> Connection<P> {
     /// Lets every timer that is due take effect. Calling it early does
@@ -67,20 +66,13 @@ impl<P: Payload> Connection<P> {
 
     fn begin_loss(&mut self, now: Instant) {
         let from = self.recovery.phase();
-        let flight_size = Bytes::new(self.snd.flight_size());
-        let pipe = Bytes::new(self.board.pipe());
+        let pipe = self.board.pipe();
         let again = self.timeouts_in_a_row > 1;
         let judgment = self
             .recovery
             .on_timeout(&mut self.board, self.snd.nxt, again);
         if let Some(kind) = judgment.congestion {
-            self.congestion.on_congestion(&Congestion {
-                now,
-                kind,
-                flight_size,
-                pipe,
-            });
-            self.put_cwnd(now, CwndCause::Timeout);
+            self.reduce_window(now, kind, self.snd.flight_size(), pipe);
         }
         self.put_lost(now, &judgment);
         self.put_phase(now, from);

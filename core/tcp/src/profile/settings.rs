@@ -215,7 +215,7 @@ pub const SETTINGS: &[Setting] = &[
         Duration::from_secs(1)
     ),
     // Loss recovery.
-
+    switch!(partial_ack_restarts_timer),
     // Congestion control.
 
     // Explicit congestion notification.

@@ -371,6 +371,22 @@ fn the_timer_restarts_on_the_first_partial_acknowledgment_only() {
 }
 
 #[test]
+fn where_linux_is_followed_every_partial_acknowledgment_restarts_the_timer() {
+    let mut t = in_flight(&with(|p| p.partial_ack_restarts_timer = true), 20);
+    for _ in 0..15 {
+        t.inject(". 1:1(0) ack 1");
+        t.leaving();
+    }
+    for ack in [2001, 4001, 6001] {
+        t.wait_ms(50);
+        t.inject(&format!(". 1:1(0) ack {ack}"));
+        t.leaving();
+        assert_eq!(t.tcp.info().phase, Phase::Recovery);
+        assert_eq!(t.tcp.poll_timeout() - t.now, t.tcp.info().rto);
+    }
+}
+
+#[test]
 fn plain_reno_stops_at_the_first_partial_acknowledgment_and_halves_again_for_the_second_loss() {
     let mut t = in_flight(&with(|p| p.newreno = false), 20);
     for _ in 0..18 {

@@ -1,0 +1,65 @@
+//! Telling the congestion control that there was congestion.
+//!
+//! Whoever finds it (acknowledgments, the timer, an explicit notification)
+//! comes here, so that the control, the events and the phase always agree.
+
+use gigatcp_events::{CwndCause, Phase};
+use gigatcp_units::{Bytes, Instant};
+use gigatcp_wire::Payload;
+
+use super::Connection;
+use crate::congestion::{Congestion, CongestionKind};
+
+impl<P: Payload> Connection<P> {
+    /// The network said that it is congested (RFC 3168 section 6.1.2): the
+    /// window is reduced once per window of data and nothing is repaired.
+    /// Returns whether it was reduced now.
+    #[allow(dead_code, reason = "for the side that reads ECN-Echo")]
+    pub(super) fn enter_cwr(&mut self, now: Instant) -> bool {
+        let from = self.recovery.phase();
+        if !self.recovery.enter_cwr(self.snd.nxt) {
+            return false;
+        }
+        let flight_size = self.snd.flight_size();
+        self.reduce_window(now, CongestionKind::Ecn, flight_size, self.board.pipe());
+        self.put_phase(now, from);
+        true
+    }
+
+    /// The control answers congestion of `kind`; `flight_size` and `pipe` in
+    /// octets, as the control is to see them.
+    pub(super) fn reduce_window(
+        &mut self,
+        now: Instant,
+        kind: CongestionKind,
+        flight_size: u64,
+        pipe: u64,
+    ) {
+        self.congestion.on_congestion(&Congestion {
+            now,
+            kind,
+            flight_size: Bytes::new(flight_size),
+            pipe: Bytes::new(pipe),
+        });
+        let cause = match kind {
+            CongestionKind::Timeout => CwndCause::Timeout,
+            CongestionKind::Loss | CongestionKind::Ecn => CwndCause::EnterRecovery,
+        };
+        self.put_cwnd(now, cause);
+    }
+
+    /// A reduction proved unnecessary: the window returns, and with it the
+    /// phase.
+    pub(super) fn undo_reduction(&mut self, now: Instant) {
+        let from = self.recovery.phase();
+        self.counters.undos += 1;
+        if from == Phase::Loss {
+            // The timer was wrong about all of it.
+            self.board.forget_losses();
+        }
+        self.recovery.end_by_undo();
+        self.congestion.undo(now);
+        self.put_cwnd(now, CwndCause::Undo);
+        self.put_phase(now, from);
+    }
+}
