@@ -21,7 +21,9 @@ const CORE: [(&str, &[&str]); 11] = [
     ("tcp", &["units", "wire", "events"]),
     ("path", &["units"]),
     ("flows", &["units", "wire", "events"]),
-    ("script", &["units", "wire", "events"]),
+    // Scripts are run against the engine, so their crate sees it; nothing of
+    // the engine sees them.
+    ("script", &["units", "wire", "events", "tcp"]),
     (
         "why",
         &["units", "wire", "events", "tcp", "path", "flows", "script"],

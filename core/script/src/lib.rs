@@ -1,0 +1,44 @@
+//! Packet scripts: the notation of packetdrill, and its scripts against a
+//! stack.
+//!
+//! ```
+//! let text = "0 socket(..., SOCK_STREAM, IPPROTO_TCP) = 3\n\
+//!             +0 bind(3, ..., ...) = 0\n\
+//!             +0 listen(3, 1) = 0\n\
+//!             +0 < S 0:0(0) win 1000 <mss 1000>\n";
+//! let script = gigatcp_script::parse(text).unwrap();
+//! assert_eq!(script.events.len(), 4);
+//!
+//! let mistake = gigatcp_script::parse("+0 < S 0:9(0) win 1000").unwrap_err();
+//! let said = mistake.in_text("open.pkt", "+0 < S 0:9(0) win 1000");
+//! assert!(said.starts_with("open.pkt:1:8: read `0:9(0)`, expected 0:0(0)"));
+//! ```
+//!
+//! | file | what |
+//! |---|---|
+//! | [`ast`] | what a script says, as a tree |
+//! | [`source`] | places, and mistakes with their place |
+//! | `parse` | text to tree |
+//! | [`python`] | the assertions between `%{` and `}%` |
+//! | [`packet`] | packets at the border of a stack, and their octets |
+//! | [`stack`] | what a script is run against |
+//! | [`data`] | the octets of a stream |
+//!
+//! Sources: the notation as `packetdrill` reads it (Cardwell et al., USENIX
+//! ATC 2013), in the two dialects there are scripts for: that of the Linux
+//! kernel's self-tests and that of the FreeBSD suite.
+#![no_std]
+#![forbid(unsafe_code)]
+#![deny(missing_docs)]
+
+extern crate alloc;
+
+pub mod ast;
+pub mod data;
+pub mod packet;
+mod parse;
+pub mod python;
+pub mod source;
+pub mod stack;
+
+pub use parse::parse;
