@@ -40,7 +40,7 @@ fn main() -> ExitCode {
         }
     };
     let failed = run(&arguments);
-    let worlds = 2 * arguments.count;
+    let worlds = swarm::Kind::ALL.len() as u64 * arguments.count;
     println!("swarm: {worlds} worlds, each run twice: {failed} failed");
     if failed == 0 {
         ExitCode::SUCCESS

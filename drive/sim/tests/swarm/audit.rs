@@ -29,6 +29,9 @@ const LEAST_MSS: u16 = 48;
 #[derive(Debug, Default)]
 pub struct Audit {
     ends: [End; 2],
+    /// A box on the way took the scale out of one SYN only: what is sent
+    /// beyond a window is not the sender's fault.
+    windows_confused: bool,
 }
 
 /// What is known of one end.
@@ -53,6 +56,14 @@ struct End {
 }
 
 impl Audit {
+    /// An audit of two ends, that may or may not agree on the window scale.
+    pub fn new(windows_confused: bool) -> Self {
+        Self {
+            windows_confused,
+            ..Self::default()
+        }
+    }
+
     /// A segment leaves end `from` (0 or 1).
     pub fn departs<P: Payload>(&mut self, from: usize, segment: &Segment<P>) -> Result<(), String> {
         let flags = segment.flags;
@@ -137,6 +148,7 @@ impl Audit {
         from: usize,
         segment: &Segment<P>,
     ) -> Result<(), String> {
+        let windows_confused = self.windows_confused;
         let end = &mut self.ends[from];
         let Some(iss) = end.iss else {
             return Err("a segment left before any SYN".into());
@@ -158,7 +170,7 @@ impl Audit {
             return Err(format!("the FIN moved from {:?} to {data_end}", end.fin));
         }
         let is_probe = segment.payload.len() <= 1;
-        if has_data && data_end > end.allowed && !is_probe {
+        if has_data && data_end > end.allowed && !is_probe && !windows_confused {
             return Err(format!(
                 "data {seq}..{data_end} beyond the window, whose edge is {}",
                 end.allowed
@@ -190,6 +202,7 @@ impl Audit {
         from: usize,
         segment: &Segment<P>,
     ) -> Result<(), String> {
+        let windows_confused = self.windows_confused;
         let [mine, peer] = self.pair(from);
         let Some(irs) = peer.iss else {
             return Err("an acknowledgment without a SYN".into());
@@ -212,7 +225,8 @@ impl Audit {
         // A window field in a SYN is not scaled and may say less than meant, a
         // scaled one less than a unit less (RFC 7323 section 2.4).
         let unit = 1 << mine.scale.unwrap_or(0).min(14);
-        if edge + unit <= mine.edge && !segment.flags.contains(Flags::SYN) {
+        let comparable = !windows_confused && !segment.flags.contains(Flags::SYN);
+        if edge + unit <= mine.edge && comparable {
             return Err(format!("the window shrank from {} to {edge}", mine.edge));
         }
         mine.edge = mine.edge.max(edge);

@@ -7,7 +7,7 @@
 //!
 //! What is kept survivable: at most 3 % random loss per hop, periodic loss of
 //! at most every 20th packet, queues for at least two packets of the largest
-//! MTU, a round trip below a second, and transfers whose size fits the window
+//! MTU, a round trip below a second, and (but for [`super::long`]) transfers whose size fits the window
 //! and the slowest rate: four seconds' worth for all flows together, since a
 //! queue of minutes would outlast every retry limit.
 
@@ -26,6 +26,7 @@ use gigatcp_wire::{Phantom, SeqNumber};
 use super::audit::Audit;
 use super::draw::Draw;
 use super::hosts;
+use super::long;
 use super::plant::{self, Plant};
 
 /// Virtual time after which a world that has not finished has failed.
@@ -34,8 +35,8 @@ pub const PATIENCE: Duration = Duration::from_secs(20_000);
 /// How long the slowest hop may have to work for all flows.
 const LONGEST: Duration = Duration::from_secs(4);
 
-/// The most wire packets a world may need.
-const PACKETS: u64 = 2_000_000;
+/// The most wire packets a world may need, as they leave and as they arrive.
+const PACKETS: u64 = 8_000_000;
 
 /// Builds and runs the world of `seed`; returns the hash of its events.
 pub fn run(seed: u64, plant: Option<Plant>) -> Result<u64, String> {
@@ -83,7 +84,7 @@ pub fn world(seed: u64, plant: Option<Plant>) -> WorldConfig {
             flow(draw, number, segments / count, share, plant)
         })
         .collect();
-    WorldConfig {
+    let mut world = WorldConfig {
         seed,
         forward,
         reverse,
@@ -94,7 +95,11 @@ pub fn world(seed: u64, plant: Option<Plant>) -> WorldConfig {
             sample_step: draw.pick(&[Duration::ZERO, Duration::from_secs(10)]),
             fingerprint: true,
         },
+    };
+    if draw.chance(1) {
+        long::lengthen(draw, &mut world);
     }
+    world
 }
 
 fn hops(draw: &mut Draw, direction: &str) -> Vec<HopConfig> {

@@ -1,7 +1,8 @@
 //! The swarm: random worlds, and what must hold in each of them.
 //!
-//! A seed stands for two worlds: one of the simulator ([`dumbbell`]) and one
-//! of two engines face to face over real packets ([`pair`]). Each is run twice,
+//! A seed stands for three worlds: one of the simulator ([`dumbbell`]), one of
+//! two engines face to face over real packets ([`pair`]), and one in which a
+//! host loses its memory and comes back ([`restart`]). Each is run twice,
 //! at different times, on whichever thread is free while other worlds run on
 //! the others; both runs must give the same hash of events. A world that fails
 //! names its seed, and the seed alone replays it.
@@ -18,9 +19,13 @@ pub mod audit;
 pub mod draw;
 pub mod dumbbell;
 pub mod hosts;
+pub mod liar;
+pub mod long;
 pub mod meddler;
+pub mod middlebox;
 pub mod pair;
 pub mod plant;
+pub mod restart;
 pub mod way;
 
 use std::cell::RefCell;
@@ -31,13 +36,20 @@ use std::time::{Duration, Instant};
 
 use plant::Plant;
 
-/// The two worlds of a seed.
+/// The worlds of a seed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Kind {
     /// A world of the simulator.
     Dumbbell,
     /// Two engines face to face.
     Pair,
+    /// Two engines, one of which restarts.
+    Restart,
+}
+
+impl Kind {
+    /// Every kind of world.
+    pub const ALL: [Self; 3] = [Self::Dumbbell, Self::Pair, Self::Restart];
 }
 
 /// One run of one world.
@@ -75,12 +87,13 @@ pub fn run(task: Task, plant: Option<Plant>) -> Verdict {
     let verdict = catch_unwind(AssertUnwindSafe(|| match task.kind {
         Kind::Dumbbell => dumbbell::run(task.seed, plant),
         Kind::Pair => pair::run(task.seed, plant),
+        Kind::Restart => restart::run(task.seed),
     }));
     let panic = IN_WORLD.with_borrow_mut(Option::take).unwrap_or_default();
     verdict.unwrap_or_else(|_| Err(format!("panic: {panic}")))
 }
 
-/// Runs both worlds of every seed from `first` on, each twice, on `threads`
+/// Runs the worlds of every seed from `first` on, each twice, on `threads`
 /// threads. `running` says which world each thread is at, for a watchdog.
 pub fn check_seeds(
     first: u64,
@@ -89,7 +102,7 @@ pub fn check_seeds(
     running: &[Mutex<Option<(Task, Instant)>>],
 ) -> Vec<Trouble> {
     let tasks: Vec<Task> = (first..first.saturating_add(count))
-        .flat_map(|seed| [Kind::Dumbbell, Kind::Pair].map(|kind| Task { seed, kind }))
+        .flat_map(|seed| Kind::ALL.map(|kind| Task { seed, kind }))
         .collect();
     // The second run of a world comes at another time among other worlds.
     let order: Vec<usize> = (0..tasks.len()).chain((0..tasks.len()).rev()).collect();

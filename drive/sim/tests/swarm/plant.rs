@@ -32,11 +32,27 @@ pub enum Plant {
     Uncounted,
     /// The engine's appointments are kept late, as if a timer were lost.
     LostTimer,
+    /// A sender skips sequence numbers.
+    SkippedSequence,
+    /// A sender says FIN and goes on.
+    MovedFin,
+    /// A sender sends more in a segment than the MSS allows.
+    Oversize,
+    /// A sender's timestamps run backwards.
+    ClockBack,
+    /// A receiver acknowledges what has not arrived.
+    EagerAck,
+    /// A receiver's acknowledgments go back.
+    BackAck,
+    /// A receiver takes its window back.
+    ShrunkWindow,
+    /// A receiver reports blocks that have not arrived.
+    FalseSack,
 }
 
 impl Plant {
     /// Every bug there is.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 17] = [
         Self::Swallow,
         Self::Repeat,
         Self::Corrupt,
@@ -46,6 +62,14 @@ impl Plant {
         Self::Stalled,
         Self::Uncounted,
         Self::LostTimer,
+        Self::SkippedSequence,
+        Self::MovedFin,
+        Self::Oversize,
+        Self::ClockBack,
+        Self::EagerAck,
+        Self::BackAck,
+        Self::ShrunkWindow,
+        Self::FalseSack,
     ];
 
     /// Name on the command line.
@@ -60,6 +84,14 @@ impl Plant {
             Self::Stalled => "stalled",
             Self::Uncounted => "uncounted",
             Self::LostTimer => "lost-timer",
+            Self::SkippedSequence => "skipped-sequence",
+            Self::MovedFin => "moved-fin",
+            Self::Oversize => "oversize",
+            Self::ClockBack => "clock-back",
+            Self::EagerAck => "eager-ack",
+            Self::BackAck => "back-ack",
+            Self::ShrunkWindow => "shrunk-window",
+            Self::FalseSack => "false-sack",
         }
     }
 

@@ -1,0 +1,59 @@
+//! Worlds in which one flow passes 4 GiB: sequence numbers go once around,
+//! and every counter of 32 bits shows itself.
+//!
+//! Payload is phantom, so the octets cost nothing; what is kept small is the
+//! number of packets: one flow, large segments, fast hops, little loss, and
+//! windows of megabytes.
+
+use gigatcp_path::LossModel;
+use gigatcp_sim::{Stop, WorldConfig};
+use gigatcp_units::{Bytes, Duration, Probability, Rate};
+
+use super::draw::Draw;
+use super::hosts::HEADERS;
+
+/// Payload of a segment at an MTU of 9000.
+const MSS: u16 = 9000 - HEADERS;
+
+/// Octets of buffer on both sides.
+const BUFFER: u64 = 64 << 20;
+
+/// Makes the world one of a single flow of more than 4 GiB.
+pub fn lengthen(draw: &mut Draw, world: &mut WorldConfig) {
+    world.flows.truncate(1);
+    let few = Probability::try_new(1e-5).unwrap_or(Probability::NEVER);
+    for hop in world.forward.iter_mut().chain(&mut world.reverse) {
+        hop.rate = Some(Rate::from_bps(draw.between(1, 100) * 1_000_000_000));
+        hop.per_packet = Duration::ZERO;
+        hop.one_way_delay = draw.span(Duration::from_micros(1), Duration::from_millis(5));
+        hop.limit_packets = Some(draw.between(1000, 10_000));
+        hop.limit_bytes = None;
+        hop.hold_limit = None;
+        hop.loss = vec![LossModel::Bernoulli(few)];
+        hop.reorder = None;
+        hop.duplicate = None;
+    }
+    for flow in &mut world.flows {
+        let total = (1 << 32) + draw.between(1, 1 << 29);
+        flow.stop = Stop::Bytes(Bytes::new(total));
+        flow.write_size = Bytes::new(draw.between(1 << 20, 1 << 24));
+        flow.interval = Duration::from_secs(1);
+        flow.time_sequence = false;
+        for host in [&mut flow.sender, &mut flow.receiver] {
+            host.costs = Default::default();
+            host.coalesce = Duration::ZERO;
+            host.link = None;
+            host.tcp.mss = MSS;
+            host.tcp.send_buffer = Bytes::new(BUFFER);
+            host.tcp.receive_buffer = Bytes::new(BUFFER);
+            let profile = &mut host.tcp.profile;
+            profile.buffer_limit = Bytes::new(1 << 30);
+            profile.window_reserve_shift = 0;
+            // Without these, thousands of losses are repaired one timeout at a
+            // time, or the window is 64 KiB: a matter of days.
+            profile.sack = true;
+            profile.window_scaling = true;
+            profile.fast_retransmit = true;
+        }
+    }
+}
