@@ -9,6 +9,7 @@
 //! |---|---|
 //! | [`connection`] | RFC 9293: states, segments, output, timers, user calls |
 //! | [`listener`] | LISTEN |
+//! | [`fast_open`] | RFC 7413: cookies of the server, memory of the client |
 //! | [`four_tuple`] | which connection: addresses and ports |
 //! | [`isn`], [`secret`] | RFC 6528: initial sequence numbers; timestamp offsets |
 //! | [`profile`] | switches and constants, by name |
@@ -30,6 +31,7 @@ extern crate alloc;
 pub mod congestion;
 pub mod connection;
 mod delayed_ack;
+pub mod fast_open;
 pub mod four_tuple;
 pub mod isn;
 pub mod listener;

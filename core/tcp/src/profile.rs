@@ -174,6 +174,17 @@ pub struct Profile {
     /// 500 ms (`tcp_invalid_ratelimit`).
     pub challenge_ack_interval: Duration,
     // Opening and identity.
+    /// Text and FIN on a SYN are kept until the connection is established, and
+    /// those of a SYN-ACK taken (RFC 9293 section 3.10.7.2 and 3.10.7.3);
+    /// otherwise the peer has to send them again.
+    pub syn_text: bool,
+    /// An active open may be a fast one, RFC 7413, where it is given a cookie
+    /// or asks for one.
+    pub fast_open_client: bool,
+    /// TIME-WAIT gives way to a SYN that is no ghost, RFC 6191.
+    pub time_wait_reuse: bool,
+    /// A reset does not end TIME-WAIT, RFC 1337 fix F1.
+    pub time_wait_ignores_reset: bool,
 }
 
 impl Profile {
@@ -230,6 +241,10 @@ impl Profile {
         challenge_ack_limit: 1,
         challenge_ack_interval: Duration::from_millis(500),
         // Opening and identity.
+        syn_text: true,
+        fast_open_client: true,
+        time_wait_reuse: true,
+        time_wait_ignores_reset: true,
     };
 
     /// Linux 2.6.20, the kernel of the netdev thread of May 2007.
@@ -262,6 +277,11 @@ impl Profile {
         challenge_ack_limit: 0,
 
         // Opening and identity.
+        syn_text: false,
+        fast_open_client: false,
+        // The kernel took a later SYN in TIME-WAIT long before RFC 6191.
+        time_wait_reuse: true,
+        time_wait_ignores_reset: false,
         ..Self::MODERN
     };
 

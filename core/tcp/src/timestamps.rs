@@ -57,6 +57,20 @@ impl TimestampClock {
         })
     }
 
+    /// How a TSval of the peer stands to the last one taken (RFC 6191 section
+    /// 2); newer than nothing.
+    pub fn compare_with_recent(&self, val: u32) -> core::cmp::Ordering {
+        let Some((recent, _)) = self.recent else {
+            return core::cmp::Ordering::Greater;
+        };
+        (val.wrapping_sub(recent) as i32).cmp(&0)
+    }
+
+    /// When TS.Recent was taken.
+    pub fn recent_taken_at(&self) -> Option<Instant> {
+        self.recent.map(|(_, taken)| taken)
+    }
+
     /// Takes TSval from a segment that starts at `seq` (section 4.3, (2)),
     /// also an older one when what is remembered has expired (section 5.5).
     #[inline]

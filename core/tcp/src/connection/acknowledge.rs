@@ -324,7 +324,7 @@ impl<P: Payload> Connection<P> {
     }
 
     /// RFC 6298 section 5 (5.2) and (5.3).
-    fn restart_retransmit_timer(&mut self, now: Instant) {
+    pub(super) fn restart_retransmit_timer(&mut self, now: Instant) {
         self.retransmit_at = if self.snd.una == self.snd.nxt {
             Instant::FAR_FUTURE
         } else {

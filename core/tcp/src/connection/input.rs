@@ -26,6 +26,7 @@ impl<P: Payload> Connection<P> {
             State::Closed => self.handle_in_closed(&received.segment),
             State::Listen => {}
             State::SynSent => self.handle_in_syn_sent(now, &received),
+            State::TimeWait if self.ignores_in_time_wait(&received.segment) => {}
             _ => self.handle_in_window(now, received),
         }
     }
@@ -114,6 +115,10 @@ impl<P: Payload> Connection<P> {
             self.refuse(now, seq, segment);
             return;
         }
+        if self.state == State::SynReceived && seq == 0 && is_syn(segment) {
+            self.handle_syn_again(now, &received);
+            return;
+        }
         if !self.rcv.accepts(seq, len) && !self.is_ack_at_the_edge(seq, segment) {
             self.handle_unacceptable(now, seq, received);
             return;
@@ -183,17 +188,11 @@ impl<P: Payload> Connection<P> {
         }
     }
 
-    /// Outside the window. Four kinds need more than an ACK: the peer's SYN
-    /// again in SYN-RECEIVED, what was received before (D-SACK), valid
-    /// acknowledgments while our window is closed (RFC 9293 MUST-66), and the
-    /// FIN again in TIME-WAIT.
+    /// Outside the window. Three kinds need more than an ACK: what was received
+    /// before (D-SACK), valid acknowledgments while our window is closed (RFC
+    /// 9293 MUST-66), and the FIN again in TIME-WAIT.
     fn handle_unacceptable(&mut self, now: Instant, seq: u64, received: Received<P>) {
         let segment = &received.segment;
-        let syn_only = segment.flags.contains(Flags::SYN) && !segment.flags.contains(Flags::RST);
-        if self.state == State::SynReceived && seq == 0 && syn_only {
-            self.handle_syn_again(now, &received);
-            return;
-        }
         let len = segment.payload.len() as u64;
         if len > 0 && seq + len <= self.rcv.nxt {
             self.note_duplicate(seq..seq + len);
@@ -245,6 +244,9 @@ impl<P: Payload> Connection<P> {
             self.challenge(now);
             return;
         }
+        if self.state == State::TimeWait && self.profile.time_wait_ignores_reset {
+            return;
+        }
         let failure = match self.state {
             State::SynReceived if self.active_open => Failure::Refused,
             _ => Failure::Reset,
@@ -280,14 +282,14 @@ impl<P: Payload> Connection<P> {
         ack: Option<u64>,
         segment: &Segment<P>,
     ) -> bool {
-        if ack != Some(1) || self.snd.nxt != 1 {
+        if !ack.is_some_and(|ack| (1..=self.snd.nxt).contains(&ack)) {
             self.reset_due = Some(Reset {
                 seq: segment.ack,
                 ack: None,
             });
             return false;
         }
-        self.acknowledge_syn(now, received_at);
+        self.acknowledge_syn(now, received_at, 1);
         // The window of a SYN-ACK is not scaled (RFC 7323 section 2.2).
         let scaled = !segment.flags.contains(Flags::SYN);
         let shift = if scaled { self.snd.shift } else { 0 };
@@ -299,8 +301,14 @@ impl<P: Payload> Connection<P> {
         if self.fin_wanted {
             self.set_state(now, State::FinWait1);
         }
+        self.take_syn_text(now);
         true
     }
+}
+
+/// A SYN that is no reset.
+fn is_syn<P>(segment: &Segment<P>) -> bool {
+    segment.flags.contains(Flags::SYN) && !segment.flags.contains(Flags::RST)
 }
 
 impl Reset {

@@ -23,6 +23,9 @@
 //! | `receive` | 3.10.7.4 seventh and eighth: text and FIN |
 //! | `output` | 3.7, 3.8: what may leave now, and what limits |
 //! | `reduction` | 3.8.2: congestion, told to the control and taken back |
+//! | `syn_text` | 3.10.7.2, 3.10.7.3: text and FIN on a SYN |
+//! | `fast_open` | RFC 7413: text on a SYN, delivered at once |
+//! | `time_wait` | 3.6.1, RFC 6191, RFC 1337: when TIME-WAIT gives way |
 //! | `timeout` | 3.8.1, 3.8.6.1: retransmission, window probes, TIME-WAIT |
 //! | `application` | 3.9: the calls of the user |
 //! | `challenge` | 3.10.7.4, RFC 5961: challenge ACKs and their rate |
@@ -30,11 +33,14 @@
 mod acknowledge;
 mod application;
 mod challenge;
+mod fast_open;
 mod input;
 mod open;
 mod output;
 mod receive;
 mod reduction;
+mod syn_text;
+mod time_wait;
 mod timeout;
 
 use alloc::boxed::Box;
@@ -54,6 +60,8 @@ use crate::scoreboard::Scoreboard;
 use crate::send_buffer::SendBuffer;
 use crate::space::{ReceiveSpace, SendSpace};
 use crate::timestamps::TimestampClock;
+
+pub use time_wait::Predecessor;
 
 /// Everything a connection needs to know before it starts.
 #[derive(Clone, Debug)]
@@ -231,6 +239,10 @@ pub struct Connection<P> {
     syn_answers: bool,
     /// Whether we opened actively (RFC 9293 MUST-11).
     active_open: bool,
+    /// Text and FIN of the peer's SYN, waiting for the handshake.
+    syn_text: Option<Box<Segment<P>>>,
+    /// What there is to know about Fast Open, where it is used.
+    fast_open: Option<Box<fast_open::FastOpen>>,
     /// The application has closed: FIN follows the last octet.
     fin_wanted: bool,
     fin_sent: bool,
@@ -316,6 +328,8 @@ impl<P: Payload> Connection<P> {
             syn_due: false,
             syn_answers: false,
             active_open: false,
+            syn_text: None,
+            fast_open: None,
             fin_wanted: false,
             fin_sent: false,
             peer_fin: None,

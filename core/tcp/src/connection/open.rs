@@ -49,6 +49,7 @@ impl<P: Payload> Connection<P> {
         connection.remote_port = segment.src_port;
         connection.state = State::Listen;
         connection.take_syn(now, segment);
+        connection.keep_syn_text(segment);
         connection.syn_answers = true;
         connection.syn_due = true;
         connection.set_state(now, State::SynReceived);
@@ -129,20 +130,27 @@ impl<P: Payload> Connection<P> {
 
     /// SYN or SYN-ACK, first or again.
     pub(super) fn poll_handshake(&mut self, now: Instant) -> Option<Segment<P>> {
+        if !self.syn_due && self.may_send_early() {
+            return self.poll_data(now).or_else(|| self.poll_ack(now));
+        }
         if !self.syn_due {
             return self.poll_ack(now);
         }
         self.syn_due = false;
+        let mut syn = self.syn_segment(now);
         if self.snd.nxt == 0 {
-            self.snd.nxt = 1;
-            self.board.on_transmit(now, 1);
-            self.round_end = 1;
+            let text = self.text_for_syn(&syn.options);
+            self.snd.nxt = 1 + text;
+            self.board.on_transmit(now, 1 + text);
+            self.round_end = 1 + text;
+            syn.payload = self.send_buffer.slice(1, 1 + text);
+            self.counters.data_segments_sent += u64::from(text > 0);
         } else {
             self.board.on_retransmit(0..1);
         }
         self.retransmit_at = now + self.rtt.rto();
         self.last_sent_at = now;
-        Some(self.syn_segment(now))
+        Some(syn)
     }
 
     fn syn_segment(&mut self, now: Instant) -> Segment<P> {
@@ -158,6 +166,7 @@ impl<P: Payload> Connection<P> {
             self.window.edge(0, 0, 0)
         };
         if answers {
+            self.rcv.last_ack_sent = self.rcv.nxt;
             self.ack.on_ack_sent();
         }
         Segment {
@@ -176,6 +185,7 @@ impl<P: Payload> Connection<P> {
                 window_scale: self.scaling.then_some(self.rcv.shift),
                 sack_permitted: self.sack,
                 timestamps: self.timestamps.as_ref().map(|clock| clock.stamp(now)),
+                fast_open: self.fast_open_option(),
                 ..Options::default()
             },
             ..Segment::default()
@@ -187,9 +197,9 @@ impl<P: Payload> Connection<P> {
         let segment = &received.segment;
         let acks_syn = segment.flags.contains(Flags::ACK).then(|| {
             let ack = self.snd.offset_of(segment.ack);
-            self.snd.nxt == 1 && ack == Some(1)
+            ack.filter(|ack| (1..=self.snd.nxt).contains(ack))
         });
-        if acks_syn == Some(false) {
+        if acks_syn == Some(None) {
             if !segment.flags.contains(Flags::RST) {
                 self.reset_due = Some(Reset {
                     seq: segment.ack,
@@ -199,7 +209,7 @@ impl<P: Payload> Connection<P> {
             return;
         }
         if segment.flags.contains(Flags::RST) {
-            if acks_syn == Some(true) {
+            if acks_syn.is_some() {
                 self.fail(now, Failure::Refused);
             }
             return;
@@ -208,12 +218,15 @@ impl<P: Payload> Connection<P> {
             return;
         }
         self.take_syn(now, segment);
-        if acks_syn == Some(true) {
-            self.acknowledge_syn(now, received.at);
+        if let Some(ack) = acks_syn.flatten() {
+            self.note_fast_open_answer(ack, segment);
+            self.acknowledge_syn(now, received.at, ack);
             self.set_state(now, State::Established);
             // ACK at once; it may ride on data.
             self.ack.demand();
+            self.take_syn_ack_text(now, segment);
         } else {
+            self.keep_syn_text(segment);
             // Simultaneous open (MUST-10): answer with SYN-ACK.
             self.syn_answers = true;
             self.syn_due = true;
@@ -233,13 +246,19 @@ impl<P: Payload> Connection<P> {
         }
     }
 
-    /// Our SYN is acknowledged: SND.UNA moves over it.
-    pub(super) fn acknowledge_syn(&mut self, now: Instant, received_at: Instant) {
+    /// Our SYN is acknowledged, and of the text on it what lies before `ack`:
+    /// SND.UNA moves there. Text on a SYN of ours that is not acknowledged was
+    /// not taken and leaves again at once (RFC 7413 section 4.2.2).
+    pub(super) fn acknowledge_syn(&mut self, now: Instant, received_at: Instant, ack: u64) {
         let mut revealed = crate::scoreboard::Revealed::default();
-        self.board.on_ack(1, &mut revealed);
+        self.board.on_ack(ack, &mut revealed);
         self.board.finish_ack(now, &revealed);
-        self.snd.una = 1;
-        self.snd.wl2 = 1;
+        self.snd.una = ack;
+        self.snd.wl2 = ack;
+        self.send_buffer.release(ack);
+        if self.active_open && ack < self.snd.nxt {
+            self.board.mark_all_lost();
+        }
         let lost = core::mem::take(&mut self.timeouts_in_a_row);
         if lost > 0 {
             self.rtt.on_syn_lost();
@@ -249,7 +268,7 @@ impl<P: Payload> Connection<P> {
         if let Some(sent_at) = revealed.oldest_sent_at {
             self.take_rtt(now, received_at.saturating_since(sent_at));
         }
-        self.retransmit_at = Instant::FAR_FUTURE;
+        self.restart_retransmit_timer(now);
         self.round_end = self.snd.nxt;
     }
 }

@@ -34,7 +34,7 @@ impl<P: Payload> Connection<P> {
         }
     }
 
-    fn poll_data(&mut self, now: Instant) -> Option<Segment<P>> {
+    pub(super) fn poll_data(&mut self, now: Instant) -> Option<Segment<P>> {
         let allowance = self.allowance();
         if self.board.has_lost() {
             return self.poll_retransmission(now, allowance);
@@ -59,10 +59,11 @@ impl<P: Payload> Connection<P> {
         None
     }
 
-    /// The application has closed and FIN was not sent yet.
+    /// The application has closed and FIN was not sent yet. In SYN-RECEIVED it
+    /// waits for the handshake.
     #[inline]
     pub(super) fn is_fin_due(&self) -> bool {
-        self.fin_wanted && !self.fin_sent
+        self.fin_wanted && !self.fin_sent && self.state != State::SynReceived
     }
 
     /// Octets cwnd still allows.

@@ -110,7 +110,14 @@ impl<P: Payload> Connection<P> {
         ack_every(&self.profile, age)
     }
 
-    fn put_received(&mut self, now: Instant, seq: u64, len: u32, out_of_order: bool, dup: u32) {
+    pub(super) fn put_received(
+        &mut self,
+        now: Instant,
+        seq: u64,
+        len: u32,
+        out_of_order: bool,
+        dup: u32,
+    ) {
         if self.outbox.wants(EventMask::SEGMENTS) {
             let event = Event::SegmentReceived {
                 seq,

@@ -232,4 +232,8 @@ pub const SETTINGS: &[Setting] = &[
         Duration::from_secs(60)
     ),
     // Opening and identity.
+    switch!(syn_text),
+    switch!(fast_open_client),
+    switch!(time_wait_reuse),
+    switch!(time_wait_ignores_reset),
 ];

@@ -3,6 +3,7 @@
 mod challenge;
 mod close;
 mod delayed_ack;
+mod fast_open;
 mod hostile;
 mod limits;
 mod nagle;
@@ -15,6 +16,8 @@ mod reset;
 mod retransmission;
 mod sack;
 mod script;
+mod syn_text;
+mod time_wait;
 mod timestamps;
 mod window;
 mod world;

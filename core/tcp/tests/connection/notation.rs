@@ -4,10 +4,11 @@
 //!
 //! Numbers are relative to the initial sequence number of the side they
 //! belong to: SYN stands at 0, the first octet of data at 1. Window fields are
-//! given as they stand in the header, not scaled.
+//! given as they stand in the header, not scaled. `FO` asks for a Fast Open
+//! cookie, `FO 0a0b0c0d` shows one; `FOEXP` is the experimental form.
 
 use gigatcp_wire::bytes::Bytes;
-use gigatcp_wire::{Flags, SackBlock, Segment, SeqNumber, Timestamps, WireWindow};
+use gigatcp_wire::{FastOpenCookie, Flags, SackBlock, Segment, SeqNumber, Timestamps, WireWindow};
 
 /// The letters of the control bits, in the order they are written.
 const LETTERS: [(Flags, char); 6] = [
@@ -78,6 +79,7 @@ fn written_options(
     let stamps = options.timestamps.filter(|_| with_timestamps);
     all.extend(stamps.map(|ts| format!("TS val {} ecr {}", ts.val, ts.ecr)));
     all.extend(options.window_scale.map(|shift| format!("wscale {shift}")));
+    all.extend(options.fast_open.as_ref().map(written_cookie));
     if !options.sack.is_empty() {
         let blocks = options.sack.as_slice().iter().map(|block| {
             let (left, right) = (
@@ -89,6 +91,24 @@ fn written_options(
         all.push(format!("sack {}", blocks.collect::<Vec<_>>().join(" ")));
     }
     all
+}
+
+fn written_cookie(cookie: &FastOpenCookie) -> String {
+    let name = if cookie.is_experimental() {
+        "FOEXP"
+    } else {
+        "FO"
+    };
+    let octets = cookie.as_slice().iter().map(|octet| format!("{octet:02x}"));
+    format!("{name} {}", octets.collect::<String>())
+        .trim_end()
+        .to_owned()
+}
+
+fn read_cookie(hex: &str) -> FastOpenCookie {
+    let octets = (0..hex.len() / 2).map(|n| u8::from_str_radix(&hex[2 * n..2 * n + 2], 16));
+    let octets: Result<Vec<u8>, _> = octets.collect();
+    FastOpenCookie::new(&octets.expect("hexadecimal")).expect("the length of a cookie")
 }
 
 /// Reads a segment that the side with `iss` sends to the side with
@@ -114,7 +134,9 @@ pub fn read(text: &str, iss: SeqNumber, peer_iss: SeqNumber, wnd: u16) -> Segmen
         "{text}"
     );
     segment.seq = absolute(start, iss);
-    segment.payload = octets(start_offset as u64, len);
+    // Text on a SYN starts behind it.
+    let behind = i64::from(segment.flags.contains(Flags::SYN));
+    segment.payload = octets((start_offset + behind) as u64, len);
     while let Some(word) = words.next() {
         let value = words
             .next()
@@ -155,6 +177,10 @@ fn read_option(option: &str, peer_iss: SeqNumber, segment: &mut Segment<Bytes>) 
                 ecr: ecr.parse().unwrap(),
             });
         }
+        ["FO"] => options.fast_open = Some(FastOpenCookie::REQUEST),
+        ["FO", cookie] => options.fast_open = Some(read_cookie(cookie)),
+        ["FOEXP"] => options.fast_open = Some(FastOpenCookie::REQUEST.as_experimental()),
+        ["FOEXP", cookie] => options.fast_open = Some(read_cookie(cookie).as_experimental()),
         ["sack", ref blocks @ ..] => {
             for block in blocks {
                 let (left, right) = block.split_once(':').unwrap();

@@ -72,8 +72,15 @@ fn a_fin_may_complete_a_passive_open() {
 
 #[test]
 fn text_on_a_syn_is_left_for_the_peer_to_send_again() {
-    let mut t = Script::accept(&bare(), "S 0:10(10)");
+    let mut t = Script::accept(&with(|p| p.syn_text = false), "S 0:10(10)");
     t.expect("S. 0:0(0) ack 1 <mss 1000>");
+    t.inject(". 11:11(0) ack 1");
+    t.expect_nothing();
+    assert_eq!((t.state(), t.tcp.readable()), (State::Established, 0));
+    t.inject("P. 1:11(10) ack 1");
+    t.wait_ms(40);
+    t.expect(". 1:1(0) ack 11");
+    assert_eq!(t.read(100), 10);
 }
 
 #[test]

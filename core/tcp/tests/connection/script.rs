@@ -11,7 +11,7 @@ use gigatcp_tcp::congestion::{self, SlowStart};
 use gigatcp_tcp::{Config, Connection, Profile, Received};
 use gigatcp_units::{Bytes as Octets, Duration, Instant};
 use gigatcp_wire::bytes::Bytes;
-use gigatcp_wire::{Segment, SeqNumber};
+use gigatcp_wire::{Flags, Segment, SeqNumber};
 
 use crate::notation;
 
@@ -74,7 +74,8 @@ pub struct Script {
 }
 
 impl Script {
-    fn new(tcp: Connection<Bytes>, now: Instant) -> Self {
+    /// A connection made elsewhere.
+    pub fn new(tcp: Connection<Bytes>, now: Instant) -> Self {
         let mut script = Self {
             tcp,
             now,
@@ -152,7 +153,8 @@ impl Script {
         let written = notation::write(&segment, ISS, PEER_ISS, text);
         assert_eq!(written, text, "at {:?}", self.elapsed());
         if !segment.payload.is_empty() {
-            let from = segment.seq.distance_from(ISS) as u64;
+            let behind = u32::from(segment.flags.contains(Flags::SYN));
+            let from = (segment.seq + behind).distance_from(ISS) as u64;
             assert_eq!(
                 segment.payload,
                 notation::octets(from, segment.payload.len())

@@ -1,0 +1,162 @@
+//! TCP Fast Open inside a connection: RFC 7413 sections 4.2 and 3.
+//!
+//! * Client: the first SYN carries a cookie (or asks for one) and, with a
+//!   cookie, as much of what is written as one segment holds. A SYN sent again
+//!   carries neither (section 4.2.1): a path that drops such SYNs costs one
+//!   timeout and no more. What the SYN-ACK does not acknowledge is sent again
+//!   at once.
+//! * Server: text on a SYN whose cookie was found good is readable at once, the
+//!   SYN-ACK acknowledges it, and data may leave before the handshake is
+//!   complete. FIN waits for that.
+//!
+//! Who has which cookie is not decided here: see [`crate::fast_open`] for the
+//! client's cache and the server's key, and [`crate::listener`] for the limits.
+//! The text of a SYN may be delivered twice when the network doubles the SYN
+//! and the first connection is already over (section 2.1): only applications
+//! that bear it may ask for this.
+
+use alloc::boxed::Box;
+
+use gigatcp_events::State;
+use gigatcp_units::Instant;
+use gigatcp_wire::{FastOpenCookie, Flags, Options, Payload, Segment};
+
+use super::syn_text::without_syn;
+use super::{Config, Connection, Received};
+use crate::fast_open::{FastOpenOffer, FastOpenOutcome};
+
+/// What a connection knows about its Fast Open. Boxed: few have one.
+#[derive(Clone, Copy, Default, Debug)]
+pub(super) struct FastOpen {
+    /// Goes out with our first SYN, or with our SYN-ACK.
+    option: Option<FastOpenCookie>,
+    /// Server: the text of the SYN was taken.
+    accepted: bool,
+    /// Client: most octets of text on our SYN.
+    room: u32,
+    /// Client: what came of it.
+    outcome: FastOpenOutcome,
+}
+
+impl<P: Payload> Connection<P> {
+    /// Makes this active open a fast one: call it after
+    /// [`Connection::connect`] and [`Connection::write`], before the first
+    /// [`Connection::poll_transmit`]. Without the switch `fast_open_client`
+    /// nothing changes; returns whether something did.
+    pub fn offer_fast_open(&mut self, offer: &FastOpenOffer) -> bool {
+        let may =
+            self.profile.fast_open_client && self.state == State::SynSent && self.snd.nxt == 0;
+        if may {
+            self.fast_open = Some(Box::new(FastOpen {
+                option: Some(offer.cookie),
+                room: u32::from(offer.mss).min(self.rmss),
+                ..FastOpen::default()
+            }));
+        }
+        may
+    }
+
+    /// What came of a fast open that was offered, for the cache of cookies; it
+    /// is complete once the connection is established.
+    #[must_use]
+    pub fn fast_open_outcome(&self) -> Option<FastOpenOutcome> {
+        self.fast_open.as_ref().map(|state| state.outcome)
+    }
+
+    /// Passive open by a SYN with a Fast Open option. `grant` goes out with the
+    /// SYN-ACK; with `take_text` the SYN's cookie was good, and its text is
+    /// taken at once.
+    ///
+    /// # Panics
+    /// When `syn` is no SYN: the listener's mistake.
+    #[must_use]
+    pub fn accept_fast_open(
+        now: Instant,
+        config: &Config,
+        syn: &Received<P>,
+        grant: Option<FastOpenCookie>,
+        take_text: bool,
+    ) -> Self {
+        let mut connection = Self::accept(now, config, syn);
+        connection.fast_open = Some(Box::new(FastOpen {
+            option: grant,
+            accepted: take_text,
+            ..FastOpen::default()
+        }));
+        if take_text {
+            connection.take_text_of_syn(now, syn);
+        }
+        connection
+    }
+
+    /// Section 4.2.2: the text is delivered before the handshake is complete.
+    /// A FIN behind it waits, as it always does.
+    fn take_text_of_syn(&mut self, now: Instant, syn: &Received<P>) {
+        self.syn_text = None;
+        let mut text = without_syn(syn.segment.clone());
+        let whole = text.payload.len() as u64;
+        let taken = whole.min(self.rcv.wnd());
+        let mut rest = text.clone();
+        rest.payload = text.payload.split_off(taken as usize);
+        rest.seq += taken as u32;
+        if taken > 0 {
+            self.receive_buffer.append(text.payload);
+            self.put_received(now, 1, taken as u32, false, 0);
+            self.rcv.nxt += taken;
+            self.rcv.last_ack_sent = self.rcv.nxt;
+        }
+        if taken == whole && rest.flags.contains(Flags::FIN) {
+            self.syn_text = Some(Box::new(rest));
+        }
+    }
+
+    /// Whether data may leave although the handshake is not complete. A closed
+    /// window is not probed before it is.
+    pub(super) fn may_send_early(&self) -> bool {
+        self.state == State::SynReceived
+            && self.snd.wnd > 0
+            && self.fast_open.as_ref().is_some_and(|state| state.accepted)
+    }
+
+    /// The option of the SYN or SYN-ACK that is about to leave. A SYN sent
+    /// again asks for nothing any more; a SYN-ACK repeats its grant.
+    pub(super) fn fast_open_option(&self) -> Option<FastOpenCookie> {
+        let option = self.fast_open.as_ref()?.option;
+        let is_first_syn = self.timeouts_in_a_row == 0 && !self.syn_answers;
+        option.filter(|_| is_first_syn || !self.active_open)
+    }
+
+    /// Octets of text for our first SYN: only with a cookie, and no more than
+    /// fits beside `options`.
+    pub(super) fn text_for_syn(&self, options: &Options) -> u64 {
+        let Some(state) = &self.fast_open else {
+            return 0;
+        };
+        let has_cookie = state.option.is_some_and(|cookie| !cookie.is_request());
+        if self.syn_answers || !has_cookie {
+            return 0;
+        }
+        let room = u64::from(state.room).saturating_sub(options.wire_len() as u64);
+        self.unsent().min(room)
+    }
+
+    /// The SYN-ACK has come, and acknowledges up to `ack`.
+    pub(super) fn note_fast_open_answer(&mut self, ack: u64, syn_ack: &Segment<P>) {
+        let sent = self.snd.nxt - 1;
+        let timed_out = self.timeouts_in_a_row > 0;
+        let Some(state) = &mut self.fast_open else {
+            return;
+        };
+        state.outcome = FastOpenOutcome {
+            cookie: syn_ack
+                .options
+                .fast_open
+                .filter(|cookie| !cookie.is_request()),
+            mss: syn_ack.options.mss,
+            text_sent: sent as u32,
+            text_acked: (ack - 1) as u32,
+            timed_out,
+            answered: true,
+        };
+    }
+}

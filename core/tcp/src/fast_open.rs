@@ -1,0 +1,349 @@
+//! Fast Open cookies outside connections: RFC 7413 sections 4.1.2 and 4.1.3.
+//!
+//! * [`FastOpenKey`]: the server's cookies, 8 octets of SipHash-2-4 over the
+//!   client's address. The key may be changed: cookies of the one before are
+//!   still taken, and answered with a new one.
+//! * [`FastOpenCache`]: the client's memory of cookies and MSS by server
+//!   address, bounded, oldest use out first; and of servers towards which a SYN
+//!   with text was lost (section 4.1.3.1: it is left for a while, twice as long
+//!   each time).
+//!
+//! The cache knows servers by address, not by port, as RFC 7413 section 4.1.3
+//! allows and Linux does.
+
+use alloc::collections::BTreeMap;
+use core::net::IpAddr;
+
+use gigatcp_units::{Duration, Instant};
+use gigatcp_wire::FastOpenCookie;
+
+use crate::secret::{Purpose, Secret};
+
+/// After the first loss of a SYN with text, that long without (Linux: 60 s,
+/// doubled each time).
+const FIRST_ABSTENTION: Duration = Duration::from_secs(60);
+
+/// Doublings of that after which it grows no more: about 18 hours.
+const MOST_DOUBLINGS: u32 = 10;
+
+/// The server's cookies.
+#[derive(Clone, Copy, Debug)]
+pub struct FastOpenKey {
+    current: Secret,
+    previous: Option<Secret>,
+}
+
+/// What a server makes of a cookie.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Verdict {
+    /// Ours: the text may be taken.
+    Good,
+    /// Of the key before: the text may be taken, a new cookie is due.
+    Outdated,
+    /// Not ours.
+    Bad,
+}
+
+impl FastOpenKey {
+    /// Cookies under this secret.
+    #[must_use]
+    pub const fn new(secret: Secret) -> Self {
+        Self {
+            current: secret,
+            previous: None,
+        }
+    }
+
+    /// Goes over to a new secret; the one until now is taken until the next
+    /// change.
+    pub fn change(&mut self, secret: Secret) {
+        self.previous = Some(self.current);
+        self.current = secret;
+    }
+
+    /// The cookie of a client.
+    #[must_use]
+    pub fn cookie(&self, client: IpAddr) -> FastOpenCookie {
+        cookie(&self.current, client)
+    }
+
+    /// What `offered` is worth, coming from `client`.
+    #[must_use]
+    pub fn judge(&self, client: IpAddr, offered: FastOpenCookie) -> Verdict {
+        let is_of = |secret: &Secret| cookie(secret, client).as_slice() == offered.as_slice();
+        if is_of(&self.current) {
+            Verdict::Good
+        } else if self.previous.as_ref().is_some_and(is_of) {
+            Verdict::Outdated
+        } else {
+            Verdict::Bad
+        }
+    }
+}
+
+fn cookie(secret: &Secret, client: IpAddr) -> FastOpenCookie {
+    let value = secret.keyed(Purpose::FastOpenCookie).address(client);
+    FastOpenCookie::new(&value.finish().to_be_bytes()).unwrap_or(FastOpenCookie::REQUEST)
+}
+
+/// What a client may put on its SYN.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct FastOpenOffer {
+    /// The server's cookie, or the request for one.
+    pub cookie: FastOpenCookie,
+    /// The server's MSS as last heard; the default of its address family
+    /// otherwise (RFC 7413 section 4.1.3).
+    pub mss: u16,
+}
+
+/// What came of a fast open.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct FastOpenOutcome {
+    /// The cookie the server gave.
+    pub cookie: Option<FastOpenCookie>,
+    /// The MSS the server announced.
+    pub mss: Option<u16>,
+    /// Octets of text on our SYN.
+    pub text_sent: u32,
+    /// Of these, acknowledged by the SYN-ACK.
+    pub text_acked: u32,
+    /// Our first SYN was not answered in time.
+    pub timed_out: bool,
+    /// A SYN-ACK came.
+    pub answered: bool,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Entry {
+    cookie: Option<FastOpenCookie>,
+    mss: Option<u16>,
+    losses: u32,
+    abstain_until: Instant,
+    /// Order of use.
+    used: u64,
+}
+
+/// The client's memory of servers.
+#[derive(Clone, Debug)]
+pub struct FastOpenCache {
+    servers: BTreeMap<IpAddr, Entry>,
+    capacity: usize,
+    uses: u64,
+}
+
+impl FastOpenCache {
+    /// An empty cache for so many servers.
+    #[must_use]
+    pub const fn new(capacity: usize) -> Self {
+        Self {
+            servers: BTreeMap::new(),
+            capacity,
+            uses: 0,
+        }
+    }
+
+    /// Servers that are remembered.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.servers.len()
+    }
+
+    /// Whether no server is remembered.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.servers.is_empty()
+    }
+
+    /// What to offer `server`: its cookie, the request for one, or nothing
+    /// while the path seems to swallow SYNs with text.
+    pub fn offer(&mut self, now: Instant, server: IpAddr) -> Option<FastOpenOffer> {
+        let default_mss = match server {
+            IpAddr::V4(_) => 536,
+            IpAddr::V6(_) => 1220,
+        };
+        self.uses += 1;
+        let known = self.servers.get_mut(&server);
+        if let Some(entry) = &known
+            && now < entry.abstain_until
+        {
+            return None;
+        }
+        let (cookie, mss) = known.map_or((None, None), |entry| {
+            entry.used = self.uses;
+            (entry.cookie, entry.mss)
+        });
+        Some(FastOpenOffer {
+            cookie: cookie.unwrap_or(FastOpenCookie::REQUEST),
+            mss: mss.unwrap_or(default_mss),
+        })
+    }
+
+    /// Learns from a connection to `server`. Its outcome counts once the
+    /// server has answered: one that never answered may simply be gone.
+    pub fn learn(&mut self, now: Instant, server: IpAddr, outcome: &FastOpenOutcome) {
+        if !outcome.answered {
+            return;
+        }
+        self.make_room_for(server);
+        self.uses += 1;
+        let used = self.uses;
+        let entry = self.servers.entry(server).or_insert(Entry {
+            cookie: None,
+            mss: None,
+            losses: 0,
+            abstain_until: Instant::ZERO,
+            used,
+        });
+        entry.used = used;
+        entry.cookie = outcome.cookie.or(entry.cookie);
+        entry.mss = outcome.mss.or(entry.mss);
+        if outcome.timed_out && outcome.text_acked == 0 {
+            let wait = FIRST_ABSTENTION * (1 << entry.losses.min(MOST_DOUBLINGS));
+            entry.abstain_until = now + wait;
+            entry.losses += 1;
+        } else if outcome.text_acked > 0 {
+            entry.losses = 0;
+        }
+    }
+
+    /// Forgets whoever was not used for longest. A walk over the cache, when
+    /// a server is new and the cache full, never per segment.
+    fn make_room_for(&mut self, server: IpAddr) {
+        if self.servers.contains_key(&server) || self.servers.len() < self.capacity.max(1) {
+            return;
+        }
+        let oldest = self.servers.iter().min_by_key(|(_, entry)| entry.used);
+        if let Some(oldest) = oldest.map(|(server, _)| *server) {
+            self.servers.remove(&oldest);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use core::net::{Ipv4Addr, Ipv6Addr};
+
+    fn v4(host: u8) -> IpAddr {
+        IpAddr::V4(Ipv4Addr::new(10, 0, 0, host))
+    }
+
+    fn answered() -> FastOpenOutcome {
+        FastOpenOutcome {
+            answered: true,
+            ..FastOpenOutcome::default()
+        }
+    }
+
+    #[test]
+    fn a_cookie_is_good_for_its_client_only_and_outlives_one_change_of_key() {
+        let mut key = FastOpenKey::new(Secret::new([1; 16]));
+        let first = key.cookie(v4(1));
+        assert_eq!(first.as_slice().len(), 8);
+        assert_eq!(key.judge(v4(1), first), Verdict::Good);
+        assert_eq!(key.judge(v4(2), first), Verdict::Bad);
+        assert_eq!(
+            key.judge(IpAddr::V6(Ipv6Addr::LOCALHOST), first),
+            Verdict::Bad
+        );
+        assert_eq!(key.judge(v4(1), FastOpenCookie::REQUEST), Verdict::Bad);
+        key.change(Secret::new([2; 16]));
+        assert_eq!(key.judge(v4(1), first), Verdict::Outdated);
+        assert_eq!(key.judge(v4(1), key.cookie(v4(1))), Verdict::Good);
+        key.change(Secret::new([3; 16]));
+        assert_eq!(key.judge(v4(1), first), Verdict::Bad);
+    }
+
+    #[test]
+    fn a_server_is_asked_for_a_cookie_first_and_offered_it_then() {
+        let mut cache = FastOpenCache::new(10);
+        let offer = cache.offer(Instant::ZERO, v4(1)).unwrap();
+        assert_eq!((offer.cookie, offer.mss), (FastOpenCookie::REQUEST, 536));
+        let offer = cache.offer(Instant::ZERO, IpAddr::V6(Ipv6Addr::LOCALHOST));
+        assert_eq!(offer.unwrap().mss, 1220);
+        let cookie = FastOpenCookie::new(&[7; 8]);
+        let outcome = FastOpenOutcome {
+            cookie,
+            mss: Some(1460),
+            ..answered()
+        };
+        cache.learn(Instant::ZERO, v4(1), &outcome);
+        let offer = cache.offer(Instant::ZERO, v4(1)).unwrap();
+        assert_eq!((Some(offer.cookie), offer.mss), (cookie, 1460));
+        // No new cookie: the old one stays.
+        cache.learn(Instant::ZERO, v4(1), &answered());
+        assert_eq!(cache.offer(Instant::ZERO, v4(1)), Some(offer));
+    }
+
+    #[test]
+    fn a_path_that_swallows_syns_with_text_is_spared_for_60_120_240_seconds() {
+        let mut cache = FastOpenCache::new(10);
+        let lost = FastOpenOutcome {
+            timed_out: true,
+            text_sent: 100,
+            ..answered()
+        };
+        let mut now = Instant::ZERO;
+        for seconds in [60, 120, 240] {
+            cache.learn(now, v4(1), &lost);
+            now += Duration::from_secs(seconds);
+            let just_before = Instant::from_nanos(now.as_nanos() - 1);
+            assert_eq!(cache.offer(just_before, v4(1)), None);
+            assert!(cache.offer(now, v4(1)).is_some());
+        }
+        let good = FastOpenOutcome {
+            text_sent: 100,
+            text_acked: 100,
+            ..answered()
+        };
+        cache.learn(now, v4(1), &good);
+        cache.learn(now, v4(1), &lost);
+        assert!(cache.offer(now + FIRST_ABSTENTION, v4(1)).is_some());
+    }
+
+    #[test]
+    fn the_cache_forgets_whoever_was_not_used_for_longest() {
+        let mut cache = FastOpenCache::new(2);
+        let outcome = FastOpenOutcome {
+            cookie: FastOpenCookie::new(&[1; 8]),
+            ..answered()
+        };
+        cache.learn(Instant::ZERO, v4(1), &outcome);
+        cache.learn(Instant::ZERO, v4(2), &outcome);
+        assert!(
+            !cache
+                .offer(Instant::ZERO, v4(1))
+                .unwrap()
+                .cookie
+                .is_request()
+        );
+        cache.learn(Instant::ZERO, v4(3), &outcome);
+        assert_eq!(cache.len(), 2);
+        assert!(
+            cache
+                .offer(Instant::ZERO, v4(2))
+                .unwrap()
+                .cookie
+                .is_request()
+        );
+        assert!(
+            !cache
+                .offer(Instant::ZERO, v4(1))
+                .unwrap()
+                .cookie
+                .is_request()
+        );
+    }
+
+    #[test]
+    fn a_server_that_never_answered_teaches_nothing() {
+        let mut cache = FastOpenCache::new(2);
+        let silent = FastOpenOutcome {
+            timed_out: true,
+            text_sent: 9,
+            ..FastOpenOutcome::default()
+        };
+        cache.learn(Instant::ZERO, v4(1), &silent);
+        assert!(cache.is_empty());
+    }
+}
