@@ -373,13 +373,20 @@ impl Value {
             (Value::List(wanted), Value::List(given)) => {
                 wanted.len() == given.len() && wanted.iter().zip(given).all(|(w, g)| w.admits(g))
             }
-            (Value::Struct(wanted), Value::Struct(given)) => wanted.iter().all(|member| {
-                let same = |other: &&Member| other.name == member.name;
-                match given.iter().find(same) {
-                    Some(other) => member.value.admits(&other.value),
-                    None => member.value == Value::Ellipsis,
-                }
-            }),
+            (Value::Struct(wanted), Value::Struct(given)) => {
+                (0..).zip(wanted).all(|(at, member)| {
+                    // Members without a name are told apart by their place.
+                    let same = |other: &&Member| other.name == member.name;
+                    let found = match member.name {
+                        Some(_) => given.iter().find(same),
+                        None => given.get(at),
+                    };
+                    match found {
+                        Some(other) => member.value.admits(&other.value),
+                        None => member.value == Value::Ellipsis,
+                    }
+                })
+            }
             _ => self == found,
         }
     }

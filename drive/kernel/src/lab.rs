@@ -145,6 +145,26 @@ impl Lab {
         clock::monotonic() - self.zero
     }
 
+    /// A reading of the monotonic clock as a time of this laboratory.
+    pub(crate) const fn since_zero_ns(&self, monotonic: i64) -> i64 {
+        monotonic - self.zero
+    }
+
+    /// Makes sure that the kernel has the address `local`, that `remote` is
+    /// behind the device, and that its largest packet is `mtu` octets.
+    pub(crate) fn furnish(&self, local: IpAddr, remote: IpAddr, mtu: u32) -> io::Result<()> {
+        let control = device::control_socket(libc::AF_INET)?;
+        device::set_mtu(&control, DEVICE, mtu)?;
+        let usual = LabConfig::default();
+        if !usual.local.iter().any(|(address, _)| *address == local) {
+            assign(&control, local, if local.is_ipv4() { 16 } else { 48 })?;
+        }
+        if !usual.remote.iter().any(|(network, _)| *network == remote) {
+            route(&control, remote, if remote.is_ipv4() { 24 } else { 48 })?;
+        }
+        Ok(())
+    }
+
     /// Sleeps until the clock shows `at_ns`; returns at once when that is past.
     pub fn sleep_until_ns(&self, at_ns: i64) {
         device::drain(&self.tun);
@@ -212,24 +232,47 @@ fn set_up(config: &LabConfig) -> io::Result<device::Index> {
     device::set_queue(&control, DEVICE, QUEUE)?;
     device::bring_up(&control, DEVICE)?;
     let index = device::index(&control, DEVICE)?;
-    let control_v6 = device::control_socket(libc::AF_INET6).ok();
     for (address, prefix) in config.local {
-        match (address, &control_v6) {
-            (IpAddr::V4(address), _) => device::set_v4(&control, DEVICE, address, prefix)?,
-            (IpAddr::V6(address), Some(control)) => {
-                device::set_v6(control, index, address, prefix)?;
-            }
-            (IpAddr::V6(_), None) => {}
-        }
+        assign(&control, address, prefix)?;
     }
     for (network, prefix) in config.remote {
-        match (network, &control_v6) {
-            (IpAddr::V4(network), _) => device::route_v4(&control, DEVICE, network, prefix)?,
-            (IpAddr::V6(network), Some(control)) => {
-                device::route_v6(control, index, network, prefix)?;
-            }
-            (IpAddr::V6(_), None) => {}
-        }
+        route(&control, network, prefix)?;
     }
     Ok(index)
+}
+
+/// Gives the device an address.
+fn assign(control: &OwnedFd, address: IpAddr, prefix: u8) -> io::Result<()> {
+    match address {
+        IpAddr::V4(address) => device::set_v4(control, DEVICE, address, prefix),
+        IpAddr::V6(address) => match device::control_socket(libc::AF_INET6) {
+            Ok(control_v6) => {
+                let index = device::index(control, DEVICE)?;
+                device::set_v6(&control_v6, index, address, prefix)
+            }
+            Err(error) => without_v6(error),
+        },
+    }
+}
+
+/// Routes a network through the device.
+fn route(control: &OwnedFd, network: IpAddr, prefix: u8) -> io::Result<()> {
+    match network {
+        IpAddr::V4(network) => device::route_v4(control, DEVICE, network, prefix),
+        IpAddr::V6(network) => match device::control_socket(libc::AF_INET6) {
+            Ok(control_v6) => {
+                let index = device::index(control, DEVICE)?;
+                device::route_v6(&control_v6, index, network, prefix)
+            }
+            Err(error) => without_v6(error),
+        },
+    }
+}
+
+/// IPv6 may be left out of the kernel; then IPv4 alone is furnished.
+fn without_v6(error: io::Error) -> io::Result<()> {
+    match error.raw_os_error() {
+        Some(libc::EAFNOSUPPORT) => Ok(()),
+        _ => Err(error),
+    }
 }

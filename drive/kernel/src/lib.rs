@@ -4,17 +4,38 @@
 //! device has arrived for the kernel, and what the kernel sends comes out with
 //! the time at which it did. No packet leaves the namespace.
 //!
+//! [`KernelStack`] makes of a laboratory a stack that packet scripts are run
+//! against, beside the engine: socket calls by name, blocking ones on threads
+//! of their own, the commands of scripts without a shell, `tcp_info` word by
+//! word.
+//!
 //! Making a namespace takes a privilege. [`privilege`] says who has it and
 //! starts a process again where it can have it.
+//!
+//! | file | what |
+//! |---|---|
+//! | `lab.rs` | namespace, device, clock, packets in and out |
+//! | `settings.rs` | settings under `/proc/sys/net`, and the baseline |
+//! | `privilege.rs`, `error.rs` | what may be missing, and what to type |
+//! | `stack/` | the kernel as a stack under test |
+//! | `constants.rs`, `tcp_info.rs` | names of the kernel's interface |
+//! | `sys/` | system calls, each wrapped once |
+//!
+//! Deliberately not here: anything that judges. What a script expects is
+//! compared by its runner, for every stack alike.
 #![deny(missing_docs)]
 #![deny(unsafe_op_in_unsafe_fn)]
 #![cfg(target_os = "linux")]
 
+mod constants;
 mod error;
 mod lab;
 pub mod privilege;
 pub mod settings;
+mod stack;
 mod sys;
+mod tcp_info;
 
 pub use error::{LabError, Step};
 pub use lab::{DEVICE, LOCAL_V4, LOCAL_V6, Lab, LabConfig, REMOTE_V4, REMOTE_V6, Sent, tick};
+pub use stack::KernelStack;

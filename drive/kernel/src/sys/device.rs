@@ -208,3 +208,33 @@ pub(crate) fn drain(tun: &OwnedFd) {
         }
     }
 }
+
+/// `ETHTOOL_SGSO` of `linux/ethtool.h`: segmentation in software.
+pub(crate) const FEATURE_GSO: u32 = 0x24;
+/// `ETHTOOL_STSO`: segmentation by the device.
+pub(crate) const FEATURE_TSO: u32 = 0x1f;
+/// `ETHTOOL_SGRO`: packets received are joined.
+pub(crate) const FEATURE_GRO: u32 = 0x2c;
+/// `ETHTOOL_SSG`: packets in several pieces.
+pub(crate) const FEATURE_SG: u32 = 0x19;
+
+/// `struct ethtool_value`.
+#[repr(C)]
+struct FeatureValue {
+    command: u32,
+    value: u32,
+}
+
+/// Switches a feature of the interface.
+pub(crate) fn set_feature(name: &str, command: u32, is_on: bool) -> io::Result<()> {
+    const SIOCETHTOOL: libc::c_ulong = 0x8946;
+    let control = control_socket(libc::AF_INET)?;
+    let mut value = FeatureValue {
+        command,
+        value: u32::from(is_on),
+    };
+    let mut request = request_for(name);
+    request.ifr_ifru.ifru_data = (&raw mut value).cast();
+    // SAFETY: `value` is what the command takes and outlives the call.
+    ask(control.as_raw_fd(), SIOCETHTOOL, &mut request)
+}

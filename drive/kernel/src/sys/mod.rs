@@ -9,6 +9,8 @@ pub(crate) mod clock;
 pub(crate) mod device;
 pub(crate) mod process;
 pub(crate) mod sniff;
+pub(crate) mod socket;
+pub(crate) mod thread;
 
 use std::io;
 use std::os::fd::{FromRawFd, OwnedFd, RawFd};

@@ -54,3 +54,10 @@ fn write_whole(path: &CStr, octets: &[u8]) -> io::Result<()> {
     super::check_size(unsafe { libc::write(fd, octets.as_ptr().cast(), octets.len()) })?;
     Ok(())
 }
+
+/// `Linux 6.18.44`, as the kernel calls itself.
+pub(crate) fn kernel_name() -> String {
+    let release = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
+    let release = release.trim().split('-').next().unwrap_or_default();
+    format!("Linux {release}")
+}

@@ -1,0 +1,167 @@
+//! What a script writes in a call, as numbers, addresses and octets, and back.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+
+use gigatcp_script::ast::{Member, Value};
+use gigatcp_script::stack::Unsupported;
+
+use crate::constants;
+use crate::sys::socket::RawAddress;
+
+/// Names that the script itself gives meaning to, `-D NAME=value`, before the
+/// kernel's.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Names {
+    defined: Vec<(String, String)>,
+}
+
+impl Names {
+    /// Gives a name a meaning; the last one counts.
+    pub(crate) fn define(&mut self, name: &str, value: &str) {
+        self.defined.push((name.to_string(), value.to_string()));
+    }
+
+    fn named(&self, name: &str) -> Option<i64> {
+        let mut defined = self.defined.iter().rev();
+        match defined.find(|(known, _)| known == name) {
+            // A definition stands for a number or for a name of the kernel's.
+            Some((_, value)) => value.parse().ok().or_else(|| constants::number(value)),
+            None => constants::number(name),
+        }
+    }
+
+    /// The number that a value stands for.
+    pub(crate) fn number(&self, value: &Value) -> Result<i64, Unsupported> {
+        match value {
+            Value::Integer(number) => Ok(*number),
+            Value::Name(name) => self
+                .named(name)
+                .ok_or_else(|| Unsupported::new("constant", name.as_str())),
+            Value::Or(parts) => parts
+                .iter()
+                .try_fold(0, |all, part| Ok(all | self.number(part)?)),
+            Value::List(parts) if parts.len() == 1 => self.number(&parts[0]),
+            Value::Function(name, arguments) => match (name.as_str(), &arguments[..]) {
+                // Ports and such stand for themselves here; they are put into
+                // network order where they are used.
+                ("htons" | "htonl" | "ntohs" | "ntohl", [number]) => self.number(number),
+                _ => Err(Unsupported::new("function", name.as_str())),
+            },
+            _ => Err(Unsupported::new("argument", format!("{value:?}"))),
+        }
+    }
+
+    /// The same, as the `int` most calls take: the low 32 bits.
+    pub(crate) fn int(&self, value: &Value) -> Result<i32, Unsupported> {
+        Ok(self.number(value)? as i32)
+    }
+
+    /// What a call gave, in the form the script writes: its own words if they
+    /// mean the same, else the number.
+    pub(crate) fn echo(&self, like: &Value, number: i64) -> Value {
+        match self.number(like) {
+            Ok(expected) if expected == number => like.clone(),
+            _ => Value::Integer(number),
+        }
+    }
+
+    /// The socket address a value stands for; `...` is `usual`.
+    pub(crate) fn address(
+        &self,
+        value: &Value,
+        usual: SocketAddr,
+    ) -> Result<RawAddress, Unsupported> {
+        let Value::Struct(_) = value else {
+            return match value {
+                Value::Ellipsis => Ok(usual.into()),
+                _ => Err(Unsupported::new("address", format!("{value:?}"))),
+            };
+        };
+        let family = match value.member("sa_family") {
+            Some(family) => self.int(family)?,
+            None if usual.is_ipv4() => libc::AF_INET,
+            None => libc::AF_INET6,
+        };
+        if family == libc::AF_UNSPEC {
+            return Ok(RawAddress::unspecified());
+        }
+        let port = ["sin_port", "sin6_port"];
+        let port = match port.iter().find_map(|name| value.member(name)) {
+            Some(Value::Ellipsis) | None => usual.port(),
+            Some(port) => self.number(port)? as u16,
+        };
+        let address = ["sin_addr", "sin6_addr"];
+        let ip = match address.iter().find_map(|name| value.member(name)) {
+            Some(Value::Ellipsis) | None => usual.ip(),
+            Some(address) => self.ip(address)?,
+        };
+        Ok(SocketAddr::new(ip, port).into())
+    }
+
+    fn ip(&self, value: &Value) -> Result<IpAddr, Unsupported> {
+        let unknown = || Unsupported::new("address", format!("{value:?}"));
+        match value {
+            Value::Function(_, arguments) => arguments
+                .iter()
+                .find_map(|argument| match argument {
+                    Value::Text(text) => std::str::from_utf8(text).ok()?.parse().ok(),
+                    _ => None,
+                })
+                .ok_or_else(unknown),
+            Value::Text(text) => {
+                let text = std::str::from_utf8(text).map_err(|_| unknown())?;
+                text.parse().map_err(|_| unknown())
+            }
+            _ => match self.number(value)? {
+                0 => Ok(Ipv4Addr::UNSPECIFIED.into()),
+                number => Ok(Ipv4Addr::from_bits(number as u32).into()),
+            },
+        }
+    }
+}
+
+/// An IPv4 address as IPv6 sockets see it (RFC 4291 section 2.5.5.2).
+pub(crate) fn mapped(address: SocketAddr) -> SocketAddr {
+    match address.ip() {
+        IpAddr::V4(ip) => SocketAddr::new(ip.to_ipv6_mapped().into(), address.port()),
+        IpAddr::V6(_) => address,
+    }
+}
+
+/// An address a call gave, as the struct a script writes; `...` stays.
+pub(crate) fn address_like(names: &Names, like: &Value, address: Option<SocketAddr>) -> Value {
+    let (Value::Struct(members), Some(address)) = (like, address) else {
+        return like.clone();
+    };
+    let shown = |member: &Member| {
+        let value = match member.name.as_deref() {
+            Some("sa_family") => {
+                let family = match address.ip() {
+                    IpAddr::V4(_) => libc::AF_INET,
+                    IpAddr::V6(_) => libc::AF_INET6,
+                };
+                names.echo(&member.value, i64::from(family))
+            }
+            Some("sin_port" | "sin6_port") => names.echo(&member.value, i64::from(address.port())),
+            Some("sin_addr" | "sin6_addr") => match names.ip(&member.value) {
+                Ok(ip) if ip == address.ip() => member.value.clone(),
+                _ => Value::Text(address.ip().to_string().into_bytes()),
+            },
+            _ => member.value.clone(),
+        };
+        Member {
+            value,
+            ..member.clone()
+        }
+    };
+    Value::Struct(members.iter().map(shown).collect())
+}
+
+/// The unspecified address of a family.
+pub(crate) fn any(family: i32) -> IpAddr {
+    if family == libc::AF_INET6 {
+        Ipv6Addr::UNSPECIFIED.into()
+    } else {
+        Ipv4Addr::UNSPECIFIED.into()
+    }
+}

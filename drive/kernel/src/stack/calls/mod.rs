@@ -1,0 +1,351 @@
+//! The calls of scripts, by name: from a script's words to a call of the
+//! kernel, and from its answer back to the script's words.
+//!
+//! | file | calls |
+//! |---|---|
+//! | `opening.rs` | socket, bind, listen, accept, connect, shutdown, close, fcntl, pipe |
+//! | `transfer.rs` | read, write, send, recv and their relatives, sendfile, splice |
+//! | `messages.rs` | sendmsg, recvmsg, control data |
+//! | `options.rs` | setsockopt, getsockopt, ioctl |
+//! | `readiness.rs` | poll, epoll |
+//!
+//! Deliberately absent: calls that reach outside the laboratory, as `open` of
+//! the machine's files.
+
+mod messages;
+mod opening;
+mod options;
+mod readiness;
+mod transfer;
+
+use std::collections::BTreeMap;
+use std::io;
+use std::net::SocketAddr;
+use std::os::fd::RawFd;
+
+use gigatcp_script::ast::Value;
+use gigatcp_script::data;
+use gigatcp_script::stack::{Returned, Unsupported};
+
+use super::arguments::Names;
+use super::workers::Task;
+use crate::constants;
+use crate::sys::socket::{self, Message};
+
+/// What the kernel answered, not yet in the script's words.
+#[derive(Debug)]
+pub(crate) enum Answer {
+    /// A number.
+    Number(i64),
+    /// A new descriptor, which becomes the script's.
+    Opened(RawFd),
+    /// The same from `accept`, and who is at the other end.
+    Accepted(RawFd, Option<SocketAddr>),
+    /// Both ends of a pipe.
+    Ends([RawFd; 2]),
+    /// An address.
+    Address(Option<SocketAddr>),
+    /// Octets that came, and from where.
+    Octets(Vec<u8>, Option<SocketAddr>),
+    /// A message that came.
+    Message(Message),
+    /// The value of an option.
+    Setting(Vec<u8>),
+    /// How many are ready and what each is ready for.
+    Polled(i32, Vec<i16>),
+    /// Events and data of what is ready.
+    Events(Vec<(u32, u64)>),
+}
+
+impl Answer {
+    /// Gives back what nobody will use.
+    pub(crate) fn discard(self) {
+        let opened = match self {
+            Self::Opened(fd) | Self::Accepted(fd, _) => vec![fd],
+            Self::Ends(ends) => ends.to_vec(),
+            _ => vec![],
+        };
+        for fd in opened {
+            let _ = socket::close(fd);
+        }
+    }
+}
+
+/// Whether a call may block.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Blocks {
+    /// It never does.
+    Never,
+    /// Not if the descriptor is ready for this.
+    UnlessReady(RawFd, i16),
+    /// It may, unless the descriptor is one that never waits.
+    UnlessNonblocking(RawFd),
+    /// It may, whatever is ready.
+    Perhaps,
+}
+
+/// A call in the kernel's words.
+pub(crate) struct Prepared {
+    pub(crate) task: Task,
+    pub(crate) blocks: Blocks,
+}
+
+impl Prepared {
+    fn new(blocks: Blocks, task: impl FnOnce() -> io::Result<Answer> + Send + 'static) -> Self {
+        Self {
+            task: Box::new(task),
+            blocks,
+        }
+    }
+
+    /// A call that gives a number at once.
+    fn number<N: Into<i64>>(task: impl FnOnce() -> io::Result<N> + Send + 'static) -> Self {
+        Self::new(Blocks::Never, move || Ok(Answer::Number(task()?.into())))
+    }
+
+    /// A call that counts octets.
+    fn count(blocks: Blocks, task: impl FnOnce() -> io::Result<usize> + Send + 'static) -> Self {
+        Self::new(blocks, move || Ok(Answer::Number(task()? as i64)))
+    }
+}
+
+/// The lowest descriptor a script is given: the first three are a program's
+/// standard ones.
+const LOWEST: i64 = 3;
+
+/// A descriptor that no process has: what a script's unknown one becomes, so
+/// that it is the kernel that says EBADF.
+const NOBODY: RawFd = i32::MAX;
+
+/// A script's descriptor.
+#[derive(Clone, Copy, Debug)]
+struct Open {
+    live: RawFd,
+    /// Octets written to it so far: where in its stream the next ones stand.
+    written: u32,
+}
+
+/// The script's descriptors. What is left open is closed with the table.
+#[derive(Debug, Default)]
+pub(crate) struct Table {
+    open: BTreeMap<i64, Open>,
+}
+
+impl Table {
+    /// The kernel's descriptor for a script's.
+    pub(crate) fn live(&self, script: i64) -> RawFd {
+        self.open.get(&script).map_or(NOBODY, |open| open.live)
+    }
+
+    /// Takes a new descriptor in, under the lowest free number.
+    fn insert(&mut self, live: RawFd) -> i64 {
+        let mut script = LOWEST;
+        while self.open.contains_key(&script) {
+            script += 1;
+        }
+        self.open.insert(script, Open { live, written: 1 });
+        script
+    }
+
+    /// Forgets a descriptor that is about to be closed. Whoever closes it owns
+    /// it from now on: its number may be somebody else's a moment later.
+    pub(crate) fn give_up(&mut self, script: i64) {
+        self.open.remove(&script);
+    }
+
+    fn wrote(&mut self, script: i64, octets: i64) {
+        if let Some(open) = self.open.get_mut(&script) {
+            open.written = open.written.wrapping_add(octets as u32);
+        }
+    }
+
+    fn begin_stream(&mut self, script: i64) {
+        if let Some(open) = self.open.get_mut(&script) {
+            open.written = 1;
+        }
+    }
+}
+
+impl Drop for Table {
+    fn drop(&mut self) {
+        for open in self.open.values() {
+            let _ = socket::close(open.live);
+        }
+    }
+}
+
+/// What calls are made with.
+pub(crate) struct Surroundings<'a> {
+    pub(crate) names: &'a Names,
+    pub(crate) table: &'a Table,
+    /// The address that `bind(3, ..., ...)` means.
+    pub(crate) local: SocketAddr,
+    /// The address that `connect(3, ..., ...)` means.
+    pub(crate) remote: SocketAddr,
+    /// Sockets are IPv6 and reach IPv4 by mapped addresses.
+    pub(crate) is_mapped: bool,
+    /// The congestion control of new sockets, where the namespace's own cannot
+    /// be set to it.
+    pub(crate) congestion: Option<&'a str>,
+    /// The real-time clock's reading at script time zero.
+    pub(crate) real_zero: i64,
+    /// How far a time may be off, in nanoseconds.
+    pub(crate) tolerance: i64,
+}
+
+/// A call of the script.
+#[derive(Clone, Copy)]
+pub(crate) struct Arguments<'a> {
+    pub(crate) name: &'a str,
+    pub(crate) values: &'a [Value],
+    pub(crate) around: &'a Surroundings<'a>,
+}
+
+impl<'a> Arguments<'a> {
+    fn value(&self, index: usize) -> Result<&'a Value, Unsupported> {
+        self.values.get(index).ok_or_else(|| {
+            let what = format!("{} with {} arguments", self.name, self.values.len());
+            Unsupported::new("call", what)
+        })
+    }
+
+    fn number(&self, index: usize) -> Result<i64, Unsupported> {
+        self.around.names.number(self.value(index)?)
+    }
+
+    fn int(&self, index: usize) -> Result<i32, Unsupported> {
+        self.around.names.int(self.value(index)?)
+    }
+
+    /// The kernel's descriptor for the script's in that place.
+    fn fd(&self, index: usize) -> Result<RawFd, Unsupported> {
+        Ok(self.around.table.live(self.number(index)?))
+    }
+
+    /// A length; scripts have none beyond 32 bits.
+    fn length(&self, index: usize) -> Result<usize, Unsupported> {
+        let length = self.number(index)?;
+        u32::try_from(length)
+            .map(|length| length as usize)
+            .map_err(|_| Unsupported::new("argument", format!("a length of {length}")))
+    }
+
+    /// The octets a call writes: those of the script, or the next of the
+    /// stream. `skipped` octets of the same call stand before them.
+    fn octets(&self, value: &Value, length: usize, skipped: u32) -> Result<Vec<u8>, Unsupported> {
+        match value {
+            Value::Text(text) => {
+                let mut octets = text.clone();
+                octets.resize(length, 0);
+                Ok(octets)
+            }
+            Value::Ellipsis => {
+                let open = self.around.table.open.get(&self.number(0)?);
+                let from = open.map_or(1, |open| open.written).wrapping_add(skipped);
+                Ok(data::octets(from, length).to_vec())
+            }
+            Value::Name(name) if name == "NULL" && length == 0 => Ok(vec![]),
+            _ => Err(Unsupported::new(
+                "argument",
+                format!("a buffer of {value:?}"),
+            )),
+        }
+    }
+}
+
+/// Turns a script's call into the kernel's.
+pub(crate) fn prepare(call: &Arguments<'_>) -> Result<Prepared, Unsupported> {
+    match call.name {
+        "socket" | "bind" | "listen" | "accept" | "accept4" | "connect" | "shutdown" | "close"
+        | "fcntl" | "pipe" | "getsockname" | "getpeername" => opening::prepare(call),
+        "read" | "write" | "readv" | "writev" | "send" | "sendto" | "recv" | "recvfrom"
+        | "splice" => transfer::prepare(call),
+        "sendmsg" | "recvmsg" => messages::prepare(call),
+        "setsockopt" | "getsockopt" | "ioctl" => options::prepare(call),
+        "poll" | "epoll_create" | "epoll_create1" | "epoll_ctl" | "epoll_wait" => {
+            readiness::prepare(call)
+        }
+        _ => Err(Unsupported::new("call", call.name)),
+    }
+}
+
+/// What a call has done to the script's descriptors.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Change {
+    Opened(RawFd),
+    OpenedTwo([RawFd; 2]),
+    Wrote(i64, i64),
+    NewStream(i64),
+}
+
+/// An answer in the script's words.
+pub(crate) struct Finished {
+    pub(crate) returned: Returned,
+    pub(crate) change: Option<Change>,
+}
+
+/// Turns the kernel's answer into the script's words.
+pub(crate) fn finish(call: &Arguments<'_>, answer: io::Result<Answer>) -> Finished {
+    let answer = match answer {
+        Ok(answer) => answer,
+        Err(error) => return failed(&error),
+    };
+    let script_fd = call.number(0).unwrap_or(-1);
+    let mut change = None;
+    let returned = match answer {
+        Answer::Opened(fd) => {
+            change = Some(Change::Opened(fd));
+            Returned::success(-1)
+        }
+        Answer::Accepted(fd, from) => {
+            change = Some(Change::Opened(fd));
+            opening::finish_accept(call, from)
+        }
+        Answer::Ends(ends) => {
+            change = Some(Change::OpenedTwo(ends));
+            Returned::success(0)
+        }
+        Answer::Address(address) => opening::finish_address(call, address),
+        Answer::Octets(octets, from) => transfer::finish_read(call, octets, from),
+        Answer::Message(message) => messages::finish_receive(call, &message),
+        Answer::Setting(octets) => options::finish_query(call, &octets),
+        Answer::Polled(ready, each) => readiness::finish_poll(call, ready, &each),
+        Answer::Events(events) => readiness::finish_epoll(call, &events),
+        Answer::Number(number) => {
+            change = match call.name {
+                "connect" => Some(Change::NewStream(script_fd)),
+                "write" | "writev" | "send" | "sendto" | "sendmsg" => {
+                    Some(Change::Wrote(script_fd, number))
+                }
+                _ => None,
+            };
+            options::finish_number(call, number)
+        }
+    };
+    Finished { returned, change }
+}
+
+/// A call that failed; -1 and the name of the error.
+fn failed(error: &io::Error) -> Finished {
+    let name = match error.raw_os_error() {
+        Some(number) => constants::error_name(number),
+        None => error.to_string(),
+    };
+    Finished {
+        returned: Returned::failure(&name),
+        change: None,
+    }
+}
+
+impl Table {
+    /// Carries out what a call has done; gives the descriptor it opened.
+    pub(crate) fn apply(&mut self, change: Change) -> Option<Vec<i64>> {
+        match change {
+            Change::Opened(fd) => return Some(vec![self.insert(fd)]),
+            Change::OpenedTwo(ends) => return Some(ends.map(|fd| self.insert(fd)).to_vec()),
+            Change::Wrote(script, octets) => self.wrote(script, octets),
+            Change::NewStream(script) => self.begin_stream(script),
+        }
+        None
+    }
+}

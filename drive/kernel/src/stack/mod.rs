@@ -1,0 +1,322 @@
+//! The running kernel as a stack that scripts are run against
+//! ([`gigatcp_script::stack::Stack`]).
+//!
+//! | file | what |
+//! |---|---|
+//! | `arguments.rs` | a script's words as numbers and addresses |
+//! | `calls/` | calls, by name |
+//! | `workers.rs` | calls that block |
+//! | `shell/` | the commands of scripts |
+//!
+//! Time is real: script time zero is the middle of a tick of the kernel, and
+//! begins with the first event, after the commands of the script's setup.
+
+mod arguments;
+mod calls;
+mod shell;
+mod workers;
+
+use std::net::SocketAddr;
+use std::path::Path;
+
+use gigatcp_script::ast::{Script, Value};
+use gigatcp_script::packet::{Packet, PacketError};
+use gigatcp_script::stack::{
+    Addresses, CallId, Progress, Request, Returned, Sent, Stack, Unsupported,
+};
+use gigatcp_units::Instant;
+
+use crate::error::{LabError, Step};
+use crate::lab::Lab;
+use crate::sys::{clock, process, socket};
+use crate::tcp_info;
+use arguments::Names;
+use calls::{Arguments, Blocks, Surroundings, Table};
+use shell::{Ran, Shell};
+use workers::{Begun, Done, Underway, Workers};
+
+/// How far a time may be off when a script says nothing, in nanoseconds:
+/// packetdrill's four milliseconds.
+const TOLERANCE: i64 = 4_000_000;
+
+/// A call that blocks, and what it was.
+#[derive(Debug)]
+struct Pending {
+    id: CallId,
+    name: String,
+    values: Vec<Value>,
+    underway: Underway,
+}
+
+/// The kernel in a laboratory, for one script.
+#[derive(Debug)]
+pub struct KernelStack<'a> {
+    lab: &'a mut Lab,
+    shell: Shell,
+    names: Names,
+    /// Before the table: calls under way end before their descriptors close.
+    pending: Vec<Pending>,
+    workers: Workers,
+    table: Table,
+    local: SocketAddr,
+    remote: SocketAddr,
+    is_mapped: bool,
+    tolerance: i64,
+    next_call: u32,
+    has_begun: bool,
+}
+
+impl<'a> KernelStack<'a> {
+    /// A stack for one script, which lies in `folder`.
+    ///
+    /// # Errors
+    /// [`LabError`], when no thread can be started.
+    pub fn new(lab: &'a mut Lab, folder: &Path) -> Result<Self, LabError> {
+        let workers = Workers::start().map_err(|cause| LabError::new(Step::Thread, cause))?;
+        let nowhere = SocketAddr::new(arguments::any(libc::AF_INET), 0);
+        Ok(Self {
+            lab,
+            shell: Shell::new(folder),
+            names: Names::default(),
+            pending: Vec::new(),
+            workers,
+            table: Table::default(),
+            local: nowhere,
+            remote: nowhere,
+            is_mapped: false,
+            tolerance: TOLERANCE,
+            next_call: 0,
+            has_begun: false,
+        })
+    }
+
+    /// Lets script time begin, once.
+    fn begin_time(&mut self) {
+        if !self.has_begun {
+            self.has_begun = true;
+            self.lab.begin();
+        }
+    }
+
+    /// The names that runners of the kernel's self-tests define: the control
+    /// data of errors is of IPv4 or IPv6.
+    fn define_usual_names(&mut self) {
+        let is_v6 = self.local.is_ipv6() || self.is_mapped;
+        let (level, kind) = if is_v6 {
+            ("SOL_IPV6", "IPV6_RECVERR")
+        } else {
+            ("SOL_IP", "IP_RECVERR")
+        };
+        self.names.define("CMSG_LEVEL_IP", level);
+        self.names.define("CMSG_TYPE_RECVERR", kind);
+    }
+
+    fn instant(&self, monotonic: i64) -> Instant {
+        instant(self.lab.since_zero_ns(monotonic))
+    }
+
+    /// An answer in the script's words, its descriptors taken in.
+    fn finish(&mut self, name: &str, values: &[Value], (at, answer): Done) -> (Instant, Returned) {
+        let around = surroundings(self);
+        let call = Arguments {
+            name,
+            values,
+            around: &around,
+        };
+        let finished = calls::finish(&call, answer);
+        let mut returned = finished.returned;
+        let opened = finished.change.and_then(|change| self.table.apply(change));
+        match opened.as_deref() {
+            Some([fd]) => returned.result = *fd,
+            Some(ends) => {
+                let ends = ends.iter().map(|fd| Value::Integer(*fd)).collect();
+                returned = returned.output(0, Value::List(ends));
+            }
+            None => {}
+        }
+        (self.instant(at), returned)
+    }
+
+    /// Whether this call can be made at once, on this thread.
+    fn returns_at_once(&self, blocks: Blocks) -> bool {
+        match blocks {
+            Blocks::Never => true,
+            Blocks::UnlessReady(fd, events) => {
+                is_nonblocking(fd) || socket::poll(&[(fd, events)], 0).is_ok_and(|(n, _)| n > 0)
+            }
+            Blocks::UnlessNonblocking(fd) => is_nonblocking(fd),
+            Blocks::Perhaps => false,
+        }
+    }
+}
+
+fn surroundings<'s>(stack: &'s KernelStack<'_>) -> Surroundings<'s> {
+    Surroundings {
+        names: &stack.names,
+        table: &stack.table,
+        local: stack.local,
+        remote: stack.remote,
+        is_mapped: stack.is_mapped,
+        congestion: stack.shell.congestion(),
+        real_zero: clock::realtime() - stack.lab.now_ns(),
+        tolerance: stack.tolerance,
+    }
+}
+
+/// A descriptor that never waits, or is none.
+fn is_nonblocking(fd: i32) -> bool {
+    match socket::control(fd, libc::F_GETFL, 0) {
+        Ok(flags) => flags & libc::O_NONBLOCK != 0,
+        Err(_) => true,
+    }
+}
+
+/// Script time; what happened before its zero happened at zero.
+fn instant(nanoseconds: i64) -> Instant {
+    Instant::from_nanos(u64::try_from(nanoseconds).unwrap_or(0))
+}
+
+fn nanos(at: Instant) -> i64 {
+    i64::try_from(at.as_nanos()).unwrap_or(i64::MAX / 2)
+}
+
+impl Stack for KernelStack<'_> {
+    fn name(&self) -> String {
+        process::kernel_name()
+    }
+
+    fn begin(&mut self, script: &Script, addresses: &Addresses) -> Result<(), Unsupported> {
+        self.local = SocketAddr::new(addresses.local, addresses.local_port);
+        self.remote = SocketAddr::new(addresses.remote, addresses.remote_port);
+        let version = script.option("ip_version");
+        self.is_mapped = version.is_some_and(|option| option.value == "ipv4-mapped-ipv6");
+        let tolerance = script.option("tolerance_usecs");
+        if let Some(micros) = tolerance.and_then(|option| option.value.parse::<i64>().ok()) {
+            self.tolerance = micros.saturating_mul(1000);
+        }
+        self.define_usual_names();
+        for option in script.options.iter().filter(|option| option.name == "D") {
+            if let Some((name, value)) = option.value.split_once('=') {
+                self.names.define(name, value);
+            }
+        }
+        let furnished =
+            self.lab
+                .furnish(addresses.local, addresses.remote, u32::from(addresses.mtu));
+        furnished.map_err(|error| Unsupported::new("setting", format!("addresses: {error}")))
+    }
+
+    fn wait_until(&mut self, at: Instant) {
+        self.begin_time();
+        self.lab.sleep_until_ns(nanos(at));
+    }
+
+    fn now(&self) -> Instant {
+        if self.has_begun {
+            instant(self.lab.now_ns())
+        } else {
+            Instant::from_nanos(0)
+        }
+    }
+
+    fn call(&mut self, request: &Request<'_>) -> Result<Progress, Unsupported> {
+        self.begin_time();
+        let around = surroundings(self);
+        let call = Arguments {
+            name: request.name,
+            values: request.args,
+            around: &around,
+        };
+        let prepared = calls::prepare(&call)?;
+        if request.name == "close"
+            && let Some(fd) = request.args.first().and_then(Value::integer)
+        {
+            self.table.give_up(fd);
+        }
+        let broken = |error: std::io::Error| Unsupported::new("call", error.to_string());
+        let begun = if self.returns_at_once(prepared.blocks) {
+            let answer = (prepared.task)();
+            Begun::Done((clock::monotonic(), answer))
+        } else {
+            self.workers.begin(prepared.task).map_err(broken)?
+        };
+        match begun {
+            Begun::Done(done) => {
+                let (_, returned) = self.finish(request.name, request.args, done);
+                Ok(Progress::Returned(returned))
+            }
+            Begun::Blocked(underway) => {
+                let id = CallId(self.next_call);
+                self.next_call += 1;
+                self.pending.push(Pending {
+                    id,
+                    name: request.name.to_string(),
+                    values: request.args.to_vec(),
+                    underway,
+                });
+                Ok(Progress::Blocked(id))
+            }
+        }
+    }
+
+    fn poll_call(&mut self, call: CallId) -> Option<(Instant, Returned)> {
+        let index = self.pending.iter().position(|one| one.id == call)?;
+        let pending = self.pending.remove(index);
+        match self.workers.poll(pending.underway) {
+            Ok(done) => Some(self.finish(&pending.name, &pending.values, done)),
+            Err(underway) => {
+                self.pending.insert(
+                    index,
+                    Pending {
+                        underway,
+                        ..pending
+                    },
+                );
+                None
+            }
+        }
+    }
+
+    fn inject(&mut self, packet: &Packet) -> Result<(), Unsupported> {
+        self.begin_time();
+        let injected = self.lab.inject(&packet.octets());
+        injected.map_err(|error| Unsupported::new("packet", error.to_string()))
+    }
+
+    fn next_sent(&mut self, latest: Instant) -> Option<Sent> {
+        self.begin_time();
+        loop {
+            // A packet socket that fails has nothing more to show; the runner
+            // then says which packet is missing.
+            let sent = self.lab.receive(nanos(latest)).ok().flatten()?;
+            match Packet::read(&sent.octets) {
+                Ok(packet) if packet.ip.endpoints.dst().is_multicast() => {}
+                // Neither TCP, UDP nor ICMP: group membership and the like.
+                Err(PacketError::Protocol(_)) => {}
+                Ok(packet) => {
+                    return Some(Sent {
+                        at: instant(sent.at_ns),
+                        packet,
+                    });
+                }
+                Err(_) => {}
+            }
+        }
+    }
+
+    fn command(&mut self, text: &str) -> Result<(), Unsupported> {
+        match self.shell.run(text)? {
+            Ran::Well => Ok(()),
+            Ran::Badly(what) => Err(Unsupported::new("command", what)),
+        }
+    }
+
+    fn info(&mut self, fd: i64) -> Result<Vec<(&'static str, i64)>, Unsupported> {
+        let live = self.table.live(fd);
+        let octets = socket::option(live, libc::SOL_TCP, libc::TCP_INFO, tcp_info::ROOM);
+        match octets {
+            Ok(octets) => Ok(tcp_info::words(&octets)),
+            Err(error) => Err(Unsupported::new("tcp_info", format!("of {fd}: {error}"))),
+        }
+    }
+}

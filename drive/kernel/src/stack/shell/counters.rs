@@ -1,0 +1,163 @@
+//! `nstat` and `grep`: the kernel's counters and tables as scripts ask for
+//! them.
+//!
+//! `nstat` shows what changed since it was asked last. The program keeps that
+//! in a file of the user's, which laboratories side by side would share;
+//! hence it is done here, from `/proc/net/snmp`, `netstat` and `snmp6` of the
+//! calling thread's namespace.
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+use std::fs;
+
+use gigatcp_script::stack::Unsupported;
+
+use super::Ran;
+
+/// Where the tables of the calling thread's namespace stand; `/proc/net` would
+/// be that of the process's first thread.
+const TABLES: &str = "/proc/thread-self/net/";
+
+/// The counters as they were when they were last asked for.
+#[derive(Debug, Default)]
+pub(crate) struct Counters {
+    history: BTreeMap<String, i64>,
+}
+
+impl Counters {
+    /// `nstat`: lines of what is not zero since last time. `-n` shows nothing,
+    /// `-s` does not count as asking, `-a` shows all since the beginning.
+    pub(super) fn nstat(&mut self, flags: &[String]) -> Result<String, Unsupported> {
+        let has = |flag: &str| flags.iter().any(|word| word == flag);
+        if let Some(other) = flags
+            .iter()
+            .find(|f| !["-n", "-s", "-a", "-z"].contains(&f.as_str()))
+        {
+            return Err(Unsupported::new("command", format!("nstat {other}")));
+        }
+        let now = read();
+        let mut lines = String::new();
+        for (name, value) in &now {
+            let before = if has("-a") {
+                0
+            } else {
+                self.history.get(name).copied().unwrap_or(0)
+            };
+            let change = value - before;
+            if !has("-n") && (change != 0 || has("-z")) {
+                let _ = writeln!(lines, "{name:<32}{change:<16} 0.0");
+            }
+        }
+        if !has("-s") {
+            self.history = now;
+        }
+        Ok(lines)
+    }
+}
+
+/// All counters of the namespace.
+fn read() -> BTreeMap<String, i64> {
+    let mut counters = BTreeMap::new();
+    for table in ["snmp", "netstat"] {
+        let text = fs::read_to_string(format!("{TABLES}{table}")).unwrap_or_default();
+        counters.extend(paired(&text));
+    }
+    let text = fs::read_to_string(format!("{TABLES}snmp6")).unwrap_or_default();
+    counters.extend(text.lines().filter_map(|line| {
+        let (name, value) = line.split_once(char::is_whitespace)?;
+        Some((name.to_string(), value.trim().parse().ok()?))
+    }));
+    counters
+}
+
+/// Two lines for each group, `TcpExt: name name …` and `TcpExt: 1 2 …`.
+fn paired(text: &str) -> Vec<(String, i64)> {
+    let lines: Vec<&str> = text.lines().collect();
+    let (pairs, _) = lines.as_chunks::<2>();
+    let mut all = Vec::new();
+    for [names, values] in pairs {
+        let Some((group, names)) = names.split_once(": ") else {
+            continue;
+        };
+        let values = values.split_whitespace().skip(1);
+        for (name, value) in names.split_whitespace().zip(values) {
+            all.extend(value.parse().ok().map(|n| (format!("{group}{name}"), n)));
+        }
+    }
+    all
+}
+
+/// `grep [-q] text [file …]`: the lines with the text in them. Only files below
+/// `/proc/net` may be read, of this namespace.
+pub(super) fn grep(
+    words: &[String],
+    input: Option<String>,
+) -> Result<(Ran, Option<String>), Unsupported> {
+    let refused = || Unsupported::new("command", format!("grep {}", words.join(" ")));
+    let (flags, words): (Vec<&String>, Vec<&String>) =
+        words.iter().partition(|word| word.starts_with('-'));
+    let Some((pattern, files)) = words.split_first() else {
+        return Err(refused());
+    };
+    let is_plain = |c: char| c.is_alphanumeric() || matches!(c, ' ' | ':' | '_' | '.');
+    if flags.iter().any(|flag| *flag != "-q") || !pattern.chars().all(is_plain) {
+        return Err(refused());
+    }
+    let mut text = input.unwrap_or_default();
+    for file in files {
+        let name = file.strip_prefix("/proc/net/").ok_or_else(refused)?;
+        if !name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_') {
+            return Err(refused());
+        }
+        text += &fs::read_to_string(format!("{TABLES}{name}")).map_err(|_| refused())?;
+    }
+    let found: Vec<&str> = text
+        .lines()
+        .filter(|line| line.contains(pattern.as_str()))
+        .collect();
+    let ran = if found.is_empty() {
+        Ran::Badly(format!("grep finds no line with `{pattern}`"))
+    } else {
+        Ran::Well
+    };
+    let mut lines = found.join("\n");
+    lines.push('\n');
+    Ok((ran, Some(lines)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counters_stand_in_pairs_of_lines() {
+        let text = "TcpExt: SyncookiesSent BeyondWindow\nTcpExt: 0 3\nIpExt: InNoRoutes\nIpExt: 7";
+        assert_eq!(
+            paired(text),
+            [
+                ("TcpExtSyncookiesSent".to_string(), 0),
+                ("TcpExtBeyondWindow".to_string(), 3),
+                ("IpExtInNoRoutes".to_string(), 7),
+            ]
+        );
+        assert_eq!(paired("one line"), []);
+    }
+
+    #[test]
+    fn grep_finds_lines_and_fails_without_any() {
+        let input = || Some("TcpExtBeyondWindow              3                0.0\n".to_string());
+        let (ran, lines) = grep(&["BeyondWindow".into()], input()).unwrap();
+        assert_eq!(ran, Ran::Well);
+        let (ran, _) = grep(&["-q".into(), " 3 ".into()], lines).unwrap();
+        assert_eq!(ran, Ran::Well);
+        let (ran, _) = grep(&["-q".into(), " 4 ".into()], input()).unwrap();
+        assert!(matches!(ran, Ran::Badly(_)));
+    }
+
+    #[test]
+    fn grep_reads_no_file_outside_the_namespaces_tables() {
+        for file in ["/etc/passwd", "/proc/net/../kcore", "/proc/self/environ"] {
+            assert!(grep(&["x".into(), file.into()], None).is_err(), "{file}");
+        }
+    }
+}

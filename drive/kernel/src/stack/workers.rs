@@ -1,0 +1,191 @@
+//! Calls that may block, on threads of their own.
+//!
+//! A script goes on while a call blocks, so such calls are made by a worker.
+//! Whether a call blocks is not guessed from its arguments: the worker says
+//! when it is about to enter the kernel, and from then on sleeps nowhere but
+//! in the call.
+
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use super::calls::Answer;
+use crate::sys::{clock, thread as kernel_thread};
+
+/// What a worker is given to do.
+pub(crate) type Task = Box<dyn FnOnce() -> io::Result<Answer> + Send>;
+
+/// What came of a task, and the reading of the monotonic clock when it did.
+pub(crate) type Done = (i64, io::Result<Answer>);
+
+/// A task, where its result goes, and the flag that says it has begun.
+struct Order {
+    task: Task,
+    result: Sender<Done>,
+    entered: Arc<AtomicBool>,
+}
+
+/// A thread that makes one call at a time.
+#[derive(Debug)]
+struct Worker {
+    orders: Option<Sender<Order>>,
+    thread: Arc<AtomicI32>,
+    handle: Option<JoinHandle<()>>,
+}
+
+impl Worker {
+    /// Starts a worker in the namespace of the calling thread.
+    fn start() -> io::Result<Self> {
+        let (orders, queue) = channel();
+        let thread = Arc::new(AtomicI32::new(0));
+        let number = Arc::clone(&thread);
+        let work = move || serve(&queue, &number);
+        let handle = thread::Builder::new().name("call".into()).spawn(work)?;
+        Ok(Self {
+            orders: Some(orders),
+            thread,
+            handle: Some(handle),
+        })
+    }
+}
+
+/// The worker's life: tasks, one by one, until nobody can send any.
+fn serve(queue: &Receiver<Order>, number: &AtomicI32) {
+    number.store(kernel_thread::id(), Ordering::Release);
+    while let Ok(order) = queue.recv() {
+        order.entered.store(true, Ordering::Release);
+        let result = (order.task)();
+        // Nobody may wait for it any more: then the script is over.
+        let _ = order.result.send((clock::monotonic(), result));
+    }
+}
+
+impl Drop for Worker {
+    fn drop(&mut self) {
+        drop(self.orders.take());
+        if let Some(handle) = self.handle.take() {
+            // A worker that panicked has said so on stderr.
+            let _ = handle.join();
+        }
+    }
+}
+
+/// A call under way.
+#[derive(Debug)]
+pub(crate) struct Underway {
+    /// Taken out when the call is over.
+    worker: Option<Worker>,
+    entered: Arc<AtomicBool>,
+    result: Receiver<Done>,
+}
+
+/// What has become of a task after it was given away.
+#[derive(Debug)]
+pub(crate) enum Begun {
+    /// It is over.
+    Done(Done),
+    /// It blocks.
+    Blocked(Underway),
+}
+
+/// Workers that have nothing to do.
+#[derive(Debug, Default)]
+pub(crate) struct Workers {
+    idle: Vec<Worker>,
+}
+
+/// How long a call may be neither over nor asleep: it copies at most some
+/// megabytes, or waits for a turn of the processor.
+const LONGEST: Duration = Duration::from_secs(2);
+
+impl Workers {
+    /// Starts one worker ahead, so that the first call need not wait for it.
+    pub(crate) fn start() -> io::Result<Self> {
+        kernel_thread::prepare_interruption();
+        Ok(Self {
+            idle: vec![Worker::start()?],
+        })
+    }
+
+    /// Gives `task` to a worker and waits until it is over or blocks.
+    pub(crate) fn begin(&mut self, task: Task) -> io::Result<Begun> {
+        let worker = match self.idle.pop() {
+            Some(worker) => worker,
+            None => Worker::start()?,
+        };
+        let (sender, result) = channel();
+        let entered = Arc::new(AtomicBool::new(false));
+        let order = Order {
+            task,
+            result: sender,
+            entered: Arc::clone(&entered),
+        };
+        let sent = worker.orders.as_ref().map(|orders| orders.send(order));
+        if !matches!(sent, Some(Ok(()))) {
+            return Err(io::Error::other("the thread for blocking calls is gone"));
+        }
+        let mut underway = Underway {
+            worker: Some(worker),
+            entered,
+            result,
+        };
+        let latest = clock::monotonic() + LONGEST.as_nanos() as i64;
+        loop {
+            // Asleep first: a call may end between the two questions, and then
+            // the second one says so.
+            let is_asleep = underway.is_asleep();
+            underway = match self.poll(underway) {
+                Ok(done) => return Ok(Begun::Done(done)),
+                Err(underway) if is_asleep || clock::monotonic() > latest => {
+                    return Ok(Begun::Blocked(underway));
+                }
+                Err(underway) => underway,
+            };
+            thread::yield_now();
+        }
+    }
+
+    /// What came of a call that blocked, if it is over; else the call again.
+    pub(crate) fn poll(&mut self, mut underway: Underway) -> Result<Done, Underway> {
+        match underway.result.try_recv() {
+            Ok(done) => {
+                self.idle.extend(underway.worker.take());
+                Ok(done)
+            }
+            Err(_) => Err(underway),
+        }
+    }
+}
+
+impl Underway {
+    fn thread(&self) -> i32 {
+        let worker = self.worker.as_ref();
+        worker.map_or(0, |worker| worker.thread.load(Ordering::Acquire))
+    }
+
+    fn is_asleep(&self) -> bool {
+        self.entered.load(Ordering::Acquire) && kernel_thread::is_asleep(self.thread())
+    }
+}
+
+impl Drop for Underway {
+    /// Takes the worker out of its call: nobody waits for it any more.
+    fn drop(&mut self) {
+        while self.worker.is_some() {
+            let _ = kernel_thread::interrupt(self.thread());
+            match self.result.recv_timeout(Duration::from_millis(1)) {
+                Err(std::sync::mpsc::RecvTimeoutError::Timeout) => {}
+                Err(std::sync::mpsc::RecvTimeoutError::Disconnected) => return,
+                Ok((_, answer)) => {
+                    if let Ok(answer) = answer {
+                        answer.discard();
+                    }
+                    self.worker = None;
+                }
+            }
+        }
+    }
+}
