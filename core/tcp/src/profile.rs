@@ -160,7 +160,10 @@ pub struct Profile {
     // Explicit congestion notification.
 
     // Pacing and buffers.
-
+    /// Receive buffer of a connection that asks for none (Linux `tcp_rmem[1]`).
+    pub receive_buffer_start: Bytes,
+    /// Send buffer of a connection that asks for none (Linux `tcp_wmem[1]`).
+    pub send_buffer_start: Bytes,
     // Path MTU, errors and liveness.
     /// Only a reset at exactly RCV.NXT counts, other resets and SYNs inside
     /// the window are challenged, and acknowledgments older than the largest
@@ -235,7 +238,8 @@ impl Profile {
         // Explicit congestion notification.
 
         // Pacing and buffers.
-
+        receive_buffer_start: Bytes::new(131_072),
+        send_buffer_start: Bytes::new(16_384),
         // Path MTU, errors and liveness.
         challenge_ack: true,
         challenge_ack_limit: 1,
@@ -271,6 +275,7 @@ impl Profile {
         // Explicit congestion notification.
 
         // Pacing and buffers.
+        receive_buffer_start: Bytes::new(87_380),
 
         // Path MTU, errors and liveness.
         challenge_ack: false,
@@ -300,6 +305,20 @@ impl Profile {
         let factor = if self.buffer_doubling { 2 } else { 1 };
         let limited = requested.min(self.buffer_limit);
         Bytes::new(limited.as_u64().saturating_mul(factor))
+    }
+
+    /// The receive buffer a connection begins with that asked for `requested`.
+    #[must_use]
+    pub fn receive_buffer_for(&self, requested: Option<Bytes>) -> Bytes {
+        requested.map_or(self.receive_buffer_start, |octets| {
+            self.granted_buffer(octets)
+        })
+    }
+
+    /// The send buffer a connection begins with that asked for `requested`.
+    #[must_use]
+    pub fn send_buffer_for(&self, requested: Option<Bytes>) -> Bytes {
+        requested.map_or(self.send_buffer_start, |octets| self.granted_buffer(octets))
     }
 
     /// The largest window a receive buffer of `granted` octets can back.

@@ -350,8 +350,8 @@ fn host(profile: Profile) -> gigatcp_tcp::Config {
         congestion: &REGISTRY[0],
         initial_ssthresh: Some(200),
         slow_start: SlowStart::Standard,
-        send_buffer: Bytes::new(4_000_000),
-        receive_buffer: Bytes::new(4_000_000),
+        send_buffer: Some(Bytes::new(4_000_000)),
+        receive_buffer: Some(Bytes::new(4_000_000)),
         timestamp_offset: 0,
         events: EventMask::ALL,
     }

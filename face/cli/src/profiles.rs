@@ -179,6 +179,8 @@ fn constants(profile: &Profile) -> Vec<(&'static str, String)> {
         window_reserve_shift,
         challenge_ack_limit,
         challenge_ack_interval,
+        receive_buffer_start,
+        send_buffer_start,
         ..
     } = *profile;
     let byte_counting = counting_text(counting);
@@ -206,6 +208,8 @@ fn constants(profile: &Profile) -> Vec<(&'static str, String)> {
         window_reserve_shift,
         challenge_ack_limit,
         challenge_ack_interval,
+        receive_buffer_start,
+        send_buffer_start,
     ]
 }
 

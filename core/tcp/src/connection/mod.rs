@@ -84,10 +84,11 @@ pub struct Config {
     pub initial_ssthresh: Option<u32>,
     /// Slow-start variant.
     pub slow_start: SlowStart,
-    /// Send buffer asked for.
-    pub send_buffer: Bytes,
-    /// Receive buffer asked for.
-    pub receive_buffer: Bytes,
+    /// Send buffer asked for; absent: the profile's own, which autotuning may
+    /// let grow. What was asked for never changes by itself.
+    pub send_buffer: Option<Bytes>,
+    /// Receive buffer asked for; absent: as with the send buffer.
+    pub receive_buffer: Option<Bytes>,
     /// Start of the timestamp clock (RFC 7323 section 5.4).
     pub timestamp_offset: u32,
     /// Which events to keep.
@@ -287,8 +288,8 @@ impl<P: Payload> Connection<P> {
     /// A closed connection with everything prepared.
     fn new(now: Instant, config: &Config) -> Self {
         let profile = config.profile;
-        let granted_receive = profile.granted_buffer(config.receive_buffer);
-        let granted_send = profile.granted_buffer(config.send_buffer);
+        let granted_receive = profile.receive_buffer_for(config.receive_buffer);
+        let granted_send = profile.send_buffer_for(config.send_buffer);
         let rmss = u32::from(config.mss.max(1));
         let mut connection = Self {
             profile,

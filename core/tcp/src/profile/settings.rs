@@ -76,6 +76,22 @@ macro_rules! count {
     };
 }
 
+macro_rules! amount {
+    ($field:ident, $expects:literal, $low:expr, $high:expr) => {
+        Setting {
+            name: stringify!($field),
+            expects: $expects,
+            apply: |profile, value| match value {
+                SettingValue::Amount(octets) if ($low..=$high).contains(&octets.as_u64()) => {
+                    profile.$field = octets;
+                    true
+                }
+                _ => false,
+            },
+        }
+    };
+}
+
 macro_rules! time {
     ($field:ident, $expects:literal, $low:expr, $high:expr) => {
         Setting {
@@ -163,17 +179,12 @@ pub const SETTINGS: &[Setting] = &[
             _ => false,
         },
     },
-    Setting {
-        name: "buffer_limit",
-        expects: "an amount from \"4 KiB\" to \"1 GiB\"",
-        apply: |profile, value| match value {
-            SettingValue::Amount(limit) if (4 << 10..=1 << 30).contains(&limit.as_u64()) => {
-                profile.buffer_limit = limit;
-                true
-            }
-            _ => false,
-        },
-    },
+    amount!(
+        buffer_limit,
+        "an amount from \"4 KiB\" to \"1 GiB\"",
+        4 << 10,
+        1 << 30
+    ),
     count!(quick_acks, 0..=1000),
     count!(retries, 1..=100),
     count!(syn_retries, 1..=100),
@@ -221,7 +232,18 @@ pub const SETTINGS: &[Setting] = &[
     // Explicit congestion notification.
 
     // Pacing and buffers.
-
+    amount!(
+        receive_buffer_start,
+        "an amount from \"4 KiB\" to \"1 GiB\"",
+        4 << 10,
+        1 << 30
+    ),
+    amount!(
+        send_buffer_start,
+        "an amount from \"4 KiB\" to \"1 GiB\"",
+        4 << 10,
+        1 << 30
+    ),
     // Path MTU, errors and liveness.
     switch!(challenge_ack),
     count!(challenge_ack_limit, 0..=1_000_000),

@@ -12,7 +12,7 @@ fn limited() -> Script {
         p.challenge_ack_limit = 1;
         p.challenge_ack_interval = Duration::from_millis(500);
     });
-    config.receive_buffer = Bytes::new(5000);
+    config.receive_buffer = Some(Bytes::new(5000));
     Script::established(&config)
 }
 

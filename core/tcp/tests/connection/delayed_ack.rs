@@ -66,7 +66,7 @@ fn without_delay_every_segment_is_acknowledged() {
 #[test]
 fn a_young_connection_acknowledges_16_segments_one_by_one() {
     let mut config = with(|p| p.quick_ack = true);
-    config.receive_buffer = gigatcp_units::Bytes::new(65_535);
+    config.receive_buffer = Some(gigatcp_units::Bytes::new(65_535));
     let mut t = Script::established(&config);
     for n in 0..16 {
         t.inject(&data(n));

@@ -167,8 +167,8 @@ fn config() -> impl Strategy<Value = Config> {
         congestion: &congestion::REGISTRY[control],
         initial_ssthresh: None,
         slow_start: SlowStart::Standard,
-        send_buffer: Octets::new(send),
-        receive_buffer: Octets::new(receive),
+        send_buffer: Some(Octets::new(send)),
+        receive_buffer: Some(Octets::new(receive)),
         timestamp_offset: u32::MAX - 1000,
         events: EventMask::ALL,
     })
@@ -391,7 +391,7 @@ fn subject(config: &Config, syn: Option<&Arrival>) -> Subject {
         edge: 0,
         receive_buffer: config
             .profile
-            .granted_buffer(config.receive_buffer)
+            .receive_buffer_for(config.receive_buffer)
             .as_u64(),
     };
     if let Some(syn) = syn {

@@ -315,7 +315,7 @@ fn our_shift_is_the_smallest_for_the_buffer_and_scales_what_we_offer() {
     for shift in 0..=14_u8 {
         let mut config = with(|p| p.window_scaling = true);
         let buffer = 65_535_u64 << shift;
-        config.receive_buffer = gigatcp_units::Bytes::new(buffer);
+        config.receive_buffer = Some(gigatcp_units::Bytes::new(buffer));
         let mut t = Script::connect(&config);
         t.expect(&format!("S 0:0(0) win 65535 <mss 1000,wscale {shift}>"));
         t.inject("S. 0:0(0) ack 1 <mss 1000,wscale 0>");
@@ -384,7 +384,7 @@ fn config_of(ours: Offer) -> gigatcp_tcp::Config {
         p.sack = ours.sack;
         p.timestamps = ours.timestamps;
     });
-    config.receive_buffer = gigatcp_units::Bytes::new(65_535 << 4);
+    config.receive_buffer = Some(gigatcp_units::Bytes::new(65_535 << 4));
     config
 }
 

@@ -85,8 +85,8 @@ fn config() -> impl Strategy<Value = Config> {
         congestion: &congestion::REGISTRY[control],
         initial_ssthresh: None,
         slow_start: SlowStart::Standard,
-        send_buffer: Octets::new(send),
-        receive_buffer: Octets::new(receive),
+        send_buffer: Some(Octets::new(send)),
+        receive_buffer: Some(Octets::new(receive)),
         timestamp_offset: u32::MAX - 5000,
         events: EventMask::NONE,
     })
@@ -146,8 +146,8 @@ fn two_gib_of_sequence_space_and_more_pass_with_every_octet_in_its_place() {
     });
     config.mss = 8960;
     config.events = EventMask::NONE;
-    config.send_buffer = Octets::new(16 << 20);
-    config.receive_buffer = Octets::new(16 << 20);
+    config.send_buffer = Some(Octets::new(16 << 20));
+    config.receive_buffer = Some(Octets::new(16 << 20));
     config.congestion = congestion::find("cubic").unwrap();
     let path = Path {
         delay: Duration::from_millis(1),
@@ -166,8 +166,8 @@ fn a_gigabyte_passes_a_lossy_path_across_the_wrap_of_both_clocks() {
     let mut config = with(|p| *p = Profile::MODERN);
     config.mss = 8960;
     config.events = EventMask::NONE;
-    config.send_buffer = Octets::new(16 << 20);
-    config.receive_buffer = Octets::new(16 << 20);
+    config.send_buffer = Some(Octets::new(16 << 20));
+    config.receive_buffer = Some(Octets::new(16 << 20));
     config.timestamp_offset = u32::MAX - 1000;
     config.iss = SeqNumber::new(u32::MAX - (1 << 29));
     let path = Path {
@@ -188,7 +188,7 @@ fn a_gigabyte_passes_a_lossy_path_across_the_wrap_of_both_clocks() {
 fn two_full_buffers_that_probe_each_other_do_not_answer_answers() {
     // Neither reads; both have a probe beyond the other's window.
     let mut config = bare();
-    config.receive_buffer = Octets::new(5000);
+    config.receive_buffer = Some(Octets::new(5000));
     let lazy = Habit {
         writes: 50_000,
         bite: 50_000,
@@ -232,7 +232,7 @@ fn a_clean_transfer_retransmits_nothing_and_acknowledges_every_second_segment() 
         p.segmentation_offload = false;
         p.quick_ack = false;
     });
-    config.receive_buffer = Octets::new(4 << 20);
+    config.receive_buffer = Some(Octets::new(4 << 20));
     let habits = [writes(1_000_000), writes(0)];
     let mut world = World::<Bytes>::new([config.clone(), config], habits, quiet_path(), 1, false);
     world.run(DAYS);
@@ -254,7 +254,7 @@ fn header_prediction_changes_nothing_but_the_path_through_the_code() {
             *p = Profile::MODERN;
             p.header_prediction = predict;
         });
-        config.receive_buffer = Octets::new(1 << 20);
+        config.receive_buffer = Some(Octets::new(1 << 20));
         let path = Path {
             lost: 10,
             jitter: Duration::from_millis(1),

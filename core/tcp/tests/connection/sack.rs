@@ -587,8 +587,8 @@ fn a_report_inside_the_second_block_is_one_too() {
 fn ten_thousand_holes_do_not_break_either_side() {
     const HOLES: u64 = 10_000;
     let mut config = sack();
-    config.receive_buffer = gigatcp_units::Bytes::new(64 << 20);
-    config.send_buffer = gigatcp_units::Bytes::new(64 << 20);
+    config.receive_buffer = Some(gigatcp_units::Bytes::new(64 << 20));
+    config.send_buffer = Some(gigatcp_units::Bytes::new(64 << 20));
     config.events = gigatcp_events::EventMask::NONE;
     let mut t = in_flight(&config, 2 * HOLES, 0);
     t.wnd = 65_535;

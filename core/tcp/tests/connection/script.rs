@@ -45,8 +45,8 @@ pub fn bare() -> Config {
         congestion: congestion::find("reno").unwrap(),
         initial_ssthresh: None,
         slow_start: SlowStart::Standard,
-        send_buffer: Octets::new(1 << 24),
-        receive_buffer: Octets::new(60_000),
+        send_buffer: Some(Octets::new(1 << 24)),
+        receive_buffer: Some(Octets::new(60_000)),
         timestamp_offset: 0,
         events: EventMask::ALL,
     }

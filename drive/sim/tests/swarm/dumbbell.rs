@@ -175,8 +175,8 @@ fn flow(
     let stop = stop(draw, octets, share);
     if matches!(stop, Stop::After(_)) {
         // What fits the send buffer is written at once, whatever the time.
-        let room = sender.tcp.send_buffer.min(Bytes::new(octets.max(1)));
-        sender.tcp.send_buffer = room;
+        let all = Bytes::new(octets.max(1));
+        sender.tcp.send_buffer = Some(sender.tcp.send_buffer.map_or(all, |room| room.min(all)));
     }
     FlowConfig {
         name: format!("flow-{number}"),

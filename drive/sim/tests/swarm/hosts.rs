@@ -46,8 +46,8 @@ pub fn config(draw: &mut Draw) -> Config {
         } else {
             SlowStart::Standard
         },
-        send_buffer: buffer(draw, mss),
-        receive_buffer: buffer(draw, mss),
+        send_buffer: Some(buffer(draw, mss)),
+        receive_buffer: Some(buffer(draw, mss)),
         timestamp_offset: near_wrap(draw, 5_000),
         events: EventMask::NONE,
     }
@@ -147,9 +147,8 @@ fn buffer(draw: &mut Draw, mss: u16) -> Bytes {
 pub fn most_octets(sender: &Config, receiver: &Config, segments: u64) -> u64 {
     /// Windows a transfer may take, each a round trip and a delayed ACK.
     const WINDOWS: u64 = 300;
-    let granted = |config: &Config, asked| config.profile.granted_buffer(asked);
-    let send_buffer = granted(sender, sender.send_buffer);
-    let receive_buffer = granted(receiver, receiver.receive_buffer);
+    let send_buffer = sender.profile.send_buffer_for(sender.send_buffer);
+    let receive_buffer = receiver.profile.receive_buffer_for(receiver.receive_buffer);
     let window = send_buffer.min(receiver.profile.window_of(receive_buffer));
     let window = window.as_u64().max(1);
     // The peer's MSS rules, and timestamps take 12 octets of it.

@@ -44,8 +44,8 @@ pub fn lengthen(draw: &mut Draw, world: &mut WorldConfig) {
             host.coalesce = Duration::ZERO;
             host.link = None;
             host.tcp.mss = MSS;
-            host.tcp.send_buffer = Bytes::new(BUFFER);
-            host.tcp.receive_buffer = Bytes::new(BUFFER);
+            host.tcp.send_buffer = Some(Bytes::new(BUFFER));
+            host.tcp.receive_buffer = Some(Bytes::new(BUFFER));
             let profile = &mut host.tcp.profile;
             profile.buffer_limit = Bytes::new(1 << 30);
             profile.window_reserve_shift = 0;
