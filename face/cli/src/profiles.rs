@@ -127,6 +127,8 @@ fn switches(profile: &Profile) -> Vec<(&'static str, String)> {
         rto_floor_on_variance,
         buffer_doubling,
         challenge_ack,
+        fast_convergence,
+        abe,
         ..
     } = *profile;
     named![
@@ -154,6 +156,8 @@ fn switches(profile: &Profile) -> Vec<(&'static str, String)> {
         rto_floor_on_variance,
         buffer_doubling,
         challenge_ack,
+        fast_convergence,
+        abe,
     ]
 }
 

@@ -228,7 +228,8 @@ pub const SETTINGS: &[Setting] = &[
     // Loss recovery.
     switch!(partial_ack_restarts_timer),
     // Congestion control.
-
+    switch!(fast_convergence),
+    switch!(abe),
     // Explicit congestion notification.
 
     // Pacing and buffers.
