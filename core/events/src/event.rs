@@ -62,6 +62,9 @@ pub enum SendReason {
     Rescue,
     /// Retransmission after the timer expired.
     Timeout,
+    /// Tail loss probe (RFC 8985 section 7.3): new data, or the last segment
+    /// once more.
+    TailProbe,
     /// Probe of a closed window.
     WindowProbe,
     /// Acknowledgment without data.
@@ -104,6 +107,10 @@ pub enum LossVerdict {
     Timeout,
     /// Partial acknowledgment (RFC 6582).
     PartialAck,
+    /// Overdue by time (RFC 8985 section 6.2, RACK).
+    Time,
+    /// A tail loss probe repaired it (RFC 8985 section 7.4).
+    TailProbe,
 }
 
 /// Why a path element dropped a packet.

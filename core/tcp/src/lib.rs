@@ -15,7 +15,12 @@
 //! | [`profile`] | switches and constants, by name |
 //! | [`congestion`] | the congestion-control interface and every control |
 //! | `recovery` | RFC 5681, 6582, 6675: finding losses |
-//! | `scoreboard`, `range_set` | what is in flight, by ranges |
+//! | `rack` | RFC 8985 section 6: loss by time |
+//! | `tlp` | RFC 8985 section 7: tail loss probe |
+//! | `prr` | RFC 9937, 6937: what leaves while the window is reduced |
+//! | `frto` | RFC 5682: spurious timeouts, by what comes back |
+//! | `eifel` | RFC 3522: spurious recovery, by timestamps |
+//! | `scoreboard`, `range_set`, `retransmissions` | what is in flight, by ranges |
 //! | `rtt` | RFC 6298 |
 //! | `timestamps` | RFC 7323 sections 3 to 5 |
 //! | `delayed_ack` | when to acknowledge |
@@ -31,21 +36,27 @@ extern crate alloc;
 pub mod congestion;
 pub mod connection;
 mod delayed_ack;
+mod eifel;
 pub mod fast_open;
 pub mod four_tuple;
+mod frto;
 pub mod isn;
 pub mod listener;
 pub mod profile;
+mod prr;
+mod rack;
 mod range_set;
 mod receive_buffer;
 mod receive_window;
 mod recovery;
+mod retransmissions;
 mod rtt;
 mod scoreboard;
 pub mod secret;
 mod send_buffer;
 mod space;
 mod timestamps;
+mod tlp;
 
 pub use connection::{Config, Connection, Failure, Received};
 pub use four_tuple::FourTuple;

@@ -12,7 +12,9 @@ mod settings;
 
 use gigatcp_units::{Bytes, Duration};
 
-use crate::congestion::{Counting, SlowStart};
+use crate::congestion::Counting;
+
+pub use crate::prr::PrrRule;
 
 pub use settings::{SETTINGS, Setting, SettingError, SettingValue};
 
@@ -152,17 +154,27 @@ pub struct Profile {
     /// 0 keeps nothing.
     pub window_reserve_shift: u32,
     // Loss recovery.
+    /// Loss by time, RFC 8985 section 6, in place of counting (needs `sack`).
+    pub rack: bool,
+    /// Tail loss probe, RFC 8985 section 7 (needs `sack`).
+    pub tlp: bool,
+    /// Proportional rate reduction, RFC 9937; absent: silent until `pipe` is
+    /// down, as RFC 6675 and 5681 have it.
+    pub prr: Option<PrrRule>,
+    /// Detection of spurious timeouts by what comes back, RFC 5682.
+    pub frto: bool,
+    /// Detection of spurious recovery by timestamps, RFC 3522 (needs
+    /// `timestamps`), and a more careful timer after a spurious timeout, RFC
+    /// 4015.
+    pub eifel: bool,
+    /// How much longer a probe waits for the acknowledgment of a single
+    /// segment: `TLP.max_ack_delay` of RFC 8985 section 7.2.
+    pub tlp_max_ack_delay: Duration,
     /// Every partial acknowledgment restarts the retransmission timer, as in
     /// Linux; RFC 6582 section 3.2 step 3 lets only the first do so.
     pub partial_ack_restarts_timer: bool,
     // Congestion control.
-    /// How the window opens where neither plan nor control says
-    /// ([`SlowStart::Usual`] here means standard).
-    pub slow_start: SlowStart,
-    /// CUBIC's fast convergence, RFC 9438 section 4.7.
-    pub fast_convergence: bool,
-    /// Alternative backoff with ECN, RFC 8511.
-    pub abe: bool,
+
     // Explicit congestion notification.
 
     // Pacing and buffers.
@@ -238,11 +250,15 @@ impl Profile {
         buffer_limit: Bytes::new(1 << 30),
         window_reserve_shift: 0,
         // Loss recovery.
+        rack: true,
+        tlp: true,
+        prr: Some(PrrRule::SafeAck),
+        frto: true,
+        eifel: true,
+        tlp_max_ack_delay: Duration::from_millis(200),
         partial_ack_restarts_timer: false,
         // Congestion control.
-        slow_start: SlowStart::Standard,
-        fast_convergence: true,
-        abe: true,
+
         // Explicit congestion notification.
 
         // Pacing and buffers.
@@ -276,11 +292,14 @@ impl Profile {
         ack_waits_for_reader: true,
 
         // Loss recovery.
+        rack: false,
+        tlp: false,
+        prr: None,
+        frto: false,
+        eifel: false,
         partial_ack_restarts_timer: true,
 
         // Congestion control.
-        slow_start: SlowStart::Standard,
-        abe: false,
 
         // Explicit congestion notification.
 

@@ -28,6 +28,11 @@ impl RangeSet {
         self.total == 0
     }
 
+    /// How many separate ranges there are.
+    pub fn len(&self) -> usize {
+        self.ranges.len()
+    }
+
     /// Removes everything.
     pub fn clear(&mut self) {
         self.ranges.clear();

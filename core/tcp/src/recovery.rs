@@ -11,17 +11,21 @@
 //! Which octets to send when is the engine's output ([`crate::connection`]),
 //! by `pipe` against cwnd.
 //!
-//! Time-based detection (RFC 8985) and proportional rate reduction
-//! (RFC 6937) are not here: until then a lost retransmission waits for the
-//! timer, and the first half of recovery is silent.
+//! * RFC 8985: with RACK, loss by time in place of counting, and that of
+//!   retransmissions too ([`AckFacts::overdue`]).
+//!
+//! Without RACK a lost retransmission waits for the timer. How fast the repair
+//! leaves is `prr`'s; whether it was needed, `frto`'s, `eifel`'s and that of
+//! the reports of duplicates here.
 
 use core::ops::Range;
 
 use gigatcp_events::{LossVerdict, Phase};
+use gigatcp_units::Instant;
 
 use crate::congestion::CongestionKind;
 use crate::profile::Profile;
-use crate::scoreboard::Scoreboard;
+use crate::scoreboard::{Overdue, Scoreboard};
 
 /// What the engine knows about one acknowledgment when it asks for judgment.
 #[derive(Clone, Copy, Debug)]
@@ -38,6 +42,8 @@ pub struct AckFacts {
     pub sack: bool,
     /// SMSS.
     pub smss: u32,
+    /// By what time judges, where RACK is in use and anything was delivered.
+    pub overdue: Option<Overdue>,
 }
 
 /// What follows from one acknowledgment or timeout.
@@ -55,6 +61,27 @@ pub struct Judgment {
     /// The retransmission timer runs on in spite of new data acknowledged
     /// (RFC 6582 section 3.2 step 3: all partial ACKs but the first).
     pub keeps_timer: bool,
+    /// Octets of which a retransmission was found lost.
+    pub lost_again: u64,
+    /// When time will judge again: the reordering timer.
+    pub look_again: Option<Instant>,
+}
+
+impl Judgment {
+    /// Takes what time, or else counting by SACK, finds lost.
+    fn find(&mut self, profile: &Profile, board: &mut Scoreboard, facts: &AckFacts) {
+        if let Some(overdue) = &facts.overdue {
+            let found = board.mark_lost_by_time(overdue);
+            self.lost = found
+                .lost
+                .map(|(seq, octets)| (seq, octets, LossVerdict::Time));
+            self.lost_again = found.resent;
+            self.look_again = found.look_again;
+        } else {
+            let found = board.mark_lost_by_sack(profile.dup_thresh, facts.smss);
+            self.lost = found.map(|(seq, octets)| (seq, octets, LossVerdict::Sack));
+        }
+    }
 }
 
 /// State of loss recovery.
@@ -129,6 +156,20 @@ impl Recovery {
         self.rescued = true;
     }
 
+    /// A tail loss probe repaired the loss of `probe` before anybody noticed
+    /// (RFC 8985 section 7.4): an episode that is over as it begins. Returns
+    /// whether the window is to be reduced for it.
+    pub fn on_probe_repair(&mut self, probe: Range<u64>) -> bool {
+        if !matches!(self.phase, Phase::Open | Phase::Disorder) {
+            return false;
+        }
+        self.begin_episode(probe.start);
+        self.retransmitted = true;
+        self.unproven = probe.end - probe.start;
+        self.recover = self.recover.max(probe.end);
+        true
+    }
+
     /// The receiver reported `octets` as duplicates (D-SACK). Returns whether
     /// this proves every retransmission of the episode unnecessary (RFC 3708
     /// section 2; as Linux's `undo_retrans`).
@@ -174,6 +215,9 @@ impl Recovery {
     /// Judges one acknowledgment. After a timeout everything is marked lost
     /// already, and no recovery begins until what was sent before it is
     /// acknowledged (RFC 6675 section 5.1).
+    ///
+    /// The reordering timer (RFC 8985 section 6.2 step 5) asks in the same way,
+    /// with nothing acknowledged.
     pub fn on_ack(
         &mut self,
         profile: &Profile,
@@ -184,7 +228,15 @@ impl Recovery {
             Phase::Open | Phase::Disorder => self.watch(profile, board, facts),
             Phase::Cwr => self.reduce(profile, board, facts),
             Phase::Recovery => self.repair(profile, board, facts),
-            Phase::Loss if facts.una < self.recover => Judgment::default(),
+            Phase::Loss if facts.una < self.recover => {
+                // What is lost after the timeout, or once more, shows by time
+                // alone: counting has marked everything before.
+                let mut judgment = Judgment::default();
+                if facts.overdue.is_some() {
+                    judgment.find(profile, board, facts);
+                }
+                judgment
+            }
             Phase::Loss => {
                 self.end();
                 self.watch(profile, board, facts)
@@ -193,10 +245,11 @@ impl Recovery {
     }
 
     /// The retransmission timer expired, `again` if nothing was acknowledged
-    /// since it did before.
-    pub fn on_timeout(&mut self, board: &mut Scoreboard, nxt: u64, again: bool) -> Judgment {
+    /// since it did before. `marked` is what the scoreboard marked: the first
+    /// offset, and octets lost in all.
+    pub fn on_timeout(&mut self, marked: (u64, u64), nxt: u64, again: bool) -> Judgment {
         let first = self.phase != Phase::Loss || !again;
-        let (seq, octets) = board.mark_all_lost();
+        let (seq, octets) = marked;
         if first {
             self.begin_episode(seq);
         }
@@ -225,8 +278,9 @@ impl Recovery {
                 board.on_duplicate_ack(facts.smss);
             }
         }
+        let mut judgment = Judgment::default();
         if profile.fast_retransmit
-            && let Some(lost) = self.find_first_loss(profile, board, facts)
+            && let Some(lost) = self.find_first_loss(profile, board, facts, &mut judgment)
         {
             self.begin_episode(facts.una);
             self.phase = Phase::Recovery;
@@ -238,7 +292,7 @@ impl Recovery {
                 congestion: Some(CongestionKind::Loss),
                 lost: Some(lost),
                 limited_transmit: core::mem::take(&mut self.limited_transmit),
-                ..Judgment::default()
+                ..judgment
             };
         }
         let suspicious = self.duplicate_acks > 0 || board.sacked() > 0;
@@ -247,7 +301,7 @@ impl Recovery {
         } else {
             Phase::Open
         };
-        Judgment::default()
+        judgment
     }
 
     /// CWR: over once an octet sent after the notification is acknowledged,
@@ -283,11 +337,13 @@ impl Recovery {
         profile: &Profile,
         board: &mut Scoreboard,
         facts: &AckFacts,
+        judgment: &mut Judgment,
     ) -> Option<(u64, u64, LossVerdict)> {
-        if facts.sack
-            && let Some((seq, octets)) = board.mark_lost_by_sack(profile.dup_thresh, facts.smss)
-        {
-            return Some((seq, octets, LossVerdict::Sack));
+        if facts.sack {
+            judgment.find(profile, board, facts);
+        }
+        if judgment.lost.is_some() || facts.overdue.is_some() {
+            return judgment.lost;
         }
         let enough = self.duplicate_acks >= profile.dup_thresh;
         let careful = !facts.sack && profile.newreno;
@@ -312,9 +368,7 @@ impl Recovery {
         }
         let mut judgment = Judgment::default();
         if facts.sack {
-            judgment.lost = board
-                .mark_lost_by_sack(profile.dup_thresh, facts.smss)
-                .map(|(seq, octets)| (seq, octets, LossVerdict::Sack));
+            judgment.find(profile, board, facts);
         } else if facts.acked > 0 {
             board.settle_duplicate_credit(facts.acked, facts.smss);
             judgment.lost = board
@@ -370,6 +424,7 @@ mod tests {
             duplicate: sacked > 0,
             sack: true,
             smss: SMSS,
+            overdue: None,
         };
         recovery.on_ack(&Profile::MODERN, board, &facts)
     }
@@ -415,7 +470,8 @@ mod tests {
         take(&mut recovery, &mut board, 0, 4000);
         assert_eq!(recovery.phase(), Phase::Recovery);
         assert!(!recovery.enter_cwr(20_000));
-        recovery.on_timeout(&mut board, 20_000, false);
+        let marked = board.mark_all_lost();
+        recovery.on_timeout(marked, 20_000, false);
         assert!(!recovery.enter_cwr(20_000));
     }
 }

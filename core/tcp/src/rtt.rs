@@ -74,6 +74,22 @@ impl RttEstimator {
         self.backoff = 0;
     }
 
+    /// A round trip that is no sample of its own, of a segment that waited
+    /// less than the one sampled: it may be the smallest.
+    #[inline]
+    pub fn note_shorter(&mut self, rtt: Duration) {
+        self.min_rtt = self.min_rtt.map(|min| min.min(rtt));
+    }
+
+    /// A timeout was spurious, and `rtt` is what it should have waited for:
+    /// RFC 4015 section 3.2 steps (8) and (9) make the estimate careful.
+    pub fn on_spurious_timeout(&mut self, rtt: Duration) {
+        if let Some(estimate) = &mut self.estimate {
+            estimate.srtt = estimate.srtt.max(rtt);
+            estimate.rttvar = estimate.rttvar.max(rtt / 2);
+        }
+    }
+
     /// The timer expired: the timeout doubles, section 5 (5.5).
     pub fn back_off(&mut self) {
         self.backoff += 1;
@@ -199,6 +215,14 @@ mod tests {
             rtt.on_sample(Duration::from_millis(83));
         }
         assert_eq!(rtt.rto(), Duration::from_millis(283));
+    }
+
+    #[test]
+    fn after_a_spurious_timeout_the_timer_waits_for_what_it_should_have_waited_for() {
+        let mut rtt = estimator();
+        rtt.on_sample(Duration::from_millis(100));
+        rtt.on_spurious_timeout(Duration::from_millis(800));
+        assert_eq!(rtt.rto(), Duration::from_millis(800 + 4 * 400));
     }
 
     #[test]

@@ -8,7 +8,8 @@
 //! * "SACKed", "lost and not yet retransmitted" and "retransmitted" are sets
 //!   of ranges; their size is the number of holes.
 //! * `IsLost` is monotone: everything not SACKed below one edge is lost. The
-//!   edge depends on the highest `DupThresh` SACKed ranges only.
+//!   edge depends on the highest `DupThresh` SACKed ranges only. RACK's
+//!   judgment by time is monotone in the same way (`by_time`).
 //!
 //! `pipe` then needs no walk:
 //!
@@ -24,6 +25,8 @@
 //! `pipe`. That is the window inflation of RFC 5681 section 3.2 seen from the
 //! other side, with the same segments sent at the same ACKs.
 
+mod by_time;
+
 use alloc::collections::VecDeque;
 use core::ops::Range;
 
@@ -31,12 +34,17 @@ use gigatcp_units::{Bytes, Duration, Instant};
 
 use crate::congestion::RateSample;
 use crate::range_set::RangeSet;
+use crate::retransmissions::{Departure, Retransmissions};
+
+pub use by_time::Overdue;
 
 /// One hand-over to the network of octets never sent before.
 #[derive(Clone, Copy, Debug)]
 struct Transmission {
     start: u64,
     end: u64,
+    /// Its number among all departures.
+    number: u64,
     sent_at: Instant,
     /// Octets delivered in all when this left.
     delivered: u64,
@@ -65,6 +73,17 @@ pub struct Revealed {
     pub newest_sent_at: Option<Instant>,
     /// Whether any octet now acknowledged had been retransmitted.
     pub retransmitted: bool,
+    /// The latest departure among retransmissions now delivered.
+    pub newest_resent: Option<Departure>,
+    /// The lowest octet now delivered (either way) that was sent only once.
+    pub lowest_original: Option<u64>,
+    /// Where everything known to be delivered ended before this
+    /// acknowledgment: `RACK.fack` of RFC 8985.
+    pub fack: u64,
+    /// End of the duplicate it reports (RFC 2883), if it does.
+    pub duplicate_end: Option<u64>,
+    /// It reports as a duplicate what we sent again, tail probes apart.
+    pub repeated_in_vain: bool,
     /// The most recently sent transmission that is covered.
     newest: Option<NewestDelivered>,
 }
@@ -74,21 +93,49 @@ struct NewestDelivered {
     delivered: u64,
     delivered_at: Instant,
     sent_at: Instant,
+    /// End of what is covered of it.
+    end: u64,
+    number: u64,
     first_sent_at: Instant,
     app_limited: bool,
 }
 
 impl Revealed {
-    /// Keeps the more recently sent of two transmissions.
-    fn note_delivery(&mut self, sent: &Transmission) {
+    /// The latest departure among first transmissions now delivered.
+    #[inline]
+    pub fn newest_original(&self) -> Option<Departure> {
+        self.newest.map(|newest| Departure {
+            number: newest.number,
+            end: newest.end,
+            sent_at: newest.sent_at,
+        })
+    }
+
+    /// Octets delivered, either way, that were not known to be.
+    #[inline]
+    pub fn delivered(&self) -> u64 {
+        self.acked - self.acked_after_sack + self.sacked
+    }
+
+    /// An octet sent only once was delivered.
+    fn note_original(&mut self, offset: u64) {
+        let lowest = self.lowest_original.unwrap_or(offset);
+        self.lowest_original = Some(lowest.min(offset));
+    }
+
+    /// Keeps the more recently sent of two transmissions, of which this one is
+    /// delivered up to `end`.
+    fn note_delivery(&mut self, sent: &Transmission, end: u64) {
         if self
             .newest
-            .is_none_or(|newest| newest.sent_at <= sent.sent_at)
+            .is_none_or(|newest| (newest.number, newest.end) < (sent.number, end))
         {
             self.newest = Some(NewestDelivered {
                 delivered: sent.delivered,
                 delivered_at: sent.delivered_at,
                 sent_at: sent.sent_at,
+                end,
+                number: sent.number,
                 first_sent_at: sent.first_sent_at,
                 app_limited: sent.app_limited,
             });
@@ -102,11 +149,13 @@ pub struct Scoreboard {
     una: u64,
     nxt: u64,
     flight: VecDeque<Transmission>,
+    /// Departures so far, first transmissions or not.
+    departures: u64,
     sacked: RangeSet,
     /// Marked lost, and not retransmitted since.
     lost: RangeSet,
-    /// Retransmitted at least once and not yet acknowledged (Karn).
-    retransmitted: RangeSet,
+    /// Retransmitted at least once and not delivered since (Karn).
+    retransmitted: Retransmissions,
     /// Retransmitted though not marked lost, nor since.
     twice: RangeSet,
     /// Everything not SACKed below this has been marked lost once.
@@ -129,9 +178,10 @@ impl Scoreboard {
             una: 0,
             nxt: 0,
             flight: VecDeque::new(),
+            departures: 0,
             sacked: RangeSet::default(),
             lost: RangeSet::default(),
-            retransmitted: RangeSet::default(),
+            retransmitted: Retransmissions::default(),
             twice: RangeSet::default(),
             lost_edge: 0,
             duplicate_credit: 0,
@@ -193,6 +243,7 @@ impl Scoreboard {
         let sent = Transmission {
             start: self.nxt,
             end,
+            number: self.next_departure(),
             sent_at: now,
             delivered: self.delivered,
             delivered_at: self.delivered_at,
@@ -210,20 +261,70 @@ impl Scoreboard {
     }
 
     /// Octets of `range`, which was sent before, leave again.
-    pub fn on_retransmit(&mut self, range: Range<u64>) {
+    pub fn on_retransmit(&mut self, now: Instant, range: Range<u64>) {
         if self.lost.remove(range.clone()) == 0 {
             self.twice.insert(range.clone());
         }
-        self.retransmitted.insert(range);
+        let departure = Departure {
+            number: self.next_departure(),
+            end: range.end,
+            sent_at: now,
+        };
+        self.retransmitted.on_retransmit(range.start, departure);
+    }
+
+    fn next_departure(&mut self) -> u64 {
+        let number = self.departures;
+        self.departures += 1;
+        number
+    }
+
+    /// An acknowledgment begins to be read.
+    #[inline]
+    pub fn begin_ack(&self) -> Revealed {
+        let fack = if self.sacked.is_empty() {
+            self.una
+        } else {
+            self.sacked.last().map_or(self.una, |last| last.end)
+        };
+        Revealed {
+            fack,
+            ..Revealed::default()
+        }
+    }
+
+    /// Whether any octet was sent again and is not known to be delivered.
+    #[inline]
+    pub fn has_retransmissions(&self) -> bool {
+        !self.retransmitted.is_empty()
+    }
+
+    /// Separate ranges that are SACKed.
+    pub fn sacked_ranges(&self) -> usize {
+        self.sacked.len()
+    }
+
+    /// Octets presumed to have left by duplicate ACKs without SACK.
+    #[inline]
+    pub fn duplicate_credit(&self) -> u64 {
+        self.duplicate_credit
     }
 
     /// The cumulative acknowledgment moved to `una`.
     pub fn on_ack(&mut self, una: u64, revealed: &mut Revealed) {
         debug_assert!(self.una <= una && una <= self.nxt);
         revealed.acked = una - self.una;
-        self.una = una;
         let karn = !self.retransmitted.is_empty();
         let any_sacked = !self.sacked.is_empty();
+        let original = if karn || any_sacked {
+            self.first_original(self.una..una)
+        } else {
+            Some(self.una)
+        };
+        if let Some(offset) = original {
+            revealed.note_original(offset);
+        }
+        self.una = una;
         while let Some(front) = self.flight.front_mut() {
             if front.start >= una {
                 break;
@@ -243,7 +344,7 @@ impl Scoreboard {
             if !again && !known {
                 revealed.oldest_sent_at.get_or_insert(sent.sent_at);
                 revealed.newest_sent_at = Some(sent.sent_at);
-                revealed.note_delivery(&sent);
+                revealed.note_delivery(&sent, sent.end.min(una));
             }
         }
         if any_sacked {
@@ -253,27 +354,53 @@ impl Scoreboard {
             self.lost.remove_below(una);
         }
         if karn {
-            self.retransmitted.remove_below(una);
+            let resent = self.retransmitted.take(0..una);
+            revealed.newest_resent = revealed.newest_resent.max(resent);
             self.twice.remove_below(una);
         }
+    }
+
+    /// The lowest octet of `within` that is neither SACKed nor was sent again.
+    /// What is walked here is forgotten by the same acknowledgment.
+    fn first_original(&self, within: Range<u64>) -> Option<u64> {
+        self.sacked
+            .gaps(within)
+            .find_map(|gap| self.retransmitted.first_gap(gap))
+            .map(|clean| clean.start)
     }
 
     /// The receiver holds the octets of `block`.
     pub fn on_sack(&mut self, block: Range<u64>, revealed: &mut Revealed) {
         debug_assert!(self.una <= block.start && block.end <= self.nxt);
-        let newly = self.sacked.insert(block.clone());
-        if newly == 0 {
-            return;
+        let mut from = block.start;
+        while let Some(news) = self.sacked.first_gap(from..block.end) {
+            from = news.end;
+            self.on_newly_sacked(news, revealed);
         }
-        revealed.sacked += newly;
-        self.lost.remove(block.clone());
-        self.twice.remove(block.clone());
-        // The newest first transmission inside the block tells the rate.
-        let after = self.flight.partition_point(|sent| sent.start < block.end);
+        if revealed.sacked > 0 {
+            self.sacked.insert(block);
+        }
+    }
+
+    /// Nothing of `news` was SACKed before.
+    fn on_newly_sacked(&mut self, news: Range<u64>, revealed: &mut Revealed) {
+        revealed.sacked += news.end - news.start;
+        self.lost.remove(news.clone());
+        self.twice.remove(news.clone());
+        let original = self.retransmitted.first_gap(news.clone());
+        if let Some(original) = original {
+            revealed.note_original(original.start);
+        }
+        // The newest first transmission inside tells the rate.
+        let after = self.flight.partition_point(|sent| sent.start < news.end);
         if let Some(sent) = after.checked_sub(1).map(|i| self.flight[i])
             && !self.retransmitted.intersects(sent.start..sent.end)
         {
-            revealed.note_delivery(&sent);
+            revealed.note_delivery(&sent, sent.end.min(news.end));
+        }
+        if !self.retransmitted.is_empty() {
+            let resent = self.retransmitted.take(news);
+            revealed.newest_resent = revealed.newest_resent.max(resent);
         }
     }
 
@@ -302,7 +429,7 @@ impl Scoreboard {
     /// gives the delivery rate over the newest delivered transmission's
     /// flight, as draft-cheng-iccrg-delivery-rate-estimation describes.
     pub fn finish_ack(&mut self, now: Instant, revealed: &Revealed) -> Option<RateSample> {
-        self.delivered += revealed.acked - revealed.acked_after_sack + revealed.sacked;
+        self.delivered += revealed.delivered();
         self.delivered_at = now;
         if self.app_limited_until > 0 && self.delivered > self.app_limited_until {
             self.app_limited_until = 0;
@@ -384,16 +511,10 @@ impl Scoreboard {
     /// the receiver has shown that it dropped SACKed octets: then SND.UNA
     /// itself is SACKed (RFC 2018 section 8).
     pub fn mark_all_lost(&mut self) -> (u64, u64) {
-        let reneged = self
-            .sacked
-            .first()
-            .is_some_and(|first| first.start == self.una);
-        if reneged {
-            self.sacked.clear();
-        }
-        self.duplicate_credit = 0;
+        self.drop_reneged();
         self.lost.clear();
         self.twice.clear();
+        self.retransmitted.forget_times();
         let mut from = self.una;
         while let Some(gap) = self.sacked.first_gap(from..self.nxt) {
             from = gap.end;
@@ -401,6 +522,16 @@ impl Scoreboard {
         }
         self.lost_edge = self.nxt;
         (self.una, self.lost.total())
+    }
+
+    /// RFC 2018 section 8: a receiver that has SND.UNA SACKed and does not
+    /// acknowledge it threw it away, and nothing it SACKed is believed.
+    fn drop_reneged(&mut self) {
+        let first = self.sacked.first();
+        if first.is_some_and(|first| first.start == self.una) {
+            self.sacked.clear();
+        }
+        self.duplicate_credit = 0;
     }
 
     /// `NextSeg` rule 3 of RFC 6675: the lowest octets not SACKed, not yet
@@ -545,7 +676,7 @@ mod tests {
                         prop_assert_eq!(start, first.map(|i| i as u64 * mss));
                         if let Some(i) = first {
                             model.segments[i].retransmitted = true;
-                            board.on_retransmit(i as u64 * mss..(i as u64 + 1) * mss);
+                            board.on_retransmit(Instant::ZERO, i as u64 * mss..(i as u64 + 1) * mss);
                         }
                     }
                 }
@@ -561,7 +692,7 @@ mod tests {
         let mut board = Scoreboard::new();
         board.on_transmit(Instant::ZERO, 100);
         board.on_sack(40..60, &mut Revealed::default());
-        board.on_retransmit(0..10);
+        board.on_retransmit(Instant::ZERO, 0..10);
         assert_eq!(board.mark_all_lost(), (0, 80));
         assert_eq!(board.pipe(), 0);
         assert_eq!(board.first_lost(), Some(0..40));

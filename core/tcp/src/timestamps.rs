@@ -88,6 +88,20 @@ impl TimestampClock {
         self.recent = Some((val, now));
     }
 
+    /// TSval of a segment that leaves at `now`.
+    pub fn val(&self, now: Instant) -> u32 {
+        self.ticks(now)
+    }
+
+    /// The last moment at which a segment can have left whose TSval is echoed
+    /// by `ecr` at `received_at`; absent when the echo cannot be ours.
+    pub fn left_by(&self, received_at: Instant, ecr: u32) -> Option<Instant> {
+        let ago = self.ticks(received_at).wrapping_sub(ecr) as i32;
+        let tick = self.tick.as_nanos();
+        let next = (received_at.as_nanos() / tick + 1).checked_sub(u64::try_from(ago).ok()?)?;
+        Some(Instant::from_nanos((next * tick).saturating_sub(1)))
+    }
+
     /// Round-trip time by an echo (section 4.1); absent when the echo cannot
     /// be ours. One tick is the least that can be told.
     pub fn rtt_by_echo(&self, received_at: Instant, ecr: u32) -> Option<Duration> {
@@ -138,6 +152,15 @@ mod tests {
             (3, 4, true),
         ];
         assert_eq!(echoes(arrivals), [1, 1, 2, 2, 4]);
+    }
+
+    #[test]
+    fn an_echo_tells_by_when_the_segment_had_left() {
+        let clock = TimestampClock::new(Duration::from_millis(1), u32::MAX);
+        let at = |us| Instant::ZERO + Duration::from_micros(us);
+        let left_by = clock.left_by(at(90_000), clock.val(at(50_300))).unwrap();
+        assert!(at(50_999) <= left_by && left_by < at(51_000));
+        assert_eq!(clock.left_by(at(90_000), clock.val(at(91_000))), None);
     }
 
     #[test]

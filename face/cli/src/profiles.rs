@@ -5,7 +5,7 @@
 //! names against [`SETTINGS`], by which plans change them.
 
 use gigatcp_tcp::congestion::Counting;
-use gigatcp_tcp::profile::{InitialWindow, Profile, SETTINGS, WindowPolicy};
+use gigatcp_tcp::profile::{InitialWindow, Profile, PrrRule, SETTINGS, WindowPolicy};
 use serde::Serialize;
 
 use crate::grid::{Align, grid};
@@ -127,8 +127,6 @@ fn switches(profile: &Profile) -> Vec<(&'static str, String)> {
         rto_floor_on_variance,
         buffer_doubling,
         challenge_ack,
-        fast_convergence,
-        abe,
         ..
     } = *profile;
     named![
@@ -156,8 +154,6 @@ fn switches(profile: &Profile) -> Vec<(&'static str, String)> {
         rto_floor_on_variance,
         buffer_doubling,
         challenge_ack,
-        fast_convergence,
-        abe,
     ]
 }
 
@@ -219,10 +215,31 @@ fn constants(profile: &Profile) -> Vec<(&'static str, String)> {
 
 fn loss_recovery(profile: &Profile) -> Vec<(&'static str, String)> {
     let Profile {
+        rack,
+        tlp,
+        prr,
+        frto,
+        eifel,
+        tlp_max_ack_delay,
         partial_ack_restarts_timer,
         ..
     } = *profile;
-    named![partial_ack_restarts_timer]
+    let prr = match prr {
+        None => "false",
+        Some(PrrRule::SafeAck) => "true",
+        Some(PrrRule::Conservative) => "6937",
+        // No plan can ask for it.
+        Some(PrrRule::SlowStart) => "RFC 6937, slow start bound",
+    };
+    named![
+        rack,
+        tlp,
+        prr,
+        frto,
+        eifel,
+        tlp_max_ack_delay,
+        partial_ack_restarts_timer,
+    ]
 }
 
 fn counting_text(counting: Counting) -> String {

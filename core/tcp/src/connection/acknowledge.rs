@@ -12,7 +12,7 @@ use gigatcp_wire::{Payload, Segment};
 
 use super::Connection;
 use crate::congestion::{Ack, RateSample};
-use crate::recovery::{AckFacts, Judgment};
+use crate::recovery::Judgment;
 use crate::scoreboard::Revealed;
 
 impl<P: Payload> Connection<P> {
@@ -47,7 +47,12 @@ impl<P: Payload> Connection<P> {
         self.update_window(now, ack, wnd, segment);
         if self.snd.una == self.snd.nxt {
             // What was sent twice may still be reported as received twice.
-            self.take_sack_blocks(now, ack, segment, &mut Revealed::default());
+            let mut revealed = Revealed::default();
+            self.take_sack_blocks(now, ack, segment, &mut revealed);
+            if self.tlp.is_outstanding() {
+                let bare = segment.seq_len() == 0 && segment.options.sack.is_empty();
+                self.account_for_probe(now, ack, bare, &revealed);
+            }
             return true;
         }
         self.learn(now, received_at, ack, duplicate, segment);
@@ -100,7 +105,8 @@ impl<P: Payload> Connection<P> {
         segment: &Segment<P>,
     ) {
         let prior_in_flight = self.board.pipe();
-        let mut revealed = Revealed::default();
+        let credit = self.board.duplicate_credit();
+        let mut revealed = self.board.begin_ack();
         if ack > self.snd.una {
             self.advance_una(ack, &mut revealed);
         }
@@ -110,6 +116,10 @@ impl<P: Payload> Connection<P> {
         if let Some(sample) = &mut rate {
             sample.ack_delayed = is_probably_delayed(&revealed, self.smss);
         }
+        if self.tlp.is_outstanding() {
+            let bare = duplicate && segment.options.sack.is_empty();
+            self.account_for_probe(now, ack, bare, &revealed);
+        }
         // RFC 6675 section 2: with SACK, a duplicate is what brings new SACK
         // information, whatever else the segment carries.
         let duplicate = if self.sack {
@@ -118,7 +128,11 @@ impl<P: Payload> Connection<P> {
             duplicate
         };
         self.counters.duplicate_acks_received += u64::from(duplicate);
-        let judgment = self.judge(now, &revealed, duplicate);
+        let judgment = self.judge(now, received_at, &revealed, duplicate, segment);
+        self.answer_judgment(now, &judgment);
+        if self.recovery.phase() != Phase::Open || self.prr.allowance().is_some() {
+            self.follow_reduction(&revealed, &judgment, credit);
+        }
         self.tell_congestion_control(now, prior_in_flight, rtt, rate, &revealed, &judgment);
         if revealed.acked > 0 {
             self.timeouts_in_a_row = 0;
@@ -128,6 +142,7 @@ impl<P: Payload> Connection<P> {
             self.send_buffer.release(ack);
             self.on_fin_acknowledged(now);
         }
+        self.set_early_timer(now, judgment.look_again, revealed.acked > 0);
         if self.outbox.wants(EventMask::SEGMENTS) {
             let event = Event::AckReceived {
                 ack,
@@ -172,7 +187,7 @@ impl<P: Payload> Connection<P> {
             && is_duplicate_report((left, right), ack, blocks[1])
         {
             usable = &blocks[1..];
-            self.take_duplicate_report(now, left..right);
+            self.take_duplicate_report(now, left..right, revealed);
         }
         for (left, right) in usable.iter().flatten().copied() {
             // Blocks outside what is in flight are lies or ghosts.
@@ -185,8 +200,15 @@ impl<P: Payload> Connection<P> {
 
     /// The receiver got octets twice. When every retransmission of the
     /// episode proves unnecessary, the reduction is taken back.
-    fn take_duplicate_report(&mut self, now: Instant, octets: Range<u64>) {
+    fn take_duplicate_report(&mut self, now: Instant, octets: Range<u64>, revealed: &mut Revealed) {
         self.counters.dsacks_received += 1;
+        revealed.duplicate_end = Some(octets.end);
+        // More reports than retransmissions: the network duplicates.
+        if self.counters.dsacks_received <= self.counters.retransmitted_segments {
+            let segments = (octets.end - octets.start).div_ceil(u64::from(self.smss));
+            self.counters.spurious_retransmits += segments;
+            revealed.repeated_in_vain = !self.tlp.is_probe_end(octets.end);
+        }
         if !self.recovery.on_duplicate_report(octets) {
             return;
         }
@@ -207,9 +229,11 @@ impl<P: Payload> Connection<P> {
             && !revealed.retransmitted
         {
             self.take_rtt(now, received_at.saturating_since(sent_at));
-            return revealed
+            let newest = revealed
                 .newest_sent_at
-                .map(|sent_at| received_at.saturating_since(sent_at));
+                .map(|sent_at| received_at.saturating_since(sent_at))?;
+            self.rtt.note_shorter(newest);
+            return Some(newest);
         }
         if revealed.acked == 0 {
             return None;
@@ -222,6 +246,7 @@ impl<P: Payload> Connection<P> {
 
     pub(super) fn take_rtt(&mut self, now: Instant, rtt: Duration) {
         self.rtt.on_sample(rtt);
+        self.tlp.on_rtt_sample();
         if self.outbox.wants(EventMask::RTT) {
             let event = Event::RttSampled {
                 rtt,
@@ -231,30 +256,6 @@ impl<P: Payload> Connection<P> {
             };
             self.outbox.put(EventMask::RTT, now, event);
         }
-    }
-
-    fn judge(&mut self, now: Instant, revealed: &Revealed, duplicate: bool) -> Judgment {
-        // The common case: nothing suspicious before, nothing suspicious now.
-        if self.recovery.is_quiet()
-            && !duplicate
-            && revealed.sacked == 0
-            && self.board.sacked() == 0
-        {
-            return Judgment::default();
-        }
-        let from = self.recovery.phase();
-        let facts = AckFacts {
-            una: self.snd.una,
-            nxt: self.snd.nxt,
-            acked: revealed.acked,
-            duplicate,
-            sack: self.sack,
-            smss: self.smss,
-        };
-        let judgment = self.recovery.on_ack(&self.profile, &mut self.board, &facts);
-        self.put_lost(now, &judgment);
-        self.put_phase(now, from);
-        judgment
     }
 
     pub(super) fn put_lost(&mut self, now: Instant, judgment: &Judgment) {
@@ -272,6 +273,19 @@ impl<P: Payload> Connection<P> {
         }
     }
 
+    /// What a judgment means for the window.
+    pub(super) fn answer_judgment(&mut self, now: Instant, judgment: &Judgment) {
+        if judgment.ended {
+            self.congestion.on_recovery_end(now);
+            self.put_cwnd(now, CwndCause::ExitRecovery);
+        }
+        if let Some(kind) = judgment.congestion {
+            // RFC 5681 section 3.2 step 2: without what limited transmit sent.
+            let flight_size = self.snd.flight_size() - judgment.limited_transmit;
+            self.reduce_window(now, kind, flight_size, self.board.pipe());
+        }
+    }
+
     fn tell_congestion_control(
         &mut self,
         now: Instant,
@@ -284,15 +298,6 @@ impl<P: Payload> Connection<P> {
         let round_end = self.snd.una >= self.round_end;
         if round_end {
             self.round_end = self.snd.nxt;
-        }
-        if judgment.ended {
-            self.congestion.on_recovery_end(now);
-            self.put_cwnd(now, CwndCause::ExitRecovery);
-        }
-        if let Some(kind) = judgment.congestion {
-            // RFC 5681 section 3.2 step 2: without what limited transmit sent.
-            let flight_size = self.snd.flight_size() - judgment.limited_transmit;
-            self.reduce_window(now, kind, flight_size, self.board.pipe());
         }
         let was_slow_start = self.congestion.is_in_slow_start();
         let before = self.congestion.cwnd();

@@ -26,6 +26,7 @@
 //! | `syn_text` | 3.10.7.2, 3.10.7.3: text and FIN on a SYN |
 //! | `fast_open` | RFC 7413: text on a SYN, delivered at once |
 //! | `time_wait` | 3.6.1, RFC 6191, RFC 1337: when TIME-WAIT gives way |
+//! | `repair` | RFC 8985, 9937, 5682, 3522: who judges when |
 //! | `timeout` | 3.8.1, 3.8.6.1: retransmission, window probes, TIME-WAIT |
 //! | `application` | 3.9: the calls of the user |
 //! | `challenge` | 3.10.7.4, RFC 5961: challenge ACKs and their rate |
@@ -39,6 +40,7 @@ mod open;
 mod output;
 mod receive;
 mod reduction;
+mod repair;
 mod syn_text;
 mod time_wait;
 mod timeout;
@@ -51,7 +53,11 @@ use gigatcp_wire::{Payload, Segment, SeqNumber};
 
 use crate::congestion::{self, CongestionControl, SlowStart};
 use crate::delayed_ack::DelayedAck;
+use crate::eifel::Eifel;
+use crate::frto::Frto;
 use crate::profile::Profile;
+use crate::prr::Prr;
+use crate::rack::Rack;
 use crate::receive_buffer::ReceiveBuffer;
 use crate::receive_window::ReceiveWindow;
 use crate::recovery::Recovery;
@@ -60,6 +66,8 @@ use crate::scoreboard::Scoreboard;
 use crate::send_buffer::SendBuffer;
 use crate::space::{ReceiveSpace, SendSpace};
 use crate::timestamps::TimestampClock;
+use crate::tlp::TailLossProbe;
+use repair::EarlyTimer;
 
 pub use time_wait::Predecessor;
 
@@ -126,8 +134,20 @@ pub struct Counters {
     pub retransmitted_segments: u64,
     /// Of these, in fast recovery.
     pub fast_retransmits: u64,
+    /// Of these, after a timeout.
+    pub timeout_retransmits: u64,
+    /// Of these, reported as duplicates by the receiver (D-SACK).
+    pub spurious_retransmits: u64,
+    /// Retransmissions found lost by time.
+    pub lost_retransmissions: u64,
+    /// Tail loss probes sent, new data or not.
+    pub tail_probes: u64,
+    /// Losses that a tail loss probe repaired by itself.
+    pub tail_probe_repairs: u64,
     /// Retransmission timeouts.
     pub timeouts: u64,
+    /// Of these, found spurious by what came back or by timestamps.
+    pub spurious_timeouts: u64,
     /// Segments without data sent.
     pub acks_sent: u64,
     /// Duplicate acknowledgments received.
@@ -180,6 +200,11 @@ pub struct Info {
     pub min_rtt: Option<Duration>,
     /// Retransmission timeout.
     pub rto: Duration,
+    /// Whether segments arrived out of order (`RACK.reordering_seen`;
+    /// `tcpi_reord_seen`).
+    pub reordering_seen: bool,
+    /// How long a segment may be late before it is lost (`RACK.reo_wnd`).
+    pub reo_wnd: Duration,
     /// SND.UNA as a stream offset.
     pub snd_una: u64,
     /// SND.NXT as a stream offset.
@@ -223,6 +248,11 @@ pub struct Connection<P> {
     receive_buffer: ReceiveBuffer<P>,
     board: Scoreboard,
     recovery: Recovery,
+    rack: Rack,
+    tlp: TailLossProbe,
+    prr: Prr,
+    frto: Frto,
+    eifel: Eifel,
     congestion: Box<dyn CongestionControl>,
     rtt: RttEstimator,
     ack: DelayedAck,
@@ -263,6 +293,9 @@ pub struct Connection<P> {
     last_sent_at: Instant,
 
     retransmit_at: Instant,
+    /// When the reordering timer or the loss probe's expires, and which it is.
+    early_at: Instant,
+    early_timer: EarlyTimer,
     /// Timeouts since the last progress.
     timeouts_in_a_row: u32,
     persist_at: Instant,
@@ -309,10 +342,17 @@ impl<P: Payload> Connection<P> {
             receive_buffer: ReceiveBuffer::new(),
             board: Scoreboard::new(),
             recovery: Recovery::default(),
+            rack: Rack::new(),
+            tlp: TailLossProbe::default(),
+            prr: Prr::default(),
+            frto: Frto::default(),
+            eifel: Eifel::default(),
             congestion: (config.congestion.build)(&congestion::Config {
+                smss: rmss,
+                initial_window: profile.initial_window.bytes(rmss),
                 initial_ssthresh: config.initial_ssthresh,
                 slow_start: config.slow_start,
-                ..congestion::Config::new(&profile, rmss)
+                counting: profile.counting,
             }),
             rtt: RttEstimator::new(profile.rto_initial, profile.rto_min, profile.rto_max)
                 .with_floor_on_variance(profile.rto_floor_on_variance),
@@ -340,6 +380,8 @@ impl<P: Payload> Connection<P> {
             round_end: 0,
             last_sent_at: now,
             retransmit_at: Instant::FAR_FUTURE,
+            early_at: Instant::FAR_FUTURE,
+            early_timer: EarlyTimer::Probe,
             timeouts_in_a_row: 0,
             persist_at: Instant::FAR_FUTURE,
             persist_backoff: 0,
@@ -393,6 +435,7 @@ impl<P: Payload> Connection<P> {
     #[inline]
     pub fn poll_timeout(&self) -> Instant {
         self.retransmit_at
+            .min(self.early_at)
             .min(self.persist_at)
             .min(self.ack.deadline())
             .min(self.time_wait_until)
@@ -419,6 +462,8 @@ impl<P: Payload> Connection<P> {
             rttvar: self.rtt.rttvar(),
             min_rtt: self.rtt.min_rtt(),
             rto: self.rtt.rto(),
+            reordering_seen: self.rack.reordering_seen(),
+            reo_wnd: self.rack.reo_wnd(),
             snd_una: self.snd.una,
             snd_nxt: self.snd.nxt,
             rcv_nxt: self.rcv.nxt,
@@ -473,6 +518,8 @@ impl<P: Payload> Connection<P> {
 
     fn stop_all_timers(&mut self) {
         self.retransmit_at = Instant::FAR_FUTURE;
+        self.early_at = Instant::FAR_FUTURE;
+        self.tlp.cancel();
         self.persist_at = Instant::FAR_FUTURE;
         self.probe_due = false;
         self.time_wait_until = Instant::FAR_FUTURE;

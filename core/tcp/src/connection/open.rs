@@ -103,9 +103,11 @@ impl<P: Payload> Connection<P> {
     /// The window starts from the SMSS that both SYNs left.
     fn start_congestion_control(&mut self, now: Instant) {
         let config = congestion::Config {
+            smss: self.smss,
+            initial_window: self.profile.initial_window.bytes(self.smss),
             initial_ssthresh: self.initial_ssthresh,
             slow_start: self.slow_start,
-            ..congestion::Config::new(&self.profile, self.smss)
+            counting: self.profile.counting,
         };
         self.congestion = (self.congestion_entry.build)(&config);
         self.put_cwnd(now, CwndCause::Initial);
@@ -144,7 +146,7 @@ impl<P: Payload> Connection<P> {
             syn.payload = self.send_buffer.slice(1, 1 + text);
             self.counters.data_segments_sent += u64::from(text > 0);
         } else {
-            self.board.on_retransmit(0..1);
+            self.board.on_retransmit(now, 0..1);
         }
         self.retransmit_at = now + self.rtt.rto();
         self.last_sent_at = now;

@@ -13,6 +13,7 @@ use gigatcp_wire::{
     Flags, MAX_SUPER_SEGMENT, Options, Payload, SackBlock, SackBlocks, Segment, WireWindow,
 };
 
+use super::repair::EarlyTimer;
 use super::{Connection, Reset};
 
 impl<P: Payload> Connection<P> {
@@ -35,6 +36,12 @@ impl<P: Payload> Connection<P> {
     }
 
     pub(super) fn poll_data(&mut self, now: Instant) -> Option<Segment<P>> {
+        if self.tlp.is_due() {
+            return self.poll_tail_probe(now);
+        }
+        if let Some(may_send) = self.frto.new_data_only() {
+            return self.poll_forward(now, may_send);
+        }
         let allowance = self.allowance();
         if self.board.has_lost() {
             return self.poll_retransmission(now, allowance);
@@ -66,9 +73,12 @@ impl<P: Payload> Connection<P> {
         self.fin_wanted && !self.fin_sent && self.state != State::SynReceived
     }
 
-    /// Octets cwnd still allows.
+    /// Octets cwnd still allows, or PRR while the window is reduced.
     #[inline]
     fn allowance(&self) -> u64 {
+        if let Some(sndcnt) = self.prr.allowance() {
+            return sndcnt;
+        }
         // Without limited transmit (RFC 3042) the first duplicate ACKs send
         // nothing: what they say has left does not count yet.
         let in_use = if self.recovery.phase() == Phase::Disorder && !self.profile.limited_transmit {
@@ -155,7 +165,7 @@ impl<P: Payload> Connection<P> {
 
     /// Sends `len` octets of new data from SND.NXT, with FIN if they are the
     /// last and the window has room for it. A lone FIN may probe the window.
-    fn send_new(&mut self, now: Instant, len: u64, reason: SendReason) -> Segment<P> {
+    pub(super) fn send_new(&mut self, now: Instant, len: u64, reason: SendReason) -> Segment<P> {
         let from = self.snd.nxt;
         let to = from + len;
         let last = to == self.send_buffer.end();
@@ -174,7 +184,12 @@ impl<P: Payload> Connection<P> {
         if reason == SendReason::LimitedTransmit {
             self.recovery.on_limited_transmit(len);
         }
-        self.send(now, from..to, flags, reason)
+        let segment = self.send(now, from..to, flags, reason);
+        if self.early_timer == EarlyTimer::Probe && reason != SendReason::TailProbe {
+            // RFC 8985 section 7.2: new data puts the probe off.
+            self.set_early_timer(now, None, true);
+        }
+        segment
     }
 
     /// What is marked lost, as far as cwnd allows.
@@ -209,11 +224,33 @@ impl<P: Payload> Connection<P> {
         Some(self.resend(now, lost.start..lost.start + len, reason))
     }
 
+    /// RFC 5682 section 2.1 step 2: new data in place of what is marked lost,
+    /// up to `may_send` octets whatever cwnd says.
+    fn poll_forward(&mut self, now: Instant, may_send: u64) -> Option<Segment<P>> {
+        let window = self.snd.edge().saturating_sub(self.snd.nxt);
+        let len = self.unsent().min(window).min(may_send);
+        let len = len.min(u64::from(self.smss));
+        if len == 0 {
+            self.set_limit(now, Limit::Recovery);
+            return None;
+        }
+        self.frto.on_sent(len);
+        Some(self.send_new(now, len, SendReason::New))
+    }
+
     /// Sends octets again that were sent before.
-    fn resend(&mut self, now: Instant, range: Range<u64>, reason: SendReason) -> Segment<P> {
-        self.board.on_retransmit(range.clone());
+    pub(super) fn resend(
+        &mut self,
+        now: Instant,
+        range: Range<u64>,
+        reason: SendReason,
+    ) -> Segment<P> {
+        self.board.on_retransmit(now, range.clone());
         let data_end = range.end.min(self.send_buffer.end());
-        self.recovery.on_retransmit(data_end - range.start);
+        if reason != SendReason::TailProbe {
+            self.recovery.on_retransmit(data_end - range.start);
+            self.note_retransmission(now, range.start);
+        }
         let mut flags = Flags::ACK;
         if range.end > data_end {
             flags |= Flags::FIN;
@@ -228,6 +265,9 @@ impl<P: Payload> Connection<P> {
         if matches!(reason, SendReason::FastRetransmit | SendReason::Rescue) {
             self.counters.fast_retransmits += segments;
         }
+        if reason == SendReason::Timeout {
+            self.counters.timeout_retransmits += segments;
+        }
         self.send(now, range.start..data_end, flags, reason)
     }
 
@@ -238,7 +278,10 @@ impl<P: Payload> Connection<P> {
         if !self.sack || self.recovery.phase() != Phase::Recovery || allowance < smss {
             return None;
         }
-        if let Some(range) = self.board.first_unsacked_candidate() {
+        // With RACK what may only be late is not sent (rule 3 would).
+        if !self.profile.rack
+            && let Some(range) = self.board.first_unsacked_candidate()
+        {
             let end = range.end.min(range.start + smss);
             return Some(self.resend(now, range.start..end, SendReason::Rescue));
         }
@@ -291,7 +334,7 @@ impl<P: Payload> Connection<P> {
             return waiting.then(|| self.send_new(now, len, SendReason::WindowProbe));
         }
         let una = self.snd.una;
-        self.board.on_retransmit(una..una + 1);
+        self.board.on_retransmit(now, una..una + 1);
         let data_end = (una + 1).min(self.send_buffer.end());
         let flags = if data_end == una {
             Flags::ACK | Flags::FIN
@@ -337,6 +380,7 @@ impl<P: Payload> Connection<P> {
         let segments = len.div_ceil(u64::from(self.smss));
         self.counters.data_segments_sent += segments;
         self.last_sent_at = now;
+        self.prr.on_sent(len);
         // RFC 6298 section 5 (5.1). While probing, the persist timer rules.
         if self.retransmit_at == Instant::FAR_FUTURE && reason != SendReason::WindowProbe {
             self.retransmit_at = now + self.rtt.rto();

@@ -22,6 +22,7 @@ impl<P: Payload> Connection<P> {
         }
         let flight_size = self.snd.flight_size();
         self.reduce_window(now, CongestionKind::Ecn, flight_size, self.board.pipe());
+        self.begin_reduction(0, self.board.sacked());
         self.put_phase(now, from);
         true
     }
@@ -53,10 +54,13 @@ impl<P: Payload> Connection<P> {
     pub(super) fn undo_reduction(&mut self, now: Instant) {
         let from = self.recovery.phase();
         self.counters.undos += 1;
-        if from == Phase::Loss {
-            // The timer was wrong about all of it.
+        if from == Phase::Loss || self.profile.rack {
+            // The timer was wrong about all of it; time judges the rest anew.
             self.board.forget_losses();
         }
+        self.prr.end();
+        self.frto.stop();
+        self.eifel.stop();
         self.recovery.end_by_undo();
         self.congestion.undo(now);
         self.put_cwnd(now, CwndCause::Undo);

@@ -1,7 +1,7 @@
 //! Timers: RFC 9293 sections 3.8.1 (retransmission), 3.8.6.1 (zero-window
 //! probes), 3.6.1 (TIME-WAIT); RFC 6298 section 5.
 
-use gigatcp_events::{Event, EventMask, State};
+use gigatcp_events::{Event, EventMask, Phase, State};
 use gigatcp_units::Instant;
 use gigatcp_wire::Payload;
 
@@ -12,6 +12,9 @@ impl<P: Payload> Connection<P> {
     /// nothing.
     pub fn handle_timeout(&mut self, now: Instant) {
         self.ack.handle_timeout(now);
+        if self.early_at <= now {
+            self.on_early_timeout(now);
+        }
         if self.retransmit_at <= now {
             self.on_retransmit_timeout(now);
         }
@@ -68,9 +71,21 @@ impl<P: Payload> Connection<P> {
         let from = self.recovery.phase();
         let pipe = self.board.pipe();
         let again = self.timeouts_in_a_row > 1;
-        let judgment = self
-            .recovery
-            .on_timeout(&mut self.board, self.snd.nxt, again);
+        let marked = self.mark_lost_on_timeout(now);
+        let judgment = self.recovery.on_timeout(marked, self.snd.nxt, again);
+        self.prr.end();
+        self.tlp.cancel();
+        self.early_at = Instant::FAR_FUTURE;
+        // RFC 5682 section 2.1 step 1: neither for a repeated timeout, nor
+        // where a repair was under way already.
+        if self.profile.frto && !again && !matches!(from, Phase::Recovery | Phase::Loss) {
+            self.frto.begin(self.snd.nxt);
+        } else {
+            self.frto.stop();
+        }
+        if judgment.congestion.is_some() {
+            self.eifel.begin();
+        }
         if let Some(kind) = judgment.congestion {
             self.reduce_window(now, kind, self.snd.flight_size(), pipe);
         }

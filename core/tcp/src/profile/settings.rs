@@ -5,7 +5,7 @@
 
 use gigatcp_units::{Bytes, Duration};
 
-use super::{InitialWindow, Profile, WindowPolicy};
+use super::{InitialWindow, Profile, PrrRule, WindowPolicy};
 use crate::congestion::Counting;
 
 /// A value for a setting.
@@ -226,10 +226,32 @@ pub const SETTINGS: &[Setting] = &[
         Duration::from_secs(1)
     ),
     // Loss recovery.
+    switch!(rack),
+    switch!(tlp),
+    Setting {
+        name: "prr",
+        expects: "true (RFC 9937), false, or 6937 (that RFC's conservative bound)",
+        apply: |profile, value| {
+            profile.prr = match value {
+                SettingValue::Switch(false) => None,
+                SettingValue::Switch(true) => Some(PrrRule::SafeAck),
+                SettingValue::Count(6937) => Some(PrrRule::Conservative),
+                _ => return false,
+            };
+            true
+        },
+    },
+    switch!(frto),
+    switch!(eifel),
+    time!(
+        tlp_max_ack_delay,
+        "a time from \"0 s\" to \"1 s\"",
+        Duration::ZERO,
+        Duration::from_secs(1)
+    ),
     switch!(partial_ack_restarts_timer),
     // Congestion control.
-    switch!(fast_convergence),
-    switch!(abe),
+
     // Explicit congestion notification.
 
     // Pacing and buffers.

@@ -19,7 +19,6 @@ pub fn linux_2_6_20(initial_ssthresh: Option<u32>) -> Config {
         initial_ssthresh,
         slow_start: SlowStart::Standard,
         counting: Counting::PerAck,
-        ..Config::default()
     }
 }
 
@@ -31,7 +30,6 @@ pub fn modern(initial_ssthresh: Option<u32>) -> Config {
         initial_ssthresh,
         slow_start: SlowStart::Standard,
         counting: Counting::Bytes { limit: u32::MAX },
-        ..Config::default()
     }
 }
 

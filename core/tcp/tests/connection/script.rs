@@ -36,6 +36,11 @@ pub fn bare() -> Config {
             nagle: false,
             challenge_ack_limit: 0,
             segmentation_offload: false,
+            rack: false,
+            tlp: false,
+            prr: None,
+            frto: false,
+            eifel: false,
             ..Profile::MODERN
         },
         local_port: 4000,

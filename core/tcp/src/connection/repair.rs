@@ -1,0 +1,418 @@
+//! Loss recovery and the connection: who is asked when, and what follows.
+//!
+//! `recovery` judges, `rack` and `tlp` know about time, `prr` says how much
+//! leaves, `frto` and `eifel` whether any of it was needed; here is the order in
+//! which one acknowledgment, or one timer, passes them. With nothing
+//! suspicious an acknowledgment costs one test in [`Connection::judge`].
+//!
+//! RFC 8985 section 8 has one timer in three roles. Here the retransmission
+//! timer runs by itself, and a second one, earlier by construction, is either
+//! the reordering timer or the loss probe's: the first wins, since a probe is
+//! sent only while nothing is out of order (section 7.2).
+
+use gigatcp_events::{CwndCause, Event, EventMask, LossVerdict, Phase, SendReason};
+use gigatcp_units::{Duration, Instant};
+use gigatcp_wire::{Payload, Segment};
+
+use super::Connection;
+use crate::congestion::CongestionKind;
+use crate::frto::FrtoAck;
+use crate::prr::PrrAck;
+use crate::rack::RackAck;
+use crate::recovery::{AckFacts, Judgment};
+use crate::scoreboard::Revealed;
+use crate::tlp::{self, Probe, ProbeAck};
+
+/// The timer that is earlier than the retransmission timer.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum EarlyTimer {
+    /// The loss probe's.
+    Probe,
+    /// The reordering timer.
+    Reordering,
+}
+
+impl<P: Payload> Connection<P> {
+    /// Judges what an acknowledgment revealed.
+    pub(super) fn judge(
+        &mut self,
+        now: Instant,
+        received_at: Instant,
+        revealed: &Revealed,
+        duplicate: bool,
+        segment: &Segment<P>,
+    ) -> Judgment {
+        if self.profile.rack && self.sack {
+            self.tell_rack(received_at, revealed, segment);
+        }
+        // The common case: nothing suspicious before, nothing suspicious now.
+        if self.recovery.is_quiet()
+            && !duplicate
+            && revealed.sacked == 0
+            && self.board.sacked() == 0
+            && !self.board.has_retransmissions()
+        {
+            return Judgment::default();
+        }
+        if revealed.acked > 0 {
+            self.ask_eifel(now, received_at, segment);
+        }
+        if self.recovery.phase() == Phase::Loss {
+            self.ask_frto(now, received_at, revealed, duplicate);
+        }
+        let from = self.recovery.phase();
+        let facts = AckFacts {
+            una: self.snd.una,
+            nxt: self.snd.nxt,
+            acked: revealed.acked,
+            duplicate,
+            sack: self.sack,
+            smss: self.smss,
+            overdue: self.overdue(now),
+        };
+        let judgment = self.recovery.on_ack(&self.profile, &mut self.board, &facts);
+        self.after_judgment(now, from, &judgment);
+        judgment
+    }
+
+    /// Events, counts and questions that follow from a judgment.
+    fn after_judgment(&mut self, now: Instant, from: Phase, judgment: &Judgment) {
+        if judgment.lost_again > 0 {
+            self.counters.lost_retransmissions += self.segments_of(judgment.lost_again);
+        }
+        let to = self.recovery.phase();
+        if matches!(to, Phase::Recovery) && judgment.congestion.is_some() {
+            self.eifel.begin();
+        }
+        let was_repairing = matches!(from, Phase::Recovery | Phase::Loss);
+        if was_repairing && (to != from || judgment.ended) {
+            self.frto.stop();
+            self.rack.on_recovery_end();
+        }
+        self.put_lost(now, judgment);
+        self.put_phase(now, from);
+    }
+
+    fn segments_of(&self, octets: u64) -> u64 {
+        octets.div_ceil(u64::from(self.smss))
+    }
+
+    // RACK.
+
+    #[inline]
+    fn tell_rack(&mut self, received_at: Instant, revealed: &Revealed, segment: &Segment<P>) {
+        let echo_sent_by = match revealed.newest_resent {
+            None => None,
+            Some(_) => self.echo_left_by(received_at, segment),
+        };
+        let ack = RackAck {
+            received_at,
+            una: self.snd.una,
+            nxt: self.snd.nxt,
+            min_rtt: self.rtt.min_rtt(),
+            duplicate_report: revealed.repeated_in_vain,
+            echo_sent_by,
+        };
+        self.rack.on_ack(&ack, revealed);
+    }
+
+    fn echo_left_by(&self, received_at: Instant, segment: &Segment<P>) -> Option<Instant> {
+        let echo = segment.options.timestamps?.ecr;
+        self.timestamps.as_ref()?.left_by(received_at, echo)
+    }
+
+    /// By what time judges now: RFC 8985 section 6.2 steps 4 and 5.
+    fn overdue(&mut self, now: Instant) -> Option<crate::scoreboard::Overdue> {
+        if !(self.profile.rack && self.sack) {
+            return None;
+        }
+        let many = self.profile.dup_thresh;
+        let repairing = matches!(self.recovery.phase(), Phase::Recovery | Phase::Loss);
+        let urgent = repairing
+            || self.board.sacked() >= u64::from(many) * u64::from(self.smss)
+            || self.board.sacked_ranges() >= many as usize;
+        self.rack
+            .update_reo_wnd(urgent, self.rtt.min_rtt(), self.rtt.srtt());
+        self.rack.overdue(now)
+    }
+
+    /// The reordering timer expired: RFC 8985 section 6.2 step 5.
+    fn on_reordering_timeout(&mut self, now: Instant) {
+        let from = self.recovery.phase();
+        let facts = AckFacts {
+            una: self.snd.una,
+            nxt: self.snd.nxt,
+            acked: 0,
+            duplicate: false,
+            sack: self.sack,
+            smss: self.smss,
+            overdue: self.overdue(now),
+        };
+        let judgment = self.recovery.on_ack(&self.profile, &mut self.board, &facts);
+        self.after_judgment(now, from, &judgment);
+        self.answer_judgment(now, &judgment);
+        if judgment.congestion.is_some() {
+            self.begin_reduction(0, self.board.sacked());
+            self.release_in_reduction(0, &judgment, false);
+        }
+        self.set_early_timer(now, judgment.look_again, false);
+    }
+
+    /// Marks what a retransmission timeout says is lost: all of it, or with
+    /// RACK what cannot be on its way any more (RFC 8985 section 6.3).
+    pub(super) fn mark_lost_on_timeout(&mut self, now: Instant) -> (u64, u64) {
+        let by_time = (self.profile.rack && self.sack)
+            .then(|| self.rack.overdue_on_timeout())
+            .flatten();
+        match by_time {
+            Some(after) => self.board.mark_lost_on_timeout(now, after, self.smss),
+            None => self.board.mark_all_lost(),
+        }
+    }
+
+    // The timer before the timer.
+
+    /// Sets the reordering timer, or that of the loss probe. The probe's runs
+    /// anew when something moved (`restart`).
+    pub(super) fn set_early_timer(
+        &mut self,
+        now: Instant,
+        look_again: Option<Instant>,
+        restart: bool,
+    ) {
+        if let Some(at) = look_again.filter(|at| *at > now) {
+            self.early_timer = EarlyTimer::Reordering;
+            self.early_at = at;
+        } else if !self.may_probe_tail() {
+            self.early_at = Instant::FAR_FUTURE;
+        } else if restart
+            || self.early_timer != EarlyTimer::Probe
+            || self.early_at == Instant::FAR_FUTURE
+        {
+            self.early_timer = EarlyTimer::Probe;
+            self.early_at = tlp::probe_at(
+                now,
+                self.rtt.srtt(),
+                self.snd.flight_size() <= u64::from(self.smss),
+                self.profile.tlp_max_ack_delay,
+                self.retransmit_at,
+            );
+        }
+    }
+
+    pub(super) fn on_early_timeout(&mut self, now: Instant) {
+        self.early_at = Instant::FAR_FUTURE;
+        match self.early_timer {
+            EarlyTimer::Reordering => self.on_reordering_timeout(now),
+            EarlyTimer::Probe if self.may_probe_tail() => {
+                self.tlp.on_timeout();
+                // RFC 8985 section 7.3: after the probe the retransmission
+                // timer alone, with its whole time.
+                self.retransmit_at = now + self.rtt.rto();
+            }
+            EarlyTimer::Probe => {}
+        }
+    }
+
+    // The tail loss probe.
+
+    /// RFC 8985 section 7.2: with SACK, outside recovery, nothing out of order,
+    /// something in flight and a window that is open.
+    #[inline]
+    fn may_probe_tail(&self) -> bool {
+        self.profile.tlp
+            && self.sack
+            && self.tlp.may_probe()
+            && matches!(self.recovery.phase(), Phase::Open | Phase::Cwr)
+            && self.board.sacked() == 0
+            && self.snd.una < self.snd.nxt
+            && self.snd.wnd > 0
+            && self.retransmit_at != Instant::FAR_FUTURE
+    }
+
+    /// RFC 8985 section 7.3: new data if it can be, whatever cwnd says, else
+    /// the last segment once more.
+    pub(super) fn poll_tail_probe(&mut self, now: Instant) -> Option<Segment<P>> {
+        let smss = u64::from(self.smss);
+        let flight_size = self.snd.flight_size();
+        if flight_size == 0 {
+            self.tlp.cancel();
+            return None;
+        }
+        let window = self.snd.edge().saturating_sub(self.snd.nxt);
+        let new = self.unsent().min(smss);
+        self.counters.tail_probes += 1;
+        let (segment, resent_from) = if new > 0 && new <= window {
+            (self.send_new(now, new, SendReason::TailProbe), None)
+        } else {
+            let data_end = self.snd.nxt.min(self.send_buffer.end());
+            let from = data_end.saturating_sub(smss).max(self.snd.una);
+            let range = from..self.snd.nxt;
+            (self.resend(now, range, SendReason::TailProbe), Some(from))
+        };
+        self.tlp.on_probe(Probe {
+            end: self.snd.nxt,
+            resent_from,
+            flight_size,
+        });
+        self.early_at = Instant::FAR_FUTURE;
+        Some(segment)
+    }
+
+    /// RFC 8985 section 7.4: whether the probe repaired a loss in silence,
+    /// which the congestion control then has to answer.
+    pub(super) fn account_for_probe(
+        &mut self,
+        now: Instant,
+        ack: u64,
+        bare_duplicate: bool,
+        revealed: &Revealed,
+    ) {
+        let ack = ProbeAck {
+            ack,
+            duplicate_end: revealed.duplicate_end,
+            bare_duplicate,
+        };
+        let Some(probe) = self.tlp.on_ack(&ack) else {
+            return;
+        };
+        let from = probe.resent_from.unwrap_or(probe.end);
+        if !self.recovery.on_probe_repair(from..probe.end) {
+            return;
+        }
+        self.counters.tail_probe_repairs += 1;
+        let event = Event::Lost {
+            seq: from,
+            len: probe.end - from,
+            verdict: LossVerdict::TailProbe,
+        };
+        self.outbox.put(EventMask::CHANGES, now, event);
+        let pipe = self.board.pipe();
+        self.reduce_window(now, CongestionKind::Loss, probe.flight_size, pipe);
+        self.congestion.on_recovery_end(now);
+        self.put_cwnd(now, CwndCause::ExitRecovery);
+    }
+
+    // Was it needed?
+
+    /// A retransmission from `start` on leaves.
+    pub(super) fn note_retransmission(&mut self, now: Instant, start: u64) {
+        if self.profile.eifel
+            && let Some(clock) = &self.timestamps
+        {
+            self.eifel.on_retransmit(clock.val(now));
+        }
+        // The retransmission timer is that of the first segment outstanding.
+        // Where time can find its repair lost as well, the repair has the whole
+        // of it, as in Linux; RFC 6298 (5.1) leaves a running timer alone.
+        if self.profile.rack && self.sack && start == self.snd.una {
+            self.retransmit_at = now + self.rtt.rto();
+        }
+    }
+
+    /// RFC 3522: the first acceptable acknowledgment after a retransmission.
+    fn ask_eifel(&mut self, now: Instant, received_at: Instant, segment: &Segment<P>) {
+        if !self.eifel.is_waiting() {
+            return;
+        }
+        let Some(stamps) = segment.options.timestamps else {
+            return;
+        };
+        if self.eifel.on_acceptable_ack(stamps.ecr) {
+            let clock = self.timestamps.as_ref();
+            let rtt = clock.and_then(|clock| clock.rtt_by_echo(received_at, stamps.ecr));
+            self.answer_spurious(now, rtt);
+        }
+    }
+
+    /// RFC 5682: what comes back after a timeout.
+    fn ask_frto(
+        &mut self,
+        now: Instant,
+        received_at: Instant,
+        revealed: &Revealed,
+        duplicate: bool,
+    ) {
+        let window = self.snd.edge().saturating_sub(self.snd.nxt);
+        let ack = FrtoAck {
+            una: self.snd.una,
+            acked: revealed.acked,
+            duplicate,
+            lowest_original: revealed.lowest_original,
+            sack: self.sack,
+            new_data: self.unsent().min(window),
+        };
+        if self.frto.on_ack(&ack, self.smss) {
+            let departure = revealed.newest_original();
+            let rtt = departure.map(|departure| received_at.saturating_since(departure.sent_at));
+            self.answer_spurious(now, rtt);
+        }
+    }
+
+    /// Recovery began for nothing: everything returns; and where the timer was
+    /// wrong it becomes more careful (RFC 4015), by the round trip `rtt` that it
+    /// should have waited for.
+    fn answer_spurious(&mut self, now: Instant, rtt: Option<Duration>) {
+        if self.recovery.phase() == Phase::Loss {
+            self.counters.spurious_timeouts += 1;
+            if let Some(rtt) = rtt.filter(|_| self.profile.eifel) {
+                self.rtt.on_spurious_timeout(rtt);
+            }
+        }
+        self.undo_reduction(now);
+    }
+
+    // How much leaves meanwhile.
+
+    /// PRR begins: `acked` octets have just left the flight, `known` were known
+    /// to be delivered before this acknowledgment.
+    pub(super) fn begin_reduction(&mut self, acked: u64, known: u64) {
+        if let Some(rule) = self.profile.prr
+            && !self.congestion.reduces_by_itself()
+        {
+            self.prr.begin(rule, self.snd.flight_size() + acked, known);
+        }
+    }
+
+    /// PRR answers an acknowledgment that delivered so many octets.
+    pub(super) fn release_in_reduction(
+        &mut self,
+        delivered: u64,
+        judgment: &Judgment,
+        advanced: bool,
+    ) {
+        let ack = PrrAck {
+            delivered,
+            pipe: self.board.pipe() + self.board.twice(),
+            target: self.congestion.cwnd().as_u64(),
+            safe: advanced && judgment.lost.is_none(),
+            repairs: self.board.has_lost(),
+        };
+        self.prr.on_ack(&ack, self.smss);
+    }
+
+    /// Follows the reduction through an acknowledgment; `credit` is what
+    /// duplicates without SACK stood for before it.
+    pub(super) fn follow_reduction(
+        &mut self,
+        revealed: &Revealed,
+        judgment: &Judgment,
+        credit: u64,
+    ) {
+        let reducing = matches!(self.recovery.phase(), Phase::Recovery | Phase::Cwr);
+        if !reducing {
+            self.prr.end();
+            return;
+        }
+        // Without SACK a duplicate stands for a segment; what it stood for is
+        // not delivered once more when it is acknowledged.
+        let delivered = revealed.delivered() + self.board.duplicate_credit();
+        let delivered = delivered.saturating_sub(credit);
+        if judgment.congestion.is_some() {
+            let known = (self.board.sacked() + revealed.acked_after_sack + credit)
+                .saturating_sub(revealed.sacked);
+            self.begin_reduction(revealed.acked, known);
+        }
+        self.release_in_reduction(delivered, judgment, revealed.acked > 0);
+    }
+}

@@ -1,0 +1,236 @@
+//! Forward RTO-recovery: was the timeout spurious? RFC 5682.
+//!
+//! A delay longer than the timer looks like the loss of everything. After the
+//! timeout the first segment is sent again, and then not the rest of the old
+//! window but up to two *new* segments; the next acknowledgment decides:
+//!
+//! 1. Timeout: retransmit the first segment, remember `recover` = SND.NXT.
+//! 2. First acknowledgment. A duplicate, or one of everything up to `recover`:
+//!    conventional recovery. One that advances less: send up to two new
+//!    segments; if there is nothing new or no room for it, conventional.
+//! 3. Second acknowledgment. Basic (section 2.1): a duplicate means loss; one
+//!    that advances covers what was sent once only: spurious. With SACK
+//!    (section 3.1): an acknowledgment, either way, of octets below `recover`
+//!    that were sent once is proof of a spurious timeout; a SACK of what lies
+//!    above without that is proof of loss.
+//!
+//! With SACK a duplicate before the first advance decides nothing (an original
+//! may come late), where the basic rule gives up. Not used for repeated
+//! timeouts, nor for one that breaks off a fast recovery: there what arrives
+//! late proves nothing about the retransmissions it was set for.
+//!
+//! What a spurious timeout is answered with is the engine's undo.
+
+/// Where the test stands.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+enum Step {
+    /// No test is under way.
+    #[default]
+    Off,
+    /// The first segment was sent again; its acknowledgment is waited for.
+    First,
+    /// New segments may leave, so many octets more; their echo decides.
+    Second { may_send: u64 },
+}
+
+/// What an acknowledgment is, as far as the test wants to know.
+#[derive(Clone, Copy, Debug)]
+pub struct FrtoAck {
+    /// SND.UNA after it.
+    pub una: u64,
+    /// Octets it acknowledged cumulatively.
+    pub acked: u64,
+    /// Whether it is a duplicate, or brings SACK news.
+    pub duplicate: bool,
+    /// The lowest octet it delivered that was sent only once.
+    pub lowest_original: Option<u64>,
+    /// Whether SACK is in use.
+    pub sack: bool,
+    /// New octets that wait and that the peer's window takes.
+    pub new_data: u64,
+}
+
+/// State of the test.
+#[derive(Clone, Copy, Default, Debug)]
+pub struct Frto {
+    step: Step,
+    recover: u64,
+}
+
+impl Frto {
+    /// Step 1: the timer expired with SND.NXT at `recover`.
+    pub fn begin(&mut self, recover: u64) {
+        self.step = Step::First;
+        self.recover = recover;
+    }
+
+    /// No test any more.
+    pub fn stop(&mut self) {
+        self.step = Step::Off;
+    }
+
+    /// Octets of new data that may leave for the test, in place of what is
+    /// marked lost; absent when none is at the stage.
+    #[inline]
+    pub fn new_data_only(&self) -> Option<u64> {
+        match self.step {
+            Step::Second { may_send } => Some(may_send),
+            Step::Off | Step::First => None,
+        }
+    }
+
+    /// New data left for the test.
+    #[inline]
+    pub fn on_sent(&mut self, octets: u64) {
+        if let Step::Second { may_send } = &mut self.step {
+            *may_send = may_send.saturating_sub(octets);
+        }
+    }
+
+    /// Takes an acknowledgment; whether it proves the timeout spurious.
+    pub fn on_ack(&mut self, ack: &FrtoAck, smss: u32) -> bool {
+        match self.step {
+            Step::Off => false,
+            Step::First => {
+                self.first(ack, smss);
+                false
+            }
+            Step::Second { .. } => self.second(ack),
+        }
+    }
+
+    /// Step 2.
+    fn first(&mut self, ack: &FrtoAck, smss: u32) {
+        if ack.acked == 0 {
+            if !ack.sack && ack.duplicate {
+                self.step = Step::Off;
+            }
+            return;
+        }
+        let may_send = ack.new_data.min(2 * u64::from(smss));
+        self.step = if ack.una >= self.recover || may_send == 0 {
+            Step::Off
+        } else {
+            Step::Second { may_send }
+        };
+    }
+
+    /// Step 3.
+    fn second(&mut self, ack: &FrtoAck) -> bool {
+        let spurious = if ack.sack {
+            let below = |original: u64| original < self.recover;
+            ack.lowest_original.is_some_and(below)
+        } else {
+            ack.acked > 0
+        };
+        if spurious || ack.duplicate || ack.una >= self.recover {
+            self.step = Step::Off;
+        }
+        spurious
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ack(una: u64, acked: u64) -> FrtoAck {
+        FrtoAck {
+            una,
+            acked,
+            duplicate: acked == 0,
+            lowest_original: (acked > 0).then(|| una - acked),
+            sack: false,
+            new_data: 100_000,
+        }
+    }
+
+    fn after_the_first_advance(sack: bool) -> Frto {
+        let mut frto = Frto::default();
+        frto.begin(10_000);
+        assert!(!frto.on_ack(
+            &FrtoAck {
+                sack,
+                ..ack(1000, 1000)
+            },
+            1000
+        ));
+        assert_eq!(frto.new_data_only(), Some(2000));
+        frto
+    }
+
+    #[test]
+    fn two_advances_prove_the_timeout_spurious() {
+        let mut frto = after_the_first_advance(false);
+        frto.on_sent(1000);
+        assert_eq!(frto.new_data_only(), Some(1000));
+        assert!(frto.on_ack(&ack(2000, 1000), 1000));
+        assert_eq!(frto.new_data_only(), None);
+    }
+
+    #[test]
+    fn a_duplicate_at_either_step_means_loss() {
+        let mut frto = Frto::default();
+        frto.begin(10_000);
+        assert!(!frto.on_ack(&ack(0, 0), 1000));
+        assert!(!frto.on_ack(&ack(1000, 1000), 1000));
+        assert_eq!(frto.new_data_only(), None);
+        let mut frto = after_the_first_advance(false);
+        assert!(!frto.on_ack(&ack(1000, 0), 1000));
+        assert!(!frto.on_ack(&ack(2000, 1000), 1000), "the test is over");
+    }
+
+    #[test]
+    fn an_acknowledgment_of_everything_decides_nothing() {
+        let mut frto = Frto::default();
+        frto.begin(10_000);
+        assert!(!frto.on_ack(&ack(10_000, 10_000), 1000));
+        assert_eq!(frto.new_data_only(), None);
+    }
+
+    #[test]
+    fn without_new_data_there_is_no_test() {
+        let mut frto = Frto::default();
+        frto.begin(10_000);
+        let nothing_new = FrtoAck {
+            new_data: 0,
+            ..ack(1000, 1000)
+        };
+        assert!(!frto.on_ack(&nothing_new, 1000));
+        assert!(!frto.on_ack(&ack(2000, 1000), 1000));
+    }
+
+    #[test]
+    fn with_sack_an_original_below_recover_is_proof_and_new_data_alone_is_disproof() {
+        let sacked = |original| FrtoAck {
+            lowest_original: Some(original),
+            sack: true,
+            ..ack(1000, 0)
+        };
+        let mut frto = after_the_first_advance(true);
+        assert!(frto.on_ack(&sacked(5000), 1000));
+        let mut frto = after_the_first_advance(true);
+        assert!(!frto.on_ack(&sacked(10_000), 1000));
+        assert!(!frto.on_ack(&sacked(5000), 1000), "the test is over");
+    }
+
+    #[test]
+    fn with_sack_a_late_original_before_the_first_advance_decides_nothing() {
+        let mut frto = Frto::default();
+        frto.begin(10_000);
+        let late = FrtoAck {
+            lowest_original: Some(5000),
+            sack: true,
+            ..ack(0, 0)
+        };
+        assert!(!frto.on_ack(&late, 1000));
+        assert!(!frto.on_ack(
+            &FrtoAck {
+                sack: true,
+                ..ack(1000, 1000)
+            },
+            1000
+        ));
+        assert_eq!(frto.new_data_only(), Some(2000));
+    }
+}

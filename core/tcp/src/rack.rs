@@ -1,0 +1,373 @@
+//! RACK: loss by time, RFC 8985 section 6.
+//!
+//! A segment is lost when one that left later was delivered and it is
+//! `RACK.reo_wnd` late:
+//!
+//! > lost iff sent before `RACK.segment` and
+//! > `xmit_ts` + `RACK.rtt` + `RACK.reo_wnd` <= now
+//!
+//! with `RACK.segment` the latest departure known to be delivered, first
+//! transmission or not, and `RACK.rtt` its round trip. So the loss of a
+//! retransmission is found like any other, and reordering within the window of
+//! time costs nothing. The window of time (section 6.2 step 4) is
+//!
+//! > `reo_wnd` = min(`reo_wnd_mult` * `min_RTT` / 4, SRTT)
+//!
+//! or zero as long as no reordering was seen and there is reason to hurry. Each
+//! round in which the receiver reports a duplicate raises the multiplier, which
+//! falls back after 16 recoveries without.
+//!
+//! Which octets those are is the scoreboard's to find (`scoreboard/by_time`).
+//!
+//! # Acknowledgments that come in bursts, or for many segments at once
+//!
+//! A link that holds acknowledgments back and lets them go together ("ACK
+//! compression", also a receiver that acknowledges seldom) delays `now` and
+//! nothing else. It does not distort the judgment at an acknowledgment: there
+//! `RACK.rtt` is now less the departure of `RACK.segment`, so *now* cancels and
+//! what remains is whether a segment left `reo_wnd` before `RACK.segment`, a
+//! comparison of two departures. `RACK.rtt` is taken from the latest departure
+//! an acknowledgment covers, the one that waited least. `min_RTT` is taken from
+//! the same, and a minimum cannot be raised by waiting. What was newly
+//! delivered by *one* acknowledgment says nothing about order among itself, so
+//! reordering is judged against what was known before it (`Revealed::fack`).
+//! The loss probe waits two SRTT, which waiting only lengthens.
+//!
+//! What can be early is the reordering timer: set by a prompt acknowledgment
+//! and running out while the next ones are held back. It runs only for
+//! segments already overtaken, and a report of a duplicate widens the window.
+//!
+//! # Not here
+//!
+//! Segments are counted as octets over SMSS, or as separate SACKed ranges if
+//! these are more. `min_RTT` is that of the whole connection, not of a window
+//! of time (section 5.3 leaves it open): after a change to a longer path the
+//! time allowed for reordering stays short until reports of duplicates widen
+//! it.
+
+use gigatcp_units::{Duration, Instant};
+
+use crate::retransmissions::Departure;
+use crate::scoreboard::{Overdue, Revealed};
+
+/// How many recoveries the multiplier persists (section 6.2 step 4).
+const REO_WND_PERSIST: u32 = 16;
+
+/// What RACK is told about one acknowledgment.
+#[derive(Clone, Copy, Debug)]
+pub struct RackAck {
+    /// When it reached the host.
+    pub received_at: Instant,
+    /// SND.UNA after it.
+    pub una: u64,
+    /// SND.NXT.
+    pub nxt: u64,
+    /// Smallest round-trip time.
+    pub min_rtt: Option<Duration>,
+    /// Whether it reports a duplicate of something that was sent again.
+    pub duplicate_report: bool,
+    /// When the echoed timestamp was sent at the latest; absent without
+    /// timestamps.
+    pub echo_sent_by: Option<Instant>,
+}
+
+/// State of RACK.
+#[derive(Clone, Debug)]
+pub struct Rack {
+    /// `RACK.segment`.
+    delivered: Option<Departure>,
+    /// `RACK.rtt`.
+    rtt: Duration,
+    reordering_seen: bool,
+    reo_wnd: Duration,
+    reo_wnd_mult: u32,
+    reo_wnd_persist: u32,
+    dsack_round: Option<u64>,
+}
+
+impl Rack {
+    /// Nothing delivered yet.
+    pub fn new() -> Self {
+        Self {
+            delivered: None,
+            rtt: Duration::ZERO,
+            reordering_seen: false,
+            reo_wnd: Duration::ZERO,
+            reo_wnd_mult: 1,
+            reo_wnd_persist: 0,
+            dsack_round: None,
+        }
+    }
+
+    /// `RACK.reordering_seen`.
+    pub fn reordering_seen(&self) -> bool {
+        self.reordering_seen
+    }
+
+    /// `RACK.reo_wnd` as last used.
+    pub fn reo_wnd(&self) -> Duration {
+        self.reo_wnd
+    }
+
+    /// Section 6.2 steps 2 and 3, and the part of step 4 that counts rounds.
+    #[inline]
+    pub fn on_ack(&mut self, ack: &RackAck, revealed: &Revealed) {
+        if let Some(departure) = revealed.newest_original() {
+            self.advance(departure, ack.received_at);
+        }
+        if let Some(departure) = revealed.newest_resent
+            && is_of_the_retransmission(departure, ack)
+        {
+            self.advance(departure, ack.received_at);
+        }
+        // Step 3: an octet sent once arrived below what was known to have.
+        self.reordering_seen |= revealed
+            .lowest_original
+            .is_some_and(|offset| offset < revealed.fack);
+        if ack.duplicate_report || self.dsack_round.is_some() {
+            self.count_round(ack);
+        }
+    }
+
+    /// Step 2: the latest departure delivered, and its round trip.
+    #[inline]
+    fn advance(&mut self, departure: Departure, received_at: Instant) {
+        if self.delivered.is_none_or(|delivered| delivered < departure) {
+            self.delivered = Some(departure);
+            self.rtt = received_at.saturating_since(departure.sent_at);
+        }
+    }
+
+    /// Step 4: one report per round trip raises the multiplier.
+    fn count_round(&mut self, ack: &RackAck) {
+        if self.dsack_round.is_some_and(|end| ack.una >= end) {
+            self.dsack_round = None;
+        }
+        if ack.duplicate_report && self.dsack_round.is_none() {
+            self.dsack_round = Some(ack.nxt);
+            self.reo_wnd_mult = self.reo_wnd_mult.saturating_add(1);
+            self.reo_wnd_persist = REO_WND_PERSIST;
+        }
+    }
+
+    /// Step 4: a recovery, fast or after a timeout, is over.
+    pub fn on_recovery_end(&mut self) {
+        if self.reo_wnd_mult > 1 {
+            self.reo_wnd_persist = self.reo_wnd_persist.saturating_sub(1);
+            if self.reo_wnd_persist == 0 {
+                self.reo_wnd_mult = 1;
+            }
+        }
+    }
+
+    /// Step 4: `RACK.reo_wnd`. There is reason to hurry (`urgent`) in recovery,
+    /// and once `DupThresh` segments are SACKed.
+    pub fn update_reo_wnd(
+        &mut self,
+        urgent: bool,
+        min_rtt: Option<Duration>,
+        srtt: Option<Duration>,
+    ) {
+        self.reo_wnd = match (min_rtt, srtt) {
+            _ if urgent && !self.reordering_seen => Duration::ZERO,
+            (Some(min_rtt), Some(srtt)) => {
+                let wide = min_rtt.saturating_mul(u64::from(self.reo_wnd_mult)) / 4;
+                wide.min(srtt)
+            }
+            _ => Duration::ZERO,
+        };
+    }
+
+    /// Step 5: by what the scoreboard judges; nothing before a delivery.
+    pub fn overdue(&self, now: Instant) -> Option<Overdue> {
+        Some(Overdue {
+            now,
+            delivered: self.delivered?,
+            after: self.rtt + self.reo_wnd,
+        })
+    }
+
+    /// Section 6.3: how long after its departure a segment is lost when the
+    /// retransmission timer expires.
+    pub fn overdue_on_timeout(&self) -> Option<Duration> {
+        self.delivered.map(|_| self.rtt + self.reo_wnd)
+    }
+}
+
+/// Step 2: whether the acknowledgment of a retransmission is its own, and not
+/// the original's come late: it echoes no timestamp from before it, and it is
+/// not back sooner than any round trip was.
+fn is_of_the_retransmission(departure: Departure, ack: &RackAck) -> bool {
+    let echoes_older = ack.echo_sent_by.is_some_and(|by| by < departure.sent_at);
+    let rtt = ack.received_at.saturating_since(departure.sent_at);
+    !echoes_older && ack.min_rtt.is_none_or(|min_rtt| rtt >= min_rtt)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::scoreboard::Scoreboard;
+
+    fn at(ms: u64) -> Instant {
+        Instant::ZERO + Duration::from_millis(ms)
+    }
+
+    fn ms(ms: u64) -> Option<Duration> {
+        Some(Duration::from_millis(ms))
+    }
+
+    fn ack(received_at: u64) -> RackAck {
+        RackAck {
+            received_at: at(received_at),
+            una: 0,
+            nxt: 1000,
+            min_rtt: ms(40),
+            duplicate_report: false,
+            echo_sent_by: None,
+        }
+    }
+
+    /// Ten transmissions of 100 octets, one per millisecond from 0 on.
+    fn flight() -> Scoreboard {
+        let mut board = Scoreboard::new();
+        for n in 0..10 {
+            board.on_transmit(at(n), (n + 1) * 100);
+        }
+        board
+    }
+
+    fn sack(rack: &mut Rack, board: &mut Scoreboard, range: core::ops::Range<u64>, now: u64) {
+        let mut revealed = board.begin_ack();
+        board.on_sack(range, &mut revealed);
+        rack.on_ack(&ack(now), &revealed);
+    }
+
+    #[test]
+    fn what_left_before_the_latest_delivery_by_the_window_of_time_is_lost() {
+        let (mut rack, mut board) = (Rack::new(), flight());
+        sack(&mut rack, &mut board, 500..600, 45);
+        rack.update_reo_wnd(false, ms(8), ms(40));
+        assert_eq!(rack.reo_wnd(), Duration::from_millis(2));
+        // 0 to 3 left at least 2 ms before 5 did; 4 has a millisecond left.
+        let found = board.mark_lost_by_time(&rack.overdue(at(45)).unwrap());
+        assert_eq!(found.lost, Some((0, 400)));
+        assert_eq!(found.look_again, Some(at(4 + 40 + 2)));
+        let found = board.mark_lost_by_time(&rack.overdue(at(46)).unwrap());
+        assert_eq!(found.lost, Some((400, 100)));
+        assert_eq!(found.look_again, None, "what left later is not judged");
+    }
+
+    #[test]
+    fn acknowledgments_held_back_do_not_change_what_is_lost() {
+        for late in [0, 7, 500] {
+            let (mut rack, mut board) = (Rack::new(), flight());
+            sack(&mut rack, &mut board, 500..600, 45 + late);
+            rack.update_reo_wnd(false, ms(8), ms(40));
+            let found = board.mark_lost_by_time(&rack.overdue(at(45 + late)).unwrap());
+            assert_eq!(found.lost, Some((0, 400)), "{late} ms late");
+        }
+    }
+
+    #[test]
+    fn within_one_departure_the_sequence_number_decides() {
+        let (mut rack, mut board) = (Rack::new(), Scoreboard::new());
+        board.on_transmit(at(0), 1000);
+        sack(&mut rack, &mut board, 300..400, 40);
+        let found = board.mark_lost_by_time(&rack.overdue(at(40)).unwrap());
+        assert_eq!(found.lost, Some((0, 300)));
+    }
+
+    #[test]
+    fn a_lost_retransmission_is_found_by_what_left_after_it() {
+        let (mut rack, mut board) = (Rack::new(), flight());
+        sack(&mut rack, &mut board, 100..500, 45);
+        let found = board.mark_lost_by_time(&rack.overdue(at(45)).unwrap());
+        assert_eq!((found.lost, found.resent), (Some((0, 100)), 0));
+        board.on_retransmit(at(45), 0..100);
+        board.on_transmit(at(46), 1100);
+        sack(&mut rack, &mut board, 500..1000, 50);
+        let found = board.mark_lost_by_time(&rack.overdue(at(50)).unwrap());
+        assert_eq!(found.lost, None);
+        sack(&mut rack, &mut board, 1000..1100, 90);
+        let found = board.mark_lost_by_time(&rack.overdue(at(90)).unwrap());
+        assert_eq!((found.lost, found.resent), (Some((0, 100)), 100));
+        assert_eq!(board.first_lost(), Some(0..100));
+    }
+
+    #[test]
+    fn the_acknowledgment_of_an_original_is_not_taken_for_its_retransmissions() {
+        let (mut rack, mut board) = (Rack::new(), flight());
+        sack(&mut rack, &mut board, 500..600, 45);
+        board.on_retransmit(at(45), 0..100);
+        // Back after 30 ms where no round trip was below 40.
+        sack(&mut rack, &mut board, 0..100, 75);
+        assert_eq!(rack.delivered.unwrap().end, 600);
+        // Echoing a timestamp from before the retransmission.
+        board.on_retransmit(at(80), 100..200);
+        let mut revealed = board.begin_ack();
+        board.on_sack(100..200, &mut revealed);
+        let mut echo = ack(130);
+        echo.echo_sent_by = Some(at(79));
+        rack.on_ack(&echo, &revealed);
+        assert_eq!(rack.delivered.unwrap().end, 600);
+        // Its own.
+        board.on_retransmit(at(80), 200..300);
+        sack(&mut rack, &mut board, 200..300, 130);
+        assert_eq!(rack.delivered.unwrap().end, 300);
+        assert_eq!(rack.rtt, Duration::from_millis(50));
+    }
+
+    #[test]
+    fn an_octet_sent_once_that_arrives_below_others_is_reordering() {
+        let (mut rack, mut board) = (Rack::new(), flight());
+        sack(&mut rack, &mut board, 500..600, 45);
+        assert!(!rack.reordering_seen());
+        board.on_retransmit(at(46), 0..100);
+        sack(&mut rack, &mut board, 0..100, 90);
+        assert!(!rack.reordering_seen(), "a repair is none");
+        sack(&mut rack, &mut board, 300..400, 91);
+        assert!(rack.reordering_seen());
+    }
+
+    #[test]
+    fn what_one_acknowledgment_reports_has_no_order() {
+        let (mut rack, mut board) = (Rack::new(), flight());
+        let mut revealed = board.begin_ack();
+        board.on_sack(500..600, &mut revealed);
+        board.on_sack(200..300, &mut revealed);
+        rack.on_ack(&ack(45), &revealed);
+        assert!(!rack.reordering_seen());
+    }
+
+    #[test]
+    fn a_report_of_a_duplicate_widens_the_window_once_a_round_and_for_16_recoveries() {
+        let mut rack = Rack::new();
+        let mut report = ack(10);
+        report.duplicate_report = true;
+        for (una, mult) in [(0, 2), (500, 2), (999, 2), (1000, 3)] {
+            report.una = una;
+            rack.on_ack(&report, &Revealed::default());
+            assert_eq!(rack.reo_wnd_mult, mult, "SND.UNA {una}");
+        }
+        rack.update_reo_wnd(false, ms(40), ms(100));
+        assert_eq!(rack.reo_wnd(), Duration::from_millis(30));
+        rack.update_reo_wnd(false, ms(40), ms(25));
+        assert_eq!(rack.reo_wnd(), Duration::from_millis(25), "SRTT bounds it");
+        for _ in 0..15 {
+            rack.on_recovery_end();
+        }
+        assert_eq!(rack.reo_wnd_mult, 3);
+        rack.on_recovery_end();
+        assert_eq!(rack.reo_wnd_mult, 1);
+    }
+
+    #[test]
+    fn without_reordering_seen_there_is_no_wait_when_it_is_urgent() {
+        let mut rack = Rack::new();
+        rack.update_reo_wnd(true, ms(40), ms(40));
+        assert_eq!(rack.reo_wnd(), Duration::ZERO);
+        rack.reordering_seen = true;
+        rack.update_reo_wnd(true, ms(40), ms(40));
+        assert_eq!(rack.reo_wnd(), Duration::from_millis(10));
+    }
+}

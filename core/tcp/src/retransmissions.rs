@@ -1,0 +1,311 @@
+//! What was sent again, and when last: `Segment.xmit_ts` and
+//! `Segment.retransmitted` of RFC 8985 section 5.2, for octets that left more
+//! than once.
+//!
+//! First transmissions leave in sequence order, so one queue knows their
+//! times. Retransmissions do not, so there are two views of them: by place,
+//! disjoint ranges with the time each last left (Karn's question, RACK's
+//! sample); and by time, a log in the order of leaving (RACK's question what
+//! left long ago). An entry of the log counts only while the place still has
+//! the number of that departure: whatever was sent once more, or arrived, left
+//! a stale entry that is passed over. Every entry is put in once and taken out
+//! once, each at O(log n) in the number of retransmissions outstanding.
+
+use alloc::collections::{BTreeMap, VecDeque};
+use core::ops::Range;
+
+use gigatcp_units::Instant;
+
+/// A departure, or a part of one up to an octet. Ordered as things left.
+///
+/// RFC 8985 (`RACK_sent_after`) orders by time and, for what left in one tick of
+/// the clock, by sequence number, which takes a repair for older than new data
+/// that left just before it. Departures are numbered here, so only the parts
+/// of one super-segment are told apart by their place.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct Departure {
+    /// Its number, retransmission or not.
+    pub number: u64,
+    /// Where the part ends.
+    pub end: u64,
+    /// When it left.
+    pub sent_at: Instant,
+}
+
+/// What stands at a place.
+#[derive(Clone, Copy, Debug)]
+struct Resent {
+    end: u64,
+    sent_at: Instant,
+    /// Number of the departure.
+    number: u64,
+}
+
+/// An entry of the log.
+#[derive(Clone, Copy, Debug)]
+struct Logged {
+    start: u64,
+    departure: Departure,
+}
+
+/// See the module's own text.
+#[derive(Clone, Default, Debug)]
+pub struct Retransmissions {
+    /// By place: start of each range.
+    by_place: BTreeMap<u64, Resent>,
+    /// By time.
+    log: VecDeque<Logged>,
+}
+
+impl Retransmissions {
+    /// Whether nothing outstanding was sent again.
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.by_place.is_empty()
+    }
+
+    /// What begins at `start` leaves again.
+    pub fn on_retransmit(&mut self, start: u64, departure: Departure) {
+        let Departure {
+            number,
+            end,
+            sent_at,
+        } = departure;
+        if start >= end {
+            return;
+        }
+        self.take(start..end);
+        self.log.push_back(Logged { start, departure });
+        let resent = Resent {
+            end,
+            sent_at,
+            number,
+        };
+        self.by_place.insert(start, resent);
+    }
+
+    /// Whether any octet of `range` was sent again.
+    pub fn intersects(&self, range: Range<u64>) -> bool {
+        self.by_place
+            .range(..range.end)
+            .next_back()
+            .is_some_and(|(_, resent)| resent.end > range.start)
+    }
+
+    /// The lowest stretch of `within` that was not sent again.
+    pub fn first_gap(&self, within: Range<u64>) -> Option<Range<u64>> {
+        let mut start = within.start;
+        while start < within.end {
+            match self.by_place.range(..=start).next_back() {
+                Some((_, resent)) if resent.end > start => start = resent.end,
+                _ => break,
+            }
+        }
+        if start >= within.end {
+            return None;
+        }
+        let next = self.by_place.range(start..).next();
+        Some(start..next.map_or(within.end, |(next, _)| (*next).min(within.end)))
+    }
+
+    /// Forgets `range`: it arrived, or leaves once more. Gives the latest
+    /// departure of what was in it.
+    pub fn take(&mut self, range: Range<u64>) -> Option<Departure> {
+        let mut latest: Option<Departure> = None;
+        while let Some((&start, &resent)) = self.by_place.range(..range.end).next_back() {
+            if resent.end <= range.start {
+                break;
+            }
+            self.by_place.remove(&start);
+            if resent.end > range.end {
+                self.by_place.insert(range.end, resent);
+            }
+            if start < range.start {
+                let end = range.start;
+                self.by_place.insert(start, Resent { end, ..resent });
+            }
+            let departure = Departure {
+                number: resent.number,
+                end: resent.end.min(range.end),
+                sent_at: resent.sent_at,
+            };
+            latest = latest.max(Some(departure));
+        }
+        if latest.is_some() {
+            self.drop_stale();
+        }
+        latest
+    }
+
+    /// Everything is lost, and was found to be: no departure is overdue any
+    /// more.
+    pub fn forget_times(&mut self) {
+        self.log.clear();
+    }
+
+    /// What left again and is `overdue` by its departure, in order of leaving;
+    /// each departure is reported at most once.
+    pub fn take_overdue(
+        &mut self,
+        overdue: impl Fn(Departure) -> bool,
+        mut report: impl FnMut(Range<u64>),
+    ) {
+        while let Some(&logged) = self.log.front() {
+            if !overdue(logged.departure) {
+                break;
+            }
+            self.log.pop_front();
+            let mut from = logged.start;
+            while let Some(part) = self.standing(&logged, from) {
+                from = part.end;
+                report(part);
+            }
+        }
+    }
+
+    /// The latest departure that is `before`, stale ones included.
+    pub fn latest(&self, before: impl Fn(Departure) -> bool) -> Option<Departure> {
+        let count = self.log.partition_point(|logged| before(logged.departure));
+        let logged = self.log.get(count.checked_sub(1)?)?;
+        Some(logged.departure)
+    }
+
+    /// What is left of a departure from `from` on: the first stretch.
+    fn standing(&self, logged: &Logged, from: u64) -> Option<Range<u64>> {
+        let below = self.by_place.range(..=from).next_back();
+        let around = below.filter(|(_, resent)| resent.end > from);
+        let candidates = around.into_iter().chain(self.by_place.range(from + 1..));
+        candidates
+            .take_while(|(start, _)| **start < logged.departure.end)
+            .find(|(_, resent)| resent.number == logged.departure.number)
+            .map(|(start, resent)| (*start).max(from)..resent.end.min(logged.departure.end))
+    }
+
+    /// Keeps the head of the log true, so that the log is not longer than what
+    /// is outstanding asks for.
+    fn drop_stale(&mut self) {
+        if self.by_place.is_empty() {
+            self.log.clear();
+            return;
+        }
+        while let Some(&front) = self.log.front()
+            && self.standing(&front, front.start).is_none()
+        {
+            self.log.pop_front();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::vec;
+    use alloc::vec::Vec;
+    use gigatcp_units::Duration;
+    use proptest::prelude::*;
+
+    fn at(ms: u64) -> Instant {
+        Instant::ZERO + Duration::from_millis(ms)
+    }
+
+    /// The `n`th departure, `n` ms after the start.
+    fn leave(resent: &mut Retransmissions, n: u64, range: Range<u64>) {
+        let departure = Departure {
+            number: n,
+            end: range.end,
+            sent_at: at(n),
+        };
+        resent.on_retransmit(range.start, departure);
+    }
+
+    fn overdue(resent: &mut Retransmissions, until: u64) -> Vec<Range<u64>> {
+        let mut all = vec![];
+        resent.take_overdue(
+            |departure| departure.sent_at <= at(until),
+            |part| all.push(part),
+        );
+        all
+    }
+
+    #[test]
+    fn what_left_once_more_counts_from_its_last_departure() {
+        let mut resent = Retransmissions::default();
+        leave(&mut resent, 1, 0..30);
+        leave(&mut resent, 2, 10..20);
+        assert_eq!(overdue(&mut resent, 1), [0..10, 20..30]);
+        assert_eq!(overdue(&mut resent, 1), []);
+        assert_eq!(overdue(&mut resent, 2), vec![10..20; 1]);
+        assert!(resent.intersects(29..40), "Karn's question stands");
+    }
+
+    #[test]
+    fn what_arrived_is_not_overdue_and_tells_when_it_left_last() {
+        let mut resent = Retransmissions::default();
+        leave(&mut resent, 1, 0..10);
+        leave(&mut resent, 2, 10..20);
+        let latest = resent.take(5..15).unwrap();
+        assert_eq!((latest.sent_at, latest.end), (at(2), 15));
+        assert_eq!(resent.take(5..15), None);
+        assert_eq!(overdue(&mut resent, 9), [0..5, 15..20]);
+    }
+
+    #[test]
+    fn gaps_are_what_was_sent_once() {
+        let mut resent = Retransmissions::default();
+        leave(&mut resent, 1, 10..20);
+        leave(&mut resent, 2, 20..30);
+        assert_eq!(resent.first_gap(0..100), Some(0..10));
+        assert_eq!(resent.first_gap(10..100), Some(30..100));
+        assert_eq!(resent.first_gap(12..28), None);
+        let latest = resent.latest(|departure| departure.number < 2).unwrap();
+        assert_eq!((latest.sent_at, latest.end), (at(1), 20));
+    }
+
+    proptest! {
+        #[test]
+        fn agrees_with_a_departure_per_octet(
+            steps in prop::collection::vec((0..4_u8, 0..50_u64, 1..12_u64), 1..80),
+        ) {
+            let mut resent = Retransmissions::default();
+            // Time of the last departure, and whether it was reported.
+            let mut naive: Vec<Option<(u64, bool)>> = vec![None; 64];
+            for (clock, (kind, start, len)) in (0..).zip(steps) {
+                let range = start..start + len;
+                let octets = start as usize..(start + len) as usize;
+                match kind {
+                    0 | 1 => {
+                        leave(&mut resent, clock, range);
+                        naive[octets].fill(Some((clock, false)));
+                    }
+                    2 => {
+                        let latest = naive[octets.clone()].iter().flatten().map(|n| n.0).max();
+                        prop_assert_eq!(resent.take(range).map(|departure| departure.sent_at), latest.map(at));
+                        naive[octets].fill(None);
+                    }
+                    _ => {
+                        let until = clock.saturating_sub(len);
+                        let mut found: Vec<u64> =
+                            overdue(&mut resent, until).into_iter().flatten().collect();
+                        found.sort_unstable();
+                        let mut expected = vec![];
+                        for (octet, entry) in (0..).zip(&mut naive) {
+                            if let Some((sent, reported)) = entry
+                                && *sent <= until
+                                && !*reported
+                            {
+                                *reported = true;
+                                expected.push(octet);
+                            }
+                        }
+                        prop_assert_eq!(found, expected);
+                    }
+                }
+                for octet in 0..64 {
+                    let sent_again = naive[octet as usize].is_some();
+                    prop_assert_eq!(resent.intersects(octet..octet + 1), sent_again);
+                    prop_assert_eq!(resent.first_gap(octet..octet + 1).is_none(), sent_again);
+                }
+            }
+        }
+    }
+}

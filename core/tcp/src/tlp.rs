@@ -1,0 +1,223 @@
+//! Tail loss probe: RFC 8985 section 7.
+//!
+//! When the last segments of a flight are lost, nothing that was sent later
+//! can come back to tell. Instead of waiting for the retransmission timer, one
+//! segment is sent after
+//!
+//! > PTO = 2 SRTT, plus the longest delay of an acknowledgment while only one
+//! > segment is in flight; 1 s before the first round trip is known; never
+//! > later than the retransmission timer
+//!
+//! new data if there is any and the peer's window takes it, else the last
+//! segment once more. The answer lets RACK find what else is missing. Where
+//! the probe itself filled the only hole, that loss would go unnoticed: section
+//! 7.4 decides by the duplicate that the receiver reports, or does not.
+//!
+//! One probe at a time, and none without a round trip measured since the one
+//! before, so that the retransmission timer is not put off for ever. No probe
+//! in recovery, or while anything is SACKed: there the reordering timer and the
+//! retransmission timer rule (section 7.2). Only with SACK.
+
+use gigatcp_units::{Duration, Instant};
+
+/// PTO without a round trip known.
+const PTO_WITHOUT_SRTT: Duration = Duration::from_secs(1);
+
+/// A probe that is not accounted for yet.
+#[derive(Clone, Copy, Debug)]
+pub struct Probe {
+    /// `TLP.end_seq`: SND.NXT when it left.
+    pub end: u64,
+    /// Where it began, if it was a retransmission (`TLP.is_retrans`).
+    pub resent_from: Option<u64>,
+    /// Octets in flight when it left: what a loss is measured by.
+    pub flight_size: u64,
+}
+
+/// What an acknowledgment says of a probe.
+#[derive(Clone, Copy, Debug)]
+pub struct ProbeAck {
+    /// SEG.ACK.
+    pub ack: u64,
+    /// End of the duplicate it reports (RFC 2883), if it does.
+    pub duplicate_end: Option<u64>,
+    /// It acknowledges nothing new, brings no SACK block and no window.
+    pub bare_duplicate: bool,
+}
+
+/// State of the probe.
+#[derive(Clone, Default, Debug)]
+pub struct TailLossProbe {
+    outstanding: Option<Probe>,
+    /// A round trip was measured since the last probe.
+    sampled: bool,
+    due: bool,
+}
+
+impl TailLossProbe {
+    /// Whether the timer may be set: no probe is out, and a round trip was
+    /// measured since the last (section 7.3).
+    #[inline]
+    pub fn may_probe(&self) -> bool {
+        self.outstanding.is_none() && self.sampled
+    }
+
+    /// A round trip was measured.
+    #[inline]
+    pub fn on_rtt_sample(&mut self) {
+        self.sampled = true;
+    }
+
+    /// The timer expired: one probe may leave.
+    pub fn on_timeout(&mut self) {
+        self.due = true;
+    }
+
+    /// Whether a probe is to leave.
+    #[inline]
+    pub fn is_due(&self) -> bool {
+        self.due
+    }
+
+    /// It leaves.
+    pub fn on_probe(&mut self, probe: Probe) {
+        self.outstanding = Some(probe);
+        self.sampled = false;
+        self.due = false;
+    }
+
+    /// Nothing is left to probe for, or recovery has begun by other means.
+    pub fn cancel(&mut self) {
+        self.outstanding = None;
+        self.due = false;
+    }
+
+    /// Whether a probe waits for its account.
+    #[inline]
+    pub fn is_outstanding(&self) -> bool {
+        self.outstanding.is_some()
+    }
+
+    /// Whether a probe is out that was a copy and ends there.
+    pub fn is_probe_end(&self, end: u64) -> bool {
+        let probe = self.outstanding;
+        probe.is_some_and(|probe| probe.resent_from.is_some() && probe.end == end)
+    }
+
+    /// Section 7.4.2: gives the probe if it repaired a loss that nobody
+    /// noticed, so that the congestion control must be told.
+    pub fn on_ack(&mut self, ack: &ProbeAck) -> Option<Probe> {
+        let probe = self.outstanding?;
+        if ack.ack < probe.end {
+            return None;
+        }
+        let resent = probe.resent_from.is_some();
+        let original_arrived = !resent || ack.duplicate_end == Some(probe.end);
+        if original_arrived {
+            // New data repairs nothing; and a copy that was reported as one
+            // shows that the original was there.
+            self.outstanding = None;
+        } else if ack.ack > probe.end {
+            // Data sent after the probe was acknowledged and no duplicate was
+            // reported: the probe filled a hole.
+            self.outstanding = None;
+            return Some(probe);
+        } else if ack.bare_duplicate {
+            // A receiver without D-SACK says by it that the probe was a copy.
+            self.outstanding = None;
+        }
+        None
+    }
+}
+
+/// `TLP_calc_PTO` of section 7.2: when the probe is to leave.
+pub fn probe_at(
+    now: Instant,
+    srtt: Option<Duration>,
+    one_segment: bool,
+    max_ack_delay: Duration,
+    retransmit_at: Instant,
+) -> Instant {
+    let pto = match srtt {
+        Some(srtt) if one_segment => srtt * 2 + max_ack_delay,
+        Some(srtt) => srtt * 2,
+        None => PTO_WITHOUT_SRTT,
+    };
+    (now + pto).min(retransmit_at)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(ms: u64) -> Instant {
+        Instant::ZERO + Duration::from_millis(ms)
+    }
+
+    fn probing(resent_from: Option<u64>) -> TailLossProbe {
+        let mut tlp = TailLossProbe::default();
+        tlp.on_rtt_sample();
+        assert!(tlp.may_probe());
+        tlp.on_probe(Probe {
+            end: 1000,
+            resent_from,
+            flight_size: 500,
+        });
+        assert!(!tlp.may_probe());
+        tlp
+    }
+
+    fn ack(ack: u64, duplicate_end: Option<u64>, bare_duplicate: bool) -> ProbeAck {
+        ProbeAck {
+            ack,
+            duplicate_end,
+            bare_duplicate,
+        }
+    }
+
+    #[test]
+    fn the_probe_waits_two_round_trips_and_never_longer_than_the_timer() {
+        let srtt = Some(Duration::from_millis(50));
+        let delay = Duration::from_millis(200);
+        let wait = |srtt, one| probe_at(at(10), srtt, one, delay, at(5000));
+        assert_eq!(wait(srtt, false), at(110));
+        assert_eq!(wait(srtt, true), at(310));
+        assert_eq!(wait(None, false), at(1010));
+        assert_eq!(probe_at(at(10), srtt, true, delay, at(250)), at(250));
+    }
+
+    #[test]
+    fn a_probe_of_new_data_repairs_nothing() {
+        let mut tlp = probing(None);
+        assert!(tlp.on_ack(&ack(999, None, false)).is_none());
+        assert!(tlp.is_outstanding());
+        assert!(tlp.on_ack(&ack(1000, None, false)).is_none());
+        assert!(!tlp.is_outstanding());
+    }
+
+    #[test]
+    fn a_reported_duplicate_shows_that_nothing_was_lost() {
+        let mut tlp = probing(Some(900));
+        assert!(tlp.on_ack(&ack(1000, None, false)).is_none());
+        assert!(tlp.is_outstanding(), "the report may still come");
+        assert!(tlp.on_ack(&ack(1000, Some(1000), false)).is_none());
+        assert!(!tlp.is_outstanding());
+    }
+
+    #[test]
+    fn without_a_report_before_later_data_is_acknowledged_a_loss_was_repaired() {
+        let mut tlp = probing(Some(900));
+        assert!(tlp.on_ack(&ack(1000, None, false)).is_none());
+        let repaired = tlp.on_ack(&ack(1100, None, false)).unwrap();
+        assert_eq!(repaired.flight_size, 500);
+        assert!(tlp.on_ack(&ack(1200, None, false)).is_none(), "once");
+    }
+
+    #[test]
+    fn a_bare_duplicate_is_the_report_of_a_receiver_without_dsack() {
+        let mut tlp = probing(Some(900));
+        tlp.on_ack(&ack(1000, None, false));
+        assert!(tlp.on_ack(&ack(1000, None, true)).is_none());
+        assert!(!tlp.is_outstanding());
+    }
+}
