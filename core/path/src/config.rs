@@ -35,12 +35,31 @@ pub struct Reorder {
     pub extra_delay: Duration,
 }
 
+/// From which backlog on a hop marks packets instead of letting the queue grow
+/// in silence: the step of RFC 8257 section 3.1, seen by the arriving packet.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum MarkAbove {
+    /// More IP bytes than this are waiting and in service, the arriving packet
+    /// counting, as in [`HopConfig::limit_bytes`].
+    Bytes(Bytes),
+    /// More packets than this, the arriving one counting.
+    Packets(u64),
+    /// The packet will wait longer than this before its service begins: its
+    /// sojourn in the queue, which a fixed rate tells on arrival.
+    Sojourn(Duration),
+}
+
 /// One direction of one link, router port or emulator.
 ///
-/// A wire packet meets, in this order: the loss models and the duplication;
-/// the hold limit; the tail-drop queue; the serialiser (rate and packet
-/// ceiling); the delay line, with extra delay when it is displaced. The
-/// default has none of all this: a wire of no length.
+/// A wire packet meets, in this order: bleaching; the loss models, the random
+/// mark and the duplication; the hold limit; the tail-drop queue and its
+/// marking threshold; the serialiser (rate and packet ceiling); the delay line,
+/// with extra delay when it is displaced. The default has none of all this: a
+/// wire of no length.
+///
+/// Marks strike packets whose transport speaks ECN, and only those that find
+/// room. Others pass unmarked until the queue is full: a hop that wants to
+/// drop them early has a loss model for it.
 ///
 /// Loss strikes at the *entrance*, before the queue: a lost packet takes
 /// neither room nor service time. For loss on the line behind a bottleneck
@@ -87,6 +106,12 @@ pub struct HopConfig {
     /// of itself. The copy queues as a packet of its own, may find no room,
     /// and is neither lost to a model, displaced nor copied again.
     pub duplicate: Option<Probability>,
+    /// Marking by backlog.
+    pub mark_above: Option<MarkAbove>,
+    /// The chance that a wire packet is marked, whatever the backlog.
+    pub mark: Option<Probability>,
+    /// Whether the ECN field of every packet is cleared on arrival.
+    pub ecn_bleach: bool,
     /// How super-packets leave.
     pub release: Release,
 }

@@ -75,6 +75,12 @@ pub struct Counters {
     /// Given the extra delay of reordering; not a state of its own, these are
     /// inside or delivered as well.
     pub displaced: Tally,
+    /// Marked by the element as having met congestion; not a state of its
+    /// own, these are inside or delivered as well.
+    pub marked: Tally,
+    /// Arrived with an ECN field that the element cleared; whatever becomes of
+    /// them is counted elsewhere.
+    pub bleached: Tally,
     /// In the element now: queue, serialiser and delay line, and what has
     /// arrived at the far end without having been collected.
     pub inside: Tally,

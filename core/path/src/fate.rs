@@ -1,4 +1,5 @@
-//! The fate of each wire packet at a hop's entrance: lost, displaced, doubled.
+//! The fate of each wire packet at a hop's entrance: lost, marked, displaced,
+//! doubled.
 //!
 //! Each impairment asks its own stream once per arriving wire packet, whatever
 //! the others have said, so that switching one on does not shift another.
@@ -14,6 +15,7 @@ pub(crate) struct Fate {
     pub(crate) lost_to: Option<usize>,
     pub(crate) is_displaced: bool,
     pub(crate) is_duplicated: bool,
+    pub(crate) is_marked: bool,
 }
 
 /// The impairments of a hop at work.
@@ -22,6 +24,7 @@ pub(crate) struct Fates {
     losses: Losses,
     reorder: Option<Chance>,
     duplicate: Option<Chance>,
+    mark: Option<Chance>,
     is_clean: bool,
 }
 
@@ -34,11 +37,15 @@ impl Fates {
             .reorder
             .map(|reorder| chance(reorder.probability, Purpose::Reorder));
         let duplicate = config.duplicate.map(|p| chance(p, Purpose::Duplicate));
+        let mark = config.mark.map(|p| chance(p, Purpose::Mark));
+        let is_clean =
+            losses.is_empty() && reorder.is_none() && duplicate.is_none() && mark.is_none();
         Self {
-            is_clean: losses.is_empty() && reorder.is_none() && duplicate.is_none(),
+            is_clean,
             losses,
             reorder,
             duplicate,
+            mark,
         }
     }
 
@@ -57,6 +64,7 @@ impl Fates {
             lost_to: self.losses.judge(),
             is_displaced: strikes(&mut self.reorder),
             is_duplicated: strikes(&mut self.duplicate),
+            is_marked: strikes(&mut self.mark),
         }
     }
 }
@@ -90,12 +98,14 @@ mod tests {
         let everything = HopConfig {
             loss: vec![LossModel::Bernoulli(tenth)],
             duplicate: Some(tenth),
+            mark: Some(tenth),
             ..only_reorder.clone()
         };
         let displaced = |config| fates(config).into_iter().map(|f| f.is_displaced);
         assert!(displaced(&only_reorder).eq(displaced(&everything)));
         let all = fates(&everything);
         assert!(all.iter().any(|f| f.is_displaced != f.is_duplicated));
+        assert!(all.iter().any(|f| f.is_marked != f.is_duplicated));
         assert!(all.iter().any(|f| f.lost_to.is_some() && f.is_duplicated));
     }
 }

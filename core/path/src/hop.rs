@@ -16,13 +16,13 @@
 
 use alloc::collections::VecDeque;
 
-use gigatcp_units::{Duration, Instant};
+use gigatcp_units::{Bytes, Duration, Instant};
 
 use crate::fate::{Fate, Fates};
 use crate::line::{Line, Run};
 use crate::parcel::{Frames, Pieces};
 use crate::serialiser::{Moment, Serialiser};
-use crate::{ConfigError, Counters, DropCause, HopConfig, Parcel, Tally};
+use crate::{ConfigError, Counters, DropCause, HopConfig, MarkAbove, Parcel, Tally};
 
 /// One direction of one link, router port or emulator.
 ///
@@ -84,11 +84,24 @@ struct Limits {
     hold: u64,
 }
 
-/// Neighbouring wire packets on which the limits have one verdict.
+/// What has been decided on wire packets before they come to the queue.
+#[derive(Clone, Copy, Default, Debug)]
+struct Entrance {
+    is_displaced: bool,
+    is_marked: bool,
+}
+
+/// What the queue decides on a wire packet.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Verdict {
+    Refused(DropCause),
+    Accepted { is_marked: bool },
+}
+
+/// Neighbouring wire packets on which the queue has one verdict.
 #[derive(Clone, Copy, Debug)]
 struct Stretch {
-    /// Nothing when they are accepted.
-    refusal: Option<DropCause>,
+    verdict: Verdict,
     count: usize,
     first_served: Moment,
     all_served: Instant,
@@ -120,11 +133,14 @@ impl<T: Parcel> Hop<T> {
     }
 
     /// Takes in a parcel that reaches the hop at `now`.
-    pub fn handle_arrival(&mut self, now: Instant, parcel: T) {
+    pub fn handle_arrival(&mut self, now: Instant, mut parcel: T) {
         let frames = Frames::of(&parcel);
         self.counters.arrived.add(frames.tally());
+        if self.config.ecn_bleach && parcel.try_bleach() {
+            self.counters.bleached.add(frames.tally());
+        }
         if self.fates.is_clean() {
-            self.enter(now, false, parcel, frames);
+            self.enter(now, Entrance::default(), parcel, frames);
         } else {
             self.handle_fates(now, parcel, frames);
         }
@@ -228,30 +244,37 @@ impl<T: Parcel> Hop<T> {
 
     /// Deals with wire packets of one fate.
     fn handle_fate(&mut self, now: Instant, fate: Fate, parcel: T, frames: Frames) {
+        let entrance = Entrance {
+            is_displaced: fate.is_displaced,
+            is_marked: fate.is_marked,
+        };
         if let Some(model) = fate.lost_to {
             self.discard(DropCause::Loss(model), parcel, frames);
         } else if fate.is_duplicated {
             let mut pieces = Pieces::new(parcel, frames);
             while let Some((parcel, frames)) = pieces.take(1) {
                 let copy = parcel.clone();
-                self.enter(now, fate.is_displaced, parcel, frames);
+                self.enter(now, entrance, parcel, frames);
                 self.counters.duplicated.add(frames.tally());
-                self.enter(now, false, copy, frames);
+                self.enter(now, Entrance::default(), copy, frames);
             }
         } else {
-            self.enter(now, fate.is_displaced, parcel, frames);
+            self.enter(now, entrance, parcel, frames);
         }
     }
 
     /// Lets wire packets into the queue, as far as the limits allow.
-    fn enter(&mut self, now: Instant, is_displaced: bool, parcel: T, frames: Frames) {
+    fn enter(&mut self, now: Instant, entrance: Entrance, mut parcel: T, frames: Frames) {
         let tally = frames.tally();
-        if !self.has_room_for(tally) {
+        if !self.has_room_for(tally) || self.may_mark(now, &parcel, frames) {
             self.line.settle(now, &mut self.serialiser);
-            if !self.has_room_for(tally) {
-                self.enter_by_piece(now, is_displaced, Pieces::new(parcel, frames), frames);
+            if !self.has_room_for(tally) || self.may_mark(now, &parcel, frames) {
+                self.enter_by_piece(now, entrance, Pieces::new(parcel, frames), frames);
                 return;
             }
+        }
+        if entrance.is_marked {
+            self.mark(&mut parcel, frames);
         }
         let (first_served, last_served) = self.serialiser.serve_all(now, frames);
         self.line.count_in(now, first_served.instant(), tally);
@@ -261,9 +284,49 @@ impl<T: Parcel> Hop<T> {
             frames,
             first_served,
             all_served: last_served.instant(),
-            is_displaced,
+            is_displaced: entrance.is_displaced,
         };
         self.push(now, run);
+    }
+
+    /// Whether the threshold marks any of `frames`, going by a backlog that is
+    /// at least the real one. The last one sees the longest queue.
+    #[inline]
+    fn may_mark(&self, now: Instant, parcel: &T, frames: Frames) -> bool {
+        let Some(threshold) = self.config.mark_above else {
+            return false;
+        };
+        if !parcel.takes_mark() {
+            return false;
+        }
+        let mut after = self.line.queued();
+        after.add(frames.tally());
+        match threshold {
+            MarkAbove::Bytes(most) => after.bytes > most,
+            MarkAbove::Packets(most) => after.packets > most,
+            MarkAbove::Sojourn(longest) => {
+                let (_, served) = self.serialiser.clone().serve_all(now, frames);
+                served.instant().saturating_since(now) > longest
+            }
+        }
+    }
+
+    /// Whether the threshold marks a wire packet of `size` that is about to
+    /// enter. The line must be settled.
+    fn is_above_threshold(&self, now: Instant, size: u64) -> bool {
+        let queued = self.line.queued();
+        match self.config.mark_above {
+            None => false,
+            Some(MarkAbove::Bytes(most)) => queued.bytes + Bytes::new(size) > most,
+            Some(MarkAbove::Packets(most)) => queued.packets + 1 > most,
+            Some(MarkAbove::Sojourn(longest)) => self.queueing_delay(now) > longest,
+        }
+    }
+
+    fn mark(&mut self, parcel: &mut T, frames: Frames) {
+        if parcel.try_mark() {
+            self.counters.marked.add(frames.tally());
+        }
     }
 
     /// Whether all limits leave room for `more`, going by a backlog that is at
@@ -281,40 +344,43 @@ impl<T: Parcel> Hop<T> {
     fn enter_by_piece(
         &mut self,
         now: Instant,
-        is_displaced: bool,
+        entrance: Entrance,
         mut pieces: Pieces<T>,
         frames: Frames,
     ) {
         let mut open: Option<Stretch> = None;
         for index in 0..frames.count() {
-            let next = self.admit(now, frames.size(index));
+            let next = self.admit(now, entrance, frames.size(index));
             match &mut open {
-                Some(stretch) if stretch.refusal == next.refusal => {
+                Some(stretch) if stretch.verdict == next.verdict => {
                     stretch.count += 1;
                     stretch.all_served = next.all_served;
                 }
                 _ => {
                     let closed = open.replace(next);
-                    self.close(now, is_displaced, &mut pieces, closed);
+                    self.close(now, entrance, &mut pieces, closed);
                 }
             }
         }
-        self.close(now, is_displaced, &mut pieces, open);
+        self.close(now, entrance, &mut pieces, open);
     }
 
-    /// The limits' verdict on a wire packet of `size` at `now`; with room, it
+    /// The queue's verdict on a wire packet of `size` at `now`; with room, it
     /// is served. The line must be settled.
-    fn admit(&mut self, now: Instant, size: u64) -> Stretch {
-        let refusal = self.refusal(size);
+    fn admit(&mut self, now: Instant, entrance: Entrance, size: u64) -> Stretch {
         let mut served = Moment::default();
-        if refusal.is_none() {
+        let verdict = if let Some(cause) = self.refusal(size) {
+            Verdict::Refused(cause)
+        } else {
+            let is_marked = entrance.is_marked || self.is_above_threshold(now, size);
             let tally = Tally::new(1, size);
             served = self.serialiser.serve(now, size);
             self.line.count_in(now, served.instant(), tally);
             self.counters.inside.add(tally);
-        }
+            Verdict::Accepted { is_marked }
+        };
         Stretch {
-            refusal,
+            verdict,
             count: 1,
             first_served: served,
             all_served: served.instant(),
@@ -337,24 +403,28 @@ impl<T: Parcel> Hop<T> {
     fn close(
         &mut self,
         now: Instant,
-        is_displaced: bool,
+        entrance: Entrance,
         pieces: &mut Pieces<T>,
         stretch: Option<Stretch>,
     ) {
         let Some(stretch) = stretch else { return };
-        let Some((parcel, frames)) = pieces.take(stretch.count) else {
+        let Some((mut parcel, frames)) = pieces.take(stretch.count) else {
             return;
         };
-        if let Some(cause) = stretch.refusal {
-            self.discard(cause, parcel, frames);
-            return;
+        match stretch.verdict {
+            Verdict::Refused(cause) => {
+                self.discard(cause, parcel, frames);
+                return;
+            }
+            Verdict::Accepted { is_marked: true } => self.mark(&mut parcel, frames),
+            Verdict::Accepted { is_marked: false } => {}
         }
         let run = Run {
             parcel,
             frames,
             first_served: stretch.first_served,
             all_served: stretch.all_served,
-            is_displaced,
+            is_displaced: entrance.is_displaced,
         };
         self.push(now, run);
     }

@@ -33,7 +33,8 @@
 //! Routing between hops and joining them into chains is the driver's
 //! business. Rates and delays do not change during a run; links whose rate
 //! does (radio, cross traffic as a rate) need another element. Queues are
-//! tail-drop FIFOs: no active queue management and no ECN marking.
+//! tail-drop FIFOs that mark above a threshold if asked to: no active queue
+//! management beyond that.
 #![no_std]
 #![forbid(unsafe_code)]
 #![deny(missing_docs)]
@@ -51,7 +52,7 @@ mod parcel;
 mod random;
 mod serialiser;
 
-pub use config::{ConfigError, HopConfig, Release, Reorder};
+pub use config::{ConfigError, HopConfig, MarkAbove, Release, Reorder};
 pub use counters::{Counters, DropCause, Tally};
 pub use hop::Hop;
 pub use host::{Cpu, CpuCosts, Picoseconds, Work, WorkKind};

@@ -24,6 +24,25 @@ pub trait Parcel: Clone {
     /// Cuts off and returns the first `n` wire packets. Only called with `n`
     /// from 1 to `wire_packets() - 1`.
     fn split_front(&mut self, n: usize) -> Self;
+
+    /// Marks every wire packet inside as having met congestion (RFC 3168
+    /// section 5) and says whether the mark is new: a packet whose transport
+    /// does not speak ECN takes none. A parcel has one mark for all; where
+    /// marks differ the path splits it. By default nothing speaks ECN.
+    fn try_mark(&mut self) -> bool {
+        false
+    }
+
+    /// Whether [`Parcel::try_mark`] would succeed.
+    fn takes_mark(&self) -> bool {
+        false
+    }
+
+    /// Clears the ECN field of every wire packet, as a box that takes it for a
+    /// part of the old type of service does; says whether that changed it.
+    fn try_bleach(&mut self) -> bool {
+        false
+    }
 }
 
 /// The sizes of a parcel's wire packets, read once and then kept by the path

@@ -44,6 +44,7 @@ pub(crate) enum Purpose {
     Loss(u64),
     Reorder,
     Duplicate,
+    Mark,
 }
 
 impl Purpose {
@@ -53,6 +54,7 @@ impl Purpose {
             Self::Loss(n) => (1 << 32) | n,
             Self::Reorder => 2 << 32,
             Self::Duplicate => 3 << 32,
+            Self::Mark => 4 << 32,
         }
     }
 }

@@ -18,8 +18,8 @@ use bytes::Bytes;
 use crate::encode::FIXED_HEADER_LEN;
 use crate::options::option_kind;
 use crate::{
-    Authentication, Checksum, Endpoints, FastOpenCookie, Flags, Options, Payload, SackBlock,
-    Segment, SeqNumber, Timestamps, WireWindow,
+    AccEcn, AccEcnOrder, Authentication, Checksum, Ecn, Endpoints, FastOpenCookie, Flags, Options,
+    Payload, SackBlock, Segment, SeqNumber, Timestamps, WireWindow,
 };
 
 /// Why octets are no segment.
@@ -129,6 +129,8 @@ pub fn decode_header<P: Payload>(octets: &[u8]) -> Result<(Segment<P>, usize), D
         wnd: WireWindow(word(14)),
         urgent: word(18),
         segment_size: 0,
+        ecn: Ecn::NotEct,
+        ace: false,
         options: decode_options(options)?,
         payload: P::default(),
     };
@@ -214,6 +216,13 @@ fn decode_option(options: &mut Options, kind: u8, data: &[u8]) -> Option<()> {
         }
         option_kind::AUTHENTICATION => {
             options.authentication = Some(Authentication::from_data(data)?);
+        }
+        // Any length is legal: RFC 9768 section 3.2.3.
+        option_kind::ACCECN_0 => {
+            options.accecn = Some(AccEcn::from_octets(AccEcnOrder::Ect0First, data));
+        }
+        option_kind::ACCECN_1 => {
+            options.accecn = Some(AccEcn::from_octets(AccEcnOrder::Ect1First, data));
         }
         // RFC 9293 MUST-6.
         _ => {}

@@ -147,6 +147,7 @@ fn write_options(options: &Options, out: &mut [u8]) {
         window_scale,
         sack_permitted,
         timestamps,
+        accecn,
         sack,
         fast_open,
         authentication,
@@ -188,6 +189,12 @@ fn write_options(options: &Options, out: &mut [u8]) {
         writer.start(kind, cookie.option_len());
         cookie.write_data(|octets| writer.put(octets));
     }
+    if let Some(option) = accecn {
+        writer.start(option.kind(), option.wire_len());
+        for field in option.fields() {
+            writer.put(&field.to_be_bytes()[1..]);
+        }
+    }
     if !sack.is_empty() {
         writer.start(option_kind::SACK, 2 + 8 * sack.len());
         for block in sack.as_slice() {
@@ -205,7 +212,10 @@ fn write_options(options: &Options, out: &mut [u8]) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Flags, Phantom, SackBlock, SackBlocks, SeqNumber, Timestamps, WireWindow};
+    use crate::{
+        AccEcn, AccEcnOrder, Flags, Phantom, SackBlock, SackBlocks, SeqNumber, Timestamps,
+        WireWindow,
+    };
     use alloc::vec;
     use core::net::Ipv4Addr;
 
@@ -310,6 +320,43 @@ mod tests {
             0, b'h', b'i', b'!',
         ];
         assert_eq!(out, expected);
+    }
+
+    #[test]
+    fn accecn_stands_before_sack_and_ends_on_a_word() {
+        let mut sack = SackBlocks::default();
+        sack.try_push(SackBlock {
+            left: SeqNumber::new(1),
+            right: SeqNumber::new(2),
+        });
+        let options = Options {
+            accecn: Some(AccEcn::new(AccEcnOrder::Ect0First, &[0x0a0b_0c0d, 3])),
+            sack,
+            ..Options::default()
+        };
+        let mut expected = vec![172, 8, 0x0b, 0x0c, 0x0d, 0, 0, 3];
+        expected.extend([1, 1, 5, 10, 0, 0, 0, 1, 0, 0, 0, 2]);
+        assert_eq!(options_octets(options), expected);
+        let empty = Options {
+            accecn: Some(AccEcn::new(AccEcnOrder::Ect1First, &[])),
+            ..Options::default()
+        };
+        assert_eq!(options_octets(empty), [1, 1, 174, 2]);
+    }
+
+    #[test]
+    fn accecn_with_three_fields_fits_beside_timestamps_and_two_sack_blocks() {
+        let mut sack = SackBlocks::default();
+        for _ in 0..2 {
+            sack.try_push(SackBlock::default());
+        }
+        let options = Options {
+            timestamps: Some(Timestamps::default()),
+            accecn: Some(AccEcn::new(AccEcnOrder::Ect1First, &[1, 2, 3])),
+            sack,
+            ..Options::default()
+        };
+        assert_eq!(options.wire_len(), 40, "packed");
     }
 
     #[test]

@@ -29,6 +29,23 @@ impl Flags {
     /// Accurate ECN (RFC 9768), once the nonce sum.
     pub const AE: Self = Self(0x100);
 
+    /// The three flags that RFC 9768 makes one field, ACE, once both sides have
+    /// agreed to it.
+    pub const ACE: Self = Self(0x1c0);
+
+    /// The flags whose ACE field is `count` modulo 8 (RFC 9768 section 3.2.2:
+    /// AE is its highest bit, ECE its lowest).
+    #[must_use]
+    pub const fn from_ace(count: u8) -> Self {
+        Self((count as u16 & 7) << 6)
+    }
+
+    /// The ACE field.
+    #[must_use]
+    pub const fn ace(self) -> u8 {
+        (self.0 >> 6) as u8 & 7
+    }
+
     /// The flags with these header bits; bits above AE are dropped.
     #[must_use]
     pub const fn from_bits(bits: u16) -> Self {
@@ -70,5 +87,23 @@ impl BitOr for Flags {
 impl BitOrAssign for Flags {
     fn bitor_assign(&mut self, other: Self) {
         self.0 |= other.0;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_ace_field_is_ae_cwr_ece_from_high_to_low() {
+        assert_eq!(Flags::from_ace(0b100), Flags::AE);
+        assert_eq!(Flags::from_ace(0b010), Flags::CWR);
+        assert_eq!(Flags::from_ace(0b001), Flags::ECE);
+        for count in 0..8 {
+            let flags = Flags::ACK | Flags::FIN | Flags::from_ace(count);
+            assert_eq!(flags.ace(), count);
+            assert_eq!(flags.without(Flags::ACE), Flags::ACK | Flags::FIN);
+        }
+        assert_eq!(Flags::from_ace(13).ace(), 5, "modulo 8");
     }
 }

@@ -13,7 +13,7 @@ use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use alloc::vec::Vec;
 
 use crate::checksum::TCP_PROTOCOL;
-use crate::{Checksum, EncodeError};
+use crate::{Checksum, Ecn, EncodeError};
 
 /// Octets of the IPv4 header as written here, without options.
 pub const IPV4_HEADER_LEN: usize = 20;
@@ -93,39 +93,6 @@ impl Endpoints {
     }
 }
 
-/// The ECN field, RFC 3168 section 5.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Default, Debug)]
-pub enum Ecn {
-    /// Not ECN-capable transport.
-    #[default]
-    NotEct,
-    /// ECT(1), since RFC 9331 the mark of L4S.
-    Ect1,
-    /// ECT(0).
-    Ect0,
-    /// Congestion experienced.
-    Ce,
-}
-
-impl Ecn {
-    /// The codepoint in the low two bits of `octet`.
-    #[must_use]
-    pub const fn from_bits(octet: u8) -> Self {
-        match octet & 3 {
-            0 => Self::NotEct,
-            1 => Self::Ect1,
-            2 => Self::Ect0,
-            _ => Self::Ce,
-        }
-    }
-
-    /// The codepoint as two bits.
-    #[must_use]
-    pub const fn bits(self) -> u8 {
-        self as u8
-    }
-}
-
 /// The fields of an IP header that TCP's sender chooses or its receiver reads.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct IpHeader {
@@ -133,8 +100,6 @@ pub struct IpHeader {
     pub endpoints: Endpoints,
     /// Differentiated services codepoint (RFC 2474), six bits; higher ones are lost.
     pub dscp: u8,
-    /// ECN field.
-    pub ecn: Ecn,
     /// Time to live, or hop limit.
     pub ttl: u8,
     /// Identification. IPv4 only: not written to and zero from IPv6.
@@ -147,13 +112,12 @@ pub struct IpHeader {
 
 impl IpHeader {
     /// The header a common kernel puts on TCP between `endpoints`: TTL 64,
-    /// don't fragment, no ECN, everything else zero.
+    /// don't fragment, everything else zero.
     #[must_use]
     pub const fn new(endpoints: Endpoints) -> Self {
         Self {
             endpoints,
             dscp: 0,
-            ecn: Ecn::NotEct,
             ttl: 64,
             ident: 0,
             dont_fragment: true,
@@ -161,15 +125,23 @@ impl IpHeader {
         }
     }
 
-    const fn traffic_class(&self) -> u8 {
-        self.dscp << 2 | self.ecn.bits()
+    /// IPv4's type of service, IPv6's traffic class: RFC 2474 section 3, RFC
+    /// 3168 section 5.
+    const fn traffic_class(&self, ecn: Ecn) -> u8 {
+        self.dscp << 2 | ecn.bits()
     }
 
-    /// Appends the header of a TCP packet with `payload_len` octets behind it.
+    /// Appends the header of a TCP packet with `payload_len` octets behind it
+    /// and the ECN field `ecn`.
     ///
     /// # Errors
     /// [`EncodeError::PacketTooLong`]; then nothing was appended.
-    pub fn encode(&self, payload_len: usize, out: &mut Vec<u8>) -> Result<(), EncodeError> {
+    pub fn encode(
+        &self,
+        ecn: Ecn,
+        payload_len: usize,
+        out: &mut Vec<u8>,
+    ) -> Result<(), EncodeError> {
         // The length of IPv4 counts the header, that of IPv6 does not.
         let needed = match self.endpoints {
             Endpoints::V4 { .. } => IPV4_HEADER_LEN + payload_len,
@@ -177,17 +149,21 @@ impl IpHeader {
         };
         let len = u16::try_from(needed).map_err(|_| EncodeError::PacketTooLong { needed })?;
         match self.endpoints {
-            Endpoints::V4 { src, dst } => out.extend_from_slice(&self.v4_octets(src, dst, len)),
-            Endpoints::V6 { src, dst } => out.extend_from_slice(&self.v6_octets(src, dst, len)),
+            Endpoints::V4 { src, dst } => {
+                out.extend_from_slice(&self.v4_octets(src, dst, ecn, len));
+            }
+            Endpoints::V6 { src, dst } => {
+                out.extend_from_slice(&self.v6_octets(src, dst, ecn, len));
+            }
         }
         Ok(())
     }
 
-    fn v4_octets(&self, src: Ipv4Addr, dst: Ipv4Addr, len: u16) -> [u8; IPV4_HEADER_LEN] {
+    fn v4_octets(&self, src: Ipv4Addr, dst: Ipv4Addr, ecn: Ecn, len: u16) -> [u8; IPV4_HEADER_LEN] {
         let fragment = if self.dont_fragment { DONT_FRAGMENT } else { 0 };
         let mut octets = [0; IPV4_HEADER_LEN];
         octets[0] = 0x45;
-        octets[1] = self.traffic_class();
+        octets[1] = self.traffic_class(ecn);
         octets[2..4].copy_from_slice(&len.to_be_bytes());
         octets[4..6].copy_from_slice(&self.ident.to_be_bytes());
         octets[6..8].copy_from_slice(&fragment.to_be_bytes());
@@ -201,8 +177,8 @@ impl IpHeader {
         octets
     }
 
-    fn v6_octets(&self, src: Ipv6Addr, dst: Ipv6Addr, len: u16) -> [u8; IPV6_HEADER_LEN] {
-        let class = u32::from(self.traffic_class()) << 20;
+    fn v6_octets(&self, src: Ipv6Addr, dst: Ipv6Addr, ecn: Ecn, len: u16) -> [u8; IPV6_HEADER_LEN] {
+        let class = u32::from(self.traffic_class(ecn)) << 20;
         let first = 6 << 28 | class | self.flow_label & 0x000f_ffff;
         let mut octets = [0; IPV6_HEADER_LEN];
         octets[0..4].copy_from_slice(&first.to_be_bytes());
@@ -234,6 +210,8 @@ impl IpHeader {
 pub struct IpPayload {
     /// Protocol number of what follows the headers; 6 is TCP.
     pub protocol: u8,
+    /// The packet's ECN field: the transport's business, not the header's.
+    pub ecn: Ecn,
     /// Octets before the payload: header, options, extension headers.
     pub start: usize,
     /// Octets of the payload according to the header. There may be fewer
@@ -334,7 +312,6 @@ fn decode_v4(octets: &[u8]) -> Result<(IpHeader, IpPayload), IpError> {
             dst: address(16),
         },
         dscp: header[1] >> 2,
-        ecn: Ecn::from_bits(header[1]),
         ttl: header[8],
         ident: word(header, 4),
         dont_fragment: fragment & DONT_FRAGMENT != 0,
@@ -342,6 +319,7 @@ fn decode_v4(octets: &[u8]) -> Result<(IpHeader, IpPayload), IpError> {
     };
     let payload = IpPayload {
         protocol: header[9],
+        ecn: Ecn::from_bits(header[1]),
         start,
         len,
         header_checksum_is_valid: sum.is_valid(),
@@ -374,7 +352,6 @@ fn decode_v6(octets: &[u8]) -> Result<(IpHeader, IpPayload), IpError> {
             dst: address(24),
         },
         dscp: (first >> 22) as u8 & 0x3f,
-        ecn: Ecn::from_bits((first >> 20) as u8),
         ttl: header[7],
         ident: 0,
         dont_fragment: true,
@@ -382,6 +359,7 @@ fn decode_v6(octets: &[u8]) -> Result<(IpHeader, IpPayload), IpError> {
     };
     let payload = IpPayload {
         protocol,
+        ecn: Ecn::from_bits((first >> 20) as u8),
         start,
         len,
         header_checksum_is_valid: true,
@@ -428,8 +406,12 @@ mod tests {
     };
 
     fn encoded(ip: &IpHeader, payload_len: usize) -> Vec<u8> {
+        encoded_with(ip, Ecn::NotEct, payload_len)
+    }
+
+    fn encoded_with(ip: &IpHeader, ecn: Ecn, payload_len: usize) -> Vec<u8> {
         let mut out = Vec::new();
-        ip.encode(payload_len, &mut out).unwrap();
+        ip.encode(ecn, payload_len, &mut out).unwrap();
         out
     }
 
@@ -437,7 +419,6 @@ mod tests {
     fn an_ipv4_header_stands_octet_by_octet_as_in_rfc_791() {
         let ip = IpHeader {
             dscp: 46,
-            ecn: Ecn::Ect0,
             ident: 0xbeef,
             ..IpHeader::new(V4)
         };
@@ -447,19 +428,18 @@ mod tests {
             0x45, 0xba, 0, 0x73, 0xbe, 0xef, 0x40, 0, 64, 6, 0xf8, 0xc2, 192, 168, 0, 1, 192, 168,
             0, 199,
         ];
-        assert_eq!(encoded(&ip, 95), expected);
+        assert_eq!(encoded_with(&ip, Ecn::Ect0, 95), expected);
     }
 
     #[test]
     fn an_ipv6_header_stands_octet_by_octet_as_in_rfc_8200() {
         let ip = IpHeader {
             dscp: 10,
-            ecn: Ecn::Ce,
             ttl: 255,
             flow_label: 0xabcde,
             ..IpHeader::new(V6)
         };
-        let octets = encoded(&ip, 1460);
+        let octets = encoded_with(&ip, Ecn::Ce, 1460);
         assert_eq!(octets[..8], [0x62, 0xba, 0xbc, 0xde, 0x05, 0xb4, 6, 255]);
         assert_eq!(octets[23], 1);
         assert_eq!(octets[24..28], [0x20, 0x01, 0x0d, 0xb8]);
@@ -476,10 +456,13 @@ mod tests {
     #[test]
     fn packets_beyond_the_length_field_are_refused() {
         let mut out = Vec::new();
-        let refused = IpHeader::new(V4).encode(65_516, &mut out);
+        let refused = IpHeader::new(V4).encode(Ecn::NotEct, 65_516, &mut out);
         assert_eq!(refused, Err(EncodeError::PacketTooLong { needed: 65_536 }));
         assert!(out.is_empty());
-        assert_eq!(IpHeader::new(V6).encode(65_535, &mut out), Ok(()));
+        assert_eq!(
+            IpHeader::new(V6).encode(Ecn::NotEct, 65_535, &mut out),
+            Ok(())
+        );
     }
 
     #[test]

@@ -16,9 +16,11 @@
 
 extern crate alloc;
 
+mod accecn;
 mod authentication;
 mod checksum;
 mod decode;
+mod ecn;
 mod encode;
 mod fast_open;
 mod flags;
@@ -33,13 +35,15 @@ mod seq;
 
 pub use bytes;
 
+pub use accecn::{AccEcn, AccEcnOrder};
 pub use authentication::{Authentication, authentication_place};
 pub use checksum::{Checksum, TCP_PROTOCOL};
 pub use decode::{DecodeError, decode, decode_header, verify_checksum};
+pub use ecn::Ecn;
 pub use encode::{EncodeError, FIXED_HEADER_LEN, encode};
 pub use fast_open::FastOpenCookie;
 pub use flags::Flags;
-pub use ip::{Ecn, Endpoints, IPV4_HEADER_LEN, IPV6_HEADER_LEN, IpError, IpHeader, IpPayload};
+pub use ip::{Endpoints, IPV4_HEADER_LEN, IPV6_HEADER_LEN, IpError, IpHeader, IpPayload};
 pub use octets::PayloadOctets;
 pub use options::{MAX_OPTIONS_LEN, Options, SackBlock, SackBlocks, Timestamps, option_kind};
 pub use packet::{PacketError, decode_packet, encode_packet};

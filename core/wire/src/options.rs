@@ -1,17 +1,18 @@
 //! TCP options in parsed form.
 //!
 //! RFC 9293 section 3.2 (end, no-op, MSS), RFC 7323 (window scale,
-//! timestamps), RFC 2018 and 2883 (SACK), RFC 7413 (Fast Open), RFC 5925
-//! (authentication). Unknown options are skipped on reading, as RFC 9293 MUST-6
-//! asks, and never sent.
+//! timestamps), RFC 2018 and 2883 (SACK), RFC 9768 (AccECN, see
+//! [`crate::AccEcn`]), RFC 7413 (Fast Open), RFC 5925 (authentication). Unknown
+//! options are skipped on reading, as RFC 9293 MUST-6 asks, and never sent.
 //!
 //! On the wire the options stand as the common kernels lay them out: MSS,
-//! timestamps, window scale, Fast Open, SACK blocks, authentication, each padded in front to a multiple
+//! timestamps, window scale, Fast Open, AccECN, SACK blocks, authentication,
+//! each padded in front to a multiple
 //! of four octets; SACK-permitted takes the padding of the timestamps where
 //! both are there. Only sets that do not fit 40 octets that way are packed
 //! without padding in between, so that whatever was read can be written.
 
-use crate::{Authentication, FastOpenCookie, SeqNumber};
+use crate::{AccEcn, Authentication, FastOpenCookie, SeqNumber};
 
 /// The most octets the options of one segment take: a data offset of 15 words
 /// less the fixed header (RFC 9293 section 3.1).
@@ -40,6 +41,10 @@ pub mod option_kind {
     pub const FAST_OPEN: u8 = 34;
     /// Experiments, told apart by 2 octets of identifier (RFC 6994).
     pub const EXPERIMENT: u8 = 254;
+    /// AccECN of order 0, 2, 5, 8 or 11 octets (RFC 9768 section 3.2.3).
+    pub const ACCECN_0: u8 = 172;
+    /// AccECN of order 1.
+    pub const ACCECN_1: u8 = 174;
 }
 
 /// One SACK block: the octets from `left` up to, not including, `right`
@@ -85,6 +90,11 @@ impl SackBlocks {
         self.len == 0
     }
 
+    /// Keeps the first `len` blocks.
+    pub fn truncate(&mut self, len: usize) {
+        self.len = self.len.min(len as u8);
+    }
+
     /// The blocks in wire order.
     #[must_use]
     pub fn as_slice(&self) -> &[SackBlock] {
@@ -112,6 +122,8 @@ pub struct Options {
     pub sack_permitted: bool,
     /// Timestamps.
     pub timestamps: Option<Timestamps>,
+    /// Accurate ECN feedback in octets.
+    pub accecn: Option<AccEcn>,
     /// SACK blocks.
     pub sack: SackBlocks,
     /// Fast Open cookie or request (only on SYN).
@@ -145,6 +157,7 @@ impl Options {
         let window_scale = self.window_scale.is_some() as usize;
         let sack = !self.sack.is_empty() as usize;
         4 * (mss + 3 * timestamps + sack_permitted_alone + window_scale + sack)
+            + self.accecn_len().next_multiple_of(4)
             + 8 * self.sack.len()
             + self.rare_len(true)
     }
@@ -157,6 +170,7 @@ impl Options {
             + 2 * self.sack_permitted as usize
             + 10 * self.timestamps.is_some() as usize
             + 3 * self.window_scale.is_some() as usize
+            + self.accecn_len()
             + 2 * sack
             + 8 * self.sack.len()
             + self.rare_len(false)
@@ -174,6 +188,15 @@ impl Options {
             len += authentication.option_len().next_multiple_of(unit);
         }
         len
+    }
+
+    /// Octets of the AccECN option without padding.
+    #[inline]
+    const fn accecn_len(&self) -> usize {
+        match &self.accecn {
+            Some(option) => option.wire_len(),
+            None => 0,
+        }
     }
 }
 

@@ -30,7 +30,11 @@ pub fn encode_packet<P: PayloadOctets>(
 ) -> Result<usize, EncodeError> {
     let header = encode_header(segment, &ip.endpoints)?;
     let start = out.len();
-    ip.encode(header.as_slice().len() + segment.payload.len(), out)?;
+    ip.encode(
+        segment.ecn,
+        header.as_slice().len() + segment.payload.len(),
+        out,
+    )?;
     out.extend_from_slice(header.as_slice());
 
     let headers_len = out.len() - start;
@@ -124,11 +128,13 @@ pub fn decode_packet(octets: &Bytes) -> Result<(IpHeader, Segment<Bytes>), Packe
     if have < need {
         return Err(PacketError::Cut { have, need });
     }
-    let segment = octets.slice(payload.start..need);
-    if !verify_checksum(&ip.endpoints, &segment) {
+    let tcp = octets.slice(payload.start..need);
+    if !verify_checksum(&ip.endpoints, &tcp) {
         return Err(PacketError::TcpChecksum);
     }
-    Ok((ip, decode(&segment)?))
+    let mut segment = decode(&tcp)?;
+    segment.ecn = payload.ecn;
+    Ok((ip, segment))
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! A TCP segment in parsed form, RFC 9293 section 3.1.
 
-use crate::{Flags, Options, Payload, SeqNumber};
+use crate::{Ecn, Flags, Options, Payload, SeqNumber};
 
 /// The most payload a super-segment carries: what fits the 16-bit length of
 /// IP together with the largest headers.
@@ -30,6 +30,12 @@ pub struct Segment<P> {
     /// Payload octets per wire segment. A segment whose payload is longer is a
     /// super-segment. Zero means "not a super-segment whatever the length".
     pub segment_size: u16,
+    /// ECN field of the packet, of each one in a super-segment.
+    pub ecn: Ecn,
+    /// Whether AE, CWR and ECE are one counter, the ACE field of RFC 9768: then
+    /// every piece of a super-segment carries all three (section 3.3.4).
+    /// Otherwise CWR belongs to the first. Not a part of the wire format.
+    pub ace: bool,
     /// Options.
     pub options: Options,
     /// Data.
@@ -64,8 +70,8 @@ impl<P: Payload> Segment<P> {
     }
 
     /// Cuts off the first `n` wire segments and returns them; `self` keeps the
-    /// rest. FIN and PSH stay with the last piece, CWR and SYN with the first,
-    /// as segmentation offload does it.
+    /// rest. FIN and PSH stay with the last piece, SYN and (unless
+    /// [`Segment::ace`]) CWR with the first, as segmentation offload does it.
     ///
     /// # Panics
     /// When `n` is zero or not less than [`Segment::wire_segments`].
@@ -80,7 +86,12 @@ impl<P: Payload> Segment<P> {
             ..*self
         };
         self.seq = front.seq_end();
-        self.flags = self.flags.without(Flags::CWR | Flags::SYN);
+        let of_the_first = if self.ace {
+            Flags::SYN
+        } else {
+            Flags::CWR | Flags::SYN
+        };
+        self.flags = self.flags.without(of_the_first);
         front
     }
 }
@@ -147,6 +158,26 @@ mod tests {
         assert_eq!(front.flags, Flags::ACK | Flags::CWR);
         assert_eq!(rest.flags, Flags::ACK | Flags::FIN | Flags::PSH);
         assert_eq!((front.payload.len, rest.payload.len), (2000, 500));
+    }
+
+    #[test]
+    fn every_piece_keeps_the_ecn_field_and_a_counter_in_the_flags() {
+        let ace = Flags::AE | Flags::CWR | Flags::ECE;
+        let mut rest = Segment {
+            flags: Flags::ACK | ace,
+            segment_size: 1000,
+            ecn: Ecn::Ce,
+            ace: true,
+            payload: Phantom {
+                offset: 0,
+                len: 1500,
+            },
+            ..Segment::default()
+        };
+        let front = rest.split_front(1);
+        for piece in [front, rest] {
+            assert_eq!((piece.flags, piece.ecn), (Flags::ACK | ace, Ecn::Ce));
+        }
     }
 
     #[test]

@@ -42,6 +42,8 @@ fn segment(options: Options) -> Segment<Bytes> {
         wnd: WireWindow(0x8001),
         urgent: 0,
         segment_size: 0,
+        ecn: Ecn::Ect0,
+        ace: false,
         options,
         payload: Bytes::from_static(b"seven o"),
     }
@@ -82,6 +84,12 @@ fn etherparse_reads_our_packets_as_we_meant_them() {
         encode_packet(&IpHeader::new(endpoints), &sent, usize::MAX, &mut out).unwrap();
 
         let packet = SlicedPacket::from_ip(&out).unwrap();
+        let ecn = match &packet.net {
+            Some(NetSlice::Ipv4(ip)) => ip.header().ecn().value(),
+            Some(NetSlice::Ipv6(ip)) => ip.header().traffic_class() & 3,
+            _ => panic!("no IP in {packet:?}"),
+        };
+        assert_eq!(ecn, 0b10, "ECT(0)");
         let tcp = tcp_of(&packet);
         assert_eq!((tcp.source_port(), tcp.destination_port()), (40_000, 5_001));
         assert_eq!(tcp.sequence_number(), 0xdead_beef);
@@ -125,7 +133,7 @@ fn we_read_packets_of_etherparse_as_it_meant_them() {
     builder.write(&mut octets, b"tfo").unwrap();
 
     let (ip, read) = decode_packet(&octets.into()).unwrap();
-    assert_eq!((ip.endpoints, ip.ttl, ip.ecn), (V4, 33, Ecn::NotEct));
+    assert_eq!((ip.endpoints, ip.ttl, read.ecn), (V4, 33, Ecn::NotEct));
     let sent = Segment {
         src_port: 1,
         dst_port: 2,

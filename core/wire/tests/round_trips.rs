@@ -4,10 +4,10 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use gigatcp_wire::bytes::Bytes;
 use gigatcp_wire::{
-    Authentication, DecodeError, Ecn, EncodeError, Endpoints, FastOpenCookie, Flags, IpHeader,
-    MAX_OPTIONS_LEN, Options, Payload, PayloadOctets, Phantom, SackBlock, SackBlocks, Segment,
-    SeqNumber, Timestamps, WireWindow, decode, decode_header, decode_packet, encode, encode_packet,
-    verify_checksum, verify_phantom,
+    AccEcn, AccEcnOrder, Authentication, DecodeError, Ecn, EncodeError, Endpoints, FastOpenCookie,
+    Flags, IpHeader, MAX_OPTIONS_LEN, Options, Payload, PayloadOctets, Phantom, SackBlock,
+    SackBlocks, Segment, SeqNumber, Timestamps, WireWindow, decode, decode_header, decode_packet,
+    encode, encode_packet, verify_checksum, verify_phantom,
 };
 use proptest::prelude::*;
 
@@ -46,6 +46,19 @@ fn rare_options() -> impl Strategy<Value = (Option<FastOpenCookie>, Option<Authe
     )
 }
 
+fn accecn() -> impl Strategy<Value = Option<AccEcn>> {
+    let fields = prop::collection::vec(any::<u32>(), 0..=3);
+    let option = (any::<bool>(), fields).prop_map(|(first, fields)| {
+        let order = if first {
+            AccEcnOrder::Ect1First
+        } else {
+            AccEcnOrder::Ect0First
+        };
+        AccEcn::new(order, &fields)
+    });
+    prop::option::of(option)
+}
+
 fn all_options() -> impl Strategy<Value = Options> {
     let timestamps =
         prop::option::of(any::<(u32, u32)>().prop_map(|(val, ecr)| Timestamps { val, ecr }));
@@ -56,16 +69,24 @@ fn all_options() -> impl Strategy<Value = Options> {
         window_scale,
         any::<bool>(),
         timestamps,
-        sack_blocks(),
+        (accecn(), sack_blocks()),
         rare,
     )
         .prop_map(
-            |(mss, window_scale, sack_permitted, timestamps, sack, (fast_open, authentication))| {
+            |(
+                mss,
+                window_scale,
+                sack_permitted,
+                timestamps,
+                (accecn, sack),
+                (fast_open, authentication),
+            )| {
                 Options {
                     mss,
                     window_scale,
                     sack_permitted,
                     timestamps,
+                    accecn,
                     sack,
                     fast_open,
                     authentication,
@@ -99,6 +120,8 @@ prop_compose! {
             wnd: WireWindow(wnd),
             urgent,
             segment_size: 0,
+            ecn: Ecn::NotEct,
+            ace: false,
             options,
             payload: Bytes::new(),
         }
@@ -129,21 +152,18 @@ fn endpoints() -> impl Strategy<Value = Endpoints> {
 }
 
 fn ip_headers() -> impl Strategy<Value = IpHeader> {
-    let fields = any::<(u8, u8, u8, u16, bool, u32)>();
-    (endpoints(), fields).prop_map(
-        |(endpoints, (dscp, ecn, ttl, ident, dont_fragment, label))| {
-            let is_v4 = matches!(endpoints, Endpoints::V4 { .. });
-            IpHeader {
-                endpoints,
-                dscp: dscp % 64,
-                ecn: Ecn::from_bits(ecn),
-                ttl,
-                ident: if is_v4 { ident } else { 0 },
-                dont_fragment: dont_fragment || !is_v4,
-                flow_label: if is_v4 { 0 } else { label % (1 << 20) },
-            }
-        },
-    )
+    let fields = any::<(u8, u8, u16, bool, u32)>();
+    (endpoints(), fields).prop_map(|(endpoints, (dscp, ttl, ident, dont_fragment, label))| {
+        let is_v4 = matches!(endpoints, Endpoints::V4 { .. });
+        IpHeader {
+            endpoints,
+            dscp: dscp % 64,
+            ttl,
+            ident: if is_v4 { ident } else { 0 },
+            dont_fragment: dont_fragment || !is_v4,
+            flow_label: if is_v4 { 0 } else { label % (1 << 20) },
+        }
+    })
 }
 
 /// A header around option octets, most of which look like options.
@@ -151,7 +171,7 @@ fn hostile_headers() -> impl Strategy<Value = Vec<u8>> {
     let option = prop_oneof![
         any::<u8>().prop_map(|octet| vec![octet]),
         (
-            0_u8..12,
+            prop_oneof![0_u8..12, 172_u8..175],
             0_u8..14,
             prop::collection::vec(any::<u8>(), 0..12)
         )
@@ -204,7 +224,12 @@ proptest! {
     }
 
     #[test]
-    fn packets_read_back_as_written(segment in segments(), ip in ip_headers()) {
+    fn packets_read_back_as_written(
+        mut segment in segments(),
+        ip in ip_headers(),
+        ecn in any::<u8>(),
+    ) {
+        segment.ecn = Ecn::from_bits(ecn);
         let mut out = Vec::new();
         let len = encode_packet(&ip, &segment, usize::MAX, &mut out).unwrap();
         prop_assert_eq!(len, out.len());
