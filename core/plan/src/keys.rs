@@ -49,6 +49,8 @@ pub enum Kind {
     Probability,
     /// A text with the room of a queue.
     Queue,
+    /// A text with a backlog from which on packets are marked.
+    Threshold,
     /// A list of whole numbers from 1, ascending.
     Numbers,
     /// One of these words.
@@ -83,6 +85,7 @@ impl fmt::Display for Kind {
             }
             Kind::Probability => f.write_str("a probability from 0 to 1"),
             Kind::Queue => f.write_str("\"1 BDP\", \"100 packets\", \"2 MB\" or \"unlimited\""),
+            Kind::Threshold => f.write_str("\"65 packets\", \"100 kB\" or \"1 ms\" of waiting"),
             Kind::Numbers => f.write_str("a list of whole numbers from 1, ascending"),
             Kind::OneOf(words) => write_words(f, words.iter().copied()),
             Kind::Profile => write_words(f, Profile::ALL.iter().map(|profile| profile.name)),

@@ -9,7 +9,7 @@ use alloc::string::String;
 use core::ops::Range;
 use core::str::FromStr;
 
-use gigatcp_path::Picoseconds;
+use gigatcp_path::{MarkAbove, Picoseconds};
 use gigatcp_units::Bytes;
 use gigatcp_units::grammar::{self, ParseError, ParseErrorKind};
 
@@ -140,6 +140,31 @@ pub(crate) fn room(text: &str) -> Result<Room, Misread> {
     }
 }
 
+/// What a marking threshold is measured in.
+const THRESHOLD_UNITS: [&str; 12] = [
+    "packets", "B", "kB", "MB", "GB", "KiB", "MiB", "GiB", "ns", "us", "ms", "s",
+];
+
+/// Reads a marking threshold: `65 packets`, `100 kB`, `1 ms`.
+pub(crate) fn threshold(text: &str) -> Result<MarkAbove, Misread> {
+    let forms = "\"65 packets\", \"100 kB\" or \"1 ms\"";
+    let misread = |why: &str| Misread::new(text, "a marking threshold", why, forms);
+    let (number, unit) = split(text);
+    if ["packet", "packets"].contains(&unit) {
+        return scaled(number, 1).map(MarkAbove::Packets).map_err(misread);
+    }
+    if unit.is_empty() {
+        return Err(misread("the unit is missing"));
+    }
+    let time = text.parse().map(MarkAbove::Sojourn);
+    time.or_else(|_| text.parse().map(MarkAbove::Bytes))
+        .map_err(|error: ParseError| Misread {
+            nearest: nearest(unit, THRESHOLD_UNITS).map(str::to_owned),
+            span: error.span(),
+            ..misread("it is neither packets nor an amount of data nor a time")
+        })
+}
+
 /// The number at the front and the unit behind it.
 fn split(text: &str) -> (&str, &str) {
     let text = text.trim();
@@ -234,6 +259,18 @@ mod tests {
     }
 
     #[test]
+    fn a_threshold_is_given_in_packets_bytes_or_time() {
+        assert_eq!(threshold("65 packets"), Ok(MarkAbove::Packets(65)));
+        let bytes = MarkAbove::Bytes(Bytes::new(100_000));
+        assert_eq!(threshold("100 kB"), Ok(bytes));
+        let time = MarkAbove::Sojourn(gigatcp_units::Duration::from_millis(1));
+        assert_eq!(threshold("1 ms"), Ok(time));
+        for wrong in ["65", "1 BDP", "-1 ms", "1.5 packets", "unlimited", ""] {
+            assert!(threshold(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
     fn hostile_texts_are_refused() {
         for text in [
             "9".repeat(100_000),
@@ -241,6 +278,7 @@ mod tests {
             "µ".repeat(9),
         ] {
             assert!(room(&text).is_err());
+            assert!(threshold(&text).is_err());
             assert!(cost(&(text.clone() + " us")).is_err());
             assert!(packet_rate(&(text + " packet/s")).is_err());
         }

@@ -11,6 +11,7 @@ use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use core::fmt::Display;
 
+use gigatcp_path::MarkAbove;
 use gigatcp_units::{Bytes, Duration, Probability, Rate};
 
 use crate::diagnostic::{Diagnostic, Findings, Place, shown};
@@ -289,6 +290,11 @@ impl<'a> Reader<'a> {
     pub(crate) fn room(&self, name: &str) -> Option<Room> {
         let (key, value) = self.find(name)?;
         self.quantity(key, value, quantity::room)
+    }
+
+    pub(crate) fn threshold(&self, name: &str) -> Option<MarkAbove> {
+        let (key, value) = self.find(name)?;
+        self.quantity(key, value, quantity::threshold)
     }
 
     /// A list of whole numbers from 1, ascending.

@@ -99,6 +99,11 @@ fn a_quantity_without_its_unit_or_with_another_is_refused() {
         "apples",
         "not the room of a queue",
     );
+    assert_found(
+        "[sender.link]\nrate = \"1 Gbit/s\"\nmark_above = \"1 BDP\"",
+        "BDP",
+        "not a marking threshold",
+    );
     assert_nearest("[sender.link]\nqueue = \"1 bdp\"", "BDP");
     assert_nearest("[sender.link]\nqueue = \"10 pakets\"", "packets");
     assert_found(
@@ -184,6 +189,30 @@ fn a_zero_round_trip_time_is_fine_but_not_for_a_queue_of_one_bdp() {
     assert!(parse("p", plan_with(text).as_bytes(), &[]).is_ok());
     let text = "path = { rate = \"1 Gbit/s\", rtt = \"0 s\", queue = \"1 BDP\" }";
     assert_found(text, "\"1 BDP\"", "less than one packet");
+}
+
+#[test]
+fn marks_that_no_packet_can_get_are_found() {
+    assert_found(
+        "[sender.link]\nmark_above = \"1 ms\"",
+        "mark_above",
+        "without a rate nothing ever waits",
+    );
+    let found = |text: &str, message: &str| {
+        let plan = parse("p", plan_with(text).as_bytes(), &[]).expect("warnings only");
+        let findings = plan.warnings.list.iter();
+        let messages: Vec<&str> = findings.map(|finding| finding.message.as_str()).collect();
+        assert!(messages.iter().any(|m| m.contains(message)), "{messages:?}");
+    };
+    let link = "[sender.link]\nrate = \"1 Gbit/s\"\n";
+    found(
+        &format!("{link}queue = \"50 packets\"\nmark_above = \"50 packets\""),
+        "full before it marks",
+    );
+    found(
+        &format!("{link}mark = 0.1\necn_bleach = true"),
+        "`mark` does nothing on a hop with `ecn_bleach`",
+    );
 }
 
 #[test]

@@ -259,6 +259,10 @@ pub struct HopRecord {
     pub dropped_queue_packets: u64,
     /// Wire packets dropped by a loss model.
     pub dropped_loss_packets: u64,
+    /// Wire packets marked as having met congestion (RFC 3168); none in
+    /// records written before there were marks.
+    #[serde(default)]
+    pub marked_packets: u64,
     /// Largest backlog seen, in packets.
     pub max_backlog_packets: u64,
     /// Share of the time the serialiser was busy.

@@ -11,7 +11,7 @@ use alloc::vec::Vec;
 use core::fmt;
 
 use gigatcp_wire::bytes::Bytes;
-use gigatcp_wire::{Checksum, Endpoints, Flags, IpError, IpHeader, TCP_PROTOCOL};
+use gigatcp_wire::{Checksum, Ecn, Endpoints, Flags, IpError, IpHeader, TCP_PROTOCOL};
 
 use crate::ast::{Cookie, EcnCounter, TcpOption};
 
@@ -31,6 +31,8 @@ const TCP_HEADER: usize = 20;
 pub struct Packet {
     /// Its IP header.
     pub ip: IpHeader,
+    /// Its ECN field.
+    pub ecn: Ecn,
     /// What it carries.
     pub body: Body,
 }
@@ -162,9 +164,9 @@ impl Packet {
         let mut octets = Vec::new();
         // A packet beyond 64 KiB has no length; it goes out with the length 0
         // that offloaded captures show, and whoever takes it sees that.
-        let fits = self.ip.encode(inner.len(), &mut octets).is_ok();
+        let fits = self.ip.encode(self.ecn, inner.len(), &mut octets).is_ok();
         if !fits {
-            let _ = self.ip.encode(0, &mut octets);
+            let _ = self.ip.encode(self.ecn, 0, &mut octets);
         }
         set_protocol(&mut octets, protocol);
         octets.extend_from_slice(&inner);
@@ -185,7 +187,11 @@ impl Packet {
             ICMP | ICMP_V6 => Body::Icmp(Icmp::read(inner)?),
             other => return Err(PacketError::Protocol(other)),
         };
-        Ok(Self { ip, body })
+        Ok(Self {
+            ip,
+            ecn: payload.ecn,
+            body,
+        })
     }
 
     /// The segment, if it carries one.
@@ -528,7 +534,11 @@ mod tests {
             tcp in segments(),
             v6 in any::<bool>(),
         ) {
-            let packet = Packet { ip: ip(v6), body: Body::Tcp(tcp.clone()) };
+            let packet = Packet {
+                ip: ip(v6),
+                ecn: Ecn::Ect1,
+                body: Body::Tcp(tcp.clone()),
+            };
             let octets = packet.octets();
             let read = Packet::read(&octets).unwrap();
             let mut options = read.tcp().unwrap().options.clone();
@@ -561,6 +571,7 @@ mod tests {
             };
             let packet = Packet {
                 ip: ip(v6),
+                ecn: Ecn::NotEct,
                 body: Body::Icmp(icmp),
             };
             assert_eq!(Packet::read(&packet.octets()), Ok(packet));

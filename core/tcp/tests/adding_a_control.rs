@@ -246,6 +246,8 @@ impl Rounds {
             acked: Bytes::new(acked),
             sacked: Bytes::ZERO,
             lost: Bytes::ZERO,
+            ce_marked: Bytes::ZERO,
+            ce_marked_segments: 0,
             acked_transmissions: 1,
             phase,
             prior_in_flight: self.control.cwnd(),

@@ -13,7 +13,10 @@ use gigatcp_capture::independent_reader::{
 };
 use gigatcp_capture::{Interface, InterfaceId, PcapngWriter};
 use gigatcp_units::Instant;
-use gigatcp_wire::{Endpoints, IpHeader, Phantom, Segment, encode_packet, fill_phantom};
+use gigatcp_wire::{
+    AccEcn, AccEcnOrder, Ecn, Endpoints, Flags, IpHeader, Options, Phantom, Segment, encode_packet,
+    fill_phantom,
+};
 
 const CLEAN: TsharkCounts = TsharkCounts {
     packets: PACKETS,
@@ -165,6 +168,41 @@ fn super_segments_are_clean_whole_and_expanded() {
         if let Some(counts) = counts(name, &writer.finish().unwrap()) {
             let clean = TsharkCounts {
                 packets,
+                ..TsharkCounts::default()
+            };
+            assert_eq!(counts, clean, "{name}");
+        }
+    }
+}
+
+#[test]
+fn marks_and_accecn_options_are_clean() {
+    let segment = Segment {
+        flags: Flags::ACK | Flags::from_ace(6),
+        segment_size: 1448,
+        ecn: Ecn::Ce,
+        ace: true,
+        options: Options {
+            accecn: Some(AccEcn::new(AccEcnOrder::Ect0First, &[1449, 1448, 1])),
+            ..Options::default()
+        },
+        payload: Phantom {
+            offset: 5,
+            len: 14_480,
+        },
+        ..Segment::default()
+    };
+    for (name, endpoints) in [("ecn-4.pcapng", V4), ("ecn-6.pcapng", V6)] {
+        let mut writer = PcapngWriter::new(Vec::new()).unwrap();
+        let door = Interface::new("sender").with_expanded_super_segments();
+        let view = writer.add_interface(door.with_whole_packets()).unwrap();
+        let ip = IpHeader::new(endpoints);
+        writer
+            .write_segment(view, Instant::ZERO, &ip, &segment)
+            .unwrap();
+        if let Some(counts) = counts(name, &writer.finish().unwrap()) {
+            let clean = TsharkCounts {
+                packets: 10,
                 ..TsharkCounts::default()
             };
             assert_eq!(counts, clean, "{name}");

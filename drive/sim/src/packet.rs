@@ -1,7 +1,7 @@
 //! What travels: a segment in an IPv4 packet, with its way.
 
 use gigatcp_path::Parcel;
-use gigatcp_wire::{Phantom, Segment};
+use gigatcp_wire::{Ecn, Phantom, Segment};
 
 /// Octets of an IPv4 header without options, and of a TCP header.
 const HEADERS: u64 = 20 + 20;
@@ -55,5 +55,20 @@ impl Parcel for Packet {
             segment: self.segment.split_front(n),
             ..*self
         }
+    }
+
+    #[inline]
+    fn try_mark(&mut self) -> bool {
+        self.segment.ecn.try_mark()
+    }
+
+    #[inline]
+    fn takes_mark(&self) -> bool {
+        matches!(self.segment.ecn, Ecn::Ect0 | Ecn::Ect1)
+    }
+
+    #[inline]
+    fn try_bleach(&mut self) -> bool {
+        core::mem::take(&mut self.segment.ecn).is_capable()
     }
 }

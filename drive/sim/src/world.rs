@@ -284,7 +284,9 @@ impl World {
         if self.config.observe.fingerprint {
             let segment = &packet.segment;
             let numbers = u64::from(segment.seq.as_u32()) << 32 | u64::from(segment.ack.as_u32());
-            let rest = u64::from(packet.flow) << 48
+            // Flows need 14 bits (`gigatcp_plan::keys::MOST_FLOWS`).
+            let rest = u64::from(segment.ecn.bits()) << 62
+                | u64::from(packet.flow) << 48
                 | u64::from(segment.flags.bits()) << 36
                 | u64::from(segment.payload.len) << 16
                 | u64::from(segment.wnd.0);

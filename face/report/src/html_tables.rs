@@ -348,12 +348,22 @@ pub(crate) fn fitted(rows: &[Row<'_>]) -> String {
 /// Path elements of the drawn repeat of every series.
 pub(crate) fn path(rows: &[Row<'_>]) -> String {
     let mut body = String::new();
+    // Most paths mark nothing, and a column of zeros says nothing.
+    let mut hops = rows.iter().flat_map(|row| &row.group.representative().hops);
+    let has_marks = hops.any(|hop| hop.marked_packets > 0);
+    let marked = |cell: &str| {
+        if has_marks {
+            cell.to_owned()
+        } else {
+            String::new()
+        }
+    };
     for row in rows.iter().filter(|row| row.flow == 0) {
         for hop in &row.group.representative().hops {
             let _ = writeln!(
                 body,
                 "<tr><th scope=\"row\">{}</th><td class=\"text\">{}</td><td>{}</td><td>{}</td>\
-                 <td>{}</td><td>{}</td><td>{}</td><td>{}</td></tr>",
+                 <td>{}</td><td>{}</td><td>{}</td><td>{}</td>{}</tr>",
                 html(row.group.name),
                 html(&hop.name),
                 grouped(hop.arrived_packets),
@@ -362,6 +372,7 @@ pub(crate) fn path(rows: &[Row<'_>]) -> String {
                 grouped(hop.dropped_loss_packets),
                 grouped(hop.max_backlog_packets),
                 fixed(hop.utilisation_fraction * 100.0, 1),
+                marked(&format!("<td>{}</td>", grouped(hop.marked_packets))),
             );
         }
     }
@@ -371,7 +382,8 @@ pub(crate) fn path(rows: &[Row<'_>]) -> String {
     format!(
         "<table class=\"numbers wide\"><thead><tr><th>Series</th><th class=\"text\">Element</th>\
          <th>packets in</th><th>out</th><th>dropped by queue</th><th>lost</th>\
-         <th>largest backlog</th><th>busy, %</th></tr></thead><tbody>\n{body}</tbody></table>"
+         <th>largest backlog</th><th>busy, %</th>{}</tr></thead><tbody>\n{body}</tbody></table>",
+        marked("<th>marked</th>"),
     )
 }
 

@@ -170,8 +170,13 @@ fn hop_cells(hops: &[HopRecord]) -> Vec<Vec<String>> {
         "busy, %",
     ];
     let mut cells = vec![heading.map(str::to_owned).to_vec()];
+    // Most paths mark nothing, and a column of zeros says nothing.
+    let has_marks = hops.iter().any(|hop| hop.marked_packets > 0);
+    if has_marks {
+        cells[0].push("marked".to_owned());
+    }
     for hop in hops {
-        cells.push(vec![
+        let mut line = vec![
             terminal(&hop.name),
             hop.arrived_packets.to_string(),
             hop.delivered_packets.to_string(),
@@ -179,7 +184,11 @@ fn hop_cells(hops: &[HopRecord]) -> Vec<Vec<String>> {
             hop.dropped_loss_packets.to_string(),
             hop.max_backlog_packets.to_string(),
             crate::number::fixed(hop.utilisation_fraction * 100.0, 1),
-        ]);
+        ];
+        if has_marks {
+            line.push(hop.marked_packets.to_string());
+        }
+        cells.push(line);
     }
     cells
 }

@@ -7,7 +7,7 @@ use alloc::string::String;
 use alloc::vec;
 use alloc::vec::Vec;
 
-use gigatcp_path::{HopConfig, LossModel, Reorder};
+use gigatcp_path::{HopConfig, LossModel, MarkAbove, Reorder};
 use gigatcp_units::{Bytes, Duration, Rate};
 
 use super::section;
@@ -23,6 +23,7 @@ pub(crate) struct Hop {
     room: Option<Room>,
     name_place: Place,
     room_place: Place,
+    mark_place: Place,
 }
 
 /// Everything between the two TCPs.
@@ -110,6 +111,7 @@ fn shorthand(plan: &Reader, reader: &Reader) -> (Vec<Hop>, Vec<Hop>) {
         room: Some(Room::Unlimited),
         name_place: there.name_place.clone(),
         room_place: there.room_place.clone(),
+        mark_place: there.mark_place.clone(),
     };
     (vec![there], vec![back])
 }
@@ -168,8 +170,12 @@ pub(crate) fn hop(reader: &Reader, name: &str) -> Hop {
         loss: losses(reader),
         reorder: reorder(reader),
         duplicate: reader.probability("duplicate"),
+        mark_above: reader.threshold("mark_above"),
+        mark: reader.probability("mark").filter(|p| p.as_f64() > 0.0),
+        ecn_bleach: reader.flag("ecn_bleach").unwrap_or(false),
         ..HopConfig::default()
     };
+    check_marks(reader, &config);
     let room = match reader.room("queue") {
         None if is_table => Some(Room::Unlimited),
         room => room,
@@ -179,6 +185,7 @@ pub(crate) fn hop(reader: &Reader, name: &str) -> Hop {
         room,
         name_place: reader.place_of_value("name").clone(),
         room_place: reader.place_of_value("queue").clone(),
+        mark_place: reader.place_of_value("mark_above").clone(),
     }
 }
 
@@ -223,6 +230,30 @@ fn reorder(reader: &Reader) -> Option<Reorder> {
         probability,
         extra_delay,
     })
+}
+
+/// Marks that no packet can get are hardly meant so.
+fn check_marks(reader: &Reader, config: &HopConfig) {
+    let has_no_queue = config.rate.is_none() && config.per_packet.is_zero();
+    if has_no_queue && reader.has("mark_above") {
+        let message = "`mark_above` needs a queue, and without a rate nothing ever waits";
+        let finding = Diagnostic::error(reader.place_of("mark_above"), message);
+        let finding = finding.label("no packet would be marked");
+        reader
+            .findings()
+            .add(finding.hint("give the hop a rate or a packet_rate, or use `mark`"));
+    }
+    for key in ["mark_above", "mark"] {
+        if config.ecn_bleach && reader.has(key) {
+            let message = format!("`{key}` does nothing on a hop with `ecn_bleach`");
+            let finding = Diagnostic::warning(reader.place_of(key), message);
+            reader.findings().add(
+                finding
+                    .label("the ECN field is cleared before")
+                    .effect("no packet is marked"),
+            );
+        }
+    }
 }
 
 /// Names select random streams: two hops of one name would lose the same
@@ -276,7 +307,30 @@ impl Settling<'_> {
                 config.limit_bytes = bdp.map(|bdp| bdp.max(least));
             }
         }
+        self.check_threshold(&config, &hop.mark_place);
         config
+    }
+
+    /// A queue that is full before it marks, drops instead.
+    fn check_threshold(&self, config: &HopConfig, place: &Place) {
+        let full_before = match config.mark_above {
+            Some(MarkAbove::Bytes(threshold)) => {
+                config.limit_bytes.is_some_and(|limit| limit <= threshold)
+            }
+            Some(MarkAbove::Packets(threshold)) => {
+                config.limit_packets.is_some_and(|limit| limit <= threshold)
+            }
+            Some(MarkAbove::Sojourn(_)) | None => false,
+        };
+        if full_before {
+            let message = "the queue is full before it marks";
+            self.findings.add(
+                Diagnostic::warning(place, message)
+                    .label("not less than `queue`")
+                    .effect("packets are dropped and none is marked")
+                    .hint("a threshold below the room of the queue"),
+            );
+        }
     }
 
     fn check_packets(&self, packets: u64, place: &Place) {

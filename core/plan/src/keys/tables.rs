@@ -96,6 +96,12 @@ const IMPAIRMENTS: &[Key] = keys! {
         SOME_TIME, Is("none");
     duplicate = r#""1e-5""#, "chance that a packet arrives twice":
         Kind::Probability, Is("0");
+    mark_above = r#""65 packets""#, "backlog beyond which packets that speak ECN are marked (RFC 3168)":
+        Kind::Threshold, Is("none");
+    mark = r#""1e-4""#, "chance that a packet that speaks ECN is marked":
+        Kind::Probability, Is("0");
+    ecn_bleach = "true", "whether the ECN field of every packet is cleared":
+        Kind::Flag, Is("false");
 };
 
 /// The path.

@@ -340,6 +340,8 @@ mod tests {
             acked: Bytes::new(segments * u64::from(SMSS)),
             sacked: Bytes::ZERO,
             lost: Bytes::ZERO,
+            ce_marked: Bytes::ZERO,
+            ce_marked_segments: 0,
             acked_transmissions: segments as u32,
             phase: Phase::Open,
             prior_in_flight: Bytes::ZERO,

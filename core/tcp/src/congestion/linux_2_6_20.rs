@@ -382,6 +382,8 @@ mod tests {
             acked: Bytes::new(SMSS),
             sacked: Bytes::ZERO,
             lost: Bytes::ZERO,
+            ce_marked: Bytes::ZERO,
+            ce_marked_segments: 0,
             acked_transmissions: transmissions,
             phase,
             prior_in_flight: Bytes::ZERO,

@@ -41,6 +41,14 @@ pub struct Ack {
     pub sacked: Bytes,
     /// Octets newly marked lost.
     pub lost: Bytes,
+    /// Of the octets delivered, those that arrived with a congestion mark (CE):
+    /// `DCTCP.BytesMarked` of RFC 8257 section 3.3. With accurate feedback (RFC
+    /// 9768) what the receiver counted; with the classic one (RFC 3168) all
+    /// that an ACK with ECN-Echo covers, which is right only where the receiver
+    /// echoes as RFC 8257 section 3.2 says.
+    pub ce_marked: Bytes,
+    /// The same in wire segments.
+    pub ce_marked_segments: u32,
     /// Transmissions wholly acknowledged by this ACK: a super-segment counts
     /// once. Linux before 2.6.29 showed its controls this number as `packets
     /// acked` while segmentation offload was on.

@@ -149,6 +149,8 @@ mod tests {
             acked: Bytes::new(segments * SMSS),
             sacked: Bytes::ZERO,
             lost: Bytes::ZERO,
+            ce_marked: Bytes::ZERO,
+            ce_marked_segments: 0,
             acked_transmissions: segments as u32,
             phase: Phase::Open,
             prior_in_flight: Bytes::new(10 * SMSS),

@@ -308,6 +308,8 @@ impl<P: Payload> Connection<P> {
             acked: Bytes::new(revealed.acked),
             sacked: Bytes::new(revealed.sacked),
             lost: Bytes::new(judgment.lost.map_or(0, |(_, octets, _)| octets)),
+            ce_marked: Bytes::ZERO,
+            ce_marked_segments: 0,
             acked_transmissions: revealed.transmissions,
             phase: self.recovery.phase(),
             prior_in_flight: Bytes::new(prior_in_flight),

@@ -10,7 +10,7 @@ use core::ops::Range;
 use gigatcp_events::{CwndCause, Event, EventMask, Limit, Phase, SendReason, State};
 use gigatcp_units::{Bytes, Instant};
 use gigatcp_wire::{
-    Flags, MAX_SUPER_SEGMENT, Options, Payload, SackBlock, SackBlocks, Segment, WireWindow,
+    Ecn, Flags, MAX_SUPER_SEGMENT, Options, Payload, SackBlock, SackBlocks, Segment, WireWindow,
 };
 
 use super::repair::EarlyTimer;
@@ -429,6 +429,8 @@ impl<P: Payload> Connection<P> {
             wnd,
             urgent: 0,
             segment_size: self.smss as u16,
+            ecn: Ecn::NotEct,
+            ace: false,
             options: Options {
                 timestamps: self.timestamps.as_ref().map(|clock| clock.stamp(now)),
                 sack,

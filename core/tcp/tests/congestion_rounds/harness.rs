@@ -79,6 +79,8 @@ impl Rounds {
             acked: Bytes::new(segments * SMSS),
             sacked: Bytes::ZERO,
             lost: Bytes::ZERO,
+            ce_marked: Bytes::ZERO,
+            ce_marked_segments: 0,
             acked_transmissions: (transmissions(self.acked + segments) - transmissions(self.acked))
                 as u32,
             phase,

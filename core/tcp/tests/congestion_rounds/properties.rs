@@ -119,6 +119,8 @@ fn apply(control: &mut dyn CongestionControl, step: &Step, now: &mut Instant) {
                 acked: Bytes::new(acked),
                 sacked: Bytes::ZERO,
                 lost: Bytes::ZERO,
+                ce_marked: Bytes::ZERO,
+                ce_marked_segments: 0,
                 acked_transmissions: (acked / SMSS).try_into().unwrap_or(u32::MAX),
                 phase,
                 prior_in_flight: Bytes::new(acked),

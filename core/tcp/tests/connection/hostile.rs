@@ -8,7 +8,8 @@ use gigatcp_tcp::{Config, Connection, Profile, Received};
 use gigatcp_units::{Bytes as Octets, Duration, Instant};
 use gigatcp_wire::bytes::Bytes;
 use gigatcp_wire::{
-    Flags, Options, SackBlock, SackBlocks, Segment, SeqNumber, Timestamps, WireWindow,
+    AccEcn, AccEcnOrder, Ecn, Flags, Options, SackBlock, SackBlocks, Segment, SeqNumber,
+    Timestamps, WireWindow,
 };
 use proptest::prelude::*;
 
@@ -54,6 +55,9 @@ struct Arrival {
     stamps: Option<(Place, Place)>,
     mss: Option<u16>,
     scale: Option<u8>,
+    /// ECN field of IP, ACE field of TCP.
+    marks: (u8, u8),
+    accecn: Option<Vec<u32>>,
 }
 
 fn flags() -> impl Strategy<Value = u16> {
@@ -79,6 +83,8 @@ fn arrival() -> impl Strategy<Value = Arrival> {
         prop::option::of((Place::any(), Place::any())),
         prop::option::weighted(0.2, any::<u16>()),
         prop::option::weighted(0.2, any::<u8>()),
+        (0..4_u8, prop_oneof![Just(0), Just(5), 0..8_u8]),
+        prop::option::weighted(0.2, prop::collection::vec(any::<u32>(), 0..=3)),
     );
     (numbers, sizes, options).prop_map(|(numbers, sizes, options)| Arrival {
         flags: numbers.0,
@@ -92,6 +98,8 @@ fn arrival() -> impl Strategy<Value = Arrival> {
         stamps: options.1,
         mss: options.2,
         scale: options.3,
+        marks: options.4,
+        accecn: options.5,
     })
 }
 
@@ -292,7 +300,9 @@ impl Subject {
             ack: arrival
                 .ack
                 .resolve(if arrival.from_nxt { nxt } else { una }),
-            flags: Flags::from_bits(arrival.flags),
+            flags: Flags::from_bits(arrival.flags).without(Flags::ACE)
+                | Flags::from_ace(arrival.marks.1),
+            ecn: Ecn::from_bits(arrival.marks.0),
             wnd: WireWindow(arrival.wnd),
             segment_size: arrival.segment_size,
             options: Options {
@@ -303,6 +313,10 @@ impl Subject {
                     val: val.resolve(now).as_u32(),
                     ecr: ecr.resolve(now).as_u32(),
                 }),
+                accecn: arrival
+                    .accecn
+                    .as_ref()
+                    .map(|fields| AccEcn::new(AccEcnOrder::Ect0First, fields)),
                 sack,
                 ..Options::default()
             },

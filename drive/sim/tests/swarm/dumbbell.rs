@@ -14,7 +14,9 @@
 use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::sync::{Arc, Mutex};
 
-use gigatcp_path::{CpuCosts, HopConfig, LossModel, Picoseconds, Release, Reorder, Tally};
+use gigatcp_path::{
+    CpuCosts, HopConfig, LossModel, MarkAbove, Picoseconds, Release, Reorder, Tally,
+};
 use gigatcp_sim::packet::Packet;
 use gigatcp_sim::{
     Ended, FlowConfig, FlowOutcome, HostConfig, Observe, Outcome, Stop, Tap, World, WorldConfig,
@@ -132,6 +134,17 @@ fn hop(draw: &mut Draw, name: String) -> HopConfig {
         }),
         duplicate: draw.chance(20).then(|| percent(draw, 10)),
         release: draw.pick(&[Release::PerPacket, Release::Whole]),
+        mark_above: (limits && draw.chance(30)).then(|| threshold(draw)),
+        mark: draw.chance(15).then(|| percent(draw, 20)),
+        ecn_bleach: draw.chance(5),
+    }
+}
+
+fn threshold(draw: &mut Draw) -> MarkAbove {
+    match draw.between(0, 2) {
+        0 => MarkAbove::Bytes(Bytes::new(draw.magnitude(1, 8_000_000))),
+        1 => MarkAbove::Packets(draw.magnitude(1, 5000)),
+        _ => MarkAbove::Sojourn(draw.span(Duration::from_micros(1), Duration::from_millis(100))),
     }
 }
 
