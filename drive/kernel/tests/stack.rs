@@ -117,6 +117,7 @@ fn segment(ends: Ends, change: impl FnOnce(&mut Tcp)) -> Packet {
     let endpoints = Endpoints::new(ends.remote, ends.local).unwrap();
     Packet {
         ip: IpHeader::new(endpoints),
+        ecn: gigatcp_wire::Ecn::NotEct,
         body: Body::Tcp(tcp),
     }
 }
