@@ -8,11 +8,17 @@
 //!   with text was lost (section 4.1.3.1: it is left for a while, twice as long
 //!   each time).
 //!
+//! * [`FastOpenSlots`]: how many connections were opened so and have not
+//!   completed their handshake (section 5.1). A slot is held by the connection
+//!   and given back by it, wherever it has gone by then.
+//!
 //! The cache knows servers by address, not by port, as RFC 7413 section 4.1.3
 //! allows and Linux does.
 
 use alloc::collections::BTreeMap;
+use alloc::sync::Arc;
 use core::net::IpAddr;
+use core::sync::atomic::{AtomicUsize, Ordering};
 
 use gigatcp_units::{Duration, Instant};
 use gigatcp_wire::FastOpenCookie;
@@ -84,6 +90,55 @@ impl FastOpenKey {
 fn cookie(secret: &Secret, client: IpAddr) -> FastOpenCookie {
     let value = secret.keyed(Purpose::FastOpenCookie).address(client);
     FastOpenCookie::new(&value.finish().to_be_bytes()).unwrap_or(FastOpenCookie::REQUEST)
+}
+
+/// How many Fast Open connections are under way, seen by the listener.
+#[derive(Clone, Default, Debug)]
+pub struct FastOpenSlots(Arc<SlotCounts>);
+
+/// Counted atomically because connections may live on other threads; each count
+/// stands alone, so no order between them matters.
+#[derive(Default, Debug)]
+struct SlotCounts {
+    pending: AtomicUsize,
+    resets: AtomicUsize,
+}
+
+/// One of them, held by the connection until its handshake is complete.
+#[derive(Debug)]
+pub struct FastOpenSlot(Arc<SlotCounts>);
+
+impl FastOpenSlots {
+    /// One more.
+    #[must_use]
+    pub fn take(&self) -> FastOpenSlot {
+        self.0.pending.fetch_add(1, Ordering::Relaxed);
+        FastOpenSlot(Arc::clone(&self.0))
+    }
+
+    /// Connections that hold a slot.
+    #[must_use]
+    pub fn pending(&self) -> usize {
+        self.0.pending.load(Ordering::Relaxed)
+    }
+
+    /// Slots given back because of a reset since the last call.
+    pub fn take_resets(&self) -> usize {
+        self.0.resets.swap(0, Ordering::Relaxed)
+    }
+}
+
+impl FastOpenSlot {
+    /// Gives the slot back because the peer reset the connection.
+    pub fn end_by_reset(self) {
+        self.0.resets.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+impl Drop for FastOpenSlot {
+    fn drop(&mut self) {
+        self.0.pending.fetch_sub(1, Ordering::Relaxed);
+    }
 }
 
 /// What a client may put on its SYN.

@@ -1,12 +1,29 @@
-//! LISTEN: RFC 9293 section 3.10.7.2.
+//! LISTEN: RFC 9293 section 3.10.7.2, and what a server needs around it.
 //!
-//! A listener turns each SYN into a connection. It keeps no queue of its own
-//! and sends no cookies: that belongs to a runtime with many connections.
+//! | what | for whom |
+//! |---|---|
+//! | [`handle_segment`] | one port, one peer: every SYN becomes a connection at once (simulations, tests) |
+//! | [`Listener`] | a server: half-open connections, SYN cookies, Fast Open, accept queue |
+//!
+//! | file | mechanism |
+//! |---|---|
+//! | `queue` | [`Listener`]: the two queues, their limits and timers; RFC 4987 |
+//! | `config` | what it is told, what it counts |
+//! | `half_open` | a connection not yet made: a SYN and what followed it |
+//! | `cookie` | SYN cookies, RFC 4987 section 3.6 |
+
+mod config;
+mod cookie;
+mod half_open;
+mod queue;
 
 use gigatcp_units::Instant;
 use gigatcp_wire::{Flags, Payload, Segment, SeqNumber};
 
 use crate::connection::{Config, Connection, Received};
+
+pub use config::{Accepted, ListenerConfig, ListenerCounters};
+pub use queue::Listener;
 
 /// What a listener makes of a segment.
 #[derive(Debug)]
@@ -31,14 +48,7 @@ pub fn handle_segment<P: Payload>(
         return Heard::Ignored;
     }
     if segment.flags.contains(Flags::ACK) {
-        return Heard::Reset(Segment {
-            src_port: segment.dst_port,
-            dst_port: segment.src_port,
-            seq: segment.ack,
-            ack: SeqNumber::default(),
-            flags: Flags::RST,
-            ..Segment::default()
-        });
+        return Heard::Reset(reset_answering(segment));
     }
     if !segment.flags.contains(Flags::SYN) {
         return Heard::Ignored;
@@ -46,4 +56,17 @@ pub fn handle_segment<P: Payload>(
     Heard::Opened(alloc::boxed::Box::new(Connection::accept(
         now, config, received,
     )))
+}
+
+/// The reset that answers an acknowledgment of nothing (RFC 9293 section
+/// 3.10.7.2 second).
+fn reset_answering<P: Payload>(segment: &Segment<P>) -> Segment<P> {
+    Segment {
+        src_port: segment.dst_port,
+        dst_port: segment.src_port,
+        seq: segment.ack,
+        ack: SeqNumber::default(),
+        flags: Flags::RST,
+        ..Segment::default()
+    }
 }

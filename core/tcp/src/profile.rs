@@ -56,6 +56,17 @@ pub enum WindowPolicy {
     Grows,
 }
 
+/// When a listener answers a SYN with a cookie and forgets it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum SynCookies {
+    /// Never.
+    Off,
+    /// While its backlog is full.
+    WhenFull,
+    /// Always.
+    Always,
+}
+
 /// A complete choice of switches and constants for one host.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Profile {
@@ -202,6 +213,10 @@ pub struct Profile {
     /// An active open may be a fast one, RFC 7413, where it is given a cookie
     /// or asks for one.
     pub fast_open_client: bool,
+    /// A listener grants and takes Fast Open cookies, RFC 7413.
+    pub fast_open_server: bool,
+    /// When a listener answers with SYN cookies, RFC 4987 section 3.6.
+    pub syn_cookies: SynCookies,
     /// TIME-WAIT gives way to a SYN that is no ghost, RFC 6191.
     pub time_wait_reuse: bool,
     /// A reset does not end TIME-WAIT, RFC 1337 fix F1.
@@ -271,6 +286,8 @@ impl Profile {
         // Opening and identity.
         syn_text: true,
         fast_open_client: true,
+        fast_open_server: true,
+        syn_cookies: SynCookies::WhenFull,
         time_wait_reuse: true,
         time_wait_ignores_reset: true,
     };
@@ -313,6 +330,9 @@ impl Profile {
         // Opening and identity.
         syn_text: false,
         fast_open_client: false,
+        fast_open_server: false,
+        // There, and off until an administrator set `tcp_syncookies`.
+        syn_cookies: SynCookies::Off,
         // The kernel took a later SYN in TIME-WAIT long before RFC 6191.
         time_wait_reuse: true,
         time_wait_ignores_reset: false,

@@ -5,7 +5,7 @@
 //! names against [`SETTINGS`], by which plans change them.
 
 use gigatcp_tcp::congestion::Counting;
-use gigatcp_tcp::profile::{InitialWindow, Profile, PrrRule, SETTINGS, WindowPolicy};
+use gigatcp_tcp::profile::{InitialWindow, Profile, PrrRule, SETTINGS, SynCookies, WindowPolicy};
 use serde::Serialize;
 
 use crate::grid::{Align, grid};
@@ -119,6 +119,7 @@ fn switches(profile: &Profile) -> Vec<(&'static str, String)> {
         header_prediction,
         syn_text,
         fast_open_client,
+        fast_open_server,
         time_wait_reuse,
         time_wait_ignores_reset,
         backoff,
@@ -146,6 +147,7 @@ fn switches(profile: &Profile) -> Vec<(&'static str, String)> {
         header_prediction,
         syn_text,
         fast_open_client,
+        fast_open_server,
         time_wait_reuse,
         time_wait_ignores_reset,
         backoff,
@@ -159,6 +161,7 @@ fn switches(profile: &Profile) -> Vec<(&'static str, String)> {
 
 fn constants(profile: &Profile) -> Vec<(&'static str, String)> {
     let Profile {
+        syn_cookies,
         counting,
         initial_window,
         window_policy,
@@ -183,11 +186,13 @@ fn constants(profile: &Profile) -> Vec<(&'static str, String)> {
         send_buffer_start,
         ..
     } = *profile;
+    let syn_cookies = cookies_text(syn_cookies);
     let byte_counting = counting_text(counting);
     let initial_window = initial_window_text(initial_window);
     let ack_every_switch = ack_every_switch.map_or_else(|| "never".to_owned(), |at| at.to_string());
     let window_grows = window_policy == WindowPolicy::Grows;
     named![
+        syn_cookies,
         byte_counting,
         initial_window,
         window_grows,
@@ -247,6 +252,14 @@ fn counting_text(counting: Counting) -> String {
         Counting::PerAck => "false".to_owned(),
         Counting::Bytes { limit: u32::MAX } => "true".to_owned(),
         Counting::Bytes { limit } => limit.to_string(),
+    }
+}
+
+fn cookies_text(when: SynCookies) -> &'static str {
+    match when {
+        SynCookies::Off => "false",
+        SynCookies::WhenFull => "true",
+        SynCookies::Always => "2",
     }
 }
 

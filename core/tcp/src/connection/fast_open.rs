@@ -22,16 +22,18 @@ use gigatcp_units::Instant;
 use gigatcp_wire::{FastOpenCookie, Flags, Options, Payload, Segment};
 
 use super::syn_text::without_syn;
-use super::{Config, Connection, Received};
-use crate::fast_open::{FastOpenOffer, FastOpenOutcome};
+use super::{Config, Connection, Failure, Received};
+use crate::fast_open::{FastOpenOffer, FastOpenOutcome, FastOpenSlot};
 
 /// What a connection knows about its Fast Open. Boxed: few have one.
-#[derive(Clone, Copy, Default, Debug)]
+#[derive(Default, Debug)]
 pub(super) struct FastOpen {
     /// Goes out with our first SYN, or with our SYN-ACK.
     option: Option<FastOpenCookie>,
     /// Server: the text of the SYN was taken.
     accepted: bool,
+    /// Server: one of the few that may be under way.
+    slot: Option<FastOpenSlot>,
     /// Client: most octets of text on our SYN.
     room: u32,
     /// Client: what came of it.
@@ -87,6 +89,25 @@ impl<P: Payload> Connection<P> {
             connection.take_text_of_syn(now, syn);
         }
         connection
+    }
+
+    /// The connection counts as one under way until its handshake is complete
+    /// or it is gone (RFC 7413 section 5.1).
+    pub fn hold_fast_open_slot(&mut self, slot: FastOpenSlot) {
+        if let Some(state) = &mut self.fast_open {
+            state.slot = Some(slot);
+        }
+    }
+
+    /// The handshake is over, well or not.
+    pub(super) fn release_fast_open_slot(&mut self) {
+        let by_reset = self.failure == Some(Failure::Reset);
+        let Some(slot) = self.fast_open.as_mut().and_then(|state| state.slot.take()) else {
+            return;
+        };
+        if by_reset {
+            slot.end_by_reset();
+        }
     }
 
     /// Section 4.2.2: the text is delivered before the handshake is complete.

@@ -509,6 +509,9 @@ impl<P: Payload> Connection<P> {
             // What limits the sender is counted from here.
             self.limits = LimitClock::new(now, Limit::Application);
         }
+        if from == State::SynReceived && self.fast_open.is_some() {
+            self.release_fast_open_slot();
+        }
         if matches!(to, State::Closed | State::TimeWait) {
             self.stop_all_timers();
         }

@@ -5,7 +5,7 @@
 
 use gigatcp_units::{Bytes, Duration};
 
-use super::{InitialWindow, Profile, PrrRule, WindowPolicy};
+use super::{InitialWindow, Profile, PrrRule, SynCookies, WindowPolicy};
 use crate::congestion::Counting;
 
 /// A value for a setting.
@@ -279,6 +279,20 @@ pub const SETTINGS: &[Setting] = &[
     // Opening and identity.
     switch!(syn_text),
     switch!(fast_open_client),
+    switch!(fast_open_server),
+    Setting {
+        name: "syn_cookies",
+        expects: "false, true (while the backlog is full), or 2 (always)",
+        apply: |profile, value| {
+            profile.syn_cookies = match value {
+                SettingValue::Switch(false) => SynCookies::Off,
+                SettingValue::Switch(true) => SynCookies::WhenFull,
+                SettingValue::Count(2) => SynCookies::Always,
+                _ => return false,
+            };
+            true
+        },
+    },
     switch!(time_wait_reuse),
     switch!(time_wait_ignores_reset),
 ];

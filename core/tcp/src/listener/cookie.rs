@@ -1,0 +1,223 @@
+//! SYN cookies: RFC 4987 section 3.6, after Bernstein 1996 and Linux.
+//!
+//! A listener that cannot or will not remember a SYN puts what it must know
+//! into the sequence number of its SYN-ACK, and reads it from the
+//! acknowledgment:
+//!
+//! ```text
+//! cookie = F(sockets) + client ISN + count * 2^24
+//!        + ((G(count, sockets, client ISN) + MSS index) mod 2^24)
+//! ```
+//!
+//! `count` is a clock of 64 seconds, F and G are SipHash-2-4. Since the count
+//! is an input of G, each period has a function of its own: what was learned of
+//! one is worth nothing two periods later. Cookies of the current period and
+//! the two before are taken: one lives 128 to 192 seconds. Whoever guesses has
+//! five chances in 2^24.
+//!
+//! The MSS is rounded down to one of a few. Window scale, SACK and ECN travel
+//! in the low six bits of the timestamp that the client echoes, as Linux does
+//! it; a client without timestamps gets none of the three. The timestamp is set
+//! back, never forward, by up to 64 ticks. The round trip of the handshake is
+//! not measured, text on the SYN is dropped, a lost acknowledgment leaves the
+//! client alone with an open connection until it writes, and peers long
+//! forgotten are not reset while cookies are about: that is the price.
+
+use core::net::IpAddr;
+
+use gigatcp_units::{Duration, Instant};
+use gigatcp_wire::{Flags, Options, Payload, Segment, SeqNumber};
+
+use crate::four_tuple::FourTuple;
+use crate::secret::{Purpose, Secret};
+
+/// How long one count lasts.
+const PERIOD: Duration = Duration::from_secs(64);
+
+/// Counts back that are still taken.
+const OLDEST: u32 = 2;
+
+/// After the last cookie was sent, none can be good any more.
+pub(super) const LIFE: Duration = Duration::from_secs(64 * (OLDEST as u64 + 1));
+
+/// The low bits of the timestamp that carry options.
+const OPTION_BITS: u32 = 6;
+const NO_SCALE: u32 = 0xf;
+const SACK_BIT: u32 = 1 << 4;
+const ECN_BIT: u32 = 1 << 5;
+
+/// Payload octets of a segment that a cookie can tell: what common links and
+/// tunnels leave, after Linux, and jumbo frames.
+const MSS_V4: &[u16] = &[536, 1300, 1440, 1460, 8960];
+const MSS_V6: &[u16] = &[1220, 1420, 1440, 8940];
+
+fn mss_table(tuple: &FourTuple) -> &'static [u16] {
+    match tuple.remote_address() {
+        IpAddr::V4(_) => MSS_V4,
+        IpAddr::V6(_) => MSS_V6,
+    }
+}
+
+/// Makes and reads cookies.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Cookies {
+    secret: Secret,
+}
+
+impl Cookies {
+    pub(super) const fn new(secret: Secret) -> Self {
+        Self { secret }
+    }
+
+    /// `syn` reduced to what a cookie can tell, and the cookie.
+    pub(super) fn bake<P: Payload>(
+        &self,
+        now: Instant,
+        tuple: &FourTuple,
+        syn: &Segment<P>,
+        timestamps: bool,
+    ) -> (Segment<P>, SeqNumber) {
+        let table = mss_table(tuple);
+        // RFC 9293 MUST-15: without the option the default is meant, which is
+        // the first of each table.
+        let offered = syn.options.mss.unwrap_or(0);
+        let index = table.iter().rposition(|mss| *mss <= offered).unwrap_or(0);
+        let stamps = syn.options.timestamps.filter(|_| timestamps);
+        let all = stamps.is_some();
+        let flags = if all {
+            syn.flags
+        } else {
+            syn.flags.without(Flags::ECE | Flags::CWR | Flags::AE)
+        };
+        let reduced = Segment {
+            flags: flags.without(Flags::FIN | Flags::PSH | Flags::URG | Flags::AE),
+            options: Options {
+                mss: Some(table[index]),
+                window_scale: syn
+                    .options
+                    .window_scale
+                    .map(|shift| shift.min(14))
+                    .filter(|_| all),
+                sack_permitted: syn.options.sack_permitted && all,
+                timestamps: stamps,
+                ..Options::default()
+            },
+            payload: P::default(),
+            ..syn.clone()
+        };
+        let cookie = self.number(count(now), tuple, syn.seq, index as u32);
+        (reduced, cookie)
+    }
+
+    /// Marks the timestamp of the SYN-ACK that answers the reduced `syn`.
+    pub(super) fn mark<P>(syn: &Segment<P>, syn_ack: &mut Segment<P>) {
+        let Some(stamps) = &mut syn_ack.options.timestamps else {
+            return;
+        };
+        let scale = syn_ack
+            .options
+            .window_scale
+            .and(syn.options.window_scale)
+            .map_or(NO_SCALE, u32::from);
+        let sack = if syn_ack.options.sack_permitted {
+            SACK_BIT
+        } else {
+            0
+        };
+        let ecn = if syn.flags.contains(Flags::ECE | Flags::CWR) {
+            ECN_BIT
+        } else {
+            0
+        };
+        let low = (1 << OPTION_BITS) - 1;
+        let marked = (stamps.val & !low) | scale | sack | ecn;
+        // Never ahead of the clock: the peer's PAWS would not forgive it.
+        let is_ahead = marked.wrapping_sub(stamps.val) as i32 > 0;
+        stamps.val = marked.wrapping_sub(u32::from(is_ahead) << OPTION_BITS);
+    }
+
+    /// The SYN to which `ack` replies, if its number is a cookie of ours.
+    pub(super) fn read<P: Payload>(
+        &self,
+        now: Instant,
+        tuple: &FourTuple,
+        ack: &Segment<P>,
+    ) -> Option<(Segment<P>, SeqNumber)> {
+        let cookie = ack.ack + u32::MAX;
+        let client_isn = ack.seq + u32::MAX;
+        let table = mss_table(tuple);
+        let mss = (0..=OLDEST).find_map(|age| {
+            let then = count(now).wrapping_sub(age);
+            let index = self.index(then, tuple, client_isn, cookie)?;
+            table.get(index).copied()
+        })?;
+        let marks = ack.options.timestamps.map(|stamps| stamps.ecr);
+        let scale = marks.map_or(NO_SCALE, |marks| marks & NO_SCALE);
+        let has = |bit| marks.is_some_and(|marks| marks & bit != 0);
+        let flags = if has(ECN_BIT) {
+            Flags::SYN | Flags::ECE | Flags::CWR
+        } else {
+            Flags::SYN
+        };
+        let syn = Segment {
+            src_port: ack.src_port,
+            dst_port: ack.dst_port,
+            seq: client_isn,
+            flags,
+            wnd: ack.wnd,
+            options: Options {
+                mss: Some(mss),
+                window_scale: (scale != NO_SCALE).then_some(scale as u8),
+                sack_permitted: has(SACK_BIT),
+                timestamps: ack.options.timestamps,
+                ..Options::default()
+            },
+            ..Segment::default()
+        };
+        Some((syn, cookie))
+    }
+
+    fn base(&self, tuple: &FourTuple, client_isn: SeqNumber) -> u32 {
+        let keyed = self.secret.keyed(Purpose::SynCookieBase).tuple(tuple);
+        (keyed.finish() as u32).wrapping_add(client_isn.as_u32())
+    }
+
+    fn check(&self, count: u32, tuple: &FourTuple, client_isn: SeqNumber) -> u32 {
+        let keyed = self.secret.keyed(Purpose::SynCookieCount).tuple(tuple);
+        let keyed = keyed
+            .number(u64::from(count))
+            .number(u64::from(client_isn.as_u32()));
+        keyed.finish() as u32
+    }
+
+    fn number(
+        &self,
+        count: u32,
+        tuple: &FourTuple,
+        client_isn: SeqNumber,
+        index: u32,
+    ) -> SeqNumber {
+        let check = self.check(count, tuple, client_isn).wrapping_add(index);
+        let value = (count << 24).wrapping_add(check & 0x00ff_ffff);
+        SeqNumber::new(self.base(tuple, client_isn).wrapping_add(value))
+    }
+
+    /// The MSS index in a cookie of that count; nothing when it has another.
+    fn index(
+        &self,
+        count: u32,
+        tuple: &FourTuple,
+        client_isn: SeqNumber,
+        cookie: SeqNumber,
+    ) -> Option<usize> {
+        let value = cookie.as_u32().wrapping_sub(self.base(tuple, client_isn));
+        let check = self.check(count, tuple, client_isn);
+        let index = value.wrapping_sub(check) & 0x00ff_ffff;
+        (value >> 24 == count & 0xff).then_some(index as usize)
+    }
+}
+
+/// The clock of cookies.
+fn count(now: Instant) -> u32 {
+    (now.as_nanos() / PERIOD.as_nanos()) as u32
+}

@@ -1,0 +1,77 @@
+//! A half-open connection: a SYN was answered, its acknowledgment has not come.
+//!
+//! A connection is a machine whose every step follows from what came in. So a
+//! half-open one need not be kept: the SYN and the count of what followed it
+//! are, a tenth of the memory and no allocation, and the connection is made
+//! anew whenever something happens to it. What answers is therefore the same
+//! machine as everywhere, in SYN-RECEIVED: nothing is written twice.
+//!
+//! Two things are forgotten. Retransmissions are taken to have left when they
+//! were due, where a driver may have been late; and of several repetitions of
+//! the SYN the last counts. Neither touches anything but a round-trip sample
+//! that Karn's algorithm would not take.
+
+use gigatcp_units::Instant;
+use gigatcp_wire::{FastOpenCookie, Payload, Segment};
+
+use crate::connection::{Config, Connection, Received};
+use crate::four_tuple::FourTuple;
+
+/// What is kept of a half-open connection.
+#[derive(Debug)]
+pub(super) struct HalfOpen<P> {
+    /// The SYN, with no more text than one segment of ours.
+    pub(super) syn: Segment<P>,
+    /// When it came.
+    pub(super) arrived_at: Instant,
+    /// Our initial sequence number.
+    pub(super) iss: gigatcp_wire::SeqNumber,
+    /// The Fast Open cookie that our SYN-ACK grants.
+    pub(super) grant: Option<FastOpenCookie>,
+    /// SYN-ACKs sent after a timeout.
+    pub(super) retransmissions: u32,
+    /// When the SYN came again, last.
+    pub(super) repeated_at: Option<Instant>,
+    /// When the next retransmission is due.
+    pub(super) due: Instant,
+}
+
+impl<P: Payload> HalfOpen<P> {
+    /// The connection as it stands now. `config` is that of the listener with
+    /// the identity of `tuple`.
+    pub(super) fn revive(&self, tuple: &FourTuple, config: &Config) -> Connection<P> {
+        let config = Config {
+            local_port: tuple.local_port,
+            remote_port: tuple.remote_port,
+            iss: self.iss,
+            ..config.clone()
+        };
+        let received = Received {
+            at: self.arrived_at,
+            segment: self.syn.clone(),
+        };
+        let mut connection = match self.grant {
+            None => Connection::accept(self.arrived_at, &config, &received),
+            grant => {
+                Connection::accept_fast_open(self.arrived_at, &config, &received, grant, false)
+            }
+        };
+        forget_output(&mut connection, self.arrived_at);
+        for _ in 0..self.retransmissions {
+            let due = connection.poll_timeout();
+            connection.handle_timeout(due);
+            forget_output(&mut connection, due);
+        }
+        if let Some(at) = self.repeated_at {
+            let segment = self.syn.clone();
+            connection.handle_segment(at, Received { at, segment });
+            forget_output(&mut connection, at);
+        }
+        connection
+    }
+}
+
+/// What left before leaves no second time.
+pub(super) fn forget_output<P: Payload>(connection: &mut Connection<P>, now: Instant) {
+    while connection.poll_transmit(now).is_some() {}
+}

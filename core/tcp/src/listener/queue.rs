@@ -1,0 +1,587 @@
+//! The listener of a server: half-open connections, the accept queue, and what
+//! holds against floods (RFC 4987, RFC 7413 section 5.1).
+//!
+//! ```text
+//! SYN --> half-open --ACK--> accept queue --poll_accept--> the driver
+//!    \--> cookie ---ACK-------^        ^
+//!     \-> Fast Open -------------------/
+//! ```
+//!
+//! * At most `backlog` half-open connections, each kept as its SYN
+//!   (`half_open`). The SYN-ACK is sent again as [`crate::profile::Profile`]
+//!   says; once the queue is more than half full, half-open connections are
+//!   given up after two retransmissions, so that the living find room.
+//! * Where it is full, SYN cookies (`syn_cookies`); without them the oldest
+//!   whose SYN-ACK was already sent again gives way, or the SYN is dropped.
+//! * At most `accept_backlog` connections wait for the application. Beyond
+//!   that SYNs are dropped, and so is the acknowledgment that would complete a
+//!   handshake: the SYN-ACK comes again and with it another chance (Linux), or
+//!   `abort_on_overflow` resets it.
+//! * At most `fast_open_backlog` Fast Open connections whose handshake is not
+//!   complete. One that is reset in that time counts for another 60 s, for else
+//!   resets would make the limit worthless (RFC 7413 section 5.1).
+//!
+//! The contract is that of connections: `handle_*`, then
+//! [`Listener::poll_transmit`] and [`Listener::poll_accept`] until they give
+//! nothing, then [`Listener::poll_timeout`]. Memory is bounded by the limits
+//! and the cost of a segment by their logarithm: whatever is looked up is in
+//! ordered maps, which no choice of addresses makes slow.
+//!
+//! A driver asks its own connections first. A SYN for one in TIME-WAIT that
+//! gives way goes to [`Listener::handle_syn_after`]; what the listener then
+//! [`Listener::knows`] goes to it, and the old connection goes when the new one
+//! is accepted.
+
+use alloc::boxed::Box;
+use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
+use core::net::IpAddr;
+
+use gigatcp_events::State;
+use gigatcp_units::{Duration, Instant};
+use gigatcp_wire::{Endpoints, FastOpenCookie, Flags, Payload, Segment};
+
+use super::config::{Accepted, ListenerConfig, ListenerCounters};
+use super::cookie::{self, Cookies};
+use super::half_open::HalfOpen;
+use super::reset_answering;
+use crate::connection::{Config, Connection, Predecessor, Received};
+use crate::fast_open::{FastOpenKey, FastOpenSlots, Verdict};
+use crate::four_tuple::FourTuple;
+use crate::isn::IsnGenerator;
+use crate::profile::SynCookies;
+use crate::secret::Secret;
+
+/// Retransmissions of a SYN-ACK while the queue is more than half full.
+const RETRANSMISSIONS_UNDER_PRESSURE: u32 = 2;
+
+/// How long a reset Fast Open connection still counts (as in Linux).
+const RESET_COUNTS_FOR: Duration = Duration::from_secs(60);
+
+/// Segments that wait for a driver that does not ask; more are dropped, as a
+/// full device queue would.
+const MOST_WAITING: usize = 1024;
+
+/// A connection in the accept queue.
+#[derive(Debug)]
+struct Waiting<P> {
+    connection: Box<Connection<P>>,
+    due: Instant,
+}
+
+/// See the module's own text.
+#[derive(Debug)]
+pub struct Listener<P> {
+    config: ListenerConfig,
+    isn: IsnGenerator,
+    cookies: Cookies,
+    fast_open: FastOpenKey,
+    half_open: BTreeMap<FourTuple, HalfOpen<P>>,
+    waiting: BTreeMap<FourTuple, Waiting<P>>,
+    /// The order in which connections became ready to be accepted.
+    accept_queue: VecDeque<FourTuple>,
+    timers: BTreeSet<(Instant, FourTuple)>,
+    outgoing: VecDeque<(Endpoints, Segment<P>)>,
+    /// Connections that may have something to send.
+    busy: VecDeque<FourTuple>,
+    /// Until when acknowledgments may be cookies.
+    cookies_until: Instant,
+    fast_open_slots: FastOpenSlots,
+    /// Until when each reset Fast Open connection counts, oldest first.
+    fast_open_resets: VecDeque<Instant>,
+    counters: ListenerCounters,
+}
+
+impl<P: Payload> Listener<P> {
+    /// A listener with nothing in its queues.
+    #[must_use]
+    pub fn new(config: ListenerConfig) -> Self {
+        let secret = config.secret;
+        Self {
+            isn: IsnGenerator::new(secret),
+            cookies: Cookies::new(secret),
+            fast_open: FastOpenKey::new(secret),
+            config,
+            half_open: BTreeMap::new(),
+            waiting: BTreeMap::new(),
+            accept_queue: VecDeque::new(),
+            timers: BTreeSet::new(),
+            outgoing: VecDeque::new(),
+            busy: VecDeque::new(),
+            cookies_until: Instant::ZERO,
+            fast_open_slots: FastOpenSlots::default(),
+            fast_open_resets: VecDeque::new(),
+            counters: ListenerCounters::default(),
+        }
+    }
+
+    /// Counts since the listener began.
+    #[must_use]
+    pub fn counters(&self) -> &ListenerCounters {
+        &self.counters
+    }
+
+    /// Half-open connections now.
+    #[must_use]
+    pub fn half_open(&self) -> usize {
+        self.half_open.len()
+    }
+
+    /// Connections that wait to be accepted now.
+    #[must_use]
+    pub fn acceptable(&self) -> usize {
+        self.accept_queue.len()
+    }
+
+    /// Whether segments of this connection belong to the listener: it is
+    /// half-open or waits to be accepted.
+    #[must_use]
+    pub fn knows(&self, tuple: &FourTuple) -> bool {
+        self.half_open.contains_key(tuple) || self.waiting.contains_key(tuple)
+    }
+
+    /// Goes over to another key for Fast Open cookies; those given out until
+    /// now are good until the next change.
+    pub fn change_fast_open_key(&mut self, secret: Secret) {
+        self.fast_open.change(secret);
+    }
+
+    /// A segment for the listening port arrived, sent between `endpoints` (its
+    /// sender as the source), for none of the driver's own connections.
+    pub fn handle_segment(&mut self, now: Instant, endpoints: Endpoints, received: Received<P>) {
+        let tuple = FourTuple::of_arrival(endpoints, &received.segment);
+        if let Some(waiting) = self.waiting.get_mut(&tuple) {
+            waiting.connection.handle_segment(now, received);
+            self.busy.push_back(tuple);
+        } else if self.half_open.contains_key(&tuple) {
+            self.handle_half_open(now, tuple, received);
+        } else {
+            self.handle_stranger(now, tuple, received);
+        }
+    }
+
+    /// A SYN for which a connection in TIME-WAIT gives way (see
+    /// [`Connection::gives_way_to`]). A cookie cannot start beyond the numbers
+    /// of the old incarnation: where the backlog is full the SYN is dropped.
+    pub fn handle_syn_after(
+        &mut self,
+        now: Instant,
+        endpoints: Endpoints,
+        received: Received<P>,
+        predecessor: &Predecessor,
+    ) {
+        let tuple = FourTuple::of_arrival(endpoints, &received.segment);
+        self.counters.syns += 1;
+        if self.is_accept_queue_full() || !self.make_room() {
+            return;
+        }
+        let config = self.isn.identify(now, &tuple, &self.config.template);
+        let config = predecessor.followed_by(&config);
+        self.remember(now, tuple, &config, received, None);
+    }
+
+    /// When [`Listener::handle_timeout`] wants to be called.
+    #[must_use]
+    pub fn poll_timeout(&self) -> Instant {
+        self.timers
+            .first()
+            .map_or(Instant::FAR_FUTURE, |(due, _)| *due)
+    }
+
+    /// Lets every timer that is due take effect.
+    pub fn handle_timeout(&mut self, now: Instant) {
+        while let Some(&(due, tuple)) = self.timers.first()
+            && due <= now
+        {
+            self.timers.pop_first();
+            if let Some(waiting) = self.waiting.get_mut(&tuple) {
+                waiting.due = Instant::FAR_FUTURE;
+                waiting.connection.handle_timeout(now);
+                self.busy.push_back(tuple);
+            } else {
+                self.retransmit(now, tuple);
+            }
+        }
+    }
+
+    /// The next segment to send, and between which addresses.
+    pub fn poll_transmit(&mut self, now: Instant) -> Option<(Endpoints, Segment<P>)> {
+        if let Some(out) = self.outgoing.pop_front() {
+            return Some(out);
+        }
+        while let Some(tuple) = self.busy.front().copied() {
+            if let Some(waiting) = self.waiting.get_mut(&tuple) {
+                if let Some(segment) = waiting.connection.poll_transmit(now) {
+                    return Some((tuple.endpoints, segment));
+                }
+                let due = waiting.connection.poll_timeout();
+                let before = core::mem::replace(&mut waiting.due, due);
+                self.set_timer(tuple, before, due);
+            }
+            self.busy.pop_front();
+        }
+        None
+    }
+
+    /// The next connection for the application.
+    pub fn poll_accept(&mut self) -> Option<Accepted<P>> {
+        let tuple = self.accept_queue.pop_front()?;
+        let waiting = self.waiting.remove(&tuple)?;
+        self.set_timer(tuple, waiting.due, Instant::FAR_FUTURE);
+        self.counters.accepted += 1;
+        Some(Accepted {
+            tuple,
+            connection: waiting.connection,
+        })
+    }
+
+    fn set_timer(&mut self, tuple: FourTuple, before: Instant, due: Instant) {
+        if before != Instant::FAR_FUTURE {
+            self.timers.remove(&(before, tuple));
+        }
+        if due != Instant::FAR_FUTURE {
+            self.timers.insert((due, tuple));
+        }
+    }
+
+    fn send(&mut self, tuple: &FourTuple, segment: Segment<P>) {
+        if self.outgoing.len() < MOST_WAITING {
+            self.outgoing.push_back((tuple.endpoints, segment));
+        }
+    }
+
+    fn is_accept_queue_full(&mut self) -> bool {
+        let full = self.accept_queue.len() >= self.config.accept_backlog.max(1);
+        self.counters.accept_overflows += u64::from(full);
+        full
+    }
+
+    /// RFC 9293 section 3.10.7.2: RST first, then ACK, then SYN.
+    fn handle_stranger(&mut self, now: Instant, tuple: FourTuple, received: Received<P>) {
+        let segment = &received.segment;
+        if segment.flags.contains(Flags::RST) || !is_between_hosts(&tuple) {
+            return;
+        }
+        if segment.flags.contains(Flags::ACK) {
+            let opened =
+                !segment.flags.contains(Flags::SYN) && self.open_by_cookie(now, tuple, &received);
+            if !opened {
+                self.counters.resets += 1;
+                let reset = reset_answering(&received.segment);
+                self.send(&tuple, reset);
+            }
+            return;
+        }
+        if segment.flags.contains(Flags::SYN) {
+            self.handle_syn(now, tuple, received);
+        }
+    }
+
+    fn handle_syn(&mut self, now: Instant, tuple: FourTuple, received: Received<P>) {
+        self.counters.syns += 1;
+        if self.is_accept_queue_full() {
+            return;
+        }
+        let config = self.isn.identify(now, &tuple, &self.config.template);
+        let (verdict, grant) = self.judge_fast_open(now, &tuple, &received.segment);
+        if verdict {
+            self.open_fast(now, tuple, &config, &received, grant);
+            return;
+        }
+        let policy = config.profile.syn_cookies;
+        let full = self.half_open.len() >= self.config.backlog;
+        if policy == SynCookies::Always || (full && policy == SynCookies::WhenFull) {
+            self.send_cookie(now, tuple, &config, &received);
+        } else if self.make_room() {
+            self.remember(now, tuple, &config, received, grant);
+        }
+    }
+
+    /// RFC 7413 sections 4.2.2 and 5.1: whether text on this SYN may be taken,
+    /// and the cookie to grant.
+    fn judge_fast_open(
+        &mut self,
+        now: Instant,
+        tuple: &FourTuple,
+        syn: &Segment<P>,
+    ) -> (bool, Option<FastOpenCookie>) {
+        let Some(offered) = syn.options.fast_open else {
+            return (false, None);
+        };
+        if !self.config.template.profile.fast_open_server {
+            return (false, None);
+        }
+        let client = tuple.remote_address();
+        let fresh = self.fast_open.cookie(client).in_form_of(offered);
+        if offered.is_request() {
+            return (false, Some(fresh));
+        }
+        let grant = match self.fast_open.judge(client, offered) {
+            Verdict::Good => None,
+            Verdict::Outdated => Some(fresh),
+            Verdict::Bad => {
+                self.counters.fast_open_bad += 1;
+                return (false, Some(fresh));
+            }
+        };
+        let room = self.has_fast_open_room(now);
+        self.counters.fast_open_overflows += u64::from(!room);
+        (room, grant)
+    }
+
+    fn has_fast_open_room(&mut self, now: Instant) -> bool {
+        for _ in 0..self.fast_open_slots.take_resets() {
+            self.fast_open_resets.push_back(now + RESET_COUNTS_FOR);
+        }
+        while self
+            .fast_open_resets
+            .front()
+            .is_some_and(|until| *until <= now)
+        {
+            self.fast_open_resets.pop_front();
+        }
+        let used = self.fast_open_slots.pending() + self.fast_open_resets.len();
+        used < self.config.fast_open_backlog
+    }
+
+    fn open_fast(
+        &mut self,
+        now: Instant,
+        tuple: FourTuple,
+        config: &Config,
+        received: &Received<P>,
+        grant: Option<FastOpenCookie>,
+    ) {
+        let mut connection = Connection::accept_fast_open(now, config, received, grant, true);
+        connection.hold_fast_open_slot(self.fast_open_slots.take());
+        self.counters.fast_opens += 1;
+        self.counters.syn_acks += 1;
+        self.queue(tuple, connection);
+    }
+
+    /// Into the accept queue.
+    fn queue(&mut self, tuple: FourTuple, connection: Connection<P>) {
+        let waiting = Waiting {
+            connection: Box::new(connection),
+            due: Instant::FAR_FUTURE,
+        };
+        self.waiting.insert(tuple, waiting);
+        self.accept_queue.push_back(tuple);
+        self.busy.push_back(tuple);
+    }
+
+    /// Room for one more half-open connection, if it can be had.
+    fn make_room(&mut self) -> bool {
+        if self.half_open.len() < self.config.backlog {
+            return true;
+        }
+        // Whose timer is next is one of the oldest, or was sent again often.
+        let oldest = self.timers.iter().take(8).find(|(_, tuple)| {
+            self.half_open
+                .get(tuple)
+                .is_some_and(|half| half.retransmissions > 0)
+        });
+        let Some(&(_, tuple)) = oldest else {
+            self.counters.backlog_overflows += 1;
+            return false;
+        };
+        self.forget(&tuple);
+        self.counters.evicted += 1;
+        true
+    }
+
+    fn forget(&mut self, tuple: &FourTuple) {
+        if let Some(half) = self.half_open.remove(tuple) {
+            self.set_timer(*tuple, half.due, Instant::FAR_FUTURE);
+        }
+    }
+
+    /// A new half-open connection: its SYN-ACK leaves.
+    fn remember(
+        &mut self,
+        now: Instant,
+        tuple: FourTuple,
+        config: &Config,
+        received: Received<P>,
+        grant: Option<FastOpenCookie>,
+    ) {
+        let mut syn = received.segment;
+        let most = usize::from(config.mss);
+        if syn.payload.len() > most {
+            let _too_much = syn.payload.split_off(most);
+            syn.flags = syn.flags.without(Flags::FIN);
+        }
+        let mut half = HalfOpen {
+            syn,
+            arrived_at: now,
+            iss: config.iss,
+            grant,
+            retransmissions: 0,
+            repeated_at: None,
+            due: Instant::FAR_FUTURE,
+        };
+        let received = Received {
+            at: received.at,
+            segment: half.syn.clone(),
+        };
+        let mut connection = match grant {
+            None => Connection::accept(now, config, &received),
+            grant => Connection::accept_fast_open(now, config, &received, grant, false),
+        };
+        self.send_all(now, &tuple, &mut connection);
+        half.due = connection.poll_timeout();
+        self.set_timer(tuple, Instant::FAR_FUTURE, half.due);
+        self.half_open.insert(tuple, half);
+    }
+
+    /// Whatever a connection that is not kept has to say.
+    fn send_all(&mut self, now: Instant, tuple: &FourTuple, connection: &mut Connection<P>) {
+        while let Some(segment) = connection.poll_transmit(now) {
+            let is_syn_ack = segment.flags.contains(Flags::SYN | Flags::ACK);
+            self.counters.syn_acks += u64::from(is_syn_ack);
+            self.send(tuple, segment);
+        }
+    }
+
+    /// The SYN-ACK was not acknowledged in time.
+    fn retransmit(&mut self, now: Instant, tuple: FourTuple) {
+        let pressed = 2 * self.half_open.len() > self.config.backlog;
+        let Some(half) = self.half_open.get_mut(&tuple) else {
+            return;
+        };
+        half.due = Instant::FAR_FUTURE;
+        let mut connection = half.revive(&tuple, &self.config.template_for(&self.isn, &tuple));
+        connection.handle_timeout(now);
+        let given_up = connection.state() == State::Closed
+            || (pressed && half.retransmissions >= RETRANSMISSIONS_UNDER_PRESSURE);
+        if given_up {
+            self.counters.expired += 1;
+            self.half_open.remove(&tuple);
+            return;
+        }
+        half.retransmissions += 1;
+        half.due = connection.poll_timeout();
+        let due = half.due;
+        self.set_timer(tuple, Instant::FAR_FUTURE, due);
+        self.counters.retransmissions += 1;
+        self.send_all(now, &tuple, &mut connection);
+    }
+
+    /// A segment of a half-open connection.
+    fn handle_half_open(&mut self, now: Instant, tuple: FourTuple, received: Received<P>) {
+        let segment = &received.segment;
+        let completes = segment.flags.contains(Flags::ACK)
+            && !segment.flags.intersects(Flags::SYN | Flags::RST);
+        if completes && self.is_accept_queue_full() {
+            if self.config.abort_on_overflow {
+                self.counters.resets += 1;
+                let reset = reset_answering(segment);
+                self.forget(&tuple);
+                self.send(&tuple, reset);
+            }
+            return;
+        }
+        let Some(half) = self.half_open.get_mut(&tuple) else {
+            return;
+        };
+        let again = segment.flags.contains(Flags::SYN)
+            && !segment.flags.intersects(Flags::ACK | Flags::RST)
+            && segment.seq == half.syn.seq;
+        let mut connection = half.revive(&tuple, &self.config.template_for(&self.isn, &tuple));
+        if again {
+            self.counters.syns += 1;
+            half.repeated_at = Some(now);
+        }
+        connection.handle_segment(now, received);
+        self.settle(now, tuple, connection);
+    }
+
+    /// What became of a half-open connection.
+    fn settle(&mut self, now: Instant, tuple: FourTuple, mut connection: Connection<P>) {
+        match connection.state() {
+            State::SynReceived => self.send_all(now, &tuple, &mut connection),
+            State::Closed => {
+                self.forget(&tuple);
+                self.send_all(now, &tuple, &mut connection);
+            }
+            _ => {
+                self.forget(&tuple);
+                self.queue(tuple, connection);
+            }
+        }
+    }
+
+    fn send_cookie(
+        &mut self,
+        now: Instant,
+        tuple: FourTuple,
+        config: &Config,
+        received: &Received<P>,
+    ) {
+        let stamps = config.profile.timestamps;
+        let (syn, iss) = self.cookies.bake(now, &tuple, &received.segment, stamps);
+        let config = Config {
+            iss,
+            ..config.clone()
+        };
+        let reduced = Received {
+            at: received.at,
+            segment: syn,
+        };
+        let mut connection = Connection::accept(now, &config, &reduced);
+        if let Some(mut syn_ack) = connection.poll_transmit(now) {
+            Cookies::mark(&reduced.segment, &mut syn_ack);
+            self.counters.syn_acks += 1;
+            self.counters.cookies_sent += 1;
+            self.cookies_until = now + cookie::LIFE;
+            self.send(&tuple, syn_ack);
+        }
+    }
+
+    /// An acknowledgment of nothing we remember: if it is a cookie, it opens.
+    /// Returns whether nothing is left to say about it.
+    fn open_by_cookie(&mut self, now: Instant, tuple: FourTuple, received: &Received<P>) -> bool {
+        if now >= self.cookies_until {
+            return false;
+        }
+        let Some((syn, iss)) = self.cookies.read(now, &tuple, &received.segment) else {
+            self.counters.cookies_bad += 1;
+            // What a client sends later, while its first acknowledgment is
+            // lost, looks the same, and a reset would end what a repetition
+            // opens: no answer, against RFC 9293 section 3.10.7.2, for as
+            // long as cookies are about.
+            return true;
+        };
+        if self.is_accept_queue_full() {
+            return !self.config.abort_on_overflow;
+        }
+        let half = HalfOpen {
+            syn,
+            arrived_at: now,
+            iss,
+            grant: None,
+            retransmissions: 0,
+            // When the SYN-ACK left is not known: no sample of the round trip.
+            repeated_at: Some(now),
+            due: Instant::FAR_FUTURE,
+        };
+        let mut connection = half.revive(&tuple, &self.config.template_for(&self.isn, &tuple));
+        connection.handle_segment(now, received.clone());
+        if connection.state() == State::SynReceived {
+            return false;
+        }
+        self.counters.cookies_good += 1;
+        self.queue(tuple, connection);
+        true
+    }
+}
+
+/// Whether both ends can be single hosts: a SYN to or from anything else is
+/// dropped (RFC 9293 MUST-57, MUST-63). Directed broadcasts look like hosts
+/// from here.
+fn is_between_hosts(tuple: &FourTuple) -> bool {
+    let is_host = |address: IpAddr| match address {
+        IpAddr::V4(v4) => !v4.is_multicast() && !v4.is_broadcast() && !v4.is_unspecified(),
+        IpAddr::V6(v6) => !v6.is_multicast() && !v6.is_unspecified(),
+    };
+    is_host(tuple.local_address()) && is_host(tuple.remote_address())
+}
