@@ -1,7 +1,7 @@
 //! What can happen.
 
 use gigatcp_units::Duration;
-use gigatcp_wire::Flags;
+use gigatcp_wire::{Flags, IcmpKind};
 
 use crate::Limit;
 
@@ -65,6 +65,11 @@ pub enum SendReason {
     /// Tail loss probe (RFC 8985 section 7.3): new data, or the last segment
     /// once more.
     TailProbe,
+    /// Again, because the path dropped it as too big.
+    Resegmented,
+    /// Data in a segment larger than the others, to find out whether the path
+    /// takes it (RFC 4821).
+    PathMtuProbe,
     /// Probe of a closed window.
     WindowProbe,
     /// Acknowledgment without data.
@@ -92,6 +97,8 @@ pub enum CwndCause {
     Timeout,
     /// Restart after idle time (RFC 5681 section 4.1).
     IdleRestart,
+    /// The segment size changed with the path's MTU.
+    PathMtu,
     /// A reduction taken back because it proved unnecessary.
     Undo,
 }
@@ -111,6 +118,21 @@ pub enum LossVerdict {
     Time,
     /// A tail loss probe repaired it (RFC 8985 section 7.4).
     TailProbe,
+    /// A router said that it was too big (RFC 1191).
+    TooBig,
+}
+
+/// Why the estimate of the path's MTU changed.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum PathMtuCause {
+    /// A router said so (RFC 1191, RFC 8201).
+    Icmp,
+    /// Nothing was heard for so long that more is tried (RFC 1191 section 6.3).
+    Aged,
+    /// A probe arrived (RFC 4821).
+    Probe,
+    /// Full-sized segments vanish without a word (RFC 8899 section 4.3).
+    BlackHole,
 }
 
 /// Why a path element dropped a packet.
@@ -229,6 +251,23 @@ pub enum Event {
         rttvar: Duration,
         /// Timeout after it.
         rto: Duration,
+    },
+    /// An ICMP error that quotes a segment of this connection arrived.
+    IcmpArrived {
+        /// What it says.
+        kind: IcmpKind,
+        /// Whether it meant anything: not if what it quotes is not in flight,
+        /// or if it says what cannot be.
+        believed: bool,
+    },
+    /// The estimate of the path's MTU changed.
+    PathMtuChanged {
+        /// Largest packet that is thought to pass.
+        mtu: u32,
+        /// Payload octets of a full-sized segment from now on.
+        smss: u32,
+        /// Why.
+        cause: PathMtuCause,
     },
     /// What keeps the sender from sending more changed.
     LimitChanged {

@@ -24,6 +24,6 @@ pub mod event;
 pub mod limit;
 pub mod log;
 
-pub use event::{CwndCause, DropCause, Event, LossVerdict, Phase, SendReason, State};
+pub use event::{CwndCause, DropCause, Event, LossVerdict, PathMtuCause, Phase, SendReason, State};
 pub use limit::{Limit, LimitClock};
 pub use log::{EventHash, EventMask, Outbox, Stamped};

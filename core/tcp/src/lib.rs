@@ -21,6 +21,7 @@
 //! | `frto` | RFC 5682: spurious timeouts, by what comes back |
 //! | `eifel` | RFC 3522: spurious recovery, by timestamps |
 //! | `scoreboard`, `range_set`, `retransmissions` | what is in flight, by ranges |
+//! | `path_mtu` | RFC 1191, 8201, 4821, 8899: the estimate of the path's MTU |
 //! | `rtt` | RFC 6298 |
 //! | `timestamps` | RFC 7323 sections 3 to 5 |
 //! | `delayed_ack` | when to acknowledge |
@@ -42,6 +43,7 @@ pub mod four_tuple;
 mod frto;
 pub mod isn;
 pub mod listener;
+mod path_mtu;
 pub mod profile;
 mod prr;
 mod rack;

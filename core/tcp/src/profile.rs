@@ -194,6 +194,35 @@ pub struct Profile {
     /// Send buffer of a connection that asks for none (Linux `tcp_wmem[1]`).
     pub send_buffer_start: Bytes,
     // Path MTU, errors and liveness.
+    /// The path's MTU as routers tell it, RFC 1191 and RFC 8201.
+    pub pmtud: bool,
+    /// The path's MTU where routers keep silent, RFC 4821 and RFC 8899: black
+    /// holes are noticed, and probes of real data find what passes (Linux
+    /// `tcp_mtu_probing` 1, there off by default).
+    pub plpmtud: bool,
+    /// With `plpmtud`: every connection begins at `pmtu_base` and searches at
+    /// once, so that no black hole can stall it (Linux `tcp_mtu_probing` 2).
+    pub plpmtud_from_base: bool,
+    /// Packet size that passes almost everywhere, octets (`BASE_PLPMTU`, RFC
+    /// 8899 section 5.1.2).
+    pub pmtu_base: u32,
+    /// Probes of one size that must be lost before it counts as too big
+    /// (`MAX_PROBES`, RFC 8899 section 5.1.2).
+    pub pmtu_probes: u32,
+    /// How long an estimate holds before more is tried (RFC 1191 section 6.3;
+    /// `PMTU_RAISE_TIMER`, RFC 8899 section 5.1.1).
+    pub pmtu_raise: Duration,
+    /// Timeouts in a row at full size that mean a black hole (RFC 4821 section
+    /// 7.7; Linux `tcp_retries1`, R1 of RFC 9293 section 3.8.3).
+    pub black_hole_timeouts: u32,
+    /// Smallest MSS taken at its word, octets without options: below it headers
+    /// outweigh data, and a peer or a forged ICMP error could make us send a
+    /// million tiny segments (Linux `tcp_min_snd_mss`, 2019, after the attacks
+    /// on SACK of CVE-2019-11479).
+    pub mss_min: u32,
+    /// ICMP errors other than "too big" are listened to, RFC 9293 section
+    /// 3.9.2.2 and RFC 5927.
+    pub icmp_errors: bool,
     /// Only a reset at exactly RCV.NXT counts, other resets and SYNs inside
     /// the window are challenged, and acknowledgments older than the largest
     /// window are refused (RFC 5961; Linux since 3.6).
@@ -280,6 +309,15 @@ impl Profile {
         receive_buffer_start: Bytes::new(131_072),
         send_buffer_start: Bytes::new(16_384),
         // Path MTU, errors and liveness.
+        pmtud: true,
+        plpmtud: true,
+        plpmtud_from_base: false,
+        pmtu_base: 1200,
+        pmtu_probes: 3,
+        pmtu_raise: Duration::from_secs(600),
+        black_hole_timeouts: 3,
+        mss_min: 48,
+        icmp_errors: true,
         challenge_ack: true,
         challenge_ack_limit: 1,
         challenge_ack_interval: Duration::from_millis(500),
@@ -324,6 +362,7 @@ impl Profile {
         receive_buffer_start: Bytes::new(87_380),
 
         // Path MTU, errors and liveness.
+        plpmtud: false,
         challenge_ack: false,
         challenge_ack_limit: 0,
 

@@ -113,6 +113,8 @@ pub struct Recovery {
     retransmitted: bool,
     /// Whether the last reduction of the window was of this episode's making.
     undoable: bool,
+    /// What is lost was too big for the path: no congestion, nothing to undo.
+    resegmenting: bool,
 }
 
 impl Recovery {
@@ -144,6 +146,44 @@ impl Recovery {
         self.owes_retransmission = false;
         self.retransmitted = true;
         self.unproven += octets;
+    }
+
+    /// What is in flight was too big for the path and leaves again, up to
+    /// `nxt`: repaired as after a timeout, but without congestion. Where a
+    /// reduction is under way, it lasts as long.
+    pub fn on_resegmentation(&mut self, una: u64, nxt: u64) {
+        self.recover = nxt;
+        self.owes_retransmission = true;
+        if matches!(self.phase, Phase::Open | Phase::Disorder) {
+            self.resegment(una);
+        }
+    }
+
+    /// The recovery that has just begun is none: what was lost was a probe of
+    /// the path's MTU.
+    pub fn on_probe_lost(&mut self, una: u64, nxt: u64) {
+        // One less: the next probe may be the very next segment, and RFC 6582
+        // section 3.2 step 2 would not let its loss be seen.
+        self.recover = nxt - 1;
+        self.owes_retransmission = true;
+        self.resegment(una);
+    }
+
+    /// Nothing is judged until all is acknowledged, and there is nothing that
+    /// could be undone.
+    fn resegment(&mut self, una: u64) {
+        self.begin_episode(una);
+        self.undoable = false;
+        self.phase = Phase::Loss;
+        self.resegmenting = true;
+        self.duplicate_acks = 0;
+        self.limited_transmit = 0;
+    }
+
+    /// Whether what is sent again was too big, and not lost by congestion.
+    #[inline]
+    pub fn is_resegmenting(&self) -> bool {
+        self.resegmenting
     }
 
     /// Whether the one rescue retransmission of this recovery may be spent.
@@ -254,6 +294,7 @@ impl Recovery {
             self.begin_episode(seq);
         }
         self.phase = Phase::Loss;
+        self.resegmenting = false;
         self.recover = nxt;
         self.limited_transmit = 0;
         self.duplicate_acks = 0;
@@ -386,6 +427,7 @@ impl Recovery {
     /// Everything up to `recover` is acknowledged.
     fn end(&mut self) {
         self.phase = Phase::Open;
+        self.resegmenting = false;
         self.duplicate_acks = 0;
         self.owes_retransmission = false;
     }

@@ -534,6 +534,38 @@ impl Scoreboard {
         self.duplicate_credit = 0;
     }
 
+    /// What was sent from `from` on did not fit the path: everything there that
+    /// is not SACKed is lost, also what was retransmitted. Returns how many
+    /// octets that is.
+    pub fn mark_lost_from(&mut self, from: u64) -> u64 {
+        self.mark_lost_within(from..self.nxt)
+    }
+
+    /// The same for the octets of `range`.
+    pub fn mark_lost_within(&mut self, range: Range<u64>) -> u64 {
+        let mut from = range.start.max(self.una);
+        let end = range.end.min(self.nxt);
+        self.duplicate_credit = 0;
+        let mut marked = 0;
+        while from < end
+            && let Some(gap) = self.sacked.first_gap(from..end)
+        {
+            from = gap.end;
+            self.twice.remove(gap.clone());
+            marked += self.lost.insert(gap);
+        }
+        marked
+    }
+
+    /// Octets of the one hand-over to the network that had `seq` in it; absent
+    /// once that was retransmitted, in whatever size.
+    pub fn sent_at_once(&self, seq: u64) -> Option<u64> {
+        let after = self.flight.partition_point(|sent| sent.start <= seq);
+        let sent = self.flight.get(after.checked_sub(1)?)?;
+        let again = self.retransmitted.intersects(seq..seq + 1);
+        (seq < sent.end && !again).then(|| sent.end - sent.start)
+    }
+
     /// `NextSeg` rule 3 of RFC 6675: the lowest octets not SACKed, not yet
     /// retransmitted, below the highest SACKed octet. Above the edge of what
     /// is lost lie at most `DupThresh` SACKed ranges, hence as few gaps.

@@ -348,6 +348,7 @@ fn host(profile: Profile) -> gigatcp_tcp::Config {
         local_port: 5001,
         remote_port: 5001,
         iss: SeqNumber::new(7),
+        ip: gigatcp_wire::IpVersion::V4,
         mss: 1460,
         congestion: &REGISTRY[0],
         initial_ssthresh: Some(200),

@@ -64,6 +64,7 @@ fn host_config(host: &Host, number: usize, flow: &Flow, seed: u64) -> HostConfig
             local_port: 0,
             remote_port: 0,
             iss: SeqNumber::new(initial_sequence(seed, number, host.mtu)),
+            ip: gigatcp_wire::IpVersion::V4,
             mss: (host.mtu - HEADERS) as u16,
             congestion: flow.congestion,
             initial_ssthresh: flow.initial_ssthresh,

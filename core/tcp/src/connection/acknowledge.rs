@@ -128,7 +128,10 @@ impl<P: Payload> Connection<P> {
             duplicate
         };
         self.counters.duplicate_acks_received += u64::from(duplicate);
-        let judgment = self.judge(now, received_at, &revealed, duplicate, segment);
+        let mut judgment = self.judge(now, received_at, &revealed, duplicate, segment);
+        if judgment.congestion.is_some() {
+            judgment = self.excuse_probe(now, judgment);
+        }
         self.answer_judgment(now, &judgment);
         if self.recovery.phase() != Phase::Open || self.prr.allowance().is_some() {
             self.follow_reduction(&revealed, &judgment, credit);
@@ -140,6 +143,9 @@ impl<P: Payload> Connection<P> {
                 self.restart_retransmit_timer(now);
             }
             self.send_buffer.release(ack);
+            if ack >= self.path.probe_end() {
+                self.on_probe_covered(now, revealed.retransmitted);
+            }
             self.on_fin_acknowledged(now);
         }
         self.set_early_timer(now, judgment.look_again, revealed.acked > 0);

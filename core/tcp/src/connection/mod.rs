@@ -5,6 +5,7 @@
 //! The driver owns time and the network. It calls, in any order:
 //!
 //! * [`Connection::handle_segment`] when a segment arrived,
+//! * [`Connection::handle_icmp`] when an ICMP error about one of ours did,
 //! * [`Connection::handle_timeout`] when [`Connection::poll_timeout`] is due,
 //! * [`Connection::write`], [`Connection::read`], [`Connection::close`],
 //!   [`Connection::abort`] on behalf of the application,
@@ -29,15 +30,18 @@
 //! | `repair` | RFC 8985, 9937, 5682, 3522: who judges when |
 //! | `timeout` | 3.8.1, 3.8.6.1: retransmission, window probes, TIME-WAIT |
 //! | `application` | 3.9: the calls of the user |
+//! | `icmp`, `path_mtu` | 3.9.2.2, 3.7.2: ICMP errors; the path's MTU |
 //! | `challenge` | 3.10.7.4, RFC 5961: challenge ACKs and their rate |
 
 mod acknowledge;
 mod application;
 mod challenge;
 mod fast_open;
+mod icmp;
 mod input;
 mod open;
 mod output;
+mod path_mtu;
 mod receive;
 mod reduction;
 mod repair;
@@ -49,12 +53,13 @@ use alloc::boxed::Box;
 
 use gigatcp_events::{Event, EventMask, Limit, LimitClock, Outbox, Phase, State};
 use gigatcp_units::{Bytes, Duration, Instant};
-use gigatcp_wire::{Payload, Segment, SeqNumber};
+use gigatcp_wire::{IcmpKind, IpVersion, Payload, Segment, SeqNumber};
 
 use crate::congestion::{self, CongestionControl, SlowStart};
 use crate::delayed_ack::DelayedAck;
 use crate::eifel::Eifel;
 use crate::frto::Frto;
+use crate::path_mtu::PathMtu;
 use crate::profile::Profile;
 use crate::prr::Prr;
 use crate::rack::Rack;
@@ -83,6 +88,8 @@ pub struct Config {
     /// Initial send sequence number (RFC 9293 section 3.4.1: the driver must
     /// make it unpredictable where that matters, RFC 6528).
     pub iss: SeqNumber,
+    /// The version of IP underneath: decides the default MSS and the least MTU.
+    pub ip: IpVersion,
     /// Largest segment we can receive, from the MTU (RFC 6691: MTU - 40 for
     /// IPv4, MTU - 60 for IPv6); announced in the MSS option.
     pub mss: u16,
@@ -114,6 +121,8 @@ pub enum Failure {
     TimedOut,
     /// We aborted it.
     Aborted,
+    /// A hard ICMP error came before it was established.
+    Unreachable,
 }
 
 /// A segment and the moment it reached the host.
@@ -164,6 +173,14 @@ pub struct Counters {
     pub window_probes: u64,
     /// Segments dropped by PAWS.
     pub paws_dropped: u64,
+    /// ICMP errors that were believed.
+    pub icmp_errors: u64,
+    /// ICMP errors that were not.
+    pub icmp_errors_ignored: u64,
+    /// Probes of the path's MTU sent (RFC 4821).
+    pub path_mtu_probes: u64,
+    /// Probes of the path's MTU that were lost, alone.
+    pub path_mtu_probes_lost: u64,
     /// Challenge ACKs sent (RFC 5961).
     pub challenge_acks: u64,
     /// Answers to segments that fit nothing, held back by the rate limit
@@ -223,6 +240,11 @@ pub struct Info {
     pub sack: bool,
     /// Whether timestamps are in use.
     pub timestamps: bool,
+    /// Largest packet the path is thought to take (`tcpi_pmtu`).
+    pub path_mtu: u32,
+    /// The last ICMP error that did not end the connection, or that did (RFC
+    /// 9293 SHLD-25).
+    pub soft_error: Option<IcmpKind>,
 }
 
 /// See the module's own text.
@@ -235,6 +257,10 @@ pub struct Connection<P> {
     rmss: u32,
     /// SMSS: payload octets per segment we send.
     smss: u32,
+    /// SMSS without options that interface and peer allow.
+    mss_limit: u32,
+    path: PathMtu,
+    soft_error: Option<IcmpKind>,
     congestion_entry: &'static congestion::Entry,
     initial_ssthresh: Option<u32>,
     slow_start: SlowStart,
@@ -330,6 +356,9 @@ impl<P: Payload> Connection<P> {
             remote_port: config.remote_port,
             rmss,
             smss: rmss,
+            mss_limit: rmss,
+            path: PathMtu::new(config.ip, rmss + config.ip.header_len() + 20),
+            soft_error: None,
             congestion_entry: config.congestion,
             initial_ssthresh: config.initial_ssthresh,
             slow_start: config.slow_start,
@@ -473,6 +502,8 @@ impl<P: Payload> Connection<P> {
             window_clamp: Bytes::new(self.window.clamp()),
             sack: self.sack,
             timestamps: self.timestamps.is_some(),
+            path_mtu: self.path.current(),
+            soft_error: self.soft_error,
         }
     }
 

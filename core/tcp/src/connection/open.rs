@@ -12,18 +12,6 @@ use super::{Config, Connection, Failure, Received, Reset};
 use crate::congestion;
 use crate::profile::InitialWindow;
 
-/// Default MSS when the peer's SYN carries none (RFC 9293 MUST-15, IPv4).
-const DEFAULT_MSS: u32 = 536;
-
-/// Smallest MSS taken at its word: below it headers outweigh data and a peer
-/// could make us send a million tiny segments (the minimum IPv4 MTU of 68
-/// octets less headers is 28; Linux clamps at 48).
-const LEAST_MSS: u32 = 48;
-
-/// Octets of the timestamps option in every segment, padded (RFC 7323
-/// appendix A).
-const TIMESTAMPS_LEN: u32 = 12;
-
 impl<P: Payload> Connection<P> {
     /// Active open: RFC 9293 section 3.10.1. The SYN waits in
     /// [`Connection::poll_transmit`].
@@ -88,15 +76,13 @@ impl<P: Payload> Connection<P> {
             (Some(stamps), Some(clock)) => clock.start(now, stamps.val),
             (_, clock) => *clock = None,
         }
-        let theirs = offered.mss.map_or(DEFAULT_MSS, u32::from);
-        let per_segment = if self.timestamps.is_some() {
-            TIMESTAMPS_LEN
-        } else {
-            0
-        };
-        // RFC 6691: the MSS option does not count options, SMSS must.
-        let smss = theirs.max(LEAST_MSS).min(self.rmss);
-        self.smss = smss.saturating_sub(per_segment).max(1);
+        // A peer that asks for tiny segments asks for a million of them.
+        let default = self.path.ip().default_mss();
+        let theirs = offered.mss.map_or(default, u32::from);
+        self.mss_limit = theirs.max(self.profile.mss_min).min(self.rmss);
+        let ceiling = self.mss_limit + self.path.headers();
+        self.path.start(now, &self.profile, ceiling);
+        self.smss = self.smss_of(self.path.current());
         self.start_congestion_control(now);
     }
 

@@ -13,6 +13,7 @@ use gigatcp_wire::{
     Ecn, Flags, MAX_SUPER_SEGMENT, Options, Payload, SackBlock, SackBlocks, Segment, WireWindow,
 };
 
+use super::path_mtu::Turn;
 use super::repair::EarlyTimer;
 use super::{Connection, Reset};
 
@@ -53,6 +54,16 @@ impl<P: Payload> Connection<P> {
         self.restart_after_idle(now);
         let allowance = self.allowance();
         let window = self.snd.edge().saturating_sub(self.snd.nxt);
+        if self.path.is_act_due(now) && unsent > 0 {
+            match self.poll_path_mtu(now, unsent, allowance, window) {
+                Turn::Go => {}
+                Turn::Wait => {
+                    self.set_limit(now, self.congestion_limit());
+                    return None;
+                }
+                Turn::Probe(probe) => return Some(probe),
+            }
+        }
         if let Some(len) = self.sendable(unsent, allowance, window) {
             if self.persist_at != Instant::FAR_FUTURE {
                 self.stop_persist();
@@ -216,7 +227,9 @@ impl<P: Payload> Connection<P> {
             };
             len = (len / smss).min(at_most.max(1)) * smss;
         }
-        let reason = if self.recovery.phase() == Phase::Loss {
+        let reason = if self.recovery.is_resegmenting() {
+            SendReason::Resegmented
+        } else if self.recovery.phase() == Phase::Loss {
             SendReason::Timeout
         } else {
             SendReason::FastRetransmit
@@ -369,7 +382,7 @@ impl<P: Payload> Connection<P> {
     }
 
     /// Builds a segment with data (or FIN) and does its bookkeeping.
-    fn send(
+    pub(super) fn send(
         &mut self,
         now: Instant,
         range: Range<u64>,
@@ -377,7 +390,10 @@ impl<P: Payload> Connection<P> {
         reason: SendReason,
     ) -> Segment<P> {
         let len = range.end - range.start;
-        let segments = len.div_ceil(u64::from(self.smss));
+        let segments = match reason {
+            SendReason::PathMtuProbe => 1,
+            _ => len.div_ceil(u64::from(self.smss)),
+        };
         self.counters.data_segments_sent += segments;
         self.last_sent_at = now;
         self.prr.on_sent(len);

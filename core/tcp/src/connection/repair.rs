@@ -148,8 +148,11 @@ impl<P: Payload> Connection<P> {
             smss: self.smss,
             overdue: self.overdue(now),
         };
-        let judgment = self.recovery.on_ack(&self.profile, &mut self.board, &facts);
+        let mut judgment = self.recovery.on_ack(&self.profile, &mut self.board, &facts);
         self.after_judgment(now, from, &judgment);
+        if judgment.congestion.is_some() {
+            judgment = self.excuse_probe(now, judgment);
+        }
         self.answer_judgment(now, &judgment);
         if judgment.congestion.is_some() {
             self.begin_reduction(0, self.board.sacked());

@@ -63,6 +63,7 @@ impl<P: Payload> Connection<P> {
             self.syn_due = true;
         } else {
             self.begin_loss(now);
+            self.on_timeout_of_path(now);
         }
         self.retransmit_at = now + self.rtt.rto();
     }

@@ -268,6 +268,20 @@ pub const SETTINGS: &[Setting] = &[
         1 << 30
     ),
     // Path MTU, errors and liveness.
+    switch!(pmtud),
+    switch!(plpmtud),
+    switch!(plpmtud_from_base),
+    count!(pmtu_base, 68..=65_535),
+    count!(pmtu_probes, 1..=100),
+    time!(
+        pmtu_raise,
+        "a time from \"1 s\" to \"86400 s\"",
+        Duration::from_secs(1),
+        Duration::from_secs(86_400)
+    ),
+    count!(black_hole_timeouts, 1..=100),
+    count!(mss_min, 28..=65_535),
+    switch!(icmp_errors),
     switch!(challenge_ack),
     count!(challenge_ack_limit, 0..=1_000_000),
     time!(

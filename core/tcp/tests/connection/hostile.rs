@@ -8,8 +8,8 @@ use gigatcp_tcp::{Config, Connection, Profile, Received};
 use gigatcp_units::{Bytes as Octets, Duration, Instant};
 use gigatcp_wire::bytes::Bytes;
 use gigatcp_wire::{
-    AccEcn, AccEcnOrder, Ecn, Flags, Options, SackBlock, SackBlocks, Segment, SeqNumber,
-    Timestamps, WireWindow,
+    AccEcn, AccEcnOrder, Ecn, Flags, IcmpError, IcmpKind, Options, SackBlock, SackBlocks, Segment,
+    SeqNumber, Timestamps, WireWindow,
 };
 use proptest::prelude::*;
 
@@ -114,6 +114,8 @@ enum Step {
     NextData(usize),
     Write(usize),
     Read(usize),
+    /// An error about octets so far above SND.UNA: type, code, MTU.
+    Icmp(u32, u8, u8, u16),
     Close,
     Abort,
     Timer,
@@ -129,6 +131,8 @@ fn step() -> impl Strategy<Value = Step> {
         3 => (1..3000_usize).prop_map(Step::NextData),
         4 => (1..20_000_usize).prop_map(Step::Write),
         4 => (1..20_000_usize).prop_map(Step::Read),
+        3 => (0..3000_u32, prop_oneof![Just(3), Just(4), Just(11), Just(12)], 0..14_u8, 0..1500_u16)
+            .prop_map(|(at, type_, code, mtu)| Step::Icmp(at, type_, code, mtu)),
         6 => Just(Step::Timer),
         2 => (1..500_u64).prop_map(Step::Wait),
         1 => prop_oneof![9 => Just(Step::Close), 1 => Just(Step::Abort)],
@@ -166,11 +170,17 @@ fn config() -> impl Strategy<Value = Config> {
             },
             window_reserve_shift: u32::from(on[13]) * 2,
             ack_waits_for_reader: on[13],
+            plpmtud: on[4] || on[5],
+            plpmtud_from_base: on[5],
+            pmtu_base: 200,
+            challenge_ack: on[6],
+            challenge_ack_limit: u32::from(on[7]),
             ..Profile::MODERN
         },
         local_port: 1,
         remote_port: 2,
         iss: ISS,
+        ip: gigatcp_wire::IpVersion::V4,
         mss,
         congestion: &congestion::REGISTRY[control],
         initial_ssthresh: None,
@@ -224,6 +234,12 @@ impl Subject {
                 self.written += accepted as u64;
             }
             Step::Read(max) => drop(self.tcp.read(self.now, *max)),
+            Step::Icmp(at, type_, code, mtu) => {
+                let seq = ISS + (self.tcp.info().snd_una as u32 + at);
+                if let Some(kind) = IcmpKind::from_v4(*type_, *code, *mtu) {
+                    self.tcp.handle_icmp(self.now, IcmpError { kind, seq });
+                }
+            }
             Step::Close => self.tcp.close(self.now),
             Step::Abort => self.tcp.abort(self.now),
             Step::Timer => self.fire(),

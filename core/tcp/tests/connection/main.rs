@@ -1,10 +1,12 @@
 //! The engine against a peer made by hand, packet by packet, in virtual time.
 
+mod black_hole;
 mod challenge;
 mod close;
 mod delayed_ack;
 mod fast_open;
 mod hostile;
+mod icmp;
 mod limits;
 mod listener;
 mod listener_fast_open;
@@ -13,6 +15,7 @@ mod nagle;
 mod notation;
 mod open;
 mod pair;
+mod path_mtu;
 mod persist;
 mod recovery;
 mod reset;

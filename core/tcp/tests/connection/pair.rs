@@ -22,6 +22,7 @@ fn quiet_path() -> Path {
         lost: 0,
         doubled: 0,
         cuts: true,
+        mtu: usize::MAX,
     }
 }
 
@@ -59,6 +60,11 @@ fn config() -> impl Strategy<Value = Config> {
             header_prediction: on[12],
             segmentation_offload: on[13],
             idle_restart: on[14],
+            // Any switch will do to decide over a second one.
+            plpmtud: on[6] || on[7],
+            plpmtud_from_base: on[6],
+            pmtu_base: 300,
+            challenge_ack: on[12],
             window_policy: if on[15] {
                 WindowPolicy::Grows
             } else {
@@ -81,6 +87,7 @@ fn config() -> impl Strategy<Value = Config> {
         local_port: 1,
         remote_port: 2,
         iss: SeqNumber::new(iss),
+        ip: gigatcp_wire::IpVersion::V4,
         mss,
         congestion: &congestion::REGISTRY[control],
         initial_ssthresh: None,
@@ -113,6 +120,7 @@ fn path() -> impl Strategy<Value = Path> {
             lost,
             doubled,
             cuts,
+            mtu: usize::MAX,
         },
     )
 }
@@ -173,6 +181,7 @@ fn a_gigabyte_passes_a_lossy_path_across_the_wrap_of_both_clocks() {
     let path = Path {
         lost: 1,
         cuts: true,
+        mtu: usize::MAX,
         ..quiet_path()
     };
     let habits = [writes(1 << 30), writes(0)];

@@ -35,6 +35,7 @@ pub fn bare() -> Config {
             quick_ack: false,
             nagle: false,
             challenge_ack_limit: 0,
+            plpmtud: false,
             segmentation_offload: false,
             rack: false,
             tlp: false,
@@ -46,6 +47,7 @@ pub fn bare() -> Config {
         local_port: 4000,
         remote_port: 80,
         iss: ISS,
+        ip: gigatcp_wire::IpVersion::V4,
         mss: MSS,
         congestion: congestion::find("reno").unwrap(),
         initial_ssthresh: None,
@@ -285,7 +287,8 @@ impl Script {
         self.tcp.limits().current()
     }
 
-    fn collect(&mut self) {
+    /// Takes what leaves at this instant.
+    pub fn collect(&mut self) {
         for _ in 0..100_000 {
             let Some(segment) = self.tcp.poll_transmit(self.now) else {
                 return;

@@ -28,6 +28,8 @@ pub struct Path {
     pub doubled: u64,
     /// Super-segments are cut to single ones (and lost one by one).
     pub cuts: bool,
+    /// Octets of the largest IPv4 packet that passes; larger ones vanish.
+    pub mtu: usize,
 }
 
 /// What one application does: write so much, then close; read in bites.
@@ -256,6 +258,10 @@ impl<P: Stream> World<P> {
 
     fn send_one(&mut self, from: usize, segment: Segment<P>) {
         self.segments += segment.wire_segments() as u64;
+        let size = usize::from(segment.segment_size).min(segment.payload.len());
+        if 20 + segment.header_len() + size > self.path.mtu {
+            return;
+        }
         if self.chance(self.path.lost) {
             return;
         }

@@ -18,6 +18,7 @@ pub fn host(profile: Profile, mtu: u16, control: &str, buffer: u64) -> HostConfi
             local_port: 5001,
             remote_port: 5001,
             iss: SeqNumber::new(1_000_000),
+            ip: gigatcp_wire::IpVersion::V4,
             mss: mtu - 40,
             congestion: congestion::find(control).expect("a registered control"),
             initial_ssthresh: None,

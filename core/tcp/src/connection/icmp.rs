@@ -1,0 +1,62 @@
+//! ICMP errors: RFC 9293 section 3.9.2.2, RFC 5927, RFC 1191.
+//!
+//! * An error counts only if it quotes a segment that is in flight, SND.UNA =<
+//!   SEG.SEQ < SND.NXT (RFC 5927 section 4.1): an attacker must guess a place
+//!   in the window, as for a reset.
+//! * Soft errors never end a connection (MUST-56); the last is kept for the
+//!   application to ask for (SHLD-25).
+//! * Hard errors end a connection that is still opening (SHLD-26). Once it is
+//!   synchronized they are taken as soft (RFC 5927 section 5.2): the other
+//!   side has answered, so the port exists, and the timer finds out the rest.
+//! * Source quench is ignored (MUST-55, RFC 6633).
+//! * "Too big" is the path's MTU, see `path_mtu`.
+//!
+//! Finding the connection by the quoted addresses and ports is the driver's
+//! work (MUST-54).
+
+use gigatcp_events::{Event, EventMask};
+use gigatcp_units::Instant;
+use gigatcp_wire::{IcmpError, IcmpKind, Payload};
+
+use super::{Connection, Failure};
+
+impl<P: Payload> Connection<P> {
+    /// An ICMP error that quotes a segment of this connection arrived.
+    pub fn handle_icmp(&mut self, now: Instant, error: IcmpError) {
+        let quoted = self
+            .snd
+            .offset_of(error.seq)
+            .filter(|seq| self.profile.icmp_errors && self.is_in_flight(*seq));
+        let believed = quoted.is_some_and(|seq| self.take_icmp(now, error.kind, seq));
+        if believed {
+            self.counters.icmp_errors += 1;
+        } else {
+            self.counters.icmp_errors_ignored += 1;
+        }
+        let event = Event::IcmpArrived {
+            kind: error.kind,
+            believed,
+        };
+        self.outbox.put(EventMask::CHANGES, now, event);
+    }
+
+    /// RFC 5927 section 4.1.
+    fn is_in_flight(&self, seq: u64) -> bool {
+        self.snd.una <= seq && seq < self.snd.nxt
+    }
+
+    /// Acts on an error about the segment at `seq`; says whether it meant
+    /// anything.
+    fn take_icmp(&mut self, now: Instant, kind: IcmpKind, seq: u64) -> bool {
+        match kind {
+            IcmpKind::SourceQuench => return false,
+            IcmpKind::TooBig { mtu } => return self.handle_too_big(now, seq, mtu),
+            _ if kind.is_hard() && !self.is_synchronized() => {
+                self.soft_error = Some(kind);
+                self.fail(now, Failure::Unreachable);
+            }
+            _ => self.soft_error = Some(kind),
+        }
+        true
+    }
+}

@@ -1,0 +1,225 @@
+//! Following the path's MTU: RFC 1191, 8201, 4821, 8899; RFC 9293 section 3.7.2.
+//!
+//! SMSS follows the estimate of `crate::path_mtu`. When it falls, what is in
+//! flight and too big leaves again at once in smaller segments: the scoreboard
+//! knows octets, not segments, so nothing has to be cut. That is no congestion:
+//! cwnd keeps its octets (RFC 8201 section 5.4, Linux `tcp_simple_retransmit`).
+//! Nor is the loss of a probe, as long as nothing else was lost with it (RFC
+//! 4821 section 7.5).
+//!
+//! A probe leaves only when enough data follows it for its loss to be seen at
+//! once, and everything is quiet. Until cwnd has room for it new data waits,
+//! for less than a round trip.
+
+use gigatcp_events::{CwndCause, Event, EventMask, LossVerdict, PathMtuCause, SendReason};
+use gigatcp_units::Instant;
+use gigatcp_wire::{Flags, Payload, Segment};
+
+use super::Connection;
+use crate::congestion::CongestionKind;
+use crate::recovery::Judgment;
+
+/// Octets of the timestamps option in every segment, padded (RFC 7323
+/// appendix A).
+const TIMESTAMPS_LEN: u32 = 12;
+
+/// What the search for the path's MTU wants before new data leaves.
+pub(super) enum Turn<P> {
+    /// Nothing.
+    Go,
+    /// Nothing new may leave until cwnd has room for a probe.
+    Wait,
+    /// This probe leaves first.
+    Probe(Segment<P>),
+}
+
+impl<P: Payload> Connection<P> {
+    /// SMSS for packets of `mtu` octets: RFC 9293 MUST-16, with the options of
+    /// every data segment counted (RFC 6691); never less than `mss_min` leaves
+    /// room for.
+    pub(super) fn smss_of(&self, mtu: u32) -> u32 {
+        let least = self.profile.mss_min;
+        let mss = mtu.saturating_sub(self.path.headers()).max(least);
+        let mss = mss.min(self.mss_limit);
+        let options = if self.timestamps.is_some() {
+            TIMESTAMPS_LEN
+        } else {
+            0
+        };
+        mss.saturating_sub(options).max(1)
+    }
+
+    /// The estimate changed: SMSS and the congestion control follow.
+    fn follow_path_mtu(&mut self, now: Instant, cause: PathMtuCause) {
+        let mtu = self.path.current();
+        let smss = self.smss_of(mtu);
+        let event = Event::PathMtuChanged { mtu, smss, cause };
+        self.outbox.put(EventMask::CHANGES, now, event);
+        if smss != self.smss {
+            self.smss = smss;
+            self.congestion.on_smss_change(smss);
+            self.put_cwnd(now, CwndCause::PathMtu);
+        }
+    }
+
+    /// A router dropped the segment at `seq` as too big for `told` octets.
+    /// Returns whether that is believed.
+    pub(super) fn handle_too_big(&mut self, now: Instant, seq: u64, told: u32) -> bool {
+        if !self.profile.pmtud || seq == 0 || !self.is_synchronized() {
+            return false;
+        }
+        // RFC 5927 section 7.1: what was never larger cannot have been too
+        // large.
+        let headers = u64::from(self.path.headers() + TIMESTAMPS_LEN);
+        let at_most = self.board.sent_at_once(seq).map(|len| len + headers);
+        if at_most.is_some_and(|at_most| at_most <= u64::from(told)) {
+            return false;
+        }
+        if self.path.on_too_big(now, &self.profile, told).is_none() {
+            return false;
+        }
+        self.follow_path_mtu(now, PathMtuCause::Icmp);
+        self.resegment(now, seq);
+        true
+    }
+
+    /// Everything in flight from `seq` on leaves again, without congestion.
+    fn resegment(&mut self, now: Instant, seq: u64) {
+        let from = self.recovery.phase();
+        let octets = self.board.mark_lost_from(seq);
+        if octets == 0 {
+            return;
+        }
+        self.recovery.on_resegmentation(self.snd.una, self.snd.nxt);
+        let lost = Judgment {
+            lost: Some((seq, octets, LossVerdict::TooBig)),
+            ..Judgment::default()
+        };
+        self.put_lost(now, &lost);
+        self.put_phase(now, from);
+        self.retransmit_at = now + self.rtt.rto();
+    }
+
+    /// There may be something to try: an old estimate to raise, or a probe to
+    /// send before `unsent` octets of new data, of which cwnd and window let
+    /// out `allowance` and `window`.
+    pub(super) fn poll_path_mtu(
+        &mut self,
+        now: Instant,
+        unsent: u64,
+        allowance: u64,
+        window: u64,
+    ) -> Turn<P> {
+        if !self.profile.plpmtud {
+            self.age_path_mtu(now);
+            return Turn::Go;
+        }
+        if !self.recovery.is_quiet() {
+            return Turn::Go;
+        }
+        let Some(mtu) = self.path.next_probe(now, &self.profile) else {
+            return Turn::Go;
+        };
+        let len = u64::from(self.smss_of(mtu));
+        let smss = u64::from(self.smss);
+        // Behind the probe enough segments that its loss is found by SACK or
+        // duplicate acknowledgments, and not by the timer.
+        let needed = len + (u64::from(self.profile.dup_thresh) + 1) * smss;
+        let cwnd = self.congestion.cwnd().as_u64();
+        if len <= smss || unsent.min(window).min(cwnd) < needed {
+            return Turn::Go;
+        }
+        if allowance < len {
+            return if self.board.pipe() > 0 {
+                Turn::Wait
+            } else {
+                Turn::Go
+            };
+        }
+        Turn::Probe(self.send_probe(now, len, mtu))
+    }
+
+    fn send_probe(&mut self, now: Instant, len: u64, mtu: u32) -> Segment<P> {
+        let octets = self.snd.nxt..self.snd.nxt + len;
+        self.snd.nxt = octets.end;
+        self.board.on_transmit(now, octets.end);
+        self.path.on_probe_sent(octets.clone(), mtu);
+        self.counters.path_mtu_probes += 1;
+        let mut segment = self.send(now, octets, Flags::ACK, SendReason::PathMtuProbe);
+        segment.segment_size = len as u16;
+        segment
+    }
+
+    /// RFC 1191 section 6.3, as soon as cwnd is large enough for the larger
+    /// segments.
+    fn age_path_mtu(&mut self, now: Instant) {
+        let smss = u64::from(self.smss_of(self.path.aged()));
+        if self.congestion.cwnd().as_u64() >= 2 * smss {
+            self.path.age(now);
+            self.follow_path_mtu(now, PathMtuCause::Aged);
+        }
+    }
+
+    /// SND.UNA has passed the end of the probe. If any of it was sent again,
+    /// nobody knows which one arrived.
+    pub(super) fn on_probe_covered(&mut self, now: Instant, retransmitted: bool) {
+        if retransmitted {
+            self.path.forget_probe();
+        } else if self.path.on_probe_acknowledged().is_some() {
+            self.follow_path_mtu(now, PathMtuCause::Probe);
+        }
+    }
+
+    /// Loss was found. If it is the probe, and nothing but the probe, then it
+    /// was too big, and that is no congestion.
+    #[cold]
+    pub(super) fn excuse_probe(&mut self, now: Instant, judgment: Judgment) -> Judgment {
+        let Some(probe) = self.path.probe() else {
+            return judgment;
+        };
+        let (first, octets) = judgment.lost.map_or((0, 0), |(seq, len, _)| (seq, len));
+        let is_alone = judgment.congestion == Some(CongestionKind::Loss)
+            && probe.start == self.snd.una
+            && probe.start == first
+            && first + octets <= probe.end;
+        if !is_alone {
+            self.path.forget_probe();
+            return judgment;
+        }
+        self.counters.path_mtu_probes_lost += 1;
+        self.path.on_probe_lost(&self.profile);
+        let from = self.recovery.phase();
+        self.board.mark_lost_within(probe);
+        self.recovery.on_probe_lost(self.snd.una, self.snd.nxt);
+        self.eifel.stop();
+        self.put_phase(now, from);
+        Judgment {
+            congestion: None,
+            ..judgment
+        }
+    }
+
+    /// The retransmission timer ran out: the probe is lost with the rest, and
+    /// large segments that vanish again and again fall into a black hole (RFC
+    /// 4821 section 7.7, RFC 8899 section 4.3).
+    pub(super) fn on_timeout_of_path(&mut self, now: Instant) {
+        if self.path.probe_start() == Some(self.snd.una) {
+            self.counters.path_mtu_probes_lost += 1;
+            self.path.on_probe_lost(&self.profile);
+        }
+        self.path.forget_probe();
+        let again_and_again = self
+            .timeouts_in_a_row
+            .is_multiple_of(self.profile.black_hole_timeouts);
+        if !self.profile.plpmtud || !again_and_again {
+            return;
+        }
+        // Only what would be cut by it can be helped by it.
+        let vanished = u64::from(self.smss).min(self.snd.flight_size());
+        let helps = |mtu: &u32| u64::from(self.smss_of(*mtu)) < vanished;
+        if let Some(mtu) = self.path.falls(&self.profile).find(helps) {
+            self.path.on_black_hole(now, mtu);
+            self.follow_path_mtu(now, PathMtuCause::BlackHole);
+        }
+    }
+}

@@ -1,0 +1,407 @@
+//! The estimate of the path's MTU, and what to try next.
+//!
+//! Two ways to it, each a switch:
+//!
+//! * `pmtud`, RFC 1191 and RFC 8201: a router that drops a packet as too big
+//!   says so, and what its link takes. A router that does not say how much gets
+//!   the next lower plateau of RFC 1191 section 7.1. An error can only lower
+//!   the estimate, and never below what every link must take.
+//! * `plpmtud`, RFC 4821 and RFC 8899: where routers keep silent, the sender
+//!   finds out by itself. Timeouts in a row at full size are taken for a black
+//!   hole and the estimate falls to the base. From there it grows by probes:
+//!   one segment of real data larger than the others. A probe that arrives
+//!   raises the estimate; one that is lost three times bounds the search.
+//!
+//! The search is binary: first the largest packet that makes sense, which is
+//! usually right; then, halving, the MTUs that links really have; then, halving,
+//! what is between, down to [`GOOD_ENOUGH`] octets.
+//!
+//! Estimates age: after `pmtu_raise` without an error or a failed probe the
+//! path is asked for more, by a probe or, with `pmtud` alone, by the next
+//! plateau above (RFC 1191 section 6.3). No timer runs for this: it is looked
+//! at when there is data to send.
+//!
+//! Deliberately not here: one estimate for all connections to a host (RFC 1191
+//! section 6.3), which is the driver's to keep.
+
+use core::ops::Range;
+
+use gigatcp_units::{Duration, Instant};
+use gigatcp_wire::{FIXED_HEADER_LEN, IpVersion};
+
+use crate::profile::Profile;
+
+/// RFC 1191 section 7.1, table 7-1.
+const PLATEAUS: [u32; 11] = [
+    65_535, 32_000, 17_914, 8166, 4352, 2002, 1492, 1006, 508, 296, 68,
+];
+
+/// MTUs that links really have, and what tunnels leave of them: where a search
+/// looks first.
+const COMMON: [u32; 14] = [
+    1280, 1400, 1420, 1460, 1476, 1480, 1492, 1500, 2002, 4352, 4470, 8166, 9000, 17_914,
+];
+
+/// Octets of uncertainty that are not worth a probe (Linux
+/// `tcp_probe_threshold`).
+const GOOD_ENOUGH: u32 = 8;
+
+/// Where the estimate of an IPv4 path stops falling without being told: what
+/// every host must take (RFC 791 section 3.1).
+const LEAST_GUESS_V4: u32 = 576;
+
+/// After a raise to the next plateau the next one is tried sooner than after
+/// an error (RFC 1191 section 6.3).
+const NEXT_PLATEAU: Duration = Duration::from_secs(120);
+
+/// A probe under way.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Probe {
+    octets: Range<u64>,
+    /// The packet's size.
+    mtu: u32,
+}
+
+/// See the module's own text.
+#[derive(Clone, Debug)]
+pub struct PathMtu {
+    ip: IpVersion,
+    /// What interface and peer allow.
+    ceiling: u32,
+    /// The estimate: packets of this size pass.
+    current: u32,
+    /// Packets above this are known not to pass.
+    high: u32,
+    /// Probes of one size lost so far.
+    failures: u32,
+    probe: Option<Probe>,
+    /// End of the probe under way; [`u64::MAX`] without one.
+    probe_end: u64,
+    /// When there is something to try; far future = never.
+    act_at: Instant,
+}
+
+impl PathMtu {
+    /// Nothing is known but what the interface takes.
+    pub fn new(ip: IpVersion, ceiling: u32) -> Self {
+        Self {
+            ip,
+            ceiling,
+            current: ceiling,
+            high: ceiling,
+            failures: 0,
+            probe: None,
+            probe_end: u64::MAX,
+            act_at: Instant::FAR_FUTURE,
+        }
+    }
+
+    /// The options are settled: the peer takes packets of `ceiling` octets.
+    pub fn start(&mut self, now: Instant, profile: &Profile, ceiling: u32) {
+        *self = Self::new(self.ip, ceiling);
+        if profile.plpmtud && profile.plpmtud_from_base {
+            self.current = self.base(profile).min(ceiling);
+            self.act_at = now;
+        }
+    }
+
+    /// The version of IP underneath.
+    pub fn ip(&self) -> IpVersion {
+        self.ip
+    }
+
+    /// The estimate.
+    #[inline]
+    pub fn current(&self) -> u32 {
+        self.current
+    }
+
+    /// Octets of IP and TCP headers without options.
+    #[inline]
+    pub fn headers(&self) -> u32 {
+        self.ip.header_len() + FIXED_HEADER_LEN as u32
+    }
+
+    /// Whether there may be something to try at `now`.
+    #[inline]
+    pub fn is_act_due(&self, now: Instant) -> bool {
+        now >= self.act_at
+    }
+
+    /// End of the probe under way, [`u64::MAX`] without one.
+    #[inline]
+    pub fn probe_end(&self) -> u64 {
+        self.probe_end
+    }
+
+    /// First octet of the probe under way.
+    pub fn probe_start(&self) -> Option<u64> {
+        self.probe.as_ref().map(|probe| probe.octets.start)
+    }
+
+    /// The octets of the probe under way.
+    pub fn probe(&self) -> Option<Range<u64>> {
+        self.probe.as_ref().map(|probe| probe.octets.clone())
+    }
+
+    /// `BASE_PLPMTU` of RFC 8899 section 5.1.2.
+    fn base(&self, profile: &Profile) -> u32 {
+        profile.pmtu_base.max(self.ip.least_mtu())
+    }
+
+    /// A router says that its link takes `told` octets, 0 if it does not say.
+    /// Returns the new estimate, if the error changes it.
+    pub fn on_too_big(&mut self, now: Instant, profile: &Profile, told: u32) -> Option<u32> {
+        let mtu = match (told, self.ip) {
+            (0, IpVersion::V4) => plateau_below(self.current),
+            _ => told,
+        };
+        // RFC 1191 section 3 and RFC 8201 section 4: never below what every
+        // link takes, and never up.
+        if mtu < self.ip.least_mtu() || mtu >= self.current {
+            return None;
+        }
+        self.current = mtu;
+        self.high = mtu;
+        self.forget_probe();
+        self.act_at = now + profile.pmtu_raise;
+        Some(mtu)
+    }
+
+    /// The estimate without probes, grown old (RFC 1191 section 6.3): up one
+    /// plateau.
+    pub fn age(&mut self, now: Instant) -> u32 {
+        let next = PLATEAUS.iter().rev().find(|p| **p > self.current);
+        self.current = next.map_or(self.ceiling, |next| (*next).min(self.ceiling));
+        self.act_at = if self.current < self.ceiling {
+            now + NEXT_PLATEAU
+        } else {
+            Instant::FAR_FUTURE
+        };
+        self.current
+    }
+
+    /// What an aged estimate would become.
+    pub fn aged(&self) -> u32 {
+        let mut later = self.clone();
+        later.age(Instant::ZERO)
+    }
+
+    /// Where the estimate may fall when packets vanish without a word (RFC 8899
+    /// section 4.3): to the base, and if that is no help, to what every path
+    /// takes.
+    pub fn falls(&self, profile: &Profile) -> impl Iterator<Item = u32> + use<> {
+        let base = self.base(profile);
+        let least = match self.ip {
+            IpVersion::V4 => LEAST_GUESS_V4.min(base),
+            IpVersion::V6 => self.ip.least_mtu(),
+        };
+        let current = self.current;
+        [base, least].into_iter().filter(move |mtu| *mtu < current)
+    }
+
+    /// There is a black hole: down to `mtu`.
+    pub fn on_black_hole(&mut self, now: Instant, mtu: u32) {
+        self.current = mtu;
+        // It may have been an outage: the search starts with what was.
+        self.high = self.ceiling;
+        self.forget_probe();
+        self.failures = 0;
+        self.act_at = now;
+    }
+
+    /// The packet size to probe with next. Without one the search is over, and
+    /// begins anew when the estimate has aged (`PMTU_RAISE_TIMER`, RFC 8899
+    /// section 5.1.1).
+    pub fn next_probe(&mut self, now: Instant, profile: &Profile) -> Option<u32> {
+        if self.probe.is_some() {
+            return None;
+        }
+        if self.current >= self.ceiling {
+            self.act_at = Instant::FAR_FUTURE;
+            return None;
+        }
+        let next = self.candidate();
+        if next.is_none() {
+            self.act_at = now + profile.pmtu_raise;
+            self.high = self.ceiling;
+        }
+        next
+    }
+
+    fn candidate(&self) -> Option<u32> {
+        let (low, high) = (self.current, self.high);
+        if high == self.ceiling && low < high {
+            return Some(high);
+        }
+        let is_open = |mtu: &&u32| low < **mtu && **mtu <= high;
+        let open = COMMON.iter().filter(is_open).count();
+        if let Some(mtu) = COMMON.iter().filter(is_open).nth(open / 2) {
+            return Some(*mtu);
+        }
+        (high.saturating_sub(low) >= GOOD_ENOUGH).then(|| low + (high - low).div_ceil(2))
+    }
+
+    /// A probe of `mtu` octets left, with these octets of the stream.
+    pub fn on_probe_sent(&mut self, octets: Range<u64>, mtu: u32) {
+        self.probe_end = octets.end;
+        self.probe = Some(Probe { octets, mtu });
+    }
+
+    /// The probe arrived: its size is the estimate.
+    pub fn on_probe_acknowledged(&mut self) -> Option<u32> {
+        let probe = self.probe.take()?;
+        self.forget_probe();
+        self.failures = 0;
+        self.current = self.current.max(probe.mtu);
+        Some(self.current)
+    }
+
+    /// The probe alone was lost. `MAX_PROBES` of one size bound the search.
+    pub fn on_probe_lost(&mut self, profile: &Profile) {
+        let Some(probe) = self.probe.take() else {
+            return;
+        };
+        self.forget_probe();
+        self.failures += 1;
+        if self.failures >= profile.pmtu_probes {
+            self.high = (probe.mtu - 1).max(self.current);
+            self.failures = 0;
+        }
+    }
+
+    /// What became of the probe says nothing about its size.
+    pub fn forget_probe(&mut self) {
+        self.probe = None;
+        self.probe_end = u64::MAX;
+    }
+}
+
+/// The largest plateau below `mtu` (RFC 1191 section 7).
+fn plateau_below(mtu: u32) -> u32 {
+    PLATEAUS
+        .iter()
+        .copied()
+        .find(|plateau| *plateau < mtu)
+        .unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::vec::Vec;
+
+    const NOW: Instant = Instant::ZERO;
+
+    fn searching() -> Profile {
+        Profile {
+            plpmtud: true,
+            plpmtud_from_base: true,
+            ..Profile::MODERN
+        }
+    }
+
+    /// Searches below `ceiling` on a path that takes `limit`; gives the sizes
+    /// probed and what was found.
+    fn search(ip: IpVersion, ceiling: u32, limit: u32) -> (Vec<u32>, u32) {
+        let profile = searching();
+        let mut path = PathMtu::new(ip, ceiling);
+        path.start(NOW, &profile, ceiling);
+        let mut probed = Vec::new();
+        while let Some(mtu) = path.next_probe(NOW, &profile) {
+            probed.push(mtu);
+            path.on_probe_sent(1..u64::from(mtu), mtu);
+            if mtu <= limit {
+                path.on_probe_acknowledged();
+            } else {
+                path.on_probe_lost(&profile);
+            }
+        }
+        (probed, path.current())
+    }
+
+    #[test]
+    fn one_probe_is_enough_where_the_interface_is_right() {
+        assert_eq!(search(IpVersion::V4, 1500, 1500), ([1500].into(), 1500));
+        assert_eq!(search(IpVersion::V6, 9000, 9000), ([9000].into(), 9000));
+    }
+
+    #[test]
+    fn an_mtu_of_1492_behind_an_interface_of_9000_is_found_in_few_sizes() {
+        let (mut probed, found) = search(IpVersion::V4, 9000, 1492);
+        assert_eq!(found, 1492);
+        probed.dedup();
+        assert_eq!(probed, [9000, 1492, 4352, 2002, 1500]);
+    }
+
+    #[test]
+    fn every_path_is_found_to_within_eight_octets_and_never_overestimated() {
+        for limit in (1200..9300).step_by(7) {
+            let (probed, found) = search(IpVersion::V4, 9216, limit);
+            assert!(found <= limit, "{limit}: {found}");
+            assert!(limit.min(9216) - found < 8, "{limit}: {found}");
+            assert!(probed.len() < 45, "{limit}: {probed:?}");
+        }
+    }
+
+    #[test]
+    fn a_router_that_names_no_mtu_gets_the_plateaus_of_rfc_1191_one_by_one() {
+        let profile = Profile::MODERN;
+        let mut path = PathMtu::new(IpVersion::V4, 9000);
+        let mut seen = Vec::new();
+        while let Some(mtu) = path.on_too_big(NOW, &profile, 0) {
+            seen.push(mtu);
+        }
+        assert_eq!(seen, [8166, 4352, 2002, 1492, 1006, 508, 296, 68]);
+    }
+
+    #[test]
+    fn an_error_neither_raises_the_estimate_nor_lowers_it_below_the_floor() {
+        let profile = Profile::MODERN;
+        let mut v4 = PathMtu::new(IpVersion::V4, 1500);
+        assert_eq!(v4.on_too_big(NOW, &profile, 1500), None);
+        assert_eq!(v4.on_too_big(NOW, &profile, 9000), None);
+        assert_eq!(v4.on_too_big(NOW, &profile, 67), None);
+        assert_eq!(v4.on_too_big(NOW, &profile, 68), Some(68));
+        assert_eq!(v4.on_too_big(NOW, &profile, 0), None);
+        let mut v6 = PathMtu::new(IpVersion::V6, 1500);
+        assert_eq!(v6.on_too_big(NOW, &profile, 1279), None);
+        assert_eq!(
+            v6.on_too_big(NOW, &profile, 0),
+            None,
+            "RFC 8201 has no old routers"
+        );
+        assert_eq!(v6.on_too_big(NOW, &profile, 1280), Some(1280));
+    }
+
+    #[test]
+    fn an_old_estimate_climbs_by_plateaus_to_what_the_interface_takes() {
+        let profile = Profile::MODERN;
+        let mut path = PathMtu::new(IpVersion::V4, 9000);
+        path.on_too_big(NOW, &profile, 1400);
+        assert!(!path.is_act_due(NOW + Duration::from_secs(599)));
+        assert!(path.is_act_due(NOW + Duration::from_secs(600)));
+        let climbed: Vec<u32> = (0..5).map(|_| path.age(NOW)).collect();
+        assert_eq!(climbed, [1492, 2002, 4352, 8166, 9000]);
+        assert!(!path.is_act_due(NOW + Duration::from_secs(1_000_000)));
+    }
+
+    #[test]
+    fn a_black_hole_leads_to_the_base_and_then_to_what_every_path_takes() {
+        let profile = searching();
+        let fall = |ip, ceiling| {
+            let mut path = PathMtu::new(ip, ceiling);
+            let mut falls = Vec::new();
+            while let Some(mtu) = path.falls(&profile).next() {
+                path.on_black_hole(NOW, mtu);
+                falls.push(mtu);
+            }
+            falls
+        };
+        assert_eq!(fall(IpVersion::V4, 9000), [1200, 576]);
+        assert_eq!(fall(IpVersion::V6, 9000), [1280]);
+        assert_eq!(fall(IpVersion::V4, 1000), [576]);
+        assert_eq!(fall(IpVersion::V4, 400), []);
+        assert_eq!(fall(IpVersion::V6, 1280), []);
+    }
+}
