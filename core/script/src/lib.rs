@@ -22,6 +22,8 @@
 //! | [`python`] | the assertions between `%{` and `}%` |
 //! | [`packet`] | packets at the border of a stack, and their octets |
 //! | [`stack`] | what a script is run against |
+//! | [`run`] | runs a script against a stack |
+//! | [`symbols`] | names and numbers of the socket interface |
 //! | [`data`] | the octets of a stream |
 //!
 //! Sources: the notation as `packetdrill` reads it (Cardwell et al., USENIX
@@ -38,7 +40,9 @@ pub mod data;
 pub mod packet;
 mod parse;
 pub mod python;
+pub mod run;
 pub mod source;
 pub mod stack;
+pub mod symbols;
 
 pub use parse::parse;

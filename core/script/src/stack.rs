@@ -121,6 +121,9 @@ pub struct Request<'a> {
     /// [`Addresses`], as a buffer it is octets of the stream
     /// ([`crate::data`]).
     pub args: &'a [Value],
+    /// The number the script says it returns: a call that makes a descriptor
+    /// makes it under this one, so that scripts may count from where they like.
+    pub wanted: Option<i64>,
 }
 
 /// What has become of a call.

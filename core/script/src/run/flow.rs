@@ -1,0 +1,154 @@
+//! From the numbers of a script to those of the wire, and back.
+//!
+//! Each side's sequence numbers are relative to its initial one, except in
+//! segments with SYN, which state it: the first one a script names is the one
+//! on the wire, whatever that is. Timestamps of the stack are known by the
+//! value the script gave them when they left; those of the peer stand as
+//! written.
+
+use alloc::collections::BTreeMap;
+
+/// The peer's initial sequence number on the wire: soon to wrap, on purpose.
+pub const PEER_ISS: u32 = u32::MAX - 3_700;
+
+/// The number a script's acknowledgment refers to when the stack never sent a
+/// SYN: any will do.
+const UNKNOWN_ISS: u32 = 1_000_000_000;
+
+/// An initial sequence number, in the script and on the wire.
+#[derive(Clone, Copy, Debug)]
+pub struct Start {
+    script: u32,
+    wire: u32,
+}
+
+impl Start {
+    pub fn new(script: u32, wire: u32) -> Self {
+        Self { script, wire }
+    }
+
+    /// The number on the wire. Segments with SYN state absolute numbers.
+    pub fn to_wire(self, number: u32, with_syn: bool) -> u32 {
+        let base = if with_syn { self.script } else { 0 };
+        self.wire.wrapping_add(number).wrapping_sub(base)
+    }
+
+    /// The number in the script.
+    pub fn to_script(self, number: u32, with_syn: bool) -> u32 {
+        let base = if with_syn { self.script } else { 0 };
+        number.wrapping_sub(self.wire).wrapping_add(base)
+    }
+
+    /// Place in the stream: 1 is the first octet.
+    pub fn offset(self, number: u32) -> u32 {
+        number.wrapping_sub(self.wire)
+    }
+}
+
+/// One connection of a script.
+#[derive(Clone, Debug)]
+pub struct Flow {
+    /// The stack's port.
+    pub local_port: u16,
+    /// The peer's port.
+    pub remote_port: u16,
+    /// The stack's sequence numbers.
+    pub local: Option<Start>,
+    /// The peer's sequence numbers.
+    pub remote: Option<Start>,
+    /// The descriptor of the stack's application, once known.
+    pub fd: Option<i64>,
+    /// Timestamps of the stack: the script's value and the wire's.
+    stamps: BTreeMap<u32, u32>,
+    first_stamp: Option<(u32, u32)>,
+}
+
+impl Flow {
+    pub fn new(local_port: u16, remote_port: u16) -> Self {
+        Self {
+            local_port,
+            remote_port,
+            local: None,
+            remote: None,
+            fd: None,
+            stamps: BTreeMap::new(),
+            first_stamp: None,
+        }
+    }
+
+    /// The peer's numbers, which begin at `script` if they have not begun.
+    pub fn remote_or_start(&mut self, script: u32) -> Start {
+        *self
+            .remote
+            .get_or_insert(Start::new(script, PEER_ISS.wrapping_add(script)))
+    }
+
+    /// The stack's numbers; if it has sent none, any.
+    pub fn local_or_any(&mut self) -> Start {
+        *self.local.get_or_insert(Start::new(0, UNKNOWN_ISS))
+    }
+
+    /// The stack sent `wire` where the script says `script`.
+    pub fn note_stamp(&mut self, script: u32, wire: u32) {
+        self.stamps.insert(script, wire);
+        self.first_stamp.get_or_insert((script, wire));
+    }
+
+    /// How far the stack's clock went since its first timestamp, in the
+    /// script and on the wire.
+    pub fn stamp_progress(&self, script: u32, wire: u32) -> Option<(u32, u32)> {
+        let (first_script, first_wire) = self.first_stamp?;
+        Some((
+            script.wrapping_sub(first_script),
+            wire.wrapping_sub(first_wire),
+        ))
+    }
+
+    /// The wire's value for a timestamp of the stack that the peer echoes.
+    pub fn echoed_stamp(&self, script: u32) -> u32 {
+        if let Some(wire) = self.stamps.get(&script) {
+            return *wire;
+        }
+        match self.first_stamp {
+            Some((first_script, first_wire)) if script != 0 => {
+                first_wire.wrapping_add(script).wrapping_sub(first_script)
+            }
+            _ => script,
+        }
+    }
+
+    /// The script's value for a timestamp of the stack; the wire's own before
+    /// the first.
+    pub fn stamp_in_script(&self, wire: u32) -> u32 {
+        match self.first_stamp {
+            Some((script, first)) => wire.wrapping_sub(first).wrapping_add(script),
+            None => wire,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_relative_except_in_segments_with_syn() {
+        let start = Start::new(1000, u32::MAX);
+        assert_eq!(start.to_wire(1000, true), u32::MAX);
+        assert_eq!(start.to_wire(1, false), 0);
+        assert_eq!(start.to_script(0, false), 1);
+        assert_eq!(start.to_script(u32::MAX, true), 1000);
+    }
+
+    #[test]
+    fn a_timestamp_is_known_by_what_the_script_called_it() {
+        let mut flow = Flow::new(1, 2);
+        assert_eq!(flow.echoed_stamp(7), 7);
+        flow.note_stamp(100, 5_000);
+        flow.note_stamp(200, 5_003);
+        assert_eq!(flow.echoed_stamp(200), 5_003);
+        assert_eq!(flow.echoed_stamp(101), 5_001, "as the clock would tick");
+        assert_eq!(flow.echoed_stamp(0), 0);
+        assert_eq!(flow.stamp_progress(200, 5_003), Some((100, 3)));
+    }
+}

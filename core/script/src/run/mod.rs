@@ -1,0 +1,678 @@
+//! Runs a script against a stack.
+//!
+//! The runner holds the script's clock, turns its relative numbers into those
+//! of the wire and compares what comes. See [`crate::stack`] for the other
+//! side.
+//!
+//! # Rules
+//!
+//! * Time is exact unless [`Settings::tolerance`] says otherwise. A relative
+//!   time counts from the time the script gives the event before, or, if that
+//!   one has a range or `*`, from when it happened.
+//! * One line may stand for several segments, and one segment for several
+//!   lines: what left is cut where it is a super-segment, and joined where its
+//!   pieces follow each other at one instant. Stacks are free in how much they
+//!   hand to the network at once.
+//! * A script is *strict* if it has a `// profile:` line or if
+//!   [`Settings::strict`] says so: whatever leaves and is not in the script is
+//!   then an error, as is a timestamp that does not progress as written. Other
+//!   scripts are run as packetdrill does: what leaves after the last line, or
+//!   is late for its line, is not looked at.
+
+mod compare;
+mod flow;
+mod inject;
+mod notation;
+mod resize;
+mod verdict;
+
+use alloc::borrow::ToOwned;
+use alloc::collections::{BTreeMap, VecDeque};
+use alloc::format;
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
+use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+use gigatcp_units::{Duration, Instant};
+use gigatcp_wire::Flags;
+
+use crate::ast::{self, Action, Call, Event, Script, TcpOption, Time, Value};
+use crate::packet::{Body, Tcp};
+use crate::python;
+use crate::source::{Span, line_of};
+use crate::stack::{Addresses, CallId, Progress, Request, Returned, Sent, Stack, Unsupported};
+use compare::Stamps;
+use flow::Flow;
+
+pub use verdict::{Class, Failure, Report, Verdict};
+
+/// How many events a failure shows.
+const LOG: usize = 20;
+
+/// The tolerance of packetdrill where a script names none.
+const PACKETDRILL_TOLERANCE: Duration = Duration::from_millis(4);
+
+/// How long a `*` waits: longer than any timer but keep-alive's.
+const ANY_TIME: Duration = Duration::from_secs(200);
+
+/// First port the peer connects from.
+const FIRST_PEER_PORT: u16 = 40_000;
+
+/// How exactly a script is followed.
+#[derive(Clone, Debug, Default)]
+pub struct Settings {
+    /// How far times may differ.
+    pub tolerance: Tolerance,
+    /// What is not compared.
+    pub leniency: Leniency,
+    /// Whether everything that leaves must be in the script; without a word
+    /// here, scripts with a `// profile:` line are held to that.
+    pub strict: Option<bool>,
+    /// IPv6 unless the script chooses; IPv4 otherwise.
+    pub ipv6: bool,
+    /// Definitions, as `-D NAME=value` in a script gives them.
+    pub defines: Vec<(String, String)>,
+}
+
+/// How far times may differ from those of the script.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Tolerance {
+    /// Not at all.
+    #[default]
+    Exact,
+    /// As far as the script's `--tolerance_usecs` says, or packetdrill's 4 ms.
+    Script,
+    /// That far.
+    Fixed(Duration),
+}
+
+/// What is not compared, for scripts that were written against another stack.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Leniency {
+    /// PSH: RFC 9293 section 3.9.1.2 leaves to the sender where it stands.
+    pub push: bool,
+    /// Order and padding of TCP options.
+    pub layout: bool,
+}
+
+/// Runs `script`, whose text is `text`.
+pub fn run(script: &Script, text: &str, stack: &mut dyn Stack, settings: &Settings) -> Report {
+    let mut runner = match Runner::new(script, text, settings) {
+        Ok(runner) => runner,
+        Err(verdict) => {
+            return Report {
+                verdict,
+                printed: Vec::new(),
+            };
+        }
+    };
+    let verdict = match runner.run(script, stack) {
+        Ok(()) => Verdict::Passed,
+        Err(stop) => stop,
+    };
+    Report {
+        verdict,
+        printed: runner.printed,
+    }
+}
+
+/// A script under way.
+struct Runner<'a> {
+    text: &'a str,
+    addresses: Addresses,
+    leniency: Leniency,
+    tolerance: Duration,
+    strict: bool,
+    stamps: Stamps,
+    defines: BTreeMap<String, Vec<u8>>,
+    /// What the next relative time counts from.
+    base: Instant,
+    flows: Vec<Flow>,
+    /// The connection that the script is about.
+    current: Option<usize>,
+    /// The descriptor that was connected last.
+    connecting: Option<i64>,
+    next_peer_port: u16,
+    pending: VecDeque<Sent>,
+    blocked: Vec<Blocked>,
+    log: VecDeque<String>,
+    printed: Vec<String>,
+}
+
+/// A call that has not come back.
+struct Blocked {
+    id: CallId,
+    call: Call,
+    span: Span,
+    ends: Option<Instant>,
+}
+
+/// Why a script stops before its end.
+type Stop = Verdict;
+
+impl<'a> Runner<'a> {
+    fn new(script: &Script, text: &'a str, settings: &Settings) -> Result<Self, Stop> {
+        let number = |name: &str| -> Result<Option<u64>, Stop> {
+            let Some(option) = script.option(name) else {
+                return Ok(None);
+            };
+            let parsed = option.value.parse().map(Some);
+            parsed.map_err(|_| Verdict::Unsupported {
+                span: option.span.clone(),
+                what: Unsupported::new("option", format!("--{name}={}", option.value)),
+            })
+        };
+        let micros = number("tolerance_usecs")?;
+        let tolerance = match settings.tolerance {
+            Tolerance::Exact => Duration::ZERO,
+            Tolerance::Fixed(span) => span,
+            Tolerance::Script => micros.map_or(PACKETDRILL_TOLERANCE, Duration::from_micros),
+        };
+        let strict = settings
+            .strict
+            .unwrap_or_else(|| script.header("profile").is_some());
+        let tick = number("tcp_ts_tick_usecs")?;
+        let stamps = match tick {
+            Some(tick) => {
+                Stamps::Progress((tolerance.as_micros() / u64::from(tick.max(1) as u32)) as u32)
+            }
+            None if strict => Stamps::Progress(0),
+            None => Stamps::Free,
+        };
+        let mtu = number("mtu")?.and_then(|mtu| u16::try_from(mtu).ok());
+        Ok(Self {
+            text,
+            addresses: addresses(script, settings, mtu)?,
+            leniency: settings.leniency,
+            tolerance,
+            strict,
+            stamps,
+            defines: defines(script, settings),
+            base: Instant::ZERO,
+            flows: Vec::new(),
+            current: None,
+            connecting: None,
+            next_peer_port: FIRST_PEER_PORT,
+            pending: VecDeque::new(),
+            blocked: Vec::new(),
+            log: VecDeque::new(),
+            printed: Vec::new(),
+        })
+    }
+
+    fn run(&mut self, script: &Script, stack: &mut dyn Stack) -> Result<(), Stop> {
+        stack
+            .begin(script, &self.addresses)
+            .map_err(|what| Verdict::Unsupported { span: 0..0, what })?;
+        for command in &script.setup {
+            self.command(command, stack)?;
+        }
+        for event in &script.events {
+            self.event(event, stack)?;
+        }
+        self.finish(script, stack)
+    }
+
+    fn event(&mut self, event: &Event, stack: &mut dyn Stack) -> Result<(), Stop> {
+        let due = Due::new(event.time, self.base, self.tolerance);
+        if let Action::Outbound(spec) = &event.action {
+            return self.outbound(spec, event, due, stack);
+        }
+        let at = due.nominal.max(stack.now());
+        stack.wait_until(at);
+        self.collect(stack);
+        self.settle_calls(stack)?;
+        self.forbid_earlier(&event.span, at)?;
+        match &event.action {
+            Action::Inbound(spec) => self.inbound(spec, event, stack)?,
+            Action::Call(call) => self.call(call, event, at, stack)?,
+            Action::Command(command) => self.command(command, stack)?,
+            Action::Code(program) => self.code(program, &event.span, stack)?,
+            Action::Outbound(_) => {}
+        }
+        self.base = if due.is_exact { due.nominal } else { at };
+        Ok(())
+    }
+
+    fn finish(&mut self, script: &Script, stack: &mut dyn Stack) -> Result<(), Stop> {
+        let last = self.blocked.iter().filter_map(|blocked| blocked.ends).max();
+        if let Some(last) = last {
+            stack.wait_until(last + self.tolerance);
+        }
+        self.collect(stack);
+        self.settle_calls(stack)?;
+        if let Some(blocked) = self.blocked.first() {
+            let said = format!("`{}` has not come back", blocked.call.name);
+            return Err(self.failed(Class::Call, &blocked.span.clone(), said));
+        }
+        let end = self.text.trim_end().len();
+        if self.strict
+            && let Some(sent) = self.pending.front()
+        {
+            let said = self.shown(sent);
+            return Err(self.failed(Class::Unexpected, &(end..end), said));
+        }
+        for command in &script.cleanup {
+            // What a clean-up restores is of no concern to a stack that ends.
+            let _ = stack.command(&command.text);
+        }
+        Ok(())
+    }
+
+    /// Takes what has left so far.
+    fn collect(&mut self, stack: &mut dyn Stack) {
+        let now = stack.now();
+        while let Some(sent) = stack.next_sent(now) {
+            self.enqueue(sent);
+        }
+    }
+
+    fn enqueue(&mut self, sent: Sent) {
+        self.note_new_flow(&sent);
+        let line = format!("{} > {}", seconds(sent.at), self.shown(&sent));
+        self.note(line);
+        self.pending.push_back(sent);
+    }
+
+    /// A SYN that opens a connection of the stack's makes it the one the
+    /// script is about.
+    fn note_new_flow(&mut self, sent: &Sent) {
+        let Some(tcp) = sent.packet.tcp() else {
+            return;
+        };
+        let is_open = tcp.flags.contains(Flags::SYN) && !tcp.flags.contains(Flags::ACK);
+        if is_open && self.flow_of(tcp).is_none() {
+            let mut flow = Flow::new(tcp.src_port, tcp.dst_port);
+            flow.fd = self.connecting;
+            self.flows.push(flow);
+            self.current = Some(self.flows.len() - 1);
+        }
+    }
+
+    fn flow_of(&self, sent: &Tcp) -> Option<usize> {
+        let is_it =
+            |flow: &Flow| flow.local_port == sent.src_port && flow.remote_port == sent.dst_port;
+        self.flows.iter().rposition(is_it)
+    }
+
+    /// Strict scripts name everything that leaves.
+    fn forbid_earlier(&self, span: &Span, at: Instant) -> Result<(), Stop> {
+        match self.pending.front() {
+            Some(sent) if self.strict && sent.at + self.tolerance < at => {
+                Err(self.failed(Class::Unexpected, span, self.shown(sent)))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn outbound(
+        &mut self,
+        spec: &ast::Packet,
+        event: &Event,
+        due: Due,
+        stack: &mut dyn Stack,
+    ) -> Result<(), Stop> {
+        if self.pending.is_empty()
+            && let Some(sent) = stack.next_sent(due.latest)
+        {
+            self.enqueue(sent);
+        }
+        self.settle_calls(stack)?;
+        let Some(mut sent) = self.pending.pop_front() else {
+            let said = format!("nothing by {}", seconds(due.latest));
+            return Err(self.failed(Class::Missing, &event.span, said));
+        };
+        if let ast::Body::Tcp(wanted) = &spec.body {
+            self.collect(stack);
+            resize::resize(wanted.len as usize, &mut sent, &mut self.pending);
+        }
+        let shown = self.shown(&sent);
+        let spec = self.resolved(spec, &event.span)?;
+        let index = sent.packet.tcp().and_then(|tcp| self.flow_of(tcp));
+        let mut unknown = Flow::new(0, 0);
+        let flow = match index {
+            Some(index) => &mut self.flows[index],
+            None => &mut unknown,
+        };
+        compare::compare(&spec, &sent.packet, flow, self.leniency, self.stamps).map_err(
+            |(class, said)| self.failed(class, &event.span, format!("{shown}\n            {said}")),
+        )?;
+        if sent.at < due.earliest || sent.at > due.latest {
+            let said = format!("{shown}\n            at {}", seconds(sent.at));
+            return Err(self.failed(Class::Timing, &event.span, said));
+        }
+        self.base = if due.is_exact { due.nominal } else { sent.at };
+        Ok(())
+    }
+
+    /// The packet with cookies' names replaced.
+    fn resolved(&self, spec: &ast::Packet, span: &Span) -> Result<ast::Packet, Stop> {
+        let mut spec = spec.clone();
+        if let ast::Body::Tcp(tcp) = &mut spec.body
+            && let Some(options) = &mut tcp.options
+        {
+            let resolved: Result<Vec<TcpOption>, Unsupported> = options
+                .iter()
+                .map(|option| inject::defined(option, &self.defines))
+                .collect();
+            *options = resolved.map_err(|what| unsupported(span, what))?;
+        }
+        Ok(spec)
+    }
+
+    fn inbound(
+        &mut self,
+        spec: &ast::Packet,
+        event: &Event,
+        stack: &mut dyn Stack,
+    ) -> Result<(), Stop> {
+        let index = self.flow_for(spec);
+        let flow = &mut self.flows[index];
+        let packet = inject::packet(spec, flow, &self.addresses, &self.defines)
+            .map_err(|what| unsupported(&event.span, what))?;
+        let shown = notation::packet(&packet, Some(flow), false);
+        self.note(format!("{} < {shown}", seconds(stack.now())));
+        stack
+            .inject(&packet)
+            .map_err(|what| unsupported(&event.span, what))?;
+        self.collect(stack);
+        self.settle_calls(stack)
+    }
+
+    /// The connection that an arriving packet belongs to, which is a new one
+    /// where there is none.
+    fn flow_for(&mut self, spec: &ast::Packet) -> usize {
+        if let Some((remote, local)) = spec.ports {
+            let is_it = |flow: &Flow| flow.local_port == local && flow.remote_port == remote;
+            let known = self.flows.iter().rposition(is_it);
+            let index = known.unwrap_or_else(|| {
+                self.flows.push(Flow::new(local, remote));
+                self.flows.len() - 1
+            });
+            self.current = Some(index);
+            return index;
+        }
+        if let Some(index) = self.current {
+            return index;
+        }
+        self.flows
+            .push(Flow::new(self.addresses.local_port, self.next_peer_port));
+        self.next_peer_port = self.next_peer_port.wrapping_add(1).max(FIRST_PEER_PORT);
+        let index = self.flows.len() - 1;
+        self.current = Some(index);
+        index
+    }
+
+    fn call(
+        &mut self,
+        call: &Call,
+        event: &Event,
+        at: Instant,
+        stack: &mut dyn Stack,
+    ) -> Result<(), Stop> {
+        if call.name == "listen" || call.name == "connect" {
+            // What follows is about a new connection.
+            self.current = None;
+            self.connecting = call.args.first().and_then(Value::integer);
+        }
+        self.note(format!(
+            "{} {}",
+            seconds(at),
+            line_of(self.text, event.span.start)
+        ));
+        let request = Request {
+            name: &call.name,
+            args: &call.args,
+            wanted: call.result.integer(),
+        };
+        let progress = stack
+            .call(&request)
+            .map_err(|what| unsupported(&event.span, what))?;
+        let ends = call.ends.map(|ends| match event.time {
+            Time::Absolute(_) | Time::AbsoluteRange(..) => Instant::ZERO + ends,
+            _ => self.base + ends,
+        });
+        let blocked = |id| Blocked {
+            id,
+            call: call.clone(),
+            span: event.span.clone(),
+            ends,
+        };
+        match progress {
+            Progress::Blocked(id) => self.blocked.push(blocked(id)),
+            Progress::Returned(returned) => {
+                self.settle(&blocked(CallId(0)), at, &returned)?;
+            }
+        }
+        self.collect(stack);
+        self.settle_calls(stack)
+    }
+
+    /// Looks which calls have come back.
+    fn settle_calls(&mut self, stack: &mut dyn Stack) -> Result<(), Stop> {
+        let mut waiting = Vec::new();
+        for blocked in core::mem::take(&mut self.blocked) {
+            match stack.poll_call(blocked.id) {
+                None => waiting.push(blocked),
+                Some((at, returned)) => {
+                    self.note(format!(
+                        "{} `{}` comes back with {}",
+                        seconds(at),
+                        blocked.call.name,
+                        returned.result
+                    ));
+                    self.settle(&blocked, at, &returned)?;
+                }
+            }
+        }
+        self.blocked.extend(waiting);
+        Ok(())
+    }
+
+    /// Compares what a call gave with what the script says.
+    fn settle(&mut self, blocked: &Blocked, at: Instant, returned: &Returned) -> Result<(), Stop> {
+        let (call, span) = (&blocked.call, &blocked.span);
+        let errno = returned.errno.as_deref().unwrap_or_default();
+        let came = format!("{} {errno}", returned.result);
+        let fits = match &call.result {
+            Value::Integer(wanted) => *wanted == returned.result,
+            Value::Ellipsis => true,
+            other => {
+                let said = format!("a result that is no number: {other:?}");
+                return Err(self.failed(Class::Script, span, said));
+            }
+        };
+        let same_errno = call.errno.as_deref().is_none_or(|wanted| wanted == errno);
+        if !fits || !same_errno {
+            return Err(self.failed(Class::Call, span, came.trim_end().into()));
+        }
+        for (index, value) in &returned.outputs {
+            let wanted = call.args.get(*index).unwrap_or(&Value::Ellipsis);
+            if !wanted.admits(value) {
+                let said = format!("argument {} became {value:?}", index + 1);
+                return Err(self.failed(Class::Call, span, said));
+            }
+        }
+        if let Some(ends) = blocked.ends {
+            let early = at + self.tolerance < ends;
+            if early || at > ends + self.tolerance {
+                let said = format!("it came back at {}", seconds(at));
+                return Err(self.failed(Class::Timing, span, said));
+            }
+        }
+        if call.name.starts_with("accept")
+            && returned.result >= 0
+            && let Some(index) = self.current
+        {
+            self.flows[index].fd = Some(returned.result);
+        }
+        Ok(())
+    }
+
+    fn command(&mut self, command: &ast::Command, stack: &mut dyn Stack) -> Result<(), Stop> {
+        let done = stack.command(&command.text);
+        done.map_err(|what| unsupported(&command.span, what))?;
+        self.collect(stack);
+        Ok(())
+    }
+
+    fn code(
+        &mut self,
+        program: &python::Program,
+        span: &Span,
+        stack: &mut dyn Stack,
+    ) -> Result<(), Stop> {
+        let flow = self.current.map(|index| &self.flows[index]);
+        let fd = flow.and_then(|flow| flow.fd).or(self.connecting);
+        let info = match fd {
+            Some(fd) => stack.info(fd).map_err(|what| unsupported(span, what))?,
+            None => Vec::new(),
+        };
+        let mut variables: python::Variables = crate::symbols::TCP_INFO
+            .iter()
+            .map(|(name, value)| (*name, *value))
+            .chain(info)
+            .map(|(name, value)| (name.to_owned(), python::Value::Int(value.into())))
+            .collect();
+        match program.run(&mut variables) {
+            Ok(outcome) => {
+                self.printed.extend(outcome.printed);
+                Ok(())
+            }
+            Err(python::Failed::Assertion { span, message }) => {
+                Err(self.failed(Class::Assertion, &span, message))
+            }
+            Err(python::Failed::UnknownName { span, name }) => {
+                Err(unsupported(&span, Unsupported::new("tcp_info", name)))
+            }
+            Err(python::Failed::Wrong { span, message }) => {
+                Err(self.failed(Class::Script, &span, message))
+            }
+        }
+    }
+
+    fn shown(&self, sent: &Sent) -> String {
+        let index = sent.packet.tcp().and_then(|tcp| self.flow_of(tcp));
+        notation::packet(&sent.packet, index.map(|index| &self.flows[index]), true)
+    }
+
+    fn note(&mut self, line: String) {
+        if self.log.len() == LOG {
+            self.log.pop_front();
+        }
+        self.log.push_back(line);
+    }
+
+    fn failed(&self, class: Class, span: &Span, found: String) -> Stop {
+        Verdict::Failed(Failure {
+            class,
+            span: span.clone(),
+            found,
+            log: self.log.iter().cloned().collect(),
+        })
+    }
+}
+
+fn unsupported(span: &Span, what: Unsupported) -> Stop {
+    Verdict::Unsupported {
+        span: span.clone(),
+        what,
+    }
+}
+
+/// When an event is due.
+#[derive(Clone, Copy, Debug)]
+struct Due {
+    /// When a thing that is done is done.
+    nominal: Instant,
+    /// When a thing that is waited for may come.
+    earliest: Instant,
+    /// See `earliest`.
+    latest: Instant,
+    /// Whether the script names one moment.
+    is_exact: bool,
+}
+
+impl Due {
+    fn new(time: Time, base: Instant, tolerance: Duration) -> Self {
+        let (from, to, is_exact) = match time {
+            Time::Absolute(at) => (Instant::ZERO + at, Instant::ZERO + at, true),
+            Time::Relative(after) => (base + after, base + after, true),
+            Time::Any => (Instant::ZERO, base + ANY_TIME, false),
+            Time::AbsoluteRange(a, b) => (Instant::ZERO + a, Instant::ZERO + b, false),
+            Time::RelativeRange(a, b) => (base + a, base + b, false),
+        };
+        let earliest = from
+            .saturating_since(Instant::ZERO)
+            .saturating_sub(tolerance);
+        Self {
+            nominal: from,
+            earliest: Instant::ZERO + earliest,
+            latest: to + tolerance,
+            is_exact,
+        }
+    }
+}
+
+/// Seconds of the script, as scripts write them.
+fn seconds(at: Instant) -> String {
+    format!("{:.6}", at.as_secs_f64())
+}
+
+fn addresses(script: &Script, settings: &Settings, mtu: Option<u16>) -> Result<Addresses, Stop> {
+    let choice = script.option("ip_version");
+    let ipv6 = match choice.map(|option| option.value.as_str()) {
+        None => settings.ipv6,
+        Some("ipv4") => false,
+        Some("ipv6") => true,
+        Some(other) => {
+            let span = choice.map_or(0..0, |option| option.span.clone());
+            let what = Unsupported::new("option", format!("--ip_version={other}"));
+            return Err(unsupported(&span, what));
+        }
+    };
+    // The MTUs with which both versions announce an MSS of 1460.
+    let mtu = mtu.unwrap_or(if ipv6 { 1520 } else { 1500 });
+    let (local, remote) = match ipv6 {
+        false => (
+            IpAddr::V4(Ipv4Addr::new(192, 168, 0, 1)),
+            IpAddr::V4(Ipv4Addr::new(192, 0, 2, 1)),
+        ),
+        true => (
+            IpAddr::V6(Ipv6Addr::new(0xfd3d, 0x0a0b, 0x17d6, 0, 0, 0, 0, 1)),
+            IpAddr::V6(Ipv6Addr::new(0xfd3d, 0xfa7b, 0xd17d, 0, 0, 0, 0, 1)),
+        ),
+    };
+    Ok(Addresses {
+        local,
+        remote,
+        local_port: 8080,
+        remote_port: 8080,
+        mtu,
+    })
+}
+
+/// What `-D NAME=0a0b` of settings and script defines; values that are no
+/// octets are definitions of words, which nothing here needs.
+fn defines(script: &Script, settings: &Settings) -> BTreeMap<String, Vec<u8>> {
+    let own = script.options.iter().filter(|option| option.name == "D");
+    let own = own.filter_map(|option| option.value.split_once('='));
+    let given = settings
+        .defines
+        .iter()
+        .map(|(n, v)| (n.as_str(), v.as_str()));
+    given
+        .chain(own)
+        .filter_map(|(name, value)| Some((name.to_string(), hexadecimal(value)?)))
+        .collect()
+}
+
+fn hexadecimal(text: &str) -> Option<Vec<u8>> {
+    let is_octets = text.len().is_multiple_of(2) && text.chars().all(|c| c.is_ascii_hexdigit());
+    is_octets.then(|| {
+        let pairs = (0..text.len()).step_by(2);
+        pairs
+            .filter_map(|at| u8::from_str_radix(&text[at..at + 2], 16).ok())
+            .collect()
+    })
+}
