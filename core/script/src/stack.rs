@@ -89,6 +89,12 @@ pub trait Stack {
     /// What of it this stack cannot do.
     fn command(&mut self, text: &str) -> Result<(), Unsupported>;
 
+    /// What the last command said, if it could be run and failed: `grep` that
+    /// finds nothing. Taken once.
+    fn command_failed(&mut self) -> Option<String> {
+        None
+    }
+
     /// The `tcp_info` of the connection behind `fd`, word by word: names as in
     /// `struct tcp_info` (`tcpi_snd_cwnd`), numbers in its units.
     ///

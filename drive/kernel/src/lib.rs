@@ -18,6 +18,8 @@
 //! | `settings.rs` | settings under `/proc/sys/net`, and the baseline |
 //! | `privilege.rs`, `error.rs` | what may be missing, and what to type |
 //! | `stack/` | the kernel as a stack under test |
+//! | `judge.rs` | many scripts side by side |
+//! | `differences.rs` | where Linux does not meet a shared script, and why |
 //! | `constants.rs`, `tcp_info.rs` | names of the kernel's interface |
 //! | `sys/` | system calls, each wrapped once |
 //!
@@ -28,7 +30,9 @@
 #![cfg(target_os = "linux")]
 
 mod constants;
+pub mod differences;
 mod error;
+pub mod judge;
 mod lab;
 pub mod privilege;
 pub mod settings;

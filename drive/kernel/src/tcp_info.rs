@@ -113,6 +113,27 @@ pub(crate) fn words(octets: &[u8]) -> Vec<(&'static str, i64)> {
     words
 }
 
+/// Words of `SO_MEMINFO`, `linux/sock_diag.h`: octets of memory, and a count
+/// of drops.
+const MEMORY: [&str; 9] = [
+    "SK_MEMINFO_RMEM_ALLOC",
+    "SK_MEMINFO_RCVBUF",
+    "SK_MEMINFO_WMEM_ALLOC",
+    "SK_MEMINFO_SNDBUF",
+    "SK_MEMINFO_FWD_ALLOC",
+    "SK_MEMINFO_WMEM_QUEUED",
+    "SK_MEMINFO_OPTMEM",
+    "SK_MEMINFO_BACKLOG",
+    "SK_MEMINFO_DROPS",
+];
+
+/// Every word of `SO_MEMINFO` that `octets` hold.
+pub(crate) fn memory_words(octets: &[u8]) -> Vec<(&'static str, i64)> {
+    let (words, _) = octets.as_chunks::<4>();
+    let numbers = words.iter().map(|word| number(word));
+    MEMORY.into_iter().zip(numbers).collect()
+}
+
 /// An unsigned number in the machine's order. Rates of `!0` ("no limit") are
 /// the largest number there is here.
 fn number(word: &[u8]) -> i64 {

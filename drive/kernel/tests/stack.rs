@@ -68,6 +68,7 @@ fn begin(stack: &mut KernelStack<'_>, text: &str) -> Progress {
     let request = Request {
         name: &call.name,
         args: &call.args,
+        wanted: call.result.integer(),
     };
     stack.call(&request).unwrap()
 }
@@ -373,6 +374,7 @@ fn what_cannot_be_done_is_said_by_class_and_name() {
         let request = Request {
             name: &call.name,
             args: &call.args,
+            wanted: call.result.integer(),
         };
         let unsupported = stack.call(&request).unwrap_err();
         assert_eq!(unsupported.to_string(), "call perf_event_open");

@@ -56,14 +56,14 @@ fn ip(wanted: &IpSpec, packet: &Packet) -> Result<(), Difference> {
         Err((Class::Ip, said))
     };
     if let Some(ecn) = wanted.ecn
-        && ecn != ip.ecn
+        && ecn != packet.ecn
     {
-        return differ("ECN", &ecn, &ip.ecn);
+        return differ("ECN", &ecn, &packet.ecn);
     }
-    if wanted.any_ect && !matches!(ip.ecn, Ecn::Ect0 | Ecn::Ect1) {
-        return differ("ECN", &"ECT(0) or ECT(1)", &ip.ecn);
+    if wanted.any_ect && !matches!(packet.ecn, Ecn::Ect0 | Ecn::Ect1) {
+        return differ("ECN", &"ECT(0) or ECT(1)", &packet.ecn);
     }
-    let tos = ip.dscp << 2 | ip.ecn.bits();
+    let tos = ip.dscp << 2 | packet.ecn.bits();
     if let Some(wanted) = wanted.tos
         && wanted != tos
     {

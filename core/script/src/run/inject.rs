@@ -31,9 +31,9 @@ pub fn packet(
     let mut ip = IpHeader::new(endpoints);
     if let Some(tos) = spec.ip.tos {
         ip.dscp = tos >> 2;
-        ip.ecn = Ecn::from_bits(tos);
     }
-    ip.ecn = spec.ip.ecn.unwrap_or(ip.ecn);
+    let tos_ecn = spec.ip.tos.map(Ecn::from_bits);
+    let ecn = spec.ip.ecn.or(tos_ecn).unwrap_or_default();
     ip.ttl = spec.ip.ttl.unwrap_or(ip.ttl);
     ip.flow_label = spec.ip.flow_label.unwrap_or(0);
     let body = match &spec.body {
@@ -45,7 +45,7 @@ pub fn packet(
         }),
         ast::Body::Icmp(icmp) => Body::Icmp(message(icmp, flow, endpoints)?),
     };
-    Ok(Packet { ip, body })
+    Ok(Packet { ip, ecn, body })
 }
 
 fn segment(
@@ -219,7 +219,12 @@ fn quoted_octets(quoted: &Quoted, flow: &mut Flow, arriving: Endpoints) -> Vec<u
             (Body::Udp(udp), 8)
         }
     };
-    let mut octets = Packet { ip, body }.octets();
+    let mut octets = Packet {
+        ip,
+        ecn: Ecn::NotEct,
+        body,
+    }
+    .octets();
     octets.truncate(arriving.header_len() + len);
     octets
 }

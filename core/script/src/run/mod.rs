@@ -9,6 +9,8 @@
 //! * Time is exact unless [`Settings::tolerance`] says otherwise. A relative
 //!   time counts from the time the script gives the event before, or, if that
 //!   one has a range or `*`, from when it happened.
+//! * Against a real clock ([`Pace::Real`]) times are counted as packetdrill
+//!   counts them.
 //! * One line may stand for several segments, and one segment for several
 //!   lines: what left is cut where it is a super-segment, and joined where its
 //!   pieces follow each other at one instant. Stacks are free in how much they
@@ -23,6 +25,7 @@ mod compare;
 mod flow;
 mod inject;
 mod notation;
+mod pace;
 mod resize;
 mod verdict;
 
@@ -37,13 +40,15 @@ use gigatcp_units::{Duration, Instant};
 use gigatcp_wire::Flags;
 
 use crate::ast::{self, Action, Call, Event, Script, TcpOption, Time, Value};
-use crate::packet::{Body, Tcp};
+use crate::packet::Tcp;
 use crate::python;
 use crate::source::{Span, line_of};
 use crate::stack::{Addresses, CallId, Progress, Request, Returned, Sent, Stack, Unsupported};
 use compare::Stamps;
 use flow::Flow;
+use pace::Before;
 
+pub use pace::Pace;
 pub use verdict::{Class, Failure, Report, Verdict};
 
 /// How many events a failure shows.
@@ -63,6 +68,8 @@ const FIRST_PEER_PORT: u16 = 40_000;
 pub struct Settings {
     /// How far times may differ.
     pub tolerance: Tolerance,
+    /// How times are counted.
+    pub pace: Pace,
     /// What is not compared.
     pub leniency: Leniency,
     /// Whether everything that leaves must be in the script; without a word
@@ -122,6 +129,8 @@ struct Runner<'a> {
     addresses: Addresses,
     leniency: Leniency,
     tolerance: Duration,
+    pace: Pace,
+    before: Before,
     strict: bool,
     stamps: Stamps,
     defines: BTreeMap<String, Vec<u8>>,
@@ -145,6 +154,8 @@ struct Blocked {
     call: Call,
     span: Span,
     ends: Option<Instant>,
+    /// How far the end may be off.
+    tolerance: Duration,
 }
 
 /// Why a script stops before its end.
@@ -176,7 +187,7 @@ impl<'a> Runner<'a> {
             Some(tick) => {
                 Stamps::Progress((tolerance.as_micros() / u64::from(tick.max(1) as u32)) as u32)
             }
-            None if strict => Stamps::Progress(0),
+            None if strict && settings.pace == Pace::Virtual => Stamps::Progress(0),
             None => Stamps::Free,
         };
         let mtu = number("mtu")?.and_then(|mtu| u16::try_from(mtu).ok());
@@ -185,6 +196,8 @@ impl<'a> Runner<'a> {
             addresses: addresses(script, settings, mtu)?,
             leniency: settings.leniency,
             tolerance,
+            pace: settings.pace,
+            before: Before::default(),
             strict,
             stamps,
             defines: defines(script, settings),
@@ -214,7 +227,18 @@ impl<'a> Runner<'a> {
     }
 
     fn event(&mut self, event: &Event, stack: &mut dyn Stack) -> Result<(), Stop> {
-        let due = Due::new(event.time, self.base, self.tolerance);
+        self.base = self.pace.base(event, self.before, self.base, stack.now());
+        let due = Due::new(event.time, self.base, Duration::ZERO);
+        let since = self.before.nominal;
+        let tolerance = self.pace.tolerance(self.tolerance, since, due.nominal);
+        let due = Due::new(event.time, self.base, tolerance);
+        self.before = Before {
+            nominal: match event.time {
+                Time::Any => self.base,
+                _ => due.nominal,
+            },
+            is_arrival: matches!(event.action, Action::Inbound(_)),
+        };
         if let Action::Outbound(spec) = &event.action {
             return self.outbound(spec, event, due, stack);
         }
@@ -235,9 +259,10 @@ impl<'a> Runner<'a> {
     }
 
     fn finish(&mut self, script: &Script, stack: &mut dyn Stack) -> Result<(), Stop> {
-        let last = self.blocked.iter().filter_map(|blocked| blocked.ends).max();
+        let ends = |blocked: &Blocked| Some(blocked.ends? + blocked.tolerance);
+        let last = self.blocked.iter().filter_map(ends).max();
         if let Some(last) = last {
-            stack.wait_until(last + self.tolerance);
+            stack.wait_until(last);
         }
         self.collect(stack);
         self.settle_calls(stack)?;
@@ -312,10 +337,12 @@ impl<'a> Runner<'a> {
         due: Due,
         stack: &mut dyn Stack,
     ) -> Result<(), Stop> {
-        if self.pending.is_empty()
-            && let Some(sent) = stack.next_sent(due.latest)
-        {
-            self.enqueue(sent);
+        while self.pending.is_empty() || self.is_of_another(spec) {
+            self.pending.pop_front();
+            match stack.next_sent(due.latest) {
+                Some(sent) => self.enqueue(sent),
+                None => break,
+            }
         }
         self.settle_calls(stack)?;
         let Some(mut sent) = self.pending.pop_front() else {
@@ -324,7 +351,8 @@ impl<'a> Runner<'a> {
         };
         if let ast::Body::Tcp(wanted) = &spec.body {
             self.collect(stack);
-            resize::resize(wanted.len as usize, &mut sent, &mut self.pending);
+            let apart = self.pace.apart(self.tolerance);
+            resize::resize(wanted.len as usize, &mut sent, &mut self.pending, apart);
         }
         let shown = self.shown(&sent);
         let spec = self.resolved(spec, &event.span)?;
@@ -343,6 +371,15 @@ impl<'a> Runner<'a> {
         }
         self.base = if due.is_exact { due.nominal } else { sent.at };
         Ok(())
+    }
+
+    /// Whether what left next is of a connection that the script is no longer
+    /// about: packetdrill looks at one at a time. Strict scripts, and lines
+    /// that name their ports, look at all.
+    fn is_of_another(&self, spec: &ast::Packet) -> bool {
+        let front = self.pending.front().and_then(|sent| sent.packet.tcp());
+        let index = front.and_then(|tcp| self.flow_of(tcp));
+        !self.strict && spec.ports.is_none() && index.is_some() && index != self.current
     }
 
     /// The packet with cookies' names replaced.
@@ -410,7 +447,7 @@ impl<'a> Runner<'a> {
         at: Instant,
         stack: &mut dyn Stack,
     ) -> Result<(), Stop> {
-        if call.name == "listen" || call.name == "connect" {
+        if call.name == "listen" || call.name == "connect" && !disconnects(call) {
             // What follows is about a new connection.
             self.current = None;
             self.connecting = call.args.first().and_then(Value::integer);
@@ -437,6 +474,7 @@ impl<'a> Runner<'a> {
             call: call.clone(),
             span: event.span.clone(),
             ends,
+            tolerance: self.pace.tolerance(self.tolerance, at, ends.unwrap_or(at)),
         };
         match progress {
             Progress::Blocked(id) => self.blocked.push(blocked(id)),
@@ -494,8 +532,8 @@ impl<'a> Runner<'a> {
             }
         }
         if let Some(ends) = blocked.ends {
-            let early = at + self.tolerance < ends;
-            if early || at > ends + self.tolerance {
+            let early = at + blocked.tolerance < ends;
+            if early || at > ends + blocked.tolerance {
                 let said = format!("it came back at {}", seconds(at));
                 return Err(self.failed(Class::Timing, span, said));
             }
@@ -512,6 +550,9 @@ impl<'a> Runner<'a> {
     fn command(&mut self, command: &ast::Command, stack: &mut dyn Stack) -> Result<(), Stop> {
         let done = stack.command(&command.text);
         done.map_err(|what| unsupported(&command.span, what))?;
+        if let Some(said) = stack.command_failed() {
+            return Err(self.failed(Class::Command, &command.span, said));
+        }
         self.collect(stack);
         Ok(())
     }
@@ -578,6 +619,14 @@ fn unsupported(span: &Span, what: Unsupported) -> Stop {
         span: span.clone(),
         what,
     }
+}
+
+/// Whether this `connect` takes a connection apart: the address is of no
+/// family.
+fn disconnects(call: &Call) -> bool {
+    let address = call.args.get(1).unwrap_or(&Value::Ellipsis);
+    let family = address.member("sa_family").unwrap_or(address);
+    family.has_word("AF_UNSPEC")
 }
 
 /// When an event is due.

@@ -35,7 +35,7 @@ pub fn letters(flags: Flags) -> String {
 
 /// A packet that the stack sent (`is_sent`) or received.
 pub fn packet(packet: &Packet, flow: Option<&Flow>, is_sent: bool) -> String {
-    let mark = match packet.ip.ecn {
+    let mark = match packet.ecn {
         Ecn::NotEct => "",
         Ecn::Ect0 => "[ect0] ",
         Ecn::Ect1 => "[ect1] ",

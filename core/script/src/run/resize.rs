@@ -7,20 +7,21 @@
 
 use alloc::collections::VecDeque;
 
+use gigatcp_units::Duration;
 use gigatcp_wire::Flags;
 
 use crate::packet::{Body, Tcp};
 use crate::stack::Sent;
 
 /// Makes `sent` have `wanted` octets of payload, if that can be, with the help
-/// of what left after it.
-pub fn resize(wanted: usize, sent: &mut Sent, pending: &mut VecDeque<Sent>) {
+/// of what left after it, `apart` from it at the most.
+pub fn resize(wanted: usize, sent: &mut Sent, pending: &mut VecDeque<Sent>, apart: Duration) {
     if wanted == 0 {
         return;
     }
     cut(wanted, sent, pending);
     while let Some(missing) = missing(wanted, sent) {
-        let Some(mut next) = take_continuation(sent, pending) else {
+        let Some(mut next) = take_continuation(sent, pending, apart) else {
             return;
         };
         cut(missing, &mut next, pending);
@@ -33,7 +34,8 @@ pub fn resize(wanted: usize, sent: &mut Sent, pending: &mut VecDeque<Sent>) {
             return;
         }
         tcp.payload = [&tcp.payload[..], &next_tcp.payload[..]].concat().into();
-        tcp.flags |= next_tcp.flags;
+        // PSH stands where the last piece has it, or nowhere.
+        tcp.flags = tcp.flags.without(Flags::PSH) | next_tcp.flags;
     }
 }
 
@@ -58,9 +60,9 @@ fn cut(wanted: usize, sent: &mut Sent, pending: &mut VecDeque<Sent>) {
 }
 
 /// The next packet, if it carries on where `sent` ends.
-fn take_continuation(sent: &Sent, pending: &mut VecDeque<Sent>) -> Option<Sent> {
+fn take_continuation(sent: &Sent, pending: &mut VecDeque<Sent>, apart: Duration) -> Option<Sent> {
     let next = pending.front()?;
-    let fits = next.at == sent.at && continues(sent.packet.tcp()?, next.packet.tcp()?);
+    let fits = next.at <= sent.at + apart && continues(sent.packet.tcp()?, next.packet.tcp()?);
     fits.then(|| pending.pop_front())?
 }
 

@@ -74,6 +74,8 @@ pub enum Class {
     Payload,
     /// A call returned something else.
     Call,
+    /// A command failed.
+    Command,
     /// An assertion does not hold.
     Assertion,
     /// The script itself makes no sense at this place.
@@ -98,6 +100,7 @@ impl Class {
             Class::Ip => "IP header",
             Class::Payload => "payload",
             Class::Call => "call",
+            Class::Command => "command",
             Class::Assertion => "assertion",
             Class::Script => "script",
         }

@@ -74,6 +74,7 @@ impl Names {
         let Value::Struct(_) = value else {
             return match value {
                 Value::Ellipsis => Ok(usual.into()),
+                Value::Name(name) if name == "AF_UNSPEC" => Ok(RawAddress::unspecified()),
                 _ => Err(Unsupported::new("address", format!("{value:?}"))),
             };
         };

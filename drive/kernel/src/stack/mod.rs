@@ -28,6 +28,7 @@ use gigatcp_units::Instant;
 
 use crate::error::{LabError, Step};
 use crate::lab::Lab;
+use crate::sys::socket::Buffer;
 use crate::sys::{clock, process, socket};
 use crate::tcp_info;
 use arguments::Names;
@@ -39,12 +40,17 @@ use workers::{Begun, Done, Underway, Workers};
 /// packetdrill's four milliseconds.
 const TOLERANCE: i64 = 4_000_000;
 
+/// `SO_MEMINFO` of `asm-generic/socket.h`, which libc lacks.
+const SO_MEMINFO: i32 = 55;
+
 /// A call that blocks, and what it was.
 #[derive(Debug)]
 struct Pending {
     id: CallId,
     name: String,
     values: Vec<Value>,
+    /// The descriptor the script expects, where it makes one.
+    wanted: Option<i64>,
     underway: Underway,
 }
 
@@ -58,12 +64,16 @@ pub struct KernelStack<'a> {
     pending: Vec<Pending>,
     workers: Workers,
     table: Table,
+    /// Memory that the kernel may still read; see [`calls::Prepared::keep`].
+    kept: Vec<Buffer>,
     local: SocketAddr,
     remote: SocketAddr,
     is_mapped: bool,
     tolerance: i64,
     next_call: u32,
     has_begun: bool,
+    /// What the last command said, if it failed.
+    failed_command: Option<String>,
 }
 
 impl<'a> KernelStack<'a> {
@@ -81,13 +91,22 @@ impl<'a> KernelStack<'a> {
             pending: Vec::new(),
             workers,
             table: Table::default(),
+            kept: Vec::new(),
             local: nowhere,
             remote: nowhere,
             is_mapped: false,
             tolerance: TOLERANCE,
             next_call: 0,
             has_begun: false,
+            failed_command: None,
         })
+    }
+
+    /// Sockets are IPv6 ones and reach IPv4 by mapped addresses.
+    #[must_use]
+    pub fn mapped(mut self, is_mapped: bool) -> Self {
+        self.is_mapped = is_mapped;
+        self
     }
 
     /// Lets script time begin, once.
@@ -116,16 +135,18 @@ impl<'a> KernelStack<'a> {
     }
 
     /// An answer in the script's words, its descriptors taken in.
-    fn finish(&mut self, name: &str, values: &[Value], (at, answer): Done) -> (Instant, Returned) {
+    fn finish(&mut self, request: &Request<'_>, (at, answer): Done) -> (Instant, Returned) {
         let around = surroundings(self);
         let call = Arguments {
-            name,
-            values,
+            name: request.name,
+            values: request.args,
             around: &around,
         };
         let finished = calls::finish(&call, answer);
         let mut returned = finished.returned;
-        let opened = finished.change.and_then(|change| self.table.apply(change));
+        let opened = finished
+            .change
+            .and_then(|change| self.table.apply(change, request.wanted));
         match opened.as_deref() {
             Some([fd]) => returned.result = *fd,
             Some(ends) => {
@@ -188,8 +209,6 @@ impl Stack for KernelStack<'_> {
     fn begin(&mut self, script: &Script, addresses: &Addresses) -> Result<(), Unsupported> {
         self.local = SocketAddr::new(addresses.local, addresses.local_port);
         self.remote = SocketAddr::new(addresses.remote, addresses.remote_port);
-        let version = script.option("ip_version");
-        self.is_mapped = version.is_some_and(|option| option.value == "ipv4-mapped-ipv6");
         let tolerance = script.option("tolerance_usecs");
         if let Some(micros) = tolerance.and_then(|option| option.value.parse::<i64>().ok()) {
             self.tolerance = micros.saturating_mul(1000);
@@ -234,6 +253,7 @@ impl Stack for KernelStack<'_> {
             self.table.give_up(fd);
         }
         let broken = |error: std::io::Error| Unsupported::new("call", error.to_string());
+        self.kept.extend(prepared.keep);
         let begun = if self.returns_at_once(prepared.blocks) {
             let answer = (prepared.task)();
             Begun::Done((clock::monotonic(), answer))
@@ -242,7 +262,7 @@ impl Stack for KernelStack<'_> {
         };
         match begun {
             Begun::Done(done) => {
-                let (_, returned) = self.finish(request.name, request.args, done);
+                let (_, returned) = self.finish(request, done);
                 Ok(Progress::Returned(returned))
             }
             Begun::Blocked(underway) => {
@@ -252,6 +272,7 @@ impl Stack for KernelStack<'_> {
                     id,
                     name: request.name.to_string(),
                     values: request.args.to_vec(),
+                    wanted: request.wanted,
                     underway,
                 });
                 Ok(Progress::Blocked(id))
@@ -263,7 +284,14 @@ impl Stack for KernelStack<'_> {
         let index = self.pending.iter().position(|one| one.id == call)?;
         let pending = self.pending.remove(index);
         match self.workers.poll(pending.underway) {
-            Ok(done) => Some(self.finish(&pending.name, &pending.values, done)),
+            Ok(done) => {
+                let request = Request {
+                    name: &pending.name,
+                    args: &pending.values,
+                    wanted: pending.wanted,
+                };
+                Some(self.finish(&request, done))
+            }
             Err(underway) => {
                 self.pending.insert(
                     index,
@@ -305,17 +333,28 @@ impl Stack for KernelStack<'_> {
     }
 
     fn command(&mut self, text: &str) -> Result<(), Unsupported> {
-        match self.shell.run(text)? {
-            Ran::Well => Ok(()),
-            Ran::Badly(what) => Err(Unsupported::new("command", what)),
-        }
+        self.failed_command = match self.shell.run(text)? {
+            Ran::Well => None,
+            Ran::Badly(said) => Some(said),
+        };
+        Ok(())
+    }
+
+    fn command_failed(&mut self) -> Option<String> {
+        self.failed_command.take()
     }
 
     fn info(&mut self, fd: i64) -> Result<Vec<(&'static str, i64)>, Unsupported> {
         let live = self.table.live(fd);
         let octets = socket::option(live, libc::SOL_TCP, libc::TCP_INFO, tcp_info::ROOM);
         match octets {
-            Ok(octets) => Ok(tcp_info::words(&octets)),
+            Ok(octets) => {
+                let mut words = tcp_info::words(&octets);
+                // A kernel before 4.12 has no such option, hence no such words.
+                let memory = socket::option(live, libc::SOL_SOCKET, SO_MEMINFO, tcp_info::ROOM);
+                words.extend(tcp_info::memory_words(&memory.unwrap_or_default()));
+                Ok(words)
+            }
             Err(error) => Err(Unsupported::new("tcp_info", format!("of {fd}: {error}"))),
         }
     }

@@ -127,35 +127,35 @@ impl Workers {
         if !matches!(sent, Some(Ok(()))) {
             return Err(io::Error::other("the thread for blocking calls is gone"));
         }
-        let mut underway = Underway {
+        let underway = Underway {
             worker: Some(worker),
             entered,
             result,
         };
+        Ok(match self.poll(underway) {
+            Ok(done) => Begun::Done(done),
+            Err(underway) => Begun::Blocked(underway),
+        })
+    }
+
+    /// What came of a call that blocked, if it is over; else the call again.
+    ///
+    /// A call that was woken and has not yet come back is waited for: whoever
+    /// woke it did so before asking.
+    pub(crate) fn poll(&mut self, mut underway: Underway) -> Result<Done, Underway> {
         let latest = clock::monotonic() + LONGEST.as_nanos() as i64;
         loop {
             // Asleep first: a call may end between the two questions, and then
             // the second one says so.
             let is_asleep = underway.is_asleep();
-            underway = match self.poll(underway) {
-                Ok(done) => return Ok(Begun::Done(done)),
-                Err(underway) if is_asleep || clock::monotonic() > latest => {
-                    return Ok(Begun::Blocked(underway));
-                }
-                Err(underway) => underway,
-            };
-            thread::yield_now();
-        }
-    }
-
-    /// What came of a call that blocked, if it is over; else the call again.
-    pub(crate) fn poll(&mut self, mut underway: Underway) -> Result<Done, Underway> {
-        match underway.result.try_recv() {
-            Ok(done) => {
+            if let Ok(done) = underway.result.try_recv() {
                 self.idle.extend(underway.worker.take());
-                Ok(done)
+                return Ok(done);
             }
-            Err(_) => Err(underway),
+            if is_asleep || clock::monotonic() > latest {
+                return Err(underway);
+            }
+            thread::yield_now();
         }
     }
 }

@@ -26,6 +26,11 @@ pub(crate) fn monotonic() -> i64 {
     read(libc::CLOCK_MONOTONIC)
 }
 
+/// When the kernel last ticked, by the monotonic clock.
+pub(crate) fn last_tick() -> i64 {
+    read(libc::CLOCK_MONOTONIC_COARSE)
+}
+
 /// Nanoseconds of the clock that packets are stamped by.
 pub(crate) fn realtime() -> i64 {
     read(libc::CLOCK_REALTIME)

@@ -6,6 +6,7 @@ use std::io;
 use std::mem::MaybeUninit;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::os::fd::RawFd;
+use std::sync::Arc;
 
 use super::address::{in6, v4};
 use super::{check, check_size};
@@ -183,19 +184,76 @@ pub(crate) fn close(fd: RawFd) -> io::Result<i32> {
     check(unsafe { libc::close(fd) })
 }
 
+/// Octets that a call writes.
+#[derive(Clone, Debug)]
+pub(crate) enum Buffer {
+    /// These. They may be shared with the kernel beyond the call.
+    Octets(Arc<Vec<u8>>),
+    /// So many at an address where nothing is: the kernel says EFAULT.
+    Nowhere(usize),
+}
+
+impl Buffer {
+    /// How many octets.
+    pub(crate) fn len(&self) -> usize {
+        match self {
+            Self::Octets(octets) => octets.len(),
+            Self::Nowhere(length) => *length,
+        }
+    }
+
+    /// Where they are. The kernel checks every address it reads from, so that
+    /// the null address is an error to it and to nobody else.
+    fn as_ptr(&self) -> *const libc::c_void {
+        match self {
+            Self::Octets(octets) => octets.as_ptr().cast(),
+            Self::Nowhere(_) => std::ptr::null(),
+        }
+    }
+}
+
+/// Memory that a call reads into: `length` octets, or none at all behind the
+/// null address, to which the kernel says EFAULT.
+struct Room {
+    octets: Vec<u8>,
+    is_nowhere: bool,
+}
+
+impl Room {
+    fn new(length: usize, is_nowhere: bool) -> Self {
+        Self {
+            octets: vec![0; length],
+            is_nowhere,
+        }
+    }
+
+    fn as_mut_ptr(&mut self) -> *mut libc::c_void {
+        if self.is_nowhere {
+            std::ptr::null_mut()
+        } else {
+            self.octets.as_mut_ptr().cast()
+        }
+    }
+
+    /// The octets that came. A call may count more than it wrote (MSG_TRUNC).
+    fn filled(mut self, count: usize) -> Vec<u8> {
+        self.octets.truncate(count);
+        self.octets
+    }
+}
+
 /// `read(2)`: what came.
-pub(crate) fn read(fd: RawFd, length: usize) -> io::Result<Vec<u8>> {
-    let mut octets = vec![0_u8; length];
-    // SAFETY: pointer and length are those of `octets`.
-    let read = check_size(unsafe { libc::read(fd, octets.as_mut_ptr().cast(), length) })?;
-    octets.truncate(read);
-    Ok(octets)
+pub(crate) fn read(fd: RawFd, length: usize, is_nowhere: bool) -> io::Result<Vec<u8>> {
+    let mut room = Room::new(length, is_nowhere);
+    // SAFETY: the room is writable for `length` octets, or the null address.
+    let read = check_size(unsafe { libc::read(fd, room.as_mut_ptr(), length) })?;
+    Ok(room.filled(read))
 }
 
 /// `write(2)`.
-pub(crate) fn write(fd: RawFd, octets: &[u8]) -> io::Result<usize> {
-    // SAFETY: pointer and length are those of `octets`.
-    check_size(unsafe { libc::write(fd, octets.as_ptr().cast(), octets.len()) })
+pub(crate) fn write(fd: RawFd, buffer: &Buffer) -> io::Result<usize> {
+    // SAFETY: pointer and length are those of `buffer`.
+    check_size(unsafe { libc::write(fd, buffer.as_ptr(), buffer.len()) })
 }
 
 /// `recvfrom(2)`: what came and from where.
@@ -203,43 +261,35 @@ pub(crate) fn receive_from(
     fd: RawFd,
     length: usize,
     flags: i32,
+    is_nowhere: bool,
 ) -> io::Result<(Vec<u8>, Option<SocketAddr>)> {
-    let mut octets = vec![0_u8; length];
+    let mut room = Room::new(length, is_nowhere);
     let mut address = RawAddress::empty();
-    // SAFETY: both buffers are writable for the lengths given.
+    // SAFETY: the storage is writable for the length given, and so is the
+    // room, unless it is the null address.
     let read = check_size(unsafe {
         libc::recvfrom(
             fd,
-            octets.as_mut_ptr().cast(),
+            room.as_mut_ptr(),
             length,
             flags,
             (&raw mut address.storage).cast(),
             &raw mut address.length,
         )
     })?;
-    octets.truncate(read.min(length));
-    Ok((octets, address.decoded()))
+    Ok((room.filled(read), address.decoded()))
 }
 
 /// `sendto(2)`, or `send(2)` without an address.
 pub(crate) fn send_to(
     fd: RawFd,
-    octets: &[u8],
+    buffer: &Buffer,
     flags: i32,
     to: Option<&RawAddress>,
 ) -> io::Result<usize> {
     let (pointer, length) = to.map_or((std::ptr::null(), 0), |to| (to.as_ptr(), to.length));
-    // SAFETY: pointers and lengths are those of `octets` and `to`.
-    check_size(unsafe {
-        libc::sendto(
-            fd,
-            octets.as_ptr().cast(),
-            octets.len(),
-            flags,
-            pointer,
-            length,
-        )
-    })
+    // SAFETY: pointers and lengths are those of `buffer` and `to`.
+    check_size(unsafe { libc::sendto(fd, buffer.as_ptr(), buffer.len(), flags, pointer, length) })
 }
 
 /// One piece of control data of a message.
@@ -312,14 +362,14 @@ pub(crate) struct Message {
 pub(crate) fn send_message(
     fd: RawFd,
     to: Option<&RawAddress>,
-    pieces: &[Vec<u8>],
+    pieces: &[Buffer],
     control: &[Control],
     flags: i32,
 ) -> io::Result<usize> {
     let vectors: Vec<libc::iovec> = pieces
         .iter()
         .map(|piece| libc::iovec {
-            iov_base: piece.as_ptr().cast_mut().cast(),
+            iov_base: piece.as_ptr().cast_mut(),
             iov_len: piece.len(),
         })
         .collect();
@@ -363,7 +413,7 @@ pub(crate) fn receive_message(
     message.msg_controllen = control.len() * 8;
     // SAFETY: every pointer of the message is to a live local of its length.
     let read = check_size(unsafe { libc::recvmsg(fd, &raw mut message, flags) })?;
-    octets.truncate(read.min(length));
+    octets.truncate(read);
     Ok(Message {
         octets,
         from: address.decoded(),

@@ -7,7 +7,7 @@ use gigatcp_script::stack::{Returned, Unsupported};
 
 use super::super::arguments::address_like;
 use super::{Answer, Arguments, Blocks, Prepared, transfer};
-use crate::sys::socket::{self, Control, Message};
+use crate::sys::socket::{self, Buffer, Control, Message};
 
 /// Octets of room for control data when a script says none.
 const CONTROL_ROOM: usize = 512;
@@ -19,7 +19,7 @@ pub(super) fn prepare(call: &Arguments<'_>) -> Result<Prepared, Unsupported> {
         None => vec![],
     };
     if call.name == "recvmsg" {
-        let length = vectors.iter().map(Vec::len).sum();
+        let length = vectors.iter().map(Buffer::len).sum();
         let blocks = if flags & libc::MSG_ERRQUEUE != 0 {
             Blocks::Never
         } else {
@@ -49,9 +49,9 @@ pub(super) fn prepare(call: &Arguments<'_>) -> Result<Prepared, Unsupported> {
         _ => vec![],
     };
     let flags = flags | libc::MSG_NOSIGNAL;
-    Ok(Prepared::count(Blocks::UnlessNonblocking(fd), move || {
-        socket::send_message(fd, to.as_ref(), &vectors, &control, flags)
-    }))
+    let keep = transfer::kept(flags, &vectors);
+    let send = move || socket::send_message(fd, to.as_ref(), &vectors, &control, flags);
+    Ok(Prepared::count(Blocks::UnlessNonblocking(fd), send).keeping(keep))
 }
 
 /// Control data to send: a number of 32 bits, as `IP_TOS` wants it.

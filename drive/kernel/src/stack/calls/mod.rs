@@ -22,6 +22,7 @@ use std::collections::BTreeMap;
 use std::io;
 use std::net::SocketAddr;
 use std::os::fd::RawFd;
+use std::sync::Arc;
 
 use gigatcp_script::ast::Value;
 use gigatcp_script::data;
@@ -30,7 +31,7 @@ use gigatcp_script::stack::{Returned, Unsupported};
 use super::arguments::Names;
 use super::workers::Task;
 use crate::constants;
-use crate::sys::socket::{self, Message};
+use crate::sys::socket::{self, Buffer, Message};
 
 /// What the kernel answered, not yet in the script's words.
 #[derive(Debug)]
@@ -88,6 +89,9 @@ pub(crate) enum Blocks {
 pub(crate) struct Prepared {
     pub(crate) task: Task,
     pub(crate) blocks: Blocks,
+    /// Memory that the kernel may go on reading after the call, as
+    /// `MSG_ZEROCOPY` lets it: kept until the script is over.
+    pub(crate) keep: Vec<Buffer>,
 }
 
 impl Prepared {
@@ -95,7 +99,14 @@ impl Prepared {
         Self {
             task: Box::new(task),
             blocks,
+            keep: Vec::new(),
         }
+    }
+
+    /// Keeps memory beyond the call.
+    fn keeping(mut self, keep: Vec<Buffer>) -> Self {
+        self.keep = keep;
+        self
     }
 
     /// A call that gives a number at once.
@@ -129,6 +140,9 @@ struct Open {
 #[derive(Debug, Default)]
 pub(crate) struct Table {
     open: BTreeMap<i64, Open>,
+    /// Descriptors whose numbers the script has given to others: they stay
+    /// open, out of its reach.
+    shadowed: Vec<RawFd>,
 }
 
 impl Table {
@@ -137,13 +151,15 @@ impl Table {
         self.open.get(&script).map_or(NOBODY, |open| open.live)
     }
 
-    /// Takes a new descriptor in, under the lowest free number.
-    fn insert(&mut self, live: RawFd) -> i64 {
-        let mut script = LOWEST;
-        while self.open.contains_key(&script) {
-            script += 1;
-        }
-        self.open.insert(script, Open { live, written: 1 });
+    /// Takes a new descriptor in, under the number the script gives it, or
+    /// the lowest free one. A script may give a number again that it has not
+    /// closed.
+    fn insert(&mut self, live: RawFd, wanted: Option<i64>) -> i64 {
+        let is_free = |number: &i64| !self.open.contains_key(number);
+        let wanted = wanted.filter(|number| *number >= 0);
+        let script = wanted.unwrap_or_else(|| (LOWEST..).find(is_free).unwrap_or(LOWEST));
+        let before = self.open.insert(script, Open { live, written: 1 });
+        self.shadowed.extend(before.map(|open| open.live));
         script
     }
 
@@ -168,8 +184,9 @@ impl Table {
 
 impl Drop for Table {
     fn drop(&mut self) {
-        for open in self.open.values() {
-            let _ = socket::close(open.live);
+        let open = self.open.values().map(|open| open.live);
+        for live in open.chain(self.shadowed.iter().copied()) {
+            let _ = socket::close(live);
         }
     }
 }
@@ -230,26 +247,33 @@ impl<'a> Arguments<'a> {
             .map_err(|_| Unsupported::new("argument", format!("a length of {length}")))
     }
 
-    /// The octets a call writes: those of the script, or the next of the
+    /// What a call writes: the octets of the script, or the next of the
     /// stream. `skipped` octets of the same call stand before them.
-    fn octets(&self, value: &Value, length: usize, skipped: u32) -> Result<Vec<u8>, Unsupported> {
-        match value {
+    fn octets(&self, value: &Value, length: usize, skipped: u32) -> Result<Buffer, Unsupported> {
+        let octets = match value {
+            Value::Name(name) if name == "NULL" => return Ok(Buffer::Nowhere(length)),
             Value::Text(text) => {
                 let mut octets = text.clone();
                 octets.resize(length, 0);
-                Ok(octets)
+                octets
             }
             Value::Ellipsis => {
                 let open = self.around.table.open.get(&self.number(0)?);
                 let from = open.map_or(1, |open| open.written).wrapping_add(skipped);
-                Ok(data::octets(from, length).to_vec())
+                data::octets(from, length).to_vec()
             }
-            Value::Name(name) if name == "NULL" && length == 0 => Ok(vec![]),
-            _ => Err(Unsupported::new(
-                "argument",
-                format!("a buffer of {value:?}"),
-            )),
-        }
+            _ => {
+                let what = format!("a buffer of {value:?}");
+                return Err(Unsupported::new("argument", what));
+            }
+        };
+        Ok(Buffer::Octets(Arc::new(octets)))
+    }
+
+    /// Whether a call is to read into no memory at all.
+    fn reads_nowhere(&self) -> bool {
+        let buffer = self.values.get(1);
+        buffer.is_some_and(|buffer| buffer.name() == Some("NULL"))
     }
 }
 
@@ -339,10 +363,12 @@ fn failed(error: &io::Error) -> Finished {
 
 impl Table {
     /// Carries out what a call has done; gives the descriptor it opened.
-    pub(crate) fn apply(&mut self, change: Change) -> Option<Vec<i64>> {
+    pub(crate) fn apply(&mut self, change: Change, wanted: Option<i64>) -> Option<Vec<i64>> {
         match change {
-            Change::Opened(fd) => return Some(vec![self.insert(fd)]),
-            Change::OpenedTwo(ends) => return Some(ends.map(|fd| self.insert(fd)).to_vec()),
+            Change::Opened(fd) => return Some(vec![self.insert(fd, wanted)]),
+            Change::OpenedTwo(ends) => {
+                return Some(ends.map(|fd| self.insert(fd, None)).to_vec());
+            }
             Change::Wrote(script, octets) => self.wrote(script, octets),
             Change::NewStream(script) => self.begin_stream(script),
         }

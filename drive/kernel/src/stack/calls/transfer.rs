@@ -10,16 +10,17 @@ use gigatcp_script::stack::{Returned, Unsupported};
 
 use super::opening::output_address;
 use super::{Answer, Arguments, Blocks, Prepared};
-use crate::sys::socket;
+use crate::sys::socket::{self, Buffer};
 
 pub(super) fn prepare(call: &Arguments<'_>) -> Result<Prepared, Unsupported> {
     let fd = call.fd(0)?;
+    let is_nowhere = call.reads_nowhere();
     let when_ready = Blocks::UnlessReady(fd, libc::POLLIN);
     match call.name {
         "read" => {
             let length = call.length(2)?;
             Ok(Prepared::new(when_ready, move || {
-                Ok(Answer::Octets(socket::read(fd, length)?, None))
+                Ok(Answer::Octets(socket::read(fd, length, is_nowhere)?, None))
             }))
         }
         "recv" | "recvfrom" => {
@@ -31,14 +32,14 @@ pub(super) fn prepare(call: &Arguments<'_>) -> Result<Prepared, Unsupported> {
                 when_ready
             };
             Ok(Prepared::new(blocks, move || {
-                let (octets, from) = socket::receive_from(fd, length, flags)?;
+                let (octets, from) = socket::receive_from(fd, length, flags, is_nowhere)?;
                 Ok(Answer::Octets(octets, from))
             }))
         }
         "readv" => {
-            let length = pieces(call, call.value(1)?)?.iter().map(Vec::len).sum();
+            let length = pieces(call, call.value(1)?)?.iter().map(Buffer::len).sum();
             Ok(Prepared::new(when_ready, move || {
-                Ok(Answer::Octets(socket::read(fd, length)?, None))
+                Ok(Answer::Octets(socket::read(fd, length, false)?, None))
             }))
         }
         "write" => {
@@ -48,9 +49,9 @@ pub(super) fn prepare(call: &Arguments<'_>) -> Result<Prepared, Unsupported> {
             }))
         }
         "writev" => {
-            let octets = pieces(call, call.value(1)?)?.concat();
+            let vectors = pieces(call, call.value(1)?)?;
             Ok(Prepared::count(Blocks::UnlessNonblocking(fd), move || {
-                socket::write(fd, &octets)
+                socket::send_message(fd, None, &vectors, &[], libc::MSG_NOSIGNAL)
             }))
         }
         "splice" => {
@@ -76,13 +77,22 @@ fn prepare_send(call: &Arguments<'_>) -> Result<Prepared, Unsupported> {
     } else {
         None
     };
-    Ok(Prepared::count(Blocks::UnlessNonblocking(fd), move || {
-        socket::send_to(fd, &octets, flags, to.as_ref())
-    }))
+    let keep = kept(flags, std::slice::from_ref(&octets));
+    let send = move || socket::send_to(fd, &octets, flags, to.as_ref());
+    Ok(Prepared::count(Blocks::UnlessNonblocking(fd), send).keeping(keep))
+}
+
+/// What must stay where it is after the call.
+pub(super) fn kept(flags: i32, pieces: &[Buffer]) -> Vec<Buffer> {
+    if flags & libc::MSG_ZEROCOPY != 0 {
+        pieces.to_vec()
+    } else {
+        Vec::new()
+    }
 }
 
 /// The pieces of `[{..., 1000}, {..., 200}]`, octets of the stream in order.
-pub(super) fn pieces(call: &Arguments<'_>, list: &Value) -> Result<Vec<Vec<u8>>, Unsupported> {
+pub(super) fn pieces(call: &Arguments<'_>, list: &Value) -> Result<Vec<Buffer>, Unsupported> {
     let Value::List(vectors) = list else {
         return Err(Unsupported::new("argument", format!("vectors {list:?}")));
     };

@@ -1,0 +1,251 @@
+//! Where the engine and Linux answer a shared script differently, each with
+//! its reason: `conformance/differences.toml`.
+//!
+//! A script of `conformance/script` says what the engine does. Unless it bears
+//! the line `// stack: engine`, it is shared: Linux is asked too, and answers
+//! as the script says or stands in this file. A difference that is not listed
+//! is a fault of the engine, of the script, or news about Linux; one that is
+//! listed and no longer there is a line to strike out.
+//!
+//! The file names the kernel it was made with. Another kernel may differ
+//! elsewhere, so only that one is held to it.
+
+use std::fmt;
+use std::path::Path;
+
+use gigatcp_script::ast::Script;
+use gigatcp_script::run::{Report, Verdict};
+use gigatcp_script::source::line_column;
+use serde::Deserialize;
+
+use crate::sys::process;
+
+/// The whole file.
+#[derive(Clone, PartialEq, Eq, Deserialize, Default, Debug)]
+#[serde(deny_unknown_fields)]
+pub struct Differences {
+    /// Release of the kernel that was asked, as `6.18`.
+    pub linux: String,
+    /// The differences, in the order of their scripts' names.
+    #[serde(default)]
+    pub difference: Vec<Difference>,
+}
+
+/// One difference.
+#[derive(Clone, PartialEq, Eq, Deserialize, Debug)]
+#[serde(deny_unknown_fields)]
+pub struct Difference {
+    /// The script, from `conformance/script`, with forward slashes.
+    pub script: String,
+    /// The line of it that Linux does not meet.
+    pub line: usize,
+    /// In what respect, as the verdict names it.
+    pub respect: String,
+    /// What the engine does.
+    pub engine: String,
+    /// What Linux does.
+    pub kernel: String,
+    /// Why they differ, and why that is right or accepted.
+    pub why: String,
+}
+
+/// How a script's verdict stands to the file.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Standing<'a> {
+    /// It met the script, and nothing else was expected.
+    Meets,
+    /// It differs as listed.
+    AsListed(&'a Difference),
+    /// It differs and is not listed, or not so.
+    Unlisted,
+    /// It is listed and meets the script.
+    Stale(&'a Difference),
+    /// It needs what the kernel has not.
+    Unsupported,
+}
+
+/// What is wrong with the file.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Fault(pub String);
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for Fault {}
+
+impl Differences {
+    /// Reads the file and checks it against the scripts below `scripts`.
+    ///
+    /// # Errors
+    /// [`Fault`], with the first thing that is wrong.
+    pub fn read(text: &str, scripts: &Path) -> Result<Self, Fault> {
+        let all: Self = toml::from_str(text).map_err(|error| Fault(error.to_string()))?;
+        for pair in all.difference.windows(2) {
+            if pair[0].script >= pair[1].script {
+                let (first, second) = (&pair[0].script, &pair[1].script);
+                return Err(Fault(format!(
+                    "{second} stands behind {first}: each script once, in order"
+                )));
+            }
+        }
+        for difference in &all.difference {
+            difference.check(scripts)?;
+        }
+        Ok(all)
+    }
+
+    /// Whether the running kernel is the one the file was made with.
+    #[must_use]
+    pub fn is_of_this_kernel(&self) -> bool {
+        let name = process::kernel_name();
+        let release = name.trim_start_matches("Linux ");
+        release
+            .strip_prefix(&self.linux)
+            .is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+    }
+
+    /// How the kernel's verdict on `script`, whose text is `text`, stands to
+    /// the file.
+    #[must_use]
+    pub fn standing(&self, script: &str, text: &str, report: &Report) -> Standing<'_> {
+        let listed = self.difference.iter().find(|one| one.script == script);
+        match (&report.verdict, listed) {
+            (Verdict::Passed, None) => Standing::Meets,
+            (Verdict::Passed, Some(difference)) => Standing::Stale(difference),
+            (Verdict::Unsupported { .. }, _) => Standing::Unsupported,
+            (Verdict::Failed(failure), Some(difference)) => {
+                let (line, _) = line_column(text, failure.span.start);
+                let is_it =
+                    line == difference.line && failure.class.to_string() == difference.respect;
+                if is_it {
+                    Standing::AsListed(difference)
+                } else {
+                    Standing::Unlisted
+                }
+            }
+            (Verdict::Failed(_), None) => Standing::Unlisted,
+        }
+    }
+}
+
+impl Difference {
+    fn check(&self, scripts: &Path) -> Result<(), Fault> {
+        let script = &self.script;
+        let path = scripts.join(script);
+        let text = std::fs::read_to_string(&path)
+            .map_err(|error| Fault(format!("{}: {error}", path.display())))?;
+        let parsed = gigatcp_script::parse(&text)
+            .map_err(|mistake| Fault(mistake.in_text(script, &text)))?;
+        if !is_shared(&parsed) {
+            return Err(Fault(format!(
+                "{script} is for the engine alone: nothing to differ"
+            )));
+        }
+        if self.line == 0 || self.line > text.lines().count() {
+            return Err(Fault(format!("{script} has no line {}", self.line)));
+        }
+        let words = [&self.respect, &self.engine, &self.kernel, &self.why];
+        if words.iter().any(|word| word.trim().is_empty()) {
+            return Err(Fault(format!(
+                "{script}: respect, engine, kernel and why are to be filled in"
+            )));
+        }
+        Ok(())
+    }
+}
+
+/// Whether other stacks than the engine are held to a script.
+#[must_use]
+pub fn is_shared(script: &Script) -> bool {
+    let stack = script.header("stack");
+    stack.is_none_or(|header| header.value != "engine")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use gigatcp_script::run::{Class, Failure};
+
+    const SCRIPT: &str = "0 socket(..., SOCK_STREAM, IPPROTO_TCP) = 3\n+0 close(3) = 0\n";
+
+    fn file(script: &str, more: &str) -> String {
+        format!(
+            "linux = \"6.18\"\n[[difference]]\nscript = \"{script}\"\nline = 2\n\
+             respect = \"call\"\nengine = \"closes\"\nkernel = \"does not\"\n{more}"
+        )
+    }
+
+    const WHY: &str = "why = \"because\"\n";
+
+    fn folder() -> tempfile::TempDir {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join("a.pkt"), SCRIPT).unwrap();
+        let alone = format!("// stack: engine\n{SCRIPT}");
+        std::fs::write(folder.path().join("alone.pkt"), alone).unwrap();
+        folder
+    }
+
+    fn failed(class: Class, at: usize) -> Report {
+        let failure = Failure {
+            class,
+            span: at..at,
+            found: String::new(),
+            log: vec![],
+        };
+        Report {
+            verdict: Verdict::Failed(failure),
+            printed: vec![],
+        }
+    }
+
+    #[test]
+    fn a_verdict_is_listed_by_script_line_and_respect() {
+        let folder = folder();
+        let all = Differences::read(&file("a.pkt", WHY), folder.path()).unwrap();
+        let second_line = SCRIPT.find("+0").unwrap();
+        let standing = |report: &Report| all.standing("a.pkt", SCRIPT, report);
+        let listed = standing(&failed(Class::Call, second_line));
+        assert_eq!(listed, Standing::AsListed(&all.difference[0]));
+        let other_line = standing(&failed(Class::Call, 0));
+        assert_eq!(other_line, Standing::Unlisted);
+        let other_respect = standing(&failed(Class::Timing, second_line));
+        assert_eq!(other_respect, Standing::Unlisted);
+        let passed = Report {
+            verdict: Verdict::Passed,
+            printed: vec![],
+        };
+        assert_eq!(standing(&passed), Standing::Stale(&all.difference[0]));
+        let other = all.standing("b.pkt", SCRIPT, &passed);
+        assert_eq!(other, Standing::Meets);
+        let unlisted = all.standing("b.pkt", SCRIPT, &failed(Class::Call, 0));
+        assert_eq!(unlisted, Standing::Unlisted);
+    }
+
+    #[test]
+    fn entries_that_cannot_be_are_faults() {
+        let folder = folder();
+        let fault = |text: &str| {
+            let read = Differences::read(text, folder.path());
+            read.unwrap_err().to_string()
+        };
+        assert!(fault(&file("missing.pkt", WHY)).contains("missing.pkt"));
+        assert!(fault(&file("alone.pkt", WHY)).contains("engine alone"));
+        assert!(fault(&file("a.pkt", "")).contains("why"));
+        assert!(fault(&file("a.pkt", "why = \" \"\n")).contains("filled in"));
+        assert!(fault(&file("a.pkt", "why = \"x\"\nwhat = 1\n")).contains("what"));
+        let far = file("a.pkt", WHY).replace("line = 2", "line = 9");
+        assert!(fault(&far).contains("no line 9"));
+        let twice = file("a.pkt", WHY) + &file("a.pkt", WHY).replace("linux = \"6.18\"\n", "");
+        assert!(fault(&twice).contains("each script once"));
+    }
+
+    #[test]
+    fn a_file_without_differences_is_a_file() {
+        let all = Differences::read("linux = \"0.1\"\n", Path::new("/nowhere")).unwrap();
+        assert_eq!(all.difference, []);
+        assert!(!all.is_of_this_kernel());
+    }
+}

@@ -1,0 +1,173 @@
+//! Whole scripts, judged by the running kernel. Without the privilege to make a
+//! laboratory, each test says so and what to type, and proves nothing.
+
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use gigatcp_kernel::judge::{ATTEMPTS, Case, IpVersion, Judged, judge_all};
+use gigatcp_script::run::{Class, Verdict};
+
+fn case(text: &str, version: IpVersion) -> Case {
+    Case {
+        script: gigatcp_script::parse(text).unwrap_or_else(|m| panic!("{}", m.in_text("x", text))),
+        text: text.to_string(),
+        folder: PathBuf::from("."),
+        version,
+    }
+}
+
+/// Judges the scripts side by side, or says loudly why it cannot.
+fn judged(cases: &[Case]) -> Vec<Judged> {
+    let told = AtomicUsize::new(0);
+    let tell = |_: usize, _: &Judged| {
+        told.fetch_add(1, Ordering::Relaxed);
+    };
+    match judge_all(cases, 8, &tell) {
+        Ok(all) => {
+            assert_eq!(told.into_inner(), cases.len(), "each is told of once");
+            all
+        }
+        Err(error) if error.is_missing_privilege() => {
+            let hint = error.hint().unwrap_or_default();
+            eprintln!("SKIPPED, NOTHING PROVEN: {error}\n  {hint}");
+            vec![]
+        }
+        Err(error) => panic!("{error}"),
+    }
+}
+
+#[track_caller]
+fn passes(text: &str) {
+    let cases = IpVersion::ALL.map(|version| case(text, version));
+    for (case, judged) in cases.iter().zip(judged(&cases)) {
+        let story = judged.report.in_text(case.version.name(), text);
+        assert!(judged.report.is_passed(), "{story}");
+    }
+}
+
+const SERVER: &str = "\
+`sysctl -q net.ipv4.tcp_timestamps=0`
+0 socket(..., SOCK_STREAM, IPPROTO_TCP) = 3
++0 setsockopt(3, SOL_SOCKET, SO_REUSEADDR, [1], 4) = 0
++0 bind(3, ..., ...) = 0
++0 listen(3, 1) = 0
++0 < S 0:0(0) win 32792 <mss 1000,sackOK,nop,wscale 7>
++0 > S. 0:0(0) ack 1 <mss 1460,nop,nop,sackOK,nop,wscale 7>
++.05 < . 1:1(0) ack 1 win 257
++0 accept(3, ..., ...) = 4
+";
+
+#[test]
+fn three_losses_by_sack_are_repaired_at_once() {
+    passes(&format!(
+        "{SERVER}\
++0 write(4, ..., 5000) = 5000
++0 > P. 1:5001(5000) ack 1
++.05 < . 1:1(0) ack 1 win 257 <sack 1001:2001,nop,nop>
++0 < . 1:1(0) ack 1 win 257 <sack 1001:3001,nop,nop>
++0 < . 1:1(0) ack 1 win 257 <sack 1001:4001,nop,nop>
++0 > . 1:1001(1000) ack 1
++.05 < . 1:1(0) ack 5001 win 257
++0 %{{
+assert tcpi_total_retrans == 1, tcpi_total_retrans
+assert tcpi_state == 1
+}}%
+"
+    ));
+}
+
+#[test]
+fn the_retransmission_timer_doubles_within_the_lateness_of_its_slots() {
+    passes(&format!(
+        "{SERVER}\
+`sysctl -q net.ipv4.tcp_early_retrans=0`
++0 write(4, ..., 1000) = 1000
++0 > P. 1:1001(1000) ack 1
++.25 > P. 1:1001(1000) ack 1
++.5 > P. 1:1001(1000) ack 1
++1 > P. 1:1001(1000) ack 1
++0 < . 1:1(0) ack 1001 win 257
+"
+    ));
+}
+
+#[test]
+fn calls_that_block_come_back_when_the_script_says() {
+    passes(
+        "\
+`sysctl -q net.ipv4.tcp_timestamps=0`
+0 socket(..., SOCK_STREAM, IPPROTO_TCP) = 3
++0 bind(3, ..., ...) = 0
++0 listen(3, 1) = 0
++0...0.1 accept(3, ..., ...) = 9
++.05 < S 0:0(0) win 32792 <mss 1000>
++0 > S. 0:0(0) ack 1 <mss 1460>
++.05 < . 1:1(0) ack 1 win 2570
++0...0.05 read(9, ..., 2000) = 700
++.05 < P. 1:701(700) ack 1 win 2570
++0 > . 1:1(0) ack 701
++0 close(9) = 0
++0 > F. 1:1(0) ack 701
+",
+    );
+}
+
+#[test]
+fn a_connection_is_refused_and_its_error_told() {
+    passes(
+        "\
+`sysctl -q net.ipv4.tcp_timestamps=0`
+0 socket(..., SOCK_STREAM, IPPROTO_TCP) = 3
++0 fcntl(3, F_GETFL) = 0x2 (flags O_RDWR)
++0 fcntl(3, F_SETFL, O_RDWR|O_NONBLOCK) = 0
++0 connect(3, ..., ...) = -1 EINPROGRESS (Operation now in progress)
++0 > S 0:0(0) <mss 1460,nop,nop,sackOK,nop,wscale 7>
++.05 < R. 0:0(0) ack 1 win 0
++0 getsockopt(3, SOL_SOCKET, SO_ERROR, [ECONNREFUSED], [4]) = 0
+",
+    );
+}
+
+#[test]
+fn a_script_that_is_wrong_fails_at_every_attempt_and_says_where() {
+    let text = format!("{SERVER}+0 write(4, ..., 500) = 500\n+0 > P. 1:502(501) ack 1\n");
+    for judged in judged(&[case(&text, IpVersion::V4)]) {
+        assert_eq!(judged.attempts, ATTEMPTS);
+        let Verdict::Failed(failure) = &judged.report.verdict else {
+            panic!("{:?}", judged.report.verdict);
+        };
+        assert_eq!(failure.class, Class::Sequence);
+        let story = judged.report.in_text("x.pkt", &text);
+        assert!(story.starts_with("x.pkt:11:"), "{story}");
+    }
+}
+
+#[test]
+fn what_the_kernel_lacks_is_unsupported_and_tried_once() {
+    let text = format!("`sysctl -q net.ipv4.tcp_no_such_thing=1`\n{SERVER}");
+    for judged in judged(&[case(&text, IpVersion::V4)]) {
+        assert_eq!(judged.attempts, 1);
+        let is_unsupported = matches!(judged.report.verdict, Verdict::Unsupported { .. });
+        assert!(is_unsupported, "{:?}", judged.report.verdict);
+    }
+}
+
+#[test]
+fn counters_of_the_namespace_are_asked_as_nstat_does() {
+    let text = format!(
+        "{SERVER}\
++0 `nstat -n`
++0 < R 100:100(0) win 0
++0 > . 1:1(0) ack 1
++0 `nstat | grep TcpExtTCPChallengeACK | grep -q \" 1 \"`
+"
+    );
+    passes(&text);
+    let wrong = text.replace("\" 1 \"", "\" 2 \"");
+    for judged in judged(&[case(&wrong, IpVersion::V4)]) {
+        let Verdict::Failed(failure) = &judged.report.verdict else {
+            panic!("{:?}", judged.report.verdict);
+        };
+        assert_eq!(failure.class, Class::Command);
+    }
+}
