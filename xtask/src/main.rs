@@ -5,6 +5,7 @@
 //! | `ci` | everything a change must pass: format, tidy, clippy, tests, documentation, swarm, a short bench |
 //! | `tidy` | the house rules that no compiler checks |
 //! | `ledger` | which requirement of which RFC is met where, and what shows it |
+//! | `fuzz` | libFuzzer looks for inputs that break a reader or the engine |
 //! | `bench` | the simulator's workloads beside their goals |
 //! | `swarm` | random worlds, and what must hold in each |
 //!
@@ -17,6 +18,7 @@
 
 mod bench;
 mod ci;
+mod fuzz;
 mod ledger;
 mod process;
 mod swarm;
@@ -31,6 +33,7 @@ usage: cargo xtask <task>
   ci                                   everything a change must pass
   tidy                                 the house rules
   ledger [ID ...] [--all]              requirements of the RFCs, where they are met
+  fuzz TARGET [--seconds N]            inputs that break packet, options, engine, script
   bench [--short] [--instructions]     the workloads, beside their goals
   swarm [--seed N] [--count M] [--plant BUG]
                                        random worlds; the same seed, the same world";
@@ -45,6 +48,7 @@ fn main() -> ExitCode {
         "ci" if rest.is_empty() => ci::run(),
         "tidy" if rest.is_empty() => tidy::run(),
         "ledger" => ledger::run(rest),
+        "fuzz" => fuzz::run(rest),
         "bench" => bench::run(rest),
         "swarm" => swarm::run(rest),
         _ => Err(Failed::Usage(format!(

@@ -81,7 +81,12 @@ impl<P: Payload> ReceiveBuffer<P> {
 
     /// Takes `payload` whose first octet stands at `offset`, with the edge
     /// (RCV.NXT) at `nxt`; nothing of it may lie beyond the window.
-    pub fn insert(&mut self, nxt: u64, offset: u64, payload: P) -> Arrival {
+    ///
+    /// Each piece beyond a hole costs more than its octets. A peer that sends
+    /// every second octet of the window would make us hold many times the
+    /// buffer, so a piece that would be one more than `most_pieces` is left
+    /// for the peer to send again: it was never acknowledged nor reported.
+    pub fn insert(&mut self, nxt: u64, offset: u64, payload: P, most_pieces: u64) -> Arrival {
         let mut arrival = Arrival::default();
         let end = offset + payload.len() as u64;
         arrival.duplicate = self.first_duplicate(nxt, offset..end);
@@ -90,7 +95,9 @@ impl<P: Payload> ReceiveBuffer<P> {
         }
         if offset > nxt {
             arrival.out_of_order = true;
-            self.hold(offset, payload);
+            if (self.beyond.len() as u64) < most_pieces {
+                self.hold(offset, payload);
+            }
             return arrival;
         }
         arrival.filled_hole = !self.is_contiguous();
@@ -246,11 +253,11 @@ mod tests {
     fn the_block_of_the_newest_segment_is_reported_first_as_rfc_2018_asks() {
         let mut buffer = ReceiveBuffer::new();
         for offset in [500, 1500, 2500] {
-            buffer.insert(0, offset, phantom(offset, 500));
+            buffer.insert(0, offset, phantom(offset, 500), u64::MAX);
         }
         let blocks: Vec<_> = buffer.sack_blocks().collect();
         assert_eq!(blocks, [2500..3000, 1500..2000, 500..1000]);
-        buffer.insert(0, 1000, phantom(1000, 500));
+        buffer.insert(0, 1000, phantom(1000, 500), u64::MAX);
         let blocks: Vec<_> = buffer.sack_blocks().collect();
         assert_eq!(blocks, [500..2000, 2500..3000]);
     }
@@ -258,12 +265,24 @@ mod tests {
     #[test]
     fn duplicates_are_found_below_the_edge_and_beyond_holes() {
         let mut buffer = ReceiveBuffer::new();
-        assert_eq!(buffer.insert(0, 0, phantom(0, 100)).advanced, 100);
-        let again = buffer.insert(100, 0, phantom(0, 100));
+        assert_eq!(buffer.insert(0, 0, phantom(0, 100), u64::MAX).advanced, 100);
+        let again = buffer.insert(100, 0, phantom(0, 100), u64::MAX);
         assert_eq!(again.duplicate, Some(0..100));
-        buffer.insert(100, 200, phantom(200, 100));
-        let overlapping = buffer.insert(100, 150, phantom(150, 100));
+        buffer.insert(100, 200, phantom(200, 100), u64::MAX);
+        let overlapping = buffer.insert(100, 150, phantom(150, 100), u64::MAX);
         assert_eq!(overlapping.duplicate, Some(200..250));
+    }
+
+    #[test]
+    fn a_peer_that_scatters_octets_makes_no_more_pieces_than_allowed() {
+        let mut buffer = ReceiveBuffer::new();
+        for offset in (2..1000).step_by(2) {
+            buffer.insert(0, offset, phantom(offset, 1), 64);
+        }
+        assert_eq!((buffer.held(), buffer.beyond.len()), (64, 64));
+        // What comes in order is taken all the same, and connects.
+        let arrival = buffer.insert(0, 0, phantom(0, 1000), 64);
+        assert_eq!((arrival.advanced, buffer.held()), (1000, 0));
     }
 
     proptest! {
@@ -279,7 +298,7 @@ mod tests {
                 for octet in offset..offset + u64::from(len) {
                     got[octet as usize] = true;
                 }
-                nxt += buffer.insert(nxt, offset, phantom(offset, len)).advanced;
+                nxt += buffer.insert(nxt, offset, phantom(offset, len), u64::MAX).advanced;
                 let edge = got.iter().position(|there| !there).unwrap() as u64;
                 prop_assert_eq!(nxt, edge);
                 let beyond = got[edge as usize..].iter().filter(|there| **there).count();

@@ -9,6 +9,14 @@ use gigatcp_wire::{Flags, Payload, Segment};
 use super::Connection;
 use crate::delayed_ack::{Data, ack_every};
 
+/// Octets of the receive buffer for each piece that may wait beyond a hole: a
+/// piece of its own costs about a hundred octets of bookkeeping, so all of it
+/// together stays below half of the buffer.
+const OCTETS_PER_PIECE: u64 = 256;
+
+/// Pieces that may wait however small the buffer is.
+const LEAST_PIECES: u64 = 64;
+
 impl<P: Payload> Connection<P> {
     /// The fast path: `segment` is the next data, wholly inside the window,
     /// and nothing is held beyond a hole.
@@ -61,9 +69,11 @@ impl<P: Payload> Connection<P> {
     fn take_data(&mut self, now: Instant, seq: u64, segment: Segment<P>) {
         let len = segment.payload.len() as u64;
         let per_segment = segment_octets(&segment);
+        let most_pieces = LEAST_PIECES + self.window.buffer() / OCTETS_PER_PIECE;
+        let payload = segment.payload;
         let arrival = self
             .receive_buffer
-            .insert(self.rcv.nxt, seq, segment.payload);
+            .insert(self.rcv.nxt, seq, payload, most_pieces);
         let in_order = arrival.advanced == len && !arrival.filled_hole;
         let duplicate = arrival.duplicate.clone().map_or(0, |r| r.end - r.start);
         if let Some(range) = arrival.duplicate {

@@ -1,0 +1,21 @@
+//! Coverage-guided fuzzing by libFuzzer: `cargo xtask fuzz TARGET`, which
+//! builds this with the instrumentation it needs. The target is chosen by the
+//! environment variable `FUZZ_TARGET`, since one program serves them all.
+#![no_main]
+
+use std::sync::OnceLock;
+
+use gigatcp_fuzz::targets::{self, Target};
+
+fn target() -> Target {
+    static TARGET: OnceLock<Target> = OnceLock::new();
+    *TARGET.get_or_init(|| {
+        let name = std::env::var("FUZZ_TARGET").unwrap_or_default();
+        targets::find(&name).unwrap_or_else(|| {
+            let names = targets::ALL.map(|target| target.name).join(", ");
+            panic!("FUZZ_TARGET is `{name}`; it may be one of {names}")
+        })
+    })
+}
+
+libfuzzer_sys::fuzz_target!(|octets: &[u8]| (target().feed)(octets));

@@ -1,0 +1,401 @@
+//! An engine driven by arbitrary octets: segments near and far from what it
+//! expects, timers, and an application that does as it likes. What must hold
+//! after every step is in [`check`].
+//!
+//! The octets choose; so the same driver serves the coverage-guided fuzzer,
+//! the corpus in the tests, and a hundred million random segments.
+
+use gigatcp_events::{EventMask, State};
+use gigatcp_tcp::congestion::{self, SlowStart};
+use gigatcp_tcp::profile::{SETTINGS, SettingValue};
+use gigatcp_tcp::{Config, Connection, Profile, Received};
+use gigatcp_units::{Bytes, Duration, Instant};
+use gigatcp_wire::{
+    Flags, Options, Phantom, SackBlock, SackBlocks, Segment, SeqNumber, Timestamps, WireWindow,
+};
+
+use crate::octets::Octets;
+
+/// Where the engine's own numbers begin: soon they wrap.
+const ISS: u32 = u32::MAX - 30_000;
+
+/// Where the peer's begin.
+const PEER_ISS: u32 = u32::MAX - 50_000;
+
+/// Segments an engine may send in answer to one step: a window's worth.
+const MOST_AT_ONCE: u32 = 20_000;
+
+/// What one run was.
+#[derive(Clone, Copy, Default, Debug)]
+pub struct Tally {
+    /// Segments given to the engine.
+    pub arrived: u64,
+    /// Segments it sent.
+    pub sent: u64,
+    /// Runs that came to be established.
+    pub established: u64,
+}
+
+/// Drives one engine until the octets are used up or it is closed.
+pub fn drive(octets: &[u8]) -> Tally {
+    let mut run = Run::new(Octets::new(octets));
+    while !run.choices.is_empty() {
+        run.step();
+        run.check();
+        if run.connection.state() == State::Closed && run.choices.one_in(8) {
+            break;
+        }
+    }
+    run.tally
+}
+
+struct Run<'a> {
+    choices: Octets<'a>,
+    now: Instant,
+    connection: Connection<Phantom>,
+    /// The peer's first number: that of the SYN the engine took.
+    irs: SeqNumber,
+    written: u64,
+    read: u64,
+    /// End of what the engine acknowledged last, as an offset.
+    acked: u64,
+    tally: Tally,
+}
+
+impl<'a> Run<'a> {
+    fn new(mut choices: Octets<'a>) -> Self {
+        let now = Instant::ZERO + Duration::from_secs(1);
+        let config = config(&mut choices);
+        let connection = if choices.one_in(2) {
+            Connection::connect(now, &config)
+        } else {
+            let syn = Segment {
+                seq: SeqNumber::new(PEER_ISS),
+                flags: Flags::SYN,
+                wnd: WireWindow(choices.word()),
+                options: options(&mut choices, SeqNumber::new(0), 0),
+                ..Segment::default()
+            };
+            Connection::accept(
+                now,
+                &config,
+                &Received {
+                    at: now,
+                    segment: syn,
+                },
+            )
+        };
+        let mut run = Self {
+            choices,
+            now,
+            connection,
+            irs: SeqNumber::new(PEER_ISS),
+            written: 0,
+            read: 0,
+            acked: 0,
+            tally: Tally::default(),
+        };
+        run.drain();
+        // Most runs get through the handshake: that is where the code is.
+        if !run.choices.one_in(8) {
+            run.shake_hands();
+        }
+        run
+    }
+
+    /// The peer's part of the handshake, as it should be.
+    fn shake_hands(&mut self) {
+        let flags = match self.connection.state() {
+            State::SynSent => Flags::SYN | Flags::ACK,
+            _ => Flags::ACK,
+        };
+        let syn = flags.contains(Flags::SYN);
+        let segment = Segment {
+            seq: self.rcv(u64::from(!syn)),
+            ack: SeqNumber::new(ISS) + 1,
+            flags,
+            wnd: WireWindow(self.choices.word()),
+            options: options(&mut self.choices, SeqNumber::new(ISS), 0),
+            ..Segment::default()
+        };
+        self.arrive(segment);
+        self.tally.established += u64::from(self.connection.established_at().is_some());
+    }
+
+    fn step(&mut self) {
+        match self.choices.below(32) {
+            0..=13 => self.any_segment(),
+            14..=17 => self.good_ack(),
+            18..=21 => self.good_data(),
+            22..=24 => {
+                let due = self.connection.poll_timeout();
+                if due != Instant::FAR_FUTURE {
+                    self.now = self.now.max(due);
+                }
+                self.connection.handle_timeout(self.now);
+            }
+            25 => {
+                let wait = self.choices.pick(&[1, 50, 500, 10_000, 10_000_000]);
+                self.now += Duration::from_millis(wait);
+                self.connection.handle_timeout(self.now);
+            }
+            26 | 27 => {
+                let len = self.choices.below(1 << 17);
+                let offset = self.written;
+                let taken = self.connection.write(Phantom { offset, len });
+                self.written += taken as u64;
+            }
+            28 | 29 => self.read(),
+            30 if self.choices.one_in(8) => self.connection.close(self.now),
+            31 if self.choices.one_in(64) => self.connection.abort(self.now),
+            _ => {}
+        }
+        self.drain();
+    }
+
+    fn read(&mut self) {
+        let most = self.choices.below(1 << 17) as usize;
+        if let Some(data) = self.connection.read(self.now, most) {
+            self.read += u64::from(data.len);
+        }
+    }
+
+    /// A number near what the engine expects, mostly.
+    fn near(&mut self, base: SeqNumber) -> SeqNumber {
+        let distance = match self.choices.below(8) {
+            0..=3 => i32::from(self.choices.octet() as i8) / 32,
+            4 | 5 => i32::from(self.choices.octet() as i8) * 1000,
+            6 => i32::from(self.choices.word() as i16),
+            _ => self.choices.long() as i32,
+        };
+        base + distance as u32
+    }
+
+    fn snd(&self, offset: u64) -> SeqNumber {
+        SeqNumber::new(ISS) + offset as u32
+    }
+
+    fn rcv(&self, offset: u64) -> SeqNumber {
+        self.irs + offset as u32
+    }
+
+    fn any_segment(&mut self) {
+        let info = self.connection.info();
+        let seq = self.near(self.rcv(info.rcv_nxt));
+        let base = self.choices.pick(&[info.snd_una, info.snd_nxt]);
+        let ack = self.near(self.snd(base));
+        let usual = [
+            Flags::ACK,
+            Flags::ACK,
+            Flags::ACK | Flags::PSH,
+            Flags::ACK | Flags::FIN,
+        ];
+        let flags = match self.choices.below(8) {
+            0..=5 => self.choices.pick(&usual),
+            6 => self
+                .choices
+                .pick(&[Flags::SYN, Flags::RST, Flags::SYN | Flags::ACK]),
+            _ => Flags::from_bits(self.choices.word() & 0x1ff),
+        };
+        let len = self
+            .choices
+            .pick(&[0, 0, 0, 1, 100, 1000, 1460, 3000, 60_000]);
+        let una = self.snd(info.snd_una);
+        let options = options(&mut self.choices, una, info.snd_nxt - info.snd_una);
+        let segment = Segment {
+            seq,
+            ack,
+            flags,
+            wnd: WireWindow(self.choices.pick(&[0, 1, 500, 65_535])),
+            urgent: self.choices.word(),
+            segment_size: self.choices.pick(&[0, 0, 1000, 1460]),
+            options,
+            payload: Phantom {
+                offset: u64::from(seq.as_u32()),
+                len,
+            },
+            ..Segment::default()
+        };
+        self.arrive(segment);
+    }
+
+    /// An acknowledgment that any receiver could send.
+    fn good_ack(&mut self) {
+        let info = self.connection.info();
+        let flight = (info.snd_nxt - info.snd_una) as u32;
+        let una = self.snd(info.snd_una);
+        let part = if self.choices.one_in(3) {
+            flight
+        } else {
+            self.choices.below(flight + 1)
+        };
+        let segment = Segment {
+            seq: self.rcv(info.rcv_nxt),
+            ack: self.snd(info.snd_una + u64::from(part)),
+            flags: Flags::ACK,
+            wnd: WireWindow(self.choices.pick(&[0, 2000, 20_000, 65_535, 65_535])),
+            options: options(&mut self.choices, una, u64::from(flight)),
+            ..Segment::default()
+        };
+        self.arrive(segment);
+    }
+
+    /// Data in order, or just beyond a hole.
+    fn good_data(&mut self) {
+        let info = self.connection.info();
+        let ahead = self.choices.pick(&[0, 0, 0, 1, 1000, 5000]);
+        let seq = self.rcv(info.rcv_nxt + ahead);
+        let len = self.choices.pick(&[1, 536, 1000, 1460, 20_000]);
+        let segment = Segment {
+            seq,
+            ack: self.snd(info.snd_una),
+            flags: Flags::ACK,
+            wnd: WireWindow(65_535),
+            segment_size: 1000,
+            payload: Phantom {
+                offset: u64::from(seq.as_u32()),
+                len,
+            },
+            ..Segment::default()
+        };
+        self.arrive(segment);
+    }
+
+    fn arrive(&mut self, segment: Segment<Phantom>) {
+        self.now += Duration::from_micros(u64::from(self.choices.octet()));
+        self.tally.arrived += 1;
+        let before = self.connection.state();
+        let seq = segment.seq;
+        let received = Received {
+            at: self.now,
+            segment,
+        };
+        self.connection.handle_segment(self.now, received);
+        if before == State::SynSent && self.connection.info().rcv_nxt > 0 {
+            self.irs = seq;
+        }
+        self.drain();
+    }
+
+    fn drain(&mut self) {
+        let mut count = 0;
+        while let Some(segment) = self.connection.poll_transmit(self.now) {
+            count += 1;
+            assert!(count < MOST_AT_ONCE, "an engine that never stops talking");
+            self.note_sent(&segment);
+        }
+        self.tally.sent += u64::from(count);
+    }
+
+    /// What leaves keeps the rules that need no peer to judge.
+    fn note_sent(&mut self, segment: &Segment<Phantom>) {
+        assert!(
+            segment.options.wire_len() <= 40,
+            "options that fit no header"
+        );
+        let info = self.connection.info();
+        if segment.flags.contains(Flags::RST) {
+            return;
+        }
+        let end = segment.seq_end().distance_from(self.snd(info.snd_nxt));
+        assert!(end <= 0, "sent beyond SND.NXT by {end}");
+        if segment.flags.contains(Flags::ACK) && self.connection.state() != State::SynSent {
+            let moved = segment.ack.distance_from(self.rcv(self.acked));
+            assert!(moved >= 0, "the acknowledgment went back by {moved}");
+            self.acked += moved as u64;
+        }
+    }
+
+    /// What must always hold.
+    fn check(&mut self) {
+        let info = self.connection.info();
+        assert!(info.snd_una <= info.snd_nxt, "{info:?}");
+        assert!(info.pipe <= info.flight_size, "{info:?}");
+        assert!(
+            info.flight_size.as_u64() == info.snd_nxt - info.snd_una,
+            "{info:?}"
+        );
+        assert!(
+            info.snd_nxt <= self.written + 2,
+            "sent what nobody wrote: {info:?}"
+        );
+        assert!(
+            self.written <= info.snd_una + info.send_buffer.as_u64() + 2,
+            "the send buffer took more than it holds: {info:?}"
+        );
+        let unread = self.connection.readable() as u64;
+        // An edge that must not move back is rounded up to the window's unit.
+        let unit = 1 << info.window_scale.1;
+        let most = info.receive_buffer.as_u64().max(1 << 16) + unit;
+        assert!(unread <= most, "{unread} octets unread: {info:?}");
+        assert!(info.rto >= Duration::from_micros(1), "{info:?}");
+        assert!(info.cwnd.as_u64() < 1 << 60, "{info:?}");
+        let due = self.connection.poll_timeout();
+        if info.snd_nxt > info.snd_una && self.connection.state() != State::Closed {
+            assert!(
+                due != Instant::FAR_FUTURE,
+                "in flight and no timer: {info:?}"
+            );
+        }
+    }
+}
+
+/// Options a segment may carry, near what is in flight from `una` on.
+fn options(choices: &mut Octets<'_>, una: SeqNumber, flight: u64) -> Options {
+    let mut options = Options::default();
+    let which = choices.octet();
+    if which & 1 != 0 {
+        let val = choices.long();
+        let ecr = if which & 2 != 0 { choices.long() } else { val };
+        options.timestamps = Some(Timestamps { val, ecr });
+    }
+    if which & 4 != 0 {
+        let mut blocks = SackBlocks::default();
+        for _ in 0..choices.below(5) {
+            let span = (flight as u32).saturating_add(2000);
+            let left = una + choices.below(span) - 500;
+            let right = left + choices.below(3000);
+            blocks.try_push(SackBlock { left, right });
+        }
+        options.sack = blocks;
+    }
+    if which & 0x18 == 0x18 {
+        options.mss = Some(choices.word());
+        options.window_scale = Some(choices.octet());
+        options.sack_permitted = which & 0x20 != 0;
+    }
+    options
+}
+
+/// An engine of any profile with any switches.
+fn config(choices: &mut Octets<'_>) -> Config {
+    let mut profile = choices.pick(Profile::ALL);
+    for setting in SETTINGS {
+        if choices.one_in(8) {
+            let value = SettingValue::Switch(choices.one_in(2));
+            // What is no switch keeps its value.
+            let _ = profile.try_set(setting.name, value);
+        }
+    }
+    let entry = choices.pick(&[0, 1, 2, 3]) % congestion::REGISTRY.len();
+    Config {
+        profile,
+        local_port: 5001,
+        remote_port: 5001,
+        iss: SeqNumber::new(ISS),
+        mss: choices.pick(&[28, 536, 1000, 1460, 8960, 65_495]),
+        congestion: &congestion::REGISTRY[entry],
+        initial_ssthresh: None,
+        slow_start: SlowStart::Standard,
+        send_buffer: buffer(choices),
+        receive_buffer: buffer(choices),
+        timestamp_offset: choices.long(),
+        events: EventMask::NONE,
+    }
+}
+
+/// A buffer that was asked for, or none, which leaves it to the profile.
+fn buffer(choices: &mut Octets<'_>) -> Option<Bytes> {
+    let asked = choices.pick(&[0, 1, 3000, 100_000, 4 << 20]);
+    (asked > 0).then(|| Bytes::new(asked))
+}

@@ -1,0 +1,25 @@
+//! Adversaries of the readers and of the engine.
+//!
+//! | module | what it does |
+//! |---|---|
+//! | [`targets`] | octets in, no panic out: packets, options, scripts, the engine |
+//! | [`engine`] | an engine driven by arbitrary octets, with what must always hold |
+//! | [`peers`] | peers that lie, flood, starve and stall, and what each costs |
+//! | [`memory`] | an allocator that counts, so that a cost can be said |
+//! | [`octets`] | choices drawn from octets |
+//!
+//! Three ways to run it:
+//!
+//! * `cargo test -p gigatcp-fuzz` replays the corpora and holds every hostile
+//!   peer to its bounds;
+//! * `cargo run --release -p gigatcp-fuzz --bin soak -- --segments 100000000`
+//!   drives engines with random segments, for as long as asked;
+//! * `cargo xtask fuzz TARGET` lets libFuzzer look for new inputs.
+#![forbid(unsafe_op_in_unsafe_fn)]
+#![deny(missing_docs)]
+
+pub mod engine;
+pub mod memory;
+pub mod octets;
+pub mod peers;
+pub mod targets;

@@ -1,0 +1,71 @@
+//! An allocator that counts what is allocated, for the programs and tests that
+//! say what an attack costs. Counts are of the whole thread, so one engine at
+//! a time is measured.
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::cell::Cell;
+
+thread_local! {
+    static NOW: Cell<isize> = const { Cell::new(0) };
+    static PEAK: Cell<isize> = const { Cell::new(0) };
+}
+
+/// The system's allocator with a count; a program that measures makes it its
+/// `#[global_allocator]`.
+#[derive(Debug)]
+pub struct Counting;
+
+// SAFETY: every call is handed on to the system's allocator unchanged, and the
+// counters are plain cells of this thread, which never allocate.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        count(layout.size() as isize);
+        // SAFETY: the caller's promise about `layout` is handed on.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, place: *mut u8, layout: Layout) {
+        count(-(layout.size() as isize));
+        // SAFETY: as above, for `place` and `layout`.
+        unsafe { System.dealloc(place, layout) }
+    }
+
+    unsafe fn realloc(&self, place: *mut u8, layout: Layout, size: usize) -> *mut u8 {
+        count(size as isize - layout.size() as isize);
+        // SAFETY: as above, for `place`, `layout` and `size`.
+        unsafe { System.realloc(place, layout, size) }
+    }
+}
+
+fn count(change: isize) {
+    // A thread that is going down has no cells any more.
+    let _ = NOW.try_with(|now| {
+        now.set(now.get() + change);
+        let _ = PEAK.try_with(|peak| peak.set(peak.get().max(now.get())));
+    });
+}
+
+/// What has been allocated since a moment.
+#[derive(Clone, Copy, Debug)]
+pub struct Mark(isize);
+
+impl Mark {
+    /// From now on.
+    pub fn new() -> Self {
+        let now = NOW.get();
+        PEAK.set(now);
+        Self(now)
+    }
+
+    /// The most octets held at one time since the mark, beyond what was held
+    /// then; zero where [`Counting`] is not the allocator.
+    pub fn peak(self) -> u64 {
+        (PEAK.get() - self.0).max(0) as u64
+    }
+}
+
+impl Default for Mark {
+    fn default() -> Self {
+        Self::new()
+    }
+}

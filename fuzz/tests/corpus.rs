@@ -1,0 +1,36 @@
+//! Replays what the fuzzers have found, and some random octets.
+
+use std::path::Path;
+
+use gigatcp_fuzz::octets::Random;
+use gigatcp_fuzz::targets;
+
+#[test]
+fn every_input_of_the_corpora_is_survived() {
+    let corpora = Path::new(env!("CARGO_MANIFEST_DIR")).join("corpus");
+    for target in targets::ALL {
+        let folder = corpora.join(target.name);
+        let listing = std::fs::read_dir(&folder);
+        let listing = listing.unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
+        let mut count = 0;
+        for entry in listing.flatten() {
+            let octets = std::fs::read(entry.path()).expect("a file of the corpus");
+            (target.feed)(&octets);
+            count += 1;
+        }
+        assert!(count > 0, "{} has no corpus", target.name);
+    }
+}
+
+#[test]
+fn random_octets_are_survived() {
+    let mut random = Random(1);
+    let mut octets = vec![0; 4096];
+    for round in 0..400 {
+        random.fill(&mut octets);
+        for target in targets::ALL {
+            let most = 1 + round * 10;
+            (target.feed)(&octets[..most.min(octets.len())]);
+        }
+    }
+}
