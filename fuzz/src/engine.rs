@@ -11,7 +11,8 @@ use gigatcp_tcp::profile::{SETTINGS, SettingValue};
 use gigatcp_tcp::{Config, Connection, Profile, Received};
 use gigatcp_units::{Bytes, Duration, Instant};
 use gigatcp_wire::{
-    Flags, Options, Phantom, SackBlock, SackBlocks, Segment, SeqNumber, Timestamps, WireWindow,
+    Flags, IcmpError, IcmpKind, IpVersion, Options, Phantom, SackBlock, SackBlocks, Segment,
+    SeqNumber, Timestamps, WireWindow,
 };
 
 use crate::octets::Octets;
@@ -148,9 +149,22 @@ impl<'a> Run<'a> {
             28 | 29 => self.read(),
             30 if self.choices.one_in(8) => self.connection.close(self.now),
             31 if self.choices.one_in(64) => self.connection.abort(self.now),
+            31 => self.icmp(),
             _ => {}
         }
         self.drain();
+    }
+
+    /// An error that quotes a segment in flight, or anything.
+    fn icmp(&mut self) {
+        let una = self.snd(self.connection.info().snd_una);
+        let seq = self.near(una);
+        let (kind, code) = (self.choices.octet() % 16, self.choices.octet() % 16);
+        let mtu = self.choices.pick(&[0, 68, 296, 576, 1280, 1492, 65_535]);
+        if let Some(kind) = IcmpKind::from_v4(kind, code, mtu) {
+            self.connection
+                .handle_icmp(self.now, IcmpError { kind, seq });
+        }
     }
 
     fn read(&mut self) {
@@ -323,7 +337,7 @@ impl<'a> Run<'a> {
             self.written <= info.snd_una + info.send_buffer.as_u64() + 2,
             "the send buffer took more than it holds: {info:?}"
         );
-        let unread = self.connection.readable() as u64;
+        let unread = self.connection.readable();
         // An edge that must not move back is rounded up to the window's unit.
         let unit = 1 << info.window_scale.1;
         let most = info.receive_buffer.as_u64().max(1 << 16) + unit;
@@ -383,6 +397,7 @@ fn config(choices: &mut Octets<'_>) -> Config {
         local_port: 5001,
         remote_port: 5001,
         iss: SeqNumber::new(ISS),
+        ip: choices.pick(&[IpVersion::V4, IpVersion::V6]),
         mss: choices.pick(&[28, 536, 1000, 1460, 8960, 65_495]),
         congestion: &congestion::REGISTRY[entry],
         initial_ssthresh: None,

@@ -183,6 +183,7 @@ impl Scene {
             remote_port: 5001,
             iss: SeqNumber::new(ISS),
             mss: MSS,
+            ip: gigatcp_wire::IpVersion::V4,
             congestion: congestion::find("reno").expect("Reno is registered"),
             initial_ssthresh: None,
             slow_start: SlowStart::Standard,
