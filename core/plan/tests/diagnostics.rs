@@ -226,6 +226,7 @@ fn unknown_names_come_with_the_nearest_known_one() {
     assert_nearest("[flow]\ncongestion_control = \"bic\"", "\"bic-2.6.20\"");
     assert_nearest("[sender]\nprofile = \"linux\"", "\"linux-2.6.20\"");
     assert_nearest("[flow]\nslow_start = \"limitd\"", "\"limited\"");
+    assert_nearest("[flow]\nslow_start = \"hystart+\"", "\"hystart");
     assert_found("[flow]\nslow_start = \"none\"", "\"none\"", "no slow start");
 }
 
@@ -324,7 +325,7 @@ fn keys_that_contradict_each_other_are_refused() {
     assert_found(
         "[flow]\nmax_ssthresh = 100",
         "max_ssthresh",
-        "standard slow start",
+        "any but limited slow start",
     );
     assert_found(
         "[sender.link]\nreorder = 0.1",

@@ -42,7 +42,7 @@ fn a_plan_that_says_little_is_complete() {
     assert_eq!(flow.send_buffer, Bytes::new(16 << 20));
     assert_eq!(
         (flow.initial_ssthresh, flow.slow_start),
-        (None, SlowStart::Standard)
+        (None, SlowStart::Usual)
     );
     assert_eq!(run.sender.profile, Profile::MODERN);
     assert_eq!(
@@ -205,6 +205,12 @@ fn a_flow_with_a_count_becomes_many() {
         SlowStart::Limited { max_ssthresh: 100 }
     );
     assert_eq!(run.flows[3].initial_ssthresh, Some(0));
+    let path = "path = { rate = \"1 Gbit/s\", rtt = \"20 ms\" }\n";
+    for way in SlowStart::NAMES {
+        let flow = format!("[flow]\nslow_start = \"{way}\"");
+        let scenario = plan(&format!("{path}{flow}")).series.remove(0).scenario;
+        assert_eq!(scenario.flows[0].slow_start.name(), way);
+    }
     assert_eq!(run.duration, Duration::from_secs(3600));
 }
 

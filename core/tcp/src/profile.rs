@@ -12,7 +12,7 @@ mod settings;
 
 use gigatcp_units::{Bytes, Duration};
 
-use crate::congestion::Counting;
+use crate::congestion::{Counting, SlowStart};
 
 pub use crate::prr::PrrRule;
 
@@ -185,7 +185,13 @@ pub struct Profile {
     /// Linux; RFC 6582 section 3.2 step 3 lets only the first do so.
     pub partial_ack_restarts_timer: bool,
     // Congestion control.
-
+    /// How the window opens where neither plan nor control says
+    /// ([`SlowStart::Usual`] here means standard).
+    pub slow_start: SlowStart,
+    /// CUBIC's fast convergence, RFC 9438 section 4.7.
+    pub fast_convergence: bool,
+    /// Alternative backoff with ECN, RFC 8511.
+    pub abe: bool,
     // Explicit congestion notification.
 
     // Pacing and buffers.
@@ -302,7 +308,9 @@ impl Profile {
         tlp_max_ack_delay: Duration::from_millis(200),
         partial_ack_restarts_timer: false,
         // Congestion control.
-
+        slow_start: SlowStart::Standard,
+        fast_convergence: true,
+        abe: true,
         // Explicit congestion notification.
 
         // Pacing and buffers.
@@ -355,6 +363,8 @@ impl Profile {
         partial_ack_restarts_timer: true,
 
         // Congestion control.
+        slow_start: SlowStart::Standard,
+        abe: false,
 
         // Explicit congestion notification.
 

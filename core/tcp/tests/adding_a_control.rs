@@ -8,6 +8,8 @@
 //! private helpers that controls share are taken from there by path (their
 //! own tests run again here, which costs a moment).
 
+extern crate alloc;
+
 use std::collections::VecDeque;
 
 use gigatcp_events::{CwndCause, Event, EventMask, Phase};
@@ -23,7 +25,7 @@ use gigatcp_wire::{Payload, Phantom, Segment, SeqNumber};
 #[path = "../src/congestion/gate.rs"]
 mod gate;
 #[allow(dead_code, reason = "one control does not need all of it")]
-#[path = "../src/congestion/slow_start.rs"]
+#[path = "../src/congestion/slow_start/mod.rs"]
 mod slow_start;
 
 mod scalable {
@@ -116,15 +118,14 @@ mod scalable {
         }
 
         fn on_ack(&mut self, ack: &Ack) {
-            if !self.gate.opens(ack) || !ack.cwnd_limited {
+            if !self.gate.opens(ack) {
                 return;
             }
-            let acked = ack.acked.as_u64();
             if self.cwnd < self.ssthresh {
-                self.cwnd += self.opening.growth(self.cwnd, self.ssthresh, acked);
-            } else {
-                self.opening.on_leaving();
-                self.avoid(acked);
+                (self.cwnd, self.ssthresh) = self.opening.open(ack, self.cwnd, self.ssthresh);
+            } else if ack.cwnd_limited {
+                self.opening.on_leaving(ack.now);
+                self.avoid(ack.acked.as_u64());
             }
         }
 
@@ -154,8 +155,8 @@ mod scalable {
             if let Some((cwnd, ssthresh)) = self.prior.take() {
                 self.cwnd = self.cwnd.max(cwnd);
                 self.ssthresh = self.ssthresh.max(ssthresh);
-                self.gate.on_undo();
                 self.opening.on_undo();
+                self.gate.on_undo();
             }
         }
     }
@@ -211,7 +212,7 @@ fn config(segments: u64) -> Config {
         initial_window: Bytes::new(segments * SMSS),
         initial_ssthresh: Some(2),
         slow_start: SlowStart::Standard,
-        counting: Counting::Bytes { limit: u32::MAX },
+        ..Config::default()
     }
 }
 

@@ -132,6 +132,8 @@ fn switches(profile: &Profile) -> Vec<(&'static str, String)> {
         plpmtud_from_base,
         icmp_errors,
         challenge_ack,
+        fast_convergence,
+        abe,
         ..
     } = *profile;
     named![
@@ -164,6 +166,8 @@ fn switches(profile: &Profile) -> Vec<(&'static str, String)> {
         plpmtud_from_base,
         icmp_errors,
         challenge_ack,
+        fast_convergence,
+        abe,
     ]
 }
 

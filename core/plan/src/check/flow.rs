@@ -287,27 +287,22 @@ fn control(reader: &Reader) -> Option<&'static Entry> {
 }
 
 fn slow_start(reader: &Reader) -> SlowStart {
-    let words = ["standard", "limited"];
-    let find = |word: &str| words.iter().position(|known| *known == word);
-    let is_limited = reader.choice("slow_start", "slow start", words.into_iter(), find) == Some(1);
     let max_ssthresh = reader.count("max_ssthresh");
+    let find = |name: &str| SlowStart::find(name, max_ssthresh.unwrap_or(MAX_SSTHRESH));
+    let names = SlowStart::NAMES.into_iter();
+    let chosen = reader
+        .choice("slow_start", "slow start", names, find)
+        .unwrap_or_default();
+    let is_limited = matches!(chosen, SlowStart::Limited { .. });
     if !is_limited && reader.has("max_ssthresh") {
+        let message = "`max_ssthresh` does nothing beside any but limited slow start";
         reader.findings().add(
-            Diagnostic::error(
-                reader.place_of("max_ssthresh"),
-                "`max_ssthresh` does nothing in standard slow start",
-            )
-            .label("only limited slow start has it")
-            .hint("slow_start = \"limited\""),
+            Diagnostic::error(reader.place_of("max_ssthresh"), message)
+                .label(format!("{} slow start has no such limit", chosen.name()))
+                .hint("slow_start = \"limited\""),
         );
     }
-    if is_limited {
-        SlowStart::Limited {
-            max_ssthresh: max_ssthresh.unwrap_or(MAX_SSTHRESH),
-        }
-    } else {
-        SlowStart::Standard
-    }
+    chosen
 }
 
 fn check_names(copies: &[Flow], reader: &Reader, seen: &mut BTreeMap<String, Place>) {

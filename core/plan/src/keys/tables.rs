@@ -3,6 +3,7 @@
 //! Each key has two lines: `key = example, meaning:` as it is typed, then what
 //! its value may be and what stands in for it.
 
+use gigatcp_tcp::congestion::SlowStart;
 use gigatcp_units::{Bytes, Duration, Rate};
 
 use super::Fallback::{Is, Required};
@@ -213,8 +214,8 @@ pub const FLOW: KeyTable = KeyTable {
             Kind::Congestion, Is(r#""cubic""#);
         initial_ssthresh = "100", "first slow-start threshold in segments; 0 is none":
             Kind::Whole(0, 1_000_000), Is("the control's own");
-        slow_start = r#""limited""#, "how the window opens: RFC 5681 or RFC 3742":
-            Kind::OneOf(&["standard", "limited"]), Is(r#""standard""#);
+        slow_start = r#""limited""#, "how the window opens, and what ends that beside loss":
+            Kind::OneOf(&SlowStart::NAMES), Is("the control's own, or the sender's profile's");
         max_ssthresh = "100", "window in segments above which limited slow start slows down":
             Kind::Whole(2, 1_000_000), Is("100");
         window = r#""60 MiB""#, "both buffers at once":

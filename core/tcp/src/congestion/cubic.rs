@@ -22,9 +22,10 @@
 //! the stage's start is moved by every interval that ends in an ACK for which
 //! the window did not limit the sender.
 //!
-//! Not here: `HyStart++` (RFC 9406), which section 4.10 recommends; slow start
-//! ends by loss or at ssthresh, and can overshoot by a whole window. The cube
-//! root is taken once per stage; an ACK costs two divisions.
+//! With ABE (RFC 8511 section 3.1) an explicit notification in congestion
+//! avoidance leaves 0.85 instead of β. Slow start is `slow_start`'s; section
+//! 4.10 recommends `HyStart++` there, without which it can overshoot by a whole
+//! window. The cube root is taken once per stage; an ACK costs two divisions.
 
 use gigatcp_units::{Bytes, Duration, Instant};
 
@@ -36,6 +37,8 @@ use super::{Ack, Config, Congestion, CongestionControl, CongestionKind, Counting
 const C: f64 = 0.4;
 /// `β_cubic`: what is left of the window after loss (section 4.6).
 const BETA: f64 = 0.7;
+/// What an explicit notification leaves with ABE (RFC 8511 section 3.1).
+const BETA_ECN: f64 = 0.85;
 /// `α_cubic` (section 4.3).
 const ALPHA: f64 = 3.0 * (1.0 - BETA) / (1.0 + BETA);
 
@@ -75,6 +78,19 @@ impl Stage {
     fn target(&self, t: f64, rtt: f64, cwnd: f64) -> f64 {
         self.w_cubic(t + rtt).clamp(cwnd, 1.5 * cwnd)
     }
+
+    /// The same stage, `t` seconds old, in segments of another size, `scale` of
+    /// which make one of the old. It goes on from where it stands: K is moved
+    /// so that the function still gives the same octets now.
+    fn rescaled(self, scale: f64, t: f64) -> Self {
+        let (now, w_max) = (self.w_cubic(t) * scale, self.w_max * scale);
+        Self {
+            k: t - libm::cbrt((now - w_max) / C),
+            w_max,
+            w_est: self.w_est * scale,
+            ..self
+        }
+    }
 }
 
 /// What is needed to take a reduction back (section 4.9.2).
@@ -105,7 +121,10 @@ pub struct Cubic {
     stage: Option<Stage>,
     /// When congestion avoidance last heard an ACK.
     last_ack: Instant,
+    /// See [`Config::fast_convergence`].
     fast_convergence: bool,
+    /// See [`Config::abe`].
+    abe: bool,
     opening: Opening,
     gate: Gate,
     saved: Option<Saved>,
@@ -128,19 +147,12 @@ impl Cubic {
             last_w_max: 0.0,
             stage: None,
             last_ack: Instant::default(),
-            fast_convergence: true,
+            fast_convergence: config.fast_convergence,
+            abe: config.abe,
             opening: Opening::new(config),
             gate: Gate::default(),
             saved: None,
         }
-    }
-
-    /// The same without fast convergence, which section 4.7 would have
-    /// disabled where a flow is alone.
-    #[must_use]
-    pub fn without_fast_convergence(mut self) -> Self {
-        self.fast_convergence = false;
-        self
     }
 
     fn octets(&self, segments: f64) -> u64 {
@@ -149,10 +161,16 @@ impl Cubic {
     }
 
     /// Slow start.
-    fn open(&mut self, acked: u64) {
-        let (cwnd, ceiling) = (self.octets(self.cwnd), self.octets(self.ssthresh));
-        let growth = self.opening.growth(cwnd, ceiling, acked);
-        self.cwnd += growth as f64 / f64::from(self.smss);
+    fn open(&mut self, ack: &Ack) {
+        let (cwnd, ssthresh) = (self.octets(self.cwnd), self.octets(self.ssthresh));
+        let (opened, threshold) = self.opening.open(ack, cwnd, ssthresh);
+        let smss = f64::from(self.smss);
+        // The difference alone, so that fractions of an octet stay.
+        self.cwnd += (opened as f64 - cwnd as f64) / smss;
+        if threshold != ssthresh {
+            // An end was found: section 4.10.
+            self.ssthresh = self.cwnd;
+        }
     }
 
     /// Congestion avoidance, sections 4.2 to 4.5.
@@ -191,7 +209,7 @@ impl Cubic {
     }
 
     fn begin_stage(&mut self, now: Instant) {
-        self.opening.on_leaving();
+        self.opening.on_leaving(now);
         let stage = Stage::begin(now, self.cwnd, self.w_max);
         if self.cwnd_prior == 0.0 {
             // Slow start ended without congestion: section 4.10.
@@ -211,7 +229,8 @@ impl Cubic {
         };
         self.last_w_max = w_max;
         self.cwnd_prior = self.cwnd;
-        let reduced = flight_size * BETA;
+        let gently = self.abe && event.kind == CongestionKind::Ecn && self.cwnd >= self.ssthresh;
+        let reduced = flight_size * if gently { BETA_ECN } else { BETA };
         self.ssthresh = reduced.max(2.0);
         // What is in flight may still be an older, larger window: a reduction
         // never raises cwnd, except to its floor.
@@ -243,8 +262,8 @@ impl CongestionControl for Cubic {
         }
         if !self.is_in_slow_start() {
             self.avoid(ack);
-        } else if ack.cwnd_limited {
-            self.open(ack.acked.as_u64());
+        } else {
+            self.open(ack);
         }
     }
 
@@ -276,17 +295,28 @@ impl CongestionControl for Cubic {
     }
 
     fn on_smss_change(&mut self, smss: u32) {
-        // The windows keep their octets; the plateau keeps its segments, and
-        // with them the pace at which the path was found to be full.
+        // Every window keeps its octets, and the stage goes on.
         let smss = smss.max(1);
         let scale = f64::from(self.smss) / f64::from(smss);
-        self.cwnd = (self.cwnd * scale).max(1.0);
+        let (last_ack, floor) = (self.last_ack, 1.0);
+        let rescaled = |stage: Stage| {
+            let t = last_ack.saturating_since(stage.t_epoch).as_secs_f64();
+            stage.rescaled(scale, t)
+        };
+        self.cwnd = (self.cwnd * scale).max(floor);
         self.ssthresh *= scale;
         self.cwnd_prior *= scale;
         self.last_w_max *= scale;
         self.w_max = self.w_max.map(|w_max| w_max * scale);
-        self.stage = None;
-        self.saved = None;
+        self.stage = self.stage.map(rescaled);
+        self.saved = self.saved.map(|saved| Saved {
+            cwnd: (saved.cwnd * scale).max(floor),
+            cwnd_prior: saved.cwnd_prior * scale,
+            ssthresh: saved.ssthresh * scale,
+            w_max: saved.w_max.map(|w_max| w_max * scale),
+            last_w_max: saved.last_w_max * scale,
+            stage: saved.stage.map(rescaled),
+        });
         self.smss = smss;
         self.opening.set_smss(smss);
     }
@@ -297,7 +327,7 @@ impl CongestionControl for Cubic {
         };
         // If the window has grown past where it stood, what was learned since
         // is worth more (section 4.9.2).
-        if self.cwnd < self.cwnd_prior {
+        if self.cwnd <= saved.cwnd {
             self.cwnd = saved.cwnd;
             self.cwnd_prior = saved.cwnd_prior;
             self.w_max = saved.w_max;
@@ -305,15 +335,14 @@ impl CongestionControl for Cubic {
             self.stage = saved.stage;
         }
         self.ssthresh = self.ssthresh.max(saved.ssthresh);
-        self.gate.on_undo();
         self.opening.on_undo();
+        self.gate.on_undo();
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::congestion::SlowStart;
     use alloc::vec::Vec;
     use gigatcp_events::Phase;
 
@@ -324,8 +353,7 @@ mod tests {
             smss: SMSS,
             initial_window: Bytes::new(10 * u64::from(SMSS)),
             initial_ssthresh,
-            slow_start: SlowStart::Standard,
-            counting: Counting::Bytes { limit: u32::MAX },
+            ..Config::default()
         }
     }
 
@@ -409,7 +437,8 @@ mod tests {
     #[test]
     fn fast_convergence_lowers_a_plateau_that_was_not_reached_again() {
         let mut cubic = after_loss_at(1000.0);
-        let mut alone = after_loss_at(1000.0).without_fast_convergence();
+        let mut alone = after_loss_at(1000.0);
+        alone.fast_convergence = false;
         let second = event(10, CongestionKind::Loss, 700);
         cubic.on_congestion(&second);
         alone.on_congestion(&second);
@@ -514,5 +543,44 @@ mod tests {
         assert_eq!(cubic.cwnd, 5.0);
         cubic.on_congestion(&event(2, CongestionKind::Ecn, 1));
         assert_eq!(cubic.cwnd, 1.0);
+    }
+
+    #[test]
+    fn with_abe_a_notification_in_avoidance_leaves_0_85_and_in_slow_start_0_7() {
+        for (abe, left) in [(false, 70), (true, 85)] {
+            let config = Config {
+                abe,
+                ..config(Some(50))
+            };
+            let mut cubic = Cubic::new(&config);
+            cubic.cwnd = 100.0;
+            cubic.on_congestion(&event(0, CongestionKind::Ecn, 100));
+            assert_eq!(cubic.cwnd().as_u64(), left * u64::from(SMSS));
+            assert_eq!(cubic.ssthresh(), cubic.cwnd());
+            let mut opening = Cubic::new(&config);
+            opening.ssthresh = f64::INFINITY;
+            opening.cwnd = 100.0;
+            opening.on_congestion(&event(0, CongestionKind::Ecn, 100));
+            assert_eq!(opening.cwnd().as_u64(), 70 * u64::from(SMSS));
+        }
+    }
+
+    #[test]
+    fn a_stage_goes_on_from_where_it_stands_when_segments_change_their_size() {
+        let mut cubic = after_loss_at(1000.0);
+        for ms in 1..=4000 {
+            cubic.on_ack(&ack(ms, 7, true));
+        }
+        let octets = cubic.cwnd().as_u64();
+        let stage = cubic.stage.expect("in avoidance");
+        let at = |stage: &Stage, smss: f64| stage.w_cubic(4.0) * smss;
+        let before = at(&stage, f64::from(SMSS));
+        cubic.on_smss_change(SMSS / 2);
+        assert_eq!(cubic.cwnd().as_u64(), octets);
+        let stage = cubic.stage.expect("still in avoidance");
+        assert!((at(&stage, f64::from(SMSS) / 2.0) / before - 1.0).abs() < 1e-9);
+        cubic.on_smss_change(SMSS);
+        assert_eq!(cubic.cwnd().as_u64(), octets);
+        assert!((at(&cubic.stage.expect("still"), f64::from(SMSS)) / before - 1.0).abs() < 1e-9);
     }
 }

@@ -207,13 +207,23 @@ impl<L: Law> Control<L> {
         ack.cwnd_limited || left * WINDOW_DIVISOR < u64::from(self.cwnd)
     }
 
-    fn open(&mut self, acked: u64) {
+    /// Slow start, in whole segments.
+    fn open(&mut self, ack: &Ack) {
         let smss = u64::from(self.smss);
+        let ack = Ack {
+            cwnd_limited: true,
+            ..*ack
+        };
         let cwnd = u64::from(self.cwnd) * smss;
-        self.opened += self.opening.growth(cwnd, u64::MAX, acked);
-        let segments = u32::try_from(self.opened / smss).unwrap_or(u32::MAX);
-        self.cwnd = self.cwnd.saturating_add(segments);
-        self.opened %= smss;
+        let (opened, threshold) = self.opening.open(&ack, cwnd, u64::MAX);
+        // What does not make a segment yet waits outside the window.
+        let octets = opened.saturating_add(self.opened);
+        self.cwnd = u32::try_from(octets / smss).unwrap_or(u32::MAX).max(1);
+        self.opened = octets % smss;
+        if threshold != u64::MAX {
+            // An end was found. Slow start runs until cwnd exceeds ssthresh.
+            self.ssthresh = (self.cwnd - 1).max(1);
+        }
     }
 
     fn avoid(&mut self, now: Instant) {
@@ -294,9 +304,9 @@ impl<L: Law> CongestionControl for Control<L> {
             return;
         }
         if self.is_in_slow_start() {
-            self.open(ack.acked.as_u64());
+            self.open(ack);
         } else {
-            self.opening.on_leaving();
+            self.opening.on_leaving(ack.now);
             self.avoid(ack.now);
         }
     }
@@ -329,7 +339,31 @@ impl<L: Law> CongestionControl for Control<L> {
     }
 
     fn on_smss_change(&mut self, smss: u32) {
-        self.smss = smss.max(1);
+        // The window keeps its octets, as after that kernel's probes of the
+        // path MTU; it must not grow because segments do.
+        let smss = smss.max(1);
+        let rescaled = |segments: u32| {
+            let segments = u64::from(segments) * u64::from(self.smss) / u64::from(smss);
+            u32::try_from(segments).unwrap_or(u32::MAX)
+        };
+        self.cwnd = rescaled(self.cwnd).max(1);
+        if self.ssthresh != INFINITE_SSTHRESH {
+            self.ssthresh = rescaled(self.ssthresh).clamp(2, INFINITE_SSTHRESH - 1);
+        }
+        self.prior_ssthresh = self.prior_ssthresh.map(|prior| match prior {
+            INFINITE_SSTHRESH => prior,
+            prior => rescaled(prior),
+        });
+        self.history.last_max_cwnd = rescaled(self.history.last_max_cwnd);
+        self.history.loss_cwnd = match self.history.loss_cwnd {
+            0 => 0,
+            lost => rescaled(lost).max(1),
+        };
+        // The stage begins anew from the window as it is.
+        self.history.epoch_start = None;
+        self.counter = 0;
+        self.opened = 0;
+        self.smss = smss;
         self.opening.set_smss(smss);
     }
 
@@ -337,8 +371,8 @@ impl<L: Law> CongestionControl for Control<L> {
         if let Some(prior) = self.prior_ssthresh.take() {
             self.cwnd = self.cwnd.max(self.history.last_max_cwnd);
             self.ssthresh = self.ssthresh.max(prior);
-            self.gate.on_undo();
             self.opening.on_undo();
+            self.gate.on_undo();
         }
     }
 
@@ -372,6 +406,7 @@ mod tests {
             initial_ssthresh: None,
             slow_start: SlowStart::Standard,
             counting: Counting::PerAck,
+            ..Config::default()
         };
         Control::new(&config, Fifty)
     }

@@ -30,6 +30,8 @@ use core::fmt::Debug;
 use gigatcp_events::Phase;
 use gigatcp_units::{Bytes, Duration, Instant, Rate};
 
+use crate::profile::Profile;
+
 /// What a congestion control learns from one arriving acknowledgment.
 #[derive(Clone, Copy, Debug)]
 pub struct Ack {
@@ -117,14 +119,61 @@ pub struct Congestion {
 /// How the window opens while it is below ssthresh.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum SlowStart {
-    /// RFC 5681 section 3.1.
+    /// As the control has it or, where it has no way of its own, the profile.
     #[default]
+    Usual,
+    /// RFC 5681 section 3.1: until ssthresh or congestion.
     Standard,
     /// Limited slow start, RFC 3742, with `max_ssthresh` in segments.
     Limited {
         /// Window above which growth is limited; the RFC proposes 100.
         max_ssthresh: u32,
     },
+    /// `HyStart` as in Linux 6: ends by the length of ACK trains or by delay.
+    HyStart,
+    /// `HyStart++`, RFC 9406: delay leads into five slower rounds first.
+    HyStartPlusPlus,
+    /// SEARCH, draft-chung-ccwg-search: ends where delivery stops doubling.
+    Search,
+}
+
+impl SlowStart {
+    /// Names in plans, in the order of the variants.
+    pub const NAMES: [&'static str; 6] = [
+        "usual",
+        "standard",
+        "limited",
+        "hystart",
+        "hystart++",
+        "search",
+    ];
+
+    /// Its name in plans.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        Self::NAMES[match self {
+            Self::Usual => 0,
+            Self::Standard => 1,
+            Self::Limited { .. } => 2,
+            Self::HyStart => 3,
+            Self::HyStartPlusPlus => 4,
+            Self::Search => 5,
+        }]
+    }
+
+    /// The way of that name; `max_ssthresh` is for the limited one.
+    #[must_use]
+    pub fn find(name: &str, max_ssthresh: u32) -> Option<Self> {
+        let ways = [
+            Self::Usual,
+            Self::Standard,
+            Self::Limited { max_ssthresh },
+            Self::HyStart,
+            Self::HyStartPlusPlus,
+            Self::Search,
+        ];
+        ways.into_iter().find(|way| way.name() == name)
+    }
 }
 
 /// How acknowledgments are counted when the window grows.
@@ -155,8 +204,53 @@ pub struct Config {
     pub initial_ssthresh: Option<u32>,
     /// Slow-start variant.
     pub slow_start: SlowStart,
+    /// What [`SlowStart::Usual`] means for a control without a way of its own.
+    pub usual_slow_start: SlowStart,
     /// How acknowledgments are counted.
     pub counting: Counting,
+    /// Whether the sender spaces its segments: `HyStart` and `HyStart++` read
+    /// trains and counts of ACKs otherwise then.
+    pub paced: bool,
+    /// CUBIC gives up part of its plateau when it did not come back to it
+    /// (RFC 9438 section 4.7).
+    pub fast_convergence: bool,
+    /// An explicit notification of congestion reduces the window less than a
+    /// loss (RFC 8511).
+    pub abe: bool,
+}
+
+impl Config {
+    /// What that profile says, for segments of `smss` octets.
+    #[must_use]
+    pub fn new(profile: &Profile, smss: u32) -> Self {
+        Self {
+            smss,
+            initial_window: profile.initial_window.bytes(smss),
+            usual_slow_start: profile.slow_start,
+            counting: profile.counting,
+            fast_convergence: profile.fast_convergence,
+            abe: profile.abe,
+            ..Self::default()
+        }
+    }
+}
+
+impl Default for Config {
+    /// A segment of Ethernet, the initial window of RFC 6928, standard slow
+    /// start counted in bytes.
+    fn default() -> Self {
+        Self {
+            smss: 1460,
+            initial_window: Bytes::new(14_600),
+            initial_ssthresh: None,
+            slow_start: SlowStart::Usual,
+            usual_slow_start: SlowStart::Standard,
+            counting: Counting::Bytes { limit: u32::MAX },
+            paced: false,
+            fast_convergence: true,
+            abe: false,
+        }
+    }
 }
 
 /// A congestion control algorithm.

@@ -6,7 +6,9 @@
 //!   until they make up a window (RFC 3465 section 2.1); this is the second.
 //!   Counting by ACK, every ACK counts for one SMSS, which is eq. 3.
 //! * Congestion: ssthresh = max(`FlightSize`/2, 2·SMSS) (eq. 4); cwnd becomes
-//!   ssthresh, or one SMSS after a timeout.
+//!   ssthresh, or one SMSS after a timeout. With ABE (RFC 8511 section 3) an
+//!   explicit notification in congestion avoidance leaves 0.8 of `FlightSize`:
+//!   who marks packets keeps its queue short, and half would leave it empty.
 //!
 //! Not here: inflating cwnd by duplicate ACKs (section 3.2 steps 3 to 5). The
 //! engine lets `pipe` of RFC 6675 run up to cwnd, which sends the same
@@ -19,6 +21,14 @@ use super::gate::Gate;
 use super::slow_start::Opening;
 use super::{Ack, Config, Congestion, CongestionControl, CongestionKind, Counting};
 
+/// What is needed to take a reduction back.
+#[derive(Clone, Copy, Debug)]
+struct Saved {
+    cwnd: u64,
+    ssthresh: u64,
+    bytes_acked: u64,
+}
+
 /// The Reno control.
 #[derive(Clone, Debug)]
 pub struct Reno {
@@ -30,8 +40,10 @@ pub struct Reno {
     bytes_acked: u64,
     opening: Opening,
     gate: Gate,
-    /// cwnd and ssthresh before the last congestion event.
-    prior: Option<(u64, u64)>,
+    /// See [`Config::abe`].
+    abe: bool,
+    /// State before the last congestion event.
+    saved: Option<Saved>,
 }
 
 impl Reno {
@@ -49,7 +61,8 @@ impl Reno {
             bytes_acked: 0,
             opening: Opening::new(config),
             gate: Gate::default(),
-            prior: None,
+            abe: config.abe,
+            saved: None,
         }
     }
 
@@ -67,6 +80,18 @@ impl Reno {
             self.cwnd = self.cwnd.saturating_add(self.smss);
         }
     }
+
+    /// What congestion leaves of the flight, before the floor: RFC 5681 eq.
+    /// (4), or RFC 8511 section 3.
+    fn reduced(&self, event: &Congestion) -> u64 {
+        let flight_size = event.flight_size.as_u64();
+        let gently = self.abe && event.kind == CongestionKind::Ecn && self.cwnd >= self.ssthresh;
+        if gently {
+            flight_size - flight_size / 5
+        } else {
+            flight_size / 2
+        }
+    }
 }
 
 impl CongestionControl for Reno {
@@ -79,24 +104,27 @@ impl CongestionControl for Reno {
     }
 
     fn on_ack(&mut self, ack: &Ack) {
-        if !self.gate.opens(ack) || !ack.cwnd_limited {
+        if !self.gate.opens(ack) {
             return;
         }
-        let acked = ack.acked.as_u64();
         if self.cwnd < self.ssthresh {
-            self.cwnd += self.opening.growth(self.cwnd, self.ssthresh, acked);
-        } else {
-            self.opening.on_leaving();
-            self.avoid(acked);
+            (self.cwnd, self.ssthresh) = self.opening.open(ack, self.cwnd, self.ssthresh);
+        } else if ack.cwnd_limited {
+            self.opening.on_leaving(ack.now);
+            self.avoid(ack.acked.as_u64());
         }
     }
 
     fn on_congestion(&mut self, event: &Congestion) {
+        self.saved = Some(Saved {
+            cwnd: self.cwnd,
+            ssthresh: self.ssthresh,
+            bytes_acked: self.bytes_acked,
+        });
         self.gate.on_congestion(event.kind);
         self.opening.on_congestion(event.kind);
-        self.prior = Some((self.cwnd, self.ssthresh));
         let least = 2 * self.smss;
-        self.ssthresh = (event.flight_size.as_u64() / 2).max(least);
+        self.ssthresh = self.reduced(event).max(least);
         self.bytes_acked = 0;
         self.cwnd = match event.kind {
             CongestionKind::Timeout => self.smss,
@@ -116,11 +144,14 @@ impl CongestionControl for Reno {
     }
 
     fn undo(&mut self, _now: Instant) {
-        if let Some((cwnd, ssthresh)) = self.prior.take() {
-            self.cwnd = self.cwnd.max(cwnd);
-            self.ssthresh = self.ssthresh.max(ssthresh);
-            self.gate.on_undo();
+        if let Some(saved) = self.saved.take() {
+            if self.cwnd <= saved.cwnd {
+                self.cwnd = saved.cwnd;
+                self.bytes_acked = saved.bytes_acked;
+            }
+            self.ssthresh = self.ssthresh.max(saved.ssthresh);
             self.opening.on_undo();
+            self.gate.on_undo();
         }
     }
 }
@@ -128,7 +159,6 @@ impl CongestionControl for Reno {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::congestion::SlowStart;
     use gigatcp_events::Phase;
 
     const SMSS: u64 = 1000;
@@ -138,8 +168,8 @@ mod tests {
             smss: SMSS as u32,
             initial_window: Bytes::new(10 * SMSS),
             initial_ssthresh: Some(10),
-            slow_start: SlowStart::Standard,
             counting,
+            ..Config::default()
         })
     }
 
@@ -234,5 +264,26 @@ mod tests {
         reno.on_idle_restart(Instant::default(), Bytes::new(4 * SMSS));
         reno.undo(Instant::default());
         assert_eq!(reno.cwnd().as_u64(), 4 * SMSS);
+    }
+
+    #[test]
+    fn with_abe_a_notification_in_avoidance_leaves_four_fifths_and_in_slow_start_half() {
+        for (abe, left) in [(false, 10), (true, 16)] {
+            let mut reno = reno(Counting::PerAck);
+            reno.abe = abe;
+            reno.cwnd = 20 * SMSS;
+            congestion(&mut reno, CongestionKind::Ecn, 20);
+            assert_eq!(reno.cwnd().as_u64(), left * SMSS);
+            assert_eq!(reno.ssthresh(), reno.cwnd());
+        }
+        let mut opening = reno(Counting::PerAck);
+        opening.abe = true;
+        opening.ssthresh = u64::MAX;
+        congestion(&mut opening, CongestionKind::Ecn, 10);
+        assert_eq!(opening.cwnd().as_u64(), 5 * SMSS);
+        let mut lost = reno(Counting::PerAck);
+        lost.abe = true;
+        congestion(&mut lost, CongestionKind::Loss, 10);
+        assert_eq!(lost.cwnd().as_u64(), 5 * SMSS);
     }
 }

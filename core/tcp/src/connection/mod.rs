@@ -377,11 +377,9 @@ impl<P: Payload> Connection<P> {
             frto: Frto::default(),
             eifel: Eifel::default(),
             congestion: (config.congestion.build)(&congestion::Config {
-                smss: rmss,
-                initial_window: profile.initial_window.bytes(rmss),
                 initial_ssthresh: config.initial_ssthresh,
                 slow_start: config.slow_start,
-                counting: profile.counting,
+                ..congestion::Config::new(&profile, rmss)
             }),
             rtt: RttEstimator::new(profile.rto_initial, profile.rto_min, profile.rto_max)
                 .with_floor_on_variance(profile.rto_floor_on_variance),

@@ -89,11 +89,9 @@ impl<P: Payload> Connection<P> {
     /// The window starts from the SMSS that both SYNs left.
     fn start_congestion_control(&mut self, now: Instant) {
         let config = congestion::Config {
-            smss: self.smss,
-            initial_window: self.profile.initial_window.bytes(self.smss),
             initial_ssthresh: self.initial_ssthresh,
             slow_start: self.slow_start,
-            counting: self.profile.counting,
+            ..congestion::Config::new(&self.profile, self.smss)
         };
         self.congestion = (self.congestion_entry.build)(&config);
         self.put_cwnd(now, CwndCause::Initial);

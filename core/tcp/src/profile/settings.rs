@@ -251,7 +251,8 @@ pub const SETTINGS: &[Setting] = &[
     ),
     switch!(partial_ack_restarts_timer),
     // Congestion control.
-
+    switch!(fast_convergence),
+    switch!(abe),
     // Explicit congestion notification.
 
     // Pacing and buffers.

@@ -22,11 +22,11 @@ fn assert_within(tolerance: f64, expected: f64, got: f64, what: &str) {
 fn mean_window(start: u64, spacing: u64, rtt: Duration, cycles: u32) -> f64 {
     let config = Config {
         initial_window: Bytes::new(start * SMSS),
+        // A flow alone: section 4.7 has it disabled there.
+        fast_convergence: false,
         ..modern(None)
     };
-    // A flow alone: section 4.7 has fast convergence disabled there.
-    let control = Cubic::new(&config).without_fast_convergence();
-    let mut rounds = Rounds::new(Box::new(control), rtt, 1);
+    let mut rounds = Rounds::new(Box::new(Cubic::new(&config)), rtt, 1);
     rounds.lose_at_once();
     let began = rounds.now;
     for _ in 0..cycles {

@@ -19,6 +19,7 @@ pub fn linux_2_6_20(initial_ssthresh: Option<u32>) -> Config {
         initial_ssthresh,
         slow_start: SlowStart::Standard,
         counting: Counting::PerAck,
+        ..Config::default()
     }
 }
 
@@ -30,6 +31,7 @@ pub fn modern(initial_ssthresh: Option<u32>) -> Config {
         initial_ssthresh,
         slow_start: SlowStart::Standard,
         counting: Counting::Bytes { limit: u32::MAX },
+        ..Config::default()
     }
 }
 

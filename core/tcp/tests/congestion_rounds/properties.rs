@@ -17,6 +17,7 @@ enum Step {
         phase: Phase,
         cwnd_limited: bool,
         rtt_us: Option<u64>,
+        round_end: bool,
     },
     Congestion {
         kind: CongestionKind,
@@ -58,14 +59,18 @@ fn step() -> impl Strategy<Value = Step> {
         phase(),
         any::<bool>(),
         prop::option::of(0..2_000_000_u64),
+        any::<bool>(),
     )
-        .prop_map(|(wait_us, acked, phase, cwnd_limited, rtt_us)| Step::Ack {
-            wait_us,
-            acked,
-            phase,
-            cwnd_limited,
-            rtt_us,
-        });
+        .prop_map(
+            |(wait_us, acked, phase, cwnd_limited, rtt_us, round_end)| Step::Ack {
+                wait_us,
+                acked,
+                phase,
+                cwnd_limited,
+                rtt_us,
+                round_end,
+            },
+        );
     let congestion =
         (kind(), octets()).prop_map(|(kind, flight_size)| Step::Congestion { kind, flight_size });
     prop_oneof![
@@ -80,23 +85,60 @@ fn step() -> impl Strategy<Value = Step> {
 
 fn config() -> impl Strategy<Value = Config> {
     let slow_start = prop_oneof![
+        Just(SlowStart::Usual),
         Just(SlowStart::Standard),
         any::<u32>().prop_map(|max_ssthresh| SlowStart::Limited { max_ssthresh }),
+        Just(SlowStart::HyStart),
+        Just(SlowStart::HyStartPlusPlus),
+        Just(SlowStart::Search),
     ];
     let counting = prop_oneof![
         Just(Counting::PerAck),
         any::<u32>().prop_map(|limit| Counting::Bytes { limit }),
     ];
     let ssthresh = prop::option::of(prop_oneof![0..500_u32, Just(u32::MAX)]);
-    (0..9000_u32, octets(), ssthresh, slow_start, counting).prop_map(
-        |(smss, initial_window, initial_ssthresh, slow_start, counting)| Config {
+    let window = (0..9000_u32, octets(), ssthresh);
+    let switches = (any::<bool>(), any::<bool>(), any::<bool>());
+    (window, slow_start, counting, switches).prop_map(
+        |((smss, initial_window, initial_ssthresh), slow_start, counting, switches)| Config {
             smss,
             initial_window: Bytes::new(initial_window),
             initial_ssthresh,
             slow_start,
+            usual_slow_start: SlowStart::Standard,
             counting,
+            paced: switches.0,
+            fast_convergence: switches.1,
+            abe: switches.2,
         },
     )
+}
+
+/// Controls of old kernels, which forgot: their modules return to the maximum
+/// remembered and start a new stage, and after a timeout only ssthresh comes
+/// back (`linux_2_6_20.rs`).
+const FORGETFUL: &[&str] = &["bic-2.6.20", "cubic-2.6.20"];
+
+/// An ACK of nothing in phase Open.
+const OPEN: Step = Step::Ack {
+    wait_us: 0,
+    acked: 0,
+    phase: Phase::Open,
+    cwnd_limited: false,
+    rtt_us: None,
+    round_end: false,
+};
+
+/// A duplicate acknowledgment in recovery: it acknowledges nothing.
+fn duplicate() -> impl Strategy<Value = Step> {
+    any::<bool>().prop_map(|cwnd_limited| Step::Ack {
+        wait_us: 0,
+        acked: 0,
+        phase: Phase::Recovery,
+        cwnd_limited,
+        rtt_us: None,
+        round_end: false,
+    })
 }
 
 fn entry() -> impl Strategy<Value = &'static Entry> {
@@ -111,6 +153,7 @@ fn apply(control: &mut dyn CongestionControl, step: &Step, now: &mut Instant) {
             phase,
             cwnd_limited,
             rtt_us,
+            round_end,
         } => {
             *now += Duration::from_micros(wait_us);
             let rtt = rtt_us.map(Duration::from_micros);
@@ -128,7 +171,7 @@ fn apply(control: &mut dyn CongestionControl, step: &Step, now: &mut Instant) {
                 rtt,
                 srtt: rtt,
                 min_rtt: rtt,
-                round_end: false,
+                round_end,
                 rate: None,
             });
         }
@@ -164,6 +207,8 @@ proptest! {
             let cwnd = control.cwnd();
             prop_assert!(cwnd.as_u64() >= u64::from(smss), "{step:?}: cwnd {cwnd:?}");
             match step {
+                // SEARCH takes back what it opened too far.
+                Step::Ack { .. } if config.slow_start == SlowStart::Search => {}
                 Step::Ack { .. } | Step::Undo | Step::RecoveryEnd => {
                     prop_assert!(cwnd >= before, "{step:?}: {before:?} to {cwnd:?}");
                 }
@@ -175,8 +220,63 @@ proptest! {
                     prop_assert!(cwnd <= before.max(floor), "{step:?}: {before:?} to {cwnd:?}");
                 }
                 Step::IdleRestart(_) => prop_assert!(cwnd <= before),
-                Step::SmssChange(_) => {}
+                // The window keeps its octets, but for the part of a segment
+                // that controls in whole segments cannot have; it never grows
+                // but to its floor.
+                Step::SmssChange(_) => {
+                    // Whole segments are counted in 32 bits.
+                    let countable = before.as_u64().min(u64::from(smss) * u64::from(u32::MAX));
+                    // 53 bits are a fraction's as well.
+                    let exactness = 1 + (before.as_u64() >> 50);
+                    let least = countable.saturating_sub(u64::from(smss) + exactness);
+                    let most = before.as_u64().max(u64::from(smss)).saturating_add(exactness);
+                    prop_assert!((least..=most).contains(&cwnd.as_u64()), "{before:?} {cwnd:?}");
+                }
             }
+        }
+    }
+
+    #[test]
+    fn an_undone_reduction_leaves_a_control_as_if_it_had_never_been(
+        entry in entry().prop_filter("forgets", |entry| !FORGETFUL.contains(&entry.name)),
+        config in config(),
+        before in prop::collection::vec(step(), 0..200),
+        kind in kind(),
+        flight_size in octets(),
+        between in prop::collection::vec(duplicate(), 0..20),
+        after in prop::collection::vec(step(), 0..100),
+    ) {
+        let mut struck = (entry.build)(&config);
+        let mut spared = (entry.build)(&config);
+        let mut now = Instant::from_nanos(0);
+        for step in &before {
+            apply(&mut *spared, step, &mut now.clone());
+            apply(&mut *struck, step, &mut now);
+        }
+        // Both begin the episode in phase Open, with nothing left to undo.
+        for control in [&mut struck, &mut spared] {
+            control.undo(now);
+            control.on_recovery_end(now);
+            apply(&mut **control, &OPEN, &mut now.clone());
+            apply(&mut **control, &OPEN, &mut now.clone());
+        }
+        let (cwnd, threshold) = (struck.cwnd(), struck.ssthresh());
+        apply(&mut *struck, &Step::Congestion { kind, flight_size }, &mut now);
+        // The floors of both can be more than a tiny window had, and a flight
+        // can be larger than ssthresh: what is larger now stays.
+        let is_reduced = struck.cwnd() <= cwnd && struck.ssthresh() <= threshold;
+        for step in &between {
+            apply(&mut *struck, step, &mut now.clone());
+        }
+        struck.undo(now);
+        prop_assert!(struck.cwnd() >= cwnd && struck.ssthresh() >= threshold);
+        prop_assume!(is_reduced);
+        prop_assert_eq!((struck.cwnd(), struck.ssthresh()), (cwnd, threshold));
+        for step in &after {
+            apply(&mut *spared, step, &mut now.clone());
+            apply(&mut *struck, step, &mut now);
+            prop_assert_eq!(struck.cwnd(), spared.cwnd(), "{:?}", step);
+            prop_assert_eq!(struck.ssthresh(), spared.ssthresh(), "{:?}", step);
         }
     }
 
@@ -194,6 +294,7 @@ proptest! {
             phase: Phase::Open,
             cwnd_limited: false,
             rtt_us: Some(80_000),
+            round_end: false,
         };
         let before = control.cwnd();
         apply(&mut *control, &unused, &mut now);
@@ -209,6 +310,7 @@ proptest! {
                 phase,
                 cwnd_limited: true,
                 rtt_us: Some(80_000),
+                round_end: false,
             };
             apply(&mut *control, &ack, &mut now);
             prop_assert_eq!(control.cwnd(), reduced);

@@ -55,6 +55,8 @@ struct FlowView {
 struct FlowKind {
     congestion_control: &'static str,
     initial_ssthresh: Option<u32>,
+    /// Its name in plans; "usual" is the control's own, or the profile's.
+    slow_start: &'static str,
     max_ssthresh: Option<u32>,
     send_buffer_bytes: u64,
     receive_buffer_bytes: u64,
@@ -282,9 +284,10 @@ impl FlowKind {
         Self {
             congestion_control: flow.congestion.name,
             initial_ssthresh: flow.initial_ssthresh,
+            slow_start: flow.slow_start.name(),
             max_ssthresh: match flow.slow_start {
-                SlowStart::Standard => None,
                 SlowStart::Limited { max_ssthresh } => Some(max_ssthresh),
+                _ => None,
             },
             send_buffer_bytes: flow.send_buffer.as_u64(),
             receive_buffer_bytes: flow.receive_buffer.as_u64(),
@@ -292,11 +295,13 @@ impl FlowKind {
     }
 
     fn cells(&self) -> [String; 4] {
-        let limited = self.max_ssthresh.map_or(String::new(), |segments| {
-            format!(", limited slow start {segments}")
-        });
+        let opens = match (self.slow_start, self.max_ssthresh) {
+            ("usual", _) => String::new(),
+            (name, None) => format!(", {name} slow start"),
+            (name, Some(segments)) => format!(", {name} slow start {segments}"),
+        };
         [
-            format!("{}{limited}", self.congestion_control),
+            format!("{}{opens}", self.congestion_control),
             match self.initial_ssthresh {
                 None => "its own".to_owned(),
                 Some(0) => "none".to_owned(),

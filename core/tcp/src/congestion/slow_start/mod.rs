@@ -1,0 +1,384 @@
+//! Slow start: how a window opens while it is below ssthresh.
+//!
+//! Shared by every control that leaves slow start as the RFCs have it. For an
+//! ACK of N new octets the window grows by
+//!
+//! * per ACK: SMSS, however large N is (RFC 2581 section 3.1);
+//! * by bytes: min(N, L·SMSS), RFC 5681 section 3.1 eq. (2) with the limit L
+//!   of RFC 3465 section 2.2; L is 1 in the slow start that follows a timeout
+//!   (RFC 3465 section 2.3).
+//!
+//! Ways to open more carefully, or to end before a queue overflows, stand
+//! beside each other, one file each ([`SlowStart`] names them): `limited`,
+//! `hystart`, `hystart_plus_plus`, `search`. Where one finds the end, ssthresh
+//! becomes cwnd. One dispatch per ACK in slow start is all they cost others.
+//!
+//! Congestion sets the state aside and `undo` brings it back, the search for
+//! an end and the limit L included.
+//!
+//! Growth stops at ssthresh exactly. What an ACK covers beyond that is not
+//! counted in congestion avoidance: the cost is the growth of one ACK, once.
+
+mod hystart;
+mod hystart_plus_plus;
+mod limited;
+mod search;
+
+use alloc::boxed::Box;
+
+use gigatcp_units::Instant;
+
+use self::hystart::HyStart;
+use self::hystart_plus_plus::HyStartPlusPlus;
+use self::limited::Limited;
+use self::search::Search;
+use super::{Ack, Config, CongestionKind, Counting, SlowStart};
+
+/// How this slow start goes and what it looks for.
+#[derive(Clone, Debug)]
+enum Way {
+    /// Growth by what is acknowledged until ssthresh or congestion.
+    Standard,
+    Limited(Limited),
+    HyStart(HyStart),
+    HyStartPlusPlus(HyStartPlusPlus),
+    /// Its bins take 300 octets: kept apart, so that others stay small.
+    Search(Box<Search>),
+}
+
+impl Way {
+    fn new(config: &Config) -> Self {
+        let chosen = match config.slow_start {
+            SlowStart::Usual => config.usual_slow_start,
+            chosen => chosen,
+        };
+        match chosen {
+            SlowStart::Usual | SlowStart::Standard => Self::Standard,
+            SlowStart::Limited { max_ssthresh } => Self::Limited(Limited::new(max_ssthresh)),
+            SlowStart::HyStart => Self::HyStart(HyStart::new(config.paced)),
+            SlowStart::HyStartPlusPlus => Self::HyStartPlusPlus(HyStartPlusPlus::new(config.paced)),
+            SlowStart::Search => Self::Search(Box::new(Search::new())),
+        }
+    }
+
+    /// How slow start goes after congestion: `HyStart++` (RFC 9406 section
+    /// 4.2) and SEARCH are for the first one only, when nothing is known of
+    /// the path.
+    fn after(&self, kind: CongestionKind) -> Self {
+        match self {
+            Self::Limited(limited) => Self::Limited(*limited),
+            Self::HyStart(hystart) => Self::HyStart(match kind {
+                CongestionKind::Timeout => hystart.after_timeout(),
+                CongestionKind::Loss | CongestionKind::Ecn => hystart.after_reduction(),
+            }),
+            Self::Standard | Self::HyStartPlusPlus(_) | Self::Search(_) => Self::Standard,
+        }
+    }
+}
+
+/// The state slow start needs besides the window itself.
+#[derive(Clone, Debug)]
+pub(super) struct Opening {
+    smss: u64,
+    /// The window is not taken back below this.
+    initial_window: u64,
+    counting: Counting,
+    after_timeout: bool,
+    way: Way,
+    /// `after_timeout` and `way` before the last congestion.
+    saved: Option<(bool, Way)>,
+}
+
+impl Opening {
+    pub(super) fn new(config: &Config) -> Self {
+        Self {
+            smss: u64::from(config.smss.max(1)),
+            initial_window: config.initial_window.as_u64(),
+            counting: config.counting,
+            after_timeout: false,
+            way: Way::new(config),
+            saved: None,
+        }
+    }
+
+    /// How ACKs are counted.
+    pub(super) fn counting(&self) -> Counting {
+        self.counting
+    }
+
+    /// The segment size changed.
+    pub(super) fn set_smss(&mut self, smss: u32) {
+        self.smss = u64::from(smss.max(1));
+    }
+
+    /// There was congestion. After a timeout L is 1 until slow start is over.
+    pub(super) fn on_congestion(&mut self, kind: CongestionKind) {
+        let after = self.way.after(kind);
+        let way = core::mem::replace(&mut self.way, after);
+        self.saved = Some((self.after_timeout, way));
+        self.after_timeout |= kind == CongestionKind::Timeout;
+    }
+
+    /// The last congestion was none: all is as it was before.
+    pub(super) fn on_undo(&mut self) {
+        if let Some(before) = self.saved.take() {
+            (self.after_timeout, self.way) = before;
+        }
+    }
+
+    /// The window has reached ssthresh: an ACK in congestion avoidance.
+    pub(super) fn on_leaving(&mut self, now: Instant) {
+        self.after_timeout = false;
+        if let Way::HyStart(hystart) = &mut self.way {
+            hystart.on_avoidance(now);
+        }
+    }
+
+    /// An ACK that may open a window of `cwnd` octets below `ssthresh`. Gives
+    /// both after it: they are equal where slow start has ended.
+    pub(super) fn open(&mut self, ack: &Ack, cwnd: u64, ssthresh: u64) -> (u64, u64) {
+        let mut counted = self.counted(ack.acked.as_u64());
+        let mut ends = false;
+        match &mut self.way {
+            Way::Standard => {}
+            Way::Limited(limited) => {
+                if ack.cwnd_limited {
+                    counted = limited.growth(cwnd, counted, self.smss);
+                }
+            }
+            Way::HyStart(hystart) => {
+                if hystart.ends(ack, cwnd, self.smss) {
+                    return (cwnd, cwnd);
+                }
+            }
+            Way::HyStartPlusPlus(plus) => {
+                counted = plus.growth(counted, self.smss);
+                ends = plus.ends(ack);
+            }
+            Way::Search(search) => {
+                if let Some(choke) = search.on_ack(ack) {
+                    let least = self.initial_window.min(cwnd).max(self.smss);
+                    let cwnd = cwnd.saturating_sub(choke.overshoot).max(least);
+                    self.way = Way::Standard;
+                    return (cwnd, cwnd);
+                }
+            }
+        }
+        let growth = if ack.cwnd_limited { counted } else { 0 };
+        let cwnd = cwnd + growth.min(ssthresh.saturating_sub(cwnd));
+        if ends {
+            self.way = Way::Standard;
+            return (cwnd, cwnd);
+        }
+        (cwnd, ssthresh)
+    }
+
+    /// N of RFC 3465: what this ACK counts for.
+    fn counted(&self, acked: u64) -> u64 {
+        match self.counting {
+            Counting::PerAck => self.smss,
+            Counting::Bytes { .. } if self.after_timeout => acked.min(self.smss),
+            Counting::Bytes { limit } => acked.min(self.octets(limit)),
+        }
+    }
+
+    fn octets(&self, segments: u32) -> u64 {
+        self.smss * u64::from(segments)
+    }
+}
+
+/// ACKs for the tests of every way.
+#[cfg(test)]
+mod testing {
+    use gigatcp_events::Phase;
+    use gigatcp_units::{Bytes, Duration, Instant};
+
+    use super::Ack;
+
+    pub(super) fn us(micros: u64) -> Duration {
+        Duration::from_micros(micros)
+    }
+
+    /// An ACK of one segment of 1000 octets that arrives `at_us`, after a
+    /// round trip of `rtt_us`.
+    pub(super) fn ack_at(at_us: u64, rtt_us: u64) -> Ack {
+        let rtt = Some(us(rtt_us));
+        Ack {
+            now: Instant::from_nanos(at_us * 1000),
+            acked: Bytes::new(1000),
+            sacked: Bytes::ZERO,
+            lost: Bytes::ZERO,
+            acked_transmissions: 1,
+            phase: Phase::Open,
+            prior_in_flight: Bytes::ZERO,
+            cwnd_limited: true,
+            rtt,
+            srtt: rtt,
+            min_rtt: rtt,
+            round_end: false,
+            rate: None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::testing::ack_at;
+    use super::*;
+    use alloc::format;
+    use gigatcp_units::Bytes;
+
+    const SMSS: u64 = 1000;
+    const ALL: [SlowStart; 5] = [
+        SlowStart::Standard,
+        SlowStart::Limited { max_ssthresh: 100 },
+        SlowStart::HyStart,
+        SlowStart::HyStartPlusPlus,
+        SlowStart::Search,
+    ];
+
+    fn opening(slow_start: SlowStart, counting: Counting) -> Opening {
+        Opening::new(&Config {
+            smss: SMSS as u32,
+            initial_window: Bytes::new(10 * SMSS),
+            slow_start,
+            counting,
+            ..Config::default()
+        })
+    }
+
+    fn ack_of(acked: u64) -> Ack {
+        Ack {
+            acked: Bytes::new(acked),
+            ..ack_at(0, 80_000)
+        }
+    }
+
+    /// What a window of `cwnd` grows by for an ACK of `acked` octets.
+    fn growth(opening: &mut Opening, cwnd: u64, acked: u64) -> u64 {
+        opening.open(&ack_of(acked), cwnd, u64::MAX).0 - cwnd
+    }
+
+    #[test]
+    fn standard_slow_start_doubles_the_window_every_round() {
+        let mut standard = opening(SlowStart::Standard, Counting::Bytes { limit: 2 });
+        let mut cwnd = SMSS;
+        for _ in 0..10 {
+            for _ in 0..cwnd / SMSS {
+                cwnd += growth(&mut standard, cwnd, SMSS);
+            }
+        }
+        assert_eq!(cwnd, 1024 * SMSS);
+        assert_eq!(growth(&mut standard, 10 * SMSS, 300), 300);
+        assert_eq!(growth(&mut standard, 10 * SMSS, 2 * SMSS), 2 * SMSS);
+        assert_eq!(growth(&mut standard, 10 * SMSS, 9 * SMSS), 2 * SMSS);
+    }
+
+    #[test]
+    fn counting_by_ack_adds_one_segment_however_much_is_acknowledged() {
+        let mut per_ack = opening(SlowStart::Standard, Counting::PerAck);
+        assert_eq!(growth(&mut per_ack, 10 * SMSS, 1), SMSS);
+        assert_eq!(growth(&mut per_ack, 10 * SMSS, 7 * SMSS), SMSS);
+    }
+
+    #[test]
+    fn after_a_timeout_an_ack_counts_for_one_segment_until_slow_start_ends() {
+        for slow_start in ALL {
+            let mut bytes = opening(slow_start, Counting::Bytes { limit: u32::MAX });
+            bytes.on_congestion(CongestionKind::Timeout);
+            assert_eq!(growth(&mut bytes, SMSS, 8 * SMSS), SMSS, "{slow_start:?}");
+            bytes.on_leaving(Instant::ZERO);
+            assert_eq!(growth(&mut bytes, SMSS, 8 * SMSS), 8 * SMSS);
+        }
+    }
+
+    #[test]
+    fn an_undone_timeout_leaves_neither_the_limit_nor_any_other_trace() {
+        for slow_start in ALL {
+            let mut bytes = opening(slow_start, Counting::Bytes { limit: u32::MAX });
+            for n in 0..200 {
+                bytes.open(&ack_at(n * 700, 80_000 + n), 40 * SMSS, u64::MAX);
+            }
+            let before = format!("{bytes:?}");
+            for kind in [
+                CongestionKind::Timeout,
+                CongestionKind::Loss,
+                CongestionKind::Ecn,
+            ] {
+                bytes.on_congestion(kind);
+                bytes.open(&ack_at(150_000, 80_000), SMSS, 20 * SMSS);
+                bytes.on_undo();
+                assert_eq!(format!("{bytes:?}"), before);
+                bytes.on_undo();
+                assert_eq!(format!("{bytes:?}"), before);
+            }
+        }
+    }
+
+    #[test]
+    fn growth_ends_at_ssthresh_and_an_unused_window_does_not_grow() {
+        for slow_start in ALL {
+            let mut bytes = opening(slow_start, Counting::Bytes { limit: u32::MAX });
+            let full = ack_of(5 * SMSS);
+            let unused = Ack {
+                cwnd_limited: false,
+                ..full
+            };
+            let (threshold, beyond) = (10 * SMSS, 12 * SMSS);
+            assert_eq!(bytes.open(&unused, 9 * SMSS, threshold).0, 9 * SMSS);
+            assert_eq!(
+                bytes.open(&full, 9 * SMSS, threshold),
+                (threshold, threshold)
+            );
+            assert_eq!(bytes.open(&full, beyond, threshold), (beyond, threshold));
+        }
+    }
+
+    #[test]
+    fn the_profiles_way_is_taken_where_none_is_asked_for() {
+        let config = |slow_start, usual_slow_start| Config {
+            slow_start,
+            usual_slow_start,
+            ..Config::default()
+        };
+        let usual = Opening::new(&config(SlowStart::Usual, SlowStart::HyStart));
+        assert!(matches!(usual.way, Way::HyStart(_)));
+        let asked = Opening::new(&config(SlowStart::Standard, SlowStart::HyStart));
+        assert!(matches!(asked.way, Way::Standard));
+    }
+
+    #[test]
+    fn hystart_plus_plus_and_search_are_for_the_first_slow_start_only() {
+        for slow_start in [SlowStart::HyStartPlusPlus, SlowStart::Search] {
+            for kind in [CongestionKind::Loss, CongestionKind::Timeout] {
+                let mut first = opening(slow_start, Counting::Bytes { limit: u32::MAX });
+                first.on_congestion(kind);
+                assert!(matches!(first.way, Way::Standard));
+            }
+        }
+    }
+
+    #[test]
+    fn search_takes_the_window_back_but_not_below_the_initial_one() {
+        let mut search = opening(SlowStart::Search, Counting::Bytes { limit: u32::MAX });
+        let (mut cwnd, mut ssthresh) = (40 * SMSS, u64::MAX);
+        // The same amount every round trip from the start: 64 ACKs in each.
+        for n in 0..64 * 12 {
+            (cwnd, ssthresh) = search.open(&ack_at(n * 1250, 80_000), 40 * SMSS, u64::MAX);
+            if ssthresh != u64::MAX {
+                break;
+            }
+        }
+        assert_eq!((cwnd, ssthresh), (10 * SMSS, 10 * SMSS));
+    }
+
+    #[test]
+    fn absurd_settings_do_not_panic() {
+        for max_ssthresh in [0, u32::MAX] {
+            let limited = SlowStart::Limited { max_ssthresh };
+            let mut limited = opening(limited, Counting::Bytes { limit: u32::MAX });
+            limited.set_smss(0);
+            limited.open(&ack_of(u64::MAX), u64::MAX, u64::MAX);
+        }
+    }
+}
