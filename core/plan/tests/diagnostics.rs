@@ -226,7 +226,7 @@ fn unknown_names_come_with_the_nearest_known_one() {
     assert_nearest("[flow]\ncongestion_control = \"bic\"", "\"bic-2.6.20\"");
     assert_nearest("[sender]\nprofile = \"linux\"", "\"linux-2.6.20\"");
     assert_nearest("[flow]\nslow_start = \"limitd\"", "\"limited\"");
-    assert_nearest("[flow]\nslow_start = \"hystart+\"", "\"hystart");
+    assert_nearest("[flow]\nslow_start = \"hystar\"", "\"hystart\"");
     assert_found("[flow]\nslow_start = \"none\"", "\"none\"", "no slow start");
 }
 
