@@ -20,6 +20,7 @@ pub mod reno;
 
 mod bic_2_6_20;
 mod cubic_2_6_20;
+mod cubic_linux;
 mod gate;
 mod linux_2_6_20;
 mod slow_start;
@@ -329,6 +330,11 @@ pub const REGISTRY: &[Entry] = &[
         name: "cubic",
         summary: "window a cubic function of time since the last loss (RFC 9438)",
         build: |config| Box::new(cubic::Cubic::new(config)),
+    },
+    Entry {
+        name: "cubic-linux",
+        summary: "CUBIC in whole numbers with HyStart, as in Linux 6",
+        build: |config| Box::new(cubic_linux::CubicLinux::new(config)),
     },
     Entry {
         name: "bic-2.6.20",

@@ -222,3 +222,62 @@ fn slow_start_to_11_111_segments_takes_13_round_trips_from_two() {
     }
     assert_eq!(count, 13);
 }
+
+/// Windows after each of `rounds` round trips of `rtt` that follow a loss at
+/// `window` segments, by that control.
+fn rounds_after_loss(name: &str, window: u64, rtt: Duration, rounds: u32) -> Vec<f64> {
+    let config = Config {
+        initial_window: Bytes::new(window * SMSS),
+        initial_ssthresh: Some(window as u32),
+        ..modern(None)
+    };
+    let entry = find(name).expect("a control of the registry");
+    let mut run = Rounds::new((entry.build)(&config), rtt, 1);
+    run.lose_at_once();
+    (0..rounds)
+        .map(|_| {
+            run.round();
+            run.cwnd()
+        })
+        .collect()
+}
+
+#[test]
+fn cubic_of_linux_6_is_within_two_percent_of_rfc_9438_in_every_round_of_three_plateaus() {
+    for (window, rtt_ms) in [(1000, 80), (10_000, 80), (10_000, 20), (300, 200)] {
+        let rtt = Duration::from_millis(rtt_ms);
+        // Up to the plateau and as long again beyond it.
+        let k = (0.3 * window as f64 / 0.4).cbrt();
+        let rounds = (2.0 * k / rtt.as_secs_f64()) as u32;
+        let real = rounds_after_loss("cubic", window, rtt, rounds);
+        let whole = rounds_after_loss("cubic-linux", window, rtt, rounds);
+        for (round, (real, whole)) in real.iter().zip(&whole).enumerate() {
+            let what = format!("{window} segments, {rtt_ms} ms, round {round}");
+            assert_within(0.02, *real, *whole, &what);
+        }
+    }
+}
+
+#[test]
+fn cubic_of_linux_6_and_rfc_9438_part_where_reno_is_faster() {
+    // Small windows: RFC 9438 doubles Reno's pace at the old window (section
+    // 4.3), Linux keeps it.
+    let rtt = Duration::from_millis(10);
+    let real = rounds_after_loss("cubic", 40, rtt, 60);
+    let whole = rounds_after_loss("cubic-linux", 40, rtt, 60);
+    // Both need about 12/0.53 rounds back to 40 segments.
+    let back = |windows: &[f64]| windows.iter().position(|window| *window >= 40.0);
+    let (real_back, whole_back) = (back(&real).expect("back"), back(&whole).expect("back"));
+    assert!(
+        real_back.abs_diff(whole_back) <= 2,
+        "{real_back} {whole_back}"
+    );
+    let per_round = |windows: &[f64]| (windows[59] - windows[39]) / 20.0;
+    assert_within(
+        0.05,
+        1.0,
+        per_round(&real),
+        "RFC 9438 beyond the old window",
+    );
+    assert_within(0.1, 0.533, per_round(&whole), "Linux beyond the old window");
+}

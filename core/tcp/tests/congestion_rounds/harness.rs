@@ -44,6 +44,8 @@ pub struct Rounds {
     segments_per_transmission: u64,
     /// Segments acknowledged so far.
     acked: u64,
+    /// The next ACK is the first of its round.
+    round_begins: bool,
 }
 
 impl Rounds {
@@ -55,6 +57,7 @@ impl Rounds {
             segments_per_ack,
             segments_per_transmission: 1,
             acked: 0,
+            round_begins: false,
         }
     }
 
@@ -74,7 +77,7 @@ impl Rounds {
         (self.control.cwnd().as_u64() / SMSS).max(1)
     }
 
-    fn ack(&self, segments: u64, phase: Phase) -> Ack {
+    fn ack(&mut self, segments: u64, phase: Phase) -> Ack {
         let transmissions = |segments| segments / self.segments_per_transmission;
         Ack {
             now: self.now,
@@ -91,7 +94,7 @@ impl Rounds {
             rtt: Some(self.rtt),
             srtt: Some(self.rtt),
             min_rtt: Some(self.rtt),
-            round_end: false,
+            round_end: core::mem::take(&mut self.round_begins),
             rate: None,
         }
     }
@@ -113,6 +116,7 @@ impl Rounds {
 
     /// A round in which only `segments` of the window are used.
     fn round_of(&mut self, segments: u64) {
+        self.round_begins = true;
         let acks = segments.div_ceil(self.segments_per_ack);
         let start = self.now;
         let mut left = segments;

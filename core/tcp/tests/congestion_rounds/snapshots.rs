@@ -102,6 +102,19 @@ fn cubic_with_todays_settings() {
 }
 
 #[test]
+fn cubic_of_linux_6() {
+    let name = "cubic-linux";
+    compare("cubic_linux", &run(name, &modern(None), 2));
+    // Its own slow start: in the rounds of this harness nothing delays, but
+    // ACKs come all the time, and that is a train.
+    let usual = Config {
+        slow_start: SlowStart::Usual,
+        ..modern(None)
+    };
+    compare("cubic_linux_hystart", &run(name, &usual, 2));
+}
+
+#[test]
 fn cubic_of_linux_2_6_20() {
     let name = "cubic-2.6.20";
     compare("cubic_2_6_20", &run(name, &linux_2_6_20(None), 1));

@@ -1,0 +1,535 @@
+//! CUBIC as Linux 6 has it, in whole numbers.
+//!
+//! Windows are in segments, time in ticks of 1 ms and, inside the function, in
+//! units of 1/1024 s (`BICTCP_HZ`). What it does otherwise than RFC 9438:
+//!
+//! * Growth is a number of ACKed segments per segment, `cnt` = cwnd/(target −
+//!   cwnd), 100·cwnd at and above the target, at least 2 (the window grows by
+//!   half per round trip at most), at most 20 before the first loss (5 %);
+//! * C = 410/1024 = 0.4004, β = 717/1024 = 0.7002;
+//! * K from a cube root by table and one step of Newton's method, right to
+//!   0.2 % on average;
+//! * the target is that of now plus the smallest round-trip time, worked out
+//!   once per tick and window, and not for a window that stands, before 31
+//!   ticks are over;
+//! * Reno's window grows by one segment per 15/8·cwnd segments acknowledged
+//!   (α = 0.533), for good: it does not speed up at the old window;
+//! * loss takes its share of cwnd, not of the flight;
+//! * the plateau is forgotten at a timeout.
+//!
+//! Slow start is `HyStart` unless another way is asked for; the kernel's is
+//! part of its module. Constants and order of the rules are those of 6.12.
+//!
+//! Deliberately different. HZ is taken as 1000 (distributions have 250 too).
+//! Undo brings back the whole state; the kernel's leaves the plateau where the
+//! loss had put it and starts a new stage there. The window is reduced at once
+//! and what leaves is the engine's to limit. A timeout leaves one segment.
+//! Arithmetic does not wrap. ABE is not known to that kernel, nor here.
+
+use gigatcp_units::{Bytes, Duration, Instant};
+
+use super::gate::Gate;
+use super::slow_start::Opening;
+use super::{Ack, Config, Congestion, CongestionControl, CongestionKind, SlowStart};
+
+/// Clock ticks per second.
+const HZ: u64 = 1000;
+/// C in 1/1024: `bic_scale`·10.
+const CUBE_RTT_SCALE: u64 = 41 * 10;
+/// Bits after the point of time: `BICTCP_HZ`.
+const TIME_BITS: u32 = 10;
+/// Scale of the cubic function: 10 bits of C and three times those of time.
+const CUBE_BITS: u32 = 10 + 3 * TIME_BITS;
+/// Reciprocal of C, scaled: `cube_factor`.
+const CUBE_FACTOR: u64 = (1 << CUBE_BITS) / CUBE_RTT_SCALE;
+/// Scale of [`BETA`].
+const BETA_SCALE: u64 = 1024;
+/// What loss leaves.
+const BETA: u64 = 717;
+/// Eighths of a window that must be acknowledged for one segment of Reno:
+/// 8·(1 + β)/(3·(1 − β)).
+const RENO_EIGHTHS: u64 = 8 * (BETA_SCALE + BETA) / 3 / (BETA_SCALE - BETA);
+/// Most ACKed segments per segment before the first loss.
+const MAX_CNT_BEFORE_LOSS: u64 = 20;
+/// Fewest ACKed segments per segment.
+const MIN_CNT: u64 = 2;
+/// After a stage began, round-trip times count only from here on.
+const QUIET: u64 = HZ;
+/// "Unset": the kernel's largest ssthresh.
+const INFINITE_SSTHRESH: u32 = 0x7fff_ffff;
+
+/// First guesses of the cube root for the 6 most significant bits of a number,
+/// in sixty-fourths and less 10; the kernel's, as published with it.
+const CUBE_ROOTS: [u8; 64] = [
+    0, 54, 54, 54, 118, 118, 118, 118, 123, 129, 134, 138, 143, 147, 151, 156, //
+    157, 161, 164, 168, 170, 173, 176, 179, 181, 185, 187, 190, 192, 194, 197, 199, //
+    200, 202, 204, 206, 209, 211, 213, 215, 217, 219, 221, 222, 224, 225, 227, 229, //
+    231, 232, 234, 236, 237, 239, 240, 242, 244, 245, 246, 248, 250, 251, 252, 254,
+];
+
+/// The cube root by table and one step of Newton's method.
+fn cube_root(a: u64) -> u64 {
+    let bits = u64::from(u64::BITS - a.leading_zeros());
+    if bits < 7 {
+        return (u64::from(CUBE_ROOTS[a as usize]) + 35) >> 6;
+    }
+    // A third of the bits: 84/256 is 0.328.
+    let third = ((bits * 84) >> 8) - 1;
+    let guess = u64::from(CUBE_ROOTS[(a >> (third * 3)) as usize]) + 10;
+    let x = (guess << third) >> 6;
+    // (2x + a/x²)/3; dividing by x·(x − 1) and by 1024/341 make up for each
+    // other and for what is cut off.
+    let x = 2 * x + a / (x * (x - 1));
+    (x * 341) >> 10
+}
+
+fn ticks(nanos: u64) -> u64 {
+    nanos / (1_000_000_000 / HZ)
+}
+
+/// What a stage of congestion avoidance knows; forgotten at a timeout.
+#[derive(Clone, Copy, Default, Debug)]
+struct Memory {
+    /// ACKed segments for one more: `cnt`.
+    cnt: u64,
+    /// Window at the last loss, or less after fast convergence; 0 = none.
+    last_max_cwnd: u32,
+    /// Window when `cnt` was last worked out, and when that was, in ticks.
+    last_cwnd: u32,
+    last_time: u64,
+    /// `bic_origin_point`: the plateau.
+    origin: u64,
+    /// `bic_K`, in 1/1024 s.
+    k: u64,
+    /// Smallest round-trip time, in microseconds; 0 = none yet.
+    delay_min: u64,
+    epoch_start: Option<u64>,
+    /// Segments acknowledged and not yet accounted for in `reno_cwnd`.
+    ack_cnt: u64,
+    /// `tcp_cwnd`: Reno's window.
+    reno_cwnd: u64,
+}
+
+impl Memory {
+    /// Takes a round-trip time, except right after a stage began.
+    fn on_rtt(&mut self, rtt: Duration, now: u64) {
+        let quiet = |start| now.saturating_sub(start) < QUIET;
+        if self.epoch_start.is_some_and(quiet) {
+            return;
+        }
+        let delay = rtt.as_micros().max(1);
+        if self.delay_min == 0 || delay < self.delay_min {
+            self.delay_min = delay;
+        }
+    }
+
+    /// `acked` segments were acknowledged in congestion avoidance: `cnt` after
+    /// it.
+    fn update(&mut self, cwnd: u32, acked: u64, now: u64) -> u64 {
+        self.ack_cnt = self.ack_cnt.saturating_add(acked);
+        if self.last_cwnd == cwnd && now.saturating_sub(self.last_time) <= HZ / 32 {
+            return self.cnt.max(MIN_CNT);
+        }
+        if self.epoch_start.is_none() || self.last_time != now {
+            self.last_cwnd = cwnd;
+            self.last_time = now;
+            self.cnt = self.by_function(cwnd, acked, now);
+        }
+        self.cnt = self.cnt.min(self.by_reno(u64::from(cwnd))).max(MIN_CNT);
+        self.cnt
+    }
+
+    /// `cnt` by the cubic function.
+    fn by_function(&mut self, cwnd: u32, acked: u64, now: u64) -> u64 {
+        let start = match self.epoch_start {
+            Some(start) => start,
+            None => {
+                self.begin_epoch(cwnd, acked);
+                *self.epoch_start.insert(now)
+            }
+        };
+        let cwnd = u64::from(cwnd);
+        let target = self.target(now.saturating_sub(start));
+        let cnt = match target.saturating_sub(cwnd) {
+            0 => 100 * cwnd,
+            behind => cwnd / behind,
+        };
+        match self.last_max_cwnd {
+            0 => cnt.min(MAX_CNT_BEFORE_LOSS),
+            _ => cnt,
+        }
+    }
+
+    fn begin_epoch(&mut self, cwnd: u32, acked: u64) {
+        self.ack_cnt = acked;
+        self.reno_cwnd = u64::from(cwnd);
+        self.origin = u64::from(self.last_max_cwnd.max(cwnd));
+        self.k = match self.last_max_cwnd.saturating_sub(cwnd) {
+            0 => 0,
+            lost => cube_root(CUBE_FACTOR * u64::from(lost)),
+        };
+    }
+
+    /// The cubic function, a smallest round-trip time after `elapsed` ticks.
+    fn target(&self, elapsed: u64) -> u64 {
+        let ahead = self.delay_min.div_ceil(1_000_000 / HZ);
+        let t = (elapsed.saturating_add(ahead).min(1 << 40) << TIME_BITS) / HZ;
+        // Seventeen years: the bound only keeps the product within 128 bits.
+        let distance = u128::from(t.abs_diff(self.k).min(1 << 39));
+        let cube = (u128::from(CUBE_RTT_SCALE) * distance * distance * distance) >> CUBE_BITS;
+        let change = u64::try_from(cube).unwrap_or(u64::MAX);
+        if t < self.k {
+            self.origin.saturating_sub(change)
+        } else {
+            self.origin.saturating_add(change)
+        }
+    }
+
+    /// The most `cnt` may be for a window not to fall behind Reno's.
+    fn by_reno(&mut self, cwnd: u64) -> u64 {
+        let per_segment = (cwnd * RENO_EIGHTHS / 8).max(1);
+        let steps = self.ack_cnt.saturating_sub(1) / per_segment;
+        self.ack_cnt -= steps * per_segment;
+        self.reno_cwnd = self.reno_cwnd.saturating_add(steps);
+        match self.reno_cwnd.saturating_sub(cwnd) {
+            0 => u64::MAX,
+            behind => cwnd / behind,
+        }
+    }
+
+    /// Loss at that window: the stage is over.
+    fn on_loss(&mut self, cwnd: u32, fast_convergence: bool) {
+        self.epoch_start = None;
+        self.last_max_cwnd = if cwnd < self.last_max_cwnd && fast_convergence {
+            (u64::from(cwnd) * (BETA_SCALE + BETA) / (2 * BETA_SCALE)) as u32
+        } else {
+            cwnd
+        };
+    }
+}
+
+/// What is needed to take a reduction back.
+#[derive(Clone, Copy, Debug)]
+struct Saved {
+    cwnd: u32,
+    ssthresh: u32,
+    cwnd_cnt: u64,
+    remainder: u64,
+    memory: Memory,
+}
+
+/// The control.
+#[derive(Clone, Debug)]
+pub(super) struct CubicLinux {
+    smss: u32,
+    cwnd: u32,
+    ssthresh: u32,
+    /// ACKed segments counted towards the next: `snd_cwnd_cnt`.
+    cwnd_cnt: u64,
+    /// Octets acknowledged that do not yet make a segment.
+    remainder: u64,
+    memory: Memory,
+    /// See [`Config::fast_convergence`].
+    fast_convergence: bool,
+    last_ack: Instant,
+    opening: Opening,
+    gate: Gate,
+    saved: Option<Saved>,
+}
+
+impl CubicLinux {
+    pub(super) fn new(config: &Config) -> Self {
+        let smss = config.smss.max(1);
+        let initial = config.initial_window.as_u64() / u64::from(smss);
+        let opening = Opening::new(&Config {
+            usual_slow_start: SlowStart::HyStart,
+            ..*config
+        });
+        Self {
+            smss,
+            cwnd: u32::try_from(initial).unwrap_or(u32::MAX).max(1),
+            ssthresh: match config.initial_ssthresh {
+                None | Some(0) => INFINITE_SSTHRESH,
+                Some(segments) => segments.min(INFINITE_SSTHRESH),
+            },
+            cwnd_cnt: 0,
+            remainder: 0,
+            memory: Memory::default(),
+            fast_convergence: config.fast_convergence,
+            last_ack: Instant::ZERO,
+            opening,
+            gate: Gate::default(),
+            saved: None,
+        }
+    }
+
+    /// Whole segments acknowledged; the rest waits for the next ACK.
+    fn segments(&mut self, octets: u64) -> u64 {
+        let octets = octets.saturating_add(self.remainder);
+        self.remainder = octets % u64::from(self.smss);
+        octets / u64::from(self.smss)
+    }
+
+    /// Slow start for an ACK of `acked` segments. Gives what of them it left.
+    fn open(&mut self, ack: &Ack, acked: u64) -> u64 {
+        let smss = u64::from(self.smss);
+        let octets = |segments: u32| u64::from(segments) * smss;
+        let whole = Ack {
+            acked: Bytes::new(acked.saturating_mul(smss)),
+            ..*ack
+        };
+        let ceiling = octets(self.ssthresh);
+        let (opened, threshold) = self.opening.open(&whole, octets(self.cwnd), ceiling);
+        // Ways that grow by less than a segment carry the rest here.
+        let opened = opened.saturating_add(self.cwnd_cnt);
+        let before = self.cwnd;
+        self.cwnd = u32::try_from(opened / smss).unwrap_or(u32::MAX).max(1);
+        self.cwnd_cnt = opened % smss;
+        if threshold != ceiling {
+            self.ssthresh = self.cwnd;
+        }
+        if self.cwnd < self.ssthresh || !ack.cwnd_limited {
+            return 0;
+        }
+        self.cwnd_cnt = 0;
+        acked.saturating_sub(u64::from(self.cwnd.saturating_sub(before)))
+    }
+
+    /// Congestion avoidance for `acked` segments.
+    fn avoid(&mut self, now: Instant, acked: u64) {
+        self.opening.on_leaving(now);
+        let cnt = self.memory.update(self.cwnd, acked, ticks(now.as_nanos()));
+        // Credit from a slower pace counts for one segment at most.
+        if self.cwnd_cnt >= cnt {
+            self.cwnd_cnt = 0;
+            self.cwnd = self.cwnd.saturating_add(1);
+        }
+        self.cwnd_cnt = self.cwnd_cnt.saturating_add(acked);
+        let grown = self.cwnd_cnt / cnt;
+        self.cwnd_cnt %= cnt;
+        let grown = u32::try_from(grown).unwrap_or(u32::MAX);
+        self.cwnd = self.cwnd.saturating_add(grown);
+    }
+}
+
+impl CongestionControl for CubicLinux {
+    fn cwnd(&self) -> Bytes {
+        Bytes::new(u64::from(self.cwnd) * u64::from(self.smss))
+    }
+
+    fn ssthresh(&self) -> Bytes {
+        match self.ssthresh {
+            INFINITE_SSTHRESH => Bytes::MAX,
+            segments => Bytes::new(u64::from(segments) * u64::from(self.smss)),
+        }
+    }
+
+    fn on_ack(&mut self, ack: &Ack) {
+        self.last_ack = ack.now;
+        if let Some(rtt) = ack.rtt {
+            self.memory.on_rtt(rtt, ticks(ack.now.as_nanos()));
+        }
+        if !self.gate.opens(ack) {
+            return;
+        }
+        let acked = self.segments(ack.acked.as_u64());
+        let left = if self.is_in_slow_start() {
+            self.open(ack, acked)
+        } else if ack.cwnd_limited {
+            acked
+        } else {
+            0
+        };
+        if left > 0 {
+            self.avoid(ack.now, left);
+        }
+    }
+
+    fn on_congestion(&mut self, event: &Congestion) {
+        self.saved = Some(Saved {
+            cwnd: self.cwnd,
+            ssthresh: self.ssthresh,
+            cwnd_cnt: self.cwnd_cnt,
+            remainder: self.remainder,
+            memory: self.memory,
+        });
+        if !self.gate.is_reducing() {
+            self.memory.on_loss(self.cwnd, self.fast_convergence);
+            let reduced = u64::from(self.cwnd) * BETA / BETA_SCALE;
+            // "Unset" must stay the largest there is.
+            self.ssthresh = (reduced as u32).clamp(2, INFINITE_SSTHRESH - 1);
+        }
+        self.gate.on_congestion(event.kind);
+        self.opening.on_congestion(event.kind);
+        self.cwnd_cnt = 0;
+        if event.kind == CongestionKind::Timeout {
+            self.cwnd = 1;
+            self.memory = Memory::default();
+        } else {
+            self.cwnd = self.cwnd.min(self.ssthresh);
+        }
+    }
+
+    fn on_recovery_end(&mut self, _now: Instant) {
+        self.gate.on_recovery_end();
+    }
+
+    fn on_idle_restart(&mut self, now: Instant, restart_window: Bytes) {
+        let restart = (restart_window.as_u64() / u64::from(self.smss)).max(1);
+        self.cwnd = self.cwnd.min(u32::try_from(restart).unwrap_or(u32::MAX));
+        // Idle time does not count (the kernel's `CA_EVENT_TX_START`).
+        let idle = ticks(now.saturating_since(self.last_ack).as_nanos());
+        self.memory.epoch_start = self.memory.epoch_start.map(|start| start + idle);
+        self.last_ack = now;
+    }
+
+    fn on_smss_change(&mut self, smss: u32) {
+        // The window keeps its octets; the stage begins anew from there.
+        let smss = smss.max(1);
+        let rescaled = |segments: u32| {
+            let segments = u64::from(segments) * u64::from(self.smss) / u64::from(smss);
+            u32::try_from(segments).unwrap_or(u32::MAX)
+        };
+        let threshold = |segments: u32| match segments {
+            INFINITE_SSTHRESH => INFINITE_SSTHRESH,
+            segments => rescaled(segments).clamp(2, INFINITE_SSTHRESH - 1),
+        };
+        let anew = |memory: Memory| Memory {
+            last_max_cwnd: rescaled(memory.last_max_cwnd).max(memory.last_max_cwnd.min(1)),
+            epoch_start: None,
+            ..memory
+        };
+        self.cwnd = rescaled(self.cwnd).max(1);
+        self.ssthresh = threshold(self.ssthresh);
+        self.memory = anew(self.memory);
+        self.cwnd_cnt = 0;
+        self.remainder = 0;
+        self.saved = self.saved.map(|saved| Saved {
+            cwnd: rescaled(saved.cwnd).max(1),
+            ssthresh: threshold(saved.ssthresh),
+            cwnd_cnt: 0,
+            remainder: 0,
+            memory: anew(saved.memory),
+        });
+        self.smss = smss;
+        self.opening.set_smss(smss);
+    }
+
+    fn undo(&mut self, _now: Instant) {
+        let Some(saved) = self.saved.take() else {
+            return;
+        };
+        if self.cwnd <= saved.cwnd {
+            self.cwnd = saved.cwnd;
+            self.cwnd_cnt = saved.cwnd_cnt;
+            self.remainder = saved.remainder;
+            self.memory = saved.memory;
+        }
+        self.ssthresh = self.ssthresh.max(saved.ssthresh);
+        self.opening.on_undo();
+        self.gate.on_undo();
+    }
+
+    fn is_in_slow_start(&self) -> bool {
+        self.cwnd < self.ssthresh
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_kernels_constants_come_out() {
+        assert_eq!(RENO_EIGHTHS, 15);
+        assert_eq!(CUBE_FACTOR, 2_681_735_677);
+        assert_eq!(1000 * BETA / BETA_SCALE, 700);
+    }
+
+    #[test]
+    fn the_cube_root_is_right_to_two_in_a_thousand_on_average_and_one_in_a_hundred_at_worst() {
+        let (mut sum, mut worst, mut count) = (0.0, 0.0_f64, 0.0);
+        for lost in (1..200_000_u64).step_by(97) {
+            let a = CUBE_FACTOR * lost;
+            let exact = libm::cbrt(a as f64);
+            let off = (cube_root(a) as f64 / exact - 1.0).abs();
+            sum += off;
+            worst = worst.max(off);
+            count += 1.0;
+        }
+        assert!(sum / count < 0.002, "{}", sum / count);
+        assert!(worst < 0.01, "{worst}");
+        let small = [0, 1, 1, 1, 2, 2, 2, 2, 2];
+        for (a, root) in small.into_iter().enumerate() {
+            assert_eq!(cube_root(a as u64), root, "{a}");
+        }
+        for shift in 0..64 {
+            for offset in 0..3 {
+                cube_root((1_u64 << shift).wrapping_sub(offset));
+            }
+        }
+    }
+
+    #[test]
+    fn k_is_the_cube_root_of_two_and_a_half_times_what_was_lost() {
+        for (w_max, k) in [(100, 4.22), (1000, 9.09), (10_000, 19.57), (83_333, 39.7)] {
+            let mut memory = Memory {
+                last_max_cwnd: w_max,
+                ..Memory::default()
+            };
+            memory.begin_epoch((f64::from(w_max) * 0.7) as u32, 0);
+            let seconds = memory.k as f64 / 1024.0;
+            assert!((seconds / k - 1.0).abs() < 0.01, "{w_max}: {seconds}");
+        }
+    }
+
+    #[test]
+    fn before_the_first_loss_the_window_grows_by_a_twentieth_per_round_trip_at_least() {
+        let mut memory = Memory::default();
+        assert_eq!(memory.update(1000, 1, 5000), MAX_CNT_BEFORE_LOSS);
+    }
+
+    #[test]
+    fn the_window_never_grows_by_more_than_half_per_round_trip() {
+        let mut memory = Memory::default();
+        memory.update(1000, 1, 0);
+        assert_eq!(memory.update(1001, 1, 100_000), MIN_CNT);
+    }
+
+    #[test]
+    fn a_number_holds_for_its_tick_and_for_31_more_while_the_window_stands() {
+        let mut memory = Memory {
+            last_max_cwnd: 1000,
+            ..Memory::default()
+        };
+        let first = memory.update(700, 1, 5000);
+        assert_eq!(memory.update(700, 1, 5031), first);
+        assert_eq!(memory.last_time, 5000);
+        memory.update(701, 1, 5000);
+        assert_eq!(memory.last_cwnd, 700, "the tick's second window");
+        memory.update(700, 1, 5032);
+        assert_eq!(memory.last_time, 5032);
+    }
+
+    #[test]
+    fn renos_window_grows_one_segment_every_fifteen_eighths_of_a_window() {
+        let mut memory = Memory::default();
+        memory.begin_epoch(80, 0);
+        memory.ack_cnt = 150;
+        assert_eq!(memory.by_reno(80), u64::MAX);
+        memory.ack_cnt += 1;
+        assert_eq!(memory.by_reno(80), 80);
+        assert_eq!(memory.ack_cnt, 1);
+    }
+
+    #[test]
+    fn fast_convergence_leaves_0_85_of_a_window_that_was_not_back() {
+        let mut memory = Memory::default();
+        memory.on_loss(1000, true);
+        assert_eq!(memory.last_max_cwnd, 1000);
+        let mut alone = memory;
+        memory.on_loss(700, true);
+        alone.on_loss(700, false);
+        assert_eq!((memory.last_max_cwnd, alone.last_max_cwnd), (595, 700));
+    }
+}
