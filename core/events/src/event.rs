@@ -99,6 +99,8 @@ pub enum CwndCause {
     IdleRestart,
     /// The segment size changed with the path's MTU.
     PathMtu,
+    /// A window that was not in use was found too large (RFC 7661).
+    Unvalidated,
     /// A reduction taken back because it proved unnecessary.
     Undo,
 }

@@ -192,6 +192,11 @@ pub struct Profile {
     pub fast_convergence: bool,
     /// Alternative backoff with ECN, RFC 8511.
     pub abe: bool,
+    /// Congestion window validation, RFC 7661, in place of `idle_restart`:
+    /// what was in use lately decides what may grow, what congestion leaves,
+    /// and how long an unused window is kept. Without it a window grows only
+    /// when it was full, as in Linux.
+    pub cwnd_validation: bool,
     // Explicit congestion notification.
 
     // Pacing and buffers.
@@ -311,6 +316,7 @@ impl Profile {
         slow_start: SlowStart::Standard,
         fast_convergence: true,
         abe: true,
+        cwnd_validation: false,
         // Explicit congestion notification.
 
         // Pacing and buffers.
@@ -365,6 +371,7 @@ impl Profile {
         // Congestion control.
         slow_start: SlowStart::Standard,
         abe: false,
+        cwnd_validation: false,
 
         // Explicit congestion notification.
 

@@ -134,6 +134,7 @@ fn switches(profile: &Profile) -> Vec<(&'static str, String)> {
         challenge_ack,
         fast_convergence,
         abe,
+        cwnd_validation,
         ..
     } = *profile;
     named![
@@ -168,6 +169,7 @@ fn switches(profile: &Profile) -> Vec<(&'static str, String)> {
         challenge_ack,
         fast_convergence,
         abe,
+        cwnd_validation,
     ]
 }
 

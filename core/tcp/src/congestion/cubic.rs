@@ -31,7 +31,7 @@ use gigatcp_units::{Bytes, Duration, Instant};
 
 use super::gate::Gate;
 use super::slow_start::Opening;
-use super::{Ack, Config, Congestion, CongestionControl, CongestionKind, Counting};
+use super::{Ack, Config, Congestion, CongestionControl, CongestionKind, Counting, WindowBounds};
 
 /// C: aggressiveness, in segments per cubic second (section 5.1).
 const C: f64 = 0.4;
@@ -292,6 +292,20 @@ impl CongestionControl for Cubic {
             stage.t_epoch += now.saturating_since(self.last_ack);
             self.last_ack = now;
         }
+    }
+
+    fn on_unvalidated(&mut self, now: Instant, bounds: &WindowBounds) {
+        let segments = |octets: Bytes| match octets {
+            Bytes::MAX => f64::INFINITY,
+            octets => octets.as_u64() as f64 / f64::from(self.smss),
+        };
+        let least = segments(bounds.ssthresh_at_least);
+        let most = segments(bounds.ssthresh_at_most).max(2.0);
+        self.ssthresh = self.ssthresh.max(least).min(most);
+        // A plateau that was never in use is none.
+        self.w_max = self.w_max.map(|w_max| w_max.min(2.0 * most));
+        self.last_w_max = self.last_w_max.min(2.0 * most);
+        self.on_idle_restart(now, bounds.cwnd_at_most);
     }
 
     fn on_smss_change(&mut self, smss: u32) {

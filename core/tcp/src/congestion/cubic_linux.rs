@@ -30,7 +30,7 @@ use gigatcp_units::{Bytes, Duration, Instant};
 
 use super::gate::Gate;
 use super::slow_start::Opening;
-use super::{Ack, Config, Congestion, CongestionControl, CongestionKind, SlowStart};
+use super::{Ack, Config, Congestion, CongestionControl, CongestionKind, SlowStart, WindowBounds};
 
 /// Clock ticks per second.
 const HZ: u64 = 1000;
@@ -381,6 +381,19 @@ impl CongestionControl for CubicLinux {
         let idle = ticks(now.saturating_since(self.last_ack).as_nanos());
         self.memory.epoch_start = self.memory.epoch_start.map(|start| start + idle);
         self.last_ack = now;
+    }
+
+    fn on_unvalidated(&mut self, now: Instant, bounds: &WindowBounds) {
+        let segments = |octets: Bytes| {
+            let segments = octets.as_u64() / u64::from(self.smss);
+            u32::try_from(segments).unwrap_or(INFINITE_SSTHRESH)
+        };
+        let least = segments(bounds.ssthresh_at_least);
+        let most = segments(bounds.ssthresh_at_most).max(2);
+        self.on_idle_restart(now, bounds.cwnd_at_most);
+        self.ssthresh = self.ssthresh.max(least).min(most);
+        // A maximum that was never in use is none.
+        self.memory.last_max_cwnd = self.memory.last_max_cwnd.min(most.saturating_mul(2));
     }
 
     fn on_smss_change(&mut self, smss: u32) {

@@ -49,7 +49,7 @@ use gigatcp_units::{Bytes, Duration, Instant};
 
 use super::gate::{Gate, is_reducing};
 use super::slow_start::Opening;
-use super::{Ack, Config, Congestion, CongestionControl, CongestionKind};
+use super::{Ack, Config, Congestion, CongestionControl, CongestionKind, WindowBounds};
 
 /// Clock ticks per second.
 pub(super) const HZ: u64 = 1000;
@@ -336,6 +336,19 @@ impl<L: Law> CongestionControl for Control<L> {
         self.ssthresh = self.current_ssthresh();
         let restart = (restart_window.as_u64() / u64::from(self.smss)).max(1);
         self.cwnd = self.cwnd.min(u32::try_from(restart).unwrap_or(u32::MAX));
+    }
+
+    fn on_unvalidated(&mut self, now: Instant, bounds: &WindowBounds) {
+        let segments = |octets: Bytes| {
+            let segments = octets.as_u64() / u64::from(self.smss);
+            u32::try_from(segments).unwrap_or(INFINITE_SSTHRESH)
+        };
+        let least = segments(bounds.ssthresh_at_least);
+        let most = segments(bounds.ssthresh_at_most).max(2);
+        self.on_idle_restart(now, bounds.cwnd_at_most);
+        self.ssthresh = self.ssthresh.max(least).min(most);
+        // A maximum that was never in use is none.
+        self.history.last_max_cwnd = self.history.last_max_cwnd.min(most.saturating_mul(2));
     }
 
     fn on_smss_change(&mut self, smss: u32) {

@@ -24,6 +24,7 @@ mod cubic_linux;
 mod gate;
 mod linux_2_6_20;
 mod slow_start;
+mod validation;
 
 use alloc::boxed::Box;
 use core::fmt::Debug;
@@ -32,6 +33,8 @@ use gigatcp_events::Phase;
 use gigatcp_units::{Bytes, Duration, Instant, Rate};
 
 use crate::profile::Profile;
+
+pub(crate) use validation::Validation;
 
 /// What a congestion control learns from one arriving acknowledgment.
 #[derive(Clone, Copy, Debug)]
@@ -254,6 +257,17 @@ impl Default for Config {
     }
 }
 
+/// Bounds for a window that was not in use (RFC 7661).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct WindowBounds {
+    /// cwnd falls to this, but not below one segment.
+    pub cwnd_at_most: Bytes,
+    /// ssthresh rises to this.
+    pub ssthresh_at_least: Bytes,
+    /// ssthresh falls to this, but not below two segments.
+    pub ssthresh_at_most: Bytes,
+}
+
 /// A congestion control algorithm.
 pub trait CongestionControl: Debug + Send {
     /// Congestion window in octets.
@@ -277,6 +291,12 @@ pub trait CongestionControl: Debug + Send {
     /// Sending resumes after more than one timeout of silence: cwnd falls to
     /// `restart_window` (RFC 5681 section 4.1), ssthresh stays.
     fn on_idle_restart(&mut self, now: Instant, restart_window: Bytes);
+
+    /// The window was not in use, and no more of it is to be trusted than
+    /// `bounds` say.
+    fn on_unvalidated(&mut self, now: Instant, bounds: &WindowBounds) {
+        self.on_idle_restart(now, bounds.cwnd_at_most);
+    }
 
     /// The maximum segment size changed (path MTU).
     fn on_smss_change(&mut self, smss: u32);

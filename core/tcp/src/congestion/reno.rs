@@ -19,7 +19,7 @@ use gigatcp_units::{Bytes, Instant};
 
 use super::gate::Gate;
 use super::slow_start::Opening;
-use super::{Ack, Config, Congestion, CongestionControl, CongestionKind, Counting};
+use super::{Ack, Config, Congestion, CongestionControl, CongestionKind, Counting, WindowBounds};
 
 /// What is needed to take a reduction back.
 #[derive(Clone, Copy, Debug)]
@@ -135,6 +135,13 @@ impl CongestionControl for Reno {
 
     fn on_idle_restart(&mut self, _now: Instant, restart_window: Bytes) {
         self.cwnd = self.cwnd.min(restart_window.as_u64().max(self.smss));
+    }
+
+    fn on_unvalidated(&mut self, _now: Instant, bounds: &WindowBounds) {
+        let (least, most) = (bounds.ssthresh_at_least, bounds.ssthresh_at_most);
+        let most = most.as_u64().max(2 * self.smss);
+        self.cwnd = self.cwnd.min(bounds.cwnd_at_most.as_u64().max(self.smss));
+        self.ssthresh = self.ssthresh.max(least.as_u64()).min(most);
     }
 
     fn on_smss_change(&mut self, smss: u32) {

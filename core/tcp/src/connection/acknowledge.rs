@@ -284,6 +284,7 @@ impl<P: Payload> Connection<P> {
         if judgment.ended {
             self.congestion.on_recovery_end(now);
             self.put_cwnd(now, CwndCause::ExitRecovery);
+            self.validate_recovery_end(now);
         }
         if let Some(kind) = judgment.congestion {
             // RFC 5681 section 3.2 step 2: without what limited transmit sent.
@@ -305,9 +306,11 @@ impl<P: Payload> Connection<P> {
         if round_end {
             self.round_end = self.snd.nxt;
         }
+        let validated = self.validate_window(now, round_end);
         let was_slow_start = self.congestion.is_in_slow_start();
         let before = self.congestion.cwnd();
         let cwnd_limited = core::mem::take(&mut self.cwnd_limited)
+            || validated
             || prior_in_flight + u64::from(self.smss) > before.as_u64();
         self.congestion.on_ack(&Ack {
             now,

@@ -28,6 +28,7 @@
 //! | `fast_open` | RFC 7413: text on a SYN, delivered at once |
 //! | `time_wait` | 3.6.1, RFC 6191, RFC 1337: when TIME-WAIT gives way |
 //! | `repair` | RFC 8985, 9937, 5682, 3522: who judges when |
+//! | `validation` | RFC 7661 and RFC 5681 4.1: windows that were not in use |
 //! | `timeout` | 3.8.1, 3.8.6.1: retransmission, window probes, TIME-WAIT |
 //! | `application` | 3.9: the calls of the user |
 //! | `icmp`, `path_mtu` | 3.9.2.2, 3.7.2: ICMP errors; the path's MTU |
@@ -48,6 +49,7 @@ mod repair;
 mod syn_text;
 mod time_wait;
 mod timeout;
+mod validation;
 
 use alloc::boxed::Box;
 
@@ -55,7 +57,7 @@ use gigatcp_events::{Event, EventMask, Limit, LimitClock, Outbox, Phase, State};
 use gigatcp_units::{Bytes, Duration, Instant};
 use gigatcp_wire::{IcmpKind, IpVersion, Payload, Segment, SeqNumber};
 
-use crate::congestion::{self, CongestionControl, SlowStart};
+use crate::congestion::{self, CongestionControl, SlowStart, Validation};
 use crate::delayed_ack::DelayedAck;
 use crate::eifel::Eifel;
 use crate::frto::Frto;
@@ -280,6 +282,7 @@ pub struct Connection<P> {
     frto: Frto,
     eifel: Eifel,
     congestion: Box<dyn CongestionControl>,
+    validation: Validation,
     rtt: RttEstimator,
     ack: DelayedAck,
     window: ReceiveWindow,
@@ -381,6 +384,7 @@ impl<P: Payload> Connection<P> {
                 slow_start: config.slow_start,
                 ..congestion::Config::new(&profile, rmss)
             }),
+            validation: Validation::new(now),
             rtt: RttEstimator::new(profile.rto_initial, profile.rto_min, profile.rto_max)
                 .with_floor_on_variance(profile.rto_floor_on_variance),
             ack: DelayedAck::new(),

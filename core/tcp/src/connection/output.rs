@@ -7,7 +7,7 @@
 
 use core::ops::Range;
 
-use gigatcp_events::{CwndCause, Event, EventMask, Limit, Phase, SendReason, State};
+use gigatcp_events::{Event, EventMask, Limit, Phase, SendReason, State};
 use gigatcp_units::{Bytes, Instant};
 use gigatcp_wire::{
     Ecn, Flags, MAX_SUPER_SEGMENT, Options, Payload, SackBlock, SackBlocks, Segment, WireWindow,
@@ -356,19 +356,6 @@ impl<P: Payload> Connection<P> {
         };
         self.counters.retransmitted_segments += 1;
         Some(self.send(now, una..data_end, flags, SendReason::WindowProbe))
-    }
-
-    /// RFC 5681 section 4.1: after more than one timeout of silence the old
-    /// window says nothing about the path any more.
-    fn restart_after_idle(&mut self, now: Instant) {
-        let silent = now.saturating_since(self.last_sent_at) > self.rtt.rto();
-        if silent && self.profile.idle_restart && self.snd.flight_size() == 0 && self.snd.nxt > 1 {
-            let initial = self.profile.initial_window.bytes(self.smss);
-            let restart = initial.min(self.congestion.cwnd());
-            self.congestion.on_idle_restart(now, restart);
-            self.last_sent_at = now;
-            self.put_cwnd(now, CwndCause::IdleRestart);
-        }
     }
 
     /// An acknowledgment alone, if one is due.

@@ -36,6 +36,7 @@ impl<P: Payload> Connection<P> {
         flight_size: u64,
         pipe: u64,
     ) {
+        let cwnd = self.congestion.cwnd();
         self.congestion.on_congestion(&Congestion {
             now,
             kind,
@@ -47,6 +48,7 @@ impl<P: Payload> Connection<P> {
             CongestionKind::Loss | CongestionKind::Ecn => CwndCause::EnterRecovery,
         };
         self.put_cwnd(now, cause);
+        self.validate_reduction(now, kind, cwnd, flight_size);
     }
 
     /// A reduction proved unnecessary: the window returns, and with it the
@@ -63,6 +65,7 @@ impl<P: Payload> Connection<P> {
         self.eifel.stop();
         self.recovery.end_by_undo();
         self.congestion.undo(now);
+        self.validation.on_undo();
         self.put_cwnd(now, CwndCause::Undo);
         self.put_phase(now, from);
     }

@@ -253,6 +253,7 @@ pub const SETTINGS: &[Setting] = &[
     // Congestion control.
     switch!(fast_convergence),
     switch!(abe),
+    switch!(cwnd_validation),
     // Explicit congestion notification.
 
     // Pacing and buffers.

@@ -208,6 +208,8 @@ mod testing {
             acked: Bytes::new(1000),
             sacked: Bytes::ZERO,
             lost: Bytes::ZERO,
+            ce_marked: Bytes::ZERO,
+            ce_marked_segments: 0,
             acked_transmissions: 1,
             phase: Phase::Open,
             prior_in_flight: Bytes::ZERO,

@@ -1,0 +1,322 @@
+//! Congestion window validation (RFC 7661): how much of the window is known to
+//! be right.
+//!
+//! * `pipeACK` (section 4.2) is what the network acknowledges in a round trip,
+//!   the largest of the last max(3·RTT, 1 s); undefined before the first sample.
+//! * The window is validated while `pipeACK` is undefined or at least half of
+//!   cwnd (section 4.3). Then it may grow even where it was not quite full.
+//! * A window that is not validated stands, unless it is full, for five minutes
+//!   (section 4.4). Each time they are over, ssthresh = max(ssthresh, ¾·cwnd)
+//!   and cwnd = max(cwnd/2, IW) (section 4.4.3).
+//! * Congestion in that phase (section 4.4.1) leaves max(`pipeACK`,
+//!   `LossFlightSize`)/2, and when it is repaired, half of the same less what
+//!   was retransmitted; then the search for `pipeACK` begins anew.
+//!
+//! It replaces the restart after idle time of RFC 5681 section 4.1: a sender
+//! that paused for less than five minutes goes on with its window. That may be
+//! a burst of all of it at once, which section 4.4.2 wants spaced or limited;
+//! spacing is pacing's. The alternative, as in Linux: a window grows only when
+//! it was full, and falls back after idle time.
+//!
+//! Samples are kept in four measurement periods (section 4.5.1 has an example
+//! of five); the largest of a period counts from the period's beginning, so
+//! that it lasts between three quarters of the sampling period and all of it.
+
+use gigatcp_units::{Bytes, Duration, Instant};
+
+use super::WindowBounds;
+
+/// The non-validated period (section 5).
+const NON_VALIDATED_PERIOD: Duration = Duration::from_secs(300);
+/// Measurement periods in a sampling period.
+const PERIODS: usize = 4;
+/// Least sampling period.
+const LEAST_SAMPLING_PERIOD: Duration = Duration::from_secs(1);
+
+/// The largest sample of one measurement period.
+#[derive(Clone, Copy, Debug)]
+struct Sample {
+    since: Instant,
+    octets: u64,
+}
+
+/// Congestion in the non-validated phase, until it is repaired.
+#[derive(Clone, Copy, Debug)]
+struct Reduction {
+    /// max(`pipeACK`, `LossFlightSize`).
+    used: u64,
+    /// Octets retransmitted before it.
+    retransmitted: u64,
+}
+
+/// The state of RFC 7661.
+#[derive(Clone, Debug)]
+pub(crate) struct Validation {
+    samples: [Option<Sample>; PERIODS],
+    newest: usize,
+    /// SND.UNA when the round at hand began; 0 = the next to begin is the
+    /// first.
+    round_start: u64,
+    /// When the window was last found validated, or reduced for not being it.
+    validated_at: Instant,
+    reduction: Option<Reduction>,
+}
+
+impl Validation {
+    pub(crate) fn new(now: Instant) -> Self {
+        Self {
+            samples: [None; PERIODS],
+            newest: 0,
+            round_start: 0,
+            validated_at: now,
+            reduction: None,
+        }
+    }
+
+    /// `pipeACK` in octets; absent while it is undefined. One that has expired
+    /// is 0: nothing was acknowledged for a sampling period.
+    pub(crate) fn pipe_ack(&self, now: Instant, srtt: Duration) -> Option<u64> {
+        self.samples[self.newest]?;
+        let period = sampling_period(srtt);
+        let fresh = |sample: &&Sample| now.saturating_since(sample.since) < period;
+        let samples = self.samples.iter().flatten().filter(fresh);
+        Some(samples.map(|sample| sample.octets).max().unwrap_or(0))
+    }
+
+    /// An ACK up to `una`, the first of a round if `round_end`: the round
+    /// before makes a sample. None is taken in recovery (section 4.2), which
+    /// acknowledges by fits and starts.
+    pub(crate) fn on_ack(
+        &mut self,
+        now: Instant,
+        srtt: Duration,
+        una: u64,
+        round_end: bool,
+        repairing: bool,
+    ) {
+        if repairing {
+            self.round_start = 0;
+            return;
+        }
+        if !round_end {
+            return;
+        }
+        let start = core::mem::replace(&mut self.round_start, una);
+        if start == 0 {
+            return;
+        }
+        let octets = una - start;
+        let measurement = sampling_period(srtt) / PERIODS as u64;
+        match &mut self.samples[self.newest] {
+            Some(newest) if now.saturating_since(newest.since) < measurement => {
+                newest.octets = newest.octets.max(octets);
+            }
+            Some(_) => {
+                self.newest = (self.newest + 1) % PERIODS;
+                self.samples[self.newest] = Some(Sample { since: now, octets });
+            }
+            slot => *slot = Some(Sample { since: now, octets }),
+        }
+    }
+
+    /// Whether a window of `cwnd` is validated now (section 4.3).
+    pub(crate) fn check(&mut self, now: Instant, srtt: Duration, cwnd: Bytes) -> bool {
+        let valid = match self.pipe_ack(now, srtt) {
+            None => true,
+            Some(pipe_ack) => pipe_ack.saturating_mul(2) >= cwnd.as_u64(),
+        };
+        if valid {
+            self.validated_at = now;
+        }
+        valid
+    }
+
+    /// What a window of `cwnd` falls to if a non-validated period is over
+    /// (section 4.4.3).
+    pub(crate) fn expire(
+        &mut self,
+        now: Instant,
+        cwnd: Bytes,
+        initial_window: Bytes,
+    ) -> Option<WindowBounds> {
+        if now.saturating_since(self.validated_at) < NON_VALIDATED_PERIOD {
+            return None;
+        }
+        self.validated_at += NON_VALIDATED_PERIOD;
+        let cwnd = cwnd.as_u64();
+        Some(WindowBounds {
+            cwnd_at_most: initial_window.max(Bytes::new(cwnd / 2)),
+            ssthresh_at_least: Bytes::new(cwnd - cwnd / 4),
+            ssthresh_at_most: Bytes::MAX,
+        })
+    }
+
+    /// Congestion found with `flight_size` octets in flight and
+    /// `retransmitted` octets sent again so far: what it leaves of a window
+    /// that is not validated (section 4.4.1).
+    pub(crate) fn on_congestion(
+        &mut self,
+        now: Instant,
+        srtt: Duration,
+        cwnd: Bytes,
+        flight_size: u64,
+        retransmitted: u64,
+    ) -> Option<WindowBounds> {
+        if self.check(now, srtt, cwnd) {
+            return None;
+        }
+        let used = self.pipe_ack(now, srtt).unwrap_or(0).max(flight_size);
+        self.reduction = Some(Reduction {
+            used,
+            retransmitted,
+        });
+        Some(half_of(used))
+    }
+
+    /// The congestion is repaired. `pipeACK` is undefined again.
+    pub(crate) fn on_recovery_end(
+        &mut self,
+        now: Instant,
+        retransmitted: u64,
+    ) -> Option<WindowBounds> {
+        let reduction = self.reduction.take()?;
+        self.forget(now);
+        let again = retransmitted.saturating_sub(reduction.retransmitted);
+        Some(half_of(reduction.used.saturating_sub(again)))
+    }
+
+    /// A timeout: the standard's answer is enough, and nothing is known any
+    /// more.
+    pub(crate) fn forget(&mut self, now: Instant) {
+        self.samples = [None; PERIODS];
+        self.newest = 0;
+        self.round_start = 0;
+        self.validated_at = now;
+        self.reduction = None;
+    }
+
+    /// The reduction was taken back: no repair will end it.
+    pub(crate) fn on_undo(&mut self) {
+        self.reduction = None;
+    }
+}
+
+fn sampling_period(srtt: Duration) -> Duration {
+    srtt.saturating_mul(3).max(LEAST_SAMPLING_PERIOD)
+}
+
+fn half_of(used: u64) -> WindowBounds {
+    let half = Bytes::new(used / 2);
+    WindowBounds {
+        cwnd_at_most: half,
+        ssthresh_at_least: Bytes::ZERO,
+        ssthresh_at_most: half,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const RTT: Duration = Duration::from_millis(100);
+
+    fn at(ms: u64) -> Instant {
+        Instant::from_nanos(ms * 1_000_000)
+    }
+
+    /// A state that has seen rounds of that many octets, one every 100 ms
+    /// from 100 ms on.
+    fn after(rounds: &[u64]) -> Validation {
+        let mut validation = Validation::new(at(0));
+        let mut una = 1;
+        validation.on_ack(at(0), RTT, una, true, false);
+        for (n, octets) in rounds.iter().enumerate() {
+            una += octets;
+            validation.on_ack(at(100 * (n as u64 + 1)), RTT, una, true, false);
+        }
+        validation
+    }
+
+    #[test]
+    fn without_a_sample_pipe_ack_is_undefined_and_the_window_validated() {
+        let mut validation = after(&[]);
+        assert_eq!(validation.pipe_ack(at(50), RTT), None);
+        assert!(validation.check(at(50), RTT, Bytes::MAX));
+    }
+
+    #[test]
+    fn pipe_ack_is_the_largest_round_of_the_last_second_or_three_round_trips() {
+        let mut rounds = [5_000; 30];
+        rounds[0] = 50_000;
+        let early = after(&rounds[..7]);
+        assert_eq!(early.pipe_ack(at(700), RTT), Some(50_000));
+        let late = after(&rounds);
+        assert_eq!(late.pipe_ack(at(3000), RTT), Some(5_000));
+        // Over a path of 1 s it is three round trips.
+        assert_eq!(
+            early.pipe_ack(at(3000), Duration::from_secs(1)),
+            Some(50_000)
+        );
+        // After a silence nothing was acknowledged.
+        assert_eq!(late.pipe_ack(at(4001), RTT), Some(0));
+    }
+
+    #[test]
+    fn half_a_window_in_use_validates_it_and_less_does_not() {
+        let mut validation = after(&[50_000]);
+        assert!(validation.check(at(200), RTT, Bytes::new(100_000)));
+        assert!(!validation.check(at(200), RTT, Bytes::new(100_001)));
+    }
+
+    #[test]
+    fn every_five_minutes_of_not_being_validated_halve_the_window_down_to_the_initial_one() {
+        let mut validation = after(&[10_000]);
+        assert!(!validation.check(at(10_000), RTT, Bytes::new(100_000)));
+        let initial = Bytes::new(14_600);
+        let mut cwnd = Bytes::new(100_000);
+        let mut expire = |ms, cwnd| validation.expire(at(ms), cwnd, initial);
+        assert_eq!(expire(299_999, cwnd), None);
+        for (ms, expected, threshold) in [
+            (300_000, 50_000, 75_000),
+            (600_000, 25_000, 37_500),
+            (900_000, 14_600, 18_750),
+            (1_200_000, 14_600, 10_950),
+        ] {
+            let bounds = expire(ms, cwnd).expect("a period is over");
+            assert_eq!(expire(ms, cwnd), None);
+            assert_eq!(bounds.cwnd_at_most.as_u64(), expected);
+            assert_eq!(bounds.ssthresh_at_least.as_u64(), threshold);
+            cwnd = bounds.cwnd_at_most;
+        }
+    }
+
+    #[test]
+    fn congestion_leaves_half_of_what_was_in_use_and_less_what_was_sent_again_when_repaired() {
+        let cwnd = Bytes::new(100_000);
+        for (flight_size, used) in [(5_000, 20_000), (40_000, 40_000)] {
+            let mut validation = after(&[20_000]);
+            let bounds = validation
+                .on_congestion(at(200), RTT, cwnd, flight_size, 3_000)
+                .expect("not validated");
+            assert_eq!(bounds.cwnd_at_most.as_u64(), used / 2);
+            assert_eq!(bounds.ssthresh_at_most.as_u64(), used / 2);
+            let repaired = validation
+                .on_recovery_end(at(300), 7_000)
+                .expect("repaired");
+            assert_eq!(repaired.cwnd_at_most.as_u64(), (used - 4_000) / 2);
+            assert_eq!(validation.pipe_ack(at(300), RTT), None);
+            assert_eq!(validation.on_recovery_end(at(400), 7_000), None);
+        }
+    }
+
+    #[test]
+    fn congestion_of_a_validated_window_is_the_controls_own() {
+        let mut validation = after(&[50_000]);
+        let cwnd = Bytes::new(100_000);
+        assert_eq!(
+            validation.on_congestion(at(200), RTT, cwnd, 50_000, 0),
+            None
+        );
+        assert_eq!(validation.on_recovery_end(at(300), 9_000), None);
+    }
+}

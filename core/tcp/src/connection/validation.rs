@@ -1,0 +1,117 @@
+//! Congestion window validation (RFC 7661) and what stands in for it: the
+//! restart after idle time (RFC 5681 section 4.1).
+//!
+//! The state is `congestion/validation.rs`; here is when it is asked. With the
+//! switch off an ACK pays one test.
+
+use gigatcp_events::{CwndCause, Phase};
+use gigatcp_units::{Bytes, Duration, Instant};
+use gigatcp_wire::Payload;
+
+use super::Connection;
+use crate::congestion::{CongestionKind, WindowBounds};
+
+impl<P: Payload> Connection<P> {
+    /// An ACK: whether the window may grow though it was not full.
+    pub(super) fn validate_window(&mut self, now: Instant, round_end: bool) -> bool {
+        if !self.profile.cwnd_validation {
+            return false;
+        }
+        let srtt = self.srtt_or_zero();
+        let repairing = matches!(self.recovery.phase(), Phase::Recovery | Phase::Loss);
+        self.validation
+            .on_ack(now, srtt, self.snd.una, round_end, repairing);
+        let valid = self.validation.check(now, srtt, self.congestion.cwnd());
+        if !valid {
+            self.expire_window(now);
+        }
+        valid
+    }
+
+    /// Before sending: was there silence that says something?
+    pub(super) fn restart_after_idle(&mut self, now: Instant) {
+        let silent = now.saturating_since(self.last_sent_at) > self.rtt.rto();
+        if !silent || self.snd.flight_size() > 0 || self.snd.nxt <= 1 {
+            return;
+        }
+        if self.profile.cwnd_validation {
+            // RFC 7661 section 4.4 in place of RFC 5681 section 4.1.
+            let srtt = self.srtt_or_zero();
+            if !self.validation.check(now, srtt, self.congestion.cwnd()) {
+                self.expire_window(now);
+            }
+        } else if self.profile.idle_restart {
+            let initial = self.profile.initial_window.bytes(self.smss);
+            let restart = initial.min(self.congestion.cwnd());
+            self.congestion.on_idle_restart(now, restart);
+            self.last_sent_at = now;
+            self.put_cwnd(now, CwndCause::IdleRestart);
+        }
+    }
+
+    /// Five minutes without validation, perhaps several times (RFC 7661
+    /// section 4.4.3). From a window of 2^62 octets to the initial one it is
+    /// at most 48 halvings; what is left over of longer silences is nothing.
+    fn expire_window(&mut self, now: Instant) {
+        let initial = self.profile.initial_window.bytes(self.smss);
+        for _ in 0..48 {
+            let cwnd = self.congestion.cwnd();
+            let Some(bounds) = self.validation.expire(now, cwnd, initial) else {
+                return;
+            };
+            self.bound_window(now, &bounds);
+        }
+    }
+
+    /// The control has answered congestion that was found at a window of
+    /// `cwnd`: what was not validated goes as well (RFC 7661 section 4.4.1).
+    pub(super) fn validate_reduction(
+        &mut self,
+        now: Instant,
+        kind: CongestionKind,
+        cwnd: Bytes,
+        flight_size: u64,
+    ) {
+        if !self.profile.cwnd_validation {
+            return;
+        }
+        if kind == CongestionKind::Timeout {
+            self.validation.forget(now);
+            return;
+        }
+        let (srtt, sent_again) = (self.srtt_or_zero(), self.octets_sent_again());
+        let bounds = self
+            .validation
+            .on_congestion(now, srtt, cwnd, flight_size, sent_again);
+        if let Some(bounds) = bounds {
+            self.bound_window(now, &bounds);
+        }
+    }
+
+    /// Recovery is over.
+    pub(super) fn validate_recovery_end(&mut self, now: Instant) {
+        if !self.profile.cwnd_validation {
+            return;
+        }
+        let sent_again = self.octets_sent_again();
+        if let Some(bounds) = self.validation.on_recovery_end(now, sent_again) {
+            self.bound_window(now, &bounds);
+        }
+    }
+
+    fn bound_window(&mut self, now: Instant, bounds: &WindowBounds) {
+        self.congestion.on_unvalidated(now, bounds);
+        self.put_cwnd(now, CwndCause::Unvalidated);
+    }
+
+    /// R of RFC 7661 section 4.4.1 is the difference of two of these.
+    fn octets_sent_again(&self) -> u64 {
+        self.counters
+            .retransmitted_segments
+            .saturating_mul(u64::from(self.smss))
+    }
+
+    fn srtt_or_zero(&self) -> Duration {
+        self.rtt.srtt().unwrap_or(Duration::ZERO)
+    }
+}
