@@ -21,6 +21,7 @@ pub mod reno;
 mod bic_2_6_20;
 mod cubic_2_6_20;
 mod cubic_linux;
+mod dctcp;
 mod gate;
 mod linux_2_6_20;
 mod slow_start;
@@ -355,6 +356,11 @@ pub const REGISTRY: &[Entry] = &[
         name: "cubic-linux",
         summary: "CUBIC in whole numbers with HyStart, as in Linux 6",
         build: |config| Box::new(cubic_linux::CubicLinux::new(config)),
+    },
+    Entry {
+        name: "dctcp",
+        summary: "a reduction in proportion to what was marked, for data centres (RFC 8257)",
+        build: |config| Box::new(dctcp::Dctcp::new(config)),
     },
     Entry {
         name: "bic-2.6.20",

@@ -81,6 +81,25 @@ impl Reno {
         }
     }
 
+    /// Congestion that leaves `reduced` octets, but two segments at least.
+    pub(super) fn reduce(&mut self, kind: CongestionKind, reduced: u64) {
+        self.saved = Some(Saved {
+            cwnd: self.cwnd,
+            ssthresh: self.ssthresh,
+            bytes_acked: self.bytes_acked,
+        });
+        self.gate.on_congestion(kind);
+        self.opening.on_congestion(kind);
+        let least = 2 * self.smss;
+        self.ssthresh = reduced.max(least);
+        self.bytes_acked = 0;
+        self.cwnd = match kind {
+            CongestionKind::Timeout => self.smss,
+            // What is in flight may still be an older, larger window.
+            CongestionKind::Loss | CongestionKind::Ecn => self.ssthresh.min(self.cwnd.max(least)),
+        };
+    }
+
     /// What congestion leaves of the flight, before the floor: RFC 5681 eq.
     /// (4), or RFC 8511 section 3.
     fn reduced(&self, event: &Congestion) -> u64 {
@@ -116,21 +135,7 @@ impl CongestionControl for Reno {
     }
 
     fn on_congestion(&mut self, event: &Congestion) {
-        self.saved = Some(Saved {
-            cwnd: self.cwnd,
-            ssthresh: self.ssthresh,
-            bytes_acked: self.bytes_acked,
-        });
-        self.gate.on_congestion(event.kind);
-        self.opening.on_congestion(event.kind);
-        let least = 2 * self.smss;
-        self.ssthresh = self.reduced(event).max(least);
-        self.bytes_acked = 0;
-        self.cwnd = match event.kind {
-            CongestionKind::Timeout => self.smss,
-            // What is in flight may still be an older, larger window.
-            CongestionKind::Loss | CongestionKind::Ecn => self.ssthresh.min(self.cwnd.max(least)),
-        };
+        self.reduce(event.kind, self.reduced(event));
     }
 
     fn on_idle_restart(&mut self, _now: Instant, restart_window: Bytes) {

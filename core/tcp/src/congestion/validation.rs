@@ -152,8 +152,8 @@ impl Validation {
     }
 
     /// Congestion found with `flight_size` octets in flight and
-    /// `retransmitted` octets sent again so far: what it leaves of a window
-    /// that is not validated (section 4.4.1).
+    /// `retransmitted` octets sent again so far: what of a window that is not
+    /// validated was in use, and what is left of it (section 4.4.1).
     pub(crate) fn on_congestion(
         &mut self,
         now: Instant,
@@ -161,7 +161,7 @@ impl Validation {
         cwnd: Bytes,
         flight_size: u64,
         retransmitted: u64,
-    ) -> Option<WindowBounds> {
+    ) -> Option<(u64, WindowBounds)> {
         if self.check(now, srtt, cwnd) {
             return None;
         }
@@ -170,7 +170,7 @@ impl Validation {
             used,
             retransmitted,
         });
-        Some(half_of(used))
+        Some((used, half_of(used)))
     }
 
     /// The congestion is repaired. `pipeACK` is undefined again.
@@ -295,9 +295,10 @@ mod tests {
         let cwnd = Bytes::new(100_000);
         for (flight_size, used) in [(5_000, 20_000), (40_000, 40_000)] {
             let mut validation = after(&[20_000]);
-            let bounds = validation
+            let (in_use, bounds) = validation
                 .on_congestion(at(200), RTT, cwnd, flight_size, 3_000)
                 .expect("not validated");
+            assert_eq!(in_use, used);
             assert_eq!(bounds.cwnd_at_most.as_u64(), used / 2);
             assert_eq!(bounds.ssthresh_at_most.as_u64(), used / 2);
             let repaired = validation

@@ -36,7 +36,7 @@ impl<P: Payload> Connection<P> {
         flight_size: u64,
         pipe: u64,
     ) {
-        let cwnd = self.congestion.cwnd();
+        let (flight_size, bounds) = self.validate_reduction(now, kind, flight_size);
         self.congestion.on_congestion(&Congestion {
             now,
             kind,
@@ -48,7 +48,9 @@ impl<P: Payload> Connection<P> {
             CongestionKind::Loss | CongestionKind::Ecn => CwndCause::EnterRecovery,
         };
         self.put_cwnd(now, cause);
-        self.validate_reduction(now, kind, cwnd, flight_size);
+        if let Some(bounds) = bounds {
+            self.bound_window(now, &bounds);
+        }
     }
 
     /// A reduction proved unnecessary: the window returns, and with it the

@@ -5,7 +5,7 @@
 //! switch off an ACK pays one test.
 
 use gigatcp_events::{CwndCause, Phase};
-use gigatcp_units::{Bytes, Duration, Instant};
+use gigatcp_units::{Duration, Instant};
 use gigatcp_wire::Payload;
 
 use super::Connection;
@@ -63,29 +63,27 @@ impl<P: Payload> Connection<P> {
         }
     }
 
-    /// The control has answered congestion that was found at a window of
-    /// `cwnd`: what was not validated goes as well (RFC 7661 section 4.4.1).
+    /// There is congestion with `flight_size` octets in flight: what the
+    /// control is to take for the flight, and what is left in any case (RFC
+    /// 7661 section 4.4.1).
     pub(super) fn validate_reduction(
         &mut self,
         now: Instant,
         kind: CongestionKind,
-        cwnd: Bytes,
         flight_size: u64,
-    ) {
+    ) -> (u64, Option<WindowBounds>) {
         if !self.profile.cwnd_validation {
-            return;
+            return (flight_size, None);
         }
         if kind == CongestionKind::Timeout {
             self.validation.forget(now);
-            return;
+            return (flight_size, None);
         }
-        let (srtt, sent_again) = (self.srtt_or_zero(), self.octets_sent_again());
-        let bounds = self
-            .validation
-            .on_congestion(now, srtt, cwnd, flight_size, sent_again);
-        if let Some(bounds) = bounds {
-            self.bound_window(now, &bounds);
-        }
+        let (srtt, cwnd) = (self.srtt_or_zero(), self.congestion.cwnd());
+        let sent_again = self.octets_sent_again();
+        self.validation
+            .on_congestion(now, srtt, cwnd, flight_size, sent_again)
+            .map_or((flight_size, None), |(used, bounds)| (used, Some(bounds)))
     }
 
     /// Recovery is over.
@@ -99,7 +97,7 @@ impl<P: Payload> Connection<P> {
         }
     }
 
-    fn bound_window(&mut self, now: Instant, bounds: &WindowBounds) {
+    pub(super) fn bound_window(&mut self, now: Instant, bounds: &WindowBounds) {
         self.congestion.on_unvalidated(now, bounds);
         self.put_cwnd(now, CwndCause::Unvalidated);
     }

@@ -4,7 +4,7 @@ use crate::harness::SMSS;
 use gigatcp_events::Phase;
 use gigatcp_tcp::congestion::{
     Ack, Config, Congestion, CongestionControl, CongestionKind, Counting, Entry, REGISTRY,
-    SlowStart,
+    SlowStart, WindowBounds,
 };
 use gigatcp_units::{Bytes, Duration, Instant};
 use proptest::prelude::*;
@@ -25,6 +25,8 @@ enum Step {
     },
     RecoveryEnd,
     IdleRestart(u64),
+    /// RFC 7661: cwnd at most, ssthresh at least, ssthresh at most.
+    Unvalidated(u64, u64, u64),
     SmssChange(u32),
     Undo,
 }
@@ -78,6 +80,8 @@ fn step() -> impl Strategy<Value = Step> {
         4 => congestion,
         2 => Just(Step::RecoveryEnd),
         1 => octets().prop_map(Step::IdleRestart),
+        1 => (octets(), octets(), octets())
+            .prop_map(|(cwnd, least, most)| Step::Unvalidated(cwnd, least, most.max(least))),
         1 => (0..70_000_u32).prop_map(Step::SmssChange),
         2 => Just(Step::Undo),
     ]
@@ -183,6 +187,14 @@ fn apply(control: &mut dyn CongestionControl, step: &Step, now: &mut Instant) {
         }),
         Step::RecoveryEnd => control.on_recovery_end(*now),
         Step::IdleRestart(window) => control.on_idle_restart(*now, Bytes::new(window)),
+        Step::Unvalidated(cwnd, least, most) => {
+            let bounds = WindowBounds {
+                cwnd_at_most: Bytes::new(cwnd),
+                ssthresh_at_least: Bytes::new(least),
+                ssthresh_at_most: Bytes::new(most),
+            };
+            control.on_unvalidated(*now, &bounds);
+        }
         Step::SmssChange(smss) => control.on_smss_change(smss),
         Step::Undo => control.undo(*now),
     }
@@ -220,6 +232,16 @@ proptest! {
                     prop_assert!(cwnd <= before.max(floor), "{step:?}: {before:?} to {cwnd:?}");
                 }
                 Step::IdleRestart(_) => prop_assert!(cwnd <= before),
+                Step::Unvalidated(most, _, threshold) => {
+                    let floor = u64::from(smss);
+                    prop_assert!(cwnd <= before.min(Bytes::new((*most).max(floor))));
+                    // Fractions of octets are rounded, huge ones coarsely.
+                    let ssthresh = (*threshold).max(2 * floor);
+                    let ssthresh = ssthresh.saturating_add(1 + (ssthresh >> 50));
+                    // Where it is counted in 31 bits of segments, that is unset.
+                    let countable = ssthresh < floor * 0x7fff_ffff;
+                    prop_assert!(!countable || control.ssthresh() <= Bytes::new(ssthresh));
+                }
                 // The window keeps its octets, but for the part of a segment
                 // that controls in whole segments cannot have; it never grows
                 // but to its floor.

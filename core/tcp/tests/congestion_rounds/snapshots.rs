@@ -115,6 +115,12 @@ fn cubic_of_linux_6() {
 }
 
 #[test]
+fn dctcp_without_marks_is_reno() {
+    compare("dctcp", &run("dctcp", &modern(None), 2));
+    compare("reno", &run("dctcp", &modern(None), 2));
+}
+
+#[test]
 fn cubic_of_linux_2_6_20() {
     let name = "cubic-2.6.20";
     compare("cubic_2_6_20", &run(name, &linux_2_6_20(None), 1));

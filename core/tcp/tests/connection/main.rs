@@ -3,6 +3,7 @@
 mod black_hole;
 mod challenge;
 mod close;
+mod cwnd_validation;
 mod delayed_ack;
 mod fast_open;
 mod hostile;
