@@ -179,8 +179,19 @@ impl Lab {
     /// # Errors
     /// What the device says: a packet it cannot take.
     pub fn inject(&mut self, packet: &[u8]) -> io::Result<()> {
+        self.inject_joined(packet, 0)
+    }
+
+    /// Hands the kernel a TCP packet that a network card has joined of
+    /// segments with `segment_size` octets of payload: what the kernel learns
+    /// about the sender's segments it learns from that. Zero for a packet that
+    /// came as it is.
+    ///
+    /// # Errors
+    /// What the device says: a packet it cannot take.
+    pub fn inject_joined(&mut self, packet: &[u8], segment_size: u16) -> io::Result<()> {
         device::drain(&self.tun);
-        device::inject(&self.tun, packet)
+        device::inject(&self.tun, packet, segment_size)
     }
 
     /// The next packet the kernel sends, if it does so before the clock shows

@@ -171,3 +171,14 @@ fn counters_of_the_namespace_are_asked_as_nstat_does() {
         assert_eq!(failure.class, Class::Command);
     }
 }
+
+#[test]
+fn joined_arrivals_tell_the_size_of_the_segments_inside() {
+    passes(&format!(
+        "--mss=1000\n{SERVER}\
++0 < P. 1:4001(4000) ack 1 win 257
++0 > . 1:1(0) ack 4001
++0 %{{ assert tcpi_rcv_mss == 1000, tcpi_rcv_mss }}%
+"
+    ));
+}

@@ -70,6 +70,9 @@ pub struct KernelStack<'a> {
     remote: SocketAddr,
     is_mapped: bool,
     tolerance: i64,
+    /// Payload of the segments that arriving packets are joined of, as
+    /// `--mss` says; zero for packets that came as they are.
+    segment_size: u16,
     next_call: u32,
     has_begun: bool,
     /// What the last command said, if it failed.
@@ -96,6 +99,7 @@ impl<'a> KernelStack<'a> {
             remote: nowhere,
             is_mapped: false,
             tolerance: TOLERANCE,
+            segment_size: 0,
             next_call: 0,
             has_begun: false,
             failed_command: None,
@@ -213,6 +217,10 @@ impl Stack for KernelStack<'_> {
         if let Some(micros) = tolerance.and_then(|option| option.value.parse::<i64>().ok()) {
             self.tolerance = micros.saturating_mul(1000);
         }
+        let mss = script.option("mss");
+        self.segment_size = mss
+            .and_then(|option| option.value.parse().ok())
+            .unwrap_or(0);
         self.define_usual_names();
         for option in script.options.iter().filter(|option| option.name == "D") {
             if let Some((name, value)) = option.value.split_once('=') {
@@ -307,7 +315,8 @@ impl Stack for KernelStack<'_> {
 
     fn inject(&mut self, packet: &Packet) -> Result<(), Unsupported> {
         self.begin_time();
-        let injected = self.lab.inject(&packet.octets());
+        let segment_size = packet.tcp().map_or(0, |_| self.segment_size);
+        let injected = self.lab.inject_joined(&packet.octets(), segment_size);
         injected.map_err(|error| Unsupported::new("packet", error.to_string()))
     }
 

@@ -17,11 +17,12 @@ pub(crate) fn open_tun() -> io::Result<OwnedFd> {
     own(unsafe { libc::open(c"/dev/net/tun".as_ptr(), flags) })
 }
 
-/// Makes the device `name` behind `tun`: single IP packets, nothing before
-/// them, no offloads. It lives as long as the descriptor.
+/// Makes the device `name` behind `tun`: single IP packets, no offloads on
+/// what is sent, each behind a [`virtio_header`]. It lives as long as the
+/// descriptor.
 pub(crate) fn make_tun(tun: &OwnedFd, name: &str) -> io::Result<()> {
     let mut request = request_for(name);
-    let flags = libc::IFF_TUN | libc::IFF_NO_PI;
+    let flags = libc::IFF_TUN | libc::IFF_NO_PI | libc::IFF_VNET_HDR;
     request.ifr_ifru.ifru_flags = flags as libc::c_short;
     // SAFETY: the request is a `struct ifreq`, as TUNSETIFF wants it.
     check(unsafe { libc::ioctl(tun.as_raw_fd(), libc::TUNSETIFF, &raw mut request) })?;
@@ -188,10 +189,27 @@ pub(crate) fn route_v6(
     Ok(())
 }
 
-/// Hands a packet to the kernel as if it had arrived.
-pub(crate) fn inject(tun: &OwnedFd, packet: &[u8]) -> io::Result<()> {
-    // SAFETY: pointer and length are those of `packet`.
-    let written = unsafe { libc::write(tun.as_raw_fd(), packet.as_ptr().cast(), packet.len()) };
+/// `struct virtio_net_hdr` of `linux/virtio_net.h`: a TCP packet of several
+/// segments of `segment_size` octets that a card has joined; zeros for any
+/// other.
+fn virtio_header(packet: &[u8], segment_size: u16) -> [u8; 10] {
+    const GSO_TCP_V4: u8 = 1;
+    const GSO_TCP_V6: u8 = 4;
+    let mut header = [0; 10];
+    if segment_size > 0 {
+        let is_v6 = packet.first().is_some_and(|first| first >> 4 == 6);
+        header[1] = if is_v6 { GSO_TCP_V6 } else { GSO_TCP_V4 };
+        header[4..6].copy_from_slice(&segment_size.to_ne_bytes());
+    }
+    header
+}
+
+/// Hands a packet to the kernel as if it had arrived, joined of segments of
+/// `segment_size` octets unless that is zero.
+pub(crate) fn inject(tun: &OwnedFd, packet: &[u8], segment_size: u16) -> io::Result<()> {
+    let whole = [&virtio_header(packet, segment_size), packet].concat();
+    // SAFETY: pointer and length are those of `whole`.
+    let written = unsafe { libc::write(tun.as_raw_fd(), whole.as_ptr().cast(), whole.len()) };
     super::check_size(written)?;
     Ok(())
 }
