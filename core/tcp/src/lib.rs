@@ -9,6 +9,7 @@
 //! |---|---|
 //! | [`connection`] | RFC 9293: states, segments, output, timers, user calls |
 //! | [`listener`] | LISTEN |
+//! | [`authentication`] | RFC 5925, 5926: master keys, traffic keys, codes |
 //! | [`fast_open`] | RFC 7413: cookies of the server, memory of the client |
 //! | [`four_tuple`] | which connection: addresses and ports |
 //! | [`isn`], [`secret`] | RFC 6528: initial sequence numbers; timestamp offsets |
@@ -34,6 +35,7 @@
 
 extern crate alloc;
 
+pub mod authentication;
 pub mod congestion;
 pub mod connection;
 mod delayed_ack;

@@ -46,8 +46,10 @@ impl<P: Payload> Connection<P> {
     /// [`Connection::poll_transmit`]. Without the switch `fast_open_client`
     /// nothing changes; returns whether something did.
     pub fn offer_fast_open(&mut self, offer: &FastOpenOffer) -> bool {
-        let may =
-            self.profile.fast_open_client && self.state == State::SynSent && self.snd.nxt == 0;
+        let may = self.profile.fast_open_client
+            && self.state == State::SynSent
+            && self.snd.nxt == 0
+            && self.authentication.is_none();
         if may {
             self.fast_open = Some(Box::new(FastOpen {
                 option: Some(offer.cookie),

@@ -48,6 +48,13 @@ impl<P: Payload> Connection<P> {
     /// Acts on an error about the segment at `seq`; says whether it meant
     /// anything.
     fn take_icmp(&mut self, now: Instant, kind: IcmpKind, seq: u64) -> bool {
+        // RFC 5925 section 7.8: nobody signs an ICMP error, so those that would
+        // do harm are not heard where everything must be signed. Probes find
+        // the path's MTU all the same.
+        let would_harm = kind.is_hard() || matches!(kind, IcmpKind::TooBig { .. });
+        if self.authentication.is_some() && would_harm {
+            return false;
+        }
         match kind {
             IcmpKind::SourceQuench => return false,
             IcmpKind::TooBig { mtu } => return self.handle_too_big(now, seq, mtu),

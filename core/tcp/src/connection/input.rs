@@ -18,6 +18,9 @@ impl<P: Payload> Connection<P> {
     /// processing, `received.at` that of arrival.
     pub fn handle_segment(&mut self, now: Instant, received: Received<P>) {
         self.counters.segments_received += received.segment.wire_segments() as u64;
+        if self.authentication.is_some() && !self.is_authentic(&received.segment) {
+            return;
+        }
         let Some(received) = self.predict(now, received) else {
             self.counters.predicted += 1;
             return;

@@ -25,6 +25,7 @@
 //! | `output` | 3.7, 3.8: what may leave now, and what limits |
 //! | `reduction` | 3.8.2: congestion, told to the control and taken back |
 //! | `syn_text` | 3.10.7.2, 3.10.7.3: text and FIN on a SYN |
+//! | `authenticate` | RFC 5925: every segment signed and checked |
 //! | `fast_open` | RFC 7413: text on a SYN, delivered at once |
 //! | `time_wait` | 3.6.1, RFC 6191, RFC 1337: when TIME-WAIT gives way |
 //! | `repair` | RFC 8985, 9937, 5682, 3522: who judges when |
@@ -36,6 +37,7 @@
 
 mod acknowledge;
 mod application;
+mod authenticate;
 mod challenge;
 mod fast_open;
 mod icmp;
@@ -183,6 +185,12 @@ pub struct Counters {
     pub path_mtu_probes: u64,
     /// Probes of the path's MTU that were lost, alone.
     pub path_mtu_probes_lost: u64,
+    /// Segments dropped because they were not authenticated and had to be.
+    pub authentication_missing: u64,
+    /// Segments dropped because their KeyID belongs to no key.
+    pub authentication_unknown_key: u64,
+    /// Segments dropped because their authentication code was wrong.
+    pub authentication_failed: u64,
     /// Challenge ACKs sent (RFC 5961).
     pub challenge_acks: u64,
     /// Answers to segments that fit nothing, held back by the rate limit
@@ -303,6 +311,8 @@ pub struct Connection<P> {
     syn_text: Option<Box<Segment<P>>>,
     /// What there is to know about Fast Open, where it is used.
     fast_open: Option<Box<fast_open::FastOpen>>,
+    /// Keys, where every segment is authenticated.
+    authentication: Option<Box<authenticate::Authenticator<P>>>,
     /// The application has closed: FIN follows the last octet.
     fin_wanted: bool,
     fin_sent: bool,
@@ -400,6 +410,7 @@ impl<P: Payload> Connection<P> {
             active_open: false,
             syn_text: None,
             fast_open: None,
+            authentication: None,
             fin_wanted: false,
             fin_sent: false,
             peer_fin: None,

@@ -35,13 +35,18 @@ impl<P: Payload> Connection<P> {
         assert!(segment.flags.contains(Flags::SYN), "accept needs a SYN");
         let mut connection = Self::new(now, config);
         connection.remote_port = segment.src_port;
-        connection.state = State::Listen;
-        connection.take_syn(now, segment);
-        connection.keep_syn_text(segment);
-        connection.syn_answers = true;
-        connection.syn_due = true;
-        connection.set_state(now, State::SynReceived);
+        connection.take_open(now, segment);
         connection
+    }
+
+    /// The passive open by `syn`.
+    pub(super) fn take_open(&mut self, now: Instant, syn: &Segment<P>) {
+        self.state = State::Listen;
+        self.take_syn(now, syn);
+        self.keep_syn_text(syn);
+        self.syn_answers = true;
+        self.syn_due = true;
+        self.set_state(now, State::SynReceived);
     }
 
     /// The peer's SYN: sequence numbers and options.

@@ -20,7 +20,16 @@ use super::{Connection, Reset};
 impl<P: Payload> Connection<P> {
     /// The next segment to put on the wire, if there is one. May be a
     /// super-segment (see [`Segment::wire_segments`]).
+    #[inline]
     pub fn poll_transmit(&mut self, now: Instant) -> Option<Segment<P>> {
+        let segment = self.poll_unsigned(now)?;
+        if self.authentication.is_some() {
+            return self.signed(segment);
+        }
+        Some(segment)
+    }
+
+    fn poll_unsigned(&mut self, now: Instant) -> Option<Segment<P>> {
         if let Some(reset) = self.reset_due.take() {
             return Some(self.reset_segment(now, reset));
         }
@@ -481,7 +490,13 @@ impl<P: Payload> Connection<P> {
         if !self.sack {
             return blocks;
         }
-        let room = if self.timestamps.is_some() { 3 } else { 4 };
+        // Of 40 octets timestamps take 12, an authentication code 16.
+        let room = match (self.timestamps.is_some(), self.authentication.is_some()) {
+            (false, false) => 4,
+            (true, false) => 3,
+            (false, true) => 2,
+            (true, true) => 1,
+        };
         let duplicate = self.dsack.take();
         let held = self.receive_buffer.sack_blocks();
         for range in duplicate.into_iter().chain(held).take(room) {

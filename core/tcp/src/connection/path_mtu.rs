@@ -16,6 +16,7 @@ use gigatcp_units::Instant;
 use gigatcp_wire::{Flags, Payload, Segment};
 
 use super::Connection;
+use super::authenticate;
 use crate::congestion::CongestionKind;
 use crate::recovery::Judgment;
 
@@ -41,12 +42,9 @@ impl<P: Payload> Connection<P> {
         let least = self.profile.mss_min;
         let mss = mtu.saturating_sub(self.path.headers()).max(least);
         let mss = mss.min(self.mss_limit);
-        let options = if self.timestamps.is_some() {
-            TIMESTAMPS_LEN
-        } else {
-            0
-        };
-        mss.saturating_sub(options).max(1)
+        let stamps = u32::from(self.timestamps.is_some()) * TIMESTAMPS_LEN;
+        let codes = u32::from(self.authentication.is_some()) * authenticate::OPTION_LEN;
+        mss.saturating_sub(stamps + codes).max(1)
     }
 
     /// The estimate changed: SMSS and the congestion control follow.

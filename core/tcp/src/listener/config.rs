@@ -55,6 +55,8 @@ pub struct ListenerCounters {
     pub fast_open_overflows: u64,
     /// Fast Open cookies that were not good.
     pub fast_open_bad: u64,
+    /// SYNs without a good authentication code that had to have one.
+    pub authentication_failed: u64,
     /// Resets sent for acknowledgments of nothing.
     pub resets: u64,
     /// Connections handed to the driver.

@@ -14,6 +14,7 @@
 use gigatcp_units::Instant;
 use gigatcp_wire::{FastOpenCookie, Payload, Segment};
 
+use crate::authentication::Keys;
 use crate::connection::{Config, Connection, Received};
 use crate::four_tuple::FourTuple;
 
@@ -37,25 +38,43 @@ pub(super) struct HalfOpen<P> {
 }
 
 impl<P: Payload> HalfOpen<P> {
-    /// The connection as it stands now. `config` is that of the listener with
-    /// the identity of `tuple`.
-    pub(super) fn revive(&self, tuple: &FourTuple, config: &Config) -> Connection<P> {
+    /// The connection as it was when the SYN had come and nothing had left.
+    /// `config` is that of the listener with the identity of `tuple`. Nothing
+    /// where `keys` are required and the SYN shows none of them.
+    pub(super) fn begin(
+        &self,
+        tuple: &FourTuple,
+        config: &Config,
+        keys: Option<&Keys<P>>,
+    ) -> Option<Connection<P>> {
         let config = Config {
             local_port: tuple.local_port,
             remote_port: tuple.remote_port,
             iss: self.iss,
             ..config.clone()
         };
+        let at = self.arrived_at;
         let received = Received {
-            at: self.arrived_at,
+            at,
             segment: self.syn.clone(),
         };
-        let mut connection = match self.grant {
-            None => Connection::accept(self.arrived_at, &config, &received),
-            grant => {
-                Connection::accept_fast_open(self.arrived_at, &config, &received, grant, false)
-            }
-        };
+        if let Some(keys) = keys {
+            return Connection::accept_authenticated(at, &config, &received, tuple, keys);
+        }
+        Some(match self.grant {
+            None => Connection::accept(at, &config, &received),
+            grant => Connection::accept_fast_open(at, &config, &received, grant, false),
+        })
+    }
+
+    /// The connection as it stands now.
+    pub(super) fn revive(
+        &self,
+        tuple: &FourTuple,
+        config: &Config,
+        keys: Option<&Keys<P>>,
+    ) -> Option<Connection<P>> {
+        let mut connection = self.begin(tuple, config, keys)?;
         forget_output(&mut connection, self.arrived_at);
         for _ in 0..self.retransmissions {
             let due = connection.poll_timeout();
@@ -67,7 +86,7 @@ impl<P: Payload> HalfOpen<P> {
             connection.handle_segment(at, Received { at, segment });
             forget_output(&mut connection, at);
         }
-        connection
+        Some(connection)
     }
 }
 

@@ -44,6 +44,7 @@ use super::config::{Accepted, ListenerConfig, ListenerCounters};
 use super::cookie::{self, Cookies};
 use super::half_open::HalfOpen;
 use super::reset_answering;
+use crate::authentication::Keys;
 use crate::connection::{Config, Connection, Predecessor, Received};
 use crate::fast_open::{FastOpenKey, FastOpenSlots, Verdict};
 use crate::four_tuple::FourTuple;
@@ -75,6 +76,8 @@ pub struct Listener<P> {
     isn: IsnGenerator,
     cookies: Cookies,
     fast_open: FastOpenKey,
+    /// Peers that must authenticate.
+    peers: BTreeMap<IpAddr, Keys<P>>,
     half_open: BTreeMap<FourTuple, HalfOpen<P>>,
     waiting: BTreeMap<FourTuple, Waiting<P>>,
     /// The order in which connections became ready to be accepted.
@@ -101,6 +104,7 @@ impl<P: Payload> Listener<P> {
             cookies: Cookies::new(secret),
             fast_open: FastOpenKey::new(secret),
             config,
+            peers: BTreeMap::new(),
             half_open: BTreeMap::new(),
             waiting: BTreeMap::new(),
             accept_queue: VecDeque::new(),
@@ -143,6 +147,14 @@ impl<P: Payload> Listener<P> {
     /// now are good until the next change.
     pub fn change_fast_open_key(&mut self, secret: Secret) {
         self.fast_open.change(secret);
+    }
+
+    /// From now on connections of `peer` must be authenticated by these keys
+    /// (RFC 5925); those that are open stay as they are. There are no SYN
+    /// cookies for such a peer and no Fast Open: a SYN that shows a good code
+    /// is no stranger's.
+    pub fn require_authentication(&mut self, peer: IpAddr, keys: Keys<P>) {
+        self.peers.insert(peer, keys);
     }
 
     /// A segment for the listening port arrived, sent between `endpoints` (its
@@ -282,6 +294,12 @@ impl<P: Payload> Listener<P> {
             return;
         }
         let config = self.isn.identify(now, &tuple, &self.config.template);
+        if self.peers.contains_key(&tuple.remote_address()) {
+            if self.make_room() {
+                self.remember(now, tuple, &config, received, None);
+            }
+            return;
+        }
         let (verdict, grant) = self.judge_fast_open(now, &tuple, &received.segment);
         if verdict {
             self.open_fast(now, tuple, &config, &received, grant);
@@ -419,13 +437,10 @@ impl<P: Payload> Listener<P> {
             repeated_at: None,
             due: Instant::FAR_FUTURE,
         };
-        let received = Received {
-            at: received.at,
-            segment: half.syn.clone(),
-        };
-        let mut connection = match grant {
-            None => Connection::accept(now, config, &received),
-            grant => Connection::accept_fast_open(now, config, &received, grant, false),
+        let keys = self.peers.get(&tuple.remote_address());
+        let Some(mut connection) = half.begin(&tuple, config, keys) else {
+            self.counters.authentication_failed += 1;
+            return;
         };
         self.send_all(now, &tuple, &mut connection);
         half.due = connection.poll_timeout();
@@ -449,7 +464,13 @@ impl<P: Payload> Listener<P> {
             return;
         };
         half.due = Instant::FAR_FUTURE;
-        let mut connection = half.revive(&tuple, &self.config.template_for(&self.isn, &tuple));
+        let config = self.config.template_for(&self.isn, &tuple);
+        let keys = self.peers.get(&tuple.remote_address());
+        let Some(mut connection) = half.revive(&tuple, &config, keys) else {
+            // Keys were required in the meantime.
+            self.half_open.remove(&tuple);
+            return;
+        };
         connection.handle_timeout(now);
         let given_up = connection.state() == State::Closed
             || (pressed && half.retransmissions >= RETRANSMISSIONS_UNDER_PRESSURE);
@@ -486,7 +507,12 @@ impl<P: Payload> Listener<P> {
         let again = segment.flags.contains(Flags::SYN)
             && !segment.flags.intersects(Flags::ACK | Flags::RST)
             && segment.seq == half.syn.seq;
-        let mut connection = half.revive(&tuple, &self.config.template_for(&self.isn, &tuple));
+        let config = self.config.template_for(&self.isn, &tuple);
+        let keys = self.peers.get(&tuple.remote_address());
+        let Some(mut connection) = half.revive(&tuple, &config, keys) else {
+            self.forget(&tuple);
+            return;
+        };
         if again {
             self.counters.syns += 1;
             half.repeated_at = Some(now);
@@ -540,7 +566,7 @@ impl<P: Payload> Listener<P> {
     /// An acknowledgment of nothing we remember: if it is a cookie, it opens.
     /// Returns whether nothing is left to say about it.
     fn open_by_cookie(&mut self, now: Instant, tuple: FourTuple, received: &Received<P>) -> bool {
-        if now >= self.cookies_until {
+        if now >= self.cookies_until || self.peers.contains_key(&tuple.remote_address()) {
             return false;
         }
         let Some((syn, iss)) = self.cookies.read(now, &tuple, &received.segment) else {
@@ -564,7 +590,10 @@ impl<P: Payload> Listener<P> {
             repeated_at: Some(now),
             due: Instant::FAR_FUTURE,
         };
-        let mut connection = half.revive(&tuple, &self.config.template_for(&self.isn, &tuple));
+        let config = self.config.template_for(&self.isn, &tuple);
+        let Some(mut connection) = half.revive(&tuple, &config, None) else {
+            return false;
+        };
         connection.handle_segment(now, received.clone());
         if connection.state() == State::SynReceived {
             return false;

@@ -1,5 +1,6 @@
 //! The engine against a peer made by hand, packet by packet, in virtual time.
 
+mod authentication;
 mod black_hole;
 mod challenge;
 mod close;
@@ -23,6 +24,7 @@ mod rack;
 mod recovery;
 mod reset;
 mod retransmission;
+mod rfc_9235;
 mod sack;
 mod script;
 mod spurious;

@@ -1,0 +1,265 @@
+//! The TCP Authentication Option of a connection: RFC 5925 sections 7.4 to 7.8.
+//!
+//! Every segment that leaves is signed, every one that arrives is checked
+//! before anything else looks at it; without a good code it is dropped and
+//! counted, whatever it is. So a reset is obeyed only from the peer: one from a
+//! host that has forgotten the connection, or never had it, cannot be signed
+//! (section 7.7), and an active open that is refused ends by its timeout.
+//!
+//! ICMP errors that would end a connection or shrink its segments are not heard
+//! either (section 7.8, see `icmp`).
+//!
+//! Keys change without a word (section 7.5.2): whoever wants a new one names it
+//! in RNextKeyID; the other side uses it from then on, once it has it.
+//!
+//! The sequence number extension (section 6.2) is what the engine's 64-bit
+//! positions have above their 32 bits. A code is one of a wire segment, so
+//! segmentation offload is off. Signing writes the segment to octets once more,
+//! into a buffer that is kept; options leave room for one SACK block beside
+//! timestamps, and for no Fast Open cookie.
+
+use alloc::boxed::Box;
+use alloc::vec::Vec;
+
+use gigatcp_events::State;
+use gigatcp_wire::{Authentication, Flags, Payload, Segment, SeqNumber};
+
+use super::{Config, Connection, Received};
+use crate::authentication::{Direction, KeyError, Keys, MasterKey, TrafficKey, is_same};
+use crate::four_tuple::FourTuple;
+use gigatcp_units::Instant;
+
+/// Octets of the option, beside each segment.
+pub(super) const OPTION_LEN: u32 = 16;
+
+/// Octets of a code.
+const CODE_LEN: usize = 12;
+
+/// What a connection needs for it.
+#[derive(Debug)]
+pub(super) struct Authenticator<P> {
+    keys: Keys<P>,
+    tuple: FourTuple,
+    /// KeyID of the key we send by (`current_key`).
+    current: u8,
+    /// KeyID under which we want to receive next (`rnext_key`).
+    next: u8,
+    /// Traffic keys last used, each with what it was made from: one for
+    /// sending, one for receiving.
+    sending: Option<(u8, Direction, TrafficKey)>,
+    receiving: Option<(u8, Direction, TrafficKey)>,
+    octets: Vec<u8>,
+}
+
+impl<P: Payload> Connection<P> {
+    /// Active open under the first key of `keys`, of the connection `tuple`
+    /// (whose ports `config` has too).
+    #[must_use]
+    pub fn connect_authenticated(
+        now: Instant,
+        config: &Config,
+        tuple: &FourTuple,
+        keys: &Keys<P>,
+    ) -> Self {
+        let mut connection = Self::connect(now, config);
+        connection.authenticate(tuple, keys);
+        connection
+    }
+
+    /// Passive open by a SYN with a good code; nothing when it has none.
+    ///
+    /// # Panics
+    /// When `syn` is no SYN: the listener's mistake.
+    #[must_use]
+    pub fn accept_authenticated(
+        now: Instant,
+        config: &Config,
+        syn: &Received<P>,
+        tuple: &FourTuple,
+        keys: &Keys<P>,
+    ) -> Option<Self> {
+        let mut connection = Self::new(now, config);
+        connection.remote_port = syn.segment.src_port;
+        connection.authenticate(tuple, keys);
+        if !connection.is_authentic(&syn.segment) {
+            return None;
+        }
+        connection.take_open(now, &syn.segment);
+        Some(connection)
+    }
+
+    fn authenticate(&mut self, tuple: &FourTuple, keys: &Keys<P>) {
+        let Some(first) = keys.chain.first() else {
+            return;
+        };
+        self.profile.segmentation_offload = false;
+        self.authentication = Some(Box::new(Authenticator {
+            current: first.send_id,
+            next: first.receive_id,
+            keys: keys.clone(),
+            tuple: *tuple,
+            sending: None,
+            receiving: None,
+            octets: Vec::new(),
+        }));
+    }
+
+    /// Adds a key to a connection that is authenticated.
+    ///
+    /// # Errors
+    /// [`KeyError::IdTaken`]; [`KeyError::Unknown`] where there are no keys.
+    pub fn add_key(&mut self, key: MasterKey) -> Result<(), KeyError> {
+        let state = self.authentication.as_mut().ok_or(KeyError::Unknown)?;
+        state.keys.chain.add(key)
+    }
+
+    /// Removes the key sent by `send_id`.
+    ///
+    /// # Errors
+    /// [`KeyError::InUse`] for the current key and for the one the peer was
+    /// told to use next (RFC 5925 section 3.3); [`KeyError::Unknown`].
+    pub fn remove_key(&mut self, send_id: u8) -> Result<(), KeyError> {
+        let state = self.authentication.as_mut().ok_or(KeyError::Unknown)?;
+        let key = state.keys.chain.sending(send_id).ok_or(KeyError::Unknown)?;
+        if send_id == state.current || key.receive_id == state.next {
+            return Err(KeyError::InUse);
+        }
+        // Another key may get these identifiers.
+        (state.sending, state.receiving) = (None, None);
+        state.keys.chain.remove(send_id)
+    }
+
+    /// Asks the peer, from the next segment on, to send by the key that it
+    /// knows as `receive_id`.
+    ///
+    /// # Errors
+    /// [`KeyError::Unknown`].
+    pub fn want_key(&mut self, receive_id: u8) -> Result<(), KeyError> {
+        let state = self.authentication.as_mut().ok_or(KeyError::Unknown)?;
+        let key = state.keys.chain.receiving(receive_id);
+        state.next = key.ok_or(KeyError::Unknown)?.receive_id;
+        Ok(())
+    }
+
+    /// The identifiers of the key we send by and of the one we want to receive
+    /// by, if this connection is authenticated.
+    #[must_use]
+    pub fn keys_in_use(&self) -> Option<(u8, u8)> {
+        self.authentication
+            .as_ref()
+            .map(|state| (state.current, state.next))
+    }
+
+    /// Signs a segment that is about to leave; nothing when it cannot be,
+    /// because its options would not fit.
+    pub(super) fn signed(&mut self, mut segment: Segment<P>) -> Option<Segment<P>> {
+        let first_syn = segment.flags.contains(Flags::SYN) && !segment.flags.contains(Flags::ACK);
+        let offset = self.snd.offset_of(segment.seq).unwrap_or(0);
+        let sne = extension(self.snd.iss, offset);
+        let peer_isn = if first_syn {
+            SeqNumber::new(0)
+        } else {
+            self.rcv.irs
+        };
+        let state = self.authentication.as_mut()?;
+        let direction = Direction {
+            tuple: state.tuple,
+            sender_isn: self.snd.iss,
+            receiver_isn: peer_isn,
+        };
+        let key = state.keys.chain.sending(state.current)?;
+        let traffic_key = cached(&mut state.sending, state.current, key, &direction);
+        let option = |code: &[u8]| Authentication::new(state.current, state.next, code);
+        segment.options.authentication = option(&[0; CODE_LEN]);
+        state.octets.clear();
+        let endpoints = state.tuple.endpoints;
+        (state.keys.encode)(&segment, &endpoints, &mut state.octets).ok()?;
+        let code = key.code(&traffic_key, sne, &endpoints, &state.octets)?;
+        segment.options.authentication = option(&code);
+        Some(segment)
+    }
+
+    /// Section 7.5.2: whether a segment that arrived has a good code. If so,
+    /// the key it asks for becomes the current one.
+    pub(super) fn is_authentic(&mut self, segment: &Segment<P>) -> bool {
+        let Some(option) = segment.options.authentication else {
+            self.counters.authentication_missing += 1;
+            return false;
+        };
+        let (peer_isn, our_isn) = self.numbers_behind(segment);
+        let offset = self.rcv.offset_of(segment.seq).unwrap_or(0);
+        let is_syn = segment.flags.contains(Flags::SYN);
+        let sne = if is_syn && segment.seq == peer_isn {
+            0
+        } else {
+            extension(peer_isn, offset)
+        };
+        let Some(state) = &mut self.authentication else {
+            return true;
+        };
+        let Some(key) = state.keys.chain.receiving(option.key_id) else {
+            self.counters.authentication_unknown_key += 1;
+            return false;
+        };
+        let direction = Direction {
+            tuple: state.tuple.reversed(),
+            sender_isn: peer_isn,
+            receiver_isn: our_isn,
+        };
+        let traffic_key = cached(&mut state.receiving, option.key_id, key, &direction);
+        state.octets.clear();
+        let endpoints = state.tuple.endpoints.reversed();
+        let written = (state.keys.encode)(segment, &endpoints, &mut state.octets);
+        let code = key.code(&traffic_key, sne, &endpoints, &state.octets);
+        let good = written.is_ok() && code.is_some_and(|code| is_same(&code, option.mac()));
+        if !good {
+            self.counters.authentication_failed += 1;
+            return false;
+        }
+        // Section 7.5.2 step 3 (e): an unknown wish is left unheard.
+        if state.keys.chain.sending(option.r_next_key_id).is_some() {
+            state.current = option.r_next_key_id;
+        }
+        true
+    }
+
+    /// The initial sequence numbers behind the key of a segment: the peer's,
+    /// and ours or zero. A first SYN knows only its own; a SYN-ACK brings the
+    /// peer's with it.
+    fn numbers_behind(&self, segment: &Segment<P>) -> (SeqNumber, SeqNumber) {
+        let is_syn = segment.flags.contains(Flags::SYN);
+        if is_syn && !segment.flags.contains(Flags::ACK) {
+            return (segment.seq, SeqNumber::new(0));
+        }
+        let unknown_yet = matches!(self.state, State::SynSent | State::Closed | State::Listen);
+        if is_syn && unknown_yet && self.rcv.nxt == 0 {
+            return (segment.seq, self.snd.iss);
+        }
+        (self.rcv.irs, self.snd.iss)
+    }
+}
+
+/// SNE of RFC 5925 section 6.2: how often the 32 bits have gone around.
+fn extension(isn: SeqNumber, offset: u64) -> u32 {
+    ((u64::from(isn.as_u32()) + offset) >> 32) as u32
+}
+
+/// The traffic key of `key` for `direction`: derived where the last one was
+/// another.
+fn cached(
+    last: &mut Option<(u8, Direction, TrafficKey)>,
+    id: u8,
+    key: &MasterKey,
+    direction: &Direction,
+) -> TrafficKey {
+    match last {
+        Some((of, for_direction, traffic_key)) if *of == id && for_direction == direction => {
+            *traffic_key
+        }
+        _ => {
+            let traffic_key = key.traffic_key(direction);
+            *last = Some((id, *direction, traffic_key));
+            traffic_key
+        }
+    }
+}
