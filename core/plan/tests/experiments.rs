@@ -147,7 +147,7 @@ fn single_flow_is_one_modern_cubic() {
         panic!("one flow")
     };
     assert_eq!(flow.congestion.name, "cubic");
-    assert_eq!(flow.slow_start, SlowStart::Usual);
+    assert_eq!(flow.slow_start, SlowStart::Standard);
     assert_eq!(flow.send_buffer, Bytes::new(60_000_000));
     assert_eq!(flow.receive_buffer, Bytes::new(60_000_000));
     assert_eq!(run.sender.profile.name, "modern");

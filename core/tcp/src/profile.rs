@@ -185,8 +185,10 @@ pub struct Profile {
     /// Linux; RFC 6582 section 3.2 step 3 lets only the first do so.
     pub partial_ack_restarts_timer: bool,
     // Congestion control.
-    /// How the window opens where neither plan nor control says
-    /// ([`SlowStart::Usual`] here means standard).
+    /// How the window opens where neither plan nor control says.
+    /// [`SlowStart::Usual`] here means what came out best when measured
+    /// (`docs/notes/slow-start.md`): `HyStart` where the sender paces,
+    /// `HyStart++` where it does not.
     pub slow_start: SlowStart,
     /// CUBIC's fast convergence, RFC 9438 section 4.7.
     pub fast_convergence: bool,
@@ -313,7 +315,7 @@ impl Profile {
         tlp_max_ack_delay: Duration::from_millis(200),
         partial_ack_restarts_timer: false,
         // Congestion control.
-        slow_start: SlowStart::Standard,
+        slow_start: SlowStart::Usual,
         fast_convergence: true,
         abe: true,
         cwnd_validation: false,

@@ -228,10 +228,16 @@ impl Config {
     /// What that profile says, for segments of `smss` octets.
     #[must_use]
     pub fn new(profile: &Profile, smss: u32) -> Self {
+        let paced = false;
         Self {
             smss,
             initial_window: profile.initial_window.bytes(smss),
-            usual_slow_start: profile.slow_start,
+            usual_slow_start: match profile.slow_start {
+                SlowStart::Usual if paced => SlowStart::HyStart,
+                SlowStart::Usual => SlowStart::HyStartPlusPlus,
+                chosen => chosen,
+            },
+            paced,
             counting: profile.counting,
             fast_convergence: profile.fast_convergence,
             abe: profile.abe,

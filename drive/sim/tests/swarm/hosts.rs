@@ -42,17 +42,25 @@ pub fn config(draw: &mut Draw) -> Config {
         mss,
         congestion: control(draw),
         initial_ssthresh: draw.chance(20).then(|| draw.magnitude(0, 1000) as u32),
-        slow_start: if draw.chance(20) {
-            let max_ssthresh = draw.magnitude(2, 200) as u32;
-            SlowStart::Limited { max_ssthresh }
-        } else {
-            SlowStart::Standard
-        },
+        slow_start: slow_start(draw),
         send_buffer: Some(buffer(draw, mss)),
         receive_buffer: Some(buffer(draw, mss)),
         timestamp_offset: near_wrap(draw, 5_000),
         events: EventMask::NONE,
     }
+}
+
+/// A random way to open the window.
+fn slow_start(draw: &mut Draw) -> SlowStart {
+    let max_ssthresh = draw.magnitude(2, 200) as u32;
+    draw.pick(&[
+        SlowStart::Usual,
+        SlowStart::Standard,
+        SlowStart::Limited { max_ssthresh },
+        SlowStart::HyStart,
+        SlowStart::HyStartPlusPlus,
+        SlowStart::Search,
+    ])
 }
 
 /// A random profile with random settings.

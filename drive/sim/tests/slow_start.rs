@@ -1,0 +1,132 @@
+//! Ways to open a window, over 1 Gbit/s and 80 ms with queues of a quarter of a
+//! bandwidth-delay product, one and eight: how soon the path is full, and what
+//! that costs. With `-- --ignored --nocapture` it prints the table that
+//! `docs/notes/slow-start.md` shows.
+
+mod common;
+
+use common::{flow, host, link, run, wire, world};
+use gigatcp_sim::Stop;
+use gigatcp_tcp::Profile;
+use gigatcp_tcp::congestion::SlowStart;
+use gigatcp_units::Duration;
+
+const RATE: u64 = 1_000_000_000;
+const ONE_WAY: Duration = Duration::from_millis(40);
+/// Bandwidth-delay product in packets of 1500 octets.
+const BDP: u64 = 6667;
+/// Segments' share of the rate, in Mbit/s.
+const CEILING: f64 = 1000.0 * 1448.0 / 1500.0;
+
+/// What one flow of ten seconds came to.
+#[derive(Debug)]
+struct Opened {
+    /// From the SYN to the first tenth of a second at 95 % of the ceiling.
+    filled: Option<f64>,
+    /// Megabytes delivered in all.
+    delivered: f64,
+    retransmitted: u64,
+    timeouts: u64,
+    max_backlog: u64,
+}
+
+fn open(control: &str, slow_start: SlowStart, queue: u64) -> Opened {
+    // Room for twice what slow start overshoots by.
+    let buffer = if queue > BDP { 200_000_000 } else { 60_000_000 };
+    let mut sender = host(Profile::MODERN, 1500, control, buffer);
+    sender.tcp.slow_start = slow_start;
+    let mut one = flow("one", &sender, Stop::After(Duration::from_secs(10)));
+    one.interval = Duration::from_millis(100);
+    let (_, outcome) = run(world(
+        link("forward", RATE, ONE_WAY, queue),
+        wire("reverse", ONE_WAY),
+        vec![one],
+    ));
+    let flow = &outcome.flows[0];
+    let intervals = flow.receiver.meter().expect("a meter").finished();
+    let full = |octets: f64| octets * 8.0 / 1e5 >= 0.95 * CEILING;
+    let filled = intervals.iter().position(|b| full(b.as_u64() as f64));
+    let counters = flow.sender.connection().expect("a connection").counters();
+    Opened {
+        filled: filled.map(|n| (n + 1) as f64 / 10.0),
+        delivered: flow.bytes().as_u64() as f64 / 1e6,
+        retransmitted: counters.retransmitted_segments,
+        timeouts: counters.timeouts,
+        max_backlog: outcome.max_backlog[0],
+    }
+}
+
+const WAYS: [SlowStart; 5] = [
+    SlowStart::Standard,
+    SlowStart::Limited { max_ssthresh: 100 },
+    SlowStart::HyStart,
+    SlowStart::HyStartPlusPlus,
+    SlowStart::Search,
+];
+
+#[test]
+fn what_is_usual_fills_the_path_within_a_second_for_a_third_of_the_losses_of_the_standard() {
+    let standard = open("cubic", SlowStart::Standard, BDP);
+    let usual = open("cubic", SlowStart::Usual, BDP);
+    for way in [&standard, &usual] {
+        assert!(way.filled.is_some_and(|at| at <= 1.0), "{way:?}");
+        assert_eq!(way.timeouts, 0);
+    }
+    assert!(
+        3 * usual.retransmitted < standard.retransmitted,
+        "{usual:?}"
+    );
+    assert!(usual.delivered > 0.98 * standard.delivered, "{usual:?}");
+}
+
+#[test]
+fn each_search_for_an_end_loses_less_than_none_where_the_queue_has_room_for_its_sign() {
+    // A queue of one bandwidth-delay product is enough for delay and trains.
+    let standard = open("reno", SlowStart::Standard, BDP);
+    let hystart = open("reno", SlowStart::HyStart, BDP);
+    let plus = open("reno", SlowStart::HyStartPlusPlus, BDP);
+    assert!(
+        10 * hystart.retransmitted < standard.retransmitted,
+        "{hystart:?}"
+    );
+    assert!(plus.retransmitted < standard.retransmitted, "{plus:?}");
+    // SEARCH is half a second later: what is delivered must have stopped
+    // doubling for long enough, and the queue makes round trips longer.
+    let standard = open("reno", SlowStart::Standard, 8 * BDP);
+    let search = open("reno", SlowStart::Search, 8 * BDP);
+    assert!(standard.retransmitted > 0, "{standard:?}");
+    assert_eq!(search.retransmitted, 0, "{search:?}");
+    assert!(search.filled.is_some_and(|at| at <= 1.0), "{search:?}");
+}
+
+#[test]
+fn limited_slow_start_loses_nothing_and_takes_its_time() {
+    let limited = open("reno", SlowStart::Limited { max_ssthresh: 100 }, BDP);
+    assert_eq!(limited.retransmitted, 0);
+    // Half of max_ssthresh per round trip: 6 segments of 10 s in the end.
+    assert!((500.0..650.0).contains(&limited.delivered), "{limited:?}");
+}
+
+#[test]
+#[ignore = "prints the table of docs/notes/slow-start.md; half a minute of work"]
+fn the_table_of_ways_to_open_a_window() {
+    println!("control      queue   slow start  full at  delivered  sent again  timeouts  backlog");
+    for (queue, share) in [(BDP, "1 BDP"), (BDP / 4, "1/4 BDP"), (8 * BDP, "8 BDP")] {
+        for control in ["cubic", "cubic-linux", "reno"] {
+            for way in WAYS {
+                let opened = open(control, way, queue);
+                let filled = opened
+                    .filled
+                    .map_or("never".to_owned(), |at| format!("{at:.1} s"));
+                println!(
+                    "{control:12} {share:7} {:10} {filled:>8} {:7.1} MB {:11} {:9} {:8}",
+                    way.name(),
+                    opened.delivered,
+                    opened.retransmitted,
+                    opened.timeouts,
+                    opened.max_backlog,
+                );
+            }
+        }
+    }
+}
