@@ -101,6 +101,8 @@ pub enum CwndCause {
     PathMtu,
     /// A window that was not in use was found too large (RFC 7661).
     Unvalidated,
+    /// The network notified congestion (RFC 3168); nothing was lost.
+    Notified,
     /// A reduction taken back because it proved unnecessary.
     Undo,
 }
@@ -135,6 +137,30 @@ pub enum PathMtuCause {
     Probe,
     /// Full-sized segments vanish without a word (RFC 8899 section 4.3).
     BlackHole,
+}
+
+/// Which kind of explicit congestion notification a connection uses.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+pub enum EcnFeedback {
+    /// None.
+    #[default]
+    None,
+    /// One echo per window: RFC 3168.
+    Classic,
+    /// Counters of packets and octets: RFC 9768.
+    Accurate,
+}
+
+impl EcnFeedback {
+    /// Its name in records.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::None => "none",
+            Self::Classic => "classic",
+            Self::Accurate => "accurate",
+        }
+    }
 }
 
 /// Why a path element dropped a packet.
@@ -226,6 +252,19 @@ pub enum Event {
         from: Phase,
         /// Where it is.
         to: Phase,
+    },
+    /// Both sides agreed on explicit congestion notification.
+    EcnAgreed {
+        /// Of which kind.
+        feedback: EcnFeedback,
+    },
+    /// The peer reported packets of ours that arrived with a congestion mark.
+    MarksReported {
+        /// Their octets; with classic feedback all that were acknowledged with
+        /// the echo.
+        octets: u64,
+        /// How many wire segments they were.
+        segments: u32,
     },
     /// Octets were marked lost.
     Lost {

@@ -24,6 +24,8 @@ pub mod event;
 pub mod limit;
 pub mod log;
 
-pub use event::{CwndCause, DropCause, Event, LossVerdict, PathMtuCause, Phase, SendReason, State};
+pub use event::{
+    CwndCause, DropCause, EcnFeedback, Event, LossVerdict, PathMtuCause, Phase, SendReason, State,
+};
 pub use limit::{Limit, LimitClock};
 pub use log::{EventHash, EventMask, Outbox, Stamped};

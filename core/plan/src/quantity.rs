@@ -6,6 +6,7 @@
 use alloc::borrow::ToOwned;
 use alloc::format;
 use alloc::string::String;
+use alloc::vec::Vec;
 use core::ops::Range;
 use core::str::FromStr;
 
@@ -52,6 +53,17 @@ impl From<ParseError> for Misread {
             nearest,
             hint: error.hint(),
         }
+    }
+}
+
+/// What is wrong with a text that is none of the words it may be.
+pub(crate) fn no_such_word(text: &str, words: &[&str]) -> Misread {
+    let listed: Vec<String> = words.iter().map(|word| format!("\"{word}\"")).collect();
+    let hint = format!("one of {}", listed.join(", "));
+    let misread = Misread::new(text, "a word it takes", "it is another", &hint);
+    Misread {
+        nearest: nearest(text, words.iter().copied()).map(|word| format!("\"{word}\"")),
+        ..misread
     }
 }
 

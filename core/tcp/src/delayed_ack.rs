@@ -73,6 +73,11 @@ impl DelayedAck {
         self.due
     }
 
+    /// Whether an acknowledgment is held back for more data or a timer.
+    pub fn is_held_back(&self) -> bool {
+        self.deadline != Instant::FAR_FUTURE && !self.due
+    }
+
     /// When a held-back acknowledgment leaves at the latest.
     #[inline]
     pub fn deadline(&self) -> Instant {

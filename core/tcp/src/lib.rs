@@ -26,6 +26,7 @@
 //! | `rtt` | RFC 6298 |
 //! | `timestamps` | RFC 7323 sections 3 to 5 |
 //! | `delayed_ack` | when to acknowledge |
+//! | `ecn` | RFC 3168, RFC 9768, RFC 8257 section 3.2: explicit congestion notification |
 //! | `receive_window` | how much to offer |
 //! | `receive_buffer`, `send_buffer` | the two buffers |
 //! | `space` | sequence variables and their 32-bit form |
@@ -39,6 +40,7 @@ pub mod authentication;
 pub mod congestion;
 pub mod connection;
 mod delayed_ack;
+mod ecn;
 mod eifel;
 pub mod fast_open;
 pub mod four_tuple;

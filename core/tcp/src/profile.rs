@@ -13,6 +13,7 @@ mod settings;
 use gigatcp_units::{Bytes, Duration};
 
 use crate::congestion::{Counting, SlowStart};
+pub use crate::ecn::EcnMode;
 
 pub use crate::prr::PrrRule;
 
@@ -200,6 +201,12 @@ pub struct Profile {
     /// when it was full, as in Linux.
     pub cwnd_validation: bool,
     // Explicit congestion notification.
+    /// What is asked of peers and granted to them, RFC 3168 and RFC 9768.
+    pub ecn: EcnMode,
+    /// With classic feedback, echo each change of marking at once instead of
+    /// until CWR comes: the receiver of RFC 8257 section 3.2, for peers that
+    /// measure how much was marked.
+    pub dctcp_receiver: bool,
 
     // Pacing and buffers.
     /// Receive buffer of a connection that asks for none (Linux `tcp_rmem[1]`).
@@ -320,6 +327,8 @@ impl Profile {
         abe: true,
         cwnd_validation: false,
         // Explicit congestion notification.
+        ecn: EcnMode::Passive,
+        dctcp_receiver: false,
 
         // Pacing and buffers.
         receive_buffer_start: Bytes::new(131_072),
@@ -376,6 +385,7 @@ impl Profile {
         cwnd_validation: false,
 
         // Explicit congestion notification.
+        ecn: EcnMode::Off,
 
         // Pacing and buffers.
         receive_buffer_start: Bytes::new(87_380),

@@ -98,7 +98,19 @@ fn values(profile: &Profile) -> Vec<(&'static str, String)> {
     let mut all = switches(profile);
     all.extend(constants(profile));
     all.extend(loss_recovery(profile));
+    all.extend(notification(profile));
     all
+}
+
+/// Explicit congestion notification.
+fn notification(profile: &Profile) -> Vec<(&'static str, String)> {
+    let Profile {
+        ecn,
+        dctcp_receiver,
+        ..
+    } = *profile;
+    let ecn = ecn.name();
+    named![ecn, dctcp_receiver]
 }
 
 fn switches(profile: &Profile) -> Vec<(&'static str, String)> {

@@ -2,6 +2,8 @@
 
 use alloc::format;
 
+use alloc::vec::Vec;
+
 use gigatcp_path::{CpuCosts, HopConfig};
 use gigatcp_tcp::Profile;
 use gigatcp_tcp::profile::{SETTINGS, Setting, SettingValue};
@@ -121,6 +123,12 @@ fn setting_value(value: &ValueKind, setting: &Setting) -> Result<SettingValue, O
         ValueKind::Text(text) if setting.expects.starts_with("an amount") => quantity::common(text)
             .map(SettingValue::Amount)
             .map_err(Some),
+        ValueKind::Text(text) if setting.words().next().is_some() => {
+            let words: Vec<&str> = setting.words().collect();
+            let word = setting.words().find(|word| word == text);
+            word.map(SettingValue::Word)
+                .ok_or_else(|| Some(quantity::no_such_word(text, &words)))
+        }
         _ => Err(None),
     }
 }

@@ -12,8 +12,25 @@ use gigatcp_wire::{Payload, Segment};
 
 use super::Connection;
 use crate::congestion::{Ack, RateSample};
+use crate::ecn::Marked;
 use crate::recovery::Judgment;
 use crate::scoreboard::Revealed;
+
+/// What one acknowledgment taught, beside what it revealed of the flight.
+#[derive(Clone, Copy, Debug)]
+struct Learned {
+    /// `pipe` before it.
+    prior_in_flight: u64,
+    rtt: Option<Duration>,
+    rate: Option<RateSample>,
+    /// Octets newly marked lost.
+    lost: u64,
+    /// What is newly reported as marked by the network.
+    marked: Marked,
+    /// The window is at its least and congestion was notified: nothing that is
+    /// acknowledged opens it (RFC 3168 section 6.1.2).
+    held: bool,
+}
 
 impl<P: Payload> Connection<P> {
     /// Processes the acknowledgment `ack` (as an offset). Returns whether the
@@ -133,10 +150,20 @@ impl<P: Payload> Connection<P> {
             judgment = self.excuse_probe(now, judgment);
         }
         self.answer_judgment(now, &judgment);
+        let notice = self.hear_ecn(segment, &revealed);
+        let held = self.answer_notice(now, &notice);
         if self.recovery.phase() != Phase::Open || self.prr.allowance().is_some() {
             self.follow_reduction(&revealed, &judgment, credit);
         }
-        self.tell_congestion_control(now, prior_in_flight, rtt, rate, &revealed, &judgment);
+        let learned = Learned {
+            prior_in_flight,
+            rtt,
+            rate,
+            lost: judgment.lost.map_or(0, |(_, octets, _)| octets),
+            marked: notice.marked,
+            held,
+        };
+        self.tell_congestion_control(now, &revealed, &learned);
         if revealed.acked > 0 {
             self.timeouts_in_a_row = 0;
             if !judgment.keeps_timer {
@@ -293,15 +320,7 @@ impl<P: Payload> Connection<P> {
         }
     }
 
-    fn tell_congestion_control(
-        &mut self,
-        now: Instant,
-        prior_in_flight: u64,
-        rtt: Option<Duration>,
-        rate: Option<RateSample>,
-        revealed: &Revealed,
-        judgment: &Judgment,
-    ) {
+    fn tell_congestion_control(&mut self, now: Instant, revealed: &Revealed, learned: &Learned) {
         let round_end = self.snd.una >= self.round_end;
         if round_end {
             self.round_end = self.snd.nxt;
@@ -311,23 +330,23 @@ impl<P: Payload> Connection<P> {
         let before = self.congestion.cwnd();
         let cwnd_limited = core::mem::take(&mut self.cwnd_limited)
             || validated
-            || prior_in_flight + u64::from(self.smss) > before.as_u64();
+            || learned.prior_in_flight + u64::from(self.smss) > before.as_u64();
         self.congestion.on_ack(&Ack {
             now,
-            acked: Bytes::new(revealed.acked),
+            acked: Bytes::new(if learned.held { 0 } else { revealed.acked }),
             sacked: Bytes::new(revealed.sacked),
-            lost: Bytes::new(judgment.lost.map_or(0, |(_, octets, _)| octets)),
-            ce_marked: Bytes::ZERO,
-            ce_marked_segments: 0,
+            lost: Bytes::new(learned.lost),
+            ce_marked: Bytes::new(learned.marked.octets),
+            ce_marked_segments: learned.marked.packets,
             acked_transmissions: revealed.transmissions,
             phase: self.recovery.phase(),
-            prior_in_flight: Bytes::new(prior_in_flight),
+            prior_in_flight: Bytes::new(learned.prior_in_flight),
             cwnd_limited,
-            rtt,
+            rtt: learned.rtt,
             srtt: self.rtt.srtt(),
             min_rtt: self.rtt.min_rtt(),
             round_end,
-            rate,
+            rate: learned.rate,
         });
         if self.congestion.cwnd() != before {
             let cause = match (self.recovery.phase(), was_slow_start) {

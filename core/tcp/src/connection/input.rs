@@ -43,7 +43,7 @@ impl<P: Payload> Connection<P> {
         let segment = &received.segment;
         let expected = self.profile.header_prediction
             && self.state == State::Established
-            && segment.flags.without(Flags::PSH) == Flags::ACK
+            && segment.flags.without(Flags::PSH) == Flags::ACK | self.ecn.quiet_flags()
             && segment.seq == self.rcv.on_wire(self.rcv.nxt)
             && segment.options.sack.is_empty()
             && self.peer_fin.is_none()
@@ -60,6 +60,7 @@ impl<P: Payload> Connection<P> {
             }
             self.remember_timestamp(now, segment);
             self.handle_ack(now, received.at, ack, segment);
+            self.note_ecn(now, segment);
             return None;
         }
         let len = segment.payload.len() as u64;
@@ -73,6 +74,7 @@ impl<P: Payload> Connection<P> {
             return Some(received);
         }
         self.remember_timestamp(now, segment);
+        self.note_ecn(now, segment);
         let segment = received.segment;
         self.take_expected_data(now, segment);
         None
@@ -150,6 +152,7 @@ impl<P: Payload> Connection<P> {
         }
         // Only now: what a forger could send must not change what is echoed.
         self.remember_timestamp(now, segment);
+        self.note_ecn(now, segment);
         self.handle_text(now, seq, received.segment);
     }
 
@@ -199,7 +202,9 @@ impl<P: Payload> Connection<P> {
         let len = segment.payload.len() as u64;
         if len > 0 && seq + len <= self.rcv.nxt {
             self.note_duplicate(seq..seq + len);
+            self.note_repetition();
         }
+        self.hear_syn_ack_again(segment);
         let ends_with_the_fin = seq + u64::from(segment.seq_len()) == self.rcv.nxt;
         if self.state == State::TimeWait && segment.flags.contains(Flags::FIN) && ends_with_the_fin
         {
@@ -271,7 +276,7 @@ impl<P: Payload> Connection<P> {
         if segment.flags.contains(Flags::ACK) {
             let ack = self.snd.offset_of(segment.ack);
             self.complete_open(now, received.at, ack, segment);
-        } else {
+        } else if self.hear_syn_again(now, segment) {
             self.syn_due = true;
         }
     }
@@ -293,6 +298,7 @@ impl<P: Payload> Connection<P> {
             return false;
         }
         self.acknowledge_syn(now, received_at, 1);
+        self.hear_handshake_ack(now, segment);
         // The window of a SYN-ACK is not scaled (RFC 7323 section 2.2).
         let scaled = !segment.flags.contains(Flags::SYN);
         let shift = if scaled { self.snd.shift } else { 0 };

@@ -33,12 +33,14 @@
 //! | `timeout` | 3.8.1, 3.8.6.1: retransmission, window probes, TIME-WAIT |
 //! | `application` | 3.9: the calls of the user |
 //! | `icmp`, `path_mtu` | 3.9.2.2, 3.7.2: ICMP errors; the path's MTU |
+//! | `ecn` | RFC 3168, RFC 9768, RFC 8257: explicit congestion notification |
 //! | `challenge` | 3.10.7.4, RFC 5961: challenge ACKs and their rate |
 
 mod acknowledge;
 mod application;
 mod authenticate;
 mod challenge;
+mod ecn;
 mod fast_open;
 mod icmp;
 mod input;
@@ -61,6 +63,7 @@ use gigatcp_wire::{IcmpKind, IpVersion, Payload, Segment, SeqNumber};
 
 use crate::congestion::{self, CongestionControl, SlowStart, Validation};
 use crate::delayed_ack::DelayedAck;
+use crate::ecn::EcnState;
 use crate::eifel::Eifel;
 use crate::frto::Frto;
 use crate::path_mtu::PathMtu;
@@ -78,6 +81,8 @@ use crate::timestamps::TimestampClock;
 use crate::tlp::TailLossProbe;
 use repair::EarlyTimer;
 
+pub use crate::ecn::OptionSeen;
+pub use ecn::EcnInfo;
 pub use time_wait::Predecessor;
 
 /// Everything a connection needs to know before it starts.
@@ -191,6 +196,8 @@ pub struct Counters {
     pub authentication_unknown_key: u64,
     /// Segments dropped because their authentication code was wrong.
     pub authentication_failed: u64,
+    /// Reductions of cwnd for explicit notifications (RFC 3168).
+    pub ecn_reductions: u64,
     /// Challenge ACKs sent (RFC 5961).
     pub challenge_acks: u64,
     /// Answers to segments that fit nothing, held back by the rate limit
@@ -255,6 +262,8 @@ pub struct Info {
     /// The last ICMP error that did not end the connection, or that did (RFC
     /// 9293 SHLD-25).
     pub soft_error: Option<IcmpKind>,
+    /// Explicit congestion notification.
+    pub ecn: EcnInfo,
 }
 
 /// See the module's own text.
@@ -298,6 +307,7 @@ pub struct Connection<P> {
     timestamps: Option<TimestampClock>,
     sack: bool,
     scaling: bool,
+    ecn: EcnState<P>,
     /// Duplicate to report in the next acknowledgment (RFC 2883).
     dsack: Option<core::ops::Range<u64>>,
 
@@ -356,6 +366,12 @@ struct Reset {
     ack: Option<SeqNumber>,
 }
 
+/// The timestamp clock, where there is one.
+fn timestamp_clock(profile: &Profile, offset: u32) -> Option<TimestampClock> {
+    let clock = || TimestampClock::new(profile.timestamp_tick, offset);
+    profile.timestamps.then(clock)
+}
+
 impl<P: Payload> Connection<P> {
     /// A closed connection with everything prepared.
     fn new(now: Instant, config: &Config) -> Self {
@@ -399,11 +415,10 @@ impl<P: Payload> Connection<P> {
                 .with_floor_on_variance(profile.rto_floor_on_variance),
             ack: DelayedAck::new(),
             window: ReceiveWindow::new(&profile, granted_receive, rmss),
-            timestamps: profile
-                .timestamps
-                .then(|| TimestampClock::new(profile.timestamp_tick, config.timestamp_offset)),
+            timestamps: timestamp_clock(&profile, config.timestamp_offset),
             sack: profile.sack,
             scaling: profile.window_scaling,
+            ecn: EcnState::new(profile.ecn, profile.dctcp_receiver),
             dsack: None,
             syn_due: false,
             syn_answers: false,
@@ -481,6 +496,7 @@ impl<P: Payload> Connection<P> {
             .min(self.persist_at)
             .min(self.ack.deadline())
             .min(self.time_wait_until)
+            .min(self.ecn.hold_until)
     }
 
     /// Segments sent and not cumulatively acknowledged.
@@ -517,6 +533,7 @@ impl<P: Payload> Connection<P> {
             timestamps: self.timestamps.is_some(),
             path_mtu: self.path.current(),
             soft_error: self.soft_error,
+            ecn: self.ecn_info(),
         }
     }
 
@@ -570,6 +587,7 @@ impl<P: Payload> Connection<P> {
         self.persist_at = Instant::FAR_FUTURE;
         self.probe_due = false;
         self.time_wait_until = Instant::FAR_FUTURE;
+        self.ecn.hold_until = Instant::FAR_FUTURE;
     }
 
     /// The connection is gone.

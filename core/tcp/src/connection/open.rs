@@ -62,6 +62,7 @@ impl<P: Payload> Connection<P> {
         self.snd.wl1 = 0;
         self.snd.wl2 = self.snd.una;
         self.settle_options(now, &syn.options);
+        self.settle_ecn(now, syn);
     }
 
     fn settle_options(&mut self, now: Instant, offered: &Options) {
@@ -158,7 +159,7 @@ impl<P: Payload> Connection<P> {
             self.rcv.last_ack_sent = self.rcv.nxt;
             self.ack.on_ack_sent();
         }
-        Segment {
+        let mut syn = Segment {
             src_port: self.local_port,
             dst_port: self.remote_port,
             seq: self.snd.on_wire(0),
@@ -178,7 +179,9 @@ impl<P: Payload> Connection<P> {
                 ..Options::default()
             },
             ..Segment::default()
-        }
+        };
+        self.dress_syn(&mut syn);
+        syn
     }
 
     /// RFC 9293 section 3.10.7.3: a segment arrives in SYN-SENT.

@@ -33,6 +33,9 @@ impl<P: Payload> Connection<P> {
         if let Some(reset) = self.reset_due.take() {
             return Some(self.reset_segment(now, reset));
         }
+        if self.ecn.early_ack.is_some() {
+            return self.ecn.early_ack.take();
+        }
         match self.state {
             State::Closed | State::Listen => None,
             State::SynSent | State::SynReceived => self.poll_handshake(now),
@@ -59,6 +62,11 @@ impl<P: Payload> Connection<P> {
         let unsent = self.unsent();
         if unsent == 0 && !self.is_fin_due() {
             return self.poll_beyond_data(now, allowance);
+        }
+        if self.is_held() {
+            self.cwnd_limited = true;
+            self.set_limit(now, self.congestion_limit());
+            return None;
         }
         self.restart_after_idle(now);
         let allowance = self.allowance();
@@ -374,7 +382,8 @@ impl<P: Payload> Connection<P> {
         }
         self.counters.acks_sent += 1;
         let seq = self.snd.acceptable();
-        Some(self.segment(now, seq, P::default(), Flags::ACK))
+        let flags = Flags::ACK | self.ecn.flags_of_ack();
+        Some(self.segment(now, seq, P::default(), flags, true))
     }
 
     /// Builds a segment with data (or FIN) and does its bookkeeping.
@@ -386,6 +395,8 @@ impl<P: Payload> Connection<P> {
         reason: SendReason,
     ) -> Segment<P> {
         let len = range.end - range.start;
+        let fresh = len > 0 && matches!(reason, SendReason::New | SendReason::LimitedTransmit);
+        let flags = flags | self.ecn.flags_of_data(fresh);
         let segments = match reason {
             SendReason::PathMtuProbe => 1,
             _ => len.div_ceil(u64::from(self.smss)),
@@ -408,12 +419,25 @@ impl<P: Payload> Connection<P> {
             self.outbox.put(EventMask::SEGMENTS, now, event);
         }
         let payload = self.send_buffer.slice(range.start, range.end);
-        self.segment(now, range.start, payload, flags)
+        let has_room = self.has_room_for_accecn(range.start, len, fresh);
+        let mut segment = self.segment(now, range.start, payload, flags, has_room);
+        if fresh && self.ecn.sends_ect() {
+            segment.ecn = Ecn::Ect0;
+        }
+        segment
     }
 
     /// A segment of the open connection: header fields, options, and the
-    /// acknowledgment it carries.
-    fn segment(&mut self, now: Instant, seq: u64, payload: P, flags: Flags) -> Segment<P> {
+    /// acknowledgment it carries. `has_room` says whether an AccECN option fits
+    /// beside the payload.
+    fn segment(
+        &mut self,
+        now: Instant,
+        seq: u64,
+        payload: P,
+        flags: Flags,
+        has_room: bool,
+    ) -> Segment<P> {
         let sack = if payload.is_empty() {
             self.sack_blocks()
         } else {
@@ -432,7 +456,7 @@ impl<P: Payload> Connection<P> {
             };
             self.outbox.put(EventMask::SEGMENTS, now, event);
         }
-        Segment {
+        let mut segment = Segment {
             src_port: self.local_port,
             dst_port: self.remote_port,
             seq: self.snd.on_wire(seq),
@@ -449,7 +473,9 @@ impl<P: Payload> Connection<P> {
                 ..Options::default()
             },
             payload,
-        }
+        };
+        self.dress(&mut segment, has_room);
+        segment
     }
 
     /// Moves the right edge as far as the buffer allows and gives the window

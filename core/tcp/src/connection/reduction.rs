@@ -14,7 +14,6 @@ impl<P: Payload> Connection<P> {
     /// The network said that it is congested (RFC 3168 section 6.1.2): the
     /// window is reduced once per window of data and nothing is repaired.
     /// Returns whether it was reduced now.
-    #[allow(dead_code, reason = "for the side that reads ECN-Echo")]
     pub(super) fn enter_cwr(&mut self, now: Instant) -> bool {
         let from = self.recovery.phase();
         if !self.recovery.enter_cwr(self.snd.nxt) {
@@ -43,9 +42,11 @@ impl<P: Payload> Connection<P> {
             flight_size: Bytes::new(flight_size),
             pipe: Bytes::new(pipe),
         });
+        self.ecn.on_reduction();
         let cause = match kind {
             CongestionKind::Timeout => CwndCause::Timeout,
-            CongestionKind::Loss | CongestionKind::Ecn => CwndCause::EnterRecovery,
+            CongestionKind::Loss => CwndCause::EnterRecovery,
+            CongestionKind::Ecn => CwndCause::Notified,
         };
         self.put_cwnd(now, cause);
         if let Some(bounds) = bounds {
@@ -68,6 +69,7 @@ impl<P: Payload> Connection<P> {
         self.recovery.end_by_undo();
         self.congestion.undo(now);
         self.validation.on_undo();
+        self.ecn.on_undo();
         self.put_cwnd(now, CwndCause::Undo);
         self.put_phase(now, from);
     }

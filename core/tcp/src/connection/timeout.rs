@@ -12,6 +12,9 @@ impl<P: Payload> Connection<P> {
     /// nothing.
     pub fn handle_timeout(&mut self, now: Instant) {
         self.ack.handle_timeout(now);
+        if self.ecn.hold_until <= now {
+            self.ecn.hold_until = Instant::FAR_FUTURE;
+        }
         if self.early_at <= now {
             self.on_early_timeout(now);
         }

@@ -5,7 +5,7 @@
 
 use gigatcp_units::{Bytes, Duration};
 
-use super::{InitialWindow, Profile, PrrRule, SynCookies, WindowPolicy};
+use super::{EcnMode, InitialWindow, Profile, PrrRule, SynCookies, WindowPolicy};
 use crate::congestion::Counting;
 
 /// A value for a setting.
@@ -19,6 +19,8 @@ pub enum SettingValue {
     Time(Duration),
     /// An amount of data.
     Amount(Bytes),
+    /// A word, one of [`Setting::words`].
+    Word(&'static str),
 }
 
 /// Why a setting was refused.
@@ -42,6 +44,15 @@ pub struct Setting {
     pub expects: &'static str,
     /// Sets it; says whether the value fitted.
     pub(super) apply: fn(&mut Profile, SettingValue) -> bool,
+}
+
+impl Setting {
+    /// The words it takes, if it takes words: those in quotes where what it
+    /// expects is "one of" them.
+    pub fn words(&self) -> impl Iterator<Item = &'static str> + use<> {
+        let listed = self.expects.strip_prefix("one of ").unwrap_or_default();
+        listed.split('"').skip(1).step_by(2)
+    }
 }
 
 macro_rules! switch {
@@ -255,7 +266,19 @@ pub const SETTINGS: &[Setting] = &[
     switch!(abe),
     switch!(cwnd_validation),
     // Explicit congestion notification.
-
+    Setting {
+        name: "ecn",
+        expects: "one of \"off\", \"passive\", \"classic\", \"accurate\"",
+        apply: |profile, value| match value {
+            SettingValue::Word(word) => {
+                let mode = EcnMode::find(word);
+                profile.ecn = mode.unwrap_or(profile.ecn);
+                mode.is_some()
+            }
+            _ => false,
+        },
+    },
+    switch!(dctcp_receiver),
     // Pacing and buffers.
     amount!(
         receive_buffer_start,

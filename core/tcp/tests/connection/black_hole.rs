@@ -36,6 +36,7 @@ fn transfer(config: &Config, mtu: usize, lost: u64, seed: u64) -> World<Phantom>
         pause: Duration::ZERO,
     };
     let path = Path {
+        ecn: crate::world::EcnPath::default(),
         delay: Duration::from_millis(10),
         jitter: Duration::ZERO,
         lost,

@@ -1,11 +1,13 @@
 //! The engine against a peer made by hand, packet by packet, in virtual time.
 
+mod accecn;
 mod authentication;
 mod black_hole;
 mod challenge;
 mod close;
 mod cwnd_validation;
 mod delayed_ack;
+mod ecn;
 mod fast_open;
 mod hostile;
 mod icmp;
@@ -19,19 +21,15 @@ mod open;
 mod pair;
 mod path_mtu;
 mod persist;
-mod prr;
-mod rack;
 mod recovery;
 mod reset;
 mod retransmission;
 mod rfc_9235;
 mod sack;
 mod script;
-mod spurious;
 mod syn_cookies;
 mod syn_text;
 mod time_wait;
 mod timestamps;
-mod tlp;
 mod window;
 mod world;

@@ -5,18 +5,26 @@
 //! Numbers are relative to the initial sequence number of the side they
 //! belong to: SYN stands at 0, the first octet of data at 1. Window fields are
 //! given as they stand in the header, not scaled. `FO` asks for a Fast Open
-//! cookie, `FO 0a0b0c0d` shows one; `FOEXP` is the experimental form.
+//! cookie, `FO 0a0b0c0d` shows one; `FOEXP` is the experimental form. The flags
+//! AE, CWR and ECE are `A`, `W` and `E`; `[ect0]`, `[ect1]` or `[ce]` in front is
+//! the ECN field; `ECN e0b 1 ceb 0 e1b 1` is an AccECN option.
 
 use gigatcp_wire::bytes::Bytes;
-use gigatcp_wire::{FastOpenCookie, Flags, SackBlock, Segment, SeqNumber, Timestamps, WireWindow};
+use gigatcp_wire::{
+    AccEcn, AccEcnOrder, Ecn, FastOpenCookie, Flags, SackBlock, Segment, SeqNumber, Timestamps,
+    WireWindow,
+};
 
 /// The letters of the control bits, in the order they are written.
-const LETTERS: [(Flags, char); 6] = [
+const LETTERS: [(Flags, char); 9] = [
     (Flags::FIN, 'F'),
     (Flags::SYN, 'S'),
     (Flags::RST, 'R'),
     (Flags::PSH, 'P'),
     (Flags::URG, 'U'),
+    (Flags::ECE, 'E'),
+    (Flags::CWR, 'W'),
+    (Flags::AE, 'A'),
     (Flags::ACK, '.'),
 ];
 
@@ -46,11 +54,11 @@ fn absolute(offset: &str, iss: SeqNumber) -> SeqNumber {
 /// Window and timestamps only if `like`, the text it is compared with, speaks
 /// of them.
 pub fn write(segment: &Segment<Bytes>, iss: SeqNumber, peer_iss: SeqNumber, like: &str) -> String {
-    let mut text: String = LETTERS
+    let mut text = written_field(segment.ecn).to_string();
+    let letters = LETTERS
         .iter()
-        .filter(|(flag, _)| segment.flags.contains(*flag))
-        .map(|(_, letter)| *letter)
-        .collect();
+        .filter(|(flag, _)| segment.flags.contains(*flag));
+    text.extend(letters.map(|(_, letter)| *letter));
     let seq = relative(segment.seq, iss);
     let len = segment.payload.len() as i64;
     text += &format!(" {seq}:{}({len})", i64::from(seq) + len);
@@ -80,6 +88,7 @@ fn written_options(
     all.extend(stamps.map(|ts| format!("TS val {} ecr {}", ts.val, ts.ecr)));
     all.extend(options.window_scale.map(|shift| format!("wscale {shift}")));
     all.extend(options.fast_open.as_ref().map(written_cookie));
+    all.extend(options.accecn.as_ref().map(written_accecn));
     if !options.sack.is_empty() {
         let blocks = options.sack.as_slice().iter().map(|block| {
             let (left, right) = (
@@ -91,6 +100,39 @@ fn written_options(
         all.push(format!("sack {}", blocks.collect::<Vec<_>>().join(" ")));
     }
     all
+}
+
+/// The ECN field, unless it is empty.
+fn written_field(ecn: Ecn) -> &'static str {
+    match ecn {
+        Ecn::NotEct => "",
+        Ecn::Ect1 => "[ect1] ",
+        Ecn::Ect0 => "[ect0] ",
+        Ecn::Ce => "[ce] ",
+    }
+}
+
+fn written_accecn(option: &AccEcn) -> String {
+    let names = option.order().counts().map(|ecn| match ecn {
+        Ecn::Ect0 => "e0b",
+        Ecn::Ect1 => "e1b",
+        _ => "ceb",
+    });
+    let fields = names.iter().zip(option.fields());
+    let fields: Vec<String> = fields.map(|(name, n)| format!(" {name} {n}")).collect();
+    format!("ECN{}", fields.concat())
+}
+
+/// Names and values in turn: `e0b 1 ceb 0 e1b 1`, of which the tail may be
+/// left out; the first name tells the order.
+fn read_accecn(words: &[&str]) -> AccEcn {
+    let order = match words.first() {
+        Some(&"e1b") => AccEcnOrder::Ect1First,
+        _ => AccEcnOrder::Ect0First,
+    };
+    let values = words.iter().skip(1).step_by(2);
+    let values: Vec<u32> = values.map(|n| n.parse().unwrap()).collect();
+    AccEcn::new(order, &values)
 }
 
 fn written_cookie(cookie: &FastOpenCookie) -> String {
@@ -115,10 +157,18 @@ fn read_cookie(hex: &str) -> FastOpenCookie {
 /// `peer_iss`. Without `win` the window field is `wnd`.
 pub fn read(text: &str, iss: SeqNumber, peer_iss: SeqNumber, wnd: u16) -> Segment<Bytes> {
     let (head, options) = text.split_once(" <").unwrap_or((text, ""));
+    let (field, head) = head.split_once("] ").unwrap_or(("", head));
     let mut words = head.split(' ');
     let mut segment = Segment {
         flags: read_flags(words.next().unwrap()),
         wnd: WireWindow(wnd),
+        ecn: match field {
+            "" => Ecn::NotEct,
+            "[ect1" => Ecn::Ect1,
+            "[ect0" => Ecn::Ect0,
+            "[ce" => Ecn::Ce,
+            _ => panic!("what is the field {field}]?"),
+        },
         ..Segment::default()
     };
     let place = words.next().expect("seq:end(len)");
@@ -177,6 +227,7 @@ fn read_option(option: &str, peer_iss: SeqNumber, segment: &mut Segment<Bytes>) 
                 ecr: ecr.parse().unwrap(),
             });
         }
+        ["ECN", ref fields @ ..] => options.accecn = Some(read_accecn(fields)),
         ["FO"] => options.fast_open = Some(FastOpenCookie::REQUEST),
         ["FO", cookie] => options.fast_open = Some(read_cookie(cookie)),
         ["FOEXP"] => options.fast_open = Some(FastOpenCookie::REQUEST.as_experimental()),

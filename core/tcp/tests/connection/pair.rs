@@ -3,7 +3,7 @@
 
 use gigatcp_events::{EventMask, State};
 use gigatcp_tcp::congestion::{self, SlowStart};
-use gigatcp_tcp::profile::{InitialWindow, WindowPolicy};
+use gigatcp_tcp::profile::{EcnMode, InitialWindow, WindowPolicy};
 use gigatcp_tcp::{Config, Profile};
 use gigatcp_units::{Bytes as Octets, Duration, Instant};
 use gigatcp_wire::bytes::Bytes;
@@ -11,7 +11,7 @@ use gigatcp_wire::{Phantom, SeqNumber};
 use proptest::prelude::*;
 
 use crate::script::{bare, with};
-use crate::world::{Habit, Path, World};
+use crate::world::{EcnPath, Habit, Path, World};
 
 const DAYS: Instant = Instant::from_nanos(30 * 24 * 3_600_000_000_000);
 
@@ -23,6 +23,7 @@ fn quiet_path() -> Path {
         doubled: 0,
         cuts: true,
         mtu: usize::MAX,
+        ecn: EcnPath::default(),
     }
 }
 
@@ -70,6 +71,8 @@ fn config() -> impl Strategy<Value = Config> {
             } else {
                 WindowPolicy::FreeSpace
             },
+            ecn: EcnMode::ALL[usize::from(on[3]) * 2 + usize::from(on[10])],
+            dctcp_receiver: on[5],
             window_reserve_shift: u32::from(on[15]) * 2,
             ack_waits_for_reader: on[15],
             initial_window: if on[9] {
@@ -109,20 +112,43 @@ fn habit() -> impl Strategy<Value = Habit> {
     })
 }
 
+/// Mostly a queue that marks, now and then a middlebox that means well.
+fn ecn_path() -> impl Strategy<Value = EcnPath> {
+    let rarely = || prop::bool::weighted(0.1);
+    let marked = prop_oneof![Just(0), 0..100_u64, 0..=1000_u64];
+    let boxes = (rarely(), rarely(), rarely(), rarely(), rarely(), rarely());
+    (marked, boxes).prop_map(|(marked, boxes)| EcnPath {
+        marked,
+        bleaches: boxes.0,
+        marks_all: boxes.1,
+        clears_flags: boxes.2,
+        clears_handshake: boxes.3,
+        strips_options: boxes.4,
+        drops_options: boxes.5,
+    })
+}
+
 fn path() -> impl Strategy<Value = Path> {
     let lost = prop_oneof![Just(0), 0..30_u64, 0..250_u64];
     let doubled = prop_oneof![Just(0), 0..100_u64];
     let jitter = prop_oneof![Just(0), 0..3_000_u64, 0..60_000_u64];
-    (0..100_000_u64, jitter, lost, doubled, any::<bool>()).prop_map(
-        |(delay, jitter, lost, doubled, cuts)| Path {
+    (
+        0..100_000_u64,
+        jitter,
+        lost,
+        doubled,
+        any::<bool>(),
+        ecn_path(),
+    )
+        .prop_map(|(delay, jitter, lost, doubled, cuts, ecn)| Path {
             delay: Duration::from_micros(delay),
             jitter: Duration::from_micros(jitter),
             lost,
             doubled,
             cuts,
             mtu: usize::MAX,
-        },
-    )
+            ecn,
+        })
 }
 
 proptest! {
@@ -182,6 +208,7 @@ fn a_gigabyte_passes_a_lossy_path_across_the_wrap_of_both_clocks() {
         lost: 1,
         cuts: true,
         mtu: usize::MAX,
+        ecn: EcnPath::default(),
         ..quiet_path()
     };
     let habits = [writes(1 << 30), writes(0)];

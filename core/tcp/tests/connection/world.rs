@@ -7,7 +7,7 @@ use gigatcp_events::State;
 use gigatcp_tcp::listener::{self, Heard};
 use gigatcp_tcp::{Config, Connection, Received};
 use gigatcp_units::{Duration, Instant};
-use gigatcp_wire::{Payload, Segment};
+use gigatcp_wire::{Ecn, Flags, Payload, Segment};
 
 /// More arrivals and timers than any of these runs needs.
 const MOST_STEPS: u64 = 4_000_000;
@@ -28,8 +28,30 @@ pub struct Path {
     pub doubled: u64,
     /// Super-segments are cut to single ones (and lost one by one).
     pub cuts: bool,
+    /// What it does to ECN.
+    pub ecn: EcnPath,
     /// Octets of the largest IPv4 packet that passes; larger ones vanish.
     pub mtu: usize,
+}
+
+/// What the path does to ECN: a queue that marks, and middleboxes that take
+/// the field, the flags and the options for mistakes.
+#[derive(Clone, Copy, Default, Debug)]
+pub struct EcnPath {
+    /// Capable packets marked, of a thousand.
+    pub marked: u64,
+    /// The ECN field is cleared.
+    pub bleaches: bool,
+    /// Every packet is marked, whether it is capable or not.
+    pub marks_all: bool,
+    /// AE, CWR and ECE are cleared outside the handshake.
+    pub clears_flags: bool,
+    /// And in the handshake.
+    pub clears_handshake: bool,
+    /// AccECN options are taken out.
+    pub strips_options: bool,
+    /// Packets with AccECN options vanish.
+    pub drops_options: bool,
 }
 
 /// What one application does: write so much, then close; read in bites.
@@ -258,6 +280,9 @@ impl<P: Stream> World<P> {
 
     fn send_one(&mut self, from: usize, segment: Segment<P>) {
         self.segments += segment.wire_segments() as u64;
+        let Some(segment) = self.meddle(segment) else {
+            return;
+        };
         let size = usize::from(segment.segment_size).min(segment.payload.len());
         if 20 + segment.header_len() + size > self.path.mtu {
             return;
@@ -275,6 +300,31 @@ impl<P: Stream> World<P> {
                 segment: segment.clone(),
             }));
         }
+    }
+
+    /// What the path does to ECN.
+    fn meddle(&mut self, mut segment: Segment<P>) -> Option<Segment<P>> {
+        let ecn = self.path.ecn;
+        let is_handshake = segment.flags.contains(Flags::SYN);
+        if ecn.bleaches {
+            segment.ecn = Ecn::NotEct;
+        }
+        if self.chance(ecn.marked) {
+            segment.ecn.try_mark();
+        }
+        if ecn.marks_all {
+            segment.ecn = Ecn::Ce;
+        }
+        if (is_handshake && ecn.clears_handshake) || (!is_handshake && ecn.clears_flags) {
+            segment.flags = segment.flags.without(Flags::ACE);
+        }
+        if ecn.drops_options && segment.options.accecn.is_some() {
+            return None;
+        }
+        if ecn.strips_options {
+            segment.options.accecn = None;
+        }
+        Some(segment)
     }
 
     fn chance(&mut self, of_a_thousand: u64) -> bool {

@@ -12,7 +12,6 @@ use gigatcp_tcp::{Config, Profile};
 use gigatcp_units::{Bytes, Duration};
 use gigatcp_wire::SeqNumber;
 
-use super::audit::LEAST_MSS;
 use super::draw::Draw;
 
 /// Octets of the IPv4 and TCP headers without options.
@@ -104,11 +103,10 @@ fn value_for(draw: &mut Draw, name: &str) -> Vec<SettingValue> {
         "ack_every" | "ack_every_later" => count(draw, 1, 50),
         "ack_every_switch" => time(draw, ms(1), ms(2000)),
         "buffer_limit" => SettingValue::Amount(Bytes::new(draw.magnitude(4096, 1 << 24))),
-        // The audit knows the least MSS that an engine takes at its word.
-        "mss_min" => count(draw, 28, u64::from(LEAST_MSS)),
         "quick_acks" => count(draw, 0, 100),
         "retries" | "syn_retries" => count(draw, PATIENT, 30),
         "pmtu_base" => count(draw, 68, 9000),
+        "mss_min" => count(draw, 28, 600),
         "pmtu_raise" => time(draw, ms(1000), ms(600_000)),
         "window_reserve_shift" => count(draw, 0, 14),
         "delayed_ack_timeout" => time(draw, Duration::from_micros(10), ms(499)),
@@ -117,6 +115,7 @@ fn value_for(draw: &mut Draw, name: &str) -> Vec<SettingValue> {
         "rto_max" => time(draw, ms(4000), ms(120_000)),
         "time_wait" => time(draw, Duration::ZERO, ms(120_000)),
         "timestamp_tick" => time(draw, ms(1), ms(1000)),
+        "ecn" => SettingValue::Word(draw.pick(&["off", "passive", "classic", "accurate"])),
         _ => switch,
     };
     let amount = SettingValue::Amount(Bytes::new(draw.magnitude(65_536, 1 << 24)));

@@ -1,0 +1,419 @@
+//! Explicit congestion notification where it meets segments: RFC 3168 section
+//! 6.1, RFC 9768 section 3, RFC 8257 section 3.2.
+//!
+//! What is agreed, counted and believed is in [`crate::ecn`]; here segments are
+//! dressed and read. The quiet path asks one question, whether any ECN was
+//! agreed on.
+//!
+//! AccECN options ride on acknowledgments without data, and on data where a
+//! segment has room to spare: full segments are not made smaller for them. So
+//! where both sides send in bulk, octets are told on the acknowledgments in
+//! between, and the ACE field, which every segment has, tells the rest.
+
+use gigatcp_events::{CwndCause, EcnFeedback, Event, EventMask, Phase};
+use gigatcp_units::{Bytes, Instant};
+use gigatcp_wire::{Ecn, Flags, MAX_OPTIONS_LEN, Payload, Segment};
+
+use super::{Connection, Failure, Reset};
+use crate::ecn::{Arrived, Feedback, Marked, OptionSeen};
+use crate::scoreboard::Revealed;
+
+/// SACK blocks that an AccECN option must leave room for (RFC 9768 section
+/// 3.2.3.3).
+const SACK_BLOCKS_KEPT: usize = 2;
+
+/// Octets of the option that signs a segment (RFC 5925 section 2.2, RFC 5926: 96
+/// bits of code).
+const AUTHENTICATION_LEN: usize = 16;
+
+/// Octets that the longest AccECN option takes in a header.
+const OPTION_ROOM: u64 = 12;
+
+/// ECN on a connection, partly in the words of Linux's `tcp_info`.
+#[derive(Clone, Copy, Debug)]
+pub struct EcnInfo {
+    /// What both sides agreed on (`TCPI_OPT_ECN`).
+    pub feedback: EcnFeedback,
+    /// Whether our new data leaves as ECT(0).
+    pub sends_ect: bool,
+    /// Whether feedback is believed (`tcpi_accecn_fail_mode`).
+    pub heeds: bool,
+    /// Whether any packet came with ECT or CE (`TCPI_OPT_ECN_SEEN`).
+    pub seen: bool,
+    /// Packets that came with CE (`tcpi_received_ce`).
+    pub received_ce: u64,
+    /// Packets of ours reported as having arrived with CE
+    /// (`tcpi_delivered_ce`). With classic feedback all that an acknowledgment
+    /// with ECN-Echo covers, as in Linux.
+    pub delivered_ce: u64,
+    /// Octets that came with ECT(1), ECT(0), CE (`tcpi_received_e1_bytes`,
+    /// `_e0_bytes`, `_ce_bytes`); with accurate feedback.
+    pub received_octets: [u64; 3],
+    /// Octets reported as having arrived so (`tcpi_delivered_e1_bytes`,
+    /// `_e0_bytes`, `_ce_bytes`); with accurate feedback and its options.
+    pub delivered_octets: [u64; 3],
+    /// Whether AccECN options come (`tcpi_accecn_opt_seen`).
+    pub option_seen: OptionSeen,
+    /// Whether AccECN options are sent.
+    pub sends_options: bool,
+}
+
+/// What an acknowledgment says about congestion.
+#[derive(Clone, Copy, Default, Debug)]
+pub(super) struct Notice {
+    /// The window is to be reduced, unless it was for this window of data.
+    pub(super) is_notified: bool,
+    /// What is newly reported as marked.
+    pub(super) marked: Marked,
+}
+
+impl<P: Payload> Connection<P> {
+    /// What there is to know about ECN.
+    pub(super) fn ecn_info(&self) -> EcnInfo {
+        use crate::ecn::EcnCounters;
+        let (received_ce, delivered_ce) = self.ecn.ce_packets();
+        let octets = |counters: &EcnCounters| {
+            let start = EcnCounters::INITIAL;
+            [Ecn::Ect1, Ecn::Ect0, Ecn::Ce].map(|ecn| counters.octets(ecn) - start.octets(ecn))
+        };
+        EcnInfo {
+            feedback: self.ecn.feedback(),
+            sends_ect: self.ecn.sends_ect(),
+            heeds: self.ecn.heeds(),
+            seen: self.ecn.has_seen(),
+            received_ce,
+            delivered_ce,
+            received_octets: octets(self.ecn.receiver.counters()),
+            delivered_octets: octets(self.ecn.sender.counters()),
+            option_seen: self.ecn.sender.option_seen(),
+            sends_options: self.ecn.receiver.sends_options(),
+        }
+    }
+
+    // The handshake.
+
+    /// Puts on our SYN or SYN-ACK what it has to say about ECN.
+    pub(super) fn dress_syn(&mut self, syn: &mut Segment<P>) {
+        if !self.syn_answers {
+            syn.flags |= self.ecn.flags_of_syn(self.timeouts_in_a_row);
+            return;
+        }
+        let (flags, may_have_option) = self.ecn.flags_of_syn_ack(self.timeouts_in_a_row);
+        syn.flags |= flags;
+        if may_have_option {
+            syn.options.accecn = self.ecn.receiver.option();
+            // Section 3.2.3.2.1: it may be omitted where there is no room.
+            if syn.options.wire_len() > self.option_room() {
+                syn.options.accecn = None;
+            }
+        }
+        self.ecn.receiver.on_sent(syn.options.accecn.is_some());
+    }
+
+    /// The peer's SYN or SYN-ACK, the first that counts.
+    pub(super) fn settle_ecn(&mut self, now: Instant, syn: &Segment<P>) {
+        // A SYN is told of by the SYN-ACK and not counted (RFC 9768 section 3.2).
+        let counted = u32::from(syn.flags.contains(Flags::ACK));
+        self.ecn.count(syn.ecn, counted);
+        if !syn.flags.contains(Flags::ACK) {
+            self.ecn.on_syn(syn.flags, syn.ecn);
+        } else if self.ecn.on_syn_ack(syn.flags, syn.ecn) {
+            self.begin_with_one_segment(now);
+        }
+        if self.ecn.feedback() == EcnFeedback::Accurate && syn.flags.contains(Flags::ACK) {
+            // RFC 9768 sections 3.2.3.2.3 and 3.2.3.2.4, the client's side.
+            self.ecn.sender.on_first_option(syn.options.accecn.as_ref());
+            // Section 3.2.2.1: a pure acknowledgment tells how it arrived.
+            self.ack.demand_alone();
+        }
+        if self.ecn.is_on() {
+            let feedback = self.ecn.feedback();
+            self.outbox
+                .put(EventMask::CHANGES, now, Event::EcnAgreed { feedback });
+        }
+    }
+
+    /// Our SYN or SYN-ACK met congestion: the window begins at one segment
+    /// (RFC 9768 section 3.2.2.2 asks for a response and leaves which; this is
+    /// that of draft-ietf-tcpm-generalized-ecn sections 3.2.1 and 3.2.2).
+    fn begin_with_one_segment(&mut self, now: Instant) {
+        let one_segment = Bytes::new(u64::from(self.smss));
+        self.congestion.on_idle_restart(now, one_segment);
+        self.put_cwnd(now, CwndCause::Initial);
+    }
+
+    /// The peer's SYN once more, while our SYN-ACK is not acknowledged. Returns
+    /// whether the handshake may go on: RFC 9768 section 3.1.5 has a peer that
+    /// asks for two kinds of feedback reset.
+    pub(super) fn hear_syn_again(&mut self, now: Instant, syn: &Segment<P>) -> bool {
+        let must_reset = self.ecn.on_syn_again(syn.flags, syn.ecn);
+        if must_reset {
+            self.reset_due = Some(Reset {
+                seq: self.snd.on_wire(self.snd.acceptable()),
+                ack: Some(self.rcv.on_wire(self.rcv.nxt)),
+            });
+            self.fail(now, Failure::Aborted);
+        }
+        !must_reset
+    }
+
+    /// The SYN-ACK once more, although we have acknowledged it: the pure
+    /// acknowledgment it gets tells how this one arrived (RFC 9768 section
+    /// 3.2.2.1).
+    pub(super) fn hear_syn_ack_again(&mut self, syn_ack: &Segment<P>) {
+        let is_one = syn_ack.flags.contains(Flags::SYN | Flags::ACK);
+        if self.ecn.is_on() && is_one && self.active_open {
+            self.ecn.on_syn_ack_again(syn_ack.flags, syn_ack.ecn);
+        }
+    }
+
+    /// The segment that completes our passive open. A pure acknowledgment
+    /// without SACK says how our SYN-ACK arrived; anything else carries the
+    /// counter (RFC 9768 section 3.2.2.1).
+    pub(super) fn hear_handshake_ack(&mut self, now: Instant, segment: &Segment<P>) {
+        if self.ecn.feedback() != EcnFeedback::Accurate {
+            return;
+        }
+        let option = segment.options.accecn.as_ref();
+        // Sections 3.2.3.2.3 and 3.2.3.2.4, the server's side.
+        self.ecn.sender.on_first_option(option);
+        let is_handshake = !segment.flags.contains(Flags::SYN)
+            && segment.seq_len() == 0
+            && segment.options.sack.is_empty();
+        if is_handshake && self.ecn.on_handshake_ack(segment.flags) {
+            self.begin_with_one_segment(now);
+        }
+    }
+
+    // Receiving.
+
+    /// An acceptable segment that is about to be taken.
+    #[inline]
+    pub(super) fn note_ecn(&mut self, now: Instant, segment: &Segment<P>) {
+        if self.ecn.is_on() {
+            self.receive_ecn(now, segment);
+        }
+    }
+
+    fn receive_ecn(&mut self, now: Instant, segment: &Segment<P>) {
+        let packets = segment.wire_segments() as u32;
+        self.ecn.count(segment.ecn, packets);
+        self.ecn.end_handshake();
+        if self.ecn.feedback() == EcnFeedback::Accurate {
+            self.receive_accurately(segment, packets);
+            return;
+        }
+        // RFC 3168 section 6.1.3 speaks of data; acknowledgments cannot be ECT.
+        if segment.payload.is_empty() {
+            return;
+        }
+        if self.ecn.would_change_state(segment.ecn) && self.ack.is_held_back() {
+            self.ack.demand();
+            self.ecn.early_ack = self.poll_ack(now);
+        }
+        if self.ecn.on_data(segment.flags, segment.ecn) {
+            self.ack.demand();
+        }
+    }
+
+    fn receive_accurately(&mut self, segment: &Segment<P>, packets: u32) {
+        // A handshake's acknowledgment has no counter in it.
+        if !segment.flags.contains(Flags::SYN) {
+            self.ecn.test_first(segment.flags);
+        }
+        let octets = segment.payload.len() as u64;
+        let unacked = self.rcv.nxt > self.rcv.last_ack_sent;
+        let nothing_else = !self.ack.is_due() && !unacked && octets == 0;
+        let arrived = Arrived {
+            ecn: segment.ecn,
+            octets,
+            packets,
+            unacked,
+        };
+        if self.ecn.receiver.on_arrival(&arrived) {
+            self.ack.demand();
+            // Section 3.2.2.5.1: acknowledgments of acknowledgments must not
+            // be taken for duplicates.
+            self.ecn.set_without_sack(nothing_else);
+        }
+        if octets > 0 {
+            self.ecn.set_without_sack(false);
+            let end = self.rcv.offset_of(segment.seq).map(|seq| seq + octets);
+            let repeated = end.is_some_and(|end| end <= self.rcv.nxt);
+            self.ecn.receiver.on_data(repeated);
+        }
+    }
+
+    /// Data that was there before, wholly: our acknowledgments may not have
+    /// got through.
+    pub(super) fn note_repetition(&mut self) {
+        if self.ecn.feedback() == EcnFeedback::Accurate {
+            self.ecn.receiver.on_data(true);
+        }
+    }
+
+    // Sending.
+
+    /// Dresses a segment that is no SYN: the AccECN option, and that its flags
+    /// are a counter. `has_room` says whether there is room beside its payload.
+    #[inline]
+    pub(super) fn dress(&mut self, segment: &mut Segment<P>, has_room: bool) {
+        if self.ecn.feedback() != EcnFeedback::Accurate {
+            return;
+        }
+        segment.ace = true;
+        if self.ecn.take_without_sack() {
+            segment.options.sack.truncate(0);
+        }
+        if has_room && let Some(option) = self.ecn.receiver.option() {
+            segment.options.accecn = Some(option);
+            fit_options(segment, self.option_room());
+        }
+        let with_option = segment.options.accecn.is_some();
+        self.ecn.receiver.on_sent(with_option);
+    }
+
+    /// Octets of options that may stand in a segment before it is signed.
+    fn option_room(&self) -> usize {
+        let code = if self.authentication.is_some() {
+            AUTHENTICATION_LEN
+        } else {
+            0
+        };
+        MAX_OPTIONS_LEN - code
+    }
+
+    /// Whether a segment with `len` octets of data has room for an AccECN
+    /// option; with accurate feedback the first data is to have one (RFC 9768
+    /// section 3.2.3.2.1), and what is sent again is not (3.2.3.2.2).
+    pub(super) fn has_room_for_accecn(&mut self, seq: u64, len: u64, fresh: bool) -> bool {
+        if self.ecn.feedback() != EcnFeedback::Accurate {
+            return false;
+        }
+        let is_first = seq == 1;
+        if !fresh && is_first && self.ecn.first_had_option {
+            self.ecn.receiver.stop_options();
+        }
+        let has_room = fresh && len + OPTION_ROOM <= u64::from(self.smss);
+        if has_room && is_first {
+            self.ecn.receiver.repeat_option();
+            self.ecn.first_had_option = self.ecn.receiver.sends_options();
+        }
+        has_room
+    }
+
+    // The sender's part.
+
+    /// What an acceptable acknowledgment says about congestion.
+    #[inline]
+    pub(super) fn hear_ecn(&mut self, segment: &Segment<P>, revealed: &Revealed) -> Notice {
+        match self.ecn.feedback() {
+            EcnFeedback::None => Notice::default(),
+            EcnFeedback::Classic => self.hear_echo(segment, revealed),
+            EcnFeedback::Accurate => self.hear_counters(segment, revealed),
+        }
+    }
+
+    /// RFC 3168 section 6.1.2.
+    fn hear_echo(&mut self, segment: &Segment<P>, revealed: &Revealed) -> Notice {
+        if !segment.flags.contains(Flags::ECE) || segment.flags.contains(Flags::SYN) {
+            return Notice::default();
+        }
+        let octets = newly_delivered(revealed);
+        let marked = Marked {
+            octets,
+            packets: self.packets_of(octets, revealed),
+        };
+        Notice {
+            is_notified: true,
+            marked: self.ecn.note_delivered(marked),
+        }
+    }
+
+    /// RFC 9768 section 3.2.2.2: first whether another acknowledgment has
+    /// superseded this one (appendix A.1), by octets or else by timestamps.
+    fn hear_counters(&mut self, segment: &Segment<P>, revealed: &Revealed) -> Notice {
+        let stamp = segment.options.timestamps.map(|stamps| stamps.val);
+        let is_newer = self.ecn.is_newer(stamp);
+        let octets = newly_delivered(revealed);
+        let is_superseded = octets == 0 && !is_newer;
+        if is_superseded || segment.flags.contains(Flags::SYN) || self.ecn.is_handshake() {
+            return Notice::default();
+        }
+        // Each transmission ends in at most one segment that is not full.
+        let at_most = revealed.acked / u64::from(self.smss) + u64::from(revealed.transmissions) + 1;
+        let marked = self.ecn.on_feedback(&Feedback {
+            ace: segment.flags.ace(),
+            option: segment.options.accecn,
+            octets,
+            packets: self.packets_of(octets, revealed),
+            packets_at_most: (revealed.sacked == 0).then_some(at_most),
+            smss: self.smss,
+        });
+        Notice {
+            is_notified: marked.packets > 0,
+            marked,
+        }
+    }
+
+    /// Packets that so many octets were: full ones, or one to a transmission.
+    fn packets_of(&self, octets: u64, revealed: &Revealed) -> u32 {
+        let full = octets.div_ceil(u64::from(self.smss));
+        u32::try_from(full)
+            .unwrap_or(u32::MAX)
+            .max(revealed.transmissions)
+    }
+
+    /// The peer reports congestion: the window is reduced once for a window of
+    /// data (RFC 3168 section 6.1.2). At one segment there is nothing left to
+    /// reduce: then no new data leaves before one timeout has passed. Returns
+    /// whether that is so.
+    pub(super) fn answer_notice(&mut self, now: Instant, notice: &Notice) -> bool {
+        if !notice.is_notified {
+            return false;
+        }
+        if self.outbox.wants(EventMask::SEGMENTS) {
+            let event = Event::MarksReported {
+                octets: notice.marked.octets,
+                segments: notice.marked.packets,
+            };
+            self.outbox.put(EventMask::SEGMENTS, now, event);
+        }
+        let at_least = self.congestion.cwnd().as_u64() <= u64::from(self.smss);
+        if at_least && self.recovery.phase() != Phase::Recovery {
+            self.ecn.hold_until = now + self.rtt.rto();
+            self.restart_retransmit_timer(now);
+            return true;
+        }
+        self.counters.ecn_reductions += u64::from(self.enter_cwr(now));
+        false
+    }
+
+    /// Whether new data waits because the window cannot shrink any more.
+    #[inline]
+    pub(super) fn is_held(&self) -> bool {
+        self.ecn.hold_until != Instant::FAR_FUTURE
+    }
+}
+
+/// Octets that an acknowledgment newly tells of as delivered.
+fn newly_delivered(revealed: &Revealed) -> u64 {
+    revealed.acked - revealed.acked_after_sack + revealed.sacked
+}
+
+/// Where options do not fit together, SACK keeps two blocks and yields the
+/// others; where that is not enough the AccECN option goes (RFC 9768 section
+/// 3.2.3.3).
+fn fit_options<P>(segment: &mut Segment<P>, room: usize) {
+    let options = &mut segment.options;
+    let whole = options.sack;
+    while options.wire_len() > room {
+        let blocks = options.sack.len();
+        if blocks <= SACK_BLOCKS_KEPT {
+            options.sack = whole;
+            options.accecn = None;
+            return;
+        }
+        options.sack.truncate(blocks - 1);
+    }
+}
