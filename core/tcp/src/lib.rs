@@ -27,6 +27,7 @@
 //! | `timestamps` | RFC 7323 sections 3 to 5 |
 //! | `delayed_ack` | when to acknowledge |
 //! | `ecn` | RFC 3168, RFC 9768, RFC 8257 section 3.2: explicit congestion notification |
+//! | `pacing` | when what may leave leaves |
 //! | `receive_window` | how much to offer |
 //! | `receive_buffer`, `send_buffer` | the two buffers |
 //! | `space` | sequence variables and their 32-bit form |
@@ -47,6 +48,7 @@ pub mod four_tuple;
 mod frto;
 pub mod isn;
 pub mod listener;
+mod pacing;
 mod path_mtu;
 pub mod profile;
 mod prr;

@@ -10,7 +10,7 @@
 
 mod settings;
 
-use gigatcp_units::{Bytes, Duration};
+use gigatcp_units::{Bytes, Duration, Rate};
 
 use crate::congestion::{Counting, SlowStart};
 pub use crate::ecn::EcnMode;
@@ -209,6 +209,19 @@ pub struct Profile {
     pub dctcp_receiver: bool,
 
     // Pacing and buffers.
+    /// Segments leave at a rate instead of in bursts, where there is one: the
+    /// congestion control's, that of `pacing_by_window`, or `max_pacing_rate`.
+    pub pacing: bool,
+    /// A control that has no rate is paced by its window (needs `pacing`).
+    pub pacing_by_window: bool,
+    /// Rate by the window, while cwnd is below half of
+    /// ssthresh: percent of cwnd / SRTT (Linux `tcp_pacing_ss_ratio`).
+    pub pacing_ss_ratio: u32,
+    /// The same above (Linux `tcp_pacing_ca_ratio`).
+    pub pacing_ca_ratio: u32,
+    /// Most that pacing releases, whatever the control says (Linux
+    /// `SO_MAX_PACING_RATE`); absent: no bound.
+    pub max_pacing_rate: Option<Rate>,
     /// Receive buffer of a connection that asks for none (Linux `tcp_rmem[1]`).
     pub receive_buffer_start: Bytes,
     /// Send buffer of a connection that asks for none (Linux `tcp_wmem[1]`).
@@ -331,6 +344,11 @@ impl Profile {
         dctcp_receiver: false,
 
         // Pacing and buffers.
+        pacing: true,
+        pacing_by_window: true,
+        pacing_ss_ratio: 200,
+        pacing_ca_ratio: 120,
+        max_pacing_rate: None,
         receive_buffer_start: Bytes::new(131_072),
         send_buffer_start: Bytes::new(16_384),
         // Path MTU, errors and liveness.
@@ -388,6 +406,7 @@ impl Profile {
         ecn: EcnMode::Off,
 
         // Pacing and buffers.
+        pacing: false,
         receive_buffer_start: Bytes::new(87_380),
 
         // Path MTU, errors and liveness.

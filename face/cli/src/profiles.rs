@@ -143,6 +143,8 @@ fn switches(profile: &Profile) -> Vec<(&'static str, String)> {
         plpmtud,
         plpmtud_from_base,
         icmp_errors,
+        pacing,
+        pacing_by_window,
         challenge_ack,
         fast_convergence,
         abe,
@@ -178,6 +180,8 @@ fn switches(profile: &Profile) -> Vec<(&'static str, String)> {
         plpmtud,
         plpmtud_from_base,
         icmp_errors,
+        pacing,
+        pacing_by_window,
         challenge_ack,
         fast_convergence,
         abe,
@@ -213,6 +217,9 @@ fn constants(profile: &Profile) -> Vec<(&'static str, String)> {
         mss_min,
         challenge_ack_limit,
         challenge_ack_interval,
+        pacing_ss_ratio,
+        pacing_ca_ratio,
+        max_pacing_rate,
         receive_buffer_start,
         send_buffer_start,
         ..
@@ -221,6 +228,8 @@ fn constants(profile: &Profile) -> Vec<(&'static str, String)> {
     let byte_counting = counting_text(counting);
     let initial_window = initial_window_text(initial_window);
     let ack_every_switch = ack_every_switch.map_or_else(|| "never".to_owned(), |at| at.to_string());
+    let max_pacing_rate =
+        max_pacing_rate.map_or_else(|| "none".to_owned(), |most| most.to_string());
     let window_grows = window_policy == WindowPolicy::Grows;
     named![
         syn_cookies,
@@ -249,6 +258,9 @@ fn constants(profile: &Profile) -> Vec<(&'static str, String)> {
         mss_min,
         challenge_ack_limit,
         challenge_ack_interval,
+        pacing_ss_ratio,
+        pacing_ca_ratio,
+        max_pacing_rate,
         receive_buffer_start,
         send_buffer_start,
     ]

@@ -120,6 +120,9 @@ fn setting_value(value: &ValueKind, setting: &Setting) -> Result<SettingValue, O
         ValueKind::Text(text) if setting.expects.starts_with("a time") => {
             quantity::common(text).map(SettingValue::Time).map_err(Some)
         }
+        ValueKind::Text(text) if setting.expects.starts_with("a rate") => {
+            quantity::common(text).map(SettingValue::Rate).map_err(Some)
+        }
         ValueKind::Text(text) if setting.expects.starts_with("an amount") => quantity::common(text)
             .map(SettingValue::Amount)
             .map_err(Some),
@@ -135,6 +138,7 @@ fn setting_value(value: &ValueKind, setting: &Setting) -> Result<SettingValue, O
 
 /// Settings that do nothing without another are hardly meant so.
 fn check_settings(profile: &Profile, reader: &Reader) {
+    let by_window = profile.pacing && profile.pacing_by_window;
     let idle = [
         (
             "ack_every_later",
@@ -142,6 +146,17 @@ fn check_settings(profile: &Profile, reader: &Reader) {
             "ack_every_switch is set",
         ),
         ("dsack", profile.dsack && !profile.sack, "sack is on"),
+        (
+            "pacing_ss_ratio",
+            !by_window,
+            "pacing and pacing_by_window are on",
+        ),
+        (
+            "pacing_ca_ratio",
+            !by_window,
+            "pacing and pacing_by_window are on",
+        ),
+        ("max_pacing_rate", !profile.pacing, "pacing is on"),
         ("quick_acks", !profile.quick_ack, "quick_ack is on"),
     ];
     for (key, is_idle, condition) in idle {

@@ -324,6 +324,7 @@ impl<P: Payload> Connection<P> {
         let round_end = self.snd.una >= self.round_end;
         if round_end {
             self.round_end = self.snd.nxt;
+            self.pacing.window_use.on_round_end();
         }
         let validated = self.validate_window(now, round_end);
         let was_slow_start = self.congestion.is_in_slow_start();

@@ -30,6 +30,7 @@
 //! | `time_wait` | 3.6.1, RFC 6191, RFC 1337: when TIME-WAIT gives way |
 //! | `repair` | RFC 8985, 9937, 5682, 3522: who judges when |
 //! | `validation` | RFC 7661 and RFC 5681 4.1: windows that were not in use |
+//! | `pacing` | when it may leave |
 //! | `timeout` | 3.8.1, 3.8.6.1: retransmission, window probes, TIME-WAIT |
 //! | `application` | 3.9: the calls of the user |
 //! | `icmp`, `path_mtu` | 3.9.2.2, 3.7.2: ICMP errors; the path's MTU |
@@ -46,6 +47,7 @@ mod icmp;
 mod input;
 mod open;
 mod output;
+mod pacing;
 mod path_mtu;
 mod receive;
 mod reduction;
@@ -58,7 +60,7 @@ mod validation;
 use alloc::boxed::Box;
 
 use gigatcp_events::{Event, EventMask, Limit, LimitClock, Outbox, Phase, State};
-use gigatcp_units::{Bytes, Duration, Instant};
+use gigatcp_units::{Bytes, Duration, Instant, Rate};
 use gigatcp_wire::{IcmpKind, IpVersion, Payload, Segment, SeqNumber};
 
 use crate::congestion::{self, CongestionControl, SlowStart, Validation};
@@ -253,6 +255,10 @@ pub struct Info {
     pub receive_buffer: Bytes,
     /// Largest window the receive buffer backs.
     pub window_clamp: Bytes,
+    /// Rate at which segments are released, if they are paced.
+    pub pacing_rate: Option<Rate>,
+    /// Most octets released at once.
+    pub send_quantum: Bytes,
     /// Whether SACK, timestamps and window scaling are in use.
     pub sack: bool,
     /// Whether timestamps are in use.
@@ -337,6 +343,7 @@ pub struct Connection<P> {
     idle_limit: Limit,
     /// cwnd, not the window or the application, stopped the last output.
     cwnd_limited: bool,
+    pacing: pacing::Pacing,
     /// End of the current round trip: SND.NXT when it began.
     round_end: u64,
     last_sent_at: Instant,
@@ -434,6 +441,7 @@ impl<P: Payload> Connection<P> {
             write_blocked: false,
             idle_limit: Limit::Application,
             cwnd_limited: false,
+            pacing: pacing::Pacing::new(),
             round_end: 0,
             last_sent_at: now,
             retransmit_at: Instant::FAR_FUTURE,
@@ -494,6 +502,7 @@ impl<P: Payload> Connection<P> {
         self.retransmit_at
             .min(self.early_at)
             .min(self.persist_at)
+            .min(self.pacing.pacer.deadline())
             .min(self.ack.deadline())
             .min(self.time_wait_until)
             .min(self.ecn.hold_until)
@@ -529,6 +538,8 @@ impl<P: Payload> Connection<P> {
             send_buffer: Bytes::new(self.send_buffer.capacity()),
             receive_buffer: Bytes::new(self.window.buffer()),
             window_clamp: Bytes::new(self.window.clamp()),
+            pacing_rate: self.pacing_rate(),
+            send_quantum: self.send_quantum(),
             sack: self.sack,
             timestamps: self.timestamps.is_some(),
             path_mtu: self.path.current(),
@@ -585,6 +596,7 @@ impl<P: Payload> Connection<P> {
         self.early_at = Instant::FAR_FUTURE;
         self.tlp.cancel();
         self.persist_at = Instant::FAR_FUTURE;
+        self.pacing.pacer.disarm();
         self.probe_due = false;
         self.time_wait_until = Instant::FAR_FUTURE;
         self.ecn.hold_until = Instant::FAR_FUTURE;

@@ -9,9 +9,7 @@ use core::ops::Range;
 
 use gigatcp_events::{Event, EventMask, Limit, Phase, SendReason, State};
 use gigatcp_units::{Bytes, Instant};
-use gigatcp_wire::{
-    Ecn, Flags, MAX_SUPER_SEGMENT, Options, Payload, SackBlock, SackBlocks, Segment, WireWindow,
-};
+use gigatcp_wire::{Ecn, Flags, Options, Payload, SackBlock, SackBlocks, Segment, WireWindow};
 
 use super::path_mtu::Turn;
 use super::repair::EarlyTimer;
@@ -49,6 +47,7 @@ impl<P: Payload> Connection<P> {
     }
 
     pub(super) fn poll_data(&mut self, now: Instant) -> Option<Segment<P>> {
+        self.pacing.pacer.disarm();
         if self.tlp.is_due() {
             return self.poll_tail_probe(now);
         }
@@ -82,6 +81,9 @@ impl<P: Payload> Connection<P> {
             }
         }
         if let Some(len) = self.sendable(unsent, allowance, window) {
+            if len > 0 && self.is_held_by_pacing(now) {
+                return None;
+            }
             if self.persist_at != Instant::FAR_FUTURE {
                 self.stop_persist();
             }
@@ -126,12 +128,7 @@ impl<P: Payload> Connection<P> {
         let usable = allowance.min(window);
         let most = unsent.min(usable);
         if most >= smss {
-            let at_most = if self.profile.segmentation_offload {
-                (MAX_SUPER_SEGMENT as u64 / smss).max(1)
-            } else {
-                1
-            };
-            return Some((most / smss).min(at_most) * smss);
+            return Some(self.release_size(most));
         }
         let idle = self.snd.flight_size() == 0;
         if unsent == 0 {
@@ -154,12 +151,17 @@ impl<P: Payload> Connection<P> {
 
     /// Notes the one reason why nothing leaves.
     fn note_blocked(&mut self, now: Instant, allowance: u64, window: u64, unsent: u64) {
+        if self.pacing.pacer.is_armed() {
+            // What recovery would repeat waits for its moment.
+            return;
+        }
         let smss = u64::from(self.smss);
         let needed = unsent.clamp(1, smss);
         let limit = if window < needed && window <= allowance {
             Limit::ReceiveWindow
         } else if allowance < needed {
             self.cwnd_limited = true;
+            self.pacing.window_use.on_filled();
             self.congestion_limit()
         } else {
             // Nagle holds a small segment back until more is written.
@@ -232,17 +234,16 @@ impl<P: Payload> Connection<P> {
         let wanted = lost.end - lost.start;
         if allowance < wanted.min(smss) {
             self.cwnd_limited = true;
+            self.pacing.window_use.on_filled();
             self.set_limit(now, Limit::Recovery);
+            return None;
+        }
+        if self.is_held_by_pacing(now) {
             return None;
         }
         let mut len = wanted.min(allowance);
         if len > smss {
-            let at_most = if self.profile.segmentation_offload {
-                MAX_SUPER_SEGMENT as u64 / smss
-            } else {
-                1
-            };
-            len = (len / smss).min(at_most.max(1)) * smss;
+            len = self.release_size(len);
         }
         let reason = if self.recovery.is_resegmenting() {
             SendReason::Resegmented
@@ -312,6 +313,9 @@ impl<P: Payload> Connection<P> {
         if !self.profile.rack
             && let Some(range) = self.board.first_unsacked_candidate()
         {
+            if self.is_held_by_pacing(now) {
+                return None;
+            }
             let end = range.end.min(range.start + smss);
             return Some(self.resend(now, range.start..end, SendReason::Rescue));
         }
@@ -319,6 +323,9 @@ impl<P: Payload> Connection<P> {
             && self.recovery.may_rescue()
             && let Some(range) = self.board.last_unsacked(self.smss)
         {
+            if self.is_held_by_pacing(now) {
+                return None;
+            }
             self.recovery.on_rescue();
             return Some(self.resend(now, range, SendReason::Rescue));
         }
@@ -329,6 +336,9 @@ impl<P: Payload> Connection<P> {
     fn poll_beyond_data(&mut self, now: Instant, allowance: u64) -> Option<Segment<P>> {
         if let Some(segment) = self.poll_unsacked(now, allowance) {
             return Some(segment);
+        }
+        if self.pacing.pacer.is_armed() {
+            return None;
         }
         self.board.note_app_limited();
         let repairing = matches!(self.recovery.phase(), Phase::Recovery | Phase::Loss);
@@ -404,6 +414,7 @@ impl<P: Payload> Connection<P> {
         self.counters.data_segments_sent += segments;
         self.last_sent_at = now;
         self.prr.on_sent(len);
+        self.on_released(now, len);
         // RFC 6298 section 5 (5.1). While probing, the persist timer rules.
         if self.retransmit_at == Instant::FAR_FUTURE && reason != SendReason::WindowProbe {
             self.retransmit_at = now + self.rtt.rto();

@@ -21,6 +21,7 @@ impl<P: Payload> Connection<P> {
         if self.retransmit_at <= now {
             self.on_retransmit_timeout(now);
         }
+        self.pacing.pacer.handle_timeout(now);
         if self.persist_at <= now {
             self.on_persist_timeout(now);
         }

@@ -30,7 +30,9 @@ impl<P: Payload> Connection<P> {
 
     /// Before sending: was there silence that says something?
     pub(super) fn restart_after_idle(&mut self, now: Instant) {
-        let silent = now.saturating_since(self.last_sent_at) > self.rtt.rto();
+        // To wait for the moment that pacing sets is no silence.
+        let busy_until = self.last_sent_at.max(self.pacing.pacer.next());
+        let silent = now.saturating_since(busy_until) > self.rtt.rto();
         if !silent || self.snd.flight_size() > 0 || self.snd.nxt <= 1 {
             return;
         }

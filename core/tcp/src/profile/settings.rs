@@ -3,7 +3,7 @@
 //! Plans and the command line change a profile through this table only; a
 //! field that has no line here is a constant of its profile.
 
-use gigatcp_units::{Bytes, Duration};
+use gigatcp_units::{Bytes, Duration, Rate};
 
 use super::{EcnMode, InitialWindow, Profile, PrrRule, SynCookies, WindowPolicy};
 use crate::congestion::Counting;
@@ -21,6 +21,8 @@ pub enum SettingValue {
     Amount(Bytes),
     /// A word, one of [`Setting::words`].
     Word(&'static str),
+    /// A rate.
+    Rate(Rate),
 }
 
 /// Why a setting was refused.
@@ -280,6 +282,21 @@ pub const SETTINGS: &[Setting] = &[
     },
     switch!(dctcp_receiver),
     // Pacing and buffers.
+    switch!(pacing),
+    switch!(pacing_by_window),
+    count!(pacing_ss_ratio, 100..=1000),
+    count!(pacing_ca_ratio, 100..=1000),
+    Setting {
+        name: "max_pacing_rate",
+        expects: "a rate from \"1 kbit/s\" to \"100 Tbit/s\"",
+        apply: |profile, value| match value {
+            SettingValue::Rate(rate) if (1_000..=100_000_000_000_000).contains(&rate.as_bps()) => {
+                profile.max_pacing_rate = Some(rate);
+                true
+            }
+            _ => false,
+        },
+    },
     amount!(
         receive_buffer_start,
         "an amount from \"4 KiB\" to \"1 GiB\"",

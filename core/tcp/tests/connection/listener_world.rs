@@ -192,6 +192,7 @@ fn patient() -> Profile {
         syn_retries: 60,
         retries: 60,
         rto_max: Duration::from_secs(2),
+        pacing: false,
         ..Profile::MODERN
     }
 }

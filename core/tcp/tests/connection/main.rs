@@ -18,6 +18,7 @@ mod listener_world;
 mod nagle;
 mod notation;
 mod open;
+mod pacing;
 mod pair;
 mod path_mtu;
 mod persist;

@@ -42,6 +42,7 @@ pub fn bare() -> Config {
             prr: None,
             frto: false,
             eifel: false,
+            pacing: false,
             ..Profile::MODERN
         },
         local_port: 4000,

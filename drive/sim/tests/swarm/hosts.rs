@@ -9,7 +9,7 @@ use gigatcp_events::EventMask;
 use gigatcp_tcp::congestion::{self, SlowStart};
 use gigatcp_tcp::profile::{SETTINGS, SettingValue};
 use gigatcp_tcp::{Config, Profile};
-use gigatcp_units::{Bytes, Duration};
+use gigatcp_units::{Bytes, Duration, Rate};
 use gigatcp_wire::SeqNumber;
 
 use super::draw::Draw;
@@ -116,6 +116,9 @@ fn value_for(draw: &mut Draw, name: &str) -> Vec<SettingValue> {
         "time_wait" => time(draw, Duration::ZERO, ms(120_000)),
         "timestamp_tick" => time(draw, ms(1), ms(1000)),
         "ecn" => SettingValue::Word(draw.pick(&["off", "passive", "classic", "accurate"])),
+        "max_pacing_rate" => {
+            SettingValue::Rate(Rate::from_bps(draw.magnitude(10_000_000, 10_000_000_000)))
+        }
         _ => switch,
     };
     let amount = SettingValue::Amount(Bytes::new(draw.magnitude(65_536, 1 << 24)));
