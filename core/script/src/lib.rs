@@ -23,6 +23,7 @@
 //! | [`packet`] | packets at the border of a stack, and their octets |
 //! | [`stack`] | what a script is run against |
 //! | [`run`] | runs a script against a stack |
+//! | [`engine`] | the engine as a stack |
 //! | [`symbols`] | names and numbers of the socket interface |
 //! | [`data`] | the octets of a stream |
 //!
@@ -37,6 +38,7 @@ extern crate alloc;
 
 pub mod ast;
 pub mod data;
+pub mod engine;
 pub mod packet;
 mod parse;
 pub mod python;

@@ -2,7 +2,7 @@
 
 use clap::{Parser, Subcommand};
 
-use crate::commands::{Outcome, check, completions, list, run, theory};
+use crate::commands::{Outcome, check, completions, conform, list, run, theory};
 use crate::failure::Failure;
 
 /// The whole command line.
@@ -18,13 +18,14 @@ A plan (TOML) says what to run: path, hosts, flows and series of variations. A r
 throughput per interval, where the time went, and what every path element dropped. One seed and \
 one plan give the same result on every machine.
 
-Results go to stdout, everything else to stderr. Exit status: 0 done; 2 wrong usage, plan or \
+Results go to stdout, everything else to stderr. Exit status: 0 done; 1 a result missed its bar; 2 wrong usage, plan or \
 surroundings; 130 after Ctrl-C, 143 after SIGTERM.",
     after_help = "\
 Examples:
   gigatcp list                                   which experiments there are
   gigatcp run fink-slow-start                    run one and see the tables
   gigatcp check my.toml                          is my plan right, and what would it run?
+  gigatcp conform conformance/script             does the engine follow the packet scripts?
   gigatcp list keys                              everything a plan can say
   gigatcp theory --rate '10 Gbit/s' --rtt '80 ms' --mss 8948
                                                  what the textbooks expect of a path",
@@ -42,6 +43,7 @@ pub(crate) struct Arguments {
 pub(crate) enum Command {
     Run(run::Arguments),
     Check(check::Arguments),
+    Conform(conform::Arguments),
     List(list::Arguments),
     Theory(theory::Arguments),
     Completions(completions::Arguments),
@@ -53,6 +55,7 @@ impl Command {
         match self {
             Self::Run(arguments) => run::run(arguments),
             Self::Check(arguments) => check::run(arguments),
+            Self::Conform(arguments) => conform::run(arguments),
             Self::List(arguments) => list::run(arguments),
             Self::Theory(arguments) => theory::run(arguments),
             Self::Completions(arguments) => completions::run(arguments),

@@ -2,8 +2,8 @@
 //!
 //! What a command found out goes to stdout and is data; everything said about
 //! it goes to stderr. Exit status: 0 done, 2 wrong usage, plan or
-//! surroundings, 130 or 143 interrupted. 1 is reserved for a measured result
-//! that missed its bar.
+//! surroundings, 130 or 143 interrupted, 1 a measured result that missed its
+//! bar.
 //!
 //! * [`arguments`]: what can be typed; every command's own part stands with
 //!   the command, in [`commands`].
@@ -47,6 +47,7 @@ fn main() -> ExitCode {
     };
     match arguments.command.run() {
         Ok(Outcome::Done) => ExitCode::SUCCESS,
+        Ok(Outcome::Missed) => ExitCode::from(1),
         Ok(Outcome::Refused) => ExitCode::from(failure::USAGE),
         Ok(Outcome::Interrupted(signal)) => ExitCode::from(signal.exit_status()),
         Err(failure) => {

@@ -64,6 +64,8 @@ fn segment(tcp: &Tcp, flow: Option<&Flow>, is_sent: bool) -> String {
     let with_syn = tcp.flags.contains(Flags::SYN);
     let number = |start: Option<super::flow::Start>, wire: u32| match start {
         Some(start) => start.to_script(wire, with_syn),
+        // The first SYN is where its side's numbers begin.
+        None if with_syn && flow.is_some() => 0,
         None => wire,
     };
     let seq = number(own, tcp.seq);

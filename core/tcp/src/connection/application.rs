@@ -42,6 +42,12 @@ impl<P: Payload> Connection<P> {
         self.send_buffer.end().saturating_sub(self.snd.nxt.max(1))
     }
 
+    /// Nagle's algorithm from now on (RFC 9293 SHLD-7, MUST-17: an application
+    /// can switch it off).
+    pub fn set_nagle(&mut self, on: bool) {
+        self.profile.nagle = on;
+    }
+
     /// The application has more to write than there was room, or has not:
     /// decides between the send buffer and the application as the limit.
     pub fn set_write_blocked(&mut self, blocked: bool) {

@@ -2,6 +2,7 @@
 
 pub(crate) mod check;
 pub(crate) mod completions;
+pub(crate) mod conform;
 pub(crate) mod list;
 pub(crate) mod run;
 pub(crate) mod theory;
@@ -15,6 +16,8 @@ pub(crate) enum Outcome {
     Done,
     /// What was to be judged is wrong, and that was said on stdout.
     Refused,
+    /// A measured result missed its bar, and that was said on stdout.
+    Missed,
     /// Somebody asked to stop.
     Interrupted(Signal),
 }

@@ -1,0 +1,271 @@
+//! Shell commands of scripts: settings of the stack, and what does not concern
+//! it.
+//!
+//! A command is understood or refused by name; nothing is executed. The tables
+//! name what has no counterpart because nothing a script can see depends on
+//! it: how large a super-segment is, queues of the device, caches of earlier
+//! connections, statistics.
+
+use alloc::format;
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
+
+use gigatcp_units::{Bytes, Duration};
+
+use super::host::Host;
+use super::settings::{Setup, congestion_named};
+use crate::stack::Unsupported;
+
+/// What a system setting means to the engine.
+#[derive(Clone, Copy)]
+enum Meaning {
+    /// Nothing a script can see.
+    Nothing,
+    /// Nothing, if it has this value; the engine has no other.
+    Only(&'static str),
+    /// A switch or count of the profile.
+    Setting(&'static str),
+    /// A time of the profile, given in milliseconds, or in seconds.
+    Millis(&'static str),
+    /// See `Millis`.
+    Seconds(&'static str),
+    /// Three buffer sizes: least, default, most.
+    ReceiveBuffers,
+    /// See `ReceiveBuffers`.
+    SendBuffers,
+    /// A congestion control.
+    Congestion,
+    /// Segments of the initial window.
+    InitialWindow,
+}
+
+use Meaning::{
+    Congestion, InitialWindow, Millis, Nothing, Only, ReceiveBuffers, Seconds, SendBuffers, Setting,
+};
+
+/// Linux's `net.ipv4` and FreeBSD's `net.inet.tcp`.
+const SYSCTLS: &[(&str, Meaning)] = &[
+    ("net.ipv4.tcp_rmem", ReceiveBuffers),
+    ("net.ipv4.tcp_wmem", SendBuffers),
+    ("net.ipv4.tcp_timestamps", Setting("timestamps")),
+    ("net.ipv4.tcp_window_scaling", Setting("window_scaling")),
+    ("net.ipv4.tcp_sack", Setting("sack")),
+    ("net.ipv4.tcp_dsack", Setting("dsack")),
+    ("net.ipv4.tcp_syn_retries", Setting("syn_retries")),
+    ("net.ipv4.tcp_synack_retries", Setting("syn_retries")),
+    ("net.ipv4.tcp_retries2", Setting("retries")),
+    ("net.ipv4.tcp_reordering", Setting("dup_thresh")),
+    ("net.ipv4.tcp_congestion_control", Congestion),
+    (
+        "net.ipv4.tcp_slow_start_after_idle",
+        Setting("idle_restart"),
+    ),
+    ("net.ipv4.tcp_rto_max_ms", Millis("rto_max")),
+    ("net.ipv4.tcp_rto_min_us", Nothing),
+    (
+        "net.ipv4.tcp_invalid_ratelimit",
+        Millis("challenge_ack_interval"),
+    ),
+    ("net.ipv4.tcp_fack", Only("0")),
+    ("net.ipv4.tcp_syncookies", Only("1")),
+    ("net.ipv4.tcp_ecn", Only("0")),
+    ("net.ipv4.tcp_ecn_fallback", Nothing),
+    ("net.ipv4.tcp_ecn_option", Nothing),
+    ("net.ipv4.tcp_ecn_option_beacon", Nothing),
+    ("net.ipv4.tcp_frto", Setting("frto")),
+    ("net.ipv4.tcp_early_retrans", Setting("tlp")),
+    ("net.ipv4.tcp_recovery", Setting("rack")),
+    ("net.ipv4.tcp_shrink_window", Only("0")),
+    ("net.ipv4.tcp_mtu_probing", Only("0")),
+    ("net.ipv4.tcp_tso_win_divisor", Nothing),
+    ("net.ipv4.tcp_min_tso_segs", Nothing),
+    ("net.ipv4.tcp_pacing_ss_ratio", Nothing),
+    ("net.ipv4.tcp_pacing_ca_ratio", Nothing),
+    ("net.ipv4.tcp_notsent_lowat", Only("4294967295")),
+    ("net.ipv4.tcp_fastopen", Nothing),
+    ("net.ipv4.tcp_fastopen_key", Nothing),
+    ("net.ipv4.tcp_no_metrics_save", Nothing),
+    ("net.inet.tcp.hostcache.purgenow", Nothing),
+    ("net.inet.tcp.cc.algorithm", Congestion),
+    ("net.inet.tcp.initcwnd_segments", InitialWindow),
+    ("net.inet.tcp.sack.enable", Setting("sack")),
+    ("net.inet.tcp.rfc1323", Setting("timestamps")),
+    ("net.inet.tcp.delayed_ack", Setting("delayed_ack")),
+    ("net.inet.tcp.rfc3042", Setting("limited_transmit")),
+    ("net.inet.tcp.msl", Nothing),
+    ("net.inet.tcp.ecn.enable", Only("0")),
+    ("net.inet.tcp.syncookies", Nothing),
+    ("net.inet.tcp.rexmit_initial", Millis("rto_initial")),
+    ("net.inet.tcp.rexmit_min", Millis("rto_min")),
+    ("net.inet.tcp.finwait2_timeout", Nothing),
+    ("net.inet.tcp.keepinit", Nothing),
+    ("net.ipv4.tcp_fin_timeout", Seconds("time_wait")),
+];
+
+/// The settings of the kernel's self-tests (`defaults.sh`), as far as they
+/// differ from what stands in [`Setup`].
+const DEFAULTS: &[(&str, &str)] = &[
+    ("net.ipv4.tcp_rmem", "4096 540000 15728640"),
+    ("net.ipv4.tcp_wmem", "4096 262144 4194304"),
+    ("net.ipv4.tcp_syn_retries", "5"),
+    ("net.ipv4.tcp_congestion_control", "cubic"),
+    ("net.ipv4.tcp_slow_start_after_idle", "0"),
+];
+
+impl Host {
+    /// Does what `text` says to the settings of connections to come.
+    pub fn command(&mut self, text: &str) -> Result<(), Unsupported> {
+        // Lines that end in a backslash go on.
+        let joined = text.replace("\\\n", " ");
+        for line in joined.split(['\n', ';']) {
+            let line = line.split(" #").next().unwrap_or_default().trim();
+            let line = line.split(" > ").next().unwrap_or_default();
+            if !line.is_empty() && !line.starts_with('#') {
+                self.line(line)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn line(&mut self, line: &str) -> Result<(), Unsupported> {
+        let words = words(line);
+        let words: Vec<&str> = words.iter().map(String::as_str).collect();
+        match words[..] {
+            ["./defaults.sh" | "../common/defaults.sh", ..] => {
+                for (name, value) in DEFAULTS {
+                    self.sysctl(name, value)?;
+                }
+                Ok(())
+            }
+            ["sysctl", ref rest @ ..] => {
+                let settings = rest.iter().filter(|word| !word.starts_with('-'));
+                for setting in settings {
+                    // Without a value it only asks.
+                    if let Some((name, value)) = setting.split_once('=') {
+                        self.sysctl(name, value)?;
+                    }
+                }
+                Ok(())
+            }
+            [
+                "./set_sysctls.py" | "../common/set_sysctls.py",
+                ref rest @ ..,
+            ] => {
+                for setting in rest {
+                    let Some((path, value)) = setting.split_once('=') else {
+                        return Err(Unsupported::new("command", line));
+                    };
+                    self.sysctl(path.trim_start_matches("/proc/sys/"), value)?;
+                }
+                Ok(())
+            }
+            ["ip", "tcp_metrics" | "tcpmetrics", ..] | ["sleep" | "sync" | "true", ..] => Ok(()),
+            [
+                "tc",
+                "qdisc",
+                "add" | "replace" | "change",
+                "dev",
+                _,
+                "root",
+                "pfifo" | "fq",
+                ref rest @ ..,
+            ] if !rest.contains(&"limit") => Ok(()),
+            ["ip", "link", "set", "dev", _, "mtu", mtu] => {
+                let mtu = mtu.parse().map_err(|_| Unsupported::new("command", line))?;
+                self.addresses.mtu = mtu;
+                let v6 = self.addresses.local.is_ipv6();
+                self.setup.set_mtu(mtu, v6);
+                Ok(())
+            }
+            [name, ..] if name.starts_with("/tmp/sysctl_restore_") => Ok(()),
+            _ => Err(Unsupported::new("command", line)),
+        }
+    }
+
+    fn sysctl(&mut self, name: &str, value: &str) -> Result<(), Unsupported> {
+        let name = name.replace('/', ".");
+        let value = value.trim_matches('"').trim();
+        let known = SYSCTLS.iter().find(|(known, _)| *known == name);
+        let unsupported = || Unsupported::new("setting", format!("{name}={value}"));
+        let Some((_, meaning)) = known else {
+            return Err(unsupported());
+        };
+        self.setup.apply(*meaning, value).map_err(|_| unsupported())
+    }
+}
+
+impl Setup {
+    fn apply(&mut self, meaning: Meaning, value: &str) -> Result<(), Unsupported> {
+        let bad = || Unsupported::new("setting", value);
+        let number = || value.parse::<u64>().map_err(|_| bad());
+        match meaning {
+            Nothing => Ok(()),
+            Only(wanted) if wanted == value => Ok(()),
+            Only(_) => Err(bad()),
+            Setting(name) => {
+                // Linux counts kinds where the engine has a switch.
+                let switch = if value == "0" { "0" } else { "1" };
+                self.set(name, value).or_else(|_| self.set(name, switch))
+            }
+            Millis(name) => self.set_time(name, Duration::from_millis(number()?)),
+            Seconds(name) => self.set_time(name, Duration::from_secs(number()?)),
+            ReceiveBuffers => {
+                self.receive_buffer = Some(last_amount(value).ok_or_else(bad)?);
+                Ok(())
+            }
+            SendBuffers => {
+                self.send_buffer = Some(last_amount(value).ok_or_else(bad)?);
+                Ok(())
+            }
+            Congestion => {
+                // FreeBSD's name for what RFC 5681 and 6582 describe.
+                let name = if value == "newreno" { "reno" } else { value };
+                self.congestion = congestion_named(name)?;
+                Ok(())
+            }
+            InitialWindow => self.set("initial_window", value),
+        }
+    }
+
+    fn set_time(&mut self, name: &str, time: Duration) -> Result<(), Unsupported> {
+        let nanos = format!("{}ns", time.as_nanos());
+        // No time at all, where the engine has none: no limit of a rate.
+        match (name, time.is_zero()) {
+            ("challenge_ack_interval", true) => self.set("challenge_ack_limit", "0"),
+            _ => self.set(name, &nanos),
+        }
+    }
+}
+
+/// The last of three sizes; `$((15*1024*1024))` is a product.
+fn last_amount(value: &str) -> Option<Bytes> {
+    let last = value.split_whitespace().last()?;
+    let inner = last.trim_start_matches("$((").trim_end_matches("))");
+    let product = inner.split('*').try_fold(1_u64, |product, factor| {
+        product.checked_mul(factor.trim().parse().ok()?)
+    })?;
+    Some(Bytes::new(product))
+}
+
+/// Words of a shell line; quotation marks keep blanks, and a value may stand
+/// in them.
+fn words(line: &str) -> Vec<String> {
+    let mut all = Vec::new();
+    let mut word = String::new();
+    let mut quoted = false;
+    for c in line.chars() {
+        match c {
+            '"' => quoted = !quoted,
+            c if c.is_whitespace() && !quoted => {
+                if !word.is_empty() {
+                    all.push(core::mem::take(&mut word));
+                }
+            }
+            c => word.push(c),
+        }
+    }
+    if !word.is_empty() {
+        all.push(word.to_string());
+    }
+    all
+}

@@ -1,0 +1,423 @@
+//! What surrounds connections: ports, listening queues, arriving segments,
+//! timers, what leaves.
+
+use alloc::boxed::Box;
+use alloc::collections::{BTreeMap, VecDeque};
+use alloc::vec::Vec;
+
+use gigatcp_events::State;
+use gigatcp_tcp::{Connection, Received};
+use gigatcp_units::{Duration, Instant};
+use gigatcp_wire::bytes::Bytes;
+use gigatcp_wire::{Endpoints, Flags, IcmpError, IcmpKind, IpHeader, Segment, SeqNumber};
+
+use super::calls::Waiting;
+use super::convert;
+use super::options::SocketOptions;
+use super::settings::Setup;
+use crate::packet::{Body, Icmp, Packet};
+use crate::stack::{Addresses, CallId, Returned, Sent, Unsupported};
+
+/// The engine's clock when the script begins: not zero, so that nothing in it
+/// is special.
+const START: Duration = Duration::from_secs(1);
+
+/// First port for connections that ask for none.
+const FIRST_LOCAL_PORT: u16 = 50_000;
+
+/// How long corked data waits (Linux `tcp(7)`, TCP_CORK).
+pub const CORK_TIME: Duration = Duration::from_millis(200);
+
+/// See the module's own text.
+#[derive(Debug)]
+pub struct Host {
+    now: Instant,
+    pub setup: Setup,
+    pub addresses: Addresses,
+    pub files: BTreeMap<i64, File>,
+    pub connections: Vec<Conn>,
+    pub waiting: Vec<Waiting>,
+    pub next_call: u32,
+    done: BTreeMap<u32, (Instant, Returned)>,
+    sent: VecDeque<Sent>,
+    next_local_port: u16,
+}
+
+/// What a descriptor stands for.
+#[derive(Debug)]
+pub enum File {
+    Socket(Socket),
+    Epoll(super::poll::Epoll),
+}
+
+/// A TCP socket.
+#[derive(Clone, Debug, Default)]
+pub struct Socket {
+    pub state: SocketState,
+    pub port: Option<u16>,
+    pub options: SocketOptions,
+}
+
+/// What has become of a socket.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum SocketState {
+    #[default]
+    Fresh,
+    Listening {
+        backlog: usize,
+    },
+    /// The connection of that index.
+    Open(usize),
+}
+
+/// A connection and what its host knows about it.
+#[derive(Debug)]
+pub struct Conn {
+    pub tcp: Box<Connection<Bytes>>,
+    pub local_port: u16,
+    pub remote_port: u16,
+    /// The socket it belongs to; none before `accept` and after `close`.
+    pub fd: Option<i64>,
+    /// The listening socket that has not given it away yet.
+    pub listener: Option<i64>,
+    /// Octets written, held ones included.
+    pub written: u32,
+    /// Octets read.
+    pub read: u32,
+    /// Octets written that are corked.
+    pub held: u32,
+    /// When corked octets leave in any case.
+    pub uncork_at: Instant,
+    /// TOS of what leaves, its ECN bits aside.
+    pub tos: u8,
+    pub ttl: u8,
+    pub dont_fragment: bool,
+    /// The failure has been told to the application.
+    pub failure_told: bool,
+    /// `shutdown(SHUT_RD)`.
+    pub deaf: bool,
+}
+
+impl Default for Host {
+    fn default() -> Self {
+        let unspecified = core::net::IpAddr::V4(core::net::Ipv4Addr::UNSPECIFIED);
+        let addresses = Addresses {
+            local: unspecified,
+            remote: unspecified,
+            local_port: 0,
+            remote_port: 0,
+            mtu: 1500,
+        };
+        Self::new(Setup::default(), addresses)
+    }
+}
+
+impl Host {
+    pub fn new(setup: Setup, addresses: Addresses) -> Self {
+        Self {
+            now: Instant::ZERO,
+            setup,
+            addresses,
+            files: BTreeMap::new(),
+            connections: Vec::new(),
+            waiting: Vec::new(),
+            next_call: 0,
+            done: BTreeMap::new(),
+            sent: VecDeque::new(),
+            next_local_port: FIRST_LOCAL_PORT,
+        }
+    }
+
+    /// Script time.
+    pub fn now(&self) -> Instant {
+        self.now
+    }
+
+    /// The engine's time.
+    pub fn clock(&self) -> Instant {
+        self.now + START
+    }
+
+    pub fn free_port(&mut self) -> u16 {
+        let port = self.next_local_port;
+        self.next_local_port = port.checked_add(1).unwrap_or(FIRST_LOCAL_PORT);
+        port
+    }
+
+    pub fn wait_until(&mut self, at: Instant) {
+        while self.fire_next(at) {}
+        self.now = self.now.max(at);
+    }
+
+    pub fn next_sent(&mut self, latest: Instant) -> Option<Sent> {
+        while self.sent.is_empty() && self.fire_next(latest) {}
+        if self.sent.is_empty() {
+            self.now = self.now.max(latest);
+        }
+        self.sent.pop_front()
+    }
+
+    pub fn take_done(&mut self, call: CallId) -> Option<(Instant, Returned)> {
+        self.done.remove(&call.0)
+    }
+
+    pub fn finish(&mut self, call: CallId, returned: Returned) {
+        self.done.insert(call.0, (self.now, returned));
+    }
+
+    /// Runs the next timer that is due by `latest`; says whether there was one.
+    fn fire_next(&mut self, latest: Instant) -> bool {
+        let timer = |conn: &Conn| conn.tcp.poll_timeout().min(conn.uncork_at);
+        let due = (0..self.connections.len()).min_by_key(|i| timer(&self.connections[*i]));
+        let engine = due.map_or(Instant::FAR_FUTURE, |i| timer(&self.connections[i]));
+        let deadline = self.waiting.iter().map(|waiting| waiting.deadline);
+        let deadline = deadline.min().unwrap_or(Instant::FAR_FUTURE);
+        if engine.min(deadline) > latest + START {
+            return false;
+        }
+        let at = engine.min(deadline).max(self.clock());
+        self.now = Instant::ZERO + at.saturating_since(Instant::ZERO).saturating_sub(START);
+        if engine <= deadline
+            && let Some(index) = due
+        {
+            let conn = &mut self.connections[index];
+            if conn.uncork_at <= at {
+                conn.uncork_at = Instant::FAR_FUTURE;
+                self.release_held(index);
+            }
+            self.connections[index].tcp.handle_timeout(at);
+            self.pump(index);
+        }
+        self.retry_calls();
+        true
+    }
+
+    /// Sends what may leave.
+    pub fn pump(&mut self, index: usize) {
+        let (now, at) = (self.clock(), self.now);
+        let endpoints = self.endpoints();
+        let conn = &mut self.connections[index];
+        while let Some(segment) = conn.tcp.poll_transmit(now) {
+            let mut ip = IpHeader::new(endpoints);
+            ip.dscp = conn.tos >> 2;
+            ip.ttl = conn.ttl;
+            ip.dont_fragment = conn.dont_fragment;
+            if let Some(tcp) = convert::from_segment(&segment, &endpoints) {
+                let body = Body::Tcp(tcp);
+                let ecn = segment.ecn;
+                let packet = Packet { ip, ecn, body };
+                self.sent.push_back(Sent { at, packet });
+            }
+        }
+    }
+
+    /// Of what leaves.
+    fn endpoints(&self) -> Endpoints {
+        let found = Endpoints::new(self.addresses.local, self.addresses.remote);
+        let unspecified = core::net::Ipv4Addr::UNSPECIFIED;
+        found.unwrap_or(Endpoints::V4 {
+            src: unspecified,
+            dst: unspecified,
+        })
+    }
+
+    pub fn inject(&mut self, packet: &Packet) -> Result<(), Unsupported> {
+        match &packet.body {
+            // What cannot be read is dropped (RFC 9293 MUST-7).
+            Body::Tcp(tcp) => {
+                if let Some(mut segment) = convert::to_segment(tcp) {
+                    segment.ecn = packet.ecn;
+                    self.handle_segment(segment);
+                }
+            }
+            Body::Icmp(icmp) => self.handle_icmp(icmp),
+            Body::Udp(_) => return Err(Unsupported::new("packet", "udp")),
+        }
+        self.retry_calls();
+        Ok(())
+    }
+
+    /// An ICMP message about a segment of ours, which it quotes from its IP
+    /// header on. Messages about anything else are none of TCP's business.
+    fn handle_icmp(&mut self, icmp: &Icmp) {
+        let Ok((header, payload)) = IpHeader::decode(&icmp.quoted) else {
+            return;
+        };
+        let Some(tcp) = icmp.quoted.get(payload.start..payload.start + 8) else {
+            return;
+        };
+        let kind = match header.endpoints {
+            Endpoints::V4 { .. } => IcmpKind::from_v4(icmp.kind, icmp.code, icmp.rest as u16),
+            Endpoints::V6 { .. } => IcmpKind::from_v6(icmp.kind, icmp.code, icmp.rest),
+        };
+        let port = |at: usize| u16::from_be_bytes([tcp[at], tcp[at + 1]]);
+        let seq = SeqNumber::new(u32::from_be_bytes([tcp[4], tcp[5], tcp[6], tcp[7]]));
+        let index = self.connections.iter().rposition(|conn| {
+            conn.local_port == port(0) && conn.remote_port == port(2) && !conn.is_closed()
+        });
+        if let (Some(kind), Some(index)) = (kind, index) {
+            let now = self.clock();
+            let conn = &mut self.connections[index];
+            conn.tcp.handle_icmp(now, IcmpError { kind, seq });
+            self.pump(index);
+        }
+    }
+
+    fn handle_segment(&mut self, segment: Segment<Bytes>) {
+        let at = self.clock();
+        let is_plain_syn = segment.flags.contains(Flags::SYN)
+            && !segment.flags.intersects(Flags::ACK | Flags::RST);
+        let owner = self.owner_of(&segment);
+        let mut predecessor = None;
+        if let Some(index) = owner {
+            predecessor = self.connections[index].tcp.gives_way_to(&segment);
+            let steps_aside = is_plain_syn && predecessor.is_some();
+            if !(steps_aside && self.listener_on(segment.dst_port).is_some()) {
+                let conn = &mut self.connections[index];
+                conn.tcp.handle_segment(at, Received { at, segment });
+                self.after_arrival(index);
+                return;
+            }
+        }
+        match self.listener_on(segment.dst_port) {
+            Some(fd) => self.listen(fd, segment, predecessor),
+            None => self.refuse(&segment),
+        }
+    }
+
+    /// The connection that a segment belongs to; the youngest, where several
+    /// had the same ports.
+    fn owner_of(&self, segment: &Segment<Bytes>) -> Option<usize> {
+        self.connections.iter().rposition(|conn| {
+            conn.local_port == segment.dst_port
+                && conn.remote_port == segment.src_port
+                && !conn.is_closed()
+        })
+    }
+
+    fn listener_on(&self, port: u16) -> Option<i64> {
+        let is_it = |socket: &Socket| {
+            matches!(socket.state, SocketState::Listening { .. }) && socket.port == Some(port)
+        };
+        let mut files = self.files.iter();
+        let found = files.find(|(_, file)| matches!(file, File::Socket(socket) if is_it(socket)));
+        found.map(|(fd, _)| *fd)
+    }
+
+    fn after_arrival(&mut self, index: usize) {
+        let conn = &mut self.connections[index];
+        // Data for an application that is gone: RFC 1122 section 4.2.2.13.
+        let is_orphan = conn.fd.is_none() && conn.listener.is_none();
+        if is_orphan && conn.tcp.readable() > 0 {
+            conn.tcp.abort(self.now + START);
+        }
+        // An acknowledgment releases what MSG_MORE held, as the kernel's
+        // output does; a cork holds.
+        if conn.held > 0 && conn.uncork_at == Instant::FAR_FUTURE {
+            self.release_held(index);
+        }
+        self.pump(index);
+    }
+
+    fn listen(
+        &mut self,
+        fd: i64,
+        segment: Segment<Bytes>,
+        predecessor: Option<gigatcp_tcp::connection::Predecessor>,
+    ) {
+        use gigatcp_tcp::listener::{Heard, handle_segment};
+        let Some(File::Socket(socket)) = self.files.get(&fd) else {
+            return;
+        };
+        let options = socket.options.clone();
+        let SocketState::Listening { backlog } = socket.state else {
+            return;
+        };
+        let in_queue = |conn: &&Conn| conn.listener == Some(fd);
+        let queued = self.connections.iter().filter(in_queue).count();
+        let at = self.clock();
+        let (local_port, remote_port) = (segment.dst_port, segment.src_port);
+        let mut config = self.setup.config(local_port, remote_port);
+        options.apply(&mut config);
+        if let Some(predecessor) = predecessor {
+            config = predecessor.followed_by(&config);
+        }
+        match handle_segment(at, &config, &Received { at, segment }) {
+            Heard::Opened(tcp) if queued <= backlog => {
+                let index = self.add(tcp, local_port, remote_port, &options);
+                self.connections[index].listener = Some(fd);
+                self.pump(index);
+            }
+            // A full queue answers no SYN.
+            Heard::Opened(_) | Heard::Ignored => {}
+            Heard::Reset(reset) => self.send_reset(&reset),
+        }
+    }
+
+    /// Takes a connection in.
+    pub fn add(
+        &mut self,
+        tcp: Box<Connection<Bytes>>,
+        local_port: u16,
+        remote_port: u16,
+        options: &SocketOptions,
+    ) -> usize {
+        self.connections.push(Conn {
+            tcp,
+            local_port,
+            remote_port,
+            fd: None,
+            listener: None,
+            written: 0,
+            read: 0,
+            held: 0,
+            uncork_at: Instant::FAR_FUTURE,
+            tos: options.tos,
+            ttl: options.ttl,
+            dont_fragment: options.dont_fragment,
+            failure_told: false,
+            deaf: false,
+        });
+        self.connections.len() - 1
+    }
+
+    /// CLOSED: RFC 9293 section 3.10.7.1.
+    fn refuse(&mut self, segment: &Segment<Bytes>) {
+        if segment.flags.contains(Flags::RST) {
+            return;
+        }
+        let mut reset = Segment {
+            src_port: segment.dst_port,
+            dst_port: segment.src_port,
+            flags: Flags::RST,
+            ..Segment::default()
+        };
+        if segment.flags.contains(Flags::ACK) {
+            reset.seq = segment.ack;
+        } else {
+            reset.seq = SeqNumber::new(0);
+            reset.ack = segment.seq_end();
+            reset.flags |= Flags::ACK;
+        }
+        self.send_reset(&reset);
+    }
+
+    fn send_reset(&mut self, reset: &Segment<Bytes>) {
+        let endpoints = self.endpoints();
+        let ip = IpHeader::new(endpoints);
+        if let Some(tcp) = convert::from_segment(reset, &endpoints) {
+            let (ecn, body) = (reset.ecn, Body::Tcp(tcp));
+            let packet = Packet { ip, ecn, body };
+            self.sent.push_back(Sent {
+                at: self.now,
+                packet,
+            });
+        }
+    }
+}
+
+impl Conn {
+    fn is_closed(&self) -> bool {
+        self.tcp.state() == State::Closed
+    }
+}

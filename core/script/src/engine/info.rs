@@ -1,0 +1,98 @@
+//! `tcp_info`, as far as the engine knows it, in Linux's units.
+
+use alloc::vec::Vec;
+
+use gigatcp_events::{Limit, Phase, State};
+use gigatcp_units::{Bytes, Duration};
+
+use super::host::{File, Host, SocketState};
+use crate::stack::Unsupported;
+
+/// What Linux says of an `ssthresh` that is not set.
+const UNSET: i64 = i32::MAX as i64;
+
+impl Host {
+    pub fn info(&self, fd: i64) -> Result<Vec<(&'static str, i64)>, Unsupported> {
+        let Some(File::Socket(socket)) = self.files.get(&fd) else {
+            return Err(Unsupported::new("tcp_info", "of a closed descriptor"));
+        };
+        match socket.state {
+            SocketState::Fresh => Ok(Vec::from([("tcpi_state", 7)])),
+            SocketState::Listening { .. } => Ok(Vec::from([("tcpi_state", 10)])),
+            SocketState::Open(index) => Ok(self.info_of(index)),
+        }
+    }
+
+    fn info_of(&self, index: usize) -> Vec<(&'static str, i64)> {
+        let conn = &self.connections[index];
+        let info = conn.tcp.info();
+        let counters = conn.tcp.counters();
+        let smss = u64::from(info.smss.max(1));
+        let segments = |bytes: Bytes| bytes.as_u64().div_ceil(smss) as i64;
+        let micros = |time: Option<Duration>| time.map_or(0, |time| time.as_micros() as i64);
+        let spent = |limit: Limit| conn.tcp.limits().spent(self.clock(), limit).as_micros() as i64;
+        let options = i64::from(info.timestamps)
+            | i64::from(info.sack) << 1
+            | i64::from(info.window_scale != (0, 0)) << 2;
+        let ssthresh = match info.ssthresh {
+            Bytes::MAX => UNSET,
+            bytes => segments(bytes).min(UNSET),
+        };
+        let mut all = Vec::from([
+            ("tcpi_state", state(info.state)),
+            ("tcpi_ca_state", phase(info.phase)),
+            ("tcpi_options", options),
+            ("tcpi_snd_wscale", i64::from(info.window_scale.0)),
+            ("tcpi_rcv_wscale", i64::from(info.window_scale.1)),
+            ("tcpi_rto", info.rto.as_micros() as i64),
+            ("tcpi_snd_mss", i64::from(info.smss)),
+            ("tcpi_unacked", segments(info.flight_size)),
+            ("tcpi_rtt", micros(info.srtt)),
+            ("tcpi_rttvar", micros(info.rttvar)),
+            ("tcpi_min_rtt", micros(info.min_rtt)),
+            ("tcpi_snd_ssthresh", ssthresh),
+            ("tcpi_snd_cwnd", segments(info.cwnd)),
+            ("tcpi_total_retrans", counters.retransmitted_segments as i64),
+            ("tcpi_data_segs_out", counters.data_segments_sent as i64),
+            ("tcpi_segs_in", counters.segments_received as i64),
+            ("tcpi_snd_wnd", info.snd_wnd.as_u64() as i64),
+            ("tcpi_rcv_wnd", info.rcv_wnd.as_u64() as i64),
+            ("tcpi_rwnd_limited", spent(Limit::ReceiveWindow)),
+            ("tcpi_sndbuf_limited", spent(Limit::SendBuffer)),
+            ("tcpi_dsack_dups", counters.dsacks_received as i64),
+        ]);
+        let unsent = conn.tcp.unsent() + u64::from(conn.held);
+        all.push(("tcpi_notsent_bytes", unsent as i64));
+        // Stream offsets count the SYN and, at its end, the FIN.
+        let received = info.rcv_nxt.saturating_sub(1);
+        all.push(("tcpi_bytes_received", received as i64));
+        all.push(("tcpi_bytes_acked", info.snd_una.saturating_sub(1) as i64));
+        all
+    }
+}
+
+fn state(state: State) -> i64 {
+    match state {
+        State::Established => 1,
+        State::SynSent => 2,
+        State::SynReceived => 3,
+        State::FinWait1 => 4,
+        State::FinWait2 => 5,
+        State::TimeWait => 6,
+        State::Closed => 7,
+        State::CloseWait => 8,
+        State::LastAck => 9,
+        State::Listen => 10,
+        State::Closing => 11,
+    }
+}
+
+fn phase(phase: Phase) -> i64 {
+    match phase {
+        Phase::Open => 0,
+        Phase::Disorder => 1,
+        Phase::Cwr => 2,
+        Phase::Recovery => 3,
+        Phase::Loss => 4,
+    }
+}

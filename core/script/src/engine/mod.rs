@@ -1,0 +1,101 @@
+//! The engine as a stack under test: sockets over [`gigatcp_tcp`], in virtual
+//! time.
+//!
+//! Nothing waits: [`Stack::wait_until`] runs timers in their order and moves
+//! the clock. A host of this kind does what an operating system does around a
+//! protocol: descriptors, ports, listening queues, blocking calls, resets for
+//! segments nobody owns.
+//!
+//! | file | what |
+//! |---|---|
+//! | `host` | connections, arriving segments, timers |
+//! | `calls` | the calls by name, and those that wait |
+//! | `transfer` | reading, writing, corking |
+//! | `poll` | `poll` and `epoll` |
+//! | `options` | `setsockopt`, `getsockopt`, `ioctl`, `fcntl` |
+//! | `settings` | the header `// profile:`, options of the script |
+//! | `commands` | `sysctl` and other commands |
+//! | `info` | `tcp_info` |
+//! | `convert` | packets to segments and back |
+//!
+//! Deliberately absent, each told by name when a script needs it: zero-copy
+//! and its notifications, `splice` and `sendfile`, packet timestamps, SYN
+//! cookies, urgent data as a mechanism (URG is carried and ignored).
+
+mod calls;
+mod commands;
+mod convert;
+mod host;
+mod info;
+mod options;
+mod poll;
+mod settings;
+mod transfer;
+
+use alloc::string::String;
+use alloc::vec::Vec;
+
+use gigatcp_units::Instant;
+
+use crate::ast::Script;
+use crate::packet::Packet;
+use crate::stack::{Addresses, CallId, Progress, Request, Returned, Sent, Stack, Unsupported};
+use host::Host;
+use settings::Setup;
+
+/// The engine behind sockets.
+#[derive(Debug, Default)]
+pub struct Engine {
+    host: Host,
+}
+
+impl Engine {
+    /// An engine that has not begun.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+}
+
+impl Stack for Engine {
+    fn name(&self) -> String {
+        "engine".into()
+    }
+
+    fn begin(&mut self, script: &Script, addresses: &Addresses) -> Result<(), Unsupported> {
+        self.host = Host::new(Setup::of_script(script, addresses)?, *addresses);
+        Ok(())
+    }
+
+    fn wait_until(&mut self, at: Instant) {
+        self.host.wait_until(at);
+    }
+
+    fn now(&self) -> Instant {
+        self.host.now()
+    }
+
+    fn call(&mut self, call: &Request<'_>) -> Result<Progress, Unsupported> {
+        self.host.call(call)
+    }
+
+    fn poll_call(&mut self, call: CallId) -> Option<(Instant, Returned)> {
+        self.host.take_done(call)
+    }
+
+    fn inject(&mut self, packet: &Packet) -> Result<(), Unsupported> {
+        self.host.inject(packet)
+    }
+
+    fn next_sent(&mut self, latest: Instant) -> Option<Sent> {
+        self.host.next_sent(latest)
+    }
+
+    fn command(&mut self, text: &str) -> Result<(), Unsupported> {
+        self.host.command(text)
+    }
+
+    fn info(&mut self, fd: i64) -> Result<Vec<(&'static str, i64)>, Unsupported> {
+        self.host.info(fd)
+    }
+}

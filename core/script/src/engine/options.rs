@@ -1,0 +1,280 @@
+//! `setsockopt`, `getsockopt` and `ioctl`.
+
+use alloc::format;
+use alloc::string::String;
+use alloc::vec::Vec;
+
+use gigatcp_events::State;
+use gigatcp_tcp::{Config, congestion};
+use gigatcp_units::Bytes;
+
+use super::calls::{Arguments, failed, returned};
+use super::host::{Host, SocketState};
+use super::settings::congestion_named;
+use crate::ast::Value;
+use crate::stack::{Progress, Returned, Unsupported};
+use crate::symbols::ERRORS;
+
+/// What a socket has been told.
+#[derive(Clone, Debug)]
+pub struct SocketOptions {
+    pub nonblocking: bool,
+    pub send_buffer: Option<u64>,
+    pub receive_buffer: Option<u64>,
+    /// Asked for after the connection began: held to at the socket.
+    pub late_send_buffer: Option<u64>,
+    pub mss: Option<u16>,
+    pub congestion: Option<&'static congestion::Entry>,
+    pub nodelay: bool,
+    pub cork: bool,
+    /// Seconds, if lingering is on.
+    pub linger: Option<i64>,
+    pub tos: u8,
+    pub ttl: u8,
+    pub dont_fragment: bool,
+}
+
+impl Default for SocketOptions {
+    fn default() -> Self {
+        Self {
+            nonblocking: false,
+            send_buffer: None,
+            receive_buffer: None,
+            late_send_buffer: None,
+            mss: None,
+            congestion: None,
+            nodelay: false,
+            cork: false,
+            linger: None,
+            tos: 0,
+            ttl: 64,
+            dont_fragment: true,
+        }
+    }
+}
+
+impl SocketOptions {
+    /// What of it a connection begins with.
+    pub fn apply(&self, config: &mut Config) {
+        if let Some(bytes) = self.send_buffer {
+            config.send_buffer = Some(Bytes::new(bytes));
+        }
+        if let Some(bytes) = self.receive_buffer {
+            config.receive_buffer = Some(Bytes::new(bytes));
+        }
+        config.mss = self.mss.map_or(config.mss, |mss| mss.min(config.mss));
+        config.congestion = self.congestion.unwrap_or(config.congestion);
+        config.profile.nagle &= !self.nodelay;
+    }
+}
+
+/// Options that change nothing a script can see.
+const WITHOUT_EFFECT: [&str; 8] = [
+    "SO_REUSEADDR",
+    "SO_REUSEPORT",
+    "SO_MARK",
+    "SO_PRIORITY",
+    "SO_DEBUG",
+    "IP_FREEBIND",
+    "IPV6_V6ONLY",
+    "SO_BUSY_POLL",
+];
+
+type Called = Result<Progress, Unsupported>;
+
+impl Host {
+    pub fn setsockopt(&mut self, args: &Arguments<'_>) -> Called {
+        let fd = args.number(0)?;
+        let name = option_name(args)?;
+        let value = args.get(3);
+        let Some(socket) = self.socket_of(fd) else {
+            return failed("EBADF");
+        };
+        let open = match socket.state {
+            SocketState::Open(index) => Some(index),
+            _ => None,
+        };
+        let number = match value {
+            Value::List(list) => list.first().and_then(Value::integer),
+            other => other.integer(),
+        };
+        let is_on = number.unwrap_or(0) != 0;
+        let size = u64::try_from(number.unwrap_or(0)).unwrap_or(0);
+        let options = &mut socket.options;
+        match name.as_str() {
+            word if WITHOUT_EFFECT.contains(&word) => {}
+            "SO_SNDBUF" if open.is_some() => {
+                options.late_send_buffer = Some(size);
+            }
+            "SO_SNDBUF" => options.send_buffer = Some(size),
+            "SO_RCVBUF" if open.is_some() => {
+                let what = "SO_RCVBUF of an open connection";
+                return Err(Unsupported::new("socket option", what));
+            }
+            "SO_RCVBUF" => options.receive_buffer = Some(size),
+            "SO_LINGER" => options.linger = linger(value).ok_or_else(|| args.odd(3))?,
+            "TCP_MAXSEG" => options.mss = u16::try_from(size).ok().filter(|mss| *mss > 0),
+            "TCP_CONGESTION" if open.is_none() => {
+                options.congestion =
+                    Some(congestion_named(&text(value).ok_or_else(|| args.odd(3))?)?);
+            }
+            "TCP_NODELAY" => {
+                options.nodelay = is_on;
+                let nagle = self.setup.profile.nagle && !is_on;
+                if let Some(index) = open {
+                    self.connections[index].tcp.set_nagle(nagle);
+                }
+                self.push_out(open, is_on);
+            }
+            "TCP_CORK" | "TCP_NOPUSH" => {
+                options.cork = is_on;
+                self.push_out(open, !is_on);
+            }
+            "IP_TOS" | "IPV6_TCLASS" => {
+                options.tos = size as u8;
+                self.on_connection(open, |conn| conn.tos = size as u8);
+            }
+            "IP_TTL" | "IPV6_UNICAST_HOPS" => {
+                options.ttl = size as u8;
+                self.on_connection(open, |conn| conn.ttl = size as u8);
+            }
+            "IP_MTU_DISCOVER" | "IPV6_MTU_DISCOVER" => {
+                let list = core::slice::from_ref(value);
+                let list = if let Value::List(list) = value {
+                    list
+                } else {
+                    list
+                };
+                let dont = list
+                    .iter()
+                    .any(|v| v.has_word("IP_PMTUDISC_DONT") || v.has_word("IPV6_PMTUDISC_DONT"));
+                options.dont_fragment = !dont;
+                self.on_connection(open, |conn| conn.dont_fragment = !dont);
+            }
+            _ => return Err(Unsupported::new("socket option", name)),
+        }
+        returned(0)
+    }
+
+    fn on_connection(&mut self, open: Option<usize>, change: impl FnOnce(&mut super::host::Conn)) {
+        if let Some(index) = open {
+            change(&mut self.connections[index]);
+        }
+    }
+
+    /// What was held back leaves, if it may.
+    fn push_out(&mut self, open: Option<usize>, may: bool) {
+        if let (Some(index), true) = (open, may) {
+            self.release_held(index);
+            self.pump(index);
+        }
+    }
+
+    pub fn getsockopt(&mut self, args: &Arguments<'_>) -> Called {
+        let fd = args.number(0)?;
+        let name = option_name(args)?;
+        let open = self.open_index(fd);
+        let profile = self.setup.profile;
+        let (send, receive) = (self.setup.send_buffer, self.setup.receive_buffer);
+        let mss = self.setup.mss;
+        let congestion = self.setup.congestion;
+        let Some(socket) = self.socket_of(fd) else {
+            return failed("EBADF");
+        };
+        let options = socket.options.clone();
+        let asked = |own: Option<u64>, default: Option<Bytes>| own.map(Bytes::new).or(default);
+        let value = match name.as_str() {
+            "SO_ERROR" => {
+                let conn = open.map(|index| &mut self.connections[index]);
+                let errno = conn.and_then(|conn| conn.take_failure());
+                let known = ERRORS.iter().find(|(name, _, _)| Some(*name) == errno);
+                let by_name = has_name(args.get(3));
+                match (known, by_name) {
+                    (Some((name, _, _)), true) => Value::Name(String::from(*name)),
+                    (Some((_, number, _)), false) => Value::Integer(*number),
+                    (None, _) => Value::Integer(0),
+                }
+            }
+            "SO_SNDBUF" => {
+                let own = options.late_send_buffer.or(options.send_buffer);
+                Value::Integer(profile.send_buffer_for(asked(own, send)).as_u64() as i64)
+            }
+            "SO_RCVBUF" => {
+                let granted = profile.receive_buffer_for(asked(options.receive_buffer, receive));
+                Value::Integer(granted.as_u64() as i64)
+            }
+            "TCP_NODELAY" => Value::Integer(i64::from(options.nodelay)),
+            "TCP_CORK" => Value::Integer(i64::from(options.cork)),
+            "TCP_MAXSEG" => {
+                let conn = open.map(|index| self.connections[index].tcp.info().smss);
+                let asked = options.mss.unwrap_or(mss);
+                Value::Integer(conn.map_or(i64::from(asked), i64::from))
+            }
+            "IP_TOS" | "IPV6_TCLASS" => Value::Integer(i64::from(options.tos)),
+            "IP_TTL" | "IPV6_UNICAST_HOPS" => Value::Integer(i64::from(options.ttl)),
+            "TCP_CONGESTION" => {
+                let entry = options.congestion.unwrap_or(congestion);
+                let name = Value::Text(entry.name.as_bytes().to_vec());
+                return Ok(Progress::Returned(Returned::success(0).output(3, name)));
+            }
+            _ => return Err(Unsupported::new("socket option", name)),
+        };
+        let value = Value::List(Vec::from([value]));
+        Ok(Progress::Returned(Returned::success(0).output(3, value)))
+    }
+
+    pub fn ioctl(&mut self, args: &Arguments<'_>) -> Called {
+        let Some(index) = self.open_index(args.number(0)?) else {
+            return failed("EINVAL");
+        };
+        let conn = &self.connections[index];
+        let info = conn.tcp.info();
+        let unsent = conn.tcp.unsent() + u64::from(conn.held);
+        let amount = match args.get(1).name() {
+            Some("SIOCINQ" | "FIONREAD") => {
+                // Linux counts the peer's FIN as one octet only where nothing
+                // else is left; what can be read is what is meant.
+                conn.tcp.readable()
+            }
+            Some("SIOCOUTQ" | "TIOCOUTQ") if info.state != State::Closed => {
+                info.flight_size.as_u64() + unsent
+            }
+            Some("SIOCOUTQNSD") => unsent,
+            Some(other) => return Err(Unsupported::new("call", format!("ioctl {other}"))),
+            None => return Err(args.odd(1)),
+        };
+        let value = Value::List(Vec::from([Value::Integer(amount as i64)]));
+        Ok(Progress::Returned(Returned::success(0).output(2, value)))
+    }
+}
+
+fn option_name(args: &Arguments<'_>) -> Result<String, Unsupported> {
+    let name = args.get(2).name().map(String::from);
+    name.ok_or_else(|| args.odd(2))
+}
+
+/// `{onoff=1, linger=0}`.
+fn linger(value: &Value) -> Option<Option<i64>> {
+    let on = value.member("onoff").or_else(|| value.member("l_onoff"))?;
+    let time = value
+        .member("linger")
+        .or_else(|| value.member("l_linger"))?;
+    let is_on = on.integer()? != 0;
+    Some(time.integer().filter(|_| is_on))
+}
+
+fn text(value: &Value) -> Option<String> {
+    match value {
+        Value::Text(octets) => String::from_utf8(octets.clone()).ok(),
+        Value::List(list) => list.first().and_then(text),
+        _ => None,
+    }
+}
+
+/// Whether an argument states a value by name.
+fn has_name(value: &Value) -> bool {
+    match value {
+        Value::List(list) => list.iter().any(|value| value.name().is_some()),
+        other => other.name().is_some(),
+    }
+}

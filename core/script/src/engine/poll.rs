@@ -1,0 +1,241 @@
+//! `poll` and `epoll`: which descriptors are ready.
+
+use alloc::string::String;
+use alloc::vec::Vec;
+
+use gigatcp_events::State;
+use gigatcp_units::Duration;
+
+use super::calls::{Arguments, Operation, failed, returned};
+use super::host::{Conn, File, Host, SocketState};
+use crate::ast::{Member, Value};
+use crate::stack::{Progress, Returned, Unsupported};
+
+/// What an epoll descriptor watches, in the order it was told.
+#[derive(Clone, Debug, Default)]
+pub struct Epoll {
+    watched: Vec<Watched>,
+}
+
+#[derive(Clone, Debug)]
+struct Watched {
+    fd: i64,
+    events: Value,
+    /// What was told already, for edges; and after one shot, that it is over.
+    told: Vec<&'static str>,
+    is_over: bool,
+}
+
+/// A call that waits for something to be ready.
+#[derive(Clone, Debug)]
+pub enum Watch {
+    /// `poll`: the descriptors with the events they are asked for.
+    Poll(Vec<(i64, Value)>),
+    /// `epoll_wait`: the descriptor and the most events.
+    Epoll(i64, usize),
+}
+
+type Called = Result<Progress, Unsupported>;
+
+/// Events, without the prefix of the call.
+const WORDS: [&str; 6] = ["IN", "OUT", "ERR", "HUP", "RDHUP", "PRI"];
+
+impl Host {
+    pub fn poll(&mut self, args: &Arguments<'_>) -> Called {
+        let Value::List(entries) = args.get(0) else {
+            return Err(args.odd(0));
+        };
+        let asked: Option<Vec<(i64, Value)>> = entries
+            .iter()
+            .map(|entry| {
+                Some((
+                    entry.member("fd")?.integer()?,
+                    entry.member("events")?.clone(),
+                ))
+            })
+            .collect();
+        let watch = Watch::Poll(asked.ok_or_else(|| args.odd(0))?);
+        self.watch(watch, args.number(2)?)
+    }
+
+    fn watch(&mut self, mut watch: Watch, timeout_ms: i64) -> Called {
+        if timeout_ms == 0 {
+            let done = self.attempt_watch(&mut watch);
+            let done = done.unwrap_or_else(|| self.nothing_ready(&watch));
+            return Ok(Progress::Returned(done));
+        }
+        let deadline = u64::try_from(timeout_ms).ok().map(Duration::from_millis);
+        self.start(Operation::Watch(watch), deadline)
+    }
+
+    fn nothing_ready(&self, watch: &Watch) -> Returned {
+        match watch {
+            Watch::Poll(asked) => Returned::success(0).output(0, entries(asked, &[])),
+            Watch::Epoll(..) => Returned::success(0),
+        }
+    }
+
+    pub fn attempt_watch(&mut self, watch: &mut Watch) -> Option<Returned> {
+        match watch {
+            Watch::Poll(asked) => {
+                let ready: Vec<Vec<&str>> = asked
+                    .iter()
+                    .map(|(fd, events)| self.ready(*fd, events, "POLL"))
+                    .collect();
+                let count = ready.iter().filter(|words| !words.is_empty()).count();
+                (count > 0)
+                    .then(|| Returned::success(count as i64).output(0, entries(asked, &ready)))
+            }
+            Watch::Epoll(fd, most) => self.attempt_epoll(*fd, *most),
+        }
+    }
+
+    /// The events of `wanted` that are there now; errors always count.
+    fn ready(&self, fd: i64, wanted: &Value, prefix: &str) -> Vec<&'static str> {
+        let state = match self.files.get(&fd) {
+            Some(File::Socket(socket)) => socket.state,
+            _ => return Vec::new(),
+        };
+        let now: Vec<&str> = match state {
+            SocketState::Fresh => Vec::from(["OUT", "HUP"]),
+            SocketState::Listening { .. } => {
+                let is_ready = |conn: &Conn| conn.listener == Some(fd) && conn.is_acceptable();
+                match self.connections.iter().any(is_ready) {
+                    true => Vec::from(["IN"]),
+                    false => Vec::new(),
+                }
+            }
+            SocketState::Open(index) => self.connections[index].ready(),
+        };
+        let asked =
+            |word: &str| matches!(word, "ERR" | "HUP") || wanted.has_word(&[prefix, word].concat());
+        let found = WORDS.into_iter().filter(|word| now.contains(word));
+        found.filter(|word| asked(word)).collect()
+    }
+
+    pub fn epoll_create(&mut self, wanted: Option<i64>) -> Called {
+        let fd = self.open(File::Epoll(Epoll::default()), wanted);
+        returned(fd)
+    }
+
+    pub fn epoll_ctl(&mut self, args: &Arguments<'_>) -> Called {
+        let fd = args.number(2)?;
+        let events = args.get(3).member("events").cloned();
+        let Some(File::Epoll(epoll)) = self.files.get_mut(&args.number(0)?) else {
+            return failed("EBADF");
+        };
+        let known = epoll.watched.iter().position(|watched| watched.fd == fd);
+        let watched = |events| Watched {
+            fd,
+            events,
+            told: Vec::new(),
+            is_over: false,
+        };
+        match (args.get(1).name(), events, known) {
+            (Some("EPOLL_CTL_ADD"), Some(events), None) => epoll.watched.push(watched(events)),
+            (Some("EPOLL_CTL_MOD"), Some(events), Some(at)) => epoll.watched[at] = watched(events),
+            (Some("EPOLL_CTL_DEL"), _, Some(at)) => {
+                epoll.watched.remove(at);
+            }
+            (Some("EPOLL_CTL_ADD"), _, Some(_)) => return failed("EEXIST"),
+            (Some("EPOLL_CTL_MOD" | "EPOLL_CTL_DEL"), _, None) => return failed("ENOENT"),
+            _ => return Err(args.odd(1)),
+        }
+        returned(0)
+    }
+
+    pub fn epoll_wait(&mut self, args: &Arguments<'_>) -> Called {
+        let most = usize::try_from(args.number(2)?).unwrap_or(0);
+        if most > 1 {
+            return Err(Unsupported::new("call", "epoll_wait for several events"));
+        }
+        self.watch(Watch::Epoll(args.number(0)?, most), args.number(3)?)
+    }
+
+    fn attempt_epoll(&mut self, epfd: i64, most: usize) -> Option<Returned> {
+        let Some(File::Epoll(epoll)) = self.files.get(&epfd) else {
+            return Some(Returned::failure("EBADF"));
+        };
+        let mut epoll = epoll.clone();
+        let mut found = None;
+        for watched in epoll.watched.iter_mut().filter(|watched| !watched.is_over) {
+            let ready = self.ready(watched.fd, &watched.events, "EPOLL");
+            let edges = watched.events.has_word("EPOLLET");
+            let is_new = ready.iter().any(|word| !watched.told.contains(word));
+            if found.is_none() && most > 0 && !ready.is_empty() && (!edges || is_new) {
+                watched.is_over = watched.events.has_word("EPOLLONESHOT");
+                found = Some(event(watched.fd, &ready));
+                watched.told = ready;
+            } else {
+                watched.told.retain(|word| ready.contains(word));
+            }
+        }
+        self.files.insert(epfd, File::Epoll(epoll));
+        found.map(|event| Returned::success(1).output(1, event))
+    }
+}
+
+impl Conn {
+    fn ready(&self) -> Vec<&'static str> {
+        let mut ready = Vec::new();
+        let state = self.tcp.state();
+        let is_over = self.deaf || self.tcp.is_finished_reading();
+        if self.tcp.readable() > 0 || is_over {
+            ready.push("IN");
+        }
+        let may_write = matches!(state, State::Established | State::CloseWait);
+        let has_failed = self.tcp.failure().is_some();
+        if (may_write && self.room(None) > 0) || has_failed {
+            ready.push("OUT");
+        }
+        if has_failed && !self.failure_told {
+            ready.push("ERR");
+        }
+        if state == State::Closed {
+            ready.push("HUP");
+        }
+        if is_over {
+            ready.push("RDHUP");
+        }
+        ready
+    }
+}
+
+fn words(prefix: &str, ready: &[&str]) -> Value {
+    let mut names: Vec<Value> = ready
+        .iter()
+        .map(|word| Value::Name([prefix, word].concat()))
+        .collect();
+    match names.len() {
+        0 => Value::Integer(0),
+        1 => names.remove(0),
+        _ => Value::Or(names),
+    }
+}
+
+fn member(name: &str, value: Value) -> Member {
+    Member {
+        name: Some(String::from(name)),
+        size: None,
+        value,
+    }
+}
+
+fn entries(asked: &[(i64, Value)], ready: &[Vec<&str>]) -> Value {
+    let entry = |(index, (fd, events)): (usize, &(i64, Value))| {
+        let found = ready.get(index).map_or(&[][..], Vec::as_slice);
+        Value::Struct(Vec::from([
+            member("fd", Value::Integer(*fd)),
+            member("events", events.clone()),
+            member("revents", words("POLL", found)),
+        ]))
+    };
+    Value::List(asked.iter().enumerate().map(entry).collect())
+}
+
+fn event(fd: i64, ready: &[&str]) -> Value {
+    Value::Struct(Vec::from([
+        member("events", words("EPOLL", ready)),
+        member("fd", Value::Integer(fd)),
+    ]))
+}

@@ -1,0 +1,196 @@
+//! What a script says about the stack it wants: the header `// profile:` and
+//! the options that concern a stack.
+//!
+//! ```text
+//! // profile: modern sack=false ack_every=2 rto_min=50ms congestion=reno mss=1000
+//! ```
+//!
+//! The first word is a profile, the rest are settings by their names in plans,
+//! and: `congestion`, `mss`, `send_buffer`, `receive_buffer`,
+//! `initial_ssthresh`. A setting without a value is switched on. Values with a
+//! unit are written without a blank before it.
+
+use alloc::format;
+use alloc::string::{String, ToString};
+
+use gigatcp_events::EventMask;
+use gigatcp_tcp::congestion::{self, SlowStart};
+use gigatcp_tcp::profile::{SETTINGS, SettingError, SettingValue};
+use gigatcp_tcp::{Config, Profile};
+use gigatcp_units::{Bytes, Duration, nearest};
+use gigatcp_wire::{IPV4_HEADER_LEN, IPV6_HEADER_LEN, IpVersion, SeqNumber};
+
+use crate::ast::Script;
+use crate::stack::{Addresses, Unsupported};
+
+/// Octets of a TCP header without options.
+const TCP_HEADER: u16 = 20;
+
+/// The engine's first initial sequence number: soon to wrap, on purpose.
+const FIRST_ISS: u32 = u32::MAX - 2_500;
+
+/// Start of the timestamp clock: not zero, which would look like an absent
+/// echo.
+const TIMESTAMP_OFFSET: u32 = 1_000_000;
+
+/// Settings of every connection to come.
+#[derive(Clone, Debug)]
+pub struct Setup {
+    pub profile: Profile,
+    pub congestion: &'static congestion::Entry,
+    pub mss: u16,
+    pub send_buffer: Option<Bytes>,
+    pub receive_buffer: Option<Bytes>,
+    pub ip: IpVersion,
+    pub initial_ssthresh: Option<u32>,
+    /// Connections opened so far, for their initial sequence numbers.
+    opened: u32,
+}
+
+impl Default for Setup {
+    fn default() -> Self {
+        Self {
+            profile: Profile::MODERN,
+            congestion: &congestion::REGISTRY[0],
+            mss: 1460,
+            send_buffer: Some(Bytes::new(4 << 20)),
+            receive_buffer: Some(Bytes::new(6 << 20)),
+            ip: IpVersion::V4,
+            initial_ssthresh: None,
+            opened: 0,
+        }
+    }
+}
+
+impl Setup {
+    /// What `script` asks for.
+    pub fn of_script(script: &Script, addresses: &Addresses) -> Result<Self, Unsupported> {
+        let mut setup = Self::default();
+        setup.set_mtu(addresses.mtu, addresses.local.is_ipv6());
+        if addresses.local.is_ipv6() {
+            setup.ip = IpVersion::V6;
+        }
+        setup.congestion = congestion_named("cubic")?;
+        if let Some(header) = script.header("profile") {
+            setup.read_profile(&header.value)?;
+        }
+        for option in &script.options {
+            match option.name.as_str() {
+                // The peer's part, times and addresses are the runner's.
+                "ip_version" | "tolerance_usecs" | "tcp_ts_tick_usecs" | "mtu" | "D" | "mss"
+                | "local_ip" | "remote_ip" | "gateway_ip" | "netmask_ip" | "send_omit_free"
+                | "init_scripts" | "verbose" | "dry_run" | "speed" | "non_fatal" => {}
+                other => return Err(Unsupported::new("option", format!("--{other}"))),
+            }
+        }
+        Ok(setup)
+    }
+
+    /// The MSS that an MTU leaves (RFC 6691).
+    pub fn set_mtu(&mut self, mtu: u16, v6: bool) {
+        let header = if v6 { IPV6_HEADER_LEN } else { IPV4_HEADER_LEN };
+        self.mss = mtu.saturating_sub(header as u16 + TCP_HEADER).max(1);
+    }
+
+    fn read_profile(&mut self, line: &str) -> Result<(), Unsupported> {
+        let mut words = line.split_whitespace();
+        let name = words.next().unwrap_or("modern");
+        self.profile = Profile::find(name).ok_or_else(|| {
+            let known = Profile::ALL.iter().map(|profile| profile.name);
+            Unsupported::new("profile", with_nearest(name, known))
+        })?;
+        for word in words {
+            let (name, value) = word.split_once('=').unwrap_or((word, "true"));
+            self.set(name, value)?;
+        }
+        Ok(())
+    }
+
+    /// Sets one thing by its name.
+    pub fn set(&mut self, name: &str, value: &str) -> Result<(), Unsupported> {
+        let bad = || Unsupported::new("setting", format!("{name}={value}"));
+        match name {
+            "congestion" => self.congestion = congestion_named(value)?,
+            "mss" => self.mss = value.parse().map_err(|_| bad())?,
+            "initial_ssthresh" => self.initial_ssthresh = Some(value.parse().map_err(|_| bad())?),
+            "send_buffer" => self.send_buffer = Some(amount(value).ok_or_else(bad)?),
+            "receive_buffer" => self.receive_buffer = Some(amount(value).ok_or_else(bad)?),
+            _ => return self.set_profile(name, value),
+        }
+        Ok(())
+    }
+
+    /// Sets a setting of the profile: the kind of value that it takes decides
+    /// how `value` is read.
+    fn set_profile(&mut self, name: &str, value: &str) -> Result<(), Unsupported> {
+        let number = value.parse().ok();
+        let candidates = [
+            value.parse().ok().map(SettingValue::Switch),
+            number.map(SettingValue::Count),
+            value.parse::<Duration>().ok().map(SettingValue::Time),
+            amount(value).map(SettingValue::Amount),
+            // Zero and one as switches, as sysctls have them.
+            number
+                .filter(|n| *n < 2)
+                .map(|n| SettingValue::Switch(n == 1)),
+        ];
+        let mut expected = "";
+        for candidate in candidates.into_iter().flatten() {
+            match self.profile.try_set(name, candidate) {
+                Ok(()) => return Ok(()),
+                Err(SettingError::WrongValue { expected: takes }) => expected = takes,
+                Err(SettingError::UnknownName) => {
+                    let known = SETTINGS.iter().map(|setting| setting.name);
+                    return Err(Unsupported::new("setting", with_nearest(name, known)));
+                }
+            }
+        }
+        let what = match expected {
+            "" => format!("{name}={value}"),
+            _ => format!("{name}={value}: it takes {expected}"),
+        };
+        Err(Unsupported::new("setting", what))
+    }
+
+    /// The configuration of the next connection, between these ports.
+    pub fn config(&mut self, local_port: u16, remote_port: u16) -> Config {
+        let iss = FIRST_ISS.wrapping_add(self.opened.wrapping_mul(1 << 20));
+        self.opened += 1;
+        Config {
+            profile: self.profile,
+            local_port,
+            remote_port,
+            iss: SeqNumber::new(iss),
+            ip: self.ip,
+            mss: self.mss,
+            congestion: self.congestion,
+            initial_ssthresh: self.initial_ssthresh,
+            slow_start: SlowStart::Usual,
+            send_buffer: self.send_buffer,
+            receive_buffer: self.receive_buffer,
+            timestamp_offset: TIMESTAMP_OFFSET,
+            events: EventMask::NONE,
+        }
+    }
+}
+
+/// The congestion control of that name.
+pub fn congestion_named(name: &str) -> Result<&'static congestion::Entry, Unsupported> {
+    congestion::find(name).ok_or_else(|| {
+        let known = congestion::REGISTRY.iter().map(|entry| entry.name);
+        Unsupported::new("congestion control", with_nearest(name, known))
+    })
+}
+
+/// An amount with a unit, or a bare number of octets.
+fn amount(value: &str) -> Option<Bytes> {
+    let bare = value.parse().ok().map(Bytes::new);
+    bare.or_else(|| value.parse().ok())
+}
+
+fn with_nearest(name: &str, known: impl Iterator<Item = &'static str>) -> String {
+    match nearest::nearest(name, known) {
+        Some(near) => format!("{name} (did you mean {near}?)"),
+        None => name.to_string(),
+    }
+}

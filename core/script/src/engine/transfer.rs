@@ -1,0 +1,328 @@
+//! Reading and writing.
+//!
+//! What an application writes is the stream's own octets ([`crate::data`]), so
+//! what is held back needs no memory but a count.
+
+use gigatcp_events::State;
+use gigatcp_units::Instant;
+
+use alloc::vec::Vec;
+
+use super::calls::{Arguments, Operation, failed};
+use super::host::{CORK_TIME, Conn, File, Host, SocketState};
+use crate::ast::{Member, Value};
+use crate::data;
+use crate::stack::{Progress, Returned, Unsupported};
+
+/// A call that reads.
+#[derive(Clone, Debug)]
+pub struct Reading {
+    fd: i64,
+    len: usize,
+    got: usize,
+    peek: bool,
+    all: bool,
+    /// `recvmsg` says what it found in its message.
+    is_message: bool,
+}
+
+/// A call that writes.
+#[derive(Clone, Debug)]
+pub struct Writing {
+    fd: i64,
+    left: usize,
+    written: usize,
+    more: bool,
+}
+
+type Called = Result<Progress, Unsupported>;
+
+impl Host {
+    pub fn read(&mut self, name: &str, args: &Arguments<'_>) -> Called {
+        let (len, flags) = match name {
+            "read" => (args.number(2)? as usize, &Value::Integer(0)),
+            "readv" => (
+                vector_len(args.get(1)).ok_or_else(|| args.odd(1))?,
+                &Value::Integer(0),
+            ),
+            "recvmsg" => (
+                message_len(args.get(1)).ok_or_else(|| args.odd(1))?,
+                args.get(2),
+            ),
+            _ => (args.number(2)? as usize, args.get(3)),
+        };
+        forbid(flags, &["MSG_ERRQUEUE", "MSG_OOB", "MSG_TRUNC"])?;
+        if let Some(control) = args.get(1).member("msg_control")
+            && !matches!(control, Value::List(list) if list.is_empty())
+            && *control != Value::Ellipsis
+        {
+            return Err(Unsupported::new("call", "recvmsg with control messages"));
+        }
+        let fd = args.number(0)?;
+        let mut reading = Reading {
+            fd,
+            len,
+            got: 0,
+            peek: flags.has_word("MSG_PEEK"),
+            all: flags.has_word("MSG_WAITALL"),
+            is_message: name == "recvmsg",
+        };
+        if self.is_nonblocking(fd) || flags.has_word("MSG_DONTWAIT") {
+            let done = self.attempt_read(&mut reading);
+            let done = done.unwrap_or_else(|| match reading.got {
+                0 => Returned::failure("EAGAIN"),
+                got => Returned::success(got as i64),
+            });
+            return Ok(Progress::Returned(done));
+        }
+        self.start(Operation::Read(reading), None)
+    }
+
+    pub fn attempt_read(&mut self, reading: &mut Reading) -> Option<Returned> {
+        let index = match self.files.get(&reading.fd) {
+            Some(File::Socket(socket)) => match socket.state {
+                SocketState::Open(index) => index,
+                _ => return Some(Returned::failure("ENOTCONN")),
+            },
+            Some(_) => return Some(Returned::failure("EINVAL")),
+            None => return Some(Returned::failure("EBADF")),
+        };
+        let now = self.clock();
+        let conn = &mut self.connections[index];
+        let wanted = reading.len - reading.got;
+        let got = match reading.peek {
+            true => (conn.tcp.readable() as usize).min(wanted),
+            false => match conn.take(now, wanted) {
+                Ok(got) => got,
+                // The engine gave octets that the peer did not send.
+                Err(_) => return Some(Returned::failure("EIO")),
+            },
+        };
+        reading.got += got;
+        self.pump(index);
+        let conn = &mut self.connections[index];
+        let full = reading.got == reading.len || (reading.got > 0 && !reading.all);
+        let is_over = conn.deaf || conn.tcp.is_finished_reading();
+        if full || (is_over && conn.tcp.readable() == 0) {
+            if reading.got == 0
+                && reading.len > 0
+                && let Some(errno) = conn.take_failure()
+            {
+                return Some(Returned::failure(errno));
+            }
+            return Some(reading.done());
+        }
+        None
+    }
+
+    pub fn write(&mut self, name: &str, args: &Arguments<'_>) -> Called {
+        let (len, flags) = match name {
+            "write" => (args.number(2)? as usize, &Value::Integer(0)),
+            "writev" => (
+                vector_len(args.get(1)).ok_or_else(|| args.odd(1))?,
+                &Value::Integer(0),
+            ),
+            "sendmsg" => (
+                message_len(args.get(1)).ok_or_else(|| args.odd(1))?,
+                args.get(2),
+            ),
+            _ => (args.number(2)? as usize, args.get(3)),
+        };
+        forbid(
+            flags,
+            &["MSG_OOB", "MSG_ZEROCOPY", "MSG_FASTOPEN", "MSG_EOR"],
+        )?;
+        let fd = args.number(0)?;
+        let mut writing = Writing {
+            fd,
+            left: len,
+            written: 0,
+            more: flags.has_word("MSG_MORE"),
+        };
+        if self.is_nonblocking(fd) || flags.has_word("MSG_DONTWAIT") {
+            let done = self.attempt_write(&mut writing);
+            let done = done.unwrap_or_else(|| match writing.written {
+                0 => Returned::failure("EAGAIN"),
+                written => Returned::success(written as i64),
+            });
+            return Ok(Progress::Returned(done));
+        }
+        self.start(Operation::Write(writing), None)
+    }
+
+    pub fn attempt_write(&mut self, writing: &mut Writing) -> Option<Returned> {
+        let index = match self.files.get(&writing.fd) {
+            Some(File::Socket(socket)) => match socket.state {
+                SocketState::Open(index) => index,
+                _ => return Some(Returned::failure("EPIPE")),
+            },
+            Some(_) => return Some(Returned::failure("EINVAL")),
+            None => return Some(Returned::failure("EBADF")),
+        };
+        let conn = &mut self.connections[index];
+        match conn.tcp.state() {
+            // A blocking write waits for the handshake.
+            State::SynSent | State::SynReceived => return None,
+            State::Established | State::CloseWait => {}
+            _ if writing.written > 0 => return Some(Returned::success(writing.written as i64)),
+            _ => {
+                let errno = conn.take_failure().unwrap_or("EPIPE");
+                return Some(Returned::failure(errno));
+            }
+        }
+        let accepted = self.feed(index, writing.left, writing.more);
+        writing.left -= accepted;
+        writing.written += accepted;
+        self.pump(index);
+        (writing.left == 0).then(|| Returned::success(writing.written as i64))
+    }
+
+    /// Takes up to `len` octets from the application; gives how many.
+    fn feed(&mut self, index: usize, len: usize, more: bool) -> usize {
+        let (corked, limit) = match self.connections[index]
+            .fd
+            .and_then(|fd| self.files.get(&fd))
+        {
+            Some(File::Socket(socket)) => (socket.options.cork, socket.options.late_send_buffer),
+            _ => (false, None),
+        };
+        let now = self.clock();
+        let conn = &mut self.connections[index];
+        let room = conn.room(limit);
+        let accepted = len.min(room);
+        conn.held += accepted as u32;
+        conn.written = conn.written.wrapping_add(accepted as u32);
+        if !corked && !more {
+            self.release_held(index);
+            return accepted;
+        }
+        // Whole segments leave, the rest waits for more.
+        let conn = &mut self.connections[index];
+        let smss = u64::from(conn.tcp.info().smss.max(1));
+        let unsent = conn.tcp.unsent();
+        let whole = (unsent + u64::from(conn.held)) / smss * smss;
+        conn.release(whole.saturating_sub(unsent) as u32);
+        if conn.held == 0 {
+            conn.uncork_at = Instant::FAR_FUTURE;
+        } else if conn.uncork_at == Instant::FAR_FUTURE {
+            conn.uncork_at = now + CORK_TIME;
+        }
+        accepted
+    }
+
+    /// What was held back leaves.
+    pub fn release_held(&mut self, index: usize) {
+        let conn = &mut self.connections[index];
+        conn.uncork_at = Instant::FAR_FUTURE;
+        conn.release(conn.held);
+    }
+}
+
+impl Reading {
+    fn done(&self) -> Returned {
+        let returned = Returned::success(self.got as i64);
+        if !self.is_message {
+            return returned;
+        }
+        let flags = Member {
+            name: Some("msg_flags".into()),
+            size: None,
+            value: Value::Integer(0),
+        };
+        returned.output(1, Value::Struct(Vec::from([flags])))
+    }
+}
+
+impl Conn {
+    /// Reads up to `max` octets; the place of one that is not the stream's is
+    /// an error.
+    fn take(&mut self, now: Instant, max: usize) -> Result<usize, usize> {
+        let mut got = 0;
+        while got < max
+            && let Some(piece) = self.tcp.read(now, max - got)
+        {
+            let offset = 1_u32.wrapping_add(self.read);
+            if let Some(at) = data::first_difference(offset, &piece) {
+                return Err(at);
+            }
+            got += piece.len();
+            self.read = self.read.wrapping_add(piece.len() as u32);
+        }
+        Ok(got)
+    }
+
+    /// Hands `n` of the octets held back to the engine.
+    fn release(&mut self, n: u32) {
+        if n == 0 {
+            return;
+        }
+        let offset = 1_u32.wrapping_add(self.written).wrapping_sub(self.held);
+        let accepted = self.tcp.write(data::octets(offset, n as usize));
+        self.held -= accepted as u32;
+    }
+
+    /// Octets the application may write now; `limit` is a send buffer that
+    /// was asked for after the connection began.
+    pub fn room(&self, limit: Option<u64>) -> usize {
+        let used = self.tcp.send_capacity() - self.tcp.send_space();
+        let capacity = limit.map_or(self.tcp.send_capacity(), |limit| {
+            limit.min(self.tcp.send_capacity())
+        });
+        let room = capacity.saturating_sub(used + u64::from(self.held));
+        usize::try_from(room).unwrap_or(usize::MAX)
+    }
+}
+
+fn forbid(flags: &Value, words: &[&str]) -> Result<(), Unsupported> {
+    match words.iter().find(|word| flags.has_word(word)) {
+        Some(word) => Err(Unsupported::new("call", *word)),
+        None => Ok(()),
+    }
+}
+
+/// `{msg_iov(2)=[{..., 40}, {..., 20}]}`.
+fn message_len(message: &Value) -> Option<usize> {
+    vector_len(message.member("msg_iov")?)
+}
+
+/// `[{..., 40}, {..., 20}]`.
+fn vector_len(vector: &Value) -> Option<usize> {
+    let Value::List(pieces) = vector else {
+        return None;
+    };
+    let len = |piece: &Value| match piece {
+        Value::Struct(members) => members.get(1)?.value.integer(),
+        _ => None,
+    };
+    let mut sum: usize = 0;
+    for piece in pieces {
+        sum = sum.checked_add(usize::try_from(len(piece)?).ok()?)?;
+    }
+    Some(sum)
+}
+
+/// See [`Host::fcntl`].
+pub fn flags_of(nonblocking: bool) -> i64 {
+    use crate::symbols::open::{O_NONBLOCK, O_RDWR};
+    if nonblocking {
+        O_RDWR | O_NONBLOCK
+    } else {
+        O_RDWR
+    }
+}
+
+impl Host {
+    pub fn fcntl(&mut self, args: &Arguments<'_>) -> Called {
+        let Some(socket) = self.socket_of(args.number(0)?) else {
+            return failed("EBADF");
+        };
+        match args.get(1).name() {
+            Some("F_GETFL") => super::calls::returned(flags_of(socket.options.nonblocking)),
+            Some("F_SETFL") => {
+                socket.options.nonblocking = args.get(2).has_word("O_NONBLOCK");
+                super::calls::returned(0)
+            }
+            _ => Err(args.odd(1)),
+        }
+    }
+}

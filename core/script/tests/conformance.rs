@@ -1,0 +1,139 @@
+//! Every script of `conformance/script`, against the engine, over both
+//! versions of IP, in well under a second.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use gigatcp_script::engine::Engine;
+use gigatcp_script::run::{Settings, run};
+
+fn scripts() -> Vec<PathBuf> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../conformance/script");
+    let mut found = Vec::new();
+    for folder in fs::read_dir(&root).unwrap() {
+        let folder = folder.unwrap().path();
+        if folder.is_dir() {
+            let files = fs::read_dir(folder).unwrap();
+            found.extend(files.map(|file| file.unwrap().path()));
+        }
+    }
+    found.retain(|path| path.extension().is_some_and(|ending| ending == "pkt"));
+    found.sort();
+    found
+}
+
+/// What is wrong with a script, if anything is.
+fn fault(path: &Path, ipv6: bool) -> Option<String> {
+    let text = fs::read_to_string(path).unwrap();
+    let name = path.display().to_string();
+    let script = match gigatcp_script::parse(&text) {
+        Ok(script) => script,
+        Err(mistake) => return Some(mistake.in_text(&name, &text)),
+    };
+    if script.header("profile").is_none() {
+        return Some(format!(
+            "{name}: no `// profile:` line, so it is not strict"
+        ));
+    }
+    let settings = Settings {
+        ipv6,
+        ..Settings::default()
+    };
+    let report = run(&script, &text, &mut Engine::new(), &settings);
+    (!report.is_passed()).then(|| report.in_text(&name, &text))
+}
+
+#[test]
+fn the_engine_passes_every_script_exactly_to_the_nanosecond() {
+    let scripts = scripts();
+    assert!(scripts.len() >= 20, "{} scripts", scripts.len());
+    let faults: Vec<String> = scripts
+        .iter()
+        .flat_map(|path| [fault(path, false), fault(path, true)])
+        .flatten()
+        .collect();
+    assert!(faults.is_empty(), "{}", faults.join("\n"));
+}
+
+#[test]
+fn a_script_that_says_something_else_fails_at_that_line_and_in_that_respect() {
+    let good = "// profile: modern timestamps=false sack=false window_scaling=false mss=1000\n\
+                0 socket(..., SOCK_STREAM, IPPROTO_TCP) = 3\n\
+                +0 bind(3, ..., ...) = 0\n\
+                +0 listen(3, 1) = 0\n\
+                +0 < S 0:0(0) win 1000 <mss 1000>\n\
+                +0 > S. 0:0(0) ack 1 win 65535 <mss 1000>\n\
+                +.1 < . 1:1(0) ack 1 win 1000\n\
+                +0 accept(3, ..., ...) = 4\n\
+                +0 write(4, ..., 500) = 500\n\
+                +0 > P. 1:501(500) ack 1\n\
+                +0 %{ assert tcpi_unacked == 1, tcpi_unacked }%\n";
+    let changes = [
+        ("", "", "passed"),
+        (
+            "> P. 1:501(500)",
+            "> . 1:501(500)",
+            "x.pkt:10:1: failed: control bits",
+        ),
+        (
+            "> P. 1:501(500)",
+            "> P. 1:401(400)",
+            "x.pkt:10:1: failed: sequence",
+        ),
+        (
+            "(500) ack 1",
+            "(500) ack 2",
+            "x.pkt:10:1: failed: acknowledgment",
+        ),
+        (
+            "> P. 1:501(500) ack 1",
+            "> P. 1:501(500) ack 1 win 9",
+            "failed: window",
+        ),
+        (
+            "(500) ack 1",
+            "(500) ack 1 <nop>",
+            "x.pkt:10:1: failed: options",
+        ),
+        ("+0 > P.", "+.1 > P.", "x.pkt:10:1: failed: timing"),
+        (
+            "+0 > P. 1:501(500) ack 1\n",
+            "",
+            "failed: unexpected packet",
+        ),
+        (
+            "win 65535 <mss 1000>",
+            "win 65535 <mss 999>",
+            "x.pkt:6:1: failed: options",
+        ),
+        ("500) = 500", "500) = 499", "x.pkt:9:1: failed: call"),
+        (
+            "unacked == 1",
+            "unacked == 2",
+            "x.pkt:11:7: failed: assertion",
+        ),
+        (
+            "modern",
+            "modem",
+            "unsupported: profile modem (did you mean modern?)",
+        ),
+        ("sack=false", "sick=false", "unsupported: setting sick"),
+        (
+            "> P. 1:501(500)",
+            "> [ect0] P. 1:501(500)",
+            "x.pkt:10:1: failed: IP header",
+        ),
+        (
+            "\n+0 %{",
+            "\n+.1 > . 501:501(0) ack 1\n+0 %{",
+            "failed: missing packet",
+        ),
+    ];
+    for (from, to, expected) in changes {
+        let text = good.replacen(from, to, usize::from(!from.is_empty()));
+        let script = gigatcp_script::parse(&text).unwrap();
+        let report = run(&script, &text, &mut Engine::new(), &Settings::default());
+        let said = report.in_text("x.pkt", &text);
+        assert!(said.contains(expected), "{from} -> {to}: {said}");
+    }
+}

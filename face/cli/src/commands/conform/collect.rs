@@ -1,0 +1,68 @@
+//! Which scripts there are.
+
+use std::path::{Path, PathBuf};
+use std::{fs, io};
+
+use crate::failure::Failure;
+
+/// A script that was found.
+#[derive(Debug)]
+pub(super) struct Found {
+    /// The folder it is counted with.
+    pub folder: String,
+    /// Its file.
+    pub path: PathBuf,
+    /// Its text; octets that are no text become marks, which the reader
+    /// refuses where they matter.
+    pub text: String,
+}
+
+/// The scripts under `paths`, in the order of their names.
+pub(super) fn collect(paths: &[PathBuf]) -> Result<Vec<Found>, Failure> {
+    let mut files = Vec::new();
+    for path in paths {
+        let before = files.len();
+        walk(path, &mut files)
+            .map_err(|error| Failure::io(&format!("read {}", path.display()), &error))?;
+        if files.len() == before {
+            let said = format!("no packet script in {}", path.display());
+            return Err(Failure::new(said).hint("scripts are files with the ending .pkt"));
+        }
+    }
+    files.sort();
+    files.dedup();
+    files.into_iter().map(read).collect()
+}
+
+fn walk(path: &Path, files: &mut Vec<PathBuf>) -> io::Result<()> {
+    if !path.is_dir() {
+        // Whatever is named is a script; a file that is not there says so.
+        fs::metadata(path)?;
+        files.push(path.to_owned());
+        return Ok(());
+    }
+    for entry in fs::read_dir(path)? {
+        let entry = entry?;
+        let kind = entry.file_type()?;
+        let path = entry.path();
+        if kind.is_dir() {
+            walk(&path, files)?;
+        } else if path.extension().is_some_and(|ending| ending == "pkt") {
+            files.push(path);
+        }
+    }
+    Ok(())
+}
+
+fn read(path: PathBuf) -> Result<Found, Failure> {
+    let octets = fs::read(&path)
+        .map_err(|error| Failure::io(&format!("read {}", path.display()), &error))?;
+    let folder = path
+        .parent()
+        .map_or_else(String::new, |folder| folder.display().to_string());
+    Ok(Found {
+        folder,
+        path,
+        text: String::from_utf8_lossy(&octets).into_owned(),
+    })
+}
