@@ -114,8 +114,8 @@ fn a_script_that_says_something_else_fails_at_that_line_and_in_that_respect() {
         ),
         (
             "modern",
-            "modem",
-            "unsupported: profile modem (did you mean modern?)",
+            "moderm",
+            "unsupported: profile moderm (did you mean modern?)",
         ),
         ("sack=false", "sick=false", "unsupported: setting sick"),
         (
