@@ -95,6 +95,12 @@ pub trait Stack {
         None
     }
 
+    /// Names of scripts whose octets only the stack knows: `TFO_COOKIE`, the
+    /// Fast Open cookie it gives to the peer. They go before `-D`.
+    fn definitions(&self) -> Vec<(String, Vec<u8>)> {
+        Vec::new()
+    }
+
     /// The `tcp_info` of the connection behind `fd`, word by word: names as in
     /// `struct tcp_info` (`tcpi_snd_cwnd`), numbers in its units.
     ///

@@ -38,7 +38,8 @@ pub enum Operation {
     Watch(Watch),
 }
 
-type Called = Result<Progress, Unsupported>;
+/// What a call gives.
+pub type Called = Result<Progress, Unsupported>;
 
 /// A call that came back at once.
 pub fn returned(result: i64) -> Called {
@@ -224,31 +225,36 @@ impl Host {
             return failed("EINVAL");
         }
         socket.port.get_or_insert(port);
-        socket.state = SocketState::Listening { backlog };
+        socket.state = SocketState::Listening;
+        let fd = args.number(0)?;
+        let listening = self.listening.entry(fd).or_default();
+        listening.backlog = backlog;
         returned(0)
     }
 
     fn connect(&mut self, args: &Arguments<'_>) -> Called {
         let fd = args.number(0)?;
-        let free = self.free_port();
         let remote_port = port_of(args.get(1)).unwrap_or(self.addresses.remote_port);
-        let at = self.clock();
         let Some(socket) = self.socket_of(fd) else {
             return failed("EBADF");
         };
         match socket.state {
-            SocketState::Listening { .. } => return failed("EISCONN"),
+            SocketState::Listening => return failed("EISCONN"),
             SocketState::Open(_) => {}
             SocketState::Fresh => {
-                let (options, local_port) = (socket.options.clone(), socket.port.unwrap_or(free));
-                let mut config = self.setup.config(local_port, remote_port);
-                options.apply(&mut config);
-                let tcp = Box::new(Connection::connect(at, &config));
-                let index = self.add(tcp, local_port, remote_port, &options);
-                self.connections[index].fd = Some(fd);
-                if let Some(socket) = self.socket_of(fd) {
-                    socket.state = SocketState::Open(index);
-                    socket.port = Some(local_port);
+                let options = socket.options.clone();
+                if options.fast_open_connect && self.has_cookie() {
+                    // The SYN waits for what is written first.
+                    if let Some(socket) = self.socket_of(fd) {
+                        socket.deferred_connect = Some(remote_port);
+                    }
+                    return returned(0);
+                }
+                let Some(index) = self.open_actively(fd, remote_port) else {
+                    return failed("EBADF");
+                };
+                if options.fast_open_connect {
+                    self.offer_fast_open(index);
                 }
                 self.pump(index);
                 if options.nonblocking {
@@ -269,6 +275,23 @@ impl Host {
             },
             _ => failed("EISCONN"),
         }
+    }
+
+    /// An active open of a socket that has none; nothing has left yet.
+    pub fn open_actively(&mut self, fd: i64, remote_port: u16) -> Option<usize> {
+        let at = self.clock();
+        let free = self.free_port();
+        let socket = self.socket_of(fd)?;
+        let (options, local_port) = (socket.options.clone(), socket.port.unwrap_or(free));
+        let mut config = self.setup.config(local_port, remote_port);
+        options.apply(&mut config);
+        let tcp = Box::new(Connection::connect(at, &config));
+        let index = self.add(tcp, local_port, remote_port, &options);
+        self.connections[index].fd = Some(fd);
+        let socket = self.socket_of(fd)?;
+        socket.state = SocketState::Open(index);
+        socket.port = Some(local_port);
+        Some(index)
     }
 
     fn attempt_connect(&mut self, fd: i64) -> Option<Returned> {
@@ -292,7 +315,7 @@ impl Host {
         let Some(socket) = self.socket_of(fd) else {
             return failed("EBADF");
         };
-        if !matches!(socket.state, SocketState::Listening { .. }) {
+        if socket.state != SocketState::Listening {
             return failed("EINVAL");
         }
         let mut operation = Operation::Accept {
@@ -315,23 +338,10 @@ impl Host {
         wanted: Option<i64>,
         nonblocking: bool,
     ) -> Option<Returned> {
-        let Some(File::Socket(listener)) = self.files.get(&fd) else {
+        if !self.files.contains_key(&fd) {
             return Some(Returned::failure("EBADF"));
-        };
-        let mut options = listener.options.clone();
-        options.nonblocking = nonblocking;
-        let port = listener.port;
-        let is_ready = |conn: &Conn| conn.listener == Some(fd) && conn.is_acceptable();
-        let index = self.connections.iter().position(is_ready)?;
-        let socket = Socket {
-            state: SocketState::Open(index),
-            port,
-            options,
-        };
-        let new = self.open(File::Socket(socket), wanted);
-        let conn = &mut self.connections[index];
-        conn.listener = None;
-        conn.fd = Some(new);
+        }
+        let new = self.take_accepted(fd, wanted, nonblocking)?;
         Some(Returned::success(new))
     }
 
@@ -345,17 +355,7 @@ impl Host {
         let at = self.clock();
         match socket.state {
             SocketState::Fresh => {}
-            SocketState::Listening { .. } => {
-                // What nobody accepted is reset (RFC 9293 section 3.10.5).
-                for index in 0..self.connections.len() {
-                    let conn = &mut self.connections[index];
-                    if conn.listener == Some(fd) {
-                        conn.listener = None;
-                        conn.tcp.abort(at);
-                        self.pump(index);
-                    }
-                }
-            }
+            SocketState::Listening => self.stop_listening(fd),
             SocketState::Open(index) => {
                 self.release_held(index);
                 let conn = &mut self.connections[index];
@@ -402,12 +402,6 @@ impl Host {
 }
 
 impl Conn {
-    /// Whether `accept` may give it away: the handshake is over, or it failed
-    /// after that.
-    pub fn is_acceptable(&self) -> bool {
-        self.tcp.established_at().is_some()
-    }
-
     /// The failure, as an error of a call, once.
     pub fn take_failure(&mut self) -> Option<&'static str> {
         let failure = self.tcp.failure()?;

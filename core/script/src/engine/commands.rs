@@ -112,6 +112,9 @@ const DEFAULTS: &[(&str, &str)] = &[
     ("net.ipv4.tcp_slow_start_after_idle", "0"),
 ];
 
+/// What Linux does without being told: a buffer asked for is granted twice.
+const LINUX: &[(&str, &str)] = &[("buffer_doubling", "true")];
+
 impl Host {
     /// Does what `text` says to the settings of connections to come.
     pub fn command(&mut self, text: &str) -> Result<(), Unsupported> {
@@ -134,6 +137,9 @@ impl Host {
             ["./defaults.sh" | "../common/defaults.sh", ..] => {
                 for (name, value) in DEFAULTS {
                     self.sysctl(name, value)?;
+                }
+                for (name, value) in LINUX {
+                    self.setup.set(name, value)?;
                 }
                 Ok(())
             }

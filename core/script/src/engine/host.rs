@@ -6,6 +6,7 @@ use alloc::collections::{BTreeMap, VecDeque};
 use alloc::vec::Vec;
 
 use gigatcp_events::State;
+use gigatcp_tcp::fast_open::FastOpenCache;
 use gigatcp_tcp::{Connection, Received};
 use gigatcp_units::{Duration, Instant};
 use gigatcp_wire::bytes::Bytes;
@@ -13,6 +14,7 @@ use gigatcp_wire::{Endpoints, Flags, IcmpError, IcmpKind, IpHeader, Segment, Seq
 
 use super::calls::Waiting;
 use super::convert;
+use super::listening::Listening;
 use super::options::SocketOptions;
 use super::settings::Setup;
 use crate::packet::{Body, Icmp, Packet};
@@ -25,6 +27,9 @@ const START: Duration = Duration::from_secs(1);
 /// First port for connections that ask for none.
 const FIRST_LOCAL_PORT: u16 = 50_000;
 
+/// Servers whose Fast Open cookies are remembered.
+const SERVERS: usize = 16;
+
 /// How long corked data waits (Linux `tcp(7)`, TCP_CORK).
 pub const CORK_TIME: Duration = Duration::from_millis(200);
 
@@ -36,6 +41,8 @@ pub struct Host {
     pub addresses: Addresses,
     pub files: BTreeMap<i64, File>,
     pub connections: Vec<Conn>,
+    pub listening: BTreeMap<i64, Listening>,
+    pub fast_open_cache: FastOpenCache,
     pub waiting: Vec<Waiting>,
     pub next_call: u32,
     done: BTreeMap<u32, (Instant, Returned)>,
@@ -56,6 +63,9 @@ pub struct Socket {
     pub state: SocketState,
     pub port: Option<u16>,
     pub options: SocketOptions,
+    /// Connected by name only, to this port: the SYN waits for the first write
+    /// (`TCP_FASTOPEN_CONNECT`).
+    pub deferred_connect: Option<u16>,
 }
 
 /// What has become of a socket.
@@ -63,9 +73,7 @@ pub struct Socket {
 pub enum SocketState {
     #[default]
     Fresh,
-    Listening {
-        backlog: usize,
-    },
+    Listening,
     /// The connection of that index.
     Open(usize),
 }
@@ -78,8 +86,6 @@ pub struct Conn {
     pub remote_port: u16,
     /// The socket it belongs to; none before `accept` and after `close`.
     pub fd: Option<i64>,
-    /// The listening socket that has not given it away yet.
-    pub listener: Option<i64>,
     /// Octets written, held ones included.
     pub written: u32,
     /// Octets read.
@@ -94,6 +100,8 @@ pub struct Conn {
     pub dont_fragment: bool,
     /// The failure has been told to the application.
     pub failure_told: bool,
+    /// What came of a fast open is remembered.
+    pub fast_open_learned: bool,
     /// `shutdown(SHUT_RD)`.
     pub deaf: bool,
 }
@@ -120,6 +128,8 @@ impl Host {
             addresses,
             files: BTreeMap::new(),
             connections: Vec::new(),
+            listening: BTreeMap::new(),
+            fast_open_cache: FastOpenCache::new(SERVERS),
             waiting: Vec::new(),
             next_call: 0,
             done: BTreeMap::new(),
@@ -172,12 +182,16 @@ impl Host {
         let engine = due.map_or(Instant::FAR_FUTURE, |i| timer(&self.connections[i]));
         let deadline = self.waiting.iter().map(|waiting| waiting.deadline);
         let deadline = deadline.min().unwrap_or(Instant::FAR_FUTURE);
-        if engine.min(deadline) > latest + START {
+        let queues = self.listening_timeout();
+        let first = engine.min(deadline).min(queues);
+        if first > latest + START {
             return false;
         }
-        let at = engine.min(deadline).max(self.clock());
+        let at = first.max(self.clock());
         self.now = Instant::ZERO + at.saturating_since(Instant::ZERO).saturating_sub(START);
-        if engine <= deadline
+        if queues == first {
+            self.listening_handle_timeout(at);
+        } else if engine == first
             && let Some(index) = due
         {
             let conn = &mut self.connections[index];
@@ -212,7 +226,7 @@ impl Host {
     }
 
     /// Of what leaves.
-    fn endpoints(&self) -> Endpoints {
+    pub fn endpoints(&self) -> Endpoints {
         let found = Endpoints::new(self.addresses.local, self.addresses.remote);
         let unspecified = core::net::Ipv4Addr::UNSPECIFIED;
         found.unwrap_or(Endpoints::V4 {
@@ -267,20 +281,20 @@ impl Host {
         let at = self.clock();
         let is_plain_syn = segment.flags.contains(Flags::SYN)
             && !segment.flags.intersects(Flags::ACK | Flags::RST);
-        let owner = self.owner_of(&segment);
+        let listener = self.listener_on(segment.dst_port);
         let mut predecessor = None;
-        if let Some(index) = owner {
+        if let Some(index) = self.owner_of(&segment) {
             predecessor = self.connections[index].tcp.gives_way_to(&segment);
-            let steps_aside = is_plain_syn && predecessor.is_some();
-            if !(steps_aside && self.listener_on(segment.dst_port).is_some()) {
+            let steps_aside = is_plain_syn && predecessor.is_some() && listener.is_some();
+            if !steps_aside {
                 let conn = &mut self.connections[index];
                 conn.tcp.handle_segment(at, Received { at, segment });
                 self.after_arrival(index);
                 return;
             }
         }
-        match self.listener_on(segment.dst_port) {
-            Some(fd) => self.listen(fd, segment, predecessor),
+        match listener {
+            Some(fd) => self.listener_hears(fd, segment, predecessor),
             None => self.refuse(&segment),
         }
     }
@@ -296,19 +310,18 @@ impl Host {
     }
 
     fn listener_on(&self, port: u16) -> Option<i64> {
-        let is_it = |socket: &Socket| {
-            matches!(socket.state, SocketState::Listening { .. }) && socket.port == Some(port)
-        };
+        let is_it =
+            |socket: &Socket| socket.state == SocketState::Listening && socket.port == Some(port);
         let mut files = self.files.iter();
         let found = files.find(|(_, file)| matches!(file, File::Socket(socket) if is_it(socket)));
         found.map(|(fd, _)| *fd)
     }
 
     fn after_arrival(&mut self, index: usize) {
+        self.learn_fast_open(index);
         let conn = &mut self.connections[index];
         // Data for an application that is gone: RFC 1122 section 4.2.2.13.
-        let is_orphan = conn.fd.is_none() && conn.listener.is_none();
-        if is_orphan && conn.tcp.readable() > 0 {
+        if conn.fd.is_none() && conn.tcp.readable() > 0 {
             conn.tcp.abort(self.now + START);
         }
         // An acknowledgment releases what MSG_MORE held, as the kernel's
@@ -317,41 +330,6 @@ impl Host {
             self.release_held(index);
         }
         self.pump(index);
-    }
-
-    fn listen(
-        &mut self,
-        fd: i64,
-        segment: Segment<Bytes>,
-        predecessor: Option<gigatcp_tcp::connection::Predecessor>,
-    ) {
-        use gigatcp_tcp::listener::{Heard, handle_segment};
-        let Some(File::Socket(socket)) = self.files.get(&fd) else {
-            return;
-        };
-        let options = socket.options.clone();
-        let SocketState::Listening { backlog } = socket.state else {
-            return;
-        };
-        let in_queue = |conn: &&Conn| conn.listener == Some(fd);
-        let queued = self.connections.iter().filter(in_queue).count();
-        let at = self.clock();
-        let (local_port, remote_port) = (segment.dst_port, segment.src_port);
-        let mut config = self.setup.config(local_port, remote_port);
-        options.apply(&mut config);
-        if let Some(predecessor) = predecessor {
-            config = predecessor.followed_by(&config);
-        }
-        match handle_segment(at, &config, &Received { at, segment }) {
-            Heard::Opened(tcp) if queued <= backlog => {
-                let index = self.add(tcp, local_port, remote_port, &options);
-                self.connections[index].listener = Some(fd);
-                self.pump(index);
-            }
-            // A full queue answers no SYN.
-            Heard::Opened(_) | Heard::Ignored => {}
-            Heard::Reset(reset) => self.send_reset(&reset),
-        }
     }
 
     /// Takes a connection in.
@@ -367,7 +345,6 @@ impl Host {
             local_port,
             remote_port,
             fd: None,
-            listener: None,
             written: 0,
             read: 0,
             held: 0,
@@ -376,6 +353,7 @@ impl Host {
             ttl: options.ttl,
             dont_fragment: options.dont_fragment,
             failure_told: false,
+            fast_open_learned: false,
             deaf: false,
         });
         self.connections.len() - 1
@@ -399,10 +377,11 @@ impl Host {
             reset.ack = segment.seq_end();
             reset.flags |= Flags::ACK;
         }
-        self.send_reset(&reset);
+        self.send_alone(&reset);
     }
 
-    fn send_reset(&mut self, reset: &Segment<Bytes>) {
+    /// Sends a segment that no connection of the host's own sends.
+    pub fn send_alone(&mut self, reset: &Segment<Bytes>) {
         let endpoints = self.endpoints();
         let ip = IpHeader::new(endpoints);
         if let Some(tcp) = convert::from_segment(reset, &endpoints) {

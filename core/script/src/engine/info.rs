@@ -18,7 +18,7 @@ impl Host {
         };
         match socket.state {
             SocketState::Fresh => Ok(Vec::from([("tcpi_state", 7)])),
-            SocketState::Listening { .. } => Ok(Vec::from([("tcpi_state", 10)])),
+            SocketState::Listening => Ok(Vec::from([("tcpi_state", 10)])),
             SocketState::Open(index) => Ok(self.info_of(index)),
         }
     }

@@ -9,6 +9,8 @@
 //! | file | what |
 //! |---|---|
 //! | `host` | connections, arriving segments, timers |
+//! | `fast_open` | Fast Open of clients |
+//! | `listening` | listening sockets, Fast Open of servers |
 //! | `calls` | the calls by name, and those that wait |
 //! | `transfer` | reading, writing, corking |
 //! | `poll` | `poll` and `epoll` |
@@ -25,8 +27,10 @@
 mod calls;
 mod commands;
 mod convert;
+mod fast_open;
 mod host;
 mod info;
+mod listening;
 mod options;
 mod poll;
 mod settings;
@@ -93,6 +97,10 @@ impl Stack for Engine {
 
     fn command(&mut self, text: &str) -> Result<(), Unsupported> {
         self.host.command(text)
+    }
+
+    fn definitions(&self) -> Vec<(String, Vec<u8>)> {
+        self.host.definitions()
     }
 
     fn info(&mut self, fd: i64) -> Result<Vec<(&'static str, i64)>, Unsupported> {

@@ -27,6 +27,8 @@ pub struct SocketOptions {
     pub congestion: Option<&'static congestion::Entry>,
     pub nodelay: bool,
     pub cork: bool,
+    /// `connect` waits for the first write, which goes out with the SYN.
+    pub fast_open_connect: bool,
     /// Seconds, if lingering is on.
     pub linger: Option<i64>,
     pub tos: u8,
@@ -45,6 +47,7 @@ impl Default for SocketOptions {
             congestion: None,
             nodelay: false,
             cork: false,
+            fast_open_connect: false,
             linger: None,
             tos: 0,
             ttl: 64,
@@ -118,6 +121,15 @@ impl Host {
                 options.congestion =
                     Some(congestion_named(&text(value).ok_or_else(|| args.odd(3))?)?);
             }
+            "TCP_FASTOPEN" if open.is_none() => {
+                let listening = self.listening.entry(fd).or_default();
+                if listening.has_begun() {
+                    let what = "TCP_FASTOPEN of a listener at work";
+                    return Err(Unsupported::new("socket option", what));
+                }
+                listening.fast_open = usize::try_from(size).unwrap_or(0).min(4096);
+            }
+            "TCP_FASTOPEN_CONNECT" if open.is_none() => options.fast_open_connect = is_on,
             "TCP_NODELAY" => {
                 options.nodelay = is_on;
                 let nagle = self.setup.profile.nagle && !is_on;

@@ -8,6 +8,7 @@ use gigatcp_units::Duration;
 
 use super::calls::{Arguments, Operation, failed, returned};
 use super::host::{Conn, File, Host, SocketState};
+use super::listening::Listening;
 use crate::ast::{Member, Value};
 use crate::stack::{Progress, Returned, Unsupported};
 
@@ -98,11 +99,11 @@ impl Host {
         };
         let now: Vec<&str> = match state {
             SocketState::Fresh => Vec::from(["OUT", "HUP"]),
-            SocketState::Listening { .. } => {
-                let is_ready = |conn: &Conn| conn.listener == Some(fd) && conn.is_acceptable();
-                match self.connections.iter().any(is_ready) {
-                    true => Vec::from(["IN"]),
-                    false => Vec::new(),
+            SocketState::Listening => {
+                let waiting = self.listening.get(&fd).map_or(0, Listening::acceptable);
+                match waiting {
+                    0 => Vec::new(),
+                    _ => Vec::from(["IN"]),
                 }
             }
             SocketState::Open(index) => self.connections[index].ready(),

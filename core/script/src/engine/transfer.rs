@@ -8,7 +8,7 @@ use gigatcp_units::Instant;
 
 use alloc::vec::Vec;
 
-use super::calls::{Arguments, Operation, failed};
+use super::calls::{Arguments, Called, Operation, failed};
 use super::host::{CORK_TIME, Conn, File, Host, SocketState};
 use crate::ast::{Member, Value};
 use crate::data;
@@ -34,8 +34,6 @@ pub struct Writing {
     written: usize,
     more: bool,
 }
-
-type Called = Result<Progress, Unsupported>;
 
 impl Host {
     pub fn read(&mut self, name: &str, args: &Arguments<'_>) -> Called {
@@ -128,11 +126,14 @@ impl Host {
             ),
             _ => (args.number(2)? as usize, args.get(3)),
         };
-        forbid(
-            flags,
-            &["MSG_OOB", "MSG_ZEROCOPY", "MSG_FASTOPEN", "MSG_EOR"],
-        )?;
+        forbid(flags, &["MSG_OOB", "MSG_ZEROCOPY", "MSG_EOR"])?;
+        if args.get(1).name() == Some("NULL") && len > 0 {
+            return failed("EFAULT");
+        }
         let fd = args.number(0)?;
+        if let Some(port) = self.fast_connect_port(fd, flags) {
+            return self.fast_connect(fd, port, len);
+        }
         let mut writing = Writing {
             fd,
             left: len,
@@ -178,7 +179,7 @@ impl Host {
     }
 
     /// Takes up to `len` octets from the application; gives how many.
-    fn feed(&mut self, index: usize, len: usize, more: bool) -> usize {
+    pub fn feed(&mut self, index: usize, len: usize, more: bool) -> usize {
         let (corked, limit) = match self.connections[index]
             .fd
             .and_then(|fd| self.files.get(&fd))
@@ -215,6 +216,18 @@ impl Host {
         let conn = &mut self.connections[index];
         conn.uncork_at = Instant::FAR_FUTURE;
         conn.release(conn.held);
+    }
+}
+
+impl Writing {
+    /// A plain write.
+    pub fn new(fd: i64, len: usize) -> Self {
+        Self {
+            fd,
+            left: len,
+            written: 0,
+            more: false,
+        }
     }
 }
 

@@ -217,6 +217,7 @@ impl<'a> Runner<'a> {
         stack
             .begin(script, &self.addresses)
             .map_err(|what| Verdict::Unsupported { span: 0..0, what })?;
+        self.defines.extend(stack.definitions());
         for command in &script.setup {
             self.command(command, stack)?;
         }

@@ -1,0 +1,74 @@
+//! Fast Open of clients: `MSG_FASTOPEN` and `TCP_FASTOPEN_CONNECT` (RFC 7413
+//! appendix A, Linux `tcp(7)`).
+
+use super::calls::{Called, Operation, failed, returned};
+use super::host::{Host, SocketState};
+use super::transfer::Writing;
+use crate::ast::Value;
+
+impl Host {
+    /// Whether a server's cookie is remembered.
+    pub fn has_cookie(&mut self) -> bool {
+        let (now, server) = (self.clock(), self.addresses.remote);
+        let may = self.setup.profile.fast_open_client;
+        let offer = self.fast_open_cache.offer(now, server);
+        may && offer.is_some_and(|offer| !offer.cookie.is_request())
+    }
+
+    /// Puts a cookie, or the request for one, on the SYN.
+    pub fn offer_fast_open(&mut self, index: usize) {
+        let (now, server) = (self.clock(), self.addresses.remote);
+        if let Some(offer) = self.fast_open_cache.offer(now, server) {
+            self.connections[index].tcp.offer_fast_open(&offer);
+        }
+    }
+
+    /// The port to which a write opens a connection, if it does.
+    pub fn fast_connect_port(&mut self, fd: i64, flags: &Value) -> Option<u16> {
+        let remote_port = self.addresses.remote_port;
+        let socket = self.socket_of(fd)?;
+        if socket.state != SocketState::Fresh {
+            return None;
+        }
+        let asked = flags.has_word("MSG_FASTOPEN").then_some(remote_port);
+        socket.deferred_connect.or(asked)
+    }
+
+    /// Connects with what is written on the SYN. Without a cookie the SYN asks
+    /// for one, and the data waits for the handshake: with the caller, who is
+    /// told so if the socket never blocks.
+    pub fn fast_connect(&mut self, fd: i64, remote_port: u16, len: usize) -> Called {
+        let has_cookie = self.has_cookie();
+        let Some(index) = self.open_actively(fd, remote_port) else {
+            return failed("EBADF");
+        };
+        let mut written = 0;
+        if has_cookie {
+            written = self.feed(index, len, false);
+        }
+        self.offer_fast_open(index);
+        self.pump(index);
+        if has_cookie {
+            return returned(written as i64);
+        }
+        if self.is_nonblocking(fd) {
+            return failed("EINPROGRESS");
+        }
+        self.start(Operation::Write(Writing::new(fd, len)), None)
+    }
+
+    /// Remembers what came of a fast open, once the SYN is answered.
+    pub fn learn_fast_open(&mut self, index: usize) {
+        let (now, server) = (self.clock(), self.addresses.remote);
+        let conn = &mut self.connections[index];
+        if conn.fast_open_learned {
+            return;
+        }
+        if let Some(outcome) = conn.tcp.fast_open_outcome()
+            && outcome.answered
+        {
+            conn.fast_open_learned = true;
+            self.fast_open_cache.learn(now, server, &outcome);
+        }
+    }
+}

@@ -1,0 +1,181 @@
+//! Listening sockets: the engine's [`Listener`] behind a port.
+//!
+//! The listener is made when the first segment comes, so that everything said
+//! about the socket until then counts.
+
+use alloc::string::String;
+use alloc::vec::Vec;
+
+use gigatcp_tcp::connection::Predecessor;
+use gigatcp_tcp::fast_open::FastOpenKey;
+use gigatcp_tcp::listener::{Listener, ListenerConfig};
+use gigatcp_tcp::{Received, Secret};
+use gigatcp_units::Instant;
+use gigatcp_wire::Segment;
+use gigatcp_wire::bytes::Bytes;
+
+use super::host::{File, Host, Socket, SocketState};
+
+/// Behind initial sequence numbers and cookies: any will do, and the same each
+/// time.
+const SECRET: [u8; 16] = *b"packet scripts \n";
+
+/// The name that scripts of the kernel's self-tests have for the cookie that
+/// the server gives to the peer.
+const COOKIE: &str = "TFO_COOKIE";
+
+/// What a listening socket is told, and its listener once it has one.
+#[derive(Debug, Default)]
+pub struct Listening {
+    pub backlog: usize,
+    /// Fast Open connections it may have under way.
+    pub fast_open: usize,
+    listener: Option<Listener<Bytes>>,
+}
+
+impl Listening {
+    /// Whether it has heard anything yet.
+    pub fn has_begun(&self) -> bool {
+        self.listener.is_some()
+    }
+
+    /// Connections that wait to be accepted.
+    pub fn acceptable(&self) -> usize {
+        self.listener.as_ref().map_or(0, Listener::acceptable)
+    }
+}
+
+impl Host {
+    /// A segment for the port of the listening socket `fd`.
+    pub fn listener_hears(
+        &mut self,
+        fd: i64,
+        segment: Segment<Bytes>,
+        predecessor: Option<Predecessor>,
+    ) {
+        let at = self.clock();
+        let arriving = self.endpoints().reversed();
+        self.begin_listening(fd, segment.dst_port);
+        let listening = self.listening.entry(fd).or_default();
+        if let Some(listener) = &mut listening.listener {
+            let received = Received { at, segment };
+            match predecessor {
+                Some(before) => listener.handle_syn_after(at, arriving, received, &before),
+                None => listener.handle_segment(at, arriving, received),
+            }
+        }
+        self.pump_listener(fd);
+    }
+
+    fn begin_listening(&mut self, fd: i64, port: u16) {
+        let Some(File::Socket(socket)) = self.files.get(&fd) else {
+            return;
+        };
+        let options = socket.options.clone();
+        let mut template = self.setup.config(port, 0);
+        options.apply(&mut template);
+        let listening = self.listening.entry(fd).or_default();
+        let (backlog, fast_open) = (listening.backlog, listening.fast_open);
+        template.profile.fast_open_server &= fast_open > 0;
+        listening.listener.get_or_insert_with(|| {
+            Listener::new(ListenerConfig {
+                template,
+                secret: Secret::new(SECRET),
+                // As in Linux one more than was asked for finds room.
+                backlog: backlog + 1,
+                accept_backlog: backlog + 1,
+                fast_open_backlog: fast_open,
+                abort_on_overflow: false,
+            })
+        });
+    }
+
+    fn pump_listener(&mut self, fd: i64) {
+        let now = self.clock();
+        let mut leaving = Vec::new();
+        let listening = self.listening.get_mut(&fd);
+        if let Some(listener) = listening.and_then(|listening| listening.listener.as_mut()) {
+            while let Some((_, segment)) = listener.poll_transmit(now) {
+                leaving.push(segment);
+            }
+        }
+        for segment in &leaving {
+            self.send_alone(segment);
+        }
+    }
+
+    /// When the next timer of a listener is due.
+    pub fn listening_timeout(&self) -> Instant {
+        let listeners = self.listening.values().filter_map(|l| l.listener.as_ref());
+        let first = listeners.map(Listener::poll_timeout).min();
+        first.unwrap_or(Instant::FAR_FUTURE)
+    }
+
+    pub fn listening_handle_timeout(&mut self, at: Instant) {
+        let fds: Vec<i64> = self.listening.keys().copied().collect();
+        for fd in fds {
+            let listening = self.listening.get_mut(&fd);
+            if let Some(listener) = listening.and_then(|listening| listening.listener.as_mut())
+                && listener.poll_timeout() <= at
+            {
+                listener.handle_timeout(at);
+            }
+            self.pump_listener(fd);
+        }
+    }
+
+    /// Gives the next connection to the application, under the number the
+    /// script says.
+    pub fn take_accepted(
+        &mut self,
+        fd: i64,
+        wanted: Option<i64>,
+        nonblocking: bool,
+    ) -> Option<i64> {
+        let index = self.take_from_listener(fd)?;
+        let Some(File::Socket(listener)) = self.files.get(&fd) else {
+            return None;
+        };
+        let mut options = listener.options.clone();
+        options.nonblocking = nonblocking;
+        let socket = Socket {
+            state: SocketState::Open(index),
+            port: listener.port,
+            options,
+            deferred_connect: None,
+        };
+        let new = self.open(File::Socket(socket), wanted);
+        self.connections[index].fd = Some(new);
+        self.pump(index);
+        Some(new)
+    }
+
+    fn take_from_listener(&mut self, fd: i64) -> Option<usize> {
+        let listener = self.listening.get_mut(&fd)?.listener.as_mut()?;
+        let accepted = listener.poll_accept()?;
+        let options = match self.files.get(&fd) {
+            Some(File::Socket(socket)) => socket.options.clone(),
+            _ => super::options::SocketOptions::default(),
+        };
+        let (local, remote) = (accepted.tuple.local_port, accepted.tuple.remote_port);
+        Some(self.add(accepted.connection, local, remote, &options))
+    }
+
+    /// The listening socket closes: what nobody accepted is reset (RFC 9293
+    /// section 3.10.5), what was half open is forgotten.
+    pub fn stop_listening(&mut self, fd: i64) {
+        let at = self.clock();
+        while let Some(index) = self.take_from_listener(fd) {
+            self.connections[index].tcp.abort(at);
+            self.pump(index);
+        }
+        self.listening.remove(&fd);
+    }
+
+    /// Names of scripts that the stack gives a meaning.
+    pub fn definitions(&self) -> Vec<(String, Vec<u8>)> {
+        let key = FastOpenKey::new(Secret::new(SECRET));
+        let cookie = key.cookie(self.addresses.remote);
+        Vec::from([(String::from(COOKIE), cookie.as_slice().to_vec())])
+    }
+}
