@@ -33,7 +33,8 @@ impl Host {
         let spent = |limit: Limit| conn.tcp.limits().spent(self.clock(), limit).as_micros() as i64;
         let options = i64::from(info.timestamps)
             | i64::from(info.sack) << 1
-            | i64::from(info.window_scale != (0, 0)) << 2;
+            | i64::from(info.window_scale != (0, 0)) << 2
+            | i64::from(conn.tcp.has_taken_syn_text()) << 5;
         let ssthresh = match info.ssthresh {
             Bytes::MAX => UNSET,
             bytes => segments(bytes).min(UNSET),

@@ -90,6 +90,7 @@ impl Host {
         let fd = args.number(0)?;
         let name = option_name(args)?;
         let value = args.get(3);
+        let factor = 1 + u64::from(self.setup.doubles_requests);
         let Some(socket) = self.socket_of(fd) else {
             return failed("EBADF");
         };
@@ -107,14 +108,14 @@ impl Host {
         match name.as_str() {
             word if WITHOUT_EFFECT.contains(&word) => {}
             "SO_SNDBUF" if open.is_some() => {
-                options.late_send_buffer = Some(size);
+                options.late_send_buffer = Some(size.saturating_mul(factor));
             }
-            "SO_SNDBUF" => options.send_buffer = Some(size),
+            "SO_SNDBUF" => options.send_buffer = Some(size.saturating_mul(factor)),
             "SO_RCVBUF" if open.is_some() => {
                 let what = "SO_RCVBUF of an open connection";
                 return Err(Unsupported::new("socket option", what));
             }
-            "SO_RCVBUF" => options.receive_buffer = Some(size),
+            "SO_RCVBUF" => options.receive_buffer = Some(size.saturating_mul(factor)),
             "SO_LINGER" => options.linger = linger(value).ok_or_else(|| args.odd(3))?,
             "TCP_MAXSEG" => options.mss = u16::try_from(size).ok().filter(|mss| *mss > 0),
             "TCP_CONGESTION" if open.is_none() => {

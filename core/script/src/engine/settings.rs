@@ -43,6 +43,8 @@ pub struct Setup {
     pub receive_buffer: Option<Bytes>,
     pub ip: IpVersion,
     pub initial_ssthresh: Option<u32>,
+    /// A buffer that a socket asks for is granted twice.
+    pub doubles_requests: bool,
     /// Connections opened so far, for their initial sequence numbers.
     opened: u32,
 }
@@ -57,6 +59,7 @@ impl Default for Setup {
             receive_buffer: Some(Bytes::new(6 << 20)),
             ip: IpVersion::V4,
             initial_ssthresh: None,
+            doubles_requests: false,
             opened: 0,
         }
     }

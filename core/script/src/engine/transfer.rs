@@ -162,7 +162,9 @@ impl Host {
         };
         let conn = &mut self.connections[index];
         match conn.tcp.state() {
-            // A blocking write waits for the handshake.
+            // A fast open writes before the handshake is over (RFC 7413
+            // section 4.2.2); a plain one waits.
+            State::SynReceived if conn.tcp.has_taken_syn_text() => {}
             State::SynSent | State::SynReceived => return None,
             State::Established | State::CloseWait => {}
             _ if writing.written > 0 => return Some(Returned::success(writing.written as i64)),

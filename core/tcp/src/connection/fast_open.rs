@@ -67,6 +67,13 @@ impl<P: Payload> Connection<P> {
         self.fast_open.as_ref().map(|state| state.outcome)
     }
 
+    /// Whether text of a SYN was taken at once: of ours by the server, or of the
+    /// peer's by us (`TCPI_OPT_SYN_DATA`).
+    pub fn has_taken_syn_text(&self) -> bool {
+        let taken = |state: &FastOpen| state.accepted || state.outcome.text_acked > 0;
+        self.fast_open.as_deref().is_some_and(taken)
+    }
+
     /// Passive open by a SYN with a Fast Open option. `grant` goes out with the
     /// SYN-ACK; with `take_text` the SYN's cookie was good, and its text is
     /// taken at once.
