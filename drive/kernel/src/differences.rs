@@ -1,9 +1,10 @@
 //! Where the engine and Linux answer a shared script differently, each with
 //! its reason: `conformance/differences.toml`.
 //!
-//! A script of `conformance/script` says what the engine does. Unless it bears
-//! the line `// stack: engine`, it is shared: Linux is asked too, and answers
-//! as the script says or stands in this file. A difference that is not listed
+//! A script of `conformance/script` says what the engine does. With the line
+//! `// stack: linux` it is shared: Linux is asked too, and answers as the
+//! script says or stands in this file. So is a script without a `// profile:`
+//! line, which is for any stack. A difference that is not listed
 //! is a fault of the engine, of the script, or news about Linux; one that is
 //! listed and no longer there is a line to strike out.
 //!
@@ -157,11 +158,12 @@ impl Difference {
     }
 }
 
-/// Whether other stacks than the engine are held to a script.
+/// Whether Linux is held to a script.
 #[must_use]
 pub fn is_shared(script: &Script) -> bool {
     let stack = script.header("stack");
-    stack.is_none_or(|header| header.value != "engine")
+    let is_named = stack.is_some_and(|header| header.value == "linux");
+    is_named || script.header("profile").is_none()
 }
 
 #[cfg(test)]
@@ -183,7 +185,7 @@ mod tests {
     fn folder() -> tempfile::TempDir {
         let folder = tempfile::tempdir().unwrap();
         std::fs::write(folder.path().join("a.pkt"), SCRIPT).unwrap();
-        let alone = format!("// stack: engine\n{SCRIPT}");
+        let alone = format!("// profile: modern\n{SCRIPT}");
         std::fs::write(folder.path().join("alone.pkt"), alone).unwrap();
         folder
     }

@@ -81,6 +81,9 @@ pub struct Case {
     pub folder: PathBuf,
     /// What it is run over.
     pub version: IpVersion,
+    /// Leniency and definitions; times are counted as real ones whatever this
+    /// says, and definitions of the version stand behind these.
+    pub settings: Settings,
 }
 
 /// What came of a script.
@@ -99,16 +102,14 @@ pub struct Judged {
 /// # Errors
 /// [`LabError`], when no laboratory can be built.
 pub fn judge(case: &Case) -> Result<Judged, LabError> {
+    let usual = case.version.defines();
+    let usual = usual.map(|(name, value)| (name.to_string(), value.to_string()));
     let settings = Settings {
         tolerance: Tolerance::Script,
         pace: Pace::Real,
         ipv6: case.version == IpVersion::V6,
-        defines: case
-            .version
-            .defines()
-            .map(|(name, value)| (name.to_string(), value.to_string()))
-            .to_vec(),
-        ..Settings::default()
+        defines: [&usual[..], &case.settings.defines].concat(),
+        ..case.settings.clone()
     };
     let began = Instant::now();
     let report = Lab::run(&LabConfig::default(), |lab| {

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use gigatcp_kernel::differences::{Differences, Standing, is_shared};
 use gigatcp_kernel::judge::{Case, IpVersion, judge_all};
+use gigatcp_script::run::Settings;
 
 fn conformance() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../conformance")
@@ -54,6 +55,7 @@ fn case(path: &Path) -> Option<(String, Case)> {
             text,
             folder,
             version,
+            settings: Settings::default(),
         },
     ))
 }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use gigatcp_kernel::judge::{ATTEMPTS, Case, IpVersion, Judged, judge_all};
-use gigatcp_script::run::{Class, Verdict};
+use gigatcp_script::run::{Class, Settings, Verdict};
 
 fn case(text: &str, version: IpVersion) -> Case {
     Case {
@@ -13,6 +13,7 @@ fn case(text: &str, version: IpVersion) -> Case {
         text: text.to_string(),
         folder: PathBuf::from("."),
         version,
+        settings: Settings::default(),
     }
 }
 

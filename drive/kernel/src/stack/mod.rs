@@ -28,6 +28,7 @@ use gigatcp_units::Instant;
 
 use crate::error::{LabError, Step};
 use crate::lab::Lab;
+use crate::settings;
 use crate::sys::socket::Buffer;
 use crate::sys::{clock, process, socket};
 use crate::tcp_info;
@@ -42,6 +43,14 @@ const TOLERANCE: i64 = 4_000_000;
 
 /// `SO_MEMINFO` of `asm-generic/socket.h`, which libc lacks.
 const SO_MEMINFO: i32 = 55;
+
+/// Switches of the engine and the kernel's settings for the same thing.
+const SETTINGS: [(&str, &str); 4] = [
+    ("timestamps", "net.ipv4.tcp_timestamps"),
+    ("window_scaling", "net.ipv4.tcp_window_scaling"),
+    ("sack", "net.ipv4.tcp_sack"),
+    ("dsack", "net.ipv4.tcp_dsack"),
+];
 
 /// A call that blocks, and what it was.
 #[derive(Debug)]
@@ -132,6 +141,24 @@ impl<'a> KernelStack<'a> {
         };
         self.names.define("CMSG_LEVEL_IP", level);
         self.names.define("CMSG_TYPE_RECVERR", kind);
+    }
+
+    /// What of the engine's settings the kernel has too: scripts that are held
+    /// to both name them in their `// profile:` line.
+    fn take_settings(&mut self, script: &Script) -> Result<(), Unsupported> {
+        let line = script.header("profile");
+        let words = line.map_or("", |line| line.value.as_str());
+        for word in words.split_whitespace().skip(1) {
+            let (name, value) = word.split_once('=').unwrap_or((word, "true"));
+            let Some((_, setting)) = SETTINGS.iter().find(|(known, _)| *known == name) else {
+                continue;
+            };
+            let value = if value == "true" { "1" } else { "0" };
+            settings::write(setting, value).map_err(|error| {
+                Unsupported::new("setting", format!("{setting} = {value}: {error}"))
+            })?;
+        }
+        Ok(())
     }
 
     fn instant(&self, monotonic: i64) -> Instant {
@@ -227,6 +254,7 @@ impl Stack for KernelStack<'_> {
                 self.names.define(name, value);
             }
         }
+        self.take_settings(script)?;
         let furnished =
             self.lab
                 .furnish(addresses.local, addresses.remote, u32::from(addresses.mtu));

@@ -2,13 +2,18 @@
 //! meets.
 
 mod collect;
+#[cfg(target_os = "linux")]
+mod kernel;
+#[cfg(not(target_os = "linux"))]
+#[path = "conform/no_kernel.rs"]
+mod kernel;
 mod view;
 
-use std::path::{Path, PathBuf};
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
 
 use gigatcp_script::engine::Engine;
-use gigatcp_script::run::{Leniency, Pace, Report, Settings, Tolerance, Verdict};
-use gigatcp_script::stack::Stack;
+use gigatcp_script::run::{Leniency, Pace, Settings, Tolerance};
 use rayon::prelude::*;
 
 use self::collect::{Found, collect};
@@ -31,6 +36,11 @@ Scripts run in virtual time and exactly. Scripts that were written for real cloc
 another stack, may ask for leniency: `time` grants each script its own --tolerance_usecs (4 ms if \
 it has none), `push` ignores PSH, `layout` ignores order and padding of TCP options.
 
+With `--stack kernel` the TCP of this machine's kernel is asked, in real time: each script in a \
+network namespace of its own that nothing else is connected to, many side by side, without root \
+where user namespaces are allowed. Where a script fails it is tried again, alone. Differences that \
+conformance/differences.toml lists are counted apart.
+
 Exit status: 0 nothing failed; 1 a script failed or cannot be read; 2 wrong usage.",
     after_help = "\
 Examples:
@@ -38,6 +48,7 @@ Examples:
   gigatcp conform conformance/script/close/fin.pkt one, with its story if it fails
   gigatcp conform ~/linux/packetdrill --lenient time,push
   gigatcp conform conformance/script --stack kernel
+  gigatcp conform ~/linux/packetdrill --stack kernel --every-version
   gigatcp conform conformance/script --json | jq '.failed[].file'"
 )]
 pub(crate) struct Arguments {
@@ -56,6 +67,14 @@ pub(crate) struct Arguments {
     /// Run over IPv6 what names no version
     #[arg(long)]
     ipv6: bool,
+
+    /// With the kernel: run each script over IPv4, IPv6, and IPv4 through IPv6 sockets
+    #[arg(long, conflicts_with = "ipv6")]
+    every_version: bool,
+
+    /// With the kernel: how many scripts run side by side
+    #[arg(long, value_name = "N", default_value = "16")]
+    jobs: NonZeroUsize,
 
     /// Define a name that scripts use. May be repeated
     #[arg(short = 'D', long = "define", value_name = "NAME=VALUE")]
@@ -91,15 +110,20 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     let settings = settings(arguments)?;
     let found = collect(&arguments.paths)?;
     let judged: Vec<Judged> = match arguments.stack {
+        Which::Engine if arguments.every_version => {
+            let said =
+                "the engine has no sockets of two versions: --every-version is for the kernel";
+            return Err(Failure::new(said).hint("add --stack kernel, or --ipv6 instead"));
+        }
         Which::Engine => found
-            .into_par_iter()
-            .map(|found| judge(found, |_| Ok(run_on_engine), &settings))
-            .collect::<Result<_, _>>()?,
-        // One after the other: real time is shared by all.
-        Which::Kernel => found
-            .into_iter()
-            .map(|found| judge(found, kernel_runner, &settings))
-            .collect::<Result<_, _>>()?,
+            .par_iter()
+            .map(|found| on_engine(found, &settings))
+            .collect(),
+        Which::Kernel => match kernel::judge(&found, arguments, &settings)? {
+            Ok(judged) => judged,
+            // A second process, begun with the privilege, has said it all.
+            Err(status) => return Ok(Outcome::Told(status)),
+        },
     };
     let summary = Summary::of(&judged);
     if arguments.json {
@@ -126,10 +150,8 @@ fn settings(arguments: &Arguments) -> Result<Settings, Failure> {
         };
         defines.push((name.to_owned(), value.to_owned()));
     }
-    // A kernel keeps time to its own ticks.
-    let is_timed = is_lenient(Lenient::Time) || arguments.stack == Which::Kernel;
     Ok(Settings {
-        tolerance: if is_timed {
+        tolerance: if is_lenient(Lenient::Time) {
             Tolerance::Script
         } else {
             Tolerance::Exact
@@ -138,94 +160,19 @@ fn settings(arguments: &Arguments) -> Result<Settings, Failure> {
             push: is_lenient(Lenient::Push),
             layout: is_lenient(Lenient::Layout),
         },
-        pace: match arguments.stack {
-            Which::Engine => Pace::Virtual,
-            Which::Kernel => Pace::Real,
-        },
+        pace: Pace::Virtual,
         strict: None,
         ipv6: arguments.ipv6,
         defines,
     })
 }
 
-/// How a script, its text and its file become a report.
-type Runner = fn(&gigatcp_script::ast::Script, &str, &Path, &Settings) -> Result<Report, Failure>;
-
-fn judge(
-    found: Found,
-    runner: impl Fn(&Path) -> Result<Runner, Failure>,
-    settings: &Settings,
-) -> Result<Judged, Failure> {
+/// Runs a script in virtual time.
+fn on_engine(found: &Found, settings: &Settings) -> Judged {
     let script = match gigatcp_script::parse(&found.text) {
         Ok(script) => script,
-        Err(mistake) => return Ok(Judged::unreadable(&found, &mistake)),
+        Err(mistake) => return Judged::unreadable(found, &mistake),
     };
-    let run = runner(&found.path)?;
-    let report = run(&script, &found.text, &found.path, settings)?;
-    Ok(Judged::of(&found, &report))
-}
-
-fn run_on_engine(
-    script: &gigatcp_script::ast::Script,
-    text: &str,
-    _: &Path,
-    settings: &Settings,
-) -> Result<Report, Failure> {
-    Ok(run_on(script, text, &mut Engine::new(), settings))
-}
-
-fn run_on(
-    script: &gigatcp_script::ast::Script,
-    text: &str,
-    stack: &mut dyn Stack,
-    settings: &Settings,
-) -> Report {
-    gigatcp_script::run::run(script, text, stack, settings)
-}
-
-/// Scripts of our dialect say with `// stack: linux` that Linux is expected to
-/// meet them too; others are for any stack.
-fn is_for_linux(script: &gigatcp_script::ast::Script) -> bool {
-    let is_named = |header: &gigatcp_script::ast::Header| header.value == "linux";
-    script.header("stack").is_some_and(is_named) || script.header("profile").is_none()
-}
-
-#[cfg(target_os = "linux")]
-fn kernel_runner(_: &Path) -> Result<Runner, Failure> {
-    fn run_on_kernel(
-        script: &gigatcp_script::ast::Script,
-        text: &str,
-        path: &Path,
-        settings: &Settings,
-    ) -> Result<Report, Failure> {
-        use gigatcp_kernel::{KernelStack, Lab, LabConfig};
-        if !is_for_linux(script) {
-            let what = gigatcp_script::stack::Unsupported::new("script", "for the engine alone");
-            let verdict = Verdict::Unsupported { span: 0..0, what };
-            let printed = Vec::new();
-            return Ok(Report { verdict, printed });
-        }
-        let folder = path.parent().unwrap_or(Path::new("."));
-        let ran = Lab::run(&LabConfig::default(), |lab| {
-            let mut stack = KernelStack::new(lab, folder)?;
-            Ok(run_on(script, text, &mut stack, settings))
-        });
-        let report = ran.and_then(|report| report);
-        report.map_err(|error| {
-            let failure = Failure::new(error.to_string());
-            match error.hint() {
-                Some(hint) => failure.hint(hint),
-                None => failure,
-            }
-        })
-    }
-    Ok(run_on_kernel)
-}
-
-#[cfg(not(target_os = "linux"))]
-fn kernel_runner(_: &Path) -> Result<Runner, Failure> {
-    Err(
-        Failure::new("there is no kernel behind `--stack kernel` on this system")
-            .hint("run it on Linux, or use --stack engine"),
-    )
+    let report = gigatcp_script::run::run(&script, &found.text, &mut Engine::new(), settings);
+    Judged::of(found, &report)
 }

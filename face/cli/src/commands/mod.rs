@@ -18,6 +18,8 @@ pub(crate) enum Outcome {
     Refused,
     /// A measured result missed its bar, and that was said on stdout.
     Missed,
+    /// Another process has done and said everything; its exit status.
+    Told(u8),
     /// Somebody asked to stop.
     Interrupted(Signal),
 }

@@ -21,6 +21,8 @@ pub(super) struct Judged {
     result: Result,
     /// Line and column of what came otherwise.
     place: (usize, usize),
+    /// How often it was tried.
+    attempts: u32,
     /// Everything about it, for people.
     pub story: String,
 }
@@ -31,6 +33,8 @@ enum Result {
     Passed,
     /// In what respect.
     Failed(String),
+    /// In what respect, and why that is known and right.
+    Listed(String, String),
     /// What it needs.
     Unsupported(String),
 }
@@ -52,6 +56,7 @@ impl Judged {
             folder: found.folder.clone(),
             result,
             place: line_column(&found.text, at),
+            attempts: 1,
             story: report.in_text(&file, &found.text),
             file,
         }
@@ -63,9 +68,47 @@ impl Judged {
             folder: found.folder.clone(),
             result: Result::Failed("cannot be read".to_owned()),
             place: line_column(&found.text, mistake.span.start),
+            attempts: 1,
             story: mistake.in_text(&file, &found.text),
             file,
         }
+    }
+
+    /// What the kernel answered, over the version of this name where several
+    /// are tried.
+    #[cfg(target_os = "linux")]
+    pub(super) fn of_kernel(
+        found: &Found,
+        version: Option<&str>,
+        judged: &gigatcp_kernel::judge::Judged,
+    ) -> Self {
+        let mut one = Self::of(found, &judged.report);
+        one.attempts = judged.attempts;
+        if let Some(version) = version {
+            one.file = format!("{} over {version}", one.file);
+            one.story = judged.report.in_text(&one.file, &found.text);
+        }
+        one
+    }
+
+    /// It differs, and that is listed with its reason.
+    #[cfg(target_os = "linux")]
+    pub(super) fn listed(mut self, why: &str) -> Self {
+        if let Result::Failed(respect) = self.result {
+            self.result = Result::Listed(respect, why.to_owned());
+        }
+        self
+    }
+
+    /// It is listed as differing, and does not.
+    #[cfg(target_os = "linux")]
+    pub(super) fn stale(mut self) -> Self {
+        self.result = Result::Failed("listed as a difference, and none".to_owned());
+        self.story = format!(
+            "{}: listed in differences.toml, and met: strike the entry out",
+            self.file
+        );
+        self
     }
 
     pub(super) fn is_failure(&self) -> bool {
@@ -79,7 +122,11 @@ pub(super) struct Summary {
     schema: &'static str,
     folders: Vec<Folder>,
     failed: Vec<Line>,
+    /// Differences that are known; the reason is why.
+    listed: Vec<Line>,
     unsupported: Vec<Line>,
+    /// Passed, but not at the first attempt; the reason says at which.
+    retried: Vec<Line>,
 }
 
 /// A folder.
@@ -88,6 +135,7 @@ struct Folder {
     folder: String,
     passed: usize,
     failed: usize,
+    listed: usize,
     unsupported: usize,
 }
 
@@ -108,7 +156,9 @@ impl Summary {
             schema: SCHEMA,
             folders: Vec::new(),
             failed: Vec::new(),
+            listed: Vec::new(),
             unsupported: Vec::new(),
+            retried: Vec::new(),
         };
         for judged in all {
             let folder = folders.entry(&judged.folder).or_default();
@@ -120,7 +170,17 @@ impl Summary {
                 story: judged.story.clone(),
             };
             match &judged.result {
-                Result::Passed => folder.passed += 1,
+                Result::Passed => {
+                    folder.passed += 1;
+                    if judged.attempts > 1 {
+                        let reason = format!("attempt {}", judged.attempts);
+                        summary.retried.push(line(&reason));
+                    }
+                }
+                Result::Listed(respect, why) => {
+                    folder.listed += 1;
+                    summary.listed.push(line(&format!("{respect}: {why}")));
+                }
                 Result::Failed(reason) => {
                     folder.failed += 1;
                     summary.failed.push(line(reason));
@@ -146,21 +206,32 @@ impl Summary {
     }
 
     pub(super) fn text(&self) -> String {
-        let heading = ["folder", "passed", "failed", "unsupported"];
-        let mut cells = vec![heading.map(str::to_owned).to_vec()];
+        let with_listed = !self.listed.is_empty();
+        let heading = ["folder", "passed", "failed", "listed", "unsupported"];
+        let heading = heading
+            .into_iter()
+            .filter(|word| with_listed || *word != "listed");
+        let mut cells: Vec<Vec<String>> = vec![heading.map(str::to_owned).collect()];
         let mut total = Folder::default();
         for folder in &self.folders {
             total.passed += folder.passed;
             total.failed += folder.failed;
+            total.listed += folder.listed;
             total.unsupported += folder.unsupported;
-            cells.push(folder.cells(&terminal(&folder.folder)));
+            cells.push(folder.cells(&terminal(&folder.folder), with_listed));
         }
         if self.folders.len() > 1 {
-            cells.push(total.cells("all"));
+            cells.push(total.cells("all", with_listed));
         }
-        let columns = [Align::Left, Align::Right, Align::Right, Align::Right];
+        let mut columns = vec![Align::Right; cells[0].len()];
+        columns[0] = Align::Left;
         let mut text = grid(&columns, &cells);
-        for (what, lines) in [("failed", &self.failed), ("unsupported", &self.unsupported)] {
+        let groups = [
+            ("failed", &self.failed),
+            ("unsupported", &self.unsupported),
+            ("passed late", &self.retried),
+        ];
+        for (what, lines) in groups {
             let mut reasons: BTreeMap<&str, usize> = BTreeMap::new();
             for line in lines {
                 *reasons.entry(&line.reason).or_default() += 1;
@@ -171,16 +242,32 @@ impl Summary {
                 text.push_str(&format!("\n{count:>4} {what}: {}", terminal(reason)));
             }
         }
+        for line in &self.listed {
+            let respect = line.reason.split(':').next().unwrap_or_default();
+            let file = terminal(&line.file);
+            text.push_str(&format!("\n  listed: {file}:{}: {respect}", line.line));
+        }
         text.push('\n');
         text
     }
 }
 
 impl Folder {
-    fn cells(&self, name: &str) -> Vec<String> {
-        let numbers = [self.passed, self.failed, self.unsupported];
+    fn cells(&self, name: &str, with_listed: bool) -> Vec<String> {
         let mut cells = vec![name.to_owned()];
-        cells.extend(numbers.map(|number| number.to_string()));
+        let listed = with_listed.then_some(self.listed);
+        let numbers = [
+            Some(self.passed),
+            Some(self.failed),
+            listed,
+            Some(self.unsupported),
+        ];
+        cells.extend(
+            numbers
+                .into_iter()
+                .flatten()
+                .map(|number| number.to_string()),
+        );
         cells
     }
 }

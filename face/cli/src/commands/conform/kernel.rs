@@ -1,0 +1,190 @@
+//! Scripts against the kernel of this machine, many side by side.
+
+use std::collections::BTreeMap;
+use std::io::IsTerminal;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use gigatcp_kernel::LabError;
+use gigatcp_kernel::differences::{Differences, Standing, is_shared};
+use gigatcp_kernel::judge::{self, Case, IpVersion};
+use gigatcp_kernel::privilege;
+use gigatcp_script::run::{Report, Settings, Verdict};
+use gigatcp_script::stack::Unsupported;
+use indicatif::{ProgressBar, ProgressStyle};
+
+use super::Arguments;
+use super::collect::Found;
+use super::view::Judged;
+use crate::failure::Failure;
+use crate::output;
+
+/// The file that lists where Linux differs, beside the folder of scripts.
+const LIST: &str = "differences.toml";
+
+/// The folder of shared scripts, beside the list.
+const SCRIPTS: &str = "script";
+
+/// Judges all scripts; or gives the exit status of a second process that did,
+/// because it could be given the privilege that this one has not.
+pub(super) fn judge(
+    found: &[Found],
+    arguments: &Arguments,
+    settings: &Settings,
+) -> Result<Result<Vec<Judged>, u8>, Failure> {
+    if let Some(status) = privilege::begin_again().map_err(failure)? {
+        let status = status.code().and_then(|code| u8::try_from(code).ok());
+        return Ok(Err(status.unwrap_or(crate::failure::USAGE)));
+    }
+    let lists = Lists::of(found)?;
+    let mut judged = Vec::new();
+    let mut places: Vec<(usize, &Found)> = Vec::new();
+    let mut cases = Vec::new();
+    for one in found {
+        let script = match gigatcp_script::parse(&one.text) {
+            Ok(script) => script,
+            Err(mistake) => {
+                judged.push(Judged::unreadable(one, &mistake));
+                continue;
+            }
+        };
+        if lists.of_script(&one.path).is_some() && !is_shared(&script) {
+            judged.push(Judged::of(one, &not_asked()));
+            continue;
+        }
+        let chosen = script.option("ip_version").map(|option| &option.value);
+        for version in versions(arguments, chosen.map(String::as_str)) {
+            // Its place among the results, which come in the order of scripts.
+            places.push((judged.len(), one));
+            judged.push(Judged::of(one, &not_asked()));
+            cases.push(Case {
+                script: script.clone(),
+                text: one.text.clone(),
+                folder: one.path.parent().unwrap_or(Path::new(".")).to_owned(),
+                version,
+                settings: settings.clone(),
+            });
+        }
+    }
+    let results = ask(&cases, &places, arguments)?;
+    for (((place, found), case), result) in places.into_iter().zip(&cases).zip(results) {
+        let name = arguments.every_version.then(|| case.version.name());
+        let one = Judged::of_kernel(found, name, &result);
+        judged[place] = match lists.standing(found, &result.report) {
+            Some(Standing::AsListed(difference)) => one.listed(&difference.why),
+            Some(Standing::Stale(_)) => one.stale(),
+            _ => one,
+        };
+    }
+    Ok(Ok(judged))
+}
+
+/// The versions a script is run over: its own, or what was asked for.
+fn versions(arguments: &Arguments, chosen: Option<&str>) -> Vec<IpVersion> {
+    match chosen {
+        Some(name) => IpVersion::from_name(name).into_iter().collect(),
+        None if arguments.every_version => IpVersion::ALL.to_vec(),
+        None if arguments.ipv6 => vec![IpVersion::V6],
+        None => vec![IpVersion::V4],
+    }
+}
+
+/// Scripts that the engine alone is held to.
+fn not_asked() -> Report {
+    Report {
+        verdict: Verdict::Unsupported {
+            span: 0..0,
+            what: Unsupported::new("script", "for the engine alone"),
+        },
+        printed: Vec::new(),
+    }
+}
+
+/// Asks the kernel, and shows how far it has come.
+fn ask(
+    cases: &[Case],
+    places: &[(usize, &Found)],
+    arguments: &Arguments,
+) -> Result<Vec<judge::Judged>, Failure> {
+    let bar = ProgressBar::new(cases.len() as u64).with_style(style());
+    let on_terminal = std::io::stderr().is_terminal();
+    let settled = AtomicUsize::new(0);
+    let tell = |index: usize, judged: &judge::Judged| {
+        bar.inc(1);
+        let settled = settled.fetch_add(1, Ordering::Relaxed) + 1;
+        if !on_terminal {
+            let how = match judged.report.verdict {
+                Verdict::Passed => "passed",
+                Verdict::Failed(_) => "failed",
+                Verdict::Unsupported { .. } => "unsupported",
+            };
+            let file = places[index].1.path.display();
+            let version = cases[index].version.name();
+            let all = cases.len();
+            output::say(&format!("[{settled}/{all}] {file} over {version}: {how}"));
+        }
+    };
+    let results = judge::judge_all(cases, arguments.jobs.get(), &tell);
+    bar.finish_and_clear();
+    results.map_err(failure)
+}
+
+fn style() -> ProgressStyle {
+    ProgressStyle::with_template("scripts  [{bar:24}] {pos} of {len}")
+        .unwrap_or_else(|_| ProgressStyle::default_bar())
+        .progress_chars("=> ")
+}
+
+fn failure(error: LabError) -> Failure {
+    let failure = Failure::new(error.to_string()).effect("no script was run");
+    match error.hint() {
+        Some(hint) => failure.hint(hint),
+        None => failure,
+    }
+}
+
+/// The lists of differences beside the scripts, each read once.
+struct Lists {
+    lists: BTreeMap<PathBuf, Differences>,
+}
+
+impl Lists {
+    fn of(found: &[Found]) -> Result<Self, Failure> {
+        let mut lists = BTreeMap::new();
+        for one in found {
+            if let Some(folder) = list_folder(&one.path)
+                && !lists.contains_key(&folder)
+            {
+                let path = folder.join(LIST);
+                let text = std::fs::read_to_string(&path)
+                    .map_err(|error| Failure::io(&format!("read {}", path.display()), &error))?;
+                let list = Differences::read(&text, &folder.join(SCRIPTS))
+                    .map_err(|fault| Failure::new(format!("{}: {fault}", path.display())))?;
+                lists.insert(folder, list);
+            }
+        }
+        Ok(Self { lists })
+    }
+
+    /// The list beside the folder a script lies in, and the script's name in
+    /// it.
+    fn of_script(&self, path: &Path) -> Option<(&Differences, String)> {
+        let folder = list_folder(path)?;
+        let name = path.strip_prefix(folder.join(SCRIPTS)).ok()?;
+        let name = name.to_str()?.to_owned();
+        Some((self.lists.get(&folder)?, name))
+    }
+
+    fn standing(&self, found: &Found, report: &Report) -> Option<Standing<'_>> {
+        let (list, name) = self.of_script(&found.path)?;
+        Some(list.standing(&name, &found.text, report))
+    }
+}
+
+/// The folder above a script that holds a list and the folder of scripts.
+fn list_folder(path: &Path) -> Option<PathBuf> {
+    let above = path.ancestors().skip(1);
+    let holds =
+        |folder: &&Path| folder.join(LIST).is_file() && path.starts_with(folder.join(SCRIPTS));
+    above.into_iter().find(holds).map(Path::to_owned)
+}
