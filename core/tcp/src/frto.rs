@@ -50,6 +50,17 @@ pub struct FrtoAck {
     pub new_data: u64,
 }
 
+/// What an acknowledgment decides.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum FrtoVerdict {
+    /// Nothing, or there is no test.
+    Undecided,
+    /// New segments had left and the loss was real.
+    Genuine,
+    /// The timeout was spurious.
+    Spurious,
+}
+
 /// State of the test.
 #[derive(Clone, Copy, Default, Debug)]
 pub struct Frto {
@@ -87,13 +98,13 @@ impl Frto {
         }
     }
 
-    /// Takes an acknowledgment; whether it proves the timeout spurious.
-    pub fn on_ack(&mut self, ack: &FrtoAck, smss: u32) -> bool {
+    /// Takes an acknowledgment.
+    pub fn on_ack(&mut self, ack: &FrtoAck, smss: u32) -> FrtoVerdict {
         match self.step {
-            Step::Off => false,
+            Step::Off => FrtoVerdict::Undecided,
             Step::First => {
                 self.first(ack, smss);
-                false
+                FrtoVerdict::Undecided
             }
             Step::Second { .. } => self.second(ack),
         }
@@ -116,17 +127,22 @@ impl Frto {
     }
 
     /// Step 3.
-    fn second(&mut self, ack: &FrtoAck) -> bool {
+    fn second(&mut self, ack: &FrtoAck) -> FrtoVerdict {
         let spurious = if ack.sack {
             let below = |original: u64| original < self.recover;
             ack.lowest_original.is_some_and(below)
         } else {
             ack.acked > 0
         };
-        if spurious || ack.duplicate || ack.una >= self.recover {
-            self.step = Step::Off;
-        }
-        spurious
+        let verdict = if spurious {
+            FrtoVerdict::Spurious
+        } else if ack.duplicate || ack.una >= self.recover {
+            FrtoVerdict::Genuine
+        } else {
+            return FrtoVerdict::Undecided;
+        };
+        self.step = Step::Off;
+        verdict
     }
 }
 
@@ -145,15 +161,27 @@ mod tests {
         }
     }
 
+    fn assert_undecided(verdict: FrtoVerdict) {
+        assert_eq!(verdict, FrtoVerdict::Undecided);
+    }
+
+    fn assert_spurious(verdict: FrtoVerdict) {
+        assert_eq!(verdict, FrtoVerdict::Spurious);
+    }
+
+    fn assert_genuine(verdict: FrtoVerdict) {
+        assert_eq!(verdict, FrtoVerdict::Genuine);
+    }
+
     fn after_the_first_advance(sack: bool) -> Frto {
         let mut frto = Frto::default();
         frto.begin(10_000);
-        assert!(!frto.on_ack(
+        assert_undecided(frto.on_ack(
             &FrtoAck {
                 sack,
                 ..ack(1000, 1000)
             },
-            1000
+            1000,
         ));
         assert_eq!(frto.new_data_only(), Some(2000));
         frto
@@ -164,7 +192,7 @@ mod tests {
         let mut frto = after_the_first_advance(false);
         frto.on_sent(1000);
         assert_eq!(frto.new_data_only(), Some(1000));
-        assert!(frto.on_ack(&ack(2000, 1000), 1000));
+        assert_spurious(frto.on_ack(&ack(2000, 1000), 1000));
         assert_eq!(frto.new_data_only(), None);
     }
 
@@ -172,19 +200,19 @@ mod tests {
     fn a_duplicate_at_either_step_means_loss() {
         let mut frto = Frto::default();
         frto.begin(10_000);
-        assert!(!frto.on_ack(&ack(0, 0), 1000));
-        assert!(!frto.on_ack(&ack(1000, 1000), 1000));
+        assert_undecided(frto.on_ack(&ack(0, 0), 1000));
+        assert_undecided(frto.on_ack(&ack(1000, 1000), 1000));
         assert_eq!(frto.new_data_only(), None);
         let mut frto = after_the_first_advance(false);
-        assert!(!frto.on_ack(&ack(1000, 0), 1000));
-        assert!(!frto.on_ack(&ack(2000, 1000), 1000), "the test is over");
+        assert_genuine(frto.on_ack(&ack(1000, 0), 1000));
+        assert_undecided(frto.on_ack(&ack(2000, 1000), 1000));
     }
 
     #[test]
     fn an_acknowledgment_of_everything_decides_nothing() {
         let mut frto = Frto::default();
         frto.begin(10_000);
-        assert!(!frto.on_ack(&ack(10_000, 10_000), 1000));
+        assert_undecided(frto.on_ack(&ack(10_000, 10_000), 1000));
         assert_eq!(frto.new_data_only(), None);
     }
 
@@ -196,8 +224,8 @@ mod tests {
             new_data: 0,
             ..ack(1000, 1000)
         };
-        assert!(!frto.on_ack(&nothing_new, 1000));
-        assert!(!frto.on_ack(&ack(2000, 1000), 1000));
+        assert_undecided(frto.on_ack(&nothing_new, 1000));
+        assert_undecided(frto.on_ack(&ack(2000, 1000), 1000));
     }
 
     #[test]
@@ -208,10 +236,10 @@ mod tests {
             ..ack(1000, 0)
         };
         let mut frto = after_the_first_advance(true);
-        assert!(frto.on_ack(&sacked(5000), 1000));
+        assert_spurious(frto.on_ack(&sacked(5000), 1000));
         let mut frto = after_the_first_advance(true);
-        assert!(!frto.on_ack(&sacked(10_000), 1000));
-        assert!(!frto.on_ack(&sacked(5000), 1000), "the test is over");
+        assert_genuine(frto.on_ack(&sacked(10_000), 1000));
+        assert_undecided(frto.on_ack(&sacked(5000), 1000));
     }
 
     #[test]
@@ -223,13 +251,13 @@ mod tests {
             sack: true,
             ..ack(0, 0)
         };
-        assert!(!frto.on_ack(&late, 1000));
-        assert!(!frto.on_ack(
+        assert_undecided(frto.on_ack(&late, 1000));
+        assert_undecided(frto.on_ack(
             &FrtoAck {
                 sack: true,
                 ..ack(1000, 1000)
             },
-            1000
+            1000,
         ));
         assert_eq!(frto.new_data_only(), Some(2000));
     }

@@ -18,6 +18,10 @@
 //! beside it, in octets, so super-segments and odd sizes carry over: what is
 //! not sent stays `prr_delivered` - `prr_out`.
 //!
+//! The proportional part is rounded up to whole segments, without which a
+//! share of half a segment would wait for the next acknowledgment: the figures
+//! of RFC 6937 section 3.1, and Linux, count segments.
+//!
 //! After a timeout there is no reduction to spread: slow start sends.
 
 /// Which document is followed.
@@ -119,7 +123,7 @@ impl Reduction {
         }
         self.prr_delivered += ack.delivered;
         self.sndcnt = if ack.pipe > ack.target {
-            self.in_proportion(ack.target)
+            self.in_proportion(ack.target, smss)
         } else {
             let one_more = match self.rule {
                 PrrRule::SafeAck => ack.safe,
@@ -136,10 +140,11 @@ impl Reduction {
         }
     }
 
-    fn in_proportion(&self, target: u64) -> u64 {
+    /// Rounded up to whole segments, as the figures of RFC 6937 have it.
+    fn in_proportion(&self, target: u64, smss: u64) -> u64 {
         let share = u128::from(self.prr_delivered) * u128::from(target);
-        let due = share.div_ceil(u128::from(self.recover_fs));
-        u64::try_from(due)
+        let due = share.div_ceil(u128::from(self.recover_fs) * u128::from(smss));
+        u64::try_from(due * u128::from(smss))
             .unwrap_or(u64::MAX)
             .saturating_sub(self.prr_out)
     }

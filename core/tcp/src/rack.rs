@@ -188,9 +188,11 @@ impl Rack {
     }
 
     /// Section 6.3: how long after its departure a segment is lost when the
-    /// retransmission timer expires.
-    pub fn overdue_on_timeout(&self) -> Option<Duration> {
-        self.delivered.map(|_| self.rtt + self.reo_wnd)
+    /// retransmission timer expires. Before anything was delivered SRTT, from
+    /// the handshake, stands for `RACK.rtt`.
+    pub fn overdue_on_timeout(&self, srtt: Option<Duration>) -> Option<Duration> {
+        let rtt = self.delivered.map(|_| self.rtt).or(srtt)?;
+        Some(rtt + self.reo_wnd)
     }
 }
 

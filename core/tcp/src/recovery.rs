@@ -130,6 +130,11 @@ impl Recovery {
         self.owes_retransmission
     }
 
+    /// One retransmission is due whatever `pipe` says.
+    pub fn owe_retransmission(&mut self) {
+        self.owes_retransmission = true;
+    }
+
     /// Whether nothing is suspicious: the fast path may be taken.
     #[inline]
     pub fn is_quiet(&self) -> bool {

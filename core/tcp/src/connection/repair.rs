@@ -16,7 +16,7 @@ use gigatcp_wire::{Payload, Segment};
 
 use super::Connection;
 use crate::congestion::CongestionKind;
-use crate::frto::FrtoAck;
+use crate::frto::{FrtoAck, FrtoVerdict};
 use crate::prr::PrrAck;
 use crate::rack::RackAck;
 use crate::recovery::{AckFacts, Judgment};
@@ -126,6 +126,12 @@ impl<P: Payload> Connection<P> {
         if !(self.profile.rack && self.sack) {
             return None;
         }
+        self.update_reo_wnd();
+        self.rack.overdue(now)
+    }
+
+    /// RFC 8985 section 6.2 step 4.
+    fn update_reo_wnd(&mut self) {
         let many = self.profile.dup_thresh;
         let repairing = matches!(self.recovery.phase(), Phase::Recovery | Phase::Loss);
         let urgent = repairing
@@ -133,7 +139,6 @@ impl<P: Payload> Connection<P> {
             || self.board.sacked_ranges() >= many as usize;
         self.rack
             .update_reo_wnd(urgent, self.rtt.min_rtt(), self.rtt.srtt());
-        self.rack.overdue(now)
     }
 
     /// The reordering timer expired: RFC 8985 section 6.2 step 5.
@@ -164,13 +169,13 @@ impl<P: Payload> Connection<P> {
     /// Marks what a retransmission timeout says is lost: all of it, or with
     /// RACK what cannot be on its way any more (RFC 8985 section 6.3).
     pub(super) fn mark_lost_on_timeout(&mut self, now: Instant) -> (u64, u64) {
-        let by_time = (self.profile.rack && self.sack)
-            .then(|| self.rack.overdue_on_timeout())
-            .flatten();
-        match by_time {
-            Some(after) => self.board.mark_lost_on_timeout(now, after, self.smss),
-            None => self.board.mark_all_lost(),
+        if self.profile.rack && self.sack {
+            self.update_reo_wnd();
+            if let Some(after) = self.rack.overdue_on_timeout(self.rtt.srtt()) {
+                return self.board.mark_lost_on_timeout(now, after, self.smss);
+            }
         }
+        self.board.mark_all_lost()
     }
 
     // The timer before the timer.
@@ -345,10 +350,16 @@ impl<P: Payload> Connection<P> {
             sack: self.sack,
             new_data: self.unsent().min(window),
         };
-        if self.frto.on_ack(&ack, self.smss) {
-            let departure = revealed.newest_original();
-            let rtt = departure.map(|departure| received_at.saturating_since(departure.sent_at));
-            self.answer_spurious(now, rtt);
+        match self.frto.on_ack(&ack, self.smss) {
+            FrtoVerdict::Undecided => {}
+            // RFC 5682 section 2.1 (3a): 3 SMSS, the two new ones among them.
+            FrtoVerdict::Genuine => self.recovery.owe_retransmission(),
+            FrtoVerdict::Spurious => {
+                let departure = revealed.newest_original();
+                let rtt =
+                    departure.map(|departure| received_at.saturating_since(departure.sent_at));
+                self.answer_spurious(now, rtt);
+            }
         }
     }
 
