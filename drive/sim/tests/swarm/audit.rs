@@ -23,7 +23,7 @@ use std::collections::BTreeMap;
 use gigatcp_wire::{Flags, Payload, Segment, SeqNumber};
 
 /// The smallest MSS an engine takes at its word.
-const LEAST_MSS: u16 = 48;
+pub const LEAST_MSS: u16 = 48;
 
 /// The record of one conversation.
 #[derive(Debug, Default)]

@@ -12,6 +12,7 @@ use gigatcp_tcp::{Config, Profile};
 use gigatcp_units::{Bytes, Duration, Rate};
 use gigatcp_wire::SeqNumber;
 
+use super::audit::LEAST_MSS;
 use super::draw::Draw;
 
 /// Octets of the IPv4 and TCP headers without options.
@@ -103,10 +104,11 @@ fn value_for(draw: &mut Draw, name: &str) -> Vec<SettingValue> {
         "ack_every" | "ack_every_later" => count(draw, 1, 50),
         "ack_every_switch" => time(draw, ms(1), ms(2000)),
         "buffer_limit" => SettingValue::Amount(Bytes::new(draw.magnitude(4096, 1 << 24))),
+        // The audit knows the least MSS that an engine takes at its word.
+        "mss_min" => count(draw, 28, u64::from(LEAST_MSS)),
         "quick_acks" => count(draw, 0, 100),
         "retries" | "syn_retries" => count(draw, PATIENT, 30),
         "pmtu_base" => count(draw, 68, 9000),
-        "mss_min" => count(draw, 28, 600),
         "pmtu_raise" => time(draw, ms(1000), ms(600_000)),
         "window_reserve_shift" => count(draw, 0, 14),
         "delayed_ack_timeout" => time(draw, Duration::from_micros(10), ms(499)),
