@@ -11,6 +11,9 @@
 //! that acknowledges something new; (3) TSecr < `RetransmitTS`: spurious.
 //! Whatever that acknowledgment says, the question is answered for the episode.
 //!
+//! The answer speaks of the first hole alone. Where a fast recovery repairs
+//! others beside it, which may be real, the engine does not take it back.
+//!
 //! The clock of timestamps ticks slowly (1 ms): an original and its
 //! retransmission within one tick cannot be told apart, and count as loss.
 //!

@@ -179,6 +179,10 @@ pub struct Profile {
     /// `timestamps`), and a more careful timer after a spurious timeout, RFC
     /// 4015.
     pub eifel: bool,
+    /// How much older than TS.Recent a segment may be and is still taken: late,
+    /// not a ghost. Zero is RFC 7323 section 5.3 (R1) to the letter, which drops
+    /// originals that repairs have overtaken.
+    pub paws_tolerance: Duration,
     /// How much longer a probe waits for the acknowledgment of a single
     /// segment: `TLP.max_ack_delay` of RFC 8985 section 7.2.
     pub tlp_max_ack_delay: Duration,
@@ -332,6 +336,7 @@ impl Profile {
         prr: Some(PrrRule::SafeAck),
         frto: true,
         eifel: true,
+        paws_tolerance: Duration::from_millis(200),
         tlp_max_ack_delay: Duration::from_millis(200),
         partial_ack_restarts_timer: false,
         // Congestion control.
@@ -395,6 +400,7 @@ impl Profile {
         prr: None,
         frto: false,
         eifel: false,
+        paws_tolerance: Duration::ZERO,
         partial_ack_restarts_timer: true,
 
         // Congestion control.

@@ -109,6 +109,12 @@ impl Rack {
         self.reo_wnd
     }
 
+    /// A repair proved unnecessary: what it was for had only been overtaken. The
+    /// RFC's step 3 does not see that, since the octets were sent again.
+    pub fn note_reordering(&mut self) {
+        self.reordering_seen = true;
+    }
+
     /// Section 6.2 steps 2 and 3, and the part of step 4 that counts rounds.
     #[inline]
     pub fn on_ack(&mut self, ack: &RackAck, revealed: &Revealed) {

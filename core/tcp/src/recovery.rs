@@ -236,6 +236,8 @@ impl Recovery {
         self.limited_transmit = 0;
         self.duplicate_acks = 0;
         self.owes_retransmission = false;
+        // Once is enough, however many duplicates are still reported.
+        self.undoable = false;
     }
 
     /// Congestion was notified, not found by loss (RFC 3168 section 6.1.2):

@@ -273,6 +273,7 @@ fn loss_recovery(profile: &Profile) -> Vec<(&'static str, String)> {
         prr,
         frto,
         eifel,
+        paws_tolerance,
         tlp_max_ack_delay,
         partial_ack_restarts_timer,
         ..
@@ -290,6 +291,7 @@ fn loss_recovery(profile: &Profile) -> Vec<(&'static str, String)> {
         prr,
         frto,
         eifel,
+        paws_tolerance,
         tlp_max_ack_delay,
         partial_ack_restarts_timer,
     ]

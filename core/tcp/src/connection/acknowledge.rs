@@ -315,7 +315,7 @@ impl<P: Payload> Connection<P> {
         }
         if let Some(kind) = judgment.congestion {
             // RFC 5681 section 3.2 step 2: without what limited transmit sent.
-            let flight_size = self.snd.flight_size() - judgment.limited_transmit;
+            let flight_size = self.flight_size_at_loss(judgment.limited_transmit);
             self.reduce_window(now, kind, flight_size, self.board.pipe());
         }
     }

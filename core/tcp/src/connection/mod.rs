@@ -375,7 +375,9 @@ struct Reset {
 
 /// The timestamp clock, where there is one.
 fn timestamp_clock(profile: &Profile, offset: u32) -> Option<TimestampClock> {
-    let clock = || TimestampClock::new(profile.timestamp_tick, offset);
+    let clock = || {
+        TimestampClock::new(profile.timestamp_tick, offset).with_tolerance(profile.paws_tolerance)
+    };
     profile.timestamps.then(clock)
 }
 

@@ -63,6 +63,10 @@ impl<P: Payload> Connection<P> {
             // The timer was wrong about all of it; time judges the rest anew.
             self.board.forget_losses();
         }
+        if from != Phase::Loss {
+            // Late, not lost: whatever overtook it was early.
+            self.rack.note_reordering();
+        }
         self.prr.end();
         self.frto.stop();
         self.eifel.stop();

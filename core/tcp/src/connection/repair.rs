@@ -178,6 +178,22 @@ impl<P: Payload> Connection<P> {
         self.board.mark_all_lost()
     }
 
+    /// `FlightSize` when a loss is found: without what limited transmit sent.
+    ///
+    /// It counts SACKed octets, which matters little at the third duplicate.
+    /// RACK waits longer, and new data goes on leaving for what is SACKed
+    /// meanwhile: up to three windows may be unacknowledged that were never in
+    /// the network together. More than cwnd was not, so with RACK that bounds
+    /// it; Linux takes cwnd itself.
+    pub(super) fn flight_size_at_loss(&self, limited_transmit: u64) -> u64 {
+        let flight_size = self.snd.flight_size() - limited_transmit;
+        if self.profile.rack && self.sack {
+            flight_size.min(self.congestion.cwnd().as_u64())
+        } else {
+            flight_size
+        }
+    }
+
     // The timer before the timer.
 
     /// Sets the reordering timer, or that of the loss probe. The probe's runs
@@ -326,7 +342,12 @@ impl<P: Payload> Connection<P> {
         let Some(stamps) = segment.options.timestamps else {
             return;
         };
-        if self.eifel.on_acceptable_ack(stamps.ecr) {
+        let original_came = self.eifel.on_acceptable_ack(stamps.ecr);
+        // In fast recovery the first hole may have been late and others real:
+        // only if it was the only one, all of the recovery was for nothing. A
+        // timeout was wrong by the first.
+        let only_one = !self.board.has_lost() && !self.board.has_retransmissions();
+        if original_came && (only_one || self.recovery.phase() == Phase::Loss) {
             let clock = self.timestamps.as_ref();
             let rtt = clock.and_then(|clock| clock.rtt_by_echo(received_at, stamps.ecr));
             self.answer_spurious(now, rtt);

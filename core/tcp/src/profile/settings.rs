@@ -257,6 +257,12 @@ pub const SETTINGS: &[Setting] = &[
     switch!(frto),
     switch!(eifel),
     time!(
+        paws_tolerance,
+        "a time from \"0 s\" to \"200 ms\"",
+        Duration::ZERO,
+        Duration::from_millis(200)
+    ),
+    time!(
         tlp_max_ack_delay,
         "a time from \"0 s\" to \"1 s\"",
         Duration::ZERO,

@@ -3,7 +3,7 @@
 
 use gigatcp_events::{EventMask, State};
 use gigatcp_tcp::congestion::{self, SlowStart};
-use gigatcp_tcp::profile::WindowPolicy;
+use gigatcp_tcp::profile::{PrrRule, WindowPolicy};
 use gigatcp_tcp::{Config, Connection, Profile, Received};
 use gigatcp_units::{Bytes as Octets, Duration, Instant};
 use gigatcp_wire::bytes::Bytes;
@@ -140,7 +140,7 @@ fn step() -> impl Strategy<Value = Step> {
 }
 
 fn config() -> impl Strategy<Value = Config> {
-    let switches = prop::array::uniform14(any::<bool>());
+    let switches = prop::array::uniform20(any::<bool>());
     let sizes = (
         prop_oneof![3 => Just(1000), 1 => 0..200_u16, 1 => any::<u16>()],
         prop_oneof![0..3000_u64, 0..100_000_u64, Just(5 << 20)],
@@ -175,6 +175,12 @@ fn config() -> impl Strategy<Value = Config> {
             pmtu_base: 200,
             challenge_ack: on[6],
             challenge_ack_limit: u32::from(on[7]),
+            rack: on[14],
+            tlp: on[15],
+            prr: on[16].then_some(PrrRule::SafeAck),
+            frto: on[17],
+            eifel: on[18],
+            partial_ack_restarts_timer: on[19],
             ..Profile::MODERN
         },
         local_port: 1,

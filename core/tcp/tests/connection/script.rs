@@ -43,6 +43,7 @@ pub fn bare() -> Config {
             frto: false,
             eifel: false,
             pacing: false,
+            paws_tolerance: Duration::ZERO,
             ..Profile::MODERN
         },
         local_port: 4000,

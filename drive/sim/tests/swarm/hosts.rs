@@ -112,6 +112,7 @@ fn value_for(draw: &mut Draw, name: &str) -> Vec<SettingValue> {
         "pmtu_raise" => time(draw, ms(1000), ms(600_000)),
         "window_reserve_shift" => count(draw, 0, 14),
         "delayed_ack_timeout" => time(draw, Duration::from_micros(10), ms(499)),
+        "paws_tolerance" => time(draw, Duration::ZERO, ms(200)),
         "rto_initial" => time(draw, ms(200), ms(4000)),
         "rto_min" => time(draw, ms(1), ms(1000)),
         "rto_max" => time(draw, ms(4000), ms(120_000)),
