@@ -145,7 +145,9 @@ pub struct Profile {
     /// Retransmissions of one segment before giving up (R2 of RFC 9293
     /// section 3.8.3).
     pub retries: u32,
-    /// Retransmissions of a SYN before giving up.
+    /// Retransmissions of a SYN before giving up. R2 for it must be at least 3
+    /// minutes (RFC 9293 MUST-23): from a timeout of 1 s, seven take 255 s. Linux
+    /// takes six (`tcp_syn_retries`), 127 s.
     pub syn_retries: u32,
     /// 2 MSL: how long TIME-WAIT lasts.
     pub time_wait: Duration,
@@ -257,6 +259,33 @@ pub struct Profile {
     /// million tiny segments (Linux `tcp_min_snd_mss`, 2019, after the attacks
     /// on SACK of CVE-2019-11479).
     pub mss_min: u32,
+    /// Keep-alives, RFC 9293 section 3.8.4 (MUST-25: off unless asked for).
+    pub keepalive: bool,
+    /// Silence before the first keep-alive (RFC 9293 MUST-28; Linux
+    /// `tcp_keepalive_time`).
+    pub keepalive_time: Duration,
+    /// Time between keep-alives without answer (Linux `tcp_keepalive_intvl`).
+    pub keepalive_interval: Duration,
+    /// Keep-alives without answer that end a connection, at least two (RFC
+    /// 9293 MUST-29; Linux `tcp_keepalive_probes`).
+    pub keepalive_probes: u32,
+    /// How long data may go without acknowledgment before the peer is given up,
+    /// instead of by `retries`; zero is without (RFC 9293 section 3.9.1, Linux
+    /// `TCP_USER_TIMEOUT`).
+    pub user_timeout: Duration,
+    /// Telling the user timeout and listening to the peer's, RFC 5482 (ENABLED
+    /// there, off by default).
+    pub user_timeout_option: bool,
+    /// Adopting the peer's (CHANGEABLE of RFC 5482 section 3.1).
+    pub user_timeout_adopt: bool,
+    /// The least that is adopted (L_LIMIT of RFC 5482 section 3.1: 100 s, as R2
+    /// of RFC 9293 SHLD-11).
+    pub user_timeout_min: Duration,
+    /// The most that is adopted (U_LIMIT of RFC 5482 section 3.1).
+    pub user_timeout_max: Duration,
+    /// Silence after which FIN-WAIT-2 ends; zero is never. Linux waits 60 s
+    /// (`tcp_fin_timeout`), but only where nobody reads any more.
+    pub fin_wait_2_timeout: Duration,
     /// ICMP errors other than "too big" are listened to, RFC 9293 section
     /// 3.9.2.2 and RFC 5927.
     pub icmp_errors: bool,
@@ -323,7 +352,7 @@ impl Profile {
         rto_floor_on_variance: false,
         rto_max: Duration::from_secs(120),
         retries: 15,
-        syn_retries: 6,
+        syn_retries: 7,
         time_wait: Duration::from_secs(60),
         timestamp_tick: Duration::from_millis(1),
         window_policy: WindowPolicy::FreeSpace,
@@ -365,6 +394,16 @@ impl Profile {
         pmtu_raise: Duration::from_secs(600),
         black_hole_timeouts: 3,
         mss_min: 48,
+        keepalive: false,
+        keepalive_time: Duration::from_secs(7200),
+        keepalive_interval: Duration::from_secs(75),
+        keepalive_probes: 9,
+        user_timeout: Duration::ZERO,
+        user_timeout_option: false,
+        user_timeout_adopt: true,
+        user_timeout_min: Duration::from_secs(100),
+        user_timeout_max: Duration::from_secs(3600),
+        fin_wait_2_timeout: Duration::ZERO,
         icmp_errors: true,
         challenge_ack: true,
         challenge_ack_limit: 1,

@@ -19,7 +19,7 @@ use crate::encode::FIXED_HEADER_LEN;
 use crate::options::option_kind;
 use crate::{
     AccEcn, AccEcnOrder, Authentication, Checksum, Ecn, Endpoints, FastOpenCookie, Flags, Options,
-    Payload, SackBlock, Segment, SeqNumber, Timestamps, WireWindow,
+    Payload, SackBlock, Segment, SeqNumber, Timestamps, UserTimeout, WireWindow,
 };
 
 /// Why octets are no segment.
@@ -207,6 +207,10 @@ fn decode_option(options: &mut Options, kind: u8, data: &[u8]) -> Option<()> {
             options.timestamps = Some(Timestamps { val, ecr });
         }
         option_kind::SACK => decode_sack(options, data)?,
+        option_kind::USER_TIMEOUT => {
+            let bits = u16::from_be_bytes(data.try_into().ok()?);
+            options.user_timeout = UserTimeout::from_wire(bits);
+        }
         // Of a wrong length it is ignored (RFC 7413 section 4.1.1).
         option_kind::FAST_OPEN => {
             options.fast_open = FastOpenCookie::from_data(data).or(options.fast_open);

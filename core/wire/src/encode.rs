@@ -8,7 +8,7 @@
 use alloc::vec::Vec;
 
 use crate::options::{MAX_OPTIONS_LEN, option_kind};
-use crate::{Checksum, Endpoints, Options, PayloadOctets, Segment};
+use crate::{Checksum, Endpoints, Options, PayloadOctets, Segment, UserTimeout};
 
 /// Octets of the TCP header before the options.
 pub const FIXED_HEADER_LEN: usize = 20;
@@ -151,6 +151,7 @@ fn write_options(options: &Options, out: &mut [u8]) {
         sack,
         fast_open,
         authentication,
+        user_timeout,
     } = options;
     // What packing leaves over stays zero, which is "end of option list".
     let aligned = out.len() == options.aligned_len();
@@ -201,6 +202,10 @@ fn write_options(options: &Options, out: &mut [u8]) {
             writer.put(&block.left.as_u32().to_be_bytes());
             writer.put(&block.right.as_u32().to_be_bytes());
         }
+    }
+    if let Some(timeout) = user_timeout {
+        writer.start(option_kind::USER_TIMEOUT, UserTimeout::OPTION_LEN);
+        writer.put(&timeout.to_wire().to_be_bytes());
     }
     if let Some(option) = authentication {
         writer.start(option_kind::AUTHENTICATION, option.option_len());

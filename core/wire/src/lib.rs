@@ -33,6 +33,7 @@ mod payload;
 mod phantom;
 mod segment;
 mod seq;
+mod user_timeout;
 
 pub use bytes;
 
@@ -53,3 +54,4 @@ pub use payload::{Payload, Phantom};
 pub use phantom::{PhantomMismatch, fill_phantom, phantom_octet, verify_phantom};
 pub use segment::{MAX_SUPER_SEGMENT, Segment, WireWindow};
 pub use seq::SeqNumber;
+pub use user_timeout::UserTimeout;

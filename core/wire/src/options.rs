@@ -12,7 +12,7 @@
 //! both are there. Only sets that do not fit 40 octets that way are packed
 //! without padding in between, so that whatever was read can be written.
 
-use crate::{AccEcn, Authentication, FastOpenCookie, SeqNumber};
+use crate::{AccEcn, Authentication, FastOpenCookie, SeqNumber, UserTimeout};
 
 /// The most octets the options of one segment take: a data offset of 15 words
 /// less the fixed header (RFC 9293 section 3.1).
@@ -35,6 +35,8 @@ pub mod option_kind {
     pub const SACK: u8 = 5;
     /// Timestamps, 10 octets (RFC 7323 section 3.2).
     pub const TIMESTAMPS: u8 = 8;
+    /// User timeout, 4 octets (RFC 5482 section 3).
+    pub const USER_TIMEOUT: u8 = 28;
     /// Authentication, 4 octets and the code (RFC 5925 section 2.2).
     pub const AUTHENTICATION: u8 = 29;
     /// Fast Open, 2 octets and the cookie (RFC 7413 section 4.1.1).
@@ -130,6 +132,8 @@ pub struct Options {
     pub fast_open: Option<FastOpenCookie>,
     /// Authentication.
     pub authentication: Option<Authentication>,
+    /// User timeout.
+    pub user_timeout: Option<UserTimeout>,
 }
 
 impl Options {
@@ -186,6 +190,9 @@ impl Options {
         }
         if let Some(authentication) = &self.authentication {
             len += authentication.option_len().next_multiple_of(unit);
+        }
+        if self.user_timeout.is_some() {
+            len += UserTimeout::OPTION_LEN;
         }
         len
     }

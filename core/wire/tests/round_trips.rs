@@ -6,8 +6,8 @@ use gigatcp_wire::bytes::Bytes;
 use gigatcp_wire::{
     AccEcn, AccEcnOrder, Authentication, DecodeError, Ecn, EncodeError, Endpoints, FastOpenCookie,
     Flags, IpHeader, MAX_OPTIONS_LEN, Options, Payload, PayloadOctets, Phantom, SackBlock,
-    SackBlocks, Segment, SeqNumber, Timestamps, WireWindow, decode, decode_header, decode_packet,
-    encode, encode_packet, verify_checksum, verify_phantom,
+    SackBlocks, Segment, SeqNumber, Timestamps, UserTimeout, WireWindow, decode, decode_header,
+    decode_packet, encode, encode_packet, verify_checksum, verify_phantom,
 };
 use proptest::prelude::*;
 
@@ -26,7 +26,13 @@ fn sack_blocks() -> impl Strategy<Value = SackBlocks> {
 }
 
 /// Rare ones, mostly absent, so that there is room for the others.
-fn rare_options() -> impl Strategy<Value = (Option<FastOpenCookie>, Option<Authentication>)> {
+type Rare = (
+    Option<FastOpenCookie>,
+    Option<Authentication>,
+    Option<UserTimeout>,
+);
+
+fn rare_options() -> impl Strategy<Value = Rare> {
     let cookie = (0..=8_usize, any::<[u8; 16]>(), any::<bool>()).prop_filter_map(
         "a legal length",
         |(pairs, octets, experimental)| {
@@ -43,6 +49,7 @@ fn rare_options() -> impl Strategy<Value = (Option<FastOpenCookie>, Option<Authe
     (
         prop::option::weighted(0.2, cookie),
         prop::option::weighted(0.2, authentication),
+        prop::option::weighted(0.2, any::<u64>().prop_map(UserTimeout::from_seconds)),
     )
 }
 
@@ -79,7 +86,7 @@ fn all_options() -> impl Strategy<Value = Options> {
                 sack_permitted,
                 timestamps,
                 (accecn, sack),
-                (fast_open, authentication),
+                (fast_open, authentication, user_timeout),
             )| {
                 Options {
                     mss,
@@ -90,6 +97,7 @@ fn all_options() -> impl Strategy<Value = Options> {
                     sack,
                     fast_open,
                     authentication,
+                    user_timeout,
                 }
             },
         )

@@ -56,6 +56,7 @@ impl<P: Payload> Connection<P> {
             }
             return !impossible;
         }
+        self.liveness.on_heard(now);
         if self.state == State::TimeWait {
             return true;
         }

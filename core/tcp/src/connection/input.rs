@@ -46,6 +46,7 @@ impl<P: Payload> Connection<P> {
             && segment.flags.without(Flags::PSH) == Flags::ACK | self.ecn.quiet_flags()
             && segment.seq == self.rcv.on_wire(self.rcv.nxt)
             && segment.options.sack.is_empty()
+            && segment.options.user_timeout.is_none()
             && self.peer_fin.is_none()
             && self.has_expected_timestamps(now, segment);
         if !expected {
@@ -153,6 +154,7 @@ impl<P: Payload> Connection<P> {
         // Only now: what a forger could send must not change what is echoed.
         self.remember_timestamp(now, segment);
         self.note_ecn(now, segment);
+        self.take_user_timeout(&segment.options);
         self.handle_text(now, seq, received.segment);
     }
 

@@ -33,6 +33,7 @@
 //! | `pacing` | when it may leave |
 //! | `timeout` | 3.8.1, 3.8.6.1: retransmission, window probes, TIME-WAIT |
 //! | `application` | 3.9: the calls of the user |
+//! | `liveness`, `user_timeout` | 3.8.4, 3.9.1: keep-alives; when a peer is given up |
 //! | `icmp`, `path_mtu` | 3.9.2.2, 3.7.2: ICMP errors; the path's MTU |
 //! | `ecn` | RFC 3168, RFC 9768, RFC 8257: explicit congestion notification |
 //! | `challenge` | 3.10.7.4, RFC 5961: challenge ACKs and their rate |
@@ -45,6 +46,7 @@ mod ecn;
 mod fast_open;
 mod icmp;
 mod input;
+mod liveness;
 mod open;
 mod output;
 mod pacing;
@@ -56,6 +58,7 @@ mod syn_text;
 mod time_wait;
 mod timeout;
 mod validation;
+mod user_timeout;
 
 use alloc::boxed::Box;
 
@@ -184,6 +187,8 @@ pub struct Counters {
     pub window_probes: u64,
     /// Segments dropped by PAWS.
     pub paws_dropped: u64,
+    /// Keep-alive probes sent.
+    pub keepalive_probes: u64,
     /// ICMP errors that were believed.
     pub icmp_errors: u64,
     /// ICMP errors that were not.
@@ -286,6 +291,8 @@ pub struct Connection<P> {
     mss_limit: u32,
     path: PathMtu,
     soft_error: Option<IcmpKind>,
+    liveness: liveness::Liveness,
+    patience: user_timeout::Patience,
     congestion_entry: &'static congestion::Entry,
     initial_ssthresh: Option<u32>,
     slow_start: SlowStart,
@@ -397,6 +404,8 @@ impl<P: Payload> Connection<P> {
             mss_limit: rmss,
             path: PathMtu::new(config.ip, rmss + config.ip.header_len() + 20),
             soft_error: None,
+            liveness: liveness::Liveness::new(profile.keepalive, now),
+            patience: user_timeout::Patience::new(&profile),
             congestion_entry: config.congestion,
             initial_ssthresh: config.initial_ssthresh,
             slow_start: config.slow_start,
@@ -508,6 +517,7 @@ impl<P: Payload> Connection<P> {
             .min(self.ack.deadline())
             .min(self.time_wait_until)
             .min(self.ecn.hold_until)
+            .min(self.liveness.deadline())
     }
 
     /// Segments sent and not cumulatively acknowledged.
@@ -589,6 +599,7 @@ impl<P: Payload> Connection<P> {
         if matches!(to, State::Closed | State::TimeWait) {
             self.stop_all_timers();
         }
+        self.watch_silence(now);
         self.outbox
             .put(EventMask::CHANGES, now, Event::StateChanged { from, to });
     }

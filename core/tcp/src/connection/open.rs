@@ -77,6 +77,7 @@ impl<P: Payload> Connection<P> {
                 self.window.forgo_scaling();
             }
         }
+        self.take_user_timeout(offered);
         self.sack &= offered.sack_permitted;
         match (offered.timestamps, &mut self.timestamps) {
             (Some(stamps), Some(clock)) => clock.start(now, stamps.val),
@@ -160,6 +161,15 @@ impl<P: Payload> Connection<P> {
             self.rcv.last_ack_sent = self.rcv.nxt;
             self.ack.on_ack_sent();
         }
+        let mut options = Options {
+            mss: Some(self.rmss as u16),
+            window_scale: self.scaling.then_some(self.rcv.shift),
+            sack_permitted: self.sack,
+            timestamps: self.timestamps.as_ref().map(|clock| clock.stamp(now)),
+            fast_open: self.fast_open_option(),
+            ..Options::default()
+        };
+        self.tell_user_timeout_on_syn(&mut options);
         let mut syn = Segment {
             src_port: self.local_port,
             dst_port: self.remote_port,
@@ -171,14 +181,7 @@ impl<P: Payload> Connection<P> {
             },
             flags,
             wnd: WireWindow(wnd.min(65_535) as u16),
-            options: Options {
-                mss: Some(self.rmss as u16),
-                window_scale: self.scaling.then_some(self.rcv.shift),
-                sack_permitted: self.sack,
-                timestamps: self.timestamps.as_ref().map(|clock| clock.stamp(now)),
-                fast_open: self.fast_open_option(),
-                ..Options::default()
-            },
+            options,
             ..Segment::default()
         };
         self.dress_syn(&mut syn);

@@ -391,9 +391,14 @@ impl<P: Payload> Connection<P> {
             return None;
         }
         self.counters.acks_sent += 1;
-        let seq = self.snd.acceptable();
+        let mut seq = self.snd.acceptable();
+        if self.liveness.take_probe() {
+            seq = self.snd.nxt - 1;
+        }
         let flags = Flags::ACK | self.ecn.flags_of_ack();
-        Some(self.segment(now, seq, P::default(), flags, true))
+        let mut segment = self.segment(now, seq, P::default(), flags, true);
+        self.tell_user_timeout(&mut segment.options);
+        Some(segment)
     }
 
     /// Builds a segment with data (or FIN) and does its bookkeeping.

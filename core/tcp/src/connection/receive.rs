@@ -24,6 +24,7 @@ impl<P: Payload> Connection<P> {
     pub(super) fn take_expected_data(&mut self, now: Instant, segment: Segment<P>) {
         let len = segment.payload.len() as u64;
         let seq = self.rcv.nxt;
+        self.liveness.on_heard(now);
         self.acknowledge_data(now, len, &segment);
         self.rcv.nxt += len;
         self.receive_buffer.append(segment.payload);

@@ -25,6 +25,9 @@ impl<P: Payload> Connection<P> {
         if self.persist_at <= now {
             self.on_persist_timeout(now);
         }
+        if self.liveness.deadline() <= now {
+            self.on_silence(now);
+        }
         if self.time_wait_until <= now {
             self.set_state(now, State::Closed);
         }
@@ -45,18 +48,18 @@ impl<P: Payload> Connection<P> {
         self.counters.timeouts += 1;
         self.timeouts_in_a_row += 1;
         let opening = matches!(self.state, State::SynSent | State::SynReceived);
-        let patience = if opening {
-            self.profile.syn_retries
-        } else {
-            self.profile.retries
-        };
         let rto = self.rtt.rto();
         let event = Event::TimeoutFired {
             rto,
             backoff: self.timeouts_in_a_row,
         };
         self.outbox.put(EventMask::CHANGES, now, event);
-        if self.timeouts_in_a_row > patience {
+        let over = if opening {
+            self.timeouts_in_a_row > self.profile.syn_retries
+        } else {
+            self.is_patience_over(now, rto)
+        };
+        if over {
             self.fail(now, Failure::TimedOut);
             return;
         }
@@ -69,7 +72,7 @@ impl<P: Payload> Connection<P> {
             self.begin_loss(now);
             self.on_timeout_of_path(now);
         }
-        self.retransmit_at = now + self.rtt.rto();
+        self.retransmit_at = self.within_patience(now, now + self.rtt.rto());
     }
 
     fn begin_loss(&mut self, now: Instant) {
@@ -109,7 +112,7 @@ impl<P: Payload> Connection<P> {
                 .rto()
                 .saturating_mul(1 << self.persist_backoff.min(16))
                 .min(self.profile.rto_max);
-            self.persist_at = now + wait;
+            self.persist_at = self.within_patience(now, now + wait);
         }
     }
 
@@ -124,7 +127,7 @@ impl<P: Payload> Connection<P> {
         self.persist_at = Instant::FAR_FUTURE;
         self.persist_backoff += 1;
         self.timeouts_in_a_row += 1;
-        if self.timeouts_in_a_row > self.profile.retries {
+        if self.is_patience_over(now, self.rtt.rto()) {
             self.fail(now, Failure::TimedOut);
             return;
         }

@@ -329,6 +329,46 @@ pub const SETTINGS: &[Setting] = &[
     ),
     count!(black_hole_timeouts, 1..=100),
     count!(mss_min, 28..=65_535),
+    switch!(keepalive),
+    time!(
+        keepalive_time,
+        "a time from \"1 s\" to \"86400 s\"",
+        Duration::from_secs(1),
+        Duration::from_secs(86_400)
+    ),
+    time!(
+        keepalive_interval,
+        "a time from \"1 s\" to \"86400 s\"",
+        Duration::from_secs(1),
+        Duration::from_secs(86_400)
+    ),
+    count!(keepalive_probes, 2..=100),
+    time!(
+        user_timeout,
+        "a time from \"0 s\" (none) to \"86400 s\"",
+        Duration::ZERO,
+        Duration::from_secs(86_400)
+    ),
+    switch!(user_timeout_option),
+    switch!(user_timeout_adopt),
+    time!(
+        user_timeout_min,
+        "a time from \"1 s\" to \"86400 s\"",
+        Duration::from_secs(1),
+        Duration::from_secs(86_400)
+    ),
+    time!(
+        user_timeout_max,
+        "a time from \"1 s\" to \"86400 s\"",
+        Duration::from_secs(1),
+        Duration::from_secs(86_400)
+    ),
+    time!(
+        fin_wait_2_timeout,
+        "a time from \"0 s\" (never) to \"86400 s\"",
+        Duration::ZERO,
+        Duration::from_secs(86_400)
+    ),
     switch!(icmp_errors),
     switch!(challenge_ack),
     count!(challenge_ack_limit, 0..=1_000_000),

@@ -12,7 +12,7 @@
 use gigatcp_wire::bytes::Bytes;
 use gigatcp_wire::{
     AccEcn, AccEcnOrder, Ecn, FastOpenCookie, Flags, SackBlock, Segment, SeqNumber, Timestamps,
-    WireWindow,
+    UserTimeout, WireWindow,
 };
 
 /// The letters of the control bits, in the order they are written.
@@ -87,6 +87,11 @@ fn written_options(
     let stamps = options.timestamps.filter(|_| with_timestamps);
     all.extend(stamps.map(|ts| format!("TS val {} ecr {}", ts.val, ts.ecr)));
     all.extend(options.window_scale.map(|shift| format!("wscale {shift}")));
+    all.extend(
+        options
+            .user_timeout
+            .map(|uto| format!("uto {}", uto.seconds())),
+    );
     all.extend(options.fast_open.as_ref().map(written_cookie));
     all.extend(options.accecn.as_ref().map(written_accecn));
     if !options.sack.is_empty() {
@@ -220,6 +225,10 @@ fn read_option(option: &str, peer_iss: SeqNumber, segment: &mut Segment<Bytes>) 
     match words[..] {
         ["mss", mss] => options.mss = Some(mss.parse().unwrap()),
         ["sackOK"] => options.sack_permitted = true,
+        ["uto", seconds] => {
+            let seconds = seconds.parse().unwrap();
+            options.user_timeout = Some(UserTimeout::from_seconds(seconds));
+        }
         ["wscale", shift] => options.window_scale = Some(shift.parse().unwrap()),
         ["TS", "val", val, "ecr", ecr] => {
             options.timestamps = Some(Timestamps {

@@ -125,7 +125,7 @@ fn in_a_simultaneous_open_a_lost_syn_ack_is_sent_again() {
 
 #[test]
 fn a_lost_syn_is_sent_after_1_3_7_15_31_63_seconds_and_given_up_after_127() {
-    let mut t = Script::connect(&bare());
+    let mut t = Script::connect(&with(|p| p.syn_retries = 6));
     t.expect("S 0:0(0) <mss 1000>");
     for seconds in [1, 2, 4, 8, 16, 32] {
         t.wait_ms(seconds * 1000);
@@ -141,7 +141,7 @@ fn a_lost_syn_is_sent_after_1_3_7_15_31_63_seconds_and_given_up_after_127() {
 
 #[test]
 fn a_lost_syn_ack_is_sent_after_1_3_7_15_31_63_seconds_and_given_up_after_127() {
-    let mut t = Script::accept(&bare(), "S 0:0(0)");
+    let mut t = Script::accept(&with(|p| p.syn_retries = 6), "S 0:0(0)");
     t.expect("S. 0:0(0) ack 1 <mss 1000>");
     for seconds in [1, 2, 4, 8, 16, 32] {
         t.wait_ms(seconds * 1000);

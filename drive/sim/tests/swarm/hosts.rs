@@ -110,6 +110,13 @@ fn value_for(draw: &mut Draw, name: &str) -> Vec<SettingValue> {
         "retries" | "syn_retries" => count(draw, PATIENT, 30),
         "pmtu_base" => count(draw, 68, 9000),
         "pmtu_raise" => time(draw, ms(1000), ms(600_000)),
+        // Shorter than the swarm's silences these would end good connections.
+        "keepalive_time" => time(draw, ms(1_000_000), ms(86_400_000)),
+        "keepalive_interval" => time(draw, ms(10_000), ms(100_000)),
+        "keepalive_probes" => count(draw, 5, 20),
+        "user_timeout" => time(draw, ms(20_000_000), ms(86_400_000)),
+        "user_timeout_min" | "user_timeout_max" => time(draw, ms(20_000_000), ms(86_400_000)),
+        "fin_wait_2_timeout" => SettingValue::Time(Duration::ZERO),
         "window_reserve_shift" => count(draw, 0, 14),
         "delayed_ack_timeout" => time(draw, Duration::from_micros(10), ms(499)),
         "paws_tolerance" => time(draw, Duration::ZERO, ms(200)),

@@ -1,0 +1,79 @@
+//! The user timeout option, RFC 5482 section 3.
+
+/// Set when the value counts minutes.
+const MINUTES: u16 = 1 << 15;
+
+/// How long one side lets data go without acknowledgment before it gives the
+/// connection up: in seconds or minutes, 15 bits, never zero.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct UserTimeout(u16);
+
+impl UserTimeout {
+    /// Octets of the option.
+    pub(crate) const OPTION_LEN: usize = 4;
+
+    /// The shortest timeout the option can say that is not less than
+    /// `seconds`: to the second up to 9 hours, to the minute up to 22 days, and
+    /// never more.
+    #[must_use]
+    pub const fn from_seconds(seconds: u64) -> Self {
+        if seconds == 0 {
+            return Self(1);
+        }
+        if seconds < MINUTES as u64 {
+            return Self(seconds as u16);
+        }
+        let minutes = seconds.div_ceil(60);
+        if minutes < MINUTES as u64 {
+            Self(MINUTES | minutes as u16)
+        } else {
+            Self(u16::MAX)
+        }
+    }
+
+    /// As it stands in the option; zero is reserved and absent here.
+    pub(crate) const fn from_wire(bits: u16) -> Option<Self> {
+        if bits & !MINUTES == 0 {
+            None
+        } else {
+            Some(Self(bits))
+        }
+    }
+
+    pub(crate) const fn to_wire(self) -> u16 {
+        self.0
+    }
+
+    /// The timeout in seconds.
+    #[must_use]
+    pub const fn seconds(self) -> u64 {
+        let value = (self.0 & !MINUTES) as u64;
+        let unit = if self.0 & MINUTES == 0 { 1 } else { 60 };
+        value * unit
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_timeout_is_said_in_seconds_while_they_fit_and_then_in_minutes() {
+        let said = |seconds| {
+            let option = UserTimeout::from_seconds(seconds);
+            (option.to_wire(), option.seconds())
+        };
+        assert_eq!(said(0), (1, 1));
+        assert_eq!(said(300), (300, 300));
+        assert_eq!(said(32_767), (32_767, 32_767));
+        assert_eq!(said(32_768), (MINUTES | 547, 547 * 60));
+        assert_eq!(said(u64::MAX), (u16::MAX, 32_767 * 60));
+    }
+
+    #[test]
+    fn zero_is_reserved() {
+        assert_eq!(UserTimeout::from_wire(0), None);
+        assert_eq!(UserTimeout::from_wire(MINUTES), None);
+        assert_eq!(UserTimeout::from_wire(1).unwrap().to_wire(), 1);
+    }
+}
