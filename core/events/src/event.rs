@@ -301,6 +301,11 @@ pub enum Event {
         /// or if it says what cannot be.
         believed: bool,
     },
+    /// The peer told of urgent data (RFC 9293 section 3.8.5).
+    UrgentArrived {
+        /// Stream offset of the octet after it.
+        mark: u64,
+    },
     /// The estimate of the path's MTU changed.
     PathMtuChanged {
         /// Largest packet that is thought to pass.

@@ -286,6 +286,9 @@ pub struct Profile {
     /// Silence after which FIN-WAIT-2 ends; zero is never. Linux waits 60 s
     /// (`tcp_fin_timeout`), but only where nobody reads any more.
     pub fin_wait_2_timeout: Duration,
+    /// Urgent octets stay in line (RFC 6093 section 5); without, the last one is
+    /// read apart, as with the sockets of 4.2BSD (Linux: `SO_OOBINLINE` off).
+    pub urgent_inline: bool,
     /// ICMP errors other than "too big" are listened to, RFC 9293 section
     /// 3.9.2.2 and RFC 5927.
     pub icmp_errors: bool,
@@ -404,6 +407,7 @@ impl Profile {
         user_timeout_min: Duration::from_secs(100),
         user_timeout_max: Duration::from_secs(3600),
         fin_wait_2_timeout: Duration::ZERO,
+        urgent_inline: true,
         icmp_errors: true,
         challenge_ack: true,
         challenge_ack_limit: 1,
@@ -456,6 +460,7 @@ impl Profile {
 
         // Path MTU, errors and liveness.
         plpmtud: false,
+        urgent_inline: false,
         challenge_ack: false,
         challenge_ack_limit: 0,
 

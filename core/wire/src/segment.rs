@@ -92,6 +92,13 @@ impl<P: Payload> Segment<P> {
             Flags::CWR | Flags::SYN
         };
         self.flags = self.flags.without(of_the_first);
+        // The urgent pointer counts from SEG.SEQ: the mark stays where it is.
+        self.urgent = self
+            .urgent
+            .saturating_sub(cut.min(usize::from(u16::MAX)) as u16);
+        if self.urgent == 0 {
+            self.flags = self.flags.without(Flags::URG);
+        }
         front
     }
 }
@@ -178,6 +185,25 @@ mod tests {
         for piece in [front, rest] {
             assert_eq!((piece.flags, piece.ecn), (Flags::ACK | ace, Ecn::Ce));
         }
+    }
+
+    #[test]
+    fn every_piece_up_to_the_mark_points_at_it_and_the_rest_does_not() {
+        let whole = Segment {
+            flags: Flags::ACK | Flags::URG,
+            urgent: 1500,
+            segment_size: 1000,
+            payload: Phantom {
+                offset: 0,
+                len: 3000,
+            },
+            ..Segment::default()
+        };
+        let pointers: Vec<(bool, u16)> = wire_segments_of(whole)
+            .iter()
+            .map(|piece| (piece.flags.contains(Flags::URG), piece.urgent))
+            .collect();
+        assert_eq!(pointers, [(true, 1500), (true, 500), (false, 0)]);
     }
 
     #[test]

@@ -57,7 +57,13 @@ impl<P: Payload> Connection<P> {
     /// RECEIVE: up to `max` octets in order, in one piece. The window this
     /// opens is told to the peer when it is worth a segment.
     pub fn read(&mut self, now: Instant, max: usize) -> Option<P> {
+        let max = if self.urgent.is_ahead() {
+            self.up_to_mark(max)
+        } else {
+            max
+        };
         let piece = self.receive_buffer.read(max)?;
+        self.urgent.on_read(piece.len() as u64);
         if self.profile.ack_waits_for_reader {
             self.ack.on_read(self.ack_every(now));
         }

@@ -3,9 +3,6 @@
 //! The order of checks is the RFC's: sequence number, RST, SYN, ACK, text,
 //! FIN. RST and SYN in a synchronized state follow RFC 5961 sections 3 and 4,
 //! as RFC 9293 section 3.10.7.4 recommends: see `challenge`.
-//!
-//! Urgent data is delivered in line, unmarked (RFC 6093 section 6 asks
-//! applications for no more).
 
 use gigatcp_events::{Event, EventMask, State};
 use gigatcp_units::Instant;
@@ -155,6 +152,9 @@ impl<P: Payload> Connection<P> {
         self.remember_timestamp(now, segment);
         self.note_ecn(now, segment);
         self.take_user_timeout(&segment.options);
+        if segment.flags.contains(Flags::URG) {
+            self.handle_urgent(now, seq, segment);
+        }
         self.handle_text(now, seq, received.segment);
     }
 
@@ -216,6 +216,9 @@ impl<P: Payload> Connection<P> {
         if at_closed_window && segment.flags.contains(Flags::RST) {
             self.handle_reset(now, seq);
             return;
+        }
+        if at_closed_window && segment.flags.contains(Flags::URG) {
+            self.handle_urgent(now, seq, segment);
         }
         let told = self.take_valid_ack(now, seq, &received);
         if told && len == 0 {

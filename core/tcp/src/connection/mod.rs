@@ -33,6 +33,7 @@
 //! | `pacing` | when it may leave |
 //! | `timeout` | 3.8.1, 3.8.6.1: retransmission, window probes, TIME-WAIT |
 //! | `application` | 3.9: the calls of the user |
+//! | `urgent` | 3.8.5, RFC 6093: urgent data |
 //! | `liveness`, `user_timeout` | 3.8.4, 3.9.1: keep-alives; when a peer is given up |
 //! | `icmp`, `path_mtu` | 3.9.2.2, 3.7.2: ICMP errors; the path's MTU |
 //! | `ecn` | RFC 3168, RFC 9768, RFC 8257: explicit congestion notification |
@@ -57,8 +58,9 @@ mod repair;
 mod syn_text;
 mod time_wait;
 mod timeout;
-mod validation;
+mod urgent;
 mod user_timeout;
+mod validation;
 
 use alloc::boxed::Box;
 
@@ -187,6 +189,8 @@ pub struct Counters {
     pub window_probes: u64,
     /// Segments dropped by PAWS.
     pub paws_dropped: u64,
+    /// Times the peer told of urgent data further on.
+    pub urgent_marks: u64,
     /// Keep-alive probes sent.
     pub keepalive_probes: u64,
     /// ICMP errors that were believed.
@@ -292,6 +296,7 @@ pub struct Connection<P> {
     path: PathMtu,
     soft_error: Option<IcmpKind>,
     liveness: liveness::Liveness,
+    urgent: urgent::Urgent<P>,
     patience: user_timeout::Patience,
     congestion_entry: &'static congestion::Entry,
     initial_ssthresh: Option<u32>,
@@ -405,6 +410,7 @@ impl<P: Payload> Connection<P> {
             path: PathMtu::new(config.ip, rmss + config.ip.header_len() + 20),
             soft_error: None,
             liveness: liveness::Liveness::new(profile.keepalive, now),
+            urgent: urgent::Urgent::new(),
             patience: user_timeout::Patience::new(&profile),
             congestion_entry: config.congestion,
             initial_ssthresh: config.initial_ssthresh,

@@ -137,7 +137,7 @@ impl<P: Payload> Connection<P> {
         }
         if unsent <= usable {
             // The last, partial segment.
-            let nagle_holds = self.profile.nagle && !idle && !self.fin_wanted;
+            let nagle_holds = self.profile.nagle && !idle && !self.fin_wanted && !self.is_urgent();
             return (!nagle_holds).then_some(unsent);
         }
         if window >= smss || most == 0 {
@@ -491,6 +491,9 @@ impl<P: Payload> Connection<P> {
             payload,
         };
         self.dress(&mut segment, has_room);
+        if self.urgent.snd_up > seq {
+            self.point_at_mark(seq, &mut segment);
+        }
         segment
     }
 

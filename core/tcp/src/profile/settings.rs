@@ -369,6 +369,7 @@ pub const SETTINGS: &[Setting] = &[
         Duration::ZERO,
         Duration::from_secs(86_400)
     ),
+    switch!(urgent_inline),
     switch!(icmp_errors),
     switch!(challenge_ack),
     count!(challenge_ack_limit, 0..=1_000_000),

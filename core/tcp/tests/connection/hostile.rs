@@ -173,6 +173,7 @@ fn config() -> impl Strategy<Value = Config> {
             plpmtud: on[4] || on[5],
             plpmtud_from_base: on[5],
             pmtu_base: 200,
+            urgent_inline: on[2],
             challenge_ack: on[6],
             challenge_ack_limit: u32::from(on[7]),
             rack: on[14],
@@ -235,7 +236,13 @@ impl Subject {
             }
             Step::Write(n) => {
                 let room = self.tcp.send_space();
-                let accepted = self.tcp.write(octets(1 + self.written, *n));
+                let urgent = n % 3 == 0;
+                let piece = octets(1 + self.written, *n);
+                let accepted = if urgent {
+                    self.tcp.write_urgent(piece)
+                } else {
+                    self.tcp.write(piece)
+                };
                 assert!(accepted as u64 <= room);
                 self.written += accepted as u64;
             }
@@ -326,6 +333,8 @@ impl Subject {
                 | Flags::from_ace(arrival.marks.1),
             ecn: Ecn::from_bits(arrival.marks.0),
             wnd: WireWindow(arrival.wnd),
+            // As good a number as any.
+            urgent: arrival.wnd,
             segment_size: arrival.segment_size,
             options: Options {
                 mss: arrival.mss,

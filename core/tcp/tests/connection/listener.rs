@@ -203,7 +203,7 @@ fn a_connection_made_anew_is_the_one_that_was_never_put_away() {
 
 #[test]
 fn a_syn_ack_is_sent_after_1_3_7_15_31_63_seconds_and_given_up_after_127() {
-    let mut server = Server::new(config(|_| {}));
+    let mut server = Server::new(config(|p| p.syn_retries = 6));
     server.hear(client(1, false), "S 0:0(0) <mss 1000>");
     for seconds in [1, 2, 4, 8, 16, 32] {
         assert!(server.wait_ms(seconds * 1000 - 1).is_empty());

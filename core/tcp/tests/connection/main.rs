@@ -37,6 +37,7 @@ mod syn_text;
 mod time_wait;
 mod timestamps;
 mod tlp;
+mod urgent;
 mod user_timeout;
 mod window;
 mod world;

@@ -65,6 +65,9 @@ pub fn write(segment: &Segment<Bytes>, iss: SeqNumber, peer_iss: SeqNumber, like
     if segment.flags.contains(Flags::ACK) {
         text += &format!(" ack {}", relative(segment.ack, peer_iss));
     }
+    if segment.flags.contains(Flags::URG) {
+        text += &format!(" urg {}", segment.urgent);
+    }
     if like.contains("win ") {
         text += &format!(" win {}", segment.wnd.0);
     }
@@ -198,6 +201,7 @@ pub fn read(text: &str, iss: SeqNumber, peer_iss: SeqNumber, wnd: u16) -> Segmen
             .unwrap_or_else(|| panic!("{word} without value"));
         match word {
             "ack" => segment.ack = absolute(value, peer_iss),
+            "urg" => segment.urgent = value.parse().unwrap(),
             "win" => segment.wnd = WireWindow(value.parse().unwrap()),
             _ => panic!("what is {word:?} in {text:?}?"),
         }

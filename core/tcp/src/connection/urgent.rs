@@ -1,0 +1,138 @@
+//! Urgent data: RFC 9293 section 3.8.5, RFC 6093.
+//!
+//! A mark in the stream, nothing else: the urgent pointer says where the urgent
+//! data ends, as the octet after it (MUST-62). The sender says so on every
+//! segment from before the mark until that is acknowledged (MUST-30, MUST-31:
+//! of any length: what is further than 65535 octets away is announced as far as
+//! the pointer goes), and also into a closed window. The receiver keeps the
+//! furthest mark, tells the application at once (MUST-32) and how far it is
+//! (MUST-33); a read ends at the mark, so that it can be found.
+//!
+//! Urgent octets stay in line (`urgent_inline`, RFC 6093 section 5 SHOULD).
+//! Without that, the last octet before the mark is taken out of the stream as in
+//! 4.2BSD's sockets, kept until the next one, and given by
+//! [`Connection::read_urgent`].
+//!
+//! Firewalls clear the pointer (RFC 6093 section 3.4), and new applications are
+//! not to use it (MUST-30 is about the old ones).
+
+use gigatcp_events::{Event, EventMask, State};
+use gigatcp_units::Instant;
+use gigatcp_wire::{Flags, Payload, Segment};
+
+use super::Connection;
+
+/// Marks of both directions.
+#[derive(Clone, Debug)]
+pub(super) struct Urgent<P> {
+    /// SND.UP: offset after the last urgent octet written.
+    pub(super) snd_up: u64,
+    /// RCV.UP: the furthest mark the peer has told.
+    rcv_up: u64,
+    /// Offset of the next octet the application reads.
+    read_to: u64,
+    /// The urgent octet taken out of line.
+    aside: Option<P>,
+}
+
+impl<P> Urgent<P> {
+    pub(super) const fn new() -> Self {
+        Self {
+            snd_up: 0,
+            rcv_up: 0,
+            read_to: 1,
+            aside: None,
+        }
+    }
+
+    /// The application has read so many octets.
+    #[inline]
+    pub(super) fn on_read(&mut self, octets: u64) {
+        self.read_to += octets;
+    }
+
+    /// Whether a mark lies ahead of what was read.
+    #[inline]
+    pub(super) fn is_ahead(&self) -> bool {
+        self.rcv_up > self.read_to
+    }
+}
+
+impl<P: Payload> Connection<P> {
+    /// SEND with the URGENT flag: as [`Connection::write`], and what is taken
+    /// ends with the mark.
+    pub fn write_urgent(&mut self, payload: P) -> usize {
+        let accepted = self.write(payload);
+        if accepted > 0 {
+            self.urgent.snd_up = self.send_buffer.end();
+            // A closed window keeps the data, not the news of it.
+            if self.is_synchronized() && self.snd.edge() <= self.snd.nxt {
+                self.ack.demand_alone();
+            }
+        }
+        accepted
+    }
+
+    /// Octets yet to be read up to the mark; absent when none lies ahead.
+    pub fn urgent_ahead(&self) -> Option<u64> {
+        self.urgent
+            .is_ahead()
+            .then(|| self.urgent.rcv_up - self.urgent.read_to)
+    }
+
+    /// Whether the last octet read was the last one before the mark.
+    pub fn is_at_urgent_mark(&self) -> bool {
+        self.urgent.read_to > 1 && self.urgent.rcv_up == self.urgent.read_to
+    }
+
+    /// The urgent octet, where it does not stay in line.
+    pub fn read_urgent(&mut self) -> Option<P> {
+        self.urgent.aside.take()
+    }
+
+    /// Whether urgent data waits for its acknowledgment.
+    #[inline]
+    pub(super) fn is_urgent(&self) -> bool {
+        self.urgent.snd_up > self.snd.una
+    }
+
+    /// Puts the pointer into a segment that starts at `seq`, before the mark.
+    #[cold]
+    pub(super) fn point_at_mark(&self, seq: u64, segment: &mut Segment<P>) {
+        let distance = self.urgent.snd_up - seq;
+        segment.urgent = u16::try_from(distance).unwrap_or(u16::MAX);
+        segment.flags |= Flags::URG;
+    }
+
+    /// RFC 9293 section 3.10.7.4 sixth: a segment at `seq` has URG set.
+    pub(super) fn handle_urgent(&mut self, now: Instant, seq: u64, segment: &Segment<P>) {
+        let receiving = matches!(
+            self.state,
+            State::Established | State::FinWait1 | State::FinWait2
+        );
+        let mark = seq + u64::from(segment.urgent);
+        if receiving && mark > self.urgent.rcv_up && mark > self.urgent.read_to {
+            self.urgent.rcv_up = mark;
+            self.counters.urgent_marks += 1;
+            let event = Event::UrgentArrived { mark };
+            self.outbox.put(EventMask::CHANGES, now, event);
+        }
+    }
+
+    /// How many of `max` octets a read may take while a mark lies ahead; takes
+    /// the urgent octet aside where it does not stay in line.
+    pub(super) fn up_to_mark(&mut self, max: usize) -> usize {
+        let ahead = self.urgent.rcv_up - self.urgent.read_to;
+        if self.profile.urgent_inline {
+            return max.min(usize::try_from(ahead).unwrap_or(max));
+        }
+        if ahead > 1 {
+            return max.min(usize::try_from(ahead - 1).unwrap_or(max));
+        }
+        if let Some(octet) = self.receive_buffer.read(1) {
+            self.urgent.on_read(1);
+            self.urgent.aside = Some(octet);
+        }
+        max
+    }
+}
