@@ -112,6 +112,14 @@ pub struct HopConfig {
     pub mark: Option<Probability>,
     /// Whether the ECN field of every packet is cleared on arrival.
     pub ecn_bleach: bool,
+    /// Octets of the largest IP packet the element takes; larger ones are
+    /// dropped as they arrive, before anything else happens to them. None:
+    /// any size.
+    pub mtu: Option<Bytes>,
+    /// Whether the sender of a packet that is too large is told so (RFC 1191
+    /// section 4). The element only drops; telling is the work of whoever
+    /// drives it.
+    pub tells_too_big: bool,
     /// How super-packets leave.
     pub release: Release,
 }

@@ -49,6 +49,8 @@ pub enum DropCause {
     QueueFull,
     /// The element held as many packets as it may hold.
     HoldLimit,
+    /// Larger than the element takes.
+    TooBig,
     /// Taken by a loss model: its place, from zero, in the hop's list.
     Loss(usize),
 }
@@ -70,6 +72,9 @@ pub struct Counters {
     pub queue_full: Tally,
     /// Dropped because of the hold limit ([`DropCause::HoldLimit`]).
     pub hold_limit: Tally,
+    /// Dropped because they were larger than the element takes
+    /// ([`DropCause::TooBig`]).
+    pub too_big: Tally,
     /// Taken by any loss model ([`DropCause::Loss`]).
     pub lost: Tally,
     /// Given the extra delay of reordering; not a state of its own, these are
@@ -90,7 +95,10 @@ impl Counters {
     /// All drops together.
     #[must_use]
     pub fn dropped(&self) -> Tally {
-        self.queue_full.plus(self.hold_limit).plus(self.lost)
+        self.queue_full
+            .plus(self.hold_limit)
+            .plus(self.too_big)
+            .plus(self.lost)
     }
 
     /// Whether nothing has appeared or vanished:
@@ -106,6 +114,7 @@ impl Counters {
         match cause {
             DropCause::QueueFull => self.queue_full.add(dropped),
             DropCause::HoldLimit => self.hold_limit.add(dropped),
+            DropCause::TooBig => self.too_big.add(dropped),
             DropCause::Loss(_) => self.lost.add(dropped),
         }
     }

@@ -82,6 +82,7 @@ struct Limits {
     packets: u64,
     bytes: u64,
     hold: u64,
+    mtu: u64,
 }
 
 /// What has been decided on wire packets before they come to the queue.
@@ -120,6 +121,7 @@ impl<T: Parcel> Hop<T> {
                 packets: config.limit_packets.unwrap_or(u64::MAX),
                 bytes: config.limit_bytes.map_or(u64::MAX, |limit| limit.as_u64()),
                 hold: config.hold_limit.unwrap_or(u64::MAX),
+                mtu: config.mtu.map_or(u64::MAX, |mtu| mtu.as_u64()),
             },
             fates: Fates::new(&config, seed),
             serialiser: Serialiser::new(&config),
@@ -139,12 +141,40 @@ impl<T: Parcel> Hop<T> {
         if self.config.ecn_bleach && parcel.try_bleach() {
             self.counters.bleached.add(frames.tally());
         }
+        if frames.largest() > self.limits.mtu {
+            self.handle_too_big(now, parcel, frames);
+        } else {
+            self.handle_fitting(now, parcel, frames);
+        }
+        debug_assert!(self.counters.is_conserved());
+    }
+
+    /// Deals with wire packets of a size the element takes.
+    #[inline]
+    fn handle_fitting(&mut self, now: Instant, parcel: T, frames: Frames) {
         if self.fates.is_clean() {
             self.enter(now, Entrance::default(), parcel, frames);
         } else {
             self.handle_fates(now, parcel, frames);
         }
-        debug_assert!(self.counters.is_conserved());
+    }
+
+    /// Drops what is larger than the element takes. Of a super-packet that is
+    /// all but perhaps the last.
+    #[cold]
+    fn handle_too_big(&mut self, now: Instant, parcel: T, frames: Frames) {
+        let mut pieces = Pieces::new(parcel, frames);
+        let all_but_last = frames.count() - 1;
+        for count in [all_but_last, 1] {
+            let Some((piece, frames)) = pieces.take(count) else {
+                continue;
+            };
+            if frames.largest() > self.limits.mtu {
+                self.discard(DropCause::TooBig, piece, frames);
+            } else {
+                self.handle_fitting(now, piece, frames);
+            }
+        }
     }
 
     /// Hands out the next parcel that has arrived at the far end by `now`, in

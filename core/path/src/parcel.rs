@@ -89,6 +89,16 @@ impl Frames {
         }
     }
 
+    /// IP octets of the largest wire packet.
+    pub(crate) const fn largest(&self) -> u64 {
+        let last = self.size(self.count - 1);
+        if self.count > 1 && self.each > last {
+            self.each
+        } else {
+            last
+        }
+    }
+
     /// The wire packets without the first `n`; at least one must be left.
     pub(crate) const fn without_front(self, n: usize) -> Self {
         Self {

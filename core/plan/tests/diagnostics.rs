@@ -213,6 +213,10 @@ fn marks_that_no_packet_can_get_are_found() {
         &format!("{link}mark = 0.1\necn_bleach = true"),
         "`mark` does nothing on a hop with `ecn_bleach`",
     );
+    found(
+        &format!("{link}icmp = false"),
+        "`icmp` does nothing on a hop without `mtu`",
+    );
 }
 
 #[test]

@@ -115,6 +115,8 @@ fn hops_keep_their_order_and_their_impairments() {
         reorder_delay = "1 ms"
         duplicate = 1e-3
         hold_limit = 20000
+        mtu = 1492
+        icmp = false
         [[path.reverse]]
         delay = "30 ms"
         [sender.link]
@@ -141,6 +143,11 @@ fn hops_keep_their_order_and_their_impairments() {
         (line.hold_limit, line.link_overhead),
         (Some(20_000), Bytes::ZERO)
     );
+    assert_eq!(
+        (line.mtu, line.tells_too_big),
+        (Some(Bytes::new(1492)), false)
+    );
+    assert_eq!((forwarder.mtu, forwarder.tells_too_big), (None, true));
     // 41 ms in all: links count.
     assert_eq!(line.limit_bytes, Some(Bytes::new(5_125_000)));
     assert_eq!(run.base_rtt(), Duration::from_millis(41));

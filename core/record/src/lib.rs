@@ -259,6 +259,10 @@ pub struct HopRecord {
     pub dropped_queue_packets: u64,
     /// Wire packets dropped by a loss model.
     pub dropped_loss_packets: u64,
+    /// Wire packets dropped because they were larger than the link takes; none
+    /// in records written before there was such a limit.
+    #[serde(default)]
+    pub dropped_too_big_packets: u64,
     /// Wire packets marked as having met congestion (RFC 3168); none in
     /// records written before there were marks.
     #[serde(default)]

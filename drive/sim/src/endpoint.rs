@@ -12,11 +12,11 @@
 use std::collections::VecDeque;
 
 use gigatcp_events::{Limit, State};
-use gigatcp_path::{ConfigError, Cpu, CpuCosts, Hop, HopConfig, Work};
+use gigatcp_path::{ConfigError, Cpu, CpuCosts, DropCause, Hop, HopConfig, Work};
 use gigatcp_tcp::listener::{self, Heard};
 use gigatcp_tcp::{Config as TcpConfig, Connection, Received};
 use gigatcp_units::{Bytes, Duration, Instant};
-use gigatcp_wire::{Flags, Payload, Phantom, Segment};
+use gigatcp_wire::{Flags, IcmpError, IcmpKind, Payload, Phantom, Segment};
 
 use crate::config::{FlowConfig, HostConfig, Stop};
 use crate::meter::Meter;
@@ -229,6 +229,10 @@ impl Endpoint {
     /// A packet reaches the host.
     #[inline]
     pub fn handle_packet(&mut self, now: Instant, packet: Packet, out: &mut Vec<Packet>) {
+        if let Some(error) = packet.icmp {
+            self.handle_icmp(now, error, out);
+            return;
+        }
         if self.ideal {
             self.handle_segment(now, now, packet.segment);
             self.act(now, out);
@@ -241,6 +245,16 @@ impl Endpoint {
             self.take_interrupt(now);
             self.work(now, out);
         }
+    }
+
+    /// An ICMP error reaches the host. It is so rare that it waits for neither
+    /// card nor processor.
+    #[cold]
+    fn handle_icmp(&mut self, now: Instant, error: IcmpError, out: &mut Vec<Packet>) {
+        if let Some(connection) = &mut self.connection {
+            connection.handle_icmp(now, error);
+        }
+        self.act(now, out);
     }
 
     /// The card shows the processor what has arrived, at most once per
@@ -605,6 +619,7 @@ impl Endpoint {
             reverse: self.reverse,
             stage: 0,
             segment,
+            icmp: None,
         };
         if self.ideal {
             self.put_on_link(now, packet, out);
@@ -642,9 +657,33 @@ impl Endpoint {
         }
     }
 
+    /// What the host's own link dropped is gone; what it dropped as too big, the
+    /// host knows at once, if the link tells.
+    fn clear_link(&mut self, now: Instant) {
+        while let Some(link) = &mut self.link
+            && let Some((packet, cause)) = link.poll_dropped()
+        {
+            let config = link.config();
+            if let (DropCause::TooBig, Some(mtu), true) = (cause, config.mtu, config.tells_too_big)
+                && let Some(connection) = &mut self.connection
+            {
+                let mtu = u32::try_from(mtu.as_u64()).unwrap_or(u32::MAX);
+                let error = IcmpError {
+                    kind: IcmpKind::TooBig { mtu },
+                    seq: packet.segment.seq,
+                };
+                connection.handle_icmp(now, error);
+                self.resume_at = now + Duration::from_nanos(1);
+            }
+        }
+    }
+
     fn put_on_link(&mut self, now: Instant, packet: Packet, out: &mut Vec<Packet>) {
         match &mut self.link {
-            Some(link) => link.handle_arrival(now, packet),
+            Some(link) => {
+                link.handle_arrival(now, packet);
+                self.clear_link(now);
+            }
             None => out.push(packet),
         }
     }

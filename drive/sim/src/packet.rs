@@ -1,10 +1,14 @@
 //! What travels: a segment in an IPv4 packet, with its way.
 
 use gigatcp_path::Parcel;
-use gigatcp_wire::{Ecn, Phantom, Segment};
+use gigatcp_wire::{Ecn, IcmpError, IcmpKind, Phantom, Segment};
 
 /// Octets of an IPv4 header without options, and of a TCP header.
 const HEADERS: u64 = 20 + 20;
+
+/// Octets of an ICMP error: its IP header, its own, and what it quotes, another
+/// IP header and 8 octets (RFC 792).
+const ICMP_LEN: u32 = 20 + 8 + 20 + 8;
 
 /// A packet on its way between the two hosts of a flow.
 #[derive(Clone, Debug)]
@@ -17,9 +21,33 @@ pub struct Packet {
     pub stage: u8,
     /// The segment, or super-segment.
     pub segment: Segment<Phantom>,
+    /// An ICMP error instead; then `segment` only has its size.
+    pub icmp: Option<IcmpError>,
 }
 
 impl Packet {
+    /// The error that a router sends back because `dropped` is larger than the
+    /// `mtu` of its next link: RFC 1191 section 4. It enters its way at `stage`.
+    pub(crate) fn too_big(dropped: &Self, mtu: u32, stage: u8) -> Self {
+        let segment = Segment {
+            payload: Phantom {
+                offset: 0,
+                len: ICMP_LEN - HEADERS as u32,
+            },
+            ..Segment::default()
+        };
+        Self {
+            flow: dropped.flow,
+            reverse: !dropped.reverse,
+            stage,
+            segment,
+            icmp: Some(IcmpError {
+                kind: IcmpKind::TooBig { mtu },
+                seq: dropped.segment.seq,
+            }),
+        }
+    }
+
     /// IP and TCP header octets of one wire packet.
     #[inline]
     fn header_octets(&self) -> u64 {

@@ -218,8 +218,30 @@ impl World {
         self.max_backlog[hop] = self.max_backlog[hop].max(backlog);
         while let Some((packet, cause)) = self.hops[hop].poll_dropped() {
             self.on_dropped(hop, &packet, cause);
+            if cause == DropCause::TooBig && packet.icmp.is_none() {
+                self.tell_too_big(hop, &packet);
+            }
         }
         self.reschedule_hop(hop);
+    }
+
+    /// The router before `hop` tells the sender of `packet` what its link
+    /// takes. The error goes back the way the router's place in line suggests:
+    /// as many hops as the packet had crossed, the last of the other direction.
+    #[cold]
+    fn tell_too_big(&mut self, hop: usize, packet: &Packet) {
+        let config = self.hops[hop].config();
+        let (Some(mtu), true) = (config.mtu, config.tells_too_big) else {
+            return;
+        };
+        let (crossed, way_back) = if packet.reverse {
+            (hop - self.forward_hops, self.forward_hops)
+        } else {
+            (hop, self.hops.len() - self.forward_hops)
+        };
+        let stage = way_back - crossed.min(way_back);
+        let mtu = u32::try_from(mtu.as_u64()).unwrap_or(u32::MAX);
+        self.hand_on(Packet::too_big(packet, mtu, stage as u8));
     }
 
     fn on_dropped(&mut self, hop: usize, packet: &Packet, cause: DropCause) {
@@ -228,6 +250,7 @@ impl World {
                 DropCause::QueueFull => 1,
                 DropCause::HoldLimit => 2,
                 DropCause::Loss(_) => 3,
+                DropCause::TooBig => 4,
             };
             self.hash.absorb(self.now.as_nanos());
             self.hash.absorb((hop as u64) << 32 | cause);
@@ -241,6 +264,10 @@ impl World {
         self.packets += packet.segment.wire_segments() as u64;
         let host = 2 * packet.flow as usize + usize::from(!packet.reverse);
         self.fingerprint(&packet);
+        if packet.icmp.is_some() {
+            self.deliver_to(host, packet);
+            return;
+        }
         if let Some(tap) = &mut self.tap {
             tap.on_packet(self.now, &packet, packet.reverse);
         }
@@ -253,6 +280,15 @@ impl World {
         }
         self.dispatch(host, &mut out);
         self.out = out;
+        self.after_host(host);
+    }
+
+    /// Not a segment: neither capture nor time-sequence graph shows it.
+    #[cold]
+    fn deliver_to(&mut self, host: usize, packet: Packet) {
+        let mut out = Vec::new();
+        self.hosts[host].handle_packet(self.now, packet, &mut out);
+        self.dispatch(host, &mut out);
         self.after_host(host);
     }
 

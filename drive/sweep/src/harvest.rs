@@ -301,6 +301,7 @@ fn hop_record(hop: &Hop<Packet>, max_backlog: u64, now: Instant) -> HopRecord {
         delivered_packets: counters.delivered.packets,
         dropped_queue_packets: queue,
         dropped_loss_packets: counters.lost.packets,
+        dropped_too_big_packets: counters.too_big.packets,
         marked_packets: counters.marked.packets,
         max_backlog_packets: max_backlog,
         utilisation_fraction: hop.utilisation(now),

@@ -351,6 +351,15 @@ pub(crate) fn path(rows: &[Row<'_>]) -> String {
     // Most paths mark nothing, and a column of zeros says nothing.
     let mut hops = rows.iter().flat_map(|row| &row.group.representative().hops);
     let has_marks = hops.any(|hop| hop.marked_packets > 0);
+    let mut hops = rows.iter().flat_map(|row| &row.group.representative().hops);
+    let has_too_big = hops.any(|hop| hop.dropped_too_big_packets > 0);
+    let too_big = |cell: &str| {
+        if has_too_big {
+            cell.to_owned()
+        } else {
+            String::new()
+        }
+    };
     let marked = |cell: &str| {
         if has_marks {
             cell.to_owned()
@@ -363,7 +372,7 @@ pub(crate) fn path(rows: &[Row<'_>]) -> String {
             let _ = writeln!(
                 body,
                 "<tr><th scope=\"row\">{}</th><td class=\"text\">{}</td><td>{}</td><td>{}</td>\
-                 <td>{}</td><td>{}</td><td>{}</td><td>{}</td>{}</tr>",
+                 <td>{}</td><td>{}</td><td>{}</td><td>{}</td>{}{}</tr>",
                 html(row.group.name),
                 html(&hop.name),
                 grouped(hop.arrived_packets),
@@ -373,6 +382,10 @@ pub(crate) fn path(rows: &[Row<'_>]) -> String {
                 grouped(hop.max_backlog_packets),
                 fixed(hop.utilisation_fraction * 100.0, 1),
                 marked(&format!("<td>{}</td>", grouped(hop.marked_packets))),
+                too_big(&format!(
+                    "<td>{}</td>",
+                    grouped(hop.dropped_too_big_packets)
+                )),
             );
         }
     }
@@ -382,8 +395,9 @@ pub(crate) fn path(rows: &[Row<'_>]) -> String {
     format!(
         "<table class=\"numbers wide\"><thead><tr><th>Series</th><th class=\"text\">Element</th>\
          <th>packets in</th><th>out</th><th>dropped by queue</th><th>lost</th>\
-         <th>largest backlog</th><th>busy, %</th>{}</tr></thead><tbody>\n{body}</tbody></table>",
+         <th>largest backlog</th><th>busy, %</th>{}{}</tr></thead><tbody>\n{body}</tbody></table>",
         marked("<th>marked</th>"),
+        too_big("<th>too big</th>"),
     )
 }
 

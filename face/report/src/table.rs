@@ -175,6 +175,10 @@ fn hop_cells(hops: &[HopRecord]) -> Vec<Vec<String>> {
     if has_marks {
         cells[0].push("marked".to_owned());
     }
+    let has_too_big = hops.iter().any(|hop| hop.dropped_too_big_packets > 0);
+    if has_too_big {
+        cells[0].push("dropped, size".to_owned());
+    }
     for hop in hops {
         let mut line = vec![
             terminal(&hop.name),
@@ -187,6 +191,9 @@ fn hop_cells(hops: &[HopRecord]) -> Vec<Vec<String>> {
         ];
         if has_marks {
             line.push(hop.marked_packets.to_string());
+        }
+        if has_too_big {
+            line.push(hop.dropped_too_big_packets.to_string());
         }
         cells.push(line);
     }

@@ -173,9 +173,14 @@ pub(crate) fn hop(reader: &Reader, name: &str) -> Hop {
         mark_above: reader.threshold("mark_above"),
         mark: reader.probability("mark").filter(|p| p.as_f64() > 0.0),
         ecn_bleach: reader.flag("ecn_bleach").unwrap_or(false),
+        mtu: reader
+            .octets("mtu")
+            .map(|octets| Bytes::new(u64::from(octets))),
+        tells_too_big: reader.flag("icmp").unwrap_or(true),
         ..HopConfig::default()
     };
     check_marks(reader, &config);
+    check_icmp(reader, &config);
     let room = match reader.room("queue") {
         None if is_table => Some(Room::Unlimited),
         room => room,
@@ -253,6 +258,19 @@ fn check_marks(reader: &Reader, config: &HopConfig) {
                     .effect("no packet is marked"),
             );
         }
+    }
+}
+
+/// Whoever takes every packet has nothing to tell.
+fn check_icmp(reader: &Reader, config: &HopConfig) {
+    if config.mtu.is_none() && reader.has("icmp") {
+        let message = "`icmp` does nothing on a hop without `mtu`";
+        let finding = Diagnostic::warning(reader.place_of("icmp"), message);
+        reader.findings().add(
+            finding
+                .label("every packet fits")
+                .effect("no ICMP error is ever sent"),
+        );
     }
 }
 

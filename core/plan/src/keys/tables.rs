@@ -103,6 +103,10 @@ const IMPAIRMENTS: &[Key] = keys! {
         Kind::Probability, Is("0");
     ecn_bleach = "true", "whether the ECN field of every packet is cleared":
         Kind::Flag, Is("false");
+    mtu = "1492", "largest IP packet the link takes; larger ones are dropped":
+        Kind::Octets(68, 65_535), Is("any");
+    icmp = "false", "whether the sender of a larger one is told (needs mtu)":
+        Kind::Flag, Is("true");
 };
 
 /// The path.

@@ -137,6 +137,8 @@ fn hop(draw: &mut Draw, name: String) -> HopConfig {
         mark_above: (limits && draw.chance(30)).then(|| threshold(draw)),
         mark: draw.chance(15).then(|| percent(draw, 20)),
         ecn_bleach: draw.chance(5),
+        mtu: None,
+        tells_too_big: false,
     }
 }
 

@@ -321,6 +321,10 @@ impl HopView {
             format!("{chance} reordered by {delay}")
         }));
         impairments.extend(hop.duplicate.map(|chance| format!("{chance} duplicated")));
+        impairments.extend(hop.mtu.map(|mtu| {
+            let told = if hop.tells_too_big { "told" } else { "silent" };
+            format!("packets of at most {} octets, {told}", mtu.as_u64())
+        }));
         Self {
             name: hop.name.clone(),
             rate_bps: hop.rate.map(Rate::as_bps),

@@ -1,0 +1,70 @@
+//! Worlds in which a link takes less than the hosts send.
+
+mod common;
+
+use common::{flow, host, run, wire, world};
+use gigatcp_path::HopConfig;
+use gigatcp_sim::{Ended, Outcome, Stop};
+use gigatcp_tcp::Profile;
+use gigatcp_units::{Bytes, Duration};
+
+const MB: u64 = 1_000_000;
+
+/// A transfer between hosts of MTU 9000 whose second link takes 1492 octets.
+fn transfer(profile: Profile, tells: bool) -> (Ended, Outcome) {
+    let delay = Duration::from_millis(10);
+    let narrow = HopConfig {
+        mtu: Some(Bytes::new(1492)),
+        tells_too_big: tells,
+        ..wire("narrow", delay)
+    };
+    let host = host(profile, 9000, "cubic", MB);
+    let flow = flow("one", &host, Stop::Bytes(Bytes::new(20 * MB)));
+    let mut config = world(wire("forward", delay), wire("back", delay), vec![flow]);
+    config.forward.push(narrow);
+    config.reverse.push(wire("and back", delay));
+    run(config)
+}
+
+#[test]
+fn a_router_that_tells_costs_one_round_trip_to_it_and_no_timeout() {
+    let (ended, outcome) = transfer(Profile::MODERN, true);
+    assert_eq!(ended, Ended::Finished);
+    let sender = outcome.flows[0].sender.connection().unwrap();
+    assert_eq!(sender.info().path_mtu, 1492);
+    assert_eq!(sender.counters().timeouts, 0);
+    assert!(sender.counters().icmp_errors >= 1);
+    let dropped = outcome.hops[1].counters().too_big.packets;
+    assert!((1..=10).contains(&dropped), "the initial window: {dropped}");
+}
+
+#[test]
+fn a_silent_router_costs_three_timeouts_or_with_a_search_from_the_base_none() {
+    let (ended, outcome) = transfer(Profile::MODERN, false);
+    assert_eq!(ended, Ended::Finished);
+    let sender = outcome.flows[0].sender.connection().unwrap();
+    assert_eq!(sender.info().path_mtu, 1492);
+    assert_eq!(sender.counters().timeouts, 3);
+
+    let careful = Profile {
+        plpmtud_from_base: true,
+        ..Profile::MODERN
+    };
+    let (ended, outcome) = transfer(careful, false);
+    assert_eq!(ended, Ended::Finished);
+    let sender = outcome.flows[0].sender.connection().unwrap();
+    assert_eq!(sender.info().path_mtu, 1492);
+    assert_eq!(sender.counters().timeouts, 0);
+    assert_eq!(sender.counters().icmp_errors, 0);
+}
+
+#[test]
+fn without_either_nothing_ever_arrives() {
+    let deaf = Profile {
+        pmtud: false,
+        plpmtud: false,
+        ..Profile::MODERN
+    };
+    let (_, outcome) = transfer(deaf, true);
+    assert_eq!(outcome.flows[0].bytes(), Bytes::ZERO);
+}
