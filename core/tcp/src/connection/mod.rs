@@ -393,6 +393,21 @@ fn timestamp_clock(profile: &Profile, offset: u32) -> Option<TimestampClock> {
     profile.timestamps.then(clock)
 }
 
+/// The congestion control before the peer's MSS is known.
+fn first_control(config: &Config, rmss: u32) -> Box<dyn CongestionControl> {
+    (config.congestion.build)(&congestion::Config {
+        initial_ssthresh: config.initial_ssthresh,
+        slow_start: config.slow_start,
+        ..congestion::Config::new(&config.profile, rmss)
+    })
+}
+
+/// The round-trip time before there is a sample.
+fn first_estimate(profile: &Profile) -> RttEstimator {
+    RttEstimator::new(profile.rto_initial, profile.rto_min, profile.rto_max)
+        .with_floor_on_variance(profile.rto_floor_on_variance)
+}
+
 impl<P: Payload> Connection<P> {
     /// A closed connection with everything prepared.
     fn new(now: Instant, config: &Config) -> Self {
@@ -429,14 +444,9 @@ impl<P: Payload> Connection<P> {
             prr: Prr::default(),
             frto: Frto::default(),
             eifel: Eifel::default(),
-            congestion: (config.congestion.build)(&congestion::Config {
-                initial_ssthresh: config.initial_ssthresh,
-                slow_start: config.slow_start,
-                ..congestion::Config::new(&profile, rmss)
-            }),
+            congestion: first_control(config, rmss),
             validation: Validation::new(now),
-            rtt: RttEstimator::new(profile.rto_initial, profile.rto_min, profile.rto_max)
-                .with_floor_on_variance(profile.rto_floor_on_variance),
+            rtt: first_estimate(&profile),
             ack: DelayedAck::new(),
             window: ReceiveWindow::new(&profile, granted_receive, rmss),
             timestamps: timestamp_clock(&profile, config.timestamp_offset),
