@@ -11,7 +11,7 @@
 use std::time::Instant;
 
 use crate::process::{self, cargo, run_lines, spelled};
-use crate::{Failed, bench, swarm, tidy, tools};
+use crate::{Failed, bench, ledger, swarm, tidy, tools};
 
 /// Seeds of the swarm: the same every time, so that a failure is the change's.
 const SEEDS: [&str; 4] = ["--seed", "1", "--count", "500"];
@@ -43,7 +43,7 @@ impl Count {
 type Step = (&'static str, fn() -> Result<Count, Failed>);
 
 /// All steps, the cheap ones first.
-const STEPS: [Step; 9] = [
+const STEPS: [Step; 10] = [
     ("tools", || {
         tools::install();
         Ok(Count::PASSED)
@@ -53,6 +53,7 @@ const STEPS: [Step; 9] = [
         check(&["fmt", "--all", "--", "--check", "-l"], None)
     }),
     ("tidy", || one(tidy::run())),
+    ("ledger", || one(ledger::run(&[]))),
     ("clippy", || {
         let words = ["clippy", "--quiet", "--workspace", "--all-targets"];
         check(&[&words[..], &["--", "-D", "warnings"]].concat(), None)

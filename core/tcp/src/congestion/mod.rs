@@ -228,7 +228,7 @@ impl Config {
     /// What that profile says, for segments of `smss` octets.
     #[must_use]
     pub fn new(profile: &Profile, smss: u32) -> Self {
-        let paced = false;
+        let paced = profile.pacing && profile.pacing_by_window;
         Self {
             smss,
             initial_window: profile.initial_window.bytes(smss),
