@@ -33,6 +33,8 @@ enum Meaning {
     ReceiveBuffers,
     /// See `ReceiveBuffers`.
     SendBuffers,
+    /// Explicit congestion notification by number; both kernels have the same.
+    Notification,
     /// A congestion control.
     Congestion,
     /// Segments of the initial window.
@@ -40,7 +42,8 @@ enum Meaning {
 }
 
 use Meaning::{
-    Congestion, InitialWindow, Millis, Nothing, Only, ReceiveBuffers, Seconds, SendBuffers, Setting,
+    Congestion, InitialWindow, Millis, Nothing, Notification, Only, ReceiveBuffers, Seconds,
+    SendBuffers, Setting,
 };
 
 /// Linux's `net.ipv4` and FreeBSD's `net.inet.tcp`.
@@ -68,10 +71,10 @@ const SYSCTLS: &[(&str, Meaning)] = &[
     ),
     ("net.ipv4.tcp_fack", Only("0")),
     ("net.ipv4.tcp_syncookies", Only("1")),
-    ("net.ipv4.tcp_ecn", Only("0")),
-    ("net.ipv4.tcp_ecn_fallback", Nothing),
-    ("net.ipv4.tcp_ecn_option", Nothing),
-    ("net.ipv4.tcp_ecn_option_beacon", Nothing),
+    ("net.ipv4.tcp_ecn", Notification),
+    ("net.ipv4.tcp_ecn_fallback", Only("1")),
+    ("net.ipv4.tcp_ecn_option", Only("2")),
+    ("net.ipv4.tcp_ecn_option_beacon", Only("3")),
     ("net.ipv4.tcp_frto", Setting("frto")),
     ("net.ipv4.tcp_early_retrans", Setting("tlp")),
     ("net.ipv4.tcp_recovery", Setting("rack")),
@@ -93,7 +96,7 @@ const SYSCTLS: &[(&str, Meaning)] = &[
     ("net.inet.tcp.delayed_ack", Setting("delayed_ack")),
     ("net.inet.tcp.rfc3042", Setting("limited_transmit")),
     ("net.inet.tcp.msl", Nothing),
-    ("net.inet.tcp.ecn.enable", Only("0")),
+    ("net.inet.tcp.ecn.enable", Notification),
     ("net.inet.tcp.syncookies", Nothing),
     ("net.inet.tcp.rexmit_initial", Millis("rto_initial")),
     ("net.inet.tcp.rexmit_min", Millis("rto_min")),
@@ -110,6 +113,7 @@ const DEFAULTS: &[(&str, &str)] = &[
     ("net.ipv4.tcp_syn_retries", "5"),
     ("net.ipv4.tcp_congestion_control", "cubic"),
     ("net.ipv4.tcp_slow_start_after_idle", "0"),
+    ("net.ipv4.tcp_ecn", "0"),
 ];
 
 impl Host {
@@ -218,6 +222,11 @@ impl Setup {
             SendBuffers => {
                 self.send_buffer = Some(last_amount(value).ok_or_else(bad)?);
                 Ok(())
+            }
+            Notification => {
+                let words = ["off", "classic", "passive", "accurate"];
+                let word = words.get(number()? as usize).ok_or_else(bad)?;
+                self.set("ecn", word)
             }
             Congestion => {
                 // FreeBSD's name for what RFC 5681 and 6582 describe.

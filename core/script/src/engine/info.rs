@@ -2,7 +2,7 @@
 
 use alloc::vec::Vec;
 
-use gigatcp_events::{Limit, Phase, State};
+use gigatcp_events::{EcnFeedback, Limit, Phase, State};
 use gigatcp_units::{Bytes, Duration};
 
 use super::host::{File, Host, SocketState};
@@ -34,6 +34,8 @@ impl Host {
         let options = i64::from(info.timestamps)
             | i64::from(info.sack) << 1
             | i64::from(info.window_scale != (0, 0)) << 2
+            | i64::from(info.ecn.feedback != EcnFeedback::None) << 3
+            | i64::from(info.ecn.seen) << 4
             | i64::from(conn.tcp.has_taken_syn_text()) << 5;
         let ssthresh = match info.ssthresh {
             Bytes::MAX => UNSET,
@@ -62,6 +64,27 @@ impl Host {
             ("tcpi_sndbuf_limited", spent(Limit::SendBuffer)),
             ("tcpi_dsack_dups", counters.dsacks_received as i64),
         ]);
+        let octets = |counts: [u64; 3], names: [&'static str; 3]| {
+            names.into_iter().zip(counts.map(|count| count as i64))
+        };
+        all.push(("tcpi_delivered_ce", info.ecn.delivered_ce as i64));
+        all.push(("tcpi_received_ce", info.ecn.received_ce as i64));
+        all.extend(octets(
+            info.ecn.received_octets,
+            [
+                "tcpi_received_e1_bytes",
+                "tcpi_received_e0_bytes",
+                "tcpi_received_ce_bytes",
+            ],
+        ));
+        all.extend(octets(
+            info.ecn.delivered_octets,
+            [
+                "tcpi_delivered_e1_bytes",
+                "tcpi_delivered_e0_bytes",
+                "tcpi_delivered_ce_bytes",
+            ],
+        ));
         let unsent = conn.tcp.unsent() + u64::from(conn.held);
         all.push(("tcpi_notsent_bytes", unsent as i64));
         // Stream offsets count the SYN and, at its end, the FIN.

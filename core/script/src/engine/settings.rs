@@ -6,7 +6,7 @@
 //! ```
 //!
 //! The first word is a profile, the rest are settings by their names in plans,
-//! and: `congestion`, `mss`, `send_buffer`, `receive_buffer`,
+//! and: `congestion`, `slow_start`, `mss`, `send_buffer`, `receive_buffer`,
 //! `initial_ssthresh`. A setting without a value is switched on. Values with a
 //! unit are written without a blank before it.
 
@@ -43,6 +43,7 @@ pub struct Setup {
     pub receive_buffer: Option<Bytes>,
     pub ip: IpVersion,
     pub initial_ssthresh: Option<u32>,
+    pub slow_start: SlowStart,
     /// A buffer that a socket asks for is granted twice.
     pub doubles_requests: bool,
     /// Connections opened so far, for their initial sequence numbers.
@@ -59,6 +60,7 @@ impl Default for Setup {
             receive_buffer: Some(Bytes::new(6 << 20)),
             ip: IpVersion::V4,
             initial_ssthresh: None,
+            slow_start: SlowStart::Usual,
             doubles_requests: false,
             opened: 0,
         }
@@ -114,6 +116,7 @@ impl Setup {
         let bad = || Unsupported::new("setting", format!("{name}={value}"));
         match name {
             "congestion" => self.congestion = congestion_named(value)?,
+            "slow_start" => self.slow_start = SlowStart::find(value, 100).ok_or_else(bad)?,
             "mss" => self.mss = value.parse().map_err(|_| bad())?,
             "initial_ssthresh" => self.initial_ssthresh = Some(value.parse().map_err(|_| bad())?),
             "send_buffer" => self.send_buffer = Some(amount(value).ok_or_else(bad)?),
@@ -127,7 +130,10 @@ impl Setup {
     /// how `value` is read.
     fn set_profile(&mut self, name: &str, value: &str) -> Result<(), Unsupported> {
         let number = value.parse().ok();
+        let setting = SETTINGS.iter().find(|setting| setting.name == name);
+        let word = setting.and_then(|setting| setting.words().find(|word| *word == value));
         let candidates = [
+            word.map(SettingValue::Word),
             value.parse().ok().map(SettingValue::Switch),
             number.map(SettingValue::Count),
             value.parse::<Duration>().ok().map(SettingValue::Time),
@@ -168,7 +174,7 @@ impl Setup {
             mss: self.mss,
             congestion: self.congestion,
             initial_ssthresh: self.initial_ssthresh,
-            slow_start: SlowStart::Usual,
+            slow_start: self.slow_start,
             send_buffer: self.send_buffer,
             receive_buffer: self.receive_buffer,
             timestamp_offset: TIMESTAMP_OFFSET,

@@ -154,6 +154,12 @@ fn options(
         let mut options = options.to_vec();
         if leniency.layout {
             options.retain(|option| !is_padding(option));
+            // RFC 9768 has two orders of the counters; which, is the sender's.
+            for option in &mut options {
+                if let TcpOption::AccEcn(counters) = option {
+                    counters.sort_by_key(|(which, _)| *which as u8);
+                }
+            }
             options.sort_by_key(kind);
         }
         options

@@ -98,7 +98,7 @@ pub enum Tolerance {
 pub struct Leniency {
     /// PSH: RFC 9293 section 3.9.1.2 leaves to the sender where it stands.
     pub push: bool,
-    /// Order and padding of TCP options.
+    /// Order and padding of TCP options, order of AccECN counters.
     pub layout: bool,
 }
 
@@ -448,7 +448,9 @@ impl<'a> Runner<'a> {
         at: Instant,
         stack: &mut dyn Stack,
     ) -> Result<(), Stop> {
-        if call.name == "listen" || call.name == "connect" && !disconnects(call) {
+        let is_fast_open = call.args.iter().any(|arg| arg.has_word("MSG_FASTOPEN"));
+        let is_connect = call.name == "connect" && !disconnects(call);
+        if call.name == "listen" || is_connect || is_fast_open {
             // What follows is about a new connection.
             self.current = None;
             self.connecting = call.args.first().and_then(Value::integer);
