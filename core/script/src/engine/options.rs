@@ -9,7 +9,7 @@ use gigatcp_tcp::{Config, congestion};
 use gigatcp_units::Bytes;
 
 use super::calls::{Arguments, failed, returned};
-use super::host::{Host, SocketState};
+use super::host::{Conn, Host, SocketState};
 use super::settings::congestion_named;
 use crate::ast::Value;
 use crate::stack::{Progress, Returned, Unsupported};
@@ -143,33 +143,16 @@ impl Host {
                 options.cork = is_on;
                 self.push_out(open, !is_on);
             }
-            "IP_TOS" | "IPV6_TCLASS" => {
-                options.tos = size as u8;
-                self.on_connection(open, |conn| conn.tos = size as u8);
-            }
-            "IP_TTL" | "IPV6_UNICAST_HOPS" => {
-                options.ttl = size as u8;
-                self.on_connection(open, |conn| conn.ttl = size as u8);
-            }
-            "IP_MTU_DISCOVER" | "IPV6_MTU_DISCOVER" => {
-                let list = core::slice::from_ref(value);
-                let list = if let Value::List(list) = value {
-                    list
-                } else {
-                    list
-                };
-                let dont = list
-                    .iter()
-                    .any(|v| v.has_word("IP_PMTUDISC_DONT") || v.has_word("IPV6_PMTUDISC_DONT"));
-                options.dont_fragment = !dont;
-                self.on_connection(open, |conn| conn.dont_fragment = !dont);
+            word if set_ip(options, word, size, value) => {
+                let options = options.clone();
+                self.on_connection(open, |conn| conn.take_ip(&options));
             }
             _ => return Err(Unsupported::new("socket option", name)),
         }
         returned(0)
     }
 
-    fn on_connection(&mut self, open: Option<usize>, change: impl FnOnce(&mut super::host::Conn)) {
+    fn on_connection(&mut self, open: Option<usize>, change: impl FnOnce(&mut Conn)) {
         if let Some(index) = open {
             change(&mut self.connections[index]);
         }
@@ -258,6 +241,33 @@ impl Host {
         };
         let value = Value::List(Vec::from([Value::Integer(amount as i64)]));
         Ok(Progress::Returned(Returned::success(0).output(2, value)))
+    }
+}
+
+/// Sets what stands in the IP header; says whether the option is of that kind.
+fn set_ip(options: &mut SocketOptions, name: &str, size: u64, value: &Value) -> bool {
+    match name {
+        "IP_TOS" | "IPV6_TCLASS" => options.tos = size as u8,
+        "IP_TTL" | "IPV6_UNICAST_HOPS" => options.ttl = size as u8,
+        "IP_MTU_DISCOVER" | "IPV6_MTU_DISCOVER" => {
+            let words = match value {
+                Value::List(list) => list.as_slice(),
+                one => core::slice::from_ref(one),
+            };
+            let dont = ["IP_PMTUDISC_DONT", "IPV6_PMTUDISC_DONT"];
+            let is_off = |word: &Value| dont.iter().any(|name| word.has_word(name));
+            options.dont_fragment = !words.iter().any(is_off);
+        }
+        _ => return false,
+    }
+    true
+}
+
+impl Conn {
+    fn take_ip(&mut self, options: &SocketOptions) {
+        self.tos = options.tos;
+        self.ttl = options.ttl;
+        self.dont_fragment = options.dont_fragment;
     }
 }
 

@@ -27,14 +27,14 @@ mod inject;
 mod notation;
 mod pace;
 mod resize;
+mod settings;
 mod verdict;
 
 use alloc::borrow::ToOwned;
 use alloc::collections::{BTreeMap, VecDeque};
 use alloc::format;
-use alloc::string::{String, ToString};
+use alloc::string::String;
 use alloc::vec::Vec;
-use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use gigatcp_units::{Duration, Instant};
 use gigatcp_wire::Flags;
@@ -47,60 +47,20 @@ use crate::stack::{Addresses, CallId, Progress, Request, Returned, Sent, Stack, 
 use compare::Stamps;
 use flow::Flow;
 use pace::Before;
+use settings::{PACKETDRILL_TOLERANCE, addresses, defines};
 
 pub use pace::Pace;
+pub use settings::{Leniency, Settings, Tolerance};
 pub use verdict::{Class, Failure, Report, Verdict};
 
 /// How many events a failure shows.
 const LOG: usize = 20;
-
-/// The tolerance of packetdrill where a script names none.
-const PACKETDRILL_TOLERANCE: Duration = Duration::from_millis(4);
 
 /// How long a `*` waits: longer than any timer but keep-alive's.
 const ANY_TIME: Duration = Duration::from_secs(200);
 
 /// First port the peer connects from.
 const FIRST_PEER_PORT: u16 = 40_000;
-
-/// How exactly a script is followed.
-#[derive(Clone, Debug, Default)]
-pub struct Settings {
-    /// How far times may differ.
-    pub tolerance: Tolerance,
-    /// How times are counted.
-    pub pace: Pace,
-    /// What is not compared.
-    pub leniency: Leniency,
-    /// Whether everything that leaves must be in the script; without a word
-    /// here, scripts with a `// profile:` line are held to that.
-    pub strict: Option<bool>,
-    /// IPv6 unless the script chooses; IPv4 otherwise.
-    pub ipv6: bool,
-    /// Definitions, as `-D NAME=value` in a script gives them.
-    pub defines: Vec<(String, String)>,
-}
-
-/// How far times may differ from those of the script.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub enum Tolerance {
-    /// Not at all.
-    #[default]
-    Exact,
-    /// As far as the script's `--tolerance_usecs` says, or packetdrill's 4 ms.
-    Script,
-    /// That far.
-    Fixed(Duration),
-}
-
-/// What is not compared, for scripts that were written against another stack.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Leniency {
-    /// PSH: RFC 9293 section 3.9.1.2 leaves to the sender where it stands.
-    pub push: bool,
-    /// Order and padding of TCP options, order of AccECN counters.
-    pub layout: bool,
-}
 
 /// Runs `script`, whose text is `text`.
 pub fn run(script: &Script, text: &str, stack: &mut dyn Stack, settings: &Settings) -> Report {
@@ -669,62 +629,4 @@ impl Due {
 /// Seconds of the script, as scripts write them.
 fn seconds(at: Instant) -> String {
     format!("{:.6}", at.as_secs_f64())
-}
-
-fn addresses(script: &Script, settings: &Settings, mtu: Option<u16>) -> Result<Addresses, Stop> {
-    let choice = script.option("ip_version");
-    let ipv6 = match choice.map(|option| option.value.as_str()) {
-        None => settings.ipv6,
-        Some("ipv4") => false,
-        Some("ipv6") => true,
-        Some(other) => {
-            let span = choice.map_or(0..0, |option| option.span.clone());
-            let what = Unsupported::new("option", format!("--ip_version={other}"));
-            return Err(unsupported(&span, what));
-        }
-    };
-    // The MTUs with which both versions announce an MSS of 1460.
-    let mtu = mtu.unwrap_or(if ipv6 { 1520 } else { 1500 });
-    let (local, remote) = match ipv6 {
-        false => (
-            IpAddr::V4(Ipv4Addr::new(192, 168, 0, 1)),
-            IpAddr::V4(Ipv4Addr::new(192, 0, 2, 1)),
-        ),
-        true => (
-            IpAddr::V6(Ipv6Addr::new(0xfd3d, 0x0a0b, 0x17d6, 0, 0, 0, 0, 1)),
-            IpAddr::V6(Ipv6Addr::new(0xfd3d, 0xfa7b, 0xd17d, 0, 0, 0, 0, 1)),
-        ),
-    };
-    Ok(Addresses {
-        local,
-        remote,
-        local_port: 8080,
-        remote_port: 8080,
-        mtu,
-    })
-}
-
-/// What `-D NAME=0a0b` of settings and script defines; values that are no
-/// octets are definitions of words, which nothing here needs.
-fn defines(script: &Script, settings: &Settings) -> BTreeMap<String, Vec<u8>> {
-    let own = script.options.iter().filter(|option| option.name == "D");
-    let own = own.filter_map(|option| option.value.split_once('='));
-    let given = settings
-        .defines
-        .iter()
-        .map(|(n, v)| (n.as_str(), v.as_str()));
-    given
-        .chain(own)
-        .filter_map(|(name, value)| Some((name.to_string(), hexadecimal(value)?)))
-        .collect()
-}
-
-fn hexadecimal(text: &str) -> Option<Vec<u8>> {
-    let is_octets = text.len().is_multiple_of(2) && text.chars().all(|c| c.is_ascii_hexdigit());
-    is_octets.then(|| {
-        let pairs = (0..text.len()).step_by(2);
-        pairs
-            .filter_map(|at| u8::from_str_radix(&text[at..at + 2], 16).ok())
-            .collect()
-    })
 }

@@ -1,0 +1,119 @@
+//! How exactly a script is followed, and what it says about addresses and
+//! names.
+
+use alloc::collections::BTreeMap;
+use alloc::format;
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
+use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+use gigatcp_units::Duration;
+
+use super::pace::Pace;
+use super::{Stop, unsupported};
+use crate::ast::Script;
+use crate::stack::{Addresses, Unsupported};
+
+/// The tolerance of packetdrill where a script names none.
+pub(super) const PACKETDRILL_TOLERANCE: Duration = Duration::from_millis(4);
+
+/// How exactly a script is followed.
+#[derive(Clone, Debug, Default)]
+pub struct Settings {
+    /// How far times may differ.
+    pub tolerance: Tolerance,
+    /// How times are counted.
+    pub pace: Pace,
+    /// What is not compared.
+    pub leniency: Leniency,
+    /// Whether everything that leaves must be in the script; without a word
+    /// here, scripts with a `// profile:` line are held to that.
+    pub strict: Option<bool>,
+    /// IPv6 unless the script chooses; IPv4 otherwise.
+    pub ipv6: bool,
+    /// Definitions, as `-D NAME=value` in a script gives them.
+    pub defines: Vec<(String, String)>,
+}
+
+/// How far times may differ from those of the script.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Tolerance {
+    /// Not at all.
+    #[default]
+    Exact,
+    /// As far as the script's `--tolerance_usecs` says, or packetdrill's 4 ms.
+    Script,
+    /// That far.
+    Fixed(Duration),
+}
+
+/// What is not compared, for scripts that were written against another stack.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Leniency {
+    /// PSH: RFC 9293 section 3.9.1.2 leaves to the sender where it stands.
+    pub push: bool,
+    /// Order and padding of TCP options, order of AccECN counters.
+    pub layout: bool,
+}
+
+pub(super) fn addresses(
+    script: &Script,
+    settings: &Settings,
+    mtu: Option<u16>,
+) -> Result<Addresses, Stop> {
+    let choice = script.option("ip_version");
+    let ipv6 = match choice.map(|option| option.value.as_str()) {
+        None => settings.ipv6,
+        Some("ipv4") => false,
+        Some("ipv6") => true,
+        Some(other) => {
+            let span = choice.map_or(0..0, |option| option.span.clone());
+            let what = Unsupported::new("option", format!("--ip_version={other}"));
+            return Err(unsupported(&span, what));
+        }
+    };
+    // The MTUs with which both versions announce an MSS of 1460.
+    let mtu = mtu.unwrap_or(if ipv6 { 1520 } else { 1500 });
+    let (local, remote) = match ipv6 {
+        false => (
+            IpAddr::V4(Ipv4Addr::new(192, 168, 0, 1)),
+            IpAddr::V4(Ipv4Addr::new(192, 0, 2, 1)),
+        ),
+        true => (
+            IpAddr::V6(Ipv6Addr::new(0xfd3d, 0x0a0b, 0x17d6, 0, 0, 0, 0, 1)),
+            IpAddr::V6(Ipv6Addr::new(0xfd3d, 0xfa7b, 0xd17d, 0, 0, 0, 0, 1)),
+        ),
+    };
+    Ok(Addresses {
+        local,
+        remote,
+        local_port: 8080,
+        remote_port: 8080,
+        mtu,
+    })
+}
+
+/// What `-D NAME=0a0b` of settings and script defines; values that are no
+/// octets are definitions of words, which nothing here needs.
+pub(super) fn defines(script: &Script, settings: &Settings) -> BTreeMap<String, Vec<u8>> {
+    let own = script.options.iter().filter(|option| option.name == "D");
+    let own = own.filter_map(|option| option.value.split_once('='));
+    let given = settings
+        .defines
+        .iter()
+        .map(|(n, v)| (n.as_str(), v.as_str()));
+    given
+        .chain(own)
+        .filter_map(|(name, value)| Some((name.to_string(), hexadecimal(value)?)))
+        .collect()
+}
+
+fn hexadecimal(text: &str) -> Option<Vec<u8>> {
+    let is_octets = text.len().is_multiple_of(2) && text.chars().all(|c| c.is_ascii_hexdigit());
+    is_octets.then(|| {
+        let pairs = (0..text.len()).step_by(2);
+        pairs
+            .filter_map(|at| u8::from_str_radix(&text[at..at + 2], 16).ok())
+            .collect()
+    })
+}
