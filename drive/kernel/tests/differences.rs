@@ -2,6 +2,8 @@
 //! kernel. Without the privilege to make a laboratory, or on another kernel
 //! than the file names, the second says so and proves nothing.
 
+mod loud;
+
 use std::path::{Path, PathBuf};
 
 use gigatcp_kernel::differences::{Differences, Standing, is_shared};
@@ -74,8 +76,7 @@ fn the_kernel_meets_every_shared_script_but_as_listed() {
     let judged = match judge_all(&cases, 16, &|_, _| {}) {
         Ok(judged) => judged,
         Err(error) if error.is_missing_privilege() => {
-            let hint = error.hint().unwrap_or_default();
-            eprintln!("SKIPPED, NOTHING PROVEN: {error}\n  {hint}");
+            loud::skip(&error);
             return;
         }
         Err(error) => panic!("{error}"),
@@ -93,6 +94,8 @@ fn the_kernel_meets_every_shared_script_but_as_listed() {
         assert!(wrong.is_empty(), "{story}");
     } else if !wrong.is_empty() {
         let linux = &differences.linux;
-        eprintln!("NOTHING PROVEN: this kernel is not Linux {linux}, and differs:\n{story}");
+        loud::say(&format!(
+            "NOTHING PROVEN: this kernel is not Linux {linux}, and differs:\n{story}"
+        ));
     }
 }

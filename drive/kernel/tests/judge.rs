@@ -1,6 +1,8 @@
 //! Whole scripts, judged by the running kernel. Without the privilege to make a
 //! laboratory, each test says so and what to type, and proves nothing.
 
+mod loud;
+
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -29,8 +31,7 @@ fn judged(cases: &[Case]) -> Vec<Judged> {
             all
         }
         Err(error) if error.is_missing_privilege() => {
-            let hint = error.hint().unwrap_or_default();
-            eprintln!("SKIPPED, NOTHING PROVEN: {error}\n  {hint}");
+            loud::skip(&error);
             vec![]
         }
         Err(error) => panic!("{error}"),

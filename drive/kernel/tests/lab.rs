@@ -1,6 +1,8 @@
 //! Laboratories on the running kernel. Without the privilege to make one, each
 //! test says so and what to type, and proves nothing.
 
+mod loud;
+
 use std::net::{IpAddr, TcpListener, TcpStream};
 use std::time::Duration;
 
@@ -20,8 +22,7 @@ fn in_lab<T: Send>(work: impl FnOnce(&mut Lab) -> T + Send) -> Option<T> {
     match Lab::run(&LabConfig::default(), work) {
         Ok(done) => Some(done),
         Err(error) if error.is_missing_privilege() => {
-            let hint = error.hint().unwrap_or_default();
-            eprintln!("SKIPPED, NOTHING PROVEN: {error}\n  {hint}");
+            loud::skip(&error);
             None
         }
         Err(error) => panic!("{error}"),
@@ -155,7 +156,7 @@ fn a_panic_inside_comes_out_and_leaves_nothing() {
     });
     let skipped = panicked.is_ok();
     if skipped {
-        eprintln!("SKIPPED, NOTHING PROVEN: no laboratory");
+        loud::say("SKIPPED, NOTHING PROVEN: no laboratory");
     }
     let devices = std::fs::read_to_string("/proc/thread-self/net/dev").unwrap();
     assert!(!devices.contains(DEVICE), "{devices}");

@@ -1,6 +1,8 @@
 //! Somebody who is not root builds a laboratory in a user namespace of their
 //! own. The test runs itself again as nobody, which takes root to begin with.
 
+mod loud;
+
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 
@@ -45,7 +47,7 @@ fn nobody_builds_a_laboratory_in_a_user_namespace_of_their_own() {
 }
 
 fn skip(why: &str) {
-    eprintln!("SKIPPED, NOTHING PROVEN: {why}");
+    loud::say(&format!("SKIPPED, NOTHING PROVEN: {why}"));
 }
 
 /// First as nobody, who begins again as root of a user namespace; then as that

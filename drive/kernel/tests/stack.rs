@@ -2,6 +2,8 @@
 //! packet by packet. Without the privilege to make a laboratory, each test
 //! says so and what to type, and proves nothing.
 
+mod loud;
+
 use std::net::IpAddr;
 use std::path::Path;
 
@@ -47,8 +49,7 @@ fn on_kernel(ends: Ends, work: impl FnOnce(&mut KernelStack<'_>) + Send) {
     match ran {
         Ok(()) => {}
         Err(error) if error.is_missing_privilege() => {
-            let hint = error.hint().unwrap_or_default();
-            eprintln!("SKIPPED, NOTHING PROVEN: {error}\n  {hint}");
+            loud::skip(&error);
         }
         Err(error) => panic!("{error}"),
     }
