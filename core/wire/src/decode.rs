@@ -213,13 +213,15 @@ fn decode_option(options: &mut Options, kind: u8, data: &[u8]) -> Option<()> {
         }
         // Of a wrong length it is ignored (RFC 7413 section 4.1.1).
         option_kind::FAST_OPEN => {
-            options.fast_open = FastOpenCookie::from_data(data).or(options.fast_open);
+            let earlier = options.fast_open();
+            options.set_fast_open(FastOpenCookie::from_data(data).or(earlier));
         }
         option_kind::EXPERIMENT => {
-            options.fast_open = FastOpenCookie::from_experiment(data).or(options.fast_open);
+            let earlier = options.fast_open();
+            options.set_fast_open(FastOpenCookie::from_experiment(data).or(earlier));
         }
         option_kind::AUTHENTICATION => {
-            options.authentication = Some(Authentication::from_data(data)?);
+            options.set_authentication(Some(Authentication::from_data(data)?));
         }
         // Any length is legal: RFC 9768 section 3.2.3.
         option_kind::ACCECN_0 => {
@@ -368,7 +370,7 @@ mod tests {
 
     #[test]
     fn fast_open_is_read_in_both_forms_and_ignored_where_its_length_is_wrong() {
-        let cookie_of = |octets: &[u8]| options_of(octets).unwrap().fast_open;
+        let cookie_of = |octets: &[u8]| options_of(octets).unwrap().fast_open();
         assert_eq!(cookie_of(&[34, 2, 0, 0]), Some(FastOpenCookie::REQUEST));
         let four = FastOpenCookie::new(&[1, 2, 3, 4]).unwrap();
         assert_eq!(cookie_of(&[34, 6, 1, 2, 3, 4, 0, 0]), Some(four));
@@ -388,7 +390,7 @@ mod tests {
     #[test]
     fn authentication_is_read_and_must_hold_both_key_identifiers() {
         let octets = [1, 1, 29, 10, 61, 84, 1, 2, 3, 4, 5, 6];
-        let read = options_of(&octets).unwrap().authentication;
+        let read = options_of(&octets).unwrap().authentication();
         assert_eq!(read, Authentication::new(61, 84, &[1, 2, 3, 4, 5, 6]));
         for short in [[29, 2, 1, 1], [29, 3, 1, 1]] {
             assert!(options_of(&short).is_err(), "{short:?}");

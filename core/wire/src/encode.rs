@@ -149,9 +149,8 @@ fn write_options(options: &Options, out: &mut [u8]) {
         timestamps,
         accecn,
         sack,
-        fast_open,
-        authentication,
         user_timeout,
+        rare: _,
     } = options;
     // What packing leaves over stays zero, which is "end of option list".
     let aligned = out.len() == options.aligned_len();
@@ -181,7 +180,7 @@ fn write_options(options: &Options, out: &mut [u8]) {
         writer.start(option_kind::WINDOW_SCALE, 3);
         writer.put(&[shift]);
     }
-    if let Some(cookie) = fast_open {
+    if let Some(cookie) = options.fast_open() {
         let kind = if cookie.is_experimental() {
             option_kind::EXPERIMENT
         } else {
@@ -207,7 +206,7 @@ fn write_options(options: &Options, out: &mut [u8]) {
         writer.start(option_kind::USER_TIMEOUT, UserTimeout::OPTION_LEN);
         writer.put(&timeout.to_wire().to_be_bytes());
     }
-    if let Some(option) = authentication {
+    if let Some(option) = options.authentication() {
         writer.start(option_kind::AUTHENTICATION, option.option_len());
         writer.put(&[option.key_id, option.r_next_key_id]);
         writer.put(option.mac());

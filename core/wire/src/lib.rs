@@ -48,7 +48,9 @@ pub use flags::Flags;
 pub use icmp::{IcmpError, IcmpKind, IpVersion};
 pub use ip::{Endpoints, IPV4_HEADER_LEN, IPV6_HEADER_LEN, IpError, IpHeader, IpPayload};
 pub use octets::PayloadOctets;
-pub use options::{MAX_OPTIONS_LEN, Options, SackBlock, SackBlocks, Timestamps, option_kind};
+pub use options::{
+    MAX_OPTIONS_LEN, Options, RareOptions, SackBlock, SackBlocks, Timestamps, option_kind,
+};
 pub use packet::{PacketError, decode_packet, encode_packet};
 pub use payload::{Payload, Phantom};
 pub use phantom::{PhantomMismatch, fill_phantom, phantom_octet, verify_phantom};

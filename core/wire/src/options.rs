@@ -12,6 +12,8 @@
 //! both are there. Only sets that do not fit 40 octets that way are packed
 //! without padding in between, so that whatever was read can be written.
 
+use alloc::boxed::Box;
+
 use crate::{AccEcn, Authentication, FastOpenCookie, SeqNumber, UserTimeout};
 
 /// The most octets the options of one segment take: a data offset of 15 words
@@ -97,6 +99,11 @@ impl SackBlocks {
         self.len = self.len.min(len as u8);
     }
 
+    /// Takes the last block away, if there is one.
+    pub fn pop(&mut self) {
+        self.len = self.len.saturating_sub(1);
+    }
+
     /// The blocks in wire order.
     #[must_use]
     pub fn as_slice(&self) -> &[SackBlock] {
@@ -114,7 +121,7 @@ pub struct Timestamps {
 }
 
 /// The options of one segment.
-#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+#[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct Options {
     /// Maximum segment size in octets (only on SYN).
     pub mss: Option<u16>,
@@ -128,15 +135,65 @@ pub struct Options {
     pub accecn: Option<AccEcn>,
     /// SACK blocks.
     pub sack: SackBlocks,
-    /// Fast Open cookie or request (only on SYN).
-    pub fast_open: Option<FastOpenCookie>,
-    /// Authentication.
-    pub authentication: Option<Authentication>,
     /// User timeout.
     pub user_timeout: Option<UserTimeout>,
+    /// Fast Open and authentication: see [`Options::fast_open`] and
+    /// [`Options::authentication`].
+    pub rare: RareOptions,
+}
+
+/// Options that few segments carry. Boxed, because they are large and segments
+/// are moved often: who has none pays one word, who has one an allocation,
+/// which beside the making of a code is little.
+#[derive(Clone, PartialEq, Eq, Default, Debug)]
+pub struct RareOptions(Option<Box<Rare>>);
+
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+struct Rare {
+    fast_open: Option<FastOpenCookie>,
+    authentication: Option<Authentication>,
 }
 
 impl Options {
+    /// Fast Open cookie or request (only on SYN).
+    #[inline]
+    #[must_use]
+    pub fn fast_open(&self) -> Option<FastOpenCookie> {
+        self.rare.0.as_ref()?.fast_open
+    }
+
+    /// Sets or removes the Fast Open option.
+    pub fn set_fast_open(&mut self, cookie: Option<FastOpenCookie>) {
+        let authentication = self.authentication();
+        self.set_rare(cookie, authentication);
+    }
+
+    /// Authentication.
+    #[inline]
+    #[must_use]
+    pub fn authentication(&self) -> Option<Authentication> {
+        self.rare.0.as_ref()?.authentication
+    }
+
+    /// Sets or removes the authentication option.
+    pub fn set_authentication(&mut self, option: Option<Authentication>) {
+        let cookie = self.fast_open();
+        self.set_rare(cookie, option);
+    }
+
+    fn set_rare(
+        &mut self,
+        fast_open: Option<FastOpenCookie>,
+        authentication: Option<Authentication>,
+    ) {
+        let rare = Rare {
+            fast_open,
+            authentication,
+        };
+        // No box for nothing, so that equal options are equal.
+        self.rare = RareOptions((rare != Rare::default()).then(|| Box::new(rare)));
+    }
+
     /// Octets the options take in the header, padding included: a multiple of
     /// four. More than [`MAX_OPTIONS_LEN`] means that they do not fit a
     /// segment however they are packed, see [`crate::EncodeError`].
@@ -148,6 +205,20 @@ impl Options {
             aligned
         } else {
             self.packed_len().next_multiple_of(4)
+        }
+    }
+
+    /// Leaves out what a segment can do without until the rest fits: counts of
+    /// marks, SACK blocks from the last, a Fast Open cookie, in this order.
+    pub fn shed_to_fit(&mut self) {
+        if self.wire_len() > MAX_OPTIONS_LEN {
+            self.accecn = None;
+        }
+        while self.wire_len() > MAX_OPTIONS_LEN && !self.sack.is_empty() {
+            self.sack.pop();
+        }
+        if self.wire_len() > MAX_OPTIONS_LEN {
+            self.set_fast_open(None);
         }
     }
 
@@ -184,15 +255,15 @@ impl Options {
     #[inline]
     const fn rare_len(&self, aligned: bool) -> usize {
         let unit = if aligned { 4 } else { 1 };
-        let mut len = 0;
-        if let Some(cookie) = &self.fast_open {
+        let mut len = self.user_timeout.is_some() as usize * UserTimeout::OPTION_LEN;
+        let Some(rare) = &self.rare.0 else {
+            return len;
+        };
+        if let Some(cookie) = &rare.fast_open {
             len += cookie.option_len().next_multiple_of(unit);
         }
-        if let Some(authentication) = &self.authentication {
+        if let Some(authentication) = &rare.authentication {
             len += authentication.option_len().next_multiple_of(unit);
-        }
-        if self.user_timeout.is_some() {
-            len += UserTimeout::OPTION_LEN;
         }
         len
     }
@@ -230,42 +301,45 @@ mod tests {
     fn lengths_are_those_of_the_usual_segments() {
         let none = Options::default();
         let timestamps = Some(Timestamps::default());
-        let data = Options { timestamps, ..none };
+        let data = Options {
+            timestamps,
+            ..none.clone()
+        };
         let syn = Options {
             mss: Some(1460),
             window_scale: Some(7),
             sack_permitted: true,
-            ..data
+            ..data.clone()
         };
         let lengths = [
-            (none, 0),
-            (data, 12),
-            (syn, 20),
+            (none.clone(), 0),
+            (data.clone(), 12),
+            (syn.clone(), 20),
             (
                 Options {
                     timestamps: None,
-                    ..syn
+                    ..syn.clone()
                 },
                 12,
             ),
             (
                 Options {
                     sack: with_blocks(1),
-                    ..data
+                    ..data.clone()
                 },
                 24,
             ),
             (
                 Options {
                     sack: with_blocks(3),
-                    ..data
+                    ..data.clone()
                 },
                 40,
             ),
             (
                 Options {
                     sack: with_blocks(4),
-                    ..none
+                    ..none.clone()
                 },
                 36,
             ),
@@ -285,6 +359,38 @@ mod tests {
         };
         assert_eq!(options.aligned_len(), 44);
         assert_eq!(options.wire_len(), 40);
+    }
+
+    #[test]
+    fn what_can_be_done_without_is_shed_in_order_and_no_more_than_needed() {
+        let stamps = Some(Timestamps::default());
+        let mut signed = Options {
+            timestamps: stamps,
+            sack: with_blocks(3),
+            ..Options::default()
+        };
+        signed.set_authentication(Authentication::new(1, 1, &[0; 12]));
+        signed.shed_to_fit();
+        assert_eq!((signed.sack.len(), signed.wire_len()), (1, 40));
+        let mut syn_ack = Options {
+            mss: Some(1460),
+            window_scale: Some(7),
+            sack_permitted: true,
+            timestamps: stamps,
+            ..Options::default()
+        };
+        syn_ack.set_fast_open(FastOpenCookie::new(&[0; 8]));
+        syn_ack.set_authentication(Authentication::new(1, 1, &[0; 12]));
+        syn_ack.shed_to_fit();
+        assert_eq!((syn_ack.fast_open(), syn_ack.wire_len()), (None, 36));
+        let fits = Options {
+            timestamps: stamps,
+            sack: with_blocks(3),
+            ..Options::default()
+        };
+        let mut same = fits.clone();
+        same.shed_to_fit();
+        assert_eq!(same, fits);
     }
 
     #[test]

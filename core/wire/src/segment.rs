@@ -83,6 +83,7 @@ impl<P: Payload> Segment<P> {
         let front = Self {
             payload: core::mem::replace(&mut self.payload, rest),
             flags: self.flags.without(Flags::FIN | Flags::PSH),
+            options: self.options.clone(),
             ..*self
         };
         self.seq = front.seq_end();

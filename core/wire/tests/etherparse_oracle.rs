@@ -80,7 +80,7 @@ fn etherparse_reads_our_packets_as_we_meant_them() {
     };
     for endpoints in [V4, V6] {
         let mut out = Vec::new();
-        let sent = segment(options);
+        let sent = segment(options.clone());
         encode_packet(&IpHeader::new(endpoints), &sent, usize::MAX, &mut out).unwrap();
 
         let packet = SlicedPacket::from_ip(&out).unwrap();

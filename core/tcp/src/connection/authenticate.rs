@@ -150,8 +150,8 @@ impl<P: Payload> Connection<P> {
             .map(|state| (state.current, state.next))
     }
 
-    /// Signs a segment that is about to leave; nothing when it cannot be,
-    /// because its options would not fit.
+    /// Signs a segment that is about to leave. Options that do not fit beside
+    /// the code stay behind.
     pub(super) fn signed(&mut self, mut segment: Segment<P>) -> Option<Segment<P>> {
         let first_syn = segment.flags.contains(Flags::SYN) && !segment.flags.contains(Flags::ACK);
         let offset = self.snd.offset_of(segment.seq).unwrap_or(0);
@@ -170,19 +170,20 @@ impl<P: Payload> Connection<P> {
         let key = state.keys.chain.sending(state.current)?;
         let traffic_key = cached(&mut state.sending, state.current, key, &direction);
         let option = |code: &[u8]| Authentication::new(state.current, state.next, code);
-        segment.options.authentication = option(&[0; CODE_LEN]);
+        segment.options.set_authentication(option(&[0; CODE_LEN]));
+        segment.options.shed_to_fit();
         state.octets.clear();
         let endpoints = state.tuple.endpoints;
         (state.keys.encode)(&segment, &endpoints, &mut state.octets).ok()?;
         let code = key.code(&traffic_key, sne, &endpoints, &state.octets)?;
-        segment.options.authentication = option(&code);
+        segment.options.set_authentication(option(&code));
         Some(segment)
     }
 
     /// Section 7.5.2: whether a segment that arrived has a good code. If so,
     /// the key it asks for becomes the current one.
     pub(super) fn is_authentic(&mut self, segment: &Segment<P>) -> bool {
-        let Some(option) = segment.options.authentication else {
+        let Some(option) = segment.options.authentication() else {
             self.counters.authentication_missing += 1;
             return false;
         };

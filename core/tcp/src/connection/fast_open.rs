@@ -180,7 +180,7 @@ impl<P: Payload> Connection<P> {
         state.outcome = FastOpenOutcome {
             cookie: syn_ack
                 .options
-                .fast_open
+                .fast_open()
                 .filter(|cookie| !cookie.is_request()),
             mss: syn_ack.options.mss,
             text_sent: sent as u32,

@@ -275,7 +275,7 @@ impl<P: Payload> Connection<P> {
 
     /// The peer's SYN once more while ours is not acknowledged: the peer has
     /// not seen our SYN-ACK, and gets it again; or this is the SYN-ACK of a
-    /// simultaneous open, which completes it (RFC 9293 figure 8).
+    /// simultaneous open, which completes it (RFC 9293 figure 7).
     fn handle_syn_again(&mut self, now: Instant, received: &Received<P>) {
         let segment = &received.segment;
         if segment.flags.contains(Flags::ACK) {

@@ -130,6 +130,7 @@ impl<P: Payload> Connection<P> {
         }
         self.syn_due = false;
         let mut syn = self.syn_segment(now);
+        syn.options.shed_to_fit();
         if self.snd.nxt == 0 {
             let text = self.text_for_syn(&syn.options);
             self.snd.nxt = 1 + text;
@@ -166,9 +167,9 @@ impl<P: Payload> Connection<P> {
             window_scale: self.scaling.then_some(self.rcv.shift),
             sack_permitted: self.sack,
             timestamps: self.timestamps.as_ref().map(|clock| clock.stamp(now)),
-            fast_open: self.fast_open_option(),
             ..Options::default()
         };
+        options.set_fast_open(self.fast_open_option());
         self.tell_user_timeout_on_syn(&mut options);
         let mut syn = Segment {
             src_port: self.local_port,

@@ -322,7 +322,7 @@ impl<P: Payload> Listener<P> {
         tuple: &FourTuple,
         syn: &Segment<P>,
     ) -> (bool, Option<FastOpenCookie>) {
-        let Some(offered) = syn.options.fast_open else {
+        let Some(offered) = syn.options.fast_open() else {
             return (false, None);
         };
         if !self.config.template.profile.fast_open_server {

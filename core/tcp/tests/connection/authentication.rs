@@ -255,7 +255,7 @@ fn what_leaves_is_signed_as_the_octets_say() {
     let mut octets = Vec::new();
     encode(&syn, &name.endpoints, &mut octets).unwrap();
     assert!(master.verify(&master.traffic_key(&direction), 0, &name.endpoints, &octets));
-    let option = syn.options.authentication.unwrap();
+    let option = syn.options.authentication().unwrap();
     assert_eq!((option.key_id, option.r_next_key_id), (9, 9));
     assert_eq!(syn.options.wire_len(), 36);
 }
@@ -281,7 +281,7 @@ fn segments_without_a_code_with_a_wrong_one_or_an_unknown_key_are_dropped_and_co
         server.readable()
     };
     let mut unsigned = good.clone();
-    unsigned.options.authentication = None;
+    unsigned.options.set_authentication(None);
     assert_eq!(hear(unsigned), 0);
     let mut forged = good.clone();
     forged.payload = Bytes::from_static(b"jello");
@@ -289,14 +289,18 @@ fn segments_without_a_code_with_a_wrong_one_or_an_unknown_key_are_dropped_and_co
     let mut reset = good.clone();
     (reset.flags, reset.payload) = (Flags::RST, Bytes::new());
     assert_eq!(hear(reset.clone()), 0);
-    reset.options.authentication = None;
+    reset.options.set_authentication(None);
     assert_eq!(hear(reset), 0);
     let mut other = good.clone();
-    other.options.authentication = Authentication::new(8, 8, &[0; 12]);
+    other
+        .options
+        .set_authentication(Authentication::new(8, 8, &[0; 12]));
     assert_eq!(hear(other), 0);
     let mut short = good.clone();
-    let code = good.options.authentication.unwrap();
-    short.options.authentication = Authentication::new(7, 7, &code.mac()[..8]);
+    let code = good.options.authentication().unwrap();
+    short
+        .options
+        .set_authentication(Authentication::new(7, 7, &code.mac()[..8]));
     assert_eq!(hear(short), 0);
     assert_eq!(hear(good), 5);
     let server = pair.server.unwrap();
@@ -383,7 +387,9 @@ fn an_option_nobody_asked_for_is_ignored_where_there_are_no_keys() {
     // RFC 5925 section 7.3: no master key matches, so it is plain TCP.
     let mut t = crate::script::Script::established(&crate::script::bare());
     let mut segment = crate::notation::read("P. 1:11(10) ack 1", PEER_ISS, ISS, 65_535);
-    segment.options.authentication = Authentication::new(1, 1, &[0; 12]);
+    segment
+        .options
+        .set_authentication(Authentication::new(1, 1, &[0; 12]));
     t.inject_segment(segment);
     assert_eq!(t.read(100), 10);
     t.wait_ms(40);

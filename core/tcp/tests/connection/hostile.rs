@@ -374,7 +374,12 @@ impl Subject {
         let at = segment.seq.distance_from(ISS);
         assert!(at >= 0 && at as u64 + u64::from(segment.seq_len()) <= 2 + self.written);
         if !segment.payload.is_empty() {
-            assert_eq!(segment.payload, octets(at as u64, segment.payload.len()));
+            // Text on a SYN starts behind it.
+            let behind = u64::from(segment.flags.contains(Flags::SYN));
+            assert_eq!(
+                segment.payload,
+                octets(at as u64 + behind, segment.payload.len())
+            );
         }
         if segment.flags.contains(Flags::SYN) {
             // Its window is not scaled, so it may have to say less.
@@ -427,7 +432,8 @@ impl Subject {
     }
 }
 
-fn subject(config: &Config, syn: Option<&Arrival>) -> Subject {
+/// With `fast` an open by Fast Open, from either side.
+fn subject(config: &Config, syn: Option<&Arrival>, fast: bool) -> Subject {
     let now = Instant::from_nanos(5_000_000_000);
     let mut subject = Subject {
         tcp: Connection::connect(now, config),
@@ -444,7 +450,18 @@ fn subject(config: &Config, syn: Option<&Arrival>) -> Subject {
         segment.flags |= Flags::SYN;
         segment.seq = PEER_ISS;
         let received = Received { at: now, segment };
-        subject.tcp = Connection::accept(now, config, &received);
+        subject.tcp = if fast {
+            Connection::accept_fast_open(now, config, &received, None, true)
+        } else {
+            Connection::accept(now, config, &received)
+        };
+    } else if fast {
+        subject.written = subject.tcp.write(octets(1, 700)) as u64;
+        let cookie = gigatcp_wire::FastOpenCookie::new(&[1; 8]).expect("a cookie");
+        let mss = 536;
+        subject
+            .tcp
+            .offer_fast_open(&gigatcp_tcp::fast_open::FastOpenOffer { cookie, mss });
     }
     subject.drain();
     subject
@@ -457,9 +474,10 @@ proptest! {
     fn nothing_a_peer_sends_breaks_the_engine(
         config in config(),
         syn in prop::option::of(arrival()),
+        fast: bool,
         steps in prop::collection::vec(step(), 1..120),
     ) {
-        let mut subject = subject(&config, syn.as_ref());
+        let mut subject = subject(&config, syn.as_ref(), fast);
         subject.check();
         for step in &steps {
             subject.run(step);
@@ -472,7 +490,7 @@ proptest! {
         peer_options in arrival(),
         steps in prop::collection::vec(step(), 1..200),
     ) {
-        let mut subject = subject(&config, None);
+        let mut subject = subject(&config, None, false);
         let mut answer = subject.segment(&peer_options);
         answer.seq = PEER_ISS;
         answer.ack = ISS + 1;

@@ -9,6 +9,7 @@ mod cwnd_validation;
 mod delayed_ack;
 mod ecn;
 mod fast_open;
+mod figures;
 mod hostile;
 mod icmp;
 mod keep_alive;

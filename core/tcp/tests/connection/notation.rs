@@ -95,8 +95,8 @@ fn written_options(
             .user_timeout
             .map(|uto| format!("uto {}", uto.seconds())),
     );
-    all.extend(options.fast_open.as_ref().map(written_cookie));
     all.extend(options.accecn.as_ref().map(written_accecn));
+    all.extend(options.fast_open().as_ref().map(written_cookie));
     if !options.sack.is_empty() {
         let blocks = options.sack.as_slice().iter().map(|block| {
             let (left, right) = (
@@ -241,10 +241,10 @@ fn read_option(option: &str, peer_iss: SeqNumber, segment: &mut Segment<Bytes>) 
             });
         }
         ["ECN", ref fields @ ..] => options.accecn = Some(read_accecn(fields)),
-        ["FO"] => options.fast_open = Some(FastOpenCookie::REQUEST),
-        ["FO", cookie] => options.fast_open = Some(read_cookie(cookie)),
-        ["FOEXP"] => options.fast_open = Some(FastOpenCookie::REQUEST.as_experimental()),
-        ["FOEXP", cookie] => options.fast_open = Some(read_cookie(cookie).as_experimental()),
+        ["FO"] => options.set_fast_open(Some(FastOpenCookie::REQUEST)),
+        ["FO", cookie] => options.set_fast_open(Some(read_cookie(cookie))),
+        ["FOEXP"] => options.set_fast_open(Some(FastOpenCookie::REQUEST.as_experimental())),
+        ["FOEXP", cookie] => options.set_fast_open(Some(read_cookie(cookie).as_experimental())),
         ["sack", ref blocks @ ..] => {
             for block in blocks {
                 let (left, right) = block.split_once(':').unwrap();

@@ -84,7 +84,7 @@ fn text_on_a_syn_is_left_for_the_peer_to_send_again() {
 }
 
 #[test]
-fn two_syns_that_cross_open_as_figure_8_of_rfc_9293_draws() {
+fn two_syns_that_cross_open_as_figure_7_of_rfc_9293_draws() {
     let mut t = Script::connect(&bare());
     t.expect("S 0:0(0) <mss 1000>");
     t.wait_ms(10);
@@ -225,7 +225,7 @@ fn a_reset_that_acknowledges_nothing_of_ours_does_not_refuse_an_open() {
 fn an_acknowledgment_of_something_else_is_reset_in_syn_sent() {
     let mut t = Script::connect(&bare());
     t.expect("S 0:0(0) <mss 1000>");
-    // An old duplicate of an earlier connection, RFC 9293 figure 10.
+    // An old duplicate of an earlier connection, RFC 9293 figure 8.
     t.inject("S. 0:0(0) ack 77");
     t.expect("R 77:77(0)");
     t.inject(". 0:0(0) ack -5");

@@ -61,6 +61,7 @@ fn config() -> impl Strategy<Value = Config> {
             header_prediction: on[12],
             segmentation_offload: on[13],
             idle_restart: on[14],
+            syn_text: on[8],
             // Any switch will do to decide over a second one.
             plpmtud: on[6] || on[7],
             plpmtud_from_base: on[6],

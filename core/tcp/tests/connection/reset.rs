@@ -110,7 +110,7 @@ fn a_syn_outside_the_window_is_answered_with_an_acknowledgment() {
 
 #[test]
 fn the_reset_that_answers_a_challenge_ends_the_connection() {
-    // The peer restarted and opens anew: RFC 9293 figure 10 with challenge.
+    // The peer restarted and opens anew: RFC 9293 figure 9 with challenge.
     let mut t = established();
     t.inject("S 2500:2500(0)");
     t.expect(". 1:1(0) ack 1");

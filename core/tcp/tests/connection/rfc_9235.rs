@@ -299,7 +299,7 @@ fn check(section: &Section, index: usize) -> (Endpoints, Vec<u8>) {
         octets(section.packets[index].1),
         "{what}: traffic key"
     );
-    let option = header.options.authentication.unwrap();
+    let option = header.options.authentication().unwrap();
     let ids = if from_client {
         (CLIENT_KEY_ID, SERVER_KEY_ID)
     } else {

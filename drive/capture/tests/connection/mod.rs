@@ -107,7 +107,7 @@ impl<'a> Connection<'a> {
             Flags::SYN,
             CLIENT_ISS,
             SeqNumber::new(0),
-            syn,
+            syn.clone(),
             Phantom::default(),
         )?;
         self.wait_ms(20);
