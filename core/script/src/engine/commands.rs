@@ -70,7 +70,7 @@ const SYSCTLS: &[(&str, Meaning)] = &[
         Millis("challenge_ack_interval"),
     ),
     ("net.ipv4.tcp_fack", Only("0")),
-    ("net.ipv4.tcp_syncookies", Only("1")),
+    ("net.ipv4.tcp_syncookies", Setting("syn_cookies")),
     ("net.ipv4.tcp_ecn", Notification),
     ("net.ipv4.tcp_ecn_fallback", Only("1")),
     ("net.ipv4.tcp_ecn_option", Only("2")),
@@ -102,7 +102,16 @@ const SYSCTLS: &[(&str, Meaning)] = &[
     ("net.inet.tcp.rexmit_min", Millis("rto_min")),
     ("net.inet.tcp.finwait2_timeout", Nothing),
     ("net.inet.tcp.keepinit", Nothing),
-    ("net.ipv4.tcp_fin_timeout", Seconds("time_wait")),
+    ("net.ipv4.tcp_fin_timeout", Seconds("fin_wait_2_timeout")),
+    ("net.ipv4.tcp_keepalive_time", Seconds("keepalive_time")),
+    (
+        "net.ipv4.tcp_keepalive_intvl",
+        Seconds("keepalive_interval"),
+    ),
+    ("net.ipv4.tcp_keepalive_probes", Setting("keepalive_probes")),
+    ("net.inet.tcp.keepidle", Millis("keepalive_time")),
+    ("net.inet.tcp.keepintvl", Millis("keepalive_interval")),
+    ("net.inet.tcp.keepcnt", Setting("keepalive_probes")),
 ];
 
 /// The settings of the kernel's self-tests (`defaults.sh`), as far as they
@@ -141,6 +150,8 @@ impl Host {
                 }
                 // Linux grants what a socket asks for twice, its own sizes once.
                 self.setup.doubles_requests = true;
+                // Without the queueing discipline `fq` Linux paces nothing.
+                self.setup.set("pacing", "false")?;
                 Ok(())
             }
             ["sysctl", ref rest @ ..] => {
@@ -173,9 +184,12 @@ impl Host {
                 "dev",
                 _,
                 "root",
-                "pfifo" | "fq",
+                queue @ ("pfifo" | "fq"),
                 ref rest @ ..,
-            ] if !rest.contains(&"limit") => Ok(()),
+            ] if !rest.contains(&"limit") => {
+                let is_paced = if queue == "fq" { "true" } else { "false" };
+                self.setup.set("pacing", is_paced)
+            }
             ["ip", "link", "set", "dev", _, "mtu", mtu] => {
                 let mtu = mtu.parse().map_err(|_| Unsupported::new("command", line))?;
                 self.addresses.mtu = mtu;

@@ -100,6 +100,8 @@ pub struct Conn {
     pub dont_fragment: bool,
     /// The failure has been told to the application.
     pub failure_told: bool,
+    /// Urgent data came.
+    pub has_urgent: bool,
     /// What came of a fast open is remembered.
     pub fast_open_learned: bool,
     /// `shutdown(SHUT_RD)`.
@@ -288,6 +290,7 @@ impl Host {
             let steps_aside = is_plain_syn && predecessor.is_some() && listener.is_some();
             if !steps_aside {
                 let conn = &mut self.connections[index];
+                conn.has_urgent |= segment.flags.contains(Flags::URG);
                 conn.tcp.handle_segment(at, Received { at, segment });
                 self.after_arrival(index);
                 return;
@@ -353,6 +356,7 @@ impl Host {
             ttl: options.ttl,
             dont_fragment: options.dont_fragment,
             failure_told: false,
+            has_urgent: false,
             fast_open_learned: false,
             deaf: false,
         });

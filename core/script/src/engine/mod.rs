@@ -21,8 +21,8 @@
 //! | `convert` | packets to segments and back |
 //!
 //! Deliberately absent, each told by name when a script needs it: zero-copy
-//! and its notifications, `splice` and `sendfile`, packet timestamps, SYN
-//! cookies, urgent data as a mechanism (URG is carried and ignored).
+//! and its notifications, `splice` and `sendfile`, packet timestamps, control
+//! messages.
 
 mod calls;
 mod commands;

@@ -6,7 +6,7 @@ use alloc::vec::Vec;
 
 use gigatcp_events::State;
 use gigatcp_tcp::{Config, congestion};
-use gigatcp_units::Bytes;
+use gigatcp_units::{Bytes, Duration};
 
 use super::calls::{Arguments, failed, returned};
 use super::host::{Conn, Host, SocketState};
@@ -29,6 +29,12 @@ pub struct SocketOptions {
     pub cork: bool,
     /// `connect` waits for the first write, which goes out with the SYN.
     pub fast_open_connect: bool,
+    pub urgent_inline: Option<bool>,
+    pub keepalive: Option<bool>,
+    pub keepalive_time: Option<Duration>,
+    pub keepalive_interval: Option<Duration>,
+    pub keepalive_probes: Option<u32>,
+    pub user_timeout: Option<Duration>,
     /// Seconds, if lingering is on.
     pub linger: Option<i64>,
     pub tos: u8,
@@ -48,6 +54,12 @@ impl Default for SocketOptions {
             nodelay: false,
             cork: false,
             fast_open_connect: false,
+            urgent_inline: None,
+            keepalive: None,
+            keepalive_time: None,
+            keepalive_interval: None,
+            keepalive_probes: None,
+            user_timeout: None,
             linger: None,
             tos: 0,
             ttl: 64,
@@ -67,7 +79,16 @@ impl SocketOptions {
         }
         config.mss = self.mss.map_or(config.mss, |mss| mss.min(config.mss));
         config.congestion = self.congestion.unwrap_or(config.congestion);
-        config.profile.nagle &= !self.nodelay;
+        let profile = &mut config.profile;
+        profile.nagle &= !self.nodelay;
+        profile.urgent_inline = self.urgent_inline.unwrap_or(profile.urgent_inline);
+        profile.keepalive = self.keepalive.unwrap_or(profile.keepalive);
+        profile.keepalive_time = self.keepalive_time.unwrap_or(profile.keepalive_time);
+        profile.keepalive_interval = self
+            .keepalive_interval
+            .unwrap_or(profile.keepalive_interval);
+        profile.keepalive_probes = self.keepalive_probes.unwrap_or(profile.keepalive_probes);
+        profile.user_timeout = self.user_timeout.unwrap_or(profile.user_timeout);
     }
 }
 
@@ -143,6 +164,18 @@ impl Host {
                 options.cork = is_on;
                 self.push_out(open, !is_on);
             }
+            "SO_OOBINLINE" if open.is_none() => options.urgent_inline = Some(is_on),
+            "SO_KEEPALIVE" => {
+                options.keepalive = Some(is_on);
+                let now = self.clock();
+                self.on_connection(open, |conn| conn.tcp.set_keepalive(now, is_on));
+            }
+            "TCP_USER_TIMEOUT" => {
+                let limit = Duration::from_millis(size);
+                options.user_timeout = Some(limit);
+                self.on_connection(open, |conn| conn.tcp.set_user_timeout(limit));
+            }
+            word if open.is_none() && set_patience(options, word, size) => {}
             word if set_ip(options, word, size, value) => {
                 let options = options.clone();
                 self.on_connection(open, |conn| conn.take_ip(&options));
@@ -242,6 +275,18 @@ impl Host {
         let value = Value::List(Vec::from([Value::Integer(amount as i64)]));
         Ok(Progress::Returned(Returned::success(0).output(2, value)))
     }
+}
+
+/// Sets how keep-alives are sent, in the seconds of the socket interface; says
+/// whether the option is of that kind.
+fn set_patience(options: &mut SocketOptions, name: &str, size: u64) -> bool {
+    match name {
+        "TCP_KEEPIDLE" => options.keepalive_time = Some(Duration::from_secs(size)),
+        "TCP_KEEPINTVL" => options.keepalive_interval = Some(Duration::from_secs(size)),
+        "TCP_KEEPCNT" => options.keepalive_probes = u32::try_from(size).ok(),
+        _ => return false,
+    }
+    true
 }
 
 /// Sets what stands in the IP header; says whether the option is of that kind.

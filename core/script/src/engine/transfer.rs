@@ -8,7 +8,7 @@ use gigatcp_units::Instant;
 
 use alloc::vec::Vec;
 
-use super::calls::{Arguments, Called, Operation, failed};
+use super::calls::{Arguments, Called, Operation, failed, returned};
 use super::host::{CORK_TIME, Conn, File, Host, SocketState};
 use crate::ast::{Member, Value};
 use crate::data;
@@ -33,6 +33,8 @@ pub struct Writing {
     left: usize,
     written: usize,
     more: bool,
+    /// The last octet is urgent.
+    urgent: bool,
 }
 
 impl Host {
@@ -49,7 +51,7 @@ impl Host {
             ),
             _ => (args.number(2)? as usize, args.get(3)),
         };
-        forbid(flags, &["MSG_ERRQUEUE", "MSG_OOB", "MSG_TRUNC"])?;
+        forbid(flags, &["MSG_ERRQUEUE", "MSG_TRUNC"])?;
         if let Some(control) = args.get(1).member("msg_control")
             && !matches!(control, Value::List(list) if list.is_empty())
             && *control != Value::Ellipsis
@@ -57,6 +59,9 @@ impl Host {
             return Err(Unsupported::new("call", "recvmsg with control messages"));
         }
         let fd = args.number(0)?;
+        if flags.has_word("MSG_OOB") {
+            return self.read_urgent(fd);
+        }
         let mut reading = Reading {
             fd,
             len,
@@ -74,6 +79,17 @@ impl Host {
             return Ok(Progress::Returned(done));
         }
         self.start(Operation::Read(reading), None)
+    }
+
+    /// The urgent octet, where it does not stay in line.
+    fn read_urgent(&mut self, fd: i64) -> Called {
+        let Some(index) = self.open_index(fd) else {
+            return failed("ENOTCONN");
+        };
+        match self.connections[index].tcp.read_urgent() {
+            Some(octet) => returned(octet.len() as i64),
+            None => failed("EINVAL"),
+        }
     }
 
     pub fn attempt_read(&mut self, reading: &mut Reading) -> Option<Returned> {
@@ -126,7 +142,7 @@ impl Host {
             ),
             _ => (args.number(2)? as usize, args.get(3)),
         };
-        forbid(flags, &["MSG_OOB", "MSG_ZEROCOPY", "MSG_EOR"])?;
+        forbid(flags, &["MSG_ZEROCOPY", "MSG_EOR"])?;
         if args.get(1).name() == Some("NULL") && len > 0 {
             return failed("EFAULT");
         }
@@ -139,6 +155,7 @@ impl Host {
             left: len,
             written: 0,
             more: flags.has_word("MSG_MORE"),
+            urgent: flags.has_word("MSG_OOB"),
         };
         if self.is_nonblocking(fd) || flags.has_word("MSG_DONTWAIT") {
             let done = self.attempt_write(&mut writing);
@@ -173,7 +190,10 @@ impl Host {
                 return Some(Returned::failure(errno));
             }
         }
-        let accepted = self.feed(index, writing.left, writing.more);
+        let accepted = match writing.urgent {
+            true => self.feed_urgent(index, writing.left),
+            false => self.feed(index, writing.left, writing.more),
+        };
         writing.left -= accepted;
         writing.written += accepted;
         self.pump(index);
@@ -213,6 +233,16 @@ impl Host {
         accepted
     }
 
+    /// Takes octets of which the last is urgent; what was held back goes first.
+    fn feed_urgent(&mut self, index: usize, len: usize) -> usize {
+        self.release_held(index);
+        let conn = &mut self.connections[index];
+        let offset = 1_u32.wrapping_add(conn.written);
+        let accepted = conn.tcp.write_urgent(data::octets(offset, len));
+        conn.written = conn.written.wrapping_add(accepted as u32);
+        accepted
+    }
+
     /// What was held back leaves.
     pub fn release_held(&mut self, index: usize) {
         let conn = &mut self.connections[index];
@@ -229,6 +259,7 @@ impl Writing {
             left: len,
             written: 0,
             more: false,
+            urgent: false,
         }
     }
 }
@@ -258,7 +289,14 @@ impl Conn {
         {
             let offset = 1_u32.wrapping_add(self.read);
             if let Some(at) = data::first_difference(offset, &piece) {
-                return Err(at);
+                // An urgent octet was taken out of line: the next one stands
+                // in its place.
+                let next = offset.wrapping_add(at as u32).wrapping_add(1);
+                let is_aside = data::first_difference(next, &piece[at..]).is_none();
+                if !self.has_urgent || !is_aside {
+                    return Err(at);
+                }
+                self.read = self.read.wrapping_add(1);
             }
             got += piece.len();
             self.read = self.read.wrapping_add(piece.len() as u32);
