@@ -85,7 +85,9 @@ const SYSCTLS: &[(&str, Meaning)] = &[
     ("net.ipv4.tcp_pacing_ss_ratio", Nothing),
     ("net.ipv4.tcp_pacing_ca_ratio", Nothing),
     ("net.ipv4.tcp_notsent_lowat", Only("4294967295")),
-    ("net.ipv4.tcp_fastopen", Nothing),
+    // Both sides, with cookies and by request of the socket; 0x200 and 0x400,
+    // which do without, are not there.
+    ("net.ipv4.tcp_fastopen", Only("0x3")),
     ("net.ipv4.tcp_fastopen_key", Nothing),
     ("net.ipv4.tcp_no_metrics_save", Nothing),
     ("net.inet.tcp.hostcache.purgenow", Nothing),

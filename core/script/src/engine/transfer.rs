@@ -58,6 +58,9 @@ impl Host {
         {
             return Err(Unsupported::new("call", "recvmsg with control messages"));
         }
+        if args.get(1).name() == Some("NULL") && len > 0 {
+            return failed("EFAULT");
+        }
         let fd = args.number(0)?;
         if flags.has_word("MSG_OOB") {
             return self.read_urgent(fd);
