@@ -400,9 +400,12 @@ impl<P: Payload> Connection<P> {
     // How much leaves meanwhile.
 
     /// PRR begins: `acked` octets have just left the flight, `known` were known
-    /// to be delivered before this acknowledgment.
+    /// to be delivered before this acknowledgment. With nothing in flight no
+    /// acknowledgment would come to release anything: then cwnd decides.
     pub(super) fn begin_reduction(&mut self, acked: u64, known: u64) {
+        self.prr.end();
         if let Some(rule) = self.profile.prr
+            && self.snd.flight_size() > 0
             && !self.congestion.reduces_by_itself()
         {
             self.prr.begin(rule, self.snd.flight_size() + acked, known);

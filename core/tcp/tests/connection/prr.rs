@@ -1,7 +1,7 @@
 //! Proportional rate reduction: RFC 6937 section 3.1's figures, RFC 9937.
 
 use gigatcp_events::Phase;
-use gigatcp_tcp::profile::{InitialWindow, PrrRule};
+use gigatcp_tcp::profile::{EcnMode, InitialWindow, PrrRule};
 
 use crate::script::{Script, with};
 
@@ -158,4 +158,32 @@ fn after_a_timeout_slow_start_sends_and_not_prr() {
     figure.t.expect(". 1:1001(1000) ack 1");
     figure.t.inject(". 1:1(0) ack 1001 <sack 15001:18001>");
     assert_eq!(figure.t.leaving().len(), 2);
+}
+
+#[test]
+fn a_notification_that_finds_nothing_in_flight_leaves_no_reduction_behind() {
+    // The acknowledgment that ends one reduction begins the next: with nothing
+    // in flight none would come to release anything more.
+    let config = with(|p| {
+        p.prr = Some(PrrRule::SafeAck);
+        p.ecn = EcnMode::Classic;
+        p.delayed_ack = false;
+    });
+    let mut t = Script::connect(&config);
+    t.leaving();
+    t.inject("SE. 0:0(0) ack 1 <mss 1000>");
+    t.leaving();
+    for _ in 0..3 {
+        t.write(1);
+        assert_eq!(t.leaving().len(), 1);
+    }
+    t.inject("E. 1:1(0) ack 2");
+    assert_eq!(t.tcp.info().phase, Phase::Cwr);
+    t.write(3);
+    assert_eq!(t.leaving().len(), 1);
+    t.inject("E. 1:1(0) ack 7");
+    assert_eq!(t.tcp.info().phase, Phase::Cwr);
+    let cwnd = t.cwnd();
+    t.write(10_000);
+    assert_eq!(t.leaving().len() as f64, cwnd);
 }
