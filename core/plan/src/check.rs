@@ -8,6 +8,8 @@
 use alloc::format;
 use alloc::vec::Vec;
 
+use gigatcp_tcp::Profile;
+use gigatcp_tcp::profile::EcnMode;
 use gigatcp_units::Duration;
 
 use crate::diagnostic::{Diagnostic, Findings, Place};
@@ -43,6 +45,11 @@ fn scenario(document: &Table, findings: &Findings) -> Scenario {
         receiver.link.take(),
         longest_mtu,
     );
+    check_marks(
+        &path.marks,
+        [&sender.host.profile, &receiver.host.profile],
+        findings,
+    );
     let record = section(&reader, "record", &keys::RECORD);
     let end = reader.time("duration");
     let flows = flow::Context {
@@ -67,6 +74,39 @@ fn scenario(document: &Table, findings: &Findings) -> Scenario {
         duration,
         tester: tester(&section(&reader, "tester", &keys::TESTER), duration),
         record: self::record(&record, duration),
+    }
+}
+
+/// Marks that strike nothing because nothing on their way is capable.
+fn check_marks(marks: &[Vec<Place>; 2], hosts: [&Profile; 2], findings: &Findings) {
+    let [there, back] = marks;
+    let [sender, receiver] = hosts.map(|profile| profile.ecn);
+    let asks = matches!(sender, EcnMode::Classic | EcnMode::Accurate);
+    if !asks || receiver == EcnMode::Off {
+        let hint = if asks {
+            "receiver.ecn = \"passive\""
+        } else {
+            "sender.ecn = \"classic\", or \"accurate\""
+        };
+        for place in there {
+            let finding =
+                Diagnostic::warning(place, "this hop marks, and no connection speaks ECN");
+            findings.add(
+                finding
+                    .label("the sender asks for it, and the receiver grants it")
+                    .effect("no packet is marked")
+                    .hint(hint),
+            );
+        }
+    }
+    for place in back {
+        let finding = Diagnostic::warning(place, "acknowledgments are not capable of marks");
+        findings.add(
+            finding
+                .label("this hop carries nothing else")
+                .effect("no packet is marked")
+                .hint("a hop on the way of the data"),
+        );
     }
 }
 

@@ -217,6 +217,26 @@ fn marks_that_no_packet_can_get_are_found() {
         &format!("{link}icmp = false"),
         "`icmp` does nothing on a hop without `mtu`",
     );
+    let marking = format!("{link}mark_above = \"50 packets\"");
+    found(&marking, "no connection speaks ECN");
+    found(
+        &marking.replace("sender", "receiver"),
+        "acknowledgments are not capable",
+    );
+    let text = format!("[sender]\necn = \"accurate\"\n{marking}");
+    let plan = parse("p", plan_with(&text).as_bytes(), &[]).unwrap();
+    assert_eq!(plan.warnings.list, [], "nothing to warn of");
+}
+
+#[test]
+fn a_setting_of_words_names_them_and_the_nearest() {
+    assert_found(
+        "[sender]\necn = \"acurate\"",
+        "\"acurate\"",
+        "not a word it takes",
+    );
+    assert_nearest("[sender]\necn = \"acurate\"", "\"accurate\"");
+    assert_found("[sender]\necn = true", "true", "takes one of");
 }
 
 #[test]

@@ -119,6 +119,13 @@ pub struct FlowRecord {
     pub fast_retransmits: u64,
     /// Retransmission timeouts.
     pub timeouts: u64,
+    /// Of the segments delivered, those reported to have met a congestion mark
+    /// (`tcpi_delivered_ce`); none in records written before there were marks.
+    #[serde(default)]
+    pub marked_segments: u64,
+    /// Reductions of cwnd for such reports.
+    #[serde(default)]
+    pub mark_reductions: u64,
     /// Acknowledgments sent by the receiver.
     pub acks_sent: u64,
     /// Share of one processor used by the sending host, 0 to 1.

@@ -85,6 +85,8 @@ fn flow_record(scenario: &Scenario, flow: &Flow, result: &FlowOutcome, now: Inst
         retransmitted_segments: counters.retransmitted_segments,
         fast_retransmits: counters.fast_retransmits,
         timeouts: counters.timeouts,
+        marked_segments: sender.map_or(0, |c| c.info().ecn.delivered_ce),
+        mark_reductions: counters.ecn_reductions,
         acks_sent: receiver_counters.map_or(0, |c| c.acks_sent),
         sender_cpu_fraction: share(result.sender.cpu_busy(end), result.elapsed()),
         receiver_cpu_fraction: share(result.receiver.cpu_busy(end), result.elapsed()),

@@ -23,7 +23,8 @@ pub(crate) struct Hop {
     room: Option<Room>,
     name_place: Place,
     room_place: Place,
-    mark_place: Place,
+    /// Where it is told to mark, if it is.
+    mark_place: Option<Place>,
 }
 
 /// Everything between the two TCPs.
@@ -34,6 +35,8 @@ pub(crate) struct Path {
     pub(crate) receiver_link: Option<HopConfig>,
     /// All delays together.
     pub(crate) rtt: Duration,
+    /// Where hops are told to mark, on the way there and on the way back.
+    pub(crate) marks: [Vec<Place>; 2],
 }
 
 /// Packets that fit into the queue of a bottleneck nobody has described, even
@@ -64,6 +67,14 @@ pub(crate) fn path(
     let chains = [forward, reverse, vec_of(sender_link), vec_of(receiver_link)];
     check_names(&chains, reader.findings());
     let rtt = sum(chains.iter().flatten().map(|hop| hop.config.one_way_delay));
+    let places = |hops: [&Vec<Hop>; 2]| -> Vec<Place> {
+        let hops = hops.into_iter().flatten();
+        hops.filter_map(|hop| hop.mark_place.clone()).collect()
+    };
+    let marks = [
+        places([&chains[0], &chains[2]]),
+        places([&chains[1], &chains[3]]),
+    ];
     // Only data are full-sized packets; they cross the way there.
     let settle = |chain: Vec<Hop>, carries_data: bool| -> Vec<HopConfig> {
         let settling = Settling {
@@ -81,6 +92,7 @@ pub(crate) fn path(
         sender_link: settle(sender_link, true).pop(),
         receiver_link: settle(receiver_link, false).pop(),
         rtt,
+        marks,
     }
 }
 
@@ -111,7 +123,7 @@ fn shorthand(plan: &Reader, reader: &Reader) -> (Vec<Hop>, Vec<Hop>) {
         room: Some(Room::Unlimited),
         name_place: there.name_place.clone(),
         room_place: there.room_place.clone(),
-        mark_place: there.mark_place.clone(),
+        mark_place: None,
     };
     (vec![there], vec![back])
 }
@@ -190,7 +202,10 @@ pub(crate) fn hop(reader: &Reader, name: &str) -> Hop {
         room,
         name_place: reader.place_of_value("name").clone(),
         room_place: reader.place_of_value("queue").clone(),
-        mark_place: reader.place_of_value("mark_above").clone(),
+        mark_place: ["mark_above", "mark"]
+            .into_iter()
+            .find(|key| reader.has(key))
+            .map(|key| reader.place_of_value(key).clone()),
     }
 }
 
@@ -325,7 +340,9 @@ impl Settling<'_> {
                 config.limit_bytes = bdp.map(|bdp| bdp.max(least));
             }
         }
-        self.check_threshold(&config, &hop.mark_place);
+        if let Some(place) = &hop.mark_place {
+            self.check_threshold(&config, place);
+        }
         config
     }
 

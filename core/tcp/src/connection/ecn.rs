@@ -290,14 +290,10 @@ impl<P: Payload> Connection<P> {
         if self.ecn.feedback() != EcnFeedback::Accurate {
             return false;
         }
-        let is_first = seq == 1;
-        if !fresh && is_first && self.ecn.first_had_option {
-            self.ecn.receiver.stop_options();
-        }
-        let has_room = fresh && len + OPTION_ROOM <= u64::from(self.smss);
-        if has_room && is_first {
+        // A lone FIN has no data that could be in the way.
+        let has_room = (fresh || len == 0) && len + OPTION_ROOM <= u64::from(self.smss);
+        if has_room && seq == 1 && fresh {
             self.ecn.receiver.repeat_option();
-            self.ecn.first_had_option = self.ecn.receiver.sends_options();
         }
         has_room
     }

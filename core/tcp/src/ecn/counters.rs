@@ -211,12 +211,6 @@ impl EcnReceiver {
         self.option_due = true;
     }
 
-    /// Packets with options seem not to get through: none is sent any more
-    /// (section 3.2.3.2.2).
-    pub(crate) fn stop_options(&mut self) {
-        self.sends_options = false;
-    }
-
     /// Whether options are sent.
     pub(crate) fn sends_options(&self) -> bool {
         self.sends_options

@@ -7,11 +7,14 @@
 //!   fit both (each holds one SMSS at most). That gives what the examples of
 //!   appendix A.2.2 give, and is exact for acknowledgments of whole
 //!   super-segments;
-//! * without, the safest likely case is taken (appendix A.2.1): as many as the
+//! * where none ever comes, the safest likely case is taken (appendix A.2.1): as many as the
 //!   acknowledgment covers packets. Not where acknowledgments cover that many
 //!   all the time: a receiver acknowledges every second packet with CE at the
 //!   latest, so the field does not come round unless acknowledgments are lost,
 //!   and their being wide as always says that none is.
+//!
+//! Where options come but this acknowledgment has none, nothing is assumed: the
+//! next one tells.
 //!
 //! An overestimate is not taken back when missing acknowledgments turn up late
 //! (section 3.2.2.5.2: MAY).
@@ -122,7 +125,9 @@ impl EcnSender {
             .map(|option| self.take_option(&option));
         let packets = match ceb {
             Some(octets) => fewest_holding(least, octets, feedback.smss),
-            None if self.are_acks_wide() => least,
+            // Options come, and this one was not due or had no room: the next
+            // sets right what may have come round unseen.
+            None if self.option == OptionSeen::Seen || self.are_acks_wide() => least,
             None => safest(least, feedback.packets),
         };
         self.counters.cep += u64::from(packets);

@@ -120,8 +120,6 @@ pub(crate) struct EcnState<P> {
     /// No new data leaves before this (RFC 3168 section 6.1.2, a window of one
     /// segment).
     pub(crate) hold_until: Instant,
-    /// The first data segment carried an AccECN option.
-    pub(crate) first_had_option: bool,
     /// Newest TSval that came with feedback.
     newest_stamp: Option<u32>,
     pub(crate) receiver: EcnReceiver,
@@ -154,7 +152,6 @@ impl<P> EcnState<P> {
             cwr_due: false,
             early_ack: None,
             hold_until: Instant::FAR_FUTURE,
-            first_had_option: false,
             newest_stamp: None,
             receiver: EcnReceiver::new(),
             sender: EcnSender::new(),
@@ -228,7 +225,8 @@ impl<P> EcnState<P> {
 
     /// Flags of a SYN-ACK after so many timeouts, and whether it may carry an
     /// option. The first one repeated goes without, the next without ECN (RFC
-    /// 9768 section 3.2.3.2.2); the mode stays.
+    /// 9768 section 3.2.3.2.2); the mode stays, and options are tried again on
+    /// acknowledgments, where it shows whether they get through.
     pub(crate) fn flags_of_syn_ack(&mut self, timeouts: u32) -> (Flags, bool) {
         let is_first = self.syn_acks == 0;
         self.syn_acks += 1;
@@ -237,9 +235,6 @@ impl<P> EcnState<P> {
             return (Flags::NONE, false);
         }
         let is_accurate = self.feedback == EcnFeedback::Accurate;
-        if is_accurate && !is_first {
-            self.receiver.stop_options();
-        }
         if is_accurate && timeouts >= 2 {
             self.on_plain();
             return (Flags::NONE, false);

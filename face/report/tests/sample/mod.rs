@@ -276,6 +276,8 @@ fn finish(
         retransmitted_segments: lost,
         fast_retransmits: lost,
         timeouts: 0,
+        marked_segments: 0,
+        mark_reductions: 0,
         acks_sent: segments / 2,
         sender_cpu_fraction: (bytes as f64 / elapsed_ns as f64).min(0.9),
         receiver_cpu_fraction: (bytes as f64 / elapsed_ns as f64 * 0.55).min(0.9),
