@@ -198,14 +198,11 @@ pub(crate) fn hop(reader: &Reader, name: &str) -> Hop {
         room => room,
     };
     Hop {
-        config,
         room,
         name_place: reader.place_of_value("name").clone(),
         room_place: reader.place_of_value("queue").clone(),
-        mark_place: ["mark_above", "mark"]
-            .into_iter()
-            .find(|key| reader.has(key))
-            .map(|key| reader.place_of_value(key).clone()),
+        mark_place: marking_key(&config).map(|key| reader.place_of_value(key).clone()),
+        config,
     }
 }
 
@@ -250,6 +247,18 @@ fn reorder(reader: &Reader) -> Option<Reorder> {
         probability,
         extra_delay,
     })
+}
+
+/// The key by which a hop marks what it can mark, if it does.
+fn marking_key(config: &HopConfig) -> Option<&'static str> {
+    let has_queue = config.rate.is_some() || !config.per_packet.is_zero();
+    if config.ecn_bleach {
+        None
+    } else if config.mark_above.is_some() && has_queue {
+        Some("mark_above")
+    } else {
+        config.mark.map(|_| "mark")
+    }
 }
 
 /// Marks that no packet can get are hardly meant so.
