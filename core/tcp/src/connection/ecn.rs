@@ -274,7 +274,7 @@ impl<P: Payload> Connection<P> {
     }
 
     /// Octets of options that may stand in a segment before it is signed.
-    fn option_room(&self) -> usize {
+    pub(super) fn option_room(&self) -> usize {
         let code = if self.authentication.is_some() {
             AUTHENTICATION_LEN
         } else {

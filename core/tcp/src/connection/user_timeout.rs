@@ -18,7 +18,7 @@
 //! A SYN has its own R2, `syn_retries` (MUST-23).
 
 use gigatcp_units::{Duration, Instant};
-use gigatcp_wire::{MAX_OPTIONS_LEN, Options, Payload, UserTimeout};
+use gigatcp_wire::{Options, Payload, UserTimeout};
 
 use super::Connection;
 use crate::profile::Profile;
@@ -88,7 +88,7 @@ impl<P: Payload> Connection<P> {
     fn put_user_timeout(&self, options: &mut Options) -> bool {
         let seconds = self.patience.ours.as_nanos().div_ceil(NANOS_PER_SECOND);
         options.user_timeout = Some(UserTimeout::from_seconds(seconds));
-        let fits = options.wire_len() <= MAX_OPTIONS_LEN;
+        let fits = options.wire_len() <= self.option_room();
         if !fits {
             options.user_timeout = None;
         }

@@ -356,7 +356,7 @@ impl<P: Stream> World<P> {
         let sides = self.sides.iter().map(|side| {
             let info = side.tcp.info();
             format!(
-                "{:?} {:?} wrote {} of {} read {} una {} nxt {} rcv {} wnd {} timer {:?}",
+                "{:?} {:?} wrote {} of {} read {} una {} nxt {} rcv {} wnd {} timer {:?} cwnd {:?} smss {} pipe {:?} unsent {}",
                 info.state,
                 side.tcp.failure(),
                 side.written,
@@ -367,6 +367,7 @@ impl<P: Stream> World<P> {
                 info.rcv_nxt,
                 info.snd_wnd.as_u64(),
                 side.tcp.poll_timeout(),
+                info.cwnd, info.smss, info.pipe, side.tcp.unsent(),
             )
         });
         let all: Vec<String> = sides.collect();
