@@ -125,6 +125,7 @@ fn value_for(draw: &mut Draw, name: &str) -> Vec<SettingValue> {
         "rto_max" => time(draw, ms(4000), ms(120_000)),
         "time_wait" => time(draw, Duration::ZERO, ms(120_000)),
         "timestamp_tick" => time(draw, ms(1), ms(1000)),
+        "pacing_ss_ratio" | "pacing_ca_ratio" => count(draw, 100, 1000),
         "ecn" => SettingValue::Word(draw.pick(&["off", "passive", "classic", "accurate"])),
         "max_pacing_rate" => {
             SettingValue::Rate(Rate::from_bps(draw.magnitude(10_000_000, 10_000_000_000)))
