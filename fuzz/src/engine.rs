@@ -1,6 +1,6 @@
 //! An engine driven by arbitrary octets: segments near and far from what it
 //! expects, timers, and an application that does as it likes. What must hold
-//! after every step is in [`check`].
+//! after every step is in `Run::check`.
 //!
 //! The octets choose; so the same driver serves the coverage-guided fuzzer,
 //! the corpus in the tests, and a hundred million random segments.
