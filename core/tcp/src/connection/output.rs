@@ -106,11 +106,7 @@ impl<P: Payload> Connection<P> {
     /// Octets cwnd still allows, or PRR while the window is reduced.
     #[inline]
     fn allowance(&self) -> u64 {
-        // With nothing in flight no acknowledgment will ever release anything:
-        // an ECN echo on the last one begins a reduction of nothing.
-        if let Some(sndcnt) = self.prr.allowance()
-            && self.snd.una < self.snd.nxt
-        {
+        if let Some(sndcnt) = self.prr.allowance() {
             return sndcnt;
         }
         // Without limited transmit (RFC 3042) the first duplicate ACKs send

@@ -5,7 +5,7 @@
 
 use gigatcp_events::{EcnFeedback, Phase};
 use gigatcp_tcp::Config;
-use gigatcp_tcp::profile::{EcnMode, InitialWindow, Profile, PrrRule};
+use gigatcp_tcp::profile::{EcnMode, InitialWindow, Profile};
 use gigatcp_units::Duration;
 
 use crate::script::{Script, segments, with};
@@ -215,19 +215,6 @@ fn an_echo_reduces_the_window_once_and_the_next_new_data_says_so() {
     let _ = t.leaving();
     t.inject("E. 1:1(0) ack 12001");
     assert_eq!(t.tcp.counters().ecn_reductions, 2, "the next window");
-}
-
-#[test]
-fn an_echo_on_the_acknowledgment_of_everything_does_not_stop_the_sender_for_ever() {
-    // A reduction of nothing in flight: no acknowledgment would release more.
-    let mut config = classic();
-    config.profile.prr = Some(PrrRule::SafeAck);
-    let mut t = opened(&config);
-    t.write(3000);
-    assert_eq!(t.leaving().len(), 3);
-    t.inject("E. 1:1(0) ack 3001");
-    t.write(1000);
-    t.expect("[ect0] PW. 3001:4001(1000) ack 1");
 }
 
 #[test]
