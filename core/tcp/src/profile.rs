@@ -146,7 +146,7 @@ pub struct Profile {
     /// section 3.8.3).
     pub retries: u32,
     /// Retransmissions of a SYN before giving up. R2 for it must be at least 3
-    /// minutes (RFC 9293 MUST-23): from a timeout of 1 s, seven take 255 s. Linux
+    /// minutes (RFC 9293 MUST-23): from a timeout of 1 s, seven take 247 s. Linux
     /// takes six (`tcp_syn_retries`), 127 s.
     pub syn_retries: u32,
     /// 2 MSL: how long TIME-WAIT lasts.
