@@ -315,6 +315,16 @@ pub enum Event {
         /// Why.
         cause: PathMtuCause,
     },
+    /// The send buffer follows the congestion window.
+    SendBufferGrew {
+        /// What it holds from now on, in octets.
+        octets: u64,
+    },
+    /// The receive buffer follows the path.
+    ReceiveBufferGrew {
+        /// What it holds from now on, in octets.
+        octets: u64,
+    },
     /// What keeps the sender from sending more changed.
     LimitChanged {
         /// The limit from now on.

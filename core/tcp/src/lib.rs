@@ -28,6 +28,7 @@
 //! | `delayed_ack` | when to acknowledge |
 //! | `ecn` | RFC 3168, RFC 9768, RFC 8257 section 3.2: explicit congestion notification |
 //! | `pacing` | when what may leave leaves |
+//! | `receive_autotuning` | how large the receive buffer should be |
 //! | `receive_window` | how much to offer |
 //! | `receive_buffer`, `send_buffer` | the two buffers |
 //! | `space` | sequence variables and their 32-bit form |
@@ -54,6 +55,7 @@ pub mod profile;
 mod prr;
 mod rack;
 mod range_set;
+mod receive_autotuning;
 mod receive_buffer;
 mod receive_window;
 mod recovery;

@@ -228,10 +228,27 @@ pub struct Profile {
     /// Most that pacing releases, whatever the control says (Linux
     /// `SO_MAX_PACING_RATE`); absent: no bound.
     pub max_pacing_rate: Option<Rate>,
+    /// The receive buffer of a connection that asks for none grows to what the
+    /// path and the application need (Linux `tcp_moderate_rcvbuf`).
+    pub receive_autotuning: bool,
+    /// The send buffer of a connection that asks for none keeps room for two
+    /// congestion windows.
+    pub send_autotuning: bool,
     /// Receive buffer of a connection that asks for none (Linux `tcp_rmem[1]`).
     pub receive_buffer_start: Bytes,
+    /// The most it grows to (Linux `tcp_rmem[2]`); it decides the window scale.
+    pub receive_buffer_max: Bytes,
     /// Send buffer of a connection that asks for none (Linux `tcp_wmem[1]`).
     pub send_buffer_start: Bytes,
+    /// The most it grows to (Linux `tcp_wmem[2]`).
+    pub send_buffer_max: Bytes,
+    /// An application may write only while less than this waits unsent (Linux
+    /// `TCP_NOTSENT_LOWAT`); absent: as long as the send buffer has room.
+    pub not_sent_lowat: Option<Bytes>,
+    /// The right edge of the window may move left when the buffer has less
+    /// room than was offered (Linux `tcp_shrink_window`). RFC 9293 SHLD-14
+    /// says a receiver should not.
+    pub may_shrink_window: bool,
     // Path MTU, errors and liveness.
     /// The path's MTU as routers tell it, RFC 1191 and RFC 8201.
     pub pmtud: bool,
@@ -386,8 +403,14 @@ impl Profile {
         pacing_ss_ratio: 200,
         pacing_ca_ratio: 120,
         max_pacing_rate: None,
+        receive_autotuning: true,
+        send_autotuning: true,
         receive_buffer_start: Bytes::new(131_072),
+        receive_buffer_max: Bytes::new(1 << 30),
         send_buffer_start: Bytes::new(16_384),
+        send_buffer_max: Bytes::new(1 << 30),
+        not_sent_lowat: None,
+        may_shrink_window: false,
         // Path MTU, errors and liveness.
         pmtud: true,
         plpmtud: true,
@@ -457,6 +480,8 @@ impl Profile {
         // Pacing and buffers.
         pacing: false,
         receive_buffer_start: Bytes::new(87_380),
+        receive_buffer_max: Bytes::new(4 << 20),
+        send_buffer_max: Bytes::new(4 << 20),
 
         // Path MTU, errors and liveness.
         plpmtud: false,
@@ -513,6 +538,19 @@ impl Profile {
         match self.window_reserve_shift {
             0 => granted,
             shift => Bytes::new(granted.as_u64() - (granted.as_u64() >> shift)),
+        }
+    }
+
+    /// The buffer that backs a window of `window` octets.
+    #[must_use]
+    pub fn buffer_backing(&self, window: u64) -> u64 {
+        match self.window_reserve_shift {
+            0 => window,
+            shift => {
+                let whole = u128::from(window) << shift;
+                let octets = whole.div_ceil((1 << shift) - 1);
+                u64::try_from(octets).unwrap_or(u64::MAX)
+            }
         }
     }
 

@@ -66,7 +66,7 @@ impl<P: Payload> ReceiveBuffer<P> {
     }
 
     /// Octets held beyond holes.
-    #[cfg(test)]
+    #[inline]
     pub fn held(&self) -> u64 {
         self.held.total()
     }

@@ -2,7 +2,7 @@
 //! section 2.
 //!
 //! The right edge of the window never moves left (RFC 9293 SHLD-14): what was
-//! offered stays offered. Receiver-side silly-window avoidance moves it only
+//! offered stays offered, unless the profile lets it shrink. Receiver-side silly-window avoidance moves it only
 //! in steps of at least one segment or half the largest window.
 //!
 //! Under [`WindowPolicy::Grows`] the offer starts small and grows by two
@@ -26,11 +26,14 @@ pub struct ReceiveWindow {
     reserve_shift: u32,
     /// Largest window to offer now.
     offer: u64,
-    /// Largest window to offer ever.
+    /// Largest window this buffer is to back.
     clamp: u64,
+    /// Largest window that the window field can say with this scale.
+    expressible: u64,
     /// Octets the offer grows by per full-sized segment; 0 = it does not.
     step: u64,
     shift: u8,
+    may_shrink: bool,
     /// Silly-window avoidance.
     avoid_silly: bool,
     /// Largest segment the peer may send.
@@ -38,50 +41,60 @@ pub struct ReceiveWindow {
 }
 
 impl ReceiveWindow {
-    /// The offer of a buffer of `granted` octets for segments of up to `mss`.
-    pub fn new(profile: &Profile, granted: Bytes, mss: u32) -> Self {
-        let whole = profile.window_of(granted).as_u64();
+    /// The offer of the buffer that was asked for, or of one that fits itself
+    /// to the path, for segments of up to `mss` octets.
+    pub fn new(profile: &Profile, requested: Option<Bytes>, mss: u32) -> Self {
+        let granted = profile.receive_buffer_for(requested);
         let mss = u64::from(mss);
-        // Linux chooses the scale from the largest buffer the host grants,
-        // others from the buffer at hand. Either way the scale bounds the
-        // window (RFC 7323 section 2.3).
-        let shift = match profile.window_policy {
-            WindowPolicy::FreeSpace => shift_for(whole),
-            WindowPolicy::Grows => shift_for(profile.buffer_limit.as_u64()),
-        };
+        let shift = shift_for(largest_window(profile, requested));
         let expressible = if profile.window_scaling {
             65_535 << shift
         } else {
             65_535
         };
-        let (offer, clamp, step) = match profile.window_policy {
-            WindowPolicy::FreeSpace => {
-                let most = whole.min(expressible);
-                (most, most, 0)
-            }
-            WindowPolicy::Grows => {
-                // One segment is kept back (Linux `tcp_init_buffer_space`).
-                let clamp = whole.saturating_sub(mss).max(whole.min(2 * mss));
-                let clamp = clamp.min(expressible);
-                (first_offer(mss).min(clamp), clamp, 2 * mss)
-            }
+        let (offer, step) = match profile.window_policy {
+            WindowPolicy::FreeSpace => (u64::MAX, 0),
+            WindowPolicy::Grows => (first_offer(mss), 2 * mss),
         };
-        Self {
-            buffer: granted.as_u64(),
+        let mut window = Self {
+            buffer: 0,
             reserve_shift: profile.window_reserve_shift,
             offer,
-            clamp,
+            clamp: 0,
+            expressible,
             step,
             shift,
+            may_shrink: profile.may_shrink_window,
             avoid_silly: profile.silly_window_avoidance,
             mss,
-        }
+        };
+        window.set_buffer(profile, granted);
+        window
+    }
+
+    /// The buffer holds `granted` octets from now on.
+    pub fn set_buffer(&mut self, profile: &Profile, granted: Bytes) {
+        let whole = profile.window_of(granted).as_u64();
+        let most = match profile.window_policy {
+            WindowPolicy::FreeSpace => whole,
+            // One segment is kept back (Linux `tcp_init_buffer_space`).
+            WindowPolicy::Grows => whole.saturating_sub(self.mss).max(whole.min(2 * self.mss)),
+        };
+        let offers_all = self.step == 0;
+        self.buffer = granted.as_u64();
+        self.clamp = most.min(self.expressible);
+        self.offer = if offers_all {
+            self.clamp
+        } else {
+            self.offer.min(self.clamp)
+        };
     }
 
     /// The peer does not scale windows: 16 bits must express all.
     pub fn forgo_scaling(&mut self) {
         self.shift = 0;
-        self.clamp = self.clamp.min(65_535);
+        self.expressible = self.expressible.min(65_535);
+        self.clamp = self.clamp.min(self.expressible);
         self.offer = self.offer.min(self.clamp);
     }
 
@@ -95,7 +108,7 @@ impl ReceiveWindow {
         self.buffer
     }
 
-    /// Largest window it will ever offer.
+    /// Largest window it will offer, as long as the buffer stays as it is.
     pub fn clamp(&self) -> u64 {
         self.clamp
     }
@@ -116,6 +129,9 @@ impl ReceiveWindow {
     #[inline]
     pub fn edge(&self, nxt: u64, old_edge: u64, unread: u64) -> u64 {
         let wnd = self.free(unread).min(self.offer);
+        if self.may_shrink && nxt + wnd < old_edge {
+            return nxt + wnd;
+        }
         let edge = (nxt + wnd).max(old_edge);
         let silly = self.mss.min(self.clamp / 2);
         if self.avoid_silly && edge - old_edge < silly {
@@ -126,10 +142,19 @@ impl ReceiveWindow {
     }
 
     /// Whether the window, with `unread` octets in the buffer, would be smaller
-    /// than the `last` one advertised.
+    /// than the `last` one advertised. That one was said in whole units of the
+    /// scale, so this one is taken up to the next (Linux `__tcp_select_window`).
     #[inline]
     pub fn would_shrink(&self, unread: u64, last: u64) -> bool {
-        self.free(unread).min(self.offer) < last
+        let wnd = self.free(unread).min(self.offer);
+        let unit = 1_u64 << self.shift;
+        wnd.next_multiple_of(unit) < last
+    }
+
+    /// Whether what was offered may be taken back.
+    #[inline]
+    pub fn may_shrink(&self) -> bool {
+        self.may_shrink
     }
 
     /// Whether reading has opened the window so far that the peer should be
@@ -144,6 +169,28 @@ impl ReceiveWindow {
         match self.reserve_shift {
             0 => free,
             shift => free - (free >> shift),
+        }
+    }
+}
+
+/// The largest window there may ever be, from which the scale is chosen; the
+/// scale bounds the window for good (RFC 7323 section 2.3). Linux takes the
+/// largest buffer the host grants or grows to, whatever was asked for; others
+/// the buffer at hand or, where it grows, the most it grows to.
+fn largest_window(profile: &Profile, requested: Option<Bytes>) -> u64 {
+    let grown = if profile.receive_autotuning {
+        profile.receive_buffer_max
+    } else {
+        profile.receive_buffer_start
+    };
+    match (profile.window_policy, requested) {
+        (WindowPolicy::Grows, _) => profile.buffer_limit.max(grown).as_u64(),
+        (WindowPolicy::FreeSpace, Some(octets)) => {
+            profile.window_of(profile.granted_buffer(octets)).as_u64()
+        }
+        (WindowPolicy::FreeSpace, None) => {
+            let most = grown.max(profile.receive_buffer_start);
+            profile.window_of(most).as_u64()
         }
     }
 }
@@ -170,7 +217,7 @@ mod tests {
 
     #[test]
     fn the_right_edge_never_moves_left() {
-        let window = ReceiveWindow::new(&Profile::MODERN, Bytes::new(10_000), 1000);
+        let window = ReceiveWindow::new(&Profile::MODERN, Some(Bytes::new(10_000)), 1000);
         let edge = window.edge(0, 0, 0);
         assert_eq!(edge, 10_000);
         assert_eq!(window.edge(4000, edge, 9000), 10_000);
@@ -178,7 +225,7 @@ mod tests {
 
     #[test]
     fn the_edge_moves_in_steps_of_a_segment_and_not_by_crumbs() {
-        let window = ReceiveWindow::new(&Profile::MODERN, Bytes::new(10_000), 1000);
+        let window = ReceiveWindow::new(&Profile::MODERN, Some(Bytes::new(10_000)), 1000);
         assert_eq!(window.edge(10_000, 10_000, 9_001), 10_000);
         assert_eq!(window.edge(10_000, 10_000, 9_000), 11_000);
     }
@@ -189,8 +236,7 @@ mod tests {
             buffer_limit: Bytes::new(100 << 20),
             ..Profile::LINUX_2_6_20
         };
-        let granted = profile.granted_buffer(Bytes::new(60 << 20));
-        let mut window = ReceiveWindow::new(&profile, granted, 8960);
+        let mut window = ReceiveWindow::new(&profile, Some(Bytes::new(60 << 20)), 8960);
         assert_eq!(window.edge(0, 0, 0), 2 * 8960);
         let mut segments = 0_u64;
         while window.on_full_segments(8960, 0) {
@@ -207,15 +253,15 @@ mod tests {
             buffer_limit: Bytes::new(100 << 20),
             ..Profile::LINUX_2_6_20
         };
-        let granted = profile.granted_buffer(Bytes::new(100 << 20));
-        let window = ReceiveWindow::new(&profile, granted, 8960);
+        let window = ReceiveWindow::new(&profile, Some(Bytes::new(100 << 20)), 8960);
         assert_eq!(window.shift(), 11);
         assert_eq!(window.clamp(), 65_535 << 11);
     }
 
     #[test]
     fn the_window_scale_is_the_smallest_that_expresses_the_buffer() {
-        let shift = |bytes| ReceiveWindow::new(&Profile::MODERN, Bytes::new(bytes), 1460).shift();
+        let shift =
+            |bytes| ReceiveWindow::new(&Profile::MODERN, Some(Bytes::new(bytes)), 1460).shift();
         assert_eq!(shift(65_535), 0);
         assert_eq!(shift(65_536), 1);
         assert_eq!(shift(1 << 30), 14);

@@ -505,7 +505,7 @@ impl Endpoint {
         // A blocking write sleeps until there is room for it or until a third
         // of the buffer is free (as Linux wakes writers); then it takes a part.
         let wanted = source.remaining(now).min(most);
-        let worth_waking = wanted.min(connection.send_capacity() / 3);
+        let worth_waking = wanted.min(connection.send_wake_space());
         if self.ideal || space >= worth_waking {
             wanted.min(space)
         } else {

@@ -142,6 +142,10 @@ fn switches(profile: &Profile) -> Vec<(&'static str, String)> {
         buffer_doubling,
         pacing,
         pacing_by_window,
+        receive_autotuning,
+        send_autotuning,
+        may_shrink_window,
+        challenge_ack,
         fast_convergence,
         abe,
         cwnd_validation,
@@ -174,6 +178,10 @@ fn switches(profile: &Profile) -> Vec<(&'static str, String)> {
         buffer_doubling,
         pacing,
         pacing_by_window,
+        receive_autotuning,
+        send_autotuning,
+        may_shrink_window,
+        challenge_ack,
         fast_convergence,
         abe,
         cwnd_validation,
@@ -205,13 +213,17 @@ fn constants(profile: &Profile) -> Vec<(&'static str, String)> {
         pacing_ca_ratio,
         max_pacing_rate,
         receive_buffer_start,
+        receive_buffer_max,
         send_buffer_start,
+        send_buffer_max,
+        not_sent_lowat,
         ..
     } = *profile;
     let syn_cookies = cookies_text(syn_cookies);
     let byte_counting = counting_text(counting);
     let initial_window = initial_window_text(initial_window);
     let ack_every_switch = ack_every_switch.map_or_else(|| "never".to_owned(), |at| at.to_string());
+    let not_sent_lowat = not_sent_lowat.map_or_else(|| "none".to_owned(), |most| most.to_string());
     let max_pacing_rate =
         max_pacing_rate.map_or_else(|| "none".to_owned(), |most| most.to_string());
     let window_grows = window_policy == WindowPolicy::Grows;
@@ -239,7 +251,10 @@ fn constants(profile: &Profile) -> Vec<(&'static str, String)> {
         pacing_ca_ratio,
         max_pacing_rate,
         receive_buffer_start,
+        receive_buffer_max,
         send_buffer_start,
+        send_buffer_max,
+        not_sent_lowat,
     ]
 }
 

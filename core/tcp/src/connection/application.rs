@@ -19,15 +19,9 @@ impl<P: Payload> Connection<P> {
             return 0;
         }
         let offered = payload.len();
-        let accepted = self.send_buffer.write(payload);
+        let accepted = self.send_buffer.write(payload, self.send_space());
         self.write_blocked = accepted < offered;
         accepted
-    }
-
-    /// Octets the send buffer has room for.
-    #[inline]
-    pub fn send_space(&self) -> u64 {
-        self.send_buffer.space()
     }
 
     /// Octets the send buffer holds at most.
@@ -72,6 +66,7 @@ impl<P: Payload> Connection<P> {
             State::Established | State::FinWait1 | State::FinWait2
         );
         if receiving {
+            self.adjust_receive_buffer(now);
             let now_open = self.rcv.told.saturating_sub(self.rcv.nxt);
             if self.window.is_update_due(now_open, self.window_on_wire()) {
                 self.ack.demand();

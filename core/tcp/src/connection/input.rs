@@ -63,7 +63,9 @@ impl<P: Payload> Connection<P> {
         }
         let len = segment.payload.len() as u64;
         let wnd = u64::from(segment.wnd.0) << self.snd.shift;
-        let fits = len <= self.rcv.wnd();
+        // A window that was taken back is not predicted.
+        let fits = len <= self.rcv.told.saturating_sub(self.rcv.nxt)
+            || (len <= self.rcv.wnd() && !self.window.may_shrink());
         if ack != self.snd.una
             || wnd != self.snd.wnd
             || !fits

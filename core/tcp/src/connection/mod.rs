@@ -32,6 +32,7 @@
 //! | `validation` | RFC 7661 and RFC 5681 4.1: windows that were not in use |
 //! | `pacing` | when it may leave |
 //! | `timeout` | 3.8.1, 3.8.6.1: retransmission, window probes, TIME-WAIT |
+//! | `buffers` | 3.8.6.2: how large the buffers are |
 //! | `application` | 3.9: the calls of the user |
 //! | `urgent` | 3.8.5, RFC 6093: urgent data |
 //! | `liveness`, `user_timeout` | 3.8.4, 3.9.1: keep-alives; when a peer is given up |
@@ -42,6 +43,7 @@
 mod acknowledge;
 mod application;
 mod authenticate;
+mod buffers;
 mod challenge;
 mod ecn;
 mod fast_open;
@@ -258,9 +260,17 @@ pub struct Info {
     pub rcv_nxt: u64,
     /// Window scale shift we apply to windows received, and they to ours.
     pub window_scale: (u8, u8),
-    /// Send buffer granted.
+    /// Send and receive buffer asked for; absent: none, and then they may
+    /// grow.
+    pub buffers_requested: (Option<Bytes>, Option<Bytes>),
+    /// Whether the send and the receive buffer fit themselves to the path.
+    pub autotuning: (bool, bool),
+    /// Round-trip time as the receiver measures it, where its buffer fits
+    /// itself to the path (`tcpi_rcv_rtt`).
+    pub receiver_rtt: Option<Duration>,
+    /// Send buffer granted, or grown to.
     pub send_buffer: Bytes,
-    /// Receive buffer granted.
+    /// Receive buffer granted, or grown to.
     pub receive_buffer: Bytes,
     /// Largest window the receive buffer backs.
     pub window_clamp: Bytes,
@@ -307,6 +317,7 @@ pub struct Connection<P> {
     established_at: Option<Instant>,
     snd: SendSpace,
     rcv: ReceiveSpace,
+    buffers: buffers::Buffers,
     send_buffer: SendBuffer<P>,
     receive_buffer: ReceiveBuffer<P>,
     board: Scoreboard,
@@ -412,8 +423,8 @@ impl<P: Payload> Connection<P> {
     /// A closed connection with everything prepared.
     fn new(now: Instant, config: &Config) -> Self {
         let profile = config.profile;
-        let granted_receive = profile.receive_buffer_for(config.receive_buffer);
         let granted_send = profile.send_buffer_for(config.send_buffer);
+        let requested = (config.send_buffer, config.receive_buffer);
         let rmss = u32::from(config.mss.max(1));
         let mut connection = Self {
             profile,
@@ -435,6 +446,7 @@ impl<P: Payload> Connection<P> {
             established_at: None,
             snd: SendSpace::new(config.iss),
             rcv: ReceiveSpace::new(),
+            buffers: buffers::Buffers::new(now, &profile, requested, rmss),
             send_buffer: SendBuffer::new(granted_send.as_u64()),
             receive_buffer: ReceiveBuffer::new(),
             board: Scoreboard::new(),
@@ -448,7 +460,7 @@ impl<P: Payload> Connection<P> {
             validation: Validation::new(now),
             rtt: first_estimate(&profile),
             ack: DelayedAck::new(),
-            window: ReceiveWindow::new(&profile, granted_receive, rmss),
+            window: ReceiveWindow::new(&profile, config.receive_buffer, rmss),
             timestamps: timestamp_clock(&profile, config.timestamp_offset),
             sack: profile.sack,
             scaling: profile.window_scaling,
@@ -563,6 +575,9 @@ impl<P: Payload> Connection<P> {
             snd_nxt: self.snd.nxt,
             rcv_nxt: self.rcv.nxt,
             window_scale: (self.snd.shift, self.rcv.shift),
+            buffers_requested: (self.buffers.send_requested, self.buffers.receive_requested),
+            autotuning: (self.buffers.tunes_send(), self.buffers.receive.is_some()),
+            receiver_rtt: self.receiver_rtt(),
             send_buffer: Bytes::new(self.send_buffer.capacity()),
             receive_buffer: Bytes::new(self.window.buffer()),
             window_clamp: Bytes::new(self.window.clamp()),

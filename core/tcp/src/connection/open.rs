@@ -106,6 +106,7 @@ impl<P: Payload> Connection<P> {
     }
 
     pub(super) fn put_cwnd(&mut self, now: Instant, cause: CwndCause) {
+        self.expand_send_buffer(now);
         let kind = match cause {
             CwndCause::SlowStart | CwndCause::Avoidance | CwndCause::InRecovery => EventMask::CWND,
             _ => EventMask::CHANGES,
@@ -265,6 +266,7 @@ impl<P: Payload> Connection<P> {
         if let Some(sent_at) = revealed.oldest_sent_at {
             self.take_rtt(now, received_at.saturating_since(sent_at));
         }
+        self.begin_autotuning(now);
         self.restart_retransmit_timer(now);
         self.round_end = self.snd.nxt;
     }

@@ -224,7 +224,16 @@ impl<P: Payload> Connection<P> {
 
     /// What is marked lost, as far as cwnd allows.
     fn poll_retransmission(&mut self, now: Instant, allowance: u64) -> Option<Segment<P>> {
-        let lost = self.board.first_lost()?;
+        let mut lost = self.board.first_lost()?;
+        // RFC 9293 SHLD-15, SHLD-16: what lies beyond the right edge, because
+        // the peer took its window back, is not sent.
+        if lost.end > self.snd.edge() {
+            lost.end = self.snd.edge();
+            if lost.is_empty() {
+                self.note_closed_over_flight(now);
+                return None;
+            }
+        }
         let smss = u64::from(self.smss);
         let allowance = if self.recovery.owes_retransmission() {
             allowance.max(smss)
@@ -253,6 +262,17 @@ impl<P: Payload> Connection<P> {
             SendReason::FastRetransmit
         };
         Some(self.resend(now, lost.start..lost.start + len, reason))
+    }
+
+    /// Everything inside the window that is marked lost has been sent again,
+    /// and the rest waits for the window. Where it is closed, probes ask for it
+    /// (RFC 9293 MUST-35); where it is open, what is in flight inside it has the
+    /// retransmission timer.
+    fn note_closed_over_flight(&mut self, now: Instant) {
+        if self.snd.wnd == 0 {
+            self.arm_persist(now);
+        }
+        self.set_limit(now, Limit::ReceiveWindow);
     }
 
     /// RFC 5682 section 2.1 step 2: new data in place of what is marked lost,
@@ -316,12 +336,16 @@ impl<P: Payload> Connection<P> {
             if self.is_held_by_pacing(now) {
                 return None;
             }
-            let end = range.end.min(range.start + smss);
+            let end = range.end.min(range.start + smss).min(self.snd.edge());
+            if end <= range.start {
+                return None;
+            }
             return Some(self.resend(now, range.start..end, SendReason::Rescue));
         }
         if self.profile.rescue_retransmission
             && self.recovery.may_rescue()
             && let Some(range) = self.board.last_unsacked(self.smss)
+            && range.end <= self.snd.edge()
         {
             if self.is_held_by_pacing(now) {
                 return None;
@@ -515,11 +539,13 @@ impl<P: Payload> Connection<P> {
     pub(super) fn window_on_wire(&self) -> u64 {
         let unread = self.receive_buffer.readable();
         let nxt = self.rcv.nxt;
-        let wnd = self.window.edge(nxt, self.rcv.edge, unread) - nxt;
+        let edge = self.window.edge(nxt, self.rcv.edge, unread);
+        let wnd = edge.saturating_sub(nxt);
         let shift = self.rcv.shift;
         let units = wnd >> shift;
         let down = units << shift;
-        let says_too_little = nxt + down < self.rcv.edge || (units == 0 && wnd > 0);
+        let takes_back = nxt + down < self.rcv.edge && !self.window.may_shrink();
+        let says_too_little = takes_back || (units == 0 && wnd > 0);
         let units = if says_too_little && unread + down < self.window.buffer() {
             units + 1
         } else {

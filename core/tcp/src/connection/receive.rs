@@ -25,6 +25,7 @@ impl<P: Payload> Connection<P> {
         let len = segment.payload.len() as u64;
         let seq = self.rcv.nxt;
         self.liveness.on_heard(now);
+        self.measure_as_receiver(now, &segment);
         self.acknowledge_data(now, len, &segment);
         self.rcv.nxt += len;
         self.receive_buffer.append(segment.payload);
@@ -46,7 +47,7 @@ impl<P: Payload> Connection<P> {
         }
         let has_fin = segment.flags.contains(Flags::FIN);
         let end = seq + segment.payload.len() as u64;
-        let kept_end = end.min(self.rcv.edge.max(self.rcv.nxt));
+        let kept_end = end.min(self.last_acceptable());
         if kept_end < end {
             let _beyond_the_window = segment
                 .payload
@@ -67,9 +68,24 @@ impl<P: Payload> Connection<P> {
         }
     }
 
+    /// Where octets end that are taken: at the right edge that was offered; of
+    /// a window that was taken back, only what there is room for.
+    fn last_acceptable(&self) -> u64 {
+        let (nxt, edge) = (self.rcv.nxt, self.rcv.edge);
+        if !self.window.may_shrink() {
+            return edge.max(nxt);
+        }
+        let unread = self.receive_buffer.readable();
+        let room = self.window.buffer().saturating_sub(unread);
+        edge.min(nxt + room).max(self.rcv.told).max(nxt)
+    }
+
     fn take_data(&mut self, now: Instant, seq: u64, segment: Segment<P>) {
         let len = segment.payload.len() as u64;
         let per_segment = segment_octets(&segment);
+        if seq == self.rcv.nxt {
+            self.measure_as_receiver(now, &segment);
+        }
         let most_pieces = LEAST_PIECES + self.window.buffer() / OCTETS_PER_PIECE;
         let payload = segment.payload;
         let arrival = self

@@ -2,10 +2,14 @@
 //! probes), 3.6.1 (TIME-WAIT); RFC 6298 section 5.
 
 use gigatcp_events::{Event, EventMask, Phase, State};
-use gigatcp_units::Instant;
+use gigatcp_units::{Duration, Instant};
 use gigatcp_wire::Payload;
 
 use super::{Connection, Failure};
+
+/// How long a sender that avoids silly windows waits before it uses a small
+/// one after all (RFC 9293 SHLD-28).
+const OVERRIDE_TIMEOUT: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(1));
 
 impl<P: Payload> Connection<P> {
     /// Lets every timer that is due take effect. Calling it early does
@@ -104,16 +108,25 @@ impl<P: Payload> Connection<P> {
     /// Something waits to be sent, nothing is in flight that an
     /// acknowledgment could come for, and the window does not let it out:
     /// keep a timer so that a lost window update cannot stop us for ever
-    /// (RFC 9293 MUST-36, and the override timer of SHLD-28).
+    /// (RFC 9293 MUST-36). Where the window is open but small, this is the
+    /// override timer of section 3.8.6.2.1, 0.1 to 1 second (SHLD-28).
     pub(super) fn arm_persist(&mut self, now: Instant) {
-        if self.persist_at == Instant::FAR_FUTURE && !self.probe_due {
-            let wait = self
-                .rtt
+        if self.persist_at != Instant::FAR_FUTURE || self.probe_due {
+            return;
+        }
+        let wait = if self.snd.wnd > 0 {
+            let (least, most) = OVERRIDE_TIMEOUT;
+            self.rtt.rto().clamp(least, most)
+        } else {
+            self.rtt
                 .rto()
                 .saturating_mul(1 << self.persist_backoff.min(16))
                 .min(self.profile.rto_max);
             self.persist_at = self.within_patience(now, now + wait);
         }
+                .min(self.profile.rto_max)
+        };
+        self.persist_at = now + wait;
     }
 
     /// A probe is due, unless there is nothing left to ask for. A peer that

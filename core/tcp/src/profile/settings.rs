@@ -303,6 +303,32 @@ pub const SETTINGS: &[Setting] = &[
             _ => false,
         },
     },
+    switch!(receive_autotuning),
+    switch!(send_autotuning),
+    switch!(may_shrink_window),
+    amount!(
+        receive_buffer_max,
+        "an amount from \"4 KiB\" to \"1 GiB\"",
+        4 << 10,
+        1 << 30
+    ),
+    amount!(
+        send_buffer_max,
+        "an amount from \"4 KiB\" to \"1 GiB\"",
+        4 << 10,
+        1 << 30
+    ),
+    Setting {
+        name: "not_sent_lowat",
+        expects: "an amount from \"1 B\" to \"1 GiB\"",
+        apply: |profile, value| match value {
+            SettingValue::Amount(octets) if (1..=1 << 30).contains(&octets.as_u64()) => {
+                profile.not_sent_lowat = Some(octets);
+                true
+            }
+            _ => false,
+        },
+    },
     amount!(
         receive_buffer_start,
         "an amount from \"4 KiB\" to \"1 GiB\"",

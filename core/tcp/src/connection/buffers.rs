@@ -1,0 +1,190 @@
+//! Buffers that fit themselves to the path: see [`crate::receive_autotuning`]
+//! for the receiver; the sender keeps room for two congestion windows, one in
+//! flight and one for what the next round trip may add (Linux
+//! `tcp_sndbuf_expand`). A side that asked for a size has that size and no
+//! other, as with `SO_RCVBUF` and `SO_SNDBUF`.
+
+use gigatcp_events::{Event, EventMask};
+use gigatcp_units::{Bytes, Duration, Instant};
+use gigatcp_wire::{Payload, Segment};
+
+use super::Connection;
+use crate::profile::Profile;
+use crate::receive_autotuning::ReceiveAutotuning;
+
+/// Windows the send buffer has room for.
+const WINDOWS_KEPT: u64 = 2;
+
+/// Segments of the least window it keeps room for (Linux `TCP_INIT_CWND`).
+const LEAST_SEGMENTS: u64 = 10;
+
+/// What a connection keeps for its buffers.
+#[derive(Debug)]
+pub(super) struct Buffers {
+    /// Asked for by the application.
+    pub(super) send_requested: Option<Bytes>,
+    pub(super) receive_requested: Option<Bytes>,
+    /// The most the send buffer grows to; 0: it does not grow.
+    send_max: u64,
+    /// The most the receive buffer grows to, where it does.
+    receive_max: u64,
+    pub(super) receive: Option<ReceiveAutotuning>,
+}
+
+impl Buffers {
+    /// For a connection that asked for these.
+    pub(super) fn new(
+        now: Instant,
+        profile: &Profile,
+        requested: (Option<Bytes>, Option<Bytes>),
+        mss: u32,
+    ) -> Self {
+        let (send_requested, receive_requested) = requested;
+        let tunes_send = profile.send_autotuning && send_requested.is_none();
+        let tunes_receive = profile.receive_autotuning && receive_requested.is_none();
+        let window = profile.window_of(profile.receive_buffer_for(receive_requested));
+        Self {
+            send_requested,
+            receive_requested,
+            send_max: if tunes_send {
+                profile.send_buffer_max.as_u64()
+            } else {
+                0
+            },
+            receive_max: profile.receive_buffer_max.as_u64(),
+            receive: tunes_receive
+                .then(|| ReceiveAutotuning::new(now, window.as_u64(), u64::from(mss))),
+        }
+    }
+
+    /// Whether the send buffer follows the congestion window.
+    pub(super) fn tunes_send(&self) -> bool {
+        self.send_max > 0
+    }
+}
+
+impl<P: Payload> Connection<P> {
+    /// The handshake has measured the path, if its SYN was not lost.
+    pub(super) fn begin_autotuning(&mut self, now: Instant) {
+        if let (Some(tuning), Some(rtt)) = (&mut self.buffers.receive, self.rtt.min_rtt()) {
+            tuning.on_handshake(now, rtt);
+        }
+        self.expand_send_buffer(now);
+    }
+
+    /// cwnd has moved: the send buffer follows, upwards.
+    #[inline]
+    pub(super) fn expand_send_buffer(&mut self, now: Instant) {
+        if !self.buffers.tunes_send() {
+            return;
+        }
+        let least = LEAST_SEGMENTS * u64::from(self.smss);
+        let window = self.congestion.cwnd().as_u64().max(least);
+        let wanted = window
+            .saturating_mul(WINDOWS_KEPT)
+            .min(self.buffers.send_max);
+        if wanted > self.send_buffer.capacity() {
+            self.send_buffer.set_capacity(wanted);
+            self.outbox.put(
+                EventMask::CWND,
+                now,
+                Event::SendBufferGrew { octets: wanted },
+            );
+        }
+    }
+
+    /// In-order data came: what it says about the round trip.
+    #[inline]
+    pub(super) fn measure_as_receiver(&mut self, now: Instant, segment: &Segment<P>) {
+        let Some(tuning) = &mut self.buffers.receive else {
+            return;
+        };
+        match (&self.timestamps, segment.options.timestamps) {
+            (Some(clock), Some(stamps)) => {
+                if tuning.is_new_echo(stamps.ecr)
+                    && let Some(age) = clock.rtt_by_echo(now, stamps.ecr)
+                {
+                    tuning.on_echo(age, self.profile.timestamp_tick);
+                }
+            }
+            _ => tuning.on_arrival(now, self.rcv.nxt, self.rcv.edge),
+        }
+    }
+
+    /// The application has read: the receive buffer may have to grow.
+    #[inline]
+    pub(super) fn adjust_receive_buffer(&mut self, now: Instant) {
+        let Some(tuning) = &mut self.buffers.receive else {
+            return;
+        };
+        let unread = self.receive_buffer.readable();
+        let arrived = self.rcv.nxt + self.receive_buffer.held();
+        let mss = u64::from(self.rmss);
+        if let Some(window) = tuning.on_read(now, arrived, unread, mss) {
+            self.grow_receive_buffer(now, window);
+        }
+    }
+
+    fn grow_receive_buffer(&mut self, now: Instant, window: u64) {
+        let octets = self.profile.buffer_backing(window);
+        let octets = octets.min(self.buffers.receive_max);
+        if octets > self.window.buffer() {
+            self.window.set_buffer(&self.profile, Bytes::new(octets));
+            self.outbox
+                .put(EventMask::CHANGES, now, Event::ReceiveBufferGrew { octets });
+        }
+    }
+
+    /// Asks for a send buffer of that size (`SO_SNDBUF`): from now on it has
+    /// the size that is granted and does not follow the window. What has been
+    /// written already stays.
+    pub fn request_send_buffer(&mut self, requested: Bytes) {
+        self.buffers.send_requested = Some(requested);
+        self.buffers.send_max = 0;
+        let granted = self.profile.granted_buffer(requested);
+        self.send_buffer.set_capacity(granted.as_u64());
+    }
+
+    /// Asks for a receive buffer of that size (`SO_RCVBUF`): from now on it
+    /// has the size that is granted. The window scale was settled by the SYN
+    /// and bounds the window all the same; a window that was offered stays
+    /// offered unless the profile lets it shrink.
+    pub fn request_receive_buffer(&mut self, requested: Bytes) {
+        self.buffers.receive_requested = Some(requested);
+        self.buffers.receive = None;
+        let granted = self.profile.granted_buffer(requested);
+        self.window.set_buffer(&self.profile, granted);
+    }
+
+    /// Octets that may be written now: what the send buffer has room for, and
+    /// where `not_sent_lowat` is set, as long as less than that waits unsent
+    /// (Linux `TCP_NOTSENT_LOWAT`). Less than a segment is never all: it could
+    /// not leave while Nagle's algorithm waits for the rest.
+    pub fn send_space(&self) -> u64 {
+        let space = self.send_buffer.space();
+        let Some(lowat) = self.profile.not_sent_lowat else {
+            return space;
+        };
+        let left = lowat.as_u64().saturating_sub(self.unsent());
+        if left == 0 {
+            return 0;
+        }
+        space.min(left.max(u64::from(self.smss)))
+    }
+
+    /// Room at which an application that waits to write is woken: a third of
+    /// the send buffer, or half of `not_sent_lowat`, as in Linux
+    /// (`sk_stream_is_writeable`).
+    pub fn send_wake_space(&self) -> u64 {
+        let third = self.send_buffer.capacity() / 3;
+        match self.profile.not_sent_lowat {
+            None => third,
+            Some(lowat) => third.min(lowat.as_u64() / 2),
+        }
+    }
+
+    /// The round-trip time as the receiver measures it for its buffer.
+    pub(super) fn receiver_rtt(&self) -> Option<Duration> {
+        self.buffers.receive.as_ref()?.rtt()
+    }
+}
