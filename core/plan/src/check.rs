@@ -54,7 +54,7 @@ fn scenario(document: &Table, findings: &Findings) -> Scenario {
     let end = reader.time("duration");
     let flows = flow::Context {
         buffers: [&sender, &receiver].map(|draft| flow::Buffer {
-            amount: draft.buffer,
+            requested: draft.buffer,
             place: draft.buffer_place.clone(),
             limit: draft.host.profile.buffer_limit,
         }),

@@ -41,6 +41,8 @@ pub enum Kind {
     Cost,
     /// A text with an amount of data in these bounds.
     Amount(Bytes, Bytes),
+    /// A text with an amount of data in these bounds, or `auto`.
+    Buffer(Bytes, Bytes),
     /// A text with a rate in these bounds.
     Rate(Rate, Rate),
     /// A text with a number of packets per second in these bounds.
@@ -79,6 +81,12 @@ impl fmt::Display for Kind {
             Kind::Time(low, high) => write!(f, "a time from \"{low}\" to \"{high}\""),
             Kind::Cost => f.write_str("a time from \"0 ps\" to \"1 s\""),
             Kind::Amount(low, high) => write!(f, "an amount of data from \"{low}\" to \"{high}\""),
+            Kind::Buffer(low, high) => {
+                write!(
+                    f,
+                    "an amount of data from \"{low}\" to \"{high}\", or \"auto\""
+                )
+            }
             Kind::Rate(low, high) => write!(f, "a rate from \"{low}\" to \"{high}\""),
             Kind::PacketRate(low, high) => {
                 write!(f, "a rate from \"{low} packet/s\" to \"{high} packet/s\"")

@@ -134,10 +134,11 @@ pub struct Flow {
     pub initial_ssthresh: Option<u32>,
     /// How its window opens.
     pub slow_start: SlowStart,
-    /// Send buffer asked for (what is granted is the profile's to say).
-    pub send_buffer: Bytes,
-    /// Receive buffer asked for.
-    pub receive_buffer: Bytes,
+    /// Send buffer asked for (what is granted is the profile's to say); absent:
+    /// none, and the profile decides whether it fits itself to the path.
+    pub send_buffer: Option<Bytes>,
+    /// Receive buffer asked for; absent: as with the send buffer.
+    pub receive_buffer: Option<Bytes>,
     /// One-way delay of its data beyond that of the path.
     pub extra_delay: Duration,
     /// Whether every segment and ACK of it is recorded.

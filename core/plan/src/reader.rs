@@ -20,6 +20,25 @@ use crate::keys::{Fallback, Key, KeyTable, Kind, TABLES};
 use crate::nearest::nearest;
 use crate::quantity::{self, Misread, Room};
 
+/// What is said about a buffer.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Wish {
+    /// None is asked for: it fits itself to the path.
+    Auto,
+    /// So much is asked for.
+    Octets(Bytes),
+}
+
+impl Wish {
+    /// What is asked for.
+    pub(crate) fn requested(self) -> Option<Bytes> {
+        match self {
+            Wish::Auto => None,
+            Wish::Octets(octets) => Some(octets),
+        }
+    }
+}
+
 /// One table of the plan and what may stand in it.
 #[derive(Clone, Copy)]
 pub(crate) struct Reader<'a> {
@@ -240,6 +259,20 @@ impl<'a> Reader<'a> {
         };
         let amount = self.quantity(key, value, quantity::common)?;
         self.bounded(key, value, amount, low, high, "")
+    }
+
+    /// A buffer: nothing where the key is absent or wrong.
+    pub(crate) fn buffer(&self, name: &str) -> Option<Wish> {
+        let (key, value) = self.find(name)?;
+        let Kind::Buffer(low, high) = key.kind else {
+            unreachable!("`{name}` is listed as {}", key.kind)
+        };
+        if matches!(&value.kind, ValueKind::Text(text) if text == "auto") {
+            return Some(Wish::Auto);
+        }
+        let amount = self.quantity(key, value, quantity::common)?;
+        let amount = self.bounded(key, value, amount, low, high, "")?;
+        Some(Wish::Octets(amount))
     }
 
     pub(crate) fn rate(&self, name: &str) -> Option<Rate> {

@@ -39,7 +39,7 @@ fn a_plan_that_says_little_is_complete() {
         ("flow", "cubic")
     );
     assert_eq!(flow.stop, Stop::Duration(Duration::from_secs(10)));
-    assert_eq!(flow.send_buffer, Bytes::new(16 << 20));
+    assert_eq!(flow.send_buffer, None);
     assert_eq!(
         (flow.initial_ssthresh, flow.slow_start),
         (None, SlowStart::Usual)
@@ -176,8 +176,8 @@ fn a_host_has_the_settings_of_its_profile_and_its_own() {
     assert_eq!(run.receiver.mtu, 9000);
     assert_eq!(run.receiver.costs.per_packet_received.as_nanos(), 3200);
     assert_eq!(run.receiver.costs.per_byte_copied.as_u64(), 450);
-    assert_eq!(run.flows[0].receive_buffer, Bytes::new(60 << 20));
-    assert_eq!(run.flows[0].send_buffer, Bytes::new(16 << 20));
+    assert_eq!(run.flows[0].receive_buffer, Some(Bytes::new(60 << 20)));
+    assert_eq!(run.flows[0].send_buffer, None);
 }
 
 #[test]

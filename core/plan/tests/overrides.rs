@@ -65,8 +65,8 @@ fn a_series_changes_what_it_sets_and_nothing_else() {
         (1500, 9000, 1500)
     );
     assert_eq!(c.sender.costs.per_packet_sent, Duration::from_micros(3));
-    assert_eq!(c.flows[0].send_buffer, Bytes::new(1_000_000));
-    assert_eq!(c.flows[1].send_buffer, Bytes::new(16 << 20));
+    assert_eq!(c.flows[0].send_buffer, Some(Bytes::new(1_000_000)));
+    assert_eq!(c.flows[1].send_buffer, None);
 }
 
 #[test]
@@ -126,7 +126,7 @@ fn an_override_makes_the_tables_it_needs() {
     let overrides = ["flow.window=1 MB", "sender.link.rate=10 Gbit/s"].map(str::to_owned);
     let plan = parse("p", text.as_bytes(), &overrides).unwrap();
     let run = &plan.series[0].scenario;
-    assert_eq!(run.flows[0].receive_buffer, Bytes::new(1_000_000));
+    assert_eq!(run.flows[0].receive_buffer, Some(Bytes::new(1_000_000)));
     assert!(run.sender.link.is_some());
 }
 

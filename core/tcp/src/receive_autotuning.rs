@@ -10,7 +10,8 @@
 //!
 //! that is six times what was taken while it doubles, and twice at rest.
 //!
-//! What is not yet read does not count as taken, and what was read over several
+//! What is not yet read does not count as taken (while it is much, nothing is
+//! concluded: an application reads in pieces), and what was read over several
 //! round trips counts for one: an application that is slow, or that sleeps and
 //! then takes everything, is no reason for a larger buffer. Nor is a hole that
 //! is filled at last: what waited beyond it counts for when it arrived. (Linux
@@ -30,6 +31,9 @@ use gigatcp_units::{Duration, Instant};
 
 /// Octets the window has over what was taken, in segments.
 const SLACK_SEGMENTS: u64 = 16;
+
+/// The part of what was read that may be left unread, as a divisor.
+const MOST_UNREAD: u64 = 8;
 
 /// Segments a first window is taken to have.
 const FIRST_SEGMENTS: u64 = 10;
@@ -129,7 +133,12 @@ impl ReceiveAutotuning {
             return None;
         }
         let read = arrived.saturating_sub(unread);
-        let taken = read.saturating_sub(self.from).saturating_sub(unread);
+        let read_since = read.saturating_sub(self.from);
+        if unread.saturating_mul(MOST_UNREAD) > read_since {
+            // The application is at it: what it takes shows when it is done.
+            return None;
+        }
+        let taken = read_since - unread;
         let copied = share(taken, rtt.as_nanos(), elapsed.as_nanos());
         self.since = now;
         self.from = read;
@@ -188,8 +197,8 @@ mod tests {
         let mut tuning = tuning();
         assert_eq!(tuning.on_read(at(100), 20_001, 15_000, MSS), None);
         // A second's sleep, then all of it: a tenth of that per round trip.
-        assert_eq!(tuning.on_read(at(1100), 105_001, 0, MSS), None);
-        let window = tuning.on_read(at(2100), 305_001, 0, MSS);
+        assert_eq!(tuning.on_read(at(1000), 100_001, 0, MSS), None);
+        let window = tuning.on_read(at(2000), 300_001, 0, MSS);
         assert_eq!(window, Some(3 * (2 * 20_000 + 16 * MSS)));
     }
 

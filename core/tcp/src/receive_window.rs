@@ -259,6 +259,24 @@ mod tests {
     }
 
     #[test]
+    fn a_window_smaller_by_less_than_a_unit_of_the_scale_is_said_alike() {
+        let profile = Profile {
+            buffer_limit: Bytes::new(4 << 20),
+            window_policy: WindowPolicy::Grows,
+            ..Profile::MODERN
+        };
+        let mut window = ReceiveWindow::new(&profile, Some(Bytes::new(100_000)), 1000);
+        while window.on_full_segments(1000, 0) {}
+        let unit = 1 << window.shift();
+        // 99 000 octets (a segment is kept back) are said as the next multiple.
+        let said = 99_000_u64.next_multiple_of(unit);
+        assert!(said > 99_000);
+        assert!(!window.would_shrink(0, said));
+        assert!(window.would_shrink(0, said + 1));
+        assert!(window.would_shrink(1000 + unit, said));
+    }
+
+    #[test]
     fn the_window_scale_is_the_smallest_that_expresses_the_buffer() {
         let shift =
             |bytes| ReceiveWindow::new(&Profile::MODERN, Some(Bytes::new(bytes)), 1460).shift();

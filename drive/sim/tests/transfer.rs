@@ -3,6 +3,7 @@
 mod common;
 
 use common::{flow, host, link, run, wire, world};
+use gigatcp_path::CpuCosts;
 use gigatcp_sim::{Ended, Stop};
 use gigatcp_tcp::Profile;
 use gigatcp_units::{Bytes, Duration};
@@ -70,5 +71,48 @@ fn a_fixed_amount_arrives_whole_and_the_connection_closes() {
         ));
         assert_eq!(ended, Ended::Finished, "{size}");
         assert_eq!(outcome.flows[0].bytes(), Bytes::new(size));
+    }
+}
+
+/// The first interval (of a round trip) in which a flow of 10 Gbit/s and
+/// 100 ms carries 95 % of what the link can, and the receiver's last buffer.
+fn round_trips_to_95_percent(buffer: Option<Bytes>, costs: CpuCosts) -> (usize, Bytes) {
+    let mut host = host(Profile::MODERN, 9000, "cubic", 0);
+    host.tcp.send_buffer = buffer;
+    host.tcp.receive_buffer = buffer;
+    host.costs = costs;
+    let delay = Duration::from_millis(50);
+    let mut flow = flow("one", &host, Stop::After(Duration::from_secs(4)));
+    flow.interval = delay * 2;
+    let (ended, outcome) = run(world(
+        link("forward", 10_000_000_000, delay, 30_000),
+        wire("reverse", delay),
+        vec![flow],
+    ));
+    assert_eq!(ended, Ended::Finished);
+    let receiver = &outcome.flows[0].receiver;
+    let ceiling = 10e9 * 8948.0 / 9000.0 * 0.1;
+    let intervals = receiver.meter().unwrap().finished();
+    let full = intervals
+        .iter()
+        .position(|b| b.as_bits_f64() > 0.95 * ceiling);
+    let info = receiver.connection().unwrap().info();
+    (full.expect("it fills the link"), info.receive_buffer)
+}
+
+#[test]
+fn buffers_that_fit_themselves_fill_a_long_fat_path_as_soon_as_the_largest_ones() {
+    let processor = CpuCosts {
+        per_packet_sent: Duration::from_nanos(300),
+        per_packet_received: Duration::from_nanos(300),
+        ..CpuCosts::default()
+    };
+    for costs in [CpuCosts::default(), processor] {
+        let (largest, _) = round_trips_to_95_percent(Some(Bytes::new(1 << 30)), costs);
+        let (auto, grown) = round_trips_to_95_percent(None, costs);
+        println!("{largest} and {auto} round trips, {grown}");
+        assert!(auto <= largest + 3, "{auto} round trips, not {largest}");
+        // The path holds 125 MB, and its queue 270 MB.
+        assert!(grown >= Bytes::new(250_000_000), "{grown}");
     }
 }

@@ -218,7 +218,8 @@ fn samples(samples: &Samples) -> Vec<Sample> {
 }
 
 /// Requested, granted and effective where they differ (nothing is overridden
-/// in silence).
+/// in silence). A buffer that fits itself to the path is told of where it could
+/// not: its window is bounded, or it has none of its own.
 fn negotiated(
     flow: &Flow,
     sender: &Connection<Phantom>,
@@ -226,13 +227,20 @@ fn negotiated(
 ) -> Vec<Negotiated> {
     let mut list = Vec::new();
     let (sent, received) = (sender.info(), receiver.info());
+    let text = |requested: Option<Bytes>| {
+        requested.map_or_else(|| "auto".to_owned(), |octets| octets.to_string())
+    };
+    let differs = |requested: Option<Bytes>, granted: Bytes, tuned: bool| {
+        requested.map_or(!tuned, |octets| octets != granted)
+    };
+    let (tunes_send, tunes_receive) = (sent.autotuning.0, received.autotuning.1);
     if received.window_clamp < received.receive_buffer
-        || received.receive_buffer != flow.receive_buffer
+        || differs(flow.receive_buffer, received.receive_buffer, tunes_receive)
     {
         let (_, shift) = received.window_scale;
         list.push(Negotiated {
             what: "receive buffer".into(),
-            requested: flow.receive_buffer.to_string(),
+            requested: text(flow.receive_buffer),
             granted: received.receive_buffer.to_string(),
             effective: format!("a window of at most {}", received.window_clamp),
             cause: format!(
@@ -241,13 +249,16 @@ fn negotiated(
             ),
         });
     }
-    if sent.send_buffer != flow.send_buffer {
+    if differs(flow.send_buffer, sent.send_buffer, tunes_send) {
         list.push(Negotiated {
             what: "send buffer".into(),
-            requested: flow.send_buffer.to_string(),
+            requested: text(flow.send_buffer),
             granted: sent.send_buffer.to_string(),
             effective: sent.send_buffer.to_string(),
-            cause: "what the host grants for what is asked".into(),
+            cause: match flow.send_buffer {
+                Some(_) => "what the host grants for what is asked".into(),
+                None => "what the host has where none is asked for".into(),
+            },
         });
     }
     list

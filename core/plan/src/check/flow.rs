@@ -44,8 +44,8 @@ pub(crate) struct Context {
 
 /// The buffer a host has for flows that ask for none.
 pub(crate) struct Buffer {
-    /// How large it is.
-    pub(crate) amount: Bytes,
+    /// What is asked for, if anything is.
+    pub(crate) requested: Option<Bytes>,
     /// Where that is said.
     pub(crate) place: Place,
     /// The most that the host grants.
@@ -145,20 +145,22 @@ impl Context {
     }
 
     /// Send and receive buffer.
-    fn buffers(&self, reader: &Reader) -> [Bytes; 2] {
-        let window = reader.amount("window");
+    fn buffers(&self, reader: &Reader) -> [Option<Bytes>; 2] {
+        let window = reader.buffer("window");
         [("send_buffer", 0), ("receive_buffer", 1)].map(|(key, side)| {
             if reader.has("window") && reader.has(key) {
                 reader.report_conflict(key, "window", "it sets both buffers");
             }
             let host = &self.buffers[side];
-            let (buffer, place) = match (reader.amount(key), window) {
-                (Some(own), _) => (own, reader.place_of_value(key)),
-                (None, Some(both)) => (both, reader.place_of_value("window")),
-                (None, None) => (host.amount, &host.place),
+            let (requested, place) = match (reader.buffer(key), window) {
+                (Some(own), _) => (own.requested(), reader.place_of_value(key)),
+                (None, Some(both)) => (both.requested(), reader.place_of_value("window")),
+                (None, None) => (host.requested, &host.place),
             };
-            self.check_buffer(buffer, side, place, reader);
-            buffer
+            if let Some(buffer) = requested {
+                self.check_buffer(buffer, side, place, reader);
+            }
+            requested
         })
     }
 

@@ -16,7 +16,7 @@ use crate::document::{Entry, ValueKind};
 use crate::keys;
 use crate::model::Host;
 use crate::quantity::{self, Misread};
-use crate::reader::Reader;
+use crate::reader::{Reader, Wish};
 
 /// A host, and what can only be settled together with others.
 pub(crate) struct Draft {
@@ -24,14 +24,11 @@ pub(crate) struct Draft {
     pub(crate) host: Host,
     /// Its link, whose queue may depend on the whole path.
     pub(crate) link: Option<Hop>,
-    /// The buffer for flows that do not ask for one.
-    pub(crate) buffer: Bytes,
+    /// The buffer asked for where a flow says nothing, if one is.
+    pub(crate) buffer: Option<Bytes>,
     /// Where that is said.
     pub(crate) buffer_place: Place,
 }
-
-/// Buffer asked for where nobody asks for one.
-const BUFFER: Bytes = Bytes::new(16 << 20);
 
 /// Packets a network card queues where nobody says (Linux `txqueuelen`).
 const TX_QUEUE: u64 = 1000;
@@ -60,9 +57,9 @@ pub(crate) fn host(plan: &Reader, name: &'static str) -> Draft {
         tx_queue: reader.whole("tx_queue").unwrap_or(TX_QUEUE),
         link: None,
     };
-    let buffer = reader.amount("buffer");
+    let buffer = reader.buffer("buffer").unwrap_or(Wish::Auto);
     Draft {
-        buffer: buffer.unwrap_or(BUFFER.min(host.profile.buffer_limit)),
+        buffer: buffer.requested(),
         buffer_place: reader.place_of_value("buffer").clone(),
         host,
         link,

@@ -27,7 +27,7 @@ const SOME_TIME: Kind = Kind::Time(Duration::from_nanos(1), DAY);
 const COST: Kind = Kind::Time(Duration::ZERO, Duration::from_secs(1));
 const ANY_RATE: Kind = Kind::Rate(Rate::from_bps(1), Rate::from_bps(100_000_000_000_000));
 /// RFC 7323 section 2.3: no window is larger than 2^30 bytes.
-const BUFFER: Kind = Kind::Amount(Bytes::new(1), Bytes::new(1 << 30));
+const BUFFER: Kind = Kind::Buffer(Bytes::new(1), Bytes::new(1 << 30));
 /// Above this the nanosecond grain of a service time distorts the rate.
 const PACKET_RATE: Kind = Kind::PacketRate(1, 10_000_000);
 
@@ -163,7 +163,7 @@ pub const HOST: KeyTable = KeyTable {
         profile = r#""modern""#, "switches and constants of its TCP":
             Kind::Profile, Is(r#""modern""#);
         buffer = r#""60 MiB""#, "socket buffer asked for, where the flow asks for none":
-            BUFFER, Is("16 MiB");
+            BUFFER, Is("\"auto\": it fits itself to the path");
         cpu = r#"{ per_packet_sent = "3 us" }"#, "what protocol work costs its processor":
             Kind::Table("[sender.cpu]"), Is("{}");
         coalesce = r#""25 us""#, "shortest time between two interrupts of its network card":

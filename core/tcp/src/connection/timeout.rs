@@ -121,12 +121,9 @@ impl<P: Payload> Connection<P> {
             self.rtt
                 .rto()
                 .saturating_mul(1 << self.persist_backoff.min(16))
-                .min(self.profile.rto_max);
-            self.persist_at = self.within_patience(now, now + wait);
-        }
                 .min(self.profile.rto_max)
         };
-        self.persist_at = now + wait;
+        self.persist_at = self.within_patience(now, now + wait);
     }
 
     /// A probe is due, unless there is nothing left to ask for. A peer that

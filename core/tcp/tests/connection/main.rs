@@ -3,6 +3,7 @@
 mod accecn;
 mod authentication;
 mod black_hole;
+mod buffers;
 mod challenge;
 mod close;
 mod cwnd_validation;
@@ -32,6 +33,7 @@ mod retransmission;
 mod rfc_9235;
 mod sack;
 mod script;
+mod shrink;
 mod spurious;
 mod syn_cookies;
 mod syn_text;

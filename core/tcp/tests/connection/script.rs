@@ -269,6 +269,22 @@ impl Script {
         got
     }
 
+    /// Collects what leaves after the engine was used directly.
+    pub fn poll(&mut self) {
+        self.collect();
+    }
+
+    /// Time passes; what leaves meanwhile is kept.
+    pub fn pass_ms(&mut self, ms: u64) {
+        let until = self.now + Duration::from_millis(ms);
+        while self.tcp.poll_timeout() <= until {
+            self.now = self.tcp.poll_timeout().max(self.now);
+            self.tcp.handle_timeout(self.now);
+            self.collect();
+        }
+        self.now = until;
+    }
+
     /// State of the engine.
     pub fn state(&self) -> State {
         self.tcp.state()

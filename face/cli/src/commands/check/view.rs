@@ -58,8 +58,9 @@ struct FlowKind {
     /// Its name in plans; "usual" is the control's own, or the profile's.
     slow_start: &'static str,
     max_ssthresh: Option<u32>,
-    send_buffer_bytes: u64,
-    receive_buffer_bytes: u64,
+    /// Absent: none is asked for.
+    send_buffer_bytes: Option<u64>,
+    receive_buffer_bytes: Option<u64>,
 }
 
 /// A hop, link or emulator.
@@ -289,8 +290,8 @@ impl FlowKind {
                 SlowStart::Limited { max_ssthresh } => Some(max_ssthresh),
                 _ => None,
             },
-            send_buffer_bytes: flow.send_buffer.as_u64(),
-            receive_buffer_bytes: flow.receive_buffer.as_u64(),
+            send_buffer_bytes: flow.send_buffer.map(Bytes::as_u64),
+            receive_buffer_bytes: flow.receive_buffer.map(Bytes::as_u64),
         }
     }
 
@@ -307,10 +308,18 @@ impl FlowKind {
                 Some(0) => "none".to_owned(),
                 Some(segments) => segments.to_string(),
             },
-            Bytes::new(self.send_buffer_bytes).to_string(),
-            Bytes::new(self.receive_buffer_bytes).to_string(),
+            buffer_text(self.send_buffer_bytes),
+            buffer_text(self.receive_buffer_bytes),
         ]
     }
+}
+
+/// A buffer as a plan says it.
+fn buffer_text(requested: Option<u64>) -> String {
+    requested.map_or_else(
+        || "auto".to_owned(),
+        |octets| Bytes::new(octets).to_string(),
+    )
 }
 
 impl HopView {

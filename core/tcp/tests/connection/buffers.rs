@@ -1,0 +1,474 @@
+//! Buffers: what was asked for stays, what was not fits itself to the path.
+
+use gigatcp_events::Limit;
+use gigatcp_tcp::profile::WindowPolicy;
+use gigatcp_tcp::{Config, Profile};
+use gigatcp_units::{Bytes, Duration};
+use gigatcp_wire::WireWindow;
+use proptest::prelude::*;
+
+use crate::script::{PEER_ISS, Script, bare, segments, with};
+use crate::world::{Habit, Path, World};
+
+/// A connection that asks for no buffer, with window scaling.
+fn auto() -> Config {
+    let mut config = with(|p| p.window_scaling = true);
+    config.send_buffer = None;
+    config.receive_buffer = None;
+    config
+}
+
+/// Open, with a round trip of 100 ms by the handshake.
+fn opened(config: &Config) -> Script {
+    let mut t = Script::connect(config);
+    t.leaving();
+    t.wait_ms(100);
+    t.inject("S. 0:0(0) ack 1 win 65535 <mss 1000,wscale 10>");
+    t.leaving();
+    t
+}
+
+/// The peer sends `count` segments from segment `first` on.
+fn receive(t: &mut Script, first: u64, count: u64) {
+    for n in first..first + count {
+        t.inject(&format!(
+            ". {}:{}(1000) ack 1",
+            1 + n * 1000,
+            1001 + n * 1000
+        ));
+        t.leaving();
+    }
+}
+
+fn receive_buffer(t: &Script) -> u64 {
+    t.tcp.info().receive_buffer.as_u64()
+}
+
+#[test]
+fn the_scale_is_chosen_so_that_the_largest_buffer_can_be_offered() {
+    for (most, scale) in [(1 << 30, 14), (6 << 20, 7), (100_000, 1), (65_535, 0)] {
+        let mut config = auto();
+        config.profile.receive_buffer_max = Bytes::new(most);
+        config.profile.receive_buffer_start = Bytes::new(65_535);
+        let mut t = Script::connect(&config);
+        t.expect(&format!("S 0:0(0) win 65535 <mss 1000,wscale {scale}>"));
+    }
+}
+
+#[test]
+fn linux_offers_the_scale_of_its_largest_buffer_even_for_a_small_request() {
+    let mut config = auto();
+    config.profile.window_policy = WindowPolicy::Grows;
+    config.profile.buffer_limit = Bytes::new(131_071);
+    config.profile.receive_buffer_max = Bytes::new(4 << 20);
+    config.receive_buffer = Some(Bytes::new(20_000));
+    let mut t = Script::connect(&config);
+    t.expect("S 0:0(0) win 4000 <mss 1000,wscale 7>");
+}
+
+#[test]
+fn once_per_round_trip_the_window_becomes_what_the_application_took_and_may_take() {
+    let mut t = opened(&auto());
+    let start = receive_buffer(&t);
+    assert_eq!(start, 131_072);
+    // 100 segments in the first round trip, where ten were expected.
+    receive(&mut t, 0, 100);
+    t.wait_ms(99);
+    t.read(100_000);
+    t.leaving();
+    assert_eq!(receive_buffer(&t), start);
+    t.wait_ms(1);
+    receive(&mut t, 100, 1);
+    t.read(1000);
+    t.leaving();
+    // 101 000 taken: 2 x 101 000 + 16 segments, and 18.2 times as much growth.
+    let window = 2 * 101_000 + 16_000;
+    assert_eq!(receive_buffer(&t), window + 2 * (window * 91_000 / 10_000));
+    let info = t.tcp.info();
+    assert_eq!(info.autotuning, (true, true));
+    assert_eq!(info.buffers_requested, (None, None));
+    assert_eq!(info.receiver_rtt, Some(Duration::from_millis(100)));
+    // The window follows, in units of the scale.
+    receive(&mut t, 101, 2);
+    t.read(2000);
+    assert!(t.tcp.info().rcv_wnd.as_u64() > window);
+}
+
+#[test]
+fn the_buffer_stops_at_its_bound() {
+    let mut config = auto();
+    config.profile.receive_buffer_max = Bytes::new(200_000);
+    let mut t = opened(&config);
+    receive(&mut t, 0, 100);
+    t.wait_ms(100);
+    t.read(100_000);
+    t.leaving();
+    assert_eq!(receive_buffer(&t), 200_000);
+}
+
+#[test]
+fn a_buffer_that_was_asked_for_is_that_buffer_and_no_other() {
+    for autotuned in [false, true] {
+        let mut config = auto();
+        config.profile.receive_autotuning = autotuned;
+        config.profile.send_autotuning = autotuned;
+        config.receive_buffer = Some(Bytes::new(131_072));
+        config.send_buffer = Some(Bytes::new(5000));
+        let mut t = opened(&config);
+        for round in 0..5 {
+            receive(&mut t, round * 100, 100);
+            t.wait_ms(100);
+            t.read(100_000);
+            t.leaving();
+        }
+        let info = t.tcp.info();
+        assert_eq!(info.receive_buffer, Bytes::new(131_072));
+        assert_eq!(info.send_buffer, Bytes::new(5000));
+        assert_eq!(info.autotuning, (false, false));
+        assert_eq!(
+            info.buffers_requested,
+            (config.send_buffer, config.receive_buffer)
+        );
+    }
+}
+
+#[test]
+fn asking_later_ends_autotuning_for_that_side_alone() {
+    let mut t = opened(&auto());
+    t.tcp.request_receive_buffer(Bytes::new(300_000));
+    assert_eq!(t.tcp.info().autotuning, (true, false));
+    assert_eq!(receive_buffer(&t), 300_000);
+    t.tcp.request_send_buffer(Bytes::new(7000));
+    assert_eq!(t.tcp.info().autotuning, (false, false));
+    assert_eq!(t.tcp.send_space(), 7000);
+    t.write(7000);
+    t.leaving();
+    receive(&mut t, 0, 100);
+    t.wait_ms(100);
+    t.read(100_000);
+    t.leaving();
+    assert_eq!(receive_buffer(&t), 300_000);
+}
+
+#[test]
+fn a_slow_reader_makes_no_buffer_grow() {
+    // The peer fills whatever is offered; the application takes a segment per
+    // round trip, or sleeps for two seconds and then takes everything.
+    for (pause, bite) in [(100, 1000), (2000, 1_000_000)] {
+        let mut t = opened(&auto());
+        let mut sent = 0;
+        for _ in 0..40 {
+            while t.tcp.info().rcv_wnd.as_u64() >= 1000 {
+                receive(&mut t, sent, 1);
+                sent += 1;
+            }
+            t.wait_ms(40);
+            t.leaving();
+            t.wait_ms(pause);
+            t.read(bite);
+            t.leaving();
+        }
+        assert_eq!(
+            receive_buffer(&t),
+            131_072,
+            "every {pause} ms {bite} octets"
+        );
+    }
+}
+
+#[test]
+fn a_hole_that_is_filled_late_is_no_burst_of_the_application() {
+    let mut t = opened(&auto());
+    // A segment is lost; ten arrive per round trip, five round trips long.
+    for round in 0..5 {
+        receive(&mut t, 1 + round * 10, 10);
+        t.wait_ms(100);
+    }
+    receive(&mut t, 0, 1);
+    t.read(51_000);
+    t.leaving();
+    assert_eq!(receive_buffer(&t), 131_072);
+}
+
+#[test]
+fn a_peer_that_never_stops_fills_one_buffer_and_no_more() {
+    let mut config = auto();
+    config.profile.delayed_ack = false;
+    let mut t = opened(&config);
+    let unit = 1 << 14;
+    // Every second segment first, then everything, and nothing is read.
+    for n in (1..2000).step_by(2).chain(0..2000) {
+        t.inject(&format!(
+            ". {}:{}(1000) ack 1",
+            1 + n * 1000,
+            1001 + n * 1000
+        ));
+        t.leaving();
+        t.wait_ms(1);
+    }
+    assert_eq!(receive_buffer(&t), 131_072);
+    assert!(t.tcp.readable() <= 131_072 + unit);
+}
+
+#[test]
+fn timestamps_show_the_receiver_its_round_trip() {
+    let mut config = auto();
+    config.profile.timestamps = true;
+    let mut t = Script::connect(&config);
+    t.leaving();
+    t.wait_ms(40);
+    t.inject("S. 0:0(0) ack 1 <mss 1000,wscale 10,TS val 1 ecr 0>");
+    t.leaving();
+    assert_eq!(t.tcp.info().receiver_rtt, Some(Duration::from_millis(40)));
+    // Our clock stood at 40 when we acknowledged; the echo comes 70 ms later.
+    let mut seq = 1;
+    for step in 0..60 {
+        t.wait_ms(if step == 0 { 70 } else { 1 });
+        let echo = t.elapsed().as_millis() - 70 + clock_start(&config);
+        t.inject(&format!(
+            ". {seq}:{}(1000) ack 1 <TS val 9 ecr {echo}>",
+            seq + 1000
+        ));
+        seq += 1000;
+        t.leaving();
+        t.read(1000);
+        t.leaving();
+    }
+    let rtt = t.tcp.info().receiver_rtt.unwrap();
+    assert!((68..=71).contains(&rtt.as_millis()), "{rtt:?}");
+}
+
+/// What the timestamp clock says at the beginning of a script.
+fn clock_start(config: &Config) -> u64 {
+    u64::from(config.timestamp_offset) + 1000
+}
+
+#[test]
+fn the_send_buffer_keeps_room_for_two_congestion_windows() {
+    let mut t = opened(&auto());
+    let room = |t: &Script| t.tcp.info().send_buffer.as_u64();
+    assert_eq!(room(&t), 20_000);
+    t.write(20_000);
+    t.expect_all(segments(0..10, 1));
+    t.wait_ms(100);
+    t.inject(". 1:1(0) ack 10001");
+    t.leaving();
+    assert_eq!((t.cwnd(), room(&t)), (20.0, 40_000));
+    // A timeout takes no room back.
+    t.wait(t.tcp.poll_timeout() - t.now);
+    t.leaving();
+    assert_eq!((t.cwnd(), room(&t)), (1.0, 40_000));
+}
+
+#[test]
+fn the_send_buffer_stops_at_its_bound() {
+    let mut config = auto();
+    config.profile.send_buffer_max = Bytes::new(30_000);
+    let mut t = opened(&config);
+    t.write(20_000);
+    t.leaving();
+    t.inject(". 1:1(0) ack 10001");
+    t.leaving();
+    assert_eq!(t.tcp.info().send_buffer, Bytes::new(30_000));
+}
+
+#[test]
+fn without_the_switches_the_buffers_stay_where_they_start() {
+    let mut config = auto();
+    config.profile.receive_autotuning = false;
+    config.profile.send_autotuning = false;
+    config.profile.send_buffer_start = Bytes::new(12_000);
+    let mut t = opened(&config);
+    t.write(12_000);
+    t.leaving();
+    t.inject(". 1:1(0) ack 10001");
+    t.leaving();
+    receive(&mut t, 0, 100);
+    t.wait_ms(100);
+    t.read(100_000);
+    t.leaving();
+    let info = t.tcp.info();
+    assert_eq!(info.send_buffer, Bytes::new(12_000));
+    assert_eq!(info.receive_buffer, Bytes::new(131_072));
+    assert_eq!(info.autotuning, (false, false));
+}
+
+#[test]
+fn with_a_low_water_mark_only_so_much_may_wait_unsent() {
+    let mut t = Script::established(&with(|p| p.not_sent_lowat = Some(Bytes::new(3000))));
+    assert_eq!((t.tcp.send_space(), t.tcp.send_wake_space()), (3000, 1500));
+    t.write(3000);
+    t.leaving();
+    // All of it left: nothing is unsent.
+    assert_eq!(t.tcp.send_space(), 3000);
+    for _ in 0..2 {
+        t.write(3000);
+        t.leaving();
+    }
+    // The window is full: 9 of 10 segments are in flight.
+    t.write(3000);
+    t.leaving();
+    assert_eq!((t.tcp.unsent(), t.tcp.send_space()), (2000, 1000));
+    t.write(1000);
+    assert_eq!(t.tcp.write(crate::notation::octets(1, 500)), 0);
+    assert_eq!(t.limit(), Limit::SlowStart);
+    t.inject(". 1:1(0) ack 2001");
+    t.leaving();
+    assert_eq!(t.tcp.send_space(), 3000);
+}
+
+#[test]
+fn a_low_water_mark_below_a_segment_does_not_stop_the_flow() {
+    let mut config = with(|p| {
+        p.not_sent_lowat = Some(Bytes::new(1));
+        p.nagle = true;
+    });
+    config.receive_buffer = Some(Bytes::new(60_000));
+    let habit = |octets| Habit {
+        writes: octets,
+        bite: 5000,
+        pause: Duration::ZERO,
+    };
+    let path = Path {
+        delay: Duration::from_millis(10),
+        jitter: Duration::ZERO,
+        lost: 0,
+        doubled: 0,
+        cuts: true,
+        ecn: crate::world::EcnPath::default(),
+        mtu: usize::MAX,
+    };
+    let habits = [habit(300_000), habit(0)];
+    let mut world =
+        World::<gigatcp_wire::bytes::Bytes>::new([config.clone(), config], habits, path, 1, false);
+    world.run(gigatcp_units::Instant::from_nanos(100_000_000_000));
+    assert!(world.is_done(), "{}", world.describe());
+}
+
+#[test]
+fn a_smaller_buffer_takes_no_window_back() {
+    let mut config = bare();
+    config.receive_buffer = Some(Bytes::new(10_000));
+    let mut t = Script::established(&config);
+    t.tcp.request_receive_buffer(Bytes::new(2000));
+    receive(&mut t, 0, 1);
+    t.inject(". 1001:2001(1000) ack 1");
+    t.expect(". 1:1(0) ack 2001 win 8000");
+    // All that was offered is taken.
+    receive(&mut t, 2, 8);
+    assert_eq!(t.tcp.readable(), 10_000);
+    t.read(10_000);
+    t.expect(". 1:1(0) ack 10001 win 2000");
+}
+
+#[test]
+fn a_window_that_may_shrink_is_taken_back_and_data_beyond_it_left() {
+    let mut config = with(|p| p.may_shrink_window = true);
+    config.receive_buffer = Some(Bytes::new(10_000));
+    let mut t = Script::established(&config);
+    t.tcp.request_receive_buffer(Bytes::new(3000));
+    receive(&mut t, 0, 1);
+    t.inject(". 1001:2001(1000) ack 1");
+    t.expect(". 1:1(0) ack 2001 win 1000");
+    // Two segments were under way: there is room for one of them, and what
+    // they acknowledge counts.
+    t.write(100);
+    t.expect("P. 1:101(100) ack 2001");
+    t.inject(". 2001:4001(2000) ack 101");
+    t.expect(". 101:101(0) ack 3001 win 0");
+    assert_eq!((t.tcp.readable(), t.tcp.info().snd_una), (3000, 101));
+}
+
+/// What happens to a receiver.
+#[derive(Clone, Debug)]
+enum Step {
+    /// So many octets arrive, so far beyond RCV.NXT.
+    Arrive(u64, u64),
+    Read(usize),
+    Resize(u64),
+    Wait(u64),
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    prop_oneof![
+        6 => (0..3_u64, 1..3000_u64).prop_map(|(hole, len)| Step::Arrive(hole * 700, len)),
+        3 => (1..40_000_usize).prop_map(Step::Read),
+        1 => (1..300_000_u64).prop_map(Step::Resize),
+        2 => (1..300_u64).prop_map(Step::Wait),
+    ]
+}
+
+fn receiver() -> impl Strategy<Value = Config> {
+    let switches = prop::array::uniform6(any::<bool>());
+    let sizes = (500..300_000_u64, 0..5_u32, any::<bool>());
+    (switches, sizes).prop_map(|(on, (buffer, reserve, asks))| {
+        let mut config = auto();
+        config.profile = Profile {
+            window_scaling: on[0],
+            delayed_ack: on[1],
+            silly_window_avoidance: on[2],
+            receive_autotuning: on[3],
+            window_policy: if on[4] {
+                WindowPolicy::Grows
+            } else {
+                WindowPolicy::FreeSpace
+            },
+            window_reserve_shift: reserve,
+            receive_buffer_start: Bytes::new(buffer),
+            receive_buffer_max: Bytes::new(if on[5] { 1 << 30 } else { 1 << 20 }),
+            ..config.profile
+        };
+        config.receive_buffer = asks.then_some(Bytes::new(buffer));
+        config
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig {
+        failure_persistence: None,
+        ..ProptestConfig::default()
+    })]
+
+    /// RFC 9293 SHLD-14: whatever arrives, is read or is asked for, the right
+    /// edge does not move left. The window field may say less than was offered
+    /// by less than a unit of its scale; what was offered is taken all the same.
+    #[test]
+    fn the_right_edge_never_moves_left(
+        config in receiver(),
+        steps in prop::collection::vec(step(), 1..150),
+    ) {
+        let mut t = opened(&config);
+        let shift = t.tcp.info().window_scale.1;
+        let mut edge = 0;
+        for step in steps {
+            let nxt = t.tcp.info().rcv_nxt;
+            let wnd = t.tcp.info().rcv_wnd.as_u64();
+            match step {
+                Step::Arrive(ahead, len) => {
+                    // What was offered must be taken to the last octet.
+                    let len = len.min(wnd.saturating_sub(ahead));
+                    if len > 0 {
+                        let (from, to) = (nxt + ahead, nxt + ahead + len);
+                        let before = t.tcp.readable();
+                        t.inject(&format!(". {from}:{to}({len}) ack 1"));
+                        prop_assert!(ahead > 0 || t.tcp.readable() >= before + len);
+                    }
+                }
+                Step::Read(most) => {
+                    while most > 0 && t.tcp.read(t.now, most).is_some() {}
+                    t.poll();
+                }
+                Step::Resize(octets) => t.tcp.request_receive_buffer(Bytes::new(octets)),
+                Step::Wait(ms) => t.pass_ms(ms),
+            }
+            for ack in t.leaving() {
+                let WireWindow(field) = ack.wnd;
+                let told = ack.ack.distance_from(PEER_ISS) as u64 + (u64::from(field) << shift);
+                prop_assert!(told + (1 << shift) > edge, "from {edge} to {told}");
+                edge = edge.max(told);
+                let info = t.tcp.info();
+                prop_assert!(info.rcv_nxt + info.rcv_wnd.as_u64() >= edge);
+            }
+        }
+    }
+}
