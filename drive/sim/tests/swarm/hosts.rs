@@ -43,8 +43,8 @@ pub fn config(draw: &mut Draw) -> Config {
         congestion: control(draw),
         initial_ssthresh: draw.chance(20).then(|| draw.magnitude(0, 1000) as u32),
         slow_start: slow_start(draw),
-        send_buffer: Some(buffer(draw, mss)),
-        receive_buffer: Some(buffer(draw, mss)),
+        send_buffer: (!draw.chance(30)).then(|| buffer(draw, mss)),
+        receive_buffer: (!draw.chance(30)).then(|| buffer(draw, mss)),
         timestamp_offset: near_wrap(draw, 5_000),
         events: EventMask::NONE,
     }
@@ -106,6 +106,10 @@ fn value_for(draw: &mut Draw, name: &str) -> Vec<SettingValue> {
         "buffer_limit" => SettingValue::Amount(Bytes::new(draw.magnitude(4096, 1 << 24))),
         // The audit knows the least MSS that an engine takes at its word.
         "mss_min" => count(draw, 28, u64::from(LEAST_MSS)),
+        "receive_buffer_start" | "receive_buffer_max" | "send_buffer_start" | "send_buffer_max" => {
+            SettingValue::Amount(Bytes::new(draw.magnitude(4096, 1 << 24)))
+        }
+        "not_sent_lowat" => SettingValue::Amount(Bytes::new(draw.magnitude(1, 1 << 20))),
         "quick_acks" => count(draw, 0, 100),
         "retries" | "syn_retries" => count(draw, PATIENT, 30),
         "pmtu_base" => count(draw, 68, 9000),
