@@ -9,44 +9,21 @@
 //!
 //! Timers of the engine run on time even when the processor is busy.
 
+mod application;
+mod transmit;
+
 use std::collections::VecDeque;
 
-use gigatcp_events::{Limit, State};
-use gigatcp_path::{ConfigError, Cpu, CpuCosts, DropCause, Hop, HopConfig, Work};
+use gigatcp_path::{ConfigError, Cpu, CpuCosts, Hop, HopConfig, Work};
 use gigatcp_tcp::listener::{self, Heard};
 use gigatcp_tcp::{Config as TcpConfig, Connection, Received};
 use gigatcp_units::{Bytes, Duration, Instant};
-use gigatcp_wire::{Flags, IcmpError, IcmpKind, Payload, Phantom, Segment};
+use gigatcp_wire::{IcmpError, Payload, Phantom, Segment};
 
-use crate::config::{FlowConfig, HostConfig, Stop};
+use crate::config::{FlowConfig, HostConfig};
 use crate::meter::Meter;
 use crate::packet::Packet;
-
-/// Octets a reading application takes at once, as testers do.
-const READ_SIZE: u64 = 65_536;
-
-/// Which end of its flow a host is.
-#[derive(Clone, Debug)]
-enum Application {
-    /// Writes.
-    Source(Source),
-    /// Reads everything at once and counts it.
-    Sink(Meter),
-}
-
-/// The writing application.
-#[derive(Clone, Debug)]
-struct Source {
-    stop: Stop,
-    write_size: u64,
-    /// From when on it writes; set when the connection is established.
-    writes_from: Instant,
-    /// When the application next acts by the clock: it opens, begins to
-    /// write, stops writing.
-    wake_at: Instant,
-    written: u64,
-    closed: bool,
-}
+use application::{Application, Source};
 
 /// What the processor is at.
 #[derive(Clone, Debug)]
@@ -96,14 +73,7 @@ impl Endpoint {
     /// # Errors
     /// When its link cannot be built.
     pub fn sender(flow: u32, config: &FlowConfig, seed: u64) -> Result<Self, ConfigError> {
-        let source = Source {
-            stop: config.stop,
-            write_size: config.write_size.as_u64().max(1),
-            writes_from: Instant::FAR_FUTURE,
-            wake_at: Instant::ZERO + config.start,
-            written: 0,
-            closed: false,
-        };
+        let source = Source::new(config);
         let mut host = config.sender.clone();
         if !config.extra_delay.is_zero() {
             let link = host.link.get_or_insert_with(|| HopConfig {
@@ -351,19 +321,6 @@ impl Endpoint {
         }
     }
 
-    /// Octets the reading application takes next: what is there, at most one
-    /// read.
-    fn next_read(&self) -> u64 {
-        match (&self.application, &self.connection) {
-            (Application::Sink(_), Some(connection)) => connection.readable().min(READ_SIZE),
-            _ => 0,
-        }
-    }
-
-    fn wants_to_read(&self) -> bool {
-        self.next_read() > 0
-    }
-
     fn finish(&mut self, now: Instant, task: Task, out: &mut Vec<Packet>) {
         match task {
             Task::Receive(arrived, packet) => self.handle_segment(now, arrived, packet.segment),
@@ -403,299 +360,5 @@ impl Endpoint {
         }
         self.run_application(now);
         self.pump(now, out);
-    }
-
-    fn run_application(&mut self, now: Instant) {
-        if matches!(self.application, Application::Sink(_)) {
-            self.serve_sink(now);
-            return;
-        }
-        self.wind_clock(now);
-        if self.ideal {
-            let len = self.next_write(now);
-            if len > 0 {
-                self.write(len);
-            }
-        }
-        self.close_if_done(now);
-        self.tell_idle_limit(now);
-    }
-
-    /// Sets the application's next act by the clock: writing begins when the
-    /// connection is established and may end some time after that.
-    fn wind_clock(&mut self, now: Instant) {
-        let (Application::Source(source), Some(connection)) =
-            (&mut self.application, &self.connection)
-        else {
-            return;
-        };
-        if source.writes_from == Instant::FAR_FUTURE
-            && let Some(at) = connection.established_at()
-        {
-            source.writes_from = at;
-            source.wake_at = source.writes_from;
-        }
-        if source.wake_at <= now {
-            source.wake_at = match source.stop {
-                Stop::After(span) if now < source.writes_from + span => source.writes_from + span,
-                _ => Instant::FAR_FUTURE,
-            };
-        }
-    }
-
-    /// The reading application: on an ideal host it reads at once; it closes
-    /// after the peer.
-    fn serve_sink(&mut self, now: Instant) {
-        let (Application::Sink(meter), Some(connection)) =
-            (&mut self.application, &mut self.connection)
-        else {
-            return;
-        };
-        if let Some(at) = connection.established_at() {
-            meter.start(at);
-        }
-        if self.ideal {
-            self.read(now, u64::MAX);
-        }
-        if let Some(connection) = &mut self.connection
-            && connection.state() == State::CloseWait
-        {
-            connection.close(now);
-        }
-    }
-
-    /// Reads up to `len` octets and checks that they are what was written.
-    fn read(&mut self, now: Instant, len: u64) {
-        let (Application::Sink(meter), Some(connection)) =
-            (&mut self.application, &mut self.connection)
-        else {
-            return;
-        };
-        let mut left = len;
-        while left > 0
-            && let Some(piece) = connection.read(now, usize::try_from(left).unwrap_or(usize::MAX))
-        {
-            assert_eq!(
-                piece.offset, self.read_offset,
-                "octets delivered out of order, twice, or not at all"
-            );
-            let octets = u64::from(piece.len);
-            self.read_offset += octets;
-            left -= octets;
-            meter.on_read(now, octets);
-        }
-    }
-
-    /// Octets the application would write now: one write on a host with a
-    /// processor, all that fits on an ideal one.
-    fn next_write(&self, now: Instant) -> u64 {
-        let (Application::Source(source), Some(connection)) = (&self.application, &self.connection)
-        else {
-            return 0;
-        };
-        if now < source.writes_from || source.closed {
-            return 0;
-        }
-        let most = if self.ideal {
-            u64::from(u32::MAX)
-        } else {
-            source.write_size
-        };
-        let space = connection.send_space();
-        // A blocking write sleeps until there is room for it or until a third
-        // of the buffer is free (as Linux wakes writers); then it takes a part.
-        let wanted = source.remaining(now).min(most);
-        let worth_waking = wanted.min(connection.send_wake_space());
-        if self.ideal || space >= worth_waking {
-            wanted.min(space)
-        } else {
-            0
-        }
-    }
-
-    fn write(&mut self, len: u64) {
-        let (Application::Source(source), Some(connection)) =
-            (&mut self.application, &mut self.connection)
-        else {
-            return;
-        };
-        let payload = Phantom {
-            offset: source.written,
-            len: len as u32,
-        };
-        source.written += connection.write(payload) as u64;
-    }
-
-    fn close_if_done(&mut self, now: Instant) {
-        let (Application::Source(source), Some(connection)) =
-            (&mut self.application, &mut self.connection)
-        else {
-            return;
-        };
-        let writing = self
-            .task
-            .as_ref()
-            .is_some_and(|(_, t)| matches!(t, Task::Write(_)));
-        if !source.closed && now >= source.writes_from && !writing && source.remaining(now) == 0 {
-            source.closed = true;
-            connection.close(now);
-        }
-    }
-
-    /// Tells the engine what it means when it has nothing to send.
-    fn tell_idle_limit(&mut self, now: Instant) {
-        let copying = matches!(self.task, Some((_, Task::Write(_))));
-        let may_write = copying || self.next_write(now) > 0;
-        let (Application::Source(source), Some(connection)) =
-            (&self.application, &mut self.connection)
-        else {
-            return;
-        };
-        let limit = if now < source.writes_from || source.closed {
-            Limit::Application
-        } else if may_write {
-            // There is room, and only the processor keeps the data away.
-            Limit::HostCpu
-        } else {
-            Limit::SendBuffer
-        };
-        connection.set_idle_limit(limit);
-    }
-
-    /// Whether the application has something to copy and the room for it.
-    fn wants_to_write(&self) -> bool {
-        !self.ideal && self.next_write(self.cpu.busy_until()) > 0
-    }
-
-    /// Takes from the engine what may leave, as long as the network card has
-    /// room.
-    fn pump(&mut self, now: Instant, out: &mut Vec<Packet>) {
-        self.resume_at = Instant::FAR_FUTURE;
-        loop {
-            if self.is_card_full(now) {
-                self.hold_back(now);
-                return;
-            }
-            let Some(connection) = &mut self.connection else {
-                return;
-            };
-            let Some(segment) = connection.poll_transmit(now) else {
-                return;
-            };
-            self.send(now, segment, out);
-        }
-    }
-
-    /// Whether the card's queue, with what the processor still prepares, is
-    /// as long as it may be.
-    fn is_card_full(&mut self, now: Instant) -> bool {
-        let preparing = self.departures.len() as u64;
-        match &mut self.link {
-            Some(link) => link.backlog(now).packets + preparing >= self.tx_queue,
-            None => false,
-        }
-    }
-
-    /// The card is full: come back when half of its queue has left.
-    fn hold_back(&mut self, now: Instant) {
-        let wait = self
-            .link
-            .as_ref()
-            .map_or(Duration::ZERO, |l| l.queueing_delay(now) / 2);
-        let preparing = self.departures.back().map_or(now, |(at, _)| *at);
-        self.resume_at = (now + wait)
-            .max(preparing)
-            .max(now + Duration::from_nanos(1));
-        if let Some(connection) = &mut self.connection
-            && connection.unsent() > 0
-        {
-            connection.note_path_limit(now);
-        }
-    }
-
-    fn send(&mut self, now: Instant, segment: Segment<Phantom>, out: &mut Vec<Packet>) {
-        let packet = Packet {
-            flow: self.flow,
-            reverse: self.reverse,
-            stage: 0,
-            segment,
-            icmp: None,
-        };
-        if self.ideal {
-            self.put_on_link(now, packet, out);
-            return;
-        }
-        let bare = packet.segment.payload.is_empty() && !packet.segment.flags.contains(Flags::SYN);
-        let work = if bare {
-            self.costs.ack_sent()
-        } else {
-            self.costs.data_sent(packet.segment.wire_segments())
-        };
-        let ready = self.cpu.start(now, work);
-        if ready <= now && self.departures.is_empty() {
-            self.put_on_link(now, packet, out);
-        } else {
-            self.departures.push_back((ready, packet));
-        }
-    }
-
-    /// Segments that the processor has finished, and packets that the card
-    /// has sent.
-    fn release(&mut self, now: Instant, out: &mut Vec<Packet>) {
-        while let Some((at, _)) = self.departures.front() {
-            if *at > now {
-                break;
-            }
-            if let Some((_, packet)) = self.departures.pop_front() {
-                self.put_on_link(now, packet, out);
-            }
-        }
-        if let Some(link) = &mut self.link {
-            while let Some(packet) = link.poll_delivery(now) {
-                out.push(packet);
-            }
-        }
-    }
-
-    /// What the host's own link dropped is gone; what it dropped as too big, the
-    /// host knows at once, if the link tells.
-    fn clear_link(&mut self, now: Instant) {
-        while let Some(link) = &mut self.link
-            && let Some((packet, cause)) = link.poll_dropped()
-        {
-            let config = link.config();
-            if let (DropCause::TooBig, Some(mtu), true) = (cause, config.mtu, config.tells_too_big)
-                && let Some(connection) = &mut self.connection
-            {
-                let mtu = u32::try_from(mtu.as_u64()).unwrap_or(u32::MAX);
-                let error = IcmpError {
-                    kind: IcmpKind::TooBig { mtu },
-                    seq: packet.segment.seq,
-                };
-                connection.handle_icmp(now, error);
-                self.resume_at = now + Duration::from_nanos(1);
-            }
-        }
-    }
-
-    fn put_on_link(&mut self, now: Instant, packet: Packet, out: &mut Vec<Packet>) {
-        match &mut self.link {
-            Some(link) => {
-                link.handle_arrival(now, packet);
-                self.clear_link(now);
-            }
-            None => out.push(packet),
-        }
-    }
-}
-
-impl Source {
-    /// Octets it still means to write at `now`.
-    fn remaining(&self, now: Instant) -> u64 {
-        match self.stop {
-            Stop::Bytes(total) => total.as_u64() - self.written,
-            Stop::After(span) if now < self.writes_from + span => u64::MAX,
-            Stop::After(_) => 0,
-        }
     }
 }

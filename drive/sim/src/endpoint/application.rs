@@ -1,0 +1,239 @@
+//! The application of a host: a tester that writes, or one that reads and
+//! counts.
+//!
+//! On a host with a processor it writes and reads in calls of a size, each of
+//! which costs copying; on an ideal one it takes and gives all there is.
+
+use gigatcp_events::{Limit, State};
+use gigatcp_units::Instant;
+use gigatcp_wire::Phantom;
+
+use super::{Endpoint, Task};
+use crate::config::{FlowConfig, Stop};
+use crate::meter::Meter;
+
+/// Octets a reading application takes at once, as testers do.
+const READ_SIZE: u64 = 65_536;
+
+/// Which end of its flow a host is.
+#[derive(Clone, Debug)]
+pub(super) enum Application {
+    /// Writes.
+    Source(Source),
+    /// Reads everything at once and counts it.
+    Sink(Meter),
+}
+
+/// The writing application.
+#[derive(Clone, Debug)]
+pub(super) struct Source {
+    stop: Stop,
+    write_size: u64,
+    /// From when on it writes; set when the connection is established.
+    writes_from: Instant,
+    /// When the application next acts by the clock: it opens, begins to
+    /// write, stops writing.
+    pub(super) wake_at: Instant,
+    written: u64,
+    closed: bool,
+}
+
+impl Endpoint {
+    /// Octets the reading application takes next: what is there, at most one
+    /// read.
+    pub(super) fn next_read(&self) -> u64 {
+        match (&self.application, &self.connection) {
+            (Application::Sink(_), Some(connection)) => connection.readable().min(READ_SIZE),
+            _ => 0,
+        }
+    }
+
+    pub(super) fn wants_to_read(&self) -> bool {
+        self.next_read() > 0
+    }
+
+    pub(super) fn run_application(&mut self, now: Instant) {
+        if matches!(self.application, Application::Sink(_)) {
+            self.serve_sink(now);
+            return;
+        }
+        self.wind_clock(now);
+        if self.ideal {
+            let len = self.next_write(now);
+            if len > 0 {
+                self.write(len);
+            }
+        }
+        self.close_if_done(now);
+        self.tell_idle_limit(now);
+    }
+
+    /// Sets the application's next act by the clock: writing begins when the
+    /// connection is established and may end some time after that.
+    fn wind_clock(&mut self, now: Instant) {
+        let (Application::Source(source), Some(connection)) =
+            (&mut self.application, &self.connection)
+        else {
+            return;
+        };
+        if source.writes_from == Instant::FAR_FUTURE
+            && let Some(at) = connection.established_at()
+        {
+            source.writes_from = at;
+            source.wake_at = source.writes_from;
+        }
+        if source.wake_at <= now {
+            source.wake_at = match source.stop {
+                Stop::After(span) if now < source.writes_from + span => source.writes_from + span,
+                _ => Instant::FAR_FUTURE,
+            };
+        }
+    }
+
+    /// The reading application: on an ideal host it reads at once; it closes
+    /// after the peer.
+    fn serve_sink(&mut self, now: Instant) {
+        let (Application::Sink(meter), Some(connection)) =
+            (&mut self.application, &mut self.connection)
+        else {
+            return;
+        };
+        if let Some(at) = connection.established_at() {
+            meter.start(at);
+        }
+        if self.ideal {
+            self.read(now, u64::MAX);
+        }
+        if let Some(connection) = &mut self.connection
+            && connection.state() == State::CloseWait
+        {
+            connection.close(now);
+        }
+    }
+
+    /// Reads up to `len` octets and checks that they are what was written.
+    pub(super) fn read(&mut self, now: Instant, len: u64) {
+        let (Application::Sink(meter), Some(connection)) =
+            (&mut self.application, &mut self.connection)
+        else {
+            return;
+        };
+        let mut left = len;
+        while left > 0
+            && let Some(piece) = connection.read(now, usize::try_from(left).unwrap_or(usize::MAX))
+        {
+            assert_eq!(
+                piece.offset, self.read_offset,
+                "octets delivered out of order, twice, or not at all"
+            );
+            let octets = u64::from(piece.len);
+            self.read_offset += octets;
+            left -= octets;
+            meter.on_read(now, octets);
+        }
+    }
+
+    /// Octets the application would write now: one write on a host with a
+    /// processor, all that fits on an ideal one.
+    pub(super) fn next_write(&self, now: Instant) -> u64 {
+        let (Application::Source(source), Some(connection)) = (&self.application, &self.connection)
+        else {
+            return 0;
+        };
+        if now < source.writes_from || source.closed {
+            return 0;
+        }
+        let most = if self.ideal {
+            u64::from(u32::MAX)
+        } else {
+            source.write_size
+        };
+        let space = connection.send_space();
+        // A blocking write sleeps until there is room for it or until a third
+        // of the buffer is free (as Linux wakes writers); then it takes a part.
+        let wanted = source.remaining(now).min(most);
+        let worth_waking = wanted.min(connection.send_wake_space());
+        if self.ideal || space >= worth_waking {
+            wanted.min(space)
+        } else {
+            0
+        }
+    }
+
+    pub(super) fn write(&mut self, len: u64) {
+        let (Application::Source(source), Some(connection)) =
+            (&mut self.application, &mut self.connection)
+        else {
+            return;
+        };
+        let payload = Phantom {
+            offset: source.written,
+            len: len as u32,
+        };
+        source.written += connection.write(payload) as u64;
+    }
+
+    fn close_if_done(&mut self, now: Instant) {
+        let (Application::Source(source), Some(connection)) =
+            (&mut self.application, &mut self.connection)
+        else {
+            return;
+        };
+        let writing = self
+            .task
+            .as_ref()
+            .is_some_and(|(_, t)| matches!(t, Task::Write(_)));
+        if !source.closed && now >= source.writes_from && !writing && source.remaining(now) == 0 {
+            source.closed = true;
+            connection.close(now);
+        }
+    }
+
+    /// Tells the engine what it means when it has nothing to send.
+    fn tell_idle_limit(&mut self, now: Instant) {
+        let copying = matches!(self.task, Some((_, Task::Write(_))));
+        let may_write = copying || self.next_write(now) > 0;
+        let (Application::Source(source), Some(connection)) =
+            (&self.application, &mut self.connection)
+        else {
+            return;
+        };
+        let limit = if now < source.writes_from || source.closed {
+            Limit::Application
+        } else if may_write {
+            // There is room, and only the processor keeps the data away.
+            Limit::HostCpu
+        } else {
+            Limit::SendBuffer
+        };
+        connection.set_idle_limit(limit);
+    }
+
+    /// Whether the application has something to copy and the room for it.
+    pub(super) fn wants_to_write(&self) -> bool {
+        !self.ideal && self.next_write(self.cpu.busy_until()) > 0
+    }
+}
+
+impl Source {
+    /// The writer of a flow, not yet begun.
+    pub(super) fn new(config: &FlowConfig) -> Self {
+        Self {
+            stop: config.stop,
+            write_size: config.write_size.as_u64().max(1),
+            writes_from: Instant::FAR_FUTURE,
+            wake_at: Instant::ZERO + config.start,
+            written: 0,
+            closed: false,
+        }
+    }
+
+    /// Octets it still means to write at `now`.
+    fn remaining(&self, now: Instant) -> u64 {
+        match self.stop {
+            Stop::Bytes(total) => total.as_u64() - self.written,
+            Stop::After(span) if now < self.writes_from + span => u64::MAX,
+            Stop::After(_) => 0,
+        }
+    }
+}

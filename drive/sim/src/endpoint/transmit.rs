@@ -1,0 +1,132 @@
+//! From the engine to the wire: the processor prepares a segment, the network
+//! card queues it, and holds the host back when it is full.
+
+use gigatcp_path::DropCause;
+use gigatcp_units::{Duration, Instant};
+use gigatcp_wire::{Flags, IcmpError, IcmpKind, Payload, Phantom, Segment};
+
+use super::Endpoint;
+use crate::packet::Packet;
+
+impl Endpoint {
+    /// Takes from the engine what may leave, as long as the network card has
+    /// room.
+    pub(super) fn pump(&mut self, now: Instant, out: &mut Vec<Packet>) {
+        self.resume_at = Instant::FAR_FUTURE;
+        loop {
+            if self.is_card_full(now) {
+                self.hold_back(now);
+                return;
+            }
+            let Some(connection) = &mut self.connection else {
+                return;
+            };
+            let Some(segment) = connection.poll_transmit(now) else {
+                return;
+            };
+            self.send(now, segment, out);
+        }
+    }
+
+    /// Whether the card's queue, with what the processor still prepares, is
+    /// as long as it may be.
+    fn is_card_full(&mut self, now: Instant) -> bool {
+        let preparing = self.departures.len() as u64;
+        match &mut self.link {
+            Some(link) => link.backlog(now).packets + preparing >= self.tx_queue,
+            None => false,
+        }
+    }
+
+    /// The card is full: come back when half of its queue has left.
+    fn hold_back(&mut self, now: Instant) {
+        let wait = self
+            .link
+            .as_ref()
+            .map_or(Duration::ZERO, |l| l.queueing_delay(now) / 2);
+        let preparing = self.departures.back().map_or(now, |(at, _)| *at);
+        self.resume_at = (now + wait)
+            .max(preparing)
+            .max(now + Duration::from_nanos(1));
+        if let Some(connection) = &mut self.connection
+            && connection.unsent() > 0
+        {
+            connection.note_path_limit(now);
+        }
+    }
+
+    fn send(&mut self, now: Instant, segment: Segment<Phantom>, out: &mut Vec<Packet>) {
+        let packet = Packet {
+            flow: self.flow,
+            reverse: self.reverse,
+            stage: 0,
+            segment,
+            icmp: None,
+        };
+        if self.ideal {
+            self.put_on_link(now, packet, out);
+            return;
+        }
+        let bare = packet.segment.payload.is_empty() && !packet.segment.flags.contains(Flags::SYN);
+        let work = if bare {
+            self.costs.ack_sent()
+        } else {
+            self.costs.data_sent(packet.segment.wire_segments())
+        };
+        let ready = self.cpu.start(now, work);
+        if ready <= now && self.departures.is_empty() {
+            self.put_on_link(now, packet, out);
+        } else {
+            self.departures.push_back((ready, packet));
+        }
+    }
+
+    /// Segments that the processor has finished, and packets that the card
+    /// has sent.
+    pub(super) fn release(&mut self, now: Instant, out: &mut Vec<Packet>) {
+        while let Some((at, _)) = self.departures.front() {
+            if *at > now {
+                break;
+            }
+            if let Some((_, packet)) = self.departures.pop_front() {
+                self.put_on_link(now, packet, out);
+            }
+        }
+        if let Some(link) = &mut self.link {
+            while let Some(packet) = link.poll_delivery(now) {
+                out.push(packet);
+            }
+        }
+    }
+
+    /// What the host's own link dropped is gone; what it dropped as too big, the
+    /// host knows at once, if the link tells.
+    fn clear_link(&mut self, now: Instant) {
+        while let Some(link) = &mut self.link
+            && let Some((packet, cause)) = link.poll_dropped()
+        {
+            let config = link.config();
+            if let (DropCause::TooBig, Some(mtu), true) = (cause, config.mtu, config.tells_too_big)
+                && let Some(connection) = &mut self.connection
+            {
+                let mtu = u32::try_from(mtu.as_u64()).unwrap_or(u32::MAX);
+                let error = IcmpError {
+                    kind: IcmpKind::TooBig { mtu },
+                    seq: packet.segment.seq,
+                };
+                connection.handle_icmp(now, error);
+                self.resume_at = now + Duration::from_nanos(1);
+            }
+        }
+    }
+
+    fn put_on_link(&mut self, now: Instant, packet: Packet, out: &mut Vec<Packet>) {
+        match &mut self.link {
+            Some(link) => {
+                link.handle_arrival(now, packet);
+                self.clear_link(now);
+            }
+            None => out.push(packet),
+        }
+    }
+}
