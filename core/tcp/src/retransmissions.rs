@@ -143,31 +143,45 @@ impl Retransmissions {
         self.log.clear();
     }
 
-    /// What left again and is `overdue` by its departure, in order of leaving;
-    /// each departure is reported at most once.
+    /// What left again and is overdue, in order of leaving; each octet of a
+    /// departure is reported at most once. `overdue_until` says up to which
+    /// offset a departure is: a super-segment may be in part.
     pub fn take_overdue(
         &mut self,
-        overdue: impl Fn(Departure) -> bool,
+        overdue_until: impl Fn(Departure) -> u64,
         mut report: impl FnMut(Range<u64>),
     ) {
         while let Some(&logged) = self.log.front() {
-            if !overdue(logged.departure) {
+            let whole = logged.departure.end;
+            let until = overdue_until(logged.departure).min(whole);
+            let mut from = logged.start;
+            while let Some(part) = self.standing(&logged, from).filter(|p| p.start < until) {
+                from = part.end.min(until);
+                report(part.start..from);
+            }
+            if until < whole {
+                if let Some(front) = self.log.front_mut() {
+                    front.start = front.start.max(until);
+                }
                 break;
             }
             self.log.pop_front();
-            let mut from = logged.start;
-            while let Some(part) = self.standing(&logged, from) {
-                from = part.end;
-                report(part);
-            }
         }
     }
 
-    /// The latest departure that is `before`, stale ones included.
-    pub fn latest(&self, before: impl Fn(Departure) -> bool) -> Option<Departure> {
-        let count = self.log.partition_point(|logged| before(logged.departure));
-        let logged = self.log.get(count.checked_sub(1)?)?;
-        Some(logged.departure)
+    /// When that left which left last before `delivered` and was not reported,
+    /// stale entries included. Of the departure of `delivered` itself only what
+    /// lies before it counts, if it stands.
+    pub fn latest_before(&self, delivered: Departure) -> Option<Instant> {
+        let earlier = |logged: &Logged| logged.departure.number < delivered.number;
+        let count = self.log.partition_point(earlier);
+        let same = self.log.get(count).filter(|logged| {
+            let part = self.standing(logged, logged.start);
+            logged.departure.number == delivered.number
+                && part.is_some_and(|part| part.start < delivered.end)
+        });
+        let latest = same.or_else(|| self.log.get(count.checked_sub(1)?))?;
+        Some(latest.departure.sent_at)
     }
 
     /// What is left of a departure from `from` on: the first stretch.
@@ -201,6 +215,7 @@ mod tests {
     use super::*;
     use alloc::vec;
     use alloc::vec::Vec;
+    use core::cmp::Ordering;
     use gigatcp_units::Duration;
     use proptest::prelude::*;
 
@@ -218,10 +233,20 @@ mod tests {
         resent.on_retransmit(range.start, departure);
     }
 
+    /// What left up to the `until`th departure.
     fn overdue(resent: &mut Retransmissions, until: u64) -> Vec<Range<u64>> {
+        overdue_before(resent, until, u64::MAX)
+    }
+
+    /// The same, of the `until`th only what lies below `end`.
+    fn overdue_before(resent: &mut Retransmissions, until: u64, end: u64) -> Vec<Range<u64>> {
         let mut all = vec![];
         resent.take_overdue(
-            |departure| departure.sent_at <= at(until),
+            |departure| match departure.number.cmp(&until) {
+                Ordering::Less => u64::MAX,
+                Ordering::Equal => end,
+                Ordering::Greater => 0,
+            },
             |part| all.push(part),
         );
         all
@@ -257,8 +282,19 @@ mod tests {
         assert_eq!(resent.first_gap(0..100), Some(0..10));
         assert_eq!(resent.first_gap(10..100), Some(30..100));
         assert_eq!(resent.first_gap(12..28), None);
-        let latest = resent.latest(|departure| departure.number < 2).unwrap();
-        assert_eq!((latest.sent_at, latest.end), (at(1), 20));
+    }
+
+    #[test]
+    fn of_a_super_segment_what_lies_before_the_delivery_is_overdue() {
+        let mut resent = Retransmissions::default();
+        leave(&mut resent, 1, 0..10);
+        leave(&mut resent, 2, 10..40);
+        let delivered = resent.take(20..30).unwrap();
+        assert_eq!((delivered.number, delivered.end), (2, 30));
+        assert_eq!(resent.latest_before(delivered), Some(at(2)));
+        assert_eq!(overdue_before(&mut resent, 2, 30), [0..10, 10..20]);
+        assert_eq!(resent.latest_before(delivered), None, "30 on left later");
+        assert_eq!(overdue(&mut resent, 2), vec![30..40; 1]);
     }
 
     proptest! {
@@ -284,13 +320,15 @@ mod tests {
                     }
                     _ => {
                         let until = clock.saturating_sub(len);
-                        let mut found: Vec<u64> =
-                            overdue(&mut resent, until).into_iter().flatten().collect();
+                        let mut found: Vec<u64> = overdue_before(&mut resent, until, start)
+                            .into_iter()
+                            .flatten()
+                            .collect();
                         found.sort_unstable();
                         let mut expected = vec![];
                         for (octet, entry) in (0..).zip(&mut naive) {
                             if let Some((sent, reported)) = entry
-                                && *sent <= until
+                                && (*sent < until || *sent == until && octet < start)
                                 && !*reported
                             {
                                 *reported = true;

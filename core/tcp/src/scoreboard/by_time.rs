@@ -11,6 +11,8 @@
 //! Within a super-segment, which leaves as one, the sequence number decides,
 //! so a hole inside one is found as well.
 
+use core::cmp::Ordering;
+
 use gigatcp_units::{Duration, Instant};
 
 use super::{Scoreboard, Transmission};
@@ -40,13 +42,20 @@ pub struct OverdueFound {
 }
 
 impl Overdue {
-    /// Whether what left so left before the latest departure delivered.
-    fn is_before(&self, departure: Departure) -> bool {
-        departure < self.delivered
-    }
-
     fn is_old(&self, sent_at: Instant) -> bool {
         sent_at + self.after <= self.now
+    }
+
+    /// Up to which offset a retransmission is lost again: all of what left
+    /// before the departure delivered, and of that one what lies before the
+    /// part delivered.
+    fn lost_until(&self, departure: Departure) -> u64 {
+        match departure.number.cmp(&self.delivered.number) {
+            _ if !self.is_old(departure.sent_at) => 0,
+            Ordering::Less => departure.end,
+            Ordering::Equal => self.delivered.end,
+            Ordering::Greater => 0,
+        }
     }
 
     /// Whether some of a first transmission left before what was delivered.
@@ -96,18 +105,18 @@ impl Scoreboard {
         if retransmitted.is_empty() {
             return;
         }
-        let lost_again = |departure: Departure| {
-            overdue.is_before(departure) && overdue.is_old(departure.sent_at)
-        };
-        retransmitted.take_overdue(lost_again, |part| {
-            let start = part.start;
-            // The original was judged before it and is lost as well.
-            twice.remove(part.clone());
-            let octets = lost.insert(part);
-            found.resent += octets;
-            let (first, marked) = found.lost.unwrap_or((start, 0));
-            found.lost = Some((first.min(start), marked + octets));
-        });
+        retransmitted.take_overdue(
+            |departure| overdue.lost_until(departure),
+            |part| {
+                let start = part.start;
+                // The original was judged before it and is lost as well.
+                twice.remove(part.clone());
+                let octets = lost.insert(part);
+                found.resent += octets;
+                let (first, marked) = found.lost.unwrap_or((start, 0));
+                found.lost = Some((first.min(start), marked + octets));
+            },
+        );
         found.lost = found.lost.filter(|(_, octets)| *octets > 0);
     }
 
@@ -115,8 +124,7 @@ impl Scoreboard {
     /// delivered becomes overdue (step 5 waits for the last of them).
     fn next_overdue(&self, overdue: &Overdue) -> Option<Instant> {
         let first = self.latest_waiting(overdue);
-        let again = self.retransmitted.latest(|sent| overdue.is_before(sent));
-        let again = again.map(|departure| departure.sent_at);
+        let again = self.retransmitted.latest_before(overdue.delivered);
         first.max(again).map(|sent_at| sent_at + overdue.after)
     }
 
