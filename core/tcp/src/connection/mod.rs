@@ -54,6 +54,7 @@ mod open;
 mod output;
 mod pacing;
 mod path_mtu;
+mod persist;
 mod receive;
 mod reduction;
 mod repair;

@@ -196,15 +196,25 @@ impl<P: Payload> Connection<P> {
     /// Sends `len` octets of new data from SND.NXT, with FIN if they are the
     /// last and the window has room for it. A lone FIN may probe the window.
     pub(super) fn send_new(&mut self, now: Instant, len: u64, reason: SendReason) -> Segment<P> {
-        let from = self.snd.nxt;
-        let to = from + len;
+        self.send_behind(now, self.snd.nxt, len, reason)
+    }
+
+    /// The same in one segment with what was sent before from `from` on.
+    pub(super) fn send_behind(
+        &mut self,
+        now: Instant,
+        from: u64,
+        len: u64,
+        reason: SendReason,
+    ) -> Segment<P> {
+        let to = self.snd.nxt + len;
         let last = to == self.send_buffer.end();
         let mut flags = Flags::ACK;
-        if last && len > 0 {
+        if last && to > from {
             flags |= Flags::PSH;
         }
         let mut end = to;
-        if last && self.is_fin_due() && (len == 0 || to < self.snd.edge()) {
+        if last && self.is_fin_due() && (to == from || to < self.snd.edge()) {
             flags |= Flags::FIN;
             self.fin_sent = true;
             end += 1;
@@ -261,6 +271,9 @@ impl<P: Payload> Connection<P> {
         } else {
             SendReason::FastRetransmit
         };
+        if self.is_lone_probe(&lost) {
+            return Some(self.resend_with_more(now, lost, allowance, reason));
+        }
         Some(self.resend(now, lost.start..lost.start + len, reason))
     }
 
@@ -375,38 +388,6 @@ impl<P: Payload> Connection<P> {
         };
         self.set_limit(now, limit);
         None
-    }
-
-    /// The persist timer fired. RFC 9293 section 3.8.6.1: one octet (or the
-    /// FIN) into the closed window, new if nothing is in flight. Where the
-    /// window is open but small, section 3.8.6.2.1 (4): what little fits.
-    fn poll_probe(&mut self, now: Instant) -> Option<Segment<P>> {
-        if !core::mem::take(&mut self.probe_due) {
-            return None;
-        }
-        let window = self.snd.edge().saturating_sub(self.snd.nxt);
-        let waiting = self.unsent() > 0 || self.is_fin_due();
-        if window > 0 {
-            self.stop_persist();
-            let len = self.unsent().min(window).min(u64::from(self.smss));
-            return waiting.then(|| self.send_new(now, len, SendReason::New));
-        }
-        self.counters.window_probes += 1;
-        self.arm_persist(now);
-        if self.snd.una == self.snd.nxt {
-            let len = self.unsent().min(1);
-            return waiting.then(|| self.send_new(now, len, SendReason::WindowProbe));
-        }
-        let una = self.snd.una;
-        self.board.on_retransmit(now, una..una + 1);
-        let data_end = (una + 1).min(self.send_buffer.end());
-        let flags = if data_end == una {
-            Flags::ACK | Flags::FIN
-        } else {
-            Flags::ACK
-        };
-        self.counters.retransmitted_segments += 1;
-        Some(self.send(now, una..data_end, flags, SendReason::WindowProbe))
     }
 
     /// An acknowledgment alone, if one is due.

@@ -1,15 +1,11 @@
-//! Timers: RFC 9293 sections 3.8.1 (retransmission), 3.8.6.1 (zero-window
-//! probes), 3.6.1 (TIME-WAIT); RFC 6298 section 5.
+//! Timers: RFC 9293 sections 3.8.1 (retransmission) and 3.6.1 (TIME-WAIT);
+//! RFC 6298 section 5. Zero windows have theirs in `connection/persist.rs`.
 
 use gigatcp_events::{Event, EventMask, Phase, State};
-use gigatcp_units::{Duration, Instant};
+use gigatcp_units::Instant;
 use gigatcp_wire::Payload;
 
 use super::{Connection, Failure};
-
-/// How long a sender that avoids silly windows waits before it uses a small
-/// one after all (RFC 9293 SHLD-28).
-const OVERRIDE_TIMEOUT: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(1));
 
 impl<P: Payload> Connection<P> {
     /// Lets every timer that is due take effect. Calling it early does
@@ -103,68 +99,5 @@ impl<P: Payload> Connection<P> {
         }
         self.put_lost(now, &judgment);
         self.put_phase(now, from);
-    }
-
-    /// Something waits to be sent, nothing is in flight that an
-    /// acknowledgment could come for, and the window does not let it out:
-    /// keep a timer so that a lost window update cannot stop us for ever
-    /// (RFC 9293 MUST-36). Where the window is open but small, this is the
-    /// override timer of section 3.8.6.2.1, 0.1 to 1 second (SHLD-28).
-    pub(super) fn arm_persist(&mut self, now: Instant) {
-        if self.persist_at != Instant::FAR_FUTURE || self.probe_due {
-            return;
-        }
-        let wait = if self.snd.wnd > 0 {
-            let (least, most) = OVERRIDE_TIMEOUT;
-            self.rtt.rto().clamp(least, most)
-        } else {
-            self.rtt
-                .rto()
-                .saturating_mul(1 << self.persist_backoff.min(16))
-                .min(self.profile.rto_max)
-        };
-        self.persist_at = self.within_patience(now, now + wait);
-    }
-
-    /// A probe is due, unless there is nothing left to ask for. A peer that
-    /// answers none is given up like one that acknowledges nothing (R2).
-    fn on_persist_timeout(&mut self, now: Instant) {
-        let waiting = self.unsent() > 0 || self.is_fin_due();
-        if self.snd.una == self.snd.nxt && !waiting {
-            self.stop_persist();
-            return;
-        }
-        self.persist_at = Instant::FAR_FUTURE;
-        self.persist_backoff += 1;
-        self.timeouts_in_a_row += 1;
-        if self.is_patience_over(now, self.rtt.rto()) {
-            self.fail(now, Failure::TimedOut);
-            return;
-        }
-        self.probe_due = true;
-        if self.snd.wnd == 0 {
-            self.retransmit_at = Instant::FAR_FUTURE;
-        }
-    }
-
-    /// The window lets data out: there is nothing to probe for.
-    pub(super) fn stop_persist(&mut self) {
-        self.persist_at = Instant::FAR_FUTURE;
-        self.persist_backoff = 0;
-        self.probe_due = false;
-    }
-
-    /// The window opened: the probing ends. A probe that found the window
-    /// closed was dropped, so what is in flight is presumed lost.
-    pub(super) fn leave_persist(&mut self, now: Instant, ack: u64) {
-        let probed = self.persist_backoff > 0;
-        self.stop_persist();
-        self.timeouts_in_a_row = 0;
-        if self.snd.nxt > ack {
-            if probed && ack == self.snd.una {
-                self.board.mark_all_lost();
-            }
-            self.retransmit_at = now + self.rtt.rto();
-        }
     }
 }
