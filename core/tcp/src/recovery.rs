@@ -2,7 +2,9 @@
 //!
 //! * RFC 5681 section 3.2: fast retransmit on the third duplicate ACK.
 //! * RFC 6582 (NewReno): a partial acknowledgment means the next hole; repair
-//!   lasts until `recover`.
+//!   lasts until `recover`. Without the heuristics of its section 4: duplicates
+//!   of what was sent before a timeout never start a repair, so a segment lost
+//!   again after one costs another timeout where neither SACK nor RACK sees it.
 //! * RFC 6675: with SACK, loss by what is SACKed above, repair by `pipe`.
 //! * RFC 6298 section 5: after a timeout everything not SACKed is lost.
 //!

@@ -162,6 +162,8 @@ pub struct Scoreboard {
     lost_edge: u64,
     /// Segments presumed to have left by duplicate ACKs without SACK, octets.
     duplicate_credit: u64,
+    /// What partial ACKs took off the window beyond that.
+    deflated: u64,
     /// Octets delivered in all (cumulatively or selectively acknowledged).
     delivered: u64,
     delivered_at: Instant,
@@ -185,6 +187,7 @@ impl Scoreboard {
             twice: RangeSet::default(),
             lost_edge: 0,
             duplicate_credit: 0,
+            deflated: 0,
             delivered: 0,
             delivered_at: Instant::ZERO,
             first_sent_at: Instant::ZERO,
@@ -410,19 +413,34 @@ impl Scoreboard {
         self.duplicate_credit = (self.duplicate_credit + u64::from(smss)).min(at_most);
     }
 
-    /// The cumulative acknowledgment covers segments that duplicate ACKs had
-    /// already taken off `pipe`, all but the one that filled the hole.
+    /// A partial acknowledgment without SACK (RFC 6582 section 3.2 step 3): the
+    /// window is deflated by what it covers and one SMSS is given back, if it
+    /// covers as much. Seen from `pipe`, the duplicates that stood for what is
+    /// covered are taken back, all but the one that stands for the repair of the
+    /// hole; where they were lost, or the hole was smaller, the rest is
+    /// [`Scoreboard::deflated`].
     pub fn settle_duplicate_credit(&mut self, acked: u64, smss: u32) {
-        let covered = acked.saturating_sub(u64::from(smss));
+        let smss = u64::from(smss);
+        let covered = if acked < smss { acked } else { acked - smss };
+        let short = covered.saturating_sub(self.duplicate_credit);
         self.duplicate_credit = self.duplicate_credit.saturating_sub(covered);
+        self.deflated += short;
         if self.is_empty() {
-            self.duplicate_credit = 0;
+            self.clear_duplicate_credit();
         }
+    }
+
+    /// Octets that may not leave although `pipe` leaves room: how far NewReno's
+    /// window lies below what cwnd says.
+    #[inline]
+    pub fn deflated(&self) -> u64 {
+        self.deflated
     }
 
     /// Forgets what duplicate ACKs said.
     pub fn clear_duplicate_credit(&mut self) {
         self.duplicate_credit = 0;
+        self.deflated = 0;
     }
 
     /// Ends the bookkeeping of one acknowledgment: counts deliveries and
@@ -531,7 +549,7 @@ impl Scoreboard {
         if first.is_some_and(|first| first.start == self.una) {
             self.sacked.clear();
         }
-        self.duplicate_credit = 0;
+        self.clear_duplicate_credit();
     }
 
     /// What was sent from `from` on did not fit the path: everything there that
@@ -545,7 +563,7 @@ impl Scoreboard {
     pub fn mark_lost_within(&mut self, range: Range<u64>) -> u64 {
         let mut from = range.start.max(self.una);
         let end = range.end.min(self.nxt);
-        self.duplicate_credit = 0;
+        self.clear_duplicate_credit();
         let mut marked = 0;
         while from < end
             && let Some(gap) = self.sacked.first_gap(from..end)

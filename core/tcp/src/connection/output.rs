@@ -114,7 +114,7 @@ impl<P: Payload> Connection<P> {
         let in_use = if self.recovery.phase() == Phase::Disorder && !self.profile.limited_transmit {
             self.snd.flight_size()
         } else {
-            self.board.pipe() + self.board.twice()
+            self.board.pipe() + self.board.twice() + self.board.deflated()
         };
         self.congestion.cwnd().as_u64().saturating_sub(in_use)
     }
