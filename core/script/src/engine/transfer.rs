@@ -184,7 +184,7 @@ impl Host {
         match conn.tcp.state() {
             // A fast open writes before the handshake is over (RFC 7413
             // section 4.2.2); a plain one waits.
-            State::SynReceived if conn.tcp.has_taken_syn_text() => {}
+            State::SynReceived if conn.tcp.is_opened_fast() => {}
             State::SynSent | State::SynReceived => return None,
             State::Established | State::CloseWait => {}
             _ if writing.written > 0 => return Some(Returned::success(writing.written as i64)),

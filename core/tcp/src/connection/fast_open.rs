@@ -30,8 +30,10 @@ use crate::fast_open::{FastOpenOffer, FastOpenOutcome, FastOpenSlot};
 pub(super) struct FastOpen {
     /// Goes out with our first SYN, or with our SYN-ACK.
     option: Option<FastOpenCookie>,
-    /// Server: the text of the SYN was taken.
+    /// Server: the cookie of the SYN was good.
     accepted: bool,
+    /// Server: and there was text on it, which was taken.
+    text_taken: bool,
     /// Server: one of the few that may be under way.
     slot: Option<FastOpenSlot>,
     /// Client: most octets of text on our SYN.
@@ -70,8 +72,14 @@ impl<P: Payload> Connection<P> {
     /// Whether text of a SYN was taken at once: of ours by the server, or of the
     /// peer's by us (`TCPI_OPT_SYN_DATA`).
     pub fn has_taken_syn_text(&self) -> bool {
-        let taken = |state: &FastOpen| state.accepted || state.outcome.text_acked > 0;
+        let taken = |state: &FastOpen| state.text_taken || state.outcome.text_acked > 0;
         self.fast_open.as_deref().is_some_and(taken)
+    }
+
+    /// Whether the SYN that opened this connection had a good cookie, with text
+    /// or without: what is written leaves before the handshake is complete.
+    pub fn is_opened_fast(&self) -> bool {
+        self.fast_open.as_ref().is_some_and(|state| state.accepted)
     }
 
     /// Passive open by a SYN with a Fast Open option. `grant` goes out with the
@@ -134,6 +142,9 @@ impl<P: Payload> Connection<P> {
             self.put_received(now, 1, taken as u32, false, 0);
             self.rcv.nxt += taken;
             self.rcv.last_ack_sent = self.rcv.nxt;
+            if let Some(state) = &mut self.fast_open {
+                state.text_taken = true;
+            }
         }
         if taken == whole && rest.flags.contains(Flags::FIN) {
             self.syn_text = Some(Box::new(rest));
@@ -143,9 +154,7 @@ impl<P: Payload> Connection<P> {
     /// Whether data may leave although the handshake is not complete. A closed
     /// window is not probed before it is.
     pub(super) fn may_send_early(&self) -> bool {
-        self.state == State::SynReceived
-            && self.snd.wnd > 0
-            && self.fast_open.as_ref().is_some_and(|state| state.accepted)
+        self.state == State::SynReceived && self.snd.wnd > 0 && self.is_opened_fast()
     }
 
     /// The option of the SYN or SYN-ACK that is about to leave. A SYN sent
