@@ -141,6 +141,25 @@ impl<P: Stream> Side<P> {
         }
     }
 
+    /// Data or FIN waits, nothing is in flight whose acknowledgment could let
+    /// it go, and no timer will: should the peer keep silent, it never leaves.
+    fn is_stalled(&self) -> bool {
+        let info = self.tcp.info();
+        let may_send = matches!(
+            info.state,
+            State::Established
+                | State::CloseWait
+                | State::FinWait1
+                | State::Closing
+                | State::LastAck
+        );
+        let fin = u64::from(self.written == self.habit.writes);
+        may_send
+            && info.snd_una == info.snd_nxt
+            && info.snd_nxt < 1 + self.written + fin
+            && self.tcp.poll_timeout() == Instant::FAR_FUTURE
+    }
+
     fn next_event(&self) -> Instant {
         let reading = if self.tcp.readable() > 0 {
             self.reads_at
@@ -267,6 +286,11 @@ impl<P: Stream> World<P> {
             }
             let info = self.sides[side].tcp.info();
             assert!(info.pipe <= info.flight_size && info.snd_una <= info.snd_nxt);
+            assert!(
+                !self.sides[side].is_stalled(),
+                "side {side} waits for nothing: {}",
+                self.describe()
+            );
         }
     }
 

@@ -28,6 +28,10 @@ use super::way::Way;
 /// Virtual time after which a conversation that has not ended has failed.
 const PATIENCE: Duration = Duration::from_secs(50_000);
 
+/// Longer than any timer that lets data go: `rto_max` is at most 120 s. Those
+/// for silent peers are drawn longer.
+const LONGEST_PAUSE: Duration = Duration::from_secs(130);
+
 /// The most segments a conversation may need.
 const SEGMENTS: u64 = 300_000;
 
@@ -269,7 +273,33 @@ impl Pair {
         if info.pipe > info.flight_size {
             return Err(format!("end {at}: pipe above flight size: {info:?}"));
         }
-        check_limits(&format!("end {at}"), connection, now, self.plant)
+        check_limits(&format!("end {at}"), connection, now, self.plant)?;
+        self.check_stall(at)
+    }
+
+    /// Where data or FIN waits and nothing is in flight whose acknowledgment
+    /// could let it go, a timer must: the peer has no reason to speak first
+    /// (RFC 9293 MUST-36).
+    fn check_stall(&self, at: usize) -> Result<(), String> {
+        let end = &self.ends[at];
+        let Some(connection) = &end.connection else {
+            return Ok(());
+        };
+        let info = connection.info();
+        let may_send = matches!(
+            info.state,
+            State::Established
+                | State::CloseWait
+                | State::FinWait1
+                | State::Closing
+                | State::LastAck
+        );
+        let written = 1 + end.application.written + u64::from(end.application.closed);
+        let waits = may_send && info.snd_una == info.snd_nxt && info.snd_nxt < written;
+        if waits && end.appointment(self.plant) > self.now + LONGEST_PAUSE {
+            return Err(format!("end {at} waits for nothing: {info:?}"));
+        }
+        Ok(())
     }
 
     fn check_end(&self) -> Result<(), String> {
@@ -339,13 +369,27 @@ impl End {
         let Some(connection) = &self.connection else {
             return self.open_at;
         };
+        let engine = self.appointment(plant);
+        engine.min(self.application.next(connection))
+    }
+
+    /// When the engine wants to be called.
+    fn appointment(&self, plant: Option<Plant>) -> Instant {
+        let Some(connection) = &self.connection else {
+            return Instant::FAR_FUTURE;
+        };
         let established = connection.established_at().is_some();
-        let engine = if plant == Some(Plant::LostTimer) && established {
+        let info = connection.info();
+        let forgotten = match plant {
+            Some(Plant::LostTimer) => established,
+            Some(Plant::IdleTimer) => established && info.snd_una == info.snd_nxt,
+            _ => false,
+        };
+        if forgotten {
             Instant::FAR_FUTURE
         } else {
             connection.poll_timeout()
-        };
-        engine.min(self.application.next(connection))
+        }
     }
 
     fn keep_appointments(&mut self, now: Instant) {

@@ -32,6 +32,8 @@ pub enum Plant {
     Uncounted,
     /// The engine's appointments are kept late, as if a timer were lost.
     LostTimer,
+    /// The engine's appointments are forgotten while nothing is in flight.
+    IdleTimer,
     /// A sender skips sequence numbers.
     SkippedSequence,
     /// A sender says FIN and goes on.
@@ -52,7 +54,7 @@ pub enum Plant {
 
 impl Plant {
     /// Every bug there is.
-    pub const ALL: [Self; 17] = [
+    pub const ALL: [Self; 18] = [
         Self::Swallow,
         Self::Repeat,
         Self::Corrupt,
@@ -62,6 +64,7 @@ impl Plant {
         Self::Stalled,
         Self::Uncounted,
         Self::LostTimer,
+        Self::IdleTimer,
         Self::SkippedSequence,
         Self::MovedFin,
         Self::Oversize,
@@ -84,6 +87,7 @@ impl Plant {
             Self::Stalled => "stalled",
             Self::Uncounted => "uncounted",
             Self::LostTimer => "lost-timer",
+            Self::IdleTimer => "idle-timer",
             Self::SkippedSequence => "skipped-sequence",
             Self::MovedFin => "moved-fin",
             Self::Oversize => "oversize",
