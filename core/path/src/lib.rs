@@ -4,6 +4,8 @@
 //!   of one link or emulator, built from a [`HopConfig`].
 //! * [`Cpu`]: the one serial processor of a host, with [`CpuCosts`] saying
 //!   what each piece of protocol work costs.
+//! * [`ReceiveRings`]: what a network card can receive before the host runs
+//!   out of buffers.
 //!
 //! A path knows nothing of TCP: it carries whatever is a [`Parcel`].
 //!
@@ -50,6 +52,7 @@ mod line;
 mod loss;
 mod parcel;
 mod random;
+mod receive_rings;
 mod serialiser;
 
 pub use config::{ConfigError, HopConfig, MarkAbove, Release, Reorder};
@@ -58,3 +61,4 @@ pub use hop::Hop;
 pub use host::{Cpu, CpuCosts, Picoseconds, Work, WorkKind};
 pub use loss::LossModel;
 pub use parcel::Parcel;
+pub use receive_rings::{ReceiveRings, Ring, RingConfig, RingCounters, RingDrop, RingsConfig};

@@ -3,7 +3,7 @@
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use gigatcp_path::{CpuCosts, HopConfig};
+use gigatcp_path::{CpuCosts, HopConfig, RingsConfig};
 use gigatcp_tcp::Profile;
 use gigatcp_tcp::congestion::{Entry, SlowStart};
 use gigatcp_units::{Bytes, Duration};
@@ -103,9 +103,26 @@ pub struct Host {
     /// Packets its network card queues before the host holds back; only with
     /// a link.
     pub tx_queue: u64,
+    /// What its network card can receive before the host runs out of buffers;
+    /// absent: everything.
+    pub rings: Option<RingsConfig>,
+    /// Whether, where a packet finds no buffer, what lies beyond a hole is given
+    /// back.
+    pub reneges: bool,
+    /// How its application reads.
+    pub application: Application,
     /// What everything it sends crosses before the path: its network card or
     /// access link.
     pub link: Option<HopConfig>,
+}
+
+/// How the application that receives reads.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Application {
+    /// Bytes it takes at once, at most.
+    pub read_size: Bytes,
+    /// It pauses once, after so many bytes and for so long.
+    pub pause: Option<(Bytes, Duration)>,
 }
 
 /// When the application of a flow stops sending. What it has handed over by

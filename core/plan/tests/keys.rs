@@ -56,7 +56,16 @@ fn plan_with(heading: &str, key: &str, example: &str) -> String {
             } else {
                 ""
             };
-            format!("{head}{path}{first}\n{rate}{line}")
+            // Rings need to know how many; some of their keys need a small ring.
+            let rings = match (first, key) {
+                ("[sender.rings]", "descriptors") => "",
+                ("[sender.rings]", "small_descriptors" | "small_pool") => {
+                    "descriptors = 100\nsmall_frames = 1500\n"
+                }
+                ("[sender.rings]", _) => "descriptors = 100\n",
+                _ => "",
+            };
+            format!("{head}{path}{first}\n{rate}{rings}{line}")
         }
     }
 }

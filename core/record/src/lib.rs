@@ -128,6 +128,14 @@ pub struct FlowRecord {
     pub mark_reductions: u64,
     /// Acknowledgments sent by the receiver.
     pub acks_sent: u64,
+    /// Why the sender's connection failed, if it did; absent in records written
+    /// before it was told.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failure: Option<String>,
+    /// What the receive rings of the receiver's network card did, where it has
+    /// any.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub receive_rings: Vec<RingRecord>,
     /// Share of one processor used by the sending host, 0 to 1.
     pub sender_cpu_fraction: f64,
     /// Share of one processor used by the receiving host, 0 to 1.
@@ -251,6 +259,25 @@ pub struct SequenceDetail {
     pub acks: Vec<(u64, u64, u64)>,
     /// SACK blocks received, as (time ns, first offset, offset after last).
     pub sacks: Vec<(u64, u64, u64)>,
+}
+
+/// One receive ring of a network card, in wire packets.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct RingRecord {
+    /// "large" or "small".
+    pub name: String,
+    /// Reached the card.
+    pub arrived_packets: u64,
+    /// Taken up to the stack.
+    pub accepted_packets: u64,
+    /// Dropped by the card: every posted buffer was full.
+    pub dropped_no_descriptor_packets: u64,
+    /// Dropped by the driver: no buffer was left to post in the place of theirs.
+    pub dropped_no_buffer_packets: u64,
+    /// Most buffers that unread packets held at once.
+    pub most_held_packets: u32,
+    /// Buffers still held at the end.
+    pub held_packets: u32,
 }
 
 /// One path element.

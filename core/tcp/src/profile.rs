@@ -8,6 +8,7 @@
 //! Sources: RFCs as cited at each field; `linux-2.6.20` after the behaviour of
 //! that kernel's `tcp_input.c`, `tcp_output.c` and `tcp.h` (May 2007).
 
+mod bsd_4_3_reno;
 mod settings;
 
 use gigatcp_units::{Bytes, Duration, Rate};
@@ -336,6 +337,25 @@ pub struct Profile {
     pub time_wait_reuse: bool,
     /// A reset does not end TIME-WAIT, RFC 1337 fix F1.
     pub time_wait_ignores_reset: bool,
+
+    // Habits of BSD.
+    /// What is no duplicate acknowledgment ends a row of them, though it
+    /// acknowledges nothing: a window update, or data (BSD `tcp_input`, which
+    /// sets `t_dupacks` to 0). RFC 5681 section 3.2 does not say.
+    pub row_of_duplicates_ends: bool,
+    /// SMSS above this is rounded down to a multiple of it, so that segments
+    /// fill whole buffers (BSD `tcp_mss`, `MCLBYTES`); 0: never.
+    pub smss_multiple: u32,
+    /// The peer is told unasked of a window that has opened by so many segments,
+    /// or by half the largest window (BSD `tcp_output`: two); 0: of one that
+    /// has doubled (Linux `tcp_cleanup_rbuf`).
+    pub window_update_segments: u32,
+    /// Fast retransmit restarts the retransmission timer (BSD `tcp_input`); RFC
+    /// 6298 section 5 lets it run on.
+    pub repair_restarts_timer: bool,
+    /// A peer that is given up is told so with a reset (BSD `tcp_drop`; RFC 9293
+    /// section 3.8.3 only asks to close).
+    pub reset_on_giving_up: bool,
 }
 
 impl Profile {
@@ -442,6 +462,12 @@ impl Profile {
         syn_cookies: SynCookies::WhenFull,
         time_wait_reuse: true,
         time_wait_ignores_reset: true,
+        // Habits of BSD.
+        row_of_duplicates_ends: false,
+        smss_multiple: 0,
+        window_update_segments: 0,
+        repair_restarts_timer: false,
+        reset_on_giving_up: false,
     };
 
     /// Linux 2.6.20, the kernel of the netdev thread of May 2007.
@@ -502,7 +528,7 @@ impl Profile {
     };
 
     /// Every profile there is.
-    pub const ALL: &'static [Self] = &[Self::MODERN, Self::LINUX_2_6_20];
+    pub const ALL: &'static [Self] = &[Self::MODERN, Self::LINUX_2_6_20, Self::BSD_4_3_RENO];
 
     /// The profile of that name.
     #[must_use]
@@ -516,6 +542,15 @@ impl Profile {
         let factor = if self.buffer_doubling { 2 } else { 1 };
         let limited = requested.min(self.buffer_limit);
         Bytes::new(limited.as_u64().saturating_mul(factor))
+    }
+
+    /// `mss` octets cut to whole buffers, see `smss_multiple`.
+    #[must_use]
+    pub fn whole_buffers(&self, mss: u32) -> u32 {
+        match self.smss_multiple {
+            multiple @ 1.. if mss > multiple => mss - mss % multiple,
+            _ => mss,
+        }
     }
 
     /// The receive buffer a connection begins with that asked for `requested`.

@@ -122,6 +122,15 @@ impl<P: Payload> ReceiveBuffer<P> {
         Some(piece)
     }
 
+    /// Gives back everything beyond holes; says how many octets that were.
+    pub fn drop_held(&mut self) -> u64 {
+        let octets = self.held.total();
+        self.beyond.clear();
+        self.held = RangeSet::default();
+        self.recent_len = 0;
+        octets
+    }
+
     /// SACK blocks to report, the most recently changed first.
     pub fn sack_blocks(&self) -> impl Iterator<Item = Range<u64>> + '_ {
         self.recent[..self.recent_len]

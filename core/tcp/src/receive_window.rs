@@ -2,8 +2,9 @@
 //! section 2.
 //!
 //! The right edge of the window never moves left (RFC 9293 SHLD-14): what was
-//! offered stays offered, unless the profile lets it shrink. Receiver-side silly-window avoidance moves it only
-//! in steps of at least one segment or half the largest window.
+//! offered stays offered, unless the profile lets it shrink. Receiver-side
+//! silly-window avoidance moves it only in steps of at least one segment or
+//! half the largest window.
 //!
 //! Under [`WindowPolicy::Grows`] the offer starts small and grows by two
 //! segments for every full-sized one that arrives, up to the whole buffer, as
@@ -38,6 +39,9 @@ pub struct ReceiveWindow {
     avoid_silly: bool,
     /// Largest segment the peer may send.
     mss: u64,
+    /// Octets of opening that the peer is told of unasked; 0 = see
+    /// [`ReceiveWindow::is_update_due`].
+    update_step: u64,
 }
 
 impl ReceiveWindow {
@@ -45,7 +49,7 @@ impl ReceiveWindow {
     /// to the path, for segments of up to `mss` octets.
     pub fn new(profile: &Profile, requested: Option<Bytes>, mss: u32) -> Self {
         let granted = profile.receive_buffer_for(requested);
-        let mss = u64::from(mss);
+        let mss = u64::from(profile.whole_buffers(mss));
         let shift = shift_for(largest_window(profile, requested));
         let expressible = if profile.window_scaling {
             65_535 << shift
@@ -67,6 +71,7 @@ impl ReceiveWindow {
             may_shrink: profile.may_shrink_window,
             avoid_silly: profile.silly_window_avoidance,
             mss,
+            update_step: u64::from(profile.window_update_segments) * mss,
         };
         window.set_buffer(profile, granted);
         window
@@ -158,8 +163,14 @@ impl ReceiveWindow {
     }
 
     /// Whether reading has opened the window so far that the peer should be
-    /// told unasked: it at least doubles, or opens by a segment from zero.
+    /// told unasked: it at least doubles, or opens by a segment from zero (Linux
+    /// `tcp_cleanup_rbuf`); where the profile counts segments, by so many or by
+    /// half of the largest window (BSD `tcp_output`).
     pub fn is_update_due(&self, now_open: u64, would_open: u64) -> bool {
+        if self.update_step > 0 {
+            let opening = would_open.saturating_sub(now_open);
+            return opening > 0 && opening >= self.update_step.min(self.clamp / 2);
+        }
         2 * now_open <= self.clamp && would_open >= 2 * now_open && would_open > now_open
     }
 

@@ -327,6 +327,9 @@ impl Recovery {
             if !facts.sack {
                 board.on_duplicate_ack(facts.smss);
             }
+        } else if profile.row_of_duplicates_ends && facts.acked == 0 {
+            self.duplicate_acks = 0;
+            board.clear_duplicate_credit();
         }
         let mut judgment = Judgment::default();
         if profile.fast_retransmit

@@ -1,6 +1,6 @@
 //! What a world is made of: everything typed, nothing left to decide.
 
-use gigatcp_path::{CpuCosts, HopConfig};
+use gigatcp_path::{CpuCosts, HopConfig, RingsConfig};
 use gigatcp_tcp::Config as TcpConfig;
 use gigatcp_units::{Bytes, Duration};
 
@@ -64,12 +64,39 @@ pub struct HostConfig {
     /// Shortest time between two interrupts of the network card; what arrives
     /// in between is shown to the processor together.
     pub coalesce: Duration,
+    /// What the card can receive before the host runs out of buffers; absent:
+    /// everything.
+    pub rings: Option<RingsConfig>,
+    /// Whether, where a frame finds no buffer, connections give back what lies
+    /// beyond holes.
+    pub reneges: bool,
+    /// How the receiving application reads.
+    pub reader: Reader,
     /// The network card and its cable; absent: straight into the path.
     pub link: Option<HopConfig>,
     /// Wire packets the network card's queue takes before the host holds
     /// further ones back (Linux `txqueuelen`, with back-pressure instead of
     /// loss). Only with a link.
     pub tx_queue: u64,
+}
+
+/// How a receiving application reads.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Reader {
+    /// Octets it takes at once, at most.
+    pub read_size: Bytes,
+    /// It stops once, after so many octets and for so long.
+    pub pause: Option<(Bytes, Duration)>,
+}
+
+impl Default for Reader {
+    /// 64 KiB at once, as testers do, and no pause.
+    fn default() -> Self {
+        Self {
+            read_size: Bytes::new(65_536),
+            pause: None,
+        }
+    }
 }
 
 /// What to record while the world runs.

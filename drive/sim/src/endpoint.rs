@@ -10,6 +10,7 @@
 //! Timers of the engine run on time even when the processor is busy.
 
 mod application;
+mod card;
 mod transmit;
 
 use std::collections::VecDeque;
@@ -20,16 +21,17 @@ use gigatcp_tcp::{Config as TcpConfig, Connection, Received};
 use gigatcp_units::{Bytes, Duration, Instant};
 use gigatcp_wire::{IcmpError, Payload, Phantom, Segment};
 
-use crate::config::{FlowConfig, HostConfig};
+use crate::config::{FlowConfig, HostConfig, Reader};
 use crate::meter::Meter;
 use crate::packet::Packet;
-use application::{Application, Source};
+use application::{Application, Sink, Source};
+use card::{Card, Frame};
 
 /// What the processor is at.
 #[derive(Clone, Debug)]
 enum Task {
-    /// Protocol work on a packet that arrived at the given moment.
-    Receive(Instant, Packet),
+    /// Protocol work on what arrived.
+    Receive(Frame),
     /// Copying for a write of so many octets.
     Write(u64),
     /// Copying for a read of so many octets.
@@ -48,14 +50,8 @@ pub struct Endpoint {
     costs: CpuCosts,
     ideal: bool,
     cpu: Cpu,
-    /// Arrived, not yet shown to the processor: the network card holds its
-    /// interrupt back.
-    card: VecDeque<(Instant, Packet)>,
-    coalesce: Duration,
-    /// When the card next interrupts; far future while it holds nothing.
-    interrupt_at: Instant,
-    last_interrupt: Option<Instant>,
-    inbox: VecDeque<(Instant, Packet)>,
+    card: Card,
+    inbox: VecDeque<Frame>,
     task: Option<(Instant, Task)>,
     /// Segments whose processing ends at the given moment.
     departures: VecDeque<(Instant, Packet)>,
@@ -90,7 +86,7 @@ impl Endpoint {
     /// # Errors
     /// When its link cannot be built.
     pub fn receiver(flow: u32, config: &FlowConfig, seed: u64) -> Result<Self, ConfigError> {
-        let sink = Application::Sink(Meter::new(config.interval));
+        let sink = Application::Sink(Sink::new(config));
         Self::new(flow, true, &config.receiver, sink, seed)
     }
 
@@ -109,12 +105,9 @@ impl Endpoint {
             connection: None,
             application,
             costs: host.costs,
-            ideal: host.costs == CpuCosts::default() && host.coalesce.is_zero(),
+            ideal: is_ideal(host),
             cpu: Cpu::new(),
-            card: VecDeque::new(),
-            coalesce: host.coalesce,
-            interrupt_at: Instant::FAR_FUTURE,
-            last_interrupt: None,
+            card: Card::new(host),
             inbox: VecDeque::new(),
             task: None,
             departures: VecDeque::new(),
@@ -140,7 +133,7 @@ impl Endpoint {
     #[must_use]
     pub fn meter(&self) -> Option<&Meter> {
         match &self.application {
-            Application::Sink(meter) => Some(meter),
+            Application::Sink(sink) => Some(sink.meter()),
             Application::Source(_) => None,
         }
     }
@@ -172,16 +165,29 @@ impl Endpoint {
         }
     }
 
+    /// Whether the connection has failed.
+    #[must_use]
+    pub fn has_failed(&self) -> bool {
+        self.connection
+            .as_ref()
+            .is_some_and(|connection| connection.failure().is_some())
+    }
+
+    /// Whether something waits for the processor or the network card.
+    #[must_use]
+    pub fn is_sending(&self) -> bool {
+        let on_link = |link: &Hop<Packet>| !link.counters().inside.is_zero();
+        !self.departures.is_empty() || self.link.as_ref().is_some_and(on_link)
+    }
+
     /// When [`Endpoint::handle_timeout`] wants to be called.
     #[must_use]
     pub fn poll_timeout(&self) -> Instant {
-        let mut next = self.resume_at.min(self.interrupt_at);
+        let mut next = self.resume_at.min(self.card.interrupt_at());
         if let Some(connection) = &self.connection {
             next = next.min(connection.poll_timeout());
         }
-        if let Application::Source(source) = &self.application {
-            next = next.min(source.wake_at);
-        }
+        next = next.min(self.application.wake_at());
         if let Some((finish, _)) = &self.task {
             next = next.min(*finish);
         } else if !self.inbox.is_empty() || self.wants_to_write() || self.wants_to_read() {
@@ -207,11 +213,7 @@ impl Endpoint {
             self.handle_segment(now, now, packet.segment);
             self.act(now, out);
         } else {
-            self.card.push_back((now, packet));
-            if self.interrupt_at == Instant::FAR_FUTURE {
-                let earliest = self.last_interrupt.map_or(now, |last| last + self.coalesce);
-                self.interrupt_at = earliest.max(now);
-            }
+            self.card.handle_packet(now, packet);
             self.take_interrupt(now);
             self.work(now, out);
         }
@@ -225,16 +227,6 @@ impl Endpoint {
             connection.handle_icmp(now, error);
         }
         self.act(now, out);
-    }
-
-    /// The card shows the processor what has arrived, at most once per
-    /// coalescing interval.
-    fn take_interrupt(&mut self, now: Instant) {
-        if self.interrupt_at <= now {
-            self.interrupt_at = Instant::FAR_FUTURE;
-            self.last_interrupt = Some(now);
-            self.inbox.append(&mut self.card);
-        }
     }
 
     /// Something is due: a timer, the processor, the network card.
@@ -284,15 +276,15 @@ impl Endpoint {
 
     /// Begins the next task, protocol work first; says whether there was one.
     fn begin(&mut self, now: Instant) -> bool {
-        if let Some((arrived, packet)) = self.inbox.pop_front() {
-            let len = packet.segment.payload.len();
-            let work = if len == 0 {
-                self.costs.ack_received() + self.search_work(&packet)
+        if let Some(frame) = self.inbox.pop_front() {
+            let segment = &frame.packet.segment;
+            let work = if segment.payload.is_empty() {
+                self.costs.ack_received() + self.search_work(&frame.packet)
             } else {
-                self.costs.data_received(packet.segment.wire_segments())
+                self.costs.data_received(segment.wire_segments())
             };
             let finish = self.cpu.start(now, work);
-            self.task = Some((finish, Task::Receive(arrived, packet)));
+            self.task = Some((finish, Task::Receive(frame)));
             return true;
         }
         let (len, task) = match self.next_read() {
@@ -323,7 +315,7 @@ impl Endpoint {
 
     fn finish(&mut self, now: Instant, task: Task, out: &mut Vec<Packet>) {
         match task {
-            Task::Receive(arrived, packet) => self.handle_segment(now, arrived, packet.segment),
+            Task::Receive(frame) => self.handle_frame(now, frame),
             Task::Write(len) => self.write(len),
             Task::Read(len) => self.read(now, len),
         }
@@ -361,4 +353,12 @@ impl Endpoint {
         self.run_application(now);
         self.pump(now, out);
     }
+}
+
+/// Whether everything at this host takes no time and nothing runs short.
+fn is_ideal(host: &HostConfig) -> bool {
+    host.costs == CpuCosts::default()
+        && host.coalesce.is_zero()
+        && host.rings.is_none()
+        && host.reader == Reader::default()
 }

@@ -140,7 +140,7 @@ impl World {
         let end = Instant::ZERO + self.config.end;
         let mut steps = 0_u32;
         let mut still = 0_u32;
-        while self.unfinished > 0 {
+        while self.unfinished > 0 || self.has_last_words() {
             let (at, element) = self.schedule.next();
             if at > end || at == Instant::FAR_FUTURE {
                 self.now = end;
@@ -160,6 +160,15 @@ impl World {
             }
         }
         Ended::Finished
+    }
+
+    /// Whether a sender has failed and what it said last, a reset perhaps, has
+    /// not reached the other side.
+    fn has_last_words(&self) -> bool {
+        let mut senders = self.hosts.iter().step_by(2);
+        senders.any(Endpoint::has_failed)
+            && (self.hosts.iter().any(Endpoint::is_sending)
+                || self.hops.iter().any(|hop| !hop.counters().inside.is_zero()))
     }
 
     fn sampler(&self) -> usize {
@@ -268,7 +277,9 @@ impl World {
             self.deliver_to(host, packet);
             return;
         }
-        if let Some(tap) = &mut self.tap {
+        if let Some(tap) = &mut self.tap
+            && self.hosts[host].rings().is_none()
+        {
             tap.on_packet(self.now, &packet, packet.reverse);
         }
         let watched = packet.reverse && self.sequences[packet.flow as usize].is_some();
@@ -296,6 +307,7 @@ impl World {
     #[inline]
     fn dispatch(&mut self, host: usize, out: &mut Vec<Packet>) {
         let at_sender = host.is_multiple_of(2);
+        self.show_taken(host);
         for packet in out.drain(..) {
             if at_sender {
                 self.note_sent(host / 2, &packet);
@@ -304,6 +316,16 @@ impl World {
                 tap.on_packet(self.now, &packet, at_sender);
             }
             self.launch(packet);
+        }
+    }
+
+    /// A host with rings sees what its driver has taken up, not what the card
+    /// dropped.
+    fn show_taken(&mut self, host: usize) {
+        while let Some(packet) = self.hosts[host].poll_taken() {
+            if let Some(tap) = &mut self.tap {
+                tap.on_packet(self.now, &packet, host.is_multiple_of(2));
+            }
         }
     }
 

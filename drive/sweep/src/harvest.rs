@@ -1,10 +1,10 @@
 //! What came out of a world becomes a record.
 
 use gigatcp_events::Limit;
-use gigatcp_path::Hop;
+use gigatcp_path::{Hop, ReceiveRings, Ring};
 use gigatcp_plan::{Flow, Scenario, Series};
 use gigatcp_record::{
-    FlowRecord, HopRecord, IntervalRecord, LimitShare, LimitSpan, Negotiated, Sample,
+    FlowRecord, HopRecord, IntervalRecord, LimitShare, LimitSpan, Negotiated, RingRecord, Sample,
     SequenceDetail, SequenceStep, SeriesRecord, TimeSequence, growth,
 };
 use gigatcp_sim::meter::Meter;
@@ -88,6 +88,14 @@ fn flow_record(scenario: &Scenario, flow: &Flow, result: &FlowOutcome, now: Inst
         marked_segments: sender.map_or(0, |c| c.info().ecn.delivered_ce),
         mark_reductions: counters.ecn_reductions,
         acks_sent: receiver_counters.map_or(0, |c| c.acks_sent),
+        failure: sender
+            .and_then(Connection::failure)
+            .map(|failure| failure.to_string()),
+        receive_rings: result
+            .receiver
+            .rings()
+            .map(ring_records)
+            .unwrap_or_default(),
         sender_cpu_fraction: share(result.sender.cpu_busy(end), result.elapsed()),
         receiver_cpu_fraction: share(result.receiver.cpu_busy(end), result.elapsed()),
         limits: sender.map(|c| limits(c, end)).unwrap_or_default(),
@@ -99,6 +107,25 @@ fn flow_record(scenario: &Scenario, flow: &Flow, result: &FlowOutcome, now: Inst
             .unwrap_or_default(),
         time_sequence: result.sequence.as_ref().map(time_sequence),
     }
+}
+
+fn ring_records(rings: &ReceiveRings) -> Vec<RingRecord> {
+    let named = [("large", Ring::Large), ("small", Ring::Small)];
+    let present = named.iter().filter(|(_, ring)| rings.has(*ring));
+    present
+        .map(|(name, ring)| {
+            let counters = rings.counters(*ring);
+            RingRecord {
+                name: (*name).to_owned(),
+                arrived_packets: counters.arrived,
+                accepted_packets: counters.accepted,
+                dropped_no_descriptor_packets: counters.no_descriptor,
+                dropped_no_buffer_packets: counters.no_buffer,
+                most_held_packets: counters.most_held,
+                held_packets: rings.held(*ring),
+            }
+        })
+        .collect()
 }
 
 fn rate(bytes: Bytes, span: Duration) -> f64 {

@@ -2,7 +2,7 @@
 
 use gigatcp_events::EventMask;
 use gigatcp_plan::{Flow, Host, Scenario, Stop};
-use gigatcp_sim::{FlowConfig, HostConfig, Observe, WorldConfig, config};
+use gigatcp_sim::{FlowConfig, HostConfig, Observe, Reader, WorldConfig, config};
 use gigatcp_tcp::Config as TcpConfig;
 use gigatcp_units::Bytes;
 use gigatcp_wire::SeqNumber;
@@ -76,6 +76,12 @@ fn host_config(host: &Host, number: usize, flow: &Flow, seed: u64) -> HostConfig
         },
         costs: host.costs,
         coalesce: host.coalesce,
+        rings: host.rings,
+        reneges: host.reneges,
+        reader: Reader {
+            read_size: host.application.read_size,
+            pause: host.application.pause,
+        },
         link: host.link.clone(),
         tx_queue: host.tx_queue,
     }

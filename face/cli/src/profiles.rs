@@ -320,6 +320,11 @@ fn loss_recovery(profile: &Profile) -> Vec<(&'static str, String)> {
         paws_tolerance,
         tlp_max_ack_delay,
         partial_ack_restarts_timer,
+        row_of_duplicates_ends,
+        smss_multiple,
+        window_update_segments,
+        repair_restarts_timer,
+        reset_on_giving_up,
         ..
     } = *profile;
     let prr = match prr {
@@ -338,6 +343,11 @@ fn loss_recovery(profile: &Profile) -> Vec<(&'static str, String)> {
         paws_tolerance,
         tlp_max_ack_delay,
         partial_ack_restarts_timer,
+        row_of_duplicates_ends,
+        smss_multiple,
+        window_update_segments,
+        repair_restarts_timer,
+        reset_on_giving_up,
     ]
 }
 

@@ -71,6 +71,10 @@ pub fn page(report: &Report<'_>) -> String {
         &scroll(&tables::negotiated(&rows)),
     );
     section(&mut out, "path", "Path", &scroll(&tables::path(&rows)));
+    let ends = tables::ends_and_cards(&rows);
+    if !ends.is_empty() {
+        section(&mut out, "hosts", "At the hosts", &ends);
+    }
     section(
         &mut out,
         "provenance",

@@ -15,6 +15,7 @@ use crate::number::{ABSENT, fixed, grouped, maybe, ratio, seconds};
 use crate::nuttcp::{BYTES_PER_MB, mbps};
 use crate::published::{PublishedInterval, PublishedSeries};
 use crate::shares;
+use crate::table::end_and_card;
 
 /// Rows of one table of intervals; `run.json` has the rest.
 const MAX_INTERVALS: usize = 1200;
@@ -291,6 +292,23 @@ fn total_row(flow: &FlowRecord, published: Option<&PublishedSeries>) -> String {
     }
     out.push_str("</tr>\n");
     out
+}
+
+/// How connections ended that failed, and what network cards dropped; empty
+/// where neither happened.
+pub(crate) fn ends_and_cards(rows: &[Row<'_>]) -> String {
+    let mut out = String::new();
+    for row in rows {
+        let lines = row.representative().map(end_and_card).unwrap_or_default();
+        for line in lines {
+            let _ = writeln!(out, "<li><b>{}</b>: {}</li>", html(&row.label), html(&line));
+        }
+    }
+    if out.is_empty() {
+        out
+    } else {
+        format!("<ul>\n{out}</ul>")
+    }
 }
 
 /// What was asked for and what became of it, wherever the two differ.

@@ -87,6 +87,33 @@ fn flow_text(
             terminal(&value.cause),
         );
     }
+    for line in end_and_card(flow) {
+        let _ = writeln!(out, "{}", terminal(&line));
+    }
+}
+
+/// How the connection ended, if badly, and what the receiver's network card
+/// dropped, a line each.
+#[must_use]
+pub fn end_and_card(flow: &FlowRecord) -> Vec<String> {
+    let failure = flow.failure.iter().map(|failure| {
+        let after = flow.ended_ns as f64 / 1e9;
+        format!("the connection failed at {after:.3} s: {failure}")
+    });
+    let rings = flow.receive_rings.iter().map(|ring| {
+        format!(
+            "receiver's {} ring: {} packets in, {} taken, dropped {} (no buffer) and {} (no \
+             descriptor); at most {} held, {} at the end",
+            ring.name,
+            ring.arrived_packets,
+            ring.accepted_packets,
+            ring.dropped_no_buffer_packets,
+            ring.dropped_no_descriptor_packets,
+            ring.most_held_packets,
+            ring.held_packets,
+        )
+    });
+    failure.chain(rings).collect()
 }
 
 fn ours_alone(out: &mut String, flow: &FlowRecord) {

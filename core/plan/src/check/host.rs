@@ -4,7 +4,7 @@ use alloc::format;
 
 use alloc::vec::Vec;
 
-use gigatcp_path::{CpuCosts, HopConfig};
+use gigatcp_path::{CpuCosts, HopConfig, RingConfig, RingsConfig};
 use gigatcp_tcp::Profile;
 use gigatcp_tcp::profile::{SETTINGS, Setting, SettingValue};
 use gigatcp_units::{Bytes, Duration};
@@ -14,7 +14,7 @@ use super::section;
 use crate::diagnostic::{Diagnostic, Place};
 use crate::document::{Entry, ValueKind};
 use crate::keys;
-use crate::model::Host;
+use crate::model::{Application, Host};
 use crate::quantity::{self, Misread};
 use crate::reader::{Reader, Wish};
 
@@ -49,7 +49,11 @@ pub(crate) fn host(plan: &Reader, name: &'static str) -> Draft {
         let link = Reader::of_value(&keys::HOP, value, reader.findings())?;
         Some(path::hop(&link, &format!("{name}-link")))
     });
+    let rings_table = section(&reader, "rings", &keys::RINGS);
     let host = Host {
+        rings: reader.has("rings").then(|| rings(&rings_table)).flatten(),
+        reneges: rings_table.flag("reneges").unwrap_or(false),
+        application: application(&section(&reader, "reader", &keys::READER)),
         mtu: reader.octets("mtu").unwrap_or(1500),
         profile,
         costs: costs(&section(&reader, "cpu", &keys::CPU)),
@@ -82,6 +86,71 @@ fn costs(reader: &Reader) -> CpuCosts {
         per_ack_received: time("per_ack_received"),
         per_byte_copied: reader.cost("per_byte_copied").unwrap_or_default(),
         per_entry_walked: time("per_entry_walked"),
+    }
+}
+
+/// Bytes a reading application takes at once where nobody says.
+const READ_SIZE: Bytes = Bytes::new(65_536);
+
+fn application(reader: &Reader) -> Application {
+    let (after, span) = (reader.amount("pause_after"), reader.time("pause"));
+    for (key, other) in [("pause", "pause_after"), ("pause_after", "pause")] {
+        warn_idle(reader, key, reader.has(other), &format!("{other} is set"));
+    }
+    Application {
+        read_size: reader.amount("read_size").unwrap_or(READ_SIZE),
+        pause: after.zip(span),
+    }
+}
+
+/// The rings, once `descriptors` is there.
+fn rings(reader: &Reader) -> Option<RingsConfig> {
+    let descriptors = reader.count("descriptors")?;
+    let pool = reader.count("pool");
+    check_pool(reader, "pool", pool, descriptors);
+    let small_frames = reader.octets("small_frames");
+    for key in ["small_descriptors", "small_pool"] {
+        warn_idle(reader, key, small_frames.is_some(), "small_frames is set");
+    }
+    let small_descriptors = reader.count("small_descriptors").unwrap_or(descriptors);
+    let small_pool = reader.count("small_pool");
+    check_pool(reader, "small_pool", small_pool, small_descriptors);
+    Some(RingsConfig {
+        large: RingConfig { descriptors, pool },
+        small: small_frames.map(|most| {
+            let ring = RingConfig {
+                descriptors: small_descriptors,
+                pool: small_pool,
+            };
+            (u64::from(most), ring)
+        }),
+        copy_break: reader.octets("copy_break").map_or(0, u64::from),
+    })
+}
+
+/// A pool that is no larger than its ring lets no packet through.
+fn check_pool(reader: &Reader, key: &str, pool: Option<u32>, descriptors: u32) {
+    if let Some(pool) = pool
+        && pool <= descriptors
+    {
+        let message =
+            format!("a pool of {pool} leaves nothing beside {descriptors} posted buffers");
+        let finding = Diagnostic::error(reader.place_of_value(key), message);
+        let hint = format!(
+            "at least {} let one packet through at a time",
+            descriptors + 1
+        );
+        reader
+            .findings()
+            .add(finding.label("no packet can be received").hint(hint));
+    }
+}
+
+fn warn_idle(reader: &Reader, key: &str, works: bool, condition: &str) {
+    if !works && reader.has(key) {
+        let message = format!("`{key}` has no effect unless {condition}");
+        let finding = Diagnostic::warning(reader.place_of(key), message);
+        reader.findings().add(finding.label("does nothing here"));
     }
 }
 
@@ -157,10 +226,6 @@ fn check_settings(profile: &Profile, reader: &Reader) {
         ("quick_acks", !profile.quick_ack, "quick_ack is on"),
     ];
     for (key, is_idle, condition) in idle {
-        if is_idle && reader.has(key) {
-            let message = format!("`{key}` has no effect unless {condition}");
-            let finding = Diagnostic::warning(reader.place_of(key), message);
-            reader.findings().add(finding.label("does nothing here"));
-        }
+        warn_idle(reader, key, !is_idle, condition);
     }
 }

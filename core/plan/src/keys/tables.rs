@@ -170,6 +170,10 @@ pub const HOST: KeyTable = KeyTable {
             COST, Is("0 s");
         tx_queue = "1000", "packets its network card queues before the host holds back":
             Kind::Whole(1, 1_000_000), Is("1000");
+        rings = "{ descriptors = 256, pool = 384 }", "what its network card can receive":
+            Kind::Table("[receiver.rings]"), Is("everything");
+        reader = r#"{ read_size = "8 KiB" }"#, "how its application reads":
+            Kind::Table("[receiver.reader]"), Is("{}");
         link = r#"{ rate = "10 Gbit/s" }"#, "what everything it sends crosses first":
             Kind::Table("[[path.forward]]"), Is("none");
     }],
@@ -197,6 +201,45 @@ pub const CPU: KeyTable = KeyTable {
             Kind::Cost, Is("0 s");
         per_entry_walked = r#""20 ns""#, "per entry walked in a list that grows with the window":
             COST, Is("0 s");
+    }],
+    has_settings: false,
+};
+
+/// The receive side of a network card.
+pub const RINGS: KeyTable = KeyTable {
+    heading: "[sender.rings], [receiver.rings]",
+    summary: "buffers posted to the network card, and the pool they come from: a frame that finds \
+              none to put in its place is dropped, and what is unread keeps its buffers",
+    groups: &[keys! {
+        descriptors = "256", "buffers posted: packets the card takes before the host looks":
+            Kind::Whole(1, 1_000_000), Required;
+        pool = "384", "buffers in all, posted ones included":
+            Kind::Whole(1, 1_000_000_000), Is("as many as are asked for");
+        small_frames = "1500", "packets up to so many bytes have a ring of their own":
+            Kind::Octets(1, 65_535), Is("none");
+        small_descriptors = "256", "its buffers posted (needs small_frames)":
+            Kind::Whole(1, 1_000_000), Is("as descriptors");
+        small_pool = "512", "its buffers in all (needs small_frames)":
+            Kind::Whole(1, 1_000_000_000), Is("as many as are asked for");
+        copy_break = "256", "packets up to so many bytes are copied out and keep no buffer":
+            Kind::Octets(0, 65_535), Is("0, none");
+        reneges = "true", "where a packet finds no buffer, what lies beyond a hole is given back":
+            Kind::Flag, Is("false");
+    }],
+    has_settings: false,
+};
+
+/// The application that receives.
+pub const READER: KeyTable = KeyTable {
+    heading: "[receiver.reader]",
+    summary: "how the receiving application reads",
+    groups: &[keys! {
+        read_size = r#""8 KiB""#, "bytes it takes at once, at most":
+            Kind::Amount(Bytes::new(1), Bytes::new(1 << 30)), Is("64 KiB");
+        pause_after = r#""8 KiB""#, "it pauses once, after so many bytes (needs pause)":
+            Kind::Amount(Bytes::new(1), Bytes::new(1_000_000_000_000_000)), Is("none");
+        pause = r#""170 ms""#, "for so long (needs pause_after)":
+            SOME_TIME, Is("none");
     }],
     has_settings: false,
 };
@@ -288,4 +331,6 @@ pub const SERIES: KeyTable = KeyTable {
 };
 
 /// Every table of a plan, in the order of help.
-pub const TABLES: &[KeyTable] = &[PLAN, PATH, HOP, HOST, CPU, FLOW, TESTER, RECORD, SERIES];
+pub const TABLES: &[KeyTable] = &[
+    PLAN, PATH, HOP, HOST, CPU, RINGS, READER, FLOW, TESTER, RECORD, SERIES,
+];

@@ -318,6 +318,10 @@ impl<P: Payload> Connection<P> {
             // RFC 5681 section 3.2 step 2: without what limited transmit sent.
             let flight_size = self.flight_size_at_loss(judgment.limited_transmit);
             self.reduce_window(now, kind, flight_size, self.board.pipe());
+            if self.profile.repair_restarts_timer {
+                // The retransmission that follows starts it.
+                self.retransmit_at = Instant::FAR_FUTURE;
+            }
         }
     }
 

@@ -81,6 +81,12 @@ impl<P: Payload> Connection<P> {
         self.receive_buffer.readable()
     }
 
+    /// Octets received and not read, those beyond holes included: what memory
+    /// of the host the connection holds.
+    pub fn received_and_held(&self) -> u64 {
+        self.receive_buffer.readable() + self.receive_buffer.held()
+    }
+
     /// Whether the peer has closed and everything it sent has been read.
     pub fn is_finished_reading(&self) -> bool {
         let no_more = matches!(
@@ -88,6 +94,14 @@ impl<P: Payload> Connection<P> {
             State::CloseWait | State::Closing | State::LastAck | State::TimeWait | State::Closed
         );
         no_more && self.receive_buffer.readable() == 0
+    }
+
+    /// The host is short of memory: what lies beyond a hole is given back, and
+    /// the peer has to send it again, though it may have been reported (RFC
+    /// 2018 section 8 allows it; FreeBSD `tcp_drain`, Linux
+    /// `tcp_prune_ofo_queue`). Returns the octets given back.
+    pub fn renege(&mut self) -> u64 {
+        self.receive_buffer.drop_held()
     }
 
     /// CLOSE: no more will be written; FIN follows what was. Reading goes on

@@ -65,6 +65,8 @@ mod urgent;
 mod user_timeout;
 mod validation;
 
+use core::fmt;
+
 use alloc::boxed::Box;
 
 use gigatcp_events::{Event, EventMask, Limit, LimitClock, Outbox, Phase, State};
@@ -142,6 +144,18 @@ pub enum Failure {
     Aborted,
     /// A hard ICMP error came before it was established.
     Unreachable,
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Refused => "the peer refused it",
+            Self::Reset => "the peer reset it",
+            Self::TimedOut => "the peer stopped answering",
+            Self::Aborted => "aborted",
+            Self::Unreachable => "the peer is unreachable",
+        })
+    }
 }
 
 /// A segment and the moment it reached the host.

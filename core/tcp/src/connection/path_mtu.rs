@@ -37,14 +37,15 @@ pub(super) enum Turn<P> {
 impl<P: Payload> Connection<P> {
     /// SMSS for packets of `mtu` octets: RFC 9293 MUST-16, with the options of
     /// every data segment counted (RFC 6691); never less than `mss_min` leaves
-    /// room for.
+    /// room for, and a whole number of `smss_multiple` where it reaches one.
     pub(super) fn smss_of(&self, mtu: u32) -> u32 {
         let least = self.profile.mss_min;
         let mss = mtu.saturating_sub(self.path.headers()).max(least);
         let mss = mss.min(self.mss_limit);
         let stamps = u32::from(self.timestamps.is_some()) * TIMESTAMPS_LEN;
         let codes = u32::from(self.authentication.is_some()) * authenticate::OPTION_LEN;
-        mss.saturating_sub(stamps + codes).max(1)
+        let smss = mss.saturating_sub(stamps + codes).max(1);
+        self.profile.whole_buffers(smss)
     }
 
     /// The estimate changed: SMSS and the congestion control follow.

@@ -13,7 +13,7 @@ use gigatcp_events::{Phase, SendReason};
 use gigatcp_units::{Duration, Instant};
 use gigatcp_wire::{Flags, Payload, Segment};
 
-use super::{Connection, Failure};
+use super::Connection;
 
 /// How long a sender that avoids silly windows waits before it uses a small
 /// one after all (RFC 9293 SHLD-28).
@@ -53,7 +53,7 @@ impl<P: Payload> Connection<P> {
         self.persist_backoff += 1;
         self.timeouts_in_a_row += 1;
         if self.is_patience_over(now, self.rtt.rto()) {
-            self.fail(now, Failure::TimedOut);
+            self.give_up(now);
             return;
         }
         self.probe_due = true;

@@ -5,7 +5,7 @@ use gigatcp_events::{Event, EventMask, Phase, State};
 use gigatcp_units::Instant;
 use gigatcp_wire::Payload;
 
-use super::{Connection, Failure};
+use super::{Connection, Failure, Reset};
 
 impl<P: Payload> Connection<P> {
     /// Lets every timer that is due take effect. Calling it early does
@@ -60,7 +60,7 @@ impl<P: Payload> Connection<P> {
             self.is_patience_over(now, rto)
         };
         if over {
-            self.fail(now, Failure::TimedOut);
+            self.give_up(now);
             return;
         }
         if self.profile.backoff {
@@ -99,5 +99,17 @@ impl<P: Payload> Connection<P> {
         }
         self.put_lost(now, &judgment);
         self.put_phase(now, from);
+    }
+
+    /// Patience is over. Where the profile says so the peer is told with a reset
+    /// at SND.MAX, which it takes only if its window reaches that far.
+    pub(super) fn give_up(&mut self, now: Instant) {
+        if self.profile.reset_on_giving_up && self.is_synchronized() {
+            self.reset_due = Some(Reset {
+                seq: self.snd.on_wire(self.snd.nxt),
+                ack: Some(self.rcv.on_wire(self.rcv.nxt)),
+            });
+        }
+        self.fail(now, Failure::TimedOut);
     }
 }

@@ -424,4 +424,10 @@ pub const SETTINGS: &[Setting] = &[
     },
     switch!(time_wait_reuse),
     switch!(time_wait_ignores_reset),
+    // Habits of BSD.
+    switch!(row_of_duplicates_ends),
+    count!(smss_multiple, 0..=65_535),
+    count!(window_update_segments, 0..=1000),
+    switch!(repair_restarts_timer),
+    switch!(reset_on_giving_up),
 ];

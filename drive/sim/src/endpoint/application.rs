@@ -9,19 +9,25 @@ use gigatcp_units::Instant;
 use gigatcp_wire::Phantom;
 
 use super::{Endpoint, Task};
-use crate::config::{FlowConfig, Stop};
+use crate::config::{FlowConfig, Reader, Stop};
 use crate::meter::Meter;
-
-/// Octets a reading application takes at once, as testers do.
-const READ_SIZE: u64 = 65_536;
 
 /// Which end of its flow a host is.
 #[derive(Clone, Debug)]
 pub(super) enum Application {
     /// Writes.
     Source(Source),
-    /// Reads everything at once and counts it.
-    Sink(Meter),
+    /// Reads and counts.
+    Sink(Sink),
+}
+
+/// The reading application.
+#[derive(Clone, Debug)]
+pub(super) struct Sink {
+    meter: Meter,
+    reader: Reader,
+    /// When it reads again after its pause; far future before and after.
+    resume_at: Instant,
 }
 
 /// The writing application.
@@ -43,7 +49,9 @@ impl Endpoint {
     /// read.
     pub(super) fn next_read(&self) -> u64 {
         match (&self.application, &self.connection) {
-            (Application::Sink(_), Some(connection)) => connection.readable().min(READ_SIZE),
+            (Application::Sink(sink), Some(connection)) => {
+                connection.readable().min(sink.wants(self.read_offset))
+            }
             _ => 0,
         }
     }
@@ -53,7 +61,8 @@ impl Endpoint {
     }
 
     pub(super) fn run_application(&mut self, now: Instant) {
-        if matches!(self.application, Application::Sink(_)) {
+        if let Application::Sink(sink) = &mut self.application {
+            sink.end_pause(now);
             self.serve_sink(now);
             return;
         }
@@ -93,13 +102,13 @@ impl Endpoint {
     /// The reading application: on an ideal host it reads at once; it closes
     /// after the peer.
     fn serve_sink(&mut self, now: Instant) {
-        let (Application::Sink(meter), Some(connection)) =
+        let (Application::Sink(sink), Some(connection)) =
             (&mut self.application, &mut self.connection)
         else {
             return;
         };
         if let Some(at) = connection.established_at() {
-            meter.start(at);
+            sink.meter.start(at);
         }
         if self.ideal {
             self.read(now, u64::MAX);
@@ -113,7 +122,7 @@ impl Endpoint {
 
     /// Reads up to `len` octets and checks that they are what was written.
     pub(super) fn read(&mut self, now: Instant, len: u64) {
-        let (Application::Sink(meter), Some(connection)) =
+        let (Application::Sink(sink), Some(connection)) =
             (&mut self.application, &mut self.connection)
         else {
             return;
@@ -129,8 +138,10 @@ impl Endpoint {
             let octets = u64::from(piece.len);
             self.read_offset += octets;
             left -= octets;
-            meter.on_read(now, octets);
+            sink.meter.on_read(now, octets);
         }
+        sink.begin_pause(now, self.read_offset);
+        self.release_buffers();
     }
 
     /// Octets the application would write now: one write on a host with a
@@ -212,6 +223,59 @@ impl Endpoint {
     /// Whether the application has something to copy and the room for it.
     pub(super) fn wants_to_write(&self) -> bool {
         !self.ideal && self.next_write(self.cpu.busy_until()) > 0
+    }
+}
+
+impl Application {
+    /// When it next acts by the clock.
+    pub(super) fn wake_at(&self) -> Instant {
+        match self {
+            Self::Source(source) => source.wake_at,
+            Self::Sink(sink) => sink.resume_at,
+        }
+    }
+}
+
+impl Sink {
+    /// The reader of a flow, not yet begun.
+    pub(super) fn new(config: &FlowConfig) -> Self {
+        Self {
+            meter: Meter::new(config.interval),
+            reader: config.receiver.reader,
+            resume_at: Instant::FAR_FUTURE,
+        }
+    }
+
+    /// The tester's meter.
+    pub(super) fn meter(&self) -> &Meter {
+        &self.meter
+    }
+
+    /// Octets it would take now that it has read so many.
+    fn wants(&self, read: u64) -> u64 {
+        let size = self.reader.read_size.as_u64().max(1);
+        match self.reader.pause {
+            Some(_) if self.resume_at != Instant::FAR_FUTURE => 0,
+            Some((after, _)) if read < after.as_u64() => size.min(after.as_u64() - read),
+            _ => size,
+        }
+    }
+
+    /// Having read so many octets, it may pause.
+    fn begin_pause(&mut self, now: Instant, read: u64) {
+        if let Some((after, span)) = self.reader.pause
+            && read == after.as_u64()
+        {
+            self.resume_at = now + span;
+        }
+    }
+
+    /// It goes on when its pause is over.
+    fn end_pause(&mut self, now: Instant) {
+        if self.resume_at <= now {
+            self.resume_at = Instant::FAR_FUTURE;
+            self.reader.pause = None;
+        }
     }
 }
 

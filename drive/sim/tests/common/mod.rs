@@ -5,7 +5,9 @@ use std::sync::atomic::{AtomicBool, AtomicU64};
 
 use gigatcp_events::EventMask;
 use gigatcp_path::{CpuCosts, HopConfig};
-use gigatcp_sim::{Ended, FlowConfig, HostConfig, Observe, Outcome, Stop, World, WorldConfig};
+use gigatcp_sim::{
+    Ended, FlowConfig, HostConfig, Observe, Outcome, Reader, Stop, World, WorldConfig,
+};
 use gigatcp_tcp::congestion::{self, SlowStart};
 use gigatcp_tcp::{Config, Profile};
 use gigatcp_units::{Bytes, Duration, Rate};
@@ -32,6 +34,9 @@ pub fn host(profile: Profile, mtu: u16, control: &str, buffer: u64) -> HostConfi
         coalesce: Duration::ZERO,
         link: None,
         tx_queue: 1000,
+        rings: None,
+        reneges: false,
+        reader: Reader::default(),
     }
 }
 

@@ -19,7 +19,8 @@ use gigatcp_path::{
 };
 use gigatcp_sim::packet::Packet;
 use gigatcp_sim::{
-    Ended, FlowConfig, FlowOutcome, HostConfig, Observe, Outcome, Stop, Tap, World, WorldConfig,
+    Ended, FlowConfig, FlowOutcome, HostConfig, Observe, Outcome, Reader, Stop, Tap, World,
+    WorldConfig,
 };
 use gigatcp_tcp::Connection;
 use gigatcp_units::{Bytes, Duration, Instant, Probability, Rate};
@@ -245,6 +246,17 @@ fn host(draw: &mut Draw) -> HostConfig {
             ..HopConfig::default()
         }),
         tx_queue: draw.magnitude(1, 2000),
+        // A card that runs short may stall a connection for good: the tests of
+        // rings have that, and this swarm asks that every octet arrives.
+        rings: None,
+        reneges: false,
+        reader: Reader {
+            read_size: Bytes::new(draw.magnitude(1_000, 1_000_000)),
+            pause: draw.chance(20).then(|| {
+                let after = Bytes::new(draw.magnitude(1, 1_000_000));
+                (after, Duration::from_micros(draw.magnitude(1, 1_000_000)))
+            }),
+        },
     }
 }
 

@@ -279,6 +279,8 @@ fn finish(
         marked_segments: 0,
         mark_reductions: 0,
         acks_sent: segments / 2,
+        failure: None,
+        receive_rings: Vec::new(),
         sender_cpu_fraction: (bytes as f64 / elapsed_ns as f64).min(0.9),
         receiver_cpu_fraction: (bytes as f64 / elapsed_ns as f64 * 0.55).min(0.9),
         limits: shares(&spans),

@@ -1,0 +1,317 @@
+//! The receive side of a network card: rings of posted buffers, and the pools
+//! they are filled from.
+//!
+//! A card writes each frame it receives into a buffer that the host has posted
+//! for it beforehand. The host's driver takes the filled buffer up to the stack
+//! and posts another in its place; the buffer it took comes back when the last
+//! octet in it has been read. Two shortages follow, and both look like loss on
+//! the path to everybody but the host itself:
+//!
+//! * **No descriptor.** The driver was too slow: all posted buffers are full,
+//!   and the card drops what arrives.
+//! * **No buffer.** The stack holds too many: there is nothing to post in the
+//!   place of the buffer just filled. The driver then keeps its ring whole
+//!   rather than the frame: it drops the frame and posts the same buffer again.
+//!
+//! With a pool of `P` buffers of which `R` are posted, a host can hold
+//!
+//! ```text
+//! held <= P - R                                                         (1)
+//! ```
+//!
+//! frames that nobody has read, whatever window its TCP has offered.
+//!
+//! Small frames have a ring of their own where a card has one, and a driver may
+//! copy small frames out and keep the buffer (*copy-break*): such frames pass
+//! when large ones no longer do.
+//!
+//! Source of the rule of dropping: the driver `ti(4)` of FreeBSD 4, whose
+//! constants (256 posted of 384) are inputs of a plan and stand nowhere here.
+//!
+//! Deliberately absent: buffers of several sizes chained for one frame, pages
+//! split between frames, and pools that several cards share.
+
+/// How many buffers a ring has posted, and how many there are for it in all.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct RingConfig {
+    /// Buffers posted to the card: frames it can take before the driver looks.
+    pub descriptors: u32,
+    /// Buffers in all, posted ones included; absent: as many as are asked for.
+    pub pool: Option<u32>,
+}
+
+impl RingConfig {
+    /// Frames the host can hold beside those posted, equation (1).
+    #[must_use]
+    pub const fn most_held(&self) -> Option<u32> {
+        match self.pool {
+            Some(pool) => Some(pool.saturating_sub(self.descriptors)),
+            None => None,
+        }
+    }
+}
+
+/// The receive side of a card.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct RingsConfig {
+    /// For every frame that the small ring does not take.
+    pub large: RingConfig,
+    /// For frames of up to so many octets of IP packet, where there is one.
+    pub small: Option<(u64, RingConfig)>,
+    /// Frames of up to so many octets of IP packet are copied out of their
+    /// buffer, which is posted again at once; 0: none.
+    pub copy_break: u64,
+}
+
+/// Which ring a frame belongs to.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Ring {
+    /// [`RingsConfig::small`].
+    Small,
+    /// [`RingsConfig::large`].
+    Large,
+}
+
+/// Why a card or its driver dropped a frame.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum RingDrop {
+    /// Every posted buffer was full.
+    NoDescriptor,
+    /// There was no buffer to post in the place of the frame's.
+    NoBuffer,
+}
+
+/// What has happened at one ring, in frames.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct RingCounters {
+    /// Reached the card.
+    pub arrived: u64,
+    /// Taken up to the stack.
+    pub accepted: u64,
+    /// Dropped by the card: [`RingDrop::NoDescriptor`].
+    pub no_descriptor: u64,
+    /// Dropped by the driver: [`RingDrop::NoBuffer`].
+    pub no_buffer: u64,
+    /// Most buffers that were held at once.
+    pub most_held: u32,
+}
+
+/// One ring at work.
+#[derive(Clone, Debug)]
+struct State {
+    config: RingConfig,
+    /// Posted buffers that are full and wait for the driver.
+    filled: u32,
+    /// Buffers that the stack has.
+    held: u32,
+    counters: RingCounters,
+}
+
+impl State {
+    fn new(config: RingConfig) -> Self {
+        Self {
+            config,
+            filled: 0,
+            held: 0,
+            counters: RingCounters::default(),
+        }
+    }
+}
+
+/// The rings of one card.
+#[derive(Clone, Debug)]
+pub struct ReceiveRings {
+    config: RingsConfig,
+    small: Option<State>,
+    large: State,
+}
+
+impl ReceiveRings {
+    /// Rings with every descriptor posted and nothing received.
+    #[must_use]
+    pub fn new(config: RingsConfig) -> Self {
+        Self {
+            small: config.small.map(|(_, ring)| State::new(ring)),
+            large: State::new(config.large),
+            config,
+        }
+    }
+
+    /// The ring that frames of that size belong to.
+    #[must_use]
+    pub fn ring_of(&self, ip_bytes: u64) -> Ring {
+        match self.config.small {
+            Some((most, _)) if ip_bytes <= most => Ring::Small,
+            _ => Ring::Large,
+        }
+    }
+
+    /// The card receives a frame and fills the next posted buffer.
+    ///
+    /// # Errors
+    /// [`RingDrop::NoDescriptor`] when none is empty.
+    pub fn handle_frame(&mut self, ip_bytes: u64) -> Result<(), RingDrop> {
+        let ring = self.ring_of(ip_bytes);
+        let state = self.state_mut(ring);
+        state.counters.arrived += 1;
+        if state.filled >= state.config.descriptors {
+            state.counters.no_descriptor += 1;
+            return Err(RingDrop::NoDescriptor);
+        }
+        state.filled += 1;
+        Ok(())
+    }
+
+    /// The driver takes up the oldest frame of that size that the card has
+    /// filled in. `Some(ring)` is the buffer the stack now holds, to be given
+    /// back with [`ReceiveRings::release`]; `None`: the frame was copied.
+    ///
+    /// # Errors
+    /// [`RingDrop::NoBuffer`] when the frame had to give its buffer back.
+    pub fn take_up(&mut self, ip_bytes: u64) -> Result<Option<Ring>, RingDrop> {
+        let ring = self.ring_of(ip_bytes);
+        let copied = ip_bytes <= self.config.copy_break;
+        let state = self.state_mut(ring);
+        debug_assert!(state.filled > 0, "taken up before it arrived");
+        state.filled = state.filled.saturating_sub(1);
+        if copied {
+            state.counters.accepted += 1;
+            return Ok(None);
+        }
+        if state
+            .config
+            .most_held()
+            .is_some_and(|most| state.held >= most)
+        {
+            state.counters.no_buffer += 1;
+            return Err(RingDrop::NoBuffer);
+        }
+        state.held += 1;
+        state.counters.accepted += 1;
+        state.counters.most_held = state.counters.most_held.max(state.held);
+        Ok(Some(ring))
+    }
+
+    /// The stack is done with a buffer of that ring.
+    pub fn release(&mut self, ring: Ring) {
+        let state = self.state_mut(ring);
+        debug_assert!(state.held > 0, "given back twice");
+        state.held = state.held.saturating_sub(1);
+    }
+
+    /// Whether the card has that ring.
+    #[must_use]
+    pub fn has(&self, ring: Ring) -> bool {
+        self.state(ring).is_some()
+    }
+
+    /// Buffers of that ring that the stack holds now.
+    #[must_use]
+    pub fn held(&self, ring: Ring) -> u32 {
+        self.state(ring).map_or(0, |state| state.held)
+    }
+
+    /// What has happened at that ring; nothing, where there is none.
+    #[must_use]
+    pub fn counters(&self, ring: Ring) -> RingCounters {
+        self.state(ring)
+            .map_or_else(RingCounters::default, |state| state.counters)
+    }
+
+    fn state(&self, ring: Ring) -> Option<&State> {
+        match ring {
+            Ring::Small => self.small.as_ref(),
+            Ring::Large => Some(&self.large),
+        }
+    }
+
+    fn state_mut(&mut self, ring: Ring) -> &mut State {
+        match (ring, &mut self.small) {
+            (Ring::Small, Some(small)) => small,
+            _ => &mut self.large,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What the card and its driver make of one frame.
+    fn receive(rings: &mut ReceiveRings, ip_bytes: u64) -> Result<Option<Ring>, RingDrop> {
+        rings.handle_frame(ip_bytes)?;
+        rings.take_up(ip_bytes)
+    }
+
+    fn pool_of(pool: u32, descriptors: u32) -> RingsConfig {
+        RingsConfig {
+            large: RingConfig {
+                descriptors,
+                pool: Some(pool),
+            },
+            small: None,
+            copy_break: 0,
+        }
+    }
+
+    #[test]
+    fn a_host_holds_what_the_pool_has_beyond_the_ring() {
+        let mut rings = ReceiveRings::new(pool_of(10, 7));
+        for _ in 0..3 {
+            assert_eq!(receive(&mut rings, 4148), Ok(Some(Ring::Large)));
+        }
+        assert_eq!(receive(&mut rings, 4148), Err(RingDrop::NoBuffer));
+        rings.release(Ring::Large);
+        assert_eq!(receive(&mut rings, 4148), Ok(Some(Ring::Large)));
+        let counters = rings.counters(Ring::Large);
+        assert_eq!((counters.arrived, counters.accepted), (5, 4));
+        assert_eq!((counters.no_buffer, counters.most_held), (1, 3));
+    }
+
+    #[test]
+    fn a_card_that_nobody_serves_drops_beyond_its_descriptors() {
+        let mut rings = ReceiveRings::new(pool_of(100, 4));
+        for _ in 0..4 {
+            assert_eq!(rings.handle_frame(1500), Ok(()));
+        }
+        assert_eq!(rings.handle_frame(1500), Err(RingDrop::NoDescriptor));
+        assert_eq!(rings.take_up(1500), Ok(Some(Ring::Large)));
+        assert_eq!(rings.handle_frame(1500), Ok(()));
+    }
+
+    #[test]
+    fn small_frames_pass_where_large_ones_do_not() {
+        let mut rings = ReceiveRings::new(RingsConfig {
+            small: Some((
+                1500,
+                RingConfig {
+                    descriptors: 4,
+                    pool: None,
+                },
+            )),
+            ..pool_of(4, 4)
+        });
+        assert_eq!(receive(&mut rings, 1501), Err(RingDrop::NoBuffer));
+        assert_eq!(receive(&mut rings, 1500), Ok(Some(Ring::Small)));
+        assert_eq!(rings.held(Ring::Small), 1);
+    }
+
+    #[test]
+    fn a_frame_that_is_copied_holds_nothing() {
+        let mut rings = ReceiveRings::new(RingsConfig {
+            copy_break: 200,
+            ..pool_of(4, 4)
+        });
+        assert_eq!(receive(&mut rings, 200), Ok(None));
+        assert_eq!(receive(&mut rings, 201), Err(RingDrop::NoBuffer));
+    }
+
+    #[test]
+    fn a_pool_smaller_than_its_ring_holds_nothing() {
+        let ring = RingConfig {
+            descriptors: 256,
+            pool: Some(100),
+        };
+        assert_eq!(ring.most_held(), Some(0));
+    }
+}

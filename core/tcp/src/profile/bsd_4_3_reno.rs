@@ -1,0 +1,88 @@
+//! `bsd-4.3-reno`: the TCP of FreeBSD 4.3 (April 2001), a 4.3BSD-Reno with
+//! NewReno and the options of RFC 1323, and without SACK.
+//!
+//! Sources: that system's `tcp_input.c`, `tcp_output.c`, `tcp_timer.c` and
+//! `tcp_timer.h`. Of its constants, `sendspace` and `recvspace` are from memory.
+//!
+//! Not as there: its timers ran on a clock of 10 ms, ours are exact; a SYN was
+//! given up after 75 s whatever had been sent (`tcp_keepinit`), here after as
+//! many repetitions as fit; on a local network it opened with 65 535 segments
+//! (`ss_fltsz_local`), here with what a plan says.
+
+use gigatcp_units::{Bytes, Duration};
+
+use super::{InitialWindow, Profile, SynCookies, WindowPolicy};
+use crate::congestion::{Counting, SlowStart};
+use crate::ecn::EcnMode;
+
+impl Profile {
+    /// FreeBSD 4.3, the system of the machines of 2001.
+    pub const BSD_4_3_RENO: Self = Self {
+        name: "bsd-4.3-reno",
+        sack: false,
+        dsack: false,
+        limited_transmit: false,
+        rescue_retransmission: false,
+        quick_ack: false,
+        segmentation_offload: false,
+        counting: Counting::PerAck,
+        initial_window: InitialWindow::Segments(1),
+        delayed_ack_timeout: Duration::from_millis(100),
+        rto_initial: Duration::from_secs(3),
+        rto_min: Duration::from_secs(1),
+        rto_max: Duration::from_secs(64),
+        retries: 12,
+        syn_retries: 4,
+        timestamp_tick: Duration::from_millis(10),
+        window_policy: WindowPolicy::FreeSpace,
+        buffer_limit: Bytes::new(262_144),
+
+        // Loss recovery.
+        rack: false,
+        tlp: false,
+        prr: None,
+        frto: false,
+        eifel: false,
+        paws_tolerance: Duration::ZERO,
+
+        // Congestion control.
+        slow_start: SlowStart::Standard,
+        fast_convergence: false,
+        abe: false,
+        cwnd_validation: false,
+
+        // Explicit congestion notification.
+        ecn: EcnMode::Off,
+
+        // Pacing and buffers.
+        pacing: false,
+        receive_autotuning: false,
+        send_autotuning: false,
+        receive_buffer_start: Bytes::new(16_384),
+        receive_buffer_max: Bytes::new(262_144),
+        send_buffer_start: Bytes::new(16_384),
+        send_buffer_max: Bytes::new(262_144),
+
+        // Path MTU, errors and liveness.
+        plpmtud: false,
+        keepalive_probes: 8,
+        urgent_inline: false,
+        challenge_ack: false,
+        challenge_ack_limit: 0,
+
+        // Opening and identity.
+        syn_text: false,
+        fast_open_client: false,
+        fast_open_server: false,
+        syn_cookies: SynCookies::Off,
+        time_wait_ignores_reset: false,
+
+        // Habits of BSD.
+        row_of_duplicates_ends: true,
+        smss_multiple: 2048,
+        window_update_segments: 2,
+        repair_restarts_timer: true,
+        reset_on_giving_up: true,
+        ..Self::MODERN
+    };
+}

@@ -1,0 +1,301 @@
+//! What a network card that runs short of buffers does to a connection.
+//!
+//! Nothing here scripts a loss: frames are dropped because the host has no
+//! buffer for them, and everything else follows.
+
+mod common;
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, AtomicU64};
+use std::sync::{Arc, Mutex};
+
+use gigatcp_path::{HopConfig, Ring, RingConfig, RingsConfig};
+use gigatcp_sim::packet::Packet;
+use gigatcp_sim::{
+    FlowConfig, HostConfig, Observe, Outcome, Reader, Stop, Tap, World, WorldConfig,
+};
+use gigatcp_tcp::Profile;
+use gigatcp_tcp::profile::InitialWindow;
+use gigatcp_units::{Bytes, Duration, Instant, Rate};
+use gigatcp_wire::Flags;
+use proptest::prelude::*;
+
+/// Sequence number of the first octet of data, as traces print it.
+const FIRST: u64 = 1;
+
+/// The case of one run.
+#[derive(Clone, Copy, Debug)]
+struct Case {
+    profile: Profile,
+    mtu: u16,
+    window: u64,
+    rings: RingsConfig,
+    reneges: bool,
+    one_way: Duration,
+    read_size: u64,
+    pause_after: u64,
+    pause: Duration,
+}
+
+/// The LAN of 2001: 256 buffers posted of 384, 2 MiB of window, MTU 4470.
+fn machines_of_2001() -> Case {
+    let profile = Profile {
+        buffer_limit: Bytes::new(16 << 20),
+        // `ss_fltsz_local`: on a local network the first window has no limit.
+        initial_window: InitialWindow::Segments(10_000),
+        ..Profile::BSD_4_3_RENO
+    };
+    Case {
+        profile,
+        mtu: 4470,
+        window: 2 << 20,
+        rings: RingsConfig {
+            large: RingConfig {
+                descriptors: 256,
+                pool: Some(384),
+            },
+            small: Some((
+                1500,
+                RingConfig {
+                    descriptors: 256,
+                    pool: None,
+                },
+            )),
+            copy_break: 0,
+        },
+        reneges: false,
+        one_way: Duration::from_micros(46),
+        read_size: 8192,
+        pause_after: 8192,
+        pause: Duration::from_micros(168_600),
+    }
+}
+
+/// What was seen at both hosts: data by sequence number, as in a trace.
+#[derive(Default, Debug)]
+struct Seen {
+    established: Option<Instant>,
+    /// When each segment left the sending stack.
+    sent: BTreeMap<u64, Vec<Instant>>,
+    /// Frames the receiving stack was given, in order.
+    taken: Vec<u64>,
+    /// Resets from the sender: when, and at which sequence number.
+    resets: Vec<(Instant, u64)>,
+    /// Resets the receiver's stack was given.
+    resets_taken: usize,
+    highest: u64,
+}
+
+struct Watch(Arc<Mutex<Seen>>);
+
+impl Tap for Watch {
+    fn on_packet(&mut self, now: Instant, packet: &Packet, at_sender: bool) {
+        let mut seen = self.0.lock().expect("one thread");
+        if packet.reverse {
+            return;
+        }
+        let segment = &packet.segment;
+        let len = u64::from(segment.payload.len);
+        let seq = FIRST + segment.payload.offset;
+        if segment.flags.contains(Flags::RST) {
+            let edge = seen.highest;
+            match at_sender {
+                true => seen.resets.push((now, edge)),
+                false => seen.resets_taken += 1,
+            }
+        } else if len > 0 && at_sender {
+            seen.sent.entry(seq).or_default().push(now);
+            seen.highest = seen.highest.max(seq + len);
+        } else if len > 0 {
+            seen.taken.push(seq);
+        } else if at_sender && segment.flags.contains(Flags::SYN) {
+            seen.established.get_or_insert(now);
+        }
+    }
+}
+
+impl Seen {
+    /// Segments whose first transmission never came to the receiving stack:
+    /// the first and the last of those in one row, and how many.
+    fn first_burst(&self) -> Option<(u64, u64)> {
+        let taken: std::collections::BTreeSet<_> = self.taken.iter().copied().collect();
+        let mut lost = self.sent.keys().skip_while(|seq| taken.contains(seq));
+        let first = *lost.next()?;
+        let more = lost.take_while(|seq| !taken.contains(seq)).count() as u64;
+        Some((first, 1 + more))
+    }
+}
+
+fn host(case: &Case, is_receiver: bool) -> HostConfig {
+    let mut host = common::host(case.profile, case.mtu, "reno", case.window);
+    host.link = Some(HopConfig {
+        name: if is_receiver { "receiver" } else { "sender" }.into(),
+        rate: Some(Rate::from_bps(1_000_000_000)),
+        ..HopConfig::default()
+    });
+    if is_receiver {
+        host.rings = Some(case.rings);
+        host.reneges = case.reneges;
+        host.reader = Reader {
+            read_size: Bytes::new(case.read_size),
+            pause: Some((Bytes::new(case.pause_after), case.pause)),
+        };
+    }
+    host
+}
+
+/// Runs the case, sending `octets`.
+fn run(case: &Case, octets: u64) -> (Outcome, Seen) {
+    let wire = |name: &str| {
+        vec![HopConfig {
+            name: name.into(),
+            one_way_delay: case.one_way,
+            ..HopConfig::default()
+        }]
+    };
+    let config = WorldConfig {
+        seed: 1,
+        forward: wire("there"),
+        reverse: wire("back"),
+        flows: vec![FlowConfig {
+            name: "flow".into(),
+            start: Duration::ZERO,
+            extra_delay: Duration::ZERO,
+            stop: Stop::Bytes(Bytes::new(octets)),
+            write_size: Bytes::new(65_536),
+            sender: host(case, false),
+            receiver: host(case, true),
+            interval: Duration::from_secs(1),
+            time_sequence: false,
+        }],
+        end: Duration::from_secs(3600),
+        observe: Observe::NOTHING,
+    };
+    let seen = Arc::new(Mutex::new(Seen::default()));
+    let mut world = World::new(config).expect("a world");
+    world.set_tap(Box::new(Watch(Arc::clone(&seen))));
+    world.run(&AtomicBool::new(false), &AtomicU64::new(0));
+    world.check();
+    let outcome = world.outcome();
+    let seen = Arc::into_inner(seen)
+        .expect("the world is gone")
+        .into_inner()
+        .expect("one thread");
+    (outcome, seen)
+}
+
+/// Whether everything arrived.
+fn heals(case: &Case) -> bool {
+    const OCTETS: u64 = 8 << 20;
+    let (outcome, _) = run(case, OCTETS);
+    outcome.flows[0].bytes() == Bytes::new(OCTETS)
+}
+
+#[test]
+fn the_stall_of_2001_follows_from_ring_pool_window_and_one_pause() {
+    let (outcome, seen) = run(&machines_of_2001(), 100 << 20);
+    let receiver = &outcome.flows[0].receiver;
+
+    // Two frames were read, and the pool holds 384 - 256 that are not.
+    assert_eq!(seen.first_burst(), Some((532_481, 384)));
+    let first_beyond = seen.taken.iter().find(|seq| **seq > 532_481);
+    assert_eq!(first_beyond, Some(&2_105_345));
+    assert_eq!(seen.highest, 2_629_633);
+    let held = receiver.rings().map(|rings| rings.held(Ring::Large));
+    assert_eq!(held, Some(128));
+
+    // The hole is filled once by fast retransmit, when everything that the
+    // window allows has left, and twelve times by the timer; nothing arrives.
+    let times = &seen.sent[&532_481];
+    let last_new = seen.sent[&(2_629_633 - 4096)][0];
+    assert_eq!(times.len(), 1 + 1 + 12);
+    assert!(times[1] > last_new);
+    assert!(!seen.taken.contains(&532_481));
+
+    // The retransmission waited in the local queue, so the first wait looks
+    // shorter on the wire than the second that the timer ran.
+    let waits: Vec<u64> = times[1..]
+        .windows(2)
+        .map(|pair| pair[1].saturating_since(pair[0]).as_millis())
+        .collect();
+    assert!((990..1000).contains(&waits[0]), "{waits:?}");
+    let ladder = [2, 4, 8, 16, 32, 64, 64, 64, 64, 64, 64];
+    assert_eq!(waits[1..], ladder.map(|seconds| seconds * 1000));
+
+    // The last word: a reset at the right edge of the window, which is not
+    // inside it.
+    let [(at, edge)] = seen.resets[..] else {
+        panic!("resets: {:?}", seen.resets);
+    };
+    let opened = seen.established.expect("a SYN");
+    assert_eq!(at.saturating_since(opened).as_millis() / 1000, 511);
+    assert_eq!(edge, 532_481 + (2 << 20));
+    assert_eq!(seen.resets_taken, 1);
+    assert!(!receiver.has_failed(), "the reset was taken");
+}
+
+#[test]
+fn a_pool_that_backs_the_window_heals() {
+    let pool = |pool| {
+        let mut case = machines_of_2001();
+        case.rings.large.pool = Some(pool);
+        case
+    };
+    assert!(heals(&pool(8192)));
+    // 256 posted, and 512 segments of window.
+    assert!(heals(&pool(768)));
+    assert!(!heals(&pool(767)));
+}
+
+#[test]
+fn what_cures_the_stall_and_what_does_not() {
+    let mut small_window = machines_of_2001();
+    small_window.window = 128 * 4096;
+    assert!(heals(&small_window), "a window that the pool backs");
+
+    let mut copying = machines_of_2001();
+    copying.rings.copy_break = 4470;
+    assert!(heals(&copying), "copy-break");
+
+    let mut reneging = machines_of_2001();
+    reneging.reneges = true;
+    assert!(heals(&reneging), "reneging");
+
+    let mut with_sack = machines_of_2001();
+    with_sack.profile.sack = true;
+    assert!(!heals(&with_sack), "SACK alone");
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(60))]
+
+    /// The threshold law, to one segment: a stalled reader makes a deadlock
+    /// exactly when `window > (pool - ring) x MSS`.
+    #[test]
+    fn a_window_beyond_the_pool_is_a_deadlock(
+        ring in 1_u32..300,
+        spare in 8_u32..120,
+        // A window scale cuts the window to whole units; segments are some.
+        mss in (600_u16..8000).prop_map(|mss| mss & !63),
+        over in prop::sample::select(vec![-5_i64, -1, 0, 1, 2, 7, 40]),
+    ) {
+        let segments = (i64::from(spare) + over).max(4) as u64;
+        let mut case = machines_of_2001();
+        case.profile.smss_multiple = 0;
+        case.profile.timestamps = false;
+        // Long enough for everything to be queued before the first duplicate
+        // acknowledgment is back.
+        case.one_way = Duration::from_millis(10);
+        // Long enough to fill the window, and over before the timer repairs.
+        case.pause = Duration::from_millis(300);
+        case.mtu = mss + 40;
+        case.window = segments * u64::from(mss);
+        // Crumbs of less than a segment would not be offered (RFC 9293 section
+        // 3.8.6.2.2), and the window would be smaller than it is called.
+        case.read_size = 2 * u64::from(mss);
+        case.pause_after = u64::from(mss);
+        case.rings.small = None;
+        case.rings.large = RingConfig { descriptors: ring, pool: Some(ring + spare) };
+        prop_assert_eq!(heals(&case), segments <= u64::from(spare));
+    }
+}
