@@ -184,7 +184,8 @@ impl<P: Payload> Connection<P> {
     /// RACK waits longer, and new data goes on leaving for what is SACKed
     /// meanwhile: up to three windows may be unacknowledged that were never in
     /// the network together. More than cwnd was not, so with RACK that bounds
-    /// it; Linux takes cwnd itself.
+    /// it; Linux takes cwnd itself. The same holds for a timeout that comes
+    /// while a loss is repaired.
     pub(super) fn flight_size_at_loss(&self, limited_transmit: u64) -> u64 {
         let flight_size = self.snd.flight_size() - limited_transmit;
         if self.profile.rack && self.sack {

@@ -95,7 +95,7 @@ impl<P: Payload> Connection<P> {
             self.eifel.begin();
         }
         if let Some(kind) = judgment.congestion {
-            self.reduce_window(now, kind, self.snd.flight_size(), pipe);
+            self.reduce_window(now, kind, self.flight_size_at_loss(0), pipe);
         }
         self.put_lost(now, &judgment);
         self.put_phase(now, from);

@@ -152,6 +152,24 @@ fn a_timeout_marks_the_first_segment_and_what_cannot_be_on_its_way() {
 }
 
 #[test]
+fn a_timeout_in_recovery_does_not_count_what_arrived_meanwhile() {
+    let mut t = a_round_trip_after(&rack(), 60_000);
+    t.inject(". 1:1(0) ack 1 <sack 1001:4001>");
+    t.expect(". 1:1001(1000) ack 1");
+    for n in 4..10 {
+        t.inject(&format!(". 1:1(0) ack 1 <sack 1001:{}>", 1001 + n * 1000));
+        t.leaving();
+    }
+    assert_eq!((t.cwnd(), t.ssthresh()), (5.0, 5.0));
+    t.wait_ms(300);
+    t.expect(". 1:1001(1000) ack 1");
+    assert_eq!(t.tcp.info().phase, Phase::Loss);
+    // 14 segments are unacknowledged, of which 9 have arrived.
+    assert_eq!(t.tcp.info().flight_size.as_u64(), 14_000);
+    assert_eq!(t.ssthresh(), 2.5);
+}
+
+#[test]
 fn in_a_super_segment_the_hole_is_found() {
     let mut config = rack();
     config.profile.segmentation_offload = true;
