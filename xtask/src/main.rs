@@ -11,7 +11,8 @@
 //!
 //! This crate links none of the others, and of libraries only what reads
 //! TOML: the simulator's workloads and the
-//! swarm are examples of `gigatcp-sim`, built and run as processes. So tidy
+//! swarm are examples of `gigatcp-sim`, the figures of goodput one of
+//! `gigatcp-sweep`, built and run as processes. So tidy
 //! takes two seconds to build, a benchmark is a process whose memory can be
 //! measured, and a world that hangs can be ended. The cost: results come back
 //! as text.
@@ -35,6 +36,11 @@ usage: cargo xtask <task>
   ledger [ID ...] [--all]              requirements of the RFCs, where they are met
   fuzz TARGET [--seconds N]            inputs that break packet, options, engine, script
   bench [--short] [--instructions]     the workloads, beside their goals
+  bench --goals [--seeds N] [--only TEXT] [--set KEY=VALUE]
+                                       goodput on known paths, beside goals
+  bench --grid [--check] [--only TEXT] [--set KEY=VALUE]
+                                       goodput by loss, round trip, MTU, window:
+                                       docs/grid.txt, written or compared
   swarm [--seed N] [--count M] [--plant BUG]
                                        random worlds; the same seed, the same world";
 

@@ -47,9 +47,9 @@ pub fn cannot(command: &Command, error: &std::io::Error) -> Failed {
     Failed::Usage(format!("cannot run `{}`: {error}", spelled(command)))
 }
 
-/// Builds an example of the simulator under `profile` and says where it is.
-pub fn build_example(name: &str, profile: &str) -> Result<PathBuf, Failed> {
-    let mut build = cargo(&["build", "--quiet", "--package", "gigatcp-sim"]);
+/// Builds an example of `package` under `profile` and says where it is.
+pub fn build_example(package: &str, name: &str, profile: &str) -> Result<PathBuf, Failed> {
+    let mut build = cargo(&["build", "--quiet", "--package", package]);
     build.args(["--example", name, "--profile", profile]);
     // The profile's folder: cargo calls that of `test` debug.
     let folder = if profile == "release" {
@@ -61,7 +61,7 @@ pub fn build_example(name: &str, profile: &str) -> Result<PathBuf, Failed> {
         return Ok(target().join(folder).join("examples").join(name));
     }
     Err(Failed::Usage(format!(
-        "the example {name} of gigatcp-sim does not build (see above)"
+        "the example {name} of {package} does not build (see above)"
     )))
 }
 

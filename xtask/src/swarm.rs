@@ -11,7 +11,7 @@ use crate::{Failed, process, top};
 
 /// Runs the swarm with the given arguments.
 pub fn run(words: &[String]) -> Result<(), Failed> {
-    let program = process::build_example("swarm", "test")?;
+    let program = process::build_example("gigatcp-sim", "swarm", "test")?;
     let mut command = Command::new(program);
     command.args(words).current_dir(top());
     match process::run(command)?.code() {

@@ -9,7 +9,12 @@
 //! `--short` runs less often. `--instructions` counts instructions under
 //! valgrind instead, which is the same on every run and every machine of one
 //! kind; it finds regressions of a percent that wall time hides.
+//!
+//! Then what the engine makes of known paths, beside what theory permits
+//! (`figures`): goals of goodput, and with `--grid` the grid that is kept as a
+//! snapshot. Those are of virtual time, exact, and the same on every machine.
 
+mod figures;
 mod instructions;
 mod measure;
 
@@ -50,23 +55,29 @@ const IN_FLIGHT: [&str; 4] = ["10", "1000", "100000", "1000000"];
 /// cheapest.
 const FLAT: f64 = 1.25;
 
-/// Runs all workloads and prints what they cost.
+/// Runs all workloads and prints what they cost, then the goals of goodput.
 pub fn run(words: &[String]) -> Result<(), Failed> {
-    let mut runs = 7;
+    match words.split_first() {
+        Some((table, rest)) if table == "--grid" => return figures::grid(rest),
+        Some((table, rest)) if table == "--goals" => return figures::goals(rest),
+        _ => {}
+    }
+    let mut is_short = false;
     let mut count_instructions = false;
     for word in words {
         match word.as_str() {
-            "--short" => runs = 3,
+            "--short" => is_short = true,
             "--instructions" => count_instructions = true,
             _ => {
-                let known = "--short, --instructions";
+                let known = "--short, --instructions; --goals and --grid come first";
                 return Err(Failed::Usage(format!(
                     "bench: what is {word}? known: {known}"
                 )));
             }
         }
     }
-    let program = process::build_example("bench", "release")?;
+    let runs = if is_short { 3 } else { 7 };
+    let program = process::build_example("gigatcp-sim", "bench", "release")?;
     if count_instructions {
         return instructions::run(&program);
     }
@@ -75,7 +86,12 @@ pub fn run(words: &[String]) -> Result<(), Failed> {
         println!("{} ({})", workload.name, workload.what);
         show(&measured, workload.wall_goal, workload.memory_goal);
     }
-    flat_cost(&program, runs)
+    flat_cost(&program, runs)?;
+    if is_short {
+        Ok(())
+    } else {
+        figures::goals(&[])
+    }
 }
 
 /// The same path with ten to a million segments in flight. Compared by

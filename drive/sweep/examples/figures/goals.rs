@@ -1,0 +1,294 @@
+//! What is asked of congestion control and loss recovery, measured beside it.
+//!
+//! * CUBIC over 1 and 10 Gbit/s, 100 ms, one packet in 100 000 lost: 90 % of
+//!   what RFC 9438's response function and the link allow.
+//! * Reno, every segment acknowledged, 0.01 to 5 % lost: 95 % of the
+//!   square-root law with its constant for random loss, 1.31 (Mathis et al.
+//!   1997). Two more models stand beside it, because that law is of windows
+//!   that grow without pause: Padhye et al. 1998 knows timeouts; the ideal in
+//!   rounds repairs everything in one round in which its window does not grow,
+//!   which is the least that RFC 5681 and 6675 allow.
+//! * One packet in ten displaced by up to half a round trip: 95 % of the same
+//!   path without.
+//! * 66 ms, 0.003 % lost, slight reordering: 90 % of what the loss alone leaves,
+//!   and at most twice as many retransmissions as losses.
+//!
+//! Each ratio is of one seed; printed are the middle, the least and the most
+//! of several, and the middle is judged.
+
+use std::collections::BTreeMap;
+
+use gigatcp_record::SeriesRecord;
+use gigatcp_record::growth::median;
+use gigatcp_theory::pftk::Pftk;
+use gigatcp_units::Duration;
+
+use crate::lab::{self, Bounds, Case, Ran};
+
+/// What a case is held to.
+enum Asked {
+    /// This share of what link and response function allow.
+    OfTheory(f64),
+    /// This share of the goodput of that case, with the same seed.
+    OfCase(String, f64),
+    /// Retransmissions per packet lost at most.
+    Resent(f64),
+}
+
+/// A case, and what it is held to.
+struct Goal {
+    case: String,
+    asked: Asked,
+}
+
+/// Cases and goals, in the order they are printed.
+#[derive(Default)]
+struct Goals {
+    cases: Vec<Case>,
+    goals: Vec<Goal>,
+}
+
+impl Goals {
+    fn case(&mut self, name: &str, overrides: &[&str], more: Vec<String>) {
+        let overrides = overrides.iter().map(|&text| text.to_owned());
+        self.cases.push(Case {
+            name: name.to_owned(),
+            overrides: overrides.chain(more).collect(),
+        });
+    }
+
+    fn ask(&mut self, case: &str, asked: Asked) {
+        let case = case.to_owned();
+        self.goals.push(Goal { case, asked });
+    }
+
+    fn cubic(&mut self) {
+        for (rate, mtu) in [(1, 1500), (1, 9000), (10, 1500), (10, 9000)] {
+            let name = format!("CUBIC {rate} Gbit/s 100 ms MTU {mtu} loss 1e-5");
+            let set = vec![
+                format!("path.rate={rate} Gbit/s"),
+                format!("sender.mtu={mtu}"),
+                format!("receiver.mtu={mtu}"),
+            ];
+            let common = ["path.rtt=100 ms", "path.loss=1e-5", "duration=600 s"];
+            self.case(&name, &common, set);
+            self.ask(&name, Asked::OfTheory(0.9));
+        }
+    }
+
+    fn reno(&mut self) {
+        for loss in ["1e-4", "3e-4", "1e-3", "3e-3", "1e-2", "2e-2", "5e-2"] {
+            let name = format!("Reno 1 Gbit/s 100 ms MTU 1500 loss {loss}");
+            let common = [
+                "path.rate=1 Gbit/s",
+                "path.rtt=100 ms",
+                "flow.congestion_control=reno",
+                "receiver.delayed_ack=false",
+                "duration=4000 s",
+            ];
+            self.case(&name, &common, vec![format!("path.loss={loss}")]);
+            self.ask(&name, Asked::OfTheory(0.95));
+        }
+    }
+
+    fn reordering(&mut self) {
+        for (control, rate, rtt_ms) in [
+            ("Reno", 100, 50),
+            ("CUBIC", 100, 50),
+            ("CUBIC", 1000, 100),
+            ("CUBIC", 1000, 10),
+        ] {
+            let path = format!("{control} {rate} Mbit/s {rtt_ms} ms MTU 1500");
+            let control = control.to_lowercase();
+            for (what, displaced) in [("in order", false), ("10 % displaced", true)] {
+                let set = vec![
+                    format!("flow.congestion_control={control}"),
+                    hops(rate, rtt_ms, displaced),
+                    format!("path.reverse=[{{ delay = '{} ms' }}]", rtt_ms / 2),
+                ];
+                self.case(&format!("{path} {what}"), &["duration=40 s"], set);
+            }
+            let straight = Asked::OfCase(format!("{path} in order"), 0.95);
+            self.ask(&format!("{path} 10 % displaced"), straight);
+        }
+    }
+
+    fn slight(&mut self) {
+        let common = [
+            "path.rate=1 Gbit/s",
+            "path.rtt=66 ms",
+            "path.loss=3e-5",
+            "duration=600 s",
+        ];
+        let slight = ["path.reorder=1e-3", "path.reorder_delay=1.32 ms"].map(str::to_owned);
+        for control in ["Reno", "CUBIC"] {
+            let path = format!("{control} 1 Gbit/s 66 ms loss 3e-5");
+            let set = vec![format!(
+                "flow.congestion_control={}",
+                control.to_lowercase()
+            )];
+            self.case(&path, &common, set.clone());
+            let name = format!("{path} slightly reordered");
+            self.case(&name, &common, [set, slight.to_vec()].concat());
+            self.ask(&name, Asked::OfCase(path, 0.9));
+            self.ask(&name, Asked::Resent(2.0));
+        }
+    }
+}
+
+/// A bottleneck, and behind it five hops that displace two packets in a
+/// hundred each, by a tenth to a half of the round trip.
+fn hops(rate_mbps: u64, rtt_ms: u64, displaced: bool) -> String {
+    let link = format!(
+        "{{ rate = '{rate_mbps} Mbit/s', delay = '{} ms', queue = '1 BDP' }}",
+        rtt_ms / 2
+    );
+    let displacing = |tenths: u64| {
+        let by = Duration::from_millis(rtt_ms) / 10 * tenths;
+        format!("{{ reorder = '0.02', reorder_delay = '{by}' }}")
+    };
+    let behind = (1..=5).map(displacing).filter(|_| displaced);
+    let hops: Vec<String> = std::iter::once(link).chain(behind).collect();
+    format!("path.forward=[{}]", hops.join(", "))
+}
+
+/// Runs the cases that have `only` in their names, and prints what came out.
+pub fn print(seeds: u32, set: &[String], only: &str) -> Result<(), String> {
+    let mut all = Goals::default();
+    all.cubic();
+    all.reno();
+    all.reordering();
+    all.slight();
+    all.goals.retain(|goal| goal.case.contains(only));
+    let wanted = |case: &Case| {
+        all.goals.iter().any(|goal| {
+            let beside = matches!(&goal.asked, Asked::OfCase(name, _) if *name == case.name);
+            beside || goal.case == case.name
+        })
+    };
+    all.cases.retain(wanted);
+    if all.cases.is_empty() {
+        return Err(format!("no goal has {only:?} in its name"));
+    }
+    let ran = lab::run(&all.cases, set, seeds)?;
+    let names = all.cases.iter().map(|case| case.name.as_str());
+    let ran: BTreeMap<&str, Ran> = names.zip(ran).collect();
+    println!(
+        "{:<49} {:>9}  {:<27} {:<16} beside it",
+        "goal (middle, least to most of the seeds)", "Mbit/s", "measured", "asked"
+    );
+    for goal in &all.goals {
+        println!("{}", goal.line(&ran));
+    }
+    Ok(())
+}
+
+impl Goal {
+    /// A line of the table.
+    fn line(&self, ran: &BTreeMap<&str, Ran>) -> String {
+        let this = &ran[self.case.as_str()];
+        let records = this.records.iter();
+        let (ratios, what): (Vec<f64>, &str) = match &self.asked {
+            Asked::OfTheory(_) => {
+                let bound = Bounds::of(&this.scenario).least().0;
+                let share = |record| lab::goodput(record) / bound;
+                (records.map(share).collect(), "of theory")
+            }
+            Asked::OfCase(name, _) => {
+                let pairs = records.zip(&ran[name.as_str()].records);
+                let share = |(a, b)| lab::goodput(a) / lab::goodput(b);
+                (pairs.map(share).collect(), "of goodput")
+            }
+            Asked::Resent(_) => (records.map(resent_per_loss).collect(), "resent/lost"),
+        };
+        let (least, middle, most) = spread(&ratios);
+        let goodput: Vec<f64> = this.records.iter().map(lab::goodput).collect();
+        let measured = format!("{middle:.3} ({least:.3} to {most:.3})");
+        format!(
+            "{:<49} {:>9.2}  {measured:<23} {what:<12} {:<24} {}",
+            self.case,
+            spread(&goodput).1,
+            self.verdict(middle),
+            self.beside(this),
+        )
+        .trim_end()
+        .to_owned()
+    }
+
+    /// What is asked, and whether it is met.
+    fn verdict(&self, measured: f64) -> String {
+        let (sign, goal, met) = match self.asked {
+            Asked::OfTheory(goal) | Asked::OfCase(_, goal) => (">=", goal, measured >= goal),
+            Asked::Resent(goal) => ("<=", goal, measured <= goal),
+        };
+        let off = (measured - goal).abs();
+        let verdict = if met { "met" } else { "MISSED" };
+        format!("{sign} {goal}: {verdict} by {off:.3}")
+    }
+
+    /// What other models say of Reno.
+    fn beside(&self, this: &Ran) -> String {
+        let reno = this.scenario.flows[0].congestion.name == "reno";
+        if !reno || !matches!(self.asked, Asked::OfTheory(_)) {
+            return String::new();
+        }
+        let p = lab::loss(&this.scenario);
+        let (rtt, mss) = (this.scenario.base_rtt(), lab::mss(&this.scenario));
+        let padhye = Pftk {
+            rtt,
+            t0: this.scenario.sender.profile.rto_min.max(rtt),
+            segments_per_ack: 1.0,
+            window_limit: None,
+        };
+        let segment = mss.as_bits_f64() / 1e6;
+        let goodput: Vec<f64> = this.records.iter().map(lab::goodput).collect();
+        let goodput = spread(&goodput).1;
+        format!(
+            "{:.3} of Padhye et al., {:.3} of the ideal in rounds",
+            goodput / (padhye.full(p) * segment),
+            goodput / (ideal(p.as_f64()) * segment / rtt.as_secs_f64()),
+        )
+    }
+}
+
+/// Segments sent again per packet that was lost, in whatever way.
+fn resent_per_loss(record: &SeriesRecord) -> f64 {
+    let drops = record.hops.iter();
+    let drops = drops.map(|hop| hop.dropped_loss_packets + hop.dropped_queue_packets);
+    record.flows[0].retransmitted_segments as f64 / drops.sum::<u64>() as f64
+}
+
+/// Least, middle and most.
+fn spread(numbers: &[f64]) -> (f64, f64, f64) {
+    let least = numbers.iter().copied().fold(f64::INFINITY, f64::min);
+    let most = numbers.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    let middle = median(numbers.iter().copied());
+    (least, middle.unwrap_or(f64::NAN), most)
+}
+
+/// Segments per round of an ideal Reno at this loss: `window` segments leave
+/// per round; a round with a loss halves it, to two at least, and the next one,
+/// which repairs, does not grow it.
+fn ideal(p: f64) -> f64 {
+    const ROUNDS: u32 = 400_000;
+    let (mut window, mut repairing, mut delivered) = (10.0_f64, false, 0.0);
+    // A linear congruential sequence (Knuth's MMIX); its high bits are drawn.
+    let mut random = 1_u64;
+    for _ in 0..ROUNDS {
+        let mut lost = 0;
+        for _ in 0..window as u64 {
+            random = random
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1_442_695_040_888_963_407);
+            lost += u32::from((random >> 11) as f64 / (1_u64 << 53) as f64 <= p);
+        }
+        delivered += window.floor() - f64::from(lost);
+        if lost > 0 {
+            window = (window / 2.0).max(2.0);
+        } else if !repairing {
+            window += 1.0;
+        }
+        repairing = lost > 0;
+    }
+    delivered / f64::from(ROUNDS)
+}

@@ -1,0 +1,77 @@
+//! What the engine makes of known paths, beside what theory permits.
+//!
+//!     cargo run --release -p gigatcp-sweep --example figures -- grid [--set KEY=VALUE ...]
+//!     cargo run --release -p gigatcp-sweep --example figures -- goals [--seeds N] [--set ...]
+//!
+//! `grid` prints loss x round-trip time x MTU x window as one table
+//! (docs/grid.txt). `goals` prints what is asked of loss recovery and
+//! congestion control, measured beside goal. `--set` changes every run, as in
+//! `gigatcp run`: `--set sender.rack=false`. `--only TEXT` runs what has the
+//! text in its name.
+
+mod goals;
+mod grid;
+mod lab;
+
+/// What was asked for beside which table.
+struct Wishes {
+    seeds: u32,
+    set: Vec<String>,
+    only: String,
+}
+
+fn wishes(words: &[String]) -> Result<Wishes, String> {
+    let mut wishes = Wishes {
+        seeds: 5,
+        set: Vec::new(),
+        only: String::new(),
+    };
+    let mut words = words.iter();
+    while let Some(word) = words.next() {
+        let value = words
+            .next()
+            .ok_or_else(|| format!("{word} needs a value"))?;
+        match word.as_str() {
+            "--set" => wishes.set.push(value.clone()),
+            "--only" => wishes.only.clone_from(value),
+            "--seeds" => {
+                let seeds = value.parse().ok().filter(|&seeds| seeds > 0);
+                wishes.seeds = seeds.ok_or_else(|| format!("{value} is no number of seeds"))?;
+            }
+            _ => return Err(format!("what is {word}?")),
+        }
+    }
+    Ok(wishes)
+}
+
+fn print_grid(wishes: &Wishes) -> Result<(), String> {
+    let mut lines = grid::lines();
+    lines.retain(|line| format!("{line:?}").contains(&wishes.only));
+    if lines.is_empty() {
+        return Err(format!("no line of the grid has {:?}", wishes.only));
+    }
+    let table = grid::run(&lines, &wishes.set)?;
+    print!("{}", grid::heading());
+    for line in table {
+        println!("{line}");
+    }
+    Ok(())
+}
+
+fn main() -> std::process::ExitCode {
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    let done = match words.split_first() {
+        Some((table, rest)) if table == "grid" => wishes(rest).and_then(|w| print_grid(&w)),
+        Some((table, rest)) if table == "goals" => {
+            wishes(rest).and_then(|w| goals::print(w.seeds, &w.set, &w.only))
+        }
+        _ => Err("which table: grid or goals?".to_owned()),
+    };
+    match done {
+        Ok(()) => std::process::ExitCode::SUCCESS,
+        Err(what) => {
+            eprintln!("figures: {what}");
+            std::process::ExitCode::from(2)
+        }
+    }
+}

@@ -1,0 +1,100 @@
+//! Goodput on known paths beside what theory permits: goals, and the grid.
+//!
+//! Both are tables that an example of `gigatcp-sweep` prints. The grid is kept
+//! in the checkout: a change of behaviour changes its file, and review sees by
+//! how much. Where `--set` or `--only` make it another grid, nothing is kept.
+
+use std::process::Command;
+
+use crate::{Failed, process, top};
+
+/// Where the grid is kept.
+const KEPT: &str = "docs/grid.txt";
+
+/// Prints the goals; `words` are the program's.
+pub fn goals(words: &[String]) -> Result<(), Failed> {
+    let mut program = figures()?;
+    program.arg("goals").args(words);
+    let said = process::spelled(&program);
+    if process::run(program)?.success() {
+        return Ok(());
+    }
+    Err(Failed::Usage(format!("`{said}` failed (see above)")))
+}
+
+/// Prints the grid and keeps it, or compares it with the one that is kept.
+pub fn grid(words: &[String]) -> Result<(), Failed> {
+    let (checks, words): (Vec<&String>, Vec<&String>) =
+        words.iter().partition(|word| *word == "--check");
+    let mut program = figures()?;
+    program.arg("grid").args(&words);
+    let mut lines = Vec::new();
+    let said = process::spelled(&program);
+    let status = process::run_lines(program, |line| {
+        println!("{line}");
+        lines.push(line.to_owned());
+    })?;
+    if !status.success() {
+        return Err(Failed::Usage(format!("`{said}` failed (see above)")));
+    }
+    let file = top().join(KEPT);
+    let failed = |error| Failed::Usage(format!("{KEPT}: {error}"));
+    if !checks.is_empty() {
+        let kept = std::fs::read_to_string(&file).map_err(failed)?;
+        return compare(&kept, &lines);
+    }
+    if !words.is_empty() {
+        println!("\n{KEPT} is left as it is: this is another grid");
+        return Ok(());
+    }
+    std::fs::write(&file, lines.join("\n") + "\n").map_err(failed)
+}
+
+/// Every line must be kept as it came out.
+fn compare(kept: &str, lines: &[String]) -> Result<(), Failed> {
+    let differ = differences(kept, lines);
+    if differ.is_empty() {
+        println!("\nas kept in {KEPT}");
+        return Ok(());
+    }
+    println!("\n{} lines are not kept so in {KEPT}:", differ.len());
+    for (kept, line) in differ {
+        println!("- {}\n+ {line}", kept.unwrap_or("(no such line)"));
+    }
+    println!("accept them with `cargo xtask bench --grid`, if they are meant");
+    Err(Failed::Found)
+}
+
+/// The lines that are not kept, each with the one kept in its place.
+fn differences<'a>(kept: &'a str, lines: &'a [String]) -> Vec<(Option<&'a str>, &'a str)> {
+    // Loss, round-trip time and its unit, MTU.
+    let place = |line: &'a str| line.split_whitespace().take(4).collect::<Vec<&str>>();
+    let beside = |line: &'a str| kept.lines().find(|kept| place(kept) == place(line));
+    let new = lines.iter().map(String::as_str);
+    new.filter(|line| !kept.lines().any(|kept| kept == *line))
+        .map(|line| (beside(line), line))
+        .collect()
+}
+
+/// The program that makes the tables.
+fn figures() -> Result<Command, Failed> {
+    let program = process::build_example("gigatcp-sweep", "figures", "release")?;
+    Ok(Command::new(program))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_that_is_not_kept_is_shown_beside_the_one_in_its_place() {
+        let kept = "loss RTT\n   0    1 ms  1500   503.1\n1e-5    1 ms  1500   501.7\n";
+        let lines = ["   0    1 ms  1500   503.1", "1e-5    1 ms  1500   400.0"];
+        let differ = lines.map(str::to_owned);
+        let expected = [(Some("1e-5    1 ms  1500   501.7"), lines[1])];
+        assert_eq!(differences(kept, &differ), expected);
+        assert!(differences(kept, &differ[..1]).is_empty());
+        let new = ["1e-2    1 ms  1500    9.0".to_owned()];
+        assert_eq!(differences(kept, &new), [(None, new[0].as_str())]);
+    }
+}
