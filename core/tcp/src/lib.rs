@@ -24,6 +24,7 @@
 //! | `scoreboard`, `range_set`, `retransmissions` | what is in flight, by ranges |
 //! | `path_mtu` | RFC 1191, 8201, 4821, 8899: the estimate of the path's MTU |
 //! | `rtt` | RFC 6298 |
+//! | `min_rtt` | RFC 8985 section 6.2 |
 //! | `timestamps` | RFC 7323 sections 3 to 5 |
 //! | `delayed_ack` | when to acknowledge |
 //! | `ecn` | RFC 3168, RFC 9768, RFC 8257 section 3.2: explicit congestion notification |
@@ -49,6 +50,7 @@ pub mod four_tuple;
 mod frto;
 pub mod isn;
 pub mod listener;
+mod min_rtt;
 mod pacing;
 mod path_mtu;
 pub mod profile;

@@ -141,6 +141,10 @@ pub struct Profile {
     /// Whether that floor is one of 4 RTTVAR instead of RTO (Linux
     /// `tcp_set_rto`): the timeout is never below SRTT + `rto_min`.
     pub rto_floor_on_variance: bool,
+    /// How far back the smallest round-trip time is looked for, so that it
+    /// follows a change of route (RFC 8985 section 6.2; Linux
+    /// `tcp_min_rtt_wlen`); zero is the whole connection.
+    pub min_rtt_window: Duration,
     /// Ceiling of the retransmission timeout, RFC 6298 (2.5).
     pub rto_max: Duration,
     /// Retransmissions of one segment before giving up (R2 of RFC 9293
@@ -390,6 +394,7 @@ impl Profile {
         rto_initial: Duration::from_secs(1),
         rto_min: Duration::from_millis(200),
         rto_floor_on_variance: false,
+        min_rtt_window: Duration::from_secs(300),
         rto_max: Duration::from_secs(120),
         retries: 15,
         syn_retries: 7,
@@ -479,6 +484,7 @@ impl Profile {
         initial_window: InitialWindow::Rfc3390,
         rto_initial: Duration::from_secs(3),
         rto_floor_on_variance: true,
+        min_rtt_window: Duration::ZERO,
         syn_retries: 5,
         window_policy: WindowPolicy::Grows,
         buffer_doubling: true,

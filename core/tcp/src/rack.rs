@@ -40,10 +40,7 @@
 //! # Not here
 //!
 //! Segments are counted as octets over SMSS, or as separate SACKed ranges if
-//! these are more. `min_RTT` is that of the whole connection, not of a window
-//! of time (section 5.3 leaves it open): after a change to a longer path the
-//! time allowed for reordering stays short until reports of duplicates widen
-//! it.
+//! these are more. `min_RTT` is that of a window of time (`min_rtt`).
 
 use gigatcp_units::{Duration, Instant};
 

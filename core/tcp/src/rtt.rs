@@ -19,7 +19,6 @@ use gigatcp_units::Duration;
 #[derive(Clone, Debug)]
 pub struct RttEstimator {
     estimate: Option<Estimate>,
-    min_rtt: Option<Duration>,
     initial: Duration,
     floor: Duration,
     ceiling: Duration,
@@ -40,7 +39,6 @@ impl RttEstimator {
     pub fn new(initial: Duration, floor: Duration, ceiling: Duration) -> Self {
         Self {
             estimate: None,
-            min_rtt: None,
             initial,
             floor,
             ceiling: ceiling.max(floor),
@@ -70,15 +68,7 @@ impl RttEstimator {
                 srtt: (srtt * 7 + rtt) / 8,
             },
         });
-        self.min_rtt = Some(self.min_rtt.map_or(rtt, |min| min.min(rtt)));
         self.backoff = 0;
-    }
-
-    /// A round trip that is no sample of its own, of a segment that waited
-    /// less than the one sampled: it may be the smallest.
-    #[inline]
-    pub fn note_shorter(&mut self, rtt: Duration) {
-        self.min_rtt = self.min_rtt.map(|min| min.min(rtt));
     }
 
     /// A timeout was spurious, and `rtt` is what it should have waited for:
@@ -115,11 +105,6 @@ impl RttEstimator {
     /// RTTVAR.
     pub fn rttvar(&self) -> Option<Duration> {
         self.estimate.map(|estimate| estimate.rttvar)
-    }
-
-    /// The smallest sample.
-    pub fn min_rtt(&self) -> Option<Duration> {
-        self.min_rtt
     }
 
     /// RTO, with backoff.

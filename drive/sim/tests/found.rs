@@ -84,3 +84,22 @@ fn a_retransmission_that_acknowledges_more_brings_its_window_along() {
     let info = connection.info();
     assert_eq!((info.snd_una, info.snd_wnd), (3001, Bytes::new(7_000)));
 }
+
+#[test]
+fn a_low_water_mark_of_an_octet_does_not_cost_a_window() {
+    // A host without a processor wrote once per event, one segment: then each
+    // waited for the delayed acknowledgment of the one before.
+    let mut profile = Profile::MODERN;
+    let lowat = SettingValue::Amount(Bytes::new(1));
+    assert_eq!(profile.try_set("not_sent_lowat", lowat), Ok(()));
+    let host = host(profile, 1500, "cubic", MB);
+    let delay = Duration::from_millis(1);
+    let (ended, outcome) = run(world(
+        link("forward", 100 * MB, delay, 100),
+        wire("reverse", delay),
+        vec![flow("one", &host, Stop::Bytes(Bytes::new(10 * MB)))],
+    ));
+    assert_eq!(ended, Ended::Finished);
+    // 0.8 s at the rate of the link; one segment per 40 ms would take 270 s.
+    assert!(outcome.now < Instant::ZERO + Duration::from_secs(2));
+}

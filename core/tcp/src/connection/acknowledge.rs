@@ -266,7 +266,8 @@ impl<P: Payload> Connection<P> {
             let newest = revealed
                 .newest_sent_at
                 .map(|sent_at| received_at.saturating_since(sent_at))?;
-            self.rtt.note_shorter(newest);
+            // It waited less than the oldest, which is the sample.
+            self.min_rtt.on_sample(now, newest);
             return Some(newest);
         }
         if revealed.acked == 0 {
@@ -280,6 +281,7 @@ impl<P: Payload> Connection<P> {
 
     pub(super) fn take_rtt(&mut self, now: Instant, rtt: Duration) {
         self.rtt.on_sample(rtt);
+        self.min_rtt.on_sample(now, rtt);
         self.tlp.on_rtt_sample();
         if self.outbox.wants(EventMask::RTT) {
             let event = Event::RttSampled {
@@ -350,7 +352,7 @@ impl<P: Payload> Connection<P> {
             cwnd_limited,
             rtt: learned.rtt,
             srtt: self.rtt.srtt(),
-            min_rtt: self.rtt.min_rtt(),
+            min_rtt: self.min_rtt.value(),
             round_end,
             rate: learned.rate,
         });

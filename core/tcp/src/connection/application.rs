@@ -11,17 +11,22 @@ impl<P: Payload> Connection<P> {
     /// returns how many octets that is; nothing after [`Connection::close`].
     /// Writing is allowed from SYN-SENT on; data waits for the handshake.
     pub fn write(&mut self, payload: P) -> usize {
-        let may_send = matches!(
-            self.state,
-            State::SynSent | State::SynReceived | State::Established | State::CloseWait
-        );
-        if self.fin_wanted || !may_send {
+        if !self.may_write() {
             return 0;
         }
         let offered = payload.len();
         let accepted = self.send_buffer.write(payload, self.send_space());
         self.write_blocked = accepted < offered;
         accepted
+    }
+
+    /// Whether this side has not closed, and there is a connection.
+    pub(super) fn may_write(&self) -> bool {
+        let is_open = matches!(
+            self.state,
+            State::SynSent | State::SynReceived | State::Established | State::CloseWait
+        );
+        is_open && !self.fin_wanted
     }
 
     /// Octets the send buffer holds at most.

@@ -66,7 +66,7 @@ impl Buffers {
 impl<P: Payload> Connection<P> {
     /// The handshake has measured the path, if its SYN was not lost.
     pub(super) fn begin_autotuning(&mut self, now: Instant) {
-        if let (Some(tuning), Some(rtt)) = (&mut self.buffers.receive, self.rtt.min_rtt()) {
+        if let (Some(tuning), Some(rtt)) = (&mut self.buffers.receive, self.min_rtt.value()) {
             tuning.on_handshake(now, rtt);
         }
         self.expand_send_buffer(now);
@@ -159,8 +159,12 @@ impl<P: Payload> Connection<P> {
     /// Octets that may be written now: what the send buffer has room for, and
     /// where `not_sent_lowat` is set, as long as less than that waits unsent
     /// (Linux `TCP_NOTSENT_LOWAT`). Less than a segment is never all: it could
-    /// not leave while Nagle's algorithm waits for the rest.
+    /// not leave while Nagle's algorithm waits for the rest. None where nothing
+    /// may be written any more.
     pub fn send_space(&self) -> u64 {
+        if !self.may_write() {
+            return 0;
+        }
         let space = self.send_buffer.space();
         let Some(lowat) = self.profile.not_sent_lowat else {
             return space;

@@ -78,6 +78,7 @@ use crate::delayed_ack::DelayedAck;
 use crate::ecn::EcnState;
 use crate::eifel::Eifel;
 use crate::frto::Frto;
+use crate::min_rtt::MinRtt;
 use crate::path_mtu::PathMtu;
 use crate::profile::Profile;
 use crate::prr::Prr;
@@ -345,6 +346,7 @@ pub struct Connection<P> {
     congestion: Box<dyn CongestionControl>,
     validation: Validation,
     rtt: RttEstimator,
+    min_rtt: MinRtt,
     ack: DelayedAck,
     window: ReceiveWindow,
     /// In use on this connection (both sides offered it).
@@ -474,6 +476,7 @@ impl<P: Payload> Connection<P> {
             congestion: first_control(config, rmss),
             validation: Validation::new(now),
             rtt: first_estimate(&profile),
+            min_rtt: MinRtt::new(profile.min_rtt_window),
             ack: DelayedAck::new(),
             window: ReceiveWindow::new(&profile, config.receive_buffer, rmss),
             timestamps: timestamp_clock(&profile, config.timestamp_offset),
@@ -582,7 +585,7 @@ impl<P: Payload> Connection<P> {
             smss: self.smss,
             srtt: self.rtt.srtt(),
             rttvar: self.rtt.rttvar(),
-            min_rtt: self.rtt.min_rtt(),
+            min_rtt: self.min_rtt.value(),
             rto: self.rtt.rto(),
             reordering_seen: self.rack.reordering_seen(),
             reo_wnd: self.rack.reo_wnd(),

@@ -142,7 +142,7 @@ impl<P: Payload> Connection<P> {
         let smss = u64::from(self.smss);
         match self.congestion.send_quantum() {
             Some(octets) => octets.as_u64(),
-            None => pace.quantum(smss, self.rtt.min_rtt()),
+            None => pace.quantum(smss, self.min_rtt.value()),
         }
     }
 

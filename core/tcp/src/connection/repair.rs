@@ -109,7 +109,7 @@ impl<P: Payload> Connection<P> {
             received_at,
             una: self.snd.una,
             nxt: self.snd.nxt,
-            min_rtt: self.rtt.min_rtt(),
+            min_rtt: self.min_rtt.value(),
             duplicate_report: revealed.repeated_in_vain,
             echo_sent_by,
         };
@@ -138,7 +138,7 @@ impl<P: Payload> Connection<P> {
             || self.board.sacked() >= u64::from(many) * u64::from(self.smss)
             || self.board.sacked_ranges() >= many as usize;
         self.rack
-            .update_reo_wnd(urgent, self.rtt.min_rtt(), self.rtt.srtt());
+            .update_reo_wnd(urgent, self.min_rtt.value(), self.rtt.srtt());
     }
 
     /// The reordering timer expired: RFC 8985 section 6.2 step 5.

@@ -142,6 +142,12 @@ pub const SETTINGS: &[Setting] = &[
     switch!(segmentation_offload),
     switch!(buffer_doubling),
     switch!(rto_floor_on_variance),
+    time!(
+        min_rtt_window,
+        "a time up to a day; 0 s is the whole connection",
+        Duration::ZERO,
+        Duration::from_secs(86_400)
+    ),
     Setting {
         name: "byte_counting",
         expects: "false, true (as many as acknowledged), or the limit L in segments from 1 to 100",

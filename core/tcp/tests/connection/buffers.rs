@@ -318,6 +318,19 @@ fn with_a_low_water_mark_only_so_much_may_wait_unsent() {
 }
 
 #[test]
+fn there_is_no_room_to_write_where_nothing_is_taken_any_more() {
+    // Whoever writes as long as there is room must come to an end.
+    let mut t = Script::established(&bare());
+    assert!(t.tcp.send_space() > 0);
+    t.close();
+    assert_eq!(t.tcp.send_space(), 0);
+    t.leaving();
+    let mut t = Script::established(&bare());
+    t.inject("R. 1:1(0) ack 1");
+    assert_eq!(t.tcp.send_space(), 0);
+}
+
+#[test]
 fn a_low_water_mark_below_a_segment_does_not_stop_the_flow() {
     let mut config = with(|p| {
         p.not_sent_lowat = Some(Bytes::new(1));

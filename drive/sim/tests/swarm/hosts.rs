@@ -126,6 +126,7 @@ fn value_for(draw: &mut Draw, name: &str) -> Vec<SettingValue> {
         "paws_tolerance" => time(draw, Duration::ZERO, ms(200)),
         "rto_initial" => time(draw, ms(200), ms(4000)),
         "rto_min" => time(draw, ms(1), ms(1000)),
+        "min_rtt_window" => time(draw, Duration::ZERO, ms(300_000)),
         "rto_max" => time(draw, ms(4000), ms(120_000)),
         "time_wait" => time(draw, Duration::ZERO, ms(120_000)),
         "timestamp_tick" => time(draw, ms(1), ms(1000)),
