@@ -6,7 +6,7 @@ use alloc::vec::Vec;
 
 use gigatcp_events::State;
 use gigatcp_tcp::{Config, congestion};
-use gigatcp_units::{Bytes, Duration};
+use gigatcp_units::{Bytes, Duration, Rate};
 
 use super::calls::{Arguments, failed, returned};
 use super::host::{Conn, Host, SocketState};
@@ -35,6 +35,8 @@ pub struct SocketOptions {
     pub keepalive_interval: Option<Duration>,
     pub keepalive_probes: Option<u32>,
     pub user_timeout: Option<Duration>,
+    /// `SO_MAX_PACING_RATE`, if it is a bound.
+    pub max_pacing_rate: Option<Rate>,
     /// Seconds, if lingering is on.
     pub linger: Option<i64>,
     pub tos: u8,
@@ -60,6 +62,7 @@ impl Default for SocketOptions {
             keepalive_interval: None,
             keepalive_probes: None,
             user_timeout: None,
+            max_pacing_rate: None,
             linger: None,
             tos: 0,
             ttl: 64,
@@ -89,6 +92,10 @@ impl SocketOptions {
             .unwrap_or(profile.keepalive_interval);
         profile.keepalive_probes = self.keepalive_probes.unwrap_or(profile.keepalive_probes);
         profile.user_timeout = self.user_timeout.unwrap_or(profile.user_timeout);
+        if let Some(most) = self.max_pacing_rate {
+            profile.pacing = true;
+            profile.max_pacing_rate = Some(most);
+        }
     }
 }
 
@@ -174,6 +181,11 @@ impl Host {
                 let limit = Duration::from_millis(size);
                 options.user_timeout = Some(limit);
                 self.on_connection(open, |conn| conn.tcp.set_user_timeout(limit));
+            }
+            "SO_MAX_PACING_RATE" => {
+                let most = pacing_bound(number).ok_or_else(|| args.odd(3))?;
+                options.max_pacing_rate = most;
+                self.on_connection(open, |conn| conn.tcp.set_max_pacing_rate(most));
             }
             word if open.is_none() && set_patience(options, word, size) => {}
             word if set_ip(options, word, size, value) => {
@@ -287,6 +299,18 @@ fn set_patience(options: &mut SocketOptions, name: &str, size: u64) -> bool {
         _ => return false,
     }
     true
+}
+
+/// The bound that `SO_MAX_PACING_RATE` states in octets per second; all ones, in
+/// either of its widths, lift it.
+fn pacing_bound(number: Option<i64>) -> Option<Option<Rate>> {
+    match number? {
+        -1 | 0xffff_ffff => Some(None),
+        octets => {
+            let octets = u64::try_from(octets).ok().filter(|octets| *octets > 0)?;
+            Some(Some(Rate::from_bps(octets.saturating_mul(8))))
+        }
+    }
 }
 
 /// Sets what stands in the IP header; says whether the option is of that kind.

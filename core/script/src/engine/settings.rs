@@ -6,8 +6,8 @@
 //! ```
 //!
 //! The first word is a profile, the rest are settings by their names in plans,
-//! and: `congestion`, `slow_start`, `mss`, `send_buffer`, `receive_buffer`,
-//! `initial_ssthresh`. A setting without a value is switched on. Values with a
+//! and: `congestion`, `slow_start` (`max_ssthresh` beside `limited`), `mss`,
+//! `send_buffer`, `receive_buffer`, `initial_ssthresh`. A setting without a value is switched on. Values with a
 //! unit are written without a blank before it.
 
 use alloc::format;
@@ -17,7 +17,7 @@ use gigatcp_events::EventMask;
 use gigatcp_tcp::congestion::{self, SlowStart};
 use gigatcp_tcp::profile::{SETTINGS, SettingError, SettingValue};
 use gigatcp_tcp::{Config, Profile};
-use gigatcp_units::{Bytes, Duration, nearest};
+use gigatcp_units::{Bytes, Duration, Rate, nearest};
 use gigatcp_wire::{IPV4_HEADER_LEN, IPV6_HEADER_LEN, IpVersion, SeqNumber};
 
 use crate::ast::Script;
@@ -33,6 +33,9 @@ const FIRST_ISS: u32 = u32::MAX - 2_500;
 /// echo.
 const TIMESTAMP_OFFSET: u32 = 1_000_000;
 
+/// `max_ssthresh` of limited slow start, as RFC 3742 section 3 proposes.
+const MAX_SSTHRESH: u32 = 100;
+
 /// Settings of every connection to come.
 #[derive(Clone, Debug)]
 pub struct Setup {
@@ -44,6 +47,8 @@ pub struct Setup {
     pub ip: IpVersion,
     pub initial_ssthresh: Option<u32>,
     pub slow_start: SlowStart,
+    /// For limited slow start, in segments.
+    max_ssthresh: Option<u32>,
     /// A buffer that a socket asks for is granted twice.
     pub doubles_requests: bool,
     /// Connections opened so far, for their initial sequence numbers.
@@ -61,6 +66,7 @@ impl Default for Setup {
             ip: IpVersion::V4,
             initial_ssthresh: None,
             slow_start: SlowStart::Usual,
+            max_ssthresh: None,
             doubles_requests: false,
             opened: 0,
         }
@@ -108,6 +114,14 @@ impl Setup {
             let (name, value) = word.split_once('=').unwrap_or((word, "true"));
             self.set(name, value)?;
         }
+        match (&mut self.slow_start, self.max_ssthresh) {
+            (SlowStart::Limited { max_ssthresh }, Some(asked)) => *max_ssthresh = asked,
+            (_, Some(_)) => {
+                let what = "max_ssthresh without slow_start=limited";
+                return Err(Unsupported::new("setting", what));
+            }
+            (_, None) => {}
+        }
         Ok(())
     }
 
@@ -116,7 +130,10 @@ impl Setup {
         let bad = || Unsupported::new("setting", format!("{name}={value}"));
         match name {
             "congestion" => self.congestion = congestion_named(value)?,
-            "slow_start" => self.slow_start = SlowStart::find(value, 100).ok_or_else(bad)?,
+            "slow_start" => {
+                self.slow_start = SlowStart::find(value, MAX_SSTHRESH).ok_or_else(bad)?;
+            }
+            "max_ssthresh" => self.max_ssthresh = Some(value.parse().map_err(|_| bad())?),
             "mss" => self.mss = value.parse().map_err(|_| bad())?,
             "initial_ssthresh" => self.initial_ssthresh = Some(value.parse().map_err(|_| bad())?),
             "send_buffer" => self.send_buffer = Some(amount(value).ok_or_else(bad)?),
@@ -138,6 +155,7 @@ impl Setup {
             number.map(SettingValue::Count),
             value.parse::<Duration>().ok().map(SettingValue::Time),
             amount(value).map(SettingValue::Amount),
+            value.parse::<Rate>().ok().map(SettingValue::Rate),
             // Zero and one as switches, as sysctls have them.
             number
                 .filter(|n| *n < 2)

@@ -18,9 +18,11 @@
 //! 4.8). A stage that no reduction by β came before (after a timeout, or where
 //! slow start ended at an initial ssthresh) has K = 0 and `W_max` = cwnd.
 //!
-//! t leaves out the time in which the window was not in use (section 5.8):
-//! the stage's start is moved by every interval that ends in an ACK for which
-//! the window did not limit the sender.
+//! A stage begins when recovery ends or slow start reaches ssthresh, and every
+//! ACK from then on counts. t leaves out the time in which the window was not in
+//! use (section 5.8): the stage's start is moved by every interval that ends in
+//! an ACK for which the window did not limit the sender, and by every silence
+//! with nothing in flight.
 //!
 //! With ABE (RFC 8511 section 3.1) an explicit notification in congestion
 //! avoidance leaves 0.85 instead of β. Slow start is `slow_start`'s; section
@@ -42,7 +44,7 @@ const BETA_ECN: f64 = 0.85;
 /// `α_cubic` (section 4.3).
 const ALPHA: f64 = 3.0 * (1.0 - BETA) / (1.0 + BETA);
 
-/// A stage of congestion avoidance: from its first ACK to the next reduction.
+/// A stage of congestion avoidance: until the next reduction.
 #[derive(Clone, Copy, Debug)]
 struct Stage {
     /// `t_epoch`, moved on by the time in which the window was not in use.
@@ -119,7 +121,8 @@ pub struct Cubic {
     /// `W_max` as the last stage had it, for fast convergence; 0 before.
     last_w_max: f64,
     stage: Option<Stage>,
-    /// When congestion avoidance last heard an ACK.
+    /// Up to when the stage has accounted for time: its beginning, its last ACK
+    /// or the end of the last silence.
     last_ack: Instant,
     /// See [`Config::fast_convergence`].
     fast_convergence: bool,
@@ -175,10 +178,12 @@ impl Cubic {
 
     /// Congestion avoidance, sections 4.2 to 4.5.
     fn avoid(&mut self, ack: &Ack) {
+        if self.stage.is_none() {
+            self.begin_stage(ack.now);
+        }
         let since_last_ack = ack.now.saturating_since(self.last_ack);
         self.last_ack = ack.now;
         let Some(stage) = &mut self.stage else {
-            self.begin_stage(ack.now);
             return;
         };
         if !ack.cwnd_limited {
@@ -217,6 +222,7 @@ impl Cubic {
         }
         self.last_w_max = stage.w_max;
         self.stage = Some(stage);
+        self.last_ack = now;
     }
 
     /// Sections 4.6 to 4.8.
@@ -264,6 +270,9 @@ impl CongestionControl for Cubic {
             self.avoid(ack);
         } else {
             self.open(ack);
+            if !self.is_in_slow_start() {
+                self.begin_stage(ack.now);
+            }
         }
     }
 
@@ -281,14 +290,25 @@ impl CongestionControl for Cubic {
         self.reduce(event);
     }
 
-    fn on_idle_restart(&mut self, now: Instant, restart_window: Bytes) {
+    fn on_recovery_end(&mut self, now: Instant) {
+        // After a timeout slow start goes on, or has led into a stage already.
+        if self.stage.is_none() && !self.is_in_slow_start() {
+            self.begin_stage(now);
+        }
+    }
+
+    fn on_idle_restart(&mut self, _now: Instant, restart_window: Bytes) {
         let restart = (restart_window.as_u64() as f64 / f64::from(self.smss)).max(1.0);
         if restart < self.cwnd {
             // Back to slow start up to ssthresh; the stage after that climbs
             // to the same plateau anew.
             self.cwnd = restart;
             self.stage = None;
-        } else if let Some(stage) = &mut self.stage {
+        }
+    }
+
+    fn on_transmit_start(&mut self, now: Instant, _last_sent_at: Instant) {
+        if let Some(stage) = &mut self.stage {
             stage.t_epoch += now.saturating_since(self.last_ack);
             self.last_ack = now;
         }
@@ -410,8 +430,8 @@ mod tests {
         let mut cubic = Cubic::new(&config(None));
         cubic.cwnd = cwnd;
         cubic.on_congestion(&event(0, CongestionKind::Loss, cwnd as u64));
+        cubic.on_recovery_end(millis(0));
         cubic.on_ack(&ack(0, 0, true));
-        cubic.on_ack(&ack(0, 1, true));
         cubic
     }
 
@@ -469,7 +489,6 @@ mod tests {
         while cubic.is_in_slow_start() {
             cubic.on_ack(&ack(20, 1, true));
         }
-        cubic.on_ack(&ack(30, 1, true));
         let stage = cubic.stage.expect("slow start is over");
         assert_eq!(
             (stage.k, stage.w_max, stage.w_est),

@@ -231,7 +231,8 @@ pub(super) struct CubicLinux {
     memory: Memory,
     /// See [`Config::fast_convergence`].
     fast_convergence: bool,
-    last_ack: Instant,
+    /// Up to when silence has been accounted for.
+    silent_until: Instant,
     opening: Opening,
     gate: Gate,
     saved: Option<Saved>,
@@ -256,7 +257,7 @@ impl CubicLinux {
             remainder: 0,
             memory: Memory::default(),
             fast_convergence: config.fast_convergence,
-            last_ack: Instant::ZERO,
+            silent_until: Instant::ZERO,
             opening,
             gate: Gate::default(),
             saved: None,
@@ -325,7 +326,6 @@ impl CongestionControl for CubicLinux {
     }
 
     fn on_ack(&mut self, ack: &Ack) {
-        self.last_ack = ack.now;
         if let Some(rtt) = ack.rtt {
             self.memory.on_rtt(rtt, ticks(ack.now.as_nanos()));
         }
@@ -374,13 +374,20 @@ impl CongestionControl for CubicLinux {
         self.gate.on_recovery_end();
     }
 
-    fn on_idle_restart(&mut self, now: Instant, restart_window: Bytes) {
+    fn on_transmit_start(&mut self, now: Instant, last_sent_at: Instant) {
+        // Idle time does not count, and nor does the round trip before it (the
+        // kernel's `CA_EVENT_TX_START`).
+        let since = last_sent_at.max(self.silent_until);
+        let idle = ticks(now.saturating_since(since).as_nanos());
+        self.silent_until = now;
+        let now = ticks(now.as_nanos());
+        let moved = |start: u64| (start + idle).min(now);
+        self.memory.epoch_start = self.memory.epoch_start.map(moved);
+    }
+
+    fn on_idle_restart(&mut self, _now: Instant, restart_window: Bytes) {
         let restart = (restart_window.as_u64() / u64::from(self.smss)).max(1);
         self.cwnd = self.cwnd.min(u32::try_from(restart).unwrap_or(u32::MAX));
-        // Idle time does not count (the kernel's `CA_EVENT_TX_START`).
-        let idle = ticks(now.saturating_since(self.last_ack).as_nanos());
-        self.memory.epoch_start = self.memory.epoch_start.map(|start| start + idle);
-        self.last_ack = now;
     }
 
     fn on_unvalidated(&mut self, now: Instant, bounds: &WindowBounds) {
@@ -533,6 +540,17 @@ mod tests {
         memory.ack_cnt += 1;
         assert_eq!(memory.by_reno(80), 80);
         assert_eq!(memory.ack_cnt, 1);
+    }
+
+    #[test]
+    fn silence_does_not_count_and_counts_once_however_often_it_is_told_of() {
+        let mut control = CubicLinux::new(&Config::default());
+        control.memory.epoch_start = Some(1000);
+        let at = |ms: u64| Instant::from_nanos(ms * 1_000_000);
+        for (ms, start) in [(5000, 4000), (6000, 5000)] {
+            control.on_transmit_start(at(ms), at(2000));
+            assert_eq!(control.memory.epoch_start, Some(start));
+        }
     }
 
     #[test]

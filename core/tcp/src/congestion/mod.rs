@@ -73,8 +73,8 @@ pub struct Ack {
     pub srtt: Option<Duration>,
     /// Smallest round-trip time of the connection so far.
     pub min_rtt: Option<Duration>,
-    /// Whether this ACK ends a round: it covers the first octet sent after
-    /// the previous round ended.
+    /// Whether this ACK ends a round and begins the next: it is the first to
+    /// cover something that was sent after the round before had begun.
     pub round_end: bool,
     /// Delivery rate sample, if this ACK allows one.
     pub rate: Option<RateSample>,
@@ -294,6 +294,10 @@ pub trait CongestionControl: Debug + Send {
 
     /// Everything outstanding at the last congestion event is acknowledged.
     fn on_recovery_end(&mut self, _now: Instant) {}
+
+    /// Data leaves and nothing was in flight: what passed since the last
+    /// acknowledgment was silence. Data left last at `last_sent_at`.
+    fn on_transmit_start(&mut self, _now: Instant, _last_sent_at: Instant) {}
 
     /// Sending resumes after more than one timeout of silence: cwnd falls to
     /// `restart_window` (RFC 5681 section 4.1), ssthresh stays.

@@ -22,6 +22,8 @@
 //! of five); the largest of a period counts from the period's beginning, so
 //! that it lasts between three quarters of the sampling period and all of it.
 
+use core::ops::Range;
+
 use gigatcp_units::{Bytes, Duration, Instant};
 
 use super::WindowBounds;
@@ -54,10 +56,10 @@ struct Reduction {
 pub(crate) struct Validation {
     samples: [Option<Sample>; PERIODS],
     newest: usize,
-    /// SND.UNA when the round at hand began; 0 = the next to begin is the
-    /// first.
-    round_start: u64,
-    /// When the window was last found validated, or reduced for not being it.
+    /// SND.UNA and SND.NXT when the round at hand began: what was in flight.
+    /// Empty where nothing was; absent where the next to begin is the first.
+    round: Option<Range<u64>>,
+    /// When the window was last validated, or reduced for not being it.
     validated_at: Instant,
     reduction: Option<Reduction>,
 }
@@ -67,7 +69,7 @@ impl Validation {
         Self {
             samples: [None; PERIODS],
             newest: 0,
-            round_start: 0,
+            round: None,
             validated_at: now,
             reduction: None,
         }
@@ -83,29 +85,34 @@ impl Validation {
         Some(samples.map(|sample| sample.octets).max().unwrap_or(0))
     }
 
-    /// An ACK up to `una`, the first of a round if `round_end`: the round
-    /// before makes a sample. None is taken in recovery (section 4.2), which
+    /// An ACK that leaves `flight` unacknowledged, SND.UNA to SND.NXT. Once what
+    /// was in flight when a round began is acknowledged, the round is over and
+    /// makes a sample. None is taken in recovery (section 4.2), which
     /// acknowledges by fits and starts.
     pub(crate) fn on_ack(
         &mut self,
         now: Instant,
         srtt: Duration,
-        una: u64,
-        round_end: bool,
+        flight: Range<u64>,
         repairing: bool,
     ) {
         if repairing {
-            self.round_start = 0;
+            self.round = None;
             return;
         }
-        if !round_end {
+        let Some(round) = &mut self.round else {
+            self.round = Some(flight);
+            return;
+        };
+        if round.is_empty() {
+            // It began with nothing in flight: this ACK is its first.
+            round.end = flight.end;
+        }
+        if flight.start < round.end {
             return;
         }
-        let start = core::mem::replace(&mut self.round_start, una);
-        if start == 0 {
-            return;
-        }
-        let octets = una - start;
+        let octets = flight.start - round.start;
+        *round = flight;
         let measurement = sampling_period(srtt) / PERIODS as u64;
         match &mut self.samples[self.newest] {
             Some(newest) if now.saturating_since(newest.since) < measurement => {
@@ -121,14 +128,25 @@ impl Validation {
 
     /// Whether a window of `cwnd` is validated now (section 4.3).
     pub(crate) fn check(&mut self, now: Instant, srtt: Duration, cwnd: Bytes) -> bool {
-        let valid = match self.pipe_ack(now, srtt) {
-            None => true,
-            Some(pipe_ack) => pipe_ack.saturating_mul(2) >= cwnd.as_u64(),
-        };
-        if valid {
-            self.validated_at = now;
+        let valid_until = self.valid_until(srtt, cwnd);
+        self.validated_at = self.validated_at.max(valid_until.min(now));
+        valid_until > now
+    }
+
+    /// Until when a window of `cwnd` is validated, if nothing more is
+    /// acknowledged: the last sample of half of it or more expires then. A
+    /// window that no sample validates never was.
+    fn valid_until(&self, srtt: Duration, cwnd: Bytes) -> Instant {
+        if self.samples[self.newest].is_none() {
+            return Instant::FAR_FUTURE;
         }
-        valid
+        let period = sampling_period(srtt);
+        let is_half = |sample: &&Sample| sample.octets.saturating_mul(2) >= cwnd.as_u64();
+        let samples = self.samples.iter().flatten().filter(is_half);
+        samples
+            .map(|sample| sample.since + period)
+            .max()
+            .unwrap_or(Instant::ZERO)
     }
 
     /// What a window of `cwnd` falls to if a non-validated period is over
@@ -190,7 +208,7 @@ impl Validation {
     pub(crate) fn forget(&mut self, now: Instant) {
         self.samples = [None; PERIODS];
         self.newest = 0;
-        self.round_start = 0;
+        self.round = None;
         self.validated_at = now;
         self.reduction = None;
     }
@@ -229,10 +247,14 @@ mod tests {
     fn after(rounds: &[u64]) -> Validation {
         let mut validation = Validation::new(at(0));
         let mut una = 1;
-        validation.on_ack(at(0), RTT, una, true, false);
+        let mut ack = |ms, acked: u64| {
+            una += acked;
+            // Nothing else is in flight.
+            validation.on_ack(at(ms), RTT, una..una, false);
+        };
+        ack(0, 0);
         for (n, octets) in rounds.iter().enumerate() {
-            una += octets;
-            validation.on_ack(at(100 * (n as u64 + 1)), RTT, una, true, false);
+            ack(100 * (n as u64 + 1), *octets);
         }
         validation
     }
@@ -287,6 +309,31 @@ mod tests {
             assert_eq!(bounds.cwnd_at_most.as_u64(), expected);
             assert_eq!(bounds.ssthresh_at_least.as_u64(), threshold);
             cwnd = bounds.cwnd_at_most;
+        }
+    }
+
+    #[test]
+    fn the_five_minutes_begin_when_the_last_sample_that_validates_the_window_expires() {
+        let mut validation = after(&[50_000]);
+        let (cwnd, initial) = (Bytes::new(100_000), Bytes::new(14_600));
+        assert!(validation.check(at(200), RTT, cwnd));
+        // Sampled at 100 ms, good for a second.
+        for (ms, is_over) in [(301_099, false), (301_100, true)] {
+            assert!(!validation.check(at(ms), RTT, cwnd));
+            assert_eq!(validation.expire(at(ms), cwnd, initial).is_some(), is_over);
+        }
+    }
+
+    #[test]
+    fn after_a_pause_a_round_counts_its_first_acknowledgment() {
+        let mut validation = after(&[10_000]);
+        let una = 10_001;
+        // Twenty thousand octets left at once; four acknowledgments cover them.
+        for n in 1..=4 {
+            let flight = una + n * 5_000..una + 20_000;
+            validation.on_ack(at(200), RTT, flight, false);
+            let sampled = if n < 4 { 10_000 } else { 20_000 };
+            assert_eq!(validation.pipe_ack(at(200), RTT), Some(sampled));
         }
     }
 

@@ -312,9 +312,10 @@ impl<P: Payload> Connection<P> {
     /// What a judgment means for the window.
     pub(super) fn answer_judgment(&mut self, now: Instant, judgment: &Judgment) {
         if judgment.ended {
+            // The next stage begins with the window that is left.
+            self.validate_recovery_end(now);
             self.congestion.on_recovery_end(now);
             self.put_cwnd(now, CwndCause::ExitRecovery);
-            self.validate_recovery_end(now);
         }
         if let Some(kind) = judgment.congestion {
             // RFC 5681 section 3.2 step 2: without what limited transmit sent.
@@ -328,12 +329,14 @@ impl<P: Payload> Connection<P> {
     }
 
     fn tell_congestion_control(&mut self, now: Instant, revealed: &Revealed, learned: &Learned) {
-        let round_end = self.snd.una >= self.round_end;
+        // What was sent before the round began, its last octet included, says
+        // nothing of the round: only what left in it ends it.
+        let round_end = self.snd.una > self.round_end;
         if round_end {
             self.round_end = self.snd.nxt;
             self.pacing.window_use.on_round_end();
         }
-        let validated = self.validate_window(now, round_end);
+        let validated = self.validate_window(now);
         let was_slow_start = self.congestion.is_in_slow_start();
         let before = self.congestion.cwnd();
         let cwnd_limited = core::mem::take(&mut self.cwnd_limited)

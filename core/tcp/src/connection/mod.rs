@@ -384,7 +384,8 @@ pub struct Connection<P> {
     /// cwnd, not the window or the application, stopped the last output.
     cwnd_limited: bool,
     pacing: pacing::Pacing,
-    /// End of the current round trip: SND.NXT when it began.
+    /// SND.NXT when the current round trip began: an acknowledgment beyond it
+    /// begins the next one.
     round_end: u64,
     last_sent_at: Instant,
 

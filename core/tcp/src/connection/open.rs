@@ -100,7 +100,7 @@ impl<P: Payload> Connection<P> {
             slow_start: self.slow_start,
             ..congestion::Config::new(&self.profile, self.smss)
         };
-        self.pacing.first_window_end = 1 + config.initial_window.as_u64();
+        self.pacing.first_window_left = config.initial_window.as_u64();
         self.congestion = (self.congestion_entry.build)(&config);
         self.put_cwnd(now, CwndCause::Initial);
     }

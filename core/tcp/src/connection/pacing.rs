@@ -15,8 +15,9 @@ use crate::pacing::{Pace, Pacer};
 pub(super) struct Pacing {
     pub(super) pacer: Pacer,
     pub(super) window_use: WindowUse,
-    /// What is sent up to here is the first window, and not paced.
-    pub(super) first_window_end: u64,
+    /// Octets of the first window that have yet to leave: so many, new or sent
+    /// again, are not paced.
+    pub(super) first_window_left: u64,
 }
 
 impl Pacing {
@@ -25,7 +26,7 @@ impl Pacing {
         Self {
             pacer: Pacer::new(),
             window_use: WindowUse::default(),
-            first_window_end: 0,
+            first_window_left: 0,
         }
     }
 }
@@ -128,9 +129,7 @@ impl<P: Payload> Connection<P> {
         let device = MAX_SUPER_SEGMENT as u64;
         let at_most = match self.pace() {
             // The first window leaves in one burst.
-            Some(_) if self.snd.nxt < self.pacing.first_window_end => {
-                self.pacing.first_window_end - self.snd.nxt
-            }
+            Some(_) if self.pacing.first_window_left > 0 => self.pacing.first_window_left,
             // Two segments may leave at once at any rate.
             Some(pace) if most > 2 * smss => self.quantum_at(pace),
             _ => device,
@@ -147,14 +146,25 @@ impl<P: Payload> Connection<P> {
     }
 
     /// `len` octets leave: the next have to wait for as long as these take,
-    /// unless all of it belongs to the first window.
+    /// unless all of it belongs to the first window. What of that is lost is
+    /// sent again at the pace of everything (Linux counts what has left, too).
     #[inline]
     pub(super) fn on_released(&mut self, now: Instant, len: u64) {
-        if self.snd.nxt > self.pacing.first_window_end
-            && let Some(pace) = self.pace()
-        {
+        if len <= self.pacing.first_window_left {
+            self.pacing.first_window_left -= len;
+            return;
+        }
+        self.pacing.first_window_left = 0;
+        if let Some(pace) = self.pace() {
             self.pacing.pacer.on_sent(now, len, pace);
         }
+    }
+
+    /// From now on no more than `most` leaves, so that whatever leaves is paced
+    /// (`SO_MAX_PACING_RATE` of Linux); absent: the bound is lifted.
+    pub fn set_max_pacing_rate(&mut self, most: Option<Rate>) {
+        self.profile.pacing |= most.is_some();
+        self.profile.max_pacing_rate = most;
     }
 
     /// The rate at which segments are released, if they are paced.

@@ -13,14 +13,14 @@ use crate::congestion::{CongestionKind, WindowBounds};
 
 impl<P: Payload> Connection<P> {
     /// An ACK: whether the window may grow though it was not full.
-    pub(super) fn validate_window(&mut self, now: Instant, round_end: bool) -> bool {
+    pub(super) fn validate_window(&mut self, now: Instant) -> bool {
         if !self.profile.cwnd_validation {
             return false;
         }
         let srtt = self.srtt_or_zero();
         let repairing = matches!(self.recovery.phase(), Phase::Recovery | Phase::Loss);
         self.validation
-            .on_ack(now, srtt, self.snd.una, round_end, repairing);
+            .on_ack(now, srtt, self.snd.una..self.snd.nxt, repairing);
         let valid = self.validation.check(now, srtt, self.congestion.cwnd());
         if !valid {
             self.expire_window(now);
@@ -30,10 +30,13 @@ impl<P: Payload> Connection<P> {
 
     /// Before sending: was there silence that says something?
     pub(super) fn restart_after_idle(&mut self, now: Instant) {
+        if self.snd.flight_size() > 0 || self.snd.nxt <= 1 {
+            return;
+        }
+        self.congestion.on_transmit_start(now, self.last_sent_at);
         // To wait for the moment that pacing sets is no silence.
         let busy_until = self.last_sent_at.max(self.pacing.pacer.next());
-        let silent = now.saturating_since(busy_until) > self.rtt.rto();
-        if !silent || self.snd.flight_size() > 0 || self.snd.nxt <= 1 {
+        if now.saturating_since(busy_until) <= self.rtt.rto() {
             return;
         }
         if self.profile.cwnd_validation {

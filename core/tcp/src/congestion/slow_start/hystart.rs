@@ -13,8 +13,8 @@
 //!   round exceeds the smallest of all by an eighth of that, at least 4 ms and
 //!   at most 16 ms.
 //!
-//! A round begins with the ACK of everything sent before the round before it
-//! ended. After a timeout the search begins anew; once it has found an end, it
+//! A round begins with the first ACK of what left in the round before it. After
+//! a timeout the search begins anew; once it has found an end, it
 //! is over. Within 1 s after congestion avoidance began nothing is sampled.
 //!
 //! Deliberately different: the kernel measures its smallest round-trip time
