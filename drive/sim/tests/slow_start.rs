@@ -31,9 +31,13 @@ struct Opened {
 }
 
 fn open(control: &str, slow_start: SlowStart, queue: u64) -> Opened {
+    open_by(Profile::MODERN, control, slow_start, queue)
+}
+
+fn open_by(profile: Profile, control: &str, slow_start: SlowStart, queue: u64) -> Opened {
     // Room for twice what slow start overshoots by.
     let buffer = if queue > BDP { 200_000_000 } else { 60_000_000 };
-    let mut sender = host(Profile::MODERN, 1500, control, buffer);
+    let mut sender = host(profile, 1500, control, buffer);
     sender.tcp.slow_start = slow_start;
     let mut one = flow("one", &sender, Stop::After(Duration::from_secs(10)));
     one.interval = Duration::from_millis(100);
@@ -108,25 +112,40 @@ fn limited_slow_start_loses_nothing_and_takes_its_time() {
 }
 
 #[test]
-#[ignore = "prints the table of docs/notes/slow-start.md; half a minute of work"]
+#[ignore = "prints the table of docs/notes/slow-start.md; a minute of work"]
 fn the_table_of_ways_to_open_a_window() {
-    println!("control      queue   slow start  full at  delivered  sent again  timeouts  backlog");
-    for (queue, share) in [(BDP, "1 BDP"), (BDP / 4, "1/4 BDP"), (8 * BDP, "8 BDP")] {
-        for control in ["cubic", "cubic-linux", "reno"] {
-            for way in WAYS {
-                let opened = open(control, way, queue);
-                let filled = opened
-                    .filled
-                    .map_or("never".to_owned(), |at| format!("{at:.1} s"));
-                println!(
-                    "{control:12} {share:7} {:10} {filled:>8} {:7.1} MB {:11} {:9} {:8}",
-                    way.name(),
-                    opened.delivered,
-                    opened.retransmitted,
-                    opened.timeouts,
-                    opened.max_backlog,
-                );
+    println!(
+        "paced  control      queue   slow start  full at  delivered  sent again  timeouts  backlog"
+    );
+    for pacing in [true, false] {
+        let profile = Profile {
+            pacing,
+            ..Profile::MODERN
+        };
+        for (queue, share) in [(BDP, "1 BDP"), (BDP / 4, "1/4 BDP"), (8 * BDP, "8 BDP")] {
+            for control in ["cubic", "cubic-linux", "reno"] {
+                for way in WAYS {
+                    print_opened(
+                        &format!("{pacing:5}  {control:12} {share:7}"),
+                        way,
+                        &open_by(profile, control, way, queue),
+                    );
+                }
             }
         }
     }
+}
+
+fn print_opened(what: &str, way: SlowStart, opened: &Opened) {
+    let filled = opened
+        .filled
+        .map_or("never".to_owned(), |at| format!("{at:.1} s"));
+    println!(
+        "{what} {:10} {filled:>8} {:7.1} MB {:11} {:9} {:8}",
+        way.name(),
+        opened.delivered,
+        opened.retransmitted,
+        opened.timeouts,
+        opened.max_backlog,
+    );
 }
