@@ -9,7 +9,7 @@ use gigatcp_tcp::{Config, congestion};
 use gigatcp_units::{Bytes, Duration, Rate};
 
 use super::calls::{Arguments, failed, returned};
-use super::host::{Conn, Host, SocketState};
+use super::host::{Conn, Host};
 use super::settings::congestion_named;
 use crate::ast::Value;
 use crate::stack::{Progress, Returned, Unsupported};
@@ -119,12 +119,9 @@ impl Host {
         let name = option_name(args)?;
         let value = args.get(3);
         let factor = 1 + u64::from(self.setup.doubles_requests);
+        let open = self.open_index(fd);
         let Some(socket) = self.socket_of(fd) else {
             return failed("EBADF");
-        };
-        let open = match socket.state {
-            SocketState::Open(index) => Some(index),
-            _ => None,
         };
         let number = match value {
             Value::List(list) => list.first().and_then(Value::integer),
