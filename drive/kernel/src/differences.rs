@@ -19,7 +19,7 @@ use gigatcp_script::run::{Report, Verdict};
 use gigatcp_script::source::line_column;
 use serde::Deserialize;
 
-use crate::sys::process;
+use gigatcp_linux::process;
 
 /// The whole file.
 #[derive(Clone, PartialEq, Eq, Deserialize, Default, Debug)]

@@ -15,9 +15,9 @@ use std::time::{Duration, Instant};
 use gigatcp_script::ast::Script;
 use gigatcp_script::run::{self, Pace, Report, Settings, Tolerance, Verdict};
 
-use crate::error::LabError;
 use crate::lab::{Lab, LabConfig};
 use crate::stack::KernelStack;
+use gigatcp_linux::LabError;
 
 /// How often a script is tried that fails.
 pub const ATTEMPTS: u32 = 3;

@@ -21,9 +21,8 @@ use std::os::fd::OwnedFd;
 use std::thread;
 use std::time::Duration;
 
-use crate::error::{LabError, Step};
-use crate::settings;
-use crate::sys::{clock, device, process, sniff};
+use crate::sys::sniff;
+use gigatcp_linux::{LabError, Step, clock, device, interface, process, settings};
 
 /// The name of the device: scripts know it by this name.
 pub const DEVICE: &str = "tun0";
@@ -114,7 +113,7 @@ impl Lab {
         let tun = device::open_tun().map_err(|cause| LabError::new(Step::OpenTun, cause))?;
         device::make_tun(&tun, DEVICE).map_err(|cause| LabError::new(Step::Device, cause))?;
         settings::pin_baseline()?;
-        keep_quiet();
+        interface::keep_quiet(DEVICE);
         let index = set_up(config).map_err(|cause| LabError::new(Step::Addresses, cause))?;
         let sniffer =
             sniff::open(index).map_err(|cause| LabError::new(Step::PacketSocket, cause))?;
@@ -159,10 +158,20 @@ impl Lab {
         device::set_mtu(&control, DEVICE, mtu)?;
         let usual = LabConfig::default();
         if !usual.local.iter().any(|(address, _)| *address == local) {
-            assign(&control, local, if local.is_ipv4() { 16 } else { 48 })?;
+            interface::assign(
+                &control,
+                DEVICE,
+                local,
+                if local.is_ipv4() { 16 } else { 48 },
+            )?;
         }
         if !usual.remote.iter().any(|(network, _)| *network == remote) {
-            route(&control, remote, if remote.is_ipv4() { 24 } else { 48 })?;
+            interface::route(
+                &control,
+                DEVICE,
+                remote,
+                if remote.is_ipv4() { 24 } else { 48 },
+            )?;
         }
         Ok(())
     }
@@ -222,20 +231,6 @@ pub fn tick() -> Duration {
     clock::tick()
 }
 
-/// Keeps the device from sending what is not a connection's: neighbour and
-/// router discovery. A wish: such packets are no TCP, and are left out.
-fn keep_quiet() {
-    let wishes = [
-        ("router_solicitations", "0"),
-        ("accept_dad", "0"),
-        ("accept_ra", "0"),
-        ("addr_gen_mode", "1"),
-    ];
-    for (name, value) in wishes {
-        let _ = settings::write(&format!("net.ipv6.conf.{DEVICE}.{name}"), value);
-    }
-}
-
 /// Addresses, routes, and both interfaces up. IPv6 may be switched off in the
 /// kernel; then IPv4 alone is furnished.
 fn set_up(config: &LabConfig) -> io::Result<device::Index> {
@@ -248,46 +243,10 @@ fn set_up(config: &LabConfig) -> io::Result<device::Index> {
     device::bring_up(&control, DEVICE)?;
     let index = device::index(&control, DEVICE)?;
     for (address, prefix) in config.local {
-        assign(&control, address, prefix)?;
+        interface::assign(&control, DEVICE, address, prefix)?;
     }
     for (network, prefix) in config.remote {
-        route(&control, network, prefix)?;
+        interface::route(&control, DEVICE, network, prefix)?;
     }
     Ok(index)
-}
-
-/// Gives the device an address.
-fn assign(control: &OwnedFd, address: IpAddr, prefix: u8) -> io::Result<()> {
-    match address {
-        IpAddr::V4(address) => device::set_v4(control, DEVICE, address, prefix),
-        IpAddr::V6(address) => match device::control_socket(libc::AF_INET6) {
-            Ok(control_v6) => {
-                let index = device::index(control, DEVICE)?;
-                device::set_v6(&control_v6, index, address, prefix)
-            }
-            Err(error) => without_v6(error),
-        },
-    }
-}
-
-/// Routes a network through the device.
-fn route(control: &OwnedFd, network: IpAddr, prefix: u8) -> io::Result<()> {
-    match network {
-        IpAddr::V4(network) => device::route_v4(control, DEVICE, network, prefix),
-        IpAddr::V6(network) => match device::control_socket(libc::AF_INET6) {
-            Ok(control_v6) => {
-                let index = device::index(control, DEVICE)?;
-                device::route_v6(&control_v6, index, network, prefix)
-            }
-            Err(error) => without_v6(error),
-        },
-    }
-}
-
-/// IPv6 may be left out of the kernel; then IPv4 alone is furnished.
-fn without_v6(error: io::Error) -> io::Result<()> {
-    match error.raw_os_error() {
-        Some(libc::EAFNOSUPPORT) => Ok(()),
-        _ => Err(error),
-    }
 }

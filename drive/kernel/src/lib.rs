@@ -15,13 +15,13 @@
 //! | file | what |
 //! |---|---|
 //! | `lab.rs` | namespace, device, clock, packets in and out |
-//! | `settings.rs` | settings under `/proc/sys/net`, and the baseline |
-//! | `privilege.rs`, `error.rs` | what may be missing, and what to type |
+//! | `gigatcp-linux` | namespaces, devices, clocks, settings, and what may be missing |
+//! | `privilege.rs` | who may build one, and starting again as somebody who may |
 //! | `stack/` | the kernel as a stack under test |
 //! | `judge.rs` | many scripts side by side |
 //! | `differences.rs` | where Linux does not meet a shared script, and why |
 //! | `constants.rs`, `tcp_info.rs` | names of the kernel's interface |
-//! | `sys/` | system calls, each wrapped once |
+//! | `sys/` | system calls of sockets and threads, each wrapped once |
 //!
 //! Deliberately not here: anything that judges. What a script expects is
 //! compared by its runner, for every stack alike.
@@ -31,15 +31,13 @@
 
 mod constants;
 pub mod differences;
-mod error;
 pub mod judge;
 mod lab;
 pub mod privilege;
-pub mod settings;
 mod stack;
 mod sys;
 mod tcp_info;
 
-pub use error::{LabError, Step};
+pub use gigatcp_linux::{LabError, Step, settings};
 pub use lab::{DEVICE, LOCAL_V4, LOCAL_V6, Lab, LabConfig, REMOTE_V4, REMOTE_V6, Sent, tick};
 pub use stack::KernelStack;

@@ -9,9 +9,9 @@ use std::env;
 use std::io;
 use std::process::{Command, ExitStatus};
 
-use crate::error::{LabError, Step};
 use crate::lab::{Lab, LabConfig};
-use crate::sys::process;
+use gigatcp_linux::process;
+use gigatcp_linux::{LabError, Step};
 
 /// Builds a laboratory and takes it apart: the surest way to know whether it
 /// can be done.

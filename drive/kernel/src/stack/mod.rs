@@ -26,14 +26,15 @@ use gigatcp_script::stack::{
 };
 use gigatcp_units::Instant;
 
-use crate::error::{LabError, Step};
 use crate::lab::Lab;
-use crate::settings;
+use crate::sys::socket;
 use crate::sys::socket::Buffer;
-use crate::sys::{clock, process, socket};
 use crate::tcp_info;
 use arguments::Names;
 use calls::{Arguments, Blocks, Surroundings, Table};
+use gigatcp_linux::settings;
+use gigatcp_linux::{LabError, Step};
+use gigatcp_linux::{clock, process};
 use shell::{Ran, Shell};
 use workers::{Begun, Done, Underway, Workers};
 

@@ -13,7 +13,8 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use super::calls::Answer;
-use crate::sys::{clock, thread as kernel_thread};
+use crate::sys::thread as kernel_thread;
+use gigatcp_linux::clock;
 
 /// What a worker is given to do.
 pub(crate) type Task = Box<dyn FnOnce() -> io::Result<Answer> + Send>;

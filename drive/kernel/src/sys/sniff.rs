@@ -4,7 +4,7 @@
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
 
-use super::{check, check_size, clock, own};
+use gigatcp_linux::{check, check_size, clock, own};
 
 /// All protocols, in network byte order as packet sockets want it.
 const ALL: u16 = (libc::ETH_P_ALL as u16).to_be();
@@ -16,10 +16,10 @@ const BUFFER: libc::c_int = 8 << 20;
 const LARGEST: usize = 65_536;
 
 /// Opens the socket on the interface with this number.
-pub(crate) fn open(interface: super::device::Index) -> io::Result<OwnedFd> {
+pub(crate) fn open(interface: gigatcp_linux::device::Index) -> io::Result<OwnedFd> {
     let kind = libc::SOCK_DGRAM | libc::SOCK_CLOEXEC | libc::SOCK_NONBLOCK;
-    // SAFETY: plain integers.
-    let socket = own(unsafe { libc::socket(libc::AF_PACKET, kind, libc::c_int::from(ALL)) })?;
+    // SAFETY: plain integers; the descriptor is a new one.
+    let socket = unsafe { own(libc::socket(libc::AF_PACKET, kind, libc::c_int::from(ALL))) }?;
     option(&socket, libc::SO_TIMESTAMPNS, 1)?;
     // The forced form needs a privilege of the machine's own user namespace.
     option(&socket, libc::SO_RCVBUFFORCE, BUFFER)

@@ -8,8 +8,8 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::os::fd::RawFd;
 use std::sync::Arc;
 
-use super::address::{in6, v4};
-use super::{check, check_size};
+use gigatcp_linux::address::{in6, v4};
+use gigatcp_linux::{check, check_size};
 
 /// A socket address as octets, its length with it.
 #[derive(Clone, Debug)]

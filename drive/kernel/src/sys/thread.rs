@@ -3,7 +3,7 @@
 use std::io;
 use std::sync::Once;
 
-use super::check;
+use gigatcp_linux::check;
 
 /// The signal that ends a blocked call: one that nothing else uses.
 fn signal() -> libc::c_int {

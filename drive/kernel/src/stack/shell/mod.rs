@@ -29,8 +29,8 @@ use gigatcp_script::stack::Unsupported;
 pub(crate) use counters::Counters;
 
 use crate::lab::DEVICE;
-use crate::settings;
-use crate::sys::device;
+use gigatcp_linux::device;
+use gigatcp_linux::settings;
 
 /// Files within files that are read before somebody must be joking.
 const MOST_DEPTH: u32 = 8;

@@ -2,28 +2,56 @@
 
 use std::ffi::CStr;
 use std::io;
+use std::os::fd::AsRawFd;
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 
-use super::check;
+use crate::check;
 
 /// The calling thread, and what it starts from now on, gets a network of its
 /// own.
-pub(crate) fn unshare_network() -> io::Result<()> {
+pub fn unshare_network() -> io::Result<()> {
     // SAFETY: plain integers; only the calling thread is moved.
     check(unsafe { libc::unshare(libc::CLONE_NEWNET) })?;
     Ok(())
 }
 
+/// Moves the calling thread into the network namespace behind `descriptor`.
+///
+/// # Errors
+/// What the kernel says: it takes the privilege over both namespaces.
+pub fn enter_network(descriptor: &impl AsRawFd) -> io::Result<()> {
+    // SAFETY: plain integers; only the calling thread is moved.
+    check(unsafe { libc::setns(descriptor.as_raw_fd(), libc::CLONE_NEWNET) })?;
+    Ok(())
+}
+
+/// Lets the calling thread run on one processor alone.
+///
+/// # Errors
+/// When there is no processor of this number, or the process may not use it.
+pub fn pin_to_processor(number: usize) -> io::Result<()> {
+    // SAFETY: `cpu_set_t` is integers: all zero is the empty set.
+    let mut set: libc::cpu_set_t = unsafe { std::mem::zeroed() };
+    if number >= 8 * size_of::<libc::cpu_set_t>() {
+        return Err(io::ErrorKind::InvalidInput.into());
+    }
+    // SAFETY: `number` lies inside the set.
+    unsafe { libc::CPU_SET(number, &mut set) };
+    // SAFETY: size and pointer are those of `set`; 0 is the calling thread.
+    check(unsafe { libc::sched_setaffinity(0, size_of_val(&set), &raw const set) })?;
+    Ok(())
+}
+
 /// Whether the process acts as root, of the machine or of a user namespace.
-pub(crate) fn is_root() -> bool {
+pub fn is_root() -> bool {
     // SAFETY: takes nothing and cannot fail.
     unsafe { libc::geteuid() == 0 }
 }
 
 /// Makes `command` begin in a user namespace in which the present user is
 /// root.
-pub(crate) fn begin_in_user_namespace(command: &mut Command) {
+pub fn begin_in_user_namespace(command: &mut Command) {
     // SAFETY: neither call takes a pointer or can fail.
     let (user, group) = unsafe { (libc::geteuid(), libc::getegid()) };
     let users = map_line(user);
@@ -47,16 +75,17 @@ fn map_line(id: u32) -> Vec<u8> {
 
 /// Writes a small file in one call, without allocating.
 fn write_whole(path: &CStr, octets: &[u8]) -> io::Result<()> {
-    // SAFETY: `path` ends with a zero and outlives the call.
-    let fd = super::own(unsafe { libc::open(path.as_ptr(), libc::O_WRONLY | libc::O_CLOEXEC) })?;
-    let fd = std::os::fd::AsRawFd::as_raw_fd(&fd);
+    // SAFETY: `path` ends with a zero and outlives the call; the descriptor is
+    // a new one.
+    let fd = unsafe { crate::own(libc::open(path.as_ptr(), libc::O_WRONLY | libc::O_CLOEXEC)) }?;
+    let fd = fd.as_raw_fd();
     // SAFETY: pointer and length are those of `octets`.
-    super::check_size(unsafe { libc::write(fd, octets.as_ptr().cast(), octets.len()) })?;
+    crate::check_size(unsafe { libc::write(fd, octets.as_ptr().cast(), octets.len()) })?;
     Ok(())
 }
 
 /// `Linux 6.18.44`, as the kernel calls itself.
-pub(crate) fn kernel_name() -> String {
+pub fn kernel_name() -> String {
     let release = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
     let release = release.trim().split('-').next().unwrap_or_default();
     format!("Linux {release}")

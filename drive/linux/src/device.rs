@@ -5,22 +5,25 @@ use std::io;
 use std::net::{Ipv4Addr, Ipv6Addr};
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 
-use super::{check, own};
+use bytes::{BufMut, BytesMut};
+
+use crate::virtio::{Segmentation, VirtioHeader};
+use crate::{check, check_size, own};
 
 /// `struct in6_rtmsg` and `struct in6_ifreq` name an interface by number.
-pub(crate) type Index = libc::c_int;
+pub type Index = libc::c_int;
 
 /// Opens the driver.
-pub(crate) fn open_tun() -> io::Result<OwnedFd> {
+pub fn open_tun() -> io::Result<OwnedFd> {
     let flags = libc::O_RDWR | libc::O_CLOEXEC | libc::O_NONBLOCK;
-    // SAFETY: the path ends with a zero.
-    own(unsafe { libc::open(c"/dev/net/tun".as_ptr(), flags) })
+    // SAFETY: the path ends with a zero; the descriptor is a new one.
+    unsafe { own(libc::open(c"/dev/net/tun".as_ptr(), flags)) }
 }
 
 /// Makes the device `name` behind `tun`: single IP packets, no offloads on
-/// what is sent, each behind a [`virtio_header`]. It lives as long as the
+/// what is sent, each behind a [`VirtioHeader`]. It lives as long as the
 /// descriptor.
-pub(crate) fn make_tun(tun: &OwnedFd, name: &str) -> io::Result<()> {
+pub fn make_tun(tun: &OwnedFd, name: &str) -> io::Result<()> {
     let mut request = request_for(name);
     let flags = libc::IFF_TUN | libc::IFF_NO_PI | libc::IFF_VNET_HDR;
     request.ifr_ifru.ifru_flags = flags as libc::c_short;
@@ -30,9 +33,15 @@ pub(crate) fn make_tun(tun: &OwnedFd, name: &str) -> io::Result<()> {
 }
 
 /// A socket that interfaces are configured through: any of its family will do.
-pub(crate) fn control_socket(family: libc::c_int) -> io::Result<OwnedFd> {
-    // SAFETY: plain integers.
-    own(unsafe { libc::socket(family, libc::SOCK_DGRAM | libc::SOCK_CLOEXEC, 0) })
+pub fn control_socket(family: libc::c_int) -> io::Result<OwnedFd> {
+    // SAFETY: plain integers; the descriptor is a new one.
+    unsafe {
+        own(libc::socket(
+            family,
+            libc::SOCK_DGRAM | libc::SOCK_CLOEXEC,
+            0,
+        ))
+    }
 }
 
 /// A request about the interface `name`.
@@ -54,7 +63,7 @@ fn ask(control: RawFd, what: libc::c_ulong, request: &mut libc::ifreq) -> io::Re
 }
 
 /// The number of the interface `name`.
-pub(crate) fn index(control: &OwnedFd, name: &str) -> io::Result<Index> {
+pub fn index(control: &OwnedFd, name: &str) -> io::Result<Index> {
     let mut request = request_for(name);
     ask(control.as_raw_fd(), libc::SIOCGIFINDEX, &mut request)?;
     // SAFETY: SIOCGIFINDEX has written this member.
@@ -62,14 +71,14 @@ pub(crate) fn index(control: &OwnedFd, name: &str) -> io::Result<Index> {
 }
 
 /// Sets the largest packet of the interface, in octets.
-pub(crate) fn set_mtu(control: &OwnedFd, name: &str, mtu: u32) -> io::Result<()> {
+pub fn set_mtu(control: &OwnedFd, name: &str, mtu: u32) -> io::Result<()> {
     let mut request = request_for(name);
     request.ifr_ifru.ifru_mtu = mtu.cast_signed();
     ask(control.as_raw_fd(), libc::SIOCSIFMTU, &mut request)
 }
 
 /// Sets how many packets wait for a reader before the interface drops.
-pub(crate) fn set_queue(control: &OwnedFd, name: &str, packets: u32) -> io::Result<()> {
+pub fn set_queue(control: &OwnedFd, name: &str, packets: u32) -> io::Result<()> {
     let mut request = request_for(name);
     // The member for the queue's length shares the place of this one.
     request.ifr_ifru.ifru_metric = packets.cast_signed();
@@ -77,7 +86,7 @@ pub(crate) fn set_queue(control: &OwnedFd, name: &str, packets: u32) -> io::Resu
 }
 
 /// Brings the interface up.
-pub(crate) fn bring_up(control: &OwnedFd, name: &str) -> io::Result<()> {
+pub fn bring_up(control: &OwnedFd, name: &str) -> io::Result<()> {
     let mut request = request_for(name);
     ask(control.as_raw_fd(), libc::SIOCGIFFLAGS, &mut request)?;
     // SAFETY: SIOCGIFFLAGS has written this member.
@@ -90,16 +99,11 @@ pub(crate) fn bring_up(control: &OwnedFd, name: &str) -> io::Result<()> {
 fn generic(address: Ipv4Addr) -> libc::sockaddr {
     // SAFETY: both are plain data of the same 16 octets: `sockaddr_in` is what
     // `sockaddr` stands for when the family says so.
-    unsafe { std::mem::transmute(super::address::v4(address, 0)) }
+    unsafe { std::mem::transmute(crate::address::v4(address, 0)) }
 }
 
 /// Gives the interface an address and its network.
-pub(crate) fn set_v4(
-    control: &OwnedFd,
-    name: &str,
-    address: Ipv4Addr,
-    prefix: u8,
-) -> io::Result<()> {
+pub fn set_v4(control: &OwnedFd, name: &str, address: Ipv4Addr, prefix: u8) -> io::Result<()> {
     let mut request = request_for(name);
     request.ifr_ifru.ifru_addr = generic(address);
     ask(control.as_raw_fd(), libc::SIOCSIFADDR, &mut request)?;
@@ -114,7 +118,7 @@ fn mask(prefix: u8) -> Ipv4Addr {
 }
 
 /// Routes a network through the interface.
-pub(crate) fn route_v4(control: &OwnedFd, name: &str, to: Ipv4Addr, prefix: u8) -> io::Result<()> {
+pub fn route_v4(control: &OwnedFd, name: &str, to: Ipv4Addr, prefix: u8) -> io::Result<()> {
     let mut device: Vec<libc::c_char> = name.bytes().map(|octet| octet as libc::c_char).collect();
     device.push(0);
     // SAFETY: `rtentry` is integers, addresses and pointers that may be null:
@@ -132,14 +136,14 @@ pub(crate) fn route_v4(control: &OwnedFd, name: &str, to: Ipv4Addr, prefix: u8) 
 }
 
 /// Gives the interface an address and its network.
-pub(crate) fn set_v6(
+pub fn set_v6(
     control: &OwnedFd,
     interface: Index,
     address: Ipv6Addr,
     prefix: u8,
 ) -> io::Result<()> {
     let request = libc::in6_ifreq {
-        ifr6_addr: super::address::in6(address),
+        ifr6_addr: crate::address::in6(address),
         ifr6_prefixlen: u32::from(prefix),
         ifr6_ifindex: interface,
     };
@@ -165,15 +169,10 @@ struct In6Route {
 }
 
 /// Routes a network through the interface.
-pub(crate) fn route_v6(
-    control: &OwnedFd,
-    interface: Index,
-    to: Ipv6Addr,
-    prefix: u8,
-) -> io::Result<()> {
-    let any = super::address::in6(Ipv6Addr::UNSPECIFIED);
+pub fn route_v6(control: &OwnedFd, interface: Index, to: Ipv6Addr, prefix: u8) -> io::Result<()> {
+    let any = crate::address::in6(Ipv6Addr::UNSPECIFIED);
     let route = In6Route {
-        destination: super::address::in6(to),
+        destination: crate::address::in6(to),
         source: any,
         gateway: any,
         kind: 0,
@@ -189,34 +188,73 @@ pub(crate) fn route_v6(
     Ok(())
 }
 
-/// `struct virtio_net_hdr` of `linux/virtio_net.h`: a TCP packet of several
-/// segments of `segment_size` octets that a card has joined; zeros for any
-/// other.
-fn virtio_header(packet: &[u8], segment_size: u16) -> [u8; 10] {
-    const GSO_TCP_V4: u8 = 1;
-    const GSO_TCP_V6: u8 = 4;
-    let mut header = [0; 10];
-    if segment_size > 0 {
-        let is_v6 = packet.first().is_some_and(|first| first >> 4 == 6);
-        header[1] = if is_v6 { GSO_TCP_V6 } else { GSO_TCP_V4 };
-        header[4..6].copy_from_slice(&segment_size.to_ne_bytes());
-    }
-    header
-}
-
 /// Hands a packet to the kernel as if it had arrived, joined of segments of
 /// `segment_size` octets unless that is zero.
-pub(crate) fn inject(tun: &OwnedFd, packet: &[u8], segment_size: u16) -> io::Result<()> {
-    let whole = [&virtio_header(packet, segment_size), packet].concat();
+pub fn inject(tun: &OwnedFd, packet: &[u8], segment_size: u16) -> io::Result<()> {
+    let joined = Segmentation {
+        is_v6: packet.first().is_some_and(|first| first >> 4 == 6),
+        size: segment_size,
+        header_len: 0,
+        has_ecn: false,
+    };
+    let header = VirtioHeader {
+        segmentation: (segment_size > 0).then_some(joined),
+        ..VirtioHeader::default()
+    };
+    let whole = [&header.encode(), packet].concat();
     // SAFETY: pointer and length are those of `whole`.
     let written = unsafe { libc::write(tun.as_raw_fd(), whole.as_ptr().cast(), whole.len()) };
-    super::check_size(written)?;
+    check_size(written)?;
     Ok(())
+}
+
+/// Reads one packet with its [`VirtioHeader`] behind what `into` holds already,
+/// as far as there is room; what does not fit is lost. Returns its octets.
+///
+/// # Errors
+/// [`io::ErrorKind::WouldBlock`] when none waits; else what the device says.
+pub fn read_packet(tun: &impl AsRawFd, into: &mut BytesMut) -> io::Result<usize> {
+    let room = into.spare_capacity_mut();
+    // SAFETY: pointer and length are those of the spare room of `into`.
+    let read = unsafe { libc::read(tun.as_raw_fd(), room.as_mut_ptr().cast(), room.len()) };
+    let len = check_size(read)?;
+    // SAFETY: the call has written the first `len` octets of the spare room.
+    unsafe { into.advance_mut(len) };
+    Ok(len)
+}
+
+/// Says which work on packets may be left to us: what the kernel then sends may
+/// be super-segments of up to 64 KiB and lack its checksum.
+///
+/// # Errors
+/// What the device says: a kernel that does not know one of them.
+pub fn set_offloads(tun: &impl AsRawFd, offloads: Offloads) -> io::Result<()> {
+    let mut flags = 0;
+    if offloads.checksum {
+        flags |= libc::TUN_F_CSUM;
+    }
+    if offloads.segmentation {
+        flags |= libc::TUN_F_CSUM | libc::TUN_F_TSO4 | libc::TUN_F_TSO6 | libc::TUN_F_TSO_ECN;
+    }
+    let flags = libc::c_ulong::from(flags);
+    // SAFETY: TUNSETOFFLOAD takes a plain integer.
+    check(unsafe { libc::ioctl(tun.as_raw_fd(), libc::TUNSETOFFLOAD, flags) })?;
+    Ok(())
+}
+
+/// See [`set_offloads`].
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Offloads {
+    /// TCP checksums.
+    pub checksum: bool,
+    /// Segmentation of TCP over IPv4 and IPv6, with and without CWR; needs
+    /// checksums, and has them.
+    pub segmentation: bool,
 }
 
 /// Takes packets the kernel has sent off the device's queue and forgets them:
 /// the packet socket has seen them.
-pub(crate) fn drain(tun: &OwnedFd) {
+pub fn drain(tun: &OwnedFd) {
     let mut octets = [0_u8; 2048];
     loop {
         // SAFETY: pointer and length are those of `octets`.
@@ -228,13 +266,13 @@ pub(crate) fn drain(tun: &OwnedFd) {
 }
 
 /// `ETHTOOL_SGSO` of `linux/ethtool.h`: segmentation in software.
-pub(crate) const FEATURE_GSO: u32 = 0x24;
+pub const FEATURE_GSO: u32 = 0x24;
 /// `ETHTOOL_STSO`: segmentation by the device.
-pub(crate) const FEATURE_TSO: u32 = 0x1f;
+pub const FEATURE_TSO: u32 = 0x1f;
 /// `ETHTOOL_SGRO`: packets received are joined.
-pub(crate) const FEATURE_GRO: u32 = 0x2c;
+pub const FEATURE_GRO: u32 = 0x2c;
 /// `ETHTOOL_SSG`: packets in several pieces.
-pub(crate) const FEATURE_SG: u32 = 0x19;
+pub const FEATURE_SG: u32 = 0x19;
 
 /// `struct ethtool_value`.
 #[repr(C)]
@@ -244,7 +282,7 @@ struct FeatureValue {
 }
 
 /// Switches a feature of the interface.
-pub(crate) fn set_feature(name: &str, command: u32, is_on: bool) -> io::Result<()> {
+pub fn set_feature(name: &str, command: u32, is_on: bool) -> io::Result<()> {
     const SIOCETHTOOL: libc::c_ulong = 0x8946;
     let control = control_socket(libc::AF_INET)?;
     let mut value = FeatureValue {

@@ -11,10 +11,16 @@ pub enum Step {
     UserNamespace,
     /// `unshare(CLONE_NEWNET)`.
     NetworkNamespace,
+    /// `setns`, into a namespace that exists.
+    EnterNamespace,
     /// Opening `/dev/net/tun`.
     OpenTun,
     /// Making the device.
     Device,
+    /// Telling the device which segmentation and checksums it may leave to us.
+    Offloads,
+    /// Making a pair of Ethernet devices that are each other's wire.
+    Pair,
     /// Addresses and routes.
     Addresses,
     /// The packet socket that sees what the kernel sends, and when.
@@ -31,8 +37,11 @@ impl Step {
         match self {
             Self::UserNamespace => "make a user namespace",
             Self::NetworkNamespace => "make a network namespace",
+            Self::EnterNamespace => "enter a network namespace",
             Self::OpenTun => "open /dev/net/tun",
             Self::Device => "make a TUN device",
+            Self::Offloads => "set the offloads of a TUN device",
+            Self::Pair => "make a pair of Ethernet devices",
             Self::Addresses => "set addresses and routes",
             Self::PacketSocket => "open a packet socket",
             Self::Setting => "write a setting of the namespace",
@@ -53,7 +62,9 @@ pub struct LabError {
 }
 
 impl LabError {
-    pub(crate) fn new(step: Step, cause: io::Error) -> Self {
+    /// `step` failed with `cause`.
+    #[must_use]
+    pub fn new(step: Step, cause: io::Error) -> Self {
         Self {
             step,
             what: String::new(),
@@ -61,7 +72,9 @@ impl LabError {
         }
     }
 
-    pub(crate) fn about(step: Step, what: impl Into<String>, cause: io::Error) -> Self {
+    /// The same, where the step alone does not say at what.
+    #[must_use]
+    pub fn about(step: Step, what: impl Into<String>, cause: io::Error) -> Self {
         Self {
             what: what.into(),
             ..Self::new(step, cause)
@@ -73,7 +86,11 @@ impl LabError {
     pub fn hint(&self) -> Option<&'static str> {
         match (self.step, self.cause.raw_os_error()?) {
             (
-                Step::NetworkNamespace | Step::Device | Step::PacketSocket,
+                Step::NetworkNamespace
+                | Step::EnterNamespace
+                | Step::Device
+                | Step::Pair
+                | Step::PacketSocket,
                 libc::EPERM | libc::EACCES,
             ) => Some(
                 "CAP_SYS_ADMIN and CAP_NET_ADMIN are missing: run it as root, or in a user \

@@ -14,7 +14,7 @@ use std::fs;
 use std::io;
 use std::path::PathBuf;
 
-use crate::error::{LabError, Step};
+use crate::{LabError, Step};
 
 /// Settings of TCP that are pinned before a script runs, with the defaults of
 /// Documentation/networking/ip-sysctl.rst.
@@ -100,7 +100,10 @@ pub fn write(name: &str, value: &str) -> io::Result<()> {
 
 /// Sets the baseline. A kernel that lacks one of the settings is older or
 /// newer than the list; what it lacks cannot differ.
-pub(crate) fn pin_baseline() -> Result<(), LabError> {
+///
+/// # Errors
+/// [`LabError`], for a setting that the kernel has and refuses.
+pub fn pin_baseline() -> Result<(), LabError> {
     for (name, value) in BASELINE {
         match write(name, value) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => {

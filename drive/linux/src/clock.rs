@@ -3,7 +3,7 @@
 use std::io;
 use std::time::Duration;
 
-use super::check;
+use crate::check;
 
 fn read(clock: libc::clockid_t) -> i64 {
     let mut spec = libc::timespec {
@@ -17,28 +17,28 @@ fn read(clock: libc::clockid_t) -> i64 {
 }
 
 /// A time of the kernel in nanoseconds.
-pub(crate) fn nanos(spec: libc::timespec) -> i64 {
+pub fn nanos(spec: libc::timespec) -> i64 {
     spec.tv_sec * 1_000_000_000 + spec.tv_nsec
 }
 
 /// Nanoseconds of the monotonic clock.
-pub(crate) fn monotonic() -> i64 {
+pub fn monotonic() -> i64 {
     read(libc::CLOCK_MONOTONIC)
 }
 
 /// When the kernel last ticked, by the monotonic clock.
-pub(crate) fn last_tick() -> i64 {
+pub fn last_tick() -> i64 {
     read(libc::CLOCK_MONOTONIC_COARSE)
 }
 
 /// Nanoseconds of the clock that packets are stamped by.
-pub(crate) fn realtime() -> i64 {
+pub fn realtime() -> i64 {
     read(libc::CLOCK_REALTIME)
 }
 
 /// The kernel's tick: the resolution of its coarse clock is one jiffy, and
 /// protocol timers run in jiffies.
-pub(crate) fn tick() -> Duration {
+pub fn tick() -> Duration {
     let mut spec = libc::timespec {
         tv_sec: 0,
         tv_nsec: 0,
@@ -51,7 +51,7 @@ pub(crate) fn tick() -> Duration {
 
 /// Sleeps until the monotonic clock shows `nanos`; returns at once when that
 /// is past.
-pub(crate) fn sleep_until(nanos: i64) {
+pub fn sleep_until(nanos: i64) {
     let spec = libc::timespec {
         tv_sec: nanos.div_euclid(1_000_000_000),
         tv_nsec: nanos.rem_euclid(1_000_000_000),
@@ -76,7 +76,7 @@ pub(crate) fn sleep_until(nanos: i64) {
 /// Asks for wake-ups as sharp as the hardware gives them, and for a turn
 /// before ordinary threads. Both are wishes: without the privilege, times are
 /// as good as an ordinary thread's.
-pub(crate) fn be_punctual() -> io::Result<()> {
+pub fn be_punctual() -> io::Result<()> {
     // SAFETY: plain integers.
     check(unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1_u64) })?;
     // SAFETY: plain integers.

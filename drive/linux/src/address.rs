@@ -3,7 +3,7 @@
 use std::net::{Ipv4Addr, Ipv6Addr};
 
 /// An IPv4 address and port in the kernel's form.
-pub(crate) fn v4(address: Ipv4Addr, port: u16) -> libc::sockaddr_in {
+pub fn v4(address: Ipv4Addr, port: u16) -> libc::sockaddr_in {
     libc::sockaddr_in {
         sin_family: libc::AF_INET as libc::sa_family_t,
         sin_port: port.to_be(),
@@ -15,7 +15,7 @@ pub(crate) fn v4(address: Ipv4Addr, port: u16) -> libc::sockaddr_in {
 }
 
 /// An IPv6 address in the kernel's form.
-pub(crate) fn in6(address: Ipv6Addr) -> libc::in6_addr {
+pub fn in6(address: Ipv6Addr) -> libc::in6_addr {
     libc::in6_addr {
         s6_addr: address.octets(),
     }

@@ -1,0 +1,77 @@
+//! What the drive ring asks of Linux: network namespaces, TUN devices, clocks,
+//! settings. Each system call is wrapped once.
+//!
+//! Every function takes and gives Rust types and turns `-1` into the error
+//! number of the thread. What a call means stands with its caller. With the
+//! few calls that `gigatcp-kernel` needs alone (`drive/kernel/src/sys`), this
+//! is the only unsafe code of the product.
+//!
+//! | file | what |
+//! |---|---|
+//! | `process.rs` | namespaces of threads and of processes about to begin |
+//! | `namespace.rs` | a network namespace that nothing outlives |
+//! | `device.rs` | a TUN device and its interface: made, addressed, routed, brought up |
+//! | `virtio.rs` | what stands before a packet: segmentation and checksums left to others |
+//! | `interface.rs` | addresses and routes of an interface |
+//! | `pair.rs` | two Ethernet devices that are each other's wire |
+//! | `poll.rs` | waiting for descriptors, and waking who waits |
+//! | `clock.rs` | clocks, sleeping to an instant, the kernel's tick |
+//! | `address.rs` | addresses in the kernel's form |
+//! | `settings.rs` | settings under `/proc/sys/net`, and the baseline |
+//! | `error.rs` | what may be missing, and what to type |
+#![deny(missing_docs)]
+#![deny(unsafe_op_in_unsafe_fn)]
+#![cfg(target_os = "linux")]
+
+pub mod address;
+pub mod clock;
+pub mod device;
+mod error;
+pub mod interface;
+mod namespace;
+mod pair;
+pub mod poll;
+pub mod process;
+pub mod settings;
+pub mod virtio;
+
+use std::io;
+use std::os::fd::{FromRawFd, OwnedFd, RawFd};
+
+pub use error::{LabError, Step};
+pub use namespace::Namespace;
+pub use pair::make_pair;
+
+/// The result of a system call that gives -1 on failure.
+///
+/// # Errors
+/// The error number of the thread, when the call failed.
+pub fn check(result: libc::c_int) -> io::Result<libc::c_int> {
+    if result < 0 {
+        Err(io::Error::last_os_error())
+    } else {
+        Ok(result)
+    }
+}
+
+/// The same for calls that count octets.
+///
+/// # Errors
+/// The error number of the thread, when the call failed.
+pub fn check_size(result: libc::ssize_t) -> io::Result<usize> {
+    usize::try_from(result).map_err(|_| io::Error::last_os_error())
+}
+
+/// Takes a descriptor that a system call has just made into ownership.
+///
+/// # Safety
+/// `result` is the result of a call that makes a descriptor, and nobody else
+/// knows of it.
+///
+/// # Errors
+/// The error number of the thread, when the call failed.
+pub unsafe fn own(result: libc::c_int) -> io::Result<OwnedFd> {
+    let fd: RawFd = check(result)?;
+    // SAFETY: `fd` is open and nobody else's, as the caller promises.
+    Ok(unsafe { OwnedFd::from_raw_fd(fd) })
+}

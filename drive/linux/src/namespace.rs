@@ -1,0 +1,105 @@
+//! A network namespace that nobody else sees and nothing outlives.
+//!
+//! It has no name under `/run/netns`: it lives as long as a descriptor of it is
+//! open or a thread is in it. When its owner drops it, panics or is killed, the
+//! kernel takes it down with its devices, addresses, routes and connections, so
+//! that a run leaves nothing behind that a later one would have to find. (A
+//! *child process* started inside keeps it alive until the child ends.)
+//!
+//! Deliberately not here: starting again in a user namespace, which a process
+//! with threads cannot enter (`process::begin_in_user_namespace`).
+
+use std::fs::File;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::thread::{self, JoinHandle};
+
+use crate::error::{LabError, Step};
+use crate::{device, process, settings};
+
+/// See the module's own text.
+#[derive(Debug)]
+pub struct Namespace {
+    descriptor: OwnedFd,
+}
+
+impl Namespace {
+    /// A namespace with nothing in it but its loopback device, which is up, and
+    /// the baseline of [`settings`].
+    ///
+    /// # Errors
+    /// [`LabError`], with the step that failed and what to do about it.
+    pub fn new() -> Result<Self, LabError> {
+        on_a_thread(|| {
+            process::unshare_network()
+                .map_err(|cause| LabError::new(Step::NetworkNamespace, cause))?;
+            settings::pin_baseline()?;
+            let up = device::control_socket(libc::AF_INET)
+                .and_then(|control| device::bring_up(&control, "lo"));
+            up.map_err(|cause| LabError::new(Step::Addresses, cause))?;
+            let opened = File::open("/proc/thread-self/ns/net");
+            let descriptor =
+                opened.map_err(|cause| LabError::new(Step::NetworkNamespace, cause))?;
+            Ok(Self {
+                descriptor: descriptor.into(),
+            })
+        })
+    }
+
+    /// Runs `work` inside, on a thread of its own, and waits for it. Sockets
+    /// and devices that it makes stay in the namespace whoever holds them.
+    ///
+    /// # Errors
+    /// [`LabError`], when no thread can be started or it may not enter.
+    ///
+    /// # Panics
+    /// When `work` does.
+    pub fn run<T: Send>(&self, work: impl FnOnce() -> T + Send) -> Result<T, LabError> {
+        on_a_thread(|| {
+            enter(&self.descriptor)?;
+            Ok(work())
+        })
+    }
+
+    /// Starts `work` inside, on a thread of its own that may outlive this
+    /// value: the namespace then lives until it ends.
+    ///
+    /// # Errors
+    /// [`LabError`], when the namespace's descriptor cannot be shared. That the
+    /// thread may not enter comes out of its handle.
+    pub fn start<T: Send + 'static>(
+        &self,
+        work: impl FnOnce() -> T + Send + 'static,
+    ) -> Result<JoinHandle<Result<T, LabError>>, LabError> {
+        let shared = self.descriptor.try_clone();
+        let descriptor = shared.map_err(|cause| LabError::new(Step::EnterNamespace, cause))?;
+        let named = thread::Builder::new().name("namespace".into());
+        let started = named.spawn(move || {
+            enter(&descriptor)?;
+            Ok(work())
+        });
+        started.map_err(|cause| LabError::new(Step::Thread, cause))
+    }
+}
+
+impl AsFd for Namespace {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.descriptor.as_fd()
+    }
+}
+
+fn enter(descriptor: &OwnedFd) -> Result<(), LabError> {
+    process::enter_network(descriptor).map_err(|cause| LabError::new(Step::EnterNamespace, cause))
+}
+
+/// Runs `work` on a new thread and waits for it: what it enters it leaves with
+/// its end.
+fn on_a_thread<T: Send>(work: impl FnOnce() -> Result<T, LabError> + Send) -> Result<T, LabError> {
+    thread::scope(|scope| {
+        let named = thread::Builder::new().name("namespace".into());
+        let started = named.spawn_scoped(scope, work);
+        let thread = started.map_err(|cause| LabError::new(Step::Thread, cause))?;
+        thread
+            .join()
+            .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+    })
+}

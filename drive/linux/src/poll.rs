@@ -1,0 +1,114 @@
+//! Waiting for descriptors until an instant, and waking whoever waits.
+
+use std::io::{self, Read, Write};
+use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
+use std::time::Duration;
+
+use crate::{check, own};
+
+/// What one descriptor is waited for.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct Interest {
+    /// That it can be read.
+    pub read: bool,
+    /// That it can be written.
+    pub write: bool,
+}
+
+/// Waits until one of the descriptors is ready, or `longest` is over (absent:
+/// for ever). Says of each what it is ready for; an error or a hang-up counts
+/// as ready for everything, so that the next call on it tells.
+///
+/// # Errors
+/// What the kernel says; an interruption is none, and then nothing is ready.
+pub fn wait<const N: usize>(
+    descriptors: [(BorrowedFd<'_>, Interest); N],
+    longest: Option<Duration>,
+) -> io::Result<[Interest; N]> {
+    let mut asked = descriptors.map(|(descriptor, interest)| libc::pollfd {
+        fd: descriptor.as_raw_fd(),
+        events: if interest.read { libc::POLLIN } else { 0 }
+            | if interest.write { libc::POLLOUT } else { 0 },
+        revents: 0,
+    });
+    let spec = longest.map(|longest| libc::timespec {
+        tv_sec: longest.as_secs().cast_signed(),
+        tv_nsec: i64::from(longest.subsec_nanos()),
+    });
+    let spec = spec.as_ref().map_or(std::ptr::null(), std::ptr::from_ref);
+    // SAFETY: pointer and count are those of `asked`; `spec` is null or a time
+    // that outlives the call; no signal mask is changed.
+    let ready = check(unsafe { libc::ppoll(asked.as_mut_ptr(), N as _, spec, std::ptr::null()) });
+    match ready {
+        Err(error) if error.kind() == io::ErrorKind::Interrupted => Ok([Interest::default(); N]),
+        Err(error) => Err(error),
+        Ok(_) => Ok(asked.map(|answer| {
+            let broken = answer.revents & (libc::POLLERR | libc::POLLHUP | libc::POLLNVAL) != 0;
+            Interest {
+                read: broken || answer.revents & libc::POLLIN != 0,
+                write: broken || answer.revents & libc::POLLOUT != 0,
+            }
+        })),
+    }
+}
+
+/// Wakes a thread that waits for it (`eventfd(2)`).
+#[derive(Debug)]
+pub struct Alarm {
+    descriptor: std::fs::File,
+}
+
+impl Alarm {
+    /// A silent one.
+    ///
+    /// # Errors
+    /// When there are no more descriptors.
+    pub fn new() -> io::Result<Self> {
+        // SAFETY: plain integers; the descriptor is a new one.
+        let made: OwnedFd =
+            unsafe { own(libc::eventfd(0, libc::EFD_CLOEXEC | libc::EFD_NONBLOCK)) }?;
+        Ok(Self {
+            descriptor: made.into(),
+        })
+    }
+
+    /// Rings: whoever waits for it is woken, now or at its next wait.
+    pub fn ring(&self) {
+        // It can only fail where 2^64 rings were not heard: then one is due.
+        let _ = (&self.descriptor).write(&1_u64.to_ne_bytes());
+    }
+
+    /// Falls silent.
+    pub fn hush(&self) {
+        // It can only fail where it was silent.
+        let _ = (&self.descriptor).read(&mut [0; 8]);
+    }
+}
+
+impl std::os::fd::AsFd for Alarm {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.descriptor.as_fd()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::fd::AsFd;
+
+    #[test]
+    fn an_alarm_wakes_until_it_is_hushed() {
+        let alarm = Alarm::new().unwrap();
+        let read = Interest {
+            read: true,
+            write: false,
+        };
+        let wait_1_ms = || wait([(alarm.as_fd(), read)], Some(Duration::from_millis(1))).unwrap();
+        assert_eq!(wait_1_ms(), [Interest::default()]);
+        alarm.ring();
+        alarm.ring();
+        assert_eq!(wait_1_ms(), [read]);
+        alarm.hush();
+        assert_eq!(wait_1_ms(), [Interest::default()]);
+    }
+}
