@@ -103,6 +103,16 @@ impl DelayedAck {
         self.alone
     }
 
+    /// An acknowledgment waits for data to ride on, or for its timer; not where
+    /// no data ever came, and there is no conversation to wait for.
+    pub fn hold_back(&mut self, now: Instant, profile: &Profile) {
+        if !profile.delayed_ack || !self.started {
+            self.due = true;
+        } else if self.deadline == Instant::FAR_FUTURE {
+            self.deadline = now + profile.delayed_ack_timeout;
+        }
+    }
+
     /// The receive window grew: the next acknowledgment leaves at once.
     pub fn on_window_growth(&mut self) {
         self.quick = self.quick.max(1);

@@ -14,7 +14,7 @@ mod settings;
 use gigatcp_units::{Bytes, Duration, Rate};
 
 use crate::congestion::{Counting, SlowStart};
-pub use crate::ecn::EcnMode;
+pub use crate::ecn::{EcnMode, EcnOption};
 
 pub use crate::prr::PrrRule;
 
@@ -104,6 +104,16 @@ pub struct Profile {
     pub quick_ack: bool,
     /// Nagle's algorithm, RFC 9293 section 3.7.4.
     pub nagle: bool,
+    /// The acknowledgment of the peer's FIN waits like that of data for ours to
+    /// ride on (Linux).
+    pub delayed_fin_ack: bool,
+    /// Probes of a closed window are acknowledgments from just before it
+    /// (Linux); RFC 9293 section 3.8.6.1 has them carry an octet.
+    pub bare_window_probes: bool,
+    /// A small segment waits only while another small one is unacknowledged,
+    /// and not behind full ones (draft-minshall-nagle-01; Linux since 2.2): the
+    /// end of a large write does not wait for a delayed acknowledgment.
+    pub nagle_minshall: bool,
     /// Silly-window avoidance, RFC 9293 section 3.8.6.2, both sides.
     pub silly_window_avoidance: bool,
     /// Header prediction on the receive path (Van Jacobson 1990).
@@ -154,6 +164,9 @@ pub struct Profile {
     /// minutes (RFC 9293 MUST-23): from a timeout of 1 s, seven take 247 s. Linux
     /// takes six (`tcp_syn_retries`), 127 s.
     pub syn_retries: u32,
+    /// So many timeouts of a SYN pass before the timeout doubles. RFC 6298
+    /// section 5.5 has none; Linux four (`tcp_syn_linear_timeouts`).
+    pub syn_linear_timeouts: u32,
     /// 2 MSL: how long TIME-WAIT lasts.
     pub time_wait: Duration,
     /// Step of the timestamp clock (RFC 7323 section 5.4: 1 ms to 1 s).
@@ -206,6 +219,14 @@ pub struct Profile {
     pub fast_convergence: bool,
     /// Alternative backoff with ECN, RFC 8511.
     pub abe: bool,
+    /// In slow start a window opens that was more than half in use in the last
+    /// round, as RFC 7661 section 4.1 has it validated (Linux
+    /// `tcp_is_cwnd_limited`); without, only one that is in use to its end.
+    pub half_used_opens: bool,
+    /// A window opens by what an acknowledgment newly tells of as delivered,
+    /// and not again by what SACK had told of (Linux); RFC 3465 section 2.1
+    /// counts all that is acknowledged.
+    pub growth_by_delivery: bool,
     /// Congestion window validation, RFC 7661, in place of `idle_restart`:
     /// what was in use lately decides what may grow, what congestion leaves,
     /// and how long an unused window is kept. Without it a window grows only
@@ -218,6 +239,17 @@ pub struct Profile {
     /// until CWR comes: the receiver of RFC 8257 section 3.2, for peers that
     /// measure how much was marked.
     pub dctcp_receiver: bool,
+    /// When AccECN options leave.
+    pub ecn_option: EcnOption,
+    /// With accurate feedback acknowledgments, retransmissions and probes leave
+    /// as ECT(0) too, so that congestion marks them instead of dropping them
+    /// (draft-ietf-tcpm-generalized-ecn; Linux). RFC 3168 sections 5.2 and
+    /// 6.1.4 to 6.1.6 forbid it outside experiments (RFC 8311 section 4.3).
+    pub ecn_everywhere: bool,
+    /// ECN is done without where SYNs that ask for it get lost, and ECT where
+    /// the ECN field arrives mangled (RFC 3168 section 6.1.1.1, RFC 9768
+    /// sections 3.1.4 and 3.2.2.3; Linux `tcp_ecn_fallback`).
+    pub ecn_fallback: bool,
 
     // Pacing and buffers.
     /// Segments leave at a rate instead of in bursts, where there is one: the
@@ -378,6 +410,9 @@ impl Profile {
         ack_waits_for_reader: false,
         quick_ack: true,
         nagle: true,
+        delayed_fin_ack: false,
+        bare_window_probes: false,
+        nagle_minshall: true,
         silly_window_avoidance: true,
         header_prediction: true,
         backoff: true,
@@ -398,6 +433,7 @@ impl Profile {
         rto_max: Duration::from_secs(120),
         retries: 15,
         syn_retries: 7,
+        syn_linear_timeouts: 0,
         time_wait: Duration::from_secs(60),
         timestamp_tick: Duration::from_millis(1),
         window_policy: WindowPolicy::FreeSpace,
@@ -417,10 +453,15 @@ impl Profile {
         slow_start: SlowStart::Usual,
         fast_convergence: true,
         abe: true,
+        half_used_opens: true,
+        growth_by_delivery: false,
         cwnd_validation: false,
         // Explicit congestion notification.
         ecn: EcnMode::Passive,
         dctcp_receiver: false,
+        ecn_option: EcnOption::Due,
+        ecn_everywhere: false,
+        ecn_fallback: true,
 
         // Pacing and buffers.
         pacing: true,
@@ -504,6 +545,7 @@ impl Profile {
         // Congestion control.
         slow_start: SlowStart::Standard,
         abe: false,
+        half_used_opens: false,
         cwnd_validation: false,
 
         // Explicit congestion notification.

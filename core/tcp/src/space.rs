@@ -32,6 +32,9 @@ pub struct SendSpace {
     pub wl2: u64,
     /// Largest window the peer ever offered (for silly-window avoidance).
     pub max_wnd: u64,
+    /// Where the last new segment ends that was not full (Minshall's variant of
+    /// Nagle's algorithm; Linux `snd_sml`).
+    pub small_end: u64,
     /// Snd.Wind.Shift of RFC 7323 section 2.3.
     pub shift: u8,
 }
@@ -47,6 +50,7 @@ impl SendSpace {
             wl1: 0,
             wl2: 0,
             max_wnd: 0,
+            small_end: 0,
             shift: 0,
         }
     }

@@ -53,6 +53,11 @@ impl TimestampClock {
         self
     }
 
+    /// Whether the peer has sent one: the option is agreed on.
+    pub fn has_begun(&self) -> bool {
+        self.recent.is_some()
+    }
+
     /// The option to send at `now`.
     #[inline]
     pub fn stamp(&self, now: Instant) -> Timestamps {

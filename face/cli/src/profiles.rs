@@ -100,7 +100,29 @@ fn values(profile: &Profile) -> Vec<(&'static str, String)> {
     all.extend(path_and_liveness(profile));
     all.extend(loss_recovery(profile));
     all.extend(notification(profile));
+    all.extend(where_stacks_differ(profile));
     all
+}
+
+/// What RFCs leave open, and what Linux does otherwise than they say.
+fn where_stacks_differ(profile: &Profile) -> Vec<(&'static str, String)> {
+    let Profile {
+        nagle_minshall,
+        delayed_fin_ack,
+        bare_window_probes,
+        half_used_opens,
+        growth_by_delivery,
+        syn_linear_timeouts,
+        ..
+    } = *profile;
+    named![
+        nagle_minshall,
+        delayed_fin_ack,
+        bare_window_probes,
+        half_used_opens,
+        growth_by_delivery,
+        syn_linear_timeouts,
+    ]
 }
 
 /// Explicit congestion notification.
@@ -108,10 +130,19 @@ fn notification(profile: &Profile) -> Vec<(&'static str, String)> {
     let Profile {
         ecn,
         dctcp_receiver,
+        ecn_option,
+        ecn_everywhere,
+        ecn_fallback,
         ..
     } = *profile;
-    let ecn = ecn.name();
-    named![ecn, dctcp_receiver]
+    let (ecn, ecn_option) = (ecn.name(), ecn_option.name());
+    named![
+        ecn,
+        dctcp_receiver,
+        ecn_option,
+        ecn_everywhere,
+        ecn_fallback
+    ]
 }
 
 fn switches(profile: &Profile) -> Vec<(&'static str, String)> {

@@ -10,6 +10,7 @@ use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
+use gigatcp_tcp::congestion::{Entry, SlowStart};
 use gigatcp_units::{Bytes, Duration};
 
 use super::host::Host;
@@ -33,8 +34,13 @@ enum Meaning {
     ReceiveBuffers,
     /// See `ReceiveBuffers`.
     SendBuffers,
-    /// Explicit congestion notification by number; both kernels have the same.
+    /// Explicit congestion notification by number.
     Notification,
+    /// When AccECN options leave, by Linux's number; of open connections too.
+    EcnOption,
+    /// How many segments without an AccECN option may pass in a round trip;
+    /// with one on every segment nothing depends on it.
+    Beacon,
     /// A congestion control.
     Congestion,
     /// Segments of the initial window.
@@ -42,8 +48,8 @@ enum Meaning {
 }
 
 use Meaning::{
-    Congestion, InitialWindow, Millis, Nothing, Notification, Only, ReceiveBuffers, Seconds,
-    SendBuffers, Setting,
+    Beacon, Congestion, EcnOption, InitialWindow, Millis, Nothing, Notification, Only,
+    ReceiveBuffers, Seconds, SendBuffers, Setting,
 };
 
 /// Linux's `net.ipv4` and FreeBSD's `net.inet.tcp`.
@@ -72,9 +78,13 @@ const SYSCTLS: &[(&str, Meaning)] = &[
     ("net.ipv4.tcp_fack", Only("0")),
     ("net.ipv4.tcp_syncookies", Setting("syn_cookies")),
     ("net.ipv4.tcp_ecn", Notification),
-    ("net.ipv4.tcp_ecn_fallback", Only("1")),
-    ("net.ipv4.tcp_ecn_option", Only("2")),
-    ("net.ipv4.tcp_ecn_option_beacon", Only("3")),
+    ("net.ipv4.tcp_ecn_fallback", Setting("ecn_fallback")),
+    ("net.ipv4.tcp_ecn_option", EcnOption),
+    ("net.ipv4.tcp_ecn_option_beacon", Beacon),
+    (
+        "net.ipv4.tcp_syn_linear_timeouts",
+        Setting("syn_linear_timeouts"),
+    ),
     ("net.ipv4.tcp_frto", Setting("frto")),
     ("net.ipv4.tcp_early_retrans", Setting("tlp")),
     ("net.ipv4.tcp_recovery", Setting("rack")),
@@ -122,9 +132,26 @@ const DEFAULTS: &[(&str, &str)] = &[
     ("net.ipv4.tcp_rmem", "4096 540000 15728640"),
     ("net.ipv4.tcp_wmem", "4096 262144 4194304"),
     ("net.ipv4.tcp_syn_retries", "5"),
-    ("net.ipv4.tcp_congestion_control", "cubic"),
     ("net.ipv4.tcp_slow_start_after_idle", "0"),
     ("net.ipv4.tcp_ecn", "0"),
+];
+
+/// Where Linux does otherwise than the profile `modern` has it, by the settings
+/// of the engine.
+const AS_LINUX: &[(&str, &str)] = &[
+    // RFC 6298 section 5.5 doubles at once.
+    ("syn_linear_timeouts", "4"),
+    // RFC 9768 section 3.2.3.3 recommends fewer options; RFC 3168 forbids ECT on
+    // what is no new data.
+    ("ecn_option", "always"),
+    ("ecn_everywhere", "true"),
+    ("growth_by_delivery", "true"),
+    ("delayed_fin_ack", "true"),
+    ("bare_window_probes", "true"),
+    // RTO_MIN bounds the variance's part, not the sum of RFC 6298 section 2.4.
+    ("rto_floor_on_variance", "true"),
+    // Without the queueing discipline `fq` Linux paces nothing.
+    ("pacing", "false"),
 ];
 
 impl Host {
@@ -150,10 +177,15 @@ impl Host {
                 for (name, value) in DEFAULTS {
                     self.sysctl(name, value)?;
                 }
+                self.setup.as_linux = true;
                 // Linux grants what a socket asks for twice, its own sizes once.
                 self.setup.doubles_requests = true;
-                // Without the queueing discipline `fq` Linux paces nothing.
-                self.setup.set("pacing", "false")?;
+                // Its CUBIC opens by HyStart and counts in whole numbers.
+                self.setup.slow_start = SlowStart::HyStart;
+                self.setup.congestion = congestion_named("cubic-linux")?;
+                for (name, value) in AS_LINUX {
+                    self.setup.set(name, value)?;
+                }
                 Ok(())
             }
             ["sysctl", ref rest @ ..] => {
@@ -212,11 +244,34 @@ impl Host {
         let Some((_, meaning)) = known else {
             return Err(unsupported());
         };
-        self.setup.apply(*meaning, value).map_err(|_| unsupported())
+        self.setup
+            .apply(*meaning, value)
+            .map_err(|_| unsupported())?;
+        if matches!(meaning, EcnOption) {
+            self.follow_ecn_option();
+        }
+        Ok(())
+    }
+
+    /// Open connections heed a changed `tcp_ecn_option` at once.
+    fn follow_ecn_option(&mut self) {
+        let (now, option) = (self.clock(), self.setup.profile.ecn_option);
+        for conn in &mut self.connections {
+            conn.tcp.set_ecn_option(now, option);
+        }
     }
 }
 
 impl Setup {
+    /// The congestion control that a system calls so: Linux's own, where it is
+    /// one of Linux.
+    pub fn control(&self, name: &str) -> Result<&'static Entry, Unsupported> {
+        match (name, self.as_linux) {
+            ("cubic", true) => congestion_named("cubic-linux"),
+            _ => congestion_named(name),
+        }
+    }
+
     fn apply(&mut self, meaning: Meaning, value: &str) -> Result<(), Unsupported> {
         let bad = || Unsupported::new("setting", value);
         let number = || value.parse::<u64>().map_err(|_| bad());
@@ -240,14 +295,30 @@ impl Setup {
                 Ok(())
             }
             Notification => {
-                let words = ["off", "classic", "passive", "accurate"];
+                let words = [
+                    "off",
+                    "classic",
+                    "passive-classic",
+                    "accurate",
+                    "mixed",
+                    "passive",
+                ];
                 let word = words.get(number()? as usize).ok_or_else(bad)?;
                 self.set("ecn", word)
             }
+            EcnOption => {
+                // 1 is a scheme of its own that neither RFC nor engine has.
+                let words = [(0, "off"), (2, "always")];
+                let number = number()?;
+                let word = words.iter().find(|(known, _)| *known == number);
+                self.set("ecn_option", word.ok_or_else(bad)?.1)
+            }
+            Beacon if self.profile.ecn_option == gigatcp_tcp::profile::EcnOption::Due => Err(bad()),
+            Beacon => number().map(|_| ()),
             Congestion => {
                 // FreeBSD's name for what RFC 5681 and 6582 describe.
                 let name = if value == "newreno" { "reno" } else { value };
-                self.congestion = congestion_named(name)?;
+                self.congestion = self.control(name)?;
                 Ok(())
             }
             InitialWindow => self.set("initial_window", value),

@@ -9,8 +9,7 @@ use gigatcp_tcp::{Config, congestion};
 use gigatcp_units::{Bytes, Duration, Rate};
 
 use super::calls::{Arguments, failed, returned};
-use super::host::{Conn, Host};
-use super::settings::congestion_named;
+use super::host::{Conn, Host, SocketState};
 use crate::ast::Value;
 use crate::stack::{Progress, Returned, Unsupported};
 use crate::symbols::ERRORS;
@@ -144,8 +143,11 @@ impl Host {
             "SO_LINGER" => options.linger = linger(value).ok_or_else(|| args.odd(3))?,
             "TCP_MAXSEG" => options.mss = u16::try_from(size).ok().filter(|mss| *mss > 0),
             "TCP_CONGESTION" if open.is_none() => {
-                options.congestion =
-                    Some(congestion_named(&text(value).ok_or_else(|| args.odd(3))?)?);
+                let name = text(value).ok_or_else(|| args.odd(3))?;
+                let entry = self.setup.control(&name)?;
+                if let Some(socket) = self.socket_of(fd) {
+                    socket.options.congestion = Some(entry);
+                }
             }
             "TCP_FASTOPEN" if open.is_none() => {
                 let listening = self.listening.entry(fd).or_default();
@@ -215,7 +217,7 @@ impl Host {
         let profile = self.setup.profile;
         let (send, receive) = (self.setup.send_buffer, self.setup.receive_buffer);
         let mss = self.setup.mss;
-        let congestion = self.setup.congestion;
+        let (congestion, as_linux) = (self.setup.congestion, self.setup.as_linux);
         let Some(socket) = self.socket_of(fd) else {
             return failed("EBADF");
         };
@@ -252,7 +254,10 @@ impl Host {
             "IP_TTL" | "IPV6_UNICAST_HOPS" => Value::Integer(i64::from(options.ttl)),
             "TCP_CONGESTION" => {
                 let entry = options.congestion.unwrap_or(congestion);
-                let name = Value::Text(entry.name.as_bytes().to_vec());
+                // Linux's own is plainly "cubic" there.
+                let plain = entry.name.strip_suffix("-linux");
+                let name = plain.filter(|_| as_linux).unwrap_or(entry.name);
+                let name = Value::Text(name.as_bytes().to_vec());
                 return Ok(Progress::Returned(Returned::success(0).output(3, name)));
             }
             _ => return Err(Unsupported::new("socket option", name)),

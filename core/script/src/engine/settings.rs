@@ -49,6 +49,8 @@ pub struct Setup {
     pub slow_start: SlowStart,
     /// For limited slow start, in segments.
     max_ssthresh: Option<u32>,
+    /// The stack is to do as Linux does, and has its names for things.
+    pub as_linux: bool,
     /// A buffer that a socket asks for is granted twice.
     pub doubles_requests: bool,
     /// Connections opened so far, for their initial sequence numbers.
@@ -67,6 +69,7 @@ impl Default for Setup {
             initial_ssthresh: None,
             slow_start: SlowStart::Usual,
             max_ssthresh: None,
+            as_linux: false,
             doubles_requests: false,
             opened: 0,
         }

@@ -8,7 +8,9 @@
 //!
 //! * Time is exact unless [`Settings::tolerance`] says otherwise. A relative
 //!   time counts from the time the script gives the event before, or, if that
-//!   one has a range or `*`, from when it happened.
+//!   one has a range or `*`, from when it happened. With
+//!   [`Tolerance::Script`] it counts from when a packet left, as packetdrill
+//!   does it.
 //! * Against a real clock ([`Pace::Real`]) times are counted as packetdrill
 //!   counts them.
 //! * One line may stand for several segments, and one segment for several
@@ -90,6 +92,9 @@ struct Runner<'a> {
     leniency: Leniency,
     tolerance: Duration,
     pace: Pace,
+    /// With the tolerance of packetdrill, a relative time counts from when the
+    /// packet before left, as there.
+    counts_as_packetdrill: bool,
     before: Before,
     strict: bool,
     stamps: Stamps,
@@ -157,6 +162,7 @@ impl<'a> Runner<'a> {
             leniency: settings.leniency,
             tolerance,
             pace: settings.pace,
+            counts_as_packetdrill: settings.tolerance == Tolerance::Script,
             before: Before::default(),
             strict,
             stamps,
@@ -330,7 +336,11 @@ impl<'a> Runner<'a> {
             let said = format!("{shown}\n            at {}", seconds(sent.at));
             return Err(self.failed(Class::Timing, &event.span, said));
         }
-        self.base = if due.is_exact { due.nominal } else { sent.at };
+        self.base = if due.is_exact && !self.counts_as_packetdrill {
+            due.nominal
+        } else {
+            sent.at
+        };
         Ok(())
     }
 

@@ -30,6 +30,8 @@ struct Learned {
     /// The window is at its least and congestion was notified: nothing that is
     /// acknowledged opens it (RFC 3168 section 6.1.2).
     held: bool,
+    /// Octets acknowledged that may open the window.
+    opening: u64,
 }
 
 impl<P: Payload> Connection<P> {
@@ -163,6 +165,7 @@ impl<P: Payload> Connection<P> {
             lost: judgment.lost.map_or(0, |(_, octets, _)| octets),
             marked: notice.marked,
             held,
+            opening: self.opening_octets(&revealed, credit),
         };
         self.tell_congestion_control(now, &revealed, &learned);
         if revealed.acked > 0 {
@@ -187,6 +190,22 @@ impl<P: Payload> Connection<P> {
             };
             self.outbox.put(EventMask::SEGMENTS, now, event);
         }
+    }
+
+    /// What of the acknowledged octets may open the window: all of them (RFC
+    /// 3465 section 2.1), or those that were not known to have arrived before.
+    #[inline]
+    fn opening_octets(&self, revealed: &Revealed, credit: u64) -> u64 {
+        if !self.profile.growth_by_delivery || revealed.acked == 0 {
+            return revealed.acked;
+        }
+        // Without SACK each duplicate acknowledgment stood for a segment.
+        let known = if self.sack {
+            revealed.acked_after_sack
+        } else {
+            credit.min(revealed.acked.saturating_sub(u64::from(self.smss)))
+        };
+        revealed.acked - known
     }
 
     fn advance_una(&mut self, ack: u64, revealed: &mut Revealed) {
@@ -336,15 +355,20 @@ impl<P: Payload> Connection<P> {
             self.round_end = self.snd.nxt;
             self.pacing.window_use.on_round_end();
         }
+        let window_use = &mut self.pacing.window_use;
+        let most_in_flight = window_use.most_in_flight(learned.prior_in_flight, round_end);
         let validated = self.validate_window(now);
         let was_slow_start = self.congestion.is_in_slow_start();
         let before = self.congestion.cwnd();
         let cwnd_limited = core::mem::take(&mut self.cwnd_limited)
             || validated
-            || learned.prior_in_flight + u64::from(self.smss) > before.as_u64();
+            || learned.prior_in_flight + u64::from(self.smss) > before.as_u64()
+            || (self.profile.half_used_opens
+                && was_slow_start
+                && 2 * most_in_flight > before.as_u64());
         self.congestion.on_ack(&Ack {
             now,
-            acked: Bytes::new(if learned.held { 0 } else { revealed.acked }),
+            acked: Bytes::new(if learned.held { 0 } else { learned.opening }),
             sacked: Bytes::new(revealed.sacked),
             lost: Bytes::new(learned.lost),
             ce_marked: Bytes::new(learned.marked.octets),

@@ -12,10 +12,10 @@
 
 use gigatcp_events::{CwndCause, EcnFeedback, Event, EventMask, Phase};
 use gigatcp_units::{Bytes, Instant};
-use gigatcp_wire::{Ecn, Flags, MAX_OPTIONS_LEN, Payload, Segment};
+use gigatcp_wire::{Ecn, Flags, MAX_OPTIONS_LEN, Options, Payload, Segment};
 
 use super::{Connection, Failure, Reset};
-use crate::ecn::{Arrived, Feedback, Marked, OptionSeen};
+use crate::ecn::{ALL_FIELDS, Arrived, EcnOption, EcnReceiver, Feedback, Marked, OptionSeen};
 use crate::scoreboard::Revealed;
 
 /// SACK blocks that an AccECN option must leave room for (RFC 9768 section
@@ -27,7 +27,7 @@ const SACK_BLOCKS_KEPT: usize = 2;
 const AUTHENTICATION_LEN: usize = 16;
 
 /// Octets that the longest AccECN option takes in a header.
-const OPTION_ROOM: u64 = 12;
+pub(super) const OPTION_ROOM: u64 = 12;
 
 /// ECN on a connection, partly in the words of Linux's `tcp_info`.
 #[derive(Clone, Copy, Debug)]
@@ -117,14 +117,17 @@ impl<P: Payload> Connection<P> {
         self.ecn.count(syn.ecn, counted);
         if !syn.flags.contains(Flags::ACK) {
             self.ecn.on_syn(syn.flags, syn.ecn);
-        } else if self.ecn.on_syn_ack(syn.flags, syn.ecn) {
-            self.begin_with_one_segment(now);
         }
+        let mark = syn.flags.contains(Flags::ACK) && self.ecn.on_syn_ack(syn.flags, syn.ecn);
         if self.ecn.feedback() == EcnFeedback::Accurate && syn.flags.contains(Flags::ACK) {
             // RFC 9768 sections 3.2.3.2.3 and 3.2.3.2.4, the client's side.
             self.ecn.sender.on_first_option(syn.options.accecn.as_ref());
+            self.follow_option_room(now);
             // Section 3.2.2.1: a pure acknowledgment tells how it arrived.
             self.ack.demand_alone();
+        }
+        if mark {
+            self.begin_with_one_segment(now);
         }
         if self.ecn.is_on() {
             let feedback = self.ecn.feedback();
@@ -163,7 +166,7 @@ impl<P: Payload> Connection<P> {
     pub(super) fn hear_syn_ack_again(&mut self, syn_ack: &Segment<P>) {
         let is_one = syn_ack.flags.contains(Flags::SYN | Flags::ACK);
         if self.ecn.is_on() && is_one && self.active_open {
-            self.ecn.on_syn_ack_again(syn_ack.flags, syn_ack.ecn);
+            self.ecn.on_syn_ack_again(syn_ack.ecn);
         }
     }
 
@@ -177,6 +180,9 @@ impl<P: Payload> Connection<P> {
         let option = segment.options.accecn.as_ref();
         // Sections 3.2.3.2.3 and 3.2.3.2.4, the server's side.
         self.ecn.sender.on_first_option(option);
+        self.follow_option_room(now);
+        let stamp = segment.options.timestamps.map(|stamps| stamps.val);
+        let _first = self.ecn.is_newer(stamp);
         let is_handshake = !segment.flags.contains(Flags::SYN)
             && segment.seq_len() == 0
             && segment.options.sack.is_empty();
@@ -245,11 +251,26 @@ impl<P: Payload> Connection<P> {
     }
 
     /// Data that was there before, wholly: our acknowledgments may not have
-    /// got through.
-    pub(super) fn note_repetition(&mut self) {
-        if self.ecn.feedback() == EcnFeedback::Accurate {
-            self.ecn.receiver.on_data(true);
+    /// got through. What crossed the path counts, if it is not older than our
+    /// last acknowledgment (as Linux): there is no telling a ghost from a
+    /// repetition beyond that.
+    pub(super) fn note_repetition(&mut self, segment: &Segment<P>) {
+        if self.ecn.feedback() != EcnFeedback::Accurate {
+            return;
         }
+        let octets = segment.payload.len() as u64;
+        let end = self.rcv.offset_of(segment.seq).map(|seq| seq + octets);
+        if end.is_some_and(|end| end >= self.rcv.last_ack_sent) {
+            let packets = segment.wire_segments() as u32;
+            self.ecn.count(segment.ecn, packets);
+            self.ecn.receiver.on_arrival(&Arrived {
+                ecn: segment.ecn,
+                octets,
+                packets,
+                unacked: false,
+            });
+        }
+        self.ecn.receiver.on_data(true);
     }
 
     // Sending.
@@ -265,12 +286,34 @@ impl<P: Payload> Connection<P> {
         if self.ecn.take_without_sack() {
             segment.options.sack.truncate(0);
         }
-        if has_room && let Some(option) = self.ecn.receiver.option() {
+        let room = self.option_room();
+        if self.ecn.receiver.is_always() {
+            if self.ecn.makes_room() {
+                fit_always(segment, room, &self.ecn.receiver);
+            }
+        } else if has_room && let Some(option) = self.ecn.receiver.option() {
             segment.options.accecn = Some(option);
-            fit_options(segment, self.option_room());
+            fit_options(segment, room);
         }
         let with_option = segment.options.accecn.is_some();
         self.ecn.receiver.on_sent(with_option);
+    }
+
+    /// Whether options ride on every segment, or no longer do, decides how much
+    /// data a segment holds.
+    fn follow_option_room(&mut self, now: Instant) {
+        if self.ecn.receiver.is_always() {
+            self.follow_segment_size(now);
+        }
+    }
+
+    /// AccECN options leave from now on as `option` says, whatever the profile
+    /// had (Linux heeds a changed `tcp_ecn_option` at once).
+    pub fn set_ecn_option(&mut self, now: Instant, option: EcnOption) {
+        self.ecn.receiver.set_option(option);
+        if self.is_synchronized() {
+            self.follow_segment_size(now);
+        }
     }
 
     /// Octets of options that may stand in a segment before it is signed.
@@ -412,4 +455,41 @@ fn fit_options<P>(segment: &mut Segment<P>, room: usize) {
         }
         options.sack.truncate(blocks - 1);
     }
+}
+
+/// Where every segment carries an option: all three counters if they fit, or
+/// those that are needed, or those with a SACK block less, down to two. Where
+/// even that does not fit, SACK goes before (as Linux).
+fn fit_always<P>(segment: &mut Segment<P>, room: usize, receiver: &EcnReceiver) {
+    let options = &mut segment.options;
+    let whole = options.sack;
+    let least = receiver.needed_fields();
+    loop {
+        for fields in (least..=ALL_FIELDS).rev() {
+            options.accecn = Some(receiver.option_of(fields));
+            if aligned_len(options) <= room {
+                return;
+            }
+        }
+        let blocks = options.sack.len();
+        if blocks <= SACK_BLOCKS_KEPT {
+            options.sack = whole;
+            options.accecn = None;
+            return;
+        }
+        options.sack.truncate(blocks - 1);
+    }
+}
+
+/// Octets of the options that acknowledgments have, each kind beginning at a
+/// multiple of four as Linux lays them out.
+fn aligned_len(options: &Options) -> usize {
+    let stamps = if options.timestamps.is_some() { 12 } else { 0 };
+    let blocks = match options.sack.len() {
+        0 => 0,
+        blocks => 4 + 8 * blocks,
+    };
+    let counters = options.accecn.map_or(0, |option| option.wire_len());
+    // What else there is makes the packed length the longer one.
+    (stamps + blocks + counters.next_multiple_of(4)).max(options.wire_len())
 }

@@ -206,7 +206,7 @@ impl<P: Payload> Connection<P> {
         let len = segment.payload.len() as u64;
         if len > 0 && seq + len <= self.rcv.nxt {
             self.note_duplicate(seq..seq + len);
-            self.note_repetition();
+            self.note_repetition(segment);
         }
         self.hear_syn_ack_again(segment);
         let ends_with_the_fin = seq + u64::from(segment.seq_len()) == self.rcv.nxt;

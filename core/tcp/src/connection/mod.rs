@@ -483,7 +483,7 @@ impl<P: Payload> Connection<P> {
             timestamps: timestamp_clock(&profile, config.timestamp_offset),
             sack: profile.sack,
             scaling: profile.window_scaling,
-            ecn: EcnState::new(profile.ecn, profile.dctcp_receiver),
+            ecn: EcnState::new(&profile),
             dsack: None,
             syn_due: false,
             syn_answers: false,

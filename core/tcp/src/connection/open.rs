@@ -94,7 +94,7 @@ impl<P: Payload> Connection<P> {
     }
 
     /// The window starts from the SMSS that both SYNs left.
-    fn start_congestion_control(&mut self, now: Instant) {
+    pub(super) fn start_congestion_control(&mut self, now: Instant) {
         let config = congestion::Config {
             initial_ssthresh: self.initial_ssthresh,
             slow_start: self.slow_start,

@@ -67,9 +67,12 @@ impl<P: Payload> Connection<P> {
             self.set_limit(now, self.congestion_limit());
             return None;
         }
-        self.restart_after_idle(now);
-        let allowance = self.allowance();
         let window = self.snd.edge().saturating_sub(self.snd.nxt);
+        if window > 0 {
+            // Nothing leaves into a closed window, so nothing restarts.
+            self.restart_after_idle(now);
+        }
+        let allowance = self.allowance();
         if self.path.is_act_due(now) && unsent > 0 {
             match self.poll_path_mtu(now, unsent, allowance, window) {
                 Turn::Go => {}
@@ -130,14 +133,17 @@ impl<P: Payload> Connection<P> {
         if most >= smss {
             return Some(self.release_size(most));
         }
-        let idle = self.snd.flight_size() == 0;
+        // A SYN-ACK that is not acknowledged is no data (RFC 9293 section 3.7.4).
+        let idle = self.snd.nxt == self.snd.una.max(1);
         if unsent == 0 {
             // FIN alone. It takes a sequence number, hence room in the window.
             return (window > 0).then_some(0);
         }
         if unsent <= usable {
             // The last, partial segment.
-            let nagle_holds = self.profile.nagle && !idle && !self.fin_wanted && !self.is_urgent();
+            let waits =
+                !idle && (!self.profile.nagle_minshall || self.snd.una < self.snd.small_end);
+            let nagle_holds = self.profile.nagle && waits && !self.fin_wanted && !self.is_urgent();
             return (!nagle_holds).then_some(unsent);
         }
         if window >= smss || most == 0 {
@@ -221,6 +227,9 @@ impl<P: Payload> Connection<P> {
         }
         self.snd.nxt = end;
         self.board.on_transmit(now, end);
+        if len < u64::from(self.smss) {
+            self.snd.small_end = to;
+        }
         if reason == SendReason::LimitedTransmit {
             self.recovery.on_limited_transmit(len);
         }
@@ -402,6 +411,9 @@ impl<P: Payload> Connection<P> {
         }
         let flags = Flags::ACK | self.ecn.flags_of_ack();
         let mut segment = self.segment(now, seq, P::default(), flags, true);
+        if self.ecn.sends_ect_everywhere() {
+            segment.ecn = Ecn::Ect0;
+        }
         self.tell_user_timeout(&mut segment.options);
         Some(segment)
     }
@@ -442,7 +454,7 @@ impl<P: Payload> Connection<P> {
         let payload = self.send_buffer.slice(range.start, range.end);
         let has_room = self.has_room_for_accecn(range.start, len, fresh);
         let mut segment = self.segment(now, range.start, payload, flags, has_room);
-        if fresh && self.ecn.sends_ect() {
+        if (fresh && self.ecn.sends_ect()) || self.ecn.sends_ect_everywhere() {
             segment.ecn = Ecn::Ect0;
         }
         segment
@@ -451,7 +463,7 @@ impl<P: Payload> Connection<P> {
     /// A segment of the open connection: header fields, options, and the
     /// acknowledgment it carries. `has_room` says whether an AccECN option fits
     /// beside the payload.
-    fn segment(
+    pub(super) fn segment(
         &mut self,
         now: Instant,
         seq: u64,
@@ -581,6 +593,15 @@ impl<P: Payload> Connection<P> {
             seq: reset.seq,
             ack: reset.ack.unwrap_or_default(),
             flags,
+            options: Options {
+                // RFC 7323 section 3.2: a reset should carry them too, where
+                // they were agreed on.
+                timestamps: reset.ack.and(self.timestamps.as_ref()).and_then(|clock| {
+                    let agreed = clock.has_begun();
+                    agreed.then(|| clock.stamp(now))
+                }),
+                ..Options::default()
+            },
             ..Segment::default()
         }
     }

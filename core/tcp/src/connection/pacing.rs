@@ -31,11 +31,14 @@ impl Pacing {
     }
 }
 
-/// Whether cwnd was filled in this round trip and in the one before.
+/// Whether cwnd was filled in this round trip and in the one before, and how
+/// far.
 #[derive(Clone, Copy, Default, Debug)]
 pub(super) struct WindowUse {
     filled: bool,
     filled_before: bool,
+    /// Most that was in flight in this round, as acknowledgments found it.
+    most: u64,
 }
 
 impl WindowUse {
@@ -43,6 +46,15 @@ impl WindowUse {
     #[inline]
     pub(super) fn on_filled(&mut self) {
         self.filled = true;
+    }
+
+    /// Most that was in flight in the round that the acknowledgment at hand is
+    /// of, `before` it included; it begins another one if it ends that.
+    #[inline]
+    pub(super) fn most_in_flight(&mut self, before: u64, ends_round: bool) -> u64 {
+        let most = self.most.max(before);
+        self.most = if ends_round { before } else { most };
+        most
     }
 
     /// A round trip is over.

@@ -17,6 +17,7 @@ use gigatcp_wire::{Flags, Payload, Segment};
 
 use super::Connection;
 use super::authenticate;
+use super::ecn::OPTION_ROOM;
 use crate::congestion::CongestionKind;
 use crate::recovery::Judgment;
 
@@ -44,8 +45,29 @@ impl<P: Payload> Connection<P> {
         let mss = mss.min(self.mss_limit);
         let stamps = u32::from(self.timestamps.is_some()) * TIMESTAMPS_LEN;
         let codes = u32::from(self.authentication.is_some()) * authenticate::OPTION_LEN;
-        let smss = mss.saturating_sub(stamps + codes).max(1);
+        let counters = u32::from(self.ecn.makes_room()) * OPTION_ROOM as u32;
+        let smss = mss.saturating_sub(stamps + codes + counters).max(1);
         self.profile.whole_buffers(smss)
+    }
+
+    /// What options data segments carry has changed: SMSS and the congestion
+    /// control follow.
+    #[cold]
+    pub(super) fn follow_segment_size(&mut self, now: Instant) {
+        let smss = self.smss_of(self.path.current());
+        if smss == self.smss {
+            return;
+        }
+        let initial = self.profile.initial_window;
+        let is_fresh = self.snd.nxt <= 1 && self.congestion.cwnd() == initial.bytes(self.smss);
+        self.smss = smss;
+        if is_fresh {
+            // Nothing has left: the initial window is one of these segments.
+            self.start_congestion_control(now);
+            return;
+        }
+        self.congestion.on_smss_change(smss);
+        self.put_cwnd(now, CwndCause::PathMtu);
     }
 
     /// The estimate changed: SMSS and the congestion control follow.
@@ -54,11 +76,7 @@ impl<P: Payload> Connection<P> {
         let smss = self.smss_of(mtu);
         let event = Event::PathMtuChanged { mtu, smss, cause };
         self.outbox.put(EventMask::CHANGES, now, event);
-        if smss != self.smss {
-            self.smss = smss;
-            self.congestion.on_smss_change(smss);
-            self.put_cwnd(now, CwndCause::PathMtu);
-        }
+        self.follow_segment_size(now);
     }
 
     /// A router dropped the segment at `seq` as too big for `told` octets.

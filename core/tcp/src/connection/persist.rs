@@ -99,6 +99,13 @@ impl<P: Payload> Connection<P> {
         }
         self.counters.window_probes += 1;
         self.arm_persist(now);
+        if self.profile.bare_window_probes {
+            // An acknowledgment from just before the window makes the peer say
+            // how wide it is (Linux `tcp_xmit_probe_skb`).
+            let seq = self.snd.una - 1;
+            let flags = Flags::ACK | self.ecn.flags_of_ack();
+            return Some(self.segment(now, seq, P::default(), flags, false));
+        }
         if self.snd.una == self.snd.nxt {
             let len = self.unsent().min(1);
             return waiting.then(|| self.send_new(now, len, SendReason::WindowProbe));

@@ -171,7 +171,13 @@ impl<P: Payload> Connection<P> {
         // window ends.
         self.rcv.edge = self.rcv.edge.max(self.rcv.nxt);
         self.peer_fin = None;
-        self.ack.demand();
+        // RFC 2018 section 3: there is nothing left to select.
+        self.dsack = None;
+        if self.profile.delayed_fin_ack && self.state == State::Established && !self.ack.is_due() {
+            self.ack.hold_back(now, &self.profile);
+        } else {
+            self.ack.demand();
+        }
         match self.state {
             State::Established => self.set_state(now, State::CloseWait),
             State::FinWait1 => self.set_state(now, State::Closing),

@@ -63,7 +63,9 @@ impl<P: Payload> Connection<P> {
             self.give_up(now);
             return;
         }
-        if self.profile.backoff {
+        let is_linear = self.state == State::SynSent
+            && self.timeouts_in_a_row <= self.profile.syn_linear_timeouts;
+        if self.profile.backoff && !is_linear {
             self.rtt.back_off();
         }
         if opening {

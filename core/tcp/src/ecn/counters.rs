@@ -6,6 +6,9 @@
 //! * r.ceb, r.e0b and r.e1b, octets of payload by their ECN field, go out in an
 //!   AccECN option on every acknowledgment after one of them has grown (the
 //!   recommended simple scheme), with a field for each that ever did.
+//! * Or an option goes on every segment, with all three counters where they fit
+//!   and those that grew in any case, in the order of ECT(1) first, as Linux has
+//!   it. That costs 12 octets of each segment and is never out of date.
 //! * An acknowledgment leaves at once when data with CE follows a packet
 //!   without, and when n packets with CE have come: 2, or 3 when nothing waits
 //!   to be acknowledged.
@@ -16,11 +19,16 @@
 
 use gigatcp_wire::{AccEcn, AccEcnOrder, Ecn, Flags};
 
+use super::EcnOption;
+
 /// CE packets without unacknowledged data that make an acknowledgment due: an
 /// acknowledgment of acknowledgments (section 3.2.2.5.1: no less than 3).
 const CE_WITHOUT_DATA: u32 = 3;
 /// The same with data that waits for its acknowledgment.
 const CE_WITH_DATA: u32 = 2;
+
+/// Fields of an option that tells of every counter.
+pub(crate) const ALL_FIELDS: usize = 3;
 
 /// So many segments of new data in a row show that acknowledgments arrive: more
 /// than any initial window lets out without them.
@@ -93,6 +101,10 @@ pub(crate) struct EcnReceiver {
     option_due: bool,
     /// Options may be sent at all.
     sends_options: bool,
+    /// Options ride on every segment.
+    always: bool,
+    /// With that: fields of the order ECT(1), CE, ECT(0) that cannot be missed.
+    needed: usize,
     /// Every field is to be sent, to test the path.
     tests_path: bool,
     /// Packets with CE since the last acknowledgment.
@@ -109,12 +121,14 @@ pub(crate) struct EcnReceiver {
 
 impl EcnReceiver {
     /// Counters at their start.
-    pub(crate) fn new() -> Self {
+    pub(crate) fn new(option: EcnOption) -> Self {
         Self {
             counters: EcnCounters::INITIAL,
             ever: [false; 3],
             option_due: true,
-            sends_options: true,
+            sends_options: option != EcnOption::Off,
+            always: option == EcnOption::Always,
+            needed: 0,
             tests_path: true,
             ce_unreported: 0,
             previous: Ecn::NotEct,
@@ -153,6 +167,7 @@ impl EcnReceiver {
         {
             *counter += arrived.octets;
             self.ever[field_place(arrived.ecn)] = true;
+            self.needed = self.needed.max(3 - field_place(arrived.ecn));
             self.option_due = true;
         }
         if arrived.ecn != Ecn::Ce {
@@ -178,6 +193,9 @@ impl EcnReceiver {
 
     /// The option that the next acknowledgment is to carry, if one is due.
     pub(crate) fn option(&self) -> Option<AccEcn> {
+        if self.sends_options && self.always {
+            return Some(self.option_of(ALL_FIELDS));
+        }
         if !self.sends_options || !self.option_due {
             return None;
         }
@@ -192,6 +210,30 @@ impl EcnReceiver {
         };
         let values = order.counts().map(|ecn| counters.octets(ecn) as u32);
         Some(AccEcn::new(order, &values[..fields]))
+    }
+
+    /// The option with so many fields, ECT(1) first.
+    pub(crate) fn option_of(&self, fields: usize) -> AccEcn {
+        let order = AccEcnOrder::Ect1First;
+        let values = order.counts().map(|ecn| self.counters.octets(ecn) as u32);
+        AccEcn::new(order, &values[..fields])
+    }
+
+    /// Where options ride on every segment: the least number of fields that
+    /// tells of all that ever grew.
+    pub(crate) fn needed_fields(&self) -> usize {
+        self.needed.max(1)
+    }
+
+    /// Whether options ride on every segment.
+    pub(crate) fn is_always(&self) -> bool {
+        self.always && self.sends_options
+    }
+
+    /// From now on options leave so.
+    pub(crate) fn set_option(&mut self, option: EcnOption) {
+        self.sends_options = option != EcnOption::Off;
+        self.always = option == EcnOption::Always;
     }
 
     /// A segment left, with an option or without. Each carries the ACE field.
@@ -268,7 +310,7 @@ mod tests {
 
     /// A receiver that has tested the path.
     fn receiver() -> EcnReceiver {
-        let mut receiver = EcnReceiver::new();
+        let mut receiver = EcnReceiver::new(EcnOption::Due);
         assert_eq!(receiver.option().unwrap().fields(), [1, 0, 1]);
         receiver.on_sent(true);
         assert_eq!(receiver.option(), None);
@@ -277,7 +319,7 @@ mod tests {
 
     #[test]
     fn counters_begin_as_section_3_2_1_says() {
-        let receiver = EcnReceiver::new();
+        let receiver = EcnReceiver::new(EcnOption::Due);
         assert_eq!(receiver.ace().ace(), 5);
         let counters = receiver.counters();
         assert_eq!((counters.ceb, counters.e0b, counters.e1b), (0, 1, 1));
@@ -340,11 +382,11 @@ mod tests {
 
     #[test]
     fn a_marked_syn_ack_counts_once() {
-        let mut receiver = EcnReceiver::new();
+        let mut receiver = EcnReceiver::new(EcnOption::Due);
         receiver.on_syn_ack(Ecn::Ce);
         receiver.on_syn_ack(Ecn::Ce);
         assert_eq!(receiver.counters().cep, 6);
-        let mut server = EcnReceiver::new();
+        let mut server = EcnReceiver::new(EcnOption::Due);
         server.on_syn(Ecn::Ce);
         assert_eq!(server.counters().cep, 5);
     }

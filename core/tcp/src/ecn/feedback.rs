@@ -118,6 +118,7 @@ impl EcnSender {
     /// Takes an acknowledgment that is not superseded. The second answer:
     /// whether the two ways to tell contradict each other (section 3.2.3.2.5).
     pub(crate) fn on_feedback(&mut self, feedback: &Feedback) -> (Marked, bool) {
+        self.note_width(feedback.packets);
         let least = u32::from(feedback.ace).wrapping_sub(self.counters.cep as u32) % ACE_MODULUS;
         let ceb = feedback
             .option
@@ -131,11 +132,6 @@ impl EcnSender {
             None => safest(least, feedback.packets),
         };
         self.counters.cep += u64::from(packets);
-        if feedback.packets > 0 {
-            let mean = self.mean_packets;
-            let now = feedback.packets.min(1 << 16) << MEAN_SHIFT;
-            self.mean_packets = mean - mean / 8 + now / 8;
-        }
         let contradict = least == 0
             && ceb.is_some_and(|octets| octets > 0)
             && feedback
@@ -165,6 +161,18 @@ impl EcnSender {
             }
         }
         marked
+    }
+
+    /// The average of packets per acknowledgment; the first one begins it.
+    fn note_width(&mut self, packets: u32) {
+        if packets == 0 {
+            return;
+        }
+        let now = packets.min(1 << 16) << MEAN_SHIFT;
+        self.mean_packets = match self.mean_packets {
+            0 => now,
+            mean => mean - mean / 8 + now / 8,
+        };
     }
 
     fn are_acks_wide(&self) -> bool {

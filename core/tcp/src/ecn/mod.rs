@@ -12,24 +12,27 @@
 //!
 //! How it meets segments is in `connection/ecn.rs`.
 //!
-//! ECT(0) goes on new data alone: SYN, acknowledgments, retransmissions and
-//! window probes stay Not-ECT, as RFC 3168 sections 5.2 and 6.1.4 to 6.1.6 ask
-//! and RFC 9768 leaves it. Not here: ECN-capable control packets (ECN++), which
-//! costs a mark on them a loss; ECT(1) and with it L4S; a new SYN without ECN
-//! after a reset (RFC 3168 section 6.1.1.1: MAY); giving up ECN where every
-//! packet comes back as marked (RFC 9768 section 3.2.2.3: advice).
+//! ECT(0) goes on new data alone: acknowledgments, retransmissions and window
+//! probes stay Not-ECT, as RFC 3168 sections 5.2 and 6.1.4 to 6.1.6 ask and RFC
+//! 9768 leaves it, unless `ecn_everywhere` has it otherwise. Not here: ECT on SYN
+//! and SYN-ACK (the rest of ECN++), which costs a mark on them a loss; ECT(1) and
+//! with it L4S; a new SYN without ECN after a reset (RFC 3168 section 6.1.1.1:
+//! MAY); giving up ECN where every packet comes back as marked (RFC 9768 section
+//! 3.2.2.3: advice).
 
 mod counters;
 mod feedback;
 pub(crate) mod negotiation;
 
-pub(crate) use counters::{Arrived, EcnCounters, EcnReceiver};
+pub(crate) use counters::{ALL_FIELDS, Arrived, EcnCounters, EcnReceiver};
 pub use feedback::OptionSeen;
 pub(crate) use feedback::{EcnSender, Feedback, Marked};
 
 use gigatcp_events::EcnFeedback;
 use gigatcp_units::Instant;
 use gigatcp_wire::{Ecn, Flags, Segment};
+
+use crate::profile::Profile;
 
 /// What a host asks its peers for, and what it grants them.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
@@ -44,11 +47,23 @@ pub enum EcnMode {
     Classic,
     /// RFC 9768: asks for it, and grants it or RFC 3168.
     Accurate,
+    /// Asks for nothing and grants RFC 3168 alone (Linux `tcp_ecn` 2).
+    PassiveClassic,
+    /// Asks for RFC 3168, which every server knows, and grants RFC 9768 too
+    /// (Linux `tcp_ecn` 4).
+    Mixed,
 }
 
 impl EcnMode {
     /// Every mode.
-    pub const ALL: [Self; 4] = [Self::Off, Self::Passive, Self::Classic, Self::Accurate];
+    pub const ALL: [Self; 6] = [
+        Self::Off,
+        Self::Passive,
+        Self::Classic,
+        Self::Accurate,
+        Self::PassiveClassic,
+        Self::Mixed,
+    ];
 
     /// Its name in plans.
     #[must_use]
@@ -58,6 +73,8 @@ impl EcnMode {
             Self::Passive => "passive",
             Self::Classic => "classic",
             Self::Accurate => "accurate",
+            Self::PassiveClassic => "passive-classic",
+            Self::Mixed => "mixed",
         }
     }
 
@@ -69,8 +86,8 @@ impl EcnMode {
 
     const fn asks(self) -> EcnFeedback {
         match self {
-            Self::Off | Self::Passive => EcnFeedback::None,
-            Self::Classic => EcnFeedback::Classic,
+            Self::Off | Self::Passive | Self::PassiveClassic => EcnFeedback::None,
+            Self::Classic | Self::Mixed => EcnFeedback::Classic,
             Self::Accurate => EcnFeedback::Accurate,
         }
     }
@@ -78,9 +95,45 @@ impl EcnMode {
     const fn grants(self) -> EcnFeedback {
         match self {
             Self::Off => EcnFeedback::None,
-            Self::Classic => EcnFeedback::Classic,
-            Self::Passive | Self::Accurate => EcnFeedback::Accurate,
+            Self::Classic | Self::PassiveClassic => EcnFeedback::Classic,
+            Self::Passive | Self::Accurate | Self::Mixed => EcnFeedback::Accurate,
         }
+    }
+}
+
+/// When AccECN options leave (RFC 9768 section 3.2.3.3).
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub enum EcnOption {
+    /// Never: the ACE field tells all there is to tell.
+    Off,
+    /// On acknowledgments after a counter has grown, with the counters that
+    /// ever did: the simple scheme that section 3.2.3.3 recommends.
+    #[default]
+    Due,
+    /// On every segment, with every counter for which there is room, and data
+    /// segments are made smaller for it; only while the peer's options come
+    /// (Linux `tcp_ecn_option` 2).
+    Always,
+}
+
+impl EcnOption {
+    /// Every choice.
+    pub const ALL: [Self; 3] = [Self::Off, Self::Due, Self::Always];
+
+    /// Its name in plans.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Off => "off",
+            Self::Due => "due",
+            Self::Always => "always",
+        }
+    }
+
+    /// The choice of that name.
+    #[must_use]
+    pub fn find(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|choice| choice.name() == name)
     }
 }
 
@@ -90,6 +143,10 @@ pub(crate) struct EcnState<P> {
     mode: EcnMode,
     /// The receiver of RFC 8257.
     dctcp_receiver: bool,
+    /// With accurate feedback every segment may carry ECT.
+    everywhere: bool,
+    /// What a network does that does not bear ECN is answered by doing without.
+    fallback: bool,
     feedback: EcnFeedback,
     /// Our data may carry ECT.
     sends_ect: bool,
@@ -134,10 +191,12 @@ pub(crate) struct EcnState<P> {
 
 impl<P> EcnState<P> {
     /// Before the handshake.
-    pub(crate) fn new(mode: EcnMode, dctcp_receiver: bool) -> Self {
+    pub(crate) fn new(profile: &Profile) -> Self {
         Self {
-            mode,
-            dctcp_receiver,
+            mode: profile.ecn,
+            dctcp_receiver: profile.dctcp_receiver,
+            everywhere: profile.ecn_everywhere,
+            fallback: profile.ecn_fallback,
             feedback: EcnFeedback::None,
             sends_ect: false,
             heeds: true,
@@ -153,7 +212,7 @@ impl<P> EcnState<P> {
             early_ack: None,
             hold_until: Instant::FAR_FUTURE,
             newest_stamp: None,
-            receiver: EcnReceiver::new(),
+            receiver: EcnReceiver::new(profile.ecn_option),
             sender: EcnSender::new(),
             seen: false,
             received_ce: 0,
@@ -177,6 +236,19 @@ impl<P> EcnState<P> {
     #[inline]
     pub(crate) fn sends_ect(&self) -> bool {
         self.sends_ect
+    }
+
+    /// Whether a segment leaves as ECT that is not new data.
+    #[inline]
+    pub(crate) fn sends_ect_everywhere(&self) -> bool {
+        self.everywhere && self.sends_ect && self.feedback == EcnFeedback::Accurate
+    }
+
+    /// Whether data segments are made smaller for AccECN options.
+    pub(crate) fn makes_room(&self) -> bool {
+        self.feedback == EcnFeedback::Accurate
+            && self.receiver.is_always()
+            && self.sender.option_seen() != OptionSeen::Absent
     }
 
     /// Whether feedback is believed.
@@ -215,7 +287,7 @@ impl<P> EcnState<P> {
             EcnFeedback::Classic => 1,
             EcnFeedback::Accurate => 2,
         };
-        if timeouts < patience {
+        if timeouts < patience || !self.fallback {
             negotiation::syn_flags(self.mode.asks())
         } else {
             self.on_plain();
@@ -235,7 +307,7 @@ impl<P> EcnState<P> {
             return (Flags::NONE, false);
         }
         let is_accurate = self.feedback == EcnFeedback::Accurate;
-        if is_accurate && timeouts >= 2 {
+        if is_accurate && timeouts >= 2 && self.fallback {
             self.on_plain();
             return (Flags::NONE, false);
         }
@@ -307,10 +379,10 @@ impl<P> EcnState<P> {
         self.handshake_ack = Some(ecn);
     }
 
-    /// The SYN-ACK once more, after the handshake.
-    pub(crate) fn on_syn_ack_again(&mut self, flags: Flags, ecn: Ecn) {
-        let (again, _) = negotiation::agreed_by_syn_ack(flags, self.mode.asks());
-        if self.feedback == EcnFeedback::Accurate && again == EcnFeedback::Accurate {
+    /// The SYN-ACK once more, after the handshake, whatever its flags say now:
+    /// a repetition may go without ECN (RFC 9768 section 3.1.5).
+    pub(crate) fn on_syn_ack_again(&mut self, ecn: Ecn) {
+        if self.feedback == EcnFeedback::Accurate {
             self.on_accurate_syn_ack(ecn);
         }
     }
@@ -319,7 +391,7 @@ impl<P> EcnState<P> {
     /// did not arrive so, what else we send may be mangled too.
     fn check_transition(&mut self, arrived: Option<Ecn>) {
         let valid = |arrived| negotiation::is_valid_transition(Ecn::NotEct, arrived);
-        self.sends_ect &= arrived.is_none_or(valid);
+        self.sends_ect &= !self.fallback || arrived.is_none_or(valid);
     }
 
     /// A pure acknowledgment without SACK completes our passive open: table 4
@@ -336,6 +408,9 @@ impl<P> EcnState<P> {
         let marked = arrived == Some(Ecn::Ce);
         if marked {
             self.sender.on_marked_syn_ack();
+            // Of a SYN-ACK that left as Not-ECT that is a mistake of somebody's,
+            // and no mark.
+            self.delivered_ce += u64::from(!self.fallback);
         }
         marked
     }

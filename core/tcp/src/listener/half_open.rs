@@ -8,11 +8,11 @@
 //!
 //! Two things are forgotten. Retransmissions are taken to have left when they
 //! were due, where a driver may have been late; and of several repetitions of
-//! the SYN the last counts. Neither touches anything but a round-trip sample
+//! the SYN the last counts, but for one that asked for no ECN. Neither touches anything but a round-trip sample
 //! that Karn's algorithm would not take.
 
 use gigatcp_units::Instant;
-use gigatcp_wire::{FastOpenCookie, Payload, Segment};
+use gigatcp_wire::{Ecn, FastOpenCookie, Flags, Payload, Segment};
 
 use crate::authentication::Keys;
 use crate::connection::{Config, Connection, Received};
@@ -31,10 +31,34 @@ pub(super) struct HalfOpen<P> {
     pub(super) grant: Option<FastOpenCookie>,
     /// SYN-ACKs sent after a timeout.
     pub(super) retransmissions: u32,
-    /// When the SYN came again, last.
-    pub(super) repeated_at: Option<Instant>,
+    /// How the SYN came again, last.
+    pub(super) repeated: Option<Repeated>,
     /// When the next retransmission is due.
     pub(super) due: Instant,
+}
+
+/// A SYN that came again.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Repeated {
+    /// When.
+    pub(super) at: Instant,
+    /// Its flags. One that asks for no ECN stands for those after it: the
+    /// network may have eaten the others (RFC 9768 section 3.1.5).
+    pub(super) flags: Flags,
+    /// Its ECN field.
+    pub(super) ecn: Ecn,
+}
+
+impl Repeated {
+    /// `syn` came again after `before`.
+    pub(super) fn after<P>(before: Option<Self>, at: Instant, syn: &Segment<P>) -> Self {
+        let plain = before.filter(|before| before.flags.ace() == 0);
+        Self {
+            at,
+            flags: plain.map_or(syn.flags, |plain| plain.flags),
+            ecn: syn.ecn,
+        }
+    }
 }
 
 impl<P: Payload> HalfOpen<P> {
@@ -81,8 +105,12 @@ impl<P: Payload> HalfOpen<P> {
             connection.handle_timeout(due);
             forget_output(&mut connection, due);
         }
-        if let Some(at) = self.repeated_at {
-            let segment = self.syn.clone();
+        if let Some(Repeated { at, flags, ecn }) = self.repeated {
+            let segment = Segment {
+                flags,
+                ecn,
+                ..self.syn.clone()
+            };
             connection.handle_segment(at, Received { at, segment });
             forget_output(&mut connection, at);
         }

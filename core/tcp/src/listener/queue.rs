@@ -42,7 +42,7 @@ use gigatcp_wire::{Endpoints, FastOpenCookie, Flags, Payload, Segment};
 
 use super::config::{Accepted, ListenerConfig, ListenerCounters};
 use super::cookie::{self, Cookies};
-use super::half_open::HalfOpen;
+use super::half_open::{HalfOpen, Repeated};
 use super::reset_answering;
 use crate::authentication::Keys;
 use crate::connection::{Config, Connection, Predecessor, Received};
@@ -434,7 +434,7 @@ impl<P: Payload> Listener<P> {
             iss: config.iss,
             grant,
             retransmissions: 0,
-            repeated_at: None,
+            repeated: None,
             due: Instant::FAR_FUTURE,
         };
         let keys = self.peers.get(&tuple.remote_address());
@@ -515,7 +515,7 @@ impl<P: Payload> Listener<P> {
         };
         if again {
             self.counters.syns += 1;
-            half.repeated_at = Some(now);
+            half.repeated = Some(Repeated::after(half.repeated, now, &received.segment));
         }
         connection.handle_segment(now, received);
         self.settle(now, tuple, connection);
@@ -581,13 +581,13 @@ impl<P: Payload> Listener<P> {
             return !self.config.abort_on_overflow;
         }
         let half = HalfOpen {
+            // When the SYN-ACK left is not known: no sample of the round trip.
+            repeated: Some(Repeated::after(None, now, &syn)),
             syn,
             arrived_at: now,
             iss,
             grant: None,
             retransmissions: 0,
-            // When the SYN-ACK left is not known: no sample of the round trip.
-            repeated_at: Some(now),
             due: Instant::FAR_FUTURE,
         };
         let config = self.config.template_for(&self.isn, &tuple);

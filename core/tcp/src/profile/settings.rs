@@ -5,7 +5,7 @@
 
 use gigatcp_units::{Bytes, Duration, Rate};
 
-use super::{EcnMode, InitialWindow, Profile, PrrRule, SynCookies, WindowPolicy};
+use super::{EcnMode, EcnOption, InitialWindow, Profile, PrrRule, SynCookies, WindowPolicy};
 use crate::congestion::Counting;
 
 /// A value for a setting.
@@ -135,6 +135,9 @@ pub const SETTINGS: &[Setting] = &[
     switch!(ack_waits_for_reader),
     switch!(quick_ack),
     switch!(nagle),
+    switch!(nagle_minshall),
+    switch!(delayed_fin_ack),
+    switch!(bare_window_probes),
     switch!(silly_window_avoidance),
     switch!(header_prediction),
     switch!(backoff),
@@ -207,6 +210,7 @@ pub const SETTINGS: &[Setting] = &[
     count!(quick_acks, 0..=1000),
     count!(retries, 1..=100),
     count!(syn_retries, 1..=100),
+    count!(syn_linear_timeouts, 0..=100),
     count!(window_reserve_shift, 0..=14),
     time!(
         delayed_ack_timeout,
@@ -278,11 +282,13 @@ pub const SETTINGS: &[Setting] = &[
     // Congestion control.
     switch!(fast_convergence),
     switch!(abe),
+    switch!(half_used_opens),
+    switch!(growth_by_delivery),
     switch!(cwnd_validation),
     // Explicit congestion notification.
     Setting {
         name: "ecn",
-        expects: "one of \"off\", \"passive\", \"classic\", \"accurate\"",
+        expects: "one of \"off\", \"passive\", \"classic\", \"accurate\", \"passive-classic\", \"mixed\"",
         apply: |profile, value| match value {
             SettingValue::Word(word) => {
                 let mode = EcnMode::find(word);
@@ -293,6 +299,20 @@ pub const SETTINGS: &[Setting] = &[
         },
     },
     switch!(dctcp_receiver),
+    Setting {
+        name: "ecn_option",
+        expects: "one of \"off\", \"due\", \"always\"",
+        apply: |profile, value| match value {
+            SettingValue::Word(word) => {
+                let choice = EcnOption::find(word);
+                profile.ecn_option = choice.unwrap_or(profile.ecn_option);
+                choice.is_some()
+            }
+            _ => false,
+        },
+    },
+    switch!(ecn_everywhere),
+    switch!(ecn_fallback),
     // Pacing and buffers.
     switch!(pacing),
     switch!(pacing_by_window),

@@ -406,10 +406,20 @@ fn lost_acknowledgments_and_no_option_make_the_safest_case() {
     // Appendix A.2.1: nine packets and two marks are two; ten may be ten.
     for (acked, marks) in [(9, 2), (10, 10)] {
         let mut t = without_options();
-        t.inject(&format!("EWA. 1:1(0) ack {}", 1 + acked * 1000));
+        // Acknowledgments come for every second packet.
+        for n in 1..=4 {
+            t.inject(&format!("EA. 1:1(0) ack {}", 1 + n * 2000));
+            let _ = t.leaving();
+        }
+        t.inject(&format!("EWA. 1:1(0) ack {}", 8001 + acked * 1000));
         let _ = t.leaving();
         assert_eq!(t.tcp.info().ecn.delivered_ce, marks);
     }
+    // Where the first one covers as many, that is how they come here.
+    let mut t = without_options();
+    t.inject("EWA. 1:1(0) ack 10001");
+    let _ = t.leaving();
+    assert_eq!(t.tcp.info().ecn.delivered_ce, 2);
     // With an option the octets decide.
     let mut t = in_flight(&accurate());
     t.inject("EWA. 1:1(0) ack 10001 <ECN e0b 8001 ceb 2000>");

@@ -30,13 +30,35 @@ fn a_full_segment_does_not_wait() {
 
 #[test]
 fn the_small_end_of_a_large_write_waits_for_all_acknowledgments() {
-    let mut t = Script::established(&with(|p| p.nagle = true));
+    let mut t = Script::established(&with(|p| {
+        p.nagle = true;
+        p.nagle_minshall = false;
+    }));
     t.write(2500);
     t.expect_all(segments(0..2, 1));
     t.inject(". 1:1(0) ack 1001");
     t.expect_nothing();
     t.inject(". 1:1(0) ack 2001");
     t.expect("P. 2001:2501(500) ack 1");
+}
+
+#[test]
+fn by_minshall_the_small_end_of_a_large_write_waits_for_small_segments_alone() {
+    // draft-minshall-nagle-01.
+    let mut t = Script::established(&with(|p| {
+        p.nagle = true;
+        p.nagle_minshall = true;
+    }));
+    t.write(2500);
+    let small = String::from("P. 2001:2501(500) ack 1");
+    t.expect_all(segments(0..2, 1).chain([small]));
+    t.write(1500);
+    t.expect(". 2501:3501(1000) ack 1");
+    t.expect_nothing();
+    t.inject(". 1:1(0) ack 2001");
+    t.expect_nothing();
+    t.inject(". 1:1(0) ack 2501");
+    t.expect("P. 3501:4001(500) ack 1");
 }
 
 #[test]

@@ -7,7 +7,7 @@
 
 use gigatcp_events::EventMask;
 use gigatcp_tcp::congestion::{self, SlowStart};
-use gigatcp_tcp::profile::{SETTINGS, SettingValue};
+use gigatcp_tcp::profile::{EcnMode, EcnOption, SETTINGS, SettingValue};
 use gigatcp_tcp::{Config, Profile};
 use gigatcp_units::{Bytes, Duration, Rate};
 use gigatcp_wire::SeqNumber;
@@ -131,7 +131,9 @@ fn value_for(draw: &mut Draw, name: &str) -> Vec<SettingValue> {
         "time_wait" => time(draw, Duration::ZERO, ms(120_000)),
         "timestamp_tick" => time(draw, ms(1), ms(1000)),
         "pacing_ss_ratio" | "pacing_ca_ratio" => count(draw, 100, 1000),
-        "ecn" => SettingValue::Word(draw.pick(&["off", "passive", "classic", "accurate"])),
+        "ecn" => SettingValue::Word(draw.pick(&EcnMode::ALL).name()),
+        "ecn_option" => SettingValue::Word(draw.pick(&EcnOption::ALL).name()),
+        "syn_linear_timeouts" => count(draw, 0, 6),
         "max_pacing_rate" => {
             SettingValue::Rate(Rate::from_bps(draw.magnitude(10_000_000, 10_000_000_000)))
         }
