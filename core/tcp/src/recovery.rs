@@ -126,6 +126,18 @@ impl Recovery {
         self.phase
     }
 
+    /// Whether duplicate acknowledgments came that have not led to recovery, with
+    /// `sacked` octets SACKed: in Disorder, and while the window is reduced for a
+    /// notification.
+    #[inline]
+    pub fn is_disordered(&self, sacked: u64) -> bool {
+        match self.phase {
+            Phase::Disorder => true,
+            Phase::Cwr => self.duplicate_acks > 0 || sacked > 0,
+            Phase::Open | Phase::Recovery | Phase::Loss => false,
+        }
+    }
+
     /// Whether a retransmission is due whatever `pipe` says.
     #[inline]
     pub fn owes_retransmission(&self) -> bool {
@@ -317,6 +329,7 @@ impl Recovery {
 
     /// Open or Disorder: is this the beginning of a loss?
     fn watch(&mut self, profile: &Profile, board: &mut Scoreboard, facts: &AckFacts) -> Judgment {
+        let limited_transmit = self.limited_transmit;
         if facts.acked > 0 {
             self.duplicate_acks = 0;
             self.limited_transmit = 0;
@@ -341,10 +354,11 @@ impl Recovery {
             self.owes_retransmission = true;
             self.rescued = false;
             self.partial = false;
+            self.limited_transmit = 0;
             return Judgment {
                 congestion: Some(CongestionKind::Loss),
                 lost: Some(lost),
-                limited_transmit: core::mem::take(&mut self.limited_transmit),
+                limited_transmit,
                 ..judgment
             };
         }

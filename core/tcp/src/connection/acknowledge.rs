@@ -11,6 +11,7 @@ use gigatcp_units::{Bytes, Duration, Instant};
 use gigatcp_wire::{Payload, Segment};
 
 use super::Connection;
+use super::ecn::NoticeAnswer;
 use crate::congestion::{Ack, RateSample};
 use crate::ecn::Marked;
 use crate::recovery::Judgment;
@@ -152,11 +153,12 @@ impl<P: Payload> Connection<P> {
         if judgment.congestion.is_some() {
             judgment = self.excuse_probe(now, judgment);
         }
-        self.answer_judgment(now, &judgment);
+        self.answer_judgment(now, &judgment, revealed.acked);
         let notice = self.hear_ecn(segment, &revealed);
-        let held = self.answer_notice(now, &notice);
+        let answer = self.answer_notice(now, &notice, &revealed);
         if self.recovery.phase() != Phase::Open || self.prr.allowance().is_some() {
-            self.follow_reduction(&revealed, &judgment, credit);
+            let begins = judgment.congestion.is_some() || answer == NoticeAnswer::Reduced;
+            self.follow_reduction(&revealed, &judgment, credit, begins);
         }
         let learned = Learned {
             prior_in_flight,
@@ -164,7 +166,7 @@ impl<P: Payload> Connection<P> {
             rate,
             lost: judgment.lost.map_or(0, |(_, octets, _)| octets),
             marked: notice.marked,
-            held,
+            held: answer == NoticeAnswer::Held,
             opening: self.opening_octets(&revealed, credit),
         };
         self.tell_congestion_control(now, &revealed, &learned);
@@ -328,8 +330,9 @@ impl<P: Payload> Connection<P> {
         }
     }
 
-    /// What a judgment means for the window.
-    pub(super) fn answer_judgment(&mut self, now: Instant, judgment: &Judgment) {
+    /// What a judgment means for the window; the acknowledgment that led to it
+    /// took `acked` octets off the flight.
+    pub(super) fn answer_judgment(&mut self, now: Instant, judgment: &Judgment, acked: u64) {
         if judgment.ended {
             // The next stage begins with the window that is left.
             self.validate_recovery_end(now);
@@ -337,8 +340,7 @@ impl<P: Payload> Connection<P> {
             self.put_cwnd(now, CwndCause::ExitRecovery);
         }
         if let Some(kind) = judgment.congestion {
-            // RFC 5681 section 3.2 step 2: without what limited transmit sent.
-            let flight_size = self.flight_size_at_loss(judgment.limited_transmit);
+            let flight_size = self.flight_size_at_congestion(acked, judgment.limited_transmit);
             self.reduce_window(now, kind, flight_size, self.board.pipe());
             if self.profile.repair_restarts_timer {
                 // The retransmission that follows starts it.

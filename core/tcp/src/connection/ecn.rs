@@ -67,6 +67,18 @@ pub(super) struct Notice {
     pub(super) marked: Marked,
 }
 
+/// What was done about it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum NoticeAnswer {
+    /// Nothing: there was none, or this window of data was answered before.
+    Nothing,
+    /// The window was reduced.
+    Reduced,
+    /// The window cannot be less: what is acknowledged opens it no more, and
+    /// new data waits.
+    Held,
+}
+
 impl<P: Payload> Connection<P> {
     /// What there is to know about ECN.
     pub(super) fn ecn_info(&self) -> EcnInfo {
@@ -405,11 +417,15 @@ impl<P: Payload> Connection<P> {
 
     /// The peer reports congestion: the window is reduced once for a window of
     /// data (RFC 3168 section 6.1.2). At one segment there is nothing left to
-    /// reduce: then no new data leaves before one timeout has passed. Returns
-    /// whether that is so.
-    pub(super) fn answer_notice(&mut self, now: Instant, notice: &Notice) -> bool {
+    /// reduce: then no new data leaves before one timeout has passed.
+    pub(super) fn answer_notice(
+        &mut self,
+        now: Instant,
+        notice: &Notice,
+        revealed: &Revealed,
+    ) -> NoticeAnswer {
         if !notice.is_notified {
-            return false;
+            return NoticeAnswer::Nothing;
         }
         if self.outbox.wants(EventMask::SEGMENTS) {
             let event = Event::MarksReported {
@@ -422,10 +438,13 @@ impl<P: Payload> Connection<P> {
         if at_least && self.recovery.phase() != Phase::Recovery {
             self.ecn.hold_until = now + self.rtt.rto();
             self.restart_retransmit_timer(now);
-            return true;
+            return NoticeAnswer::Held;
         }
-        self.counters.ecn_reductions += u64::from(self.enter_cwr(now));
-        false
+        if !self.enter_cwr(now, revealed) {
+            return NoticeAnswer::Nothing;
+        }
+        self.counters.ecn_reductions += 1;
+        NoticeAnswer::Reduced
     }
 
     /// Whether new data waits because the window cannot shrink any more.

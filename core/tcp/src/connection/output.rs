@@ -114,7 +114,8 @@ impl<P: Payload> Connection<P> {
         }
         // Without limited transmit (RFC 3042) the first duplicate ACKs send
         // nothing: what they say has left does not count yet.
-        let in_use = if self.recovery.phase() == Phase::Disorder && !self.profile.limited_transmit {
+        let waits = !self.profile.limited_transmit;
+        let in_use = if waits && self.recovery.is_disordered(self.board.sacked()) {
             self.snd.flight_size()
         } else {
             self.board.pipe() + self.board.twice() + self.board.deflated()

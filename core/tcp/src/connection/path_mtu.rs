@@ -12,13 +12,13 @@
 //! for less than a round trip.
 
 use gigatcp_events::{CwndCause, Event, EventMask, LossVerdict, PathMtuCause, SendReason};
-use gigatcp_units::Instant;
+use gigatcp_units::{Bytes, Instant};
 use gigatcp_wire::{Flags, Payload, Segment};
 
 use super::Connection;
 use super::authenticate;
 use super::ecn::OPTION_ROOM;
-use crate::congestion::CongestionKind;
+use crate::congestion::{CongestionKind, WindowBounds};
 use crate::recovery::Judgment;
 
 /// Octets of the timestamps option in every segment, padded (RFC 7323
@@ -216,6 +216,18 @@ impl<P: Payload> Connection<P> {
         }
     }
 
+    /// The loss window is one full-sized segment (RFC 5681 section 3.1), of what
+    /// is full-sized now.
+    fn lower_loss_window(&mut self, now: Instant) {
+        let bounds = WindowBounds {
+            cwnd_at_most: Bytes::new(u64::from(self.smss)),
+            ssthresh_at_least: Bytes::ZERO,
+            ssthresh_at_most: Bytes::MAX,
+        };
+        self.congestion.on_unvalidated(now, &bounds);
+        self.put_cwnd(now, CwndCause::PathMtu);
+    }
+
     /// The retransmission timer ran out: the probe is lost with the rest, and
     /// large segments that vanish again and again fall into a black hole (RFC
     /// 4821 section 7.7, RFC 8899 section 4.3).
@@ -237,6 +249,7 @@ impl<P: Payload> Connection<P> {
         if let Some(mtu) = self.path.falls(&self.profile).find(helps) {
             self.path.on_black_hole(now, mtu);
             self.follow_path_mtu(now, PathMtuCause::BlackHole);
+            self.lower_loss_window(now);
         }
     }
 }

@@ -9,21 +9,46 @@ use gigatcp_wire::Payload;
 
 use super::Connection;
 use crate::congestion::{Congestion, CongestionKind};
+use crate::scoreboard::Revealed;
 
 impl<P: Payload> Connection<P> {
     /// The network said that it is congested (RFC 3168 section 6.1.2): the
     /// window is reduced once per window of data and nothing is repaired.
-    /// Returns whether it was reduced now.
-    pub(super) fn enter_cwr(&mut self, now: Instant) -> bool {
+    /// `revealed` is what the acknowledgment that brought it revealed. Returns
+    /// whether the window was reduced now.
+    pub(super) fn enter_cwr(&mut self, now: Instant, revealed: &Revealed) -> bool {
         let from = self.recovery.phase();
         if !self.recovery.enter_cwr(self.snd.nxt) {
             return false;
         }
-        let flight_size = self.snd.flight_size();
+        let flight_size = self.flight_size_at_congestion(revealed.acked, 0);
         self.reduce_window(now, CongestionKind::Ecn, flight_size, self.board.pipe());
-        self.begin_reduction(0, self.board.sacked());
         self.put_phase(now, from);
         true
+    }
+
+    /// `FlightSize` when congestion is found, by an acknowledgment that has just
+    /// taken `acked` octets off the flight. They were in the network when it was
+    /// congested, and an acknowledgment of everything must not leave the least
+    /// window: they count, as far as cwnd reaches, beyond which lies only what
+    /// had been SACKed long before. What limited transmit sent does not (RFC
+    /// 5681 section 3.2 step 2).
+    ///
+    /// It counts SACKed octets, which matters little at the third duplicate.
+    /// RACK waits longer, and new data goes on leaving for what is SACKed
+    /// meanwhile: up to three windows may be unacknowledged that were never in
+    /// the network together. More than cwnd was not, so with RACK that bounds
+    /// it; Linux takes cwnd itself. The same holds for a timeout that comes
+    /// while a loss is repaired.
+    pub(super) fn flight_size_at_congestion(&self, acked: u64, limited_transmit: u64) -> u64 {
+        let cwnd = self.congestion.cwnd().as_u64();
+        let left = self.snd.flight_size().saturating_sub(limited_transmit);
+        let flight_size = left.max((left + acked).min(cwnd));
+        if self.profile.rack && self.sack {
+            flight_size.min(cwnd)
+        } else {
+            flight_size
+        }
     }
 
     /// The control answers congestion of `kind`; `flight_size` and `pipe` in

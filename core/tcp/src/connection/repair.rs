@@ -158,7 +158,7 @@ impl<P: Payload> Connection<P> {
         if judgment.congestion.is_some() {
             judgment = self.excuse_probe(now, judgment);
         }
-        self.answer_judgment(now, &judgment);
+        self.answer_judgment(now, &judgment, 0);
         if judgment.congestion.is_some() {
             self.begin_reduction(0, self.board.sacked());
             self.release_in_reduction(0, &judgment, false);
@@ -176,23 +176,6 @@ impl<P: Payload> Connection<P> {
             }
         }
         self.board.mark_all_lost()
-    }
-
-    /// `FlightSize` when a loss is found: without what limited transmit sent.
-    ///
-    /// It counts SACKed octets, which matters little at the third duplicate.
-    /// RACK waits longer, and new data goes on leaving for what is SACKed
-    /// meanwhile: up to three windows may be unacknowledged that were never in
-    /// the network together. More than cwnd was not, so with RACK that bounds
-    /// it; Linux takes cwnd itself. The same holds for a timeout that comes
-    /// while a loss is repaired.
-    pub(super) fn flight_size_at_loss(&self, limited_transmit: u64) -> u64 {
-        let flight_size = self.snd.flight_size() - limited_transmit;
-        if self.profile.rack && self.sack {
-            flight_size.min(self.congestion.cwnd().as_u64())
-        } else {
-            flight_size
-        }
     }
 
     // The timer before the timer.
@@ -430,13 +413,14 @@ impl<P: Payload> Connection<P> {
         self.prr.on_ack(&ack, self.smss);
     }
 
-    /// Follows the reduction through an acknowledgment; `credit` is what
-    /// duplicates without SACK stood for before it.
+    /// Follows the reduction through an acknowledgment, with which it `begins`
+    /// perhaps; `credit` is what duplicates without SACK stood for before it.
     pub(super) fn follow_reduction(
         &mut self,
         revealed: &Revealed,
         judgment: &Judgment,
         credit: u64,
+        begins: bool,
     ) {
         let reducing = matches!(self.recovery.phase(), Phase::Recovery | Phase::Cwr);
         if !reducing {
@@ -447,7 +431,7 @@ impl<P: Payload> Connection<P> {
         // not delivered once more when it is acknowledged.
         let delivered = revealed.delivered() + self.board.duplicate_credit();
         let delivered = delivered.saturating_sub(credit);
-        if judgment.congestion.is_some() {
+        if begins {
             let known = (self.board.sacked() + revealed.acked_after_sack + credit)
                 .saturating_sub(revealed.sacked);
             self.begin_reduction(revealed.acked, known);

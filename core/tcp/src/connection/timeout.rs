@@ -97,7 +97,8 @@ impl<P: Payload> Connection<P> {
             self.eifel.begin();
         }
         if let Some(kind) = judgment.congestion {
-            self.reduce_window(now, kind, self.flight_size_at_loss(0), pipe);
+            let flight_size = self.flight_size_at_congestion(0, 0);
+            self.reduce_window(now, kind, flight_size, pipe);
         }
         self.put_lost(now, &judgment);
         self.put_phase(now, from);
