@@ -131,6 +131,36 @@ impl<P: Payload> ReceiveBuffer<P> {
         octets
     }
 
+    /// Takes out the octet before which `before` others wait to be read. Walks
+    /// the pieces: for urgent octets, which are rare.
+    pub fn take_out(&mut self, before: u64) -> Option<P> {
+        let mut at = before;
+        let index = self.ready.iter().position(|piece| {
+            let len = piece.len() as u64;
+            let is_inside = at < len;
+            at -= if is_inside { 0 } else { len };
+            is_inside
+        })?;
+        let piece = &mut self.ready[index];
+        let mut octet = piece.split_off(at as usize);
+        let rest = octet.split_off(1);
+        if self.ready[index].is_empty() {
+            self.ready.remove(index);
+            self.insert_ready(index, rest);
+        } else {
+            self.insert_ready(index + 1, rest);
+        }
+        self.ready_len -= 1;
+        Some(octet)
+    }
+
+    /// Puts a piece that was counted already among those that wait to be read.
+    fn insert_ready(&mut self, index: usize, piece: P) {
+        if !piece.is_empty() {
+            self.ready.insert(index, piece);
+        }
+    }
+
     /// SACK blocks to report, the most recently changed first.
     pub fn sack_blocks(&self) -> impl Iterator<Item = Range<u64>> + '_ {
         self.recent[..self.recent_len]
@@ -280,6 +310,29 @@ mod tests {
         buffer.insert(100, 200, phantom(200, 100), u64::MAX);
         let overlapping = buffer.insert(100, 150, phantom(150, 100), u64::MAX);
         assert_eq!(overlapping.duplicate, Some(200..250));
+    }
+
+    #[test]
+    fn an_octet_is_taken_out_wherever_it_stands_and_the_rest_comes_in_order() {
+        for place in 0..30_u64 {
+            let mut buffer = ReceiveBuffer::new();
+            for offset in [0, 10, 20] {
+                // Pieces that cannot be joined.
+                buffer.push_ready(phantom(2 * offset, 10));
+            }
+            let stands = |place: u64| place / 10 * 20 + place % 10;
+            let taken = buffer.take_out(place).unwrap();
+            assert_eq!(taken, phantom(stands(place), 1));
+            assert_eq!(buffer.readable(), 29);
+            let mut read = Vec::new();
+            while let Some(piece) = buffer.read(7) {
+                assert!(piece.len > 0);
+                read.extend(piece.offset..piece.offset + u64::from(piece.len));
+            }
+            let others = (0..30).filter(|other| *other != place);
+            assert!(read.into_iter().eq(others.map(stands)));
+            assert_eq!(buffer.take_out(0), None);
+        }
     }
 
     #[test]

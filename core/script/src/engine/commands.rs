@@ -41,6 +41,8 @@ enum Meaning {
     /// How many segments without an AccECN option may pass in a round trip;
     /// with one on every segment nothing depends on it.
     Beacon,
+    /// When the path's MTU is probed: never, after a black hole, always.
+    PathMtuProbing,
     /// A congestion control.
     Congestion,
     /// Segments of the initial window.
@@ -49,7 +51,7 @@ enum Meaning {
 
 use Meaning::{
     Beacon, Congestion, EcnOption, InitialWindow, Millis, Nothing, Notification, Only,
-    ReceiveBuffers, Seconds, SendBuffers, Setting,
+    PathMtuProbing, ReceiveBuffers, Seconds, SendBuffers, Setting,
 };
 
 /// Linux's `net.ipv4` and FreeBSD's `net.inet.tcp`.
@@ -89,7 +91,7 @@ const SYSCTLS: &[(&str, Meaning)] = &[
     ("net.ipv4.tcp_early_retrans", Setting("tlp")),
     ("net.ipv4.tcp_recovery", Setting("rack")),
     ("net.ipv4.tcp_shrink_window", Only("0")),
-    ("net.ipv4.tcp_mtu_probing", Only("0")),
+    ("net.ipv4.tcp_mtu_probing", PathMtuProbing),
     ("net.ipv4.tcp_tso_win_divisor", Nothing),
     ("net.ipv4.tcp_min_tso_segs", Nothing),
     ("net.ipv4.tcp_pacing_ss_ratio", Nothing),
@@ -315,6 +317,16 @@ impl Setup {
             }
             Beacon if self.profile.ecn_option == gigatcp_tcp::profile::EcnOption::Due => Err(bad()),
             Beacon => number().map(|_| ()),
+            PathMtuProbing => {
+                let (probes, from_base) = match value {
+                    "0" => ("false", "false"),
+                    "1" => ("true", "false"),
+                    "2" => ("true", "true"),
+                    _ => return Err(bad()),
+                };
+                self.set("plpmtud", probes)?;
+                self.set("plpmtud_from_base", from_base)
+            }
             Congestion => {
                 // FreeBSD's name for what RFC 5681 and 6582 describe.
                 let name = if value == "newreno" { "reno" } else { value };

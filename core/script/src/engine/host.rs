@@ -106,6 +106,8 @@ pub struct Conn {
     pub fast_open_learned: bool,
     /// `shutdown(SHUT_RD)`.
     pub deaf: bool,
+    /// Another connection of the same ports has taken its place.
+    pub is_replaced: bool,
 }
 
 impl Default for Host {
@@ -268,13 +270,23 @@ impl Host {
         };
         let port = |at: usize| u16::from_be_bytes([tcp[at], tcp[at + 1]]);
         let seq = SeqNumber::new(u32::from_be_bytes([tcp[4], tcp[5], tcp[6], tcp[7]]));
-        let index = self.connections.iter().rposition(|conn| {
-            conn.local_port == port(0) && conn.remote_port == port(2) && !conn.is_closed()
-        });
-        if let (Some(kind), Some(index)) = (kind, index) {
+        let (Some(kind), ports) = (kind, (port(0), port(2))) else {
+            return;
+        };
+        let error = IcmpError { kind, seq };
+        if let Some(fd) = self.listener_on(ports.0)
+            && self.listener_knows(fd, ports)
+        {
+            self.listener_hears_icmp(fd, ports, error);
+            return;
+        }
+        let index = self
+            .connections
+            .iter()
+            .rposition(|conn| (conn.local_port, conn.remote_port) == ports && !conn.is_closed());
+        if let Some(index) = index {
             let now = self.clock();
-            let conn = &mut self.connections[index];
-            conn.tcp.handle_icmp(now, IcmpError { kind, seq });
+            self.connections[index].tcp.handle_icmp(now, error);
             self.pump(index);
         }
     }
@@ -285,7 +297,14 @@ impl Host {
             && !segment.flags.intersects(Flags::ACK | Flags::RST);
         let listener = self.listener_on(segment.dst_port);
         let mut predecessor = None;
-        if let Some(index) = self.owner_of(&segment) {
+        let ports = (segment.dst_port, segment.src_port);
+        // What the listener knows of may have an old connection beside it, in
+        // TIME-WAIT, that gave way.
+        let owner = match listener {
+            Some(fd) if self.listener_knows(fd, ports) => None,
+            _ => self.owner_of(&segment),
+        };
+        if let Some(index) = owner {
             predecessor = self.connections[index].tcp.gives_way_to(&segment);
             let steps_aside = is_plain_syn && predecessor.is_some() && listener.is_some();
             if !steps_aside {
@@ -359,6 +378,7 @@ impl Host {
             has_urgent: false,
             fast_open_learned: false,
             deaf: false,
+            is_replaced: false,
         });
         self.connections.len() - 1
     }
@@ -401,6 +421,6 @@ impl Host {
 
 impl Conn {
     fn is_closed(&self) -> bool {
-        self.tcp.state() == State::Closed
+        self.tcp.state() == State::Closed || self.is_replaced
     }
 }

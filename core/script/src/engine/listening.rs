@@ -9,10 +9,10 @@ use alloc::vec::Vec;
 use gigatcp_tcp::connection::Predecessor;
 use gigatcp_tcp::fast_open::FastOpenKey;
 use gigatcp_tcp::listener::{Listener, ListenerConfig};
-use gigatcp_tcp::{Received, Secret};
+use gigatcp_tcp::{FourTuple, Received, Secret};
 use gigatcp_units::Instant;
-use gigatcp_wire::Segment;
 use gigatcp_wire::bytes::Bytes;
+use gigatcp_wire::{IcmpError, Segment};
 
 use super::host::{File, Host, Socket, SocketState};
 
@@ -65,6 +65,32 @@ impl Host {
             }
         }
         self.pump_listener(fd);
+    }
+
+    /// Whether the listener has a connection between these ports, the local one
+    /// first, that nobody accepted yet.
+    pub fn listener_knows(&self, fd: i64, ports: (u16, u16)) -> bool {
+        let tuple = self.tuple(ports);
+        let listener = self.listening.get(&fd).and_then(|l| l.listener.as_ref());
+        listener.is_some_and(|listener| listener.knows(&tuple))
+    }
+
+    /// An ICMP error about such a connection.
+    pub fn listener_hears_icmp(&mut self, fd: i64, ports: (u16, u16), error: IcmpError) {
+        let (now, tuple) = (self.clock(), self.tuple(ports));
+        let listening = self.listening.get_mut(&fd);
+        if let Some(listener) = listening.and_then(|listening| listening.listener.as_mut()) {
+            listener.handle_icmp(now, &tuple, error);
+        }
+        self.pump_listener(fd);
+    }
+
+    fn tuple(&self, (local_port, remote_port): (u16, u16)) -> FourTuple {
+        FourTuple {
+            endpoints: self.endpoints(),
+            local_port,
+            remote_port,
+        }
     }
 
     fn begin_listening(&mut self, fd: i64, port: u16) {
@@ -158,6 +184,10 @@ impl Host {
             _ => super::options::SocketOptions::default(),
         };
         let (local, remote) = (accepted.tuple.local_port, accepted.tuple.remote_port);
+        // One in TIME-WAIT that gave way to it is over now.
+        for old in &mut self.connections {
+            old.is_replaced |= (old.local_port, old.remote_port) == (local, remote);
+        }
         Some(self.add(accepted.connection, local, remote, &options))
     }
 

@@ -5,8 +5,8 @@ use alloc::string::String;
 use alloc::vec::Vec;
 
 use gigatcp_events::State;
-use gigatcp_tcp::{Config, congestion};
-use gigatcp_units::{Bytes, Duration, Rate};
+use gigatcp_tcp::{Config, Profile, congestion};
+use gigatcp_units::{Bytes, Duration, Instant, Rate};
 
 use super::calls::{Arguments, failed, returned};
 use super::host::{Conn, Host, SocketState};
@@ -85,16 +85,28 @@ impl SocketOptions {
         profile.nagle &= !self.nodelay;
         profile.urgent_inline = self.urgent_inline.unwrap_or(profile.urgent_inline);
         profile.keepalive = self.keepalive.unwrap_or(profile.keepalive);
-        profile.keepalive_time = self.keepalive_time.unwrap_or(profile.keepalive_time);
-        profile.keepalive_interval = self
-            .keepalive_interval
-            .unwrap_or(profile.keepalive_interval);
-        profile.keepalive_probes = self.keepalive_probes.unwrap_or(profile.keepalive_probes);
+        let (time, interval, probes) = self.patience(profile);
+        profile.keepalive_time = time;
+        profile.keepalive_interval = interval;
+        profile.keepalive_probes = probes;
         profile.user_timeout = self.user_timeout.unwrap_or(profile.user_timeout);
         if let Some(most) = self.max_pacing_rate {
             profile.pacing = true;
             profile.max_pacing_rate = Some(most);
         }
+    }
+}
+
+impl SocketOptions {
+    /// How keep-alives are sent: idle time, interval, probes; what the socket
+    /// was not told is as `profile` has it.
+    fn patience(&self, profile: &Profile) -> (Duration, Duration, u32) {
+        (
+            self.keepalive_time.unwrap_or(profile.keepalive_time),
+            self.keepalive_interval
+                .unwrap_or(profile.keepalive_interval),
+            self.keepalive_probes.unwrap_or(profile.keepalive_probes),
+        )
     }
 }
 
@@ -170,7 +182,10 @@ impl Host {
                 options.cork = is_on;
                 self.push_out(open, !is_on);
             }
-            "SO_OOBINLINE" if open.is_none() => options.urgent_inline = Some(is_on),
+            "SO_OOBINLINE" => {
+                options.urgent_inline = Some(is_on);
+                self.on_connection(open, |conn| conn.tcp.set_urgent_inline(is_on));
+            }
             "SO_KEEPALIVE" => {
                 options.keepalive = Some(is_on);
                 let now = self.clock();
@@ -186,7 +201,12 @@ impl Host {
                 options.max_pacing_rate = most;
                 self.on_connection(open, |conn| conn.tcp.set_max_pacing_rate(most));
             }
-            word if open.is_none() && set_patience(options, word, size) => {}
+            word if set_patience(options, word, size) => {
+                let options = options.clone();
+                let now = self.clock();
+                let profile = self.setup.profile;
+                self.on_connection(open, |conn| conn.take_patience(now, &options, &profile));
+            }
             word if set_ip(options, word, size, value) => {
                 let options = options.clone();
                 self.on_connection(open, |conn| conn.take_ip(&options));
@@ -243,6 +263,14 @@ impl Host {
                 let granted = profile.receive_buffer_for(asked(options.receive_buffer, receive));
                 Value::Integer(granted.as_u64() as i64)
             }
+            "TCP_KEEPIDLE" | "TCP_KEEPINTVL" | "TCP_KEEPCNT" => {
+                let (time, interval, probes) = options.patience(&profile);
+                Value::Integer(match name.as_str() {
+                    "TCP_KEEPIDLE" => time.as_secs_f64() as i64,
+                    "TCP_KEEPINTVL" => interval.as_secs_f64() as i64,
+                    _ => i64::from(probes),
+                })
+            }
             "TCP_NODELAY" => Value::Integer(i64::from(options.nodelay)),
             "TCP_CORK" => Value::Integer(i64::from(options.cork)),
             "TCP_MAXSEG" => {
@@ -283,6 +311,7 @@ impl Host {
                 info.flight_size.as_u64() + unsent
             }
             Some("SIOCOUTQNSD") => unsent,
+            Some("SIOCATMARK") => u64::from(conn.tcp.is_at_urgent_mark()),
             Some(other) => return Err(Unsupported::new("call", format!("ioctl {other}"))),
             None => return Err(args.odd(1)),
         };
@@ -335,6 +364,11 @@ fn set_ip(options: &mut SocketOptions, name: &str, size: u64, value: &Value) -> 
 }
 
 impl Conn {
+    fn take_patience(&mut self, now: Instant, options: &SocketOptions, profile: &Profile) {
+        let (time, interval, probes) = options.patience(profile);
+        self.tcp.set_keepalive_times(now, time, interval, probes);
+    }
+
     fn take_ip(&mut self, options: &SocketOptions) {
         self.tos = options.tos;
         self.ttl = options.ttl;

@@ -198,6 +198,9 @@ impl Conn {
         if is_over {
             ready.push("RDHUP");
         }
+        if self.tcp.has_urgent_octet() {
+            ready.push("PRI");
+        }
         ready
     }
 }

@@ -89,8 +89,18 @@ impl Host {
         let Some(index) = self.open_index(fd) else {
             return failed("ENOTCONN");
         };
-        match self.connections[index].tcp.read_urgent() {
+        let inline = match self.files.get(&fd) {
+            Some(File::Socket(socket)) => socket.options.urgent_inline,
+            _ => None,
+        };
+        let inline = inline.unwrap_or(self.setup.profile.urgent_inline);
+        let tcp = &mut self.connections[index].tcp;
+        let is_awaited = tcp
+            .urgent_ahead()
+            .is_some_and(|ahead| ahead > tcp.readable());
+        match tcp.read_urgent() {
             Some(octet) => returned(octet.len() as i64),
+            None if is_awaited && !inline => failed("EAGAIN"),
             None => failed("EINVAL"),
         }
     }
@@ -283,8 +293,8 @@ impl Reading {
 }
 
 impl Conn {
-    /// Reads up to `max` octets; the place of one that is not the stream's is
-    /// an error.
+    /// Reads up to `max` octets, or to an urgent mark; the place of one that is
+    /// not the stream's is an error.
     fn take(&mut self, now: Instant, max: usize) -> Result<usize, usize> {
         let mut got = 0;
         while got < max
@@ -303,6 +313,9 @@ impl Conn {
             }
             got += piece.len();
             self.read = self.read.wrapping_add(piece.len() as u32);
+            if self.tcp.is_at_urgent_mark() {
+                break;
+            }
         }
         Ok(got)
     }

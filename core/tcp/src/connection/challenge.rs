@@ -5,7 +5,14 @@
 //!   SEG.SEQ = RCV.NXT + RCV.WND in neither: here that is outside, as in the
 //!   table of RFC 9293 section 3.4, and dropped.
 //! * A SYN in a synchronized state is challenged, whatever its number
-//!   (section 4.2).
+//!   (section 4.2). In SYN-RECEIVED after a passive open, of which that section
+//!   does not speak, RFC 9293 section 3.10.7.4 returns to LISTEN and says
+//!   nothing: the peer has begun anew, and its SYN, repeated, is the first of
+//!   another connection. (Linux forgets too, and answers with a reset, as RFC
+//!   793 did.) Who guesses a number in the window can so end an open that an
+//!   acknowledgment has still to confirm, and the client's next segment is
+//!   reset. A Fast Open connection is not given up for it: its text was taken,
+//!   the application has it, and it is challenged as if synchronized.
 //! * An acknowledgment is acceptable from SND.UNA - MAX.SND.WND up to SND.NXT;
 //!   all else is challenged and its text dropped (section 5.2).
 //! * Challenges are limited (section 7), and so are the acknowledgments that
@@ -24,6 +31,7 @@
 //! connection, and the acknowledgment number of a data segment may be as old
 //! as it likes.
 
+use gigatcp_events::State;
 use gigatcp_units::Instant;
 use gigatcp_wire::{Flags, Payload, Segment};
 
@@ -82,9 +90,13 @@ impl<P: Payload> Connection<P> {
         }
     }
 
-    /// A SYN inside the window of a synchronized state.
+    /// A SYN inside the window, in SYN-RECEIVED or a synchronized state.
     pub(super) fn handle_syn_in_window(&mut self, now: Instant, syn: &Segment<P>) {
-        if self.profile.challenge_ack {
+        let returns_to_listen =
+            self.state == State::SynReceived && !self.active_open && !self.is_opened_fast();
+        if self.profile.challenge_ack && returns_to_listen {
+            self.fail(now, Failure::Reset);
+        } else if self.profile.challenge_ack {
             // RFC 5961 section 4.2: in every state; a true restart of the peer
             // then answers with a reset that fits.
             self.challenge(now);

@@ -15,7 +15,7 @@
 //! sockets without a reader; only the driver knows which those are.
 
 use gigatcp_events::State;
-use gigatcp_units::Instant;
+use gigatcp_units::{Duration, Instant};
 use gigatcp_wire::Payload;
 
 use super::{Connection, Failure, Reset};
@@ -90,6 +90,27 @@ impl<P: Payload> Connection<P> {
             Instant::FAR_FUTURE
         };
         self.liveness.set(at, self.liveness.fin_wait_2_at);
+    }
+
+    /// How keep-alives are sent from now on (RFC 9293 MUST-27): the first after
+    /// `time` of silence, counted from when the peer was heard last, then one
+    /// each `interval`, of which `probes`, two at least (MUST-29), may stay
+    /// without answer. An interval under way ends as it began.
+    pub fn set_keepalive_times(
+        &mut self,
+        now: Instant,
+        time: Duration,
+        interval: Duration,
+        probes: u32,
+    ) {
+        self.profile.keepalive_time = time;
+        self.profile.keepalive_interval = interval;
+        self.profile.keepalive_probes = probes.max(2);
+        let runs = self.liveness.keepalive_at != Instant::FAR_FUTURE;
+        if runs && self.liveness.probes == 0 {
+            let at = (self.liveness.heard_at + time).max(now);
+            self.liveness.set(at, self.liveness.fin_wait_2_at);
+        }
     }
 
     /// The connection came to a new state.

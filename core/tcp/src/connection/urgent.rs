@@ -9,9 +9,12 @@
 //! (MUST-33); a read ends at the mark, so that it can be found.
 //!
 //! Urgent octets stay in line (`urgent_inline`, RFC 6093 section 5 SHOULD).
-//! Without that, the last octet before the mark is taken out of the stream as in
-//! 4.2BSD's sockets, kept until the next one, and given by
-//! [`Connection::read_urgent`].
+//! Without that, the last octet before the mark is no part of the stream, as in
+//! 4.2BSD's sockets: [`Connection::read_urgent`] gives it as soon as it is there,
+//! however much before it was not read. A read that comes by first takes it
+//! aside, where it is kept until the next one. There means in order: an urgent
+//! octet beyond a hole waits until the hole is filled. One that was not asked
+//! for before the peer set its mark further on stays in line (as in Linux).
 //!
 //! Firewalls clear the pointer (RFC 6093 section 3.4), and new applications are
 //! not to use it (MUST-30 is about the old ones).
@@ -29,9 +32,12 @@ pub(super) struct Urgent<P> {
     pub(super) snd_up: u64,
     /// RCV.UP: the furthest mark the peer has told.
     rcv_up: u64,
-    /// Offset of the next octet the application reads.
+    /// Offset of the next octet the application reads; an octet taken out ahead
+    /// of it counts as read, so that what is left up to the mark is right.
     read_to: u64,
-    /// The urgent octet taken out of line.
+    /// The last octet before the mark was taken out of the stream already.
+    is_taken: bool,
+    /// The urgent octet taken out of line and not yet asked for.
     aside: Option<P>,
 }
 
@@ -41,6 +47,7 @@ impl<P> Urgent<P> {
             snd_up: 0,
             rcv_up: 0,
             read_to: 1,
+            is_taken: false,
             aside: None,
         }
     }
@@ -80,14 +87,49 @@ impl<P: Payload> Connection<P> {
             .then(|| self.urgent.rcv_up - self.urgent.read_to)
     }
 
-    /// Whether the last octet read was the last one before the mark.
-    pub fn is_at_urgent_mark(&self) -> bool {
-        self.urgent.read_to > 1 && self.urgent.rcv_up == self.urgent.read_to
+    /// Whether urgent octets stay in line from now on (`SO_OOBINLINE`).
+    pub fn set_urgent_inline(&mut self, on: bool) {
+        self.profile.urgent_inline = on;
     }
 
-    /// The urgent octet, where it does not stay in line.
+    /// Whether the last octet read was the last one before the mark; out of
+    /// line, the last before the urgent octet.
+    pub fn is_at_urgent_mark(&self) -> bool {
+        let urgent = &self.urgent;
+        let next_is_apart = self.is_apart() && urgent.rcv_up == urgent.read_to + 1;
+        urgent.rcv_up > 1 && (urgent.rcv_up == urgent.read_to || next_is_apart)
+    }
+
+    /// Whether the last octet before the mark has arrived and was neither read
+    /// nor taken out (`POLLPRI`).
+    pub fn has_urgent_octet(&self) -> bool {
+        let urgent = &self.urgent;
+        let is_readable = urgent.is_ahead()
+            && !urgent.is_taken
+            && urgent.rcv_up - urgent.read_to <= self.receive_buffer.readable();
+        is_readable || urgent.aside.is_some()
+    }
+
+    /// The urgent octet, where it does not stay in line, once it has arrived;
+    /// each once.
     pub fn read_urgent(&mut self) -> Option<P> {
-        self.urgent.aside.take()
+        let kept = self.urgent.aside.take();
+        if !self.is_apart() {
+            return kept;
+        }
+        let before = self.urgent.rcv_up - self.urgent.read_to - 1;
+        let Some(octet) = self.receive_buffer.take_out(before) else {
+            return kept;
+        };
+        self.urgent.is_taken = true;
+        self.urgent.on_read(1);
+        Some(octet)
+    }
+
+    /// Whether the last octet before a mark ahead has still to be taken out of
+    /// the stream.
+    fn is_apart(&self) -> bool {
+        !self.profile.urgent_inline && self.urgent.is_ahead() && !self.urgent.is_taken
     }
 
     /// Whether urgent data waits for its acknowledgment.
@@ -113,6 +155,7 @@ impl<P: Payload> Connection<P> {
         let mark = seq + u64::from(segment.urgent);
         if receiving && mark > self.urgent.rcv_up && mark > self.urgent.read_to {
             self.urgent.rcv_up = mark;
+            self.urgent.is_taken = false;
             self.counters.urgent_marks += 1;
             let event = Event::UrgentArrived { mark };
             self.outbox.put(EventMask::CHANGES, now, event);
@@ -123,7 +166,7 @@ impl<P: Payload> Connection<P> {
     /// the urgent octet aside where it does not stay in line.
     pub(super) fn up_to_mark(&mut self, max: usize) -> usize {
         let ahead = self.urgent.rcv_up - self.urgent.read_to;
-        if self.profile.urgent_inline {
+        if !self.is_apart() {
             return max.min(usize::try_from(ahead).unwrap_or(max));
         }
         if ahead > 1 {
@@ -131,6 +174,7 @@ impl<P: Payload> Connection<P> {
         }
         if let Some(octet) = self.receive_buffer.read(1) {
             self.urgent.on_read(1);
+            self.urgent.is_taken = true;
             self.urgent.aside = Some(octet);
         }
         max

@@ -47,6 +47,8 @@ pub struct ListenerCounters {
     pub evicted: u64,
     /// Half-open connections given up after the last retransmission.
     pub expired: u64,
+    /// Half-open connections that a hard ICMP error ended.
+    pub unreachable: u64,
     /// SYNs and handshakes that found the accept queue full.
     pub accept_overflows: u64,
     /// Connections opened by Fast Open.

@@ -30,7 +30,8 @@
 //! A driver asks its own connections first. A SYN for one in TIME-WAIT that
 //! gives way goes to [`Listener::handle_syn_after`]; what the listener then
 //! [`Listener::knows`] goes to it, and the old connection goes when the new one
-//! is accepted.
+//! is accepted. ICMP errors about what the listener knows go to
+//! [`Listener::handle_icmp`].
 
 use alloc::boxed::Box;
 use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -38,7 +39,7 @@ use core::net::IpAddr;
 
 use gigatcp_events::State;
 use gigatcp_units::{Duration, Instant};
-use gigatcp_wire::{Endpoints, FastOpenCookie, Flags, Payload, Segment};
+use gigatcp_wire::{Endpoints, FastOpenCookie, Flags, IcmpError, Payload, Segment};
 
 use super::config::{Accepted, ListenerConfig, ListenerCounters};
 use super::cookie::{self, Cookies};
@@ -169,6 +170,31 @@ impl<P: Payload> Listener<P> {
         } else {
             self.handle_stranger(now, tuple, received);
         }
+    }
+
+    /// An ICMP error that quotes a segment of the connection `tuple` arrived. As
+    /// [`Connection::handle_icmp`]: a hard one about our SYN-ACK ends what is
+    /// half-open (RFC 9293 SHLD-26), and nobody is told. Soft ones are forgotten
+    /// here, since nobody can ask for them yet.
+    pub fn handle_icmp(&mut self, now: Instant, tuple: &FourTuple, error: IcmpError) {
+        if let Some(waiting) = self.waiting.get_mut(tuple) {
+            waiting.connection.handle_icmp(now, error);
+            self.busy.push_back(*tuple);
+            return;
+        }
+        let Some(half) = self.half_open.get(tuple) else {
+            return;
+        };
+        let config = self.config.template_for(&self.isn, tuple);
+        let keys = self.peers.get(&tuple.remote_address());
+        let Some(mut connection) = half.revive(tuple, &config, keys) else {
+            self.forget(tuple);
+            return;
+        };
+        connection.handle_icmp(now, error);
+        let unreachable = connection.state() == State::Closed;
+        self.counters.unreachable += u64::from(unreachable);
+        self.settle(now, *tuple, connection);
     }
 
     /// A SYN for which a connection in TIME-WAIT gives way (see

@@ -371,16 +371,18 @@ fn three_marked_acknowledgments_are_acknowledged() {
 fn marks_reported_reduce_the_window_once_and_set_no_cwr() {
     let mut t = in_flight(&accurate());
     t.inject("WA. 1:1(0) ack 1001 <ECN e0b 1 ceb 1000>");
-    assert_eq!((t.cwnd(), t.ssthresh()), (4.5, 4.5));
+    assert_eq!((t.cwnd(), t.ssthresh()), (5.0, 5.0));
     assert_eq!(t.tcp.info().phase, Phase::Cwr);
     for n in 2..=6_u64 {
+        t.expect_nothing();
         let told = ace((5 + n) % 8);
         let option = format!("ECN e0b 1 ceb {}", n * 1000);
         t.inject(&format!("{told}. 1:1(0) ack {} <{option}>", 1 + n * 1000));
-        assert_eq!(t.cwnd(), 4.5);
+        assert_eq!(t.cwnd(), 5.0);
     }
-    t.inject("EW. 1:1(0) ack 7001 <ECN e0b 1001 ceb 6000>");
     t.expect("[ect0] EA. 10001:11001(1000) ack 1");
+    t.inject("EW. 1:1(0) ack 7001 <ECN e0b 1001 ceb 6000>");
+    t.expect("[ect0] EA. 11001:12001(1000) ack 1");
     let ecn = t.tcp.info().ecn;
     assert_eq!(ecn.delivered_ce, 6);
     assert_eq!(ecn.delivered_octets, [0, 1000, 6000]);

@@ -191,21 +191,24 @@ fn an_echo_reduces_the_window_once_and_the_next_new_data_says_so() {
     let mut t = in_flight(&classic());
     t.inject("E. 1:1(0) ack 1001");
     assert_eq!(t.tcp.info().phase, Phase::Cwr);
-    // Nine segments are in flight.
-    assert_eq!((t.cwnd(), t.ssthresh()), (4.5, 4.5));
-    for acked in 2..=6 {
+    // Ten segments were in flight.
+    assert_eq!((t.cwnd(), t.ssthresh()), (5.0, 5.0));
+    for acked in 2..=5 {
         t.inject(&format!("E. 1:1(0) ack {}", 1 + 1000 * acked));
         t.expect_nothing();
-        assert_eq!(t.cwnd(), 4.5, "once per window of data");
+        assert_eq!(t.cwnd(), 5.0, "once per window of data");
     }
-    t.inject("E. 1:1(0) ack 7001");
+    t.inject("E. 1:1(0) ack 6001");
     t.expect("[ect0] W. 10001:11001(1000) ack 1");
     t.inject("E. 1:1(0) ack 8001");
-    t.expect("[ect0] . 11001:12001(1000) ack 1");
+    t.expect_all([
+        "[ect0] . 11001:12001(1000) ack 1",
+        "[ect0] . 12001:13001(1000) ack 1",
+    ]);
     t.inject("E. 1:1(0) ack 10001");
     t.expect_all([
-        "[ect0] . 12001:13001(1000) ack 1",
         "[ect0] . 13001:14001(1000) ack 1",
+        "[ect0] . 14001:15001(1000) ack 1",
     ]);
     // What was sent after the reduction is acknowledged, without an echo.
     t.inject(". 1:1(0) ack 11001");
@@ -215,6 +218,14 @@ fn an_echo_reduces_the_window_once_and_the_next_new_data_says_so() {
     let _ = t.leaving();
     t.inject("E. 1:1(0) ack 12001");
     assert_eq!(t.tcp.counters().ecn_reductions, 2, "the next window");
+}
+
+#[test]
+fn an_echo_on_the_acknowledgment_of_everything_halves_what_was_in_flight() {
+    let mut t = in_flight(&classic());
+    t.inject("E. 1:1(0) ack 10001");
+    assert_eq!((t.cwnd(), t.ssthresh()), (5.0, 5.0));
+    assert_eq!(t.leaving().len(), 5);
 }
 
 #[test]

@@ -191,3 +191,38 @@ fn a_syn_is_repeated_for_more_than_three_minutes() {
     t.wait_ms(1);
     assert_eq!(t.tcp.failure(), Some(Failure::TimedOut));
 }
+
+#[test]
+fn an_application_changes_the_interval_of_an_open_connection() {
+    // RFC 9293 MUST-27. The silence so far counts.
+    let mut t = watched();
+    t.wait_ms(10_000);
+    let (time, interval) = (Duration::from_secs(60), Duration::from_secs(5));
+    t.tcp.set_keepalive_times(t.now, time, interval, 1);
+    t.wait_ms(49_999);
+    t.expect_nothing();
+    t.wait_ms(1);
+    t.expect(". 0:0(0) ack 1");
+    t.wait_ms(5_000);
+    // MUST-29: one probe decides nothing, whoever asks for that.
+    t.expect(". 0:0(0) ack 1");
+    t.wait_ms(5_000);
+    t.expect("R. 1:1(0) ack 1");
+    assert_eq!(t.tcp.failure(), Some(Failure::TimedOut));
+}
+
+#[test]
+fn a_silence_that_is_too_long_already_is_asked_about_at_once() {
+    let mut t = watched();
+    t.wait_ms(10_000);
+    let (time, interval) = (Duration::from_secs(5), Duration::from_secs(5));
+    t.tcp.set_keepalive_times(t.now, time, interval, 3);
+    t.wait_ms(0);
+    t.expect(". 0:0(0) ack 1");
+    t.inject(". 1:1(0) ack 1");
+    // Switched off, the times are kept for when they are wanted.
+    t.tcp.set_keepalive(t.now, false);
+    t.tcp.set_keepalive_times(t.now, time, interval, 3);
+    t.wait_ms(100_000);
+    t.expect_nothing();
+}

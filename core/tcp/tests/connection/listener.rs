@@ -8,7 +8,7 @@ use gigatcp_tcp::profile::SynCookies;
 use gigatcp_tcp::{Connection, FourTuple, Profile, Received, Secret};
 use gigatcp_units::{Duration, Instant};
 use gigatcp_wire::bytes::Bytes;
-use gigatcp_wire::{Endpoints, Flags, Segment, SeqNumber};
+use gigatcp_wire::{Endpoints, Flags, IcmpError, IcmpKind, Segment, SeqNumber};
 
 use crate::notation;
 use crate::script::{PEER_ISS, with};
@@ -247,7 +247,6 @@ fn resets_end_a_half_open_connection_only_with_the_right_number() {
     assert!(server.hear(from, "R -5:-5(0)").is_empty());
     assert_eq!(server.hear(from, "R 77:77(0)"), [". 1:1(0) ack 1"]);
     assert_eq!(server.hear(from, ". 1:1(0) ack 9"), ["R 9:9(0)"]);
-    assert_eq!(server.hear(from, "S 77:77(0)"), [". 1:1(0) ack 1"]);
     assert_eq!(server.listener.half_open(), 1);
     assert!(server.hear(from, "R 1:1(0)").is_empty());
     assert_eq!(server.listener.half_open(), 0);
@@ -433,6 +432,73 @@ fn text_on_a_syn_is_kept_up_to_one_segment() {
     assert_eq!(server.wait_ms(1000), [SYN_ACK]);
     server.hear(from, ". 1:1(0) ack 1");
     assert_eq!(server.accept().unwrap().connection.readable(), 1000);
+}
+
+#[test]
+fn another_syn_in_the_window_returns_a_half_open_connection_to_listen() {
+    // RFC 9293 section 3.10.7.4, fourth; RFC 793 answered with a reset.
+    for (challenge_ack, answers) in [(true, 0), (false, 1)] {
+        let mut server = Server::new(config(|p| p.challenge_ack = challenge_ack));
+        let from = client(1, false);
+        server.hear(from, "S 0:0(0) <mss 1000>");
+        let answered = server.hear(from, "S 5000:5000(0) <mss 1000>");
+        assert_eq!(answered.len(), answers, "{answered:?}");
+        assert_eq!(server.listener.half_open(), 0);
+        assert_eq!(server.listener.poll_timeout(), Instant::FAR_FUTURE);
+        let again = server.hear(from, "S 5000:5000(0) <mss 1000>");
+        assert_eq!(again, ["S. 0:0(0) ack 5001 <mss 1000>"]);
+    }
+}
+
+#[test]
+fn a_hard_icmp_error_about_the_syn_ack_ends_what_is_half_open_and_nothing_else_does() {
+    for v6 in [false, true] {
+        let mut server = Server::new(config(|_| {}));
+        let from = client(1, v6);
+        server.hear(from, "S 0:0(0) <mss 1000>");
+        let tuple = FourTuple {
+            endpoints: from.reversed(),
+            local_port: 80,
+            remote_port: 4000,
+        };
+        let (now, seq) = (server.now, server.iss);
+        let mut hears = |tuple: FourTuple, kind, seq| {
+            let listener = &mut server.listener;
+            listener.handle_icmp(now, &tuple, IcmpError { kind, seq });
+            listener.half_open()
+        };
+        let stranger = FourTuple {
+            remote_port: 4001,
+            ..tuple
+        };
+        assert_eq!(hears(stranger, IcmpKind::PortUnreachable, seq), 1);
+        assert_eq!(hears(tuple, IcmpKind::HostUnreachable, seq), 1);
+        assert_eq!(hears(tuple, IcmpKind::TooBig { mtu: 100 }, seq), 1);
+        assert_eq!(hears(tuple, IcmpKind::PortUnreachable, seq + 1), 1);
+        assert_eq!(hears(tuple, IcmpKind::PortUnreachable, seq), 0);
+        assert_eq!(server.listener.counters().unreachable, 1);
+        assert!(server.wait_ms(100_000).is_empty());
+    }
+}
+
+#[test]
+fn an_icmp_error_reaches_a_connection_that_waits_to_be_accepted() {
+    let mut server = Server::new(config(|_| {}));
+    let from = client(1, false);
+    server.open(from);
+    let tuple = FourTuple {
+        endpoints: from.reversed(),
+        local_port: 80,
+        remote_port: 4000,
+    };
+    let error = IcmpError {
+        kind: IcmpKind::HostUnreachable,
+        seq: server.iss + 1,
+    };
+    server.listener.handle_icmp(server.now, &tuple, error);
+    // Nothing is in flight that it could be about.
+    let accepted = server.accept().unwrap();
+    assert_eq!(accepted.connection.counters().icmp_errors_ignored, 1);
 }
 
 #[test]

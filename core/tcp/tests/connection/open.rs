@@ -165,8 +165,21 @@ fn a_syn_again_means_that_our_syn_ack_was_lost() {
 }
 
 #[test]
-fn a_different_syn_in_the_window_is_challenged_before_the_open_is_complete() {
+fn a_different_syn_in_the_window_returns_a_passive_open_to_listen_without_a_word() {
+    // RFC 9293 section 3.10.7.4, fourth.
     let mut t = Script::accept(&bare(), "S 0:0(0)");
+    t.expect("S. 0:0(0) ack 1 <mss 1000>");
+    t.inject("S 77:77(0)");
+    t.expect_nothing();
+    assert_eq!(t.state(), State::Closed);
+}
+
+#[test]
+fn a_different_syn_in_the_window_of_an_open_from_both_sides_is_challenged() {
+    // An active open has no LISTEN to return to.
+    let mut t = Script::connect(&bare());
+    t.expect("S 0:0(0) <mss 1000>");
+    t.inject("S 0:0(0)");
     t.expect("S. 0:0(0) ack 1 <mss 1000>");
     t.inject("S 77:77(0)");
     t.expect(". 1:1(0) ack 1");

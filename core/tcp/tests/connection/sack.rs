@@ -394,7 +394,7 @@ fn the_acknowledgment_that_ends_one_recovery_may_begin_the_next() {
     t.expect(". 20001:21001(1000) ack 1");
     t.leaving();
     assert_eq!(t.tcp.info().phase, Phase::Recovery);
-    assert_eq!(t.ssthresh(), 4.5);
+    assert_eq!(t.ssthresh(), 5.0);
     let causes: Vec<_> = t
         .tcp
         .events()

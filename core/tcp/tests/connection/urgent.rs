@@ -174,11 +174,71 @@ fn out_of_line_the_octet_before_the_mark_is_taken_aside() {
     let now = t.now;
     let before = t.tcp.read(now, 1000).unwrap();
     assert_eq!(before, octets(1, 39));
-    assert_eq!(t.tcp.read_urgent(), None);
+    assert!(t.tcp.is_at_urgent_mark());
     let after = t.tcp.read(now, 1000).unwrap();
     assert_eq!(after, octets(41, 60));
     assert_eq!(t.tcp.read_urgent(), Some(octets(40, 1)));
     assert_eq!(t.tcp.read_urgent(), None);
+    t.wait_ms(40);
+    t.leaving();
+}
+
+#[test]
+fn out_of_line_the_octet_is_given_as_soon_as_it_is_there_and_left_out_of_what_is_read() {
+    // As 4.2BSD's sockets: whatever lies before it unread.
+    let mut t = Script::established(&with(|p| p.urgent_inline = false));
+    t.inject("U. 1:11(10) ack 1 urg 40");
+    assert_eq!(t.tcp.read_urgent(), None, "announced, and not yet there");
+    assert!(!t.tcp.has_urgent_octet());
+    t.inject("P. 11:101(90) ack 1");
+    t.leaving();
+    assert!(t.tcp.has_urgent_octet());
+    assert_eq!(t.tcp.read_urgent(), Some(octets(40, 1)));
+    assert!(!t.tcp.has_urgent_octet());
+    assert_eq!(t.tcp.read_urgent(), None, "once");
+    assert_eq!(t.tcp.urgent_ahead(), Some(39));
+    assert_eq!(t.tcp.readable(), 99);
+    let now = t.now;
+    let mut before = Vec::new();
+    while !t.tcp.is_at_urgent_mark() {
+        before.extend_from_slice(&t.tcp.read(now, 1000).unwrap());
+    }
+    assert_eq!(before, octets(1, 39));
+    assert_eq!(t.tcp.read(now, 1000), Some(octets(41, 60)));
+    t.wait_ms(40);
+    t.leaving();
+}
+
+#[test]
+fn out_of_line_a_second_mark_ahead_of_the_reader_leaves_the_count_right() {
+    let mut t = Script::established(&with(|p| p.urgent_inline = false));
+    t.inject("PU. 1:11(10) ack 1 urg 5");
+    assert_eq!(t.tcp.read_urgent(), Some(octets(5, 1)));
+    t.inject("PU. 11:21(10) ack 1 urg 10");
+    t.leaving();
+    assert_eq!(t.tcp.read_urgent(), Some(octets(20, 1)));
+    let now = t.now;
+    let mut all = Vec::new();
+    while let Some(piece) = t.tcp.read(now, 1000) {
+        all.extend_from_slice(&piece);
+    }
+    let mut expected = octets(1, 4).to_vec();
+    expected.extend_from_slice(&octets(6, 14));
+    assert_eq!(all, expected);
+    assert!(t.tcp.is_at_urgent_mark());
+    t.wait_ms(40);
+    t.leaving();
+}
+
+#[test]
+fn out_of_line_an_octet_nobody_asked_for_in_time_stays_in_line() {
+    let mut t = Script::established(&with(|p| p.urgent_inline = false));
+    t.inject("PU. 1:11(10) ack 1 urg 5");
+    t.inject("PU. 11:21(10) ack 1 urg 10");
+    t.leaving();
+    assert_eq!(t.read(19), 19);
+    assert_eq!(t.tcp.read_urgent(), Some(octets(20, 1)));
+    assert_eq!(t.tcp.readable(), 0);
     t.wait_ms(40);
     t.leaving();
 }

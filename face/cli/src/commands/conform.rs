@@ -41,7 +41,8 @@ network namespace of its own that nothing else is connected to, many side by sid
 where user namespaces are allowed. Where a script fails it is tried again, alone. Differences that \
 conformance/differences.toml lists are counted apart.
 
-Exit status: 0 nothing failed; 1 a script failed or cannot be read; 2 wrong usage.",
+Exit status: 0 nothing failed, though a script may need what the stack lacks, which is said and no \
+failure; 1 a script failed or cannot be read; 2 wrong usage.",
     after_help = "\
 Examples:
   gigatcp conform conformance/script               all scripts of this checkout
