@@ -9,7 +9,7 @@ use gigatcp_tcp::{Config, Profile, congestion};
 use gigatcp_units::{Bytes, Duration, Instant, Rate};
 
 use super::calls::{Arguments, failed, returned};
-use super::host::{Conn, Host, SocketState};
+use super::host::{Conn, Host};
 use crate::ast::Value;
 use crate::stack::{Progress, Returned, Unsupported};
 use crate::symbols::ERRORS;

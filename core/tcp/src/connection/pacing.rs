@@ -101,7 +101,12 @@ impl<P: Payload> Connection<P> {
             self.profile.pacing_ca_ratio
         };
         let window = cwnd.max(self.snd.flight_size());
-        Pace::from_window(window, self.rtt.srtt()?, percent)
+        // Where acknowledgments are lost for long, their echoes tell of round
+        // trips longer than any timeout: a retransmission must not wait for
+        // its moment until the timer has asked for the next.
+        let longest = self.profile.rto_max.max(self.profile.rto_min);
+        let srtt = self.rtt.srtt()?.min(longest);
+        Pace::from_window(window, srtt, percent)
     }
 
     /// Something could leave now: whether it has to wait for its moment. Notes

@@ -323,3 +323,32 @@ fn a_control_that_has_a_rate_and_a_quantum_decides_both() {
     let unbounded = bare();
     assert_eq!(Script::established(&unbounded).tcp.info().pacing_rate, None);
 }
+
+#[test]
+fn no_round_trip_spreads_the_window_over_more_than_the_longest_timeout() {
+    // Twenty seconds of lost acknowledgments: the echo of what got through
+    // first is that old, and no timeout is longer than one second.
+    let mut t = Script::connect(&with(|p| {
+        p.pacing = true;
+        p.timestamps = true;
+        p.retries = 100;
+        p.rto_max = Duration::from_secs(1);
+    }));
+    t.leaving();
+    t.wait_ms(100);
+    t.inject("S. 0:0(0) ack 1 win 65535 <mss 1000,TS val 5 ecr 1000>");
+    t.leaving();
+    t.write(900);
+    let first = t.leaving()[0].options.timestamps.unwrap().val;
+    for _ in 0..20 {
+        t.now += Duration::from_secs(1);
+        t.tcp.handle_timeout(t.now);
+        t.collect();
+        assert_eq!(t.leaving().len(), 1);
+    }
+    t.inject(&format!(". 1:1(0) ack 901 <TS val 25 ecr {first}>"));
+    let info = t.tcp.info();
+    assert!(info.srtt > Some(Duration::from_secs(2)));
+    let least = Rate::from_bps(info.cwnd.as_u64() * 8);
+    assert!(info.pacing_rate >= Some(least), "{info:?}");
+}
