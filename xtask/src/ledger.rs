@@ -2,10 +2,11 @@
 //!
 //! A ledger is a file `conformance/rfcNNNN.toml`. It says how many ids the
 //! document has, and for each id what is asked (in our words), the place in
-//! the code that does it and the test that shows it, or an exception with its
-//! reason. The task fails when an id has neither, when a place or a test it
-//! names is not there, when an id comes twice, and when the counts do not
-//! agree, so a ledger cannot rot in silence.
+//! the code that does it and what shows it (a test, a packet script or both),
+//! or an exception with its reason. The task fails when an id has neither, when
+//! a file does not define what an entry says it does, when a test is none, when
+//! an id comes twice, and when the counts do not agree, so a ledger cannot rot
+//! in silence.
 //!
 //! It does not judge whether a test really shows what it is said to show:
 //! that is what reviewers are for.
@@ -22,8 +23,8 @@ use places::Places;
 /// Folder of the ledgers.
 const FOLDER: &str = "conformance";
 
-/// Prints every ledger's counts and what is wrong; with ids as words, prints
-/// these requirements in full; with `--all`, every one.
+/// Prints every ledger's counts and what is wrong; with words, prints the
+/// requirements they name in full (see [`names`]); with `--all`, every one.
 pub fn run(words: &[String]) -> Result<(), Failed> {
     let documents = read_all(&top().join(FOLDER))?;
     let mut places = Places::new(top());
@@ -76,11 +77,12 @@ fn read_all(folder: &Path) -> Result<Vec<Document>, Failed> {
 fn faults(document: &Document, requirement: &Requirement, places: &mut Places) -> Vec<String> {
     let at = format!("{} {}", document.name(), requirement.id);
     let mut faults = Vec::new();
-    let shown = !requirement.code.is_empty() && !requirement.test.is_empty();
+    let is_tested = !requirement.test.is_empty() || !requirement.script.is_empty();
+    let shown = !requirement.code.is_empty() && is_tested;
     match &requirement.exception {
         None if !shown => faults.push(format!(
-            "{at} has neither both `code` and `test` nor an `exception`: say where it is met and \
-             what shows it, or why it is not met and what that costs"
+            "{at} has neither `code` with a `test` or a `script` nor an `exception`: say where it \
+             is met and what shows it, or why it is not met and what that costs"
         )),
         Some(reason) if reason.split_whitespace().count() < 4 => faults.push(format!(
             "{at}: the exception `{reason}` gives no reason: write a sentence"
@@ -95,19 +97,28 @@ fn faults(document: &Document, requirement: &Requirement, places: &mut Places) -
     for test in &requirement.test {
         if !places.is_test(test) {
             faults.push(format!(
-                "{at} names `{test}` as a test: it is neither `file.rs#name` of a test function \
-                 nor a script `file.pkt`"
+                "{at} names `{test}` as a test: it is no `file.rs#name` of a test function"
             ));
+        }
+    }
+    for script in &requirement.script {
+        if let Err(why) = places.find(&script_path(script)) {
+            faults.push(format!("{at} names the script `{script}`: {why}"));
         }
     }
     faults
 }
 
+/// Where the script of that name is.
+fn script_path(name: &str) -> String {
+    format!("{FOLDER}/script/{name}.pkt")
+}
+
 /// One line a document.
 fn print_table(documents: &[Document]) {
     println!(
-        "{:<10} {:>5} {:>7} {:>10}  title",
-        "document", "ids", "shown", "exceptions"
+        "{:<10} {:>5} {:>7} {:>10} {:>10}  title",
+        "document", "ids", "shown", "by scripts", "exceptions"
     );
     for document in documents {
         let exceptions = document
@@ -115,9 +126,14 @@ fn print_table(documents: &[Document]) {
             .iter()
             .filter(|r| r.exception.is_some());
         let exceptions = exceptions.count();
+        let by_scripts = document
+            .requirement
+            .iter()
+            .filter(|r| r.exception.is_none() && !r.script.is_empty());
+        let by_scripts = by_scripts.count();
         let ids = document.requirement.len();
         println!(
-            "{:<10} {ids:>5} {:>7} {exceptions:>10}  {}",
+            "{:<10} {ids:>5} {:>7} {by_scripts:>10} {exceptions:>10}  {}",
             document.name(),
             ids - exceptions,
             document.title
@@ -131,7 +147,8 @@ fn print_chosen(documents: &[Document], words: &[String]) -> Result<(), Failed> 
     let mut found = all || words.is_empty();
     for document in documents {
         for requirement in &document.requirement {
-            if all || words.contains(&requirement.id) {
+            let is_chosen = words.iter().any(|word| names(word, document, requirement));
+            if all || is_chosen {
                 found = true;
                 print_requirement(document, requirement);
             }
@@ -141,10 +158,20 @@ fn print_chosen(documents: &[Document], words: &[String]) -> Result<(), Failed> 
         Ok(())
     } else {
         Err(Failed::Usage(format!(
-            "no ledger has `{}`: ids are like `MUST-36` or `5681-3.1-a`; `cargo xtask ledger \
-             --all` prints them",
+            "no ledger has `{}`: an id is like `MUST-36`, or `5681:3.1-1` where several documents \
+             have it, and `5681` is all of a document; `cargo xtask ledger --all` prints every one",
             words.join(" ")
         )))
+    }
+}
+
+/// Whether `word` names the requirement: its id, its document, or both as in
+/// `5681:3.1-1`.
+fn names(word: &str, document: &Document, requirement: &Requirement) -> bool {
+    let number = document.number.to_string();
+    match word.split_once(':') {
+        Some((rfc, id)) => rfc == number && id == requirement.id,
+        None => word == number || word == requirement.id,
     }
 }
 
@@ -157,10 +184,13 @@ fn print_requirement(document: &Document, requirement: &Requirement) {
         requirement.says
     );
     for place in &requirement.code {
-        println!("  code  {place}");
+        println!("  code    {place}");
     }
     for test in &requirement.test {
-        println!("  test  {test}");
+        println!("  test    {test}");
+    }
+    for script in &requirement.script {
+        println!("  script  {}", script_path(script));
     }
     if let Some(reason) = &requirement.exception {
         println!("  not met: {reason}");
@@ -189,6 +219,30 @@ mod tests {
         assert!(faults_of(&excused).is_empty());
         let lazy = format!("{HEAD}exception = \"n/a\"");
         assert_eq!(faults_of(&lazy).len(), 1);
+    }
+
+    #[test]
+    fn a_word_names_an_id_a_document_or_both() {
+        let text = HEAD.replace("A-1", "2.1-1");
+        let document = Document::parse(5681, &text).expect("a ledger");
+        let requirement = &document.requirement[0];
+        for word in ["2.1-1", "5681:2.1-1", "5681"] {
+            assert!(names(word, &document, requirement), "{word}");
+        }
+        for word in ["6298:2.1-1", "5681:2.1-2", "6298", "2.1", "5681:"] {
+            assert!(!names(word, &document, requirement), "{word}");
+        }
+    }
+
+    #[test]
+    fn a_script_shows_a_requirement_as_a_test_does() {
+        let place = "code = [\"xtask/src/main.rs#USAGE\"]\n\
+                     script = [\"reset/exact-sequence-number\"]";
+        assert!(faults_of(&format!("{HEAD}{place}")).is_empty());
+        let gone = place.replace("exact", "inexact");
+        assert_eq!(faults_of(&format!("{HEAD}{gone}")).len(), 1);
+        let alone = place.replace("script =", "test = [] #");
+        assert_eq!(faults_of(&format!("{HEAD}{alone}")).len(), 1);
     }
 
     #[test]

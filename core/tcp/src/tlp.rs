@@ -196,6 +196,23 @@ mod tests {
     }
 
     #[test]
+    fn it_is_remembered_how_far_the_probe_went_and_whether_it_was_a_retransmission() {
+        // RFC 8985 section 7.1: TLP.end_seq and TLP.is_retrans. The same
+        // acknowledgments mean a repair after the one and nothing after the other.
+        for (resent_from, repairs) in [(Some(900), true), (None, false)] {
+            let mut tlp = probing(resent_from);
+            for before in [1, 900, 999] {
+                assert!(tlp.on_ack(&ack(before, None, false)).is_none());
+                assert!(tlp.is_outstanding(), "{before} is before the end");
+            }
+            let first = tlp.on_ack(&ack(1000, None, false));
+            let second = tlp.on_ack(&ack(1100, None, false));
+            assert_eq!((first.is_some(), second.is_some()), (false, repairs));
+            assert!(!tlp.is_outstanding());
+        }
+    }
+
+    #[test]
     fn a_reported_duplicate_shows_that_nothing_was_lost() {
         let mut tlp = probing(Some(900));
         assert!(tlp.on_ack(&ack(1000, None, false)).is_none());

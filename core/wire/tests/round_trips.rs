@@ -311,6 +311,35 @@ proptest! {
         let _ = decode_packet(&octets);
     }
 
+    /// RFC 9293 MUST-68: whoever knows none of our options still finds the end
+    /// of each.
+    #[test]
+    fn every_option_written_but_two_has_its_length(
+        options in fitting_options(),
+        endpoints in endpoints(),
+    ) {
+        let segment = Segment { options, ..Segment::<Bytes>::default() };
+        let mut octets = Vec::new();
+        encode(&segment, &endpoints, &mut octets).unwrap();
+        let header = usize::from(octets[12] >> 4) * 4;
+        let mut rest = &octets[20..header];
+        while let [kind, behind @ ..] = rest {
+            rest = match kind {
+                // End of list: what follows is padding of zeros (MUST-69).
+                0 => {
+                    prop_assert!(behind.iter().all(|octet| *octet == 0));
+                    &[]
+                }
+                1 => behind,
+                _ => {
+                    let len = usize::from(behind[0]);
+                    prop_assert!((2..=rest.len()).contains(&len), "option {}", kind);
+                    &rest[len..]
+                }
+            };
+        }
+    }
+
     #[test]
     fn whatever_options_were_read_can_be_written_again(octets in hostile_headers()) {
         let Ok((segment, _)) = decode_header::<Bytes>(&octets) else {

@@ -34,9 +34,12 @@ pub struct Requirement {
     /// Places in the code: `file#name`.
     #[serde(default)]
     pub code: Vec<String>,
-    /// Tests: `file.rs#name`, or a script `file.pkt`.
+    /// Tests: `file.rs#name`.
     #[serde(default)]
     pub test: Vec<String>,
+    /// Packet scripts: `reset/exact-sequence-number`.
+    #[serde(default)]
+    pub script: Vec<String>,
     /// Why it is not met, and what that costs.
     pub exception: Option<String>,
 }

@@ -1,8 +1,11 @@
 //! Whether a place that a ledger names is there.
 //!
-//! `file#name` is there when the file is and contains the name as a whole
-//! word outside comments; `file` alone when the file is. A test is a function
-//! of that name, or a script.
+//! `file#name` is there when the file is and defines the name: a function, a
+//! type, a constant, a field or a variant, not a mere use. `file` alone is
+//! there when the file is. A test is a function of that name with `#[test]`.
+//!
+//! Reads lines, not Rust: it relies on `rustfmt`, which CI holds every file
+//! to, for where a definition begins.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -29,16 +32,16 @@ impl Places {
             return Err("there is no such file".into());
         };
         match name {
-            Some(name) if !has_word(text, name) => Err(format!("the file has no `{name}`")),
+            Some(name) if !defines(text, name) => Err(format!("the file defines no `{name}`")),
             None if path.ends_with(".rs") => Err("name the item too: `file.rs#name`".into()),
             _ => Ok(()),
         }
     }
 
-    /// Whether `place` has the form of a test and, in Rust, is a function.
+    /// Whether `place` is a test function.
     pub fn is_test(&mut self, place: &str) -> bool {
         match split(place) {
-            (path, None) => path.ends_with(".pkt"),
+            (_, None) => false,
             (path, Some(name)) => self.text(path).is_none_or(|text| {
                 let function = text.find(&format!("fn {name}("));
                 // The attribute stands before this function and no other.
@@ -79,14 +82,47 @@ fn without_comments(text: &str) -> String {
     kept
 }
 
-/// Whether `name` stands in `text` as a whole word.
-fn has_word(text: &str, name: &str) -> bool {
-    let is_part = |c: Option<char>| c.is_some_and(|c| c.is_alphanumeric() || c == '_');
-    text.match_indices(name).any(|(at, _)| {
-        let before = text[..at].chars().next_back();
-        let after = text[at + name.len()..].chars().next();
-        !is_part(before) && !is_part(after)
-    })
+/// Words that begin an item whose name follows.
+const ITEMS: [&str; 8] = [
+    "fn", "struct", "enum", "trait", "type", "const", "static", "mod",
+];
+
+/// Whether `text` defines `name` as an item, a field or a variant.
+fn defines(text: &str, name: &str) -> bool {
+    // Whether the lines that follow are those of a struct or an enum.
+    let mut is_in_type = false;
+    for line in text.lines() {
+        let mut words = line.split_whitespace().skip_while(|word| is_modifier(word));
+        let (first, mut second) = (words.next(), words.next());
+        if (first, second) == (Some("const"), Some("fn")) {
+            second = words.next();
+        }
+        let is_item = first.is_some_and(|word| ITEMS.contains(&word));
+        if is_item && second.and_then(identifier) == Some(name) {
+            return true;
+        }
+        let is_member = is_in_type && line.starts_with("    ") && !line.starts_with("     ");
+        if is_member && first.and_then(identifier) == Some(name) {
+            return true;
+        }
+        if line.starts_with(|c: char| !c.is_whitespace()) {
+            is_in_type = matches!(first, Some("struct" | "enum"));
+        }
+    }
+    false
+}
+
+/// `pub`, `pub(super)` and the like, which stand before an item or a field.
+fn is_modifier(word: &str) -> bool {
+    matches!(word, "pub" | "async" | "unsafe") || word.starts_with("pub(")
+}
+
+/// The identifier that a word begins with: `rto_max` of `rto_max:`.
+fn identifier(word: &str) -> Option<&str> {
+    let end = word
+        .find(|c: char| !c.is_alphanumeric() && c != '_')
+        .unwrap_or(word.len());
+    (end > 0).then(|| &word[..end])
 }
 
 #[cfg(test)]
@@ -94,10 +130,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_name_counts_only_as_a_whole_word() {
-        assert!(has_word("fn on_ack(", "on_ack"));
-        assert!(!has_word("fn on_acks(", "on_ack"));
-        assert!(!has_word("fn not_on_ack(", "on_ack"));
+    fn items_fields_and_variants_are_definitions_and_uses_are_none() {
+        let text = "pub(super) struct Timer {\n    pub deadline: u64,\n    armed: bool,\n}\n\
+                    enum Phase {\n    Open,\n    Loss(u8),\n}\n\
+                    impl Timer {\n    pub const fn arm(&mut self) {\n        deadline(self.at);\n    \
+                    }\n}\nconst LIMIT: u8 = MOST;\nfn call() {\n    armed_by: 3;\n}\n";
+        for name in [
+            "Timer", "deadline", "armed", "Open", "Loss", "arm", "LIMIT", "call",
+        ] {
+            assert!(defines(text, name), "{name}");
+        }
+        for name in ["at", "MOST", "armed_by", "arme", "u64", "self", "pub"] {
+            assert!(!defines(text, name), "{name}");
+        }
     }
 
     #[test]

@@ -7,8 +7,9 @@
 //!
 //! The first word is a profile, the rest are settings by their names in plans,
 //! and: `congestion`, `slow_start` (`max_ssthresh` beside `limited`), `mss`,
-//! `send_buffer`, `receive_buffer`, `initial_ssthresh`. A setting without a value is switched on. Values with a
-//! unit are written without a blank before it.
+//! `send_buffer`, `receive_buffer`, `initial_ssthresh`. A setting without a value
+//! is switched on. Values with a unit are written without a blank before it. `send_buffer=auto` and
+//! `receive_buffer=auto` ask for no size: the profile's own, which may grow.
 
 use alloc::format;
 use alloc::string::{String, ToString};
@@ -139,8 +140,8 @@ impl Setup {
             "max_ssthresh" => self.max_ssthresh = Some(value.parse().map_err(|_| bad())?),
             "mss" => self.mss = value.parse().map_err(|_| bad())?,
             "initial_ssthresh" => self.initial_ssthresh = Some(value.parse().map_err(|_| bad())?),
-            "send_buffer" => self.send_buffer = Some(amount(value).ok_or_else(bad)?),
-            "receive_buffer" => self.receive_buffer = Some(amount(value).ok_or_else(bad)?),
+            "send_buffer" => self.send_buffer = buffer(value).ok_or_else(bad)?,
+            "receive_buffer" => self.receive_buffer = buffer(value).ok_or_else(bad)?,
             _ => return self.set_profile(name, value),
         }
         Ok(())
@@ -210,6 +211,14 @@ pub fn congestion_named(name: &str) -> Result<&'static congestion::Entry, Unsupp
         let known = congestion::REGISTRY.iter().map(|entry| entry.name);
         Unsupported::new("congestion control", with_nearest(name, known))
     })
+}
+
+/// The size of a buffer that is asked for; `auto` asks for none.
+fn buffer(value: &str) -> Option<Option<Bytes>> {
+    match value {
+        "auto" => Some(None),
+        _ => amount(value).map(Some),
+    }
 }
 
 /// An amount with a unit, or a bare number of octets.

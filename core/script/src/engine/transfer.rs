@@ -203,14 +203,23 @@ impl Host {
                 return Some(Returned::failure(errno));
             }
         }
-        let accepted = match writing.urgent {
-            true => self.feed_urgent(index, writing.left),
-            false => self.feed(index, writing.left, writing.more),
-        };
-        writing.left -= accepted;
-        writing.written += accepted;
-        self.pump(index);
-        (writing.left == 0).then(|| Returned::success(writing.written as i64))
+        // What leaves at once makes room again where `not_sent_lowat` bounds
+        // what waits: the call goes on until nothing more is taken.
+        loop {
+            let accepted = match writing.urgent {
+                true => self.feed_urgent(index, writing.left),
+                false => self.feed(index, writing.left, writing.more),
+            };
+            writing.left -= accepted;
+            writing.written += accepted;
+            self.pump(index);
+            if writing.left == 0 {
+                return Some(Returned::success(writing.written as i64));
+            }
+            if accepted == 0 {
+                return None;
+            }
+        }
     }
 
     /// Takes up to `len` octets from the application; gives how many.

@@ -460,6 +460,67 @@ mod tests {
     }
 
     #[test]
+    fn each_segment_acknowledged_adds_the_distance_to_the_target_over_the_window() {
+        // Sections 4.4 and 4.5: below the plateau and, after K = 9.1 s, above.
+        let mut cubic = after_loss_at(1000.0);
+        for ms in (100..15_000).step_by(100) {
+            let stage = cubic.stage.expect("in avoidance");
+            let (before, t) = (cubic.cwnd, ms as f64 / 1000.0);
+            cubic.on_ack(&ack(ms, 1, true));
+            let target =
+                (0.4 * libm::pow(t + 0.1 - stage.k, 3.0) + 1000.0).clamp(before, 1.5 * before);
+            assert!(
+                stage.w_cubic(t) > stage.w_est,
+                "not the Reno-friendly region"
+            );
+            let step = (target - before) / before;
+            assert!((cubic.cwnd - before - step).abs() < 1e-9, "{ms} ms");
+            let mut twice = cubic.clone();
+            twice.on_ack(&ack(ms, 2, true));
+            let two = (target.clamp(cubic.cwnd, 1.5 * cubic.cwnd) - cubic.cwnd) * 2.0 / cubic.cwnd;
+            assert!(
+                (twice.cwnd - cubic.cwnd - two).abs() < 1e-9,
+                "{ms} ms, two at once"
+            );
+        }
+    }
+
+    #[test]
+    fn a_round_of_acknowledgments_takes_the_window_most_of_the_way_to_its_target() {
+        // The increments of one window add up: (1 - 1/cwnd)^cwnd = 1/e of the
+        // way is left, concave below the plateau and convex above it.
+        let mut cubic = after_loss_at(1000.0);
+        let mut windows = Vec::new();
+        for round in 1..=150 {
+            let stage = cubic.stage.expect("in avoidance");
+            let target = stage.target(f64::from(round) / 10.0, 0.1, cubic.cwnd);
+            let (before, window) = (cubic.cwnd, cubic.cwnd as u64);
+            for _ in 0..window {
+                cubic.on_ack(&ack(u64::from(round as u32) * 100, 1, true));
+            }
+            let left = (target - cubic.cwnd) / (target - before).max(1e-9);
+            assert!((left - 0.368).abs() < 0.02, "{round}: {left}");
+            windows.push(cubic.cwnd);
+        }
+        let step = |n: usize| windows[n + 1] - windows[n];
+        assert!(step(10) > 2.0 * step(60), "concave below the plateau");
+        assert!(step(140) > 2.0 * step(110), "convex above it");
+    }
+
+    #[test]
+    fn the_floor_is_two_segments_after_a_loss_and_one_after_a_notification() {
+        // Section 4.6; ssthresh is never below two.
+        for (kind, floor) in [(CongestionKind::Loss, 2.0), (CongestionKind::Ecn, 1.0)] {
+            let mut cubic = after_loss_at(100.0);
+            cubic.cwnd = 3.0;
+            for ms in 1..4 {
+                cubic.on_congestion(&event(ms, kind, 1));
+            }
+            assert_eq!((cubic.cwnd, cubic.ssthresh), (floor, 2.0), "{kind:?}");
+        }
+    }
+
+    #[test]
     fn a_loss_leaves_seven_tenths_and_remembers_the_plateau() {
         let cubic = after_loss_at(1000.0);
         assert_eq!(cubic.cwnd().as_u64(), 700 * u64::from(SMSS));
@@ -564,6 +625,38 @@ mod tests {
         cubic.undo(millis(503));
         assert_eq!(
             (cubic.cwnd, cubic.ssthresh, cubic.stage.map(|s| s.k)),
+            before
+        );
+    }
+
+    #[test]
+    fn a_reduction_found_spurious_after_the_window_has_outgrown_it_is_not_taken_back() {
+        // Section 4.9.2: what was learned since stays, ssthresh aside.
+        let mut cubic = after_loss_at(100.0);
+        cubic.on_congestion(&event(1, CongestionKind::Loss, 70));
+        for ms in (100..20_000).step_by(10) {
+            cubic.on_ack(&ack(ms, 20, true));
+        }
+        let (cwnd, stage) = (cubic.cwnd, cubic.stage.map(|s| (s.k, s.w_max, s.w_est)));
+        assert!(cwnd > 100.0, "{cwnd}");
+        cubic.undo(millis(20_000));
+        assert_eq!(
+            (cubic.cwnd, cubic.stage.map(|s| (s.k, s.w_max, s.w_est))),
+            (cwnd, stage)
+        );
+        assert_eq!(cubic.ssthresh, 70.0);
+    }
+
+    #[test]
+    fn a_timeout_found_spurious_gives_back_the_window_ssthresh_and_the_plateau() {
+        // Section 4.9.1.
+        let mut cubic = after_loss_at(1000.0);
+        let before = (cubic.cwnd, cubic.ssthresh, cubic.cwnd_prior, cubic.w_max);
+        cubic.on_congestion(&event(10, CongestionKind::Timeout, 700));
+        assert_eq!((cubic.cwnd, cubic.w_max), (1.0, None));
+        cubic.undo(millis(20));
+        assert_eq!(
+            (cubic.cwnd, cubic.ssthresh, cubic.cwnd_prior, cubic.w_max),
             before
         );
     }

@@ -117,6 +117,7 @@ impl<P: Payload> Connection<P> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::profile::SettingValue;
     use gigatcp_units::Duration;
 
     #[test]
@@ -133,6 +134,28 @@ mod tests {
             true, true, true, false, false, true, true, true, false, true,
         ];
         assert_eq!(at.map(&mut admitted), expected);
+    }
+
+    #[test]
+    fn the_limit_and_the_interval_are_those_that_were_set() {
+        let mut profile = Profile::MODERN;
+        for (name, value) in [
+            ("challenge_ack_limit", SettingValue::Count(10)),
+            (
+                "challenge_ack_interval",
+                SettingValue::Time(Duration::from_secs(5)),
+            ),
+        ] {
+            profile.try_set(name, value).expect("a setting");
+        }
+        let mut limit = ChallengeLimit::new();
+        for interval in 1..4 {
+            let begin = Instant::ZERO + Duration::from_secs(5 * interval);
+            let answered = (0..5000)
+                .filter(|ms| limit.admits(begin + Duration::from_millis(*ms), &profile))
+                .count();
+            assert_eq!(answered, 10);
+        }
     }
 
     #[test]

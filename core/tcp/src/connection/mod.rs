@@ -10,9 +10,11 @@
 //! * [`Connection::write`], [`Connection::read`], [`Connection::close`],
 //!   [`Connection::abort`] on behalf of the application,
 //!
-//! and after any of them [`Connection::poll_transmit`] until it gives nothing
-//! more, then looks at [`Connection::poll_timeout`]. Events wait in
-//! [`Connection::events`]. `now` never runs backwards.
+//! and afterwards [`Connection::poll_transmit`] until it gives nothing more,
+//! then looks at [`Connection::poll_timeout`]. Segments that wait together may
+//! all be handed in first: one acknowledgment then leaves for all of them (RFC
+//! 9293 MUST-59). Events wait in [`Connection::events`]. `now` never runs
+//! backwards.
 //!
 //! # Where things are
 //!
@@ -414,6 +416,18 @@ struct Reset {
     ack: Option<SeqNumber>,
 }
 
+/// What our MSS option says: RFC 9293 MUST-67 bounds it by the largest segment
+/// that a packet can carry.
+fn announced_mss(config: &Config) -> u32 {
+    const LARGEST_LENGTH: u32 = 65_535;
+    // The length field of IPv4 counts the IP header, that of IPv6 does not.
+    let header = match config.ip {
+        IpVersion::V4 => config.ip.header_len(),
+        IpVersion::V6 => 0,
+    };
+    u32::from(config.mss).clamp(1, LARGEST_LENGTH - header - 20)
+}
+
 /// The timestamp clock, where there is one.
 fn timestamp_clock(profile: &Profile, offset: u32) -> Option<TimestampClock> {
     let clock = || {
@@ -443,7 +457,7 @@ impl<P: Payload> Connection<P> {
         let profile = config.profile;
         let granted_send = profile.send_buffer_for(config.send_buffer);
         let requested = (config.send_buffer, config.receive_buffer);
-        let rmss = u32::from(config.mss.max(1));
+        let rmss = announced_mss(config);
         let mut connection = Self {
             profile,
             local_port: config.local_port,

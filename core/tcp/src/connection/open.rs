@@ -55,6 +55,8 @@ impl<P: Payload> Connection<P> {
         self.rcv.nxt = 1;
         self.rcv.edge = self.window.edge(1, 0, 0).clamp(1, 1 + 65_535);
         self.rcv.told = self.rcv.edge;
+        // Our SYN, or the SYN-ACK to come, offers that much.
+        self.rcv.last_wnd = self.rcv.wnd();
         self.rcv.last_ack_sent = 1;
         // Windows in SYN segments are never scaled (RFC 7323 section 2.2).
         self.snd.wnd = u64::from(syn.wnd.0);

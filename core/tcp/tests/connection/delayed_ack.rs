@@ -22,6 +22,51 @@ fn every_second_full_segment_is_acknowledged_at_once() {
 }
 
 #[test]
+fn what_waits_together_is_acknowledged_together() {
+    // RFC 9293 MUST-59, in order and beyond a hole.
+    for delayed_ack in [true, false] {
+        let mut t = Script::established(&with(|p| p.delayed_ack = delayed_ack));
+        t.inject_together((0..10).map(data));
+        t.expect(". 1:1(0) ack 10001");
+        t.expect_nothing();
+        t.inject_together((11..15).map(data));
+        t.expect(". 1:1(0) ack 10001");
+        t.expect_nothing();
+        t.inject_together([data(10), data(15)]);
+        t.expect(". 1:1(0) ack 16001");
+        t.wait_ms(1000);
+    }
+}
+
+#[test]
+fn no_segment_is_acknowledged_twice() {
+    // RFC 5681 section 4.2, of every segment there can be: in order, beyond a
+    // hole, into one, a copy, half a copy, from outside the window, empty.
+    for sack in [false, true] {
+        for delayed_ack in [false, true] {
+            let mut t = Script::established(&with(|p| {
+                p.sack = sack;
+                p.delayed_ack = delayed_ack;
+            }));
+            let mut number = 1_u64;
+            for _ in 0..2000 {
+                number = number
+                    .wrapping_mul(6_364_136_223_846_793_005)
+                    .wrapping_add(1_442_695_041);
+                let from = 1 + (number >> 33) % 70 * 500;
+                let len = [0, 1, 500, 1000][(number >> 50) as usize % 4];
+                t.inject(&format!(". {from}:{}({len}) ack 1", from + len));
+                assert!(t.leaving().len() <= 1, "{from} {len}");
+                if number >> 60 == 0 {
+                    t.pass_ms(40);
+                    assert!(t.leaving().len() <= 1);
+                }
+            }
+        }
+    }
+}
+
+#[test]
 fn a_lone_segment_is_acknowledged_after_40_ms_exactly() {
     let mut t = Script::established(&bare());
     t.inject(&data(0));

@@ -50,6 +50,27 @@ fn nine_probes_without_answer_and_only_they_end_the_connection() {
 }
 
 #[test]
+fn how_long_silence_lasts_and_how_often_is_asked_can_be_set() {
+    // RFC 9293 MUST-27.
+    for (time, interval, probes) in [(30, 5, 2), (7, 60, 3)] {
+        let mut t = Script::established(&with(|p| {
+            p.keepalive = true;
+            p.keepalive_time = Duration::from_secs(time);
+            p.keepalive_interval = Duration::from_secs(interval);
+            p.keepalive_probes = probes;
+        }));
+        t.wait_ms(time * 1000);
+        for _ in 0..probes {
+            t.expect(". 0:0(0) ack 1");
+            assert_eq!(t.state(), State::Established);
+            t.wait_ms(interval * 1000);
+        }
+        t.expect("R. 1:1(0) ack 1");
+        assert_eq!(t.tcp.failure(), Some(Failure::TimedOut));
+    }
+}
+
+#[test]
 fn an_answer_to_the_last_probe_saves_the_connection() {
     let mut t = watched();
     t.wait_ms(TWO_HOURS);

@@ -425,6 +425,29 @@ fn connections_are_told_apart_by_every_part_of_their_name() {
 }
 
 #[test]
+fn one_may_listen_on_a_port_from_which_connections_are_being_opened() {
+    // RFC 9293 MUST-42: in SYN-SENT as well as in SYN-RECEIVED.
+    let config = config(|_| {});
+    let mut template = config.template.clone();
+    template.local_port = 80;
+    let mut opening = crate::script::Script::connect(&template);
+    opening.expect("S 0:0(0) <mss 1000>");
+    let mut server = Server::new(config);
+    assert_eq!(
+        server.hear(client(1, false), "S 0:0(0) <mss 1000>"),
+        [SYN_ACK]
+    );
+    assert_eq!(server.listener.half_open(), 1);
+    server.open(client(2, false));
+    let accepted = server.accept().expect("the second client").connection;
+    assert_eq!(accepted.state(), State::Established);
+    assert_eq!(opening.state(), State::SynSent);
+    opening.inject("S. 0:0(0) ack 1 <mss 1000>");
+    opening.expect(". 1:1(0) ack 1");
+    assert_eq!(opening.state(), State::Established);
+}
+
+#[test]
 fn text_on_a_syn_is_kept_up_to_one_segment() {
     let mut server = Server::new(config(|_| {}));
     let from = client(1, false);

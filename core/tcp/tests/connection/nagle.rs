@@ -18,6 +18,21 @@ fn one_small_segment_at_a_time_is_on_its_way() {
 }
 
 #[test]
+fn several_writes_that_had_to_wait_leave_as_full_segments_with_one_push() {
+    // RFC 9293 SHLD-27: pushes are no marks between records.
+    let mut t = Script::established(&bare());
+    t.inject(". 1:1(0) ack 1 win 0");
+    for _ in 0..10 {
+        t.write(250);
+        t.expect_nothing();
+    }
+    t.inject(". 1:1(0) ack 1 win 65535");
+    t.expect(". 1:1001(1000) ack 1");
+    t.expect(". 1001:2001(1000) ack 1");
+    t.expect("P. 2001:2501(500) ack 1");
+}
+
+#[test]
 fn a_full_segment_does_not_wait() {
     let mut t = Script::established(&with(|p| p.nagle = true));
     t.write(10);

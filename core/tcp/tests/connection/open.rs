@@ -4,9 +4,8 @@ use gigatcp_events::State;
 use gigatcp_tcp::Failure;
 use gigatcp_tcp::listener::{self, Heard};
 use gigatcp_tcp::profile::InitialWindow;
-use gigatcp_units::{Duration, Instant};
-use gigatcp_wire::Flags;
-use gigatcp_wire::bytes::Bytes;
+use gigatcp_units::{Bytes, Duration, Instant};
+use gigatcp_wire::{Flags, IpVersion};
 
 use crate::notation;
 use crate::script::{ISS, PEER_ISS, Script, bare, with};
@@ -47,6 +46,56 @@ fn a_passive_open_takes_three_segments() {
     assert_eq!(t.state(), State::Established);
     assert_eq!(t.tcp.info().snd_wnd.as_u64(), 7000);
     assert_eq!(t.tcp.info().srtt, Some(Duration::from_millis(30)));
+}
+
+#[test]
+fn the_handshake_does_not_open_the_window() {
+    // RFC 5681 section 3.1: neither the SYN-ACK nor its acknowledgment counts.
+    for rfc in [InitialWindow::Rfc3390, InitialWindow::Rfc6928] {
+        let config = with(|p| p.initial_window = rfc);
+        let initial = rfc.bytes(1000);
+        let mut active = Script::connect(&config);
+        active.expect("S 0:0(0) <mss 1000>");
+        active.inject("S. 0:0(0) ack 1 <mss 1000>");
+        active.expect(". 1:1(0) ack 1");
+        assert_eq!(active.tcp.info().cwnd, initial);
+        let mut passive = Script::accept(&config, "S 0:0(0) <mss 1000>");
+        passive.expect("S. 0:0(0) ack 1 <mss 1000>");
+        passive.inject(". 1:1(0) ack 1");
+        assert_eq!(passive.tcp.info().cwnd, initial);
+        active.write(20_000);
+        assert_eq!(active.leaving().len() as u64, initial.as_u64() / 1000);
+    }
+}
+
+#[test]
+fn before_anything_is_lost_ssthresh_bounds_nothing() {
+    // RFC 5681 section 3.1: arbitrarily high. The modules of 2.6.20 began at a
+    // parameter of theirs.
+    for control in gigatcp_tcp::congestion::REGISTRY {
+        if control.name.ends_with("2.6.20") {
+            continue;
+        }
+        let mut config = bare();
+        config.congestion = control;
+        let t = Script::established(&config);
+        assert_eq!(t.tcp.info().ssthresh, Bytes::MAX, "{}", control.name);
+    }
+}
+
+#[test]
+fn the_mss_option_never_asks_for_more_than_one_packet_can_carry() {
+    // RFC 9293 MUST-67: MMS_R - 20, and of IPv6 without jumbograms.
+    for (ip, most) in [(IpVersion::V4, 65_495), (IpVersion::V6, 65_515)] {
+        for (asked, told) in [(1000, 1000), (most, most), (u16::MAX, most)] {
+            let mut config = bare();
+            (config.ip, config.mss) = (ip, asked);
+            let mut t = Script::connect(&config);
+            t.expect(&format!("S 0:0(0) <mss {told}>"));
+            let mut t = Script::accept(&config, "S 0:0(0) <mss 1000>");
+            t.expect(&format!("S. 0:0(0) ack 1 <mss {told}>"));
+        }
+    }
 }
 
 #[test]
@@ -530,7 +579,7 @@ fn closing_in_syn_sent_leaves_silently() {
     t.expect("R 1:1(0)");
 }
 
-fn heard(text: &str) -> Heard<Bytes> {
+fn heard(text: &str) -> Heard<gigatcp_wire::bytes::Bytes> {
     let received = gigatcp_tcp::Received {
         at: Instant::ZERO,
         segment: notation::read(text, PEER_ISS, ISS, 1000),

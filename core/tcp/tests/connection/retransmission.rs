@@ -4,7 +4,7 @@
 //! The handshake of these scripts takes no time, so the timeout stands at its
 //! floor of 200 ms.
 
-use gigatcp_events::{Phase, State};
+use gigatcp_events::{Event, Phase, State};
 use gigatcp_tcp::Failure;
 use gigatcp_units::{Duration, Instant};
 
@@ -38,6 +38,30 @@ fn what_is_not_acknowledged_is_sent_again_at_doubling_intervals_up_to_the_ceilin
     assert_eq!(t.tcp.poll_timeout(), Instant::FAR_FUTURE);
     // RFC 9293 SHLD-11: R2 is at least 100 seconds.
     assert!(t.elapsed() >= Duration::from_secs(100));
+}
+
+#[test]
+fn each_timeout_is_told_with_its_number_before_the_connection_is_given_up() {
+    // RFC 9293 SHLD-9: between R1 and R2, and from which on is the listener's.
+    let mut t = Script::established(&with(|p| p.retries = 7));
+    t.write(1000);
+    t.leaving();
+    let mut told = Vec::new();
+    while t.state() == State::Established {
+        let rto = t.tcp.info().rto.as_millis();
+        t.pass_ms(rto as u64);
+        t.leaving();
+        let failure = t.tcp.failure();
+        let events = t.tcp.events().drain();
+        told.extend(events.filter_map(|stamped| match stamped.event {
+            Event::TimeoutFired { backoff, .. } => Some((backoff, failure)),
+            _ => None,
+        }));
+    }
+    let numbers: Vec<u32> = told.iter().map(|(number, _)| *number).collect();
+    assert_eq!(numbers[..7], [1, 2, 3, 4, 5, 6, 7]);
+    assert!(told[..7].iter().all(|(_, failure)| failure.is_none()));
+    assert_eq!(t.tcp.failure(), Some(Failure::TimedOut));
 }
 
 #[test]
@@ -269,6 +293,33 @@ fn samples_make_the_timeout_srtt_plus_four_times_the_deviation() {
     // RTTVAR = 3/4 200 + 1/4 100 = 175, SRTT = 7/8 400 + 1/8 300 = 387.5.
     assert_eq!(t.tcp.info().srtt, Some(Duration::from_micros(387_500)));
     assert_eq!(t.tcp.info().rto, Duration::from_micros(1_087_500));
+}
+
+#[test]
+fn every_round_trip_gives_a_sample() {
+    // RFC 6298 section 3: at least one a round trip, of however many segments
+    // and with whatever acknowledgments, delayed ones among them.
+    let mut t = Script::connect(&bare());
+    t.leaving();
+    t.wait_ms(100);
+    t.inject("S. 0:0(0) ack 1 <mss 1000>");
+    t.leaving();
+    let mut srtt = 100.0;
+    let mut acked = 1;
+    for round in 0..20_u64 {
+        let (rtt, count) = (100 + 10 * (round % 7), 1 + round % 9);
+        t.write(count as usize * 1000);
+        t.leaving();
+        t.wait_ms(rtt);
+        acked += count * 1000;
+        t.inject(&format!(". 1:1(0) ack {acked}"));
+        srtt += (rtt as f64 - srtt) / 8.0;
+        let estimate = t.tcp.info().srtt.unwrap().as_secs_f64() * 1000.0;
+        assert!(
+            (estimate - srtt).abs() < 0.001,
+            "{round}: {estimate} {srtt}"
+        );
+    }
 }
 
 #[test]

@@ -187,6 +187,20 @@ fn three_acknowledgments_with_news_mean_loss_however_little_it_is() {
 }
 
 #[test]
+fn progress_ends_the_count_of_acknowledgments_with_news() {
+    // RFC 6675 section 5 (B): DupAcks begins anew.
+    let mut t = in_flight(&sack(), 10, 0);
+    t.inject(". 1:1(0) ack 1 <sack 3001:3101>");
+    t.inject(". 1:1(0) ack 1 <sack 3001:3201>");
+    t.inject(". 1:1(0) ack 1001 <sack 3001:3201>");
+    t.inject(". 1:1(0) ack 1001 <sack 3001:3301>");
+    t.inject(". 1:1(0) ack 1001 <sack 3001:3401>");
+    t.expect_nothing();
+    t.inject(". 1:1(0) ack 1001 <sack 3001:3501>");
+    t.expect(". 1001:2001(1000) ack 1");
+}
+
+#[test]
 fn an_acknowledgment_without_news_is_no_duplicate_with_sack() {
     let mut t = in_flight(&sack(), 10, 0);
     for _ in 0..5 {

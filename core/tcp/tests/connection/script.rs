@@ -142,6 +142,18 @@ impl Script {
         self.inject_segment(segment);
     }
 
+    /// These segments wait together: all are handed in before the engine is
+    /// asked what leaves (RFC 9293 MUST-59).
+    pub fn inject_together<T: AsRef<str>>(&mut self, texts: impl IntoIterator<Item = T>) {
+        self.expect_nothing();
+        for text in texts {
+            let segment = notation::read(text.as_ref(), PEER_ISS, ISS, self.wnd);
+            let at = self.now;
+            self.tcp.handle_segment(at, Received { at, segment });
+        }
+        self.collect();
+    }
+
     /// A segment arrives now.
     pub fn inject_segment(&mut self, segment: Segment<Bytes>) {
         self.expect_nothing();
