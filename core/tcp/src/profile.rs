@@ -1,9 +1,16 @@
 //! Profiles: named sets of switches and constants.
 //!
 //! Every mechanism of the engine is a named switch, so that it can be left
-//! out and its worth measured; every constant a kernel chose is a named
-//! setting. A [`Profile`] is one complete choice. [`SETTINGS`] lists them all
-//! by name for plans and the command line; [`Profile::try_set`] changes one.
+//! out and its worth measured, and so are the constants in which kernels and
+//! their versions differ. A [`Profile`] is one complete choice. [`SETTINGS`]
+//! lists them all by name for plans and the command line;
+//! [`Profile::try_set`] changes one.
+//!
+//! Constants that belong to one published algorithm (the thresholds of HyStart
+//! and SEARCH, the 16 recoveries of RACK, the abstentions of Fast Open) and
+//! those of one place in a kernel (what a burst of pacing holds, how long a
+//! listener's queue is) stand with a name and their source in the file of that
+//! mechanism. The cost: to try another value one has to build.
 //!
 //! Sources: RFCs as cited at each field; `linux-2.6.20` after the behaviour of
 //! that kernel's `tcp_input.c`, `tcp_output.c` and `tcp.h` (May 2007).

@@ -85,8 +85,8 @@ impl RttEstimator {
         self.backoff += 1;
     }
 
-    /// New data was acknowledged without a valid sample: the backoff ends all
-    /// the same, since the path is alive.
+    /// The handshake is over: doublings for a lost SYN end with it, though its
+    /// acknowledgment may be no sample. (Later only a sample ends them: Karn.)
     pub fn end_backoff(&mut self) {
         self.backoff = 0;
     }

@@ -1,6 +1,6 @@
 //! Reno: additive increase, multiplicative decrease (RFC 5681).
 //!
-//! * Below ssthresh: slow start, see `slow_start.rs`.
+//! * Below ssthresh: slow start, see `slow_start/`.
 //! * From there on: one SMSS per window of data acknowledged. RFC 5681 section
 //!   3.1 offers cwnd += SMSS·SMSS/cwnd per ACK (eq. 3) or counting octets
 //!   until they make up a window (RFC 3465 section 2.1); this is the second.

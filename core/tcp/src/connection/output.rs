@@ -8,7 +8,7 @@
 use core::ops::Range;
 
 use gigatcp_events::{Event, EventMask, Limit, Phase, SendReason, State};
-use gigatcp_units::{Bytes, Instant};
+use gigatcp_units::Instant;
 use gigatcp_wire::{Ecn, Flags, Options, Payload, SackBlock, SackBlocks, Segment, WireWindow};
 
 use super::path_mtu::Turn;
@@ -605,10 +605,5 @@ impl<P: Payload> Connection<P> {
             },
             ..Segment::default()
         }
-    }
-
-    /// Octets in flight and the congestion window, for assertions.
-    pub fn in_flight_and_cwnd(&self) -> (Bytes, Bytes) {
-        (Bytes::new(self.board.pipe()), self.congestion.cwnd())
     }
 }
