@@ -49,7 +49,7 @@ fn each_timeout_is_told_with_its_number_before_the_connection_is_given_up() {
     let mut told = Vec::new();
     while t.state() == State::Established {
         let rto = t.tcp.info().rto.as_millis();
-        t.pass_ms(rto as u64);
+        t.pass_ms(rto);
         t.leaving();
         let failure = t.tcp.failure();
         let events = t.tcp.events().drain();
