@@ -5,6 +5,7 @@
 //! | [`targets`] | octets in, no panic out: packets, options, scripts, the engine |
 //! | [`engine`] | an engine driven by arbitrary octets, with what must always hold |
 //! | [`peers`] | peers that lie, flood, starve and stall, and what each costs |
+//! | [`flood`] | SYNs without end at a listener, and what they cost |
 //! | [`memory`] | an allocator that counts, so that a cost can be said |
 //! | [`octets`] | choices drawn from octets |
 //!
@@ -19,6 +20,7 @@
 #![deny(missing_docs)]
 
 pub mod engine;
+pub mod flood;
 pub mod memory;
 pub mod octets;
 pub mod peers;

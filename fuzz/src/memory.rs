@@ -8,6 +8,8 @@ use std::cell::Cell;
 thread_local! {
     static NOW: Cell<isize> = const { Cell::new(0) };
     static PEAK: Cell<isize> = const { Cell::new(0) };
+    static CALLS: Cell<u64> = const { Cell::new(0) };
+    static OCTETS: Cell<u64> = const { Cell::new(0) };
 }
 
 /// The system's allocator with a count; a program that measures makes it its
@@ -39,6 +41,10 @@ unsafe impl GlobalAlloc for Counting {
 
 fn count(change: isize) {
     // A thread that is going down has no cells any more.
+    if change > 0 {
+        let _ = CALLS.try_with(|calls| calls.set(calls.get() + 1));
+        let _ = OCTETS.try_with(|octets| octets.set(octets.get() + change as u64));
+    }
     let _ = NOW.try_with(|now| {
         now.set(now.get() + change);
         let _ = PEAK.try_with(|peak| peak.set(peak.get().max(now.get())));
@@ -47,20 +53,40 @@ fn count(change: isize) {
 
 /// What has been allocated since a moment.
 #[derive(Clone, Copy, Debug)]
-pub struct Mark(isize);
+pub struct Mark {
+    held: isize,
+    calls: u64,
+    octets: u64,
+}
 
 impl Mark {
     /// From now on.
     pub fn new() -> Self {
-        let now = NOW.get();
-        PEAK.set(now);
-        Self(now)
+        let held = NOW.get();
+        PEAK.set(held);
+        Self {
+            held,
+            calls: CALLS.get(),
+            octets: OCTETS.get(),
+        }
     }
 
     /// The most octets held at one time since the mark, beyond what was held
     /// then; zero where [`Counting`] is not the allocator.
     pub fn peak(self) -> u64 {
-        (PEAK.get() - self.0).max(0) as u64
+        (PEAK.get() - self.held).max(0) as u64
+    }
+
+    /// How often memory was asked for since the mark. The same inputs ask as
+    /// often on every machine: a measure of work that no load disturbs.
+    pub fn allocations(self) -> u64 {
+        CALLS.get() - self.calls
+    }
+
+    /// Octets asked for since the mark, whether they were given back or not:
+    /// copying all of what is held for each segment would show here.
+    pub fn allocated(self) -> u64 {
+        OCTETS.get() - self.octets
     }
 }
 

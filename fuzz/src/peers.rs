@@ -58,7 +58,12 @@ pub struct Cost {
     /// The most octets it held at one time, where [`crate::memory::Counting`]
     /// counts.
     pub memory: u64,
-    /// Processor time for each segment in, nanoseconds.
+    /// How often it asked for memory, where that is counted: a measure of its
+    /// work that is the same on every machine.
+    pub allocations: u64,
+    /// Octets it asked for, kept or not.
+    pub allocated: u64,
+    /// Time for each segment in, nanoseconds.
     pub per_segment_ns: u64,
     /// Its congestion window at the end, in segments.
     pub cwnd: u64,
@@ -154,6 +159,8 @@ pub fn suffer(attack: &Attack) -> Cost {
         arrived: scene.arrived,
         sent: scene.sent,
         memory: mark.peak(),
+        allocations: mark.allocations(),
+        allocated: mark.allocated(),
         per_segment_ns: spent.as_nanos() as u64 / scene.arrived.max(1),
         cwnd: info.cwnd.as_u64() / u64::from(info.smss.max(1)),
         state: info.state,

@@ -75,6 +75,11 @@ impl ReceiveAutotuning {
         self.rtt
     }
 
+    /// Most octets taken in a round trip so far.
+    pub fn space(&self) -> u64 {
+        self.space
+    }
+
     /// The handshake took so long.
     pub fn on_handshake(&mut self, now: Instant, rtt: Duration) {
         self.rtt = Some(rtt);

@@ -64,6 +64,12 @@ impl Retransmissions {
         self.by_place.is_empty()
     }
 
+    /// Everything outstanding that was sent again, the lowest first.
+    pub fn ranges(&self) -> impl Iterator<Item = Range<u64>> + '_ {
+        let all = self.by_place.iter();
+        all.map(|(start, resent)| *start..resent.end)
+    }
+
     /// What begins at `start` leaves again.
     pub fn on_retransmit(&mut self, start: u64, departure: Departure) {
         let Departure {

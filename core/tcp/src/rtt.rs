@@ -85,6 +85,11 @@ impl RttEstimator {
         self.backoff += 1;
     }
 
+    /// Doublings since the last valid sample.
+    pub fn backoff(&self) -> u32 {
+        self.backoff
+    }
+
     /// The handshake is over: doublings for a lost SYN end with it, though its
     /// acknowledgment may be no sample. (Later only a sample ends them: Karn.)
     pub fn end_backoff(&mut self) {

@@ -222,6 +222,26 @@ impl Scoreboard {
         self.sacked.total()
     }
 
+    /// Octets sent again, not found lost since and not known to be delivered.
+    /// Walks their ranges.
+    pub fn retransmitted(&self) -> u64 {
+        let resent = self.retransmitted.ranges();
+        let standing = resent.flat_map(|range| self.lost.gaps(range));
+        standing.map(|range| range.end - range.start).sum()
+    }
+
+    /// Octets found lost and not known to be delivered since, sent again or
+    /// not. Walks the ranges of those that were.
+    pub fn lost_in_all(&self) -> u64 {
+        // What was sent again without having been found lost is no loss.
+        self.lost.total() + self.retransmitted().saturating_sub(self.twice())
+    }
+
+    /// Octets delivered in all, cumulatively or selectively acknowledged.
+    pub fn delivered(&self) -> u64 {
+        self.delivered
+    }
+
     /// The lowest octets marked lost and not retransmitted since.
     #[inline]
     pub fn first_lost(&self) -> Option<Range<u64>> {
@@ -656,6 +676,12 @@ mod tests {
             self.segments[self.una..].iter().filter(in_pipe).count() as u64 * u64::from(MSS)
         }
 
+        /// Octets outstanding, not SACKed and such.
+        fn octets(&self, is_such: impl Fn(&Naive) -> bool) -> u64 {
+            let outstanding = self.segments[self.una..].iter();
+            outstanding.filter(|s| !s.sacked && is_such(s)).count() as u64 * u64::from(MSS)
+        }
+
         /// `IsLost` as RFC 6675 words it, segment by segment.
         fn mark(&mut self) {
             for at in self.una.max(self.marked_below)..self.segments.len() {
@@ -733,6 +759,8 @@ mod tests {
                 model.mark();
                 board.mark_lost_by_sack(3, MSS);
                 prop_assert_eq!(board.pipe(), model.pipe());
+                prop_assert_eq!(board.retransmitted(), model.octets(|s| s.retransmitted));
+                prop_assert_eq!(board.lost_in_all(), model.octets(|s| s.lost));
             }
         }
     }

@@ -1,9 +1,17 @@
-//! `tcp_info`, as far as the engine knows it, in Linux's units.
+//! `tcp_info`, as far as the engine knows it, in Linux's units. The engine
+//! counts octets: a count of segments is octets by SMSS, rounded up.
+//!
+//! | word | here |
+//! |---|---|
+//! | `tcpi_reordering` | `DupThresh`, which does not move: RACK waits for a time instead |
+//! | `tcpi_retrans`, `tcpi_lost` | what was sent again and is not lost again; all that was lost |
+//! | `tcpi_delivered` | octets by SMSS, after one for the SYN |
+//! | `tcpi_pacing_rate` | -1, all bits, where nothing bounds it |
 
 use alloc::vec::Vec;
 
 use gigatcp_events::{EcnFeedback, Limit, Phase, State};
-use gigatcp_units::{Bytes, Duration};
+use gigatcp_units::{Bytes, Duration, Rate};
 
 use super::host::{File, Host, SocketState};
 use crate::stack::Unsupported;
@@ -33,7 +41,7 @@ impl Host {
         let spent = |limit: Limit| conn.tcp.limits().spent(self.clock(), limit).as_micros() as i64;
         let options = i64::from(info.timestamps)
             | i64::from(info.sack) << 1
-            | i64::from(info.window_scale != (0, 0)) << 2
+            | i64::from(info.scaling) << 2
             | i64::from(info.ecn.feedback != EcnFeedback::None) << 3
             | i64::from(info.ecn.seen) << 4
             | i64::from(conn.tcp.has_taken_syn_text()) << 5;
@@ -64,6 +72,8 @@ impl Host {
             ("tcpi_sndbuf_limited", spent(Limit::SendBuffer)),
             ("tcpi_dsack_dups", counters.dsacks_received as i64),
         ]);
+        all.extend(self.repair_of(index));
+        all.extend(self.rates_of(index));
         let octets = |counts: [u64; 3], names: [&'static str; 3]| {
             names.into_iter().zip(counts.map(|count| count as i64))
         };
@@ -92,6 +102,50 @@ impl Host {
         all.push(("tcpi_bytes_received", received as i64));
         all.push(("tcpi_bytes_acked", info.snd_una.saturating_sub(1) as i64));
         all
+    }
+}
+
+impl Host {
+    /// What was lost, sent again and delivered.
+    fn repair_of(&self, index: usize) -> [(&'static str, i64); 8] {
+        let tcp = &self.connections[index].tcp;
+        let info = tcp.info();
+        let smss = u64::from(info.smss.max(1));
+        let segments = |bytes: Bytes| bytes.as_u64().div_ceil(smss) as i64;
+        let in_a_row = i64::from(info.timeouts_in_a_row);
+        let is_probing = info.flight_size == Bytes::ZERO;
+        // The SYN is one octet and one segment.
+        let delivered = info.delivered.as_u64();
+        let syn = delivered.min(1);
+        let data = Bytes::new(delivered - syn);
+        [
+            ("tcpi_sacked", segments(info.sacked)),
+            ("tcpi_lost", segments(info.lost)),
+            ("tcpi_retrans", segments(info.retransmitted)),
+            ("tcpi_retransmits", if is_probing { 0 } else { in_a_row }),
+            ("tcpi_probes", if is_probing { in_a_row } else { 0 }),
+            ("tcpi_backoff", i64::from(info.backoff)),
+            ("tcpi_reordering", i64::from(self.setup.profile.dup_thresh)),
+            ("tcpi_delivered", syn as i64 + segments(data)),
+        ]
+    }
+
+    /// Rates in octets a second, sizes in octets.
+    fn rates_of(&self, index: usize) -> [(&'static str, i64); 6] {
+        let info = self.connections[index].tcp.info();
+        let octets = |rate: Rate| i64::try_from(rate.as_bps() / 8).unwrap_or(i64::MAX);
+        let micros = |time: Option<Duration>| time.map_or(0, |time| time.as_micros() as i64);
+        [
+            ("tcpi_pacing_rate", info.pacing_rate.map_or(-1, octets)),
+            ("tcpi_delivery_rate", info.delivery_rate.map_or(0, octets)),
+            ("tcpi_pmtu", i64::from(info.path_mtu)),
+            ("tcpi_advmss", i64::from(info.advertised_mss)),
+            ("tcpi_rcv_rtt", micros(info.receiver_rtt)),
+            (
+                "tcpi_rcv_space",
+                info.receive_space.map_or(0, |space| space.as_u64() as i64),
+            ),
+        ]
     }
 }
 

@@ -8,8 +8,9 @@
 //! The first word is a profile, the rest are settings by their names in plans,
 //! and: `congestion`, `slow_start` (`max_ssthresh` beside `limited`), `mss`,
 //! `send_buffer`, `receive_buffer`, `initial_ssthresh`. A setting without a value
-//! is switched on. Values with a unit are written without a blank before it. `send_buffer=auto` and
-//! `receive_buffer=auto` ask for no size: the profile's own, which may grow.
+//! is switched on. Values with a unit are written without a blank before it.
+//! `send_buffer=auto` and `receive_buffer=auto` ask for no size: the profile's
+//! own, which may grow.
 
 use alloc::format;
 use alloc::string::{String, ToString};

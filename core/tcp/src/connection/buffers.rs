@@ -187,6 +187,14 @@ impl<P: Payload> Connection<P> {
         }
     }
 
+    /// Most octets the application took in a round trip so far.
+    pub(super) fn receive_space(&self) -> Option<Bytes> {
+        self.buffers
+            .receive
+            .as_ref()
+            .map(|tuning| Bytes::new(tuning.space()))
+    }
+
     /// The round-trip time as the receiver measures it for its buffer.
     pub(super) fn receiver_rtt(&self) -> Option<Duration> {
         self.buffers.receive.as_ref()?.rtt()

@@ -39,6 +39,7 @@
 //! | `urgent` | 3.8.5, RFC 6093: urgent data |
 //! | `liveness`, `user_timeout` | 3.8.4, 3.9.1: keep-alives; when a peer is given up |
 //! | `icmp`, `path_mtu` | 3.9.2.2, 3.7.2: ICMP errors; the path's MTU |
+//! | `info` | 3.9.1.6: STATUS, a moment's view |
 //! | `ecn` | RFC 3168, RFC 9768, RFC 8257: explicit congestion notification |
 //! | `challenge` | 3.10.7.4, RFC 5961: challenge ACKs and their rate |
 
@@ -50,6 +51,7 @@ mod challenge;
 mod ecn;
 mod fast_open;
 mod icmp;
+mod info;
 mod input;
 mod liveness;
 mod open;
@@ -71,11 +73,11 @@ use core::fmt;
 
 use alloc::boxed::Box;
 
-use gigatcp_events::{Event, EventMask, Limit, LimitClock, Outbox, Phase, State};
-use gigatcp_units::{Bytes, Duration, Instant, Rate};
+use gigatcp_events::{Event, EventMask, Limit, LimitClock, Outbox, State};
+use gigatcp_units::{Bytes, Instant};
 use gigatcp_wire::{IcmpKind, IpVersion, Payload, Segment, SeqNumber};
 
-use crate::congestion::{self, CongestionControl, SlowStart, Validation};
+use crate::congestion::{self, CongestionControl, RateSample, SlowStart, Validation};
 use crate::delayed_ack::DelayedAck;
 use crate::ecn::EcnState;
 use crate::eifel::Eifel;
@@ -98,6 +100,7 @@ use repair::EarlyTimer;
 
 pub use crate::ecn::OptionSeen;
 pub use ecn::EcnInfo;
+pub use info::Info;
 pub use time_wait::Predecessor;
 
 /// Everything a connection needs to know before it starts.
@@ -236,79 +239,6 @@ pub struct Counters {
     pub challenge_acks_suppressed: u64,
 }
 
-/// A moment's view of a connection, in the words of Linux's `tcp_info`.
-#[derive(Clone, Copy, Debug)]
-pub struct Info {
-    /// State.
-    pub state: State,
-    /// Recovery phase.
-    pub phase: Phase,
-    /// Congestion window.
-    pub cwnd: Bytes,
-    /// Slow-start threshold, [`Bytes::MAX`] while unset.
-    pub ssthresh: Bytes,
-    /// Window the peer offers.
-    pub snd_wnd: Bytes,
-    /// Window we offer.
-    pub rcv_wnd: Bytes,
-    /// `FlightSize`.
-    pub flight_size: Bytes,
-    /// `pipe`.
-    pub pipe: Bytes,
-    /// Sender maximum segment size.
-    pub smss: u32,
-    /// Smoothed round-trip time.
-    pub srtt: Option<Duration>,
-    /// Its mean deviation.
-    pub rttvar: Option<Duration>,
-    /// Smallest round-trip time.
-    pub min_rtt: Option<Duration>,
-    /// Retransmission timeout.
-    pub rto: Duration,
-    /// Whether segments arrived out of order (`RACK.reordering_seen`;
-    /// `tcpi_reord_seen`).
-    pub reordering_seen: bool,
-    /// How long a segment may be late before it is lost (`RACK.reo_wnd`).
-    pub reo_wnd: Duration,
-    /// SND.UNA as a stream offset.
-    pub snd_una: u64,
-    /// SND.NXT as a stream offset.
-    pub snd_nxt: u64,
-    /// RCV.NXT as a stream offset.
-    pub rcv_nxt: u64,
-    /// Window scale shift we apply to windows received, and they to ours.
-    pub window_scale: (u8, u8),
-    /// Send and receive buffer asked for; absent: none, and then they may
-    /// grow.
-    pub buffers_requested: (Option<Bytes>, Option<Bytes>),
-    /// Whether the send and the receive buffer fit themselves to the path.
-    pub autotuning: (bool, bool),
-    /// Round-trip time as the receiver measures it, where its buffer fits
-    /// itself to the path (`tcpi_rcv_rtt`).
-    pub receiver_rtt: Option<Duration>,
-    /// Send buffer granted, or grown to.
-    pub send_buffer: Bytes,
-    /// Receive buffer granted, or grown to.
-    pub receive_buffer: Bytes,
-    /// Largest window the receive buffer backs.
-    pub window_clamp: Bytes,
-    /// Rate at which segments are released, if they are paced.
-    pub pacing_rate: Option<Rate>,
-    /// Most octets released at once.
-    pub send_quantum: Bytes,
-    /// Whether SACK, timestamps and window scaling are in use.
-    pub sack: bool,
-    /// Whether timestamps are in use.
-    pub timestamps: bool,
-    /// Largest packet the path is thought to take (`tcpi_pmtu`).
-    pub path_mtu: u32,
-    /// The last ICMP error that did not end the connection, or that did (RFC
-    /// 9293 SHLD-25).
-    pub soft_error: Option<IcmpKind>,
-    /// Explicit congestion notification.
-    pub ecn: EcnInfo,
-}
-
 /// See the module's own text.
 #[derive(Debug)]
 pub struct Connection<P> {
@@ -386,6 +316,8 @@ pub struct Connection<P> {
     /// cwnd, not the window or the application, stopped the last output.
     cwnd_limited: bool,
     pacing: pacing::Pacing,
+    /// The latest rate of delivery that says what the path carries.
+    delivery: Option<RateSample>,
     /// SND.NXT when the current round trip began: an acknowledgment beyond it
     /// begins the next one.
     round_end: u64,
@@ -514,6 +446,7 @@ impl<P: Payload> Connection<P> {
             idle_limit: Limit::Application,
             cwnd_limited: false,
             pacing: pacing::Pacing::new(),
+            delivery: None,
             round_end: 0,
             last_sent_at: now,
             retransmit_at: Instant::FAR_FUTURE,
@@ -584,44 +517,6 @@ impl<P: Payload> Connection<P> {
     /// Segments sent and not cumulatively acknowledged.
     pub fn segments_in_flight(&self) -> u64 {
         self.snd.flight_size().div_ceil(u64::from(self.smss.max(1)))
-    }
-
-    /// A moment's view.
-    pub fn info(&self) -> Info {
-        Info {
-            state: self.state,
-            phase: self.recovery.phase(),
-            cwnd: self.congestion.cwnd(),
-            ssthresh: self.congestion.ssthresh(),
-            snd_wnd: Bytes::new(self.snd.wnd),
-            rcv_wnd: Bytes::new(self.rcv.wnd()),
-            flight_size: Bytes::new(self.snd.flight_size()),
-            pipe: Bytes::new(self.board.pipe()),
-            smss: self.smss,
-            srtt: self.rtt.srtt(),
-            rttvar: self.rtt.rttvar(),
-            min_rtt: self.min_rtt.value(),
-            rto: self.rtt.rto(),
-            reordering_seen: self.rack.reordering_seen(),
-            reo_wnd: self.rack.reo_wnd(),
-            snd_una: self.snd.una,
-            snd_nxt: self.snd.nxt,
-            rcv_nxt: self.rcv.nxt,
-            window_scale: (self.snd.shift, self.rcv.shift),
-            buffers_requested: (self.buffers.send_requested, self.buffers.receive_requested),
-            autotuning: (self.buffers.tunes_send(), self.buffers.receive.is_some()),
-            receiver_rtt: self.receiver_rtt(),
-            send_buffer: Bytes::new(self.send_buffer.capacity()),
-            receive_buffer: Bytes::new(self.window.buffer()),
-            window_clamp: Bytes::new(self.window.clamp()),
-            pacing_rate: self.pacing_rate(),
-            send_quantum: self.send_quantum(),
-            sack: self.sack,
-            timestamps: self.timestamps.is_some(),
-            path_mtu: self.path.current(),
-            soft_error: self.soft_error,
-            ecn: self.ecn_info(),
-        }
     }
 
     /// The first link takes no more: the driver has stopped asking for
