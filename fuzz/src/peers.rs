@@ -149,10 +149,21 @@ pub const ALL: [Attack; 14] = [
 
 /// Lets one attack happen.
 pub fn suffer(attack: &Attack) -> Cost {
+    measure(attack.name == "tiny-mss", attack.act)
+}
+
+/// What a peer costs that is honest for so many round trips.
+pub fn serve(rounds: u32) -> Cost {
+    measure(false, |scene| {
+        scene.rounds(rounds, Scene::acknowledge_honestly);
+    })
+}
+
+fn measure(tiny: bool, act: impl FnOnce(&mut Scene)) -> Cost {
     let mark = Mark::new();
-    let mut scene = Scene::new(attack.name == "tiny-mss");
+    let mut scene = Scene::new(tiny);
     let clock = Clock::now();
-    (attack.act)(&mut scene);
+    act(&mut scene);
     let spent = clock.elapsed();
     let info = scene.connection.info();
     Cost {

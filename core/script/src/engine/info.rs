@@ -6,6 +6,7 @@
 //! | `tcpi_reordering` | `DupThresh`, which does not move: RACK waits for a time instead |
 //! | `tcpi_retrans`, `tcpi_lost` | what was sent again and is not lost again; all that was lost |
 //! | `tcpi_delivered` | octets by SMSS, after one for the SYN |
+//! | `tcpi_pmtu` | no more than what the MSS of both sides fills |
 //! | `tcpi_pacing_rate` | -1, all bits, where nothing bounds it |
 
 use alloc::vec::Vec;
