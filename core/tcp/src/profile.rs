@@ -24,6 +24,7 @@ use crate::congestion::{Counting, SlowStart};
 pub use crate::ecn::{EcnMode, EcnOption};
 
 pub use crate::prr::PrrRule;
+pub use crate::recovery::ReduceAgain;
 
 pub use settings::{SETTINGS, Setting, SettingError, SettingValue};
 
@@ -200,6 +201,9 @@ pub struct Profile {
     /// Proportional rate reduction, RFC 9937; absent: silent until `pipe` is
     /// down, as RFC 6675 and 5681 have it.
     pub prr: Option<PrrRule>,
+    /// Whether the loss of a retransmission, which only `rack` finds, reduces the
+    /// window once more, RFC 5681 section 4.3.
+    pub reduce_again: ReduceAgain,
     /// Detection of spurious timeouts by what comes back, RFC 5682.
     pub frto: bool,
     /// Detection of spurious recovery by timestamps, RFC 3522 (needs
@@ -451,6 +455,7 @@ impl Profile {
         rack: true,
         tlp: true,
         prr: Some(PrrRule::SafeAck),
+        reduce_again: ReduceAgain::Always,
         frto: true,
         eifel: true,
         paws_tolerance: Duration::from_millis(200),
@@ -544,6 +549,7 @@ impl Profile {
         rack: false,
         tlp: false,
         prr: None,
+        reduce_again: ReduceAgain::Never,
         frto: false,
         eifel: false,
         paws_tolerance: Duration::ZERO,

@@ -15,8 +15,10 @@
 //!
 //! * RFC 8985: with RACK, loss by time in place of counting, and that of
 //!   retransmissions too ([`AckFacts::overdue`]).
+//! * RFC 5681 section 4.3: the loss of a retransmission is a second indication
+//!   of congestion ([`ReduceAgain`]).
 //!
-//! Without RACK a lost retransmission waits for the timer. How fast the repair
+//! Without RACK a lost retransmission waits for the timer, which reduces anyway. How fast the repair
 //! leaves is `prr`'s; whether it was needed, `frto`'s, `eifel`'s and that of
 //! the reports of duplicates here.
 
@@ -28,6 +30,57 @@ use gigatcp_units::Instant;
 use crate::congestion::CongestionKind;
 use crate::profile::Profile;
 use crate::scoreboard::{Overdue, Scoreboard};
+
+/// Whether the loss of a retransmission reduces the window once more.
+///
+/// RFC 5681 section 4.3 wants it lowered twice, whatever the phase. RFC 8985
+/// section 9.3, where such losses are first found without a timeout, repeats
+/// that as a MUST for senders without PRR only, and leaves it to the implementer
+/// with PRR: there what is lost once more releases nothing, so the flight shrinks
+/// by itself, but `ssthresh`, where the recovery ends, does not. Linux reduces
+/// again after a timeout, by a fast recovery that begins in the midst of the
+/// repair (`FLAG_LOST_RETRANS`), and never within a fast recovery.
+///
+/// One window is answered once: only a retransmission that left after the last
+/// reduction is a second indication, however many are lost with it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum ReduceAgain {
+    /// Never.
+    Never,
+    /// After a timeout; in fast recovery only without PRR.
+    WithoutPrr,
+    /// Always: RFC 5681 to the letter.
+    Always,
+}
+
+impl ReduceAgain {
+    /// Every choice.
+    pub const ALL: [Self; 3] = [Self::Never, Self::WithoutPrr, Self::Always];
+
+    /// Its name in plans.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Never => "never",
+            Self::WithoutPrr => "without-prr",
+            Self::Always => "always",
+        }
+    }
+
+    /// The choice of that name.
+    #[must_use]
+    pub fn find(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|choice| choice.name() == name)
+    }
+
+    fn applies(self, phase: Phase, prr: bool) -> bool {
+        match self {
+            Self::Never => false,
+            Self::WithoutPrr => phase == Phase::Loss || !prr,
+            Self::Always => true,
+        }
+    }
+}
 
 /// What the engine knows about one acknowledgment when it asks for judgment.
 #[derive(Clone, Copy, Debug)]
@@ -65,6 +118,8 @@ pub struct Judgment {
     pub keeps_timer: bool,
     /// Octets of which a retransmission was found lost.
     pub lost_again: u64,
+    /// Number of the latest departure among these retransmissions.
+    pub lost_again_latest: Option<u64>,
     /// When time will judge again: the reordering timer.
     pub look_again: Option<Instant>,
 }
@@ -78,6 +133,7 @@ impl Judgment {
                 .lost
                 .map(|(seq, octets)| (seq, octets, LossVerdict::Time));
             self.lost_again = found.resent;
+            self.lost_again_latest = found.resent_latest;
             self.look_again = found.look_again;
         } else {
             let found = board.mark_lost_by_sack(profile.dup_thresh, facts.smss);
@@ -117,6 +173,9 @@ pub struct Recovery {
     undoable: bool,
     /// What is lost was too big for the path: no congestion, nothing to undo.
     resegmenting: bool,
+    /// Departures when the window was last reduced for a loss: what left before
+    /// belongs to the window that was reduced.
+    reduced_at: u64,
 }
 
 impl Recovery {
@@ -295,6 +354,7 @@ impl Recovery {
                 let mut judgment = Judgment::default();
                 if facts.overdue.is_some() {
                     judgment.find(profile, board, facts);
+                    self.reduce_again(profile, board, facts, &mut judgment);
                 }
                 judgment
             }
@@ -306,9 +366,15 @@ impl Recovery {
     }
 
     /// The retransmission timer expired, `again` if nothing was acknowledged
-    /// since it did before. `marked` is what the scoreboard marked: the first
-    /// offset, and octets lost in all.
-    pub fn on_timeout(&mut self, marked: (u64, u64), nxt: u64, again: bool) -> Judgment {
+    /// since it did before. `marked` is what `board` marked: the first offset,
+    /// and octets lost in all.
+    pub fn on_timeout(
+        &mut self,
+        board: &Scoreboard,
+        marked: (u64, u64),
+        nxt: u64,
+        again: bool,
+    ) -> Judgment {
         let first = self.phase != Phase::Loss || !again;
         let (seq, octets) = marked;
         if first {
@@ -317,6 +383,7 @@ impl Recovery {
         self.phase = Phase::Loss;
         self.resegmenting = false;
         self.recover = nxt;
+        self.reduced_at = board.departures();
         self.limited_transmit = 0;
         self.duplicate_acks = 0;
         self.owes_retransmission = true;
@@ -348,13 +415,7 @@ impl Recovery {
         if profile.fast_retransmit
             && let Some(lost) = self.find_first_loss(profile, board, facts, &mut judgment)
         {
-            self.begin_episode(facts.una);
-            self.phase = Phase::Recovery;
-            self.recover = facts.nxt;
-            self.owes_retransmission = true;
-            self.rescued = false;
-            self.partial = false;
-            self.limited_transmit = 0;
+            self.begin_recovery(board, facts);
             return Judgment {
                 congestion: Some(CongestionKind::Loss),
                 lost: Some(lost),
@@ -387,6 +448,41 @@ impl Recovery {
             }
         }
         judgment
+    }
+
+    /// Fast recovery begins, until all that is in flight now is acknowledged.
+    fn begin_recovery(&mut self, board: &Scoreboard, facts: &AckFacts) {
+        self.begin_episode(facts.una);
+        self.phase = Phase::Recovery;
+        self.resegmenting = false;
+        self.recover = facts.nxt;
+        self.reduced_at = board.departures();
+        self.owes_retransmission = true;
+        self.rescued = false;
+        self.partial = false;
+        self.limited_transmit = 0;
+    }
+
+    /// A retransmission that left after the last reduction was lost: RFC 5681
+    /// section 4.3, by a fast recovery that begins anew, in the midst of another
+    /// or of the repair after a timeout.
+    fn reduce_again(
+        &mut self,
+        profile: &Profile,
+        board: &Scoreboard,
+        facts: &AckFacts,
+        judgment: &mut Judgment,
+    ) {
+        let is_news = judgment
+            .lost_again_latest
+            .is_some_and(|departure| departure >= self.reduced_at);
+        let applies = profile
+            .reduce_again
+            .applies(self.phase, profile.prr.is_some());
+        if is_news && applies && profile.fast_retransmit {
+            self.begin_recovery(board, facts);
+            judgment.congestion = Some(CongestionKind::Loss);
+        }
     }
 
     fn begin_episode(&mut self, una: u64) {
@@ -436,6 +532,7 @@ impl Recovery {
         let mut judgment = Judgment::default();
         if facts.sack {
             judgment.find(profile, board, facts);
+            self.reduce_again(profile, board, facts, &mut judgment);
         } else if facts.acked > 0 {
             board.settle_duplicate_credit(facts.acked, facts.smss);
             judgment.lost = board
@@ -539,7 +636,7 @@ mod tests {
         assert_eq!(recovery.phase(), Phase::Recovery);
         assert!(!recovery.enter_cwr(20_000));
         let marked = board.mark_all_lost();
-        recovery.on_timeout(marked, 20_000, false);
+        recovery.on_timeout(&board, marked, 20_000, false);
         assert!(!recovery.enter_cwr(20_000));
     }
 }

@@ -150,12 +150,13 @@ impl Retransmissions {
     }
 
     /// What left again and is overdue, in order of leaving; each octet of a
-    /// departure is reported at most once. `overdue_until` says up to which
+    /// departure is reported at most once, with the number of the departure.
+    /// `overdue_until` says up to which
     /// offset a departure is: a super-segment may be in part.
     pub fn take_overdue(
         &mut self,
         overdue_until: impl Fn(Departure) -> u64,
-        mut report: impl FnMut(Range<u64>),
+        mut report: impl FnMut(Range<u64>, u64),
     ) {
         while let Some(&logged) = self.log.front() {
             let whole = logged.departure.end;
@@ -163,7 +164,7 @@ impl Retransmissions {
             let mut from = logged.start;
             while let Some(part) = self.standing(&logged, from).filter(|p| p.start < until) {
                 from = part.end.min(until);
-                report(part.start..from);
+                report(part.start..from, logged.departure.number);
             }
             if until < whole {
                 if let Some(front) = self.log.front_mut() {
@@ -253,7 +254,7 @@ mod tests {
                 Ordering::Equal => end,
                 Ordering::Greater => 0,
             },
-            |part| all.push(part),
+            |part, _| all.push(part),
         );
         all
     }

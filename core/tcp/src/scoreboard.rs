@@ -296,6 +296,13 @@ impl Scoreboard {
         self.retransmitted.on_retransmit(range.start, departure);
     }
 
+    /// How many times something left, first transmissions and others: the
+    /// number that the next departure gets.
+    #[inline]
+    pub fn departures(&self) -> u64 {
+        self.departures
+    }
+
     fn next_departure(&mut self) -> u64 {
         let number = self.departures;
         self.departures += 1;
@@ -417,7 +424,9 @@ impl Scoreboard {
         // The newest first transmission inside tells the rate.
         let after = self.flight.partition_point(|sent| sent.start < news.end);
         if let Some(sent) = after.checked_sub(1).map(|i| self.flight[i])
-            && !self.retransmitted.intersects(sent.start..sent.end)
+            && !self
+                .retransmitted
+                .intersects(sent.start.max(news.start)..sent.end.min(news.end))
         {
             revealed.note_delivery(&sent, sent.end.min(news.end));
         }

@@ -1,13 +1,13 @@
 //! What loss recovery makes of a lossy or reordering path, beside what the
 //! literature says it should.
 //!
-//!     cargo run --release -p gigatcp-sim --example recovery [WORKLOAD [SETTING=BOOL ...]]
+//!     cargo run --release -p gigatcp-sim --example recovery [WORKLOAD [SETTING=VALUE ...]]
 //!
 //! Workloads (all of them without an argument): `cubic` (1 and 10 Gbit/s,
 //! 100 ms, one packet in 100 000 lost), `reno` (0.01 to 5 % lost), `reorder`
 //! (one packet in ten displaced by up to half a round trip), `slight` (66 ms,
 //! 0.003 % lost, slight reordering). Settings switch mechanisms of the profile,
-//! e.g. `rack=false`.
+//! e.g. `rack=false`, or choose by a word, e.g. `reduce_again=never`.
 //!
 //! Prints one line per path: goodput, what it is compared with, their ratio,
 //! packets lost on the path and segments sent again. The references:
@@ -31,7 +31,7 @@ use common::{flow, host, link, wire, world};
 use gigatcp_path::{HopConfig, LossModel, Reorder};
 use gigatcp_sim::{Observe, Stop, World, WorldConfig};
 use gigatcp_tcp::Profile;
-use gigatcp_tcp::profile::SettingValue;
+use gigatcp_tcp::profile::{SETTINGS, SettingValue};
 use gigatcp_units::{Duration, Probability};
 
 /// A path and how long it is used.
@@ -305,6 +305,14 @@ fn slight(profile: Profile) {
     }
 }
 
+/// `true`, `false`, or a word that the setting knows.
+fn value(name: &str, text: &str) -> Option<SettingValue> {
+    let setting = SETTINGS.iter().find(|setting| setting.name == name)?;
+    let word = setting.words().find(|word| *word == text);
+    let switch = text.parse().ok().map(SettingValue::Switch);
+    word.map(SettingValue::Word).or(switch)
+}
+
 /// Runs a workload with a profile and prints what came out.
 type Runs = fn(Profile);
 
@@ -314,10 +322,10 @@ fn main() {
     let mut profile = Profile::MODERN;
     for setting in arguments {
         let parts = setting.split_once('=');
-        let value = parts.and_then(|(key, value)| Some((key, value.parse().ok()?)));
-        let set = value.map(|(key, value)| profile.try_set(key, SettingValue::Switch(value)));
+        let value = parts.and_then(|(key, text)| Some((key, value(key, text)?)));
+        let set = value.map(|(key, value)| profile.try_set(key, value));
         if !matches!(set, Some(Ok(()))) {
-            eprintln!("{setting:?} is no setting=true or setting=false");
+            eprintln!("{setting:?} is no setting=true, setting=false or setting=word");
             std::process::exit(2);
         }
     }

@@ -348,6 +348,7 @@ fn loss_recovery(profile: &Profile) -> Vec<(&'static str, String)> {
         rack,
         tlp,
         prr,
+        reduce_again,
         frto,
         eifel,
         paws_tolerance,
@@ -367,10 +368,12 @@ fn loss_recovery(profile: &Profile) -> Vec<(&'static str, String)> {
         // No plan can ask for it.
         Some(PrrRule::SlowStart) => "RFC 6937, slow start bound",
     };
+    let reduce_again = reduce_again.name();
     named![
         rack,
         tlp,
         prr,
+        reduce_again,
         frto,
         eifel,
         paws_tolerance,

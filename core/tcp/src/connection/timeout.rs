@@ -82,7 +82,9 @@ impl<P: Payload> Connection<P> {
         let pipe = self.board.pipe();
         let again = self.timeouts_in_a_row > 1;
         let marked = self.mark_lost_on_timeout(now);
-        let judgment = self.recovery.on_timeout(marked, self.snd.nxt, again);
+        let judgment = self
+            .recovery
+            .on_timeout(&self.board, marked, self.snd.nxt, again);
         self.prr.end();
         self.tlp.cancel();
         self.early_at = Instant::FAR_FUTURE;

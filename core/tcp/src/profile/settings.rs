@@ -5,7 +5,9 @@
 
 use gigatcp_units::{Bytes, Duration, Rate};
 
-use super::{EcnMode, EcnOption, InitialWindow, Profile, PrrRule, SynCookies, WindowPolicy};
+use super::{
+    EcnMode, EcnOption, InitialWindow, Profile, PrrRule, ReduceAgain, SynCookies, WindowPolicy,
+};
 use crate::congestion::Counting;
 
 /// A value for a setting.
@@ -262,6 +264,18 @@ pub const SETTINGS: &[Setting] = &[
                 _ => return false,
             };
             true
+        },
+    },
+    Setting {
+        name: "reduce_again",
+        expects: "one of \"never\", \"without-prr\", \"always\"",
+        apply: |profile, value| match value {
+            SettingValue::Word(word) => {
+                let choice = ReduceAgain::find(word);
+                profile.reduce_again = choice.unwrap_or(profile.reduce_again);
+                choice.is_some()
+            }
+            _ => false,
         },
     },
     switch!(frto),

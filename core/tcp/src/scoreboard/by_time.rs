@@ -36,6 +36,8 @@ pub struct OverdueFound {
     pub lost: Option<(u64, u64)>,
     /// Of these, octets whose retransmission was lost.
     pub resent: u64,
+    /// Number of the latest departure among those retransmissions.
+    pub resent_latest: Option<u64>,
     /// When what left before the latest delivery and is not overdue yet will
     /// be: the reordering timer.
     pub look_again: Option<Instant>,
@@ -107,12 +109,15 @@ impl Scoreboard {
         }
         retransmitted.take_overdue(
             |departure| overdue.lost_until(departure),
-            |part| {
+            |part, number| {
                 let start = part.start;
                 // The original was judged before it and is lost as well.
                 twice.remove(part.clone());
                 let octets = lost.insert(part);
                 found.resent += octets;
+                if octets > 0 {
+                    found.resent_latest = Some(number);
+                }
                 let (first, marked) = found.lost.unwrap_or((start, 0));
                 found.lost = Some((first.min(start), marked + octets));
             },

@@ -134,6 +134,7 @@ fn value_for(draw: &mut Draw, name: &str) -> Vec<SettingValue> {
         "ecn" => SettingValue::Word(draw.pick(&EcnMode::ALL).name()),
         "ecn_option" => SettingValue::Word(draw.pick(&EcnOption::ALL).name()),
         "syn_linear_timeouts" => count(draw, 0, 6),
+        "reduce_again" => SettingValue::Word(draw.pick(&["never", "without-prr", "always"])),
         "max_pacing_rate" => {
             SettingValue::Rate(Rate::from_bps(draw.magnitude(10_000_000, 10_000_000_000)))
         }
