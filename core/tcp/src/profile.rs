@@ -163,6 +163,10 @@ pub struct Profile {
     /// follows a change of route (RFC 8985 section 6.2; Linux
     /// `tcp_min_rtt_wlen`); zero is the whole connection.
     pub min_rtt_window: Duration,
+    /// Round trips are also measured by what is SACKed and was sent once (Linux
+    /// since 3.12, `sack_rtt_us`): without timestamps there is no other sample as
+    /// long as a hole is not filled.
+    pub rtt_from_sack: bool,
     /// Ceiling of the retransmission timeout, RFC 6298 (2.5).
     pub rto_max: Duration,
     /// Retransmissions of one segment before giving up (R2 of RFC 9293
@@ -441,6 +445,7 @@ impl Profile {
         rto_min: Duration::from_millis(200),
         rto_floor_on_variance: false,
         min_rtt_window: Duration::from_secs(300),
+        rtt_from_sack: true,
         rto_max: Duration::from_secs(120),
         retries: 15,
         syn_retries: 7,
@@ -538,6 +543,7 @@ impl Profile {
         rto_initial: Duration::from_secs(3),
         rto_floor_on_variance: true,
         min_rtt_window: Duration::ZERO,
+        rtt_from_sack: false,
         syn_retries: 5,
         window_policy: WindowPolicy::Grows,
         buffer_doubling: true,

@@ -41,6 +41,9 @@ use crate::scoreboard::{Overdue, Scoreboard};
 /// again after a timeout, by a fast recovery that begins in the midst of the
 /// repair (`FLAG_LOST_RETRANS`), and never within a fast recovery.
 ///
+/// The letter is the default: with Reno on 100 ms it costs 1 % of the goodput at
+/// 1 % of random loss, and nothing that can be measured at 0.1 %.
+///
 /// One window is answered once: only a retransmission that left after the last
 /// reduction is a second indication, however many are lost with it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

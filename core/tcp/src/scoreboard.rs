@@ -71,6 +71,8 @@ pub struct Revealed {
     pub oldest_sent_at: Option<Instant>,
     /// The same for the newest.
     pub newest_sent_at: Option<Instant>,
+    /// When the oldest octet now SACKed that was never retransmitted was sent.
+    pub oldest_sacked_sent_at: Option<Instant>,
     /// Whether any octet now acknowledged had been retransmitted.
     pub retransmitted: bool,
     /// The latest departure among retransmissions now delivered.
@@ -420,6 +422,13 @@ impl Scoreboard {
         let original = self.retransmitted.first_gap(news.clone());
         if let Some(original) = original {
             revealed.note_original(original.start);
+            let first = self
+                .flight
+                .partition_point(|sent| sent.end <= original.start);
+            if let Some(sent_at) = self.flight.get(first).map(|sent| sent.sent_at) {
+                let oldest = revealed.oldest_sacked_sent_at.unwrap_or(sent_at);
+                revealed.oldest_sacked_sent_at = Some(oldest.min(sent_at));
+            }
         }
         // The newest first transmission inside tells the rate.
         let after = self.flight.partition_point(|sent| sent.start < news.end);

@@ -11,7 +11,7 @@ use gigatcp_units::{Bytes, Duration, Instant};
 use gigatcp_wire::{Payload, Segment};
 
 use super::Connection;
-use super::ecn::NoticeAnswer;
+use super::ecn::{Notice, NoticeAnswer};
 use crate::congestion::{Ack, RateSample};
 use crate::ecn::Marked;
 use crate::recovery::Judgment;
@@ -53,11 +53,12 @@ impl<P: Payload> Connection<P> {
         }
         if ack < self.snd.una {
             // Older than what we know.
-            let impossible = self.is_ack_impossible(ack);
-            if impossible {
+            if self.is_ack_impossible(ack) {
                 self.challenge(now);
+                return false;
             }
-            return !impossible;
+            self.learn_late(now, received_at, ack, segment);
+            return true;
         }
         self.liveness.on_heard(now);
         if self.state == State::TimeWait {
@@ -116,6 +117,21 @@ impl<P: Payload> Connection<P> {
         }
     }
 
+    /// Others overtook this acknowledgment, so it acknowledges nothing and its
+    /// window is old. What it reports as SACKed or as received twice is news all
+    /// the same: RFC 6675 section 5 takes any acknowledgment that brings SACK
+    /// information (Linux `tcp_ack`, `old_ack`).
+    fn learn_late(&mut self, now: Instant, received_at: Instant, ack: u64, segment: &Segment<P>) {
+        if !self.sack || segment.options.sack.is_empty() {
+            return;
+        }
+        if self.snd.una == self.snd.nxt {
+            self.take_sack_blocks(now, ack, segment, &mut Revealed::default());
+        } else {
+            self.learn(now, received_at, ack, false, segment);
+        }
+    }
+
     /// Everything the acknowledgment says about data in flight.
     fn learn(
         &mut self,
@@ -128,6 +144,7 @@ impl<P: Payload> Connection<P> {
         let prior_in_flight = self.board.pipe();
         let credit = self.board.duplicate_credit();
         let mut revealed = self.board.begin_ack();
+        let is_late = ack < self.snd.una;
         if ack > self.snd.una {
             self.advance_una(ack, &mut revealed);
         }
@@ -155,7 +172,12 @@ impl<P: Payload> Connection<P> {
             judgment = self.excuse_probe(now, judgment);
         }
         self.answer_judgment(now, &judgment, revealed.acked);
-        let notice = self.hear_ecn(segment, &revealed);
+        let notice = if is_late {
+            // Its counts of marks are as old as its SEG.ACK (RFC 9768 appendix A.1).
+            Notice::default()
+        } else {
+            self.hear_ecn(segment, &revealed)
+        };
         let answer = self.answer_notice(now, &notice, &revealed);
         if self.recovery.phase() != Phase::Open || self.prr.allowance().is_some() {
             let begins = judgment.congestion.is_some() || answer == NoticeAnswer::Reduced;
@@ -271,9 +293,10 @@ impl<P: Payload> Connection<P> {
         self.undo_reduction(now);
     }
 
-    /// A sample by the send time of what is acknowledged; or by the timestamp
-    /// echo when any of it was sent twice, since the rest then waited at the
-    /// receiver until the hole was filled.
+    /// A sample by the send time of what is acknowledged. When any of it was
+    /// sent twice the rest waited at the receiver until the hole was filled: then
+    /// by what is newly SACKed, which is reported as it comes, or by the timestamp
+    /// echo.
     fn measure_rtt(
         &mut self,
         now: Instant,
@@ -289,6 +312,15 @@ impl<P: Payload> Connection<P> {
                 .newest_sent_at
                 .map(|sent_at| received_at.saturating_since(sent_at))?;
             // It waited less than the oldest, which is the sample.
+            self.min_rtt.on_sample(now, newest);
+            return Some(newest);
+        }
+        if self.profile.rtt_from_sack
+            && let Some(sent_at) = revealed.oldest_sacked_sent_at
+        {
+            self.take_rtt(now, received_at.saturating_since(sent_at));
+            let newest = revealed.newest_original()?.sent_at;
+            let newest = received_at.saturating_since(newest);
             self.min_rtt.on_sample(now, newest);
             return Some(newest);
         }

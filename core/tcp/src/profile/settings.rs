@@ -153,6 +153,7 @@ pub const SETTINGS: &[Setting] = &[
         Duration::ZERO,
         Duration::from_secs(86_400)
     ),
+    switch!(rtt_from_sack),
     Setting {
         name: "byte_counting",
         expects: "false, true (as many as acknowledged), or the limit L in segments from 1 to 100",

@@ -2,7 +2,7 @@
 
 use gigatcp_events::{Event, LossVerdict, Phase};
 use gigatcp_tcp::Config;
-use gigatcp_tcp::profile::{InitialWindow, ReduceAgain};
+use gigatcp_tcp::profile::{InitialWindow, PrrRule, ReduceAgain};
 
 use crate::script::{Script, segments, with};
 
@@ -127,6 +127,50 @@ fn the_loss_of_a_retransmission_is_found_without_the_timer() {
     t.inject(". 1:1(0) ack 15001");
     assert_eq!(t.tcp.info().phase, Phase::Open);
     t.leaving();
+}
+
+#[test]
+fn a_retransmission_that_is_lost_too_reduces_the_window_a_second_time() {
+    // RFC 5681 section 4.3, with the choices of RFC 8985 section 9.3.
+    let twice = |choice, prr| {
+        let mut config = rack();
+        config.profile.reduce_again = choice;
+        config.profile.prr = prr;
+        let mut t = a_round_trip_after(&config, 60_000);
+        t.inject(". 1:1(0) ack 1 <sack 1001:10001>");
+        t.leaving();
+        t.wait_ms(100);
+        t.inject(". 1:1(0) ack 1 <sack 1001:11001>");
+        t.leaving();
+        assert_eq!(t.tcp.counters().lost_retransmissions, 1);
+        assert_eq!(t.tcp.info().phase, Phase::Recovery);
+        t.ssthresh()
+    };
+    let prr = Some(PrrRule::SafeAck);
+    assert_eq!(twice(ReduceAgain::Never, None), 5.0);
+    assert_eq!(twice(ReduceAgain::WithoutPrr, None), 2.5);
+    assert_eq!(twice(ReduceAgain::WithoutPrr, prr), 5.0);
+    assert_eq!(twice(ReduceAgain::Always, prr), 2.5);
+}
+
+#[test]
+fn after_a_timeout_a_lost_retransmission_begins_a_fast_recovery() {
+    // RFC 5681 section 4.3.
+    let mut config = rack();
+    config.profile.reduce_again = ReduceAgain::WithoutPrr;
+    config.profile.prr = Some(PrrRule::SafeAck);
+    let mut t = a_round_trip_after(&config, 10_000);
+    t.wait_ms(200);
+    t.expect(". 1:1001(1000) ack 1");
+    t.wait_ms(100);
+    t.inject(". 1:1(0) ack 1001");
+    t.expect_all(segments(1..3, 1));
+    assert_eq!((t.cwnd(), t.ssthresh()), (2.0, 5.0));
+    t.wait_ms(100);
+    t.inject(". 1:1(0) ack 1001 <sack 2001:3001>");
+    t.expect(". 1001:2001(1000) ack 1");
+    assert_eq!(t.tcp.info().phase, Phase::Recovery);
+    assert_eq!((t.cwnd(), t.ssthresh()), (2.0, 2.0));
 }
 
 #[test]
