@@ -151,8 +151,8 @@ impl Retransmissions {
 
     /// What left again and is overdue, in order of leaving; each octet of a
     /// departure is reported at most once, with the number of the departure.
-    /// `overdue_until` says up to which
-    /// offset a departure is: a super-segment may be in part.
+    /// `overdue_until` says up to which offset a departure is: a super-segment
+    /// may be in part.
     pub fn take_overdue(
         &mut self,
         overdue_until: impl Fn(Departure) -> u64,
