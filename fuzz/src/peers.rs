@@ -14,7 +14,8 @@ use gigatcp_tcp::congestion::{self, SlowStart};
 use gigatcp_tcp::{Config, Connection, Profile, Received};
 use gigatcp_units::{Bytes, Duration, Instant};
 use gigatcp_wire::{
-    Flags, Options, Phantom, SackBlock, SackBlocks, Segment, SeqNumber, Timestamps, WireWindow,
+    Flags, IpVersion, Options, Phantom, SackBlock, SackBlocks, Segment, SeqNumber, Timestamps,
+    WireWindow,
 };
 
 use crate::memory::Mark;
@@ -147,21 +148,21 @@ pub const ALL: [Attack; 14] = [
     },
 ];
 
-/// Lets one attack happen.
-pub fn suffer(attack: &Attack) -> Cost {
-    measure(attack.name == "tiny-mss", attack.act)
+/// Lets one attack happen, over that version of IP.
+pub fn suffer(attack: &Attack, ip: IpVersion) -> Cost {
+    measure(ip, attack.name == "tiny-mss", attack.act)
 }
 
 /// What a peer costs that is honest for so many round trips.
-pub fn serve(rounds: u32) -> Cost {
-    measure(false, |scene| {
+pub fn serve(rounds: u32, ip: IpVersion) -> Cost {
+    measure(ip, false, |scene| {
         scene.rounds(rounds, Scene::acknowledge_honestly);
     })
 }
 
-fn measure(tiny: bool, act: impl FnOnce(&mut Scene)) -> Cost {
+fn measure(ip: IpVersion, tiny: bool, act: impl FnOnce(&mut Scene)) -> Cost {
     let mark = Mark::new();
-    let mut scene = Scene::new(tiny);
+    let mut scene = Scene::new(ip, tiny);
     let clock = Clock::now();
     act(&mut scene);
     let spent = clock.elapsed();
@@ -193,7 +194,7 @@ struct Scene {
 }
 
 impl Scene {
-    fn new(tiny: bool) -> Self {
+    fn new(ip: IpVersion, tiny: bool) -> Self {
         let now = Instant::ZERO + Duration::from_secs(1);
         let config = Config {
             profile: Profile::MODERN,
@@ -201,7 +202,7 @@ impl Scene {
             remote_port: 5001,
             iss: SeqNumber::new(ISS),
             mss: MSS,
-            ip: gigatcp_wire::IpVersion::V4,
+            ip,
             congestion: congestion::find("reno").expect("Reno is registered"),
             initial_ssthresh: None,
             slow_start: SlowStart::Standard,

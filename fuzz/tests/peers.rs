@@ -6,21 +6,26 @@ use gigatcp_fuzz::memory::Counting;
 use gigatcp_fuzz::peers::{self, BUFFER, Cost, serve, suffer};
 use gigatcp_tcp::profile::SynCookies;
 use gigatcp_units::Duration;
+use gigatcp_wire::IpVersion;
 
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
-fn cost_of(name: &str) -> Cost {
+const BOTH: [IpVersion; 2] = [IpVersion::V4, IpVersion::V6];
+
+fn cost_of(name: &str, ip: IpVersion) -> Cost {
     let attack = peers::ALL.iter().find(|attack| attack.name == name);
-    suffer(attack.expect("an attack of that name"))
+    suffer(attack.expect("an attack of that name"), ip)
 }
 
 #[test]
 fn no_peer_makes_an_engine_hold_more_than_its_two_buffers() {
     for attack in &peers::ALL {
-        let cost = suffer(attack);
-        assert!(cost.memory <= 2 * BUFFER, "{}: {cost:?}", attack.name);
-        assert!(cost.memory > 0, "the allocator does not count");
+        for ip in BOTH {
+            let cost = suffer(attack, ip);
+            assert!(cost.memory <= 2 * BUFFER, "{}: {cost:?}", attack.name);
+            assert!(cost.memory > 0, "the allocator does not count");
+        }
     }
 }
 
@@ -28,8 +33,11 @@ fn no_peer_makes_an_engine_hold_more_than_its_two_buffers() {
 fn no_segment_makes_an_engine_ask_for_memory_more_than_once_or_for_much() {
     // Work that is the same on every machine: whoever copied or rebuilt what it
     // holds for each segment would be far beyond.
-    for attack in &peers::ALL {
-        let cost = suffer(attack);
+    for (attack, ip) in peers::ALL
+        .iter()
+        .flat_map(|attack| BOTH.map(|ip| (attack, ip)))
+    {
+        let cost = suffer(attack, ip);
         assert!(
             cost.allocations <= cost.arrived + 200,
             "{}: {cost:?}",
@@ -45,34 +53,40 @@ fn no_segment_makes_an_engine_ask_for_memory_more_than_once_or_for_much() {
 
 #[test]
 fn acknowledging_early_or_what_was_never_sent_gains_no_more_than_shorter_round_trips() {
-    // Four flights are acknowledged in each round trip: as much leaves as in
-    // four honest round trips, and what was not sent opens nothing.
-    let (honest, early) = (serve(4 * 12), cost_of("optimistic"));
-    assert!(early.sent <= honest.sent, "{early:?} {honest:?}");
-    assert!(early.cwnd <= 10 + early.sent, "{early:?}");
-    // Growth stops at a window that could never be full.
-    assert!(early.cwnd * 1460 <= 4 * BUFFER, "{early:?}");
+    for ip in BOTH {
+        // Four flights are acknowledged in each round trip: as much leaves as in
+        // four honest round trips, and what was not sent opens nothing.
+        let (honest, early) = (serve(4 * 12, ip), cost_of("optimistic", ip));
+        assert!(early.sent <= honest.sent, "{early:?} {honest:?}");
+        assert!(early.cwnd <= 10 + early.sent, "{early:?}");
+        // Growth stops at a window that could never be full.
+        assert!(early.cwnd * 1460 <= 4 * BUFFER, "{early:?}");
+    }
 }
 
 #[test]
 fn spoofed_duplicates_release_nothing() {
-    let (honest, spoofed) = (serve(40), cost_of("dupack-spoofing"));
-    assert!(spoofed.sent <= honest.sent, "{spoofed:?} {honest:?}");
-    // Growth stops at a window that could never be full.
-    assert!(spoofed.cwnd * 1460 <= 4 * BUFFER, "{spoofed:?}");
+    for ip in BOTH {
+        let (honest, spoofed) = (serve(40, ip), cost_of("dupack-spoofing", ip));
+        assert!(spoofed.sent <= honest.sent, "{spoofed:?} {honest:?}");
+        // Growth stops at a window that could never be full.
+        assert!(spoofed.cwnd * 1460 <= 4 * BUFFER, "{spoofed:?}");
+    }
 }
 
 #[test]
 fn lies_about_what_arrived_open_no_window() {
-    for (name, answers) in [("sack-lies", 1), ("sack-holes", 1), ("reneging", 3)] {
-        let cost = cost_of(name);
-        assert!(cost.cwnd <= 10, "{name}: {cost:?}");
-        assert!(cost.sent <= answers * cost.arrived, "{name}: {cost:?}");
+    for ip in BOTH {
+        for (name, answers) in [("sack-lies", 1), ("sack-holes", 1), ("reneging", 3)] {
+            let cost = cost_of(name, ip);
+            assert!(cost.cwnd <= 10, "{name}: {cost:?}");
+            assert!(cost.sent <= answers * cost.arrived, "{name}: {cost:?}");
+        }
+        // A window of one octet is used for the override timer's sake alone.
+        let silly = cost_of("silly-window", ip);
+        assert!(silly.cwnd <= 20, "{silly:?}");
+        assert!(silly.sent * 5 <= silly.arrived, "{silly:?}");
     }
-    // A window of one octet is used for the override timer's sake alone.
-    let silly = cost_of("silly-window");
-    assert!(silly.cwnd <= 20, "{silly:?}");
-    assert!(silly.sent * 5 <= silly.arrived, "{silly:?}");
 }
 
 #[test]
@@ -90,40 +104,50 @@ fn a_flood_of_syns_costs_a_listener_its_backlog_and_keeps_nobody_out_where_cooki
 
 #[test]
 fn dividing_acknowledgments_opens_the_window_no_faster() {
-    let (honest, divided) = (cost_of("honest"), cost_of("ack-division"));
-    assert!(
-        divided.cwnd * 20 <= honest.cwnd * 21,
-        "{} against {}",
-        divided.cwnd,
-        honest.cwnd
-    );
+    for ip in BOTH {
+        let (honest, divided) = (cost_of("honest", ip), cost_of("ack-division", ip));
+        assert!(
+            divided.cwnd * 20 <= honest.cwnd * 21,
+            "{} against {}",
+            divided.cwnd,
+            honest.cwnd
+        );
+    }
 }
 
 #[test]
 fn floods_are_answered_a_few_times_a_second_and_end_nothing() {
-    for name in ["reset-flood", "syn-flood"] {
-        let cost = cost_of(name);
-        assert!(cost.sent <= 10, "{name}: {} answers", cost.sent);
-        assert_eq!(cost.state, State::Established, "{name}");
+    for ip in BOTH {
+        for name in ["reset-flood", "syn-flood"] {
+            let cost = cost_of(name, ip);
+            assert!(cost.sent <= 10, "{name}: {} answers", cost.sent);
+            assert_eq!(cost.state, State::Established, "{name}");
+        }
     }
 }
 
 #[test]
 fn a_window_closed_for_a_day_keeps_the_connection_and_costs_a_probe_in_two_minutes() {
-    let cost = cost_of("zero-window");
-    assert_eq!(cost.state, State::Established);
-    assert!(cost.sent < 800, "{} segments", cost.sent);
+    for ip in BOTH {
+        let cost = cost_of("zero-window", ip);
+        assert_eq!(cost.state, State::Established);
+        assert!(cost.sent < 800, "{} segments", cost.sent);
+    }
 }
 
 #[test]
 fn nonsense_echoes_do_not_move_the_timeout() {
-    let (honest, lied_to) = (cost_of("honest"), cost_of("timestamp-games"));
-    assert!(lied_to.rto <= honest.rto + Duration::from_millis(50));
+    for ip in BOTH {
+        let (honest, lied_to) = (cost_of("honest", ip), cost_of("timestamp-games", ip));
+        assert!(lied_to.rto <= honest.rto + Duration::from_millis(50));
+    }
 }
 
 #[test]
 fn an_mss_of_one_octet_is_not_taken_at_its_word() {
-    let (honest, tiny) = (cost_of("honest"), cost_of("tiny-mss"));
-    // 48 octets less 12 of timestamps are the least a segment carries.
-    assert!(tiny.sent <= honest.sent * 1460 / 36, "{}", tiny.sent);
+    for ip in BOTH {
+        let (honest, tiny) = (cost_of("honest", ip), cost_of("tiny-mss", ip));
+        // 48 octets less 12 of timestamps are the least a segment carries.
+        assert!(tiny.sent <= honest.sent * 1460 / 36, "{}", tiny.sent);
+    }
 }

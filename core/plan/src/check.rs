@@ -8,14 +8,14 @@
 use alloc::format;
 use alloc::vec::Vec;
 
-use gigatcp_tcp::Profile;
 use gigatcp_tcp::profile::EcnMode;
+use gigatcp_tcp::{IpVersion, Profile};
 use gigatcp_units::Duration;
 
 use crate::diagnostic::{Diagnostic, Findings, Place};
 use crate::document::{Table, Value};
 use crate::keys::{self, KeyTable};
-use crate::model::{Record, Scenario, Tester};
+use crate::model::{Host, Record, Scenario, Tester};
 use crate::reader::Reader;
 
 mod flow;
@@ -50,6 +50,7 @@ fn scenario(document: &Table, findings: &Findings) -> Scenario {
         [&sender.host.profile, &receiver.host.profile],
         findings,
     );
+    let ip = ip(&reader, [&sender.host, &receiver.host], &path);
     let record = section(&reader, "record", &keys::RECORD);
     let end = reader.time("duration");
     let flows = flow::Context {
@@ -66,6 +67,7 @@ fn scenario(document: &Table, findings: &Findings) -> Scenario {
     let flows = flows.flows(&reader);
     let duration = end.unwrap_or_else(|| flow::latest_end(&flows));
     Scenario {
+        ip,
         forward: path.forward,
         reverse: path.reverse,
         sender: host::with_link(sender.host, path.sender_link),
@@ -75,6 +77,38 @@ fn scenario(document: &Table, findings: &Findings) -> Scenario {
         tester: tester(&section(&reader, "tester", &keys::TESTER), duration),
         record: self::record(&record, duration),
     }
+}
+
+/// The version of IP; nothing on the way may be too small for it.
+fn ip(plan: &Reader, hosts: [&Host; 2], path: &path::Path) -> IpVersion {
+    let names = ["ipv4", "ipv6"];
+    let find = |name: &str| match name {
+        "ipv4" => Some(IpVersion::V4),
+        "ipv6" => Some(IpVersion::V6),
+        _ => None,
+    };
+    let ip = plan.choice("ip", "version of IP", names.into_iter(), find);
+    let ip = ip.unwrap_or_default();
+    let least = ip.least_mtu();
+    let hops = path.forward.iter().chain(&path.reverse);
+    let links = path.sender_link.iter().chain(&path.receiver_link);
+    let hops = hops.chain(links).filter_map(|hop| {
+        let mtu = u32::try_from(hop.mtu?.as_u64()).ok()?;
+        Some((format!("hop `{}`", hop.name), mtu))
+    });
+    let hosts = ["sender", "receiver"].into_iter().zip(hosts);
+    let hosts = hosts.map(|(name, host)| (format!("`{name}`"), host.mtu));
+    for (who, mtu) in hosts.chain(hops).filter(|(_, mtu)| *mtu < least) {
+        let message = format!("the MTU of {who} is {mtu} bytes, less than IPv6 can do with");
+        plan.findings().add(
+            Diagnostic::error(plan.place_of_value("ip"), message)
+                .label(format!(
+                    "every link takes {least} bytes (RFC 8200 section 5)"
+                ))
+                .hint(format!("mtu = {least}")),
+        );
+    }
+    ip
 }
 
 /// Marks that strike nothing because nothing on their way is capable.

@@ -4,8 +4,8 @@ use alloc::string::String;
 use alloc::vec::Vec;
 
 use gigatcp_path::{CpuCosts, HopConfig, RingsConfig};
-use gigatcp_tcp::Profile;
 use gigatcp_tcp::congestion::{Entry, SlowStart};
+use gigatcp_tcp::{IpVersion, Profile};
 use gigatcp_units::{Bytes, Duration};
 
 use crate::Diagnostics;
@@ -51,6 +51,8 @@ pub struct Series {
 /// One run.
 #[derive(Clone, Debug)]
 pub struct Scenario {
+    /// The version of IP underneath.
+    pub ip: IpVersion,
     /// What data cross, in order, behind the sender's link; shared by all
     /// flows. At least one hop, names unique in the scenario.
     pub forward: Vec<HopConfig>,

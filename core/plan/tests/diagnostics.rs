@@ -584,3 +584,10 @@ fn the_one_line_form_names_file_line_and_column() {
     );
     assert_eq!(findings.name_of(Source::Override(0)), "--set 1");
 }
+
+#[test]
+fn what_ipv6_cannot_do_with_is_told() {
+    let least = "less than IPv6 can do with";
+    assert_found("ip = \"ipv6\"\nsender = { mtu = 1279 }", "\"ipv6\"", least);
+    assert_found("ip = \"ipv5\"", "\"ipv5\"", "no version of IP");
+}

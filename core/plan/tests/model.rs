@@ -2,8 +2,8 @@
 
 use gigatcp_path::LossModel;
 use gigatcp_plan::{Plan, Scenario, Stop, parse};
-use gigatcp_tcp::Profile;
 use gigatcp_tcp::congestion::SlowStart;
+use gigatcp_tcp::{IpVersion, Profile};
 use gigatcp_units::{Bytes, Duration, Rate};
 
 fn plan(lines: &str) -> Plan {
@@ -52,6 +52,13 @@ fn a_plan_that_says_little_is_complete() {
     assert_eq!(run.tester.interval, Duration::from_secs(1));
     assert_eq!(run.record.sample, Duration::from_millis(10));
     assert!(!flow.time_sequence);
+    assert_eq!(run.ip, IpVersion::V4);
+}
+
+#[test]
+fn a_plan_may_ask_for_ipv6() {
+    assert_eq!(run("ip = \"ipv6\"").ip, IpVersion::V6);
+    assert_eq!(run("ip = \"ipv4\"").ip, IpVersion::V4);
 }
 
 #[test]

@@ -10,9 +10,11 @@
 //!    segments; if there is nothing new or no room for it, conventional.
 //! 3. Second acknowledgment. Basic (section 2.1): a duplicate means loss; one
 //!    that advances covers what was sent once only: spurious. With SACK
-//!    (section 3.1): an acknowledgment, either way, of octets below `recover`
-//!    that were sent once is proof of a spurious timeout; a SACK of what lies
-//!    above without that is proof of loss.
+//!    (section 3.1): one that covers anything above `recover`, either way, was
+//!    caused by the new segments and says no more about when the old ones came:
+//!    conventional recovery (3a). One that covers octets sent once, and nothing
+//!    above `recover`, is proof of a spurious timeout (3b). Linux asks for (3b)
+//!    first, and takes an acknowledgment of both for proof.
 //!
 //! With SACK a duplicate before the first advance decides nothing (an original
 //! may come late), where the basic rule gives up. Not used for repeated
@@ -44,6 +46,8 @@ pub struct FrtoAck {
     pub duplicate: bool,
     /// The lowest octet it delivered that was sent only once.
     pub lowest_original: Option<u64>,
+    /// Where everything known to be delivered after it ends.
+    pub highest: u64,
     /// Whether SACK is in use.
     pub sack: bool,
     /// New octets that wait and that the peer's window takes.
@@ -128,15 +132,14 @@ impl Frto {
 
     /// Step 3.
     fn second(&mut self, ack: &FrtoAck) -> FrtoVerdict {
-        let spurious = if ack.sack {
-            let below = |original: u64| original < self.recover;
-            ack.lowest_original.is_some_and(below)
+        let (spurious, beyond) = if ack.sack {
+            (ack.lowest_original.is_some(), ack.highest > self.recover)
         } else {
-            ack.acked > 0
+            (ack.acked > 0, false)
         };
-        let verdict = if spurious {
+        let verdict = if spurious && !beyond {
             FrtoVerdict::Spurious
-        } else if ack.duplicate || ack.una >= self.recover {
+        } else if beyond || ack.duplicate || ack.una >= self.recover {
             FrtoVerdict::Genuine
         } else {
             return FrtoVerdict::Undecided;
@@ -156,6 +159,7 @@ mod tests {
             acked,
             duplicate: acked == 0,
             lowest_original: (acked > 0).then(|| una - acked),
+            highest: una,
             sack: false,
             new_data: 100_000,
         }
@@ -232,6 +236,7 @@ mod tests {
     fn with_sack_an_original_below_recover_is_proof_and_new_data_alone_is_disproof() {
         let sacked = |original| FrtoAck {
             lowest_original: Some(original),
+            highest: original + 1000,
             sack: true,
             ..ack(1000, 0)
         };
@@ -240,6 +245,21 @@ mod tests {
         let mut frto = after_the_first_advance(true);
         assert_genuine(frto.on_ack(&sacked(10_000), 1000));
         assert_undecided(frto.on_ack(&sacked(5000), 1000));
+    }
+
+    #[test]
+    fn with_sack_an_acknowledgment_of_old_and_new_segments_decides_for_loss() {
+        // RFC 5682 section 3.1 step 3 (a) comes before (b).
+        let mut frto = after_the_first_advance(true);
+        assert_genuine(frto.on_ack(
+            &FrtoAck {
+                lowest_original: Some(5000),
+                highest: 12_000,
+                sack: true,
+                ..ack(1000, 0)
+            },
+            1000,
+        ));
     }
 
     #[test]

@@ -72,6 +72,7 @@ mod tlp;
 
 pub use connection::{Config, Connection, Failure, Received};
 pub use four_tuple::FourTuple;
+pub use gigatcp_wire::IpVersion;
 pub use isn::IsnGenerator;
 pub use profile::Profile;
 pub use secret::Secret;

@@ -6,6 +6,13 @@
 //!   says so, and what its link takes. A router that does not say how much gets
 //!   the next lower plateau of RFC 1191 section 7.1. An error can only lower
 //!   the estimate, and never below what every link must take.
+//!
+//!   Anybody can write such an error. So one that says less than `pmtu_min`
+//!   (Linux `min_pmtu`) lowers the estimate to that and no further, and with
+//!   `too_big_waits` one that contradicts what already got through changes
+//!   nothing yet (RFC 5927 section 7.2): in both cases what it claims is believed
+//!   once the segment it quotes has timed out. A path that has really changed
+//!   costs a timeout for that.
 //! * `plpmtud`, RFC 4821 and RFC 8899: where routers keep silent, the sender
 //!   finds out by itself. Timeouts in a row at full size are taken for a black
 //!   hole and the estimate falls to the base. From there it grows by probes:
@@ -79,6 +86,20 @@ pub struct PathMtu {
     probe_end: u64,
     /// When there is something to try; far future = never.
     act_at: Instant,
+    /// End of the first segment that left at the size of the estimate;
+    /// [`u64::MAX`] before.
+    full_end: u64,
+    /// An error that is not believed yet.
+    pending: Option<Claim>,
+}
+
+/// What an error that is not believed yet claims (`claimedmtu` and
+/// `pendingmessage` of RFC 5927 section 7.2).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Claim {
+    /// The first octet of the segment it quotes.
+    seq: u64,
+    mtu: u32,
 }
 
 impl PathMtu {
@@ -93,6 +114,8 @@ impl PathMtu {
             probe: None,
             probe_end: u64::MAX,
             act_at: Instant::FAR_FUTURE,
+            full_end: u64::MAX,
+            pending: None,
         }
     }
 
@@ -149,9 +172,22 @@ impl PathMtu {
         profile.pmtu_base.max(self.ip.least_mtu())
     }
 
-    /// A router says that its link takes `told` octets, 0 if it does not say.
-    /// Returns the new estimate, if the error changes it.
-    pub fn on_too_big(&mut self, now: Instant, profile: &Profile, told: u32) -> Option<u32> {
+    /// A segment of the size of the estimate left, and ends at `end`.
+    #[inline]
+    pub fn note_full_segment(&mut self, end: u64) {
+        self.full_end = self.full_end.min(end);
+    }
+
+    /// A router says that its link takes `told` octets, 0 if it does not say,
+    /// about the segment at `seq`, with `una` acknowledged. Returns the new
+    /// estimate, if the error changes it.
+    pub fn on_too_big(
+        &mut self,
+        now: Instant,
+        profile: &Profile,
+        told: u32,
+        (una, seq): (u64, u64),
+    ) -> Option<u32> {
         let mtu = match (told, self.ip) {
             (0, IpVersion::V4) => plateau_below(self.current),
             _ => told,
@@ -161,11 +197,42 @@ impl PathMtu {
         if mtu < self.ip.least_mtu() || mtu >= self.current {
             return None;
         }
+        let floor = match self.ip {
+            IpVersion::V4 => profile.pmtu_min,
+            IpVersion::V6 => self.ip.least_mtu(),
+        };
+        let is_contradicted = una >= self.full_end;
+        let waits = profile.too_big_waits && is_contradicted;
+        if (waits || mtu < floor) && self.pending.is_none_or(|claim| claim.seq < una) {
+            self.pending = Some(Claim { seq, mtu });
+        }
+        let mtu = mtu.max(floor);
+        if waits || mtu >= self.current {
+            return None;
+        }
+        Some(self.fall_to(now, profile, mtu))
+    }
+
+    /// The retransmission timer ran out with `una` acknowledged: what an error
+    /// claimed about a segment that is still waited for is believed (RFC 5927
+    /// section 7.2, with `MAXSEGRTO` of one). Returns the new estimate and the
+    /// segment.
+    pub fn on_timeout(&mut self, now: Instant, profile: &Profile, una: u64) -> Option<(u32, u64)> {
+        let claim = self.pending.take()?;
+        let is_open = claim.seq >= una && claim.mtu < self.current;
+        is_open.then(|| (self.fall_to(now, profile, claim.mtu), claim.seq))
+    }
+
+    /// Down to `mtu`, until more is tried.
+    fn fall_to(&mut self, now: Instant, profile: &Profile, mtu: u32) -> u32 {
         self.current = mtu;
-        self.high = mtu;
+        // Once the estimate is old the search begins with the most there can be
+        // (RFC 1191 section 6.3, RFC 8899 section 5.1.1).
+        self.high = self.ceiling;
+        self.full_end = u64::MAX;
         self.forget_probe();
         self.act_at = now + profile.pmtu_raise;
-        Some(mtu)
+        mtu
     }
 
     /// The estimate without probes, grown old (RFC 1191 section 6.3): up one
@@ -173,6 +240,7 @@ impl PathMtu {
     pub fn age(&mut self, now: Instant) -> u32 {
         let next = PLATEAUS.iter().rev().find(|p| **p > self.current);
         self.current = next.map_or(self.ceiling, |next| (*next).min(self.ceiling));
+        self.full_end = u64::MAX;
         self.act_at = if self.current < self.ceiling {
             now + NEXT_PLATEAU
         } else {
@@ -205,6 +273,7 @@ impl PathMtu {
         self.current = mtu;
         // It may have been an outage: the search starts with what was.
         self.high = self.ceiling;
+        self.full_end = u64::MAX;
         self.forget_probe();
         self.failures = 0;
         self.act_at = now;
@@ -254,6 +323,8 @@ impl PathMtu {
         self.forget_probe();
         self.failures = 0;
         self.current = self.current.max(probe.mtu);
+        // The probe was of that size.
+        self.full_end = probe.octets.end;
         Some(self.current)
     }
 
@@ -292,6 +363,17 @@ mod tests {
     use alloc::vec::Vec;
 
     const NOW: Instant = Instant::ZERO;
+
+    /// SND.UNA, and the segment that an error quotes.
+    const HEAD: (u64, u64) = (1, 1);
+
+    /// No floor of our own.
+    fn trusting() -> Profile {
+        Profile {
+            pmtu_min: 68,
+            ..Profile::MODERN
+        }
+    }
 
     fn searching() -> Profile {
         Profile {
@@ -346,10 +428,10 @@ mod tests {
 
     #[test]
     fn a_router_that_names_no_mtu_gets_the_plateaus_of_rfc_1191_one_by_one() {
-        let profile = Profile::MODERN;
+        let profile = trusting();
         let mut path = PathMtu::new(IpVersion::V4, 9000);
         let mut seen = Vec::new();
-        while let Some(mtu) = path.on_too_big(NOW, &profile, 0) {
+        while let Some(mtu) = path.on_too_big(NOW, &profile, 0, HEAD) {
             seen.push(mtu);
         }
         assert_eq!(seen, [8166, 4352, 2002, 1492, 1006, 508, 296, 68]);
@@ -357,28 +439,28 @@ mod tests {
 
     #[test]
     fn an_error_neither_raises_the_estimate_nor_lowers_it_below_the_floor() {
-        let profile = Profile::MODERN;
+        let profile = trusting();
         let mut v4 = PathMtu::new(IpVersion::V4, 1500);
-        assert_eq!(v4.on_too_big(NOW, &profile, 1500), None);
-        assert_eq!(v4.on_too_big(NOW, &profile, 9000), None);
-        assert_eq!(v4.on_too_big(NOW, &profile, 67), None);
-        assert_eq!(v4.on_too_big(NOW, &profile, 68), Some(68));
-        assert_eq!(v4.on_too_big(NOW, &profile, 0), None);
+        assert_eq!(v4.on_too_big(NOW, &profile, 1500, HEAD), None);
+        assert_eq!(v4.on_too_big(NOW, &profile, 9000, HEAD), None);
+        assert_eq!(v4.on_too_big(NOW, &profile, 67, HEAD), None);
+        assert_eq!(v4.on_too_big(NOW, &profile, 68, HEAD), Some(68));
+        assert_eq!(v4.on_too_big(NOW, &profile, 0, HEAD), None);
         let mut v6 = PathMtu::new(IpVersion::V6, 1500);
-        assert_eq!(v6.on_too_big(NOW, &profile, 1279), None);
+        assert_eq!(v6.on_too_big(NOW, &profile, 1279, HEAD), None);
         assert_eq!(
-            v6.on_too_big(NOW, &profile, 0),
+            v6.on_too_big(NOW, &profile, 0, HEAD),
             None,
             "RFC 8201 has no old routers"
         );
-        assert_eq!(v6.on_too_big(NOW, &profile, 1280), Some(1280));
+        assert_eq!(v6.on_too_big(NOW, &profile, 1280, HEAD), Some(1280));
     }
 
     #[test]
     fn an_old_estimate_climbs_by_plateaus_to_what_the_interface_takes() {
         let profile = Profile::MODERN;
         let mut path = PathMtu::new(IpVersion::V4, 9000);
-        path.on_too_big(NOW, &profile, 1400);
+        path.on_too_big(NOW, &profile, 1400, HEAD);
         assert!(!path.is_act_due(NOW + Duration::from_secs(599)));
         assert!(path.is_act_due(NOW + Duration::from_secs(600)));
         let climbed: Vec<u32> = (0..5).map(|_| path.age(NOW)).collect();
@@ -403,5 +485,50 @@ mod tests {
         assert_eq!(fall(IpVersion::V4, 1000), [576]);
         assert_eq!(fall(IpVersion::V4, 400), []);
         assert_eq!(fall(IpVersion::V6, 1280), []);
+    }
+
+    #[test]
+    fn an_error_below_the_least_estimate_is_believed_after_a_timeout_only() {
+        let profile = Profile {
+            pmtu_min: 552,
+            ..Profile::MODERN
+        };
+        let mut path = PathMtu::new(IpVersion::V4, 1500);
+        assert_eq!(path.on_too_big(NOW, &profile, 296, (1, 1)), Some(552));
+        assert_eq!(path.on_too_big(NOW, &profile, 296, (1, 1)), None);
+        assert_eq!(path.on_timeout(NOW, &profile, 1), Some((296, 1)));
+        assert_eq!(path.on_timeout(NOW, &profile, 1), None);
+        // What was acknowledged since was not too big.
+        let mut path = PathMtu::new(IpVersion::V4, 1500);
+        path.on_too_big(NOW, &profile, 296, (1, 1));
+        assert_eq!(path.on_timeout(NOW, &profile, 2), None);
+        assert_eq!(path.current(), 552);
+    }
+
+    #[test]
+    fn an_error_about_a_size_that_got_through_waits_for_a_timeout() {
+        // RFC 5927 section 7.2.
+        let profile = Profile::MODERN;
+        let mut path = PathMtu::new(IpVersion::V6, 9000);
+        path.note_full_segment(9001);
+        path.note_full_segment(18_001);
+        assert_eq!(path.on_too_big(NOW, &profile, 1500, (9001, 9001)), None);
+        assert_eq!(path.on_timeout(NOW, &profile, 9001), Some((1500, 9001)));
+        // Of the new size nothing got through yet: the next link is smaller.
+        assert_eq!(
+            path.on_too_big(NOW, &profile, 1280, (9001, 9001)),
+            Some(1280)
+        );
+    }
+
+    #[test]
+    fn an_estimate_that_an_error_lowered_is_probed_for_more_once_it_is_old() {
+        // RFC 8899 section 5.1.1.
+        let profile = Profile::MODERN;
+        let mut path = PathMtu::new(IpVersion::V4, 1500);
+        path.on_too_big(NOW, &profile, 1200, HEAD);
+        let later = NOW + profile.pmtu_raise;
+        assert!(path.is_act_due(later));
+        assert_eq!(path.next_probe(later, &profile), Some(1500));
     }
 }

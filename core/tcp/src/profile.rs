@@ -60,9 +60,11 @@ impl InitialWindow {
 pub enum WindowPolicy {
     /// All free space at once (RFC 9293 section 3.8.6.2).
     FreeSpace,
-    /// Linux up to today: the offered window starts at the initial window and
-    /// grows by two segments for every full-sized one that arrives
-    /// (`rcv_ssthresh`), and while it grows every segment is acknowledged.
+    /// As in Linux 2.6.20: the offered window starts at four, three or two
+    /// segments, enough for the initial window of any sender of its time, and
+    /// grows by two for every full-sized one that arrives (`rcv_ssthresh`); while
+    /// it grows every segment is acknowledged. Today's Linux grows alike, from 64
+    /// KiB (since 4.20).
     Grows,
 }
 
@@ -88,6 +90,9 @@ pub struct Profile {
     pub sack: bool,
     /// Reporting duplicates received, RFC 2883 (needs `sack`).
     pub dsack: bool,
+    /// A reduction is taken back when all that was sent again is reported as
+    /// received twice (RFC 3708, Linux `undo_retrans`; needs `sack`).
+    pub dsack_undo: bool,
     /// Timestamps and PAWS, RFC 7323 sections 3 to 5.
     pub timestamps: bool,
     /// Window scaling, RFC 7323 section 2.
@@ -311,6 +316,12 @@ pub struct Profile {
     /// With `plpmtud`: every connection begins at `pmtu_base` and searches at
     /// once, so that no black hole can stall it (Linux `tcp_mtu_probing` 2).
     pub plpmtud_from_base: bool,
+    /// No estimate of an IPv4 path below this by an ICMP error alone (Linux
+    /// `min_pmtu`): one forged error could make us send a million tiny segments.
+    pub pmtu_min: u32,
+    /// An ICMP "too big" about a size that got through before is believed only
+    /// once the segment it quotes has timed out, RFC 5927 section 7.2.
+    pub too_big_waits: bool,
     /// Packet size that passes almost everywhere, octets (`BASE_PLPMTU`, RFC
     /// 8899 section 5.1.2).
     pub pmtu_base: u32,
@@ -415,6 +426,7 @@ impl Profile {
         name: "modern",
         sack: true,
         dsack: true,
+        dsack_undo: true,
         timestamps: true,
         window_scaling: true,
         fast_retransmit: true,
@@ -498,6 +510,8 @@ impl Profile {
         pmtud: true,
         plpmtud: true,
         plpmtud_from_base: false,
+        pmtu_min: 552,
+        too_big_waits: true,
         pmtu_base: 1200,
         pmtu_probes: 3,
         pmtu_raise: Duration::from_secs(600),
@@ -578,6 +592,7 @@ impl Profile {
 
         // Path MTU, errors and liveness.
         plpmtud: false,
+        too_big_waits: false,
         urgent_inline: false,
         challenge_ack: false,
         challenge_ack_limit: 0,
@@ -717,6 +732,34 @@ mod tests {
                 .try_set("ack_every", SettingValue::Count(0))
                 .is_err()
         );
+    }
+
+    #[test]
+    fn every_rule_that_a_profile_may_have_can_be_asked_for_and_taken_back() {
+        let mut profile = Profile::MODERN;
+        let mut set = |name, value| assert_eq!(profile.try_set(name, value), Ok(()));
+        let (word, off) = (SettingValue::Word, SettingValue::Switch(false));
+        set("prr", word("rfc6937-ssrb"));
+        set("initial_window", word("rfc3390"));
+        set(
+            "ack_every_switch",
+            SettingValue::Time(Duration::from_secs(4)),
+        );
+        set("ack_every_switch", off);
+        set(
+            "max_pacing_rate",
+            SettingValue::Rate(Rate::from_bps(1_000_000)),
+        );
+        set("max_pacing_rate", off);
+        set("not_sent_lowat", SettingValue::Amount(Bytes::new(1000)));
+        set("not_sent_lowat", off);
+        let asked = Profile {
+            prr: Some(PrrRule::SlowStart),
+            initial_window: InitialWindow::Rfc3390,
+            ..Profile::MODERN
+        };
+        assert_eq!(profile, asked);
+        assert!(profile.try_set("initial_window", word("rfc2414")).is_err());
     }
 
     #[test]

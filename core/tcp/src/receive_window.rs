@@ -212,8 +212,9 @@ fn shift_for(wnd: u64) -> u8 {
     (0..14).find(|shift| wnd >> shift <= 65_535).unwrap_or(14)
 }
 
-/// The first window Linux offers when it lets it grow: enough for the initial
-/// window of any sender (`tcp_select_initial_window`).
+/// The first window Linux 2.6.20 offers and lets grow: enough for the initial
+/// window of any sender of its time (`tcp_select_initial_window`). Later kernels
+/// offer 64 KiB at once.
 fn first_offer(mss: u64) -> u64 {
     match mss {
         0..=1460 => 4 * mss,

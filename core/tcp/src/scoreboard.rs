@@ -314,14 +314,19 @@ impl Scoreboard {
     /// An acknowledgment begins to be read.
     #[inline]
     pub fn begin_ack(&self) -> Revealed {
-        let fack = if self.sacked.is_empty() {
+        Revealed {
+            fack: self.highest_delivered(),
+            ..Revealed::default()
+        }
+    }
+
+    /// Where everything known to be delivered ends.
+    #[inline]
+    pub fn highest_delivered(&self) -> u64 {
+        if self.sacked.is_empty() {
             self.una
         } else {
             self.sacked.last().map_or(self.una, |last| last.end)
-        };
-        Revealed {
-            fack,
-            ..Revealed::default()
         }
     }
 

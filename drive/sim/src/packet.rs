@@ -1,18 +1,22 @@
-//! What travels: a segment in an IPv4 packet, with its way.
+//! What travels: a segment in an IP packet, with its way.
 
 use gigatcp_path::Parcel;
-use gigatcp_wire::{Ecn, IcmpError, IcmpKind, Phantom, Segment};
+use gigatcp_wire::{Ecn, IcmpError, IcmpKind, IpVersion, Phantom, Segment};
 
-/// Octets of an IPv4 header without options, and of a TCP header.
-const HEADERS: u64 = 20 + 20;
+/// Octets of a TCP header without options.
+const TCP_HEADER: u32 = 20;
 
-/// Octets of an ICMP error: its IP header, its own, and what it quotes, another
-/// IP header and 8 octets (RFC 792).
-const ICMP_LEN: u32 = 20 + 8 + 20 + 8;
+/// Octets of an ICMP error's own header.
+const ICMP_HEADER: u32 = 8;
+
+/// Octets behind the IP header that an ICMP error quotes on IPv4 (RFC 792).
+const QUOTED: u32 = 8;
 
 /// A packet on its way between the two hosts of a flow.
 #[derive(Clone, Debug)]
 pub struct Packet {
+    /// The version of IP.
+    pub ip: IpVersion,
     /// Which flow.
     pub flow: u32,
     /// Whether it travels from the flow's receiver to its sender.
@@ -27,16 +31,18 @@ pub struct Packet {
 
 impl Packet {
     /// The error that a router sends back because `dropped` is larger than the
-    /// `mtu` of its next link: RFC 1191 section 4. It enters its way at `stage`.
+    /// `mtu` of its next link: RFC 1191 section 4, RFC 4443 section 3.2. It enters
+    /// its way at `stage`.
     pub(crate) fn too_big(dropped: &Self, mtu: u32, stage: u8) -> Self {
         let segment = Segment {
             payload: Phantom {
                 offset: 0,
-                len: ICMP_LEN - HEADERS as u32,
+                len: icmp_len(dropped) - headers(dropped.ip),
             },
             ..Segment::default()
         };
         Self {
+            ip: dropped.ip,
             flow: dropped.flow,
             reverse: !dropped.reverse,
             stage,
@@ -51,7 +57,27 @@ impl Packet {
     /// IP and TCP header octets of one wire packet.
     #[inline]
     fn header_octets(&self) -> u64 {
-        HEADERS + self.segment.options.wire_len() as u64
+        u64::from(headers(self.ip)) + self.segment.options.wire_len() as u64
+    }
+}
+
+/// Octets of IP and TCP headers without options.
+#[inline]
+const fn headers(ip: IpVersion) -> u32 {
+    ip.header_len() + TCP_HEADER
+}
+
+/// Octets of the ICMP error about `dropped`: its IP header, its own, and what it
+/// quotes: a header and 8 octets (RFC 792), or as much as fits into the least
+/// MTU (RFC 4443 section 2.4).
+fn icmp_len(dropped: &Packet) -> u32 {
+    let own = dropped.ip.header_len() + ICMP_HEADER;
+    match dropped.ip {
+        IpVersion::V4 => own + dropped.ip.header_len() + QUOTED,
+        IpVersion::V6 => {
+            let quoted = u32::try_from(dropped.leading_ip_bytes()).unwrap_or(u32::MAX);
+            own.saturating_add(quoted).min(dropped.ip.least_mtu())
+        }
     }
 }
 

@@ -7,18 +7,25 @@ use gigatcp_path::HopConfig;
 use gigatcp_sim::{Ended, Outcome, Stop};
 use gigatcp_tcp::Profile;
 use gigatcp_units::{Bytes, Duration};
+use gigatcp_wire::IpVersion;
 
 const MB: u64 = 1_000_000;
 
 /// A transfer between hosts of MTU 9000 whose second link takes 1492 octets.
 fn transfer(profile: Profile, tells: bool) -> (Ended, Outcome) {
+    transfer_over(IpVersion::V4, profile, tells)
+}
+
+fn transfer_over(ip: IpVersion, profile: Profile, tells: bool) -> (Ended, Outcome) {
     let delay = Duration::from_millis(10);
     let narrow = HopConfig {
         mtu: Some(Bytes::new(1492)),
         tells_too_big: tells,
         ..wire("narrow", delay)
     };
-    let host = host(profile, 9000, "cubic", MB);
+    let mut host = host(profile, 9000, "cubic", MB);
+    host.tcp.ip = ip;
+    host.tcp.mss = (9000 - 20 - ip.header_len()) as u16;
     let flow = flow("one", &host, Stop::Bytes(Bytes::new(20 * MB)));
     let mut config = world(wire("forward", delay), wire("back", delay), vec![flow]);
     config.forward.push(narrow);
@@ -36,6 +43,21 @@ fn a_router_that_tells_costs_one_round_trip_to_it_and_no_timeout() {
     assert!(sender.counters().icmp_errors >= 1);
     let dropped = outcome.hops[1].counters().too_big.packets;
     assert!((1..=10).contains(&dropped), "the initial window: {dropped}");
+}
+
+#[test]
+fn over_ipv6_headers_are_larger_and_the_error_quotes_more() {
+    let (ended, outcome) = transfer_over(IpVersion::V6, Profile::MODERN, true);
+    assert_eq!(ended, Ended::Finished);
+    let sender = outcome.flows[0].sender.connection().unwrap();
+    let info = sender.info();
+    assert_eq!((info.path_mtu, info.smss), (1492, 1492 - 40 - 20 - 12));
+    assert_eq!(sender.counters().timeouts, 0);
+    // The same data in segments that are 20 octets shorter.
+    let (_, v4) = transfer(Profile::MODERN, true);
+    let packets = |outcome: &Outcome| outcome.hops[1].counters().delivered.packets as f64;
+    let more = packets(&outcome) / packets(&v4);
+    assert!((1.010..1.018).contains(&more), "{more}");
 }
 
 #[test]

@@ -5,10 +5,10 @@ use gigatcp_plan::{Flow, Host, Scenario, Stop};
 use gigatcp_sim::{FlowConfig, HostConfig, Observe, Reader, WorldConfig, config};
 use gigatcp_tcp::Config as TcpConfig;
 use gigatcp_units::Bytes;
-use gigatcp_wire::SeqNumber;
+use gigatcp_wire::{IpVersion, SeqNumber};
 
-/// Octets of IPv4 and TCP headers without options: what an MTU leaves.
-const HEADERS: u32 = 40;
+/// Octets of a TCP header without options.
+const TCP_HEADER: u32 = 20;
 
 /// Port of the receiving application (nuttcp's data port).
 const PORT: u16 = 5001;
@@ -36,10 +36,11 @@ pub fn world(scenario: &Scenario, seed: u64) -> WorldConfig {
 }
 
 fn flow_config(scenario: &Scenario, number: usize, flow: &Flow, seed: u64) -> FlowConfig {
-    let mut sender = host_config(&scenario.sender, number, flow, seed);
+    let ip = scenario.ip;
+    let mut sender = host_config(&scenario.sender, ip, number, flow, seed);
     sender.tcp.local_port = 40_000_u16.wrapping_add(number as u16);
     sender.tcp.remote_port = PORT;
-    let mut receiver = host_config(&scenario.receiver, number, flow, seed);
+    let mut receiver = host_config(&scenario.receiver, ip, number, flow, seed);
     receiver.tcp.local_port = PORT;
     FlowConfig {
         name: flow.name.clone(),
@@ -57,15 +58,15 @@ fn flow_config(scenario: &Scenario, number: usize, flow: &Flow, seed: u64) -> Fl
     }
 }
 
-fn host_config(host: &Host, number: usize, flow: &Flow, seed: u64) -> HostConfig {
+fn host_config(host: &Host, ip: IpVersion, number: usize, flow: &Flow, seed: u64) -> HostConfig {
     HostConfig {
         tcp: TcpConfig {
             profile: host.profile,
             local_port: 0,
             remote_port: 0,
             iss: SeqNumber::new(initial_sequence(seed, number, host.mtu)),
-            ip: gigatcp_wire::IpVersion::V4,
-            mss: (host.mtu - HEADERS) as u16,
+            ip,
+            mss: (host.mtu - ip.header_len() - TCP_HEADER) as u16,
             congestion: flow.congestion,
             initial_ssthresh: flow.initial_ssthresh,
             slow_start: flow.slow_start,

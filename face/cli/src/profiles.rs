@@ -149,6 +149,7 @@ fn switches(profile: &Profile) -> Vec<(&'static str, String)> {
     let Profile {
         sack,
         dsack,
+        dsack_undo,
         timestamps,
         window_scaling,
         fast_retransmit,
@@ -185,6 +186,7 @@ fn switches(profile: &Profile) -> Vec<(&'static str, String)> {
     named![
         sack,
         dsack,
+        dsack_undo,
         timestamps,
         window_scaling,
         fast_retransmit,
@@ -254,10 +256,10 @@ fn constants(profile: &Profile) -> Vec<(&'static str, String)> {
     let syn_cookies = cookies_text(syn_cookies);
     let byte_counting = counting_text(counting);
     let initial_window = initial_window_text(initial_window);
-    let ack_every_switch = ack_every_switch.map_or_else(|| "never".to_owned(), |at| at.to_string());
-    let not_sent_lowat = not_sent_lowat.map_or_else(|| "none".to_owned(), |most| most.to_string());
+    let ack_every_switch = ack_every_switch.map_or_else(|| "false".to_owned(), |at| at.to_string());
+    let not_sent_lowat = not_sent_lowat.map_or_else(|| "false".to_owned(), |most| most.to_string());
     let max_pacing_rate =
-        max_pacing_rate.map_or_else(|| "none".to_owned(), |most| most.to_string());
+        max_pacing_rate.map_or_else(|| "false".to_owned(), |most| most.to_string());
     let window_grows = window_policy == WindowPolicy::Grows;
     named![
         syn_cookies,
@@ -302,6 +304,8 @@ fn path_and_liveness(profile: &Profile) -> Vec<(&'static str, String)> {
         urgent_inline,
         icmp_errors,
         challenge_ack,
+        pmtu_min,
+        too_big_waits,
         pmtu_base,
         pmtu_probes,
         pmtu_raise,
@@ -328,6 +332,8 @@ fn path_and_liveness(profile: &Profile) -> Vec<(&'static str, String)> {
         urgent_inline,
         icmp_errors,
         challenge_ack,
+        pmtu_min,
+        too_big_waits,
         pmtu_base,
         pmtu_probes,
         pmtu_raise,
@@ -367,8 +373,7 @@ fn loss_recovery(profile: &Profile) -> Vec<(&'static str, String)> {
         None => "false",
         Some(PrrRule::SafeAck) => "true",
         Some(PrrRule::Conservative) => "6937",
-        // No plan can ask for it.
-        Some(PrrRule::SlowStart) => "RFC 6937, slow start bound",
+        Some(PrrRule::SlowStart) => "rfc6937-ssrb",
     };
     let reduce_again = reduce_again.name();
     named![
@@ -407,8 +412,8 @@ fn cookies_text(when: SynCookies) -> &'static str {
 
 fn initial_window_text(window: InitialWindow) -> String {
     match window {
-        InitialWindow::Rfc6928 => "RFC 6928".to_owned(),
-        InitialWindow::Rfc3390 => "RFC 3390".to_owned(),
+        InitialWindow::Rfc6928 => "rfc6928".to_owned(),
+        InitialWindow::Rfc3390 => "rfc3390".to_owned(),
         InitialWindow::Segments(segments) => segments.to_string(),
     }
 }

@@ -6,6 +6,7 @@ use gigatcp_fuzz::flood;
 use gigatcp_fuzz::memory::Counting;
 use gigatcp_fuzz::peers::{self, suffer};
 use gigatcp_tcp::profile::SynCookies;
+use gigatcp_wire::IpVersion;
 
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
@@ -16,7 +17,7 @@ fn main() {
         "attack", "segm. in", "segm. out", "memory KiB", "allocated", "ns/segm.", "cwnd", "RTO ms"
     );
     for attack in &peers::ALL {
-        let cost = suffer(attack);
+        let cost = suffer(attack, IpVersion::V4);
         println!(
             "{:<16} {:>9} {:>9} {:>10} {:>9} {:>8} {:>8} {:>9}  {}",
             attack.name,

@@ -59,6 +59,8 @@ pub const PLAN: KeyTable = KeyTable {
             Kind::Whole(1, 10_000), Is("1");
         duration = r#""60 s""#, "the run ends at the latest then; flows that say nothing run as long":
             SOME_TIME, Is("60 s after each flow's end, 1 h after its start where it ends by bytes");
+        ip = r#""ipv6""#, "version of IP: its headers, the least MTU, what routers say":
+            Kind::OneOf(&["ipv4", "ipv6"]), Is("ipv4");
         path = r#"{ rate = "1 Gbit/s", rtt = "20 ms" }"#, "what lies between the hosts":
             Kind::Table("[path]"), Required;
         sender = "{ mtu = 9000 }", "the host that sends data":

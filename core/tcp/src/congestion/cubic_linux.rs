@@ -20,6 +20,13 @@
 //! Slow start is `HyStart` unless another way is asked for; the kernel's is
 //! part of its module. Constants and order of the rules are those of 6.12.
 //!
+//! Three patches of August 2024 would bring it closer to RFC 9438 in small
+//! windows: the function once per round trip where that is shorter than 31 ms,
+//! Reno's full segment above the old window, and Reno's window a round trip
+//! ahead. None was merged: kernels of 2026 have the plain `HZ / 32`, and so does
+//! this file. With a round trip below 31 ms a window that stands is therefore
+//! looked at only every few round trips.
+//!
 //! Deliberately different. HZ is taken as 1000 (distributions have 250 too).
 //! Undo brings back the whole state; the kernel's leaves the plateau where the
 //! loss had put it and starts a new stage there. The window is reduced at once

@@ -287,7 +287,7 @@ impl<P: Payload> Connection<P> {
             self.counters.spurious_retransmits += segments;
             revealed.repeated_in_vain = !self.tlp.is_probe_end(octets.end);
         }
-        if !self.recovery.on_duplicate_report(octets) {
+        if !self.profile.dsack_undo || !self.recovery.on_duplicate_report(octets) {
             return;
         }
         self.undo_reduction(now);

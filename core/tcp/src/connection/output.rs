@@ -230,6 +230,8 @@ impl<P: Payload> Connection<P> {
         self.board.on_transmit(now, end);
         if len < u64::from(self.smss) {
             self.snd.small_end = to;
+        } else {
+            self.path.note_full_segment(from + u64::from(self.smss));
         }
         if reason == SendReason::LimitedTransmit {
             self.recovery.on_limited_transmit(len);

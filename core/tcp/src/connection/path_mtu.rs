@@ -92,7 +92,12 @@ impl<P: Payload> Connection<P> {
         if at_most.is_some_and(|at_most| at_most <= u64::from(told)) {
             return false;
         }
-        if self.path.on_too_big(now, &self.profile, told).is_none() {
+        let places = (self.snd.una, seq);
+        if self
+            .path
+            .on_too_big(now, &self.profile, told, places)
+            .is_none()
+        {
             return false;
         }
         self.follow_path_mtu(now, PathMtuCause::Icmp);
@@ -237,6 +242,10 @@ impl<P: Payload> Connection<P> {
             self.path.on_probe_lost(&self.profile);
         }
         self.path.forget_probe();
+        if let Some((_, seq)) = self.path.on_timeout(now, &self.profile, self.snd.una) {
+            self.follow_path_mtu(now, PathMtuCause::Icmp);
+            self.resegment(now, seq);
+        }
         let again_and_again = self
             .timeouts_in_a_row
             .is_multiple_of(self.profile.black_hole_timeouts);

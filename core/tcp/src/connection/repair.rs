@@ -352,6 +352,7 @@ impl<P: Payload> Connection<P> {
             acked: revealed.acked,
             duplicate,
             lowest_original: revealed.lowest_original,
+            highest: self.board.highest_delivered(),
             sack: self.sack,
             new_data: self.unsent().min(window),
         };

@@ -127,6 +127,7 @@ macro_rules! time {
 pub const SETTINGS: &[Setting] = &[
     switch!(sack),
     switch!(dsack),
+    switch!(dsack_undo),
     switch!(timestamps),
     switch!(window_scaling),
     switch!(fast_retransmit),
@@ -169,13 +170,15 @@ pub const SETTINGS: &[Setting] = &[
     },
     Setting {
         name: "initial_window",
-        expects: "a whole number of segments from 1 to 10000",
-        apply: |profile, value| match value {
-            SettingValue::Count(n @ 1..=10_000) => {
-                profile.initial_window = InitialWindow::Segments(n);
-                true
-            }
-            _ => false,
+        expects: "one of \"rfc6928\", \"rfc3390\", or a whole number of segments from 1 to 10000",
+        apply: |profile, value| {
+            profile.initial_window = match value {
+                SettingValue::Count(n @ 1..=10_000) => InitialWindow::Segments(n),
+                SettingValue::Word("rfc6928") => InitialWindow::Rfc6928,
+                SettingValue::Word("rfc3390") => InitialWindow::Rfc3390,
+                _ => return false,
+            };
+            true
         },
     },
     Setting {
@@ -195,13 +198,14 @@ pub const SETTINGS: &[Setting] = &[
     count!(ack_every_later, 1..=1000),
     Setting {
         name: "ack_every_switch",
-        expects: "a time after establishment, e.g. \"4 s\"",
-        apply: |profile, value| match value {
-            SettingValue::Time(after) => {
-                profile.ack_every_switch = Some(after);
-                true
-            }
-            _ => false,
+        expects: "a time after establishment, e.g. \"4 s\", or false (never)",
+        apply: |profile, value| {
+            profile.ack_every_switch = match value {
+                SettingValue::Time(after) => Some(after),
+                SettingValue::Switch(false) => None,
+                _ => return false,
+            };
+            true
         },
     },
     amount!(
@@ -256,12 +260,18 @@ pub const SETTINGS: &[Setting] = &[
     switch!(tlp),
     Setting {
         name: "prr",
-        expects: "true (RFC 9937), false, or 6937 (that RFC's conservative bound)",
+        expects: "one of \"rfc9937\", \"rfc6937-crb\", \"rfc6937-ssrb\", or true (RFC 9937), \
+                  false, 6937 (the conservative bound)",
         apply: |profile, value| {
             profile.prr = match value {
                 SettingValue::Switch(false) => None,
-                SettingValue::Switch(true) => Some(PrrRule::SafeAck),
-                SettingValue::Count(6937) => Some(PrrRule::Conservative),
+                SettingValue::Switch(true) | SettingValue::Word("rfc9937") => {
+                    Some(PrrRule::SafeAck)
+                }
+                SettingValue::Count(6937) | SettingValue::Word("rfc6937-crb") => {
+                    Some(PrrRule::Conservative)
+                }
+                SettingValue::Word("rfc6937-ssrb") => Some(PrrRule::SlowStart),
                 _ => return false,
             };
             true
@@ -335,13 +345,15 @@ pub const SETTINGS: &[Setting] = &[
     count!(pacing_ca_ratio, 100..=1000),
     Setting {
         name: "max_pacing_rate",
-        expects: "a rate from \"1 kbit/s\" to \"100 Tbit/s\"",
-        apply: |profile, value| match value {
-            SettingValue::Rate(rate) if (1_000..=100_000_000_000_000).contains(&rate.as_bps()) => {
-                profile.max_pacing_rate = Some(rate);
-                true
-            }
-            _ => false,
+        expects: "a rate from \"1 kbit/s\" to \"100 Tbit/s\", or false (none)",
+        apply: |profile, value| {
+            let fits = |rate: Rate| (1_000..=100_000_000_000_000).contains(&rate.as_bps());
+            profile.max_pacing_rate = match value {
+                SettingValue::Rate(rate) if fits(rate) => Some(rate),
+                SettingValue::Switch(false) => None,
+                _ => return false,
+            };
+            true
         },
     },
     switch!(receive_autotuning),
@@ -361,13 +373,15 @@ pub const SETTINGS: &[Setting] = &[
     ),
     Setting {
         name: "not_sent_lowat",
-        expects: "an amount from \"1 B\" to \"1 GiB\"",
-        apply: |profile, value| match value {
-            SettingValue::Amount(octets) if (1..=1 << 30).contains(&octets.as_u64()) => {
-                profile.not_sent_lowat = Some(octets);
-                true
-            }
-            _ => false,
+        expects: "an amount from \"1 B\" to \"1 GiB\", or false (none)",
+        apply: |profile, value| {
+            let fits = |octets: Bytes| (1..=1 << 30).contains(&octets.as_u64());
+            profile.not_sent_lowat = match value {
+                SettingValue::Amount(octets) if fits(octets) => Some(octets),
+                SettingValue::Switch(false) => None,
+                _ => return false,
+            };
+            true
         },
     },
     amount!(
@@ -386,6 +400,8 @@ pub const SETTINGS: &[Setting] = &[
     switch!(pmtud),
     switch!(plpmtud),
     switch!(plpmtud_from_base),
+    count!(pmtu_min, 68..=65_535),
+    switch!(too_big_waits),
     count!(pmtu_base, 68..=65_535),
     count!(pmtu_probes, 1..=100),
     time!(

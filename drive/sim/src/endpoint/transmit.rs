@@ -57,6 +57,7 @@ impl Endpoint {
 
     fn send(&mut self, now: Instant, segment: Segment<Phantom>, out: &mut Vec<Packet>) {
         let packet = Packet {
+            ip: self.tcp.ip,
             flow: self.flow,
             reverse: self.reverse,
             stage: 0,

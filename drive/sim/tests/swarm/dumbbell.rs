@@ -24,7 +24,7 @@ use gigatcp_sim::{
 };
 use gigatcp_tcp::Connection;
 use gigatcp_units::{Bytes, Duration, Instant, Probability, Rate};
-use gigatcp_wire::{Phantom, SeqNumber};
+use gigatcp_wire::{IpVersion, Phantom, SeqNumber};
 
 use super::audit::Audit;
 use super::draw::Draw;
@@ -84,7 +84,14 @@ pub fn world(seed: u64, plant: Option<Plant>) -> WorldConfig {
     let flows = (0..count)
         .map(|number| {
             let share = slowest.map(|rate| Rate::from_bps(rate.as_bps() / count));
-            flow(draw, number, segments / count, share, plant)
+            flow(
+                draw,
+                hosts::ip(seed),
+                number,
+                segments / count,
+                share,
+                plant,
+            )
         })
         .collect();
     let mut world = WorldConfig {
@@ -177,13 +184,14 @@ fn percent(draw: &mut Draw, most: u64) -> Probability {
 
 fn flow(
     draw: &mut Draw,
+    ip: IpVersion,
     number: u64,
     segments: u64,
     share: Option<Rate>,
     plant: Option<Plant>,
 ) -> FlowConfig {
-    let mut sender = host(draw);
-    let receiver = host(draw);
+    let mut sender = host(draw, ip);
+    let receiver = host(draw, ip);
     sender.tcp.congestion = plant::control(plant, sender.tcp.congestion);
     let carried = share.map_or(u64::MAX, |rate| rate.amount_in(LONGEST).as_u64());
     let most = hosts::most_octets(&sender.tcp, &receiver.tcp, segments).min(carried);
@@ -217,8 +225,8 @@ fn stop(draw: &mut Draw, octets: u64, share: Option<Rate>) -> Stop {
     }
 }
 
-fn host(draw: &mut Draw) -> HostConfig {
-    let tcp = hosts::config(draw);
+fn host(draw: &mut Draw, ip: IpVersion) -> HostConfig {
+    let tcp = hosts::config(draw, ip);
     let cost = |draw: &mut Draw| Duration::from_nanos(draw.magnitude(0, 5_000));
     let costs = if draw.chance(60) {
         CpuCosts::default()

@@ -10,13 +10,13 @@ use gigatcp_tcp::congestion::{self, SlowStart};
 use gigatcp_tcp::profile::{EcnMode, EcnOption, SETTINGS, SettingValue};
 use gigatcp_tcp::{Config, Profile};
 use gigatcp_units::{Bytes, Duration, Rate};
-use gigatcp_wire::SeqNumber;
+use gigatcp_wire::{IpVersion, SeqNumber};
 
 use super::audit::LEAST_MSS;
 use super::draw::Draw;
 
-/// Octets of the IPv4 and TCP headers without options.
-pub const HEADERS: u16 = 40;
+/// Octets of a TCP header without options.
+const TCP_HEADER: u32 = 20;
 
 /// Sizes of packets that occur: the least of IPv4, the least every host must
 /// take, common links, the largest.
@@ -29,16 +29,27 @@ const CHANGED: u64 = 12;
 /// dead.
 const PATIENT: u64 = 15;
 
+/// The version of IP in the world of that seed.
+pub fn ip(seed: u64) -> IpVersion {
+    Draw::new(seed, "ip").pick(&[IpVersion::V4, IpVersion::V6])
+}
+
+/// What packets of `mtu` octets leave for TCP's data and options; of IPv6 no
+/// link takes less than 1280.
+pub fn mss(ip: IpVersion, mtu: u16) -> u16 {
+    let mtu = u32::from(mtu).max(ip.least_mtu());
+    (mtu - ip.header_len() - TCP_HEADER) as u16
+}
+
 /// A random engine.
-pub fn config(draw: &mut Draw) -> Config {
-    let mtu = draw.pick(&MTUS);
-    let mss = mtu - HEADERS;
+pub fn config(draw: &mut Draw, ip: IpVersion) -> Config {
+    let mss = mss(ip, draw.pick(&MTUS));
     Config {
         profile: profile(draw),
         local_port: 5001,
         remote_port: 5001,
         iss: SeqNumber::new(near_wrap(draw, 200_000)),
-        ip: gigatcp_wire::IpVersion::V4,
+        ip,
         mss,
         congestion: control(draw),
         initial_ssthresh: draw.chance(20).then(|| draw.magnitude(0, 1000) as u32),
@@ -112,7 +123,7 @@ fn value_for(draw: &mut Draw, name: &str) -> Vec<SettingValue> {
         "not_sent_lowat" => SettingValue::Amount(Bytes::new(draw.magnitude(1, 1 << 20))),
         "quick_acks" => count(draw, 0, 100),
         "retries" | "syn_retries" => count(draw, PATIENT, 30),
-        "pmtu_base" => count(draw, 68, 9000),
+        "pmtu_base" | "pmtu_min" => count(draw, 68, 9000),
         "pmtu_raise" => time(draw, ms(1000), ms(600_000)),
         // Shorter than the swarm's silences these would end good connections.
         "keepalive_time" => time(draw, ms(1_000_000), ms(86_400_000)),
@@ -134,6 +145,9 @@ fn value_for(draw: &mut Draw, name: &str) -> Vec<SettingValue> {
         "ecn" => SettingValue::Word(draw.pick(&EcnMode::ALL).name()),
         "ecn_option" => SettingValue::Word(draw.pick(&EcnOption::ALL).name()),
         "syn_linear_timeouts" => count(draw, 0, 6),
+        "prr" if draw.chance(50) => {
+            SettingValue::Word(draw.pick(&["rfc9937", "rfc6937-crb", "rfc6937-ssrb"]))
+        }
         "reduce_again" => SettingValue::Word(draw.pick(&["never", "without-prr", "always"])),
         "max_pacing_rate" => {
             SettingValue::Rate(Rate::from_bps(draw.magnitude(10_000_000, 10_000_000_000)))

@@ -10,10 +10,9 @@ use gigatcp_sim::{Stop, WorldConfig};
 use gigatcp_units::{Bytes, Duration, Probability, Rate};
 
 use super::draw::Draw;
-use super::hosts::HEADERS;
 
-/// Payload of a segment at an MTU of 9000.
-const MSS: u16 = 9000 - HEADERS;
+/// Payload of a segment at an MTU of 9000, over either version of IP.
+const MSS: u16 = 9000 - 40 - 20;
 
 /// Octets of buffer on both sides.
 const BUFFER: u64 = 64 << 20;

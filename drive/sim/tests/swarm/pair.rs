@@ -106,7 +106,7 @@ pub fn run(seed: u64, plant: Option<Plant>) -> Result<u64, String> {
 impl Pair {
     fn new(seed: u64, plant: Option<Plant>) -> Self {
         let draw = &mut Draw::new(seed, "pair");
-        let mut configs = [hosts::config(draw), hosts::config(draw)];
+        let mut configs = [0, 1].map(|_| hosts::config(draw, hosts::ip(seed)));
         configs[0].congestion = plant::control(plant, configs[0].congestion);
         let simultaneous = draw.chance(15);
         // One of the two must close first.

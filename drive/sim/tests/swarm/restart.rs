@@ -78,7 +78,7 @@ pub fn run(seed: u64) -> Result<u64, String> {
 impl Restart {
     fn new(seed: u64) -> Self {
         let mut draw = Draw::new(seed, "restart");
-        let configs = [hosts::config(&mut draw), hosts::config(&mut draw)];
+        let configs = [0, 1].map(|_| hosts::config(&mut draw, hosts::ip(seed)));
         let [first, second] = &configs;
         let most = |from, to| hosts::most_octets(from, to, 300).min(300_000);
         let totals = [most(first, second), most(second, first)].map(|most| draw.amount(most));

@@ -6,14 +6,15 @@
 //! doubled, overtaken and damaged; a damaged packet must not pass the
 //! checksums.
 
-use core::net::Ipv4Addr;
+use core::net::{Ipv4Addr, Ipv6Addr};
 use std::collections::BTreeMap;
 
 use gigatcp_units::{Bytes as Amount, Duration, Instant, Rate};
 use gigatcp_wire::bytes::Bytes;
-use gigatcp_wire::{Endpoints, IpHeader, Segment, decode_packet, encode_packet};
+use gigatcp_wire::{Endpoints, IpHeader, IpVersion, Segment, decode_packet, encode_packet};
 
 use super::draw::Draw;
+use super::hosts;
 
 /// One direction.
 #[derive(Debug)]
@@ -39,15 +40,32 @@ enum Cargo {
     Whole(Segment<Bytes>),
 }
 
+/// Addresses of the packets from end `from`.
+fn endpoints(ip: IpVersion, from: usize) -> Endpoints {
+    match ip {
+        IpVersion::V4 => {
+            let addresses = [Ipv4Addr::new(192, 0, 2, 1), Ipv4Addr::new(192, 0, 2, 2)];
+            Endpoints::V4 {
+                src: addresses[from],
+                dst: addresses[1 - from],
+            }
+        }
+        IpVersion::V6 => {
+            let at = |last| Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, last);
+            let addresses = [at(1), at(2)];
+            Endpoints::V6 {
+                src: addresses[from],
+                dst: addresses[1 - from],
+            }
+        }
+    }
+}
+
 impl Way {
     /// A random way from end `from`.
     pub fn new(seed: u64, from: usize) -> Self {
         let mut draw = Draw::new(seed, ["way 0", "way 1"][from]);
-        let addresses = [Ipv4Addr::new(192, 0, 2, 1), Ipv4Addr::new(192, 0, 2, 2)];
-        let endpoints = Endpoints::V4 {
-            src: addresses[from],
-            dst: addresses[1 - from],
-        };
+        let endpoints = endpoints(hosts::ip(seed), from);
         let chance = |draw: &mut Draw, most| {
             if draw.chance(60) {
                 0
@@ -137,7 +155,7 @@ impl Way {
     fn launch(&mut self, now: Instant, cargo: Cargo) {
         let octets = match &cargo {
             Cargo::Packet { octets, .. } => octets.len(),
-            Cargo::Whole(segment) => segment.payload.len() + 40,
+            Cargo::Whole(segment) => self.endpoints.header_len() + 20 + segment.payload.len(),
         };
         let service = self.rate.map_or(Duration::ZERO, |rate| {
             rate.time_for(Amount::new(octets as u64))
