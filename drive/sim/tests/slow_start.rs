@@ -94,8 +94,8 @@ fn each_search_for_an_end_loses_less_than_none_where_the_queue_has_room_for_its_
         "{hystart:?}"
     );
     assert!(plus.retransmitted < standard.retransmitted, "{plus:?}");
-    // SEARCH is half a second later: what is delivered must have stopped
-    // doubling for long enough, and the queue makes round trips longer.
+    // SEARCH is half a second later: of what is sent in 3.5 round trips a quarter
+    // must be missing, and the queue makes round trips longer.
     let standard = open("reno", SlowStart::Standard, 8 * BDP);
     let search = open("reno", SlowStart::Search, 8 * BDP);
     assert!(standard.retransmitted > 0, "{standard:?}");

@@ -138,7 +138,8 @@ pub enum SlowStart {
     HyStart,
     /// `HyStart++`, RFC 9406: delay leads into five slower rounds first.
     HyStartPlusPlus,
-    /// SEARCH, draft-chung-ccwg-search: ends where delivery stops doubling.
+    /// SEARCH, draft-chung-ccwg-search-09: ends where less is delivered than was
+    /// sent a round-trip time before, and leads the window down.
     Search,
 }
 

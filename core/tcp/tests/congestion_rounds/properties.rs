@@ -219,7 +219,7 @@ proptest! {
             let cwnd = control.cwnd();
             prop_assert!(cwnd.as_u64() >= u64::from(smss), "{step:?}: cwnd {cwnd:?}");
             match step {
-                // SEARCH takes back what it opened too far.
+                // SEARCH leads the window down when the path is full.
                 Step::Ack { .. } if config.slow_start == SlowStart::Search => {}
                 Step::Ack { .. } | Step::Undo | Step::RecoveryEnd => {
                     prop_assert!(cwnd >= before, "{step:?}: {before:?} to {cwnd:?}");

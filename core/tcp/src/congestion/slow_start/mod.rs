@@ -31,7 +31,7 @@ use gigatcp_units::Instant;
 use self::hystart::HyStart;
 use self::hystart_plus_plus::HyStartPlusPlus;
 use self::limited::Limited;
-use self::search::Search;
+use self::search::{Finding, Search, Window};
 use super::{Ack, Config, CongestionKind, Counting, SlowStart};
 
 /// How this slow start goes and what it looks for.
@@ -42,7 +42,7 @@ enum Way {
     Limited(Limited),
     HyStart(HyStart),
     HyStartPlusPlus(HyStartPlusPlus),
-    /// Its bins take 300 octets: kept apart, so that others stay small.
+    /// Its bins take 400 octets: kept apart, so that others stay small.
     Search(Box<Search>),
 }
 
@@ -156,11 +156,18 @@ impl Opening {
                 ends = plus.ends(ack);
             }
             Way::Search(search) => {
-                if let Some(choke) = search.on_ack(ack) {
-                    let least = self.initial_window.min(cwnd).max(self.smss);
-                    let cwnd = cwnd.saturating_sub(choke.overshoot).max(least);
-                    self.way = Way::Standard;
-                    return (cwnd, cwnd);
+                let window = Window {
+                    cwnd,
+                    smss: self.smss,
+                    least: self.initial_window.min(cwnd).max(self.smss),
+                };
+                match search.on_ack(ack, window) {
+                    Finding::Open => {}
+                    Finding::Drain(cwnd) => return (cwnd, ssthresh),
+                    Finding::End(cwnd) => {
+                        self.way = Way::Standard;
+                        return (cwnd, cwnd);
+                    }
                 }
             }
         }
@@ -361,17 +368,28 @@ mod tests {
     }
 
     #[test]
-    fn search_takes_the_window_back_but_not_below_the_initial_one() {
+    fn search_leads_the_window_down_in_slow_start_and_ends_it_at_the_initial_one() {
         let mut search = opening(SlowStart::Search, Counting::Bytes { limit: u32::MAX });
         let (mut cwnd, mut ssthresh) = (40 * SMSS, u64::MAX);
-        // The same amount every round trip from the start: 64 ACKs in each.
-        for n in 0..64 * 12 {
-            (cwnd, ssthresh) = search.open(&ack_at(n * 1250, 80_000), 40 * SMSS, u64::MAX);
+        let mut highest = cwnd;
+        // The window is always full; in a round trip eight segments arrive.
+        for n in 0..600 {
+            let ack = Ack {
+                prior_in_flight: Bytes::new(cwnd),
+                acked: Bytes::new(SMSS / 2),
+                ..ack_at(n * 5000, 80_000)
+            };
+            let before = cwnd;
+            (cwnd, ssthresh) = search.open(&ack, cwnd, ssthresh);
             if ssthresh != u64::MAX {
                 break;
             }
+            highest = highest.max(cwnd);
+            assert!(cwnd + SMSS / 2 >= before, "{before} to {cwnd}");
         }
+        assert!(highest > 60 * SMSS);
         assert_eq!((cwnd, ssthresh), (10 * SMSS, 10 * SMSS));
+        assert!(matches!(search.way, Way::Standard));
     }
 
     #[test]
