@@ -26,6 +26,7 @@ mod fast_open;
 mod flags;
 mod icmp;
 mod ip;
+pub mod link;
 mod octets;
 mod options;
 mod packet;

@@ -2,19 +2,31 @@
 //! packets.
 //!
 //! [`PcapngWriter`] writes pcapng, packets as bare IP with nanosecond times.
+//! [`CaptureReader`] reads what others captured: pcap and pcapng,
+//! whatever has become of them on the way.
 //! [`independent_reader`] asks somebody else's reader, tshark, what it thinks
 //! of a capture.
 //!
-//! Not here yet: reading. Captures are written, never read back, by this
-//! crate.
-#![forbid(unsafe_code)]
+//! | file | what |
+//! |---|---|
+//! | `pcapng.rs`, `interface.rs`, `error.rs` | writing |
+//! | `read/` | reading, see there |
+//! | `independent_reader.rs` | tshark |
+//!
+//! Unsafe code is in `read/map.rs` alone, which maps a file.
+#![deny(unsafe_code)]
 #![deny(missing_docs)]
 
 mod error;
 pub mod independent_reader;
 mod interface;
 mod pcapng;
+mod read;
 
 pub use error::CaptureError;
 pub use interface::{DEFAULT_SNAP_LENGTH, Interface, InterfaceId, SnapLength};
 pub use pcapng::PcapngWriter;
+pub use read::{
+    CaptureReader, CapturedInterface, Compression, Direction, Format, Known, Note, NoteKind, Notes,
+    Options, OptionsIter, Order, Place, ReadError, Record,
+};

@@ -1,0 +1,65 @@
+//! Link types: the numbers by which capture files say what their packets
+//! begin with ("LINK-LAYER HEADER TYPES", tcpdump.org). Files of some systems
+//! hold that system's own number where it differs from the registered one;
+//! those that are no other type's number are taken too.
+
+/// What the packets of a capture begin with.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Debug)]
+pub struct LinkType(pub u16);
+
+impl LinkType {
+    /// BSD loopback: an address family in the octet order of whoever wrote it.
+    pub const NULL: Self = Self(0);
+    /// Ethernet.
+    pub const ETHERNET: Self = Self(1);
+    /// PPP, with or without address and control octets.
+    pub const PPP: Self = Self(9);
+    /// FDDI: seen in captures of the time when it was fast.
+    pub const FDDI: Self = Self(10);
+    /// Bare IP, as most systems number it.
+    pub const RAW_BSD: Self = Self(12);
+    /// Bare IP, as OpenBSD numbers it.
+    pub const RAW_OPENBSD: Self = Self(14);
+    /// PPP in HDLC-like framing (RFC 1662).
+    pub const PPP_HDLC: Self = Self(50);
+    /// PPPoE session packets without Ethernet (RFC 2516).
+    pub const PPP_ETHER: Self = Self(51);
+    /// Bare IP of either version.
+    pub const RAW: Self = Self(101);
+    /// Cisco PPP with HDLC framing.
+    pub const C_HDLC: Self = Self(104);
+    /// OpenBSD loopback: an address family in network order.
+    pub const LOOP: Self = Self(108);
+    /// Linux "cooked" capture.
+    pub const LINUX_SLL: Self = Self(113);
+    /// PPP with a direction octet in front, as pppd writes it.
+    pub const PPP_PPPD: Self = Self(166);
+    /// PPP with a direction octet in front.
+    pub const PPP_WITH_DIR: Self = Self(204);
+    /// Bare IPv4.
+    pub const IPV4: Self = Self(228);
+    /// Bare IPv6.
+    pub const IPV6: Self = Self(229);
+    /// Linux "cooked" capture, second version.
+    pub const LINUX_SLL2: Self = Self(276);
+
+    /// What people call it; nothing for types that are not read.
+    #[must_use]
+    pub const fn name(self) -> Option<&'static str> {
+        Some(match self {
+            Self::NULL => "BSD loopback",
+            Self::ETHERNET => "Ethernet",
+            Self::PPP | Self::PPP_HDLC | Self::PPP_PPPD | Self::PPP_WITH_DIR => "PPP",
+            Self::FDDI => "FDDI",
+            Self::RAW | Self::RAW_BSD | Self::RAW_OPENBSD => "bare IP",
+            Self::PPP_ETHER => "PPPoE",
+            Self::C_HDLC => "Cisco HDLC",
+            Self::LOOP => "OpenBSD loopback",
+            Self::LINUX_SLL => "Linux cooked",
+            Self::LINUX_SLL2 => "Linux cooked v2",
+            Self::IPV4 => "bare IPv4",
+            Self::IPV6 => "bare IPv6",
+            _ => return None,
+        })
+    }
+}

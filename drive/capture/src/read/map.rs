@@ -1,0 +1,43 @@
+//! A file as memory: the only unsafe code of this crate.
+//!
+//! A mapping costs no copy, so a capture larger than memory is read at the
+//! speed of the page cache. The price: should somebody cut the file while it
+//! is mapped, the system ends the process with a signal, as with every program
+//! that maps. Whoever reads a file that is still being written reads it as a
+//! stream instead: [`crate::CaptureReader::from_reader`].
+
+use std::fs::File;
+use std::io;
+use std::ops::Deref;
+
+use memmap2::{Advice, Mmap};
+
+/// The contents of a file as they were in length when it was opened.
+#[derive(Debug)]
+pub struct Map(Mmap);
+
+impl Map {
+    /// Maps `file`, read only.
+    ///
+    /// # Errors
+    /// What the system says: pipes, devices and empty files cannot be mapped.
+    #[allow(unsafe_code)]
+    pub fn new(file: &File) -> io::Result<Self> {
+        // SAFETY: the octets are only ever read, as octets, so any content is
+        // a valid one. That another process may change the file meanwhile
+        // cannot be excluded by anybody; the readers check each length they
+        // read against the mapping's and never read one twice to trust it.
+        let map = unsafe { Mmap::map(file)? };
+        // Advice alone: a system that does not take it reads more slowly.
+        let _ = map.advise(Advice::Sequential);
+        Ok(Self(map))
+    }
+}
+
+impl Deref for Map {
+    type Target = [u8];
+    #[inline]
+    fn deref(&self) -> &[u8] {
+        &self.0
+    }
+}

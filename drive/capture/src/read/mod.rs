@@ -1,0 +1,368 @@
+//! Reading captures: pcap, pcapng and printed packets, plain or compressed,
+//! from files, standard input or any stream.
+//!
+//! | file | what |
+//! |---|---|
+//! | `record.rs` | what every reader hands out |
+//! | `notes.rs` | what was odd, counted and placed |
+//! | `pcap.rs`, `pcapng.rs` | the two binary formats |
+//! | `options.rs`, `interface.rs`, `timing.rs` | what they share |
+//! | `input.rs`, `map.rs` | where octets come from: mapped files, streams |
+//! | `error.rs` | why there is nothing to read |
+//!
+//! Memory is flat: a mapped file is the system's business, a stream has a
+//! window as large as its largest record and at most 48 MiB, whatever lengths
+//! the file claims. Nothing a file holds makes a reader panic.
+
+mod error;
+mod input;
+mod interface;
+mod map;
+mod notes;
+mod options;
+mod pcap;
+mod pcapng;
+mod record;
+mod timing;
+
+use std::fmt;
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::Path;
+
+pub use error::ReadError;
+pub use interface::CapturedInterface;
+pub use notes::{Note, NoteKind, Notes, Place};
+pub use options::{Options, OptionsIter, Order};
+pub use record::{Direction, Known, Record};
+
+use input::Input;
+use interface::Work;
+use map::Map;
+
+/// Forms of captures.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Format {
+    /// The classic form.
+    Pcap,
+    /// The newer form of blocks.
+    Pcapng,
+}
+
+/// How the octets of a capture were packed.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Compression {
+    /// RFC 1952, one member or several.
+    Gzip,
+    /// RFC 8878, one frame or several.
+    Zstd,
+}
+
+impl fmt::Display for Format {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Pcap => "pcap",
+            Self::Pcapng => "pcapng",
+        })
+    }
+}
+
+impl fmt::Display for Compression {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Gzip => "gzip",
+            Self::Zstd => "zstd",
+        })
+    }
+}
+
+#[derive(Debug)]
+enum Inner {
+    Pcap(pcap::Pcap),
+    Pcapng(pcapng::Pcapng),
+    /// A file that ends within its first header.
+    Nothing(Format),
+}
+
+/// A capture being read, record by record.
+///
+/// ```no_run
+/// # fn main() -> Result<(), gigatcp_capture::ReadError> {
+/// let mut capture = gigatcp_capture::CaptureReader::open("trace.pcapng.zst".as_ref())?;
+/// while let Some(record) = capture.next_record()? {
+///     println!("{}: {} octets", record.number, record.wire_len);
+/// }
+/// for note in capture.notes().iter() {
+///     eprintln!("{note}");
+/// }
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Debug)]
+pub struct CaptureReader {
+    input: Input,
+    inner: Inner,
+    compression: Option<Compression>,
+    notes: Notes,
+    records: u64,
+}
+
+impl CaptureReader {
+    /// Opens a file. It is mapped where that is possible, and read as a
+    /// stream where not: pipes, devices, compressed files.
+    ///
+    /// # Errors
+    /// [`ReadError`], when it cannot be opened or is no capture.
+    pub fn open(path: &Path) -> Result<Self, ReadError> {
+        let open_error = |source| ReadError::Open {
+            path: path.to_owned(),
+            source,
+        };
+        let file = File::open(path).map_err(open_error)?;
+        if file.metadata().map_err(open_error)?.is_dir() {
+            return Err(open_error(io::ErrorKind::IsADirectory.into()));
+        }
+        let input = match Map::new(&file) {
+            Ok(map) => Input::mapped(map),
+            Err(_) => Input::streamed(Box::new(file)),
+        };
+        Self::start(input)
+    }
+
+    /// Reads standard input.
+    ///
+    /// # Errors
+    /// [`ReadError`], when it is no capture.
+    pub fn standard_input() -> Result<Self, ReadError> {
+        Self::from_reader(io::stdin())
+    }
+
+    /// Reads a stream, such as a pipe or a file that is still being written.
+    ///
+    /// # Errors
+    /// [`ReadError`], when it is no capture.
+    pub fn from_reader(stream: impl Read + Send + 'static) -> Result<Self, ReadError> {
+        Self::start(Input::streamed(Box::new(stream)))
+    }
+
+    /// Reads octets that are in memory.
+    ///
+    /// # Errors
+    /// [`ReadError`], when they are no capture.
+    pub fn from_octets(octets: Vec<u8>) -> Result<Self, ReadError> {
+        Self::start(Input::held(octets))
+    }
+
+    fn start(mut input: Input) -> Result<Self, ReadError> {
+        let mut magic = first_octets(&mut input)?;
+        let compression = compression_of(magic)?;
+        if let Some(compression) = compression {
+            input = Input::streamed(unpacked(compression, input));
+            magic = first_octets(&mut input)?;
+        }
+        let mut notes = Notes::default();
+        let mut work = Work {
+            input: &mut input,
+            notes: &mut notes,
+            number: 1,
+        };
+        let inner = match (pcap::Magic::read(magic), u32::from_le_bytes(magic)) {
+            (Some(magic), _) => start_pcap(magic, &mut work)?,
+            (None, pcapng::SECTION_HEADER) => Inner::Pcapng(pcapng::Pcapng::start()),
+            _ => return Err(ReadError::Unknown { start: magic }),
+        };
+        Ok(Self {
+            input,
+            inner,
+            compression,
+            notes,
+            records: 0,
+        })
+    }
+
+    /// The next record; nothing at the end.
+    ///
+    /// # Errors
+    /// [`ReadError::Read`], when the file or stream cannot be read on; what
+    /// was read before was handed out.
+    #[inline]
+    pub fn next_record(&mut self) -> Result<Option<Record<'_>>, ReadError> {
+        let mut work = Work {
+            input: &mut self.input,
+            notes: &mut self.notes,
+            number: self.records + 1,
+        };
+        let found = match &mut self.inner {
+            Inner::Pcap(pcap) => pcap.next(&mut work),
+            Inner::Pcapng(pcapng) => pcapng.next(&mut work),
+            Inner::Nothing(_) => Ok(None),
+        };
+        let found = match found {
+            Ok(found) => found,
+            Err(source) => {
+                self.stop(source)?;
+                // The stream has ended; what is left in memory is still read.
+                return self.next_record();
+            }
+        };
+        let Some(found) = found else {
+            return Ok(None);
+        };
+        self.records += 1;
+        let octets = self.input.octets();
+        let piece = |piece: interface::Piece| &octets[piece.start..piece.start + piece.len];
+        Ok(Some(Record {
+            number: self.records,
+            offset: self.input.offset(),
+            time: found.time,
+            wire_len: found.wire_len,
+            octets: piece(found.octets),
+            interface: found.interface,
+            link: found.link,
+            direction: found.direction,
+            dropped: found.dropped,
+            follows_omission: false,
+            known: Known::ALL,
+            options: Options {
+                octets: piece(found.options),
+                order: found.order,
+            },
+        }))
+    }
+
+    /// The stream failed. A broken compressed stream is an oddity of the
+    /// capture: what came out of it was read. Everything else is the system's.
+    #[cold]
+    fn stop(&mut self, source: io::Error) -> Result<(), ReadError> {
+        let offset = self.input.offset();
+        let is_of_the_system = source.raw_os_error().is_some();
+        if self.compression.is_none() || is_of_the_system {
+            return Err(ReadError::Read { offset, source });
+        }
+        let record = self.records + 1;
+        self.notes
+            .add(NoteKind::BrokenCompression, Place { offset, record });
+        Ok(())
+    }
+
+    /// What was odd so far.
+    #[must_use]
+    pub const fn notes(&self) -> &Notes {
+        &self.notes
+    }
+
+    /// The same, for whoever takes packets apart and finds more.
+    pub const fn notes_mut(&mut self) -> &mut Notes {
+        &mut self.notes
+    }
+
+    /// The form of the capture.
+    #[must_use]
+    pub const fn format(&self) -> Format {
+        match &self.inner {
+            Inner::Pcap(_) => Format::Pcap,
+            Inner::Pcapng(_) => Format::Pcapng,
+            Inner::Nothing(format) => *format,
+        }
+    }
+
+    /// How it was packed, if it was.
+    #[must_use]
+    pub const fn compression(&self) -> Option<Compression> {
+        self.compression
+    }
+
+    /// The interfaces described so far. pcapng may describe more at any time.
+    #[must_use]
+    pub fn interfaces(&self) -> &[CapturedInterface] {
+        match &self.inner {
+            Inner::Pcap(pcap) => &pcap.interface,
+            Inner::Pcapng(pcapng) => &pcapng.interfaces,
+            Inner::Nothing(_) => &[],
+        }
+    }
+
+    /// Records handed out so far.
+    #[must_use]
+    pub const fn records(&self) -> u64 {
+        self.records
+    }
+
+    /// Octets passed so far, uncompressed.
+    #[must_use]
+    pub const fn offset(&self) -> u64 {
+        self.input.offset()
+    }
+}
+
+fn start_pcap(magic: pcap::Magic, work: &mut Work<'_>) -> Result<Inner, ReadError> {
+    if has(work.input, pcap::FILE_HEADER_LEN)? {
+        return Ok(Inner::Pcap(pcap::Pcap::start(magic, work)));
+    }
+    let missing = pcap::FILE_HEADER_LEN - work.input.octets().len();
+    work.notes
+        .add_amount(NoteKind::TruncatedTail, work.place(0), missing as u64);
+    Ok(Inner::Nothing(Format::Pcap))
+}
+
+fn has(input: &mut Input, len: usize) -> Result<bool, ReadError> {
+    let offset = input.offset();
+    input
+        .has(len)
+        .map_err(|source| ReadError::Read { offset, source })
+}
+
+/// The first four octets; zeros where there are fewer.
+fn first_octets(input: &mut Input) -> Result<[u8; 4], ReadError> {
+    if !has(input, 1)? {
+        return Err(ReadError::Empty);
+    }
+    has(input, 4)?;
+    let mut start = [0; 4];
+    let octets = input.octets();
+    let len = octets.len().min(4);
+    start[..len].copy_from_slice(&octets[..len]);
+    Ok(start)
+}
+
+/// How a file that begins so is packed.
+fn compression_of(start: [u8; 4]) -> Result<Option<Compression>, ReadError> {
+    Ok(Some(match start {
+        [0x1f, 0x8b, ..] => Compression::Gzip,
+        // A frame, or one to be skipped in front of it.
+        [0x28, 0xb5, 0x2f, 0xfd] | [0x50..=0x5f, 0x2a, 0x4d, 0x18] => Compression::Zstd,
+        [b'B', b'Z', b'h', _] => {
+            let (what, hint) = ("bzip2", "unpack it with `bunzip2 -k FILE`");
+            return Err(ReadError::Unread { what, hint });
+        }
+        [0xfd, b'7', b'z', b'X'] => {
+            let (what, hint) = ("xz", "unpack it with `unxz -k FILE`");
+            return Err(ReadError::Unread { what, hint });
+        }
+        [0x04, 0x22, 0x4d, 0x18] => {
+            let (what, hint) = ("lz4", "unpack it with `unlz4 FILE`");
+            return Err(ReadError::Unread { what, hint });
+        }
+        _ => return Ok(None),
+    }))
+}
+
+fn unpacked(compression: Compression, input: Input) -> Box<dyn Read + Send> {
+    let packed = input.into_stream();
+    match compression {
+        Compression::Gzip => Box::new(flate2::read::MultiGzDecoder::new(packed)),
+        Compression::Zstd => match zstd::stream::read::Decoder::new(packed) {
+            Ok(decoder) => Box::new(decoder),
+            Err(error) => Box::new(Failing(Some(error))),
+        },
+    }
+}
+
+/// A stream that says once why there is none.
+struct Failing(Option<io::Error>);
+
+impl Read for Failing {
+    fn read(&mut self, _: &mut [u8]) -> io::Result<usize> {
+        self.0.take().map_or(Ok(0), Err)
+    }
+}

@@ -1,0 +1,402 @@
+//! Reading pcap (draft-ietf-opsawg-pcap): both octet orders, micro- and
+//! nanoseconds, Kuznetzov's modified records, the bits about a frame check
+//! sequence in the link type, and the swapped lengths of versions before 2.3.
+//!
+//! A record header has no mark to know it by, so a damaged length leads
+//! anywhere. Each header is therefore held against what can be: a length that
+//! some packet may have, no more captured than there was, a fraction below a
+//! second. Where that fails the reader looks, octet by octet, for a place from
+//! which three headers in a row make sense, beginning behind the header of the
+//! record before, since the damaged length may have been that one's.
+//!
+//! Deliberately not here: Ixia's and the two rarer magics, which nothing
+//! writes any more.
+
+use std::io;
+
+use gigatcp_wire::link::LinkType;
+
+use super::interface::{CapturedInterface, Found, Piece, Work, lengths};
+use super::notes::NoteKind;
+use super::options::Order;
+use super::record::Direction;
+use super::timing::{Clock, Resolution};
+
+/// Octets of the file header.
+pub const FILE_HEADER_LEN: usize = 24;
+/// The largest snap length that common programs write.
+const COMMON_SNAP_LEN: u32 = 262_144;
+/// The largest record that is believed.
+const MAX_RECORD: u32 = 16 << 20;
+/// How many records in a row make a place believable.
+const CHAIN: usize = 3;
+/// How far the times of such records may be from the last one before, s.
+const FAR: u32 = 86_400;
+/// How many octets are looked through before they are let go.
+const STRIDE: usize = 64 << 10;
+
+/// The bit that says that a length of the check sequence is given, and where.
+const FCS_PRESENT: u32 = 0x0400_0000;
+const FCS_LEN_SHIFT: u32 = 28;
+
+/// What the first four octets of a pcap file say.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Magic {
+    order: Order,
+    is_nano: bool,
+    is_modified: bool,
+}
+
+impl Magic {
+    /// Reads them; nothing when they begin something else.
+    pub fn read(start: [u8; 4]) -> Option<Self> {
+        let of = |value: u32, order| match value {
+            0xa1b2_c3d4 => Some((order, false, false)),
+            0xa1b2_3c4d => Some((order, true, false)),
+            0xa1b2_cd34 => Some((order, false, true)),
+            _ => None,
+        };
+        let found = of(u32::from_le_bytes(start), Order::Little)
+            .or_else(|| of(u32::from_be_bytes(start), Order::Big));
+        found.map(|(order, is_nano, is_modified)| Self {
+            order,
+            is_nano,
+            is_modified,
+        })
+    }
+}
+
+/// Whether the two lengths of a record stand in the old order.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Swapped {
+    No,
+    WhereCapturedIsMore,
+    Always,
+}
+
+/// A pcap file being read.
+#[derive(Debug)]
+pub struct Pcap {
+    order: Order,
+    is_modified: bool,
+    swapped: Swapped,
+    /// Octets of a record header.
+    head: usize,
+    /// The longest record that is believed.
+    limit: u32,
+    /// Ticks of a second.
+    second: u32,
+    /// The only interface.
+    pub interface: [CapturedInterface; 1],
+    /// Octets of the record handed out last; passed with the next one, so
+    /// that a search may begin inside it.
+    pending: usize,
+    last_second: Option<u32>,
+}
+
+/// The fields of a record header.
+#[derive(Clone, Copy, Debug)]
+struct Header {
+    second: u32,
+    fraction: u32,
+    captured: u32,
+    wire: u32,
+}
+
+impl Pcap {
+    /// Reads the file header, which must be there.
+    pub fn start(magic: Magic, work: &mut Work<'_>) -> Self {
+        let header = &work.input.octets()[..FILE_HEADER_LEN];
+        let order = magic.order;
+        let (major, minor) = (order.u16(header, 4), order.u16(header, 6));
+        let snap_len = order.u32(header, 16);
+        let link = order.u32(header, 20);
+        let swapped = match (major, minor) {
+            (2, 3) => Swapped::WhereCapturedIsMore,
+            (2, 0..3) => Swapped::Always,
+            _ => Swapped::No,
+        };
+        if (major, minor) != (2, 4) && swapped == Swapped::No {
+            work.notes.add(NoteKind::UnknownVersion, work.place(0));
+        }
+        let mut interface = CapturedInterface::new(LinkType(link as u16), snap_len);
+        if link & FCS_PRESENT != 0 {
+            // The field counts words of 16 bits.
+            interface.fcs_len = 2 * (link >> FCS_LEN_SHIFT) as u8;
+        }
+        if magic.is_nano {
+            interface.clock = Clock::new(Resolution::Nanoseconds(1));
+        }
+        work.input.pass(FILE_HEADER_LEN);
+        Self {
+            order,
+            is_modified: magic.is_modified,
+            swapped,
+            head: if magic.is_modified { 24 } else { 16 },
+            limit: snap_len.clamp(COMMON_SNAP_LEN, MAX_RECORD),
+            second: if magic.is_nano {
+                1_000_000_000
+            } else {
+                1_000_000
+            },
+            interface: [interface],
+            pending: 0,
+            last_second: None,
+        }
+    }
+
+    /// The next record; nothing at the end of the file.
+    #[inline]
+    pub fn next(&mut self, work: &mut Work<'_>) -> io::Result<Option<Found>> {
+        loop {
+            let (at, head) = (self.pending, self.head);
+            if !work.input.has(at + head)? {
+                self.end(work);
+                return Ok(None);
+            }
+            let header = self.header(&work.input.octets()[at..]);
+            if self.is_sound(&header) && work.input.has(at + head + header.captured as usize)? {
+                return Ok(Some(self.take(header, work)));
+            }
+            if let Some(odd) = self.recover(header, work)? {
+                return Ok(odd);
+            }
+        }
+    }
+
+    #[inline]
+    fn header(&self, octets: &[u8]) -> Header {
+        let order = self.order;
+        let mut header = Header {
+            second: order.u32(octets, 0),
+            fraction: order.u32(octets, 4),
+            captured: order.u32(octets, 8),
+            wire: order.u32(octets, 12),
+        };
+        if self.swapped != Swapped::No
+            && (self.swapped == Swapped::Always || header.captured > header.wire)
+        {
+            std::mem::swap(&mut header.captured, &mut header.wire);
+        }
+        header
+    }
+
+    /// Whether a header can be that of a record. One comparison for a length
+    /// of zero and one beyond the limit.
+    #[inline]
+    const fn is_sound(&self, header: &Header) -> bool {
+        header.captured.wrapping_sub(1) < self.limit
+            && header.captured <= header.wire
+            && header.fraction < self.second
+    }
+
+    /// Whether a header found by looking around can be that of a record.
+    fn is_believable(&self, header: &Header) -> bool {
+        self.is_sound(header) && is_near(header, self.last_second)
+    }
+
+    /// Hands out the record of which `header` is the next header; all of its
+    /// octets are there.
+    #[inline]
+    fn take(&mut self, header: Header, work: &mut Work<'_>) -> Found {
+        work.input.pass(self.pending);
+        let len = header.captured as usize;
+        self.pending = self.head + len;
+        self.found(header, len, work)
+    }
+
+    #[inline]
+    fn found(&mut self, header: Header, there: usize, work: &mut Work<'_>) -> Found {
+        let place = work.place(0);
+        let interface = &mut self.interface[0];
+        let ticks = u64::from(header.second) * u64::from(self.second) + u64::from(header.fraction);
+        let time = interface.time(ticks, work.notes, place);
+        self.last_second = Some(header.second);
+        let measured = (header.captured, header.wire);
+        let (wire_len, len) = lengths(measured, interface.fcs_len, work.notes, place);
+        let direction = self
+            .is_modified
+            .then(|| match work.input.octets()[22] {
+                4 => Some(Direction::Outbound),
+                0..=3 => Some(Direction::Inbound),
+                _ => None,
+            })
+            .flatten();
+        Found {
+            time,
+            wire_len,
+            interface: 0,
+            link: interface.link,
+            direction,
+            dropped: 0,
+            octets: Piece {
+                start: self.head,
+                len: len.min(there),
+            },
+            options: Piece::default(),
+            order: self.order,
+        }
+    }
+
+    /// What is left is less than a header.
+    fn end(&mut self, work: &mut Work<'_>) {
+        let rest = work.input.octets().len() - self.pending;
+        if rest > 0 {
+            let missing = (self.head - rest) as u64;
+            let place = work.place(self.pending);
+            work.notes
+                .add_amount(NoteKind::TruncatedTail, place, missing);
+        }
+        work.pass_rest();
+        self.pending = 0;
+    }
+
+    /// A header that cannot be, or a record that is not all there. Nothing
+    /// when the reader shall go on where the input now stands.
+    #[cold]
+    fn recover(
+        &mut self,
+        header: Header,
+        work: &mut Work<'_>,
+    ) -> io::Result<Option<Option<Found>>> {
+        let at = self.pending;
+        let len = header.captured as usize;
+        let is_possible = header.captured <= self.limit && header.captured.max(header.wire) > 0;
+        let is_whole = is_possible && work.input.has(at + self.head + len)?;
+        if is_whole && self.leads_on(at + self.head + len, header.second, work)? {
+            return Ok(Some(Some(self.take_odd(header, work))));
+        }
+        let place = work.place(at);
+        // Where nothing else is found a record that is cut is taken as it is;
+        // its beginning is still needed then.
+        let is_cut = is_possible && !is_whole && self.is_sound(&header);
+        if is_cut {
+            let resumed = self.search_within(at, work)?;
+            if !resumed {
+                return Ok(Some(self.take_cut(header, work)));
+            }
+        } else if !self.search(work)? {
+            let rest = (work.input.offset() + work.input.octets().len() as u64) - place.offset;
+            work.notes.add_amount(NoteKind::SkippedOctets, place, rest);
+            work.pass_rest();
+            self.pending = 0;
+            return Ok(Some(None));
+        }
+        let passed = work.input.offset().saturating_sub(place.offset);
+        work.notes
+            .add_amount(NoteKind::SkippedOctets, place, passed);
+        self.pending = 0;
+        Ok(None)
+    }
+
+    /// A record with an odd header behind which the next ones make sense.
+    fn take_odd(&mut self, mut header: Header, work: &mut Work<'_>) -> Found {
+        let place = work.place(self.pending);
+        if header.captured > header.wire {
+            let more = u64::from(header.captured - header.wire);
+            work.notes
+                .add_amount(NoteKind::CapturedBeyondWire, place, more);
+            header.wire = header.captured;
+        }
+        if header.fraction >= self.second {
+            work.notes.add(NoteKind::OddFraction, place);
+        }
+        self.take(header, work)
+    }
+
+    /// The last record, of which the end is missing.
+    fn take_cut(&mut self, header: Header, work: &mut Work<'_>) -> Option<Found> {
+        work.input.pass(self.pending);
+        let there = work.input.octets().len() - self.head;
+        let missing = u64::from(header.captured) - there as u64;
+        let place = work.place(0);
+        work.notes
+            .add_amount(NoteKind::TruncatedTail, place, missing);
+        self.pending = self.head + there;
+        (there > 0).then(|| self.found(header, there, work))
+    }
+
+    /// Whether the file goes on, or ends, at `at`. Who writes one odd header
+    /// may write them all, so those that follow may be odd as well: only their
+    /// lengths and times must be near.
+    fn leads_on(&self, at: usize, second: u32, work: &mut Work<'_>) -> io::Result<bool> {
+        if !work.input.has(at + 1)? {
+            return Ok(true);
+        }
+        let near = Some(self.last_second.unwrap_or(second));
+        self.is_chain(at, work, |header| {
+            header.captured.max(header.wire) > 0 && is_near(header, near)
+        })
+    }
+
+    /// Whether several records in a row make sense from `at` on, or fewer up
+    /// to the end of the file.
+    fn is_chain(
+        &self,
+        mut at: usize,
+        work: &mut Work<'_>,
+        makes_sense: impl Fn(&Header) -> bool,
+    ) -> io::Result<bool> {
+        for links in 0..CHAIN {
+            if !work.input.has(at + self.head)? {
+                return Ok(links > 0 && at == work.input.octets().len());
+            }
+            let header = self.header(&work.input.octets()[at..]);
+            if !makes_sense(&header) {
+                return Ok(false);
+            }
+            at += self.head + header.captured as usize;
+            if !work.input.has(at)? {
+                return Ok(links > 0);
+            }
+        }
+        Ok(true)
+    }
+
+    /// Goes to the next place from which records make sense, beginning inside
+    /// the last record. Says whether there is one; if not, nothing of what
+    /// was looked through is needed any more.
+    fn search(&self, work: &mut Work<'_>) -> io::Result<bool> {
+        let mut at = 1;
+        while work.input.has(at + self.head)? {
+            if self.is_start(at, work)? {
+                work.input.pass(at);
+                return Ok(true);
+            }
+            at += 1;
+            if at == STRIDE {
+                work.input.pass(at);
+                at = 0;
+            }
+        }
+        Ok(false)
+    }
+
+    /// The same within what is left of a file that ends too early; where there
+    /// is no such place, nothing is passed. What is left is shorter than a
+    /// record.
+    fn search_within(&self, cut: usize, work: &mut Work<'_>) -> io::Result<bool> {
+        let mut at = 1;
+        while work.input.has(at + self.head)? {
+            if at != cut && self.is_start(at, work)? {
+                work.input.pass(at);
+                return Ok(true);
+            }
+            at += 1;
+        }
+        Ok(false)
+    }
+
+    fn is_start(&self, at: usize, work: &mut Work<'_>) -> io::Result<bool> {
+        let header = self.header(&work.input.octets()[at..]);
+        Ok(self.is_believable(&header)
+            && self.is_chain(at, work, |header| self.is_believable(header))?)
+    }
+}
+
+/// Whether lengths are common ones and the time not far from that one.
+fn is_near(header: &Header, second: Option<u32>) -> bool {
+    header.captured <= COMMON_SNAP_LEN
+        && header.wire <= MAX_RECORD
+        && second.is_none_or(|second| second.abs_diff(header.second) <= FAR)
+}

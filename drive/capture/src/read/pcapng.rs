@@ -1,0 +1,573 @@
+//! Reading pcapng (draft-ietf-opsawg-pcapng): sections of both octet orders,
+//! interfaces (section 4.2), enhanced (4.3), simple (4.4) and obsolete packet
+//! blocks (appendix A), interface statistics (4.6) for what was lost. Name
+//! resolution, decryption secrets, custom and unknown blocks are passed over.
+//!
+//! A block says its length at both ends. Where the two differ and the first
+//! leads to no other block, the reader looks octet by octet for a block of a
+//! known kind whose two lengths agree.
+//!
+//! Deliberately not here: time zones of interfaces (`if_tzone`, which nobody
+//! could define), filters and hashes.
+
+use std::io;
+
+use gigatcp_wire::link::LinkType;
+
+use super::interface::{CapturedInterface, Found, Piece, Work, lengths};
+use super::notes::NoteKind;
+use super::options::{Options, Order};
+use super::record::Direction;
+use super::timing::Resolution;
+
+/// Type of the section header block, the same in both octet orders.
+pub const SECTION_HEADER: u32 = 0x0a0d_0d0a;
+const INTERFACE: u32 = 1;
+const OBSOLETE_PACKET: u32 = 2;
+const SIMPLE_PACKET: u32 = 3;
+const NAMES: u32 = 4;
+const STATISTICS: u32 = 5;
+const ENHANCED_PACKET: u32 = 6;
+const JOURNAL: u32 = 9;
+const SECRETS: u32 = 10;
+const CUSTOM: u32 = 0x0bad;
+const CUSTOM_NO_COPY: u32 = 0x4000_0bad;
+
+const BYTE_ORDER_MAGIC: u32 = 0x1a2b_3c4d;
+
+/// The largest block that is held in memory.
+const MAX_BLOCK: u32 = 16 << 20;
+/// The largest block that is believed when found by looking around.
+const COMMON_BLOCK: u32 = 1 << 20;
+/// The most interfaces that are kept: each costs memory for the rest of the
+/// file.
+const MAX_INTERFACES: usize = 1 << 16;
+/// The most octets kept of an interface's name.
+const MAX_NAME: usize = 256;
+/// How many octets are looked through before they are let go.
+const STRIDE: usize = 64 << 10;
+
+/// Octets around the body of a block: type and length, length again.
+const FRAME: usize = 12;
+
+/// A pcapng file being read.
+#[derive(Debug)]
+pub struct Pcapng {
+    order: Order,
+    /// Interfaces of all sections.
+    pub interfaces: Vec<CapturedInterface>,
+    /// Where those of this section begin.
+    section: usize,
+    /// Octets of the block looked at last; passed with the next one.
+    pending: usize,
+}
+
+/// Where the options of a packet say more.
+#[derive(Clone, Copy, Default)]
+struct PacketOptions {
+    direction: Option<Direction>,
+    fcs_len: Option<u8>,
+    dropped: u64,
+}
+
+/// A packet block before its interface is known.
+struct Packet {
+    interface: u32,
+    ticks: Option<u64>,
+    captured: u32,
+    wire: u32,
+    data: usize,
+    dropped: u64,
+}
+
+/// What became of the next block.
+enum Step {
+    Packet(Found),
+    Passed,
+    End,
+}
+
+impl Pcapng {
+    /// A file that begins with a section header block.
+    pub const fn start() -> Self {
+        Self {
+            order: Order::Little,
+            interfaces: Vec::new(),
+            section: 0,
+            pending: 0,
+        }
+    }
+
+    /// The next packet; nothing at the end of the file.
+    #[inline]
+    pub fn next(&mut self, work: &mut Work<'_>) -> io::Result<Option<Found>> {
+        loop {
+            match self.step(work)? {
+                Step::Packet(found) => return Ok(Some(found)),
+                Step::Passed => {}
+                Step::End => return Ok(None),
+            }
+        }
+    }
+
+    fn step(&mut self, work: &mut Work<'_>) -> io::Result<Step> {
+        let at = self.pending;
+        if !work.input.has(at + FRAME)? {
+            self.end(work);
+            return Ok(Step::End);
+        }
+        let start = &work.input.octets()[at..];
+        let kind = self.order.u32(start, 0);
+        if kind == SECTION_HEADER {
+            match order_of(start) {
+                Some(order) => self.order = order,
+                None => return self.recover(work),
+            }
+        }
+        let total = self.order.u32(start, 4);
+        // Some writers leave the padding out of the length.
+        let len = (total as usize).next_multiple_of(4);
+        if (total as usize) < FRAME {
+            return self.recover(work);
+        }
+        if total > MAX_BLOCK {
+            return match kind {
+                NAMES | JOURNAL | SECRETS | CUSTOM | CUSTOM_NO_COPY => self.pass_huge(total, work),
+                _ => self.recover(work),
+            };
+        }
+        if !work.input.has(at + len)? {
+            return self.take_cut(kind, work);
+        }
+        if self.order.u32(&work.input.octets()[at..], len - 4) != total {
+            if !self.leads_on(at + len, work)? {
+                return self.recover(work);
+            }
+            work.notes.add(NoteKind::BadTrailer, work.place(at));
+        }
+        work.input.pass(at);
+        self.pending = len;
+        Ok(self.take(kind, len - 4, work))
+    }
+
+    /// Takes the block at which the input stands, up to `end`.
+    #[inline]
+    fn take(&mut self, kind: u32, end: usize, work: &mut Work<'_>) -> Step {
+        let packet = match kind {
+            ENHANCED_PACKET => self.enhanced(end, work),
+            SIMPLE_PACKET => self.simple(end, work),
+            OBSOLETE_PACKET => self.obsolete(end, work),
+            SECTION_HEADER => {
+                self.section = self.interfaces.len();
+                if self.order.u16(work.input.octets(), 12) != 1 {
+                    work.notes.add(NoteKind::UnknownVersion, work.place(0));
+                }
+                return Step::Passed;
+            }
+            INTERFACE => {
+                self.add_interface(end, work);
+                return Step::Passed;
+            }
+            STATISTICS => {
+                self.statistics(end, work);
+                return Step::Passed;
+            }
+            _ => return Step::Passed,
+        };
+        let Some(packet) = packet else {
+            work.notes.add(NoteKind::BadBlock, work.place(0));
+            return Step::Passed;
+        };
+        self.found(&packet, end, work)
+            .map_or(Step::Passed, Step::Packet)
+    }
+
+    /// Section 4.3.
+    #[inline]
+    fn enhanced(&self, end: usize, work: &Work<'_>) -> Option<Packet> {
+        const DATA: usize = 28;
+        let block = work.input.octets();
+        if end < DATA {
+            return None;
+        }
+        let order = self.order;
+        let (high, low) = (order.u32(block, 12), order.u32(block, 16));
+        let packet = Packet {
+            interface: order.u32(block, 8),
+            ticks: Some(u64::from(high) << 32 | u64::from(low)),
+            captured: order.u32(block, 20),
+            wire: order.u32(block, 24),
+            data: DATA,
+            dropped: 0,
+        };
+        (packet.captured as usize <= end - DATA).then_some(packet)
+    }
+
+    /// Section 4.4: no time, the first interface, as much as the snap length
+    /// lets through.
+    fn simple(&self, end: usize, work: &Work<'_>) -> Option<Packet> {
+        const DATA: usize = 12;
+        if end < DATA {
+            return None;
+        }
+        let wire = self.order.u32(work.input.octets(), 8);
+        let interface = self.interfaces.get(self.section);
+        let snap_len = interface.map_or(0, |interface| interface.snap_len);
+        let most = if snap_len == 0 { u32::MAX } else { snap_len };
+        let captured = wire.min(most);
+        (captured as usize <= end - DATA).then_some(Packet {
+            interface: 0,
+            ticks: None,
+            captured,
+            wire,
+            data: DATA,
+            dropped: 0,
+        })
+    }
+
+    /// Appendix A: as enhanced ones, but with 16 bits of interface and 16 of
+    /// drops.
+    fn obsolete(&self, end: usize, work: &Work<'_>) -> Option<Packet> {
+        let enhanced = self.enhanced(end, work)?;
+        let block = work.input.octets();
+        let dropped = self.order.u16(block, 10);
+        Some(Packet {
+            interface: u32::from(self.order.u16(block, 8)),
+            // All ones: not known.
+            dropped: if dropped == u16::MAX {
+                0
+            } else {
+                u64::from(dropped)
+            },
+            ..enhanced
+        })
+    }
+
+    #[inline]
+    fn found(&mut self, packet: &Packet, end: usize, work: &mut Work<'_>) -> Option<Found> {
+        let place = work.place(0);
+        let index = self.section + packet.interface as usize;
+        let Some(interface) = self.interfaces.get_mut(index) else {
+            let kind = if self.section + MAX_INTERFACES / 2 < index || index >= MAX_INTERFACES {
+                NoteKind::TooManyInterfaces
+            } else {
+                NoteKind::UnknownInterface
+            };
+            work.notes.add(kind, place);
+            return None;
+        };
+        let options_at = (packet.data + packet.captured as usize).next_multiple_of(4);
+        let options = Piece {
+            start: options_at.min(end),
+            len: end.saturating_sub(options_at),
+        };
+        let said = if options.len >= 8 && packet.data == 28 {
+            let octets = &work.input.octets()[options.start..end];
+            packet_options(octets, self.order)
+        } else {
+            PacketOptions::default()
+        };
+        let dropped = packet.dropped + said.dropped;
+        if dropped > 0 {
+            work.notes
+                .add_amount(NoteKind::DropsReported, place, dropped);
+        }
+        let time = packet
+            .ticks
+            .and_then(|ticks| interface.time(ticks, work.notes, place));
+        let mut wire = packet.wire;
+        if packet.captured > wire {
+            let more = u64::from(packet.captured - wire);
+            work.notes
+                .add_amount(NoteKind::CapturedBeyondWire, place, more);
+            wire = packet.captured;
+        }
+        let fcs_len = said.fcs_len.unwrap_or(interface.fcs_len);
+        let (wire_len, len) = lengths((packet.captured, wire), fcs_len, work.notes, place);
+        Some(Found {
+            time,
+            wire_len,
+            interface: index as u32,
+            link: interface.link,
+            direction: said.direction,
+            dropped,
+            octets: Piece {
+                start: packet.data,
+                len,
+            },
+            options,
+            order: self.order,
+        })
+    }
+
+    /// Section 4.2.
+    fn add_interface(&mut self, end: usize, work: &mut Work<'_>) {
+        const OPTIONS: usize = 16;
+        let block = work.input.octets();
+        if end < OPTIONS {
+            work.notes.add(NoteKind::BadBlock, work.place(0));
+            return;
+        }
+        if self.interfaces.len() >= MAX_INTERFACES {
+            work.notes.add(NoteKind::TooManyInterfaces, work.place(0));
+            return;
+        }
+        let order = self.order;
+        let link = LinkType(order.u16(block, 8));
+        let mut interface = CapturedInterface::new(link, order.u32(block, 12));
+        let options = Options {
+            octets: &block[OPTIONS..end],
+            order,
+        };
+        for (code, value) in &options {
+            describe(&mut interface, code, value, order);
+        }
+        self.interfaces.push(interface);
+    }
+
+    /// Section 4.6: what the capturing host lost, the last word counts.
+    fn statistics(&mut self, end: usize, work: &mut Work<'_>) {
+        const OPTIONS: usize = 20;
+        const IF_DROP: u16 = 5;
+        const OS_DROP: u16 = 7;
+        let block = work.input.octets();
+        if end < OPTIONS {
+            work.notes.add(NoteKind::BadBlock, work.place(0));
+            return;
+        }
+        let order = self.order;
+        let index = self.section + order.u32(block, 8) as usize;
+        let options = Options {
+            octets: &block[OPTIONS..end],
+            order,
+        };
+        let drops = options
+            .iter()
+            .filter(|(code, value)| matches!(*code, IF_DROP | OS_DROP) && value.len() == 8)
+            .map(|(_, value)| order.u64(value, 0));
+        let lost = drops.fold(None, |sum: Option<u64>, more| {
+            Some(sum.unwrap_or(0).saturating_add(more))
+        });
+        if let (Some(interface), Some(lost)) = (self.interfaces.get_mut(index), lost) {
+            interface.lost = Some(lost);
+        }
+    }
+
+    /// What is left is less than the smallest block.
+    fn end(&mut self, work: &mut Work<'_>) {
+        let rest = work.input.octets().len() - self.pending;
+        if rest > 0 {
+            let missing = (FRAME - rest) as u64;
+            let place = work.place(self.pending);
+            work.notes
+                .add_amount(NoteKind::TruncatedTail, place, missing);
+        }
+        work.pass_rest();
+        self.pending = 0;
+    }
+
+    /// A block of a kind without packets that is larger than any memory.
+    #[cold]
+    fn pass_huge(&mut self, total: u32, work: &mut Work<'_>) -> io::Result<Step> {
+        work.input.pass(self.pending);
+        self.pending = 0;
+        let place = work.place(0);
+        let len = u64::from(total).next_multiple_of(4);
+        let passed = work.input.pass_any(len)?;
+        work.notes.add_amount(NoteKind::HugeBlock, place, passed);
+        if passed < len {
+            let missing = len - passed;
+            work.notes
+                .add_amount(NoteKind::TruncatedTail, place, missing);
+        }
+        Ok(Step::Passed)
+    }
+
+    /// A block that is longer than what is left: the last one cut, unless a
+    /// whole block is found inside.
+    #[cold]
+    fn take_cut(&mut self, kind: u32, work: &mut Work<'_>) -> io::Result<Step> {
+        const DATA: usize = 28;
+        let at = self.pending;
+        let place = work.place(at);
+        // All of it is in memory: it is shorter than a block.
+        let len = work.input.octets().len();
+        let start = (1..len).find(|start| *start != at && self.is_block(*start, work));
+        if let Some(start) = start {
+            work.input.pass(start);
+            self.pending = 0;
+            let passed = start.saturating_sub(at) as u64;
+            work.notes
+                .add_amount(NoteKind::SkippedOctets, place, passed);
+            return Ok(Step::Passed);
+        }
+        work.input.pass(at);
+        let there = len - at;
+        self.pending = there;
+        let total = self.order.u32(work.input.octets(), 4);
+        let missing = u64::from(total).saturating_sub(there as u64);
+        work.notes
+            .add_amount(NoteKind::TruncatedTail, place, missing);
+        if kind != ENHANCED_PACKET || there <= DATA {
+            return Ok(Step::Passed);
+        }
+        let order = self.order;
+        let block = work.input.octets();
+        let (high, low) = (order.u32(block, 12), order.u32(block, 16));
+        let packet = Packet {
+            interface: order.u32(block, 8),
+            ticks: Some(u64::from(high) << 32 | u64::from(low)),
+            captured: order.u32(block, 20).min((there - DATA) as u32),
+            wire: order.u32(block, 24),
+            data: DATA,
+            dropped: 0,
+        };
+        let end = DATA + packet.captured as usize;
+        Ok(self
+            .found(&packet, end, work)
+            .map_or(Step::Passed, Step::Packet))
+    }
+
+    /// Whether the file goes on with a block, or ends, at `at`.
+    fn leads_on(&self, at: usize, work: &mut Work<'_>) -> io::Result<bool> {
+        if !work.input.has(at + 8)? {
+            return Ok(work.input.octets().len() == at);
+        }
+        let next = &work.input.octets()[at..];
+        let total = self.order.u32(next, 4);
+        Ok(is_known(self.order.u32(next, 0)) && total >= FRAME as u32 && total <= COMMON_BLOCK)
+    }
+
+    /// Looks for the next whole block, beginning inside the last one.
+    #[cold]
+    fn recover(&mut self, work: &mut Work<'_>) -> io::Result<Step> {
+        let place = work.place(self.pending);
+        let mut at = 1;
+        self.pending = 0;
+        while work.input.has(at + FRAME)? {
+            if self.may_be_block(at, work) {
+                let len = self.order_at(at, work).u32(&work.input.octets()[at..], 4) as usize;
+                if work.input.has(at + len)? && self.is_block(at, work) {
+                    work.input.pass(at);
+                    let passed = work.input.offset().saturating_sub(place.offset);
+                    work.notes
+                        .add_amount(NoteKind::SkippedOctets, place, passed);
+                    return Ok(Step::Passed);
+                }
+            }
+            at += 1;
+            if at == STRIDE {
+                work.input.pass(at);
+                at = 0;
+            }
+        }
+        work.pass_rest();
+        let rest = work.input.offset() - place.offset;
+        work.notes.add_amount(NoteKind::SkippedOctets, place, rest);
+        Ok(Step::End)
+    }
+
+    /// The octet order of a block: a section header says its own.
+    fn order_at(&self, at: usize, work: &Work<'_>) -> Order {
+        let octets = &work.input.octets()[at..];
+        if self.order.u32(octets, 0) == SECTION_HEADER {
+            order_of(octets).unwrap_or(self.order)
+        } else {
+            self.order
+        }
+    }
+
+    /// Whether the beginning of a block of a known kind stands at `at`.
+    fn may_be_block(&self, at: usize, work: &Work<'_>) -> bool {
+        let octets = &work.input.octets()[at..];
+        let kind = self.order.u32(octets, 0);
+        if !is_known(kind) || (kind == SECTION_HEADER && order_of(octets).is_none()) {
+            return false;
+        }
+        let total = self.order_at(at, work).u32(octets, 4);
+        total.is_multiple_of(4) && total >= FRAME as u32 && total <= COMMON_BLOCK
+    }
+
+    /// Whether all of a block of a known kind stands at `at`.
+    fn is_block(&self, at: usize, work: &Work<'_>) -> bool {
+        let octets = &work.input.octets()[at..];
+        if octets.len() < FRAME || !self.may_be_block(at, work) {
+            return false;
+        }
+        let order = self.order_at(at, work);
+        let total = order.u32(octets, 4) as usize;
+        total <= octets.len() && order.u32(octets, total - 4) as usize == total
+    }
+}
+
+/// Kinds of blocks that are recognised when found by looking around.
+const fn is_known(kind: u32) -> bool {
+    matches!(
+        kind,
+        SECTION_HEADER
+            | INTERFACE
+            | OBSOLETE_PACKET
+            | SIMPLE_PACKET
+            | NAMES
+            | STATISTICS
+            | ENHANCED_PACKET
+            | SECRETS
+            | CUSTOM
+            | CUSTOM_NO_COPY
+    )
+}
+
+/// The octet order that a section header says.
+fn order_of(octets: &[u8]) -> Option<Order> {
+    [Order::Little, Order::Big]
+        .into_iter()
+        .find(|order| order.u32(octets, 8) == BYTE_ORDER_MAGIC)
+}
+
+/// What the options of a packet block say.
+fn packet_options(octets: &[u8], order: Order) -> PacketOptions {
+    const FLAGS: u16 = 2;
+    const DROP_COUNT: u16 = 4;
+    let mut said = PacketOptions::default();
+    for (code, value) in &(Options { octets, order }) {
+        match (code, value.len()) {
+            (FLAGS, 4) => {
+                let flags = order.u32(value, 0);
+                said.direction = match flags & 3 {
+                    1 => Some(Direction::Inbound),
+                    2 => Some(Direction::Outbound),
+                    _ => None,
+                };
+                let fcs_len = (flags >> 5 & 15) as u8;
+                said.fcs_len = (fcs_len > 0).then_some(fcs_len);
+            }
+            (DROP_COUNT, 8) => said.dropped = order.u64(value, 0),
+            _ => {}
+        }
+    }
+    said
+}
+
+/// Takes over one option of an interface description.
+fn describe(interface: &mut CapturedInterface, code: u16, value: &[u8], order: Order) {
+    const NAME: u16 = 2;
+    const TIME_RESOLUTION: u16 = 9;
+    const FCS_LEN: u16 = 13;
+    const TIME_OFFSET: u16 = 14;
+    match (code, value) {
+        (NAME, _) => {
+            let kept = &value[..value.len().min(MAX_NAME)];
+            interface.name = Some(String::from_utf8_lossy(kept).into_owned());
+        }
+        (TIME_RESOLUTION, [octet]) => {
+            interface.clock.resolution = Resolution::from_option(*octet);
+        }
+        // Said in bits by the draft, in octets by the programs that write it;
+        // no check sequence has as few bits as others have octets.
+        (FCS_LEN, [len]) => interface.fcs_len = if *len > 8 { len / 8 } else { *len },
+        (TIME_OFFSET, _) if value.len() == 8 => {
+            interface.clock.offset_s = order.u64(value, 0).cast_signed();
+        }
+        _ => {}
+    }
+}
