@@ -154,6 +154,15 @@ fn read_u32(octets: &[u8]) -> u32 {
 }
 
 fn decode_options(octets: &[u8]) -> Result<Options, DecodeError> {
+    match read_options(octets) {
+        (options, None) => Ok(options),
+        (_, Some(error)) => Err(error),
+    }
+}
+
+/// The options up to the first that cannot be, and what is wrong with that:
+/// captures are read as far as they make sense.
+pub(crate) fn read_options(octets: &[u8]) -> (Options, Option<DecodeError>) {
     let mut options = Options::default();
     let mut at = 0;
     while let Some(&kind) = octets.get(at) {
@@ -161,14 +170,18 @@ fn decode_options(octets: &[u8]) -> Result<Options, DecodeError> {
             option_kind::END => break,
             option_kind::NO_OPERATION => at += 1,
             _ => {
-                let option = option_at(octets, at, kind)?;
-                decode_option(&mut options, kind, &option[2..])
-                    .ok_or_else(|| illegal_length(kind, option[1], at))?;
+                let option = match option_at(octets, at, kind) {
+                    Ok(option) => option,
+                    Err(error) => return (options, Some(error)),
+                };
+                if decode_option(&mut options, kind, &option[2..]).is_none() {
+                    return (options, Some(illegal_length(kind, option[1], at)));
+                }
                 at += option.len();
             }
         }
     }
-    Ok(options)
+    (options, None)
 }
 
 /// The option at `at`, kind and length included.

@@ -6,6 +6,9 @@
 //! section 3.1 inside IPv4 or IPv6 and back. Every segment of a simulated run
 //! can be encoded: nothing in it is a model's shorthand.
 //!
+//! [`link::dissect`] finds the segment in a packet as captures hold it, from
+//! the first octet of its link layer on.
+//!
 //! Two shapes beyond the RFC, both for speed and both exact:
 //! * a *super-segment* (TSO/GRO shape): up to 64 KiB of payload with the size
 //!   of the wire segments inside, see [`Segment::wire_segments`];

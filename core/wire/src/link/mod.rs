@@ -1,5 +1,312 @@
-//! From the first octet of a captured packet to its TCP segment: so far, the
-//! numbers of link types.
+//! From the first octet of a captured packet to its TCP segment.
+//!
+//! [`dissect`] walks from layer to layer until it meets TCP or knows that it
+//! will not: each file here reads one layer and says what follows. Lengths
+//! come from the headers and from the length the packet had on the wire, never
+//! from how much of it was captured, so that a packet cut by a snap length is
+//! read like a whole one as long as its fixed TCP header is there.
+//!
+//! | file | layer |
+//! |---|---|
+//! | `link_type.rs` | what a capture begins with |
+//! | `ethernet.rs` | Ethernet, 802.3 with LLC and SNAP, FDDI; EtherTypes; VLAN tags |
+//! | `mpls.rs` | MPLS label stacks, with Ethernet inside or IP |
+//! | `ppp.rs` | PPP, PPPoE, Cisco HDLC |
+//! | `cooked.rs` | Linux cooked captures, both versions |
+//! | `loopback.rs` | BSD loopback in both orders; bare IP |
+//! | `gre.rs` | GRE |
+//! | `network.rs` | IPv4 and IPv6 as captures show them; fragments; tunnels |
+//! | `transport.rs` | TCP, and what can be said of its checksum |
+//!
+//! Nothing that was captured makes these functions panic, and nesting is
+//! followed for sixteen layers and no further.
+//!
+//! Deliberately not here: reassembly of fragments, tunnels inside UDP (VXLAN,
+//! Geneve, GTP-U), radio and frame relay headers, and encrypted payloads; such
+//! packets are told by what stopped the walk.
+
+mod cooked;
+mod ethernet;
+mod gre;
 mod link_type;
+mod loopback;
+mod mpls;
+mod network;
+mod ppp;
+mod transport;
 
 pub use link_type::LinkType;
+pub use network::LengthFrom;
+pub use transport::{Captured, ChecksumVerdict};
+
+use crate::Endpoints;
+use network::Packet;
+
+/// How many layers inside one another are followed.
+const MAX_LAYERS: usize = 16;
+
+/// A layer, for saying where a walk stopped and what was on the way.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+#[repr(u8)]
+pub enum Layer {
+    /// Ethernet or FDDI.
+    Ethernet,
+    /// A VLAN tag (802.1Q, 802.1ad).
+    Vlan,
+    /// LLC, with or without SNAP.
+    Llc,
+    /// MPLS labels.
+    Mpls,
+    /// PPPoE.
+    Pppoe,
+    /// PPP or Cisco HDLC.
+    Ppp,
+    /// GRE.
+    Gre,
+    /// Linux cooked.
+    Cooked,
+    /// BSD loopback.
+    Loopback,
+    /// IPv4.
+    Ipv4,
+    /// IPv6 and its extension headers.
+    Ipv6,
+    /// A second IP header inside the first.
+    Tunnel,
+    /// TCP.
+    Tcp,
+}
+
+/// A set of layers.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Default, Debug)]
+pub struct Layers(u16);
+
+impl Layers {
+    /// Whether `layer` is among them.
+    #[must_use]
+    pub const fn contains(self, layer: Layer) -> bool {
+        self.0 & 1 << layer as u16 != 0
+    }
+
+    #[inline]
+    const fn add(&mut self, layer: Layer) {
+        self.0 |= 1 << layer as u16;
+    }
+}
+
+/// Why a captured packet shows no TCP segment.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Obstacle {
+    /// A link type that is not read.
+    UnknownLinkType {
+        /// Which one.
+        link: LinkType,
+    },
+    /// The snap length cut the packet inside this layer's header.
+    Cut {
+        /// Which one.
+        layer: Layer,
+    },
+    /// The link layer carries neither IPv4 nor IPv6.
+    NotIp {
+        /// EtherType, or the protocol number of PPP, or an address family.
+        kind: u16,
+    },
+    /// IP carries something else.
+    NotTcp {
+        /// Its protocol number.
+        protocol: u8,
+    },
+    /// A fragment other than the first, which alone has the TCP header.
+    LaterFragment {
+        /// Between whom.
+        endpoints: Endpoints,
+        /// Identification, common to all fragments of a packet.
+        ident: u32,
+        /// Octets of the packet's payload before this fragment.
+        offset: u32,
+        /// Octets of the packet's payload in this fragment.
+        len: u32,
+    },
+    /// This layer's header cannot be.
+    Malformed {
+        /// Which one.
+        layer: Layer,
+    },
+    /// More layers than are followed.
+    TooDeep,
+}
+
+impl core::fmt::Display for Obstacle {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        match self {
+            Self::UnknownLinkType { link } => write!(f, "link type {} is not read", link.0),
+            Self::Cut { layer } => write!(f, "the packet is cut inside its {layer:?} header"),
+            Self::NotIp { kind } => write!(f, "type 0x{kind:04x} is not IP"),
+            Self::NotTcp { protocol } => write!(f, "IP protocol {protocol} is not TCP"),
+            Self::LaterFragment { ident, offset, .. } => {
+                write!(
+                    f,
+                    "fragment of packet {ident} at {offset} has no TCP header"
+                )
+            }
+            Self::Malformed { layer } => write!(f, "the {layer:?} header is malformed"),
+            Self::TooDeep => write!(f, "more than {MAX_LAYERS} layers inside one another"),
+        }
+    }
+}
+
+impl core::error::Error for Obstacle {}
+
+/// What comes next in a packet.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Next {
+    Ethernet,
+    Fddi,
+    EtherType(u16),
+    Llc,
+    Mpls,
+    Pppoe,
+    Ppp,
+    Hdlc,
+    Cooked,
+    Cooked2,
+    Loopback,
+    /// IP of the version it says itself.
+    Ip,
+    Gre,
+    Tcp,
+}
+
+/// A packet on the way through its layers.
+struct Walk<'a> {
+    /// What was captured and not walked over yet.
+    octets: &'a [u8],
+    /// How many octets that was on the wire, padding at the end included.
+    wire: usize,
+    layers: Layers,
+    vlan: Option<u16>,
+    /// The innermost IP header so far.
+    packet: Option<Packet<'a>>,
+}
+
+impl<'a> Walk<'a> {
+    /// Looks at the first `len` octets, which belong to `layer`.
+    #[inline]
+    fn peek(&self, len: usize, layer: Layer) -> Result<&'a [u8], Obstacle> {
+        self.octets.get(..len).ok_or_else(|| self.short(len, layer))
+    }
+
+    /// Walks over the first `len` octets, which belong to `layer`.
+    #[inline]
+    fn take(&mut self, len: usize, layer: Layer) -> Result<&'a [u8], Obstacle> {
+        let Some((taken, rest)) = self.octets.split_at_checked(len) else {
+            return Err(self.short(len, layer));
+        };
+        self.octets = rest;
+        self.wire = self.wire.saturating_sub(len);
+        self.layers.add(layer);
+        Ok(taken)
+    }
+
+    /// Why `len` octets are not there: the packet never had them, or they were
+    /// not captured.
+    #[cold]
+    const fn short(&self, len: usize, layer: Layer) -> Obstacle {
+        if self.wire < len {
+            Obstacle::Malformed { layer }
+        } else {
+            Obstacle::Cut { layer }
+        }
+    }
+}
+
+#[inline]
+fn word(octets: &[u8], at: usize) -> u16 {
+    u16::from_be_bytes([octets[at], octets[at + 1]])
+}
+
+#[inline]
+fn long(octets: &[u8], at: usize) -> u32 {
+    u32::from_be_bytes([octets[at], octets[at + 1], octets[at + 2], octets[at + 3]])
+}
+
+/// What packets of a link type begin with.
+const fn first(link: LinkType) -> Option<Next> {
+    Some(match link {
+        LinkType::ETHERNET => Next::Ethernet,
+        LinkType::FDDI => Next::Fddi,
+        LinkType::PPP | LinkType::PPP_HDLC => Next::Ppp,
+        LinkType::PPP_ETHER => Next::Pppoe,
+        LinkType::C_HDLC => Next::Hdlc,
+        LinkType::LINUX_SLL => Next::Cooked,
+        LinkType::LINUX_SLL2 => Next::Cooked2,
+        LinkType::NULL | LinkType::LOOP => Next::Loopback,
+        LinkType::RAW | LinkType::IPV4 | LinkType::IPV6 => Next::Ip,
+        // What one system numbers as bare IP, another numbers as loopback;
+        // the first octet tells them apart.
+        LinkType::RAW_BSD | LinkType::RAW_OPENBSD => Next::Ip,
+        LinkType::PPP_PPPD | LinkType::PPP_WITH_DIR => Next::Ppp,
+        _ => return None,
+    })
+}
+
+/// Finds the TCP segment in a captured packet: `octets` of it were captured,
+/// on the wire it had `wire_len`.
+///
+/// # Errors
+/// [`Obstacle`], where there is none or it cannot be seen.
+#[inline]
+pub fn dissect(link: LinkType, octets: &[u8], wire_len: u32) -> Result<Captured<'_>, Obstacle> {
+    let Some(mut next) = first(link) else {
+        return Err(Obstacle::UnknownLinkType { link });
+    };
+    let mut walk = Walk {
+        octets,
+        // Whoever says less than was captured is wrong.
+        wire: (wire_len as usize).max(octets.len()),
+        layers: Layers::default(),
+        vlan: None,
+        packet: None,
+    };
+    match link {
+        LinkType::PPP_PPPD | LinkType::PPP_WITH_DIR => {
+            walk.take(1, Layer::Ppp)?;
+        }
+        LinkType::RAW_BSD | LinkType::RAW_OPENBSD if octets.first() == Some(&0) => {
+            next = Next::Loopback;
+        }
+        _ => {}
+    }
+    for _ in 0..MAX_LAYERS {
+        next = match next {
+            Next::Ip => network::step(&mut walk)?,
+            Next::Tcp => return transport::read(&walk),
+            Next::Ethernet => ethernet::step(&mut walk)?,
+            Next::EtherType(kind) => ethernet::ether_type(&mut walk, kind)?,
+            other => rare(other, &mut walk)?,
+        };
+    }
+    Err(Obstacle::TooDeep)
+}
+
+/// The layers that few captures have, out of the way of the others.
+#[inline(never)]
+fn rare(next: Next, walk: &mut Walk<'_>) -> Result<Next, Obstacle> {
+    match next {
+        Next::Fddi => ethernet::fddi(walk),
+        Next::Llc => ethernet::llc(walk),
+        Next::Mpls => mpls::step(walk),
+        Next::Pppoe => ppp::pppoe(walk),
+        Next::Ppp => ppp::step(walk),
+        Next::Hdlc => ppp::hdlc(walk),
+        Next::Cooked => cooked::first_version(walk),
+        Next::Cooked2 => cooked::second_version(walk),
+        Next::Loopback => loopback::step(walk),
+        Next::Gre => gre::step(walk),
+        Next::Ethernet | Next::EtherType(_) | Next::Ip | Next::Tcp => Ok(next),
+    }
+}
+
+#[cfg(test)]
+mod tests;

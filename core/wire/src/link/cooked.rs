@@ -1,0 +1,27 @@
+//! Linux cooked captures, versions 1 and 2 (LINKTYPE_LINUX_SLL and SLL2): what
+//! the kernel hands out where there is no link layer or several. The protocol
+//! is an EtherType, or one of two numbers for frames without one.
+
+use super::{Layer, Next, Obstacle, Walk, word};
+
+/// 802.3 frames without LLC, and with.
+const WITHOUT_LLC: u16 = 1;
+const WITH_LLC: u16 = 4;
+
+pub(super) fn first_version(walk: &mut Walk<'_>) -> Result<Next, Obstacle> {
+    let header = walk.take(16, Layer::Cooked)?;
+    of_protocol(word(header, 14))
+}
+
+pub(super) fn second_version(walk: &mut Walk<'_>) -> Result<Next, Obstacle> {
+    let header = walk.take(20, Layer::Cooked)?;
+    of_protocol(word(header, 0))
+}
+
+const fn of_protocol(kind: u16) -> Result<Next, Obstacle> {
+    match kind {
+        WITH_LLC => Ok(Next::Llc),
+        WITHOUT_LLC => Err(Obstacle::NotIp { kind }),
+        _ => Ok(Next::EtherType(kind)),
+    }
+}

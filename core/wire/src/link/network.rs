@@ -1,0 +1,284 @@
+//! IPv4 (RFC 791) and IPv6 (RFC 8200) as captures show them: cut, fragmented,
+//! longer than the length field can say, one inside the other.
+//!
+//! Lengths: hosts that hand large packets to their card leave the length field
+//! zero, or let it wrap; then the length on the wire is what there is
+//! (`LengthFrom::Wire`). Jumbograms (RFC 2675) say theirs in an option.
+//!
+//! Not here: reassembly. The first fragment has the TCP header and is read,
+//! with as much payload as is in it; the others are told by place and length.
+
+use core::net::{Ipv4Addr, Ipv6Addr};
+
+use super::{Layer, Next, Obstacle, Walk, long, word};
+use crate::checksum::TCP_PROTOCOL;
+use crate::{Ecn, Endpoints, IpHeader};
+
+const IP_IN_IP: u8 = 4;
+const IPV6_IN_IP: u8 = 41;
+const GRE: u8 = 47;
+const HOP_BY_HOP: u8 = 0;
+const ROUTING: u8 = 43;
+const FRAGMENT: u8 = 44;
+const AUTHENTICATION: u8 = 51;
+const DESTINATION: u8 = 60;
+const MOBILITY: u8 = 135;
+const HOST_IDENTITY: u8 = 139;
+const SHIM6: u8 = 140;
+
+/// The most that a length field of 16 bits says.
+const MAX_LENGTH: usize = 65_535;
+
+/// Where the length of a packet was taken from.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Default, Debug)]
+pub enum LengthFrom {
+    /// From the IP header.
+    #[default]
+    Header,
+    /// From an option for packets beyond 64 KiB (RFC 2675).
+    JumboOption,
+    /// From the wire: the header says zero, or less than 64 KiB of a packet
+    /// that has more. The mark of a super-segment before its card split it.
+    Wire,
+}
+
+/// An IP packet, its header walked over.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Packet<'a> {
+    pub header: IpHeader,
+    pub ecn: Ecn,
+    pub length_from: LengthFrom,
+    /// The IPv4 header, for its checksum; nothing of IPv6.
+    pub octets: &'a [u8],
+    pub is_first_fragment: bool,
+    /// A routing header changes the destination that TCP summed.
+    pub is_routed: bool,
+    /// The header promises more than the wire had.
+    pub exceeds_wire: bool,
+    /// Octets behind the headers.
+    pub payload_len: usize,
+}
+
+#[inline]
+pub(super) fn step(walk: &mut Walk<'_>) -> Result<Next, Obstacle> {
+    if walk.packet.is_some() {
+        walk.layers.add(Layer::Tunnel);
+    }
+    match walk.octets.first().map(|first| first >> 4) {
+        Some(4) => v4(walk),
+        Some(6) => v6(walk),
+        Some(_) => Err(Obstacle::Malformed { layer: Layer::Ipv4 }),
+        None => Err(walk.short(1, Layer::Ipv4)),
+    }
+}
+
+/// The length of a packet and where it is from, where the field says `said`
+/// and the wire had `wire`.
+#[inline]
+const fn length(said: usize, wire: usize) -> (usize, LengthFrom) {
+    let is_zero = said == 0;
+    let is_wrapped = wire > MAX_LENGTH && wire % (MAX_LENGTH + 1) == said;
+    if is_zero || is_wrapped {
+        (wire, LengthFrom::Wire)
+    } else {
+        (said, LengthFrom::Header)
+    }
+}
+
+#[inline]
+fn v4(walk: &mut Walk<'_>) -> Result<Next, Obstacle> {
+    let layer = Layer::Ipv4;
+    let malformed = Err(Obstacle::Malformed { layer });
+    let fixed = walk.peek(20, layer)?;
+    let start = usize::from(fixed[0] & 0x0f) * 4;
+    let (total, length_from) = length(usize::from(word(fixed, 2)), walk.wire);
+    if start < 20 || total < start {
+        return malformed;
+    }
+    let exceeds_wire = total > walk.wire;
+    let header = walk.take(start, layer)?;
+    let address = |at: usize| Ipv4Addr::from_bits(long(header, at));
+    let endpoints = Endpoints::V4 {
+        src: address(12),
+        dst: address(16),
+    };
+    let payload_len = total - start;
+    let fragment = word(header, 6);
+    let offset = u32::from(fragment & 0x1fff) * 8;
+    if offset > 0 {
+        return Err(Obstacle::LaterFragment {
+            endpoints,
+            ident: u32::from(word(header, 4)),
+            offset,
+            len: payload_len as u32,
+        });
+    }
+    walk.packet = Some(Packet {
+        header: IpHeader {
+            endpoints,
+            dscp: header[1] >> 2,
+            ttl: header[8],
+            ident: word(header, 4),
+            dont_fragment: fragment & 0x4000 != 0,
+            flow_label: 0,
+        },
+        ecn: Ecn::from_bits(header[1]),
+        length_from,
+        octets: header,
+        is_first_fragment: fragment & 0x2000 != 0,
+        is_routed: false,
+        exceeds_wire,
+        payload_len,
+    });
+    end_at(walk, payload_len);
+    carried(walk, header[9])
+}
+
+#[inline]
+fn v6(walk: &mut Walk<'_>) -> Result<Next, Obstacle> {
+    let wire = walk.wire;
+    let header = walk.take(40, Layer::Ipv6)?;
+    let first = long(header, 0);
+    let address = |at: usize| {
+        let mut octets = [0; 16];
+        octets.copy_from_slice(&header[at..at + 16]);
+        Ipv6Addr::from(octets)
+    };
+    let behind = wire.saturating_sub(40);
+    let (payload_len, length_from) = length(usize::from(word(header, 4)), behind);
+    walk.packet = Some(Packet {
+        header: IpHeader {
+            endpoints: Endpoints::V6 {
+                src: address(8),
+                dst: address(24),
+            },
+            dscp: (first >> 22) as u8 & 0x3f,
+            ttl: header[7],
+            ident: 0,
+            dont_fragment: true,
+            flow_label: first & 0x000f_ffff,
+        },
+        ecn: Ecn::from_bits((first >> 20) as u8),
+        length_from,
+        octets: &[],
+        is_first_fragment: false,
+        is_routed: false,
+        exceeds_wire: payload_len > behind,
+        payload_len,
+    });
+    end_at(walk, payload_len);
+    carried(walk, header[6])
+}
+
+/// The packet ends so many octets on: what is captured behind it is padding.
+#[inline]
+fn end_at(walk: &mut Walk<'_>, len: usize) {
+    walk.wire = len;
+    walk.octets = &walk.octets[..walk.octets.len().min(len)];
+}
+
+/// What an IP packet carries.
+#[inline]
+fn carried(walk: &mut Walk<'_>, protocol: u8) -> Result<Next, Obstacle> {
+    if protocol == TCP_PROTOCOL {
+        return Ok(Next::Tcp);
+    }
+    carried_rarely(walk, protocol)
+}
+
+#[inline(never)]
+fn carried_rarely(walk: &mut Walk<'_>, mut protocol: u8) -> Result<Next, Obstacle> {
+    let is_v6 = walk.packet.is_some_and(|packet| packet.octets.is_empty());
+    // Every step is at least eight octets on, so the chain ends with the
+    // packet.
+    loop {
+        protocol = match protocol {
+            TCP_PROTOCOL => return Ok(Next::Tcp),
+            IP_IN_IP | IPV6_IN_IP => return Ok(Next::Ip),
+            GRE => return Ok(Next::Gre),
+            AUTHENTICATION => authentication(walk)?,
+            HOP_BY_HOP | ROUTING | DESTINATION | MOBILITY | HOST_IDENTITY | SHIM6 if is_v6 => {
+                extension(walk, protocol)?
+            }
+            FRAGMENT if is_v6 => fragment(walk)?,
+            _ => return Err(Obstacle::NotTcp { protocol }),
+        }
+    }
+}
+
+/// RFC 4302 section 2: counts words of 32 bits, less two.
+fn authentication(walk: &mut Walk<'_>) -> Result<u8, Obstacle> {
+    let layer = Layer::Ipv6;
+    let words = walk.peek(2, layer)?[1];
+    let header = over(walk, 4 * (usize::from(words) + 2))?;
+    Ok(header[0])
+}
+
+/// RFC 8200 sections 4.3, 4.4 and 4.6: counts words of 64 bits, less one.
+fn extension(walk: &mut Walk<'_>, kind: u8) -> Result<u8, Obstacle> {
+    let words = walk.peek(2, Layer::Ipv6)?[1];
+    let header = over(walk, 8 * (usize::from(words) + 1))?;
+    if kind == ROUTING
+        && header[3] > 0
+        && let Some(packet) = &mut walk.packet
+    {
+        packet.is_routed = true;
+    }
+    if kind == HOP_BY_HOP
+        && let Some(len) = jumbo_length(&header[2..])
+    {
+        // Of the payload that the option counts this header was the first
+        // part.
+        let len = (len as usize).saturating_sub(header.len());
+        if let Some(packet) = &mut walk.packet {
+            packet.length_from = LengthFrom::JumboOption;
+            packet.exceeds_wire = len > walk.wire;
+            packet.payload_len = len;
+        }
+        walk.wire = len;
+    }
+    Ok(header[0])
+}
+
+/// Walks over an extension header, which the payload so far counted.
+fn over<'a>(walk: &mut Walk<'a>, len: usize) -> Result<&'a [u8], Obstacle> {
+    let header = walk.take(len, Layer::Ipv6)?;
+    if let Some(packet) = &mut walk.packet {
+        packet.payload_len = packet.payload_len.saturating_sub(len);
+    }
+    Ok(header)
+}
+
+/// The option of RFC 2675 section 2 among hop-by-hop options.
+fn jumbo_length(mut options: &[u8]) -> Option<u32> {
+    const PAD_1: u8 = 0;
+    const JUMBO: u8 = 0xc2;
+    loop {
+        match options {
+            [PAD_1, rest @ ..] => options = rest,
+            [JUMBO, 4, a, b, c, d, ..] => return Some(u32::from_be_bytes([*a, *b, *c, *d])),
+            [_, len, rest @ ..] => options = rest.get(usize::from(*len)..)?,
+            _ => return None,
+        }
+    }
+}
+
+/// RFC 8200 section 4.5.
+fn fragment(walk: &mut Walk<'_>) -> Result<u8, Obstacle> {
+    let header = over(walk, 8)?;
+    let field = word(header, 2);
+    let Some(packet) = &mut walk.packet else {
+        return Err(Obstacle::Malformed { layer: Layer::Ipv6 });
+    };
+    let offset = u32::from(field & 0xfff8);
+    if offset > 0 {
+        return Err(Obstacle::LaterFragment {
+            endpoints: packet.header.endpoints,
+            ident: long(header, 4),
+            offset,
+            len: packet.payload_len as u32,
+        });
+    }
+    packet.is_first_fragment = field & 1 == 1;
+    Ok(header[0])
+}

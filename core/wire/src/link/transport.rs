@@ -1,0 +1,207 @@
+//! A TCP segment as a capture shows it: header fields, options as they stand,
+//! as much payload as was captured, the payload's true length, and what can be
+//! said of the checksums.
+//!
+//! Fields are read once; options and checksums when asked for, since most
+//! questions need neither.
+
+use super::network::{LengthFrom, Packet};
+use super::{Layer, Layers, Obstacle, Walk, long, word};
+use crate::decode::read_options;
+use crate::{
+    Checksum, Ecn, FIXED_HEADER_LEN, Flags, IpHeader, Options, SeqNumber, Timestamps, WireWindow,
+};
+
+/// What can be said of a checksum.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum ChecksumVerdict {
+    /// It is right.
+    Right,
+    /// It is the sum of the pseudo header alone: captured before the card
+    /// completed it.
+    Offloaded,
+    /// It is zero, which is not right: never filled in.
+    Absent,
+    /// It is wrong: harmed on the way, or by whoever captured.
+    Wrong,
+    /// Not everything that it sums was captured, or was in this packet.
+    NotCaptured,
+}
+
+/// One TCP segment of a capture.
+#[derive(Clone, Copy, Debug)]
+pub struct Captured<'a> {
+    /// The IP header, the innermost one of a tunnel.
+    pub ip: IpHeader,
+    /// The ECN field of that header.
+    pub ecn: Ecn,
+    /// What else the packet consisted of.
+    pub layers: Layers,
+    /// The outermost VLAN identifier.
+    pub vlan: Option<u16>,
+    /// Where the length of the packet is from.
+    pub length_from: LengthFrom,
+    /// Whether the packet goes on in fragments that are not looked at: the
+    /// payload is that of this one.
+    pub is_first_fragment: bool,
+    /// Whether the IP header promises more octets than the wire had, as in
+    /// captures that were cut and say nothing of it.
+    pub exceeds_wire: bool,
+    /// Source port.
+    pub src_port: u16,
+    /// Destination port.
+    pub dst_port: u16,
+    /// SEG.SEQ.
+    pub seq: SeqNumber,
+    /// SEG.ACK, valid when ACK is set.
+    pub ack: SeqNumber,
+    /// Control bits.
+    pub flags: Flags,
+    /// SEG.WND as on the wire.
+    pub wnd: WireWindow,
+    /// Urgent pointer, valid when URG is set.
+    pub urgent: u16,
+    /// Octets of payload on the wire.
+    pub payload_len: u32,
+    /// Those of them that were captured.
+    pub payload: &'a [u8],
+    /// The options as they stand, as far as they were captured.
+    pub option_octets: &'a [u8],
+    /// Octets of the TCP header, options included.
+    pub header_len: u8,
+    /// From the TCP header on.
+    segment: &'a [u8],
+    /// The IPv4 header.
+    ip_octets: &'a [u8],
+    is_routed: bool,
+}
+
+/// Reads the TCP header at which the walk stands.
+#[inline]
+pub(super) fn read<'a>(walk: &Walk<'a>) -> Result<Captured<'a>, Obstacle> {
+    let malformed = Obstacle::Malformed { layer: Layer::Tcp };
+    let Some(packet) = &walk.packet else {
+        return Err(malformed);
+    };
+    let segment = walk.octets;
+    let fixed = walk.peek(FIXED_HEADER_LEN, Layer::Tcp)?;
+    let offset_and_flags = word(fixed, 12);
+    let header_len = usize::from(offset_and_flags >> 12) * 4;
+    if header_len < FIXED_HEADER_LEN || header_len > packet.payload_len {
+        return Err(malformed);
+    }
+    let captured = segment.len().min(header_len);
+    let Packet { header, ecn, .. } = *packet;
+    Ok(Captured {
+        ip: header,
+        ecn,
+        layers: walk.layers,
+        vlan: walk.vlan,
+        length_from: packet.length_from,
+        is_first_fragment: packet.is_first_fragment,
+        exceeds_wire: packet.exceeds_wire,
+        src_port: word(fixed, 0),
+        dst_port: word(fixed, 2),
+        seq: SeqNumber::new(long(fixed, 4)),
+        ack: SeqNumber::new(long(fixed, 8)),
+        flags: Flags::from_bits(offset_and_flags),
+        wnd: WireWindow(word(fixed, 14)),
+        urgent: word(fixed, 18),
+        payload_len: (packet.payload_len - header_len) as u32,
+        payload: &segment[captured..],
+        option_octets: &segment[FIXED_HEADER_LEN..captured],
+        header_len: header_len as u8,
+        segment,
+        ip_octets: packet.octets,
+        is_routed: packet.is_routed,
+    })
+}
+
+impl Captured<'_> {
+    /// Octets of options in the header, captured or not.
+    #[must_use]
+    pub const fn options_len(&self) -> usize {
+        self.header_len as usize - FIXED_HEADER_LEN
+    }
+
+    /// Whether all options were captured.
+    #[must_use]
+    pub const fn has_all_options(&self) -> bool {
+        self.option_octets.len() == self.options_len()
+    }
+
+    /// The options, up to the first whose length cannot be or that was cut.
+    #[must_use]
+    pub fn options(&self) -> Options {
+        read_options(self.option_octets).0
+    }
+
+    /// The timestamps alone. Quick where they stand as every common kernel
+    /// lays them out.
+    #[inline]
+    #[must_use]
+    pub fn timestamps(&self) -> Option<Timestamps> {
+        if let [1, 1, 8, 10, times @ ..] = self.option_octets
+            && times.len() >= 8
+        {
+            let (val, ecr) = (long(times, 0), long(times, 4));
+            return Some(Timestamps { val, ecr });
+        }
+        if self.option_octets.is_empty() {
+            return None;
+        }
+        self.options().timestamps
+    }
+
+    /// SEG.LEN: payload octets plus one for SYN and one for FIN.
+    #[inline]
+    #[must_use]
+    pub const fn seq_len(&self) -> u32 {
+        let syn = self.flags.contains(Flags::SYN) as u32;
+        let fin = self.flags.contains(Flags::FIN) as u32;
+        self.payload_len + syn + fin
+    }
+
+    /// What can be said of the TCP checksum.
+    #[must_use]
+    pub fn tcp_checksum(&self) -> ChecksumVerdict {
+        let len = u32::from(self.header_len) + self.payload_len;
+        let is_whole = self.segment.len() == len as usize;
+        if !is_whole || self.is_first_fragment || self.is_routed {
+            return ChecksumVerdict::NotCaptured;
+        }
+        let endpoints = &self.ip.endpoints;
+        let mut sum = Checksum::pseudo_header(endpoints, len);
+        sum.add_octets(self.segment);
+        if sum.is_valid() {
+            return ChecksumVerdict::Right;
+        }
+        let field = word(self.segment, 16);
+        // Some cards want the pseudo header of a super-segment without the
+        // length, which they fill in for each piece.
+        let is_partial = |len| field == !Checksum::pseudo_header(endpoints, len).finish();
+        match field {
+            0 => ChecksumVerdict::Absent,
+            _ if is_partial(len) || is_partial(0) => ChecksumVerdict::Offloaded,
+            _ => ChecksumVerdict::Wrong,
+        }
+    }
+
+    /// What can be said of the checksum of the IPv4 header; nothing of IPv6,
+    /// which has none.
+    #[must_use]
+    pub fn ip_checksum(&self) -> Option<ChecksumVerdict> {
+        if self.ip_octets.is_empty() {
+            return None;
+        }
+        let mut sum = Checksum::new();
+        sum.add_octets(self.ip_octets);
+        Some(if sum.is_valid() {
+            ChecksumVerdict::Right
+        } else if word(self.ip_octets, 10) == 0 {
+            ChecksumVerdict::Absent
+        } else {
+            ChecksumVerdict::Wrong
+        })
+    }
+}
