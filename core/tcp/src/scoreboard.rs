@@ -20,23 +20,35 @@
 //! twice. Here `pipe` counts it once, so that it never exceeds the flight size;
 //! [`Scoreboard::twice`] has the rest, and whoever wants to send adds the two.
 //!
-//! Without SACK each duplicate acknowledgment stands for one segment that
-//! left the network: [`Scoreboard::on_duplicate_ack`] takes one SMSS off
-//! `pipe`. That is the window inflation of RFC 5681 section 3.2 seen from the
-//! other side, with the same segments sent at the same ACKs.
+//! Here is what is kept and what leaves; beside it, one mechanism a file:
+//!
+//! | file | what it does |
+//! |---|---|
+//! | `acknowledgment` | what arrives, by acknowledgment and by SACK |
+//! | `revealed` | what one acknowledgment says that was not known |
+//! | `duplicate_credit` | duplicate acknowledgments without SACK |
+//! | `lost`, `by_time` | what is lost: by SACK, by a timeout; by RACK |
+//! | `next_segment` | what to send again |
+//! | `delivery_rate` | samples of the rate |
 
+mod acknowledgment;
 mod by_time;
+mod delivery_rate;
+mod duplicate_credit;
+mod lost;
+mod next_segment;
+mod revealed;
 
 use alloc::collections::VecDeque;
 use core::ops::Range;
 
-use gigatcp_units::{Bytes, Duration, Instant};
+use gigatcp_units::Instant;
 
-use crate::congestion::RateSample;
 use crate::range_set::RangeSet;
 use crate::retransmissions::{Departure, Retransmissions};
 
 pub use by_time::Overdue;
+pub use revealed::Revealed;
 
 /// One hand-over to the network of octets never sent before.
 #[derive(Clone, Copy, Debug)]
@@ -53,96 +65,6 @@ struct Transmission {
     /// Start of the sending interval of the rate sample.
     first_sent_at: Instant,
     app_limited: bool,
-}
-
-/// What one acknowledgment revealed.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Revealed {
-    /// Octets newly acknowledged cumulatively.
-    pub acked: u64,
-    /// Of these, octets that had been SACKed before.
-    pub acked_after_sack: u64,
-    /// Octets newly SACKed.
-    pub sacked: u64,
-    /// First transmissions wholly acknowledged.
-    pub transmissions: u32,
-    /// When the oldest octet now acknowledged, never retransmitted and not
-    /// SACKed before, was sent.
-    pub oldest_sent_at: Option<Instant>,
-    /// The same for the newest.
-    pub newest_sent_at: Option<Instant>,
-    /// When the oldest octet now SACKed that was never retransmitted was sent.
-    pub oldest_sacked_sent_at: Option<Instant>,
-    /// Whether any octet now acknowledged had been retransmitted.
-    pub retransmitted: bool,
-    /// The latest departure among retransmissions now delivered.
-    pub newest_resent: Option<Departure>,
-    /// The lowest octet now delivered (either way) that was sent only once.
-    pub lowest_original: Option<u64>,
-    /// Where everything known to be delivered ended before this
-    /// acknowledgment: `RACK.fack` of RFC 8985.
-    pub fack: u64,
-    /// End of the duplicate it reports (RFC 2883), if it does.
-    pub duplicate_end: Option<u64>,
-    /// It reports as a duplicate what we sent again, tail probes apart.
-    pub repeated_in_vain: bool,
-    /// The most recently sent transmission that is covered.
-    newest: Option<NewestDelivered>,
-}
-
-#[derive(Clone, Copy, Debug)]
-struct NewestDelivered {
-    delivered: u64,
-    delivered_at: Instant,
-    sent_at: Instant,
-    /// End of what is covered of it.
-    end: u64,
-    number: u64,
-    first_sent_at: Instant,
-    app_limited: bool,
-}
-
-impl Revealed {
-    /// The latest departure among first transmissions now delivered.
-    #[inline]
-    pub fn newest_original(&self) -> Option<Departure> {
-        self.newest.map(|newest| Departure {
-            number: newest.number,
-            end: newest.end,
-            sent_at: newest.sent_at,
-        })
-    }
-
-    /// Octets delivered, either way, that were not known to be.
-    #[inline]
-    pub fn delivered(&self) -> u64 {
-        self.acked - self.acked_after_sack + self.sacked
-    }
-
-    /// An octet sent only once was delivered.
-    fn note_original(&mut self, offset: u64) {
-        let lowest = self.lowest_original.unwrap_or(offset);
-        self.lowest_original = Some(lowest.min(offset));
-    }
-
-    /// Keeps the more recently sent of two transmissions, of which this one is
-    /// delivered up to `end`.
-    fn note_delivery(&mut self, sent: &Transmission, end: u64) {
-        if self
-            .newest
-            .is_none_or(|newest| (newest.number, newest.end) < (sent.number, end))
-        {
-            self.newest = Some(NewestDelivered {
-                delivered: sent.delivered,
-                delivered_at: sent.delivered_at,
-                sent_at: sent.sent_at,
-                end,
-                number: sent.number,
-                first_sent_at: sent.first_sent_at,
-                app_limited: sent.app_limited,
-            });
-        }
-    }
 }
 
 /// See the module's own text.
@@ -244,18 +166,6 @@ impl Scoreboard {
         self.delivered
     }
 
-    /// The lowest octets marked lost and not retransmitted since.
-    #[inline]
-    pub fn first_lost(&self) -> Option<Range<u64>> {
-        self.lost.first()
-    }
-
-    /// Whether anything waits for retransmission.
-    #[inline]
-    pub fn has_lost(&self) -> bool {
-        !self.lost.is_empty()
-    }
-
     /// Octets from SND.NXT on leave for the first time.
     pub fn on_transmit(&mut self, now: Instant, end: u64) {
         debug_assert!(end > self.nxt);
@@ -277,12 +187,6 @@ impl Scoreboard {
         };
         self.nxt = end;
         self.flight.push_back(sent);
-    }
-
-    /// The sender ran out of data: what is in flight now does not show what
-    /// the network could carry.
-    pub fn note_app_limited(&mut self) {
-        self.app_limited_until = (self.delivered + self.pipe()).max(1);
     }
 
     /// Octets of `range`, which was sent before, leave again.
@@ -311,15 +215,6 @@ impl Scoreboard {
         number
     }
 
-    /// An acknowledgment begins to be read.
-    #[inline]
-    pub fn begin_ack(&self) -> Revealed {
-        Revealed {
-            fack: self.highest_delivered(),
-            ..Revealed::default()
-        }
-    }
-
     /// Where everything known to be delivered ends.
     #[inline]
     pub fn highest_delivered(&self) -> u64 {
@@ -339,334 +234,6 @@ impl Scoreboard {
     /// Separate ranges that are SACKed.
     pub fn sacked_ranges(&self) -> usize {
         self.sacked.len()
-    }
-
-    /// Octets presumed to have left by duplicate ACKs without SACK.
-    #[inline]
-    pub fn duplicate_credit(&self) -> u64 {
-        self.duplicate_credit
-    }
-
-    /// The cumulative acknowledgment moved to `una`.
-    pub fn on_ack(&mut self, una: u64, revealed: &mut Revealed) {
-        debug_assert!(self.una <= una && una <= self.nxt);
-        revealed.acked = una - self.una;
-        let karn = !self.retransmitted.is_empty();
-        let any_sacked = !self.sacked.is_empty();
-        let original = if karn || any_sacked {
-            self.first_original(self.una..una)
-        } else {
-            Some(self.una)
-        };
-        if let Some(offset) = original {
-            revealed.note_original(offset);
-        }
-        self.una = una;
-        while let Some(front) = self.flight.front_mut() {
-            if front.start >= una {
-                break;
-            }
-            let covered = front.start..front.end.min(una);
-            let again = karn && self.retransmitted.intersects(covered.clone());
-            // What was SACKed arrived, and was counted, long ago.
-            let known = any_sacked && self.sacked.intersects(covered);
-            let sent = *front;
-            if sent.end <= una {
-                self.flight.pop_front();
-                revealed.transmissions += 1;
-            } else {
-                front.start = una;
-            }
-            revealed.retransmitted |= again;
-            if !again && !known {
-                revealed.oldest_sent_at.get_or_insert(sent.sent_at);
-                revealed.newest_sent_at = Some(sent.sent_at);
-                revealed.note_delivery(&sent, sent.end.min(una));
-            }
-        }
-        if any_sacked {
-            revealed.acked_after_sack = self.sacked.remove_below(una);
-        }
-        if !self.lost.is_empty() {
-            self.lost.remove_below(una);
-        }
-        if karn {
-            let resent = self.retransmitted.take(0..una);
-            revealed.newest_resent = revealed.newest_resent.max(resent);
-            self.twice.remove_below(una);
-        }
-    }
-
-    /// The lowest octet of `within` that is neither SACKed nor was sent again.
-    /// What is walked here is forgotten by the same acknowledgment.
-    fn first_original(&self, within: Range<u64>) -> Option<u64> {
-        self.sacked
-            .gaps(within)
-            .find_map(|gap| self.retransmitted.first_gap(gap))
-            .map(|clean| clean.start)
-    }
-
-    /// The receiver holds the octets of `block`.
-    pub fn on_sack(&mut self, block: Range<u64>, revealed: &mut Revealed) {
-        debug_assert!(self.una <= block.start && block.end <= self.nxt);
-        let mut from = block.start;
-        while let Some(news) = self.sacked.first_gap(from..block.end) {
-            from = news.end;
-            self.on_newly_sacked(news, revealed);
-        }
-        if revealed.sacked > 0 {
-            self.sacked.insert(block);
-        }
-    }
-
-    /// Nothing of `news` was SACKed before.
-    fn on_newly_sacked(&mut self, news: Range<u64>, revealed: &mut Revealed) {
-        revealed.sacked += news.end - news.start;
-        self.lost.remove(news.clone());
-        self.twice.remove(news.clone());
-        let original = self.retransmitted.first_gap(news.clone());
-        if let Some(original) = original {
-            revealed.note_original(original.start);
-            let first = self
-                .flight
-                .partition_point(|sent| sent.end <= original.start);
-            if let Some(sent_at) = self.flight.get(first).map(|sent| sent.sent_at) {
-                let oldest = revealed.oldest_sacked_sent_at.unwrap_or(sent_at);
-                revealed.oldest_sacked_sent_at = Some(oldest.min(sent_at));
-            }
-        }
-        // The newest first transmission inside tells the rate.
-        let after = self.flight.partition_point(|sent| sent.start < news.end);
-        if let Some(sent) = after.checked_sub(1).map(|i| self.flight[i])
-            && !self
-                .retransmitted
-                .intersects(sent.start.max(news.start)..sent.end.min(news.end))
-        {
-            revealed.note_delivery(&sent, sent.end.min(news.end));
-        }
-        if !self.retransmitted.is_empty() {
-            let resent = self.retransmitted.take(news);
-            revealed.newest_resent = revealed.newest_resent.max(resent);
-        }
-    }
-
-    /// A duplicate acknowledgment without SACK: one more segment has left.
-    pub fn on_duplicate_ack(&mut self, smss: u32) {
-        let at_most = (self.nxt - self.una).saturating_sub(u64::from(smss));
-        self.duplicate_credit = (self.duplicate_credit + u64::from(smss)).min(at_most);
-    }
-
-    /// A partial acknowledgment without SACK (RFC 6582 section 3.2 step 3): the
-    /// window is deflated by what it covers and one SMSS is given back, if it
-    /// covers as much. Seen from `pipe`, the duplicates that stood for what is
-    /// covered are taken back, all but the one that stands for the repair of the
-    /// hole; where they were lost, or the hole was smaller, the rest is
-    /// [`Scoreboard::deflated`].
-    pub fn settle_duplicate_credit(&mut self, acked: u64, smss: u32) {
-        let smss = u64::from(smss);
-        let covered = if acked < smss { acked } else { acked - smss };
-        let short = covered.saturating_sub(self.duplicate_credit);
-        self.duplicate_credit = self.duplicate_credit.saturating_sub(covered);
-        self.deflated += short;
-        if self.is_empty() {
-            self.clear_duplicate_credit();
-        }
-    }
-
-    /// Octets that may not leave although `pipe` leaves room: how far NewReno's
-    /// window lies below what cwnd says.
-    #[inline]
-    pub fn deflated(&self) -> u64 {
-        self.deflated
-    }
-
-    /// Forgets what duplicate ACKs said.
-    pub fn clear_duplicate_credit(&mut self) {
-        self.duplicate_credit = 0;
-        self.deflated = 0;
-    }
-
-    /// Ends the bookkeeping of one acknowledgment: counts deliveries and
-    /// gives the delivery rate over the newest delivered transmission's
-    /// flight, as draft-cheng-iccrg-delivery-rate-estimation describes.
-    pub fn finish_ack(&mut self, now: Instant, revealed: &Revealed) -> Option<RateSample> {
-        self.delivered += revealed.delivered();
-        self.delivered_at = now;
-        if self.app_limited_until > 0 && self.delivered > self.app_limited_until {
-            self.app_limited_until = 0;
-        }
-        let newest = revealed.newest?;
-        self.first_sent_at = newest.sent_at;
-        let send_interval = newest.sent_at.saturating_since(newest.first_sent_at);
-        let ack_interval = now.saturating_since(newest.delivered_at);
-        let interval = send_interval.max(ack_interval);
-        (interval > Duration::ZERO).then(|| RateSample {
-            delivered: Bytes::new(self.delivered - newest.delivered),
-            prior_delivered: Bytes::new(newest.delivered),
-            interval,
-            app_limited: newest.app_limited,
-            ack_delayed: false,
-        })
-    }
-
-    /// `IsLost` of RFC 6675 section 4 for everything at once: marks what is
-    /// newly lost and returns its range and how many octets of it are marked.
-    pub fn mark_lost_by_sack(&mut self, dup_thresh: u32, smss: u32) -> Option<(u64, u64)> {
-        let edge = self.sack_loss_edge(dup_thresh, smss)?;
-        let from = self.lost_edge.max(self.una);
-        if edge <= from {
-            return None;
-        }
-        self.lost_edge = edge;
-        self.twice.remove_below(edge);
-        self.mark_gaps_lost(from..edge)
-    }
-
-    /// The highest offset below which everything not SACKed is lost: the
-    /// start of the lowest of the topmost SACKed ranges that together are
-    /// `DupThresh` ranges, or more than (`DupThresh` - 1) * SMSS octets.
-    fn sack_loss_edge(&self, dup_thresh: u32, smss: u32) -> Option<u64> {
-        let enough = u64::from(dup_thresh.saturating_sub(1)) * u64::from(smss);
-        let mut octets = 0;
-        for (count, range) in (1_u32..).zip(self.sacked.descending()) {
-            octets += range.end - range.start;
-            if count >= dup_thresh || octets > enough {
-                return Some(range.start);
-            }
-        }
-        None
-    }
-
-    /// Marks lost what is not SACKed in `within` and not retransmitted yet;
-    /// returns the first offset and the number of octets marked.
-    fn mark_gaps_lost(&mut self, within: Range<u64>) -> Option<(u64, u64)> {
-        let mut from = within.start;
-        let mut first = None;
-        let mut marked = 0;
-        while let Some(gap) = self.sacked.first_gap(from..within.end) {
-            from = gap.end;
-            let mut at = gap.start;
-            while let Some(clean) = self.retransmitted.first_gap(at..gap.end) {
-                at = clean.end;
-                first.get_or_insert(clean.start);
-                marked += self.lost.insert(clean);
-            }
-        }
-        first.map(|first| (first, marked)).filter(|(_, n)| *n > 0)
-    }
-
-    /// Marks the first outstanding segment lost (third duplicate ACK, partial
-    /// acknowledgment), even if it was retransmitted before.
-    pub fn mark_first_lost(&mut self, smss: u32) -> Option<(u64, u64)> {
-        let at_most = self.nxt.min(self.una + u64::from(smss));
-        let head = self.sacked.first_gap(self.una..at_most)?;
-        let start = head.start;
-        self.twice.remove(head.clone());
-        self.lost_edge = self.lost_edge.max(head.end);
-        let marked = self.lost.insert(head);
-        (marked > 0).then_some((start, marked))
-    }
-
-    /// A retransmission timeout: everything not SACKed is lost, also what was
-    /// retransmitted. SACK information is kept (RFC 6675 section 5.1) unless
-    /// the receiver has shown that it dropped SACKed octets: then SND.UNA
-    /// itself is SACKed (RFC 2018 section 8).
-    pub fn mark_all_lost(&mut self) -> (u64, u64) {
-        self.drop_reneged();
-        self.lost.clear();
-        self.twice.clear();
-        self.retransmitted.forget_times();
-        let mut from = self.una;
-        while let Some(gap) = self.sacked.first_gap(from..self.nxt) {
-            from = gap.end;
-            self.lost.insert(gap);
-        }
-        self.lost_edge = self.nxt;
-        (self.una, self.lost.total())
-    }
-
-    /// RFC 2018 section 8: a receiver that has SND.UNA SACKed and does not
-    /// acknowledge it threw it away, and nothing it SACKed is believed.
-    fn drop_reneged(&mut self) {
-        let first = self.sacked.first();
-        if first.is_some_and(|first| first.start == self.una) {
-            self.sacked.clear();
-        }
-        self.clear_duplicate_credit();
-    }
-
-    /// What was sent from `from` on did not fit the path: everything there that
-    /// is not SACKed is lost, also what was retransmitted. Returns how many
-    /// octets that is.
-    pub fn mark_lost_from(&mut self, from: u64) -> u64 {
-        self.mark_lost_within(from..self.nxt)
-    }
-
-    /// The same for the octets of `range`.
-    pub fn mark_lost_within(&mut self, range: Range<u64>) -> u64 {
-        let mut from = range.start.max(self.una);
-        let end = range.end.min(self.nxt);
-        self.clear_duplicate_credit();
-        let mut marked = 0;
-        while from < end
-            && let Some(gap) = self.sacked.first_gap(from..end)
-        {
-            from = gap.end;
-            self.twice.remove(gap.clone());
-            marked += self.lost.insert(gap);
-        }
-        marked
-    }
-
-    /// Octets of the one hand-over to the network that had `seq` in it; absent
-    /// once that was retransmitted, in whatever size.
-    pub fn sent_at_once(&self, seq: u64) -> Option<u64> {
-        let after = self.flight.partition_point(|sent| sent.start <= seq);
-        let sent = self.flight.get(after.checked_sub(1)?)?;
-        let again = self.retransmitted.intersects(seq..seq + 1);
-        (seq < sent.end && !again).then(|| sent.end - sent.start)
-    }
-
-    /// `NextSeg` rule 3 of RFC 6675: the lowest octets not SACKed, not yet
-    /// retransmitted, below the highest SACKed octet. Above the edge of what
-    /// is lost lie at most `DupThresh` SACKed ranges, hence as few gaps.
-    pub fn first_unsacked_candidate(&self) -> Option<Range<u64>> {
-        let highest = self.sacked.last()?.start;
-        let from = self.lost_edge.max(self.una);
-        if from >= highest {
-            return None;
-        }
-        self.sacked
-            .gaps(from..highest)
-            .find_map(|gap| self.retransmitted.first_gap(gap))
-    }
-
-    /// The timeout that marked everything lost was wrong: nothing is, until
-    /// SACKs say so anew.
-    pub fn forget_losses(&mut self) {
-        self.lost.clear();
-        self.lost_edge = self.una;
-    }
-
-    /// The highest outstanding octets not SACKed, at most one SMSS: what the
-    /// rescue retransmission sends (`NextSeg` rule 4), wherever they lie.
-    /// SACKed ranges do not touch, so two of them decide.
-    ///
-    /// Not what was retransmitted already, which the letter of the rule would
-    /// send once more: its repair is on its way, and where that is lost too it
-    /// is for RFC 8985 or the timer to say.
-    pub fn last_unsacked(&self, smss: u32) -> Option<Range<u64>> {
-        let mut end = self.nxt;
-        let mut from = self.una;
-        for range in self.sacked.descending() {
-            if range.end < end {
-                from = range.end;
-                break;
-            }
-            end = range.start;
-        }
-        let start = from.max(end.saturating_sub(u64::from(smss)));
-        (start < end && !self.retransmitted.intersects(start..end)).then_some(start..end)
     }
 }
 
@@ -786,56 +353,5 @@ mod tests {
                 prop_assert_eq!(board.lost_in_all(), model.octets(|s| s.lost));
             }
         }
-    }
-
-    #[test]
-    fn a_timeout_marks_everything_that_is_not_sacked() {
-        let mut board = Scoreboard::new();
-        board.on_transmit(Instant::ZERO, 100);
-        board.on_sack(40..60, &mut Revealed::default());
-        board.on_retransmit(Instant::ZERO, 0..10);
-        assert_eq!(board.mark_all_lost(), (0, 80));
-        assert_eq!(board.pipe(), 0);
-        assert_eq!(board.first_lost(), Some(0..40));
-    }
-
-    #[test]
-    fn a_receiver_that_reneges_is_sent_everything_again() {
-        let mut board = Scoreboard::new();
-        board.on_transmit(Instant::ZERO, 100);
-        board.on_sack(0..60, &mut Revealed::default());
-        assert_eq!(board.mark_all_lost(), (0, 100));
-    }
-
-    #[test]
-    fn the_rate_sample_counts_what_was_delivered_during_the_newest_flight() {
-        let at = |ms| Instant::ZERO + Duration::from_millis(ms);
-        let mut board = Scoreboard::new();
-        board.on_transmit(at(0), 1000);
-        board.on_transmit(at(10), 2000);
-        let mut revealed = Revealed::default();
-        board.on_ack(1000, &mut revealed);
-        board.finish_ack(at(100), &revealed);
-        let mut revealed = Revealed::default();
-        board.on_ack(2000, &mut revealed);
-        let rate = board.finish_ack(at(110), &revealed).unwrap();
-        assert_eq!(rate.delivered, Bytes::new(2000));
-        assert_eq!(rate.interval, Duration::from_millis(110));
-    }
-
-    #[test]
-    fn what_is_rescued_is_the_highest_that_is_not_sacked_wherever_it_lies() {
-        // RFC 6675 section 4, rule 4.
-        let mut board = Scoreboard::new();
-        board.on_transmit(Instant::ZERO, 100);
-        assert_eq!(board.last_unsacked(MSS), Some(90..100));
-        board.on_sack(60..100, &mut Revealed::default());
-        assert_eq!(board.last_unsacked(MSS), Some(50..60));
-        board.on_sack(40..55, &mut Revealed::default());
-        assert_eq!(board.last_unsacked(MSS), Some(55..60));
-        board.on_sack(55..60, &mut Revealed::default());
-        assert_eq!(board.last_unsacked(MSS), Some(30..40));
-        board.on_sack(0..40, &mut Revealed::default());
-        assert_eq!(board.last_unsacked(MSS), None);
     }
 }

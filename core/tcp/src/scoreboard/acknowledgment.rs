@@ -1,0 +1,123 @@
+//! Acknowledgments: what they take off the scoreboard, and what they reveal.
+//!
+//! `Update` of RFC 6675 section 4. A cumulative acknowledgment pops the front
+//! of the queue of first transmissions; a SACK block is put into the set of what
+//! is SACKed. Both are at most as much work as what they newly cover.
+
+use core::ops::Range;
+
+use super::{Revealed, Scoreboard};
+
+impl Scoreboard {
+    /// An acknowledgment begins to be read.
+    #[inline]
+    pub fn begin_ack(&self) -> Revealed {
+        Revealed {
+            fack: self.highest_delivered(),
+            ..Revealed::default()
+        }
+    }
+
+    /// The cumulative acknowledgment moved to `una`.
+    pub fn on_ack(&mut self, una: u64, revealed: &mut Revealed) {
+        debug_assert!(self.una <= una && una <= self.nxt);
+        revealed.acked = una - self.una;
+        let karn = !self.retransmitted.is_empty();
+        let any_sacked = !self.sacked.is_empty();
+        let original = if karn || any_sacked {
+            self.first_original(self.una..una)
+        } else {
+            Some(self.una)
+        };
+        if let Some(offset) = original {
+            revealed.note_original(offset);
+        }
+        self.una = una;
+        while let Some(front) = self.flight.front_mut() {
+            if front.start >= una {
+                break;
+            }
+            let covered = front.start..front.end.min(una);
+            let again = karn && self.retransmitted.intersects(covered.clone());
+            // What was SACKed arrived, and was counted, long ago.
+            let known = any_sacked && self.sacked.intersects(covered);
+            let sent = *front;
+            if sent.end <= una {
+                self.flight.pop_front();
+                revealed.transmissions += 1;
+            } else {
+                front.start = una;
+            }
+            revealed.retransmitted |= again;
+            if !again && !known {
+                revealed.oldest_sent_at.get_or_insert(sent.sent_at);
+                revealed.newest_sent_at = Some(sent.sent_at);
+                revealed.note_delivery(&sent, sent.end.min(una));
+            }
+        }
+        if any_sacked {
+            revealed.acked_after_sack = self.sacked.remove_below(una);
+        }
+        if !self.lost.is_empty() {
+            self.lost.remove_below(una);
+        }
+        if karn {
+            let resent = self.retransmitted.take(0..una);
+            revealed.newest_resent = revealed.newest_resent.max(resent);
+            self.twice.remove_below(una);
+        }
+    }
+
+    /// The lowest octet of `within` that is neither SACKed nor was sent again.
+    /// What is walked here is forgotten by the same acknowledgment.
+    fn first_original(&self, within: Range<u64>) -> Option<u64> {
+        self.sacked
+            .gaps(within)
+            .find_map(|gap| self.retransmitted.first_gap(gap))
+            .map(|clean| clean.start)
+    }
+
+    /// The receiver holds the octets of `block`.
+    pub fn on_sack(&mut self, block: Range<u64>, revealed: &mut Revealed) {
+        debug_assert!(self.una <= block.start && block.end <= self.nxt);
+        let mut from = block.start;
+        while let Some(news) = self.sacked.first_gap(from..block.end) {
+            from = news.end;
+            self.on_newly_sacked(news, revealed);
+        }
+        if revealed.sacked > 0 {
+            self.sacked.insert(block);
+        }
+    }
+
+    /// Nothing of `news` was SACKed before.
+    fn on_newly_sacked(&mut self, news: Range<u64>, revealed: &mut Revealed) {
+        revealed.sacked += news.end - news.start;
+        self.lost.remove(news.clone());
+        self.twice.remove(news.clone());
+        let original = self.retransmitted.first_gap(news.clone());
+        if let Some(original) = original {
+            revealed.note_original(original.start);
+            let first = self
+                .flight
+                .partition_point(|sent| sent.end <= original.start);
+            if let Some(sent_at) = self.flight.get(first).map(|sent| sent.sent_at) {
+                let oldest = revealed.oldest_sacked_sent_at.unwrap_or(sent_at);
+                revealed.oldest_sacked_sent_at = Some(oldest.min(sent_at));
+            }
+        }
+        // The newest first transmission inside tells the rate.
+        let after = self.flight.partition_point(|sent| sent.start < news.end);
+        if let Some(sent) = after.checked_sub(1).map(|i| self.flight[i])
+            && !self
+                .retransmitted
+                .intersects(sent.start.max(news.start)..sent.end.min(news.end))
+        {
+            revealed.note_delivery(&sent, sent.end.min(news.end));
+        }
+        if !self.retransmitted.is_empty() {
+            let resent = self.retransmitted.take(news);
+            revealed.newest_resent = revealed.newest_resent.max(resent);
+        }
+    }
+}

@@ -1,0 +1,153 @@
+//! What is lost: by SACK (`IsLost` of RFC 6675 section 4), by duplicate
+//! acknowledgments, by a timeout, by a path that is too narrow.
+//!
+//! What is lost by SACK lies below one edge, and what lies below it is marked
+//! once; the others mark what they name. Judgment by time (RACK) is `by_time`.
+
+use core::ops::Range;
+
+use super::Scoreboard;
+
+impl Scoreboard {
+    /// `IsLost` of RFC 6675 section 4 for everything at once: marks what is
+    /// newly lost and returns its range and how many octets of it are marked.
+    pub fn mark_lost_by_sack(&mut self, dup_thresh: u32, smss: u32) -> Option<(u64, u64)> {
+        let edge = self.sack_loss_edge(dup_thresh, smss)?;
+        let from = self.lost_edge.max(self.una);
+        if edge <= from {
+            return None;
+        }
+        self.lost_edge = edge;
+        self.twice.remove_below(edge);
+        self.mark_gaps_lost(from..edge)
+    }
+
+    /// The highest offset below which everything not SACKed is lost: the
+    /// start of the lowest of the topmost SACKed ranges that together are
+    /// `DupThresh` ranges, or more than (`DupThresh` - 1) * SMSS octets.
+    fn sack_loss_edge(&self, dup_thresh: u32, smss: u32) -> Option<u64> {
+        let enough = u64::from(dup_thresh.saturating_sub(1)) * u64::from(smss);
+        let mut octets = 0;
+        for (count, range) in (1_u32..).zip(self.sacked.descending()) {
+            octets += range.end - range.start;
+            if count >= dup_thresh || octets > enough {
+                return Some(range.start);
+            }
+        }
+        None
+    }
+
+    /// Marks lost what is not SACKed in `within` and not retransmitted yet;
+    /// returns the first offset and the number of octets marked.
+    pub(super) fn mark_gaps_lost(&mut self, within: Range<u64>) -> Option<(u64, u64)> {
+        let mut from = within.start;
+        let mut first = None;
+        let mut marked = 0;
+        while let Some(gap) = self.sacked.first_gap(from..within.end) {
+            from = gap.end;
+            let mut at = gap.start;
+            while let Some(clean) = self.retransmitted.first_gap(at..gap.end) {
+                at = clean.end;
+                first.get_or_insert(clean.start);
+                marked += self.lost.insert(clean);
+            }
+        }
+        first.map(|first| (first, marked)).filter(|(_, n)| *n > 0)
+    }
+
+    /// Marks the first outstanding segment lost (third duplicate ACK, partial
+    /// acknowledgment), even if it was retransmitted before.
+    pub fn mark_first_lost(&mut self, smss: u32) -> Option<(u64, u64)> {
+        let at_most = self.nxt.min(self.una + u64::from(smss));
+        let head = self.sacked.first_gap(self.una..at_most)?;
+        let start = head.start;
+        self.twice.remove(head.clone());
+        self.lost_edge = self.lost_edge.max(head.end);
+        let marked = self.lost.insert(head);
+        (marked > 0).then_some((start, marked))
+    }
+
+    /// A retransmission timeout: everything not SACKed is lost, also what was
+    /// retransmitted. SACK information is kept (RFC 6675 section 5.1) unless
+    /// the receiver has shown that it dropped SACKed octets: then SND.UNA
+    /// itself is SACKed (RFC 2018 section 8).
+    pub fn mark_all_lost(&mut self) -> (u64, u64) {
+        self.drop_reneged();
+        self.lost.clear();
+        self.twice.clear();
+        self.retransmitted.forget_times();
+        let mut from = self.una;
+        while let Some(gap) = self.sacked.first_gap(from..self.nxt) {
+            from = gap.end;
+            self.lost.insert(gap);
+        }
+        self.lost_edge = self.nxt;
+        (self.una, self.lost.total())
+    }
+
+    /// RFC 2018 section 8: a receiver that has SND.UNA SACKed and does not
+    /// acknowledge it threw it away, and nothing it SACKed is believed.
+    pub(super) fn drop_reneged(&mut self) {
+        let first = self.sacked.first();
+        if first.is_some_and(|first| first.start == self.una) {
+            self.sacked.clear();
+        }
+        self.clear_duplicate_credit();
+    }
+
+    /// What was sent from `from` on did not fit the path: everything there that
+    /// is not SACKed is lost, also what was retransmitted. Returns how many
+    /// octets that is.
+    pub fn mark_lost_from(&mut self, from: u64) -> u64 {
+        self.mark_lost_within(from..self.nxt)
+    }
+
+    /// The same for the octets of `range`.
+    pub fn mark_lost_within(&mut self, range: Range<u64>) -> u64 {
+        let mut from = range.start.max(self.una);
+        let end = range.end.min(self.nxt);
+        self.clear_duplicate_credit();
+        let mut marked = 0;
+        while from < end
+            && let Some(gap) = self.sacked.first_gap(from..end)
+        {
+            from = gap.end;
+            self.twice.remove(gap.clone());
+            marked += self.lost.insert(gap);
+        }
+        marked
+    }
+
+    /// The timeout that marked everything lost was wrong: nothing is, until
+    /// SACKs say so anew.
+    pub fn forget_losses(&mut self) {
+        self.lost.clear();
+        self.lost_edge = self.una;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Revealed;
+    use super::*;
+    use gigatcp_units::Instant;
+
+    #[test]
+    fn a_timeout_marks_everything_that_is_not_sacked() {
+        let mut board = Scoreboard::new();
+        board.on_transmit(Instant::ZERO, 100);
+        board.on_sack(40..60, &mut Revealed::default());
+        board.on_retransmit(Instant::ZERO, 0..10);
+        assert_eq!(board.mark_all_lost(), (0, 80));
+        assert_eq!(board.pipe(), 0);
+        assert_eq!(board.first_lost(), Some(0..40));
+    }
+
+    #[test]
+    fn a_receiver_that_reneges_is_sent_everything_again() {
+        let mut board = Scoreboard::new();
+        board.on_transmit(Instant::ZERO, 100);
+        board.on_sack(0..60, &mut Revealed::default());
+        assert_eq!(board.mark_all_lost(), (0, 100));
+    }
+}

@@ -1,0 +1,92 @@
+//! What to send again: `NextSeg` of RFC 6675 section 4, by its rules.
+//!
+//! Rule 1 is the lowest of what is lost; rule 2, new data, is not the
+//! scoreboard's; rules 3 and 4 look among what is in flight and not lost. None
+//! walks the window.
+
+use core::ops::Range;
+
+use super::Scoreboard;
+
+impl Scoreboard {
+    /// `NextSeg` rule 1: the lowest octets marked lost and not retransmitted since.
+    #[inline]
+    pub fn first_lost(&self) -> Option<Range<u64>> {
+        self.lost.first()
+    }
+
+    /// Whether anything waits for retransmission.
+    #[inline]
+    pub fn has_lost(&self) -> bool {
+        !self.lost.is_empty()
+    }
+
+    /// `NextSeg` rule 3 of RFC 6675: the lowest octets not SACKed, not yet
+    /// retransmitted, below the highest SACKed octet. Above the edge of what
+    /// is lost lie at most `DupThresh` SACKed ranges, hence as few gaps.
+    pub fn first_unsacked_candidate(&self) -> Option<Range<u64>> {
+        let highest = self.sacked.last()?.start;
+        let from = self.lost_edge.max(self.una);
+        if from >= highest {
+            return None;
+        }
+        self.sacked
+            .gaps(from..highest)
+            .find_map(|gap| self.retransmitted.first_gap(gap))
+    }
+
+    /// The highest outstanding octets not SACKed, at most one SMSS: what the
+    /// rescue retransmission sends (`NextSeg` rule 4), wherever they lie.
+    /// SACKed ranges do not touch, so two of them decide.
+    ///
+    /// Not what was retransmitted already, which the letter of the rule would
+    /// send once more: its repair is on its way, and where that is lost too it
+    /// is for RFC 8985 or the timer to say.
+    pub fn last_unsacked(&self, smss: u32) -> Option<Range<u64>> {
+        let mut end = self.nxt;
+        let mut from = self.una;
+        for range in self.sacked.descending() {
+            if range.end < end {
+                from = range.end;
+                break;
+            }
+            end = range.start;
+        }
+        let start = from.max(end.saturating_sub(u64::from(smss)));
+        (start < end && !self.retransmitted.intersects(start..end)).then_some(start..end)
+    }
+
+    /// Octets of the one hand-over to the network that had `seq` in it; absent
+    /// once that was retransmitted, in whatever size.
+    pub fn sent_at_once(&self, seq: u64) -> Option<u64> {
+        let after = self.flight.partition_point(|sent| sent.start <= seq);
+        let sent = self.flight.get(after.checked_sub(1)?)?;
+        let again = self.retransmitted.intersects(seq..seq + 1);
+        (seq < sent.end && !again).then(|| sent.end - sent.start)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Revealed;
+    use super::*;
+    use gigatcp_units::Instant;
+
+    const MSS: u32 = 10;
+
+    #[test]
+    fn what_is_rescued_is_the_highest_that_is_not_sacked_wherever_it_lies() {
+        // RFC 6675 section 4, rule 4.
+        let mut board = Scoreboard::new();
+        board.on_transmit(Instant::ZERO, 100);
+        assert_eq!(board.last_unsacked(MSS), Some(90..100));
+        board.on_sack(60..100, &mut Revealed::default());
+        assert_eq!(board.last_unsacked(MSS), Some(50..60));
+        board.on_sack(40..55, &mut Revealed::default());
+        assert_eq!(board.last_unsacked(MSS), Some(55..60));
+        board.on_sack(55..60, &mut Revealed::default());
+        assert_eq!(board.last_unsacked(MSS), Some(30..40));
+        board.on_sack(0..40, &mut Revealed::default());
+        assert_eq!(board.last_unsacked(MSS), None);
+    }
+}
