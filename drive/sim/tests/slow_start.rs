@@ -90,6 +90,17 @@ fn each_search_for_an_end_loses_less_than_none_where_the_queue_has_room_for_its_
     let hystart = open("reno", SlowStart::HyStart, BDP);
     let plus = open("reno", SlowStart::HyStartPlusPlus, BDP);
     assert!(
+        3 * hystart.retransmitted < standard.retransmitted,
+        "{hystart:?}"
+    );
+    // A window that opens while half of it is in use is ahead of its train; one
+    // that is full when it opens ends where its train says.
+    let full = Profile {
+        half_used_opens: false,
+        ..Profile::MODERN
+    };
+    let hystart = open_by(full, "reno", SlowStart::HyStart, BDP);
+    assert!(
         10 * hystart.retransmitted < standard.retransmitted,
         "{hystart:?}"
     );

@@ -234,8 +234,7 @@ impl Config {
             smss,
             initial_window: profile.initial_window.bytes(smss),
             usual_slow_start: match profile.slow_start {
-                SlowStart::Usual if paced => SlowStart::HyStart,
-                SlowStart::Usual => SlowStart::HyStartPlusPlus,
+                SlowStart::Usual => SlowStart::HyStart,
                 chosen => chosen,
             },
             paced,
