@@ -2,8 +2,8 @@
 //! packets.
 //!
 //! [`PcapngWriter`] writes pcapng, packets as bare IP with nanosecond times.
-//! [`CaptureReader`] reads what others captured: pcap and pcapng,
-//! whatever has become of them on the way.
+//! [`CaptureReader`] reads what others captured: pcap, pcapng and printed
+//! packets, whatever has become of them on the way.
 //! [`independent_reader`] asks somebody else's reader, tshark, what it thinks
 //! of a capture.
 //!

@@ -7,6 +7,7 @@
 //! | `notes.rs` | what was odd, counted and placed |
 //! | `pcap.rs`, `pcapng.rs` | the two binary formats |
 //! | `options.rs`, `interface.rs`, `timing.rs` | what they share |
+//! | `text/` | printed packets |
 //! | `input.rs`, `map.rs` | where octets come from: mapped files, streams |
 //! | `error.rs` | why there is nothing to read |
 //!
@@ -23,12 +24,16 @@ mod options;
 mod pcap;
 mod pcapng;
 mod record;
+mod text;
 mod timing;
 
 use std::fmt;
 use std::fs::File;
 use std::io::{self, Read};
+use std::net::IpAddr;
 use std::path::Path;
+
+use gigatcp_wire::link::Obstacle;
 
 pub use error::ReadError;
 pub use interface::CapturedInterface;
@@ -47,6 +52,8 @@ pub enum Format {
     Pcap,
     /// The newer form of blocks.
     Pcapng,
+    /// What tcpdump prints, with or without prose around it.
+    Text,
 }
 
 /// How the octets of a capture were packed.
@@ -63,6 +70,7 @@ impl fmt::Display for Format {
         f.write_str(match self {
             Self::Pcap => "pcap",
             Self::Pcapng => "pcapng",
+            Self::Text => "printed packets",
         })
     }
 }
@@ -80,6 +88,7 @@ impl fmt::Display for Compression {
 enum Inner {
     Pcap(pcap::Pcap),
     Pcapng(pcapng::Pcapng),
+    Text(Box<text::Text>),
     /// A file that ends within its first header.
     Nothing(Format),
 }
@@ -169,6 +178,7 @@ impl CaptureReader {
         let inner = match (pcap::Magic::read(magic), u32::from_le_bytes(magic)) {
             (Some(magic), _) => start_pcap(magic, &mut work)?,
             (None, pcapng::SECTION_HEADER) => Inner::Pcapng(pcapng::Pcapng::start()),
+            _ if is_text(&mut work)? => Inner::Text(Box::new(text::Text::start())),
             _ => return Err(ReadError::Unknown { start: magic }),
         };
         Ok(Self {
@@ -195,6 +205,7 @@ impl CaptureReader {
         let found = match &mut self.inner {
             Inner::Pcap(pcap) => pcap.next(&mut work),
             Inner::Pcapng(pcapng) => pcapng.next(&mut work),
+            Inner::Text(_) => return self.next_printed(),
             Inner::Nothing(_) => Ok(None),
         };
         let found = match found {
@@ -230,6 +241,43 @@ impl CaptureReader {
         }))
     }
 
+    /// The next printed packet, whose octets are not those of the file.
+    fn next_printed(&mut self) -> Result<Option<Record<'_>>, ReadError> {
+        let Inner::Text(text) = &mut self.inner else {
+            return Ok(None);
+        };
+        let mut work = Work {
+            input: &mut self.input,
+            notes: &mut self.notes,
+            number: self.records + 1,
+        };
+        let found = match text.next(&mut work) {
+            Ok(found) => found,
+            Err(source) => {
+                self.stop(source)?;
+                return self.next_printed();
+            }
+        };
+        let (Some(found), Inner::Text(text)) = (found, &self.inner) else {
+            return Ok(None);
+        };
+        self.records += 1;
+        Ok(Some(Record {
+            number: self.records,
+            offset: found.offset,
+            time: found.found.time,
+            wire_len: found.found.wire_len,
+            octets: &text.octets,
+            interface: 0,
+            link: found.found.link,
+            direction: found.found.direction,
+            dropped: 0,
+            follows_omission: found.follows_omission,
+            known: found.known,
+            options: Options::default(),
+        }))
+    }
+
     /// The stream failed. A broken compressed stream is an oddity of the
     /// capture: what came out of it was read. Everything else is the system's.
     #[cold]
@@ -256,12 +304,37 @@ impl CaptureReader {
         &mut self.notes
     }
 
+    /// Counts why a packet shows no TCP segment.
+    pub fn note_obstacle(&mut self, place: Place, obstacle: &Obstacle) {
+        let (kind, detail) = match *obstacle {
+            Obstacle::UnknownLinkType { link } => (NoteKind::UnknownLinkType, link.0.into()),
+            Obstacle::Cut { .. } => (NoteKind::HeadersCut, 0),
+            Obstacle::NotIp { kind } => (NoteKind::NotIp, kind.into()),
+            Obstacle::NotTcp { protocol } => (NoteKind::NotTcp, protocol.into()),
+            Obstacle::LaterFragment { .. } => (NoteKind::LaterFragment, 0),
+            Obstacle::Malformed { .. } => (NoteKind::MalformedHeaders, 0),
+            Obstacle::TooDeep => (NoteKind::NestedTooDeep, 0),
+        };
+        self.notes.add_detail(kind, place, detail);
+    }
+
+    /// The names that stand for addresses in a text, and the addresses made
+    /// up for them, one of each version.
+    pub fn names(&self) -> impl Iterator<Item = (&str, [IpAddr; 2])> {
+        let text = match &self.inner {
+            Inner::Text(text) => Some(text),
+            _ => None,
+        };
+        text.into_iter().flat_map(|text| text.names())
+    }
+
     /// The form of the capture.
     #[must_use]
     pub const fn format(&self) -> Format {
         match &self.inner {
             Inner::Pcap(_) => Format::Pcap,
             Inner::Pcapng(_) => Format::Pcapng,
+            Inner::Text(_) => Format::Text,
             Inner::Nothing(format) => *format,
         }
     }
@@ -278,6 +351,7 @@ impl CaptureReader {
         match &self.inner {
             Inner::Pcap(pcap) => &pcap.interface,
             Inner::Pcapng(pcapng) => &pcapng.interfaces,
+            Inner::Text(text) => &text.interface,
             Inner::Nothing(_) => &[],
         }
     }
@@ -303,6 +377,14 @@ fn start_pcap(magic: pcap::Magic, work: &mut Work<'_>) -> Result<Inner, ReadErro
     work.notes
         .add_amount(NoteKind::TruncatedTail, work.place(0), missing as u64);
     Ok(Inner::Nothing(Format::Pcap))
+}
+
+/// Whether what is to be read is text, as its beginning shows.
+fn is_text(work: &mut Work<'_>) -> Result<bool, ReadError> {
+    const BEGINNING: usize = 4096;
+    has(work.input, BEGINNING)?;
+    let octets = work.input.octets();
+    Ok(text::is_text(&octets[..octets.len().min(BEGINNING)]))
 }
 
 fn has(input: &mut Input, len: usize) -> Result<bool, ReadError> {

@@ -1,8 +1,9 @@
 //! What every reader of captures hands out: one packet as the file holds it.
 
 use gigatcp_units::Instant;
-use gigatcp_wire::link::LinkType;
+use gigatcp_wire::link::{Captured, LinkType, Obstacle, dissect};
 
+use super::notes::Place;
 use super::options::Options;
 
 /// Which way a packet went past the capturing interface.
@@ -17,11 +18,11 @@ pub enum Direction {
 /// What of a record the file says itself. A printed packet lacks fields that
 /// the octets made of it must have: there they are zero and not known.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub struct Known(u8);
+pub struct Known(u16);
 
 impl Known {
     /// Everything: the octets are those of the packet.
-    pub const ALL: Self = Self(0xff);
+    pub const ALL: Self = Self(u16::MAX);
     /// Nothing but what any printed packet has.
     pub const TEXT: Self = Self(0);
     /// Time to live or hop limit.
@@ -30,13 +31,19 @@ impl Known {
     pub const IDENT: Self = Self(2);
     /// Traffic class, and with it the ECN field.
     pub const TRAFFIC_CLASS: Self = Self(4);
-    /// The acknowledgment number is the sender's, and not relative to an
-    /// initial number that is nowhere in the text.
+    /// The sequence numbers are those of the wire, and not relative to some
+    /// that are nowhere in the text.
     pub const ABSOLUTE: Self = Self(8);
     /// The checksums.
     pub const CHECKSUMS: Self = Self(16);
-    /// The options: their order and padding included.
+    /// Every option.
     pub const OPTIONS: Self = Self(32);
+    /// IPv4's don't-fragment bit.
+    pub const DONT_FRAGMENT: Self = Self(64);
+    /// The sequence number; where it is not printed, it is the next one.
+    pub const SEQ: Self = Self(128);
+    /// The window.
+    pub const WINDOW: Self = Self(256);
 
     /// Whether all of `other` is known.
     #[must_use]
@@ -86,4 +93,26 @@ pub struct Record<'a> {
     pub known: Known,
     /// Options of the format: comments and more.
     pub options: Options<'a>,
+}
+
+impl<'a> Record<'a> {
+    /// The TCP segment in the packet.
+    ///
+    /// # Errors
+    /// [`Obstacle`], where there is none or it cannot be seen; see
+    /// [`crate::CaptureReader::note_obstacle`].
+    #[inline]
+    pub fn dissect(&self) -> Result<Captured<'a>, Obstacle> {
+        dissect(self.link, self.octets, self.wire_len)
+    }
+
+    /// Where it stands, for notes.
+    #[inline]
+    #[must_use]
+    pub const fn place(&self) -> Place {
+        Place {
+            offset: self.offset,
+            record: self.number,
+        }
+    }
 }

@@ -1,0 +1,306 @@
+//! Printed packets: what tcpdump writes, in logs, in mail, between the lines
+//! of an article. The packets are pulled out of whatever stands around them.
+//!
+//! A packet becomes the octets of an IP packet with its TCP header, so that
+//! everything behind this reader sees one form of capture; what the text does
+//! not say is zero and told by [`Known`]. Numbers that were printed relative
+//! are made whole where the text shows what they are relative to.
+//!
+//! | file | what |
+//! |---|---|
+//! | `lines.rs` | marks of quoting |
+//! | `packet.rs`, `cursor.rs` | the words for a packet |
+//! | `endpoint.rs` | hosts, ports and their names |
+//! | `time.rs` | times |
+//! | `numbers.rs` | sequence numbers |
+//! | `octets.rs` | the packet as octets |
+//!
+//! Text is read in pieces, so a log of any length costs a few hundred KiB.
+
+mod cursor;
+mod endpoint;
+mod lines;
+mod numbers;
+mod octets;
+mod packet;
+mod time;
+
+use std::io;
+use std::net::{IpAddr, SocketAddr};
+
+use gigatcp_units::Instant;
+use gigatcp_wire::link::LinkType;
+
+use super::interface::{CapturedInterface, Found, Piece, Work};
+use super::notes::{NoteKind, Place};
+use super::options::Order;
+use super::record::Known;
+use endpoint::Names;
+use lines::Lines;
+use numbers::{Connections, PrintedNumbers};
+use packet::{PrintedPacket, Sighting, next_sighting};
+use time::{Calendar, Printed};
+
+/// How much text is looked at together.
+const PIECE: usize = 128 << 10;
+/// How much of it may be the beginning of something that goes on behind it.
+const TAIL: usize = 8 << 10;
+/// How many times are looked at to tell what they are.
+const TIMES: usize = 1000;
+
+/// A text being read.
+#[derive(Debug)]
+pub struct Text {
+    /// The only interface.
+    pub interface: [CapturedInterface; 1],
+    lines: Lines,
+    /// Place in the text behind the last packet.
+    at: usize,
+    /// How much of the input the text is.
+    len: usize,
+    /// Whether the text is the last of the input.
+    is_last: bool,
+    /// Whether the next piece begins a line.
+    begins_line: bool,
+    is_first_piece: bool,
+    /// Whether packets were left out since the last one.
+    omission: bool,
+    calendar: Calendar,
+    names: Names,
+    connections: Connections,
+    /// The octets of the packet handed out last.
+    pub octets: Vec<u8>,
+}
+
+/// A record of a text: what every record has, and what only these have.
+#[derive(Debug)]
+pub struct FoundText {
+    pub found: Found,
+    pub offset: u64,
+    pub known: Known,
+    pub follows_omission: bool,
+}
+
+/// Whether octets that begin a file are text.
+pub fn is_text(start: &[u8]) -> bool {
+    let is_odd = |octet: &&u8| octet.is_ascii_control() && !octet.is_ascii_whitespace();
+    let odd = start.iter().filter(is_odd).count();
+    !start.contains(&0) && odd * 50 <= start.len()
+}
+
+impl Text {
+    pub fn start() -> Self {
+        Self {
+            interface: [CapturedInterface::new(LinkType::RAW, 0)],
+            lines: Lines::default(),
+            at: 0,
+            len: 0,
+            is_last: false,
+            begins_line: true,
+            is_first_piece: true,
+            omission: false,
+            calendar: Calendar::default(),
+            names: Names::default(),
+            connections: Connections::default(),
+            octets: Vec::new(),
+        }
+    }
+
+    /// The names of hosts and the addresses that were made up for them.
+    pub fn names(&self) -> impl Iterator<Item = (&str, [IpAddr; 2])> {
+        self.names.hosts()
+    }
+
+    /// The next packet; nothing at the end of the text.
+    pub fn next(&mut self, work: &mut Work<'_>) -> io::Result<Option<FoundText>> {
+        loop {
+            // Taken out, so that packets may borrow from it.
+            let lines = std::mem::take(&mut self.lines);
+            let sighting = next_sighting(&lines.text, self.at);
+            let end = sighting.as_ref().map(|sighting| sighting.span().1);
+            if end.is_none_or(|end| end + TAIL > lines.text.len()) && !self.is_last {
+                // What stands near the end may go on behind it.
+                drop(sighting);
+                self.lines = lines;
+                self.go_on(work)?;
+                continue;
+            }
+            let Some(sighting) = sighting else {
+                self.lines = lines;
+                work.pass_rest();
+                return Ok(None);
+            };
+            let found = self.take(&lines, sighting, work);
+            self.lines = lines;
+            if found.is_some() {
+                return Ok(found);
+            }
+        }
+    }
+
+    /// Lets go of text that was looked through and reads on.
+    fn go_on(&mut self, work: &mut Work<'_>) -> io::Result<()> {
+        let text_len = self.lines.text.len();
+        // What stands near the end stays, with as much again before it, but
+        // nothing of packets that were handed out.
+        let done = self.at.max(text_len.saturating_sub(2 * TAIL)).min(text_len);
+        self.omission |= says_omission(&self.lines.text[self.at.min(done)..done]);
+        let mut passed = self.lines.origin(done).min(self.len);
+        if passed < self.len / 2 {
+            // Hardly anything but marks of quoting: no packet is among them.
+            passed = self.len;
+        }
+        if passed > 0 {
+            self.begins_line = work.input.octets()[passed - 1] == b'\n';
+            work.input.pass(passed);
+        }
+        self.is_last = !work.input.has(PIECE)?;
+        let octets = work.input.octets();
+        self.len = octets.len().min(PIECE);
+        self.is_last &= self.len == octets.len();
+        self.lines = Lines::new(&octets[..self.len], self.begins_line);
+        self.at = 0;
+        if std::mem::take(&mut self.is_first_piece) {
+            let times = first_times(&self.lines.text);
+            self.calendar.are_deltas = Calendar::look_like_deltas(&times);
+        }
+        Ok(())
+    }
+
+    /// Takes what was seen: a packet, or a note.
+    fn take(
+        &mut self,
+        lines: &Lines,
+        sighting: Sighting<'_>,
+        work: &mut Work<'_>,
+    ) -> Option<FoundText> {
+        let (start, end) = sighting.span();
+        let place = work.place(lines.origin(start));
+        self.omission |= says_omission(&lines.text[self.at..start]);
+        self.at = end;
+        match sighting {
+            Sighting::NotTcp(..) => work.notes.add(NoteKind::TextNotTcp, place),
+            Sighting::Unread(..) => work.notes.add(NoteKind::UnreadText, place),
+            Sighting::Packet(packet) => return self.found(&packet, place, work),
+        }
+        None
+    }
+
+    fn found(
+        &mut self,
+        packet: &PrintedPacket<'_>,
+        place: Place,
+        work: &mut Work<'_>,
+    ) -> Option<FoundText> {
+        let Some(ends) = self.ends(packet, place, work) else {
+            work.notes.add(NoteKind::UnreadText, place);
+            return None;
+        };
+        let printed = PrintedNumbers {
+            flags: packet.flags,
+            seq: packet.seq,
+            ack: packet.ack,
+            len: packet.len,
+        };
+        let (numbers, sack_base) = self.connections.restore(ends, printed);
+        let wire_len = octets::write(&mut self.octets, packet, ends, numbers, sack_base);
+        if packet.unknown_options > 0 {
+            work.notes
+                .add_amount(NoteKind::UnknownOption, place, packet.unknown_options);
+        }
+        // Before the first packet nothing can have been left out.
+        let follows_omission = std::mem::take(&mut self.omission) && place.record > 1;
+        if follows_omission {
+            work.notes.add(NoteKind::Omission, place);
+        }
+        let time = self.time(packet.time, place, work);
+        let found = Found {
+            time,
+            wire_len,
+            interface: 0,
+            link: LinkType::RAW,
+            direction: packet.direction,
+            dropped: 0,
+            octets: Piece {
+                start: 0,
+                len: self.octets.len(),
+            },
+            options: Piece::default(),
+            order: Order::Little,
+        };
+        Some(FoundText {
+            found,
+            offset: place.offset,
+            known: octets::known(packet, numbers),
+            follows_omission,
+        })
+    }
+
+    /// Addresses and ports; nothing when the two ends are of two families.
+    fn ends(
+        &mut self,
+        packet: &PrintedPacket<'_>,
+        place: Place,
+        work: &mut Work<'_>,
+    ) -> Option<(SocketAddr, SocketAddr)> {
+        let ends = [&packet.src, &packet.dst];
+        let is_v6 = ends
+            .iter()
+            .any(|end| matches!(end.host, endpoint::Host::Address(IpAddr::V6(_))));
+        let [src, dst] = ends.map(|end| {
+            let (address, is_made_up) = self.names.address(&end.host, is_v6);
+            let (port, is_known) = self.names.port(end.port);
+            if is_made_up {
+                work.notes.add(NoteKind::NameForAddress, place);
+            }
+            if !is_known {
+                work.notes.add(NoteKind::UnknownService, place);
+            }
+            SocketAddr::new(address, port)
+        });
+        (src.is_ipv4() == dst.is_ipv4()).then_some((src, dst))
+    }
+
+    fn time(
+        &mut self,
+        printed: Option<Printed>,
+        place: Place,
+        work: &mut Work<'_>,
+    ) -> Option<Instant> {
+        let Some(printed) = printed else {
+            work.notes.add(NoteKind::NoTime, place);
+            return None;
+        };
+        if matches!(printed, Printed::OfDay(_)) {
+            work.notes.add(NoteKind::NoDate, place);
+        }
+        let time = Instant::from_nanos(self.calendar.next(printed));
+        if let Some(back) = self.interface[0].clock.on_time(time) {
+            work.notes.add_amount(NoteKind::ClockStepsBack, place, back);
+        }
+        Some(time)
+    }
+}
+
+/// Whether prose says that packets were left out: an ellipsis.
+fn says_omission(prose: &[u8]) -> bool {
+    prose
+        .windows(3)
+        .any(|three| three == b"..." || three == "…".as_bytes())
+}
+
+/// The times of the first packets of a text.
+fn first_times(text: &[u8]) -> Vec<Printed> {
+    let mut times = Vec::new();
+    let mut at = 0;
+    while let Some(sighting) = next_sighting(text, at) {
+        at = sighting.span().1;
+        if let Sighting::Packet(packet) = sighting {
+            times.extend(packet.time);
+        }
+        if times.len() >= TIMES {
+            break;
+        }
+    }
+    times
+}

@@ -1,0 +1,268 @@
+//! Sequence numbers as printed and as they were. tcpdump prints the numbers of
+//! the first packets of a connection as they are and later ones less those,
+//! unless asked not to (`-S`); which of the two a text does is known from the
+//! first number that can be either.
+//!
+//! In a text that shows neither a SYN nor another whole number the printed
+//! ones are taken: then they are right but for a constant, and said not to be
+//! absolute.
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+
+use gigatcp_wire::Flags;
+
+/// The most connections that are followed at one time.
+const MAX_CONNECTIONS: usize = 1 << 16;
+/// A first number as large as this was not printed by a program that
+/// subtracts: it would mean that the text began in the middle of a transfer,
+/// 64 MiB on.
+const LARGE: u32 = 1 << 26;
+
+/// How the numbers of a connection are printed.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+enum Mode {
+    /// Nothing was printed yet that would tell.
+    #[default]
+    Unknown,
+    /// As they are.
+    Absolute,
+    /// Less the first of each direction.
+    Relative,
+}
+
+#[derive(Clone, Copy, Default, Debug)]
+struct Connection {
+    mode: Mode,
+    /// What is subtracted in each direction, where it is known.
+    base: [Option<u32>; 2],
+    /// The number after the last one seen in each direction.
+    next: [Option<u32>; 2],
+}
+
+/// The numbers of one packet.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Numbers {
+    pub seq: u32,
+    pub ack: u32,
+    /// Whether the numbers are those of the wire.
+    pub are_absolute: bool,
+}
+
+/// What is printed of one packet.
+#[derive(Clone, Copy, Debug)]
+pub struct PrintedNumbers {
+    pub flags: Flags,
+    pub seq: Option<u32>,
+    pub ack: Option<u32>,
+    pub len: u32,
+}
+
+/// Every connection of a text.
+#[derive(Clone, Debug, Default)]
+pub struct Connections {
+    all: BTreeMap<(SocketAddr, SocketAddr), Connection>,
+}
+
+impl Connections {
+    /// The numbers of a packet from `src` to `dst`, and what to add to the
+    /// edges of its SACK blocks.
+    pub fn restore(
+        &mut self,
+        (src, dst): (SocketAddr, SocketAddr),
+        printed: PrintedNumbers,
+    ) -> (Numbers, u32) {
+        let way = usize::from(src > dst);
+        let key = if src > dst { (dst, src) } else { (src, dst) };
+        if self.all.len() >= MAX_CONNECTIONS && !self.all.contains_key(&key) {
+            // Long texts of short connections forget the first in order.
+            self.all.pop_first();
+        }
+        let connection = self.all.entry(key).or_default();
+        let sack_base = match connection.mode {
+            Mode::Absolute => 0,
+            _ => connection.base[1 - way].unwrap_or(0),
+        };
+        (connection.restore(way, printed), sack_base)
+    }
+}
+
+impl Connection {
+    fn restore(&mut self, way: usize, printed: PrintedNumbers) -> Numbers {
+        let PrintedNumbers {
+            flags,
+            seq,
+            ack,
+            len,
+        } = printed;
+        let is_syn = flags.contains(Flags::SYN);
+        if is_syn {
+            self.on_syn(way, printed);
+        } else {
+            self.decide(way, printed);
+        }
+        let add = |number: u32, base: Option<u32>| match self.mode {
+            Mode::Relative if !is_syn => number.wrapping_add(base.unwrap_or(0)),
+            _ => number,
+        };
+        let whole_seq = seq.map(|seq| add(seq, self.base[way]));
+        let whole_ack = ack.map(|ack| add(ack, self.base[1 - way]));
+        let seq = whole_seq.or(self.next[way]).or(self.base[way]).unwrap_or(0);
+        let controls = u32::from(is_syn) + u32::from(flags.contains(Flags::FIN));
+        let end = seq.wrapping_add(len).wrapping_add(controls);
+        if whole_seq.is_some()
+            && self.next[way].is_none_or(|next| (end.wrapping_sub(next) as i32) > 0)
+        {
+            self.next[way] = Some(end);
+        }
+        Numbers {
+            seq,
+            ack: whole_ack.unwrap_or(0),
+            are_absolute: self.base[way].is_some() || self.mode == Mode::Absolute,
+        }
+    }
+
+    /// A SYN has whole numbers, and begins anew.
+    fn on_syn(&mut self, way: usize, printed: PrintedNumbers) {
+        if let Some(seq) = printed.seq
+            && self.base[way] != Some(seq)
+        {
+            if printed.ack.is_none() {
+                *self = Self::default();
+            }
+            self.mode = Mode::Unknown;
+            self.base[way] = Some(seq);
+            self.next[way] = None;
+        }
+        if let (Some(ack), None) = (printed.ack, self.base[1 - way]) {
+            self.base[1 - way] = Some(ack.wrapping_sub(1));
+        }
+    }
+
+    /// Looks at the numbers of a packet that is no SYN for what they tell.
+    fn decide(&mut self, way: usize, printed: PrintedNumbers) {
+        if self.mode != Mode::Unknown {
+            return;
+        }
+        let pairs = [
+            (printed.seq, self.base[way]),
+            (printed.ack, self.base[1 - way]),
+        ];
+        let told = pairs.into_iter().find_map(|(number, base)| {
+            let (number, base) = (number?, base?);
+            let distance = |from: u32| (number.wrapping_sub(from) as i32).unsigned_abs();
+            Some(if distance(base) < distance(0) {
+                Mode::Absolute
+            } else {
+                Mode::Relative
+            })
+        });
+        if let Some(told) = told {
+            self.mode = told;
+        } else if let Some(seq) = printed.seq
+            && seq >= LARGE
+        {
+            // The first packet that is shown, with whole numbers: what is
+            // subtracted from now on, if anything is.
+            self.base[way] = Some(seq);
+            self.base[1 - way] = printed.ack.map(|ack| ack.wrapping_sub(1));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn addresses() -> (SocketAddr, SocketAddr) {
+        let address = |text: &str| text.parse().unwrap();
+        (address("10.0.0.1:1000"), address("10.0.0.2:2000"))
+    }
+
+    /// Direction, flags, seq, ack, length.
+    type Packet = (bool, Flags, Option<u32>, Option<u32>, u32);
+
+    /// Sequence and acknowledgment numbers of packets, and whether they are
+    /// absolute.
+    fn restored(packets: &[Packet]) -> Vec<(u32, u32, bool)> {
+        let (a, b) = addresses();
+        let mut connections = Connections::default();
+        let one = |&(is_back, flags, seq, ack, len): &Packet| {
+            let way = if is_back { (b, a) } else { (a, b) };
+            let printed = PrintedNumbers {
+                flags,
+                seq,
+                ack,
+                len,
+            };
+            let (numbers, _) = connections.restore(way, printed);
+            (numbers.seq, numbers.ack, numbers.are_absolute)
+        };
+        packets.iter().map(one).collect()
+    }
+
+    const SYN: Flags = Flags::SYN;
+    const ACK: Flags = Flags::ACK;
+
+    #[test]
+    fn relative_numbers_behind_a_handshake_become_whole() {
+        let read = restored(&[
+            (false, SYN, Some(u32::MAX), None, 0),
+            (true, SYN, Some(9000), Some(0), 0),
+            (false, ACK, None, Some(1), 0),
+            (false, ACK, Some(1), Some(1), 10),
+            (true, ACK, None, Some(11), 0),
+        ]);
+        assert_eq!(
+            read,
+            [
+                (u32::MAX, 0, true),
+                (9000, 0, true),
+                (0, 9001, true),
+                (0, 9001, true),
+                (9001, 10, true),
+            ]
+        );
+    }
+
+    #[test]
+    fn whole_numbers_behind_a_handshake_stay() {
+        let read = restored(&[
+            (false, SYN, Some(5_000_000), None, 0),
+            (true, SYN, Some(9000), Some(5_000_001), 0),
+            (false, ACK, None, Some(9001), 0),
+            (false, ACK, Some(5_000_001), Some(9001), 10),
+        ]);
+        assert_eq!(read[2], (5_000_001, 9001, true));
+        assert_eq!(read[3], (5_000_001, 9001, true));
+    }
+
+    #[test]
+    fn a_text_that_begins_in_the_middle_with_whole_numbers_is_understood() {
+        let first = (false, ACK, Some(3_000_000_000), Some(70_000), 100);
+        let relative = restored(&[first, (false, ACK, Some(100), Some(1), 100)]);
+        assert_eq!(relative[1], (3_000_000_100, 70_000, true));
+        let whole = restored(&[first, (false, ACK, Some(3_000_000_100), Some(70_000), 100)]);
+        assert_eq!(whole[1], (3_000_000_100, 70_000, true));
+    }
+
+    #[test]
+    fn a_text_without_whole_numbers_says_so() {
+        let read = restored(&[
+            (false, ACK, Some(1461), Some(1), 1460),
+            (false, ACK, Some(1), Some(1), 1460),
+        ]);
+        assert_eq!(read, [(1461, 1, false), (1, 1, false)]);
+    }
+
+    #[test]
+    fn a_new_connection_between_the_same_ports_begins_anew() {
+        let read = restored(&[
+            (false, SYN, Some(5_000_000), None, 0),
+            (false, ACK, Some(1), Some(1), 10),
+            (false, SYN, Some(7_000_000), None, 0),
+            (false, ACK, Some(1), Some(1), 10),
+        ]);
+        assert_eq!((read[1].0, read[3].0), (5_000_001, 7_000_001));
+    }
+}

@@ -1,0 +1,122 @@
+//! A printed packet as octets: an IP header and a TCP header, options in the
+//! order in which they were printed. The payload is nowhere, so the TCP
+//! checksum is left zero; that of the IPv4 header is right.
+
+use std::net::SocketAddr;
+
+use gigatcp_wire::{
+    Checksum, FIXED_HEADER_LEN, IPV4_HEADER_LEN, IPV6_HEADER_LEN, MAX_OPTIONS_LEN, TCP_PROTOCOL,
+    option_kind,
+};
+
+use super::numbers::Numbers;
+use super::packet::{PrintedOption, PrintedPacket};
+use crate::Known;
+
+/// What the text says of a packet.
+pub fn known(packet: &PrintedPacket<'_>, numbers: Numbers) -> Known {
+    let ip = &packet.ip;
+    let facts = [
+        (ip.ttl.is_some(), Known::TTL),
+        (ip.ident.is_some(), Known::IDENT),
+        (ip.traffic_class.is_some(), Known::TRAFFIC_CLASS),
+        (ip.dont_fragment.is_some(), Known::DONT_FRAGMENT),
+        (numbers.are_absolute, Known::ABSOLUTE),
+        (packet.seq.is_some(), Known::SEQ),
+        (packet.wnd.is_some(), Known::WINDOW),
+        (packet.unknown_options == 0, Known::OPTIONS),
+    ];
+    let said = facts.into_iter().filter(|(is_said, _)| *is_said);
+    said.fold(Known::TEXT, |known, (_, fact)| known.with(fact))
+}
+
+/// Writes the headers into `out`; says how long the packet was.
+pub fn write(
+    out: &mut Vec<u8>,
+    packet: &PrintedPacket<'_>,
+    (src, dst): (SocketAddr, SocketAddr),
+    numbers: Numbers,
+    sack_base: u32,
+) -> u32 {
+    let options = options(packet, sack_base);
+    let tcp_len = (FIXED_HEADER_LEN + options.len()) as u32;
+    let payload = tcp_len.saturating_add(packet.len);
+    out.clear();
+    let wire_len = match (src, dst) {
+        (SocketAddr::V4(src), SocketAddr::V4(dst)) => {
+            let total = payload.saturating_add(IPV4_HEADER_LEN as u32);
+            v4(out, packet, total);
+            out.extend(src.ip().octets());
+            out.extend(dst.ip().octets());
+            let mut sum = Checksum::new();
+            sum.add_octets(out);
+            out[10..12].copy_from_slice(&sum.finish().to_be_bytes());
+            total
+        }
+        _ => {
+            v6(out, packet, payload);
+            for end in [src, dst] {
+                if let SocketAddr::V6(end) = end {
+                    out.extend(end.ip().octets());
+                }
+            }
+            payload.saturating_add(IPV6_HEADER_LEN as u32)
+        }
+    };
+    out.extend(src.port().to_be_bytes());
+    out.extend(dst.port().to_be_bytes());
+    out.extend(numbers.seq.to_be_bytes());
+    out.extend(numbers.ack.to_be_bytes());
+    let words = (tcp_len / 4) as u16;
+    out.extend((words << 12 | packet.flags.bits()).to_be_bytes());
+    out.extend(packet.wnd.unwrap_or(0).to_be_bytes());
+    out.extend([0, 0]);
+    out.extend(packet.urgent.unwrap_or(0).to_be_bytes());
+    out.extend(options);
+    wire_len
+}
+
+/// The length field: zero, as cards are told it, where it does not fit.
+fn length(len: u32) -> [u8; 2] {
+    u16::try_from(len).unwrap_or(0).to_be_bytes()
+}
+
+fn v4(out: &mut Vec<u8>, packet: &PrintedPacket<'_>, total: u32) {
+    let ip = &packet.ip;
+    out.extend([0x45, ip.traffic_class.unwrap_or(0)]);
+    out.extend(length(total));
+    out.extend(ip.ident.unwrap_or(0).to_be_bytes());
+    let dont_fragment = ip.dont_fragment == Some(true);
+    out.extend([if dont_fragment { 0x40 } else { 0 }, 0]);
+    out.extend([ip.ttl.unwrap_or(0), TCP_PROTOCOL, 0, 0]);
+}
+
+fn v6(out: &mut Vec<u8>, packet: &PrintedPacket<'_>, payload: u32) {
+    let class = u32::from(packet.ip.traffic_class.unwrap_or(0));
+    out.extend((6 << 28 | class << 20).to_be_bytes());
+    out.extend(length(payload));
+    out.extend([TCP_PROTOCOL, packet.ip.ttl.unwrap_or(0)]);
+}
+
+/// The options, padded; those that do not fit are left out.
+fn options(packet: &PrintedPacket<'_>, sack_base: u32) -> Vec<u8> {
+    let mut all = Vec::new();
+    for option in &packet.options {
+        let octets = match option {
+            PrintedOption::Octets(octets) => octets.clone(),
+            PrintedOption::Sack(blocks) => {
+                let mut octets = vec![option_kind::SACK, 2 + 8 * blocks.len() as u8];
+                for (left, right) in blocks {
+                    octets.extend(left.wrapping_add(sack_base).to_be_bytes());
+                    octets.extend(right.wrapping_add(sack_base).to_be_bytes());
+                }
+                octets
+            }
+        };
+        if all.len() + octets.len() <= MAX_OPTIONS_LEN {
+            all.extend(octets);
+        }
+    }
+    all.resize(all.len().next_multiple_of(4), option_kind::END);
+    all
+}

@@ -1,0 +1,556 @@
+//! One printed packet out of running text: tcpdump's words for TCP, the old
+//! ones (versions up to 3.9, `P 1:513(512) ack 1 win 8760 <nop>`) and the new
+//! (`Flags [P.], seq 1:513, ack 1, win 8760, options [nop], length 512`), with
+//! or without what `-v` adds.
+//!
+//! The mark of a packet is `host.port > host.port:`. What stands behind it is
+//! read item by item until something does not belong to a packet any more, so
+//! that prose may follow without a break; what stands before it back to the
+//! last packet is looked through for a time.
+//!
+//! Not here: hexadecimal dumps (`-x`), and the contents of payloads.
+
+use gigatcp_wire::Flags;
+use gigatcp_wire::option_kind;
+
+use super::cursor::{Cursor, is_space, parse, parse_hex};
+use super::endpoint::{Endpoint, is_address};
+use super::time::{self, Printed};
+use crate::Direction;
+
+/// How far in front of a packet its time may stand: addresses of the link
+/// layer and the IP header of `-v` are between.
+const BEFORE: usize = 500;
+
+/// An option as printed.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum PrintedOption {
+    /// Octets that do not depend on anything else.
+    Octets(Vec<u8>),
+    /// SACK blocks, whose numbers may be relative.
+    Sack(Vec<(u32, u32)>),
+}
+
+/// What `-v` says of the IP header.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct PrintedIp {
+    pub ttl: Option<u8>,
+    pub ident: Option<u16>,
+    pub traffic_class: Option<u8>,
+    pub dont_fragment: Option<bool>,
+    pub is_later_fragment: bool,
+}
+
+/// A packet as printed.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct PrintedPacket<'a> {
+    /// Where it begins and ends in the text.
+    pub start: usize,
+    pub end: usize,
+    pub time: Option<Printed>,
+    pub direction: Option<Direction>,
+    pub src: Endpoint<'a>,
+    pub dst: Endpoint<'a>,
+    pub ip: PrintedIp,
+    pub flags: Flags,
+    pub seq: Option<u32>,
+    pub ack: Option<u32>,
+    pub wnd: Option<u16>,
+    pub urgent: Option<u16>,
+    pub len: u32,
+    pub options: Vec<PrintedOption>,
+    /// Options in unknown words.
+    pub unknown_options: u64,
+}
+
+/// What stands at the next mark of a packet.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Sighting<'a> {
+    Packet(Box<PrintedPacket<'a>>),
+    /// Not TCP: start and end of the mark.
+    NotTcp(usize, usize),
+    /// TCP that cannot be read: start and end.
+    Unread(usize, usize),
+}
+
+impl Sighting<'_> {
+    /// Where it begins and ends.
+    pub fn span(&self) -> (usize, usize) {
+        match self {
+            Self::Packet(packet) => (packet.start, packet.end),
+            Self::NotTcp(start, end) | Self::Unread(start, end) => (*start, *end),
+        }
+    }
+}
+
+/// The next packet in `text` from `from` on, if there is one.
+pub fn next_sighting(text: &[u8], from: usize) -> Option<Sighting<'_>> {
+    let mut at = from;
+    loop {
+        at += text[at..].iter().position(|octet| *octet == b'>')?;
+        if let Some(sighting) = sighting_at(text, from, at) {
+            return Some(sighting);
+        }
+        at += 1;
+    }
+}
+
+/// What stands around the `>` at `mark`.
+fn sighting_at(text: &[u8], from: usize, mark: usize) -> Option<Sighting<'_>> {
+    let left = word_before(text, from, mark)?;
+    let mut cursor = Cursor::new(text, mark + 1);
+    cursor.spaces();
+    if cursor.at == mark + 1 {
+        return None;
+    }
+    let letters = cursor.rest().iter().take_while(|octet| !is_space(**octet));
+    let right = &cursor.rest()[..letters.take(300).count()];
+    let right = right.strip_suffix(b":")?;
+    let end = cursor.at + right.len() + 1;
+    let (src, dst) = (Endpoint::read(&text[left.clone()]), Endpoint::read(right));
+    let (Some(src), Some(dst)) = (src, dst) else {
+        let are_addresses = is_address(&text[left.clone()]) && is_address(right);
+        return are_addresses.then_some(Sighting::NotTcp(left.start, end));
+    };
+    cursor.at = end;
+    let before = look_before(text, from, left.start);
+    if before.ip.is_later_fragment {
+        return Some(Sighting::NotTcp(before.start, end));
+    }
+    let packet = PrintedPacket {
+        start: before.start,
+        end,
+        time: before.time,
+        direction: before.direction,
+        src,
+        dst,
+        ip: before.ip,
+        flags: Flags::NONE,
+        seq: None,
+        ack: None,
+        wnd: None,
+        urgent: None,
+        len: 0,
+        options: Vec::new(),
+        unknown_options: 0,
+    };
+    Some(read_body(packet, cursor))
+}
+
+/// The word that ends before the white space before `mark`.
+fn word_before(text: &[u8], from: usize, mark: usize) -> Option<std::ops::Range<usize>> {
+    let gap = text[from..mark].iter().rev().take_while(|o| is_space(**o));
+    let end = mark - gap.count();
+    if end == mark {
+        return None;
+    }
+    let letters = text[from..end].iter().rev().take(300);
+    let start = end - letters.take_while(|octet| !is_space(**octet)).count();
+    (start < end).then_some(start..end)
+}
+
+/// What stands before a packet.
+struct Before {
+    start: usize,
+    time: Option<Printed>,
+    direction: Option<Direction>,
+    ip: PrintedIp,
+}
+
+fn look_before(text: &[u8], from: usize, start: usize) -> Before {
+    let from = from.max(start.saturating_sub(BEFORE));
+    let mut found = Before {
+        start,
+        time: None,
+        direction: None,
+        ip: PrintedIp::default(),
+    };
+    let mut end = start;
+    let trimmed = text[from..start].trim_ascii_end();
+    if trimmed.ends_with(b")")
+        && let Some(open) = matching_open(trimmed)
+        && ends_with_ip(&trimmed[..open])
+    {
+        found.ip = read_ip_header(&trimmed[open + 1..trimmed.len() - 1]);
+        end = from + open;
+        found.start = end;
+    }
+    let words: Vec<&[u8]> = text[from..end]
+        .split(|octet| is_space(*octet))
+        .filter(|word| !word.is_empty())
+        .collect();
+    for last in (0..words.len()).rev() {
+        if let Some((time, count)) = time::read(&words[..=last]) {
+            let first = words[last + 1 - count];
+            found.start = first.as_ptr() as usize - text.as_ptr() as usize;
+            found.time = Some(time);
+            found.direction = direction(&words[last + 1..]);
+            break;
+        }
+    }
+    found
+}
+
+/// Which way the words between time and packet say: `eth0 Out IP`, or the old
+/// `eth0 >`. Addresses of the link layer have a `>` between them, not at the
+/// end.
+fn direction(words: &[&[u8]]) -> Option<Direction> {
+    match words.last() {
+        Some(&b"<") => return Some(Direction::Inbound),
+        Some(&b">") => return Some(Direction::Outbound),
+        _ => {}
+    }
+    words.iter().find_map(|word| match *word {
+        b"In" => Some(Direction::Inbound),
+        b"Out" => Some(Direction::Outbound),
+        _ => None,
+    })
+}
+
+/// Where the bracket opens that closes at the end.
+fn matching_open(text: &[u8]) -> Option<usize> {
+    let mut depth = 0;
+    text.iter().rposition(|octet| {
+        match octet {
+            b')' => depth += 1,
+            b'(' => depth -= 1,
+            _ => {}
+        }
+        depth == 0
+    })
+}
+
+fn ends_with_ip(text: &[u8]) -> bool {
+    let text = text.trim_ascii_end();
+    [&b"IP"[..], b"IP6"].iter().any(|word| text.ends_with(word))
+}
+
+/// `tos 0x0, ttl 64, id 1, offset 0, flags [DF], proto TCP (6), length 60`, or
+/// `flowlabel 0x1, hlim 64, next-header TCP (6) payload length: 40`.
+fn read_ip_header(text: &[u8]) -> PrintedIp {
+    let mut ip = PrintedIp {
+        traffic_class: Some(0),
+        ..PrintedIp::default()
+    };
+    for item in text.split(|octet| *octet == b',') {
+        let item = item.trim_ascii();
+        let words: Vec<&[u8]> = item
+            .split(|octet| is_space(*octet))
+            .filter(|word| !word.is_empty())
+            .collect();
+        match words[..] {
+            [b"ttl" | b"hlim", number, ..] => ip.ttl = parse(number),
+            [b"id", number, ..] => ip.ident = parse(number),
+            [b"tos" | b"class", class, ..] => {
+                ip.traffic_class = parse_hex(class).map(|class| class as u8);
+            }
+            [b"offset", offset, ..] => ip.is_later_fragment = offset != b"0",
+            [b"flags", flags, ..] => {
+                let has_df = flags.windows(2).any(|pair| pair == b"DF");
+                ip.dont_fragment = Some(has_df);
+            }
+            _ => {}
+        }
+    }
+    ip
+}
+
+/// Reads what stands behind the mark.
+fn read_body<'a>(mut packet: PrintedPacket<'a>, mut cursor: Cursor<'a>) -> Sighting<'a> {
+    let (start, mark_end) = (packet.start, packet.end);
+    cursor.spaces();
+    let is_new = cursor.take("Flags [");
+    let flags = if is_new {
+        new_flags(&mut cursor)
+    } else {
+        old_flags(&mut cursor)
+    };
+    let Some(flags) = flags else {
+        return Sighting::NotTcp(start, mark_end);
+    };
+    packet.flags = flags;
+    if !is_new {
+        // Old versions say so when it is set, with or without `-v`.
+        packet.ip.dont_fragment = packet.ip.dont_fragment.or(Some(false));
+    }
+    let mut items = 0;
+    packet.end = cursor.at;
+    loop {
+        cursor.take(",");
+        cursor.spaces();
+        if !read_item(&mut packet, &mut cursor) {
+            break;
+        }
+        items += 1;
+        packet.end = cursor.at;
+    }
+    // A letter and nothing behind it may be anything.
+    let says_something = packet.seq.is_some() || packet.ack.is_some() || packet.wnd.is_some();
+    if items == 0 || !says_something {
+        return if is_new {
+            Sighting::Unread(start, mark_end)
+        } else {
+            Sighting::NotTcp(start, mark_end)
+        };
+    }
+    if packet.ack.is_some() {
+        packet.flags |= Flags::ACK;
+    }
+    Sighting::Packet(Box::new(packet))
+}
+
+const fn flag(letter: u8) -> Option<Flags> {
+    Some(match letter {
+        b'S' => Flags::SYN,
+        b'F' => Flags::FIN,
+        b'R' => Flags::RST,
+        b'P' => Flags::PSH,
+        b'.' => Flags::ACK,
+        b'U' => Flags::URG,
+        b'E' => Flags::ECE,
+        b'W' => Flags::CWR,
+        b'e' => Flags::AE,
+        _ => return None,
+    })
+}
+
+/// The letters up to the bracket.
+fn new_flags(cursor: &mut Cursor<'_>) -> Option<Flags> {
+    if cursor.take("none]") {
+        return Some(Flags::NONE);
+    }
+    let letters = cursor.rest().iter().take_while(|octet| **octet != b']');
+    let letters = &cursor.rest()[..letters.take(12).count()];
+    let mut flags = Flags::NONE;
+    for letter in letters {
+        flags |= flag(*letter)?;
+    }
+    cursor.at += letters.len();
+    cursor.take("]").then_some(flags)
+}
+
+/// One word of letters. The dot of old versions means "none of the others";
+/// ACK is said by the number behind it.
+fn old_flags(cursor: &mut Cursor<'_>) -> Option<Flags> {
+    let letters = cursor
+        .rest()
+        .iter()
+        .take_while(|o| !is_space(**o) && **o != b',');
+    let word = &cursor.rest()[..letters.take(12).count()];
+    let mut flags = Flags::NONE;
+    for letter in word {
+        if *letter != b'.' {
+            flags |= flag(*letter)?;
+        }
+    }
+    cursor.at += word.len();
+    (!word.is_empty()).then_some(flags)
+}
+
+/// Reads one item; says whether one stood here.
+fn read_item(packet: &mut PrintedPacket<'_>, cursor: &mut Cursor<'_>) -> bool {
+    if let Some(ack) = cursor.number_behind("ack ") {
+        packet.ack = Some(ack);
+    } else if let Some(wnd) = cursor.number_behind("win ") {
+        packet.wnd = u16::try_from(wnd).ok();
+    } else if let Some(urgent) = cursor.number_behind("urg ") {
+        packet.urgent = u16::try_from(urgent).ok();
+        packet.flags |= Flags::URG;
+    } else if let Some(len) = cursor.number_behind("length ") {
+        packet.len = len;
+    } else if cursor.take("seq ") {
+        return read_range(packet, cursor, false);
+    } else {
+        return match cursor.rest().first() {
+            Some(b'0'..=b'9') => read_range(packet, cursor, true),
+            Some(b'<') => read_options(packet, cursor, b'<', b'>'),
+            Some(b'o') => cursor.take("options ") && read_options(packet, cursor, b'[', b']'),
+            Some(b'(') => read_parenthesis(packet, cursor),
+            Some(b'[') => read_bracket(packet, cursor),
+            Some(b'c') => read_checksum(cursor),
+            _ => false,
+        };
+    }
+    true
+}
+
+/// `seq`, `seq:end` or `seq:end(len)`; of a `bare` one only the last form,
+/// which the time of the next packet does not have.
+fn read_range(packet: &mut PrintedPacket<'_>, cursor: &mut Cursor<'_>, bare: bool) -> bool {
+    let mut probe = *cursor;
+    let Some(seq) = probe.number() else {
+        return false;
+    };
+    let end = probe.take(":").then(|| probe.number()).flatten();
+    let said = probe.take("(").then(|| probe.number()).flatten();
+    let is_closed = said.is_none() || probe.take(")");
+    let has_form = end.is_some() && said.is_some() || !bare;
+    if !is_closed || !has_form || packet.seq.is_some() {
+        return false;
+    }
+    let range = end.map_or(0, |end| end.wrapping_sub(seq));
+    packet.len = said.unwrap_or(range);
+    packet.seq = Some(seq);
+    *cursor = probe;
+    true
+}
+
+/// `cksum 0x1234 (correct)`: the sum of octets that are not here.
+fn read_checksum(cursor: &mut Cursor<'_>) -> bool {
+    let mut probe = *cursor;
+    if !probe.take("cksum 0x") {
+        return false;
+    }
+    let digits = probe.rest().iter().take_while(|o| o.is_ascii_hexdigit());
+    probe.at += digits.count();
+    let behind_digits = probe;
+    probe.spaces();
+    *cursor = match probe.bracketed(b'(', b')') {
+        Some(_) => probe,
+        None => behind_digits,
+    };
+    true
+}
+
+/// `(DF)`, `(ttl 64, id 1)`, and a few that say nothing that is kept.
+fn read_parenthesis(packet: &mut PrintedPacket<'_>, cursor: &mut Cursor<'_>) -> bool {
+    let mut probe = *cursor;
+    let Some(inside) = probe.bracketed(b'(', b')') else {
+        return false;
+    };
+    let begins = |word: &str| inside.starts_with(word.as_bytes());
+    if inside == b"DF" {
+        packet.ip.dont_fragment = Some(true);
+    } else if begins("ttl ") || begins("hlim ") || begins("len ") {
+        let said = read_ip_header(inside);
+        packet.ip.ttl = said.ttl.or(packet.ip.ttl);
+        packet.ip.ident = said.ident.or(packet.ip.ident);
+        // With `-v` a type of service of zero is not printed.
+        packet.ip.traffic_class = packet.ip.traffic_class.or(Some(0));
+    } else if !(begins("frag ") || begins("correct") || begins("incorrect")) {
+        return false;
+    }
+    *cursor = probe;
+    true
+}
+
+/// `[tos 0x10]`, `[ECN-Echo,CWR]`, and those that say nothing that is kept.
+fn read_bracket(packet: &mut PrintedPacket<'_>, cursor: &mut Cursor<'_>) -> bool {
+    let mut probe = *cursor;
+    let Some(inside) = probe.bracketed(b'[', b']') else {
+        return false;
+    };
+    let begins = |word: &str| inside.starts_with(word.as_bytes());
+    if begins("tos ") || begins("class ") {
+        let word = inside.split(|o| matches!(o, b' ' | b',')).nth(1);
+        let class = word.and_then(parse_hex).map(|class| class as u8);
+        packet.ip.traffic_class = class.or(packet.ip.traffic_class);
+    } else if begins("ECN-Echo") || begins("CWR") {
+        for word in inside.split(|octet| *octet == b',') {
+            packet.flags |= match word {
+                b"ECN-Echo" => Flags::ECE,
+                b"CWR" => Flags::CWR,
+                _ => Flags::NONE,
+            };
+        }
+    } else if begins("ttl ") || begins("hlim ") {
+        packet.ip.ttl = read_ip_header(inside).ttl;
+    } else if begins("|tcp") {
+        packet.unknown_options += 1;
+    } else if !(begins("tcp sum") || begins("bad ") || begins("flowlabel") || begins("ECT")) {
+        return false;
+    }
+    *cursor = probe;
+    true
+}
+
+/// The list of options between brackets.
+fn read_options(
+    packet: &mut PrintedPacket<'_>,
+    cursor: &mut Cursor<'_>,
+    open: u8,
+    close: u8,
+) -> bool {
+    let Some(inside) = cursor.bracketed(open, close) else {
+        return false;
+    };
+    for item in inside.split(|octet| *octet == b',') {
+        let item = item.trim_ascii();
+        if item.is_empty() {
+            continue;
+        }
+        match read_option(item) {
+            Some(option) => packet.options.push(option),
+            None => packet.unknown_options += 1,
+        }
+    }
+    true
+}
+
+fn read_option(item: &[u8]) -> Option<PrintedOption> {
+    let words: Vec<&[u8]> = item
+        .split(|octet| is_space(*octet))
+        .filter(|word| !word.is_empty())
+        .collect();
+    let number = |word: &[u8]| parse::<u32>(word).map(u32::to_be_bytes);
+    let octets = match words[..] {
+        [b"nop"] => vec![option_kind::NO_OPERATION],
+        [b"eol"] => vec![option_kind::END],
+        [b"mss", mss] => {
+            let mss = parse::<u16>(mss)?.to_be_bytes();
+            vec![option_kind::MSS, 4, mss[0], mss[1]]
+        }
+        [b"wscale", shift] => vec![option_kind::WINDOW_SCALE, 3, parse(shift)?],
+        [b"sackOK"] | [b"sackOK", b"eol"] => vec![option_kind::SACK_PERMITTED, 2],
+        [b"timestamp", val, ecr] | [b"TS", b"val", val, b"ecr", ecr] => {
+            let head = [option_kind::TIMESTAMPS, 10];
+            [&head[..], &number(val)?, &number(ecr)?].concat()
+        }
+        // Old versions print the word twice.
+        [b"sack", b"sack", ref rest @ ..] | [b"sack", ref rest @ ..] => {
+            return read_sack(rest).map(PrintedOption::Sack);
+        }
+        [b"tfo", b"cookiereq"] => vec![option_kind::FAST_OPEN, 2],
+        [b"tfo", b"cookie", cookie] => with_data(option_kind::FAST_OPEN, cookie)?,
+        [b"cc", count] => [&[11, 6][..], &number(count)?].concat(),
+        [b"ccnew", count] => [&[12, 6][..], &number(count)?].concat(),
+        [b"ccecho", count] => [&[13, 6][..], &number(count)?].concat(),
+        [b"echo", value] => [&[6, 6][..], &number(value)?].concat(),
+        [b"echoreply", value] => [&[7, 6][..], &number(value)?].concat(),
+        [kind, ref data @ ..] => {
+            let kind: u8 = parse(kind.strip_prefix(b"unknown-")?)?;
+            let data = data.first().map_or(&b""[..], |data| data);
+            with_data(kind, data.strip_prefix(b"0x").unwrap_or(data))?
+        }
+        [] => return None,
+    };
+    Some(PrintedOption::Octets(octets))
+}
+
+/// An option of `kind` with hexadecimal digits as data.
+fn with_data(kind: u8, digits: &[u8]) -> Option<Vec<u8>> {
+    let (pairs, rest) = digits.as_chunks::<2>();
+    if pairs.len() > 38 || !rest.is_empty() {
+        return None;
+    }
+    let mut option = vec![kind, 2 + pairs.len() as u8];
+    for pair in pairs {
+        option.push(u8::from_str_radix(str::from_utf8(pair).ok()?, 16).ok()?);
+    }
+    Some(option)
+}
+
+/// `2 {1:2}{3:4}`, with or without spaces.
+fn read_sack(words: &[&[u8]]) -> Option<Vec<(u32, u32)>> {
+    let mut blocks = Vec::new();
+    for word in words.iter().skip(1) {
+        for block in word.split(|octet| matches!(octet, b'{' | b'}')) {
+            if block.is_empty() {
+                continue;
+            }
+            let colon = block.iter().position(|octet| *octet == b':')?;
+            blocks.push((parse(&block[..colon])?, parse(&block[colon + 1..])?));
+        }
+    }
+    (1..=4).contains(&blocks.len()).then_some(blocks)
+}
