@@ -62,9 +62,6 @@ pub struct Hop<T> {
     /// Displaced packets on their extra delay, in order of due time.
     late: VecDeque<Late<T>>,
     dropped: VecDeque<(T, DropCause)>,
-    /// When the front of line or extra delay comes out: most polls need to
-    /// look no further.
-    next_due: Instant,
     counters: Counters,
 }
 
@@ -128,7 +125,6 @@ impl<T: Parcel> Hop<T> {
             line: Line::new(&config),
             late: VecDeque::new(),
             dropped: VecDeque::new(),
-            next_due: Instant::FAR_FUTURE,
             counters: Counters::default(),
             config,
         })
@@ -180,16 +176,20 @@ impl<T: Parcel> Hop<T> {
     /// Hands out the next parcel that has arrived at the far end by `now`, in
     /// order of arrival. Of two arriving at the same instant the displaced one
     /// comes first: it left earlier.
+    #[inline]
     pub fn poll_delivery(&mut self, now: Instant) -> Option<T> {
-        if now < self.next_due {
-            return None;
+        loop {
+            let late_due = self.late_due();
+            match self.line.front_due() {
+                Some((due, true)) if due <= now => self.divert_front(now, due),
+                Some((due, false)) if due <= now && due < late_due => {
+                    self.counters.on_delivery(self.line.front_tally());
+                    return self.line.take_front(now, &mut self.serialiser);
+                }
+                _ if late_due <= now => return self.take_late(),
+                _ => return None,
+            }
         }
-        let delivery = self.take_due(now);
-        self.next_due = self.earliest_due();
-        let (parcel, frames) = delivery?;
-        self.counters.on_delivery(frames.tally());
-        debug_assert!(self.counters.is_conserved());
-        Some(parcel)
     }
 
     /// Hands out the next parcel that did not get through, in order of the
@@ -203,9 +203,13 @@ impl<T: Parcel> Hop<T> {
     /// When to poll for a delivery again: not after the next one, and after
     /// the last call of [`Hop::poll_delivery`] that gave nothing. A displaced
     /// packet asks for one call before the one at which it comes out.
+    #[inline]
     #[must_use]
     pub fn poll_timeout(&self) -> Option<Instant> {
-        (self.next_due != Instant::FAR_FUTURE).then_some(self.next_due)
+        let late_due = self.late_due();
+        let front = self.line.front_due();
+        let next = front.map_or(late_due, |(due, _)| due.min(late_due));
+        (next != Instant::FAR_FUTURE).then_some(next)
     }
 
     /// Waiting and in service at `now`: what the queue limits count.
@@ -250,6 +254,7 @@ impl<T: Parcel> Hop<T> {
     }
 
     /// Asks for the fate of each wire packet and cuts where fates change.
+    #[inline(never)]
     fn handle_fates(&mut self, now: Instant, parcel: T, frames: Frames) {
         let mut pieces = Pieces::new(parcel, frames);
         let mut left = frames.count();
@@ -284,16 +289,25 @@ impl<T: Parcel> Hop<T> {
             let mut pieces = Pieces::new(parcel, frames);
             while let Some((parcel, frames)) = pieces.take(1) {
                 let copy = parcel.clone();
-                self.enter(now, entrance, parcel, frames);
+                self.enter_judged(now, entrance, parcel, frames);
                 self.counters.duplicated.add(frames.tally());
-                self.enter(now, Entrance::default(), copy, frames);
+                self.enter_judged(now, Entrance::default(), copy, frames);
             }
         } else {
-            self.enter(now, entrance, parcel, frames);
+            self.enter_judged(now, entrance, parcel, frames);
         }
     }
 
+    /// [`Hop::enter`] for hops with fates, so that those without have it in
+    /// one piece with all that leads there: each step a parcel is handed on is
+    /// a copy.
+    #[inline(never)]
+    fn enter_judged(&mut self, now: Instant, entrance: Entrance, parcel: T, frames: Frames) {
+        self.enter(now, entrance, parcel, frames);
+    }
+
     /// Lets wire packets into the queue, as far as the limits allow.
+    #[inline]
     fn enter(&mut self, now: Instant, entrance: Entrance, mut parcel: T, frames: Frames) {
         let tally = frames.tally();
         if !self.has_room_for(tally) || self.may_mark(now, &parcel, frames) {
@@ -371,6 +385,7 @@ impl<T: Parcel> Hop<T> {
 
     /// Lets in those wire packets of a parcel that find room, one at a time,
     /// and cuts where verdicts change.
+    #[inline(never)]
     fn enter_by_piece(
         &mut self,
         now: Instant,
@@ -464,39 +479,30 @@ impl<T: Parcel> Hop<T> {
         self.dropped.push_back((parcel, cause));
     }
 
+    #[inline]
     fn push(&mut self, now: Instant, run: Run<T>) {
         if run.is_displaced {
             self.counters.displaced.add(run.frames.tally());
         }
-        // A run that joins a queue is not due before its front.
-        self.next_due = self.next_due.min(self.line.due(&run));
         self.line.push(now, run);
     }
 
-    /// Takes out what is due first, moving displaced packets that would have
-    /// arrived by `now` to their extra delay on the way.
-    fn take_due(&mut self, now: Instant) -> Option<(T, Frames)> {
-        loop {
-            let late_due = self.late_due();
-            match self.line.front_due() {
-                Some((due, true)) if due <= now => self.divert_front(now, due),
-                Some((due, false)) if due <= now && due < late_due => {
-                    return self.line.take_front(now, &mut self.serialiser);
-                }
-                _ if late_due <= now => {
-                    let late = self.late.pop_front()?;
-                    return Some((late.parcel, late.frames));
-                }
-                _ => return None,
-            }
-        }
+    #[cold]
+    fn take_late(&mut self) -> Option<T> {
+        let late = self.late.pop_front()?;
+        self.counters.on_delivery(late.frames.tally());
+        Some(late.parcel)
     }
 
     /// Moves the front, displaced and due, to its extra delay.
+    #[cold]
     fn divert_front(&mut self, now: Instant, due: Instant) {
         let reorder = self.config.reorder;
         let extra_delay = reorder.map_or(Duration::ZERO, |reorder| reorder.extra_delay);
-        if let Some((parcel, frames)) = self.line.take_front(now, &mut self.serialiser) {
+        let Some(frames) = self.line.front_frames() else {
+            return;
+        };
+        if let Some(parcel) = self.line.take_front(now, &mut self.serialiser) {
             self.late.push_back(Late {
                 due: due + extra_delay,
                 parcel,
@@ -508,11 +514,5 @@ impl<T: Parcel> Hop<T> {
     fn late_due(&self) -> Instant {
         let late = self.late.front();
         late.map_or(Instant::FAR_FUTURE, |late| late.due)
-    }
-
-    fn earliest_due(&self) -> Instant {
-        let late_due = self.late_due();
-        let front = self.line.front_due();
-        front.map_or(late_due, |(due, _)| due.min(late_due))
     }
 }

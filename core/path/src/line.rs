@@ -74,6 +74,7 @@ impl<T: Parcel> Line<T> {
     }
 
     /// Appends a run whose wire packets have been counted in at `now`.
+    #[inline]
     pub(crate) fn push(&mut self, now: Instant, run: Run<T>) {
         // Without service time a run departs as it arrives, and so has all
         // before it.
@@ -127,7 +128,8 @@ impl<T: Parcel> Line<T> {
 
     /// When the first wire packet of a run, or all of it, comes out at the
     /// far end.
-    pub(crate) fn due(&self, run: &Run<T>) -> Instant {
+    #[inline]
+    fn due(&self, run: &Run<T>) -> Instant {
         let departure = match self.release {
             Release::PerPacket => run.first_served.instant(),
             Release::Whole => run.all_served,
@@ -136,36 +138,48 @@ impl<T: Parcel> Line<T> {
     }
 
     /// When the front comes out, and whether it is displaced.
+    #[inline]
     pub(crate) fn front_due(&self) -> Option<(Instant, bool)> {
         let front = self.runs.front()?;
         Some((self.due(front), front.is_displaced))
     }
 
+    /// The sizes of what [`Line::take_front`] takes out.
+    #[inline]
+    pub(crate) fn front_frames(&self) -> Option<Frames> {
+        let frames = self.runs.front()?.frames;
+        Some(match self.release {
+            Release::PerPacket if frames.count() > 1 => frames.front(1),
+            _ => frames,
+        })
+    }
+
+    /// The same, counted.
+    #[inline]
+    pub(crate) fn front_tally(&self) -> Tally {
+        self.front_frames()
+            .map_or(Tally::default(), |frames| frames.tally())
+    }
+
     /// Takes out the front, which must be due by `now`: a wire packet, or a
     /// whole run, as configured.
-    pub(crate) fn take_front(
-        &mut self,
-        now: Instant,
-        serialiser: &mut Serialiser,
-    ) -> Option<(T, Frames)> {
+    #[inline]
+    pub(crate) fn take_front(&mut self, now: Instant, serialiser: &mut Serialiser) -> Option<T> {
         // What comes out has departed: the cursor must have passed it.
         if self.cursor.run == 0 {
             self.settle(now, serialiser);
         }
         let front = self.runs.front_mut()?;
         if self.release == Release::Whole || front.frames.count() == 1 {
-            let run = self.runs.pop_front()?;
             self.cursor.run -= 1;
-            return Some((run.parcel, run.frames));
+            return self.runs.pop_front().map(|run| run.parcel);
         }
-        let parcel = front.parcel.split_front(1);
-        let frames = front.frames.front(1);
         front.frames = front.frames.without_front(1);
         front.first_served = serialiser.after(front.first_served, front.frames.size(0));
         if self.cursor.run == 0 {
             self.cursor.frame -= 1;
         }
-        Some((parcel, frames))
+        Some(front.parcel.split_front(1))
     }
 }
 
@@ -225,8 +239,9 @@ mod tests {
         for frame in 0..9 {
             let due = Instant::from_nanos(10 * (frame + 1) + 5);
             assert_eq!(line.front_due(), Some((due, false)));
-            let (parcel, frames) = line.take_front(due, &mut serialiser).unwrap();
-            assert_eq!((parcel.first, frames.count()), (frame, 1));
+            assert_eq!(line.front_tally().packets, 1);
+            let parcel = line.take_front(due, &mut serialiser).unwrap();
+            assert_eq!(parcel.first, frame);
             assert_eq!(line.queued().packets, 8 - frame);
         }
         assert_eq!(line.front_due(), None);
@@ -237,8 +252,9 @@ mod tests {
         let (mut line, mut serialiser) = filled(Release::Whole);
         let due = Instant::from_nanos(35);
         assert_eq!(line.front_due(), Some((due, false)));
-        let (parcel, frames) = line.take_front(due, &mut serialiser).unwrap();
-        assert_eq!((parcel.first, frames.count()), (0, 3));
+        assert_eq!(line.front_tally().packets, 3);
+        let parcel = line.take_front(due, &mut serialiser).unwrap();
+        assert_eq!(parcel.first, 0);
         assert_eq!(line.queued().packets, 6);
     }
 }

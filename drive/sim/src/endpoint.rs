@@ -23,7 +23,7 @@ use gigatcp_wire::{IcmpError, Payload, Phantom, Segment};
 
 use crate::config::{FlowConfig, HostConfig, Reader};
 use crate::meter::Meter;
-use crate::packet::Packet;
+use crate::packet::{Content, Packet};
 use application::{Application, Sink, Source};
 use card::{Card, Frame};
 
@@ -182,12 +182,24 @@ impl Endpoint {
 
     /// When [`Endpoint::handle_timeout`] wants to be called.
     #[must_use]
+    #[inline]
     pub fn poll_timeout(&self) -> Instant {
-        let mut next = self.resume_at.min(self.card.interrupt_at());
+        let mut next = self.resume_at.min(self.application.wake_at());
         if let Some(connection) = &self.connection {
             next = next.min(connection.poll_timeout());
         }
-        next = next.min(self.application.wake_at());
+        if let Some(at) = self.link.as_ref().and_then(Hop::poll_timeout) {
+            next = next.min(at);
+        }
+        if !self.ideal {
+            next = next.min(self.processor_timeout());
+        }
+        next
+    }
+
+    /// When network card or processor have something to do.
+    fn processor_timeout(&self) -> Instant {
+        let mut next = self.card.interrupt_at();
         if let Some((finish, _)) = &self.task {
             next = next.min(*finish);
         } else if !self.inbox.is_empty() || self.wants_to_write() || self.wants_to_read() {
@@ -196,26 +208,23 @@ impl Endpoint {
         if let Some((at, _)) = self.departures.front() {
             next = next.min(*at);
         }
-        if let Some(at) = self.link.as_ref().and_then(Hop::poll_timeout) {
-            next = next.min(at);
-        }
         next
     }
 
     /// A packet reaches the host.
     #[inline]
     pub fn handle_packet(&mut self, now: Instant, packet: Packet, out: &mut Vec<Packet>) {
-        if let Some(error) = packet.icmp {
-            self.handle_icmp(now, error, out);
-            return;
-        }
-        if self.ideal {
-            self.handle_segment(now, now, packet.segment);
-            self.act(now, out);
-        } else {
-            self.card.handle_packet(now, packet);
-            self.take_interrupt(now);
-            self.work(now, out);
+        match packet.content {
+            Content::Segment(segment) if self.ideal => {
+                self.handle_segment(now, Received { at: now, segment });
+                self.act(now, out);
+            }
+            Content::Segment(_) => {
+                self.card.handle_packet(now, packet);
+                self.take_interrupt(now);
+                self.work(now, out);
+            }
+            Content::Icmp { error, .. } => self.handle_icmp(now, error, out),
         }
     }
 
@@ -277,12 +286,8 @@ impl Endpoint {
     /// Begins the next task, protocol work first; says whether there was one.
     fn begin(&mut self, now: Instant) -> bool {
         if let Some(frame) = self.inbox.pop_front() {
-            let segment = &frame.packet.segment;
-            let work = if segment.payload.is_empty() {
-                self.costs.ack_received() + self.search_work(&frame.packet)
-            } else {
-                self.costs.data_received(segment.wire_segments())
-            };
+            let segment = frame.packet.segment();
+            let work = segment.map_or(Work::NONE, |segment| self.receive_work(segment));
             let finish = self.cpu.start(now, work);
             self.task = Some((finish, Task::Receive(frame)));
             return true;
@@ -302,11 +307,20 @@ impl Endpoint {
         true
     }
 
+    /// Protocol work on a segment.
+    fn receive_work(&self, segment: &Segment<Phantom>) -> Work {
+        if segment.payload.is_empty() {
+            self.costs.ack_received() + self.search_work(segment)
+        } else {
+            self.costs.data_received(segment.wire_segments())
+        }
+    }
+
     /// A stack that searches its list of unacknowledged segments for every
     /// ACK with SACK blocks pays for each entry it passes.
-    fn search_work(&self, packet: &Packet) -> Work {
+    fn search_work(&self, segment: &Segment<Phantom>) -> Work {
         match &self.connection {
-            Some(connection) if !packet.segment.options.sack.is_empty() => {
+            Some(connection) if !segment.options.sack.is_empty() => {
                 self.costs.walked(connection.segments_in_flight())
             }
             _ => Work::NONE,
@@ -322,11 +336,7 @@ impl Endpoint {
         self.act(now, out);
     }
 
-    fn handle_segment(&mut self, now: Instant, arrived: Instant, segment: Segment<Phantom>) {
-        let received = Received {
-            at: arrived,
-            segment,
-        };
+    fn handle_segment(&mut self, now: Instant, received: Received<Phantom>) {
         match &mut self.connection {
             Some(connection) => connection.handle_segment(now, received),
             None => self.listen(now, &received),

@@ -1,4 +1,4 @@
-//! What travels: a segment in an IP packet, with its way.
+//! What travels: a segment or an ICMP error in an IP packet, with its way.
 
 use gigatcp_path::Parcel;
 use gigatcp_wire::{Ecn, IcmpError, IcmpKind, IpVersion, Phantom, Segment};
@@ -23,47 +23,64 @@ pub struct Packet {
     pub reverse: bool,
     /// How many hops of its route it has entered.
     pub stage: u8,
-    /// The segment, or super-segment.
-    pub segment: Segment<Phantom>,
-    /// An ICMP error instead; then `segment` only has its size.
-    pub icmp: Option<IcmpError>,
+    /// What is inside.
+    pub content: Content,
+}
+
+/// What a packet holds.
+#[derive(Clone, Debug)]
+pub enum Content {
+    /// A segment, or super-segment.
+    Segment(Segment<Phantom>),
+    /// An ICMP error.
+    Icmp {
+        /// What it says.
+        error: IcmpError,
+        /// Octets of the packet, IP header included.
+        len: u32,
+    },
 }
 
 impl Packet {
-    /// The error that a router sends back because `dropped` is larger than the
-    /// `mtu` of its next link: RFC 1191 section 4, RFC 4443 section 3.2. It enters
-    /// its way at `stage`.
-    pub(crate) fn too_big(dropped: &Self, mtu: u32, stage: u8) -> Self {
-        let segment = Segment {
-            payload: Phantom {
-                offset: 0,
-                len: icmp_len(dropped) - headers(dropped.ip),
-            },
-            ..Segment::default()
-        };
+    /// The error that a router sends back because `dropped`, with `segment` in
+    /// it, is larger than the `mtu` of its next link: RFC 1191 section 4, RFC
+    /// 4443 section 3.2. It enters its way at `stage`.
+    pub(crate) fn too_big(dropped: &Self, segment: &Segment<Phantom>, mtu: u32, stage: u8) -> Self {
         Self {
             ip: dropped.ip,
             flow: dropped.flow,
             reverse: !dropped.reverse,
             stage,
-            segment,
-            icmp: Some(IcmpError {
-                kind: IcmpKind::TooBig { mtu },
-                seq: dropped.segment.seq,
-            }),
+            content: Content::Icmp {
+                error: IcmpError {
+                    kind: IcmpKind::TooBig { mtu },
+                    seq: segment.seq,
+                },
+                len: icmp_len(dropped),
+            },
         }
     }
 
-    /// IP and TCP header octets of one wire packet.
+    /// The segment inside, if it is one.
     #[inline]
-    fn header_octets(&self) -> u64 {
-        u64::from(headers(self.ip)) + self.segment.options.wire_len() as u64
+    #[must_use]
+    pub fn segment(&self) -> Option<&Segment<Phantom>> {
+        match &self.content {
+            Content::Segment(segment) => Some(segment),
+            Content::Icmp { .. } => None,
+        }
+    }
+
+    /// IP and TCP header octets of one wire packet with `segment`.
+    #[inline]
+    fn header_octets(&self, segment: &Segment<Phantom>) -> u64 {
+        u64::from(headers(self.ip)) + segment.options.wire_len() as u64
     }
 }
 
 /// Octets of IP and TCP headers without options.
 #[inline]
-const fn headers(ip: IpVersion) -> u32 {
+pub(crate) const fn headers(ip: IpVersion) -> u32 {
     ip.header_len() + TCP_HEADER
 }
 
@@ -84,45 +101,66 @@ fn icmp_len(dropped: &Packet) -> u32 {
 impl Parcel for Packet {
     #[inline]
     fn wire_packets(&self) -> usize {
-        self.segment.wire_segments()
+        self.segment().map_or(1, Segment::wire_segments)
     }
 
     #[inline]
     fn ip_bytes(&self) -> u64 {
-        let headers = self.header_octets() * self.wire_packets() as u64;
-        headers + u64::from(self.segment.payload.len)
+        match &self.content {
+            Content::Segment(segment) => {
+                let headers = self.header_octets(segment) * segment.wire_segments() as u64;
+                headers + u64::from(segment.payload.len)
+            }
+            Content::Icmp { len, .. } => u64::from(*len),
+        }
     }
 
     #[inline]
     fn leading_ip_bytes(&self) -> u64 {
-        let len = u64::from(self.segment.payload.len);
-        let first = match u64::from(self.segment.segment_size) {
+        let segment = match &self.content {
+            Content::Segment(segment) => segment,
+            Content::Icmp { len, .. } => return u64::from(*len),
+        };
+        let len = u64::from(segment.payload.len);
+        let first = match u64::from(segment.segment_size) {
             0 => len,
             size => size.min(len),
         };
-        self.header_octets() + first
+        self.header_octets(segment) + first
     }
 
+    /// # Panics
+    /// When this is no super-segment: only those are cut.
     #[inline]
     fn split_front(&mut self, n: usize) -> Self {
+        let Content::Segment(segment) = &mut self.content else {
+            panic!("an ICMP error is one packet");
+        };
         Self {
-            segment: self.segment.split_front(n),
+            content: Content::Segment(segment.split_front(n)),
             ..*self
         }
     }
 
     #[inline]
     fn try_mark(&mut self) -> bool {
-        self.segment.ecn.try_mark()
+        match &mut self.content {
+            Content::Segment(segment) => segment.ecn.try_mark(),
+            Content::Icmp { .. } => false,
+        }
     }
 
     #[inline]
     fn takes_mark(&self) -> bool {
-        matches!(self.segment.ecn, Ecn::Ect0 | Ecn::Ect1)
+        self.segment()
+            .is_some_and(|segment| matches!(segment.ecn, Ecn::Ect0 | Ecn::Ect1))
     }
 
     #[inline]
     fn try_bleach(&mut self) -> bool {
-        core::mem::take(&mut self.segment.ecn).is_capable()
+        match &mut self.content {
+            Content::Segment(segment) => core::mem::take(&mut segment.ecn).is_capable(),
+            Content::Icmp { .. } => false,
+        }
     }
 }

@@ -7,26 +7,41 @@
 
 use gigatcp_units::Instant;
 
+/// When an element acts.
+#[derive(Clone, Copy, Debug)]
+struct Appointment {
+    at: Instant,
+    element: u32,
+}
+
+impl Appointment {
+    #[inline]
+    fn is_before(self, other: Self) -> bool {
+        self.at < other.at || (self.at == other.at && self.element < other.element)
+    }
+}
+
 /// Appointments of a fixed number of elements.
 #[derive(Clone, Debug)]
 pub struct Schedule {
-    /// Element numbers as a binary heap by (time, number).
-    heap: Vec<u32>,
+    /// Each element's appointment, as a binary heap.
+    heap: Vec<Appointment>,
     /// Where each element stands in `heap`.
     place: Vec<u32>,
-    /// Each element's appointment.
-    time: Vec<Instant>,
 }
 
 impl Schedule {
     /// No appointments for `elements` elements.
     #[must_use]
     pub fn new(elements: usize) -> Self {
-        let numbers = || (0..elements as u32).collect();
+        let at = Instant::FAR_FUTURE;
+        let numbers = 0..elements as u32;
         Self {
-            heap: numbers(),
-            place: numbers(),
-            time: vec![Instant::FAR_FUTURE; elements],
+            heap: numbers
+                .clone()
+                .map(|element| Appointment { at, element })
+                .collect(),
+            place: numbers.collect(),
         }
     }
 
@@ -34,64 +49,62 @@ impl Schedule {
     #[inline]
     #[must_use]
     pub fn next(&self) -> (Instant, usize) {
-        let element = self.heap[0] as usize;
-        (self.time[element], element)
+        let first = self.heap[0];
+        (first.at, first.element as usize)
     }
 
     /// Moves the appointment of `element`.
     #[inline]
     pub fn set(&mut self, element: usize, at: Instant) {
-        let before = self.time[element];
-        if at == before {
-            return;
-        }
-        self.time[element] = at;
         let place = self.place[element] as usize;
-        if at < before {
-            self.rise(place);
-        } else {
-            self.sink(place);
+        let before = self.heap[place];
+        if at < before.at {
+            self.rise(place, Appointment { at, ..before });
+        } else if at > before.at {
+            self.sink(place, Appointment { at, ..before });
         }
     }
 
     #[inline]
-    fn key(&self, place: usize) -> (Instant, u32) {
-        let element = self.heap[place];
-        (self.time[element as usize], element)
+    fn put(&mut self, place: usize, entry: Appointment) {
+        self.heap[place] = entry;
+        self.place[entry.element as usize] = place as u32;
     }
 
-    fn swap(&mut self, a: usize, b: usize) {
-        self.heap.swap(a, b);
-        self.place[self.heap[a] as usize] = a as u32;
-        self.place[self.heap[b] as usize] = b as u32;
-    }
-
-    fn rise(&mut self, mut place: usize) {
+    /// Puts `entry` at `place` or above, moving down what is later.
+    fn rise(&mut self, mut place: usize, entry: Appointment) {
         while place > 0 {
             let parent = (place - 1) / 2;
-            if self.key(parent) <= self.key(place) {
+            let above = self.heap[parent];
+            if above.is_before(entry) {
                 break;
             }
-            self.swap(parent, place);
+            self.put(place, above);
             place = parent;
         }
+        self.put(place, entry);
     }
 
-    fn sink(&mut self, mut place: usize) {
+    /// Puts `entry` at `place` or below, moving up what is earlier.
+    fn sink(&mut self, mut place: usize, entry: Appointment) {
         loop {
-            let left = 2 * place + 1;
-            if left >= self.heap.len() {
+            let mut child = 2 * place + 1;
+            let Some(mut below) = self.heap.get(child).copied() else {
+                break;
+            };
+            if let Some(right) = self.heap.get(child + 1).copied()
+                && right.is_before(below)
+            {
+                below = right;
+                child += 1;
+            }
+            if entry.is_before(below) {
                 break;
             }
-            let right = left + 1;
-            let right_first = right < self.heap.len() && self.key(right) < self.key(left);
-            let child = if right_first { right } else { left };
-            if self.key(place) <= self.key(child) {
-                break;
-            }
-            self.swap(place, child);
+            self.put(place, below);
             place = child;
         }
+        self.put(place, entry);
     }
 }
 

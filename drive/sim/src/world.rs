@@ -8,13 +8,14 @@
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use gigatcp_events::EventHash;
-use gigatcp_path::{ConfigError, DropCause, Hop, HopConfig};
+use gigatcp_path::{ConfigError, DropCause, Hop, HopConfig, Parcel};
 use gigatcp_units::{Bytes, Duration, Instant};
+use gigatcp_wire::{Phantom, Segment};
 
 use crate::config::WorldConfig;
 use crate::endpoint::Endpoint;
 use crate::observe::{Samples, Sequence};
-use crate::packet::Packet;
+use crate::packet::{Content, Packet, headers};
 use crate::schedule::Schedule;
 
 /// More steps than this without time moving is a fault of ours, not a busy
@@ -23,8 +24,8 @@ const MOST_STEPS_AT_ONCE: u32 = 10_000_000;
 
 /// Watches packets at the hosts' doors, e.g. to write a capture.
 pub trait Tap {
-    /// A packet passes the door of the flow's sender (`at_sender`) or
-    /// receiver, in or out.
+    /// A packet with a segment passes the door of the flow's sender
+    /// (`at_sender`) or receiver, in or out. ICMP errors are not shown.
     fn on_packet(&mut self, now: Instant, packet: &Packet, at_sender: bool);
 }
 
@@ -196,15 +197,12 @@ impl World {
     }
 
     fn serve_host(&mut self, host: usize) {
-        let mut out = std::mem::take(&mut self.out);
-        self.hosts[host].handle_timeout(self.now, &mut out);
-        self.dispatch(host, &mut out);
-        self.out = out;
+        self.hosts[host].handle_timeout(self.now, &mut self.out);
         self.after_host(host);
     }
 
     /// Takes a packet to the next hop of its route, or to its host.
-    #[inline]
+    #[inline(always)]
     fn hand_on(&mut self, mut packet: Packet) {
         let (first, count) = if packet.reverse {
             (self.forward_hops, self.hops.len() - self.forward_hops)
@@ -220,14 +218,14 @@ impl World {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn enter_hop(&mut self, hop: usize, packet: Packet) {
         self.hops[hop].handle_arrival(self.now, packet);
         let backlog = self.hops[hop].backlog(self.now).packets;
         self.max_backlog[hop] = self.max_backlog[hop].max(backlog);
         while let Some((packet, cause)) = self.hops[hop].poll_dropped() {
             self.on_dropped(hop, &packet, cause);
-            if cause == DropCause::TooBig && packet.icmp.is_none() {
+            if cause == DropCause::TooBig {
                 self.tell_too_big(hop, &packet);
             }
         }
@@ -237,10 +235,12 @@ impl World {
     /// The router before `hop` tells the sender of `packet` what its link
     /// takes. The error goes back the way the router's place in line suggests:
     /// as many hops as the packet had crossed, the last of the other direction.
+    /// Errors cause no errors (RFC 1122 section 3.2.2).
     #[cold]
     fn tell_too_big(&mut self, hop: usize, packet: &Packet) {
         let config = self.hops[hop].config();
-        let (Some(mtu), true) = (config.mtu, config.tells_too_big) else {
+        let (Some(mtu), true, Some(segment)) = (config.mtu, config.tells_too_big, packet.segment())
+        else {
             return;
         };
         let (crossed, way_back) = if packet.reverse {
@@ -250,7 +250,7 @@ impl World {
         };
         let stage = way_back - crossed.min(way_back);
         let mtu = u32::try_from(mtu.as_u64()).unwrap_or(u32::MAX);
-        self.hand_on(Packet::too_big(packet, mtu, stage as u8));
+        self.hand_on(Packet::too_big(packet, segment, mtu, stage as u8));
     }
 
     fn on_dropped(&mut self, hop: usize, packet: &Packet, cause: DropCause) {
@@ -263,51 +263,36 @@ impl World {
             };
             self.hash.absorb(self.now.as_nanos());
             self.hash.absorb((hop as u64) << 32 | cause);
-            self.hash.absorb(u64::from(packet.segment.seq.as_u32()));
+            let seq = packet.segment().map_or(0, |segment| segment.seq.as_u32());
+            self.hash.absorb(u64::from(seq));
         }
     }
 
     /// A packet reaches its host.
-    #[inline]
+    #[inline(always)]
     fn deliver(&mut self, packet: Packet) {
-        self.packets += packet.segment.wire_segments() as u64;
+        self.packets += packet.wire_packets() as u64;
         let host = 2 * packet.flow as usize + usize::from(!packet.reverse);
         self.fingerprint(&packet);
-        if packet.icmp.is_some() {
-            self.deliver_to(host, packet);
-            return;
-        }
         if let Some(tap) = &mut self.tap
+            && packet.segment().is_some()
             && self.hosts[host].rings().is_none()
         {
             tap.on_packet(self.now, &packet, packet.reverse);
         }
         let watched = packet.reverse && self.sequences[packet.flow as usize].is_some();
-        let seen = watched.then(|| packet.segment.clone());
-        let mut out = std::mem::take(&mut self.out);
-        self.hosts[host].handle_packet(self.now, packet, &mut out);
+        let seen = watched.then(|| packet.segment().cloned()).flatten();
+        self.hosts[host].handle_packet(self.now, packet, &mut self.out);
         if let Some(segment) = seen {
             self.note_ack(host / 2, &segment);
         }
-        self.dispatch(host, &mut out);
-        self.out = out;
-        self.after_host(host);
-    }
-
-    /// Not a segment: neither capture nor time-sequence graph shows it.
-    #[cold]
-    fn deliver_to(&mut self, host: usize, packet: Packet) {
-        let mut out = Vec::new();
-        self.hosts[host].handle_packet(self.now, packet, &mut out);
-        self.dispatch(host, &mut out);
         self.after_host(host);
     }
 
     /// Sends what a host has let go on its way.
-    #[inline]
-    fn dispatch(&mut self, host: usize, out: &mut Vec<Packet>) {
+    fn dispatch(&mut self, host: usize) {
         let at_sender = host.is_multiple_of(2);
-        self.show_taken(host);
+        let mut out = std::mem::take(&mut self.out);
         for packet in out.drain(..) {
             if at_sender {
                 self.note_sent(host / 2, &packet);
@@ -317,6 +302,7 @@ impl World {
             }
             self.launch(packet);
         }
+        self.out = out;
     }
 
     /// A host with rings sees what its driver has taken up, not what the card
@@ -340,14 +326,13 @@ impl World {
     #[inline]
     fn fingerprint(&mut self, packet: &Packet) {
         if self.config.observe.fingerprint {
-            let segment = &packet.segment;
-            let numbers = u64::from(segment.seq.as_u32()) << 32 | u64::from(segment.ack.as_u32());
             // Flows need 14 bits (`gigatcp_plan::keys::MOST_FLOWS`).
-            let rest = u64::from(segment.ecn.bits()) << 62
-                | u64::from(packet.flow) << 48
-                | u64::from(segment.flags.bits()) << 36
-                | u64::from(segment.payload.len) << 16
-                | u64::from(segment.wnd.0);
+            let flow = u64::from(packet.flow) << 48;
+            let (numbers, rest) = match &packet.content {
+                Content::Segment(segment) => numbers_of(segment),
+                Content::Icmp { len, .. } => (0, u64::from(len - headers(packet.ip)) << 16),
+            };
+            let rest = flow | rest;
             self.hash.absorb(self.now.as_nanos());
             self.hash.absorb(numbers);
             self.hash.absorb(rest);
@@ -357,12 +342,13 @@ impl World {
     fn note_sent(&mut self, flow: usize, packet: &Packet) {
         if let Some(sequence) = &mut self.sequences[flow]
             && let Some(connection) = self.hosts[2 * flow].connection()
+            && let Some(segment) = packet.segment()
         {
-            sequence.on_sent(self.now, &packet.segment, &connection.info());
+            sequence.on_sent(self.now, segment, &connection.info());
         }
     }
 
-    fn note_ack(&mut self, flow: usize, segment: &gigatcp_wire::Segment<gigatcp_wire::Phantom>) {
+    fn note_ack(&mut self, flow: usize, segment: &Segment<Phantom>) {
         if let Some(sequence) = &mut self.sequences[flow]
             && let Some(connection) = self.hosts[2 * flow].connection()
         {
@@ -370,7 +356,13 @@ impl World {
         }
     }
 
+    /// A host has acted: what it let go leaves, and it may be asked for anew.
+    #[inline]
     fn after_host(&mut self, host: usize) {
+        self.show_taken(host);
+        if !self.out.is_empty() {
+            self.dispatch(host);
+        }
         self.reschedule_host(host);
         let flow = host / 2;
         if self.finished_at[flow].is_none() && self.hosts[host].is_finished() {
@@ -446,6 +438,17 @@ impl World {
             packets: self.packets,
         }
     }
+}
+
+/// What the fingerprint takes of a segment: its numbers, and the rest.
+#[inline]
+fn numbers_of(segment: &Segment<Phantom>) -> (u64, u64) {
+    let numbers = u64::from(segment.seq.as_u32()) << 32 | u64::from(segment.ack.as_u32());
+    let rest = u64::from(segment.ecn.bits()) << 62
+        | u64::from(segment.flags.bits()) << 36
+        | u64::from(segment.payload.len) << 16
+        | u64::from(segment.wnd.0);
+    (numbers, rest)
 }
 
 /// Stands where a direction has no hop: a wire still takes a nanosecond, so

@@ -94,7 +94,9 @@ impl Tap for Watch {
         if packet.reverse {
             return;
         }
-        let segment = &packet.segment;
+        let Some(segment) = packet.segment() else {
+            return;
+        };
         let len = u64::from(segment.payload.len);
         let seq = FIRST + segment.payload.offset;
         if segment.flags.contains(Flags::RST) {

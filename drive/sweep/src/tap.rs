@@ -86,17 +86,17 @@ impl Tap for CaptureTap {
 
 impl State {
     fn write(&mut self, now: Instant, packet: &Packet) {
-        let Some(writer) = &mut self.writer else {
+        let (Some(writer), Some(segment)) = (&mut self.writer, packet.segment()) else {
             return;
         };
-        let segments = packet.segment.wire_segments() as u16;
+        let segments = segment.wire_segments() as u16;
         let ident = &mut self.idents[packet.flow as usize][usize::from(packet.reverse)];
         let header = IpHeader {
             ident: *ident,
             ..IpHeader::new(endpoints(packet.ip, packet.flow, packet.reverse))
         };
         *ident = ident.wrapping_add(segments);
-        if let Err(error) = writer.write_segment(self.interface, now, &header, &packet.segment) {
+        if let Err(error) = writer.write_segment(self.interface, now, &header, segment) {
             // Nothing more is written; the run goes on and tells at its end.
             self.error = Some(error);
             self.writer = None;

@@ -222,7 +222,7 @@ impl Endpoint {
 
     /// Whether the application has something to copy and the room for it.
     pub(super) fn wants_to_write(&self) -> bool {
-        !self.ideal && self.next_write(self.cpu.busy_until()) > 0
+        self.next_write(self.cpu.busy_until()) > 0
     }
 }
 

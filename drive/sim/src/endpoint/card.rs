@@ -8,14 +8,15 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use gigatcp_path::{Parcel, ReceiveRings, Ring, RingDrop};
+use gigatcp_tcp::Received;
 use gigatcp_units::{Duration, Instant};
 use gigatcp_wire::Payload;
 
 use super::Endpoint;
 use crate::config::HostConfig;
-use crate::packet::Packet;
+use crate::packet::{Content, Packet};
 
-/// A packet that the card has received.
+/// A packet that the card has received. ICMP errors go past the card.
 #[derive(Clone, Debug)]
 pub(super) struct Frame {
     /// When it arrived.
@@ -129,6 +130,7 @@ impl Endpoint {
 
     /// On a host with rings: the next packet that the driver has taken up,
     /// which is where a capture on the host sees it.
+    #[inline]
     pub fn poll_taken(&mut self) -> Option<Packet> {
         self.card.buffers.as_mut()?.taken.pop_front()
     }
@@ -180,10 +182,13 @@ impl Endpoint {
 
     /// The stack takes a frame; what it keeps pins the frame's buffer.
     pub(super) fn handle_frame(&mut self, now: Instant, frame: Frame) {
+        let Content::Segment(segment) = frame.packet.content else {
+            return;
+        };
         let before = self.received_and_held();
-        let payload = &frame.packet.segment.payload;
-        let end = payload.offset + payload.len() as u64;
-        self.handle_segment(now, frame.at, frame.packet.segment);
+        let end = segment.payload.offset + segment.payload.len() as u64;
+        let at = frame.at;
+        self.handle_segment(now, Received { at, segment });
         if let (Some(ring), Some(buffers)) = (frame.buffer, &mut self.card.buffers) {
             let after = self
                 .connection

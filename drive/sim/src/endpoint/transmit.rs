@@ -1,12 +1,12 @@
 //! From the engine to the wire: the processor prepares a segment, the network
 //! card queues it, and holds the host back when it is full.
 
-use gigatcp_path::DropCause;
+use gigatcp_path::{DropCause, Work};
 use gigatcp_units::{Duration, Instant};
 use gigatcp_wire::{Flags, IcmpError, IcmpKind, Payload, Phantom, Segment};
 
 use super::Endpoint;
-use crate::packet::Packet;
+use crate::packet::{Content, Packet};
 
 impl Endpoint {
     /// Takes from the engine what may leave, as long as the network card has
@@ -56,29 +56,32 @@ impl Endpoint {
     }
 
     fn send(&mut self, now: Instant, segment: Segment<Phantom>, out: &mut Vec<Packet>) {
+        let ready = if self.ideal {
+            now
+        } else {
+            let work = self.send_work(&segment);
+            self.cpu.start(now, work)
+        };
         let packet = Packet {
             ip: self.tcp.ip,
             flow: self.flow,
             reverse: self.reverse,
             stage: 0,
-            segment,
-            icmp: None,
+            content: Content::Segment(segment),
         };
-        if self.ideal {
-            self.put_on_link(now, packet, out);
-            return;
-        }
-        let bare = packet.segment.payload.is_empty() && !packet.segment.flags.contains(Flags::SYN);
-        let work = if bare {
-            self.costs.ack_sent()
-        } else {
-            self.costs.data_sent(packet.segment.wire_segments())
-        };
-        let ready = self.cpu.start(now, work);
         if ready <= now && self.departures.is_empty() {
             self.put_on_link(now, packet, out);
         } else {
             self.departures.push_back((ready, packet));
+        }
+    }
+
+    fn send_work(&self, segment: &Segment<Phantom>) -> Work {
+        let bare = segment.payload.is_empty() && !segment.flags.contains(Flags::SYN);
+        if bare {
+            self.costs.ack_sent()
+        } else {
+            self.costs.data_sent(segment.wire_segments())
         }
     }
 
@@ -109,11 +112,12 @@ impl Endpoint {
             let config = link.config();
             if let (DropCause::TooBig, Some(mtu), true) = (cause, config.mtu, config.tells_too_big)
                 && let Some(connection) = &mut self.connection
+                && let Some(segment) = packet.segment()
             {
                 let mtu = u32::try_from(mtu.as_u64()).unwrap_or(u32::MAX);
                 let error = IcmpError {
                     kind: IcmpKind::TooBig { mtu },
-                    seq: packet.segment.seq,
+                    seq: segment.seq,
                 };
                 connection.handle_icmp(now, error);
                 self.resume_at = now + Duration::from_nanos(1);
@@ -121,13 +125,20 @@ impl Endpoint {
         }
     }
 
+    #[inline]
     fn put_on_link(&mut self, now: Instant, packet: Packet, out: &mut Vec<Packet>) {
-        match &mut self.link {
-            Some(link) => {
-                link.handle_arrival(now, packet);
-                self.clear_link(now);
-            }
-            None => out.push(packet),
+        if self.link.is_some() {
+            self.enter_link(now, packet);
+        } else {
+            out.push(packet);
+        }
+    }
+
+    #[inline(never)]
+    fn enter_link(&mut self, now: Instant, packet: Packet) {
+        if let Some(link) = &mut self.link {
+            link.handle_arrival(now, packet);
+            self.clear_link(now);
         }
     }
 }

@@ -24,7 +24,7 @@ use gigatcp_sim::{
 };
 use gigatcp_tcp::Connection;
 use gigatcp_units::{Bytes, Duration, Instant, Probability, Rate};
-use gigatcp_wire::{IpVersion, Phantom, SeqNumber};
+use gigatcp_wire::{IpVersion, Phantom, Segment, SeqNumber};
 
 use super::audit::Audit;
 use super::draw::Draw;
@@ -336,12 +336,15 @@ impl Watch {
         };
         count(&mut tallies[usize::from(packet.reverse)], packet);
         let (audit, iss) = &mut self.flows[packet.flow as usize];
-        check_phantom(iss, packet)?;
+        let Some(segment) = packet.segment() else {
+            return Err("an ICMP error was shown".into());
+        };
+        check_phantom(iss, packet.reverse, segment)?;
         let end = usize::from(packet.reverse == departs);
         if departs {
-            audit.departs(end, &packet.segment)
+            audit.departs(end, segment)
         } else {
-            audit.arrives(end, &packet.segment);
+            audit.arrives(end, segment);
             Ok(())
         }
     }
@@ -354,10 +357,13 @@ fn count(tally: &mut Tally, packet: &Packet) {
 }
 
 /// A phantom's place in the stream is that of its sequence number.
-fn check_phantom(iss: &mut Option<SeqNumber>, packet: &Packet) -> Result<(), String> {
-    let segment = &packet.segment;
+fn check_phantom(
+    iss: &mut Option<SeqNumber>,
+    reverse: bool,
+    segment: &Segment<Phantom>,
+) -> Result<(), String> {
     let Phantom { offset, len } = segment.payload;
-    if packet.reverse {
+    if reverse {
         return if len == 0 {
             Ok(())
         } else {
