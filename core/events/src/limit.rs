@@ -95,6 +95,7 @@ impl LimitClock {
     }
 
     /// Says what limits from `now` on; returns whether that is a change.
+    #[inline]
     pub fn set(&mut self, now: Instant, limit: Limit) -> bool {
         if limit == self.current {
             return false;

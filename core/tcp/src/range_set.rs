@@ -2,7 +2,9 @@
 //!
 //! The scoreboard marks what is SACKed, lost or retransmitted by ranges, not
 //! by segments: cost depends on the number of holes (O(log n) each), never on
-//! the number of segments in flight.
+//! the number of segments in flight. Nearly all news is about the highest
+//! range, which grows with each segment that arrives behind a hole; it stands
+//! apart from the others and is found without a search.
 
 use alloc::collections::BTreeMap;
 use core::ops::Range;
@@ -10,8 +12,10 @@ use core::ops::Range;
 /// Disjoint, non-adjacent, non-empty ranges of stream offsets.
 #[derive(Clone, Default, Debug)]
 pub struct RangeSet {
-    /// Start to end (exclusive).
-    ranges: BTreeMap<u64, u64>,
+    /// All but the highest: start to end (exclusive).
+    lower: BTreeMap<u64, u64>,
+    /// The highest range; `0..0` where there is none.
+    highest: Range<u64>,
     total: u64,
 }
 
@@ -30,48 +34,59 @@ impl RangeSet {
 
     /// How many separate ranges there are.
     pub fn len(&self) -> usize {
-        self.ranges.len()
+        self.lower.len() + usize::from(!self.is_empty())
     }
 
     /// Removes everything.
     pub fn clear(&mut self) {
-        self.ranges.clear();
-        self.total = 0;
+        *self = Self::default();
     }
 
     /// The lowest range.
     pub fn first(&self) -> Option<Range<u64>> {
-        self.ranges.first_key_value().map(|(s, e)| *s..*e)
+        let lowest = self.lower.first_key_value().map(|(s, e)| *s..*e);
+        lowest.or_else(|| self.last())
     }
 
     /// The highest range.
+    #[inline]
     pub fn last(&self) -> Option<Range<u64>> {
-        self.ranges.last_key_value().map(|(s, e)| *s..*e)
+        (!self.is_empty()).then(|| self.highest.clone())
     }
 
     /// The ranges from the highest down.
     pub fn descending(&self) -> impl Iterator<Item = Range<u64>> + '_ {
-        self.ranges.iter().rev().map(|(s, e)| *s..*e)
+        let lower = self.lower.iter().rev().map(|(s, e)| *s..*e);
+        self.last().into_iter().chain(lower)
     }
 
     /// The ranges from the lowest up.
     #[cfg(test)]
     pub fn ascending(&self) -> impl Iterator<Item = Range<u64>> + '_ {
-        self.ranges.iter().map(|(s, e)| *s..*e)
+        let lower = self.lower.iter().map(|(s, e)| *s..*e);
+        lower.chain(self.last())
     }
 
     /// The range that holds `offset`.
+    #[inline]
     pub fn range_around(&self, offset: u64) -> Option<Range<u64>> {
-        let (start, end) = self.ranges.range(..=offset).next_back()?;
+        if offset >= self.highest.start {
+            return (offset < self.highest.end).then(|| self.highest.clone());
+        }
+        let (start, end) = self.lower.range(..=offset).next_back()?;
         (offset < *end).then_some(*start..*end)
     }
 
     /// Whether any octet of `range` is in the set.
+    #[inline]
     pub fn intersects(&self, range: Range<u64>) -> bool {
-        self.ranges
-            .range(..range.end)
-            .next_back()
-            .is_some_and(|(_, end)| *end > range.start)
+        if range.start >= self.highest.end {
+            return false;
+        }
+        range.end > self.highest.start || {
+            let below = self.lower.range(..range.end).next_back();
+            below.is_some_and(|(_, end)| *end > range.start)
+        }
     }
 
     /// Adds `range`; returns how many octets were not in the set before.
@@ -79,33 +94,59 @@ impl RangeSet {
         if range.is_empty() {
             return 0;
         }
-        let Range { mut start, mut end } = range;
-        let mut absorbed = 0;
-        // Every range that overlaps or touches [start, end) begins at or
-        // before `end`; take them from the top until one lies wholly below.
-        while let Some((s, e)) = self.ranges.range(..=end).next_back().map(|(s, e)| (*s, *e)) {
-            if e < start {
-                break;
-            }
-            self.ranges.remove(&s);
-            absorbed += e - s;
-            start = start.min(s);
-            end = end.max(e);
-        }
-        self.ranges.insert(start, end);
-        let added = (end - start) - absorbed;
+        let added = if self.is_empty() {
+            self.highest = range.clone();
+            range.end - range.start
+        } else if range.start > self.highest.end {
+            self.lower.insert(self.highest.start, self.highest.end);
+            self.highest = range.clone();
+            range.end - range.start
+        } else if range.start >= self.highest.start {
+            let end = self.highest.end.max(range.end);
+            end - core::mem::replace(&mut self.highest.end, end)
+        } else {
+            self.insert_below(range)
+        };
         self.total += added;
         added
     }
 
+    /// The same for a range that begins below the highest.
+    fn insert_below(&mut self, range: Range<u64>) -> u64 {
+        let Range { mut start, mut end } = range;
+        let mut absorbed = 0;
+        let reaches_highest = end >= self.highest.start;
+        if reaches_highest {
+            absorbed += self.highest.end - self.highest.start;
+            end = end.max(self.highest.end);
+        }
+        // Every range that overlaps or touches [start, end) begins at or
+        // before `end`; take them from the top until one lies wholly below.
+        while let Some((s, e)) = self.lower.range(..=end).next_back().map(|(s, e)| (*s, *e)) {
+            if e < start {
+                break;
+            }
+            self.lower.remove(&s);
+            absorbed += e - s;
+            start = start.min(s);
+            end = end.max(e);
+        }
+        if reaches_highest {
+            self.highest = start..end;
+        } else {
+            self.lower.insert(start, end);
+        }
+        (end - start) - absorbed
+    }
+
     /// Removes `range`; returns how many octets of it were in the set.
     pub fn remove(&mut self, range: Range<u64>) -> u64 {
-        if range.is_empty() || self.is_empty() {
+        if range.is_empty() || range.start >= self.highest.end {
             return 0;
         }
-        let mut removed = 0;
+        let mut removed = self.remove_from_highest(&range);
         while let Some((s, e)) = self
-            .ranges
+            .lower
             .range(..range.end)
             .next_back()
             .map(|(s, e)| (*s, *e))
@@ -113,17 +154,39 @@ impl RangeSet {
             if e <= range.start {
                 break;
             }
-            self.ranges.remove(&s);
+            self.lower.remove(&s);
             if e > range.end {
-                self.ranges.insert(range.end, e);
+                self.lower.insert(range.end, e);
             }
             if s < range.start {
-                self.ranges.insert(s, range.start);
+                self.lower.insert(s, range.start);
             }
             removed += e.min(range.end) - s.max(range.start);
         }
+        if self.highest.is_empty() {
+            self.highest = self.lower.pop_last().map_or(0..0, |(s, e)| s..e);
+        }
         self.total -= removed;
         removed
+    }
+
+    /// Removes what of `range` lies in the highest range, which may be empty
+    /// then.
+    fn remove_from_highest(&mut self, range: &Range<u64>) -> u64 {
+        let Range { start, end } = self.highest.clone();
+        if range.end <= start {
+            return 0;
+        }
+        let cut = range.start.max(start)..range.end.min(end);
+        if cut.end == end {
+            self.highest.end = cut.start;
+        } else {
+            self.highest.start = cut.end;
+            if start < cut.start {
+                self.lower.insert(start, cut.start);
+            }
+        }
+        cut.end - cut.start
     }
 
     /// Removes everything below `offset`; returns how many octets that were.
@@ -142,11 +205,11 @@ impl RangeSet {
         if start >= within.end {
             return None;
         }
-        let next = self
-            .ranges
-            .range(start..)
-            .next()
-            .map_or(u64::MAX, |(s, _)| *s);
+        if start >= self.highest.start {
+            return Some(start..within.end);
+        }
+        let above = self.lower.range(start..).next();
+        let next = above.map_or(self.highest.start, |(s, _)| *s);
         Some(start..next.min(within.end))
     }
 
@@ -216,6 +279,15 @@ mod tests {
                 let gaps: Vec<u64> = ranges.gaps(5..50).flatten().collect();
                 let naive_gaps: Vec<u64> = (5..50).filter(|o| !naive.contains(o)).collect();
                 prop_assert_eq!(gaps, naive_gaps);
+                for offset in 0..75 {
+                    let around = ranges.ascending().find(|range| range.contains(&offset));
+                    prop_assert_eq!(ranges.range_around(offset), around);
+                    let any = naive.range(offset..offset + 5).next().is_some();
+                    prop_assert_eq!(ranges.intersects(offset..offset + 5), any);
+                }
+                let count = ranges.ascending().count();
+                prop_assert_eq!((ranges.len(), ranges.descending().count()), (count, count));
+                prop_assert_eq!(ranges.first(), ranges.ascending().next());
                 let touching = ranges.ascending().zip(ranges.ascending().skip(1));
                 for (low, high) in touching {
                     prop_assert!(low.end < high.start, "ranges touch");

@@ -165,13 +165,18 @@ impl ReceiveWindow {
     /// Whether reading has opened the window so far that the peer should be
     /// told unasked: it at least doubles, or opens by a segment from zero (Linux
     /// `tcp_cleanup_rbuf`); where the profile counts segments, by so many or by
-    /// half of the largest window (BSD `tcp_output`).
-    pub fn is_update_due(&self, now_open: u64, would_open: u64) -> bool {
+    /// half of the largest window (BSD `tcp_output`). A window that is more than
+    /// half open is not worked out for the former.
+    #[inline]
+    pub fn is_update_due(&self, now_open: u64, would_open: impl FnOnce() -> u64) -> bool {
         if self.update_step > 0 {
-            let opening = would_open.saturating_sub(now_open);
+            let opening = would_open().saturating_sub(now_open);
             return opening > 0 && opening >= self.update_step.min(self.clamp / 2);
         }
-        2 * now_open <= self.clamp && would_open >= 2 * now_open && would_open > now_open
+        2 * now_open <= self.clamp && {
+            let would_open = would_open();
+            would_open >= 2 * now_open && would_open > now_open
+        }
     }
 
     /// Window that the unread octets leave.

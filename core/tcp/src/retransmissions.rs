@@ -90,8 +90,21 @@ impl Retransmissions {
         self.by_place.insert(start, resent);
     }
 
+    /// Whether nothing at `offset` or above was sent again: news is mostly of
+    /// what lies above all repairs.
+    #[inline]
+    fn is_above_all(&self, offset: u64) -> bool {
+        let highest = self.by_place.last_key_value();
+        highest.is_none_or(|(_, resent)| resent.end <= offset)
+    }
+
     /// Whether any octet of `range` was sent again.
+    #[inline]
     pub fn intersects(&self, range: Range<u64>) -> bool {
+        !self.is_above_all(range.start) && self.intersects_below(range)
+    }
+
+    fn intersects_below(&self, range: Range<u64>) -> bool {
         self.by_place
             .range(..range.end)
             .next_back()
@@ -100,6 +113,9 @@ impl Retransmissions {
 
     /// The lowest stretch of `within` that was not sent again.
     pub fn first_gap(&self, within: Range<u64>) -> Option<Range<u64>> {
+        if self.is_above_all(within.start) {
+            return (!within.is_empty()).then_some(within);
+        }
         let mut start = within.start;
         while start < within.end {
             match self.by_place.range(..=start).next_back() {
@@ -117,6 +133,9 @@ impl Retransmissions {
     /// Forgets `range`: it arrived, or leaves once more. Gives the latest
     /// departure of what was in it.
     pub fn take(&mut self, range: Range<u64>) -> Option<Departure> {
+        if self.is_above_all(range.start) {
+            return None;
+        }
         let mut latest: Option<Departure> = None;
         while let Some((&start, &resent)) = self.by_place.range(..range.end).next_back() {
             if resent.end <= range.start {

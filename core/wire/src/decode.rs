@@ -222,7 +222,7 @@ fn decode_option(options: &mut Options, kind: u8, data: &[u8]) -> Option<()> {
         option_kind::SACK => decode_sack(options, data)?,
         option_kind::USER_TIMEOUT => {
             let bits = u16::from_be_bytes(data.try_into().ok()?);
-            options.user_timeout = UserTimeout::from_wire(bits);
+            options.set_user_timeout(UserTimeout::from_wire(bits));
         }
         // Of a wrong length it is ignored (RFC 7413 section 4.1.1).
         option_kind::FAST_OPEN => {

@@ -149,7 +149,6 @@ fn write_options(options: &Options, out: &mut [u8]) {
         timestamps,
         accecn,
         sack,
-        user_timeout,
         rare: _,
     } = options;
     // What packing leaves over stays zero, which is "end of option list".
@@ -202,7 +201,7 @@ fn write_options(options: &Options, out: &mut [u8]) {
             writer.put(&block.right.as_u32().to_be_bytes());
         }
     }
-    if let Some(timeout) = user_timeout {
+    if let Some(timeout) = options.user_timeout() {
         writer.start(option_kind::USER_TIMEOUT, UserTimeout::OPTION_LEN);
         writer.put(&timeout.to_wire().to_be_bytes());
     }

@@ -135,10 +135,8 @@ pub struct Options {
     pub accecn: Option<AccEcn>,
     /// SACK blocks.
     pub sack: SackBlocks,
-    /// User timeout.
-    pub user_timeout: Option<UserTimeout>,
-    /// Fast Open and authentication: see [`Options::fast_open`] and
-    /// [`Options::authentication`].
+    /// Fast Open, authentication and user timeout: see [`Options::fast_open`],
+    /// [`Options::authentication`] and [`Options::user_timeout`].
     pub rare: RareOptions,
 }
 
@@ -152,6 +150,7 @@ pub struct RareOptions(Option<Box<Rare>>);
 struct Rare {
     fast_open: Option<FastOpenCookie>,
     authentication: Option<Authentication>,
+    user_timeout: Option<UserTimeout>,
 }
 
 impl Options {
@@ -164,8 +163,11 @@ impl Options {
 
     /// Sets or removes the Fast Open option.
     pub fn set_fast_open(&mut self, cookie: Option<FastOpenCookie>) {
-        let authentication = self.authentication();
-        self.set_rare(cookie, authentication);
+        let rare = self.rare_or_none();
+        self.set_rare(Rare {
+            fast_open: cookie,
+            ..rare
+        });
     }
 
     /// Authentication.
@@ -177,19 +179,34 @@ impl Options {
 
     /// Sets or removes the authentication option.
     pub fn set_authentication(&mut self, option: Option<Authentication>) {
-        let cookie = self.fast_open();
-        self.set_rare(cookie, option);
+        let rare = self.rare_or_none();
+        self.set_rare(Rare {
+            authentication: option,
+            ..rare
+        });
     }
 
-    fn set_rare(
-        &mut self,
-        fast_open: Option<FastOpenCookie>,
-        authentication: Option<Authentication>,
-    ) {
-        let rare = Rare {
-            fast_open,
-            authentication,
-        };
+    /// User timeout.
+    #[inline]
+    #[must_use]
+    pub fn user_timeout(&self) -> Option<UserTimeout> {
+        self.rare.0.as_ref()?.user_timeout
+    }
+
+    /// Sets or removes the user timeout option.
+    pub fn set_user_timeout(&mut self, timeout: Option<UserTimeout>) {
+        let rare = self.rare_or_none();
+        self.set_rare(Rare {
+            user_timeout: timeout,
+            ..rare
+        });
+    }
+
+    fn rare_or_none(&self) -> Rare {
+        self.rare.0.as_deref().copied().unwrap_or_default()
+    }
+
+    fn set_rare(&mut self, rare: Rare) {
         // No box for nothing, so that equal options are equal.
         self.rare = RareOptions((rare != Rare::default()).then(|| Box::new(rare)));
     }
@@ -255,10 +272,10 @@ impl Options {
     #[inline]
     const fn rare_len(&self, aligned: bool) -> usize {
         let unit = if aligned { 4 } else { 1 };
-        let mut len = self.user_timeout.is_some() as usize * UserTimeout::OPTION_LEN;
         let Some(rare) = &self.rare.0 else {
-            return len;
+            return 0;
         };
+        let mut len = rare.user_timeout.is_some() as usize * UserTimeout::OPTION_LEN;
         if let Some(cookie) = &rare.fast_open {
             len += cookie.option_len().next_multiple_of(unit);
         }

@@ -80,27 +80,28 @@ impl<P: Payload> Segment<P> {
         assert!(n > 0 && n < self.wire_segments(), "nothing to split");
         let cut = n * usize::from(self.segment_size);
         let rest = self.payload.split_off(cut);
-        let front = Self {
-            payload: core::mem::replace(&mut self.payload, rest),
-            flags: self.flags.without(Flags::FIN | Flags::PSH),
-            options: self.options.clone(),
-            ..*self
-        };
-        self.seq = front.seq_end();
+        let payload = core::mem::replace(&mut self.payload, rest);
+        let (seq, flags, urgent) = (self.seq, self.flags, self.urgent);
+        self.seq = seq + cut as u32 + u32::from(flags.contains(Flags::SYN));
         let of_the_first = if self.ace {
             Flags::SYN
         } else {
             Flags::CWR | Flags::SYN
         };
-        self.flags = self.flags.without(of_the_first);
+        self.flags = flags.without(of_the_first);
         // The urgent pointer counts from SEG.SEQ: the mark stays where it is.
-        self.urgent = self
-            .urgent
-            .saturating_sub(cut.min(usize::from(u16::MAX)) as u16);
+        self.urgent = urgent.saturating_sub(cut.min(usize::from(u16::MAX)) as u16);
         if self.urgent == 0 {
             self.flags = self.flags.without(Flags::URG);
         }
-        front
+        Self {
+            seq,
+            flags: flags.without(Flags::FIN | Flags::PSH),
+            urgent,
+            payload,
+            options: self.options.clone(),
+            ..*self
+        }
     }
 }
 

@@ -95,11 +95,11 @@ fn all_options() -> impl Strategy<Value = Options> {
                     timestamps,
                     accecn,
                     sack,
-                    user_timeout,
                     ..Options::default()
                 };
                 options.set_fast_open(fast_open);
                 options.set_authentication(authentication);
+                options.set_user_timeout(user_timeout);
                 options
             },
         )

@@ -73,7 +73,10 @@ impl<P: Payload> Connection<P> {
         if receiving {
             self.adjust_receive_buffer(now);
             let now_open = self.rcv.told.saturating_sub(self.rcv.nxt);
-            if self.window.is_update_due(now_open, self.window_on_wire()) {
+            if self
+                .window
+                .is_update_due(now_open, || self.window_on_wire())
+            {
                 self.ack.demand();
             }
         }

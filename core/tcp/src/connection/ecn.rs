@@ -287,11 +287,16 @@ impl<P: Payload> Connection<P> {
 
     // Sending.
 
+    /// Whether segments are dressed at all.
+    #[inline]
+    pub(super) fn is_dressed(&self) -> bool {
+        self.ecn.feedback() == EcnFeedback::Accurate
+    }
+
     /// Dresses a segment that is no SYN: the AccECN option, and that its flags
     /// are a counter. `has_room` says whether there is room beside its payload.
-    #[inline]
     pub(super) fn dress(&mut self, segment: &mut Segment<P>, has_room: bool) {
-        if self.ecn.feedback() != EcnFeedback::Accurate {
+        if !self.is_dressed() {
             return;
         }
         segment.ace = true;

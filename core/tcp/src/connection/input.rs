@@ -13,53 +13,53 @@ use super::{Connection, Failure, Received, Reset};
 impl<P: Payload> Connection<P> {
     /// A segment for this connection arrived; `now` is the moment of
     /// processing, `received.at` that of arrival.
-    pub fn handle_segment(&mut self, now: Instant, received: Received<P>) {
+    pub fn handle_segment(&mut self, now: Instant, mut received: Received<P>) {
         self.counters.segments_received += received.segment.wire_segments() as u64;
         if self.authentication.is_some() && !self.is_authentic(&received.segment) {
             return;
         }
-        let Some(received) = self.predict(now, received) else {
+        if self.predict(now, &mut received) {
             self.counters.predicted += 1;
             return;
-        };
+        }
         match self.state {
             State::Closed => self.handle_in_closed(&received.segment),
             State::Listen => {}
             State::SynSent => self.handle_in_syn_sent(now, &received),
             State::TimeWait if self.ignores_in_time_wait(&received.segment) => {}
-            _ => self.handle_in_window(now, received),
+            _ => self.handle_in_window(now, &mut received),
         }
     }
 
     /// Header prediction (Van Jacobson 1990; RFC 1185 era code): in
     /// ESTABLISHED, with nothing unusual in flags, options or recovery, a
-    /// segment is either the next data or a plain acknowledgment. Gives the
-    /// segment back when the prediction fails.
+    /// segment is either the next data or a plain acknowledgment. Says whether
+    /// it was, and has been taken.
     #[inline]
-    fn predict(&mut self, now: Instant, received: Received<P>) -> Option<Received<P>> {
-        let segment = &received.segment;
+    fn predict(&mut self, now: Instant, received: &mut Received<P>) -> bool {
+        let segment = &mut received.segment;
         let expected = self.profile.header_prediction
             && self.state == State::Established
             && segment.flags.without(Flags::PSH) == Flags::ACK | self.ecn.quiet_flags()
             && segment.seq == self.rcv.on_wire(self.rcv.nxt)
             && segment.options.sack.is_empty()
-            && segment.options.user_timeout.is_none()
+            && segment.options.user_timeout().is_none()
             && self.peer_fin.is_none()
             && self.has_expected_timestamps(now, segment);
         if !expected {
-            return Some(received);
+            return false;
         }
         let Some(ack) = self.snd.offset_of(segment.ack) else {
-            return Some(received);
+            return false;
         };
         if segment.payload.is_empty() {
             if ack <= self.snd.una || ack > self.snd.nxt || !self.recovery.is_quiet() {
-                return Some(received);
+                return false;
             }
             self.remember_timestamp(now, segment);
             self.handle_ack(now, received.at, ack, segment);
             self.note_ecn(now, segment);
-            return None;
+            return true;
         }
         let len = segment.payload.len() as u64;
         let wnd = u64::from(segment.wnd.0) << self.snd.shift;
@@ -71,13 +71,12 @@ impl<P: Payload> Connection<P> {
             || !fits
             || !self.receive_buffer.is_contiguous()
         {
-            return Some(received);
+            return false;
         }
         self.remember_timestamp(now, segment);
         self.note_ecn(now, segment);
-        let segment = received.segment;
         self.take_expected_data(now, segment);
-        None
+        true
     }
 
     /// Whether the timestamps option is as agreed, and not of the past.
@@ -107,7 +106,7 @@ impl<P: Payload> Connection<P> {
     }
 
     /// Section 3.10.7.4: SYN-RECEIVED and all synchronized states.
-    fn handle_in_window(&mut self, now: Instant, received: Received<P>) {
+    fn handle_in_window(&mut self, now: Instant, received: &mut Received<P>) {
         let segment = &received.segment;
         let len = segment.seq_len();
         let Some(seq) = self.rcv.offset_of(segment.seq) else {
@@ -121,7 +120,7 @@ impl<P: Payload> Connection<P> {
             return;
         }
         if self.state == State::SynReceived && seq == 0 && is_syn(segment) {
-            self.handle_syn_again(now, &received);
+            self.handle_syn_again(now, received);
             return;
         }
         if !self.rcv.accepts(seq, len) && !self.is_ack_at_the_edge(seq, segment) {
@@ -157,7 +156,7 @@ impl<P: Payload> Connection<P> {
         if segment.flags.contains(Flags::URG) {
             self.handle_urgent(now, seq, segment);
         }
-        self.handle_text(now, seq, received.segment);
+        self.handle_text(now, seq, &mut received.segment);
     }
 
     /// An acknowledgment without data from the very edge of our window: the
@@ -201,7 +200,7 @@ impl<P: Payload> Connection<P> {
     /// Outside the window. Three kinds need more than an ACK: what was received
     /// before (D-SACK), valid acknowledgments while our window is closed (RFC
     /// 9293 MUST-66), and the FIN again in TIME-WAIT.
-    fn handle_unacceptable(&mut self, now: Instant, seq: u64, received: Received<P>) {
+    fn handle_unacceptable(&mut self, now: Instant, seq: u64, received: &Received<P>) {
         let segment = &received.segment;
         let len = segment.payload.len() as u64;
         if len > 0 && seq + len <= self.rcv.nxt {
@@ -222,7 +221,7 @@ impl<P: Payload> Connection<P> {
         if at_closed_window && segment.flags.contains(Flags::URG) {
             self.handle_urgent(now, seq, segment);
         }
-        let told = self.take_valid_ack(now, seq, &received);
+        let told = self.take_valid_ack(now, seq, received);
         if told && len == 0 {
             return;
         }

@@ -15,20 +15,31 @@ use super::path_mtu::Turn;
 use super::repair::EarlyTimer;
 use super::{Connection, Reset};
 
+/// What is decided about a segment before it is built.
+pub(super) struct Header {
+    /// Offset of the first octet.
+    pub(super) seq: u64,
+    pub(super) flags: Flags,
+    pub(super) ecn: Ecn,
+    /// Whether an AccECN option fits beside the payload.
+    pub(super) has_room: bool,
+}
+
 impl<P: Payload> Connection<P> {
     /// The next segment to put on the wire, if there is one. May be a
     /// super-segment (see [`Segment::wire_segments`]).
     #[inline]
     pub fn poll_transmit(&mut self, now: Instant) -> Option<Segment<P>> {
-        let segment = self.poll_unsigned(now)?;
         if self.authentication.is_some() {
+            let segment = self.poll_unsigned(now)?;
             return self.signed(segment);
         }
-        Some(segment)
+        self.poll_unsigned(now)
     }
 
     fn poll_unsigned(&mut self, now: Instant) -> Option<Segment<P>> {
-        if let Some(reset) = self.reset_due.take() {
+        if self.reset_due.is_some() {
+            let reset = self.reset_due.take()?;
             return Some(self.reset_segment(now, reset));
         }
         if self.ecn.early_ack.is_some() {
@@ -39,11 +50,24 @@ impl<P: Payload> Connection<P> {
             State::SynSent | State::SynReceived => self.poll_handshake(now),
             State::FinWait2 | State::TimeWait => self.poll_ack(now),
             _ if self.ack.is_due_alone() => self.poll_ack(now),
-            _ => self
-                .poll_data(now)
-                .or_else(|| self.poll_probe(now))
-                .or_else(|| self.poll_ack(now)),
+            _ => self.poll_open(now),
         }
+    }
+
+    /// Data, else a window probe, else an acknowledgment. Tested in turn, and
+    /// not chained: each link of a chain would copy the segment.
+    #[inline]
+    fn poll_open(&mut self, now: Instant) -> Option<Segment<P>> {
+        let data = self.poll_data(now);
+        if data.is_some() {
+            return data;
+        }
+        if self.probe_due
+            && let Some(probe) = self.poll_probe(now)
+        {
+            return Some(probe);
+        }
+        self.poll_ack(now)
     }
 
     pub(super) fn poll_data(&mut self, now: Instant) -> Option<Segment<P>> {
@@ -54,14 +78,18 @@ impl<P: Payload> Connection<P> {
         if let Some(may_send) = self.frto.new_data_only() {
             return self.poll_forward(now, may_send);
         }
-        let allowance = self.allowance();
         if self.board.has_lost() {
-            return self.poll_retransmission(now, allowance);
+            return self.poll_retransmission(now);
         }
         let unsent = self.unsent();
         if unsent == 0 && !self.is_fin_due() {
-            return self.poll_beyond_data(now, allowance);
+            return self.poll_beyond_data(now);
         }
+        self.poll_new(now, unsent)
+    }
+
+    /// Of `unsent` octets and the FIN, what the windows let out.
+    fn poll_new(&mut self, now: Instant, unsent: u64) -> Option<Segment<P>> {
         if self.is_held() {
             self.cwnd_limited = true;
             self.set_limit(now, self.congestion_limit());
@@ -83,16 +111,23 @@ impl<P: Payload> Connection<P> {
                 Turn::Probe(probe) => return Some(probe),
             }
         }
-        if let Some(len) = self.sendable(unsent, allowance, window) {
-            if len > 0 && self.is_held_by_pacing(now) {
+        if let Some(most) = self.sendable(unsent, allowance, window) {
+            if most > 0 && self.is_held_by_pacing(now) {
                 return None;
             }
             if self.persist_at != Instant::FAR_FUTURE {
                 self.stop_persist();
             }
+            let len = if most < u64::from(self.smss) {
+                most
+            } else {
+                self.release_size(most)
+            };
             return Some(self.send_new(now, len, self.reason_for_new(len)));
         }
-        if let Some(segment) = self.poll_unsacked(now, allowance) {
+        if self.may_send_unsacked()
+            && let Some(segment) = self.poll_unsacked(now)
+        {
             return Some(segment);
         }
         self.note_blocked(now, allowance, window, unsent);
@@ -123,16 +158,16 @@ impl<P: Payload> Connection<P> {
         self.congestion.cwnd().as_u64().saturating_sub(in_use)
     }
 
-    /// How many octets of new data may leave: whole segments as long as there
-    /// are any, and a part of one only when silly-window avoidance and
-    /// Nagle's algorithm (RFC 9293 section 3.8.6.2.1) allow it.
+    /// How many octets of new data may leave: as many as there are and the
+    /// windows let out, but less than a segment only when silly-window avoidance
+    /// and Nagle's algorithm (RFC 9293 section 3.8.6.2.1) allow it.
     #[inline]
     fn sendable(&self, unsent: u64, allowance: u64, window: u64) -> Option<u64> {
         let smss = u64::from(self.smss);
         let usable = allowance.min(window);
         let most = unsent.min(usable);
         if most >= smss {
-            return Some(self.release_size(most));
+            return Some(most);
         }
         // A SYN-ACK that is not acknowledged is no data (RFC 9293 section 3.7.4).
         let idle = self.snd.nxt == self.snd.una.max(1);
@@ -236,16 +271,16 @@ impl<P: Payload> Connection<P> {
         if reason == SendReason::LimitedTransmit {
             self.recovery.on_limited_transmit(len);
         }
-        let segment = self.send(now, from..to, flags, reason);
+        let header = self.depart(now, from..to, flags, reason);
         if self.early_timer == EarlyTimer::Probe && reason != SendReason::TailProbe {
             // RFC 8985 section 7.2: new data puts the probe off.
             self.set_early_timer(now, None, true);
         }
-        segment
+        self.data_segment(now, &header, to - from)
     }
 
     /// What is marked lost, as far as cwnd allows.
-    fn poll_retransmission(&mut self, now: Instant, allowance: u64) -> Option<Segment<P>> {
+    fn poll_retransmission(&mut self, now: Instant) -> Option<Segment<P>> {
         let mut lost = self.board.first_lost()?;
         // RFC 9293 SHLD-15, SHLD-16: what lies beyond the right edge, because
         // the peer took its window back, is not sent.
@@ -257,11 +292,10 @@ impl<P: Payload> Connection<P> {
             }
         }
         let smss = u64::from(self.smss);
-        let allowance = if self.recovery.owes_retransmission() {
-            allowance.max(smss)
-        } else {
-            allowance
-        };
+        let mut allowance = self.allowance();
+        if self.recovery.owes_retransmission() {
+            allowance = allowance.max(smss);
+        }
         let wanted = lost.end - lost.start;
         if allowance < wanted.min(smss) {
             self.cwnd_limited = true;
@@ -347,11 +381,16 @@ impl<P: Payload> Connection<P> {
         self.send(now, range.start..data_end, flags, reason)
     }
 
+    #[inline]
+    fn may_send_unsacked(&self) -> bool {
+        self.sack && self.recovery.phase() == Phase::Recovery
+    }
+
     /// Nothing is lost, and nothing new can leave: what RFC 6675 `NextSeg` may
     /// still send in recovery (rules 3 and 4).
-    fn poll_unsacked(&mut self, now: Instant, allowance: u64) -> Option<Segment<P>> {
+    fn poll_unsacked(&mut self, now: Instant) -> Option<Segment<P>> {
         let smss = u64::from(self.smss);
-        if !self.sack || self.recovery.phase() != Phase::Recovery || allowance < smss {
+        if self.allowance() < smss {
             return None;
         }
         // With RACK what may only be late is not sent (rule 3 would).
@@ -382,8 +421,10 @@ impl<P: Payload> Connection<P> {
     }
 
     /// Nothing is lost and nothing new waits.
-    fn poll_beyond_data(&mut self, now: Instant, allowance: u64) -> Option<Segment<P>> {
-        if let Some(segment) = self.poll_unsacked(now, allowance) {
+    fn poll_beyond_data(&mut self, now: Instant) -> Option<Segment<P>> {
+        if self.may_send_unsacked()
+            && let Some(segment) = self.poll_unsacked(now)
+        {
             return Some(segment);
         }
         if self.pacing.pacer.is_armed() {
@@ -403,22 +444,29 @@ impl<P: Payload> Connection<P> {
     }
 
     /// An acknowledgment alone, if one is due.
+    #[inline]
     pub(super) fn poll_ack(&mut self, now: Instant) -> Option<Segment<P>> {
-        if !self.ack.is_due() {
-            return None;
-        }
+        self.ack.is_due().then(|| self.bare_ack(now))
+    }
+
+    fn bare_ack(&mut self, now: Instant) -> Segment<P> {
         self.counters.acks_sent += 1;
         let mut seq = self.snd.acceptable();
         if self.liveness.take_probe() {
             seq = self.snd.nxt - 1;
         }
-        let flags = Flags::ACK | self.ecn.flags_of_ack();
-        let mut segment = self.segment(now, seq, P::default(), flags, true);
-        if self.ecn.sends_ect_everywhere() {
-            segment.ecn = Ecn::Ect0;
+        let header = Header {
+            seq,
+            flags: Flags::ACK | self.ecn.flags_of_ack(),
+            ecn: ect_if(self.ecn.sends_ect_everywhere()),
+            has_room: true,
+        };
+        if !self.patience.tells() {
+            return self.segment(now, &header, P::default());
         }
+        let mut segment = self.segment(now, &header, P::default());
         self.tell_user_timeout(&mut segment.options);
-        Some(segment)
+        segment
     }
 
     /// Builds a segment with data (or FIN) and does its bookkeeping.
@@ -429,6 +477,19 @@ impl<P: Payload> Connection<P> {
         flags: Flags,
         reason: SendReason,
     ) -> Segment<P> {
+        let len = range.end - range.start;
+        let header = self.depart(now, range, flags, reason);
+        self.data_segment(now, &header, len)
+    }
+
+    /// The bookkeeping of a segment with data (or FIN).
+    fn depart(
+        &mut self,
+        now: Instant,
+        range: Range<u64>,
+        flags: Flags,
+        reason: SendReason,
+    ) -> Header {
         let len = range.end - range.start;
         let fresh = len > 0 && matches!(reason, SendReason::New | SendReason::LimitedTransmit);
         let flags = flags | self.ecn.flags_of_data(fresh);
@@ -454,26 +515,38 @@ impl<P: Payload> Connection<P> {
             };
             self.outbox.put(EventMask::SEGMENTS, now, event);
         }
-        let payload = self.send_buffer.slice(range.start, range.end);
-        let has_room = self.has_room_for_accecn(range.start, len, fresh);
-        let mut segment = self.segment(now, range.start, payload, flags, has_room);
-        if (fresh && self.ecn.sends_ect()) || self.ecn.sends_ect_everywhere() {
-            segment.ecn = Ecn::Ect0;
+        let ect = (fresh && self.ecn.sends_ect()) || self.ecn.sends_ect_everywhere();
+        Header {
+            seq: range.start,
+            flags,
+            ecn: ect_if(ect),
+            has_room: self.has_room_for_accecn(range.start, len, fresh),
+        }
+    }
+
+    fn data_segment(&mut self, now: Instant, header: &Header, len: u64) -> Segment<P> {
+        let payload = self.send_buffer.slice(header.seq, header.seq + len);
+        self.segment(now, header, payload)
+    }
+
+    /// A segment of the open connection. What few have is put on afterwards, so
+    /// that all others are built where they are wanted, without a copy.
+    #[inline]
+    pub(super) fn segment(&mut self, now: Instant, header: &Header, payload: P) -> Segment<P> {
+        let has_mark = self.urgent.snd_up > header.seq;
+        if !has_mark && !self.is_dressed() {
+            return self.plain_segment(now, header, payload);
+        }
+        let mut segment = self.plain_segment(now, header, payload);
+        self.dress(&mut segment, header.has_room);
+        if has_mark {
+            self.point_at_mark(header.seq, &mut segment);
         }
         segment
     }
 
-    /// A segment of the open connection: header fields, options, and the
-    /// acknowledgment it carries. `has_room` says whether an AccECN option fits
-    /// beside the payload.
-    pub(super) fn segment(
-        &mut self,
-        now: Instant,
-        seq: u64,
-        payload: P,
-        flags: Flags,
-        has_room: bool,
-    ) -> Segment<P> {
+    /// Header fields, options, and the acknowledgment it carries.
+    fn plain_segment(&mut self, now: Instant, header: &Header, payload: P) -> Segment<P> {
         let sack = if payload.is_empty() {
             self.sack_blocks()
         } else {
@@ -492,16 +565,16 @@ impl<P: Payload> Connection<P> {
             };
             self.outbox.put(EventMask::SEGMENTS, now, event);
         }
-        let mut segment = Segment {
+        Segment {
             src_port: self.local_port,
             dst_port: self.remote_port,
-            seq: self.snd.on_wire(seq),
+            seq: self.snd.on_wire(header.seq),
             ack: self.rcv.on_wire(self.rcv.nxt),
-            flags,
+            flags: header.flags,
             wnd,
             urgent: 0,
             segment_size: self.smss as u16,
-            ecn: Ecn::NotEct,
+            ecn: header.ecn,
             ace: false,
             options: Options {
                 timestamps: self.timestamps.as_ref().map(|clock| clock.stamp(now)),
@@ -509,12 +582,7 @@ impl<P: Payload> Connection<P> {
                 ..Options::default()
             },
             payload,
-        };
-        self.dress(&mut segment, has_room);
-        if self.urgent.snd_up > seq {
-            self.point_at_mark(seq, &mut segment);
         }
-        segment
     }
 
     /// Moves the right edge as far as the buffer allows and gives the window
@@ -608,4 +676,8 @@ impl<P: Payload> Connection<P> {
             ..Segment::default()
         }
     }
+}
+
+const fn ect_if(is_ect: bool) -> Ecn {
+    if is_ect { Ecn::Ect0 } else { Ecn::NotEct }
 }

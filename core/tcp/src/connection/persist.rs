@@ -11,9 +11,10 @@ use core::ops::Range;
 
 use gigatcp_events::{Phase, SendReason};
 use gigatcp_units::{Duration, Instant};
-use gigatcp_wire::{Flags, Payload, Segment};
+use gigatcp_wire::{Ecn, Flags, Payload, Segment};
 
 use super::Connection;
+use super::output::Header;
 
 /// How long a sender that avoids silly windows waits before it uses a small
 /// one after all (RFC 9293 SHLD-28).
@@ -102,9 +103,13 @@ impl<P: Payload> Connection<P> {
         if self.profile.bare_window_probes {
             // An acknowledgment from just before the window makes the peer say
             // how wide it is (Linux `tcp_xmit_probe_skb`).
-            let seq = self.snd.una - 1;
-            let flags = Flags::ACK | self.ecn.flags_of_ack();
-            return Some(self.segment(now, seq, P::default(), flags, false));
+            let header = Header {
+                seq: self.snd.una - 1,
+                flags: Flags::ACK | self.ecn.flags_of_ack(),
+                ecn: Ecn::NotEct,
+                has_room: false,
+            };
+            return Some(self.segment(now, &header, P::default()));
         }
         if self.snd.una == self.snd.nxt {
             let len = self.unsent().min(1);

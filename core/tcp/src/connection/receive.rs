@@ -21,19 +21,21 @@ impl<P: Payload> Connection<P> {
     /// The fast path: `segment` is the next data, wholly inside the window,
     /// and nothing is held beyond a hole.
     #[inline]
-    pub(super) fn take_expected_data(&mut self, now: Instant, segment: Segment<P>) {
+    pub(super) fn take_expected_data(&mut self, now: Instant, segment: &mut Segment<P>) {
         let len = segment.payload.len() as u64;
         let seq = self.rcv.nxt;
         self.liveness.on_heard(now);
-        self.measure_as_receiver(now, &segment);
-        self.acknowledge_data(now, len, &segment);
+        self.measure_as_receiver(now, segment);
+        self.acknowledge_data(now, len, segment);
         self.rcv.nxt += len;
-        self.receive_buffer.append(segment.payload);
+        let payload = core::mem::take(&mut segment.payload);
+        self.receive_buffer.append(payload);
         self.put_received(now, seq, len as u32, false, 0);
     }
 
-    /// Text, then FIN, of an acceptable segment that starts at `seq`.
-    pub(super) fn handle_text(&mut self, now: Instant, seq: u64, mut segment: Segment<P>) {
+    /// Text, then FIN, of an acceptable segment that starts at `seq`. The text
+    /// is taken out of it.
+    pub(super) fn handle_text(&mut self, now: Instant, seq: u64, segment: &mut Segment<P>) {
         let may_receive = matches!(
             self.state,
             State::Established | State::FinWait1 | State::FinWait2
@@ -80,14 +82,14 @@ impl<P: Payload> Connection<P> {
         edge.min(nxt + room).max(self.rcv.told).max(nxt)
     }
 
-    fn take_data(&mut self, now: Instant, seq: u64, segment: Segment<P>) {
+    fn take_data(&mut self, now: Instant, seq: u64, segment: &mut Segment<P>) {
         let len = segment.payload.len() as u64;
-        let per_segment = segment_octets(&segment);
+        let per_segment = segment_octets(segment);
         if seq == self.rcv.nxt {
-            self.measure_as_receiver(now, &segment);
+            self.measure_as_receiver(now, segment);
         }
         let most_pieces = LEAST_PIECES + self.window.buffer() / OCTETS_PER_PIECE;
-        let payload = segment.payload;
+        let payload = core::mem::take(&mut segment.payload);
         let arrival = self
             .receive_buffer
             .insert(self.rcv.nxt, seq, payload, most_pieces);

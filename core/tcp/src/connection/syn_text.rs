@@ -27,10 +27,10 @@ impl<P: Payload> Connection<P> {
 
     /// The connection is established: what waited is processed now.
     pub(super) fn take_syn_text(&mut self, now: Instant) {
-        if let Some(text) = self.syn_text.take() {
+        if let Some(mut text) = self.syn_text.take() {
             // Behind what Fast Open took already.
             let seq = self.rcv.nxt;
-            self.handle_text(now, seq, *text);
+            self.handle_text(now, seq, &mut text);
         }
     }
 
@@ -38,7 +38,7 @@ impl<P: Payload> Connection<P> {
     /// (section 3.10.7.3: processing goes on at the sixth step).
     pub(super) fn take_syn_ack_text(&mut self, now: Instant, syn_ack: &Segment<P>) {
         if self.profile.syn_text && has_text(syn_ack) {
-            self.handle_text(now, 1, without_syn(syn_ack.clone()));
+            self.handle_text(now, 1, &mut without_syn(syn_ack.clone()));
         }
     }
 }

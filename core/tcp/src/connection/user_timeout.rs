@@ -50,6 +50,12 @@ impl Patience {
             since: Instant::ZERO,
         }
     }
+
+    /// Whether there is something to tell.
+    #[inline]
+    pub(super) fn tells(&self) -> bool {
+        self.tell
+    }
 }
 
 impl<P: Payload> Connection<P> {
@@ -77,7 +83,8 @@ impl<P: Payload> Connection<P> {
         }
     }
 
-    /// Adds it to those of a bare acknowledgment, once.
+    /// Adds it to those of a bare acknowledgment, once, where there is
+    /// something to tell.
     pub(super) fn tell_user_timeout(&mut self, options: &mut Options) {
         if self.patience.tell {
             self.patience.tell = !self.put_user_timeout(options);
@@ -87,17 +94,17 @@ impl<P: Payload> Connection<P> {
     /// Says whether there was room.
     fn put_user_timeout(&self, options: &mut Options) -> bool {
         let seconds = self.patience.ours.as_nanos().div_ceil(NANOS_PER_SECOND);
-        options.user_timeout = Some(UserTimeout::from_seconds(seconds));
+        options.set_user_timeout(Some(UserTimeout::from_seconds(seconds)));
         let fits = options.wire_len() <= self.option_room();
         if !fits {
-            options.user_timeout = None;
+            options.set_user_timeout(None);
         }
         fits
     }
 
     /// The peer tells its user timeout: RFC 5482 section 3.1.
     pub(super) fn take_user_timeout(&mut self, options: &Options) {
-        let Some(theirs) = options.user_timeout else {
+        let Some(theirs) = options.user_timeout() else {
             return;
         };
         if self.profile.user_timeout_option && self.patience.changeable {

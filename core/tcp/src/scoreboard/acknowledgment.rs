@@ -80,12 +80,13 @@ impl Scoreboard {
     /// The receiver holds the octets of `block`.
     pub fn on_sack(&mut self, block: Range<u64>, revealed: &mut Revealed) {
         debug_assert!(self.una <= block.start && block.end <= self.nxt);
+        let known = revealed.sacked;
         let mut from = block.start;
         while let Some(news) = self.sacked.first_gap(from..block.end) {
             from = news.end;
             self.on_newly_sacked(news, revealed);
         }
-        if revealed.sacked > 0 {
+        if revealed.sacked > known {
             self.sacked.insert(block);
         }
     }

@@ -92,7 +92,7 @@ fn written_options(
     all.extend(options.window_scale.map(|shift| format!("wscale {shift}")));
     all.extend(
         options
-            .user_timeout
+            .user_timeout()
             .map(|uto| format!("uto {}", uto.seconds())),
     );
     all.extend(options.accecn.as_ref().map(written_accecn));
@@ -231,7 +231,7 @@ fn read_option(option: &str, peer_iss: SeqNumber, segment: &mut Segment<Bytes>) 
         ["sackOK"] => options.sack_permitted = true,
         ["uto", seconds] => {
             let seconds = seconds.parse().unwrap();
-            options.user_timeout = Some(UserTimeout::from_seconds(seconds));
+            options.set_user_timeout(Some(UserTimeout::from_seconds(seconds)));
         }
         ["wscale", shift] => options.window_scale = Some(shift.parse().unwrap()),
         ["TS", "val", val, "ecr", ecr] => {
