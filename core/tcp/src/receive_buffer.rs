@@ -35,8 +35,9 @@ pub struct ReceiveBuffer<P> {
     beyond: BTreeMap<u64, P>,
     /// The octets in `beyond`, joined.
     held: RangeSet,
-    /// Where recently reported blocks lie, newest first: any offset inside.
-    recent: [u64; 4],
+    /// The ranges of `held` that changed last, newest first: every segment
+    /// reports them, so they are kept and not searched for.
+    recent: [Range<u64>; 4],
     recent_len: usize,
 }
 
@@ -48,7 +49,7 @@ impl<P: Payload> ReceiveBuffer<P> {
             ready_len: 0,
             beyond: BTreeMap::new(),
             held: RangeSet::default(),
-            recent: [0; 4],
+            recent: [const { 0..0 }; 4],
             recent_len: 0,
         }
     }
@@ -163,9 +164,7 @@ impl<P: Payload> ReceiveBuffer<P> {
 
     /// SACK blocks to report, the most recently changed first.
     pub fn sack_blocks(&self) -> impl Iterator<Item = Range<u64>> + '_ {
-        self.recent[..self.recent_len]
-            .iter()
-            .filter_map(|offset| self.held.range_around(*offset))
+        self.recent[..self.recent_len].iter().cloned()
     }
 
     fn push_ready(&mut self, payload: P) {
@@ -256,6 +255,7 @@ impl<P: Payload> ReceiveBuffer<P> {
             }
         }
         self.held.remove_below(edge);
+        self.retain_recent(|block| block.start > edge);
         edge
     }
 
@@ -264,15 +264,20 @@ impl<P: Payload> ReceiveBuffer<P> {
         let Some(block) = self.held.range_around(offset) else {
             return;
         };
-        let mut kept = [offset; 4];
-        let mut len = 1;
-        for old in &self.recent[..self.recent_len] {
-            if len < kept.len() && !block.contains(old) && self.held.range_around(*old).is_some() {
-                kept[len] = *old;
+        self.retain_recent(|old| !block.contains(&old.start));
+        self.recent_len = (self.recent_len + 1).min(self.recent.len());
+        self.recent[..self.recent_len].rotate_right(1);
+        self.recent[0] = block;
+    }
+
+    fn retain_recent(&mut self, stays: impl Fn(&Range<u64>) -> bool) {
+        let mut len = 0;
+        for at in 0..self.recent_len {
+            if stays(&self.recent[at]) {
+                self.recent.swap(len, at);
                 len += 1;
             }
         }
-        self.recent = kept;
         self.recent_len = len;
     }
 }

@@ -31,10 +31,15 @@ impl<P: Payload> Connection<P> {
     #[inline]
     pub fn poll_transmit(&mut self, now: Instant) -> Option<Segment<P>> {
         if self.authentication.is_some() {
-            let segment = self.poll_unsigned(now)?;
-            return self.signed(segment);
+            return self.poll_signed(now);
         }
         self.poll_unsigned(now)
+    }
+
+    #[inline(never)]
+    fn poll_signed(&mut self, now: Instant) -> Option<Segment<P>> {
+        let segment = self.poll_unsigned(now)?;
+        self.signed(segment)
     }
 
     fn poll_unsigned(&mut self, now: Instant) -> Option<Segment<P>> {

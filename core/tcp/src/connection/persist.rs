@@ -87,6 +87,7 @@ impl<P: Payload> Connection<P> {
     /// The persist timer fired. RFC 9293 section 3.8.6.1: one octet (or the
     /// FIN) into the closed window, new if nothing is in flight. Where the
     /// window is open but small, section 3.8.6.2.1 (4): what little fits.
+    #[cold]
     pub(super) fn poll_probe(&mut self, now: Instant) -> Option<Segment<P>> {
         if !core::mem::take(&mut self.probe_due) {
             return None;
