@@ -124,58 +124,125 @@ const WITHOUT_EFFECT: [&str; 8] = [
 
 type Called = Result<Progress, Unsupported>;
 
+/// A number that is a size; what is none counts as zero.
+fn size_of(number: Option<i64>) -> u64 {
+    u64::try_from(number.unwrap_or(0)).unwrap_or(0)
+}
+
+/// A number that is a switch.
+fn is_on(number: Option<i64>) -> bool {
+    number.unwrap_or(0) != 0
+}
+
 impl Host {
     pub fn setsockopt(&mut self, args: &Arguments<'_>) -> Called {
         let fd = args.number(0)?;
         let name = option_name(args)?;
-        let value = args.get(3);
-        let factor = 1 + u64::from(self.setup.doubles_requests);
         let open = self.open_index(fd);
-        let Some(socket) = self.socket_of(fd) else {
+        if self.socket_of(fd).is_none() {
             return failed("EBADF");
-        };
+        }
+        let value = args.get(3);
         let number = match value {
             Value::List(list) => list.first().and_then(Value::integer),
             other => other.integer(),
         };
-        let is_on = number.unwrap_or(0) != 0;
-        let size = u64::try_from(number.unwrap_or(0)).unwrap_or(0);
-        let options = &mut socket.options;
-        match name.as_str() {
-            word if WITHOUT_EFFECT.contains(&word) => {}
-            "SO_SNDBUF" if open.is_some() => {
-                options.late_send_buffer = Some(size.saturating_mul(factor));
-            }
-            "SO_SNDBUF" => options.send_buffer = Some(size.saturating_mul(factor)),
+        let known = WITHOUT_EFFECT.contains(&name.as_str())
+            || self.set_buffers(fd, open, &name, number)?
+            || (open.is_none() && self.set_opening(fd, &name, number, args)?)
+            || self.set_sending(fd, open, &name, number, args)?
+            || self.set_waiting(fd, open, &name, number)
+            || self.set_addressing(fd, open, &name, number, value);
+        if !known {
+            return Err(Unsupported::new("socket option", name));
+        }
+        returned(0)
+    }
+
+    /// SO_SNDBUF and SO_RCVBUF. Says whether `name` was one of these, as all
+    /// below do.
+    fn set_buffers(
+        &mut self,
+        fd: i64,
+        open: Option<usize>,
+        name: &str,
+        number: Option<i64>,
+    ) -> Result<bool, Unsupported> {
+        let factor = 1 + u64::from(self.setup.doubles_requests);
+        let size = size_of(number).saturating_mul(factor);
+        let Some(socket) = self.socket_of(fd) else {
+            return Ok(false);
+        };
+        match name {
+            "SO_SNDBUF" if open.is_some() => socket.options.late_send_buffer = Some(size),
+            "SO_SNDBUF" => socket.options.send_buffer = Some(size),
             "SO_RCVBUF" if open.is_some() => {
                 let what = "SO_RCVBUF of an open connection";
                 return Err(Unsupported::new("socket option", what));
             }
-            "SO_RCVBUF" => options.receive_buffer = Some(size.saturating_mul(factor)),
-            "SO_LINGER" => options.linger = linger(value).ok_or_else(|| args.odd(3))?,
-            "TCP_MAXSEG" => options.mss = u16::try_from(size).ok().filter(|mss| *mss > 0),
-            "TCP_CONGESTION" if open.is_none() => {
-                let name = text(value).ok_or_else(|| args.odd(3))?;
+            "SO_RCVBUF" => socket.options.receive_buffer = Some(size),
+            _ => return Ok(false),
+        }
+        Ok(true)
+    }
+
+    /// What must be said before there is a connection.
+    fn set_opening(
+        &mut self,
+        fd: i64,
+        name: &str,
+        number: Option<i64>,
+        args: &Arguments<'_>,
+    ) -> Result<bool, Unsupported> {
+        match name {
+            "TCP_CONGESTION" => {
+                let name = text(args.get(3)).ok_or_else(|| args.odd(3))?;
                 let entry = self.setup.control(&name)?;
                 if let Some(socket) = self.socket_of(fd) {
                     socket.options.congestion = Some(entry);
                 }
             }
-            "TCP_FASTOPEN" if open.is_none() => {
+            "TCP_FASTOPEN" => {
                 let listening = self.listening.entry(fd).or_default();
                 if listening.has_begun() {
                     let what = "TCP_FASTOPEN of a listener at work";
                     return Err(Unsupported::new("socket option", what));
                 }
-                listening.fast_open = usize::try_from(size).unwrap_or(0).min(4096);
+                listening.fast_open = usize::try_from(size_of(number)).unwrap_or(0).min(4096);
             }
-            "TCP_FASTOPEN_CONNECT" if open.is_none() => options.fast_open_connect = is_on,
+            "TCP_FASTOPEN_CONNECT" => {
+                if let Some(socket) = self.socket_of(fd) {
+                    socket.options.fast_open_connect = is_on(number);
+                }
+            }
+            _ => return Ok(false),
+        }
+        Ok(true)
+    }
+
+    /// What rules how data leaves: sizes, holding back, pace, urgency.
+    fn set_sending(
+        &mut self,
+        fd: i64,
+        open: Option<usize>,
+        name: &str,
+        number: Option<i64>,
+        args: &Arguments<'_>,
+    ) -> Result<bool, Unsupported> {
+        let is_on = is_on(number);
+        let Some(socket) = self.socket_of(fd) else {
+            return Ok(false);
+        };
+        let options = &mut socket.options;
+        match name {
+            "TCP_MAXSEG" => {
+                let mss = u16::try_from(size_of(number)).ok();
+                options.mss = mss.filter(|mss| *mss > 0);
+            }
             "TCP_NODELAY" => {
                 options.nodelay = is_on;
                 let nagle = self.setup.profile.nagle && !is_on;
-                if let Some(index) = open {
-                    self.connections[index].tcp.set_nagle(nagle);
-                }
+                self.on_connection(open, |conn| conn.tcp.set_nagle(nagle));
                 self.push_out(open, is_on);
             }
             "TCP_CORK" | "TCP_NOPUSH" => {
@@ -186,6 +253,31 @@ impl Host {
                 options.urgent_inline = Some(is_on);
                 self.on_connection(open, |conn| conn.tcp.set_urgent_inline(is_on));
             }
+            "SO_MAX_PACING_RATE" => {
+                let most = pacing_bound(number).ok_or_else(|| args.odd(3))?;
+                options.max_pacing_rate = most;
+                self.on_connection(open, |conn| conn.tcp.set_max_pacing_rate(most));
+            }
+            "SO_LINGER" => options.linger = linger(args.get(3)).ok_or_else(|| args.odd(3))?,
+            _ => return Ok(false),
+        }
+        Ok(true)
+    }
+
+    /// How long a silent peer is waited for.
+    fn set_waiting(
+        &mut self,
+        fd: i64,
+        open: Option<usize>,
+        name: &str,
+        number: Option<i64>,
+    ) -> bool {
+        let (is_on, size) = (is_on(number), size_of(number));
+        let Some(socket) = self.socket_of(fd) else {
+            return false;
+        };
+        let options = &mut socket.options;
+        match name {
             "SO_KEEPALIVE" => {
                 options.keepalive = Some(is_on);
                 let now = self.clock();
@@ -196,24 +288,37 @@ impl Host {
                 options.user_timeout = Some(limit);
                 self.on_connection(open, |conn| conn.tcp.set_user_timeout(limit));
             }
-            "SO_MAX_PACING_RATE" => {
-                let most = pacing_bound(number).ok_or_else(|| args.odd(3))?;
-                options.max_pacing_rate = most;
-                self.on_connection(open, |conn| conn.tcp.set_max_pacing_rate(most));
-            }
-            word if set_patience(options, word, size) => {
+            word => {
+                if !set_patience(options, word, size) {
+                    return false;
+                }
                 let options = options.clone();
                 let now = self.clock();
                 let profile = self.setup.profile;
                 self.on_connection(open, |conn| conn.take_patience(now, &options, &profile));
             }
-            word if set_ip(options, word, size, value) => {
-                let options = options.clone();
-                self.on_connection(open, |conn| conn.take_ip(&options));
-            }
-            _ => return Err(Unsupported::new("socket option", name)),
         }
-        returned(0)
+        true
+    }
+
+    /// What goes into the IP header.
+    fn set_addressing(
+        &mut self,
+        fd: i64,
+        open: Option<usize>,
+        name: &str,
+        number: Option<i64>,
+        value: &Value,
+    ) -> bool {
+        let Some(socket) = self.socket_of(fd) else {
+            return false;
+        };
+        if !set_ip(&mut socket.options, name, size_of(number), value) {
+            return false;
+        }
+        let options = socket.options.clone();
+        self.on_connection(open, |conn| conn.take_ip(&options));
+        true
     }
 
     fn on_connection(&mut self, open: Option<usize>, change: impl FnOnce(&mut Conn)) {

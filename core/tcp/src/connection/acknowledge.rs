@@ -194,15 +194,7 @@ impl<P: Payload> Connection<P> {
         };
         self.tell_congestion_control(now, &revealed, &learned);
         if revealed.acked > 0 {
-            self.timeouts_in_a_row = 0;
-            if !judgment.keeps_timer {
-                self.restart_retransmit_timer(now);
-            }
-            self.send_buffer.release(ack);
-            if ack >= self.path.probe_end() {
-                self.on_probe_covered(now, revealed.retransmitted);
-            }
-            self.on_fin_acknowledged(now);
+            self.let_go(now, ack, judgment.keeps_timer, revealed.retransmitted);
         }
         self.set_early_timer(now, judgment.look_again, revealed.acked > 0);
         if self.outbox.wants(EventMask::SEGMENTS) {
@@ -215,6 +207,21 @@ impl<P: Payload> Connection<P> {
             };
             self.outbox.put(EventMask::SEGMENTS, now, event);
         }
+    }
+
+    /// What waited for SND.UNA to reach `ack`: the retransmission timer, the
+    /// octets kept for repair, a probe of the path's MTU, our FIN.
+    #[inline]
+    fn let_go(&mut self, now: Instant, ack: u64, keeps_timer: bool, retransmitted: bool) {
+        self.timeouts_in_a_row = 0;
+        if !keeps_timer {
+            self.restart_retransmit_timer(now);
+        }
+        self.send_buffer.release(ack);
+        if ack >= self.path.probe_end() {
+            self.on_probe_covered(now, retransmitted);
+        }
+        self.on_fin_acknowledged(now);
     }
 
     /// What of the acknowledged octets may open the window: all of them (RFC

@@ -377,6 +377,16 @@ fn first_control(config: &Config, rmss: u32) -> Box<dyn CongestionControl> {
     })
 }
 
+/// Nothing received yet; the scale our window will be said in, if the peer
+/// agrees to scaling.
+fn first_receive_space(profile: &Profile, window: &ReceiveWindow) -> ReceiveSpace {
+    let mut space = ReceiveSpace::new();
+    if profile.window_scaling {
+        space.shift = window.shift();
+    }
+    space
+}
+
 /// The round-trip time before there is a sample.
 fn first_estimate(profile: &Profile) -> RttEstimator {
     RttEstimator::new(profile.rto_initial, profile.rto_min, profile.rto_max)
@@ -390,7 +400,8 @@ impl<P: Payload> Connection<P> {
         let granted_send = profile.send_buffer_for(config.send_buffer);
         let requested = (config.send_buffer, config.receive_buffer);
         let rmss = announced_mss(config);
-        let mut connection = Self {
+        let window = ReceiveWindow::new(&profile, config.receive_buffer, rmss);
+        Self {
             profile,
             local_port: config.local_port,
             remote_port: config.remote_port,
@@ -409,7 +420,7 @@ impl<P: Payload> Connection<P> {
             failure: None,
             established_at: None,
             snd: SendSpace::new(config.iss),
-            rcv: ReceiveSpace::new(),
+            rcv: first_receive_space(&profile, &window),
             buffers: buffers::Buffers::new(now, &profile, requested, rmss),
             send_buffer: SendBuffer::new(granted_send.as_u64()),
             receive_buffer: ReceiveBuffer::new(),
@@ -425,7 +436,7 @@ impl<P: Payload> Connection<P> {
             rtt: first_estimate(&profile),
             min_rtt: MinRtt::new(profile.min_rtt_window),
             ack: DelayedAck::new(),
-            window: ReceiveWindow::new(&profile, config.receive_buffer, rmss),
+            window,
             timestamps: timestamp_clock(&profile, config.timestamp_offset),
             sack: profile.sack,
             scaling: profile.window_scaling,
@@ -460,11 +471,7 @@ impl<P: Payload> Connection<P> {
             limits: LimitClock::new(now, Limit::Application),
             outbox: Outbox::new(config.events),
             counters: Counters::default(),
-        };
-        if profile.window_scaling {
-            connection.rcv.shift = connection.window.shift();
         }
-        connection
     }
 
     /// State of the connection.

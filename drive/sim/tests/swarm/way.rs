@@ -3,8 +3,10 @@
 //! Every segment is cut into wire segments, written with its IP header and
 //! read again at the far end, checksums verified; or, in some worlds, carried
 //! whole as a super-segment, as segmentation hardware would. Packets are lost,
-//! doubled, overtaken and damaged; a damaged packet must not pass the
-//! checksums.
+//! doubled, overtaken and damaged. A damaged packet must not pass the
+//! checksums, but where only what no checksum covers was harmed: IPv6's traffic
+//! class, flow label and hop limit. What then arrives must be what was sent,
+//! the ECN field aside.
 
 use core::net::{Ipv4Addr, Ipv6Addr};
 use std::collections::BTreeMap;
@@ -36,8 +38,34 @@ pub struct Way {
 
 #[derive(Debug)]
 enum Cargo {
-    Packet { octets: Bytes, damaged: bool },
+    Packet {
+        octets: Bytes,
+        damage: Option<Damage>,
+    },
     Whole(Segment<Bytes>),
+}
+
+/// A bit that was turned over.
+#[derive(Clone, Copy, Debug)]
+struct Damage {
+    place: usize,
+    bit: u8,
+}
+
+impl Damage {
+    /// Turns the bit over: harms what is whole, mends what is harmed.
+    fn turn(self, octets: &mut [u8]) {
+        octets[self.place] ^= 1 << self.bit;
+    }
+
+    /// Whether a checksum covers the bit. IPv6 has none of its own, and the
+    /// pseudo-header knows addresses, length and next header only (RFC 8200
+    /// section 8.1).
+    fn is_covered(self, ip: IpVersion) -> bool {
+        const HOP_LIMIT: usize = 7;
+        let in_version = self.place == 0 && self.bit >= 4;
+        ip == IpVersion::V4 || in_version || !matches!(self.place, 0..=3 | HOP_LIMIT)
+    }
 }
 
 /// Addresses of the packets from end `from`.
@@ -91,6 +119,37 @@ impl Way {
         }
     }
 
+    fn ip(&self) -> IpVersion {
+        match self.endpoints {
+            Endpoints::V4 { .. } => IpVersion::V4,
+            Endpoints::V6 { .. } => IpVersion::V6,
+        }
+    }
+
+    /// A damaged packet passed the checksums: then none covers what was
+    /// harmed, and what was read is what was sent.
+    fn check_harmless(
+        &self,
+        octets: &[u8],
+        damage: Damage,
+        read: (IpHeader, &Segment<Bytes>),
+    ) -> Result<(), String> {
+        if damage.is_covered(self.ip()) {
+            return Err(format!("a damaged packet passed the checksums: {damage:?}"));
+        }
+        let mut mended = octets.to_vec();
+        damage.turn(&mut mended);
+        let sent = decode_packet(&mended.into());
+        let (_, mut sent) = sent.map_err(|error| format!("mended it cannot be read: {error}"))?;
+        sent.ecn = read.1.ecn;
+        if read.0.endpoints != self.endpoints || sent != *read.1 {
+            return Err(format!(
+                "damage of {damage:?} changed the segment: {read:?}"
+            ));
+        }
+        Ok(())
+    }
+
     /// Whether everything that enters comes out unharmed.
     pub fn is_reliable(&self) -> bool {
         self.loss == 0 && self.damage == 0
@@ -125,22 +184,24 @@ impl Way {
         let mut octets = Vec::new();
         encode_packet(&header, segment, usize::MAX, &mut octets)
             .map_err(|error| format!("cannot be written to the wire: {error}: {segment:?}"))?;
-        let damaged = self.draw.chance(self.damage);
-        if damaged {
-            let place = self.draw.between(0, octets.len() as u64 - 1) as usize;
-            octets[place] ^= 1 << self.draw.between(0, 7);
+        let damage = self.draw.chance(self.damage).then(|| Damage {
+            place: self.draw.between(0, octets.len() as u64 - 1) as usize,
+            bit: self.draw.between(0, 7) as u8,
+        });
+        if let Some(damage) = damage {
+            damage.turn(&mut octets);
         }
         let octets = octets.into();
-        self.launch_all(now, Cargo::Packet { octets, damaged });
+        self.launch_all(now, Cargo::Packet { octets, damage });
         Ok(())
     }
 
     /// The packet, and now and then a second copy of it; or neither.
     fn launch_all(&mut self, now: Instant, cargo: Cargo) {
         let again = self.draw.chance(self.duplicate).then(|| match &cargo {
-            Cargo::Packet { octets, damaged } => Cargo::Packet {
+            Cargo::Packet { octets, damage } => Cargo::Packet {
                 octets: octets.clone(),
-                damaged: *damaged,
+                damage: *damage,
             },
             Cargo::Whole(segment) => Cargo::Whole(segment.clone()),
         });
@@ -177,11 +238,16 @@ impl Way {
             };
             match cargo {
                 Cargo::Whole(segment) => return Ok(Some(segment)),
-                Cargo::Packet { octets, damaged } => match decode_packet(&octets) {
-                    Ok(_) if damaged => return Err("a damaged packet passed the checksums".into()),
-                    Ok((_, segment)) => return Ok(Some(segment)),
-                    Err(_) if damaged => {}
-                    Err(error) => return Err(format!("cannot be read from the wire: {error}")),
+                Cargo::Packet { octets, damage } => match (decode_packet(&octets), damage) {
+                    (Ok((_, segment)), None) => return Ok(Some(segment)),
+                    (Ok((ip, segment)), Some(damage)) => {
+                        self.check_harmless(&octets, damage, (ip, &segment))?;
+                        return Ok(Some(segment));
+                    }
+                    (Err(_), Some(damage)) if damage.is_covered(self.ip()) => {}
+                    (Err(error), _) => {
+                        return Err(format!("cannot be read from the wire: {error}"));
+                    }
                 },
             }
         }
