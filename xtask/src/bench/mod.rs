@@ -10,10 +10,13 @@
 //! valgrind instead, which is the same on every run and every machine of one
 //! kind; it finds regressions of a percent that wall time hides.
 //!
+//! Then how fast captures are read (`captures`), by processor time.
+//!
 //! Then what the engine makes of known paths, beside what theory permits
 //! (`figures`): goals of goodput, and with `--grid` the grid that is kept as a
 //! snapshot. Those are of virtual time, exact, and the same on every machine.
 
+mod captures;
 mod figures;
 mod instructions;
 mod measure;
@@ -87,6 +90,7 @@ pub fn run(words: &[String]) -> Result<(), Failed> {
         show(&measured, workload.wall_goal, workload.memory_goal);
     }
     flat_cost(&program, runs)?;
+    captures::run(is_short, runs)?;
     if is_short {
         Ok(())
     } else {

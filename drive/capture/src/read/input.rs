@@ -86,7 +86,7 @@ impl Input {
     }
 
     /// What is in memory and has not been passed.
-    #[inline]
+    #[inline(always)]
     pub fn octets(&self) -> &[u8] {
         let all = match &self.data {
             Data::Mapped(map) => map,

@@ -42,16 +42,22 @@ impl CapturedInterface {
     }
 
     /// The time of that many ticks, with notes about it.
-    #[inline]
+    #[inline(always)]
     pub(super) fn time(&mut self, ticks: u64, notes: &mut Notes, place: Place) -> Option<Instant> {
         let Some(time) = self.clock.time(ticks) else {
             notes.add(NoteKind::TimeOutOfRange, place);
             return None;
         };
+        Some(self.on_time(time, notes, place))
+    }
+
+    /// Takes a record's time, with a note where the clock stepped back.
+    #[inline]
+    pub(super) fn on_time(&mut self, time: Instant, notes: &mut Notes, place: Place) -> Instant {
         if let Some(back) = self.clock.on_time(time) {
             notes.add_amount(NoteKind::ClockStepsBack, place, back);
         }
-        Some(time)
+        time
     }
 }
 

@@ -273,6 +273,7 @@ impl Notes {
     }
 
     /// Counts one oddity of some size.
+    #[inline]
     pub fn add_amount(&mut self, kind: NoteKind, place: Place, amount: u64) {
         let note = &mut self.counters[kind as usize];
         if note.count == 0 {

@@ -14,13 +14,13 @@
 
 use std::io;
 
+use gigatcp_units::Instant;
 use gigatcp_wire::link::LinkType;
 
 use super::interface::{CapturedInterface, Found, Piece, Work, lengths};
 use super::notes::NoteKind;
 use super::options::Order;
 use super::record::Direction;
-use super::timing::{Clock, Resolution};
 
 /// Octets of the file header.
 pub const FILE_HEADER_LEN: usize = 24;
@@ -86,6 +86,8 @@ pub struct Pcap {
     limit: u32,
     /// Ticks of a second.
     second: u32,
+    /// Nanoseconds of a tick.
+    tick: u64,
     /// The only interface.
     pub interface: [CapturedInterface; 1],
     /// Octets of the record handed out last; passed with the next one, so
@@ -124,9 +126,6 @@ impl Pcap {
             // The field counts words of 16 bits.
             interface.fcs_len = 2 * (link >> FCS_LEN_SHIFT) as u8;
         }
-        if magic.is_nano {
-            interface.clock = Clock::new(Resolution::Nanoseconds(1));
-        }
         work.input.pass(FILE_HEADER_LEN);
         Self {
             order,
@@ -139,6 +138,7 @@ impl Pcap {
             } else {
                 1_000_000
             },
+            tick: if magic.is_nano { 1 } else { 1000 },
             interface: [interface],
             pending: 0,
             last_second: None,
@@ -146,8 +146,25 @@ impl Pcap {
     }
 
     /// The next record; nothing at the end of the file.
-    #[inline]
+    #[inline(always)]
     pub fn next(&mut self, work: &mut Work<'_>) -> io::Result<Option<Found>> {
+        let (at, head) = (self.pending, self.head);
+        // What nearly every record takes: one look at what is in memory.
+        if let Some(octets) = work.input.octets().get(at..)
+            && octets.len() >= head
+        {
+            let header = self.header(octets);
+            if self.is_sound(&header) && octets.len() - head >= header.captured as usize {
+                return Ok(Some(self.take(header, work)));
+            }
+        }
+        self.next_slowly(work)
+    }
+
+    /// The same where more has to be read, or something is odd.
+    #[cold]
+    #[inline(never)]
+    fn next_slowly(&mut self, work: &mut Work<'_>) -> io::Result<Option<Found>> {
         loop {
             let (at, head) = (self.pending, self.head);
             if !work.input.has(at + head)? {
@@ -164,7 +181,7 @@ impl Pcap {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn header(&self, octets: &[u8]) -> Header {
         let order = self.order;
         let mut header = Header {
@@ -183,7 +200,7 @@ impl Pcap {
 
     /// Whether a header can be that of a record. One comparison for a length
     /// of zero and one beyond the limit.
-    #[inline]
+    #[inline(always)]
     const fn is_sound(&self, header: &Header) -> bool {
         header.captured.wrapping_sub(1) < self.limit
             && header.captured <= header.wire
@@ -197,7 +214,7 @@ impl Pcap {
 
     /// Hands out the record of which `header` is the next header; all of its
     /// octets are there.
-    #[inline]
+    #[inline(always)]
     fn take(&mut self, header: Header, work: &mut Work<'_>) -> Found {
         work.input.pass(self.pending);
         let len = header.captured as usize;
@@ -205,12 +222,13 @@ impl Pcap {
         self.found(header, len, work)
     }
 
-    #[inline]
+    #[inline(always)]
     fn found(&mut self, header: Header, there: usize, work: &mut Work<'_>) -> Found {
         let place = work.place(0);
         let interface = &mut self.interface[0];
-        let ticks = u64::from(header.second) * u64::from(self.second) + u64::from(header.fraction);
-        let time = interface.time(ticks, work.notes, place);
+        let fraction = u64::from(header.fraction) * self.tick;
+        let nanos = u64::from(header.second) * 1_000_000_000 + fraction;
+        let time = interface.on_time(Instant::from_nanos(nanos), work.notes, place);
         self.last_second = Some(header.second);
         let measured = (header.captured, header.wire);
         let (wire_len, len) = lengths(measured, interface.fcs_len, work.notes, place);
@@ -223,7 +241,7 @@ impl Pcap {
             })
             .flatten();
         Found {
-            time,
+            time: Some(time),
             wire_len,
             interface: 0,
             link: interface.link,

@@ -99,8 +99,37 @@ impl Pcapng {
     }
 
     /// The next packet; nothing at the end of the file.
-    #[inline]
+    #[inline(always)]
     pub fn next(&mut self, work: &mut Work<'_>) -> io::Result<Option<Found>> {
+        // What nearly every block takes: one look at what is in memory.
+        let (at, order) = (self.pending, self.order);
+        if let Some(octets) = work.input.octets().get(at..)
+            && octets.len() >= 32
+            && order.u32(octets, 0) == ENHANCED_PACKET
+        {
+            let total = order.u32(octets, 4);
+            let len = total as usize;
+            if len.is_multiple_of(4)
+                && (32..=octets.len().min(MAX_BLOCK as usize)).contains(&len)
+                && order.u32(octets, len - 4) == total
+            {
+                work.input.pass(at);
+                self.pending = len;
+                if let Some(packet) = self.enhanced(len - 4, work) {
+                    if let Some(found) = self.found(&packet, len - 4, work) {
+                        return Ok(Some(found));
+                    }
+                } else {
+                    work.notes.add(NoteKind::BadBlock, work.place(0));
+                }
+            }
+        }
+        self.next_slowly(work)
+    }
+
+    /// The same for all other blocks, and where more has to be read.
+    #[inline(never)]
+    fn next_slowly(&mut self, work: &mut Work<'_>) -> io::Result<Option<Found>> {
         loop {
             match self.step(work)? {
                 Step::Packet(found) => return Ok(Some(found)),
@@ -183,7 +212,7 @@ impl Pcapng {
     }
 
     /// Section 4.3.
-    #[inline]
+    #[inline(always)]
     fn enhanced(&self, end: usize, work: &Work<'_>) -> Option<Packet> {
         const DATA: usize = 28;
         let block = work.input.octets();
@@ -243,7 +272,7 @@ impl Pcapng {
         })
     }
 
-    #[inline]
+    #[inline(always)]
     fn found(&mut self, packet: &Packet, end: usize, work: &mut Work<'_>) -> Option<Found> {
         let place = work.place(0);
         let index = self.section + packet.interface as usize;
