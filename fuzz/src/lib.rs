@@ -2,7 +2,8 @@
 //!
 //! | module | what it does |
 //! |---|---|
-//! | [`targets`] | octets in, no panic out: packets, options, scripts, the engine |
+//! | [`targets`] | octets in, no panic out: packets, options, scripts, captures, the engine |
+//! | [`captures`] | captures of every form, in memory and in pieces |
 //! | [`engine`] | an engine driven by arbitrary octets, with what must always hold |
 //! | [`peers`] | peers that lie, flood, starve and stall, and what each costs |
 //! | [`flood`] | SYNs without end at a listener, and what they cost |
@@ -19,6 +20,7 @@
 #![forbid(unsafe_op_in_unsafe_fn)]
 #![deny(missing_docs)]
 
+pub mod captures;
 pub mod engine;
 pub mod flood;
 pub mod memory;

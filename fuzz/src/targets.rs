@@ -4,7 +4,7 @@
 use gigatcp_wire::bytes::Bytes;
 use gigatcp_wire::{decode_packet, encode_packet};
 
-use crate::engine;
+use crate::{captures, engine};
 
 /// A target by name.
 #[derive(Clone, Copy, Debug)]
@@ -16,7 +16,7 @@ pub struct Target {
 }
 
 /// Every target.
-pub const ALL: [Target; 4] = [
+pub const ALL: [Target; 9] = [
     Target {
         name: "packet",
         feed: packet,
@@ -34,6 +34,26 @@ pub const ALL: [Target; 4] = [
     Target {
         name: "script",
         feed: script,
+    },
+    Target {
+        name: "capture",
+        feed: captures::capture,
+    },
+    Target {
+        name: "pcap",
+        feed: captures::pcap,
+    },
+    Target {
+        name: "pcapng",
+        feed: captures::pcapng,
+    },
+    Target {
+        name: "text",
+        feed: captures::text,
+    },
+    Target {
+        name: "link",
+        feed: captures::link,
     },
 ];
 

@@ -34,7 +34,7 @@ usage: cargo xtask <task>
   ci                                   everything a change must pass
   tidy                                 the house rules
   ledger [ID ...] [--all]              requirements of the RFCs, where they are met
-  fuzz TARGET [--seconds N]            inputs that break packet, options, engine, script
+  fuzz TARGET [--seconds N]            inputs that break packet, options, engine, script, capture, …
   bench [--short] [--instructions]     the workloads, beside their goals
   bench --goals [--seeds N] [--only TEXT] [--set KEY=VALUE]
                                        goodput on known paths, beside goals

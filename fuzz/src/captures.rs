@@ -1,0 +1,180 @@
+//! Targets that read captures: any octets as a capture of each form, and as a
+//! captured packet. Besides "no panic": a capture in memory and the same one as
+//! a stream of small pieces read the same, records follow each other, and no
+//! record holds more than the file.
+
+use std::io::{self, Cursor, Read};
+
+use gigatcp_capture::{CaptureReader, NoteKind, Record};
+use gigatcp_wire::link::{LinkType, dissect};
+
+/// The most that is read of one input, so that a packed one of a few octets
+/// does not take minutes.
+const MOST: u64 = 4 << 20;
+
+/// Anything: packed, plain, or none.
+pub fn capture(octets: &[u8]) {
+    let held = CaptureReader::from_octets(octets.to_vec());
+    let streamed = CaptureReader::from_reader(Pieces::new(octets));
+    match (held, streamed) {
+        (Ok(held), Ok(streamed)) => {
+            let is_packed = held.compression().is_some();
+            let (held, streamed) = (digest(held), digest(streamed));
+            // Where a packed stream breaks depends on how it was handed over.
+            assert!(is_packed || held == streamed, "in memory and in pieces");
+        }
+        (Err(_), Err(_)) => {}
+        (held, streamed) => assert_eq!(held.is_ok(), streamed.is_ok(), "opened"),
+    }
+}
+
+/// Records behind a right file header: the first octet says of which kind.
+pub fn pcap(octets: &[u8]) {
+    let Some((kind, rest)) = octets.split_first() else {
+        return;
+    };
+    let magic: u32 = match kind & 3 {
+        0 | 3 => 0xa1b2_c3d4,
+        1 => 0xa1b2_3c4d,
+        _ => 0xa1b2_cd34,
+    };
+    let minor = if kind & 3 == 3 { 2 } else { 4 };
+    let is_big = kind & 4 != 0;
+    let words = [magic, 0, 0, 0, 65_535, 1 | u32::from(kind & 0xf8) << 24];
+    let mut file = Vec::new();
+    for (index, word) in words.into_iter().enumerate() {
+        let version = if is_big {
+            2 << 16 | minor
+        } else {
+            minor << 16 | 2
+        };
+        let word = if index == 1 { version } else { word };
+        file.extend(if is_big {
+            word.to_be_bytes()
+        } else {
+            word.to_le_bytes()
+        });
+    }
+    file.extend(rest);
+    capture(&file);
+}
+
+/// Blocks behind a right section header and interface.
+pub fn pcapng(octets: &[u8]) {
+    let words: [u32; 12] = [
+        0x0a0d_0d0a,
+        28,
+        0x1a2b_3c4d,
+        1,
+        u32::MAX,
+        u32::MAX,
+        28,
+        1,
+        20,
+        1,
+        0,
+        20,
+    ];
+    let mut file: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
+    file.extend(octets);
+    capture(&file);
+}
+
+/// Text, whatever it begins with.
+pub fn text(octets: &[u8]) {
+    let mut file = b"text ".to_vec();
+    file.extend(octets);
+    capture(&file);
+}
+
+/// One packet: its link type, its length on the wire, its octets.
+pub fn link(octets: &[u8]) {
+    let Some((head, packet)) = octets.split_first_chunk::<4>() else {
+        return;
+    };
+    let link = LinkType(u16::from_be_bytes([head[0], head[1]]));
+    let wire = u32::from(u16::from_be_bytes([head[2], head[3]])) << (head[3] & 7);
+    let Ok(segment) = dissect(link, packet, wire) else {
+        return;
+    };
+    assert!(segment.payload.len() <= packet.len());
+    assert!(segment.payload.len() <= segment.payload_len as usize);
+    assert!(segment.option_octets.len() <= segment.options_len());
+    let timestamps = segment.options().timestamps;
+    // Where they stand as usual they are read before anything else is.
+    assert!(timestamps.is_none() || segment.timestamps().is_some());
+    let _ = (segment.tcp_checksum(), segment.ip_checksum());
+}
+
+/// Everything a reader says, as one number for each record and note.
+fn digest(mut reader: CaptureReader) -> (Vec<u64>, String) {
+    let mut all = Vec::new();
+    let mut last = None;
+    loop {
+        let record = match reader.next_record() {
+            Ok(Some(record)) => record,
+            Ok(None) => break,
+            Err(error) => panic!("{error}: octets in memory cannot fail"),
+        };
+        assert_eq!(record.number, all.len() as u64 + 1);
+        assert!(last.is_none_or(|last| last <= record.offset), "goes back");
+        last = Some(record.offset);
+        assert!(record.octets.len() <= record.wire_len as usize);
+        all.push(number(&record));
+        let (place, obstacle) = (record.place(), record.dissect().err());
+        if let Some(obstacle) = obstacle {
+            reader.note_obstacle(place, &obstacle);
+        }
+        if reader.offset() > MOST {
+            break;
+        }
+    }
+    let notes: Vec<String> = reader.notes().iter().map(ToString::to_string).collect();
+    let is_consistent = NoteKind::ALL
+        .iter()
+        .all(|kind| reader.notes().of(*kind).most <= reader.notes().of(*kind).total);
+    assert!(is_consistent, "a part is more than the whole");
+    (all, notes.join("\n"))
+}
+
+fn number(record: &Record<'_>) -> u64 {
+    let mut sum = record.time.map_or(7, |time| time.as_nanos());
+    let parts = [
+        record.offset,
+        u64::from(record.wire_len),
+        u64::from(record.interface),
+        u64::from(record.link.0),
+        record.dropped,
+        record.options.iter().count() as u64,
+    ];
+    for part in parts {
+        sum = sum.wrapping_mul(31).wrapping_add(part);
+    }
+    for octet in record.octets {
+        sum = sum.wrapping_mul(31).wrapping_add(u64::from(*octet));
+    }
+    sum
+}
+
+/// A stream that gives few octets at a time, more and more of them.
+struct Pieces {
+    octets: Cursor<Vec<u8>>,
+    step: usize,
+}
+
+impl Pieces {
+    fn new(octets: &[u8]) -> Self {
+        Self {
+            octets: Cursor::new(octets.to_vec()),
+            step: 0,
+        }
+    }
+}
+
+impl Read for Pieces {
+    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
+        self.step = self.step % 97 + 1;
+        let most = out.len().min(self.step);
+        self.octets.read(&mut out[..most])
+    }
+}
