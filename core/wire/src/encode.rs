@@ -77,7 +77,7 @@ pub fn encode<P: PayloadOctets>(
     endpoints: &Endpoints,
     out: &mut Vec<u8>,
 ) -> Result<(), EncodeError> {
-    let header = encode_header(segment, endpoints)?;
+    let header = encode_header(segment, endpoints, ChecksumFill::Whole)?;
     out.extend_from_slice(header.as_slice());
     let payload_at = out.len();
     out.resize(payload_at + segment.payload.len(), 0);
@@ -85,10 +85,21 @@ pub fn encode<P: PayloadOctets>(
     Ok(())
 }
 
-/// The header of `segment` with the checksum over all of it.
+/// What the checksum field of a header is to hold.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum ChecksumFill {
+    /// The checksum over pseudo header, header and payload.
+    Whole,
+    /// The sum over the pseudo header alone, not complemented: checksum offload
+    /// adds the rest, for each piece of a super-segment.
+    PseudoHeader,
+}
+
+/// The header of `segment`.
 pub(crate) fn encode_header<P: PayloadOctets>(
     segment: &Segment<P>,
     endpoints: &Endpoints,
+    fill: ChecksumFill,
 ) -> Result<EncodedHeader, EncodeError> {
     let len = segment.header_len();
     if len > MAX_HEADER_LEN {
@@ -107,9 +118,15 @@ pub(crate) fn encode_header<P: PayloadOctets>(
     write_options(&segment.options, &mut octets[FIXED_HEADER_LEN..len]);
 
     let mut sum = Checksum::pseudo_header(endpoints, (len + segment.payload.len()) as u32);
-    sum.add_octets(&octets[..len]);
-    segment.payload.add_to(&mut sum);
-    octets[16..18].copy_from_slice(&sum.finish().to_be_bytes());
+    let field = match fill {
+        ChecksumFill::Whole => {
+            sum.add_octets(&octets[..len]);
+            segment.payload.add_to(&mut sum);
+            sum.finish()
+        }
+        ChecksumFill::PseudoHeader => !sum.finish(),
+    };
+    octets[16..18].copy_from_slice(&field.to_be_bytes());
     Ok(EncodedHeader { octets, len })
 }
 

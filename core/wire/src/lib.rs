@@ -46,7 +46,7 @@ pub use authentication::{Authentication, authentication_place};
 pub use checksum::{Checksum, TCP_PROTOCOL};
 pub use decode::{DecodeError, decode, decode_header, verify_checksum};
 pub use ecn::Ecn;
-pub use encode::{EncodeError, FIXED_HEADER_LEN, encode};
+pub use encode::{ChecksumFill, EncodeError, FIXED_HEADER_LEN, encode};
 pub use fast_open::FastOpenCookie;
 pub use flags::Flags;
 pub use icmp::{IcmpError, IcmpKind, IpVersion};
@@ -55,7 +55,7 @@ pub use octets::PayloadOctets;
 pub use options::{
     MAX_OPTIONS_LEN, Options, RareOptions, SackBlock, SackBlocks, Timestamps, option_kind,
 };
-pub use packet::{PacketError, decode_packet, encode_packet};
+pub use packet::{PacketError, decode_packet, encode_headers, encode_packet};
 pub use payload::{Payload, Phantom};
 pub use phantom::{PhantomMismatch, fill_phantom, phantom_octet, verify_phantom};
 pub use segment::{MAX_SUPER_SEGMENT, Segment, WireWindow};

@@ -11,7 +11,7 @@ use alloc::vec::Vec;
 use bytes::Bytes;
 
 use crate::checksum::TCP_PROTOCOL;
-use crate::encode::encode_header;
+use crate::encode::{ChecksumFill, encode_header};
 use crate::{
     DecodeError, EncodeError, IpError, IpHeader, PayloadOctets, Segment, decode, verify_checksum,
 };
@@ -28,22 +28,35 @@ pub fn encode_packet<P: PayloadOctets>(
     snap_len: usize,
     out: &mut Vec<u8>,
 ) -> Result<usize, EncodeError> {
-    let header = encode_header(segment, &ip.endpoints)?;
     let start = out.len();
-    ip.encode(
-        segment.ecn,
-        header.as_slice().len() + segment.payload.len(),
-        out,
-    )?;
-    out.extend_from_slice(header.as_slice());
-
+    let packet_len = encode_headers(ip, segment, ChecksumFill::Whole, out)?;
     let headers_len = out.len() - start;
-    let packet_len = headers_len + segment.payload.len();
     let written_len = packet_len.min(snap_len);
     out.resize(start + written_len, 0);
     if written_len > headers_len {
         segment.payload.write_to(&mut out[start + headers_len..]);
     }
+    Ok(packet_len)
+}
+
+/// Appends the IP and TCP headers of `segment` to `out` and leaves the payload
+/// where it is: for devices that gather a packet from several places. Returns
+/// the length of the whole packet.
+///
+/// # Errors
+/// [`EncodeError`]; then nothing was appended.
+pub fn encode_headers<P: PayloadOctets>(
+    ip: &IpHeader,
+    segment: &Segment<P>,
+    fill: ChecksumFill,
+    out: &mut Vec<u8>,
+) -> Result<usize, EncodeError> {
+    let header = encode_header(segment, &ip.endpoints, fill)?;
+    let start = out.len();
+    let tcp_len = header.as_slice().len() + segment.payload.len();
+    ip.encode(segment.ecn, tcp_len, out)?;
+    let packet_len = out.len() - start + tcp_len;
+    out.extend_from_slice(header.as_slice());
     Ok(packet_len)
 }
 
@@ -196,6 +209,26 @@ mod tests {
         let refused = encode_packet(&ip(), &segment, 96, &mut out);
         assert_eq!(refused, Err(EncodeError::PacketTooLong { needed: 70_040 }));
         assert!(out.is_empty());
+    }
+
+    #[test]
+    fn headers_alone_are_those_of_the_packet() {
+        let mut headers = Vec::new();
+        let len = encode_headers(&ip(), &segment(), ChecksumFill::Whole, &mut headers);
+        assert_eq!((len, &headers[..]), (Ok(1041), &encoded(40)[..]));
+    }
+
+    #[test]
+    fn what_checksum_offload_completes_is_the_checksum() {
+        // The device sums everything behind the IP header, the field included.
+        let mut packet = Vec::new();
+        encode_headers(&ip(), &segment(), ChecksumFill::PseudoHeader, &mut packet).unwrap();
+        let payload = encoded(usize::MAX)[40..].to_vec();
+        packet.extend(payload);
+        let mut sum = crate::Checksum::new();
+        sum.add_octets(&packet[20..]);
+        packet[36..38].copy_from_slice(&sum.finish().to_be_bytes());
+        assert_eq!(packet, encoded(usize::MAX));
     }
 
     #[test]

@@ -14,6 +14,7 @@
 //! | `virtio.rs` | what stands before a packet: segmentation and checksums left to others |
 //! | `interface.rs` | addresses and routes of an interface |
 //! | `pair.rs` | two Ethernet devices that are each other's wire |
+//! | `socket.rs` | options of the kernel's sockets |
 //! | `poll.rs` | waiting for descriptors, and waking who waits |
 //! | `clock.rs` | clocks, sleeping to an instant, the kernel's tick |
 //! | `address.rs` | addresses in the kernel's form |
@@ -33,6 +34,7 @@ mod pair;
 pub mod poll;
 pub mod process;
 pub mod settings;
+pub mod socket;
 pub mod virtio;
 
 use std::io;

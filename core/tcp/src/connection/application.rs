@@ -83,6 +83,13 @@ impl<P: Payload> Connection<P> {
         Some(piece)
     }
 
+    /// Whether reading has made an acknowledgment due: a driver that does not
+    /// ask for segments after every read asks when this says so.
+    #[inline]
+    pub fn is_window_update_due(&self) -> bool {
+        self.ack.is_due_alone()
+    }
+
     /// Octets that can be read.
     #[inline]
     pub fn readable(&self) -> u64 {

@@ -9,6 +9,7 @@ use std::os::fd::RawFd;
 use std::sync::Arc;
 
 use gigatcp_linux::address::{in6, v4};
+pub(crate) use gigatcp_linux::socket::set_option;
 use gigatcp_linux::{check, check_size};
 
 /// A socket address as octets, its length with it.
@@ -420,13 +421,6 @@ pub(crate) fn receive_message(
         flags: message.msg_flags,
         control: decode_control(&message),
     })
-}
-
-/// `setsockopt(2)`.
-pub(crate) fn set_option(fd: RawFd, level: i32, name: i32, value: &[u8]) -> io::Result<i32> {
-    let length = value.len() as libc::socklen_t;
-    // SAFETY: pointer and length are those of `value`.
-    check(unsafe { libc::setsockopt(fd, level, name, value.as_ptr().cast(), length) })
 }
 
 /// `getsockopt(2)` with room for `room` octets: what was written.

@@ -1,0 +1,117 @@
+//! Connections on their way from a listener to an application.
+//!
+//! They wait in the engine's own accept queue, whose limit is what holds against
+//! floods; one comes over here for each call of accept.
+
+use std::collections::VecDeque;
+use std::io;
+use std::net::SocketAddr;
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::task::Waker;
+
+use crate::shared::{Shared, Wish, gone, lock};
+use crate::socket::Socket;
+
+#[derive(Debug, Default)]
+struct Queue {
+    ready: VecDeque<Arc<Socket>>,
+    /// Calls of accept that have asked for a connection and not got one.
+    wanted: usize,
+    wakers: Vec<Waker>,
+    is_over: bool,
+}
+
+/// See the module's own text.
+#[derive(Debug)]
+pub struct Acceptor {
+    shared: Arc<Shared>,
+    pub at: SocketAddr,
+    queue: Mutex<Queue>,
+    came: Condvar,
+}
+
+impl Acceptor {
+    pub fn new(shared: Arc<Shared>, at: SocketAddr) -> Self {
+        Self {
+            shared,
+            at,
+            queue: Mutex::default(),
+            came: Condvar::new(),
+        }
+    }
+
+    /// How many connections an application waits for.
+    pub fn wanted(&self) -> usize {
+        let queue = lock(&self.queue);
+        queue.wanted.saturating_sub(queue.ready.len())
+    }
+
+    /// One that was wanted.
+    pub fn give(&self, socket: Arc<Socket>) {
+        let mut queue = lock(&self.queue);
+        queue.ready.push_back(socket);
+        queue.wakers.drain(..).for_each(Waker::wake);
+        self.came.notify_one();
+    }
+
+    /// There will be no more. Whoever holds those that nobody took learns it.
+    pub fn end(&self) {
+        let mut queue = lock(&self.queue);
+        queue.is_over = true;
+        for socket in queue.ready.drain(..) {
+            socket.release();
+        }
+        queue.wakers.drain(..).for_each(Waker::wake);
+        self.came.notify_all();
+    }
+
+    pub fn accept(&self) -> io::Result<Arc<Socket>> {
+        self.want()?;
+        let mut queue = lock(&self.queue);
+        loop {
+            if let Some(socket) = queue.ready.pop_front() {
+                queue.wanted = queue.wanted.saturating_sub(1);
+                return Ok(socket);
+            }
+            if queue.is_over {
+                return Err(gone());
+            }
+            queue = self
+                .came
+                .wait(queue)
+                .unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+
+    /// Asks once for each task, whatever the number of polls: what a task that
+    /// was dropped had asked for waits for the next.
+    pub fn poll_accept(
+        &self,
+        waker: &Waker,
+        has_asked: &mut bool,
+    ) -> Option<io::Result<Arc<Socket>>> {
+        if !std::mem::replace(has_asked, true)
+            && let Err(error) = self.want()
+        {
+            return Some(Err(error));
+        }
+        let mut queue = lock(&self.queue);
+        if let Some(socket) = queue.ready.pop_front() {
+            queue.wanted = queue.wanted.saturating_sub(1);
+            *has_asked = false;
+            return Some(Ok(socket));
+        }
+        if queue.is_over {
+            return Some(Err(gone()));
+        }
+        queue.wakers.push(waker.clone());
+        None
+    }
+
+    fn want(&self) -> io::Result<()> {
+        let mut queue = lock(&self.queue);
+        queue.wanted += 1;
+        drop(queue);
+        self.shared.send(Wish::Accept { at: self.at })
+    }
+}

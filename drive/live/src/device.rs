@@ -1,0 +1,317 @@
+//! A TUN device with offloads, as the engine's network card.
+//!
+//! With segmentation offload one read gives a super-segment of up to 64 KiB,
+//! just as the kernel would have handed it to hardware, and one write sends
+//! one; the checksum of what stays on the machine is never computed. Without,
+//! packets pass one by one and super-segments of the engine are cut here, each
+//! piece summed.
+//!
+//! The device has two sides. On one is the kernel of a namespace, with the
+//! addresses [`DeviceConfig::kernel`]; on the other, behind a route, is the
+//! engine with [`DeviceConfig::engine`].
+//!
+//! What one packet costs: a system call each way, one copy between kernel and
+//! user, and no other copy: a payload is written from where the application's
+//! octets lie, and read into memory that the receive buffer shares
+//! ([`crate::slabs`]). `read` takes one packet per call because the driver gives
+//! no more; a batch is a loop until nothing waits.
+//!
+//! Deliberately not here: several queues, `IFF_NAPI`, UDP, Ethernet frames
+//! (TAP). One queue is one thread.
+
+use std::fs::File;
+use std::io::{self, IoSlice, Write};
+use std::net::IpAddr;
+use std::os::fd::{AsFd, BorrowedFd};
+
+use gigatcp_linux::virtio::{ChecksumState, Segmentation, VirtioHeader};
+use gigatcp_linux::{LabError, Namespace, Step, device, interface};
+use gigatcp_wire::{ChecksumFill, Endpoints, Flags, IpHeader, Segment, encode_headers};
+
+pub use gigatcp_linux::device::Offloads;
+
+use crate::arrival::{self, Arrival, Read, Refusal};
+use crate::octets::Octets;
+use crate::slabs::Slabs;
+
+/// Where the checksum stands in a TCP header.
+const CHECKSUM_OFFSET: u16 = 16;
+
+/// Slabs that wait to be used again.
+const SLABS_KEPT: usize = 8;
+
+/// A device to be made.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct DeviceConfig {
+    /// Its name, at most 15 octets.
+    pub name: String,
+    /// Its largest packet in octets, on a wire.
+    pub mtu: u16,
+    /// What kernel and engine leave to each other.
+    pub offloads: Offloads,
+    /// Addresses of the kernel's side and the bits of their networks.
+    pub kernel: Vec<(IpAddr, u8)>,
+    /// Addresses of the engine, which the kernel reaches through the device.
+    pub engine: Vec<IpAddr>,
+    /// Packets that wait for a reader before the device drops.
+    pub queue: u32,
+}
+
+impl Default for DeviceConfig {
+    /// All offloads, MTU 1500, no addresses.
+    fn default() -> Self {
+        Self {
+            name: "giga0".into(),
+            mtu: 1500,
+            offloads: Offloads {
+                checksum: true,
+                segmentation: true,
+            },
+            kernel: Vec::new(),
+            engine: Vec::new(),
+            queue: 10_000,
+        }
+    }
+}
+
+/// What passed, and what did not.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct DeviceCounters {
+    /// Packets read; a super-segment is one.
+    pub reads: u64,
+    /// Packets written; a super-segment is one.
+    pub writes: u64,
+    /// Packets read that were no TCP and no ICMP error about it.
+    pub foreign: u64,
+    /// Packets read whose checksum, length or options were wrong.
+    pub harmed: u64,
+    /// Packets that the kernel would not take; for the engine they are lost.
+    pub refused: u64,
+    /// Slabs of half a megabyte allocated for what was read.
+    pub slabs: u64,
+}
+
+/// See the module's own text.
+#[derive(Debug)]
+pub struct Device {
+    tun: File,
+    config: DeviceConfig,
+    slabs: Slabs,
+    /// The headers of the packet being written.
+    headers: Vec<u8>,
+    counters: DeviceCounters,
+}
+
+impl Device {
+    /// Makes the device in a namespace, addresses and routes included, and
+    /// brings it up. It is gone when this value is.
+    ///
+    /// # Errors
+    /// [`LabError`]: the step that failed, and what is missing.
+    pub fn open(namespace: &Namespace, config: &DeviceConfig) -> Result<Self, LabError> {
+        namespace.run(|| Self::open_here(config))?
+    }
+
+    /// The same in the namespace of the calling thread.
+    ///
+    /// # Errors
+    /// [`LabError`]: the step that failed, and what is missing.
+    pub fn open_here(config: &DeviceConfig) -> Result<Self, LabError> {
+        let about = |step, cause| LabError::about(step, config.name.as_str(), cause);
+        if config.name.is_empty() || config.name.len() > 15 {
+            let cause = io::Error::new(io::ErrorKind::InvalidInput, "a name has 1 to 15 octets");
+            return Err(about(Step::Device, cause));
+        }
+        let tun = device::open_tun().map_err(|cause| LabError::new(Step::OpenTun, cause))?;
+        device::make_tun(&tun, &config.name).map_err(|cause| about(Step::Device, cause))?;
+        device::set_offloads(&tun, config.offloads)
+            .map_err(|cause| about(Step::Offloads, cause))?;
+        interface::keep_quiet(&config.name);
+        furnish(config).map_err(|cause| about(Step::Addresses, cause))?;
+        Ok(Self {
+            tun: tun.into(),
+            config: config.clone(),
+            slabs: Slabs::new(SLABS_KEPT),
+            headers: Vec::with_capacity(128),
+            counters: DeviceCounters::default(),
+        })
+    }
+
+    /// How it was made.
+    #[must_use]
+    pub fn config(&self) -> &DeviceConfig {
+        &self.config
+    }
+
+    /// What passed, and what did not.
+    #[must_use]
+    pub fn counters(&self) -> DeviceCounters {
+        DeviceCounters {
+            slabs: self.slabs.allocated(),
+            ..self.counters
+        }
+    }
+
+    /// The next packet for the engine, if one waits. What is none is counted
+    /// and left out.
+    ///
+    /// # Errors
+    /// What the device says, for instance that it is gone.
+    pub fn read(&mut self) -> io::Result<Option<Arrival>> {
+        loop {
+            match device::read_packet(&self.tun, self.slabs.room()) {
+                Ok(_) => {}
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(None),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                Err(error) => return Err(error),
+            }
+            self.counters.reads += 1;
+            match arrival::read(self.slabs.packet()) {
+                Ok(Read::Segment(found)) => {
+                    let payload = self.slabs.keep(found.payload).into();
+                    return Ok(Some(Arrival::Segment {
+                        endpoints: found.endpoints,
+                        segment: Segment {
+                            payload,
+                            ..found.segment
+                        },
+                    }));
+                }
+                Ok(Read::Icmp(tuple, error)) => return Ok(Some(Arrival::Icmp { tuple, error })),
+                Err(Refusal::Foreign) => self.counters.foreign += 1,
+                Err(Refusal::Harmed) => self.counters.harmed += 1,
+            }
+        }
+    }
+
+    /// Sends a segment between `endpoints`, in pieces where the device does not
+    /// cut. Says whether all of it is gone; if not the device is full, and
+    /// `segment` is what is left. What the kernel refuses is lost, as on any
+    /// wire, and counted.
+    ///
+    /// # Errors
+    /// That the device is gone.
+    pub fn write(
+        &mut self,
+        endpoints: Endpoints,
+        segment: &mut Segment<Octets>,
+    ) -> io::Result<bool> {
+        let goes_whole = self.config.offloads.segmentation && !is_cut_here(segment);
+        while !goes_whole && segment.wire_segments() > 1 {
+            let mut rest = segment.clone();
+            let front = rest.split_front(1);
+            if !self.write_packet(endpoints, &front)? {
+                return Ok(false);
+            }
+            *segment = rest;
+        }
+        self.write_packet(endpoints, segment)
+    }
+
+    fn write_packet(
+        &mut self,
+        endpoints: Endpoints,
+        segment: &Segment<Octets>,
+    ) -> io::Result<bool> {
+        let header = self.header_for(&endpoints, segment);
+        let fill = match header.checksum {
+            ChecksumState::Partial { .. } => ChecksumFill::PseudoHeader,
+            _ => ChecksumFill::Whole,
+        };
+        self.headers.clear();
+        self.headers.extend_from_slice(&header.encode());
+        let ip = IpHeader::new(endpoints);
+        if encode_headers(&ip, segment, fill, &mut self.headers).is_err() {
+            // Larger than IP counts: the engine's own limit forbids it, so it
+            // is its fault and not a reason to stop.
+            debug_assert!(false, "a segment that no packet holds");
+            self.counters.refused += 1;
+            return Ok(true);
+        }
+        let [head, tail] = segment.payload.pieces();
+        let gathered = [&self.headers, head, tail].map(IoSlice::new);
+        loop {
+            match (&self.tun).write_vectored(&gathered) {
+                Ok(_) => {
+                    self.counters.writes += 1;
+                    return Ok(true);
+                }
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(false),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) if is_gone(&error) => return Err(error),
+                Err(_) => {
+                    self.counters.refused += 1;
+                    return Ok(true);
+                }
+            }
+        }
+    }
+
+    /// What stands before the packet of `segment`.
+    fn header_for(&self, endpoints: &Endpoints, segment: &Segment<Octets>) -> VirtioHeader {
+        let Offloads {
+            checksum,
+            segmentation,
+        } = self.config.offloads;
+        let ip_len = endpoints.header_len() as u16;
+        let cut = Segmentation {
+            is_v6: matches!(endpoints, Endpoints::V6 { .. }),
+            size: segment.segment_size,
+            header_len: ip_len + segment.header_len() as u16,
+            has_ecn: segment.flags.contains(Flags::CWR) && !segment.ace,
+        };
+        let partial = ChecksumState::Partial {
+            start: ip_len,
+            offset: CHECKSUM_OFFSET,
+        };
+        VirtioHeader {
+            checksum: if checksum || segmentation {
+                partial
+            } else {
+                ChecksumState::InPacket
+            },
+            segmentation: (segment.wire_segments() > 1).then_some(cut),
+        }
+    }
+}
+
+impl AsFd for Device {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.tun.as_fd()
+    }
+}
+
+/// Segmentation offload would copy what belongs to one piece to all: the urgent
+/// pointer, which counts from each piece's own number. And it gives CWR to the
+/// first alone, where AE, CWR and ECE are a counter that each piece carries
+/// (RFC 9768 section 3.3.4).
+fn is_cut_here(segment: &Segment<Octets>) -> bool {
+    segment.flags.contains(Flags::URG) || (segment.ace && segment.flags.contains(Flags::CWR))
+}
+
+/// Whether the device is no more, rather than down, short of memory, or of
+/// another opinion about a packet.
+fn is_gone(error: &io::Error) -> bool {
+    matches!(
+        error.raw_os_error(),
+        Some(libc::EBADF | libc::EBADFD | libc::ENODEV | libc::ENXIO)
+    )
+}
+
+/// Size, addresses and routes of the interface; then it goes up.
+fn furnish(config: &DeviceConfig) -> io::Result<()> {
+    let control = device::control_socket(libc::AF_INET)?;
+    let name = &config.name;
+    device::set_mtu(&control, name, u32::from(config.mtu))?;
+    // A wish: a user namespace may not. Then 500 packets wait.
+    let _ = device::set_queue(&control, name, config.queue);
+    device::bring_up(&control, name)?;
+    for (address, prefix) in &config.kernel {
+        interface::assign(&control, name, *address, *prefix)?;
+    }
+    for address in &config.engine {
+        let bits = if address.is_ipv4() { 32 } else { 128 };
+        interface::route(&control, name, *address, bits)?;
+    }
+    Ok(())
+}

@@ -1,0 +1,121 @@
+//! What an application may choose for a connection: a profile and what stands
+//! beside it.
+
+use std::io;
+use std::net::IpAddr;
+
+use gigatcp_events::EventMask;
+use gigatcp_tcp::congestion::{self, SlowStart};
+use gigatcp_tcp::profile::{Profile, SettingValue};
+use gigatcp_units::Bytes;
+use gigatcp_wire::{IpVersion, SeqNumber};
+
+/// What a connection is opened or accepted with.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Switches and constants.
+    pub profile: Profile,
+    /// Congestion control.
+    pub congestion: &'static congestion::Entry,
+    /// Slow-start variant.
+    pub slow_start: SlowStart,
+    /// First value of ssthresh in segments; absent: none.
+    pub initial_ssthresh: Option<u32>,
+    /// Send buffer asked for; absent: it fits itself to the path.
+    pub send_buffer: Option<Bytes>,
+    /// Receive buffer asked for; absent: it fits itself to the path.
+    pub receive_buffer: Option<Bytes>,
+    /// Our address, for a connection that is opened; absent: the device's first
+    /// of the peer's family.
+    pub local_address: Option<IpAddr>,
+    /// Our port, for a connection that is opened; absent: any that is free
+    /// (RFC 6056).
+    pub local_port: Option<u16>,
+    /// Most half-open connections of a listener.
+    pub backlog: usize,
+    /// Most connections of a listener that wait to be accepted.
+    pub accept_backlog: usize,
+}
+
+impl Default for Options {
+    /// The profile `modern` with its buffers bounded to 64 MiB, CUBIC.
+    fn default() -> Self {
+        Self::of_profile(Profile {
+            send_buffer_max: Bytes::new(64 << 20),
+            receive_buffer_max: Bytes::new(64 << 20),
+            ..Profile::MODERN
+        })
+    }
+}
+
+impl Options {
+    /// That profile, CUBIC, buffers that fit themselves to the path where the
+    /// profile lets them.
+    #[must_use]
+    pub fn of_profile(profile: Profile) -> Self {
+        let cubic = |entry: &&congestion::Entry| entry.name == "cubic";
+        let first = &congestion::REGISTRY[0];
+        Self {
+            profile,
+            congestion: congestion::REGISTRY.iter().find(cubic).unwrap_or(first),
+            slow_start: SlowStart::Usual,
+            initial_ssthresh: None,
+            send_buffer: None,
+            receive_buffer: None,
+            local_address: None,
+            local_port: None,
+            backlog: 256,
+            accept_backlog: 128,
+        }
+    }
+
+    /// With another congestion control, by its name.
+    ///
+    /// # Errors
+    /// That there is none of this name, and which there are.
+    pub fn with_congestion(mut self, name: &str) -> io::Result<Self> {
+        self.congestion = congestion::find(name).ok_or_else(|| {
+            let known: Vec<&str> = congestion::REGISTRY
+                .iter()
+                .map(|entry| entry.name)
+                .collect();
+            let what = format!(
+                "no congestion control `{name}`; there are {}",
+                known.join(", ")
+            );
+            io::Error::new(io::ErrorKind::InvalidInput, what)
+        })?;
+        Ok(self)
+    }
+
+    /// With one setting of the profile changed, by its name.
+    ///
+    /// # Errors
+    /// That there is no such setting, or it does not take that value.
+    pub fn with(mut self, setting: &str, value: SettingValue) -> io::Result<Self> {
+        self.profile.try_set(setting, value).map_err(|error| {
+            io::Error::new(io::ErrorKind::InvalidInput, format!("{setting}: {error:?}"))
+        })?;
+        Ok(self)
+    }
+
+    /// For the engine; ports, numbers and offsets are set for each connection.
+    pub(crate) fn config(&self, ip: IpVersion, mtu: u16) -> gigatcp_tcp::Config {
+        let headers = ip.header_len() as u16 + 20;
+        gigatcp_tcp::Config {
+            profile: self.profile,
+            local_port: 0,
+            remote_port: 0,
+            iss: SeqNumber::default(),
+            ip,
+            mss: mtu.saturating_sub(headers),
+            congestion: self.congestion,
+            initial_ssthresh: self.initial_ssthresh,
+            slow_start: self.slow_start,
+            send_buffer: self.send_buffer,
+            receive_buffer: self.receive_buffer,
+            timestamp_offset: 0,
+            events: EventMask::NONE,
+        }
+    }
+}

@@ -1,0 +1,549 @@
+//! One connection between the event loop and an application.
+//!
+//! Both hold it under a lock of its own, for as long as one call of the engine
+//! takes: octets are copied, and packets written, without it.
+
+use std::io;
+use std::net::SocketAddr;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::task::Waker;
+use std::time::{Duration, Instant as Clock};
+
+use bytes::Bytes;
+use gigatcp_events::State;
+use gigatcp_tcp::connection::Info;
+use gigatcp_tcp::{Connection, Failure, FourTuple};
+use gigatcp_wire::Payload;
+
+use crate::octets::Octets;
+use crate::shared::{Shared, Wish, gone, lock, now};
+use crate::slabs::{LEAST_SHARED, Slabs};
+
+/// Pieces of the receive buffer that one call takes without letting go of the
+/// lock.
+const PIECES: usize = 16;
+/// Octets that one call writes at most: what an application's memory is copied
+/// into is in use until the last of it is acknowledged.
+const MOST_WRITTEN: usize = 256 * 1024;
+/// Slabs that one connection keeps for what it writes.
+const SLABS_KEPT: usize = 4;
+
+/// Why there is no connection, where the engine does not know of one.
+#[derive(Clone, Copy, Debug)]
+pub struct Trouble {
+    pub kind: io::ErrorKind,
+    pub what: &'static str,
+}
+
+/// What the lock guards.
+#[derive(Debug, Default)]
+pub struct Inner {
+    pub connection: Option<Box<Connection<Octets>>>,
+    pub tuple: Option<FourTuple>,
+    /// Where the event loop has it; absent when it has not.
+    pub slot: Option<u32>,
+    pub trouble: Option<Trouble>,
+    /// No application holds it any more.
+    pub is_orphan: bool,
+    /// What arrives is not wanted.
+    pub read_shut: bool,
+    write_shut: bool,
+    reader_waits: bool,
+    writer_waits: bool,
+    read_waker: Option<Waker>,
+    write_waker: Option<Waker>,
+    read_timeout: Option<Duration>,
+    write_timeout: Option<Duration>,
+}
+
+/// See the module's own text.
+#[derive(Debug)]
+pub struct Socket {
+    shared: Arc<Shared>,
+    /// The event loop will look at it anyway.
+    touched: AtomicBool,
+    inner: Mutex<Inner>,
+    readable: Condvar,
+    writable: Condvar,
+    /// What is written is copied into these.
+    slabs: Mutex<Option<Slabs>>,
+}
+
+/// What came of an attempt.
+enum Attempt<'a, T> {
+    Done(io::Result<T>),
+    Wait(MutexGuard<'a, Inner>),
+}
+
+/// Which side of a connection.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Side {
+    Read,
+    Write,
+}
+
+impl Socket {
+    pub fn new(shared: Arc<Shared>) -> Self {
+        Self {
+            shared,
+            touched: AtomicBool::new(false),
+            inner: Mutex::default(),
+            readable: Condvar::new(),
+            writable: Condvar::new(),
+            slabs: Mutex::new(None),
+        }
+    }
+
+    pub fn lock(&self) -> MutexGuard<'_, Inner> {
+        lock(&self.inner)
+    }
+
+    /// The event loop looks at it now.
+    pub fn begin_look(&self) {
+        self.touched.store(false, Ordering::Release);
+    }
+
+    /// Makes the event loop look at it. Where that has ended nothing is lost:
+    /// the connection has been told.
+    fn touch(&self, slot: Option<u32>) {
+        if let Some(slot) = slot
+            && !self.touched.swap(true, Ordering::AcqRel)
+        {
+            let _ = self.shared.send(Wish::Touch { slot });
+        }
+    }
+
+    /// Wakes whoever waits for what has come about.
+    pub fn notify(&self, inner: &mut Inner) {
+        if (inner.reader_waits || inner.read_waker.is_some()) && inner.may_read_now() {
+            if std::mem::take(&mut inner.reader_waits) {
+                self.readable.notify_all();
+            }
+            if let Some(waker) = inner.read_waker.take() {
+                waker.wake();
+            }
+        }
+        if (inner.writer_waits || inner.write_waker.is_some()) && inner.may_write_now() {
+            if std::mem::take(&mut inner.writer_waits) {
+                self.writable.notify_all();
+            }
+            if let Some(waker) = inner.write_waker.take() {
+                waker.wake();
+            }
+        }
+    }
+
+    /// There will be no connection, or no more of it.
+    pub fn give_up(&self, trouble: Trouble) {
+        let mut inner = self.lock();
+        inner.trouble.get_or_insert(trouble);
+        inner.slot = None;
+        self.notify(&mut inner);
+    }
+
+    /// Waits until there is a connection.
+    pub fn wait_connected(&self, timeout: Option<Duration>) -> io::Result<()> {
+        self.block(Side::Write, timeout, |_, guard| guard.attempt_connect())
+    }
+
+    pub fn read(&self, buffer: &mut [u8]) -> io::Result<usize> {
+        let timeout = self.lock().read_timeout;
+        self.block(Side::Read, timeout, |socket, guard| {
+            socket.attempt_read(guard, buffer)
+        })
+    }
+
+    pub fn receive(&self, most: usize) -> io::Result<Bytes> {
+        let timeout = self.lock().read_timeout;
+        self.block(Side::Read, timeout, |socket, guard| {
+            socket.attempt_receive(guard, most)
+        })
+    }
+
+    pub fn write(&self, octets: &[u8]) -> io::Result<usize> {
+        let timeout = self.lock().write_timeout;
+        self.block(Side::Write, timeout, |socket, guard| {
+            socket.attempt_write(guard, octets)
+        })
+    }
+
+    pub fn send(&self, octets: &Bytes) -> io::Result<usize> {
+        let timeout = self.lock().write_timeout;
+        self.block(Side::Write, timeout, |socket, guard| {
+            socket.attempt_send(guard, octets)
+        })
+    }
+
+    pub fn poll_connected(&self, waker: &Waker) -> Option<io::Result<()>> {
+        self.poll(Side::Write, waker, Inner::attempt_connect_of)
+    }
+
+    pub fn poll_read(&self, waker: &Waker, buffer: &mut [u8]) -> Option<io::Result<usize>> {
+        self.poll(Side::Read, waker, |guard| self.attempt_read(guard, buffer))
+    }
+
+    pub fn poll_write(&self, waker: &Waker, octets: &[u8]) -> Option<io::Result<usize>> {
+        self.poll(Side::Write, waker, |guard| {
+            self.attempt_write(guard, octets)
+        })
+    }
+
+    /// Tries until it is done, sleeping in between.
+    fn block<'a, T>(
+        &'a self,
+        side: Side,
+        timeout: Option<Duration>,
+        mut attempt: impl FnMut(&'a Self, MutexGuard<'a, Inner>) -> Attempt<'a, T>,
+    ) -> io::Result<T> {
+        let deadline = timeout.map(|timeout| Clock::now() + timeout);
+        let mut guard = self.lock();
+        loop {
+            guard = match attempt(self, guard) {
+                Attempt::Done(done) => return done,
+                Attempt::Wait(guard) => guard,
+            };
+            let condition = match side {
+                Side::Read => {
+                    guard.reader_waits = true;
+                    &self.readable
+                }
+                Side::Write => {
+                    guard.writer_waits = true;
+                    &self.writable
+                }
+            };
+            guard = match deadline {
+                None => condition
+                    .wait(guard)
+                    .unwrap_or_else(PoisonError::into_inner),
+                Some(deadline) => {
+                    let left = deadline.saturating_duration_since(Clock::now());
+                    if left.is_zero() {
+                        return Err(io::ErrorKind::TimedOut.into());
+                    }
+                    let waited = condition.wait_timeout(guard, left);
+                    waited.unwrap_or_else(PoisonError::into_inner).0
+                }
+            };
+        }
+    }
+
+    /// Tries once, and leaves word whom to wake.
+    fn poll<'a, T>(
+        &'a self,
+        side: Side,
+        waker: &Waker,
+        attempt: impl FnOnce(MutexGuard<'a, Inner>) -> Attempt<'a, T>,
+    ) -> Option<io::Result<T>> {
+        let mut guard = match attempt(self.lock()) {
+            Attempt::Done(done) => return Some(done),
+            Attempt::Wait(guard) => guard,
+        };
+        let place = match side {
+            Side::Read => &mut guard.read_waker,
+            Side::Write => &mut guard.write_waker,
+        };
+        match place {
+            Some(waiting) if waiting.will_wake(waker) => {}
+            _ => *place = Some(waker.clone()),
+        }
+        None
+    }
+
+    fn attempt_read<'a>(
+        &'a self,
+        mut guard: MutexGuard<'a, Inner>,
+        buffer: &mut [u8],
+    ) -> Attempt<'a, usize> {
+        let mut filled = 0;
+        loop {
+            // Taken under the lock, copied without it.
+            let mut pieces: [Octets; PIECES] = Default::default();
+            let mut wanted = buffer.len() - filled;
+            let mut count = 0;
+            let mut says_something = false;
+            if let Some(connection) = &mut guard.connection {
+                let at = now();
+                while count < PIECES && wanted > 0 {
+                    let Some(piece) = connection.read(at, wanted) else {
+                        break;
+                    };
+                    wanted -= piece.len();
+                    pieces[count] = piece;
+                    count += 1;
+                }
+                says_something = connection.is_window_update_due();
+            }
+            if count == 0 {
+                return match filled {
+                    0 if buffer.is_empty() => Attempt::Done(Ok(0)),
+                    0 => guard.nothing_to_read(0),
+                    filled => Attempt::Done(Ok(filled)),
+                };
+            }
+            let slot = guard.slot;
+            drop(guard);
+            if says_something {
+                self.touch(slot);
+            }
+            for octets in pieces.iter().flat_map(Octets::pieces) {
+                buffer[filled..filled + octets.len()].copy_from_slice(octets);
+                filled += octets.len();
+            }
+            if wanted == 0 || count < PIECES {
+                return Attempt::Done(Ok(filled));
+            }
+            guard = self.lock();
+        }
+    }
+
+    fn attempt_receive<'a>(
+        &'a self,
+        mut guard: MutexGuard<'a, Inner>,
+        most: usize,
+    ) -> Attempt<'a, Bytes> {
+        let slot = guard.slot;
+        let Some(connection) = &mut guard.connection else {
+            return guard.nothing_to_read(Bytes::new());
+        };
+        let Some(piece) = connection.read(now(), most) else {
+            return guard.nothing_to_read(Bytes::new());
+        };
+        let says_something = connection.is_window_update_due();
+        drop(guard);
+        if says_something {
+            self.touch(slot);
+        }
+        Attempt::Done(Ok(piece.into_bytes()))
+    }
+
+    fn attempt_write<'a>(
+        &'a self,
+        guard: MutexGuard<'a, Inner>,
+        octets: &[u8],
+    ) -> Attempt<'a, usize> {
+        let space = match guard.room() {
+            Err(error) => return Attempt::Done(Err(error)),
+            Ok(_) if octets.is_empty() => return Attempt::Done(Ok(0)),
+            Ok(0) => return guard.no_room(),
+            Ok(space) => usize::try_from(space).unwrap_or(usize::MAX),
+        };
+        drop(guard);
+        // Room only grows meanwhile, unless another thread writes as well.
+        let len = octets.len().min(space).min(MOST_WRITTEN);
+        let copied = self.copied(&octets[..len]);
+        self.attempt_send(self.lock(), &copied)
+    }
+
+    /// A copy of the application's octets.
+    fn copied(&self, octets: &[u8]) -> Bytes {
+        if octets.len() < LEAST_SHARED {
+            return Bytes::copy_from_slice(octets);
+        }
+        let mut slabs = lock(&self.slabs);
+        slabs
+            .get_or_insert_with(|| Slabs::new(SLABS_KEPT))
+            .copied(octets)
+    }
+
+    fn attempt_send<'a>(
+        &'a self,
+        mut guard: MutexGuard<'a, Inner>,
+        octets: &Bytes,
+    ) -> Attempt<'a, usize> {
+        match guard.room() {
+            Err(error) => return Attempt::Done(Err(error)),
+            Ok(_) if octets.is_empty() => return Attempt::Done(Ok(0)),
+            Ok(0) => return guard.no_room(),
+            Ok(_) => {}
+        }
+        let slot = guard.slot;
+        let Some(connection) = &mut guard.connection else {
+            return Attempt::Wait(guard);
+        };
+        let written = connection.write(octets.clone().into());
+        drop(guard);
+        self.touch(slot);
+        Attempt::Done(Ok(written))
+    }
+
+    pub fn shutdown(&self, read: bool, write: bool) -> io::Result<()> {
+        let mut inner = self.lock();
+        inner.check()?;
+        inner.read_shut |= read;
+        inner.write_shut |= write;
+        if let Some(connection) = &mut inner.connection
+            && write
+        {
+            connection.close(now());
+        }
+        self.notify(&mut inner);
+        let slot = inner.slot;
+        drop(inner);
+        self.touch(slot);
+        Ok(())
+    }
+
+    pub fn abort(&self) {
+        let mut inner = self.lock();
+        if let Some(connection) = &mut inner.connection {
+            connection.abort(now());
+        }
+        self.notify(&mut inner);
+        let slot = inner.slot;
+        drop(inner);
+        self.touch(slot);
+    }
+
+    /// The application lets go. What it wrote is still delivered; what it has
+    /// not read makes it an abort, so that the peer learns of it (RFC 9293
+    /// section 3.10.4, RFC 2525 section 2.17).
+    pub fn release(&self) {
+        let mut inner = self.lock();
+        inner.is_orphan = true;
+        let read_shut = inner.read_shut;
+        if let Some(connection) = &mut inner.connection {
+            if connection.readable() > 0 && !read_shut {
+                connection.abort(now());
+            } else {
+                connection.close(now());
+            }
+        }
+        let slot = inner.slot;
+        drop(inner);
+        self.touch(slot);
+    }
+
+    pub fn set_timeouts(&self, read: Option<Duration>, write: Option<Duration>) {
+        let mut inner = self.lock();
+        inner.read_timeout = read;
+        inner.write_timeout = write;
+    }
+
+    pub fn set_nodelay(&self, nodelay: bool) -> io::Result<()> {
+        let mut inner = self.lock();
+        inner.check()?;
+        if let Some(connection) = &mut inner.connection {
+            connection.set_nagle(!nodelay);
+        }
+        let slot = inner.slot;
+        drop(inner);
+        self.touch(slot);
+        Ok(())
+    }
+
+    pub fn info(&self) -> Option<Info> {
+        self.lock().connection.as_ref().map(|held| held.info())
+    }
+
+    /// Our address and the peer's.
+    pub fn addresses(&self) -> io::Result<(SocketAddr, SocketAddr)> {
+        let tuple = self.lock().tuple.ok_or_else(gone)?;
+        Ok((
+            (tuple.local_address(), tuple.local_port).into(),
+            (tuple.remote_address(), tuple.remote_port).into(),
+        ))
+    }
+}
+
+impl Inner {
+    /// Why nothing can be done with it.
+    fn check(&self) -> io::Result<()> {
+        if let Some(failure) = self.connection.as_ref().and_then(|held| held.failure()) {
+            return Err(error_of(failure));
+        }
+        match self.trouble {
+            Some(Trouble { kind, what }) => Err(io::Error::new(kind, what)),
+            None => Ok(()),
+        }
+    }
+
+    /// Whether a reader would not wait.
+    fn may_read_now(&self) -> bool {
+        let has_come = |held: &Connection<Octets>| {
+            held.readable() > 0 || held.is_finished_reading() || held.failure().is_some()
+        };
+        self.read_shut || self.trouble.is_some() || self.connection.as_deref().is_some_and(has_come)
+    }
+
+    /// Whether a writer, or somebody who connects, is woken: with room worth it.
+    fn may_write_now(&self) -> bool {
+        let may = |held: &Connection<Octets>| match held.state() {
+            State::SynSent | State::SynReceived => false,
+            State::Established | State::CloseWait => {
+                held.send_space() >= held.send_wake_space().max(1)
+            }
+            _ => true,
+        };
+        self.write_shut || self.trouble.is_some() || self.connection.as_deref().is_some_and(may)
+    }
+
+    /// Octets that may be written now.
+    fn room(&self) -> io::Result<u64> {
+        self.check()?;
+        let Some(connection) = &self.connection else {
+            return Ok(0);
+        };
+        let is_open = matches!(
+            connection.state(),
+            State::SynSent | State::SynReceived | State::Established | State::CloseWait
+        );
+        if self.write_shut || !is_open {
+            return Err(io::ErrorKind::BrokenPipe.into());
+        }
+        Ok(connection.send_space())
+    }
+
+    fn attempt_connect_of(guard: MutexGuard<'_, Self>) -> Attempt<'_, ()> {
+        guard.attempt_connect()
+    }
+}
+
+/// What a guard makes of an attempt that found nothing.
+trait Waiting<'a> {
+    fn nothing_to_read<T>(self, none: T) -> Attempt<'a, T>;
+    fn no_room(self) -> Attempt<'a, usize>;
+    fn attempt_connect(self) -> Attempt<'a, ()>;
+}
+
+impl<'a> Waiting<'a> for MutexGuard<'a, Inner> {
+    fn nothing_to_read<T>(self, none: T) -> Attempt<'a, T> {
+        if let Err(error) = self.check() {
+            return Attempt::Done(Err(error));
+        }
+        if self.may_read_now() {
+            return Attempt::Done(Ok(none));
+        }
+        Attempt::Wait(self)
+    }
+
+    fn no_room(mut self) -> Attempt<'a, usize> {
+        if let Some(connection) = &mut self.connection {
+            connection.set_write_blocked(true);
+        }
+        Attempt::Wait(self)
+    }
+
+    fn attempt_connect(self) -> Attempt<'a, ()> {
+        if let Err(error) = self.check() {
+            return Attempt::Done(Err(error));
+        }
+        match self.connection.as_ref().map(|held| held.state()) {
+            None | Some(State::SynSent | State::SynReceived) => Attempt::Wait(self),
+            Some(_) => Attempt::Done(Ok(())),
+        }
+    }
+}
+
+/// The error of a connection that has failed.
+fn error_of(failure: Failure) -> io::Error {
+    let kind = match failure {
+        Failure::Refused => io::ErrorKind::ConnectionRefused,
+        Failure::Reset => io::ErrorKind::ConnectionReset,
+        Failure::TimedOut => io::ErrorKind::TimedOut,
+        Failure::Aborted => io::ErrorKind::ConnectionAborted,
+        Failure::Unreachable => io::ErrorKind::HostUnreachable,
+    };
+    io::Error::new(kind, failure.to_string())
+}

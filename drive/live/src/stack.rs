@@ -1,0 +1,184 @@
+//! A stack: a device, the thread that drives it, and the way to its
+//! connections.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::mpsc::sync_channel;
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use gigatcp_linux::process;
+
+use crate::accept::Acceptor;
+use crate::device::Device;
+use crate::engine::{Engine, StackCounters};
+use crate::options::Options;
+use crate::shared::{Shared, Wish, gone};
+use crate::socket::Socket;
+use crate::stream::{Listener, Stream};
+
+/// How often [`Stack::settle`] looks.
+const LOOK: Duration = Duration::from_millis(2);
+
+/// A TCP of its own on a device. When it is dropped its connections are reset
+/// and the device is gone; [`Stack::settle`] first waits for those that still
+/// have something to deliver.
+#[derive(Debug)]
+pub struct Stack {
+    shared: Arc<Shared>,
+    thread: Option<JoinHandle<io::Result<()>>>,
+}
+
+impl Stack {
+    /// Starts a thread that drives the engine on `device`.
+    ///
+    /// # Errors
+    /// When there is no thread, no descriptor or no randomness to be had.
+    pub fn start(device: Device) -> io::Result<Self> {
+        Self::start_on(device, None)
+    }
+
+    /// The same on one processor alone.
+    ///
+    /// # Errors
+    /// As [`Stack::start`]; also when there is no such processor.
+    pub fn start_on(device: Device, processor: Option<usize>) -> io::Result<Self> {
+        let mut secret = [0; 16];
+        File::open("/dev/urandom")?.read_exact(&mut secret)?;
+        let shared = Arc::new(Shared::new()?);
+        let engine = Engine::new(device, Arc::clone(&shared), secret);
+        let (answer, pinned) = sync_channel(1);
+        let named = thread::Builder::new().name("gigatcp".into());
+        let thread = named.spawn(move || {
+            let done = processor.map_or(Ok(()), process::pin_to_processor);
+            // Whoever started it waits for the answer.
+            let _ = answer.send(done);
+            engine.run()
+        })?;
+        let stack = Self {
+            shared,
+            thread: Some(thread),
+        };
+        pinned.recv().map_err(|_| gone())??;
+        Ok(stack)
+    }
+
+    /// Opens a connection and waits until it is established.
+    ///
+    /// # Errors
+    /// What kept it from being: refused, unreachable, no answer, no address or
+    /// port of ours.
+    pub fn connect(&self, remote: impl Into<SocketAddr>, options: &Options) -> io::Result<Stream> {
+        let stream = self.begin_connect(remote.into(), options)?;
+        stream.socket().wait_connected(None)?;
+        Ok(stream)
+    }
+
+    /// The same, and gives up after `timeout`.
+    ///
+    /// # Errors
+    /// As [`Stack::connect`], and [`io::ErrorKind::TimedOut`].
+    pub fn connect_timeout(
+        &self,
+        remote: impl Into<SocketAddr>,
+        options: &Options,
+        timeout: Duration,
+    ) -> io::Result<Stream> {
+        let stream = self.begin_connect(remote.into(), options)?;
+        stream.socket().wait_connected(Some(timeout))?;
+        Ok(stream)
+    }
+
+    pub(crate) fn begin_connect(
+        &self,
+        remote: SocketAddr,
+        options: &Options,
+    ) -> io::Result<Stream> {
+        let socket = Arc::new(Socket::new(Arc::clone(&self.shared)));
+        let stream = Stream::new(Arc::clone(&socket));
+        self.shared.send(Wish::Open {
+            socket,
+            remote,
+            options: Box::new(options.clone()),
+        })?;
+        Ok(stream)
+    }
+
+    /// Listens at an address of the device, or with the unspecified address at
+    /// all of its family.
+    ///
+    /// # Errors
+    /// When the address is not the device's, the port is zero or taken.
+    pub fn listen(&self, at: impl Into<SocketAddr>, options: &Options) -> io::Result<Listener> {
+        let acceptor = Arc::new(Acceptor::new(Arc::clone(&self.shared), at.into()));
+        let (answer, done) = sync_channel(1);
+        self.shared.send(Wish::Listen {
+            acceptor: Arc::clone(&acceptor),
+            options: Box::new(options.clone()),
+            answer,
+        })?;
+        done.recv().map_err(|_| gone())??;
+        Ok(Listener::new(acceptor, Arc::clone(&self.shared)))
+    }
+
+    /// Counts of now.
+    ///
+    /// # Errors
+    /// When the stack has ended.
+    pub fn counters(&self) -> io::Result<StackCounters> {
+        let (answer, counted) = sync_channel(1);
+        self.shared.send(Wish::Count { answer })?;
+        counted.recv().map_err(|_| gone())
+    }
+
+    /// Waits until there is no connection but those in TIME-WAIT: what was
+    /// written before streams were dropped is then delivered. Says whether that
+    /// came about within `longest`.
+    ///
+    /// # Errors
+    /// When the stack has ended.
+    pub fn settle(&self, longest: Duration) -> io::Result<bool> {
+        let deadline = Instant::now() + longest;
+        loop {
+            let counters = self.counters()?;
+            if counters.connections == counters.time_wait {
+                return Ok(true);
+            }
+            if Instant::now() >= deadline {
+                return Ok(false);
+            }
+            thread::sleep(LOOK);
+        }
+    }
+
+    /// Resets all connections, takes the device down and waits for the thread.
+    ///
+    /// # Errors
+    /// What ended the stack before, for instance that its device was gone.
+    pub fn stop(mut self) -> io::Result<()> {
+        self.end()
+    }
+
+    fn end(&mut self) -> io::Result<()> {
+        let Some(thread) = self.thread.take() else {
+            return Ok(());
+        };
+        // It may have ended by itself.
+        let _ = self.shared.send(Wish::Stop);
+        match thread.join() {
+            Ok(done) => done,
+            Err(panic) => std::panic::resume_unwind(panic),
+        }
+    }
+}
+
+impl Drop for Stack {
+    fn drop(&mut self) {
+        if !thread::panicking() {
+            // Whoever wants to know what went wrong calls `stop`.
+            let _ = self.end();
+        }
+    }
+}

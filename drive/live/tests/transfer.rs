@@ -1,0 +1,132 @@
+//! Random octets between the engine and the machine's kernel, SHA-256 at both
+//! ends. Without the privilege to make a namespace each test says so and what to
+//! type, and proves nothing.
+
+mod common;
+
+use std::io::Write;
+use std::net::{IpAddr, Shutdown};
+use std::thread;
+use std::time::Duration;
+
+use common::{
+    ALL, ENGINE_V4, ENGINE_V6, KERNEL_V4, KERNEL_V6, NO, digest, digest_of, options, random, site,
+};
+use gigatcp_live::Offloads;
+
+/// Octets of each direction: many windows, not a multiple of anything.
+const LEN: usize = 8_000_003;
+
+/// Both ends write at once, close what they write, and read to the end; the
+/// engine opens.
+fn engine_opens(mtu: u16, offloads: Offloads, kernel: IpAddr, congestion: &str) {
+    let Some(site) = site(mtu, offloads) else {
+        return;
+    };
+    let listener = site.kernel_listens(kernel, 5001, congestion);
+    let (ours, theirs) = (random(1, LEN), random(2, LEN));
+    thread::scope(|scope| {
+        let peer = scope.spawn(|| {
+            let (stream, _) = listener.accept().unwrap();
+            exchange(&stream, &stream, &theirs, || {
+                stream.shutdown(Shutdown::Write).unwrap()
+            })
+        });
+        let stream = site
+            .stack
+            .connect((kernel, 5001), &options(congestion))
+            .unwrap();
+        let got = exchange(&stream, &stream, &ours, || {
+            stream.shutdown(Shutdown::Write).unwrap()
+        });
+        assert_eq!(got, (digest(&theirs), LEN), "what the engine read");
+        let got = peer.join().unwrap();
+        assert_eq!(got, (digest(&ours), LEN), "what the kernel read");
+    });
+    assert!(site.stack.settle(Duration::from_secs(5)).unwrap());
+    let counters = site.stack.counters().unwrap();
+    assert_eq!((counters.device.harmed, counters.device.refused), (0, 0));
+    site.stack.stop().unwrap();
+}
+
+/// The same; the kernel opens.
+fn kernel_opens(mtu: u16, offloads: Offloads, engine: IpAddr, congestion: &str) {
+    let Some(site) = site(mtu, offloads) else {
+        return;
+    };
+    let listener = site
+        .stack
+        .listen((engine, 5001), &options(congestion))
+        .unwrap();
+    let (ours, theirs) = (random(3, LEN), random(4, LEN));
+    thread::scope(|scope| {
+        let peer = scope.spawn(|| {
+            let stream = site
+                .kernel_connects((engine, 5001).into(), congestion)
+                .unwrap();
+            exchange(&stream, &stream, &theirs, || {
+                stream.shutdown(Shutdown::Write).unwrap()
+            })
+        });
+        let stream = listener.accept().unwrap();
+        let got = exchange(&stream, &stream, &ours, || {
+            stream.shutdown(Shutdown::Write).unwrap()
+        });
+        assert_eq!(got, (digest(&theirs), LEN), "what the engine read");
+        let got = peer.join().unwrap();
+        assert_eq!(got, (digest(&ours), LEN), "what the kernel read");
+    });
+    assert!(site.stack.settle(Duration::from_secs(5)).unwrap());
+}
+
+/// Writes everything on a thread of its own and closes; reads to the end here.
+fn exchange(
+    reader: impl std::io::Read,
+    mut writer: impl Write + Send,
+    octets: &[u8],
+    close: impl FnOnce() + Send,
+) -> (String, usize) {
+    thread::scope(|scope| {
+        scope.spawn(move || {
+            writer.write_all(octets).unwrap();
+            close();
+        });
+        digest_of(reader).unwrap()
+    })
+}
+
+#[test]
+fn the_engine_opens_over_ipv4_with_offloads() {
+    engine_opens(1500, ALL, KERNEL_V4, "reno");
+    engine_opens(9000, ALL, KERNEL_V4, "cubic");
+}
+
+#[test]
+fn the_engine_opens_over_ipv6_with_offloads() {
+    engine_opens(1500, ALL, KERNEL_V6, "cubic");
+    engine_opens(9000, ALL, KERNEL_V6, "reno");
+}
+
+#[test]
+fn the_engine_opens_without_offloads() {
+    engine_opens(1500, NO, KERNEL_V4, "cubic");
+    engine_opens(9000, NO, KERNEL_V6, "reno");
+}
+
+#[test]
+fn the_kernel_opens_over_ipv4_with_offloads() {
+    kernel_opens(1500, ALL, ENGINE_V4, "cubic");
+    kernel_opens(9000, ALL, ENGINE_V4, "reno");
+}
+
+#[test]
+fn the_kernel_opens_over_ipv6_with_offloads() {
+    kernel_opens(1500, ALL, ENGINE_V6, "reno");
+    kernel_opens(9000, ALL, ENGINE_V6, "cubic");
+}
+
+#[test]
+fn the_kernel_opens_without_offloads() {
+    kernel_opens(1500, NO, ENGINE_V6, "cubic");
+    kernel_opens(9000, NO, ENGINE_V4, "reno");
+}
