@@ -3,7 +3,9 @@
 use std::sync::atomic::AtomicBool;
 
 use gigatcp_capture::independent_reader::count_with_tshark;
+use gigatcp_capture::{CaptureReader, NoteKind};
 use gigatcp_sweep::{Job, Progress, run};
+use gigatcp_wire::link::ChecksumVerdict;
 
 /// A path that loses a little, so that there is something to retransmit, and
 /// a window small enough to keep the capture small.
@@ -55,5 +57,48 @@ fn tshark_finds_no_malformed_packet_no_bad_checksum_and_the_same_retransmissions
         assert_eq!(counts.malformed, 0, "{}", record.name);
         assert_eq!(counts.bad_checksum, 0, "{}", record.name);
         assert_eq!(counts.retransmissions, ours, "{}", record.name);
+    }
+}
+
+#[test]
+fn our_own_reader_finds_every_segment_and_the_same_retransmissions() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let plan = gigatcp_plan::parse("plan.toml", PLAN.as_bytes(), &[]).expect("a valid plan");
+    let job = Job {
+        plan,
+        only: Vec::new(),
+        seed: 2,
+        repeat: 1,
+        captures: Some(folder.path().to_path_buf()),
+    };
+    let records = run(&job, &AtomicBool::new(false), &Progress::of(&job), &|_| {}).expect("a run");
+    for record in records {
+        let capture = folder.path().join(format!("{}.pcapng", record.name));
+        let mut reader = CaptureReader::open(&capture).expect("a readable capture");
+        let mut again = 0;
+        let mut ends = std::collections::BTreeMap::new();
+        while let Some(packet) = reader.next_record().expect("a whole capture") {
+            let segment = packet.dissect().expect("a segment");
+            assert_eq!(segment.ip_checksum(), Some(ChecksumVerdict::Right));
+            assert!(segment.has_all_options());
+            if segment.payload_len == 0 {
+                continue;
+            }
+            let flow = (packet.interface, segment.src_port);
+            let next = segment.seq + segment.seq_len();
+            let end = ends.entry(flow).or_insert(segment.seq);
+            if next.is_after(*end) {
+                *end = next;
+            } else {
+                again += 1;
+            }
+        }
+        assert_eq!(
+            again, record.flows[0].retransmitted_segments,
+            "{}",
+            record.name
+        );
+        let kinds: Vec<NoteKind> = reader.notes().iter().map(|note| note.kind).collect();
+        assert_eq!(kinds, [NoteKind::SnapLength], "{}", record.name);
     }
 }

@@ -1,0 +1,258 @@
+//! Packet by packet what tshark reads in a capture beside what we read: times,
+//! lengths, numbers, flags, timestamps, through every link layer. Where tshark
+//! is missing each test says so and checks nothing.
+
+mod captures;
+mod connection;
+
+use std::fs;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use captures::{BIG, LITTLE, Writer};
+use connection::{CLIENT_ISS, Connection, PACKETS, RETRANSMISSIONS, SEGMENT_SIZE, V4, V6};
+use gigatcp_capture::independent_reader::find_tshark;
+use gigatcp_capture::{CaptureReader, Interface, PcapngWriter};
+use gigatcp_wire::Flags;
+use gigatcp_wire::link::Captured;
+
+/// What is asked of tshark, one line for each packet; of packets inside
+/// packets the innermost.
+const FIELDS: [&str; 13] = [
+    "frame.time_epoch",
+    "frame.len",
+    "frame.cap_len",
+    "ip.ttl",
+    "ip.id",
+    "tcp.srcport",
+    "tcp.dstport",
+    "tcp.seq_raw",
+    "tcp.ack_raw",
+    "tcp.flags",
+    "tcp.window_size_value",
+    "tcp.len",
+    "tcp.options.timestamp.tsval",
+];
+
+fn theirs(path: &Path) -> Option<Vec<String>> {
+    let Some(program) = find_tshark() else {
+        // Straight to stderr: the test runner swallows what `eprintln!` says.
+        let line = "SKIPPED: tshark is not installed, no other reader looked\n";
+        io::stderr().write_all(line.as_bytes()).unwrap();
+        return None;
+    };
+    let mut command = Command::new(program);
+    command.arg("-n").arg("-r").arg(path);
+    command.args(["-o", "tcp.try_heuristic_first:FALSE"]);
+    command.args(["-d", "tcp.port==0-65535,data"]);
+    command.args(["-T", "fields", "-E", "separator=;", "-E", "occurrence=l"]);
+    for field in FIELDS {
+        command.args(["-e", field]);
+    }
+    let output = command.output().unwrap();
+    let said = String::from_utf8(output.stdout).unwrap();
+    let complaint = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{complaint}");
+    Some(said.lines().map(String::from).collect())
+}
+
+fn ours(path: &Path) -> Vec<String> {
+    let mut reader = CaptureReader::open(path).unwrap();
+    let mut lines = Vec::new();
+    while let Some(record) = reader.next_record().unwrap() {
+        let segment = record.dissect().unwrap();
+        let nanos = record.time.unwrap().as_nanos();
+        let time = format!("{}.{:09}", nanos / 1_000_000_000, nanos % 1_000_000_000);
+        lines.push(line(&time, record.wire_len, record.octets.len(), &segment));
+    }
+    lines
+}
+
+/// A segment in tshark's words.
+fn line(time: &str, wire_len: u32, captured: usize, segment: &Captured<'_>) -> String {
+    let ip = &segment.ip;
+    let (ttl, ident) = match ip.endpoints.src().is_ipv4() {
+        true => (ip.ttl.to_string(), format!("0x{:04x}", ip.ident)),
+        false => Default::default(),
+    };
+    let val = segment.timestamps().map(|times| times.val.to_string());
+    [
+        time.to_owned(),
+        wire_len.to_string(),
+        captured.to_string(),
+        ttl,
+        ident,
+        segment.src_port.to_string(),
+        segment.dst_port.to_string(),
+        segment.seq.as_u32().to_string(),
+        segment.ack.as_u32().to_string(),
+        format!("0x{:04x}", segment.flags.bits()),
+        segment.wnd.0.to_string(),
+        segment.payload_len.to_string(),
+        val.unwrap_or_default(),
+    ]
+    .join(";")
+}
+
+fn saved(name: &str, octets: &[u8]) -> PathBuf {
+    let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    fs::write(&path, octets).unwrap();
+    path
+}
+
+fn compare(name: &str, octets: &[u8], packets: usize) {
+    let path = saved(name, octets);
+    let ours = ours(&path);
+    assert_eq!(ours.len(), packets, "{name}");
+    if let Some(theirs) = theirs(&path) {
+        assert_eq!(ours, theirs, "{name}");
+    }
+}
+
+/// The connection, whole or snapped, as bare IP packets.
+fn connection(is_v6: bool, is_whole: bool) -> Vec<u8> {
+    let mut interface = Interface::new("sender");
+    if is_whole {
+        interface = interface.with_whole_packets();
+    }
+    let mut writer = PcapngWriter::new(Vec::new()).unwrap();
+    let view = writer.add_interface(interface).unwrap();
+    let endpoints = if is_v6 { V6 } else { V4 };
+    Connection::new(&mut writer, view, endpoints)
+        .write()
+        .unwrap();
+    writer.finish().unwrap()
+}
+
+#[test]
+fn our_own_captures_read_as_tshark_reads_them() {
+    for (name, is_v6, is_whole) in [
+        ("read-whole-4.pcapng", false, true),
+        ("read-whole-6.pcapng", true, true),
+        ("read-snapped-4.pcapng", false, false),
+        ("read-snapped-6.pcapng", true, false),
+    ] {
+        compare(name, &connection(is_v6, is_whole), PACKETS as usize);
+    }
+}
+
+/// The packets of the connection, once behind each of these link layers: one
+/// section with an interface for each.
+fn behind_each(writer: Writer, layers: &[(u16, Vec<u8>)], is_v6: bool) -> Vec<u8> {
+    let mut octets = writer.section();
+    for (link, _) in layers {
+        octets.extend(writer.interface(*link, 0, &writer.option(9, &[9])));
+    }
+    for (index, (_, front)) in (0..).zip(layers) {
+        let mut reader = CaptureReader::from_octets(connection(is_v6, false)).unwrap();
+        while let Some(record) = reader.next_record().unwrap() {
+            let packet = [front, record.octets].concat();
+            let nanos = record.time.unwrap().as_nanos();
+            let wire = record.wire_len + front.len() as u32;
+            octets.extend(writer.enhanced(index, nanos, &packet, wire, &[]));
+        }
+    }
+    octets
+}
+
+#[test]
+fn every_link_layer_reads_as_tshark_reads_it() {
+    let macs = [2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 2];
+    let on = |tail: &[u8]| [&macs, tail].concat();
+    let cooked = [0, 4, 0, 1, 0, 6, 2, 0, 0, 0, 0, 1, 0, 0];
+    let cooked2 = [0, 0, 0, 0, 0, 2, 0, 1, 4, 6, 2, 0, 0, 0, 0, 1, 0, 0];
+    for (name, writer, is_v6) in [
+        ("read-layers-4.pcapng", LITTLE, false),
+        ("read-layers-6.pcapng", BIG, true),
+    ] {
+        let ether: [u8; 2] = if is_v6 { [0x86, 0xdd] } else { [8, 0] };
+        let (ppp, family) = if is_v6 { (0x57, 30) } else { (0x21, 2) };
+        let typed = |head: &[u8]| [head, &ether].concat();
+        let labels = [0x88, 0x47, 0, 1, 0, 64, 0, 2, 1, 64];
+        let layers = [
+            (1, on(&ether)),
+            (1, on(&typed(&[0x81, 0, 0, 5]))),
+            (1, on(&typed(&[0x88, 0xa8, 0, 6, 0x81, 0, 0, 5]))),
+            (1, on(&labels)),
+            (9, vec![0xff, 3, 0, ppp]),
+            (104, typed(&[0x0f, 0])),
+            (113, typed(&cooked)),
+            (276, [&ether[..], &cooked2].concat()),
+            // tshark reads a family in the order of the file alone.
+            (0, writer.u32(family).to_vec()),
+            (108, BIG.u32(family).to_vec()),
+            (101, vec![]),
+        ];
+        let packets = layers.len() * PACKETS as usize;
+        compare(name, &behind_each(writer, &layers, is_v6), packets);
+    }
+}
+
+/// An IPv4 header of that protocol and total length.
+fn v4_header(protocol: u8, total: usize) -> Vec<u8> {
+    let mut header = vec![0x45, 0, 0, 0, 0, 9, 0, 0, 64, protocol, 0, 0];
+    header[2..4].copy_from_slice(&(total as u16).to_be_bytes());
+    header.extend([10, 9, 0, 1, 10, 9, 0, 2]);
+    header
+}
+
+#[test]
+fn tunnels_and_lengths_inside_them_read_as_tshark_reads_them() {
+    let macs = [2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 2];
+    let mut octets = LITTLE.pcap_header(0xa1b2_3c4d, 65_535, 101);
+    let mut packets = 0;
+    for is_v6 in [false, true] {
+        let (protocol, ether): (u8, [u8; 2]) = if is_v6 {
+            (41, [0x86, 0xdd])
+        } else {
+            (4, [8, 0])
+        };
+        let keyed = [&[0x30, 0][..], &ether, &[0; 8]].concat();
+        let bridged = [&[0, 0, 0x65, 0x58][..], &macs, &ether].concat();
+        for (protocol, front) in [(protocol, vec![]), (47, keyed), (47, bridged)] {
+            let mut reader = CaptureReader::from_octets(connection(is_v6, false)).unwrap();
+            while let Some(record) = reader.next_record().unwrap() {
+                let wire = 20 + front.len() + record.wire_len as usize;
+                let packet = [&v4_header(protocol, wire), &front, record.octets].concat();
+                octets.extend(LITTLE.pcap_record(packets, 7, &packet, wire as u32));
+                packets += 1;
+            }
+        }
+    }
+    let path = saved("read-tunnels.pcap", &octets);
+    // Of an IPv6 packet inside, tshark still tells the outer IPv4 header.
+    let without_ip = |lines: Vec<String>| -> Vec<String> {
+        let short = |line: &String| {
+            let fields: Vec<&str> = line.split(';').collect();
+            [&fields[..3], &fields[5..]].concat().join(";")
+        };
+        lines.iter().map(short).collect()
+    };
+    let ours = without_ip(ours(&path));
+    assert_eq!(ours.len(), packets as usize);
+    if let Some(theirs) = theirs(&path) {
+        assert_eq!(ours, without_ip(theirs));
+    }
+}
+
+#[test]
+fn retransmissions_of_the_connection_are_seen_in_what_is_read() {
+    let mut reader = CaptureReader::from_octets(connection(false, false)).unwrap();
+    let (mut end, mut again) = (CLIENT_ISS, 0);
+    while let Some(record) = reader.next_record().unwrap() {
+        let segment = record.dissect().unwrap();
+        if segment.payload_len == 0 {
+            continue;
+        }
+        assert_eq!(segment.payload_len, u32::from(SEGMENT_SIZE));
+        assert!(segment.flags.contains(Flags::PSH));
+        let next = segment.seq + segment.seq_len();
+        if next.is_after(end) {
+            end = next;
+        } else {
+            again += 1;
+        }
+    }
+    assert_eq!(again, RETRANSMISSIONS);
+}
