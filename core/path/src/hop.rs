@@ -218,6 +218,21 @@ impl<T: Parcel> Hop<T> {
         self.line.queued()
     }
 
+    /// Wire packets that [`Hop::backlog`] would find at most: it costs nothing,
+    /// and what has departed since somebody looked is still in it.
+    #[inline]
+    #[must_use]
+    pub const fn backlog_at_most(&self) -> u64 {
+        self.line.queued().packets
+    }
+
+    /// Whether displaced packets are on their extra delay.
+    #[inline]
+    #[must_use]
+    pub fn has_late(&self) -> bool {
+        !self.late.is_empty()
+    }
+
     /// How long a wire packet arriving at `now` would wait before its service
     /// begins.
     #[must_use]
@@ -307,7 +322,7 @@ impl<T: Parcel> Hop<T> {
     }
 
     /// Lets wire packets into the queue, as far as the limits allow.
-    #[inline]
+    #[inline(always)]
     fn enter(&mut self, now: Instant, entrance: Entrance, mut parcel: T, frames: Frames) {
         let tally = frames.tally();
         if !self.has_room_for(tally) || self.may_mark(now, &parcel, frames) {
@@ -337,9 +352,18 @@ impl<T: Parcel> Hop<T> {
     /// at least the real one. The last one sees the longest queue.
     #[inline]
     fn may_mark(&self, now: Instant, parcel: &T, frames: Frames) -> bool {
-        let Some(threshold) = self.config.mark_above else {
-            return false;
-        };
+        let threshold = self.config.mark_above;
+        threshold.is_some_and(|threshold| self.may_mark_above(now, threshold, parcel, frames))
+    }
+
+    #[inline(never)]
+    fn may_mark_above(
+        &self,
+        now: Instant,
+        threshold: MarkAbove,
+        parcel: &T,
+        frames: Frames,
+    ) -> bool {
         if !parcel.takes_mark() {
             return false;
         }

@@ -21,6 +21,15 @@ pub trait Parcel: Clone {
     /// IP octets of the first wire packet.
     fn leading_ip_bytes(&self) -> u64;
 
+    /// [`Parcel::wire_packets`], [`Parcel::ip_bytes`] and
+    /// [`Parcel::leading_ip_bytes`], for parcels that know them cheaper
+    /// together.
+    #[inline]
+    fn sizes(&self) -> (usize, u64, u64) {
+        let (count, total) = (self.wire_packets(), self.ip_bytes());
+        (count, total, self.leading_ip_bytes())
+    }
+
     /// Cuts off and returns the first `n` wire packets. Only called with `n`
     /// from 1 to `wire_packets() - 1`.
     fn split_front(&mut self, n: usize) -> Self;
@@ -57,10 +66,11 @@ pub(crate) struct Frames {
 }
 
 impl Frames {
+    #[inline]
     pub(crate) fn of<T: Parcel>(parcel: &T) -> Self {
-        let count = parcel.wire_packets().max(1);
-        let total = parcel.ip_bytes();
-        if count == 1 {
+        let (count, total, full) = parcel.sizes();
+        if count <= 1 {
+            let count = 1;
             return Self {
                 count,
                 each: total,
@@ -68,7 +78,6 @@ impl Frames {
             };
         }
         // A parcel whose sizes do not add up is taken as equally cut.
-        let full = parcel.leading_ip_bytes();
         let is_sound = full
             .checked_mul(count as u64 - 1)
             .is_some_and(|all_but_last| all_but_last <= total);

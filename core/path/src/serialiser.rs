@@ -111,7 +111,7 @@ impl Serialiser {
 
     /// Accepts all `frames` at `now`; returns when the service of the first
     /// and of the last ends.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn serve_all(&mut self, now: Instant, frames: Frames) -> (Moment, Moment) {
         let first = self.serve(now, frames.size(0));
         let rest = frames.count() - 1;

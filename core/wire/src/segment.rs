@@ -58,6 +58,7 @@ impl<P: Payload> Segment<P> {
     }
 
     /// How many segments this is on the wire: 1, or more for a super-segment.
+    #[inline]
     #[must_use]
     pub fn wire_segments(&self) -> usize {
         let size = usize::from(self.segment_size);
@@ -75,10 +76,12 @@ impl<P: Payload> Segment<P> {
     ///
     /// # Panics
     /// When `n` is zero or not less than [`Segment::wire_segments`].
+    #[inline]
     #[must_use]
     pub fn split_front(&mut self, n: usize) -> Self {
-        assert!(n > 0 && n < self.wire_segments(), "nothing to split");
-        let cut = n * usize::from(self.segment_size);
+        // That many octets, and some left: the same without a division.
+        let cut = n.saturating_mul(usize::from(self.segment_size));
+        assert!(cut > 0 && cut < self.payload.len(), "nothing to split");
         let rest = self.payload.split_off(cut);
         let payload = core::mem::replace(&mut self.payload, rest);
         let (seq, flags, urgent) = (self.seq, self.flags, self.urgent);

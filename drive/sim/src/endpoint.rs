@@ -361,12 +361,14 @@ impl Endpoint {
             return;
         }
         self.run_application(now);
-        self.pump(now, out);
         // Where little may wait unsent (`not_sent_lowat`), what has just left
         // makes room for more.
-        while self.ideal && self.resume_at == Instant::FAR_FUTURE && self.next_write(now) > 0 {
+        while self.pump(now, out)
+            && self.ideal
+            && self.resume_at == Instant::FAR_FUTURE
+            && self.next_write(now) > 0
+        {
             self.run_application(now);
-            self.pump(now, out);
         }
     }
 }

@@ -129,6 +129,22 @@ impl Parcel for Packet {
         self.header_octets(segment) + first
     }
 
+    #[inline]
+    fn sizes(&self) -> (usize, u64, u64) {
+        let segment = match &self.content {
+            Content::Segment(segment) => segment,
+            Content::Icmp { len, .. } => return (1, u64::from(*len), u64::from(*len)),
+        };
+        let header = self.header_octets(segment);
+        let len = u64::from(segment.payload.len);
+        let size = u64::from(segment.segment_size);
+        if size == 0 || len <= size {
+            return (1, header + len, header + len);
+        }
+        let count = segment.wire_segments();
+        (count, header * count as u64 + len, header + size)
+    }
+
     /// # Panics
     /// When this is no super-segment: only those are cut.
     #[inline]

@@ -65,6 +65,24 @@ impl Schedule {
         }
     }
 
+    /// Moves the appointment of `element` if it is too late. One that is too
+    /// early costs less: its element sees that nothing is due, and moves it.
+    #[inline]
+    pub fn bring_forward(&mut self, element: usize, at: Instant) {
+        let place = self.place[element] as usize;
+        let before = self.heap[place];
+        if at < before.at {
+            self.rise(place, Appointment { at, ..before });
+        }
+    }
+
+    /// Whether `element` has no appointment.
+    #[inline]
+    #[must_use]
+    pub fn is_free(&self, element: usize) -> bool {
+        self.heap[self.place[element] as usize].at == Instant::FAR_FUTURE
+    }
+
     #[inline]
     fn put(&mut self, place: usize, entry: Appointment) {
         self.heap[place] = entry;
@@ -111,6 +129,20 @@ impl Schedule {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_appointment_is_brought_forward_and_never_put_off() {
+        let mut schedule = Schedule::new(3);
+        assert!(schedule.is_free(1));
+        schedule.bring_forward(1, Instant::from_nanos(20));
+        schedule.bring_forward(2, Instant::from_nanos(30));
+        schedule.bring_forward(2, Instant::from_nanos(10));
+        schedule.bring_forward(2, Instant::from_nanos(40));
+        assert_eq!(schedule.next(), (Instant::from_nanos(10), 2));
+        schedule.set(2, Instant::FAR_FUTURE);
+        assert_eq!(schedule.next(), (Instant::from_nanos(20), 1));
+        assert!(schedule.is_free(2) && !schedule.is_free(1));
+    }
 
     #[test]
     fn the_earliest_comes_first_and_ties_go_to_the_lower_number() {

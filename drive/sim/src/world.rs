@@ -196,9 +196,15 @@ impl World {
         self.reschedule_hop(hop);
     }
 
+    /// Lets a host act if it is due. An appointment may be earlier than that:
+    /// packets that put it off do not move it.
     fn serve_host(&mut self, host: usize) {
-        self.hosts[host].handle_timeout(self.now, &mut self.out);
-        self.after_host(host);
+        if self.hosts[host].poll_timeout() <= self.now {
+            self.hosts[host].handle_timeout(self.now, &mut self.out);
+            self.after_host(host);
+        }
+        let at = self.hosts[host].poll_timeout();
+        self.schedule.set(self.hops.len() + host, at.max(self.now));
     }
 
     /// Takes a packet to the next hop of its route, or to its host.
@@ -221,15 +227,21 @@ impl World {
     #[inline(always)]
     fn enter_hop(&mut self, hop: usize, packet: Packet) {
         self.hops[hop].handle_arrival(self.now, packet);
-        let backlog = self.hops[hop].backlog(self.now).packets;
-        self.max_backlog[hop] = self.max_backlog[hop].max(backlog);
+        if self.hops[hop].backlog_at_most() > self.max_backlog[hop] {
+            let backlog = self.hops[hop].backlog(self.now).packets;
+            self.max_backlog[hop] = self.max_backlog[hop].max(backlog);
+        }
         while let Some((packet, cause)) = self.hops[hop].poll_dropped() {
             self.on_dropped(hop, &packet, cause);
             if cause == DropCause::TooBig {
                 self.tell_too_big(hop, &packet);
             }
         }
-        self.reschedule_hop(hop);
+        // What joins a queue comes out behind it, but perhaps before what waits
+        // beside it.
+        if self.schedule.is_free(hop) || self.hops[hop].has_late() {
+            self.reschedule_hop(hop);
+        }
     }
 
     /// The router before `hop` tells the sender of `packet` what its link
@@ -380,7 +392,8 @@ impl World {
     #[inline]
     fn reschedule_host(&mut self, host: usize) {
         let at = self.hosts[host].poll_timeout();
-        self.schedule.set(self.hops.len() + host, at.max(self.now));
+        let host = self.hops.len() + host;
+        self.schedule.bring_forward(host, at.max(self.now));
     }
 
     fn sample(&mut self) {

@@ -21,6 +21,7 @@ impl<P: Payload> Connection<P> {
     }
 
     /// Whether this side has not closed, and there is a connection.
+    #[inline]
     pub(super) fn may_write(&self) -> bool {
         let is_open = matches!(
             self.state,

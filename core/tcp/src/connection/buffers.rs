@@ -161,6 +161,7 @@ impl<P: Payload> Connection<P> {
     /// (Linux `TCP_NOTSENT_LOWAT`). Less than a segment is never all: it could
     /// not leave while Nagle's algorithm waits for the rest. None where nothing
     /// may be written any more.
+    #[inline]
     pub fn send_space(&self) -> u64 {
         if !self.may_write() {
             return 0;

@@ -43,12 +43,8 @@ impl<P: Payload> Connection<P> {
     }
 
     fn poll_unsigned(&mut self, now: Instant) -> Option<Segment<P>> {
-        if self.reset_due.is_some() {
-            let reset = self.reset_due.take()?;
-            return Some(self.reset_segment(now, reset));
-        }
-        if self.ecn.early_ack.is_some() {
-            return self.ecn.early_ack.take();
+        if self.reset_due.is_some() || self.ecn.early_ack.is_some() {
+            return self.poll_ahead(now);
         }
         match self.state {
             State::Closed | State::Listen => None,
@@ -59,9 +55,19 @@ impl<P: Payload> Connection<P> {
         }
     }
 
+    /// What leaves before anything else: a reset, or an acknowledgment that was
+    /// built when its segment arrived.
+    #[cold]
+    fn poll_ahead(&mut self, now: Instant) -> Option<Segment<P>> {
+        match self.reset_due.take() {
+            Some(reset) => Some(self.reset_segment(now, reset)),
+            None => self.ecn.early_ack.take(),
+        }
+    }
+
     /// Data, else a window probe, else an acknowledgment. Tested in turn, and
     /// not chained: each link of a chain would copy the segment.
-    #[inline]
+    #[inline(always)]
     fn poll_open(&mut self, now: Instant) -> Option<Segment<P>> {
         let data = self.poll_data(now);
         if data.is_some() {
@@ -75,6 +81,7 @@ impl<P: Payload> Connection<P> {
         self.poll_ack(now)
     }
 
+    #[inline(always)]
     pub(super) fn poll_data(&mut self, now: Instant) -> Option<Segment<P>> {
         self.pacing.pacer.disarm();
         if self.tlp.is_due() {
@@ -94,6 +101,7 @@ impl<P: Payload> Connection<P> {
     }
 
     /// Of `unsent` octets and the FIN, what the windows let out.
+    #[inline(never)]
     fn poll_new(&mut self, now: Instant, unsent: u64) -> Option<Segment<P>> {
         if self.is_held() {
             self.cwnd_limited = true;
@@ -285,6 +293,7 @@ impl<P: Payload> Connection<P> {
     }
 
     /// What is marked lost, as far as cwnd allows.
+    #[inline(never)]
     fn poll_retransmission(&mut self, now: Instant) -> Option<Segment<P>> {
         let mut lost = self.board.first_lost()?;
         // RFC 9293 SHLD-15, SHLD-16: what lies beyond the right edge, because
@@ -426,6 +435,7 @@ impl<P: Payload> Connection<P> {
     }
 
     /// Nothing is lost and nothing new waits.
+    #[inline(always)]
     fn poll_beyond_data(&mut self, now: Instant) -> Option<Segment<P>> {
         if self.may_send_unsacked()
             && let Some(segment) = self.poll_unsacked(now)
@@ -536,7 +546,7 @@ impl<P: Payload> Connection<P> {
 
     /// A segment of the open connection. What few have is put on afterwards, so
     /// that all others are built where they are wanted, without a copy.
-    #[inline]
+    #[inline(always)]
     pub(super) fn segment(&mut self, now: Instant, header: &Header, payload: P) -> Segment<P> {
         let has_mark = self.urgent.snd_up > header.seq;
         if !has_mark && !self.is_dressed() {
@@ -551,6 +561,7 @@ impl<P: Payload> Connection<P> {
     }
 
     /// Header fields, options, and the acknowledgment it carries.
+    #[inline(never)]
     fn plain_segment(&mut self, now: Instant, header: &Header, payload: P) -> Segment<P> {
         let sack = if payload.is_empty() {
             self.sack_blocks()

@@ -67,14 +67,16 @@ impl Endpoint {
             return;
         }
         self.wind_clock(now);
+        let mut may_write = !self.ideal;
         if self.ideal {
             let len = self.next_write(now);
             if len > 0 {
                 self.write(len);
+                may_write = true;
             }
         }
         self.close_if_done(now);
-        self.tell_idle_limit(now);
+        self.tell_idle_limit(now, may_write);
     }
 
     /// Sets the application's next act by the clock: writing begins when the
@@ -146,6 +148,7 @@ impl Endpoint {
 
     /// Octets the application would write now: one write on a host with a
     /// processor, all that fits on an ideal one.
+    #[inline]
     pub(super) fn next_write(&self, now: Instant) -> u64 {
         let (Application::Source(source), Some(connection)) = (&self.application, &self.connection)
         else {
@@ -154,17 +157,16 @@ impl Endpoint {
         if now < source.writes_from || source.closed {
             return 0;
         }
-        let most = if self.ideal {
-            u64::from(u32::MAX)
-        } else {
-            source.write_size
-        };
         let space = connection.send_space();
+        if self.ideal || space == 0 {
+            let most = space.min(u64::from(u32::MAX));
+            return source.remaining(now).min(most);
+        }
         // A blocking write sleeps until there is room for it or until a third
         // of the buffer is free (as Linux wakes writers); then it takes a part.
-        let wanted = source.remaining(now).min(most);
+        let wanted = source.remaining(now).min(source.write_size);
         let worth_waking = wanted.min(connection.send_wake_space());
-        if self.ideal || space >= worth_waking {
+        if space >= worth_waking {
             wanted.min(space)
         } else {
             0
@@ -200,10 +202,11 @@ impl Endpoint {
         }
     }
 
-    /// Tells the engine what it means when it has nothing to send.
-    fn tell_idle_limit(&mut self, now: Instant) {
+    /// Tells the engine what it means when it has nothing to send. Whether the
+    /// application would write is asked only where it `may_write`.
+    fn tell_idle_limit(&mut self, now: Instant, may_write: bool) {
         let copying = matches!(self.task, Some((_, Task::Write(_))));
-        let may_write = copying || self.next_write(now) > 0;
+        let may_write = copying || (may_write && self.next_write(now) > 0);
         let (Application::Source(source), Some(connection)) =
             (&self.application, &mut self.connection)
         else {

@@ -10,21 +10,23 @@ use crate::packet::{Content, Packet};
 
 impl Endpoint {
     /// Takes from the engine what may leave, as long as the network card has
-    /// room.
-    pub(super) fn pump(&mut self, now: Instant, out: &mut Vec<Packet>) {
+    /// room. Says whether anything left.
+    pub(super) fn pump(&mut self, now: Instant, out: &mut Vec<Packet>) -> bool {
         self.resume_at = Instant::FAR_FUTURE;
+        let mut has_sent = false;
         loop {
-            if self.is_card_full(now) {
+            if self.link.is_some() && self.is_card_full(now) {
                 self.hold_back(now);
-                return;
+                return has_sent;
             }
             let Some(connection) = &mut self.connection else {
-                return;
+                return has_sent;
             };
             let Some(segment) = connection.poll_transmit(now) else {
-                return;
+                return has_sent;
             };
             self.send(now, segment, out);
+            has_sent = true;
         }
     }
 
