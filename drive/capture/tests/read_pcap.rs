@@ -231,6 +231,13 @@ fn what_is_no_capture_is_refused_with_what_it_begins_with() {
     assert!(matches!(folder, Err(ReadError::Open { .. })));
 }
 
+#[test]
+fn a_packed_capture_of_which_nothing_comes_out_is_refused() {
+    let error = CaptureReader::from_octets(gzip(&file(LITTLE, 9))[..12].to_vec()).unwrap_err();
+    let said = "the gzip stream is broken from its beginning";
+    assert_eq!(error.to_string(), said);
+}
+
 fn gzip(octets: &[u8]) -> Vec<u8> {
     use std::io::Write;
     let mut packer = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());

@@ -5,6 +5,8 @@ use std::fmt;
 use std::io;
 use std::path::PathBuf;
 
+use super::Compression;
+
 /// Why a capture cannot be opened or read on.
 #[derive(Debug)]
 pub enum ReadError {
@@ -31,6 +33,11 @@ pub enum ReadError {
         /// What to type to make it readable.
         hint: &'static str,
     },
+    /// It is packed, and nothing comes out of it.
+    Broken {
+        /// How it claims to be packed.
+        compression: Compression,
+    },
     /// It is no capture that is known, and no text either.
     Unknown {
         /// The octets it begins with.
@@ -44,6 +51,9 @@ impl fmt::Display for ReadError {
             Self::Open { path, .. } => write!(f, "cannot open {}", path.display()),
             Self::Read { offset, .. } => write!(f, "cannot read on at offset {offset}"),
             Self::Empty => write!(f, "the capture is empty"),
+            Self::Broken { compression } => {
+                write!(f, "the {compression} stream is broken from its beginning")
+            }
             Self::Unread { what, hint } => write!(f, "{what} is not read here: {hint}"),
             Self::Unknown {
                 start: [a, b, c, d],
@@ -59,7 +69,7 @@ impl std::error::Error for ReadError {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
             Self::Open { source, .. } | Self::Read { source, .. } => Some(source),
-            Self::Empty | Self::Unread { .. } | Self::Unknown { .. } => None,
+            Self::Empty | Self::Broken { .. } | Self::Unread { .. } | Self::Unknown { .. } => None,
         }
     }
 }

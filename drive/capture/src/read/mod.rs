@@ -29,9 +29,11 @@ mod timing;
 
 use std::fmt;
 use std::fs::File;
-use std::io::{self, Read};
+use std::io::{self, ErrorKind, Read};
 use std::net::IpAddr;
 use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use gigatcp_wire::link::Obstacle;
 
@@ -112,6 +114,8 @@ pub struct CaptureReader {
     input: Input,
     inner: Inner,
     compression: Option<Compression>,
+    /// Set where unpacking met something that cannot be.
+    is_broken: Arc<AtomicBool>,
     notes: Notes,
     records: u64,
 }
@@ -165,9 +169,15 @@ impl CaptureReader {
     fn start(mut input: Input) -> Result<Self, ReadError> {
         let mut magic = first_octets(&mut input)?;
         let compression = compression_of(magic)?;
+        let is_broken = Arc::new(AtomicBool::new(false));
         if let Some(compression) = compression {
-            input = Input::streamed(unpacked(compression, input));
-            magic = first_octets(&mut input)?;
+            let unpacked = unpacked(compression, input, Arc::clone(&is_broken));
+            input = Input::streamed(unpacked);
+            let first = first_octets(&mut input);
+            if is_broken.load(Ordering::Relaxed) && input.octets().len() < magic.len() {
+                return Err(ReadError::Broken { compression });
+            }
+            magic = first?;
         }
         let mut notes = Notes::default();
         let mut work = Work {
@@ -185,6 +195,7 @@ impl CaptureReader {
             input,
             inner,
             compression,
+            is_broken,
             notes,
             records: 0,
         })
@@ -208,15 +219,8 @@ impl CaptureReader {
             Inner::Text(_) => return self.next_printed(),
             Inner::Nothing(_) => Ok(None),
         };
-        let found = match found {
-            Ok(found) => found,
-            Err(source) => {
-                self.stop(source)?;
-                // The stream has ended; what is left in memory is still read.
-                return self.next_record();
-            }
-        };
-        let Some(found) = found else {
+        let Some(found) = found.map_err(|source| self.read_error(source))? else {
+            self.end();
             return Ok(None);
         };
         self.records += 1;
@@ -251,14 +255,13 @@ impl CaptureReader {
             notes: &mut self.notes,
             number: self.records + 1,
         };
-        let found = match text.next(&mut work) {
-            Ok(found) => found,
-            Err(source) => {
-                self.stop(source)?;
-                return self.next_printed();
-            }
+        let found = text.next(&mut work);
+        let found = found.map_err(|source| self.read_error(source))?;
+        let Some(found) = found else {
+            self.end();
+            return Ok(None);
         };
-        let (Some(found), Inner::Text(text)) = (found, &self.inner) else {
+        let Inner::Text(text) = &self.inner else {
             return Ok(None);
         };
         self.records += 1;
@@ -278,19 +281,22 @@ impl CaptureReader {
         }))
     }
 
-    /// The stream failed. A broken compressed stream is an oddity of the
-    /// capture: what came out of it was read. Everything else is the system's.
-    #[cold]
-    fn stop(&mut self, source: io::Error) -> Result<(), ReadError> {
+    fn read_error(&self, source: io::Error) -> ReadError {
         let offset = self.input.offset();
-        let is_of_the_system = source.raw_os_error().is_some();
-        if self.compression.is_none() || is_of_the_system {
-            return Err(ReadError::Read { offset, source });
+        ReadError::Read { offset, source }
+    }
+
+    /// There is no further record. A packed stream that breaks ends there:
+    /// what came out of it was read.
+    #[cold]
+    fn end(&mut self) {
+        if self.is_broken.swap(false, Ordering::Relaxed) {
+            let place = Place {
+                offset: self.input.offset(),
+                record: self.records + 1,
+            };
+            self.notes.add(NoteKind::BrokenCompression, place);
         }
-        let record = self.records + 1;
-        self.notes
-            .add(NoteKind::BrokenCompression, Place { offset, record });
-        Ok(())
     }
 
     /// What was odd so far.
@@ -429,14 +435,41 @@ fn compression_of(start: [u8; 4]) -> Result<Option<Compression>, ReadError> {
     }))
 }
 
-fn unpacked(compression: Compression, input: Input) -> Box<dyn Read + Send> {
+fn unpacked(
+    compression: Compression,
+    input: Input,
+    is_broken: Arc<AtomicBool>,
+) -> Box<dyn Read + Send> {
     let packed = input.into_stream();
-    match compression {
+    let from: Box<dyn Read + Send> = match compression {
         Compression::Gzip => Box::new(flate2::read::MultiGzDecoder::new(packed)),
         Compression::Zstd => match zstd::stream::read::Decoder::new(packed) {
             Ok(decoder) => Box::new(decoder),
             Err(error) => Box::new(Failing(Some(error))),
         },
+    };
+    Box::new(Unpacked { from, is_broken })
+}
+
+/// A packed stream unpacked, which ends where it breaks.
+struct Unpacked {
+    from: Box<dyn Read + Send>,
+    is_broken: Arc<AtomicBool>,
+}
+
+impl Read for Unpacked {
+    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
+        match self.from.read(out) {
+            // What the system refused has a number, what cannot be unpacked
+            // has none.
+            Err(error)
+                if error.raw_os_error().is_none() && error.kind() != ErrorKind::Interrupted =>
+            {
+                self.is_broken.store(true, Ordering::Relaxed);
+                Ok(0)
+            }
+            other => other,
+        }
     }
 }
 
