@@ -21,6 +21,7 @@
 //! | `prr` | RFC 9937, 6937: what leaves while the window is reduced |
 //! | `frto` | RFC 5682: spurious timeouts, by what comes back |
 //! | `eifel` | RFC 3522: spurious recovery, by timestamps |
+//! | `records` | places in what is written that no segment crosses |
 //! | `scoreboard`, `range_set`, `retransmissions` | what is in flight, by ranges |
 //! | `path_mtu` | RFC 1191, 8201, 4821, 8899: the estimate of the path's MTU |
 //! | `rtt` | RFC 6298 |
@@ -60,6 +61,7 @@ mod range_set;
 mod receive_autotuning;
 mod receive_buffer;
 mod receive_window;
+mod records;
 mod recovery;
 mod retransmissions;
 mod rtt;

@@ -226,6 +226,9 @@ pub struct Profile {
     /// How much longer a probe waits for the acknowledgment of a single
     /// segment: `TLP.max_ack_delay` of RFC 8985 section 7.2.
     pub tlp_max_ack_delay: Duration,
+    /// What a probe waits beyond 2 SRTT while several segments are in flight:
+    /// none by RFC 8985; two ticks of the clock in Linux (`TCP_TIMEOUT_MIN`).
+    pub tlp_slack: Duration,
     /// Every partial acknowledgment restarts the retransmission timer, as in
     /// Linux; RFC 6582 section 3.2 step 3 lets only the first do so.
     pub partial_ack_restarts_timer: bool,
@@ -372,6 +375,9 @@ pub struct Profile {
     /// ICMP errors other than "too big" are listened to, RFC 9293 section
     /// 3.9.2.2 and RFC 5927.
     pub icmp_errors: bool,
+    /// Every ICMP error ends an open that is not complete (Linux); RFC 9293
+    /// MUST-56 has soft ones end nothing.
+    pub soft_errors_end_opens: bool,
     /// Only a reset at exactly RCV.NXT counts, other resets and SYNs inside
     /// the window are challenged, and acknowledgments older than the largest
     /// window are refused (RFC 5961; Linux since 3.6).
@@ -393,6 +399,11 @@ pub struct Profile {
     pub fast_open_client: bool,
     /// A listener grants and takes Fast Open cookies, RFC 7413.
     pub fast_open_server: bool,
+    /// A fast open needs no cookie: a listener takes text on any SYN, a client
+    /// sends it without having one (Linux `tcp_fastopen` 0x200 and 0x4). For
+    /// networks of one's own: RFC 7413 section 2 has the cookie show that the
+    /// client's address is its own.
+    pub fast_open_without_cookie: bool,
     /// When a listener answers with SYN cookies, RFC 4987 section 3.6.
     pub syn_cookies: SynCookies,
     /// TIME-WAIT gives way to a SYN that is no ghost, RFC 6191.
@@ -477,6 +488,7 @@ impl Profile {
         eifel: true,
         paws_tolerance: Duration::from_millis(200),
         tlp_max_ack_delay: Duration::from_millis(200),
+        tlp_slack: Duration::ZERO,
         partial_ack_restarts_timer: false,
         // Congestion control.
         slow_start: SlowStart::Usual,
@@ -529,6 +541,7 @@ impl Profile {
         fin_wait_2_timeout: Duration::ZERO,
         urgent_inline: true,
         icmp_errors: true,
+        soft_errors_end_opens: false,
         challenge_ack: true,
         challenge_ack_limit: 1,
         challenge_ack_interval: Duration::from_millis(500),
@@ -536,6 +549,7 @@ impl Profile {
         syn_text: true,
         fast_open_client: true,
         fast_open_server: true,
+        fast_open_without_cookie: false,
         syn_cookies: SynCookies::WhenFull,
         time_wait_reuse: true,
         time_wait_ignores_reset: true,

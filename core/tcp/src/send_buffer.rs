@@ -10,6 +10,8 @@ use alloc::vec::Vec;
 
 use gigatcp_wire::Payload;
 
+use crate::records::Records;
+
 /// Octets between SND.UNA and the end of what was written.
 #[derive(Clone, Debug)]
 pub struct SendBuffer<P> {
@@ -21,6 +23,7 @@ pub struct SendBuffer<P> {
     end: u64,
     /// Most octets kept.
     capacity: u64,
+    records: Records,
 }
 
 impl<P: Payload> SendBuffer<P> {
@@ -31,6 +34,7 @@ impl<P: Payload> SendBuffer<P> {
             start: 1,
             end: 1,
             capacity,
+            records: Records::default(),
         }
     }
 
@@ -49,6 +53,19 @@ impl<P: Payload> SendBuffer<P> {
     /// Octets this buffer was granted.
     pub fn capacity(&self) -> u64 {
         self.capacity
+    }
+
+    /// What is written next begins a record.
+    pub fn end_record(&mut self) {
+        if self.end > self.start {
+            self.records.mark(self.end);
+        }
+    }
+
+    /// Ends of records.
+    #[inline]
+    pub fn records(&self) -> &Records {
+        &self.records
     }
 
     /// Changes how much is kept; what is in the buffer stays.
@@ -88,6 +105,7 @@ impl<P: Payload> SendBuffer<P> {
             return;
         }
         self.start = una;
+        self.records.release(una);
         while let Some((offset, piece)) = self.pieces.front_mut() {
             let piece_end = *offset + piece.len() as u64;
             if piece_end <= una {

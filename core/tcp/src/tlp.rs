@@ -130,17 +130,27 @@ impl TailLossProbe {
     }
 }
 
+/// What a probe waits beyond 2 SRTT.
+#[derive(Clone, Copy, Debug)]
+pub struct Delays {
+    /// While only one segment is in flight: the longest delay of an
+    /// acknowledgment.
+    pub acknowledgment: Duration,
+    /// While several are.
+    pub slack: Duration,
+}
+
 /// `TLP_calc_PTO` of section 7.2: when the probe is to leave.
 pub fn probe_at(
     now: Instant,
     srtt: Option<Duration>,
     one_segment: bool,
-    max_ack_delay: Duration,
+    delays: Delays,
     retransmit_at: Instant,
 ) -> Instant {
     let pto = match srtt {
-        Some(srtt) if one_segment => srtt * 2 + max_ack_delay,
-        Some(srtt) => srtt * 2,
+        Some(srtt) if one_segment => srtt * 2 + delays.acknowledgment,
+        Some(srtt) => srtt * 2 + delays.slack,
         None => PTO_WITHOUT_SRTT,
     };
     (now + pto).min(retransmit_at)
@@ -179,11 +189,21 @@ mod tests {
     fn the_probe_waits_two_round_trips_and_never_longer_than_the_timer() {
         let srtt = Some(Duration::from_millis(50));
         let delay = Duration::from_millis(200);
-        let wait = |srtt, one| probe_at(at(10), srtt, one, delay, at(5000));
+        let delays = Delays {
+            acknowledgment: delay,
+            slack: Duration::ZERO,
+        };
+        let wait = |srtt, one| probe_at(at(10), srtt, one, delays, at(5000));
         assert_eq!(wait(srtt, false), at(110));
         assert_eq!(wait(srtt, true), at(310));
         assert_eq!(wait(None, false), at(1010));
-        assert_eq!(probe_at(at(10), srtt, true, delay, at(250)), at(250));
+        assert_eq!(probe_at(at(10), srtt, true, delays, at(250)), at(250));
+        let slow = Delays {
+            slack: Duration::from_millis(2),
+            ..delays
+        };
+        assert_eq!(probe_at(at(10), srtt, false, slow, at(5000)), at(112));
+        assert_eq!(probe_at(at(10), srtt, true, slow, at(5000)), at(310));
     }
 
     #[test]

@@ -38,6 +38,9 @@ pub enum Operation {
     Watch(Watch),
 }
 
+/// Numbers from here on are those of files whose name another one took.
+const UNNAMED: i64 = 1 << 20;
+
 /// What a call gives.
 pub type Called = Result<Progress, Unsupported>;
 
@@ -177,16 +180,32 @@ impl Host {
 
     /// Takes a descriptor in, under the number the script says.
     pub fn open(&mut self, file: File, wanted: Option<i64>) -> i64 {
-        let wanted = wanted.filter(|fd| *fd >= 0 && !self.files.contains_key(fd));
-        let fd = wanted.unwrap_or_else(|| {
-            let mut lowest = 3;
-            while self.files.contains_key(&lowest) {
-                lowest += 1;
+        let wanted = wanted.filter(|fd| *fd >= 0);
+        let fd = wanted.unwrap_or_else(|| self.free_number(3));
+        if let Some(before) = self.files.remove(&fd) {
+            // Numbers are names that the script gives: the file that had this
+            // one stays open under another, which nobody knows.
+            let unnamed = self.free_number(UNNAMED);
+            if let File::Socket(socket) = &before
+                && let SocketState::Open(index) = socket.state
+            {
+                self.connections[index].fd = Some(unnamed);
             }
-            lowest
-        });
+            if let Some(listening) = self.listening.remove(&fd) {
+                self.listening.insert(unnamed, listening);
+            }
+            self.files.insert(unnamed, before);
+        }
         self.files.insert(fd, file);
         fd
+    }
+
+    fn free_number(&self, least: i64) -> i64 {
+        let mut number = least;
+        while self.files.contains_key(&number) {
+            number += 1;
+        }
+        number
     }
 
     fn socket(&mut self, args: &Arguments<'_>, wanted: Option<i64>) -> Called {
@@ -235,6 +254,10 @@ impl Host {
     fn connect(&mut self, args: &Arguments<'_>) -> Called {
         let fd = args.number(0)?;
         let remote_port = port_of(args.get(1)).unwrap_or(self.addresses.remote_port);
+        let family = args.get(1).member("sa_family").unwrap_or(args.get(1));
+        if family.has_word("AF_UNSPEC") {
+            return self.disconnect(fd);
+        }
         let Some(socket) = self.socket_of(fd) else {
             return failed("EBADF");
         };
@@ -277,6 +300,32 @@ impl Host {
         }
     }
 
+    /// `connect` to an address of no family: the connection is aborted, and the
+    /// socket is as good as new.
+    fn disconnect(&mut self, fd: i64) -> Called {
+        let at = self.clock();
+        let open = self.open_index(fd);
+        let Some(socket) = self.socket_of(fd) else {
+            return failed("EBADF");
+        };
+        if socket.state == SocketState::Listening {
+            return Err(Unsupported::new(
+                "call",
+                "connect of a listener to AF_UNSPEC",
+            ));
+        }
+        socket.state = SocketState::Fresh;
+        socket.port = None;
+        socket.deferred_connect = None;
+        if let Some(index) = open {
+            self.connections[index].fd = None;
+            self.connections[index].tcp.abort(at);
+            self.pump(index);
+        }
+        self.retry_calls();
+        returned(0)
+    }
+
     /// An active open of a socket that has none; nothing has left yet.
     pub fn open_actively(&mut self, fd: i64, remote_port: u16) -> Option<usize> {
         let at = self.clock();
@@ -285,6 +334,7 @@ impl Host {
         let (options, local_port) = (socket.options.clone(), socket.port.unwrap_or(free));
         let mut config = self.setup.config(local_port, remote_port);
         options.apply(&mut config);
+        config.profile.fast_open_without_cookie |= self.setup.cookieless_client;
         let tcp = Box::new(Connection::connect(at, &config));
         let index = self.add(tcp, local_port, remote_port, &options);
         self.connections[index].fd = Some(fd);

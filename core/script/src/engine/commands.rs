@@ -43,6 +43,10 @@ enum Meaning {
     Beacon,
     /// When the path's MTU is probed: never, after a black hole, always.
     PathMtuProbing,
+    /// Roles of Fast Open, and where it does without cookies, by bits.
+    FastOpen,
+    /// Sixteen octets in four numbers.
+    FastOpenKey,
     /// A congestion control.
     Congestion,
     /// Segments of the initial window.
@@ -50,8 +54,8 @@ enum Meaning {
 }
 
 use Meaning::{
-    Beacon, Congestion, EcnOption, InitialWindow, Millis, Nothing, Notification, Only,
-    PathMtuProbing, ReceiveBuffers, Seconds, SendBuffers, Setting,
+    Beacon, Congestion, EcnOption, FastOpen, FastOpenKey, InitialWindow, Millis, Nothing,
+    Notification, Only, PathMtuProbing, ReceiveBuffers, Seconds, SendBuffers, Setting,
 };
 
 /// Linux's `net.ipv4` and FreeBSD's `net.inet.tcp`.
@@ -97,10 +101,8 @@ const SYSCTLS: &[(&str, Meaning)] = &[
     ("net.ipv4.tcp_pacing_ss_ratio", Nothing),
     ("net.ipv4.tcp_pacing_ca_ratio", Nothing),
     ("net.ipv4.tcp_notsent_lowat", Only("4294967295")),
-    // Both sides, with cookies and by request of the socket; 0x200 and 0x400,
-    // which do without, are not there.
-    ("net.ipv4.tcp_fastopen", Only("0x3")),
-    ("net.ipv4.tcp_fastopen_key", Nothing),
+    ("net.ipv4.tcp_fastopen", FastOpen),
+    ("net.ipv4.tcp_fastopen_key", FastOpenKey),
     ("net.ipv4.tcp_no_metrics_save", Nothing),
     ("net.inet.tcp.hostcache.purgenow", Nothing),
     ("net.inet.tcp.cc.algorithm", Congestion),
@@ -147,9 +149,14 @@ const AS_LINUX: &[(&str, &str)] = &[
     // what is no new data.
     ("ecn_option", "always"),
     ("ecn_everywhere", "true"),
+    // RFC 9293 MUST-56 has soft errors end nothing.
+    ("soft_errors_end_opens", "true"),
+    // Text on a SYN without a good cookie is dropped.
+    ("syn_text", "false"),
     ("growth_by_delivery", "true"),
     ("delayed_fin_ack", "true"),
     ("bare_window_probes", "true"),
+    ("tlp_slack", "2ms"),
     // RTO_MIN bounds the variance's part, not the sum of RFC 6298 section 2.4.
     ("rto_floor_on_variance", "true"),
     // Without the queueing discipline `fq` Linux paces nothing.
@@ -174,6 +181,9 @@ impl Host {
     fn line(&mut self, line: &str) -> Result<(), Unsupported> {
         let words = words(line);
         let words: Vec<&str> = words.iter().map(String::as_str).collect();
+        if self.look(&words, line)? {
+            return Ok(());
+        }
         match words[..] {
             ["./defaults.sh" | "../common/defaults.sh", ..] => {
                 for (name, value) in DEFAULTS {
@@ -225,6 +235,9 @@ impl Host {
             ] if !rest.contains(&"limit") => {
                 let is_paced = if queue == "fq" { "true" } else { "false" };
                 self.setup.set("pacing", is_paced)
+            }
+            ["ethtool", "-K", _, "tso", "off", "gso", "off"] => {
+                self.setup.set("segmentation_offload", "false")
             }
             ["ip", "link", "set", "dev", _, "mtu", mtu] => {
                 let mtu = mtu.parse().map_err(|_| Unsupported::new("command", line))?;
@@ -327,6 +340,13 @@ impl Setup {
                 self.set("plpmtud", probes)?;
                 self.set("plpmtud_from_base", from_base)
             }
+            FastOpen => self
+                .set_fast_open(hexadecimal(value).ok_or_else(bad)?)
+                .ok_or_else(bad),
+            FastOpenKey => {
+                self.fast_open_key = fast_open_key(value).ok_or_else(bad)?;
+                Ok(())
+            }
             Congestion => {
                 // FreeBSD's name for what RFC 5681 and 6582 describe.
                 let name = if value == "newreno" { "reno" } else { value };
@@ -337,6 +357,18 @@ impl Setup {
         }
     }
 
+    /// Linux `tcp_fastopen`: clients, servers, clients without a cookie, servers
+    /// without one, listeners that were not asked to.
+    fn set_fast_open(&mut self, bits: u64) -> Option<()> {
+        let has = |bit: u64| bits & bit != 0;
+        self.profile.fast_open_client = has(1);
+        self.profile.fast_open_server = has(2);
+        self.cookieless_client = has(4);
+        self.cookieless_server = has(0x200);
+        self.fast_open_unasked = has(0x400);
+        (bits & !0x607 == 0).then_some(())
+    }
+
     fn set_time(&mut self, name: &str, time: Duration) -> Result<(), Unsupported> {
         let nanos = format!("{}ns", time.as_nanos());
         // No time at all, where the engine has none: no limit of a rate.
@@ -345,6 +377,25 @@ impl Setup {
             _ => self.set(name, &nanos),
         }
     }
+}
+
+/// A number, hexadecimal after `0x`.
+fn hexadecimal(value: &str) -> Option<u64> {
+    match value.strip_prefix("0x") {
+        Some(digits) => u64::from_str_radix(digits, 16).ok(),
+        None => value.parse().ok(),
+    }
+}
+
+/// `a1a1a1a1-b2b2b2b2-c3c3c3c3-d4d4d4d4`: each number with its least octet first.
+fn fast_open_key(value: &str) -> Option<[u8; 16]> {
+    let mut key = [0; 16];
+    let mut numbers = value.split('-');
+    for part in key.chunks_exact_mut(4) {
+        let number = u32::from_str_radix(numbers.next()?, 16).ok()?;
+        part.copy_from_slice(&number.to_le_bytes());
+    }
+    numbers.next().is_none().then_some(key)
 }
 
 /// The last of three sizes; `$((15*1024*1024))` is a product.

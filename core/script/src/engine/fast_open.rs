@@ -7,12 +7,14 @@ use super::transfer::Writing;
 use crate::ast::Value;
 
 impl Host {
-    /// Whether a server's cookie is remembered.
+    /// Whether a server's cookie is remembered, or none is needed.
     pub fn has_cookie(&mut self) -> bool {
         let (now, server) = (self.clock(), self.addresses.remote);
         let may = self.setup.profile.fast_open_client;
         let offer = self.fast_open_cache.offer(now, server);
-        may && offer.is_some_and(|offer| !offer.cookie.is_request())
+        let cookieless =
+            self.setup.cookieless_client || self.setup.profile.fast_open_without_cookie;
+        may && (cookieless || offer.is_some_and(|offer| !offer.cookie.is_request()))
     }
 
     /// Puts a cookie, or the request for one, on the SYN.
@@ -37,7 +39,13 @@ impl Host {
     /// Connects with what is written on the SYN. Without a cookie the SYN asks
     /// for one, and the data waits for the handshake: with the caller, who is
     /// told so if the socket never blocks.
-    pub fn fast_connect(&mut self, fd: i64, remote_port: u16, len: usize) -> Called {
+    pub fn fast_connect(
+        &mut self,
+        fd: i64,
+        remote_port: u16,
+        len: usize,
+        zero_copy: bool,
+    ) -> Called {
         let has_cookie = self.has_cookie();
         let Some(index) = self.open_actively(fd, remote_port) else {
             return failed("EBADF");
@@ -45,6 +53,7 @@ impl Host {
         let mut written = 0;
         if has_cookie {
             written = self.feed(index, len, false);
+            self.note_written(&Writing::new(fd, written, zero_copy).finished());
         }
         self.offer_fast_open(index);
         self.pump(index);
@@ -54,7 +63,7 @@ impl Host {
         if self.is_nonblocking(fd) {
             return failed("EINPROGRESS");
         }
-        self.start(Operation::Write(Writing::new(fd, len)), None)
+        self.start(Operation::Write(Writing::new(fd, len, zero_copy)), None)
     }
 
     /// Remembers what came of a fast open, once the SYN is answered.

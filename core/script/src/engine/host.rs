@@ -3,6 +3,7 @@
 
 use alloc::boxed::Box;
 use alloc::collections::{BTreeMap, VecDeque};
+use alloc::string::String;
 use alloc::vec::Vec;
 
 use gigatcp_events::State;
@@ -14,9 +15,12 @@ use gigatcp_wire::{Endpoints, Flags, IcmpError, IcmpKind, IpHeader, Segment, Seq
 
 use super::calls::Waiting;
 use super::convert;
+use super::error_queue::ErrorQueue;
 use super::listening::Listening;
 use super::options::SocketOptions;
 use super::settings::Setup;
+use super::shell::Statistics;
+use super::times::Times;
 use crate::packet::{Body, Icmp, Packet};
 use crate::stack::{Addresses, CallId, Returned, Sent, Unsupported};
 
@@ -48,6 +52,9 @@ pub struct Host {
     done: BTreeMap<u32, (Instant, Returned)>,
     sent: VecDeque<Sent>,
     next_local_port: u16,
+    /// What the last command said if it failed.
+    pub command_failed: Option<String>,
+    pub statistics: Statistics,
 }
 
 /// What a descriptor stands for.
@@ -108,6 +115,9 @@ pub struct Conn {
     pub deaf: bool,
     /// Another connection of the same ports has taken its place.
     pub is_replaced: bool,
+    /// What it tells beside its data.
+    pub errors: ErrorQueue,
+    pub times: Times,
 }
 
 impl Default for Host {
@@ -139,6 +149,8 @@ impl Host {
             done: BTreeMap::new(),
             sent: VecDeque::new(),
             next_local_port: FIRST_LOCAL_PORT,
+            command_failed: None,
+            statistics: Statistics::default(),
         }
     }
 
@@ -215,7 +227,11 @@ impl Host {
         let (now, at) = (self.clock(), self.now);
         let endpoints = self.endpoints();
         let conn = &mut self.connections[index];
+        conn.note_acknowledged(at);
+        conn.note_times(at);
         while let Some(segment) = conn.tcp.poll_transmit(now) {
+            conn.note_sent(at);
+            conn.times.on_sent(at, !segment.payload.is_empty());
             let mut ip = IpHeader::new(endpoints);
             ip.dscp = conn.tos >> 2;
             ip.ttl = conn.ttl;
@@ -227,6 +243,7 @@ impl Host {
                 self.sent.push_back(Sent { at, packet });
             }
         }
+        conn.note_times(at);
     }
 
     /// Of what leaves.
@@ -310,8 +327,10 @@ impl Host {
             if !steps_aside {
                 let conn = &mut self.connections[index];
                 conn.has_urgent |= segment.flags.contains(Flags::URG);
+                conn.times.on_arrival(self.now, &segment);
+                let ack = segment.flags.contains(Flags::ACK).then_some(segment.ack);
                 conn.tcp.handle_segment(at, Received { at, segment });
-                self.after_arrival(index);
+                self.after_arrival(index, ack);
                 return;
             }
         }
@@ -339,19 +358,29 @@ impl Host {
         found.map(|(fd, _)| *fd)
     }
 
-    fn after_arrival(&mut self, index: usize) {
+    fn after_arrival(&mut self, index: usize, ack: Option<SeqNumber>) {
         self.learn_fast_open(index);
         let conn = &mut self.connections[index];
-        // Data for an application that is gone: RFC 1122 section 4.2.2.13.
+        // Data for an application that is gone: RFC 1122 section 4.2.2.13. The
+        // reset lies where the peer acknowledges, so that it counts there
+        // although the peer may have missed some of ours (RFC 5961 section 3.2).
         if conn.fd.is_none() && conn.tcp.readable() > 0 {
-            conn.tcp.abort(self.now + START);
+            conn.tcp.abort_answering(self.now + START, ack);
         }
         // An acknowledgment releases what MSG_MORE held, as the kernel's
         // output does; a cork holds.
-        if conn.held > 0 && conn.uncork_at == Instant::FAR_FUTURE {
+        if conn.held > 0 && !self.is_corked(index) {
             self.release_held(index);
         }
         self.pump(index);
+    }
+
+    /// `TCP_CORK` of the socket that the connection belongs to.
+    pub fn is_corked(&self, index: usize) -> bool {
+        let file = self.connections[index]
+            .fd
+            .and_then(|fd| self.files.get(&fd));
+        matches!(file, Some(File::Socket(socket)) if socket.options.cork)
     }
 
     /// Takes a connection in.
@@ -379,6 +408,8 @@ impl Host {
             fast_open_learned: false,
             deaf: false,
             is_replaced: false,
+            errors: ErrorQueue::default(),
+            times: Times::new(self.now),
         });
         self.connections.len() - 1
     }

@@ -75,6 +75,7 @@ impl Host {
         ]);
         all.extend(self.repair_of(index));
         all.extend(self.rates_of(index));
+        all.extend(conn.times.words(self.now()));
         let octets = |counts: [u64; 3], names: [&'static str; 3]| {
             names.into_iter().zip(counts.map(|count| count as i64))
         };
@@ -150,7 +151,8 @@ impl Host {
     }
 }
 
-fn state(state: State) -> i64 {
+/// By Linux's number.
+pub fn state(state: State) -> i64 {
     match state {
         State::Established => 1,
         State::SynSent => 2,

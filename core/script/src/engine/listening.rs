@@ -15,14 +15,16 @@ use gigatcp_wire::bytes::Bytes;
 use gigatcp_wire::{IcmpError, Segment};
 
 use super::host::{File, Host, Socket, SocketState};
+use super::settings::FAST_OPEN_KEY;
 
 /// Behind initial sequence numbers and cookies: any will do, and the same each
 /// time.
 const SECRET: [u8; 16] = *b"packet scripts \n";
 
-/// The name that scripts of the kernel's self-tests have for the cookie that
-/// the server gives to the peer.
-const COOKIE: &str = "TFO_COOKIE";
+/// The names that scripts of the kernel's self-tests have for the cookies that
+/// the server gives to the peer, and the keys that are behind them.
+const COOKIES: [(&str, [u8; 16]); 2] =
+    [("TFO_COOKIE", FAST_OPEN_KEY), ("TFO_COOKIE_ZERO", [0; 16])];
 
 /// What a listening socket is told, and its listener once it has one.
 #[derive(Debug, Default)]
@@ -30,6 +32,8 @@ pub struct Listening {
     pub backlog: usize,
     /// Fast Open connections it may have under way.
     pub fast_open: usize,
+    /// Its own key of Fast Open cookies.
+    key: Option<[u8; 16]>,
     listener: Option<Listener<Bytes>>,
 }
 
@@ -37,6 +41,20 @@ impl Listening {
     /// Whether it has heard anything yet.
     pub fn has_begun(&self) -> bool {
         self.listener.is_some()
+    }
+
+    /// `TCP_FASTOPEN_KEY`.
+    pub fn set_key(&mut self, key: [u8; 16]) {
+        self.key = Some(key);
+        if let Some(listener) = &mut self.listener {
+            listener.set_fast_open_key(Secret::new(key));
+        }
+    }
+
+    /// ICMP errors about what waits to be accepted that were not believed.
+    pub fn icmp_errors_ignored(&self) -> u64 {
+        let waiting = self.listener.iter().flat_map(Listener::waiting);
+        waiting.map(|tcp| tcp.counters().icmp_errors_ignored).sum()
     }
 
     /// Connections that wait to be accepted.
@@ -100,11 +118,17 @@ impl Host {
         let options = socket.options.clone();
         let mut template = self.setup.config(port, 0);
         options.apply(&mut template);
+        template.profile.fast_open_without_cookie |= self.setup.cookieless_server;
+        let (unasked, common_key) = (self.setup.fast_open_unasked, self.setup.fast_open_key);
         let listening = self.listening.entry(fd).or_default();
-        let (backlog, fast_open) = (listening.backlog, listening.fast_open);
+        let (backlog, mut fast_open) = (listening.backlog, listening.fast_open);
+        if unasked && fast_open == 0 {
+            fast_open = backlog;
+        }
+        let key = Secret::new(listening.key.unwrap_or(common_key));
         template.profile.fast_open_server &= fast_open > 0;
         listening.listener.get_or_insert_with(|| {
-            Listener::new(ListenerConfig {
+            let mut listener = Listener::new(ListenerConfig {
                 template,
                 secret: Secret::new(SECRET),
                 // As in Linux one more than was asked for finds room.
@@ -112,7 +136,9 @@ impl Host {
                 accept_backlog: backlog + 1,
                 fast_open_backlog: fast_open,
                 abort_on_overflow: false,
-            })
+            });
+            listener.set_fast_open_key(key);
+            listener
         });
     }
 
@@ -204,8 +230,13 @@ impl Host {
 
     /// Names of scripts that the stack gives a meaning.
     pub fn definitions(&self) -> Vec<(String, Vec<u8>)> {
-        let key = FastOpenKey::new(Secret::new(SECRET));
-        let cookie = key.cookie(self.addresses.remote);
-        Vec::from([(String::from(COOKIE), cookie.as_slice().to_vec())])
+        let octets = |key: [u8; 16]| {
+            let cookie = FastOpenKey::new(Secret::new(key)).cookie(self.addresses.remote);
+            cookie.as_slice().to_vec()
+        };
+        let known = COOKIES.iter();
+        known
+            .map(|(name, key)| (String::from(*name), octets(*key)))
+            .collect()
     }
 }

@@ -13,20 +13,23 @@
 //! | `listening` | listening sockets, Fast Open of servers |
 //! | `calls` | the calls by name, and those that wait |
 //! | `transfer` | reading, writing, corking |
+//! | `error_queue` | completions of `MSG_ZEROCOPY`, `SO_TIMESTAMPING`, `TCP_INQ` |
 //! | `poll` | `poll` and `epoll` |
 //! | `options` | `setsockopt`, `getsockopt`, `ioctl`, `fcntl` |
 //! | `settings` | the header `// profile:`, options of the script |
 //! | `commands` | `sysctl` and other commands |
+//! | `shell` | `nstat`, `grep` in `/proc/net` |
 //! | `info` | `tcp_info` |
+//! | `times` | what `tcp_info` tells of times |
 //! | `convert` | packets to segments and back |
 //!
-//! Deliberately absent, each told by name when a script needs it: zero-copy
-//! and its notifications, `splice` and `sendfile`, packet timestamps, control
-//! messages.
+//! Deliberately absent, each told by name when a script needs it: `splice` and
+//! `sendfile`, other control messages.
 
 mod calls;
 mod commands;
 mod convert;
+mod error_queue;
 mod fast_open;
 mod host;
 mod info;
@@ -34,6 +37,8 @@ mod listening;
 mod options;
 mod poll;
 mod settings;
+mod shell;
+mod times;
 mod transfer;
 
 use alloc::string::String;
@@ -97,6 +102,10 @@ impl Stack for Engine {
 
     fn command(&mut self, text: &str) -> Result<(), Unsupported> {
         self.host.command(text)
+    }
+
+    fn command_failed(&mut self) -> Option<String> {
+        self.host.command_failed.take()
     }
 
     fn definitions(&self) -> Vec<(String, Vec<u8>)> {

@@ -28,6 +28,10 @@ pub struct SocketOptions {
     pub cork: bool,
     /// `connect` waits for the first write, which goes out with the SYN.
     pub fast_open_connect: bool,
+    /// `SO_ZEROCOPY`.
+    pub zero_copy: bool,
+    /// `TCP_INQ`: `recvmsg` says how much is left.
+    pub tells_left: bool,
     pub urgent_inline: Option<bool>,
     pub keepalive: Option<bool>,
     pub keepalive_time: Option<Duration>,
@@ -55,6 +59,8 @@ impl Default for SocketOptions {
             nodelay: false,
             cork: false,
             fast_open_connect: false,
+            zero_copy: false,
+            tells_left: false,
             urgent_inline: None,
             keepalive: None,
             keepalive_time: None,
@@ -142,6 +148,9 @@ impl Host {
         if self.socket_of(fd).is_none() {
             return failed("EBADF");
         }
+        if name == "TCP_FASTOPEN_KEY" && open.is_none() {
+            return self.set_fast_open_key(fd, args);
+        }
         let value = args.get(3);
         let number = match value {
             Value::List(list) => list.first().and_then(Value::integer),
@@ -151,6 +160,7 @@ impl Host {
             || self.set_buffers(fd, open, &name, number)?
             || (open.is_none() && self.set_opening(fd, &name, number, args)?)
             || self.set_sending(fd, open, &name, number, args)?
+            || self.set_telling(fd, open, &name, number, value)?
             || self.set_waiting(fd, open, &name, number)
             || self.set_addressing(fd, open, &name, number, value);
         if !known {
@@ -259,6 +269,44 @@ impl Host {
                 self.on_connection(open, |conn| conn.tcp.set_max_pacing_rate(most));
             }
             "SO_LINGER" => options.linger = linger(args.get(3)).ok_or_else(|| args.odd(3))?,
+            _ => return Ok(false),
+        }
+        Ok(true)
+    }
+
+    /// A key has 16 octets.
+    fn set_fast_open_key(&mut self, fd: i64, args: &Arguments<'_>) -> Called {
+        let octets = octets(args.get(3)).and_then(|octets| octets.try_into().ok());
+        let (Some(key), 16) = (octets, args.number(4)?) else {
+            return failed("EINVAL");
+        };
+        self.listening.entry(fd).or_default().set_key(key);
+        returned(0)
+    }
+
+    /// What is told beside the data.
+    fn set_telling(
+        &mut self,
+        fd: i64,
+        open: Option<usize>,
+        name: &str,
+        number: Option<i64>,
+        value: &Value,
+    ) -> Result<bool, Unsupported> {
+        let Some(socket) = self.socket_of(fd) else {
+            return Ok(false);
+        };
+        match (name, open) {
+            ("SO_ZEROCOPY", _) => socket.options.zero_copy = is_on(number),
+            ("TCP_INQ", _) => socket.options.tells_left = is_on(number),
+            ("SO_TIMESTAMPING", Some(index)) => {
+                let flags = match value {
+                    Value::List(list) => list.first().unwrap_or(value),
+                    other => other,
+                };
+                let conn = &mut self.connections[index];
+                conn.errors.set_stamps(flags, conn.tcp.info().snd_una)?;
+            }
             _ => return Ok(false),
         }
         Ok(true)
@@ -496,12 +544,16 @@ fn linger(value: &Value) -> Option<Option<i64>> {
     Some(time.integer().filter(|_| is_on))
 }
 
-fn text(value: &Value) -> Option<String> {
+fn octets(value: &Value) -> Option<Vec<u8>> {
     match value {
-        Value::Text(octets) => String::from_utf8(octets.clone()).ok(),
-        Value::List(list) => list.first().and_then(text),
+        Value::Text(octets) => Some(octets.clone()),
+        Value::List(list) => list.first().and_then(octets),
         _ => None,
     }
+}
+
+fn text(value: &Value) -> Option<String> {
+    String::from_utf8(octets(value)?).ok()
 }
 
 /// Whether an argument states a value by name.

@@ -1,15 +1,15 @@
 //! `poll` and `epoll`: which descriptors are ready.
 
-use alloc::string::String;
 use alloc::vec::Vec;
 
 use gigatcp_events::State;
 use gigatcp_units::Duration;
 
 use super::calls::{Arguments, Operation, failed, returned};
+use super::error_queue::member;
 use super::host::{Conn, File, Host, SocketState};
 use super::listening::Listening;
-use crate::ast::{Member, Value};
+use crate::ast::Value;
 use crate::stack::{Progress, Returned, Unsupported};
 
 /// What an epoll descriptor watches, in the order it was told.
@@ -25,6 +25,8 @@ struct Watched {
     /// What was told already, for edges; and after one shot, that it is over.
     told: Vec<&'static str>,
     is_over: bool,
+    /// News of the error queue that were told.
+    news: u64,
 }
 
 /// A call that waits for something to be ready.
@@ -131,6 +133,7 @@ impl Host {
             events,
             told: Vec::new(),
             is_over: false,
+            news: 0,
         };
         match (args.get(1).name(), events, known) {
             (Some("EPOLL_CTL_ADD"), Some(events), None) => epoll.watched.push(watched(events)),
@@ -153,6 +156,11 @@ impl Host {
         self.watch(Watch::Epoll(args.number(0)?, most), args.number(3)?)
     }
 
+    fn news_of(&self, fd: i64) -> u64 {
+        let conn = self.open_index(fd).map(|index| &self.connections[index]);
+        conn.map_or(0, |conn| conn.errors.news())
+    }
+
     fn attempt_epoll(&mut self, epfd: i64, most: usize) -> Option<Returned> {
         let Some(File::Epoll(epoll)) = self.files.get(&epfd) else {
             return Some(Returned::failure("EBADF"));
@@ -162,11 +170,14 @@ impl Host {
         for watched in epoll.watched.iter_mut().filter(|watched| !watched.is_over) {
             let ready = self.ready(watched.fd, &watched.events, "EPOLL");
             let edges = watched.events.has_word("EPOLLET");
-            let is_new = ready.iter().any(|word| !watched.told.contains(word));
+            let news = self.news_of(watched.fd);
+            let is_new =
+                ready.iter().any(|word| !watched.told.contains(word)) || news != watched.news;
             if found.is_none() && most > 0 && !ready.is_empty() && (!edges || is_new) {
                 watched.is_over = watched.events.has_word("EPOLLONESHOT");
                 found = Some(event(watched.fd, &ready));
                 watched.told = ready;
+                watched.news = news;
             } else {
                 watched.told.retain(|word| ready.contains(word));
             }
@@ -189,7 +200,7 @@ impl Conn {
         if (may_write && self.room(None) > 0) || has_failed {
             ready.push("OUT");
         }
-        if has_failed && !self.failure_told {
+        if (has_failed && !self.failure_told) || self.errors.is_ready() {
             ready.push("ERR");
         }
         if state == State::Closed {
@@ -214,14 +225,6 @@ fn words(prefix: &str, ready: &[&str]) -> Value {
         0 => Value::Integer(0),
         1 => names.remove(0),
         _ => Value::Or(names),
-    }
-}
-
-fn member(name: &str, value: Value) -> Member {
-    Member {
-        name: Some(String::from(name)),
-        size: None,
-        value,
     }
 }
 

@@ -38,6 +38,12 @@ const TIMESTAMP_OFFSET: u32 = 1_000_000;
 /// `max_ssthresh` of limited slow start, as RFC 3742 section 3 proposes.
 const MAX_SSTHRESH: u32 = 100;
 
+/// Behind Fast Open cookies unless a script sets another key: that of the
+/// kernel's self-tests.
+pub const FAST_OPEN_KEY: [u8; 16] = [
+    0xa1, 0xa1, 0xa1, 0xa1, 0xb2, 0xb2, 0xb2, 0xb2, 0xc3, 0xc3, 0xc3, 0xc3, 0xd4, 0xd4, 0xd4, 0xd4,
+];
+
 /// Settings of every connection to come.
 #[derive(Clone, Debug)]
 pub struct Setup {
@@ -55,6 +61,13 @@ pub struct Setup {
     pub as_linux: bool,
     /// A buffer that a socket asks for is granted twice.
     pub doubles_requests: bool,
+    /// Behind the Fast Open cookies of listeners that have no key of their own.
+    pub fast_open_key: [u8; 16],
+    /// Fast opens of clients need no cookie, those of servers neither.
+    pub cookieless_client: bool,
+    pub cookieless_server: bool,
+    /// Listeners take fast opens without having been asked to.
+    pub fast_open_unasked: bool,
     /// Connections opened so far, for their initial sequence numbers.
     opened: u32,
 }
@@ -73,6 +86,10 @@ impl Default for Setup {
             max_ssthresh: None,
             as_linux: false,
             doubles_requests: false,
+            fast_open_key: FAST_OPEN_KEY,
+            cookieless_client: false,
+            cookieless_server: false,
+            fast_open_unasked: false,
             opened: 0,
         }
     }

@@ -6,11 +6,10 @@
 use gigatcp_events::State;
 use gigatcp_units::Instant;
 
-use alloc::vec::Vec;
-
 use super::calls::{Arguments, Called, Operation, failed, returned};
+use super::error_queue::{MOST_PIECES, left_to_read, message_with};
 use super::host::{CORK_TIME, Conn, File, Host, SocketState};
-use crate::ast::{Member, Value};
+use crate::ast::Value;
 use crate::data;
 use crate::stack::{Progress, Returned, Unsupported};
 
@@ -22,8 +21,11 @@ pub struct Reading {
     got: usize,
     peek: bool,
     all: bool,
-    /// `recvmsg` says what it found in its message.
-    is_message: bool,
+    /// `recvmsg` says what it found in its message, which is this one.
+    message: Option<Value>,
+    /// And how much is left (`TCP_INQ`).
+    tells_left: bool,
+    left: Option<u64>,
 }
 
 /// A call that writes.
@@ -35,6 +37,10 @@ pub struct Writing {
     more: bool,
     /// The last octet is urgent.
     urgent: bool,
+    /// `MSG_ZEROCOPY`.
+    zero_copy: bool,
+    /// `MSG_EOR`.
+    ends_record: bool,
 }
 
 impl Host {
@@ -51,8 +57,15 @@ impl Host {
             ),
             _ => (args.number(2)? as usize, args.get(3)),
         };
-        forbid(flags, &["MSG_ERRQUEUE", "MSG_TRUNC"])?;
-        if let Some(control) = args.get(1).member("msg_control")
+        let fd = args.number(0)?;
+        if flags.has_word("MSG_ERRQUEUE") {
+            return self.read_errors(fd, args, len);
+        }
+        forbid(flags, &["MSG_TRUNC"])?;
+        let socket = self.socket_of(fd);
+        let tells_left = socket.is_some_and(|socket| socket.options.tells_left);
+        if !tells_left
+            && let Some(control) = args.get(1).member("msg_control")
             && !matches!(control, Value::List(list) if list.is_empty())
             && *control != Value::Ellipsis
         {
@@ -61,7 +74,6 @@ impl Host {
         if args.get(1).name() == Some("NULL") && len > 0 {
             return failed("EFAULT");
         }
-        let fd = args.number(0)?;
         if flags.has_word("MSG_OOB") {
             return self.read_urgent(fd);
         }
@@ -71,7 +83,9 @@ impl Host {
             got: 0,
             peek: flags.has_word("MSG_PEEK"),
             all: flags.has_word("MSG_WAITALL"),
-            is_message: name == "recvmsg",
+            message: (name == "recvmsg").then(|| args.get(1).clone()),
+            left: None,
+            tells_left,
         };
         if self.is_nonblocking(fd) || flags.has_word("MSG_DONTWAIT") {
             let done = self.attempt_read(&mut reading);
@@ -137,6 +151,12 @@ impl Host {
             {
                 return Some(Returned::failure(errno));
             }
+            if reading.tells_left {
+                // After the FIN there is its end to be read.
+                let left = conn.tcp.readable();
+                let left = left.max(u64::from(conn.tcp.is_finished_reading()));
+                reading.left = Some(left);
+            }
             return Some(reading.done());
         }
         None
@@ -155,13 +175,19 @@ impl Host {
             ),
             _ => (args.number(2)? as usize, args.get(3)),
         };
-        forbid(flags, &["MSG_ZEROCOPY", "MSG_EOR"])?;
         if args.get(1).name() == Some("NULL") && len > 0 {
             return failed("EFAULT");
         }
         let fd = args.number(0)?;
+        let socket = self.socket_of(fd);
+        let zero_copy =
+            flags.has_word("MSG_ZEROCOPY") && socket.is_some_and(|socket| socket.options.zero_copy);
+        if zero_copy && pieces(args.get(1)) > MOST_PIECES {
+            let what = "MSG_ZEROCOPY of more pieces than a packet of Linux holds";
+            return Err(Unsupported::new("call", what));
+        }
         if let Some(port) = self.fast_connect_port(fd, flags) {
-            return self.fast_connect(fd, port, len);
+            return self.fast_connect(fd, port, len, zero_copy);
         }
         let mut writing = Writing {
             fd,
@@ -169,12 +195,17 @@ impl Host {
             written: 0,
             more: flags.has_word("MSG_MORE"),
             urgent: flags.has_word("MSG_OOB"),
+            zero_copy,
+            ends_record: flags.has_word("MSG_EOR"),
         };
         if self.is_nonblocking(fd) || flags.has_word("MSG_DONTWAIT") {
             let done = self.attempt_write(&mut writing);
             let done = done.unwrap_or_else(|| match writing.written {
                 0 => Returned::failure("EAGAIN"),
-                written => Returned::success(written as i64),
+                written => {
+                    self.note_written(&writing);
+                    Returned::success(written as i64)
+                }
             });
             return Ok(Progress::Returned(done));
         }
@@ -212,6 +243,13 @@ impl Host {
             };
             writing.left -= accepted;
             writing.written += accepted;
+            if writing.left == 0 {
+                self.note_written(writing);
+                if writing.ends_record {
+                    self.release_held(index);
+                    self.connections[index].tcp.end_record();
+                }
+            }
             self.pump(index);
             if writing.left == 0 {
                 return Some(Returned::success(writing.written as i64));
@@ -219,6 +257,20 @@ impl Host {
             if accepted == 0 {
                 return None;
             }
+        }
+    }
+
+    /// A call has written what it will.
+    pub fn note_written(&mut self, writing: &Writing) {
+        if writing.written > 0
+            && let Some(index) = self.open_index(writing.fd)
+        {
+            let conn = &mut self.connections[index];
+            let end = 1 + u64::from(conn.written);
+            if writing.zero_copy {
+                conn.errors.on_copied(end);
+            }
+            conn.errors.on_written(end);
         }
     }
 
@@ -231,7 +283,7 @@ impl Host {
             Some(File::Socket(socket)) => (socket.options.cork, socket.options.late_send_buffer),
             _ => (false, None),
         };
-        let now = self.clock();
+        let (now, as_linux) = (self.clock(), self.setup.as_linux);
         let conn = &mut self.connections[index];
         let room = conn.room(limit);
         let accepted = len.min(room);
@@ -250,7 +302,13 @@ impl Host {
         if conn.held == 0 {
             conn.uncork_at = Instant::FAR_FUTURE;
         } else if conn.uncork_at == Instant::FAR_FUTURE {
-            conn.uncork_at = now + CORK_TIME;
+            // Linux's corked data leaves when it looks whether a window has
+            // opened, by the retransmission timer; its manual says 200 ms.
+            let wait = match as_linux {
+                true => conn.tcp.info().rto,
+                false => CORK_TIME,
+            };
+            conn.uncork_at = now + wait;
         }
         accepted
     }
@@ -275,13 +333,23 @@ impl Host {
 
 impl Writing {
     /// A plain write.
-    pub fn new(fd: i64, len: usize) -> Self {
+    pub fn new(fd: i64, len: usize, zero_copy: bool) -> Self {
         Self {
             fd,
             left: len,
             written: 0,
             more: false,
             urgent: false,
+            zero_copy,
+            ends_record: false,
+        }
+    }
+
+    /// All of it is written.
+    pub fn finished(self) -> Self {
+        Self {
+            written: self.left,
+            ..self
         }
     }
 }
@@ -289,15 +357,15 @@ impl Writing {
 impl Reading {
     fn done(&self) -> Returned {
         let returned = Returned::success(self.got as i64);
-        if !self.is_message {
+        let Some(given) = &self.message else {
             return returned;
-        }
-        let flags = Member {
-            name: Some("msg_flags".into()),
-            size: None,
-            value: Value::Integer(0),
         };
-        returned.output(1, Value::Struct(Vec::from([flags])))
+        let flags = ("msg_flags", Value::Integer(0));
+        let message = match self.left {
+            Some(left) => message_with(given, [flags, ("msg_control", left_to_read(left))]),
+            None => message_with(given, [flags]),
+        };
+        returned.output(1, message)
     }
 }
 
@@ -361,6 +429,14 @@ fn forbid(flags: &Value, words: &[&str]) -> Result<(), Unsupported> {
 /// `{msg_iov(2)=[{..., 40}, {..., 20}]}`.
 fn message_len(message: &Value) -> Option<usize> {
     vector_len(message.member("msg_iov")?)
+}
+
+/// Pieces of a message that are not empty.
+fn pieces(message: &Value) -> usize {
+    match message.member("msg_iov") {
+        Some(Value::List(pieces)) => pieces.len(),
+        _ => 1,
+    }
 }
 
 /// `[{..., 40}, {..., 20}]`.

@@ -2,7 +2,7 @@
 
 use gigatcp_events::State;
 use gigatcp_units::Instant;
-use gigatcp_wire::Payload;
+use gigatcp_wire::{Payload, SeqNumber};
 
 use super::{Connection, Failure, Reset};
 
@@ -120,6 +120,12 @@ impl<P: Payload> Connection<P> {
         self.receive_buffer.drop_held()
     }
 
+    /// What is written from now on leaves in other segments than what was
+    /// written before (Linux `MSG_EOR`).
+    pub fn end_record(&mut self) {
+        self.send_buffer.end_record();
+    }
+
     /// CLOSE: no more will be written; FIN follows what was. Reading goes on
     /// until the peer closes too.
     pub fn close(&mut self, now: Instant) {
@@ -141,6 +147,16 @@ impl<P: Payload> Connection<P> {
             _ => {}
         }
         self.write_blocked = false;
+    }
+
+    /// ABORT because a segment that acknowledged `ack` brought data that nobody
+    /// will read (RFC 9293 section 3.6.1): the reset stands at `ack`, where a
+    /// peer that missed some of ours expects it (RFC 5961 section 3.2).
+    pub fn abort_answering(&mut self, now: Instant, ack: Option<SeqNumber>) {
+        self.abort(now);
+        if let (Some(reset), Some(seq)) = (&mut self.reset_due, ack) {
+            *reset = Reset { seq, ack: None };
+        }
     }
 
     /// ABORT: the connection is gone at once; the peer is told with RST where

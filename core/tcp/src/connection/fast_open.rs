@@ -53,8 +53,10 @@ impl<P: Payload> Connection<P> {
             && self.snd.nxt == 0
             && self.authentication.is_none();
         if may {
+            // Who needs no cookie asks for none.
+            let asks = offer.cookie.is_request() && self.profile.fast_open_without_cookie;
             self.fast_open = Some(Box::new(FastOpen {
-                option: Some(offer.cookie),
+                option: (!asks).then_some(offer.cookie),
                 room: u32::from(offer.mss).min(self.rmss),
                 ..FastOpen::default()
             }));
@@ -141,6 +143,11 @@ impl<P: Payload> Connection<P> {
             self.receive_buffer.append(text.payload);
             self.put_received(now, 1, taken as u32, false, 0);
             self.rcv.nxt += taken;
+            // The SYN-ACK to come offers as much as its field holds.
+            let edge = self.window.edge(self.rcv.nxt, 0, taken);
+            self.rcv.edge = edge.clamp(self.rcv.edge, self.rcv.nxt + 65_535);
+            self.rcv.told = self.rcv.edge;
+            self.rcv.last_wnd = self.rcv.wnd();
             self.rcv.last_ack_sent = self.rcv.nxt;
             if let Some(state) = &mut self.fast_open {
                 state.text_taken = true;
@@ -171,12 +178,15 @@ impl<P: Payload> Connection<P> {
         let Some(state) = &self.fast_open else {
             return 0;
         };
-        let has_cookie = state.option.is_some_and(|cookie| !cookie.is_request());
+        let has_cookie = match state.option {
+            Some(cookie) => !cookie.is_request(),
+            None => self.profile.fast_open_without_cookie,
+        };
         if self.syn_answers || !has_cookie {
             return 0;
         }
         let room = u64::from(state.room).saturating_sub(options.wire_len() as u64);
-        self.unsent().min(room)
+        self.unsent_of_record().min(room)
     }
 
     /// The SYN-ACK has come, and acknowledges up to `ack`.

@@ -58,7 +58,9 @@ impl<P: Payload> Connection<P> {
         match kind {
             IcmpKind::SourceQuench => return false,
             IcmpKind::TooBig { mtu } => return self.handle_too_big(now, seq, mtu),
-            _ if kind.is_hard() && !self.is_synchronized() => {
+            _ if (kind.is_hard() || self.profile.soft_errors_end_opens)
+                && !self.is_synchronized() =>
+            {
                 self.soft_error = Some(kind);
                 self.fail(now, Failure::Unreachable);
             }

@@ -115,7 +115,7 @@ impl<P: Payload> Connection<P> {
         }
         let allowance = self.allowance();
         if self.path.is_act_due(now) && unsent > 0 {
-            match self.poll_path_mtu(now, unsent, allowance, window) {
+            match self.poll_path_mtu(now, self.unsent_of_record(), allowance, window) {
                 Turn::Go => {}
                 Turn::Wait => {
                     self.set_limit(now, self.congestion_limit());
@@ -168,6 +168,8 @@ impl<P: Payload> Connection<P> {
         } else {
             self.board.pipe() + self.board.twice() + self.board.deflated()
         };
+        // Of a fast open the SYN-ACK may be in flight, and is no data.
+        let in_use = in_use.saturating_sub(u64::from(self.snd.una == 0));
         self.congestion.cwnd().as_u64().saturating_sub(in_use)
     }
 
@@ -177,6 +179,8 @@ impl<P: Payload> Connection<P> {
     #[inline]
     fn sendable(&self, unsent: u64, allowance: u64, window: u64) -> Option<u64> {
         let smss = u64::from(self.smss);
+        let record = self.unsent_of_record();
+        let (is_last, unsent) = (record == unsent, record);
         let usable = allowance.min(window);
         let most = unsent.min(usable);
         if most >= smss {
@@ -192,6 +196,7 @@ impl<P: Payload> Connection<P> {
             // The last, partial segment.
             let waits =
                 !idle && (!self.profile.nagle_minshall || self.snd.una < self.snd.small_end);
+            let waits = waits && is_last;
             let nagle_holds = self.profile.nagle && waits && !self.fin_wanted && !self.is_urgent();
             return (!nagle_holds).then_some(unsent);
         }
@@ -202,6 +207,21 @@ impl<P: Payload> Connection<P> {
         let may_be_small = idle || !self.profile.nagle;
         let worth_it = may_be_small && 2 * most >= self.snd.max_wnd;
         (!self.profile.silly_window_avoidance || worth_it).then_some(most)
+    }
+
+    /// Octets not sent yet of the record that comes next.
+    #[inline]
+    pub(super) fn unsent_of_record(&self) -> u64 {
+        let unsent = self.unsent();
+        let end = self.send_buffer.records().end_after(self.snd.nxt);
+        end.map_or(unsent, |end| unsent.min(end - self.snd.nxt))
+    }
+
+    /// Where a segment that begins at `from` ends at the latest.
+    #[inline]
+    pub(super) fn within_record(&self, from: u64, end: u64) -> u64 {
+        let record_end = self.send_buffer.records().end_after(from);
+        record_end.map_or(end, |record_end| end.min(record_end))
     }
 
     /// Notes the one reason why nothing leaves.
@@ -265,7 +285,8 @@ impl<P: Payload> Connection<P> {
         let to = self.snd.nxt + len;
         let last = to == self.send_buffer.end();
         let mut flags = Flags::ACK;
-        if last && to > from {
+        let ends_record = self.send_buffer.records().end_after(from) == Some(to);
+        if (last || ends_record) && to > from {
             flags |= Flags::PSH;
         }
         let mut end = to;
@@ -305,6 +326,7 @@ impl<P: Payload> Connection<P> {
                 return None;
             }
         }
+        lost.end = self.within_record(lost.start, lost.end);
         let smss = u64::from(self.smss);
         let mut allowance = self.allowance();
         if self.recovery.owes_retransmission() {
@@ -352,7 +374,7 @@ impl<P: Payload> Connection<P> {
     /// up to `may_send` octets whatever cwnd says.
     fn poll_forward(&mut self, now: Instant, may_send: u64) -> Option<Segment<P>> {
         let window = self.snd.edge().saturating_sub(self.snd.nxt);
-        let len = self.unsent().min(window).min(may_send);
+        let len = self.unsent_of_record().min(window).min(may_send);
         let len = len.min(u64::from(self.smss));
         if len == 0 {
             self.set_limit(now, Limit::Recovery);
@@ -379,7 +401,9 @@ impl<P: Payload> Connection<P> {
         if range.end > data_end {
             flags |= Flags::FIN;
         }
-        if data_end == self.send_buffer.end() && data_end > range.start {
+        let record_end = self.send_buffer.records().end_after(range.start);
+        let is_end = data_end == self.send_buffer.end() || record_end == Some(data_end);
+        if is_end && data_end > range.start {
             flags |= Flags::PSH;
         }
         let segments = (data_end - range.start)
@@ -415,6 +439,7 @@ impl<P: Payload> Connection<P> {
                 return None;
             }
             let end = range.end.min(range.start + smss).min(self.snd.edge());
+            let end = self.within_record(range.start, end);
             if end <= range.start {
                 return None;
             }
@@ -429,6 +454,9 @@ impl<P: Payload> Connection<P> {
                 return None;
             }
             self.recovery.on_rescue();
+            let data_end = range.end.min(self.send_buffer.end());
+            let record = self.send_buffer.records().start_before(data_end);
+            let range = range.start.max(record)..range.end;
             return Some(self.resend(now, range, SendReason::Rescue));
         }
         None

@@ -96,7 +96,8 @@ impl<P: Payload> Connection<P> {
         let waiting = self.unsent() > 0 || self.is_fin_due();
         if window > 0 {
             self.stop_persist();
-            let len = self.unsent().min(window).min(u64::from(self.smss));
+            let len = self.unsent_of_record().min(window);
+            let len = len.min(u64::from(self.smss));
             return waiting.then(|| self.send_new(now, len, SendReason::New));
         }
         self.counters.window_probes += 1;
@@ -151,7 +152,8 @@ impl<P: Payload> Connection<P> {
         let again = lost.end - lost.start;
         let room = u64::from(self.smss).min(allowance).saturating_sub(again);
         let window = self.snd.edge().saturating_sub(self.snd.nxt);
-        let more = room.min(window).min(self.unsent());
+        let in_record = self.within_record(lost.start, u64::MAX) - lost.end;
+        let more = room.min(window).min(self.unsent()).min(in_record);
         if more == 0 {
             return self.resend(now, lost, reason);
         }

@@ -202,7 +202,10 @@ impl<P: Payload> Connection<P> {
                 now,
                 self.rtt.srtt(),
                 self.snd.flight_size() <= u64::from(self.smss),
-                self.profile.tlp_max_ack_delay,
+                tlp::Delays {
+                    acknowledgment: self.profile.tlp_max_ack_delay,
+                    slack: self.profile.tlp_slack,
+                },
                 self.retransmit_at,
             );
         }
@@ -248,13 +251,14 @@ impl<P: Payload> Connection<P> {
             return None;
         }
         let window = self.snd.edge().saturating_sub(self.snd.nxt);
-        let new = self.unsent().min(smss);
+        let new = self.unsent_of_record().min(smss);
         self.counters.tail_probes += 1;
         let (segment, resent_from) = if new > 0 && new <= window {
             (self.send_new(now, new, SendReason::TailProbe), None)
         } else {
             let data_end = self.snd.nxt.min(self.send_buffer.end());
-            let from = data_end.saturating_sub(smss).max(self.snd.una);
+            let record = self.send_buffer.records().start_before(data_end);
+            let from = data_end.saturating_sub(smss).max(self.snd.una).max(record);
             let range = from..self.snd.nxt;
             (self.resend(now, range, SendReason::TailProbe), Some(from))
         };

@@ -150,6 +150,16 @@ impl<P: Payload> Listener<P> {
         self.fast_open.change(secret);
     }
 
+    /// Fast Open cookies are those of this key, and those of no other are good.
+    pub fn set_fast_open_key(&mut self, secret: Secret) {
+        self.fast_open = FastOpenKey::new(secret);
+    }
+
+    /// Connections that wait to be accepted, in no particular order.
+    pub fn waiting(&self) -> impl Iterator<Item = &Connection<P>> {
+        self.waiting.values().map(|waiting| &*waiting.connection)
+    }
+
     /// From now on connections of `peer` must be authenticated by these keys
     /// (RFC 5925); those that are open stay as they are. There are no SYN
     /// cookies for such a peer and no Fast Open: a SYN that shows a good code
@@ -348,20 +358,25 @@ impl<P: Payload> Listener<P> {
         tuple: &FourTuple,
         syn: &Segment<P>,
     ) -> (bool, Option<FastOpenCookie>) {
-        let Some(offered) = syn.options.fast_open() else {
-            return (false, None);
-        };
-        if !self.config.template.profile.fast_open_server {
+        let profile = &self.config.template.profile;
+        let without_cookie = profile.fast_open_without_cookie;
+        if !profile.fast_open_server {
             return (false, None);
         }
+        let Some(offered) = syn.options.fast_open() else {
+            let takes = without_cookie && !syn.payload.is_empty();
+            return (takes && self.has_fast_open_room(now), None);
+        };
         let client = tuple.remote_address();
         let fresh = self.fast_open.cookie(client).in_form_of(offered);
         if offered.is_request() {
-            return (false, Some(fresh));
+            let takes = without_cookie && !syn.payload.is_empty();
+            return (takes && self.has_fast_open_room(now), Some(fresh));
         }
         let grant = match self.fast_open.judge(client, offered) {
             Verdict::Good => None,
             Verdict::Outdated => Some(fresh),
+            Verdict::Bad if without_cookie => Some(fresh),
             Verdict::Bad => {
                 self.counters.fast_open_bad += 1;
                 return (false, Some(fresh));

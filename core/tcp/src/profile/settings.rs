@@ -298,6 +298,12 @@ pub const SETTINGS: &[Setting] = &[
         Duration::from_millis(200)
     ),
     time!(
+        tlp_slack,
+        "a time from \"0 s\" to \"1 s\"",
+        Duration::ZERO,
+        Duration::from_secs(1)
+    ),
+    time!(
         tlp_max_ack_delay,
         "a time from \"0 s\" to \"1 s\"",
         Duration::ZERO,
@@ -454,6 +460,7 @@ pub const SETTINGS: &[Setting] = &[
     ),
     switch!(urgent_inline),
     switch!(icmp_errors),
+    switch!(soft_errors_end_opens),
     switch!(challenge_ack),
     count!(challenge_ack_limit, 0..=1_000_000),
     time!(
@@ -466,6 +473,7 @@ pub const SETTINGS: &[Setting] = &[
     switch!(syn_text),
     switch!(fast_open_client),
     switch!(fast_open_server),
+    switch!(fast_open_without_cookie),
     Setting {
         name: "syn_cookies",
         expects: "false, true (while the backlog is full), or 2 (always)",

@@ -27,6 +27,7 @@ mod path_mtu;
 mod persist;
 mod prr;
 mod rack;
+mod records;
 mod recovery;
 mod reset;
 mod retransmission;

@@ -254,6 +254,11 @@ impl Script {
         self.collect();
     }
 
+    /// What is written from now on leaves in segments of its own.
+    pub fn end_record(&mut self) {
+        self.tcp.end_record();
+    }
+
     /// The application closes.
     pub fn close(&mut self) {
         self.tcp.close(self.now);

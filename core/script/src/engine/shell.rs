@@ -1,0 +1,139 @@
+//! Commands that look at the host: `nstat`, `grep` in `/proc/net/tcp` and
+//! `/proc/net/tcp6`, and pipes from them into `grep`.
+//!
+//! `grep` looks for plain text; a pattern with anything special in it is told
+//! as missing.
+
+use alloc::collections::BTreeMap;
+use alloc::format;
+use alloc::string::String;
+use alloc::vec::Vec;
+
+use super::host::{File, Host, SocketState};
+use super::info;
+use super::listening::Listening;
+use crate::stack::Unsupported;
+
+/// Counters of the host as `nstat` names them: what they are now, and what they
+/// were when it last told.
+#[derive(Clone, Debug, Default)]
+pub struct Statistics {
+    told: BTreeMap<&'static str, u64>,
+}
+
+impl Host {
+    /// Runs `words` if they are such a command; `line` is how the script has it.
+    pub fn look(&mut self, words: &[&str], line: &str) -> Result<bool, Unsupported> {
+        if !matches!(words.first(), Some(&("nstat" | "grep"))) {
+            return Ok(false);
+        }
+        let unsupported = || Unsupported::new("command", line);
+        let mut text = None;
+        let mut found = true;
+        for part in words.split(|word| *word == "|") {
+            let (program, arguments) = part.split_first().ok_or_else(unsupported)?;
+            let (flags, rest): (Vec<&str>, Vec<&str>) =
+                arguments.iter().partition(|word| word.starts_with('-'));
+            match (*program, &rest[..]) {
+                ("nstat", []) => text = Some(self.statistics(&flags).ok_or_else(unsupported)?),
+                ("grep", [pattern, files @ ..]) => {
+                    let from = match text.take() {
+                        Some(before) if files.is_empty() => before,
+                        None => self.files_of(files).ok_or_else(unsupported)?,
+                        Some(_) => return Err(unsupported()),
+                    };
+                    // What is asked for must be something that is counted.
+                    if pattern.contains(['.', '*', '[', '^', '$', '\\'])
+                        || (pattern.starts_with("Tcp") && !self.counts(pattern))
+                    {
+                        return Err(unsupported());
+                    }
+                    let lines: Vec<&str> = from.lines().filter(|l| l.contains(pattern)).collect();
+                    found = !lines.is_empty();
+                    text = Some(lines.join("\n"));
+                }
+                _ => return Err(unsupported()),
+            }
+        }
+        if !found {
+            self.command_failed = Some(format!("`{line}` found nothing"));
+        }
+        Ok(true)
+    }
+
+    fn counts(&self, name: &str) -> bool {
+        self.counters().iter().any(|(known, _)| *known == name)
+    }
+
+    fn counters(&self) -> [(&'static str, u64); 1] {
+        let open = self.connections.iter();
+        let ignored = open.map(|conn| conn.tcp.counters().icmp_errors_ignored);
+        let waiting = self.listening.values().map(Listening::icmp_errors_ignored);
+        [(
+            "TcpExtOutOfWindowIcmps",
+            ignored.sum::<u64>() + waiting.sum::<u64>(),
+        )]
+    }
+
+    /// What `nstat` says: counters that moved since it was last asked, unless it
+    /// is not to say (`-n`) or not to remember (`-s`).
+    fn statistics(&mut self, flags: &[&str]) -> Option<String> {
+        let (mut says, mut remembers) = (true, true);
+        for flag in flags {
+            match *flag {
+                "-n" => says = false,
+                "-s" => remembers = false,
+                _ => return None,
+            }
+        }
+        let mut text = String::from("#kernel\n");
+        for (name, value) in self.counters() {
+            let before = self.statistics.told.get(name).copied().unwrap_or(0);
+            if says && value > before {
+                text += &format!("{name:<32}{:<19}0.0\n", value - before);
+            }
+            if remembers {
+                self.statistics.told.insert(name, value);
+            }
+        }
+        Some(text)
+    }
+
+    /// The lines of `/proc/net/tcp` and `/proc/net/tcp6`, as far as anybody
+    /// looks: ports and state.
+    fn files_of(&self, names: &[&str]) -> Option<String> {
+        let mut text = String::new();
+        for name in names {
+            let v6 = match *name {
+                "/proc/net/tcp" => false,
+                "/proc/net/tcp6" => true,
+                _ => return None,
+            };
+            if v6 == self.addresses.local.is_ipv6() {
+                self.list_sockets(&mut text);
+            }
+        }
+        Some(text)
+    }
+
+    fn list_sockets(&self, text: &mut String) {
+        for (number, file) in self.files.values().enumerate() {
+            let File::Socket(socket) = file else {
+                continue;
+            };
+            let (local, remote, state) = match socket.state {
+                SocketState::Fresh => continue,
+                SocketState::Listening => (socket.port.unwrap_or(0), 0, 10),
+                SocketState::Open(index) => {
+                    let conn = &self.connections[index];
+                    (
+                        conn.local_port,
+                        conn.remote_port,
+                        info::state(conn.tcp.state()),
+                    )
+                }
+            };
+            *text += &format!("{number:4}: *:{local:04X} *:{remote:04X} {state:02X} \n");
+        }
+    }
+}
