@@ -7,6 +7,7 @@
 //! | `ledger` | which requirement of which RFC is met where, and what shows it |
 //! | `fuzz` | libFuzzer looks for inputs that break a reader or the engine |
 //! | `bench` | the simulator's workloads beside their goals |
+//! | `bench-live` | the engine on a real device, beside two kernels |
 //! | `swarm` | random worlds, and what must hold in each |
 //!
 //! This crate links none of the others, and of libraries only what reads
@@ -18,6 +19,7 @@
 //! as text.
 
 mod bench;
+mod bench_live;
 mod ci;
 mod fuzz;
 mod ledger;
@@ -41,6 +43,8 @@ usage: cargo xtask <task>
   bench --grid [--check] [--only TEXT] [--set KEY=VALUE]
                                        goodput by loss, round trip, MTU, window:
                                        docs/grid.txt, written or compared
+  bench-live [--short]                 the engine on a real device, beside two
+                                       kernels; needs root
   swarm [--seed N] [--count M] [--plant BUG]
                                        random worlds; the same seed, the same world";
 
@@ -56,6 +60,7 @@ fn main() -> ExitCode {
         "ledger" => ledger::run(rest),
         "fuzz" => fuzz::run(rest),
         "bench" => bench::run(rest),
+        "bench-live" => bench_live::run(rest),
         "swarm" => swarm::run(rest),
         _ => Err(Failed::Usage(format!(
             "what is `{}`?\n{USAGE}",

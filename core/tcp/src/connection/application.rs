@@ -88,7 +88,7 @@ impl<P: Payload> Connection<P> {
     /// ask for segments after every read asks when this says so.
     #[inline]
     pub fn is_window_update_due(&self) -> bool {
-        self.ack.is_due_alone()
+        self.ack.is_due()
     }
 
     /// Octets that can be read.

@@ -125,9 +125,12 @@ fn reading_opens_the_window_by_whole_segments_and_tells_when_it_has_doubled() {
     }
     // Crumbs are not offered (silly window).
     t.read(999);
+    assert!(!t.tcp.is_window_update_due());
     t.expect_nothing();
     t.read(1);
+    assert!(t.tcp.is_window_update_due(), "a driver learns of it");
     t.expect(". 1:1(0) ack 4001 win 1000");
+    assert!(!t.tcp.is_window_update_due());
     t.read(999);
     t.expect_nothing();
     t.read(1);

@@ -1,0 +1,71 @@
+//! A packet socket: sends IP packets out of an interface as they are, whatever
+//! is in them.
+
+use std::io;
+use std::os::fd::{AsRawFd, OwnedFd};
+
+use crate::{check, check_size, device, own};
+
+/// Opens one on the interface `name` of the calling thread's namespace.
+///
+/// # Errors
+/// What the kernel says: no such interface, no privilege.
+pub fn open(name: &str) -> io::Result<OwnedFd> {
+    let index = device::index(&device::control_socket(libc::AF_INET)?, name)?;
+    let kind = libc::SOCK_DGRAM | libc::SOCK_CLOEXEC;
+    // SAFETY: plain integers; the descriptor is a new one. Protocol 0: it hears
+    // nothing.
+    let socket = unsafe { own(libc::socket(libc::AF_PACKET, kind, 0)) }?;
+    let address = address(index, 0);
+    let length = size_of_val(&address) as libc::socklen_t;
+    // SAFETY: pointer and length are those of `address`.
+    check(unsafe { libc::bind(socket.as_raw_fd(), (&raw const address).cast(), length) })?;
+    Ok(socket)
+}
+
+/// Sends a packet; its first four bits say which IP it is.
+///
+/// # Errors
+/// What the kernel says.
+pub fn send(socket: &OwnedFd, packet: &[u8]) -> io::Result<()> {
+    let is_v6 = packet.first().is_some_and(|first| first >> 4 == 6);
+    let protocol = if is_v6 {
+        libc::ETH_P_IPV6
+    } else {
+        libc::ETH_P_IP
+    };
+    let bound = name_of(socket)?;
+    let address = address(bound.sll_ifindex, protocol as u16);
+    // SAFETY: both pointers and lengths are those of `packet` and `address`.
+    let sent = unsafe {
+        libc::sendto(
+            socket.as_raw_fd(),
+            packet.as_ptr().cast(),
+            packet.len(),
+            0,
+            (&raw const address).cast(),
+            size_of_val(&address) as libc::socklen_t,
+        )
+    };
+    check_size(sent)?;
+    Ok(())
+}
+
+fn address(index: device::Index, protocol: u16) -> libc::sockaddr_ll {
+    // SAFETY: `sockaddr_ll` is integers: all zero is valid.
+    let mut address: libc::sockaddr_ll = unsafe { std::mem::zeroed() };
+    address.sll_family = libc::AF_PACKET as u16;
+    address.sll_protocol = protocol.to_be();
+    address.sll_ifindex = index;
+    address
+}
+
+fn name_of(socket: &OwnedFd) -> io::Result<libc::sockaddr_ll> {
+    let mut bound = address(0, 0);
+    let mut length = size_of_val(&bound) as libc::socklen_t;
+    // SAFETY: pointer and length are those of `bound`.
+    check(unsafe {
+        libc::getsockname(socket.as_raw_fd(), (&raw mut bound).cast(), &raw mut length)
+    })?;
+    Ok(bound)
+}
