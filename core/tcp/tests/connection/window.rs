@@ -125,12 +125,9 @@ fn reading_opens_the_window_by_whole_segments_and_tells_when_it_has_doubled() {
     }
     // Crumbs are not offered (silly window).
     t.read(999);
-    assert!(!t.tcp.is_window_update_due());
     t.expect_nothing();
     t.read(1);
-    assert!(t.tcp.is_window_update_due(), "a driver learns of it");
     t.expect(". 1:1(0) ack 4001 win 1000");
-    assert!(!t.tcp.is_window_update_due());
     t.read(999);
     t.expect_nothing();
     t.read(1);
@@ -139,6 +136,23 @@ fn reading_opens_the_window_by_whole_segments_and_tells_when_it_has_doubled() {
     t.expect_nothing();
     t.read(1000);
     t.expect(". 1:1(0) ack 4001 win 4000");
+}
+
+#[test]
+fn a_driver_that_does_not_ask_after_each_read_learns_when_to_ask() {
+    let mut t = with_buffer(4000);
+    for n in 0..4 {
+        let (from, to) = (1 + n * 1000, 1001 + n * 1000);
+        t.inject(&format!(". {from}:{to}(1000) ack 1"));
+        t.leaving();
+    }
+    assert!(t.tcp.read(t.now, 999).is_some());
+    assert!(!t.tcp.is_window_update_due(), "a crumb");
+    assert!(t.tcp.read(t.now, 1).is_some());
+    assert!(t.tcp.is_window_update_due(), "a segment");
+    t.poll();
+    t.expect(". 1:1(0) ack 4001 win 1000");
+    assert!(!t.tcp.is_window_update_due(), "it has left");
 }
 
 #[test]
