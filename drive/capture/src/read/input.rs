@@ -97,7 +97,7 @@ impl Input {
     }
 
     /// Whether `len` octets are there, after reading on where that is
-    /// possible. Never fewer than `false` promises: then the file ends before.
+    /// possible; if not, the file ends before.
     ///
     /// # Errors
     /// What the stream says.

@@ -12,7 +12,7 @@
 //! | `error.rs` | why there is nothing to read |
 //!
 //! Memory is flat: a mapped file is the system's business, a stream has a
-//! window as large as its largest record and at most 48 MiB, whatever lengths
+//! window as large as its largest records and at most 64 MiB, whatever lengths
 //! the file claims. Nothing a file holds makes a reader panic.
 
 mod error;
