@@ -213,6 +213,25 @@ impl CaptureReader {
             notes: &mut self.notes,
             number: self.records + 1,
         };
+        let here = match &mut self.inner {
+            Inner::Pcap(pcap) => pcap.next_here(&mut work),
+            Inner::Pcapng(pcapng) => pcapng.next_here(&mut work),
+            Inner::Text(_) | Inner::Nothing(_) => None,
+        };
+        if let Some(found) = here {
+            return Ok(Some(self.record(&found)));
+        }
+        self.next_slowly()
+    }
+
+    /// The next record where more has to be read, or something is odd.
+    #[inline(never)]
+    fn next_slowly(&mut self) -> Result<Option<Record<'_>>, ReadError> {
+        let mut work = Work {
+            input: &mut self.input,
+            notes: &mut self.notes,
+            number: self.records + 1,
+        };
         let found = match &mut self.inner {
             Inner::Pcap(pcap) => pcap.next(&mut work),
             Inner::Pcapng(pcapng) => pcapng.next(&mut work),
@@ -223,10 +242,16 @@ impl CaptureReader {
             self.end();
             return Ok(None);
         };
+        Ok(Some(self.record(&found)))
+    }
+
+    /// What was found, as a record.
+    #[inline(always)]
+    fn record(&mut self, found: &interface::Found) -> Record<'_> {
         self.records += 1;
         let octets = self.input.octets();
         let piece = |piece: interface::Piece| &octets[piece.start..piece.start + piece.len];
-        Ok(Some(Record {
+        Record {
             number: self.records,
             offset: self.input.offset(),
             time: found.time,
@@ -242,7 +267,7 @@ impl CaptureReader {
                 octets: piece(found.options),
                 order: found.order,
             },
-        }))
+        }
     }
 
     /// The next printed packet, whose octets are not those of the file.

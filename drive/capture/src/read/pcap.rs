@@ -145,26 +145,21 @@ impl Pcap {
         }
     }
 
-    /// The next record; nothing at the end of the file.
+    /// The next record, if it is sound and in memory: one look at what is
+    /// there. Nearly every record is.
     #[inline(always)]
-    pub fn next(&mut self, work: &mut Work<'_>) -> io::Result<Option<Found>> {
-        let (at, head) = (self.pending, self.head);
-        // What nearly every record takes: one look at what is in memory.
-        if let Some(octets) = work.input.octets().get(at..)
-            && octets.len() >= head
-        {
-            let header = self.header(octets);
-            if self.is_sound(&header) && octets.len() - head >= header.captured as usize {
-                return Ok(Some(self.take(header, work)));
-            }
-        }
-        self.next_slowly(work)
+    pub fn next_here(&mut self, work: &mut Work<'_>) -> Option<Found> {
+        let octets = work.input.octets().get(self.pending..)?;
+        let behind = octets.len().checked_sub(self.head)?;
+        let header = self.header(octets);
+        let is_here = self.is_sound(&header) && behind >= header.captured as usize;
+        is_here.then(|| self.take(header, work))
     }
 
-    /// The same where more has to be read, or something is odd.
-    #[cold]
+    /// The next record where more has to be read, or something is odd; nothing
+    /// at the end of the file.
     #[inline(never)]
-    fn next_slowly(&mut self, work: &mut Work<'_>) -> io::Result<Option<Found>> {
+    pub fn next(&mut self, work: &mut Work<'_>) -> io::Result<Option<Found>> {
         loop {
             let (at, head) = (self.pending, self.head);
             if !work.input.has(at + head)? {

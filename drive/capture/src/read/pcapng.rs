@@ -98,38 +98,35 @@ impl Pcapng {
         }
     }
 
-    /// The next packet; nothing at the end of the file.
+    /// The next packet, if it is in a whole enhanced packet block in memory:
+    /// one look at what is there. Nearly every packet is. A block that is
+    /// looked at and not taken is looked at again by [`Self::next`].
     #[inline(always)]
-    pub fn next(&mut self, work: &mut Work<'_>) -> io::Result<Option<Found>> {
-        // What nearly every block takes: one look at what is in memory.
+    pub fn next_here(&mut self, work: &mut Work<'_>) -> Option<Found> {
         let (at, order) = (self.pending, self.order);
-        if let Some(octets) = work.input.octets().get(at..)
-            && octets.len() >= 32
-            && order.u32(octets, 0) == ENHANCED_PACKET
-        {
-            let total = order.u32(octets, 4);
-            let len = total as usize;
-            if len.is_multiple_of(4)
-                && (32..=octets.len().min(MAX_BLOCK as usize)).contains(&len)
-                && order.u32(octets, len - 4) == total
-            {
-                work.input.pass(at);
-                self.pending = len;
-                if let Some(packet) = self.enhanced(len - 4, work) {
-                    if let Some(found) = self.found(&packet, len - 4, work) {
-                        return Ok(Some(found));
-                    }
-                } else {
-                    work.notes.add(NoteKind::BadBlock, work.place(0));
-                }
-            }
+        let octets = work.input.octets().get(at..)?;
+        if octets.len() < 32 || order.u32(octets, 0) != ENHANCED_PACKET {
+            return None;
         }
-        self.next_slowly(work)
+        let total = order.u32(octets, 4);
+        let len = total as usize;
+        let is_here = len.is_multiple_of(4)
+            && (32..=octets.len().min(MAX_BLOCK as usize)).contains(&len)
+            && order.u32(octets, len - 4) == total;
+        let index = self.section + order.u32(octets, 8) as usize;
+        let captured = order.u32(octets, 20) as usize;
+        if !is_here || captured > len - 32 || index >= self.interfaces.len() {
+            return None;
+        }
+        work.input.pass(at);
+        self.pending = len;
+        let packet = self.enhanced(len - 4, work)?;
+        self.found(&packet, len - 4, work)
     }
 
-    /// The same for all other blocks, and where more has to be read.
+    /// The next packet whatever is before it; nothing at the end of the file.
     #[inline(never)]
-    fn next_slowly(&mut self, work: &mut Work<'_>) -> io::Result<Option<Found>> {
+    pub fn next(&mut self, work: &mut Work<'_>) -> io::Result<Option<Found>> {
         loop {
             match self.step(work)? {
                 Step::Packet(found) => return Ok(Some(found)),
