@@ -146,7 +146,7 @@ impl<T: Parcel> Hop<T> {
     }
 
     /// Deals with wire packets of a size the element takes.
-    #[inline]
+    #[inline(always)]
     fn handle_fitting(&mut self, now: Instant, parcel: T, frames: Frames) {
         if self.fates.is_clean() {
             self.enter(now, Entrance::default(), parcel, frames);

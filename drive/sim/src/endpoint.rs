@@ -339,17 +339,18 @@ impl Endpoint {
     fn handle_segment(&mut self, now: Instant, received: Received<Phantom>) {
         match &mut self.connection {
             Some(connection) => connection.handle_segment(now, received),
-            None => self.listen(now, &received),
+            None => self.listen(now, received),
         }
     }
 
     /// The passive side: a SYN makes a connection, all else is ignored (a
     /// reset for a connection that never was helps nobody here).
-    fn listen(&mut self, now: Instant, received: &Received<Phantom>) {
+    #[inline(never)]
+    fn listen(&mut self, now: Instant, received: Received<Phantom>) {
         if matches!(self.application, Application::Source(_)) {
             return;
         }
-        if let Heard::Opened(connection) = listener::handle_segment(now, &self.tcp, received) {
+        if let Heard::Opened(connection) = listener::handle_segment(now, &self.tcp, &received) {
             self.connection = Some(connection);
         }
     }

@@ -21,7 +21,8 @@ pub struct Packet {
     pub flow: u32,
     /// Whether it travels from the flow's receiver to its sender.
     pub reverse: bool,
-    /// How many hops of its route it has entered.
+    /// How many hops of its route it has entered; a host lets it go into the
+    /// first.
     pub stage: u8,
     /// What is inside.
     pub content: Content,

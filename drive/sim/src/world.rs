@@ -286,6 +286,17 @@ impl World {
         self.packets += packet.wire_packets() as u64;
         let host = 2 * packet.flow as usize + usize::from(!packet.reverse);
         self.fingerprint(&packet);
+        if self.tap.is_some() || self.sequences[packet.flow as usize].is_some() {
+            self.deliver_watched(host, packet);
+        } else {
+            self.hosts[host].handle_packet(self.now, packet, &mut self.out);
+        }
+        self.after_host(host);
+    }
+
+    /// A packet reaches its host, and somebody watches.
+    #[inline(never)]
+    fn deliver_watched(&mut self, host: usize, packet: Packet) {
         if let Some(tap) = &mut self.tap
             && packet.segment().is_some()
             && self.hosts[host].rings().is_none()
@@ -298,21 +309,36 @@ impl World {
         if let Some(segment) = seen {
             self.note_ack(host / 2, &segment);
         }
-        self.after_host(host);
     }
 
     /// Sends what a host has let go on its way.
+    #[inline]
     fn dispatch(&mut self, host: usize) {
+        if self.tap.is_some() || self.sequences[host / 2].is_some() {
+            self.show_departures(host);
+        }
         let at_sender = host.is_multiple_of(2);
+        let first = if at_sender { 0 } else { self.forward_hops };
         let mut out = std::mem::take(&mut self.out);
         for packet in out.drain(..) {
+            debug_assert!(packet.reverse != at_sender && packet.stage == 1);
+            self.enter_hop(first, packet);
+        }
+        self.out = out;
+    }
+
+    /// Whoever watches sees what a host has let go.
+    #[inline(never)]
+    fn show_departures(&mut self, host: usize) {
+        let at_sender = host.is_multiple_of(2);
+        let out = std::mem::take(&mut self.out);
+        for packet in &out {
             if at_sender {
-                self.note_sent(host / 2, &packet);
+                self.note_sent(host / 2, packet);
             }
             if let Some(tap) = &mut self.tap {
-                tap.on_packet(self.now, &packet, at_sender);
+                tap.on_packet(self.now, packet, at_sender);
             }
-            self.launch(packet);
         }
         self.out = out;
     }
@@ -325,14 +351,6 @@ impl World {
                 tap.on_packet(self.now, &packet, host.is_multiple_of(2));
             }
         }
-    }
-
-    /// From the host's door into the path.
-    #[inline]
-    fn launch(&mut self, mut packet: Packet) {
-        let first = if packet.reverse { self.forward_hops } else { 0 };
-        packet.stage = 1;
-        self.enter_hop(first, packet);
     }
 
     #[inline]

@@ -57,20 +57,36 @@ impl Endpoint {
         }
     }
 
+    #[inline(always)]
     fn send(&mut self, now: Instant, segment: Segment<Phantom>, out: &mut Vec<Packet>) {
+        if self.ideal && self.link.is_none() {
+            out.push(self.packet(segment));
+        } else {
+            self.send_at_cost(now, segment, out);
+        }
+    }
+
+    #[inline(always)]
+    fn packet(&self, segment: Segment<Phantom>) -> Packet {
+        Packet {
+            ip: self.tcp.ip,
+            flow: self.flow,
+            reverse: self.reverse,
+            stage: 1,
+            content: Content::Segment(segment),
+        }
+    }
+
+    /// Sends where processor or network card take time.
+    #[inline(never)]
+    fn send_at_cost(&mut self, now: Instant, segment: Segment<Phantom>, out: &mut Vec<Packet>) {
         let ready = if self.ideal {
             now
         } else {
             let work = self.send_work(&segment);
             self.cpu.start(now, work)
         };
-        let packet = Packet {
-            ip: self.tcp.ip,
-            flow: self.flow,
-            reverse: self.reverse,
-            stage: 0,
-            content: Content::Segment(segment),
-        };
+        let packet = self.packet(segment);
         if ready <= now && self.departures.is_empty() {
             self.put_on_link(now, packet, out);
         } else {
