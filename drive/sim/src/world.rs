@@ -190,10 +190,16 @@ impl World {
     /// Hands on everything that has reached the far end of a hop.
     #[inline]
     fn serve_hop(&mut self, hop: usize) {
-        while let Some(packet) = self.hops[hop].poll_delivery(self.now) {
-            self.hand_on(packet);
+        loop {
+            if let Some(packet) = self.hops[hop].poll_delivery(self.now) {
+                self.hand_on(packet);
+            }
+            let at = self.hops[hop].poll_timeout();
+            if at.is_none_or(|at| at > self.now) {
+                self.schedule.set(hop, at.unwrap_or(Instant::FAR_FUTURE));
+                return;
+            }
         }
-        self.reschedule_hop(hop);
     }
 
     /// Lets a host act if it is due. An appointment may be earlier than that:
