@@ -269,6 +269,10 @@ pub struct Profile {
     /// (draft-ietf-tcpm-generalized-ecn; Linux). RFC 3168 sections 5.2 and
     /// 6.1.4 to 6.1.6 forbid it outside experiments (RFC 8311 section 4.3).
     pub ecn_everywhere: bool,
+    /// Acknowledgments of TIME-WAIT carry no counter of marks (Linux, which keeps
+    /// little more than numbers in that state); RFC 9768 section 3.2.2 has all
+    /// segments carry it.
+    pub time_wait_forgets_ecn: bool,
     /// ECN is done without where SYNs that ask for it get lost, and ECT where
     /// the ECN field arrives mangled (RFC 3168 section 6.1.1.1, RFC 9768
     /// sections 3.1.4 and 3.2.2.3; Linux `tcp_ecn_fallback`).
@@ -502,6 +506,7 @@ impl Profile {
         dctcp_receiver: false,
         ecn_option: EcnOption::Due,
         ecn_everywhere: false,
+        time_wait_forgets_ecn: false,
         ecn_fallback: true,
 
         // Pacing and buffers.

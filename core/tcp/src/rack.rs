@@ -76,6 +76,8 @@ pub struct Rack {
     /// `RACK.rtt`.
     rtt: Duration,
     reordering_seen: bool,
+    /// How many octets an overtaken one was behind, at most.
+    reordering_extent: u64,
     reo_wnd: Duration,
     reo_wnd_mult: u32,
     reo_wnd_persist: u32,
@@ -89,6 +91,7 @@ impl Rack {
             delivered: None,
             rtt: Duration::ZERO,
             reordering_seen: false,
+            reordering_extent: 0,
             reo_wnd: Duration::ZERO,
             reo_wnd_mult: 1,
             reo_wnd_persist: 0,
@@ -99,6 +102,11 @@ impl Rack {
     /// `RACK.reordering_seen`.
     pub fn reordering_seen(&self) -> bool {
         self.reordering_seen
+    }
+
+    /// How far reordering was seen to reach, in octets.
+    pub fn reordering_extent(&self) -> u64 {
+        self.reordering_extent
     }
 
     /// `RACK.reo_wnd` as last used.
@@ -124,9 +132,12 @@ impl Rack {
             self.advance(departure, ack.received_at);
         }
         // Step 3: an octet sent once arrived below what was known to have.
-        self.reordering_seen |= revealed
-            .lowest_original
-            .is_some_and(|offset| offset < revealed.fack);
+        let lowest = revealed.lowest_original;
+        if let Some(offset) = lowest.filter(|offset| *offset < revealed.fack) {
+            self.reordering_seen = true;
+            let extent = revealed.fack - offset;
+            self.reordering_extent = self.reordering_extent.max(extent);
+        }
         if ack.duplicate_report || self.dsack_round.is_some() {
             self.count_round(ack);
         }
@@ -332,6 +343,7 @@ mod tests {
         assert!(!rack.reordering_seen(), "a repair is none");
         sack(&mut rack, &mut board, 300..400, 91);
         assert!(rack.reordering_seen());
+        assert!(rack.reordering_extent() > 0);
     }
 
     #[test]

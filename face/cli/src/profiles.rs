@@ -132,6 +132,7 @@ fn notification(profile: &Profile) -> Vec<(&'static str, String)> {
         dctcp_receiver,
         ecn_option,
         ecn_everywhere,
+        time_wait_forgets_ecn,
         ecn_fallback,
         ..
     } = *profile;
@@ -141,6 +142,7 @@ fn notification(profile: &Profile) -> Vec<(&'static str, String)> {
         dctcp_receiver,
         ecn_option,
         ecn_everywhere,
+        time_wait_forgets_ecn,
         ecn_fallback
     ]
 }

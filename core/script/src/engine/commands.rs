@@ -94,7 +94,7 @@ const SYSCTLS: &[(&str, Meaning)] = &[
     ("net.ipv4.tcp_frto", Setting("frto")),
     ("net.ipv4.tcp_early_retrans", Setting("tlp")),
     ("net.ipv4.tcp_recovery", Setting("rack")),
-    ("net.ipv4.tcp_shrink_window", Only("0")),
+    ("net.ipv4.tcp_shrink_window", Setting("may_shrink_window")),
     ("net.ipv4.tcp_mtu_probing", PathMtuProbing),
     ("net.ipv4.tcp_tso_win_divisor", Nothing),
     ("net.ipv4.tcp_min_tso_segs", Nothing),
@@ -151,6 +151,8 @@ const AS_LINUX: &[(&str, &str)] = &[
     ("ecn_everywhere", "true"),
     // RFC 9293 MUST-56 has soft errors end nothing.
     ("soft_errors_end_opens", "true"),
+    // RFC 9768 section 3.2.2 has all segments carry the counter.
+    ("time_wait_forgets_ecn", "true"),
     // Text on a SYN without a good cookie is dropped.
     ("syn_text", "false"),
     ("growth_by_delivery", "true"),

@@ -3,7 +3,7 @@
 //!
 //! | word | here |
 //! |---|---|
-//! | `tcpi_reordering` | `DupThresh`, which does not move: RACK waits for a time instead |
+//! | `tcpi_reordering` | `DupThresh`, or how far reordering was seen to reach, if that is more; RACK waits for a time instead |
 //! | `tcpi_retrans`, `tcpi_lost` | what was sent again and is not lost again; all that was lost |
 //! | `tcpi_delivered` | octets by SMSS, after one for the SYN |
 //! | `tcpi_pmtu` | no more than what the MSS of both sides fills |
@@ -116,6 +116,8 @@ impl Host {
         let segments = |bytes: Bytes| bytes.as_u64().div_ceil(smss) as i64;
         let in_a_row = i64::from(info.timeouts_in_a_row);
         let is_probing = info.flight_size == Bytes::ZERO;
+        let threshold = i64::from(self.setup.profile.dup_thresh);
+        let reordering = threshold.max(segments(info.reordering_extent));
         // The SYN is one octet and one segment.
         let delivered = info.delivered.as_u64();
         let syn = delivered.min(1);
@@ -127,7 +129,7 @@ impl Host {
             ("tcpi_retransmits", if is_probing { 0 } else { in_a_row }),
             ("tcpi_probes", if is_probing { in_a_row } else { 0 }),
             ("tcpi_backoff", i64::from(info.backoff)),
-            ("tcpi_reordering", i64::from(self.setup.profile.dup_thresh)),
+            ("tcpi_reordering", reordering),
             ("tcpi_delivered", syn as i64 + segments(data)),
         ]
     }

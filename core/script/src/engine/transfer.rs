@@ -6,6 +6,8 @@
 use gigatcp_events::State;
 use gigatcp_units::Instant;
 
+use alloc::vec::Vec;
+
 use super::calls::{Arguments, Called, Operation, failed, returned};
 use super::error_queue::{MOST_PIECES, left_to_read, message_with};
 use super::host::{CORK_TIME, Conn, File, Host, SocketState};
@@ -41,6 +43,9 @@ pub struct Writing {
     zero_copy: bool,
     /// `MSG_EOR`.
     ends_record: bool,
+    /// What is left where a packet of Linux has no room for more pieces, what
+    /// is reached first at the end.
+    cuts: Vec<usize>,
 }
 
 impl Host {
@@ -182,10 +187,6 @@ impl Host {
         let socket = self.socket_of(fd);
         let zero_copy =
             flags.has_word("MSG_ZEROCOPY") && socket.is_some_and(|socket| socket.options.zero_copy);
-        if zero_copy && pieces(args.get(1)) > MOST_PIECES {
-            let what = "MSG_ZEROCOPY of more pieces than a packet of Linux holds";
-            return Err(Unsupported::new("call", what));
-        }
         if let Some(port) = self.fast_connect_port(fd, flags) {
             return self.fast_connect(fd, port, len, zero_copy);
         }
@@ -197,6 +198,10 @@ impl Host {
             urgent: flags.has_word("MSG_OOB"),
             zero_copy,
             ends_record: flags.has_word("MSG_EOR"),
+            cuts: match zero_copy && self.setup.as_linux {
+                true => cuts(args.get(1), len),
+                false => Vec::new(),
+            },
         };
         if self.is_nonblocking(fd) || flags.has_word("MSG_DONTWAIT") {
             let done = self.attempt_write(&mut writing);
@@ -237,12 +242,20 @@ impl Host {
         // What leaves at once makes room again where `not_sent_lowat` bounds
         // what waits: the call goes on until nothing more is taken.
         loop {
+            // Up to the next cut, behind which a new packet begins.
+            let behind = writing.cuts.last().copied().unwrap_or(0);
+            let len = writing.left - behind;
             let accepted = match writing.urgent {
-                true => self.feed_urgent(index, writing.left),
-                false => self.feed(index, writing.left, writing.more),
+                true => self.feed_urgent(index, len),
+                false => self.feed(index, len, writing.more),
             };
             writing.left -= accepted;
             writing.written += accepted;
+            if writing.left == behind && writing.cuts.pop().is_some() {
+                self.release_held(index);
+                self.connections[index].tcp.end_record();
+                continue;
+            }
             if writing.left == 0 {
                 self.note_written(writing);
                 if writing.ends_record {
@@ -342,6 +355,7 @@ impl Writing {
             urgent: false,
             zero_copy,
             ends_record: false,
+            cuts: Vec::new(),
         }
     }
 
@@ -431,12 +445,31 @@ fn message_len(message: &Value) -> Option<usize> {
     vector_len(message.member("msg_iov")?)
 }
 
-/// Pieces of a message that are not empty.
-fn pieces(message: &Value) -> usize {
-    match message.member("msg_iov") {
-        Some(Value::List(pieces)) => pieces.len(),
-        _ => 1,
+/// Where the pieces of a message, `len` octets in all, fill packets: how much is
+/// left behind each, what is reached first at the end.
+fn cuts(message: &Value, len: usize) -> Vec<usize> {
+    let Some(Value::List(pieces)) = message.member("msg_iov") else {
+        return Vec::new();
+    };
+    let mut left = len;
+    let mut behind = Vec::new();
+    let sizes = pieces.iter().filter_map(piece_len).filter(|size| *size > 0);
+    for (count, size) in (1..).zip(sizes) {
+        left = left.saturating_sub(size);
+        if count % MOST_PIECES == 0 && left > 0 {
+            behind.push(left);
+        }
     }
+    behind.reverse();
+    behind
+}
+
+/// `{..., 40}`.
+fn piece_len(piece: &Value) -> Option<usize> {
+    let Value::Struct(members) = piece else {
+        return None;
+    };
+    usize::try_from(members.get(1)?.value.integer()?).ok()
 }
 
 /// `[{..., 40}, {..., 20}]`.
@@ -444,13 +477,9 @@ fn vector_len(vector: &Value) -> Option<usize> {
     let Value::List(pieces) = vector else {
         return None;
     };
-    let len = |piece: &Value| match piece {
-        Value::Struct(members) => members.get(1)?.value.integer(),
-        _ => None,
-    };
     let mut sum: usize = 0;
     for piece in pieces {
-        sum = sum.checked_add(usize::try_from(len(piece)?).ok()?)?;
+        sum = sum.checked_add(piece_len(piece)?)?;
     }
     Some(sum)
 }

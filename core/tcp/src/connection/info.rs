@@ -4,10 +4,9 @@
 //! Asked for by samplers and scripts, never on the path of a segment: its cost
 //! is that of the retransmissions outstanding.
 //!
-//! Deliberately absent: counts of segments where the engine counts octets,
+//! Deliberately absent: counts of segments where the engine counts octets, and
 //! `tcpi_busy_time` (when nothing more is written, time is the application's
-//! though data is in flight), and the segments by which reordering was seen to
-//! reach, which RACK replaces by a time.
+//! though data is in flight).
 
 use gigatcp_events::{Phase, State};
 use gigatcp_units::{Bytes, Duration, Rate};
@@ -66,6 +65,9 @@ pub struct Info {
     /// Whether segments arrived out of order (`RACK.reordering_seen`;
     /// `tcpi_reord_seen`).
     pub reordering_seen: bool,
+    /// How far that was seen to reach: from an octet that was sent once and came
+    /// late to the end of what was known to have arrived before it.
+    pub reordering_extent: Bytes,
     /// How long a segment may be late before it is lost (`RACK.reo_wnd`).
     pub reo_wnd: Duration,
     /// SND.UNA as a stream offset.
@@ -139,6 +141,7 @@ impl<P: Payload> Connection<P> {
             timeouts_in_a_row: self.timeouts_in_a_row,
             backoff: self.rtt.backoff().max(self.persist_backoff),
             reordering_seen: self.rack.reordering_seen(),
+            reordering_extent: Bytes::new(self.rack.reordering_extent()),
             reo_wnd: self.rack.reo_wnd(),
             snd_una: self.snd.una,
             snd_nxt: self.snd.nxt,

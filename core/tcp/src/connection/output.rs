@@ -498,11 +498,16 @@ impl<P: Payload> Connection<P> {
         if self.liveness.take_probe() {
             seq = self.snd.nxt - 1;
         }
+        let forgets = self.profile.time_wait_forgets_ecn && self.state == State::TimeWait;
+        let counter = match forgets {
+            true => Flags::NONE,
+            false => self.ecn.flags_of_ack(),
+        };
         let header = Header {
             seq,
-            flags: Flags::ACK | self.ecn.flags_of_ack(),
+            flags: Flags::ACK | counter,
             ecn: ect_if(self.ecn.sends_ect_everywhere()),
-            has_room: true,
+            has_room: !forgets,
         };
         if !self.patience.tells() {
             return self.segment(now, &header, P::default());
@@ -687,6 +692,10 @@ impl<P: Payload> Connection<P> {
         blocks
     }
 
+    fn window_of_reset(&self) -> u16 {
+        (self.rcv.wnd() >> self.rcv.shift).min(65_535) as u16
+    }
+
     fn reset_segment(&mut self, now: Instant, reset: Reset) -> Segment<P> {
         let flags = match reset.ack {
             Some(_) => Flags::RST | Flags::ACK,
@@ -708,6 +717,8 @@ impl<P: Payload> Connection<P> {
             seq: reset.seq,
             ack: reset.ack.unwrap_or_default(),
             flags,
+            // The window says nothing any more; an acknowledgment has one.
+            wnd: WireWindow(reset.ack.map_or(0, |_| self.window_of_reset())),
             options: Options {
                 // RFC 7323 section 3.2: a reset should carry them too, where
                 // they were agreed on.

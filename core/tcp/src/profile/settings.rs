@@ -343,6 +343,7 @@ pub const SETTINGS: &[Setting] = &[
         },
     },
     switch!(ecn_everywhere),
+    switch!(time_wait_forgets_ecn),
     switch!(ecn_fallback),
     // Pacing and buffers.
     switch!(pacing),
