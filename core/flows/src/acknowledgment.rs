@@ -1,0 +1,183 @@
+//! What a segment is by its acknowledgment.
+
+use gigatcp_units::Duration;
+use gigatcp_wire::Flags;
+
+use crate::direction::{Direction, Seen};
+use crate::sent::Pool;
+use crate::{Kind, Kinds, Observed};
+
+/// No window is larger (RFC 7323 section 2.3): an acknowledgment further ahead
+/// of everything seen belongs to no packet that the capture lacks.
+const MAX_WINDOW: u64 = 1 << 30;
+
+/// What an acknowledgment did to the other direction.
+#[derive(Clone, Copy, Default, Debug)]
+pub(crate) struct Acknowledged {
+    pub kinds: Kinds,
+    /// The first octet acknowledged never before is the peer's SYN.
+    pub round_trip: Option<Duration>,
+}
+
+/// `packet`, of direction `from`, acknowledges `data`.
+#[inline]
+pub(crate) fn on_acknowledgment(
+    from: &Direction,
+    data: &mut Direction,
+    packet: &Observed,
+    pool: &mut Pool,
+) -> Acknowledged {
+    let mut done = Acknowledged::default();
+    if !data.is_started() {
+        // One direction only, or the other later.
+        data.start(packet.ack);
+        data.seen.set(Seen::UNA, true);
+        return done;
+    }
+    let ack = data.position(packet.ack);
+    if ack > data.next {
+        on_unseen(data, ack, &mut done.kinds);
+        if ack > data.next {
+            done.kinds.add(Kind::OldAck);
+            return done;
+        }
+    }
+    if ack > data.una || !data.seen.has(Seen::UNA) {
+        done.round_trip = on_advance(data, packet, ack, pool, &mut done.kinds);
+        if !packet.sack.is_empty() {
+            on_sack(data, packet, ack, &mut done.kinds);
+        }
+    } else if ack == data.una {
+        on_same(from, data, packet, ack, &mut done.kinds);
+    } else {
+        done.kinds.add(Kind::OldAck);
+        on_sack(data, packet, ack, &mut done.kinds);
+    }
+    done
+}
+
+/// What nobody saw is acknowledged.
+#[cold]
+fn on_unseen(data: &mut Direction, ack: u64, kinds: &mut Kinds) {
+    if ack - data.next > MAX_WINDOW {
+        return;
+    }
+    // Where nothing of that direction is in the capture, nothing was lost.
+    if data.packets() > 0 {
+        let missing = ack - data.next;
+        data.rare().unseen += missing;
+        kinds.add(Kind::AckedUnseen);
+    }
+    data.next = ack;
+    data.karn = data.karn.max(ack);
+}
+
+#[inline]
+fn on_advance(
+    data: &mut Direction,
+    packet: &Observed,
+    ack: u64,
+    pool: &mut Pool,
+    kinds: &mut Kinds,
+) -> Option<Duration> {
+    let una = core::mem::replace(&mut data.una, ack);
+    let is_sample = una >= data.karn && data.seen.has(Seen::UNA);
+    data.seen.set(Seen::UNA, true);
+    if let Some(rare) = &mut data.rare {
+        rare.repair.on_advance(ack);
+        if let Some(stamps) = packet.timestamps {
+            let spurious = rare.repair.on_echo(una, ack, stamps.ecr);
+            if spurious > 0 {
+                rare.spurious_segments += spurious;
+                kinds.add(Kind::ShowsSpurious);
+            }
+        }
+    }
+    let in_flight = data.in_flight.as_mut()?;
+    let sent_at = in_flight.on_acknowledged(ack);
+    if !in_flight.gaps.is_empty() {
+        let missing = in_flight.gaps.close_below(ack);
+        if missing > 0 {
+            data.rare().unseen += missing;
+            kinds.add(Kind::AckedUnseen);
+        }
+    }
+    if data.in_flight.as_ref().is_some_and(|held| held.is_empty())
+        && let Some(empty) = data.in_flight.take()
+    {
+        pool.give(empty);
+    }
+    let sample = packet.at.saturating_since(sent_at?);
+    // Whoever measures an octet that arrived twice measures nothing.
+    if !is_sample {
+        return None;
+    }
+    data.rtt.add(sample);
+    Some(sample)
+}
+
+/// SND.UNA stays where it is: RFC 5681 section 2 tells duplicates by five
+/// conditions, of which one is that the window did not change.
+fn on_same(from: &Direction, data: &mut Direction, packet: &Observed, ack: u64, kinds: &mut Kinds) {
+    let is_bare = packet.payload_len == 0
+        && !packet
+            .flags
+            .intersects(Flags::SYN | Flags::FIN | Flags::RST);
+    let reports_more = on_sack(data, packet, ack, kinds);
+    // The window of a SYN is not scaled, so the first one behind it cannot be
+    // told from a changed one.
+    if !is_bare || !from.seen.has(Seen::WINDOW) && !reports_more {
+        return;
+    }
+    let is_same_window = packet.wnd == from.wnd;
+    if data.seen.has(Seen::PROBE) && packet.wnd == 0 {
+        kinds.add(Kind::ZeroWindowProbeAck);
+    } else if data.seen.has(Seen::KEEP_ALIVE) && is_same_window {
+        kinds.add(Kind::KeepAliveAck);
+    } else if !is_same_window && !reports_more {
+        kinds.add(Kind::WindowUpdate);
+    } else if (data.next > ack || data.packets() == 0) && !kinds.contains(Kind::DuplicateReport) {
+        kinds.add(Kind::DuplicateAck);
+        let repair = &mut data.rare().repair;
+        repair.duplicates = repair.duplicates.saturating_add(1);
+    }
+}
+
+/// Reads SACK blocks; whether they report what none did before. The first
+/// block is a D-SACK where it lies below the acknowledgment or inside the
+/// second one (RFC 2883 section 4).
+#[inline]
+fn on_sack(data: &mut Direction, packet: &Observed, ack: u64, kinds: &mut Kinds) -> bool {
+    let blocks = packet.sack.as_slice();
+    if blocks.is_empty() {
+        return false;
+    }
+    let place = |block: &gigatcp_wire::SackBlock| {
+        let left = data.position(block.left);
+        (left, data.position(block.right).max(left))
+    };
+    let first = place(&blocks[0]);
+    let is_inside = blocks
+        .get(1)
+        .map(place)
+        .is_some_and(|second| second.0 <= first.0 && first.1 <= second.1);
+    let is_duplicate = first.1 <= ack || is_inside;
+    let high = blocks
+        .iter()
+        .map(|block| place(block).1)
+        .filter(|right| *right > ack && *right <= data.next)
+        .max()
+        .unwrap_or(ack);
+    let rare = data.rare();
+    if is_duplicate {
+        kinds.add(Kind::DuplicateReport);
+        let spurious = rare.repair.on_duplicate_report(first.0, first.1);
+        if spurious > 0 {
+            rare.spurious_segments += spurious;
+            kinds.add(Kind::ShowsSpurious);
+        }
+    }
+    let is_more = high > rare.repair.high_sacked;
+    rare.repair.high_sacked = rare.repair.high_sacked.max(high);
+    is_more
+}

@@ -1,0 +1,332 @@
+//! One connection: both directions, its handshake, its end.
+
+use gigatcp_units::{Duration, Instant};
+use gigatcp_wire::{Ecn, Flags};
+
+use crate::direction::{Direction, Seen};
+use crate::key::Key;
+use crate::sent::Pool;
+use crate::sequence::{self, Around};
+use crate::{Endpoint, Kind, Kinds, Observed, acknowledgment};
+
+/// A side of a connection.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Side {
+    /// Who opened it; where that was not seen, who was seen first.
+    Client,
+    /// The other one.
+    Server,
+}
+
+/// What is known of window scaling.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Scaling {
+    /// Both sides offered it.
+    Used,
+    /// A side did not: windows are as they stand.
+    Unused,
+    /// A SYN is missing: windows may be larger than they seem.
+    Unknown,
+}
+
+const HAS_ACCECN: u8 = 1;
+const IS_CLIENT_FIRST: u8 = 2;
+const HAS_ROUND_TRIP: u8 = 4;
+
+/// One connection of a capture.
+#[derive(Clone, Debug)]
+pub struct Connection {
+    pub(crate) key: Key,
+    traits: u8,
+    first_at: Instant,
+    last_at: Instant,
+    /// From the SYN to the acknowledgment of the SYN-ACK.
+    handshake: Duration,
+    sides: [Direction; 2],
+}
+
+impl Connection {
+    pub(crate) fn new(key: Key, packet: &Observed, is_first: bool) -> Self {
+        // A SYN-ACK comes from the side that did not open.
+        let is_answer = packet.flags.contains(Flags::SYN | Flags::ACK);
+        let is_client_first = is_first != is_answer;
+        Self {
+            key,
+            traits: if is_client_first { IS_CLIENT_FIRST } else { 0 },
+            first_at: packet.at,
+            last_at: packet.at,
+            handshake: Duration::ZERO,
+            sides: [Direction::default(), Direction::default()],
+        }
+    }
+
+    /// Whether a SYN without ACK begins another connection of the same ports:
+    /// its number is another, or this one has ended.
+    pub(crate) fn is_begun_anew(&self, packet: &Observed, is_first: bool) -> bool {
+        if !packet.flags.contains(Flags::SYN) || packet.flags.contains(Flags::ACK) {
+            return false;
+        }
+        let data = &self.sides[self.index(is_first)];
+        let has_ended = self
+            .sides
+            .iter()
+            .any(|side| side.has_fin() || side.has_reset());
+        data.is_started() && (data.base as u32 != packet.seq.as_u32() || has_ended)
+    }
+
+    #[inline]
+    const fn index(&self, is_first: bool) -> usize {
+        (is_first != (self.traits & IS_CLIENT_FIRST != 0)) as usize
+    }
+
+    /// Takes a packet in; whose it is and what it is.
+    #[inline]
+    pub(crate) fn handle(
+        &mut self,
+        packet: &Observed,
+        is_first: bool,
+        pool: &mut Pool,
+    ) -> (Side, Kinds) {
+        let index = self.index(is_first);
+        let passed = packet.at.saturating_since(self.last_at);
+        self.last_at = packet.at;
+        for side in &mut self.sides {
+            side.spend(passed);
+        }
+        if packet.flags.contains(Flags::SYN) {
+            self.on_syn(packet, index);
+        }
+        let scaling = self.scaling();
+        let round_trip = self.round_trip(index);
+        let [client, server] = &mut self.sides;
+        let (from, peer) = if index == 0 {
+            (client, server)
+        } else {
+            (server, client)
+        };
+        let (wire_segments, segment_size) = Direction::segments_of(packet, peer);
+        let mut kinds = if packet.flags.contains(Flags::RST) {
+            judge_reset(from, peer, packet)
+        } else {
+            let around = Around {
+                round_trip,
+                knows_scale: scaling != Scaling::Unknown,
+                wire_segments,
+                segment_size,
+            };
+            sequence::on_segment(from, peer, packet, &around, pool)
+        };
+        if packet.flags.contains(Flags::ACK) && !packet.flags.contains(Flags::RST) {
+            let done = acknowledgment::on_acknowledgment(from, peer, packet, pool);
+            kinds = kinds.with(done.kinds);
+        }
+        Self::offer(from, peer, packet, scaling, &mut kinds);
+        if packet
+            .flags
+            .intersects(Flags::FIN | Flags::ECE | Flags::CWR)
+            || packet.ecn == Ecn::Ce
+        {
+            mark(from, packet, self.traits & HAS_ACCECN != 0, &mut kinds);
+        }
+        from.seen
+            .set(Seen::KEEP_ALIVE, kinds.contains(Kind::KeepAlive));
+        from.seen
+            .set(Seen::PROBE, kinds.contains(Kind::ZeroWindowProbe));
+        if let Some(stamps) = packet.timestamps {
+            from.ts_val = stamps.val;
+        }
+        from.count(packet, wire_segments);
+        from.count_kinds(kinds);
+        if self.traits & HAS_ROUND_TRIP == 0 {
+            self.time_handshake(packet);
+        }
+        let side = if index == 0 {
+            Side::Client
+        } else {
+            Side::Server
+        };
+        (side, kinds)
+    }
+
+    fn on_syn(&mut self, packet: &Observed, index: usize) {
+        let data = &mut self.sides[index];
+        if !data.is_started() || !data.has_syn() {
+            data.read_syn(packet);
+        }
+        // RFC 9768 section 3.1.1: all three flags ask for it.
+        if packet.flags.contains(Flags::ACE) && !packet.flags.contains(Flags::ACK) {
+            self.traits |= HAS_ACCECN;
+        } else if packet.flags.contains(Flags::ACK) && !packet.flags.intersects(Flags::AE) {
+            // The answer of RFC 3168 is ECE alone; most others are of AccECN.
+            let is_accepted = packet.flags.contains(Flags::CWR);
+            if !is_accepted {
+                self.traits &= !HAS_ACCECN;
+            }
+        }
+    }
+
+    /// SYN, SYN-ACK, ACK: whatever of it is seen, the round trip is the sum of
+    /// both halves.
+    fn time_handshake(&mut self, packet: &Observed) {
+        let [client, server] = &self.sides;
+        let is_over = client.has_syn()
+            && server.has_syn()
+            && !packet.flags.contains(Flags::SYN)
+            && server.una > server.base;
+        if is_over {
+            self.traits |= HAS_ROUND_TRIP;
+            let half = |side: &Direction| side.rtt.min().unwrap_or_default();
+            self.handshake = half(client) + half(server);
+        }
+    }
+
+    /// The round trip of the path of data from that side, wherever the place
+    /// of capture is on it.
+    #[inline]
+    fn round_trip(&self, index: usize) -> Option<Duration> {
+        let measured = self.sides[index].rtt.smoothed();
+        let handshake = (self.traits & HAS_ROUND_TRIP != 0).then_some(self.handshake);
+        measured.max(handshake)
+    }
+
+    /// The window that the packet offers.
+    #[inline]
+    fn offer(
+        from: &mut Direction,
+        peer: &mut Direction,
+        packet: &Observed,
+        scaling: Scaling,
+        kinds: &mut Kinds,
+    ) {
+        if packet.flags.contains(Flags::RST) {
+            return;
+        }
+        // RFC 7323 section 2.2: the window of a SYN is not scaled.
+        let is_syn = packet.flags.contains(Flags::SYN);
+        let shift = match scaling {
+            Scaling::Used if !is_syn => from.shift(),
+            _ => 0,
+        };
+        let wnd = u32::from(packet.wnd) << shift;
+        if !is_syn {
+            from.count_window(wnd);
+        }
+        from.wnd = packet.wnd;
+        if packet.wnd == 0 && !packet.flags.intersects(Flags::SYN | Flags::FIN) {
+            kinds.add(Kind::ZeroWindow);
+        }
+        if packet.flags.contains(Flags::ACK) && peer.is_started() {
+            let edge = peer.position(packet.ack) + u64::from(wnd);
+            peer.edge = peer.edge.max(edge);
+        }
+    }
+
+    /// Where the connection's packets come from and go to.
+    #[must_use]
+    pub fn endpoint(&self, side: Side) -> Endpoint {
+        let is_client_first = self.traits & IS_CLIENT_FIRST != 0;
+        self.key.endpoint((side == Side::Client) == is_client_first)
+    }
+
+    /// What that side sent.
+    #[must_use]
+    pub const fn direction(&self, side: Side) -> &Direction {
+        &self.sides[side as usize]
+    }
+
+    /// When its first packet was captured.
+    #[must_use]
+    pub const fn first_at(&self) -> Instant {
+        self.first_at
+    }
+
+    /// When its last packet was captured.
+    #[must_use]
+    pub const fn last_at(&self) -> Instant {
+        self.last_at
+    }
+
+    /// From the first packet to the last.
+    #[must_use]
+    pub const fn elapsed(&self) -> Duration {
+        self.last_at.saturating_since(self.first_at)
+    }
+
+    /// The round trip of the handshake, SYN-ACK and its acknowledgment
+    /// included, where all of it was captured.
+    #[must_use]
+    pub fn handshake_round_trip(&self) -> Option<Duration> {
+        (self.traits & HAS_ROUND_TRIP != 0).then_some(self.handshake)
+    }
+
+    /// What is known of window scaling.
+    #[inline]
+    #[must_use]
+    pub const fn scaling(&self) -> Scaling {
+        let [client, server] = &self.sides;
+        let both = client.seen.has(Seen::WINDOW_SCALE) && server.seen.has(Seen::WINDOW_SCALE);
+        if both {
+            Scaling::Used
+        } else if (client.has_syn() && !client.seen.has(Seen::WINDOW_SCALE))
+            || (server.has_syn() && !server.seen.has(Seen::WINDOW_SCALE))
+        {
+            Scaling::Unused
+        } else {
+            Scaling::Unknown
+        }
+    }
+
+    /// Whether only one direction is in the capture.
+    #[must_use]
+    pub const fn is_one_sided(&self) -> bool {
+        let [client, server] = &self.sides;
+        client.packets() == 0 || server.packets() == 0
+    }
+}
+
+/// RFC 5961 section 3.2: a reset counts at exactly RCV.NXT, is asked back
+/// inside the window, and is nothing outside. RCV.NXT is what was acknowledged
+/// last, as far as is seen here.
+#[cold]
+fn judge_reset(from: &mut Direction, peer: &Direction, packet: &Observed) -> Kinds {
+    let mut kinds = Kinds::NONE;
+    from.seen.set(Seen::RST, true);
+    if !from.is_started() {
+        from.start(packet.seq);
+    }
+    if peer.packets() == 0 {
+        return kinds;
+    }
+    let seq = from.position(packet.seq);
+    let is_exact = seq == from.una || seq == from.next;
+    let is_inside = seq >= from.una && seq < from.edge;
+    kinds.add(if is_exact {
+        Kind::ResetExact
+    } else if is_inside {
+        Kind::ResetInWindow
+    } else {
+        Kind::ResetOutOfWindow
+    });
+    kinds
+}
+
+/// FIN and congestion marks.
+#[cold]
+fn mark(from: &mut Direction, packet: &Observed, has_accecn: bool, kinds: &mut Kinds) {
+    if packet.flags.contains(Flags::FIN) {
+        from.seen.set(Seen::FIN, true);
+    }
+    if packet.ecn == Ecn::Ce {
+        kinds.add(Kind::CongestionExperienced);
+    }
+    // With AccECN the flags are a counter, on a SYN they negotiate.
+    if has_accecn || packet.flags.contains(Flags::SYN) {
+        return;
+    }
+    if packet.flags.contains(Flags::ECE) {
+        kinds.add(Kind::EcnEcho);
+    }
+    if packet.flags.contains(Flags::CWR) {
+        kinds.add(Kind::CongestionWindowReduced);
+    }
+}

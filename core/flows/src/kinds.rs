@@ -1,0 +1,213 @@
+//! What a packet can be, by name. A packet may be several things at once.
+
+/// One thing that a packet can be.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+#[repr(u8)]
+pub enum Kind {
+    /// Sent again after duplicate acknowledgments (RFC 5681 section 3.2), or
+    /// without SACK after partial ones (RFC 6582).
+    FastRetransmission,
+    /// Sent again during a repair that SACK steers (RFC 6675).
+    SackRetransmission,
+    /// Sent again because of a timeout (RFC 6298), or after one.
+    TimeoutRetransmission,
+    /// The last segment sent again to provoke an acknowledgment (RFC 8985
+    /// section 7).
+    TailProbe,
+    /// Sent again although its acknowledgment had passed here.
+    NeedlessRetransmission,
+    /// Sent again for no reason that is visible here.
+    UnexplainedRetransmission,
+    /// Sent in order and overtaken on the way.
+    OutOfOrder,
+    /// Something before it was not seen.
+    AfterGap,
+    /// The same packet captured a second time.
+    CapturedTwice,
+    /// A duplicate acknowledgment (RFC 5681 section 2), or one that SACK makes
+    /// one (RFC 6675 section 2).
+    DuplicateAck,
+    /// An acknowledgment older than one seen before.
+    OldAck,
+    /// It changes the window and nothing else.
+    WindowUpdate,
+    /// It offers no window.
+    ZeroWindow,
+    /// It leaves less than a segment of the offered window.
+    WindowFull,
+    /// It goes beyond every window that was offered.
+    BeyondWindow,
+    /// A keep-alive (RFC 9293 section 3.8.4).
+    KeepAlive,
+    /// The answer to one.
+    KeepAliveAck,
+    /// A probe of a closed window (RFC 9293 section 3.8.6.1).
+    ZeroWindowProbe,
+    /// The answer to one.
+    ZeroWindowProbeAck,
+    /// It acknowledges what was never seen: the capture lacks packets.
+    AckedUnseen,
+    /// It reports octets that arrived twice (RFC 2883).
+    DuplicateReport,
+    /// It shows that a retransmission was not needed (RFC 2883, RFC 3522).
+    ShowsSpurious,
+    /// A reset at exactly the octet expected next (RFC 5961 section 3.2).
+    ResetExact,
+    /// A reset inside the window, and not at its left edge.
+    ResetInWindow,
+    /// A reset outside of the window.
+    ResetOutOfWindow,
+    /// Marked on the way: CE (RFC 3168).
+    CongestionExperienced,
+    /// ECE outside of a handshake, of RFC 3168.
+    EcnEcho,
+    /// CWR outside of a handshake, of RFC 3168.
+    CongestionWindowReduced,
+}
+
+impl Kind {
+    /// Every kind, in order.
+    pub const ALL: [Self; 28] = [
+        Self::FastRetransmission,
+        Self::SackRetransmission,
+        Self::TimeoutRetransmission,
+        Self::TailProbe,
+        Self::NeedlessRetransmission,
+        Self::UnexplainedRetransmission,
+        Self::OutOfOrder,
+        Self::AfterGap,
+        Self::CapturedTwice,
+        Self::DuplicateAck,
+        Self::OldAck,
+        Self::WindowUpdate,
+        Self::ZeroWindow,
+        Self::WindowFull,
+        Self::BeyondWindow,
+        Self::KeepAlive,
+        Self::KeepAliveAck,
+        Self::ZeroWindowProbe,
+        Self::ZeroWindowProbeAck,
+        Self::AckedUnseen,
+        Self::DuplicateReport,
+        Self::ShowsSpurious,
+        Self::ResetExact,
+        Self::ResetInWindow,
+        Self::ResetOutOfWindow,
+        Self::CongestionExperienced,
+        Self::EcnEcho,
+        Self::CongestionWindowReduced,
+    ];
+
+    /// The kinds of retransmissions.
+    pub const RETRANSMISSIONS: [Self; 6] = [
+        Self::FastRetransmission,
+        Self::SackRetransmission,
+        Self::TimeoutRetransmission,
+        Self::TailProbe,
+        Self::NeedlessRetransmission,
+        Self::UnexplainedRetransmission,
+    ];
+
+    /// Its name in records.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::FastRetransmission => "fast_retransmission",
+            Self::SackRetransmission => "sack_retransmission",
+            Self::TimeoutRetransmission => "timeout_retransmission",
+            Self::TailProbe => "tail_probe",
+            Self::NeedlessRetransmission => "needless_retransmission",
+            Self::UnexplainedRetransmission => "unexplained_retransmission",
+            Self::OutOfOrder => "out_of_order",
+            Self::AfterGap => "after_gap",
+            Self::CapturedTwice => "captured_twice",
+            Self::DuplicateAck => "duplicate_ack",
+            Self::OldAck => "old_ack",
+            Self::WindowUpdate => "window_update",
+            Self::ZeroWindow => "zero_window",
+            Self::WindowFull => "window_full",
+            Self::BeyondWindow => "beyond_window",
+            Self::KeepAlive => "keep_alive",
+            Self::KeepAliveAck => "keep_alive_ack",
+            Self::ZeroWindowProbe => "zero_window_probe",
+            Self::ZeroWindowProbeAck => "zero_window_probe_ack",
+            Self::AckedUnseen => "acked_unseen",
+            Self::DuplicateReport => "duplicate_report",
+            Self::ShowsSpurious => "shows_spurious",
+            Self::ResetExact => "reset_exact",
+            Self::ResetInWindow => "reset_in_window",
+            Self::ResetOutOfWindow => "reset_out_of_window",
+            Self::CongestionExperienced => "congestion_experienced",
+            Self::EcnEcho => "ecn_echo",
+            Self::CongestionWindowReduced => "congestion_window_reduced",
+        }
+    }
+}
+
+/// What a packet is: a set of kinds.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Default, Debug)]
+pub struct Kinds(u32);
+
+impl Kinds {
+    /// Nothing but what it seems.
+    pub const NONE: Self = Self(0);
+
+    /// Adds one.
+    #[inline]
+    pub const fn add(&mut self, kind: Kind) {
+        self.0 |= 1 << kind as u8;
+    }
+
+    /// These and those.
+    #[inline]
+    #[must_use]
+    pub const fn with(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+
+    /// Whether it is this.
+    #[inline]
+    #[must_use]
+    pub const fn contains(self, kind: Kind) -> bool {
+        self.0 & 1 << kind as u8 != 0
+    }
+
+    /// Whether it is nothing in particular.
+    #[inline]
+    #[must_use]
+    pub const fn is_empty(self) -> bool {
+        self.0 == 0
+    }
+
+    /// Whether it is a retransmission of any kind.
+    #[inline]
+    #[must_use]
+    pub const fn is_retransmission(self) -> bool {
+        self.0 & 0b11_1111 != 0
+    }
+
+    /// The kinds, in order.
+    pub fn iter(self) -> impl Iterator<Item = Kind> {
+        Kind::ALL
+            .into_iter()
+            .filter(move |kind| self.contains(*kind))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn kinds_stand_in_the_order_of_their_numbers_and_retransmissions_first() {
+        for (index, kind) in Kind::ALL.into_iter().enumerate() {
+            assert_eq!(kind as usize, index);
+            let mut kinds = Kinds::NONE;
+            kinds.add(kind);
+            assert_eq!(
+                kinds.is_retransmission(),
+                Kind::RETRANSMISSIONS.contains(&kind)
+            );
+        }
+    }
+}

@@ -1,0 +1,53 @@
+//! From the segments of a capture to facts per connection, in one pass.
+//!
+//! [`FlowTable::handle_packet`] takes one [`Observed`] packet after the other,
+//! says of each what it is ([`Kinds`]), and keeps what adds up in a
+//! [`Connection`] of two [`Direction`]s.
+//!
+//! | file | what |
+//! |---|---|
+//! | `observed.rs` | a packet as the analysis sees it |
+//! | `key.rs`, `table.rs` | which connection a packet belongs to |
+//! | `connection.rs` | both directions together: handshake, end, windows |
+//! | `direction.rs` | what is counted of one direction |
+//! | `sequence.rs` | what a segment is by its sequence numbers |
+//! | `acknowledgment.rs` | what a segment is by its acknowledgment |
+//! | `retransmission.rs` | why a segment was sent again; whether it had to be |
+//! | `gaps.rs` | what was not seen of the sequence space |
+//! | `sent.rs`, `round_trips.rs` | times of sending; round-trip times |
+//! | `kinds.rs` | the names of it all |
+//!
+//! Memory is flat: a connection keeps intervals and never packets. What is in
+//! flight has one boundary for each segment up to [`MAX_BOUNDARIES`], from
+//! there on for every second, every fourth: the counts stay exact, round trips
+//! are sampled less often. An idle connection keeps none.
+//!
+//! Deliberately not here: payload, checksums, reassembly; and what only the
+//! sender can know. A verdict rests on what passed the place of capture.
+#![no_std]
+#![forbid(unsafe_code)]
+#![deny(missing_docs)]
+
+extern crate alloc;
+
+mod acknowledgment;
+mod connection;
+mod direction;
+mod gaps;
+mod key;
+mod kinds;
+mod observed;
+mod retransmission;
+mod round_trips;
+mod sent;
+mod sequence;
+mod table;
+
+pub use connection::{Connection, Scaling, Side};
+pub use direction::{Direction, Options, Shares};
+pub use key::Endpoint;
+pub use kinds::{Kind, Kinds};
+pub use observed::Observed;
+pub use round_trips::RoundTrips;
+pub use sent::MAX_BOUNDARIES;
+pub use table::{FlowTable, Verdict};

@@ -1,0 +1,135 @@
+//! A packet as the analysis sees it: the header fields that matter, read once.
+
+use gigatcp_units::Instant;
+use gigatcp_wire::link::Captured;
+use gigatcp_wire::{
+    Ecn, Endpoints, Flags, Payload, SackBlocks, Segment, SeqNumber, Timestamps, option_kind,
+};
+
+/// One captured packet.
+#[derive(Clone, Copy, Debug)]
+pub struct Observed {
+    /// When it was captured.
+    pub at: Instant,
+    /// Addresses.
+    pub endpoints: Endpoints,
+    /// Source port.
+    pub src_port: u16,
+    /// Destination port.
+    pub dst_port: u16,
+    /// SEG.SEQ.
+    pub seq: SeqNumber,
+    /// SEG.ACK, valid when ACK is set.
+    pub ack: SeqNumber,
+    /// Control bits.
+    pub flags: Flags,
+    /// SEG.WND as on the wire.
+    pub wnd: u16,
+    /// Octets of payload on the wire.
+    pub payload_len: u32,
+    /// Octets of options.
+    pub options_len: u8,
+    /// The ECN field of the IP header.
+    pub ecn: Ecn,
+    /// IPv4 identification; zero where there is none.
+    pub ident: u16,
+    /// Timestamps.
+    pub timestamps: Option<Timestamps>,
+    /// SACK blocks.
+    pub sack: SackBlocks,
+    /// MSS, of a SYN.
+    pub mss: Option<u16>,
+    /// Window scale, of a SYN.
+    pub window_scale: Option<u8>,
+    /// SACK-permitted, of a SYN.
+    pub sack_permitted: bool,
+}
+
+impl Observed {
+    /// What there is to know of a captured segment.
+    #[inline]
+    #[must_use]
+    pub fn new(at: Instant, segment: &Captured<'_>) -> Self {
+        let mut observed = Self {
+            at,
+            endpoints: segment.ip.endpoints,
+            src_port: segment.src_port,
+            dst_port: segment.dst_port,
+            seq: segment.seq,
+            ack: segment.ack,
+            flags: segment.flags,
+            wnd: segment.wnd.0,
+            payload_len: segment.payload_len,
+            options_len: segment.options_len() as u8,
+            ecn: segment.ecn,
+            ident: segment.ip.ident,
+            timestamps: None,
+            sack: SackBlocks::default(),
+            mss: None,
+            window_scale: None,
+            sack_permitted: false,
+        };
+        match segment.option_octets {
+            [] => {}
+            // Nearly every segment: timestamps as every common kernel lays
+            // them out, and nothing else.
+            [1, 1, option_kind::TIMESTAMPS, 10, _, _, _, _, _, _, _, _] => {
+                observed.timestamps = segment.timestamps();
+            }
+            _ => observed.read_options(segment),
+        }
+        observed
+    }
+
+    /// The same of a segment that was not captured but handed over, as a
+    /// simulator or an engine can.
+    #[must_use]
+    pub fn of_segment<P: Payload>(
+        at: Instant,
+        endpoints: Endpoints,
+        ident: u16,
+        segment: &Segment<P>,
+    ) -> Self {
+        let options = &segment.options;
+        Self {
+            at,
+            endpoints,
+            src_port: segment.src_port,
+            dst_port: segment.dst_port,
+            seq: segment.seq,
+            ack: segment.ack,
+            flags: segment.flags,
+            wnd: segment.wnd.0,
+            payload_len: segment.payload.len() as u32,
+            options_len: options.wire_len() as u8,
+            ecn: segment.ecn,
+            ident,
+            timestamps: options.timestamps,
+            sack: options.sack,
+            mss: options.mss,
+            window_scale: options.window_scale,
+            sack_permitted: options.sack_permitted,
+        }
+    }
+
+    #[inline(never)]
+    fn read_options(&mut self, segment: &Captured<'_>) {
+        let options = segment.options();
+        self.timestamps = options.timestamps;
+        self.sack = options.sack;
+        if self.flags.contains(Flags::SYN) {
+            self.mss = options.mss;
+            self.window_scale = options.window_scale;
+            self.sack_permitted = options.sack_permitted;
+        }
+    }
+
+    /// SEG.LEN: payload octets plus one for SYN and one for FIN.
+    #[inline]
+    #[must_use]
+    pub const fn seq_len(&self) -> u32 {
+        let syn = self.flags.contains(Flags::SYN) as u32;
+        let fin = self.flags.contains(Flags::FIN) as u32;
+        self.payload_len.saturating_add(syn + fin)
+    }
+}

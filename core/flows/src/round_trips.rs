@@ -1,0 +1,110 @@
+//! Round-trip times of one direction: from a segment to its acknowledgment, as
+//! they passed the place of capture.
+//!
+//! Samples are taken where an acknowledgment ends exactly at a segment and
+//! covers nothing that was sent again (Karn). Near the sender this is the
+//! round trip of the path; near the receiver it is the receiver's own delay.
+
+use gigatcp_units::Duration;
+
+/// Statistics of round-trip times.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct RoundTrips {
+    count: u64,
+    min_ns: u64,
+    max_ns: u64,
+    sum_ns: u64,
+    sum_of_squares: f64,
+    /// SRTT and RTTVAR of RFC 6298 section 2.
+    srtt_ns: u64,
+    rttvar_ns: u64,
+}
+
+impl Default for RoundTrips {
+    fn default() -> Self {
+        Self {
+            count: 0,
+            min_ns: u64::MAX,
+            max_ns: 0,
+            sum_ns: 0,
+            sum_of_squares: 0.0,
+            srtt_ns: 0,
+            rttvar_ns: 0,
+        }
+    }
+}
+
+impl RoundTrips {
+    #[inline]
+    pub(crate) fn add(&mut self, sample: Duration) {
+        let ns = sample.as_nanos();
+        self.min_ns = self.min_ns.min(ns);
+        self.max_ns = self.max_ns.max(ns);
+        self.sum_ns = self.sum_ns.saturating_add(ns);
+        self.sum_of_squares += ns as f64 * ns as f64;
+        if self.count == 0 {
+            self.srtt_ns = ns;
+            self.rttvar_ns = ns / 2;
+        } else {
+            // RFC 6298 section 2.3: weights of an eighth and a quarter.
+            let off = self.srtt_ns.abs_diff(ns);
+            self.rttvar_ns = self.rttvar_ns - self.rttvar_ns / 4 + off / 4;
+            self.srtt_ns = self.srtt_ns - self.srtt_ns / 8 + ns / 8;
+        }
+        self.count += 1;
+    }
+
+    /// How many samples there are.
+    #[must_use]
+    pub const fn count(&self) -> u64 {
+        self.count
+    }
+
+    /// The smallest.
+    #[must_use]
+    pub fn min(&self) -> Option<Duration> {
+        (self.count > 0).then(|| Duration::from_nanos(self.min_ns))
+    }
+
+    /// The largest.
+    #[must_use]
+    pub fn max(&self) -> Option<Duration> {
+        (self.count > 0).then(|| Duration::from_nanos(self.max_ns))
+    }
+
+    /// The mean.
+    #[must_use]
+    pub fn mean(&self) -> Option<Duration> {
+        (self.count > 0).then(|| Duration::from_nanos(self.sum_ns / self.count))
+    }
+
+    /// The standard deviation of the samples; nothing of fewer than two.
+    #[must_use]
+    pub fn deviation(&self) -> Option<Duration> {
+        if self.count < 2 {
+            return None;
+        }
+        let n = self.count as f64;
+        let sum = self.sum_ns as f64;
+        let variance = (self.sum_of_squares - sum * sum / n) / (n - 1.0);
+        Some(Duration::from_nanos(libm::sqrt(variance.max(0.0)) as u64))
+    }
+
+    /// SRTT (RFC 6298), after the last sample.
+    pub(crate) fn smoothed(&self) -> Option<Duration> {
+        (self.count > 0).then(|| Duration::from_nanos(self.srtt_ns))
+    }
+
+    /// The timeout that RFC 6298 would set, with the usual minimum of 200 ms
+    /// in place of its second.
+    pub(crate) fn timeout(&self) -> Duration {
+        const LEAST: Duration = Duration::from_millis(200);
+        if self.count == 0 {
+            return Duration::from_secs(1);
+        }
+        let rto = self
+            .srtt_ns
+            .saturating_add(4_u64.saturating_mul(self.rttvar_ns));
+        Duration::from_nanos(rto).max(LEAST)
+    }
+}

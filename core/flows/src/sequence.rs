@@ -1,0 +1,217 @@
+//! What a segment is by its sequence numbers.
+
+use gigatcp_units::Duration;
+use gigatcp_wire::Flags;
+
+use crate::direction::{Direction, Seen};
+use crate::gaps::{Gap, Opener};
+use crate::retransmission::{self, Again};
+use crate::sent::Pool;
+use crate::{Kind, Kinds, Observed};
+
+/// What surrounds a segment.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Around {
+    /// The path's round-trip time, as far as it is known.
+    pub round_trip: Option<Duration>,
+    /// Whether the scale of the windows offered to it is known.
+    pub knows_scale: bool,
+    /// Segments on the wire, and how large they are.
+    pub wire_segments: u64,
+    pub segment_size: u32,
+}
+
+/// Places the segment in its direction. `peer` is the other one.
+#[inline]
+pub(crate) fn on_segment(
+    data: &mut Direction,
+    peer: &Direction,
+    packet: &Observed,
+    around: &Around,
+    pool: &mut Pool,
+) -> Kinds {
+    let mut kinds = Kinds::NONE;
+    if !data.is_started() {
+        data.start(packet.seq);
+        if packet.flags.contains(Flags::SYN) {
+            data.seen.set(Seen::UNA, true);
+        }
+    }
+    let len = u64::from(packet.seq_len());
+    let start = data.position(packet.seq);
+    let end = start + len;
+    if is_captured_twice(data, packet) {
+        kinds.add(Kind::CapturedTwice);
+        data.repeated += u64::from(packet.payload_len);
+        return kinds;
+    }
+    if start == data.next && len > 0 && !is_closed(data, peer, packet) {
+        on_new(data, packet, (start, end), pool);
+    } else {
+        on_odd(data, peer, packet, (start, end), around, pool, &mut kinds);
+    }
+    let is_probe = kinds.contains(Kind::ZeroWindowProbe) || kinds.contains(Kind::KeepAlive);
+    if packet.payload_len > 0 && around.knows_scale && !is_probe {
+        judge_window(data, end, around, &mut kinds);
+    }
+    kinds
+}
+
+/// The last packet again, octet for octet as far as the headers tell.
+fn is_captured_twice(data: &Direction, packet: &Observed) -> bool {
+    packet.ident != 0
+        && packet.ident == data.ident
+        && packet.seq.as_u32() == data.last_seq
+        && packet.payload_len > 0
+        && data.packets() > 0
+}
+
+/// Whether the peer's window is closed and everything in it acknowledged.
+#[inline]
+fn is_closed(data: &Direction, peer: &Direction, packet: &Observed) -> bool {
+    peer.wnd == 0
+        && peer.seen.has(Seen::WINDOW)
+        && data.next == data.una
+        && packet.payload_len == 1
+        && !packet.flags.intersects(Flags::SYN | Flags::FIN)
+}
+
+#[inline]
+fn on_new(data: &mut Direction, packet: &Observed, (_, end): (u64, u64), pool: &mut Pool) {
+    data.next = end;
+    let in_flight = data.in_flight.get_or_insert_with(|| pool.take());
+    in_flight.on_sent(end, packet.at);
+}
+
+/// Everything but the next octets in order.
+#[inline(never)]
+fn on_odd(
+    data: &mut Direction,
+    peer: &Direction,
+    packet: &Observed,
+    (start, end): (u64, u64),
+    around: &Around,
+    pool: &mut Pool,
+    kinds: &mut Kinds,
+) {
+    let is_plain = !packet.flags.intersects(Flags::SYN | Flags::FIN);
+    let is_window_closed = peer.seen.has(Seen::WINDOW) && peer.wnd == 0;
+    let is_before_next = start + 1 == data.next && packet.payload_len <= 1 && is_plain;
+    let all_acked = data.una > start || !data.seen.has(Seen::UNA);
+    let is_first_probe = start == data.next && is_closed(data, peer, packet);
+    let is_later_probe = is_before_next && is_window_closed && data.una >= start;
+    if is_first_probe || is_later_probe {
+        kinds.add(Kind::ZeroWindowProbe);
+        if end > data.next {
+            on_new(data, packet, (start, end), pool);
+            // A probe's octet is refused as often as not.
+            data.karn = data.karn.max(end);
+        } else {
+            data.repeated += u64::from(packet.payload_len);
+        }
+    } else if is_before_next && all_acked && data.packets() > 0 {
+        kinds.add(Kind::KeepAlive);
+        data.repeated += u64::from(packet.payload_len);
+    } else if start > data.next {
+        kinds.add(Kind::AfterGap);
+        open_gap(data, packet, start, pool);
+        if end > start {
+            on_new(data, packet, (start, end), pool);
+        }
+    } else if end > start {
+        on_old(data, peer, packet, (start, end), around, pool, kinds);
+    }
+}
+
+fn open_gap(data: &mut Direction, packet: &Observed, start: u64, pool: &mut Pool) {
+    let opener = Opener {
+        at: packet.at,
+        ts_val: packet.timestamps.map(|stamps| stamps.val),
+        ident: packet.ident,
+    };
+    let in_flight = data.in_flight.get_or_insert_with(|| pool.take());
+    in_flight.gaps.open(Gap {
+        start: data.next,
+        end: start,
+        opener,
+    });
+    data.next = start;
+}
+
+/// A segment that begins before SND.NXT: sent again, or late.
+fn on_old(
+    data: &mut Direction,
+    peer: &Direction,
+    packet: &Observed,
+    (start, end): (u64, u64),
+    around: &Around,
+    pool: &mut Pool,
+    kinds: &mut Kinds,
+) {
+    let old_end = end.min(data.next);
+    let (filled, opener) = match &mut data.in_flight {
+        Some(in_flight) => in_flight.gaps.fill(start, old_end),
+        None => (0, None),
+    };
+    let before_capture = if data.has_syn() {
+        0
+    } else {
+        data.base.clamp(start, old_end) - start
+    };
+    let seen_before = old_end - start - filled - before_capture;
+    if before_capture > 0 {
+        data.base = start;
+    }
+    let payload = u64::from(packet.payload_len);
+    data.repeated += seen_before.min(payload);
+    let is_again = seen_before > 0
+        || match &opener {
+            Some(opener) => retransmission::is_again(packet, opener, around.round_trip),
+            // From before the capture: nothing shows which it is but the clock
+            // of the sender.
+            None => packet
+                .timestamps
+                .is_some_and(|stamps| retransmission::is_older(data.ts_val, stamps.val)),
+        };
+    if is_again {
+        let octets = if seen_before > 0 {
+            seen_before
+        } else {
+            old_end - start
+        };
+        let segments = if octets == end - start {
+            around.wire_segments
+        } else {
+            octets.div_ceil(u64::from(around.segment_size)).max(1)
+        };
+        let again = Again {
+            start,
+            end: old_end,
+            segments,
+            octets: octets.min(payload),
+        };
+        let kind = retransmission::on_again(data, packet, again, peer.last_at, around.round_trip);
+        kinds.add(kind);
+    } else {
+        kinds.add(Kind::OutOfOrder);
+    }
+    data.karn = data.karn.max(old_end);
+    if end > data.next {
+        on_new(data, packet, (start, end), pool);
+    }
+}
+
+/// Against the right edge of every window offered so far. The edge itself
+/// never moves left (RFC 9293 SHLD-14 asks it of receivers).
+#[inline]
+fn judge_window(data: &Direction, end: u64, around: &Around, kinds: &mut Kinds) {
+    if data.edge == data.base {
+        return;
+    }
+    let fin = u64::from(data.has_fin());
+    if end > data.edge + fin {
+        kinds.add(Kind::BeyondWindow);
+    } else if data.edge.saturating_sub(end) < u64::from(around.segment_size) && end == data.next {
+        kinds.add(Kind::WindowFull);
+    }
+}

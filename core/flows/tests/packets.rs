@@ -1,0 +1,567 @@
+//! Connections written by hand, packet by packet, and arbitrary ones.
+
+use std::net::{Ipv4Addr, Ipv6Addr};
+
+use gigatcp_flows::{Connection, FlowTable, Kind, Kinds, MAX_BOUNDARIES, Observed, Scaling, Side};
+use gigatcp_units::{Duration, Instant};
+use gigatcp_wire::{Ecn, Endpoints, Flags, SackBlock, SackBlocks, SeqNumber, Timestamps};
+use proptest::prelude::*;
+
+const CLIENT: Endpoints = Endpoints::V4 {
+    src: Ipv4Addr::new(192, 0, 2, 1),
+    dst: Ipv4Addr::new(192, 0, 2, 2),
+};
+
+/// A capture being told: microseconds, who, what.
+struct Capture {
+    table: FlowTable,
+    client_iss: u32,
+    server_iss: u32,
+}
+
+/// A packet of which only what matters is said.
+#[derive(Clone, Copy)]
+struct Said {
+    from: Side,
+    /// Relative to the SYNs.
+    seq: u32,
+    ack: u32,
+    len: u32,
+    wnd: u16,
+    flags: Flags,
+    sack: Option<(u32, u32)>,
+    ts: Option<(u32, u32)>,
+    ident: u16,
+}
+
+const DATA: Said = Said {
+    from: Side::Client,
+    seq: 1,
+    ack: 1,
+    len: 1000,
+    wnd: 100,
+    flags: Flags::ACK,
+    sack: None,
+    ts: None,
+    ident: 0,
+};
+
+const ACK: Said = Said {
+    from: Side::Server,
+    len: 0,
+    ..DATA
+};
+
+impl Capture {
+    /// Only in the middle of a connection.
+    fn new(client_iss: u32) -> Self {
+        Self {
+            table: FlowTable::new(7),
+            client_iss,
+            server_iss: client_iss.wrapping_mul(77),
+        }
+    }
+
+    /// After a handshake of 1 ms, MSS 1460, scale 7, SACK.
+    fn open(client_iss: u32) -> Self {
+        Self::open_with(client_iss, 65_000)
+    }
+
+    /// The same, where the SYNs offer so much.
+    fn open_with(client_iss: u32, wnd: u16) -> Self {
+        let mut capture = Self::new(client_iss);
+        let syn = Said {
+            wnd,
+            seq: 0,
+            len: 0,
+            flags: Flags::SYN,
+            ..DATA
+        };
+        capture.say(0, syn);
+        capture.say(
+            1000,
+            Said {
+                from: Side::Server,
+                flags: Flags::SYN | Flags::ACK,
+                ..syn
+            },
+        );
+        capture.say(1001, Said { len: 0, ..DATA });
+        capture
+    }
+
+    fn packet(&self, us: u64, said: Said) -> Observed {
+        let is_client = said.from == Side::Client;
+        let (own, other) = if is_client {
+            (self.client_iss, self.server_iss)
+        } else {
+            (self.server_iss, self.client_iss)
+        };
+        let is_syn = said.flags.contains(Flags::SYN);
+        let at = |iss: u32, place: u32| SeqNumber::new(iss.wrapping_add(place));
+        let mut sack = SackBlocks::default();
+        if let Some((left, right)) = said.sack {
+            let (left, right) = (at(other, left), at(other, right));
+            assert!(sack.try_push(SackBlock { left, right }));
+        }
+        let (endpoints, src_port, dst_port) = if is_client {
+            (CLIENT, 40_000, 80)
+        } else {
+            (CLIENT.reversed(), 80, 40_000)
+        };
+        Observed {
+            at: Instant::from_nanos(us * 1000),
+            endpoints,
+            src_port,
+            dst_port,
+            seq: at(own, said.seq),
+            ack: at(other, said.ack),
+            flags: said.flags,
+            wnd: said.wnd,
+            payload_len: said.len,
+            options_len: 0,
+            ecn: Ecn::NotEct,
+            ident: said.ident,
+            timestamps: said.ts.map(|(val, ecr)| Timestamps { val, ecr }),
+            sack,
+            mss: is_syn.then_some(1460),
+            window_scale: is_syn.then_some(7),
+            sack_permitted: is_syn,
+        }
+    }
+
+    fn say(&mut self, us: u64, said: Said) -> Vec<Kind> {
+        let packet = self.packet(us, said);
+        kinds(self.table.handle_packet(&packet).kinds)
+    }
+
+    fn connection(&self) -> &Connection {
+        self.table.connections().last().unwrap()
+    }
+}
+
+fn kinds(kinds: Kinds) -> Vec<Kind> {
+    kinds.iter().collect()
+}
+
+fn data(place: u32) -> Said {
+    Said {
+        seq: 1 + 1000 * place,
+        ..DATA
+    }
+}
+
+fn ack(place: u32) -> Said {
+    Said {
+        ack: 1 + 1000 * place,
+        ..ACK
+    }
+}
+
+#[test]
+fn a_handshake_tells_sides_options_and_round_trip() {
+    let capture = Capture::open(u32::MAX);
+    let connection = capture.connection();
+    assert_eq!(connection.endpoint(Side::Client).port, 40_000);
+    assert_eq!(connection.scaling(), Scaling::Used);
+    let options = connection.direction(Side::Server).options().unwrap();
+    assert_eq!((options.mss, options.window_scale), (Some(1460), Some(7)));
+    let round_trip = connection.handshake_round_trip();
+    assert_eq!(round_trip, Some(Duration::from_micros(1001)));
+}
+
+#[test]
+fn three_duplicates_make_a_retransmission_fast() {
+    for iss in [5, u32::MAX - 2500] {
+        let mut capture = Capture::open(iss);
+        for place in 0..5 {
+            assert_eq!(capture.say(2000, data(place)), []);
+        }
+        assert_eq!(capture.say(3000, ack(1)), []);
+        for us in [3010, 3020, 3030] {
+            assert_eq!(capture.say(us, ack(1)), [Kind::DuplicateAck]);
+        }
+        assert_eq!(capture.say(3031, data(1)), [Kind::FastRetransmission]);
+        assert_eq!(capture.say(4031, ack(5)), []);
+        let client = capture.connection().direction(Side::Client);
+        assert_eq!(client.retransmitted_segments(), 1);
+        assert_eq!((client.bytes(), client.unique_bytes()), (6000, 5000));
+        // The SYN, and the first segment: what was acknowledged after the
+        // repair is no sample.
+        assert_eq!(client.round_trips().count(), 2);
+    }
+}
+
+#[test]
+fn sack_steers_repairs_and_duplicates_reported_prove_them_needless() {
+    let mut capture = Capture::open(9);
+    for place in 0..6 {
+        capture.say(2000, data(place));
+    }
+    for right in [3, 4, 5, 6] {
+        let report = Said {
+            sack: Some((2001, 1 + 1000 * right)),
+            ..ack(0)
+        };
+        assert_eq!(capture.say(3000, report), [Kind::DuplicateAck]);
+    }
+    assert_eq!(capture.say(3001, data(0)), [Kind::FastRetransmission]);
+    assert_eq!(capture.say(3002, data(1)), [Kind::SackRetransmission]);
+    let report = Said {
+        sack: Some((1, 1001)),
+        ..ack(6)
+    };
+    let expected = [Kind::DuplicateReport, Kind::ShowsSpurious];
+    assert_eq!(capture.say(4000, report), expected);
+    let client = capture.connection().direction(Side::Client);
+    assert_eq!(client.spurious_segments(), 1);
+}
+
+#[test]
+fn an_echo_older_than_the_retransmission_proves_it_needless() {
+    let mut capture = Capture::open(9);
+    let stamped = |said: Said, val, ecr| Said {
+        ts: Some((val, ecr)),
+        ..said
+    };
+    capture.say(2000, stamped(data(0), 10, 1));
+    let kinds = capture.say(302_000, stamped(data(0), 310, 1));
+    assert_eq!(kinds, [Kind::TimeoutRetransmission]);
+    let kinds = capture.say(302_100, stamped(ack(1), 311, 10));
+    assert_eq!(kinds, [Kind::ShowsSpurious]);
+}
+
+#[test]
+fn silence_makes_a_timeout_and_what_follows_belongs_to_it() {
+    let mut capture = Capture::open(9);
+    for place in 0..4 {
+        capture.say(2000, data(place));
+    }
+    let again = capture.say(500_000, data(0));
+    assert_eq!(again, [Kind::TimeoutRetransmission]);
+    capture.say(501_000, ack(1));
+    let again = capture.say(501_001, data(1));
+    assert_eq!(again, [Kind::TimeoutRetransmission]);
+}
+
+#[test]
+fn the_last_segment_again_after_two_round_trips_is_a_tail_probe() {
+    let mut capture = Capture::open(9);
+    for place in 0..4 {
+        capture.say(2000, data(place));
+    }
+    assert_eq!(capture.say(4100, data(3)), [Kind::TailProbe]);
+    assert_eq!(
+        capture.say(4_000_000, data(0)),
+        [Kind::TimeoutRetransmission]
+    );
+}
+
+#[test]
+fn what_fills_a_gap_is_told_by_timestamp_then_ident_then_time() {
+    let cases = [
+        ((Some(10), 0), (Some(9), 0), 1, false),
+        ((Some(10), 0), (Some(11), 0), 1, true),
+        ((Some(10), 5), (Some(10), 4), 90_000, false),
+        ((None, 5), (None, 9), 1, true),
+        ((None, 0xffff), (None, 3), 1, true),
+        ((None, 0), (None, 0), 100, false),
+        ((None, 0), (None, 0), 90_000, true),
+    ];
+    for (index, ((opener_ts, opener_ident), (ts, ident), late, is_again)) in
+        cases.into_iter().enumerate()
+    {
+        let mut capture = Capture::open(9);
+        let with = |said: Said, ts: Option<u32>, ident| Said {
+            ts: ts.map(|val| (val, 1)),
+            ident,
+            ..said
+        };
+        let kinds = capture.say(2000, with(data(1), opener_ts, opener_ident));
+        assert_eq!(kinds, [Kind::AfterGap]);
+        let packet = capture.packet(2000 + late, with(data(0), ts, ident));
+        let kinds = capture.table.handle_packet(&packet).kinds;
+        assert_eq!(kinds.is_retransmission(), is_again, "{index}");
+        assert_eq!(kinds.contains(Kind::OutOfOrder), !is_again, "{index}");
+        let client = capture.connection().direction(Side::Client);
+        assert_eq!(client.unique_bytes(), 2000, "{index}");
+    }
+}
+
+#[test]
+fn a_changed_window_is_an_update_and_never_a_duplicate() {
+    let mut capture = Capture::open(9);
+    capture.say(2000, data(0));
+    capture.say(2100, ack(0));
+    let update = Said { wnd: 200, ..ack(0) };
+    assert_eq!(capture.say(2200, update), [Kind::WindowUpdate]);
+    assert_eq!(capture.say(2300, update), [Kind::DuplicateAck]);
+    let report = Said {
+        wnd: 300,
+        sack: Some((2001, 3001)),
+        ..ack(0)
+    };
+    capture.say(2350, data(2));
+    assert_eq!(capture.say(2400, report), [Kind::DuplicateAck]);
+}
+
+#[test]
+fn nothing_outstanding_means_no_duplicate() {
+    let mut capture = Capture::open(9);
+    capture.say(2000, data(0));
+    capture.say(2100, ack(1));
+    assert_eq!(capture.say(2200, ack(1)), []);
+}
+
+#[test]
+fn a_closed_window_is_probed_and_the_probe_answered() {
+    let mut capture = Capture::open(9);
+    capture.say(2000, data(0));
+    let closed = Said { wnd: 0, ..ack(1) };
+    assert_eq!(capture.say(2100, closed), [Kind::ZeroWindow]);
+    let probe = Said { len: 1, ..data(1) };
+    assert!(capture.say(300_000, probe).contains(&Kind::ZeroWindowProbe));
+    let answer = capture.say(300_100, closed);
+    assert_eq!(answer, [Kind::ZeroWindow, Kind::ZeroWindowProbeAck]);
+    assert_eq!(capture.say(700_000, probe), [Kind::ZeroWindowProbe]);
+    let client = capture.connection().direction(Side::Client);
+    assert_eq!(client.retransmitted_segments(), 0);
+}
+
+#[test]
+fn a_keep_alive_and_its_answer_are_neither_retransmission_nor_duplicate() {
+    let mut capture = Capture::open(9);
+    capture.say(2000, data(0));
+    capture.say(2100, ack(1));
+    for len in [0, 1] {
+        let probe = Said {
+            seq: 1000,
+            len,
+            ..DATA
+        };
+        assert_eq!(capture.say(7_000_000, probe), [Kind::KeepAlive]);
+        assert_eq!(capture.say(7_000_100, ack(1)), [Kind::KeepAliveAck]);
+    }
+}
+
+#[test]
+fn a_window_is_full_within_a_segment_of_its_edge_and_beyond_is_beyond() {
+    let mut capture = Capture::open_with(9, 100);
+    let small = Said { wnd: 20, ..ack(0) };
+    capture.say(1500, small);
+    // The SYN-ACK offered 100 and the ACK above 20 << 7 = 2560.
+    assert_eq!(capture.say(2000, data(0)), []);
+    assert_eq!(capture.say(2001, data(1)), [Kind::WindowFull]);
+    assert_eq!(capture.say(2002, data(2)), [Kind::BeyondWindow]);
+}
+
+#[test]
+fn what_is_acknowledged_and_was_never_seen_is_the_capture_s_loss() {
+    let mut capture = Capture::open(9);
+    capture.say(2000, data(0));
+    assert_eq!(capture.say(2100, ack(3)), [Kind::AckedUnseen]);
+    assert_eq!(capture.say(2200, data(4)), [Kind::AfterGap]);
+    assert_eq!(capture.say(2300, ack(5)), [Kind::AckedUnseen]);
+    let client = capture.connection().direction(Side::Client);
+    assert_eq!(client.acked_unseen_bytes(), 3000);
+}
+
+#[test]
+fn resets_are_judged_by_the_window() {
+    for (seq, kind) in [
+        (1, Kind::ResetExact),
+        (1001, Kind::ResetInWindow),
+        (90_001, Kind::ResetOutOfWindow),
+    ] {
+        let mut capture = Capture::open(9);
+        let reset = Said {
+            seq,
+            len: 0,
+            flags: Flags::RST,
+            ..DATA
+        };
+        capture.say(1500, ack(0));
+        assert_eq!(capture.say(2000, reset), [kind]);
+    }
+}
+
+#[test]
+fn the_same_ports_with_another_syn_are_another_connection() {
+    let mut capture = Capture::open(9);
+    let syn = Said {
+        seq: 0,
+        len: 0,
+        flags: Flags::SYN,
+        ..DATA
+    };
+    capture.say(3000, syn);
+    assert_eq!(capture.table.len(), 1, "the same SYN again");
+    capture.client_iss = 1_000_000;
+    capture.say(4000, syn);
+    assert_eq!(capture.table.len(), 2);
+    capture.say(5000, data(0));
+    let second = capture.table.connection(1).unwrap();
+    assert_eq!(second.direction(Side::Client).packets(), 2);
+}
+
+#[test]
+fn a_side_alone_is_counted_without_guessing_about_the_other() {
+    let mut capture = Capture::new(9);
+    for place in 0..200_000 {
+        assert_eq!(capture.say(u64::from(place), data(place)), []);
+    }
+    let connection = capture.connection();
+    assert!(connection.is_one_sided());
+    let client = connection.direction(Side::Client);
+    assert_eq!(client.unique_bytes(), 200_000_000);
+    assert_eq!(client.most_outstanding(), 0, "nobody acknowledged");
+    let mut capture = Capture::new(9);
+    for place in 0..1000 {
+        assert_eq!(capture.say(u64::from(place), ack(place)), []);
+    }
+    assert_eq!(capture.say(1001, ack(999)), [Kind::DuplicateAck]);
+}
+
+#[test]
+fn connections_past_four_gibibytes_count_on() {
+    let mut capture = Capture::open(0xffff_0000);
+    let mut us = 2000;
+    for place in 0_u32..100_000 {
+        let seq = 1_u32.wrapping_add(place.wrapping_mul(60_000));
+        let said = Said {
+            seq,
+            len: 60_000,
+            ..DATA
+        };
+        capture.say(us, said);
+        let kinds = capture.say(
+            us + 10,
+            Said {
+                ack: seq.wrapping_add(60_000),
+                ..ACK
+            },
+        );
+        assert_eq!(kinds, []);
+        us += 20;
+    }
+    let client = capture.connection().direction(Side::Client);
+    assert_eq!(client.unique_bytes(), 6_000_000_000);
+    assert_eq!(client.stream_length(), 6_000_000_001);
+    // 60,000 octets are 42 segments of 1460.
+    assert_eq!(client.wire_segments(), 4_200_001 + 1);
+}
+
+#[test]
+fn an_idle_connection_is_small() {
+    assert!(
+        size_of::<Connection>() <= 528,
+        "{} octets",
+        size_of::<Connection>()
+    );
+    const { assert!(MAX_BOUNDARIES <= 1024) };
+}
+
+fn anything() -> impl Strategy<Value = Observed> {
+    let places = (0_u32..20_000, 0_u32..20_000, 0_u32..4000);
+    let wild = (any::<u32>(), any::<u32>(), any::<u32>());
+    let numbers = prop_oneof![8 => places, 1 => wild];
+    let rest = (
+        any::<u16>(),
+        prop_oneof![Just(0_u16), 0..100_u16, any::<u16>()],
+        any::<bool>(),
+        any::<bool>(),
+        0..3_u16,
+        any::<u64>(),
+    );
+    let extra = (
+        proptest::option::of((any::<u32>(), any::<u32>())),
+        prop::collection::vec((0_u32..20_000, 0_u32..20_000), 0..4),
+        proptest::option::of(any::<u16>()),
+        proptest::option::of(any::<u8>()),
+        any::<u16>(),
+    );
+    (numbers, rest, extra).prop_map(|((seq, ack, len), rest, extra)| {
+        let (flags, wnd, is_reverse, is_v6, port, at) = rest;
+        let (stamps, blocks, mss, window_scale, ident) = extra;
+        let mut sack = SackBlocks::default();
+        for (left, right) in blocks {
+            let (left, right) = (SeqNumber::new(left), SeqNumber::new(right));
+            let _ = sack.try_push(SackBlock { left, right });
+        }
+        let v6 = Endpoints::V6 {
+            src: Ipv6Addr::LOCALHOST,
+            dst: Ipv6Addr::UNSPECIFIED,
+        };
+        let endpoints = if is_v6 { v6 } else { CLIENT };
+        let (endpoints, src_port, dst_port) = if is_reverse {
+            (endpoints.reversed(), 80, port)
+        } else {
+            (endpoints, port, 80)
+        };
+        Observed {
+            at: Instant::from_nanos(at),
+            endpoints,
+            src_port,
+            dst_port,
+            seq: SeqNumber::new(seq),
+            ack: SeqNumber::new(ack),
+            // SYN and RST less often than the other flags.
+            flags: Flags::from_bits(if flags & 0x600 == 0 {
+                flags
+            } else {
+                flags & 0x1f9
+            }),
+            wnd,
+            payload_len: len,
+            options_len: 40,
+            ecn: Ecn::Ce,
+            ident,
+            timestamps: stamps.map(|(val, ecr)| Timestamps { val, ecr }),
+            sack,
+            mss,
+            window_scale,
+            sack_permitted: true,
+        }
+    })
+}
+
+proptest! {
+    #[test]
+    fn hostile_packets_never_panic_and_sums_hold(
+        packets in prop::collection::vec(anything(), 0..300),
+        seed in any::<u64>(),
+    ) {
+        let mut table = FlowTable::new(seed);
+        let mut again = FlowTable::new(!seed);
+        let mut bytes = 0;
+        for packet in &packets {
+            let verdict = table.handle_packet(packet);
+            prop_assert_eq!(verdict, again.handle_packet(packet), "the seed matters");
+            bytes += u64::from(packet.payload_len);
+        }
+        let directions = table
+            .connections()
+            .flat_map(|found| [Side::Client, Side::Server].map(|side| found.direction(side)));
+        let (mut counted, mut seen) = (0, 0);
+        for direction in directions {
+            counted += direction.packets();
+            seen += direction.bytes();
+            prop_assert!(direction.unique_bytes() <= direction.bytes());
+        }
+        prop_assert_eq!((counted, seen), (packets.len() as u64, bytes));
+    }
+
+    #[test]
+    fn the_place_of_the_sequence_numbers_changes_nothing(
+        steps in prop::collection::vec((0_u32..12, 0_u32..12, any::<bool>()), 0..80),
+        iss in any::<u32>(),
+    ) {
+        let mut low = Capture::open(1000);
+        let mut high = Capture::open(iss);
+        for (index, (at, acked, is_data)) in steps.into_iter().enumerate() {
+            let said = if is_data { data(at) } else { ack(acked) };
+            let us = 2000 + 700 * index as u64;
+            prop_assert_eq!(low.say(us, said), high.say(us, said));
+        }
+    }
+}
