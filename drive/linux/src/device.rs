@@ -135,23 +135,6 @@ pub fn route_v4(control: &OwnedFd, name: &str, to: Ipv4Addr, prefix: u8) -> io::
     Ok(())
 }
 
-/// Gives the interface an address and its network.
-pub fn set_v6(
-    control: &OwnedFd,
-    interface: Index,
-    address: Ipv6Addr,
-    prefix: u8,
-) -> io::Result<()> {
-    let request = libc::in6_ifreq {
-        ifr6_addr: crate::address::in6(address),
-        ifr6_prefixlen: u32::from(prefix),
-        ifr6_ifindex: interface,
-    };
-    // SAFETY: an IPv6 socket takes a `struct in6_ifreq` for this request.
-    check(unsafe { libc::ioctl(control.as_raw_fd(), libc::SIOCSIFADDR, &raw const request) })?;
-    Ok(())
-}
-
 /// `struct in6_rtmsg` of the kernel's `linux/ipv6_route.h`; libc has it with
 /// fields that cannot be set.
 #[repr(C)]

@@ -2,10 +2,13 @@
 //! it says unasked.
 
 use std::io;
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv6Addr};
 use std::os::fd::OwnedFd;
 
-use crate::{device, settings};
+use netlink_packet_route::address::{AddressAttribute, AddressFlags, AddressMessage};
+use netlink_packet_route::{AddressFamily, RouteNetlinkMessage};
+
+use crate::{device, netlink, settings};
 
 /// Keeps a device from sending what is not a connection's: neighbour and
 /// router discovery. A wish: such packets are no TCP, and are left out.
@@ -21,7 +24,7 @@ pub fn keep_quiet(name: &str) {
     }
 }
 
-/// Gives the device `name` an address and its network.
+/// Gives the device `name` an address and its network, for use at once.
 ///
 /// # Errors
 /// What the kernel says. IPv6 that is switched off is none: nothing happens.
@@ -29,13 +32,27 @@ pub fn assign(control: &OwnedFd, name: &str, address: IpAddr, prefix: u8) -> io:
     match address {
         IpAddr::V4(address) => device::set_v4(control, name, address, prefix),
         IpAddr::V6(address) => match device::control_socket(libc::AF_INET6) {
-            Ok(control_v6) => {
-                let index = device::index(control, name)?;
-                device::set_v6(&control_v6, index, address, prefix)
-            }
+            Ok(_) => assign_v6(device::index(control, name)?, address, prefix),
             Err(error) => without_v6(error),
         },
     }
+}
+
+/// Without duplicate address detection, for nobody else is on the wire. With it
+/// the address is tentative until a task of the kernel has run, even where there
+/// is nothing to detect: whoever connects before that sends from `::1`, and
+/// waits for an answer that the kernel then takes for forged.
+fn assign_v6(index: device::Index, address: Ipv6Addr, prefix: u8) -> io::Result<()> {
+    let mut message = AddressMessage::default();
+    message.header.family = AddressFamily::Inet6;
+    message.header.prefix_len = prefix;
+    message.header.index = index.unsigned_abs();
+    message.attributes = vec![
+        AddressAttribute::Local(address.into()),
+        AddressAttribute::Address(address.into()),
+        AddressAttribute::Flags(AddressFlags::Nodad),
+    ];
+    netlink::create(RouteNetlinkMessage::NewAddress(message))
 }
 
 /// Routes a network through the device `name`.
@@ -60,5 +77,52 @@ fn without_v6(error: io::Error) -> io::Result<()> {
     match error.raw_os_error() {
         Some(libc::EAFNOSUPPORT) => Ok(()),
         _ => Err(error),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Namespace;
+
+    /// Flags of an address in `/proc/net/if_inet6` (`linux/if_addr.h`).
+    const NODAD: u8 = 0x02;
+    const TENTATIVE: u8 = 0x40;
+
+    /// The flags of `address` in the calling thread's namespace.
+    fn flags_of(address: Ipv6Addr) -> Option<u8> {
+        let all = std::fs::read_to_string("/proc/thread-self/net/if_inet6").unwrap();
+        let wanted = format!("{:032x}", address.to_bits());
+        let line = all.lines().find(|line| line.starts_with(&wanted))?;
+        let flags = line.split_whitespace().nth(4)?;
+        Some(u8::from_str_radix(flags, 16).unwrap())
+    }
+
+    #[test]
+    fn an_address_of_ip_6_is_the_source_of_connections_from_the_first_moment() {
+        let namespace = match Namespace::new() {
+            Ok(namespace) => namespace,
+            Err(error) if error.is_missing_privilege() => {
+                let hint = error.hint().unwrap_or_default();
+                eprintln!("SKIPPED, NOTHING PROVEN: {error}\n  {hint}");
+                return;
+            }
+            Err(error) => panic!("{error}"),
+        };
+        let address = Ipv6Addr::new(0xfd99, 0, 0, 0, 0, 0, 0, 1);
+        let done = namespace.run(|| -> io::Result<Option<u8>> {
+            if device::control_socket(libc::AF_INET6).is_err() {
+                return Ok(None);
+            }
+            let tun = device::open_tun()?;
+            device::make_tun(&tun, "early0")?;
+            let control = device::control_socket(libc::AF_INET)?;
+            device::bring_up(&control, "early0")?;
+            assign(&control, "early0", address.into(), 64)?;
+            Ok(flags_of(address))
+        });
+        if let Some(flags) = done.unwrap().unwrap() {
+            assert_eq!(flags & (NODAD | TENTATIVE), NODAD);
+        }
     }
 }

@@ -13,6 +13,7 @@
 //! | `device.rs` | a TUN device and its interface: made, addressed, routed, brought up |
 //! | `virtio.rs` | what stands before a packet: segmentation and checksums left to others |
 //! | `interface.rs` | addresses and routes of an interface |
+//! | `netlink.rs` | a question about devices and addresses, and whether it was done |
 //! | `packets.rs` | IP packets out of an interface, whatever is in them |
 //! | `pair.rs` | two Ethernet devices that are each other's wire |
 //! | `socket.rs` | options of the kernel's sockets |
@@ -31,6 +32,7 @@ pub mod device;
 mod error;
 pub mod interface;
 mod namespace;
+mod netlink;
 pub mod packets;
 mod pair;
 pub mod poll;

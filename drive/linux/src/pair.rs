@@ -4,18 +4,14 @@
 use std::io;
 use std::os::fd::AsRawFd;
 
-use netlink_packet_core::{
-    NLM_F_ACK, NLM_F_CREATE, NLM_F_EXCL, NLM_F_REQUEST, NetlinkMessage, NetlinkPayload,
-};
 use netlink_packet_route::RouteNetlinkMessage;
 use netlink_packet_route::link::{
     InfoData, InfoKind, InfoVeth, LinkAttribute, LinkInfo, LinkMessage,
 };
-use netlink_sys::protocols::NETLINK_ROUTE;
-use netlink_sys::{Socket, SocketAddr};
 
 use crate::error::{LabError, Step};
 use crate::namespace::Namespace;
+use crate::netlink;
 
 /// Makes the device `name` in `here` and in `there`. Either end takes the other
 /// with it when its namespace goes.
@@ -43,20 +39,5 @@ fn create(there: &Namespace, name: &str) -> io::Result<()> {
             LinkInfo::Data(InfoData::Veth(InfoVeth::Peer(peer))),
         ]),
     ];
-    let mut message = NetlinkMessage::from(RouteNetlinkMessage::NewLink(link));
-    message.header.flags = NLM_F_REQUEST | NLM_F_ACK | NLM_F_CREATE | NLM_F_EXCL;
-    message.finalize();
-    let mut octets = vec![0; message.buffer_len()];
-    message.serialize(&mut octets);
-
-    let mut socket = Socket::new(NETLINK_ROUTE)?;
-    socket.bind_auto()?;
-    socket.connect(&SocketAddr::new(0, 0))?;
-    socket.send(&octets, 0)?;
-    let (answer, _) = socket.recv_from_full()?;
-    let answer = NetlinkMessage::<RouteNetlinkMessage>::deserialize(&answer);
-    match answer.map_err(io::Error::other)?.payload {
-        NetlinkPayload::Error(error) if error.code.is_some() => Err(error.to_io()),
-        _ => Ok(()),
-    }
+    netlink::create(RouteNetlinkMessage::NewLink(link))
 }

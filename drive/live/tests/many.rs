@@ -57,7 +57,6 @@ fn hundreds_of_connections_keep_their_octets_apart() {
 }
 
 #[test]
-#[ignore = "one opening of 200 is sometimes never accepted, and the reason is not known yet"]
 fn more_openings_than_the_backlog_holds_are_answered_with_cookies() {
     let Some(site) = site(1500, ALL) else { return };
     let tight = Options {
