@@ -383,8 +383,10 @@ impl<P: Payload> Connection<P> {
             let flight_size = self.flight_size_at_congestion(acked, judgment.limited_transmit);
             self.reduce_window(now, kind, flight_size, self.board.pipe());
             if self.profile.repair_restarts_timer {
-                // The retransmission that follows starts it.
-                self.retransmit_at = Instant::FAR_FUTURE;
+                // For the retransmission that follows. It may be held back by
+                // pacing and found needless before it leaves: the timer must
+                // not wait for it.
+                self.restart_retransmit_timer(now);
             }
         }
     }

@@ -13,7 +13,8 @@ fn opened(config: &Config, waiting: usize) -> Script {
     let mut t = Script::connect(config);
     t.leaving();
     t.wait_ms(100);
-    t.inject("S. 0:0(0) ack 1 win 65535 <mss 1000>");
+    let sack = if config.profile.sack { ",sackOK" } else { "" };
+    t.inject(&format!("S. 0:0(0) ack 1 win 65535 <mss 1000{sack}>"));
     t.expect(". 1:1(0) ack 1");
     t.write(10_000 + waiting);
     t.expect_all(segments(0..10, 1));
@@ -176,6 +177,39 @@ fn retransmissions_wait_for_their_moment_too() {
     t.expect(". 12001:13001(1000) ack 1");
     t.expect_nothing();
     assert_eq!(t.limit(), Limit::Recovery);
+}
+
+#[test]
+fn a_repair_that_pacing_holds_back_and_a_peer_takes_back_leaves_the_timer_running() {
+    let mut config = at_8_mbit();
+    config.profile.sack = true;
+    config.profile.repair_restarts_timer = true;
+    let mut t = opened(&config, 5000);
+    for n in 10..15 {
+        t.expect_all(segments_and_push(n, 15));
+        t.wait_ms(u64::from(n < 14));
+    }
+    // Three segments beyond a hole: its repair waits for the next millisecond.
+    t.inject_together([
+        ". 1:1(0) ack 10001 <sack 11001:12001>",
+        ". 1:1(0) ack 10001 <sack 11001:13001>",
+        ". 1:1(0) ack 10001 <sack 11001:14001>",
+    ]);
+    t.expect_nothing();
+    assert_eq!(
+        (t.tcp.info().phase, t.limit()),
+        (Phase::Recovery, Limit::Pacing)
+    );
+    let rto = t.tcp.info().rto;
+    // The hole is no hole after all, though it is not acknowledged either.
+    t.inject(". 1:1(0) ack 10001 <sack 10001:15001>");
+    t.expect_nothing();
+    t.wait_ms(1);
+    t.expect_nothing();
+    let timer = t.tcp.poll_timeout() - t.now;
+    assert_eq!(timer + ms(1), rto);
+    t.wait(timer);
+    t.expect(". 10001:11001(1000) ack 1");
 }
 
 /// The notation of segment `n`; the last of `count` carries PSH.
