@@ -116,6 +116,8 @@ pub struct Direction {
     /// Octets in flight times nanoseconds.
     owin_time: f64,
     wnd_sum: u64,
+    /// How many windows that is the sum of.
+    wnd_count: u64,
     wnd_max: u32,
     wnd_min: u32,
     /// The latest TSval.
@@ -240,6 +242,7 @@ impl Direction {
         }
         self.wnd_max = self.wnd_max.max(wnd);
         self.wnd_sum += u64::from(wnd);
+        self.wnd_count += 1;
     }
 
     /// What is in flight was so for so long.
@@ -359,7 +362,7 @@ impl Direction {
     /// Windows that this side offered, scaled where the scale is known.
     #[must_use]
     pub fn windows(&self) -> Option<Shares> {
-        let count = self.packets.max(1) as f64;
+        let count = self.wnd_count.max(1) as f64;
         self.seen.has(Seen::WINDOW).then(|| Shares {
             least: self.wnd_min.into(),
             most: self.wnd_max.into(),

@@ -2,7 +2,7 @@
 
 use clap::{Parser, Subcommand};
 
-use crate::commands::{Outcome, check, completions, conform, list, run, theory};
+use crate::commands::{Outcome, check, completions, conform, flows, list, run, theory};
 use crate::failure::Failure;
 
 /// The whole command line.
@@ -26,6 +26,7 @@ Examples:
   gigatcp run fink-slow-start                    run one and see the tables
   gigatcp check my.toml                          is my plan right, and what would it run?
   gigatcp conform conformance/script             does the engine follow the packet scripts?
+  gigatcp flows trace.pcapng                     which connections a capture has, and how they went
   gigatcp list keys                              everything a plan can say
   gigatcp theory --rate '10 Gbit/s' --rtt '80 ms' --mss 8948
                                                  what the textbooks expect of a path",
@@ -44,6 +45,7 @@ pub(crate) enum Command {
     Run(run::Arguments),
     Check(check::Arguments),
     Conform(conform::Arguments),
+    Flows(flows::Arguments),
     List(list::Arguments),
     Theory(theory::Arguments),
     Completions(completions::Arguments),
@@ -56,6 +58,7 @@ impl Command {
             Self::Run(arguments) => run::run(arguments),
             Self::Check(arguments) => check::run(arguments),
             Self::Conform(arguments) => conform::run(arguments),
+            Self::Flows(arguments) => flows::run(arguments),
             Self::List(arguments) => list::run(arguments),
             Self::Theory(arguments) => theory::run(arguments),
             Self::Completions(arguments) => completions::run(arguments),

@@ -1,0 +1,152 @@
+//! `gigatcp flows`: the connections of captures, and what each did.
+//!
+//! The analysis is `gigatcp-flows`; here files are read, and facts aligned.
+//! What is odd about a file is said with its place and does not keep the rest
+//! from being read.
+
+mod facts;
+mod view;
+
+use std::hash::{BuildHasher, Hasher, RandomState};
+use std::path::{Path, PathBuf};
+
+use gigatcp_capture::{CaptureReader, Note, ReadError};
+use gigatcp_flows::{FlowTable, Observed};
+use gigatcp_report::escape::terminal;
+use gigatcp_units::Instant;
+
+use super::Outcome;
+use crate::failure::Failure;
+use crate::output;
+
+/// What can be typed.
+#[derive(clap::Args, Debug)]
+#[command(
+    about = "Show the TCP connections of captures, and what each did",
+    long_about = "\
+Show the TCP connections of captures: octets, retransmissions by kind, reordering, round trips, \
+windows, resets, and what the capture lacks.
+
+Captures are pcap, pcapng or printed packets (tcpdump's text, also in the middle of prose), plain, \
+gzip or zstd; - is standard input. Several files are looked at one after the other. What is odd \
+about a file is said on stderr with its offset, and the rest is read.
+
+A line has: octets each side sent, each once; segments sent again, by each side, wire segments of \
+super-segments counted; packets overtaken on the way; the least round trip; how it ended.",
+    after_help = "\
+Examples:
+  gigatcp flows trace.pcapng                     a line for each connection
+  gigatcp flows --long trace.pcap.zst            everything that is known of each
+  gigatcp flows --json a.pcap b.pcap | jq .      the same for programs
+  tcpdump -w - tcp | gigatcp flows -             what passes, until Ctrl-C ends tcpdump"
+)]
+pub(crate) struct Arguments {
+    /// Captures; - is standard input
+    #[arg(value_name = "FILE", required = true)]
+    files: Vec<PathBuf>,
+
+    /// Everything that is known of each connection, one fact a line
+    #[arg(long, conflicts_with = "json")]
+    long: bool,
+
+    /// Print JSON instead of a table
+    #[arg(long)]
+    json: bool,
+}
+
+/// A capture that was read.
+pub(super) struct Capture {
+    name: String,
+    format: String,
+    packets: u64,
+    segments: u64,
+    notes: Vec<Note>,
+    table: FlowTable,
+}
+
+/// Reads and shows.
+pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
+    let mut captures = Vec::new();
+    for file in &arguments.files {
+        let capture = read(file)?;
+        for note in &capture.notes {
+            output::say(&format!("{}: {note}", terminal(&capture.name)));
+        }
+        if arguments.json {
+            captures.push(capture);
+            continue;
+        }
+        if arguments.files.len() > 1 {
+            output::print(&format!("{}:", terminal(&capture.name)))?;
+        }
+        if arguments.long {
+            for (index, connection) in capture.table.connections().enumerate() {
+                output::print(&view::long(index, connection))?;
+            }
+        } else {
+            output::print(&view::lines(&capture))?;
+        }
+    }
+    if arguments.json {
+        output::print_json(&view::json(&captures))?;
+    }
+    Ok(Outcome::Done)
+}
+
+fn read(file: &Path) -> Result<Capture, Failure> {
+    let name = file.display().to_string();
+    let opened = if name == "-" {
+        CaptureReader::standard_input()
+    } else {
+        CaptureReader::open(file)
+    };
+    let mut reader = opened.map_err(|error| refused(&name, &error))?;
+    // Whoever sends packets must not know which of them collide.
+    let mut table = FlowTable::new(RandomState::new().build_hasher().finish());
+    let mut now = Instant::ZERO;
+    let mut segments = 0;
+    loop {
+        let record = match reader.next_record() {
+            Ok(Some(record)) => record,
+            Ok(None) => break,
+            Err(error) => return Err(refused(&name, &error)),
+        };
+        // A packet without a time came at the time of the one before.
+        now = record.time.unwrap_or(now);
+        let place = record.place();
+        match record.dissect() {
+            Ok(segment) => {
+                segments += 1;
+                table.handle_packet(&Observed::new(now, &segment));
+            }
+            Err(obstacle) => reader.note_obstacle(place, &obstacle),
+        }
+    }
+    Ok(Capture {
+        name,
+        format: reader.format().to_string(),
+        packets: reader.records(),
+        segments,
+        notes: reader.notes().iter().copied().collect(),
+        table,
+    })
+}
+
+fn refused(name: &str, error: &ReadError) -> Failure {
+    let mut message = match error {
+        ReadError::Open { .. } => error.to_string(),
+        _ => format!("{name}: {error}"),
+    };
+    let mut source = std::error::Error::source(error);
+    while let Some(cause) = source {
+        message.push_str(&format!(": {cause}"));
+        source = cause.source();
+    }
+    let failure = Failure::new(message);
+    match error {
+        ReadError::Unknown { .. } => {
+            failure.hint("captures are pcap, pcapng or printed packets, plain, gzip or zstd")
+        }
+        _ => failure,
+    }
+}

@@ -1,0 +1,278 @@
+//! What is known of one direction: each fact once, for people and programs.
+
+use gigatcp_flows::{Connection, Kind, Side};
+use gigatcp_units::grammar::{human_bytes, human_duration};
+use gigatcp_units::{Bytes, Duration};
+use serde_json::{Value, json};
+
+/// A fact.
+pub(super) struct Fact {
+    /// Its name in JSON, with the unit.
+    pub key: &'static str,
+    /// Its name in a table.
+    pub label: &'static str,
+    pub value: Value,
+    pub text: String,
+}
+
+/// Facts that are mere counts.
+const COUNTS: [(Kind, &str, &str); 28] = [
+    (
+        Kind::FastRetransmission,
+        "fast_retransmissions",
+        "fast retransmissions",
+    ),
+    (
+        Kind::SackRetransmission,
+        "sack_retransmissions",
+        "SACK retransmissions",
+    ),
+    (
+        Kind::TimeoutRetransmission,
+        "timeout_retransmissions",
+        "timeout retransmissions",
+    ),
+    (Kind::TailProbe, "tail_probes", "tail loss probes"),
+    (
+        Kind::NeedlessRetransmission,
+        "needless_retransmissions",
+        "needless retransmissions",
+    ),
+    (
+        Kind::UnexplainedRetransmission,
+        "unexplained_retransmissions",
+        "unexplained retransmissions",
+    ),
+    (Kind::OutOfOrder, "out_of_order", "out of order"),
+    (Kind::AfterGap, "after_gap", "after a gap"),
+    (Kind::CapturedTwice, "captured_twice", "captured twice"),
+    (Kind::DuplicateAck, "duplicate_acks", "duplicate ACKs"),
+    (Kind::OldAck, "old_acks", "old ACKs"),
+    (Kind::WindowUpdate, "window_updates", "window updates"),
+    (Kind::ZeroWindow, "zero_windows", "zero windows"),
+    (Kind::WindowFull, "window_full", "window full"),
+    (Kind::BeyondWindow, "beyond_window", "beyond the window"),
+    (Kind::KeepAlive, "keep_alives", "keep-alives"),
+    (Kind::KeepAliveAck, "keep_alive_acks", "keep-alive ACKs"),
+    (
+        Kind::ZeroWindowProbe,
+        "zero_window_probes",
+        "zero-window probes",
+    ),
+    (
+        Kind::ZeroWindowProbeAck,
+        "zero_window_probe_acks",
+        "zero-window probe ACKs",
+    ),
+    (
+        Kind::AckedUnseen,
+        "acks_of_unseen",
+        "ACKs of what was not seen",
+    ),
+    (Kind::DuplicateReport, "duplicate_reports", "D-SACKs"),
+    (
+        Kind::ShowsSpurious,
+        "spurious_proofs",
+        "proofs of needless repair",
+    ),
+    (Kind::ResetExact, "resets_exact", "resets, exact"),
+    (
+        Kind::ResetInWindow,
+        "resets_in_window",
+        "resets in the window",
+    ),
+    (
+        Kind::ResetOutOfWindow,
+        "resets_out_of_window",
+        "resets outside of it",
+    ),
+    (Kind::CongestionExperienced, "ce_marks", "CE marks"),
+    (Kind::EcnEcho, "ecn_echoes", "ECN echoes"),
+    (Kind::CongestionWindowReduced, "cwr", "CWR"),
+];
+
+/// Everything known of what `side` sent.
+pub(super) fn of(connection: &Connection, side: Side) -> Vec<Fact> {
+    let mut facts = amounts(connection, side);
+    facts.extend(offers(connection, side));
+    facts.extend(times(connection, side));
+    let direction = connection.direction(side);
+    for (kind, key, label) in COUNTS {
+        facts.push(count(key, label, direction.count_of(kind)));
+    }
+    facts
+}
+
+fn amounts(connection: &Connection, side: Side) -> Vec<Fact> {
+    let direction = connection.direction(side);
+    vec![
+        count("packets", "packets", direction.packets()),
+        count(
+            "data_packets",
+            "packets with data",
+            direction.data_packets(),
+        ),
+        count(
+            "wire_segments",
+            "segments on the wire",
+            direction.wire_segments(),
+        ),
+        octets("bytes", "octets", Some(direction.bytes())),
+        octets(
+            "unique_bytes",
+            "octets, each once",
+            Some(direction.unique_bytes()),
+        ),
+        octets(
+            "stream_bytes",
+            "length of the stream",
+            Some(direction.stream_length()),
+        ),
+        octets(
+            "acked_unseen_bytes",
+            "acknowledged, not captured",
+            Some(direction.acked_unseen_bytes()),
+        ),
+        count(
+            "retransmitted_segments",
+            "segments sent again",
+            direction.retransmitted_segments(),
+        ),
+        count(
+            "retransmitted_packets",
+            "in packets",
+            direction.retransmitted_packets(),
+        ),
+        octets(
+            "retransmitted_bytes",
+            "octets sent again",
+            Some(direction.retransmitted_bytes()),
+        ),
+        count(
+            "spurious_segments",
+            "of them proven needless",
+            direction.spurious_segments(),
+        ),
+        count(
+            "largest_segment_bytes",
+            "largest segment",
+            direction.largest_segment().into(),
+        ),
+    ]
+}
+
+fn offers(connection: &Connection, side: Side) -> Vec<Fact> {
+    let direction = connection.direction(side);
+    let options = direction.options();
+    let windows = direction.windows();
+    let number = |key, label, value: Option<u64>| Fact {
+        key,
+        label,
+        value: json!(value),
+        text: value.map_or_else(|| "?".into(), |value| value.to_string()),
+    };
+    let flag = |key, label, value: Option<bool>| Fact {
+        key,
+        label,
+        value: json!(value),
+        text: match value {
+            Some(true) => "yes".into(),
+            Some(false) => "no".into(),
+            None => "?".into(),
+        },
+    };
+    let scale = options.map(|options| options.window_scale);
+    vec![
+        number(
+            "mss",
+            "MSS offered",
+            options.and_then(|options| options.mss).map(u64::from),
+        ),
+        Fact {
+            key: "window_scale",
+            label: "window scale",
+            value: json!(scale.flatten()),
+            text: match scale {
+                Some(Some(scale)) => scale.to_string(),
+                Some(None) => "none".into(),
+                None => "?".into(),
+            },
+        },
+        flag(
+            "sack_permitted",
+            "SACK",
+            options.map(|options| options.sack_permitted),
+        ),
+        flag(
+            "timestamps",
+            "timestamps",
+            options.map(|options| options.timestamps),
+        ),
+        octets("window_min_bytes", "least window", windows.map(|w| w.least)),
+        octets(
+            "window_max_bytes",
+            "largest window",
+            windows.map(|w| w.most),
+        ),
+        octets(
+            "window_mean_bytes",
+            "mean window",
+            windows.map(|w| w.mean as u64),
+        ),
+    ]
+}
+
+fn times(connection: &Connection, side: Side) -> Vec<Fact> {
+    let direction = connection.direction(side);
+    let trips = direction.round_trips();
+    let mean_owin = direction.mean_outstanding(connection.elapsed());
+    vec![
+        octets(
+            "outstanding_max_bytes",
+            "most outstanding",
+            Some(direction.most_outstanding()),
+        ),
+        octets(
+            "outstanding_mean_bytes",
+            "outstanding, over time",
+            mean_owin.map(|mean| mean as u64),
+        ),
+        count("rtt_samples", "round-trip samples", trips.count()),
+        time("rtt_min_ns", "least round trip", trips.min()),
+        time("rtt_mean_ns", "mean round trip", trips.mean()),
+        time("rtt_max_ns", "longest round trip", trips.max()),
+        time("rtt_deviation_ns", "their deviation", trips.deviation()),
+        time(
+            "idle_max_ns",
+            "longest idle",
+            Some(direction.longest_idle()),
+        ),
+    ]
+}
+
+fn count(key: &'static str, label: &'static str, value: u64) -> Fact {
+    Fact {
+        key,
+        label,
+        value: json!(value),
+        text: value.to_string(),
+    }
+}
+
+fn octets(key: &'static str, label: &'static str, value: Option<u64>) -> Fact {
+    Fact {
+        key,
+        label,
+        value: json!(value),
+        text: value.map_or_else(|| "?".into(), |value| human_bytes(Bytes::new(value))),
+    }
+}
+
+fn time(key: &'static str, label: &'static str, value: Option<Duration>) -> Fact {
+    Fact {
+        key,
+        label,
+        value: json!(value.map(Duration::as_nanos)),
+        text: value.map_or_else(|| "-".into(), human_duration),
+    }
+}
