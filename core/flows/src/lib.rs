@@ -16,6 +16,7 @@
 //! | `gaps.rs` | what was not seen of the sequence space |
 //! | `sent.rs`, `round_trips.rs` | times of sending; round-trip times |
 //! | `kinds.rs` | the names of it all |
+//! | `wireshark.rs` | what tshark would say, to compare with |
 //!
 //! Memory is flat: a connection keeps intervals and never packets. What is in
 //! flight has one boundary for each segment up to [`MAX_BOUNDARIES`], from
@@ -42,6 +43,7 @@ mod round_trips;
 mod sent;
 mod sequence;
 mod table;
+mod wireshark;
 
 pub use connection::{Connection, Scaling, Side};
 pub use direction::{Direction, Options, Shares};
@@ -51,3 +53,4 @@ pub use observed::Observed;
 pub use round_trips::RoundTrips;
 pub use sent::MAX_BOUNDARIES;
 pub use table::{FlowTable, Verdict};
+pub use wireshark::{Wireshark, WiresharkFlag, WiresharkFlags};

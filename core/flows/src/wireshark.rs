@@ -1,0 +1,430 @@
+//! What tshark says of a packet: its `tcp.analysis.*` flags, by its rules.
+//!
+//! The rules are those of Wireshark 4.0 with its default preferences, as they
+//! show in what it prints: it keeps of each direction the highest sequence
+//! number, the last acknowledgment and window; what comes again within 20 ms of
+//! two duplicates is a fast retransmission; within 3 ms of the highest segment
+//! it is out of order, and within a round trip where it is not in the list of
+//! up to 10,000 unacknowledged segments; below the last acknowledgment it is
+//! spurious. (4.4 looks at SACK blocks besides.)
+//!
+//! These are kept to compare with, beside [`crate::Kinds`], which say what
+//! happened. Deliberately not here: round trips, octets in flight, reassembly.
+
+use alloc::collections::VecDeque;
+use alloc::vec::Vec;
+
+use gigatcp_units::{Duration, Instant};
+use gigatcp_wire::{Flags, SeqNumber};
+
+use crate::{Observed, Side};
+
+/// Segments remembered of one direction.
+const MAX_UNACKED: usize = 10_000;
+
+/// A duplicate is recent for so long.
+const RECENT: Duration = Duration::from_millis(20);
+
+/// A packet this soon after the highest one was overtaken, where no round trip
+/// is known.
+const OUT_OF_ORDER: Duration = Duration::from_millis(3);
+
+/// One of tshark's flags.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+#[repr(u8)]
+#[expect(missing_docs, reason = "the names are tshark's, and so is the meaning")]
+pub enum WiresharkFlag {
+    Retransmission,
+    FastRetransmission,
+    SpuriousRetransmission,
+    OutOfOrder,
+    LostSegment,
+    AckLostSegment,
+    DuplicateAck,
+    WindowUpdate,
+    WindowFull,
+    ZeroWindow,
+    ZeroWindowProbe,
+    ZeroWindowProbeAck,
+    KeepAlive,
+    KeepAliveAck,
+    ReusedPorts,
+}
+
+impl WiresharkFlag {
+    /// Every flag, in order.
+    pub const ALL: [Self; 15] = [
+        Self::Retransmission,
+        Self::FastRetransmission,
+        Self::SpuriousRetransmission,
+        Self::OutOfOrder,
+        Self::LostSegment,
+        Self::AckLostSegment,
+        Self::DuplicateAck,
+        Self::WindowUpdate,
+        Self::WindowFull,
+        Self::ZeroWindow,
+        Self::ZeroWindowProbe,
+        Self::ZeroWindowProbeAck,
+        Self::KeepAlive,
+        Self::KeepAliveAck,
+        Self::ReusedPorts,
+    ];
+
+    /// The field behind `tcp.analysis.`.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Retransmission => "retransmission",
+            Self::FastRetransmission => "fast_retransmission",
+            Self::SpuriousRetransmission => "spurious_retransmission",
+            Self::OutOfOrder => "out_of_order",
+            Self::LostSegment => "lost_segment",
+            Self::AckLostSegment => "ack_lost_segment",
+            Self::DuplicateAck => "duplicate_ack",
+            Self::WindowUpdate => "window_update",
+            Self::WindowFull => "window_full",
+            Self::ZeroWindow => "zero_window",
+            Self::ZeroWindowProbe => "zero_window_probe",
+            Self::ZeroWindowProbeAck => "zero_window_probe_ack",
+            Self::KeepAlive => "keep_alive",
+            Self::KeepAliveAck => "keep_alive_ack",
+            Self::ReusedPorts => "reused_ports",
+        }
+    }
+}
+
+/// tshark's flags of a packet.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Default, Debug)]
+pub struct WiresharkFlags(u16);
+
+impl WiresharkFlags {
+    const fn add(&mut self, flag: WiresharkFlag) {
+        self.0 |= 1 << flag as u8;
+    }
+
+    /// Whether the packet has it.
+    #[must_use]
+    pub const fn contains(self, flag: WiresharkFlag) -> bool {
+        self.0 & 1 << flag as u8 != 0
+    }
+
+    /// The flags, in order.
+    pub fn iter(self) -> impl Iterator<Item = WiresharkFlag> {
+        WiresharkFlag::ALL
+            .into_iter()
+            .filter(move |flag| self.contains(*flag))
+    }
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Unacked {
+    seq: SeqNumber,
+    next: SeqNumber,
+}
+
+#[derive(Clone, Default, Debug)]
+struct Way {
+    next: Option<SeqNumber>,
+    next_at: Instant,
+    /// The end of what is there without a hole.
+    contiguous: Option<SeqNumber>,
+    last_ack: Option<SeqNumber>,
+    last_ack_at: Instant,
+    window: u16,
+    /// Nothing where no SYN says.
+    scale: Option<u8>,
+    has_acked: bool,
+    duplicates: u32,
+    last: WiresharkFlags,
+    unacked: VecDeque<Unacked>,
+}
+
+/// One connection as tshark sees it.
+#[derive(Clone, Default, Debug)]
+struct View {
+    ways: [Way; 2],
+    syn_at: Option<Instant>,
+    round_trip: Option<Duration>,
+}
+
+/// tshark's analysis of a capture. Costs up to 80 KB for each direction with
+/// unacknowledged segments, as tshark's own list does.
+#[derive(Default, Debug)]
+pub struct Wireshark {
+    views: Vec<View>,
+}
+
+impl Wireshark {
+    /// An empty one.
+    #[must_use]
+    pub const fn new() -> Self {
+        Self { views: Vec::new() }
+    }
+
+    /// What tshark says of the packet, of the connection and side that
+    /// [`crate::Verdict`] names. Packets of a connection come in order.
+    pub fn handle_packet(
+        &mut self,
+        connection: usize,
+        is_successor: bool,
+        from: Side,
+        packet: &Observed,
+    ) -> WiresharkFlags {
+        if self.views.len() <= connection {
+            self.views.resize_with(connection + 1, View::default);
+        }
+        let view = &mut self.views[connection];
+        let is_first = view.ways.iter().all(|way| way.next.is_none());
+        let mut flags = view.handle(from, packet);
+        if is_successor && is_first {
+            flags.add(WiresharkFlag::ReusedPorts);
+        }
+        flags
+    }
+}
+
+/// A packet, and what is derived from it.
+#[derive(Clone, Copy)]
+struct Step<'a> {
+    packet: &'a Observed,
+    len: u32,
+    is_control: bool,
+    /// No SYN, FIN or RST.
+    is_plain: bool,
+}
+
+impl View {
+    fn handle(&mut self, from: Side, packet: &Observed) -> WiresharkFlags {
+        self.time_handshake(packet);
+        let is_plain = !packet
+            .flags
+            .intersects(Flags::SYN | Flags::FIN | Flags::RST);
+        let step = Step {
+            packet,
+            len: packet.payload_len,
+            is_control: packet.flags.intersects(Flags::SYN | Flags::FIN),
+            is_plain,
+        };
+        let round_trip = self.round_trip;
+        let [client, server] = &mut self.ways;
+        let (own, peer) = match from {
+            Side::Client => (client, server),
+            Side::Server => (server, client),
+        };
+        if packet.flags.contains(Flags::SYN) {
+            own.scale = Some(packet.window_scale.unwrap_or(u8::MAX));
+            if own.scale == Some(u8::MAX) && peer.scale.is_some() {
+                peer.scale = own.scale;
+            } else if peer.scale == Some(u8::MAX) {
+                own.scale = peer.scale;
+            }
+        }
+        let mut flags = WiresharkFlags::default();
+        if !judge_bare(own, peer, &step, &mut flags) {
+            judge_duplicate(own, peer, &step, &mut flags);
+        }
+        if own.last_ack != Some(packet.ack) {
+            own.duplicates = 0;
+        }
+        judge_unseen(own, peer, &step, &mut flags);
+        if (step.len > 0 || step.is_control) && !flags.contains(WiresharkFlag::KeepAlive) {
+            judge_again(own, peer, &step, round_trip, &mut flags);
+        }
+        own.note(&step, &mut flags);
+        if packet.flags.contains(Flags::ACK) {
+            peer.acknowledge(packet.ack);
+        }
+        flags
+    }
+
+    /// The first acknowledgment after the last SYN ends the handshake.
+    fn time_handshake(&mut self, packet: &Observed) {
+        if packet.flags.contains(Flags::SYN) {
+            if !packet.flags.contains(Flags::ACK) {
+                self.syn_at = Some(packet.at);
+            }
+        } else if packet.flags.contains(Flags::ACK)
+            && self.round_trip.is_none()
+            && let Some(at) = self.syn_at
+        {
+            self.round_trip = Some(packet.at.saturating_since(at));
+        }
+    }
+}
+
+/// Probes, windows, holes, keep-alives; whether that settles acknowledgments.
+fn judge_bare(own: &mut Way, peer: &mut Way, step: &Step<'_>, flags: &mut WiresharkFlags) -> bool {
+    let Step { packet, len, .. } = *step;
+    let seq = packet.seq;
+    let is_next = own.next == Some(seq);
+    if len == 1 && is_next && peer.window == 0 && peer.next.is_some() {
+        flags.add(WiresharkFlag::ZeroWindowProbe);
+        return true;
+    }
+    if packet.wnd == 0 && step.is_plain {
+        flags.add(WiresharkFlag::ZeroWindow);
+    }
+    let is_reset = packet.flags.contains(Flags::RST);
+    if own.next.is_some_and(|next| seq.is_after(next)) && !is_reset {
+        flags.add(WiresharkFlag::LostSegment);
+    }
+    if len <= 1 && own.next.is_some_and(|next| seq == next - 1) && step.is_plain {
+        flags.add(WiresharkFlag::KeepAlive);
+    }
+    let is_same_ack = own.last_ack == Some(packet.ack);
+    if len == 0
+        && packet.wnd != 0
+        && packet.wnd != own.window
+        && is_next
+        && is_same_ack
+        && step.is_plain
+    {
+        flags.add(WiresharkFlag::WindowUpdate);
+    }
+    judge_full(peer, step, flags);
+    if len == 0 && packet.wnd == own.window && is_next && step.is_plain {
+        let is_answer = is_same_ack && packet.wnd != 0;
+        if is_answer && peer.last.contains(WiresharkFlag::KeepAlive) {
+            flags.add(WiresharkFlag::KeepAliveAck);
+            return true;
+        }
+        let is_accepted = own.last_ack.is_some_and(|last| packet.ack == last + 1);
+        if packet.wnd == 0
+            && (is_same_ack || is_accepted)
+            && peer.last.contains(WiresharkFlag::ZeroWindowProbe)
+        {
+            flags.add(WiresharkFlag::ZeroWindowProbeAck);
+            return true;
+        }
+    }
+    false
+}
+
+fn judge_full(peer: &Way, step: &Step<'_>, flags: &mut WiresharkFlags) {
+    let (Some(scale), Some(ack)) = (peer.scale, peer.last_ack) else {
+        return;
+    };
+    // The window of a SYN is not scaled.
+    let shift = if peer.has_acked && scale != u8::MAX {
+        scale.min(14)
+    } else {
+        0
+    };
+    let edge = ack + (u32::from(peer.window) << shift);
+    if step.len > 0 && step.packet.seq + step.len == edge && step.is_plain {
+        flags.add(WiresharkFlag::WindowFull);
+    }
+}
+
+fn judge_duplicate(own: &mut Way, _peer: &Way, step: &Step<'_>, flags: &mut WiresharkFlags) {
+    let packet = step.packet;
+    let is_same = step.len == 0
+        && packet.wnd != 0
+        && packet.wnd == own.window
+        && own.next == Some(packet.seq)
+        && own.last_ack == Some(packet.ack)
+        && step.is_plain;
+    if is_same {
+        own.duplicates += 1;
+        flags.add(WiresharkFlag::DuplicateAck);
+    }
+}
+
+fn judge_unseen(own: &Way, peer: &mut Way, step: &Step<'_>, flags: &mut WiresharkFlags) {
+    let ack = step.packet.ack;
+    let is_beyond = peer.contiguous.is_some_and(|end| ack.is_after(end));
+    if !step.packet.flags.contains(Flags::ACK) || !is_beyond {
+        return;
+    }
+    let is_accepted = own.last_ack.is_some_and(|last| ack == last + 1);
+    if is_accepted && peer.last.contains(WiresharkFlag::ZeroWindowProbe) {
+        flags.add(WiresharkFlag::WindowUpdate);
+    } else {
+        flags.add(WiresharkFlag::AckLostSegment);
+    }
+    peer.contiguous = peer.next;
+}
+
+/// Retransmissions of tshark's three sorts, or out of order.
+fn judge_again(
+    own: &Way,
+    peer: &Way,
+    step: &Step<'_>,
+    round_trip: Option<Duration>,
+    flags: &mut WiresharkFlags,
+) {
+    let Step { packet, len, .. } = *step;
+    let (seq, end) = (packet.seq, packet.seq + len);
+    let Some(next) = own.next else {
+        return;
+    };
+    if len > 1 && next - 1 == seq {
+        return;
+    }
+    let is_acked = peer.last_ack.is_some_and(|ack| !end.is_after(ack));
+    if len > 0 && is_acked {
+        flags.add(WiresharkFlag::SpuriousRetransmission);
+        flags.add(WiresharkFlag::Retransmission);
+        return;
+    }
+    if !seq.is_before(next) {
+        return;
+    }
+    let is_recent = packet.at.saturating_since(peer.last_ack_at) < RECENT && peer.duplicates >= 2;
+    let is_fast = is_recent && peer.last_ack == Some(seq);
+    if is_fast {
+        flags.add(WiresharkFlag::FastRetransmission);
+        flags.add(WiresharkFlag::Retransmission);
+        return;
+    }
+    let since = packet.at.saturating_since(own.next_at);
+    // What was seen is out of order for 3 ms, what was not for a round trip.
+    let is_held = || {
+        own.unacked
+            .iter()
+            .any(|held| !seq.is_before(held.seq) && !end.is_after(held.next))
+    };
+    let is_soon = since < OUT_OF_ORDER || round_trip.is_some_and(|rtt| since < rtt && !is_held());
+    if is_soon && next != end + u32::from(step.is_control) {
+        flags.add(WiresharkFlag::OutOfOrder);
+    } else {
+        flags.add(WiresharkFlag::Retransmission);
+    }
+}
+
+impl Way {
+    /// Remembers what the next packets are compared with.
+    fn note(&mut self, step: &Step<'_>, flags: &mut WiresharkFlags) {
+        let packet = step.packet;
+        let is_probe = flags.contains(WiresharkFlag::ZeroWindowProbe);
+        let end = packet.seq + step.len + u32::from(step.is_control);
+        if (step.len > 0 || step.is_control) && self.unacked.len() < MAX_UNACKED {
+            self.unacked.push_front(Unacked {
+                seq: packet.seq,
+                next: end,
+            });
+        }
+        if self.next.is_none_or(|next| end.is_after(next)) && !is_probe {
+            self.next = Some(end);
+            self.next_at = packet.at;
+        }
+        if self.contiguous.is_none_or(|edge| edge == packet.seq) && !is_probe {
+            self.contiguous = self.next;
+        }
+        self.window = packet.wnd;
+        self.last_ack = Some(packet.ack);
+        self.last_ack_at = packet.at;
+        self.has_acked = !packet.flags.contains(Flags::SYN);
+        // Options are read after everything else.
+        if flags.contains(WiresharkFlag::WindowUpdate) && !packet.sack.is_empty() {
+            flags.0 &= !(1 << WiresharkFlag::WindowUpdate as u8);
+            flags.add(WiresharkFlag::DuplicateAck);
+            self.duplicates += 1;
+        }
+        self.last = *flags;
+    }
+    fn acknowledge(&mut self, ack: SeqNumber) {
+        self.unacked.retain(|held| held.next.is_after(ack));
+    }
+}
