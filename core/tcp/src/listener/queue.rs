@@ -39,7 +39,7 @@ use core::net::IpAddr;
 
 use gigatcp_events::State;
 use gigatcp_units::{Duration, Instant};
-use gigatcp_wire::{Endpoints, FastOpenCookie, Flags, IcmpError, Payload, Segment};
+use gigatcp_wire::{Endpoints, FastOpenCookie, Flags, IcmpError, Payload, Segment, SeqNumber};
 
 use super::config::{Accepted, ListenerConfig, ListenerCounters};
 use super::cookie::{self, Cookies};
@@ -542,6 +542,14 @@ impl<P: Payload> Listener<P> {
             }
             return;
         }
+        if completes && let Some(next) = self.number_after_cookie(now, &tuple, segment) {
+            // What overtook the first comes again.
+            if segment.seq == next {
+                self.forget(&tuple);
+                self.open_by_cookie(now, tuple, &received);
+            }
+            return;
+        }
         let Some(half) = self.half_open.get_mut(&tuple) else {
             return;
         };
@@ -602,6 +610,31 @@ impl<P: Payload> Listener<P> {
             self.cookies_until = now + cookie::LIFE;
             self.send(&tuple, syn_ack);
         }
+    }
+
+    /// Where the client of a half-open connection acknowledges a cookie, with
+    /// which number it began: the SYN came twice, was answered with a cookie the
+    /// first time, and found room the second. Both answers are good, and the
+    /// client takes the one that comes first (Linux asks in this order too). The
+    /// reset that RFC 9293 section 3.10.7.4 has for the acknowledgment of what
+    /// was not sent would end a connection that is open for the client.
+    fn number_after_cookie(
+        &self,
+        now: Instant,
+        tuple: &FourTuple,
+        segment: &Segment<P>,
+    ) -> Option<SeqNumber> {
+        let half = self.half_open.get(tuple)?;
+        let is_strict = self.peers.contains_key(&tuple.remote_address());
+        if now >= self.cookies_until || is_strict || segment.ack == half.iss + 1 {
+            return None;
+        }
+        let seq = half.syn.seq + 1;
+        let first = Segment {
+            seq,
+            ..segment.clone()
+        };
+        self.cookies.read(now, tuple, &first).map(|_| seq)
     }
 
     /// An acknowledgment of nothing we remember: if it is a cookie, it opens.

@@ -10,11 +10,11 @@ use gigatcp_tcp::profile::SynCookies;
 use gigatcp_tcp::{Connection, FourTuple, IsnGenerator, Profile, Received, Secret};
 use gigatcp_units::{Duration, Instant};
 use gigatcp_wire::bytes::Bytes;
-use gigatcp_wire::{FastOpenCookie, Segment};
+use gigatcp_wire::{FastOpenCookie, Segment, SeqNumber};
 
 use crate::listener::client;
 use crate::notation;
-use crate::script::with;
+use crate::script::{PEER_ISS, with};
 
 /// One client after another asks a server for an answer, over one path.
 struct World {
@@ -32,12 +32,25 @@ struct World {
     jitter: u64,
     /// Octets of a question.
     question: usize,
+    /// A stranger takes the only place for half-open connections and leaves it
+    /// again, as chance will have it.
+    is_crowded: bool,
 }
 
 const ANSWER: usize = 12_000;
 
 impl World {
     fn new(seed: u64, lost: u64, v6: bool, change: impl FnOnce(&mut Profile)) -> Self {
+        Self::with_backlog(4, seed, lost, v6, change)
+    }
+
+    fn with_backlog(
+        backlog: usize,
+        seed: u64,
+        lost: u64,
+        v6: bool,
+        change: impl FnOnce(&mut Profile),
+    ) -> Self {
         let template = with(|p| {
             *p = patient();
             change(p);
@@ -51,7 +64,7 @@ impl World {
             listener: Listener::new(ListenerConfig {
                 template,
                 secret: Secret::new([5; 16]),
-                backlog: 4,
+                backlog,
                 accept_backlog: 4,
                 fast_open_backlog: 4,
                 abort_on_overflow: false,
@@ -60,6 +73,7 @@ impl World {
             v6,
             jitter: 3000,
             question: 2500,
+            is_crowded: false,
         }
     }
 
@@ -178,12 +192,28 @@ impl World {
         if ![segment.src_port, segment.dst_port].contains(&port) {
             return;
         }
+        if self.is_crowded && to_server {
+            self.crowd();
+        }
         let received = Received { at, segment };
         match (to_server, self.served.first_mut()) {
             (false, _) => asking.handle_segment(at, received),
             (true, Some(server)) => server.handle_segment(at, received),
             (true, None) => self.listener.handle_segment(at, endpoints, received),
         }
+    }
+}
+
+impl World {
+    /// The stranger opens or goes.
+    fn crowd(&mut self) {
+        let text = ["S 0:0(0) <mss 1000>", "R 1:1(0)"][self.below(2) as usize];
+        let mut segment = notation::read(text, PEER_ISS, SeqNumber::new(0), 1000);
+        (segment.src_port, segment.dst_port) = (3999, 80);
+        let at = self.now;
+        let received = Received { at, segment };
+        let from = client(2, self.v6);
+        self.listener.handle_segment(at, from, received);
     }
 }
 
@@ -206,6 +236,25 @@ fn whatever_opens_the_connection_every_octet_arrives() {
             world.ask(4000, None);
         }
     }
+}
+
+#[test]
+fn a_syn_answered_with_a_cookie_and_again_without_opens_a_connection_whichever_comes_first() {
+    let mut both = 0;
+    for seed in 0..300 {
+        let lost = [0, 5, 10][seed as usize % 3];
+        let mut world = World::with_backlog(1, seed, lost, seed % 2 == 0, |p| {
+            p.syn_cookies = SynCookies::WhenFull;
+        });
+        world.is_crowded = true;
+        // Longer than the first timeout: answers to the SYN and to its
+        // repetition are on their way together.
+        world.jitter = 1_200_000;
+        world.ask(4000, None);
+        let counters = world.listener.counters();
+        both += u64::from(counters.cookies_sent > 0 && counters.syns > counters.cookies_sent);
+    }
+    assert!(both > 30, "{both} of 300 had both answers");
 }
 
 #[test]

@@ -267,3 +267,53 @@ fn a_cookie_that_finds_the_accept_queue_full_is_good_later() {
     server.hear_segment(client(4, false), ack_of(&waiting[4]));
     assert_eq!(server.listener.acceptable(), 4);
 }
+
+#[test]
+fn of_a_cookie_and_a_remembered_answer_to_one_syn_either_opens() {
+    let syn = "S 0:0(0) <mss 1000,sackOK,TS val 7 ecr 0,wscale 9>";
+    for v6 in [false, true] {
+        for takes_cookie in [true, false] {
+            let mut config = config(|p| {
+                *p = Profile::MODERN;
+                p.syn_cookies = SynCookies::WhenFull;
+            });
+            config.backlog = 1;
+            let mut server = Server::new(config);
+            let in_the_way = answer_to(&mut server, 1, v6, syn);
+            let cookie = answer_to(&mut server, 2, v6, syn);
+            assert_eq!(server.listener.counters().cookies_sent, 1);
+            server.hear_segment(client(1, v6), ack_of(&in_the_way));
+            server.accept().expect("the one that was in the way");
+            // The SYN of the other comes again, and there is room now.
+            server.now += Duration::from_secs(1);
+            let remembered = answer_to(&mut server, 2, v6, syn);
+            assert_eq!(server.listener.half_open(), 1);
+            assert_ne!(cookie.seq, remembered.seq);
+            let neither = Segment {
+                ack: remembered.seq + 2,
+                ..ack_of(&remembered)
+            };
+            let answer = server.hear_segment(client(2, v6), neither);
+            assert!(
+                answer[0].starts_with("R "),
+                "as without cookies: {answer:?}"
+            );
+            let taken = if takes_cookie { cookie } else { remembered };
+            if takes_cookie {
+                let mut overtaking = ack_of(&taken);
+                overtaking.seq += 1000;
+                overtaking.payload = notation::octets(1001, 1000);
+                assert_eq!(server.hear_segment(client(2, v6), overtaking), [""; 0]);
+            }
+            let answer = server.hear_segment(client(2, v6), ack_of(&taken));
+            assert!(answer.is_empty(), "{answer:?}");
+            assert_eq!(server.listener.half_open(), 0);
+            let counters = server.listener.counters();
+            assert_eq!(counters.cookies_good, u64::from(takes_cookie));
+            let info = server.accept().expect("a connection").connection.info();
+            assert_eq!(info.state, State::Established);
+            assert_eq!((info.sack, info.window_scale.0), (true, 9));
+            assert_eq!(server.wait_ms(5000), [""; 0], "nobody is left half-open");
+        }
+    }
+}
