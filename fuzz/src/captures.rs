@@ -4,9 +4,13 @@
 //! record holds more than the file.
 
 use std::io::{self, Cursor, Read};
+use std::net::Ipv4Addr;
 
 use gigatcp_capture::{CaptureReader, NoteKind, Record};
+use gigatcp_flows::{Connection, FlowTable, Observed, Side, Wireshark};
+use gigatcp_units::Instant;
 use gigatcp_wire::link::{LinkType, dissect};
+use gigatcp_wire::{Ecn, Endpoints, Flags, SackBlock, SackBlocks, SeqNumber, Timestamps};
 
 /// The most that is read of one input, so that a packed one of a few octets
 /// does not take minutes.
@@ -33,6 +37,62 @@ pub fn capture(octets: &[u8]) {
             assert!(is_packed, "opened in memory and in pieces: {both:?}");
         }
     }
+}
+
+/// Packets of a few connections, 16 octets of input each: numbers near one
+/// another and far apart, any flags, times that step back. Sums must hold, and
+/// the seed of the table must not show.
+pub fn flows(octets: &[u8]) {
+    let mut tables = [FlowTable::new(1), FlowTable::new(u64::MAX)];
+    let mut wireshark = Wireshark::new();
+    let mut packets = 0;
+    for piece in octets.chunks_exact(16) {
+        let word = |at: usize| u32::from_be_bytes([0, 0, piece[at], piece[at + 1]]);
+        let is_wild = piece[0] & 1 != 0;
+        let number = |at: usize| SeqNumber::new(word(at) << if is_wild { 16 } else { 0 });
+        let (src, dst) = (Ipv4Addr::LOCALHOST, Ipv4Addr::BROADCAST);
+        let mut endpoints = Endpoints::V4 { src, dst };
+        if piece[0] & 2 != 0 {
+            endpoints = endpoints.reversed();
+        }
+        let mut sack = SackBlocks::default();
+        if piece[0] & 4 != 0 {
+            let (left, right) = (number(4), number(12));
+            assert!(sack.try_push(SackBlock { left, right }));
+        }
+        let stamps = (piece[0] & 8 != 0).then(|| Timestamps {
+            val: word(14),
+            ecr: word(12),
+        });
+        let packet = Observed {
+            at: Instant::from_nanos(u64::from(word(14)) << 16),
+            endpoints,
+            src_port: 7,
+            dst_port: 7 + u16::from(piece[0] >> 7),
+            seq: number(2),
+            ack: number(4),
+            flags: Flags::from_bits(word(6) as u16),
+            wnd: word(8) as u16,
+            payload_len: word(10) >> if is_wild { 0 } else { 8 },
+            options_len: piece[1],
+            ecn: Ecn::from_bits(piece[1]),
+            ident: word(12) as u16,
+            timestamps: stamps,
+            sack,
+            mss: Some(word(8) as u16),
+            window_scale: Some(piece[9]),
+            sack_permitted: true,
+        };
+        let [verdict, again] = tables.each_mut().map(|table| table.handle_packet(&packet));
+        assert_eq!(verdict, again, "the seed shows");
+        wireshark.handle_packet(verdict.connection, false, verdict.from, &packet);
+        packets += 1;
+    }
+    let count = |found: &Connection| {
+        found.direction(Side::Client).packets() + found.direction(Side::Server).packets()
+    };
+    let counted: u64 = tables[0].connections().map(count).sum();
+    assert_eq!(counted, packets);
 }
 
 /// Records behind a right file header: the first octet says of which kind.

@@ -16,7 +16,7 @@ pub struct Target {
 }
 
 /// Every target.
-pub const ALL: [Target; 9] = [
+pub const ALL: [Target; 10] = [
     Target {
         name: "packet",
         feed: packet,
@@ -54,6 +54,10 @@ pub const ALL: [Target; 9] = [
     Target {
         name: "link",
         feed: captures::link,
+    },
+    Target {
+        name: "flows",
+        feed: captures::flows,
     },
 ];
 

@@ -222,7 +222,7 @@ impl View {
         }
         let mut flags = WiresharkFlags::default();
         if !judge_bare(own, peer, &step, &mut flags) {
-            judge_duplicate(own, peer, &step, &mut flags);
+            judge_duplicate(own, &step, &mut flags);
         }
         if own.last_ack != Some(packet.ack) {
             own.duplicates = 0;
@@ -317,7 +317,7 @@ fn judge_full(peer: &Way, step: &Step<'_>, flags: &mut WiresharkFlags) {
     }
 }
 
-fn judge_duplicate(own: &mut Way, _peer: &Way, step: &Step<'_>, flags: &mut WiresharkFlags) {
+fn judge_duplicate(own: &mut Way, step: &Step<'_>, flags: &mut WiresharkFlags) {
     let packet = step.packet;
     let is_same = step.len == 0
         && packet.wnd != 0
