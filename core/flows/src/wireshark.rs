@@ -8,6 +8,10 @@
 //! up to 10,000 unacknowledged segments; below the last acknowledgment it is
 //! spurious. (4.4 looks at SACK blocks besides.)
 //!
+//! Known to differ: in one simulated world of 10 % loss and 2 % reordering tshark
+//! calls 92 retransmissions out of order that are retransmissions here; its rule
+//! for when a listed segment counts as seen is not understood there.
+//!
 //! These are kept to compare with, beside [`crate::Kinds`], which say what
 //! happened. Deliberately not here: round trips, octets in flight, reassembly.
 
@@ -231,7 +235,7 @@ impl View {
         if (step.len > 0 || step.is_control) && !flags.contains(WiresharkFlag::KeepAlive) {
             judge_again(own, peer, &step, round_trip, &mut flags);
         }
-        own.note(&step, &mut flags);
+        own.note(&step, flags);
         if packet.flags.contains(Flags::ACK) {
             peer.acknowledge(packet.ack);
         }
@@ -395,7 +399,7 @@ fn judge_again(
 
 impl Way {
     /// Remembers what the next packets are compared with.
-    fn note(&mut self, step: &Step<'_>, flags: &mut WiresharkFlags) {
+    fn note(&mut self, step: &Step<'_>, flags: WiresharkFlags) {
         let packet = step.packet;
         let is_probe = flags.contains(WiresharkFlag::ZeroWindowProbe);
         let end = packet.seq + step.len + u32::from(step.is_control);
@@ -416,13 +420,7 @@ impl Way {
         self.last_ack = Some(packet.ack);
         self.last_ack_at = packet.at;
         self.has_acked = !packet.flags.contains(Flags::SYN);
-        // Options are read after everything else.
-        if flags.contains(WiresharkFlag::WindowUpdate) && !packet.sack.is_empty() {
-            flags.0 &= !(1 << WiresharkFlag::WindowUpdate as u8);
-            flags.add(WiresharkFlag::DuplicateAck);
-            self.duplicates += 1;
-        }
-        self.last = *flags;
+        self.last = flags;
     }
     fn acknowledge(&mut self, ack: SeqNumber) {
         self.unacked.retain(|held| held.next.is_after(ack));
