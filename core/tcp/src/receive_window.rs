@@ -138,7 +138,9 @@ impl ReceiveWindow {
             return nxt + wnd;
         }
         let edge = (nxt + wnd).max(old_edge);
-        let silly = self.mss.min(self.clamp / 2);
+        // RFC 9293 section 3.8.6.2.2, of what is offered now: a window that grows
+        // may be at less than a segment while its clamp is far above.
+        let silly = self.mss.min(self.offer / 2);
         if self.avoid_silly && edge - old_edge < silly {
             old_edge
         } else {
@@ -245,6 +247,21 @@ mod tests {
         let window = ReceiveWindow::new(&Profile::MODERN, Some(Bytes::new(10_000)), 1000);
         assert_eq!(window.edge(10_000, 10_000, 9_001), 10_000);
         assert_eq!(window.edge(10_000, 10_000, 9_000), 11_000);
+    }
+
+    #[test]
+    fn an_offer_below_a_segment_opens_again_however_far_the_buffer_has_grown() {
+        let profile = Profile {
+            receive_autotuning: true,
+            receive_buffer_start: Bytes::new(4000),
+            ..Profile::LINUX_2_6_20
+        };
+        let mut window = ReceiveWindow::new(&profile, None, 8960);
+        let first = window.edge(0, 0, 0);
+        assert!((1..8960).contains(&first), "{first}");
+        window.set_buffer(&profile, Bytes::new(400_000));
+        // All of it has arrived and is read.
+        assert!(window.edge(first, first, 0) > first);
     }
 
     #[test]
