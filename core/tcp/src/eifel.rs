@@ -9,10 +9,14 @@
 //! `SpuriousRecovery` false and remembers `RetransmitTS`, the TSval of the first
 //! retransmission of the episode; (2) wait for the first acceptable ACK, one
 //! that acknowledges something new; (3) TSecr < `RetransmitTS`: spurious.
-//! Whatever that acknowledgment says, the question is answered for the episode.
+//! An echo of a retransmission answers the question for the episode.
 //!
-//! The answer speaks of the first hole alone. Where a fast recovery repairs
-//! others beside it, which may be real, the engine does not take it back.
+//! An echo of an original speaks of the first hole alone. Where a fast recovery
+//! repairs others beside it, which may be real, the next acknowledgment that
+//! advances is asked too, as in Linux (`tcp_try_undo_partial`): only if every
+//! hole was filled by an original, the engine takes the recovery back. Without
+//! that, displaced packets would cost a window wherever two were repaired at once
+//! and the next was suspected before D-SACK could clear them.
 //!
 //! The clock of timestamps ticks slowly (1 ms): an original and its
 //! retransmission within one tick cannot be told apart, and count as loss.
@@ -67,14 +71,17 @@ impl Eifel {
         matches!(self.state, State::Waiting(_))
     }
 
-    /// The first acceptable acknowledgment echoes `ts_ecr`; whether recovery
-    /// was spurious.
+    /// An acceptable acknowledgment echoes `ts_ecr`; whether an original filled
+    /// what it covers. If not, nothing more is asked.
     pub fn on_acceptable_ack(&mut self, ts_ecr: u32) -> bool {
         let State::Waiting(retransmit_ts) = self.state else {
             return false;
         };
-        self.state = State::Idle;
-        is_before(ts_ecr, retransmit_ts)
+        let original_came = is_before(ts_ecr, retransmit_ts);
+        if !original_came {
+            self.state = State::Idle;
+        }
+        original_came
     }
 }
 
@@ -105,8 +112,10 @@ mod tests {
     }
 
     #[test]
-    fn only_the_first_acknowledgment_is_asked() {
+    fn nothing_is_asked_after_an_echo_of_a_retransmission() {
         let mut eifel = waiting(500);
+        assert!(eifel.on_acceptable_ack(400));
+        assert!(eifel.is_waiting(), "there may be another hole");
         assert!(!eifel.on_acceptable_ack(510));
         assert!(!eifel.on_acceptable_ack(400));
         eifel.on_retransmit(600);

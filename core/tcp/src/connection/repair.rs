@@ -322,7 +322,8 @@ impl<P: Payload> Connection<P> {
         }
     }
 
-    /// RFC 3522: the first acceptable acknowledgment after a retransmission.
+    /// RFC 3522: an acceptable acknowledgment after a retransmission, until one
+    /// answers a retransmission or everything is taken back.
     fn ask_eifel(&mut self, now: Instant, received_at: Instant, segment: &Segment<P>) {
         if !self.eifel.is_waiting() {
             return;
@@ -332,8 +333,8 @@ impl<P: Payload> Connection<P> {
         };
         let original_came = self.eifel.on_acceptable_ack(stamps.ecr);
         // In fast recovery the first hole may have been late and others real:
-        // only if it was the only one, all of the recovery was for nothing. A
-        // timeout was wrong by the first.
+        // only if all of them were late, the recovery was for nothing. A timeout
+        // was wrong by the first.
         let only_one = !self.board.has_lost() && !self.board.has_retransmissions();
         if original_came && (only_one || self.recovery.phase() == Phase::Loss) {
             let clock = self.timestamps.as_ref();

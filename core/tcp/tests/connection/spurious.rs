@@ -263,6 +263,33 @@ fn where_one_hole_was_late_and_another_real_the_reduction_stands() {
         (t.tcp.info().phase, t.tcp.counters().undos),
         (Phase::Recovery, 0)
     );
+    // The repair fills the other one.
+    t.wait_ms(48);
+    t.inject(&ack(9001, T0 + 50, ""));
+    t.leaving();
+    assert_eq!((t.cwnd(), t.tcp.counters().undos), (5.0, 0));
+}
+
+#[test]
+fn where_every_hole_was_late_the_last_takes_the_recovery_back() {
+    let mut t = ten_in_flight(&eifel());
+    t.wait_ms(50);
+    t.inject(&ack(1, T0, ",sack 5001:9001 1001:4001"));
+    t.expect(". 1:1001(1000) ack 1");
+    t.expect(". 4001:5001(1000) ack 1");
+    t.leaving();
+    t.wait_ms(1);
+    t.inject(&ack(4001, T0, ",sack 5001:9001"));
+    t.leaving();
+    assert_eq!(t.tcp.counters().undos, 0);
+    t.wait_ms(1);
+    t.inject(&ack(9001, T0, ""));
+    t.leaving();
+    assert_eq!(
+        (t.tcp.info().phase, t.tcp.counters().undos),
+        (Phase::Open, 1)
+    );
+    assert_eq!(t.tcp.info().ssthresh, gigatcp_units::Bytes::MAX);
 }
 
 #[test]
