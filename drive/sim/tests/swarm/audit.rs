@@ -32,6 +32,17 @@ pub struct Audit {
     /// A box on the way took the scale out of one SYN only: what is sent
     /// beyond a window is not the sender's fault.
     windows_confused: bool,
+    /// End 1 is a listener that may answer a SYN more than once, each time
+    /// with other numbers: it keeps nothing (cookies), or kept it for a while.
+    moving: bool,
+}
+
+/// What a SYN said that may not be the last.
+#[derive(Clone, Copy, Debug)]
+struct Said {
+    iss: SeqNumber,
+    mss: Option<u16>,
+    scale: Option<u8>,
 }
 
 /// What is known of one end.
@@ -53,13 +64,24 @@ struct End {
     /// What of the peer's stream has reached it.
     arrived: Coverage,
     ts_val: Option<u32>,
+    /// Every answer to a SYN, where there may be several.
+    said: Vec<Said>,
+    /// The peer has chosen one of these.
+    settled: bool,
+}
+
+impl End {
+    fn choose(&mut self, said: Said) {
+        (self.iss, self.mss, self.scale) = (Some(said.iss), said.mss, said.scale);
+    }
 }
 
 impl Audit {
     /// An audit of two ends, that may or may not agree on the window scale.
-    pub fn new(windows_confused: bool) -> Self {
+    pub fn new(windows_confused: bool, moving: bool) -> Self {
         Self {
             windows_confused,
+            moving,
             ..Self::default()
         }
     }
@@ -70,9 +92,15 @@ impl Audit {
         if flags.contains(Flags::RST) {
             return Ok(());
         }
-        if flags.contains(Flags::SYN) {
+        if self.may_move(from, segment) {
+            self.note_answer(from, segment);
+            if self.ends[from].iss != Some(segment.seq) {
+                return Ok(());
+            }
+        } else if flags.contains(Flags::SYN) {
             self.note_syn(from, segment)?;
         }
+        self.settle(1 - from, segment);
         self.check_timestamps(from, segment)?;
         self.check_sequence(from, segment)?;
         self.check_size(from, segment)?;
@@ -85,9 +113,16 @@ impl Audit {
 
     /// A segment reaches end `at` (0 or 1).
     pub fn arrives<P: Payload>(&mut self, at: usize, segment: &Segment<P>) {
+        let is_answer = self.may_move(1 - at, segment);
         let [mine, peer] = self.pair(at);
         let Some(irs) = peer.iss else { return };
         if segment.flags.contains(Flags::RST) {
+            return;
+        }
+        if is_answer && segment.seq != irs {
+            // One of the other answers: a SYN has arrived, whichever.
+            mine.arrived.insert(0, u64::from(!peer.settled));
+            mine.allowed = mine.allowed.max(1 + u64::from(segment.wnd.0));
             return;
         }
         let from = near(irs, peer.sent, segment.seq);
@@ -106,6 +141,50 @@ impl Audit {
     pub fn arrived_in_order(&self, at: usize) -> u64 {
         let fin = self.ends[1 - at].fin.unwrap_or(u64::MAX);
         self.ends[at].arrived.prefix().min(fin).saturating_sub(1)
+    }
+
+    /// The initial sequence number of an end, once it has spoken.
+    pub fn iss(&self, end: usize) -> Option<SeqNumber> {
+        self.ends[end].iss
+    }
+
+    /// Whether this is an answer of a listener that may give another one.
+    fn may_move<P: Payload>(&self, from: usize, segment: &Segment<P>) -> bool {
+        self.moving && from == 1 && segment.flags.contains(Flags::SYN)
+    }
+
+    /// One more answer to the SYN: the one that counts, until the peer says
+    /// which it has chosen.
+    fn note_answer<P: Payload>(&mut self, from: usize, syn: &Segment<P>) {
+        let end = &mut self.ends[from];
+        let said = Said {
+            iss: syn.seq,
+            mss: syn.options.mss,
+            scale: syn.options.window_scale,
+        };
+        end.said.push(said);
+        if !end.settled {
+            end.choose(said);
+        } else if end.iss == Some(syn.seq) {
+            end.scale = said.scale;
+        }
+    }
+
+    /// What a segment acknowledges says which answer of end `of` was chosen.
+    fn settle<P: Payload>(&mut self, of: usize, segment: &Segment<P>) {
+        let end = &mut self.ends[of];
+        if end.settled || end.said.is_empty() || !segment.flags.contains(Flags::ACK) {
+            return;
+        }
+        let chosen = end
+            .said
+            .iter()
+            .rev()
+            .find(|said| said.iss + 1 == segment.ack);
+        if let Some(&chosen) = chosen {
+            end.choose(chosen);
+            end.settled = true;
+        }
     }
 
     fn pair(&mut self, first: usize) -> [&mut End; 2] {
@@ -132,6 +211,10 @@ impl Audit {
         let Some(stamps) = segment.options.timestamps else {
             return Ok(());
         };
+        // A cookie has something in the timestamp.
+        if self.may_move(from, segment) {
+            return Ok(());
+        }
         let last = self.ends[from].ts_val.replace(stamps.val);
         match last {
             Some(last) if (stamps.val.wrapping_sub(last) as i32) < 0 => {
@@ -170,7 +253,9 @@ impl Audit {
             return Err(format!("the FIN moved from {:?} to {data_end}", end.fin));
         }
         let is_probe = segment.payload.len() <= 1;
-        if has_data && data_end > end.allowed && !is_probe && !windows_confused {
+        // Text on a SYN leaves before there is a window (RFC 7413 section 4.2.1).
+        let is_checked = !windows_confused && !segment.flags.contains(Flags::SYN);
+        if has_data && data_end > end.allowed && !is_probe && is_checked {
             return Err(format!(
                 "data {seq}..{data_end} beyond the window, whose edge is {}",
                 end.allowed

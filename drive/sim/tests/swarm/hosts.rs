@@ -101,6 +101,20 @@ fn profile(draw: &mut Draw) -> Profile {
     profile
 }
 
+/// Half of the worlds ask for ECN, which profiles mostly do not: else boxes
+/// that meddle with it would find nothing to do.
+pub fn speak_ecn(seed: u64, config: &mut Config, always: bool) {
+    let mut draw = Draw::new(seed, "ecn");
+    let accurate = draw.chance(70) || always;
+    if draw.chance(50) || always {
+        config.profile.ecn = if accurate {
+            EcnMode::Accurate
+        } else {
+            EcnMode::Classic
+        };
+    }
+}
+
 /// Values to try for a setting, in order; a setting that is not listed takes
 /// whichever kind it accepts.
 fn value_for(draw: &mut Draw, name: &str) -> Vec<SettingValue> {

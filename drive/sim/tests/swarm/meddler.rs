@@ -55,6 +55,14 @@ impl Meddler {
                 segment.payload = changed(&segment.payload);
                 vec![segment]
             }
+            Plant::PhantomMark => {
+                segment.ecn.try_mark();
+                vec![segment]
+            }
+            Plant::MovedMark if segment.flags.contains(Flags::URG) => {
+                segment.urgent = segment.urgent.saturating_add(1);
+                vec![segment]
+            }
             Plant::Swallow if is_victim => {
                 self.cut = Some((segment.seq, len));
                 vec![]

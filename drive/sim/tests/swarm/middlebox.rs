@@ -5,6 +5,8 @@
 //! * a box removes options it does not know: SACK-permitted, timestamps, the
 //!   window scale, from the SYN, from its answer, or from both; or everything
 //!   but MSS;
+//! * a box removes the Fast Open option from SYNs, cookie or request;
+//! * a box clears the urgent pointer (RFC 6093 section 3.4);
 //! * a box removes SACK blocks, or timestamps, in the middle of a connection;
 //! * a box renumbers the stream but not the SACK blocks, which then point
 //!   beside it (a known bug of firewalls that randomise sequence numbers).
@@ -38,6 +40,8 @@ enum Habit {
     StripBlocks { percent: u64 },
     StripStamps { percent: u64 },
     ShiftBlocks(u32),
+    StripFastOpen(Syns),
+    ClearUrgent { percent: u64 },
 }
 
 /// A middlebox.
@@ -53,7 +57,11 @@ impl Middlebox {
         let mut draw = Draw::new(seed, "middlebox");
         let syns = draw.pick(&[Syns::First, Syns::Answer, Syns::Both]);
         let percent = draw.pick(&[5, 50, 100]);
+        // Two that came later, from a stream of their own.
+        let mut later = Draw::new(seed, "later middlebox");
         let habit = match draw.between(0, 19) {
+            8.. if later.chance(10) => Habit::StripFastOpen(syns),
+            8.. if later.chance(5) => Habit::ClearUrgent { percent },
             0 => Habit::ClampMss(draw.magnitude(1, 1460) as u16),
             1 => Habit::StripSack(syns),
             2 => Habit::StripTimestamps(syns),
@@ -70,6 +78,19 @@ impl Middlebox {
     /// Whether the ends may understand windows differently.
     pub fn confuses_windows(&self) -> bool {
         self.habit == Habit::StripScale(Syns::Answer)
+    }
+
+    /// Whether it takes timestamps out of segments of any kind.
+    pub fn strips_stamps(&self) -> bool {
+        matches!(
+            self.habit,
+            Habit::StripTimestamps(_) | Habit::StripStamps { .. } | Habit::StripAll
+        )
+    }
+
+    /// Whether urgent marks may not arrive.
+    pub fn clears_urgent(&self) -> bool {
+        matches!(self.habit, Habit::ClearUrgent { .. })
     }
 
     /// What comes out for `segment`.
@@ -90,6 +111,11 @@ impl Middlebox {
             Habit::StripSack(syns) if touched(syns) => options.sack_permitted = false,
             Habit::StripTimestamps(syns) if touched(syns) => options.timestamps = None,
             Habit::StripScale(syns) if touched(syns) => options.window_scale = None,
+            Habit::StripFastOpen(syns) if touched(syns) => options.set_fast_open(None),
+            Habit::ClearUrgent { percent } if self.draw.chance(percent) => {
+                segment.urgent = 0;
+                segment.flags = segment.flags.without(Flags::URG);
+            }
             Habit::StripAll if is_syn => {
                 let mss = options.mss;
                 *options = gigatcp_wire::Options {

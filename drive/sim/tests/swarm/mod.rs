@@ -15,17 +15,21 @@
 //! [`plant`] holds the bugs that show that the swarm would notice.
 #![allow(dead_code)]
 
+pub mod application;
 pub mod audit;
+pub mod door;
 pub mod draw;
 pub mod dumbbell;
 pub mod hosts;
 pub mod liar;
 pub mod long;
+pub mod marking;
 pub mod meddler;
 pub mod middlebox;
 pub mod pair;
 pub mod plant;
 pub mod restart;
+pub mod signing;
 pub mod way;
 
 use std::cell::RefCell;

@@ -1,29 +1,35 @@
 //! Two engines face to face, over real packets with real octets.
 //!
 //! What the simulator's worlds do not do: data in both directions at once,
-//! slow readers and closed windows, writes of any size, half-closed
-//! connections, simultaneous open and close, aborts, strange segments from
-//! third parties, and everything up to CLOSED on both sides.
+//! slow readers and closed windows, writes of any size, some of them urgent,
+//! half-closed connections, simultaneous open and close, aborts, strange
+//! segments from third parties, a listener with all it has ([`Door`]), Fast
+//! Open, keys ([`Signing`]), boxes that change headers and ECN fields
+//! ([`Middlebox`], [`Marking`]), and everything up to CLOSED on both sides.
 //!
 //! The driver here shares no code with the simulator's hosts; it knows the
 //! engine's contract (`gigatcp_tcp::connection`) and nothing else.
 
-use gigatcp_events::{EventHash, State};
-use gigatcp_tcp::listener::{self, Heard};
-use gigatcp_tcp::{Config, Connection, Failure, Received};
+use gigatcp_events::{EcnFeedback, EventHash, State};
+use gigatcp_tcp::fast_open::FastOpenOffer;
+use gigatcp_tcp::{Config, Connection, Failure, FourTuple, Received};
 use gigatcp_units::{Duration, Instant};
 use gigatcp_wire::bytes::Bytes;
-use gigatcp_wire::{Flags, Segment, SeqNumber, WireWindow, fill_phantom, verify_phantom};
+use gigatcp_wire::{Flags, Segment, SeqNumber, WireWindow};
 
+use super::application::{Application, Closes};
 use super::audit::Audit;
+use super::door::Door;
 use super::draw::Draw;
 use super::dumbbell::check_limits;
 use super::hosts;
 use super::liar::Liar;
+use super::marking::Marking;
 use super::meddler::Meddler;
 use super::middlebox::Middlebox;
 use super::plant::{self, Plant};
-use super::way::Way;
+use super::signing::{Seal, Signing};
+use super::way::{self, Way};
 
 /// Virtual time after which a conversation that has not ended has failed.
 const PATIENCE: Duration = Duration::from_secs(50_000);
@@ -35,39 +41,11 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(130);
 /// The most segments a conversation may need.
 const SEGMENTS: u64 = 300_000;
 
+/// The least MSS where segments are signed: a code, timestamps and some text.
+const SIGNED_MSS: u16 = 64;
+
 /// The most steps at one instant: an engine that wants more spins.
 const STEPS_PER_INSTANT: u32 = 2_000;
-
-/// Distance between the two streams' contents.
-const CONTENTS_APART: u64 = 1 << 40;
-
-/// When an application closes.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Closes {
-    /// When everything is written.
-    AfterWriting,
-    /// When everything is written and the peer has closed.
-    AfterPeer,
-}
-
-/// An application: writes so much, reads everything, at its own pace.
-#[derive(Debug)]
-struct Application {
-    /// Where its stream's contents begin.
-    contents: u64,
-    total: u64,
-    written: u64,
-    write_most: u64,
-    write_every: Duration,
-    next_write: Instant,
-    read: u64,
-    read_most: usize,
-    read_every: Duration,
-    next_read: Instant,
-    closes: Closes,
-    closed: bool,
-    abort_at: Instant,
-}
 
 /// One end.
 #[derive(Debug)]
@@ -75,6 +53,10 @@ struct End {
     config: Config,
     /// When it opens; a listener never does.
     open_at: Instant,
+    /// The connection as it names it.
+    tuple: FourTuple,
+    /// What it puts on its SYN.
+    offer: Option<FastOpenOffer>,
     connection: Option<Box<Connection<Bytes>>>,
     application: Application,
 }
@@ -87,8 +69,13 @@ struct Pair {
     audit: Audit,
     meddler: Meddler,
     middlebox: Middlebox,
+    marking: Marking,
     liar: Liar,
     strange: Strange,
+    door: Door,
+    signing: Option<Signing>,
+    /// A box has changed what keys may cover.
+    altered: bool,
     plant: Option<Plant>,
     aborts: bool,
     segments: u64,
@@ -116,21 +103,57 @@ impl Pair {
             [Closes::AfterPeer, Closes::AfterWriting],
         ]);
         let aborts = draw.chance(5);
+        let signing = Signing::new(seed, plant);
+        for config in &mut configs {
+            hosts::speak_ecn(seed, config, plant == Some(Plant::PhantomMark));
+            if signing.is_some() {
+                config.mss = config.mss.max(SIGNED_MSS);
+            }
+        }
+        let mut door = Door::new(
+            seed,
+            way::endpoints(hosts::ip(seed), 0),
+            &mut configs[1],
+            simultaneous,
+        );
+        if let Some(signing) = signing
+            .as_ref()
+            .filter(|_| plant != Some(Plant::Unverified))
+        {
+            door.require(signing.keys());
+        }
+        if plant == Some(Plant::Overfull) {
+            door.narrow();
+        }
+        configs[0].mss = configs[0].mss.max(door.least_mss());
+        let offer = if simultaneous {
+            None
+        } else {
+            door.offer(configs[1].mss)
+        };
         let [first, second] = configs;
         let middlebox = Middlebox::new(seed);
+        // A cookie tells the window scale by the timestamp.
+        let confuses_windows =
+            middlebox.confuses_windows() || (door.may_bake() && middlebox.strips_stamps());
         // Windows misread by 2^14 let a few octets through a round trip.
-        let most = if middlebox.confuses_windows() {
-            5_000
-        } else {
-            2_000_000
-        };
-        let totals = [(&first, &second), (&second, &first)]
+        let most = if confuses_windows { 5_000 } else { 2_000_000 };
+        let mut totals = [(&first, &second), (&second, &first)]
             .map(|(sender, receiver)| total(draw, sender, receiver, most));
+        if door.may_bake() && closes[0] == Closes::AfterPeer {
+            // Behind a cookie whose acknowledgment was lost only the client's
+            // own data opens the connection.
+            totals[0] = totals[0].max(1);
+        }
         let ends = [(0, first), (1, second)].map(|(number, config)| {
             let opens = number == 0 || simultaneous;
             let open_at = Instant::ZERO + draw.span(Duration::ZERO, Duration::from_millis(100));
-            let mut application = Application::new(draw, number, totals);
+            let mut application = Application::new(draw, seed, number, totals);
             application.closes = closes[number];
+            application.expect_inline(config.profile.urgent_inline);
+            if plant == Some(Plant::MovedMark) {
+                application.set_urgent(50);
+            }
             if aborts && number == 1 {
                 let span = draw.span(Duration::from_millis(1), Duration::from_secs(5));
                 application.abort_at = Instant::ZERO + span;
@@ -138,6 +161,12 @@ impl Pair {
             End {
                 config,
                 open_at: if opens { open_at } else { Instant::FAR_FUTURE },
+                tuple: FourTuple {
+                    endpoints: way::endpoints(hosts::ip(seed), number),
+                    local_port: 5001,
+                    remote_port: 5001,
+                },
+                offer: offer.filter(|_| number == 0),
                 connection: None,
                 application,
             }
@@ -146,11 +175,15 @@ impl Pair {
             now: Instant::ZERO,
             ends,
             ways: [Way::new(seed, 0), Way::new(seed, 1)],
-            audit: Audit::new(middlebox.confuses_windows()),
+            audit: Audit::new(confuses_windows, door.has_listener()),
             meddler: Meddler::new(plant),
             middlebox,
+            marking: Marking::new(seed),
             liar: Liar::new(plant),
             strange: Strange::new(seed),
+            door,
+            signing,
+            altered: false,
             plant,
             aborts,
             segments: 0,
@@ -167,7 +200,7 @@ impl Pair {
             }
             if next > Instant::ZERO + PATIENCE {
                 // Who was reset by a lost segment may wait for ever.
-                return if self.aborts {
+                return if self.is_loose() {
                     Ok(())
                 } else {
                     Err("it does not end".into())
@@ -198,25 +231,71 @@ impl Pair {
     fn next(&self) -> Instant {
         let ways = self.ways.iter().map(Way::next);
         let ends = self.ends.iter().map(|end| end.next(self.plant));
-        ways.chain(ends).min().unwrap_or(Instant::FAR_FUTURE)
+        let door = self.door.next(self.ends[1].connection.is_some());
+        ways.chain(ends).min().unwrap_or(door).min(door)
+    }
+
+    /// Whether it may end before everything is said.
+    fn is_loose(&self) -> bool {
+        self.aborts || self.altered || self.door.may_refuse()
     }
 
     fn step(&mut self) -> Result<(), String> {
         for from in 0..2 {
             while let Some(segment) = self.ways[from].deliver(self.now)? {
-                let segment = self.middlebox.pass(segment);
-                self.audit.arrives(1 - from, &segment);
+                let segment = self.pass(from, segment);
                 for segment in self.meddler.pass(from, segment) {
                     self.receive(1 - from, segment)?;
                 }
             }
         }
         for at in 0..2 {
-            self.ends[at].keep_appointments(self.now);
-            if let Some(segment) = self.strange.segment(&self.ends, at) {
+            let keys = self.keys();
+            self.ends[at].keep_appointments(self.now, keys.as_ref());
+            let iss = [0, 1].map(|end| self.audit.iss(end).unwrap_or_default());
+            if let Some(segment) = self.strange.segment(&self.ends, iss, at) {
                 self.receive(at, segment)?;
             }
+            if at == 1 {
+                self.door.step(self.now)?;
+                self.tend_door()?;
+            }
             self.act(at)?;
+        }
+        Ok(())
+    }
+
+    /// The keys both ends are told, unless the planted bug is that they are
+    /// not.
+    fn keys(&self) -> Option<Signing> {
+        let told = self.plant != Some(Plant::Unverified);
+        self.signing.clone().filter(|_| told)
+    }
+
+    /// A segment of end `from` passes the boxes. What they break of what is
+    /// signed has not arrived: so the audit finds out who takes it.
+    fn pass(&mut self, from: usize, segment: Segment<Bytes>) -> Segment<Bytes> {
+        let arrived = self.middlebox.pass(segment.clone());
+        let arrived = self.marking.pass(from, arrived);
+        let seal = match &self.signing {
+            Some(signing) => signing.judge(&segment, &arrived),
+            None => Seal::Whole,
+        };
+        self.altered |= seal != Seal::Whole;
+        if seal != Seal::Broken {
+            self.audit.arrives(1 - from, &arrived);
+        }
+        arrived
+    }
+
+    /// What the listener has to say leaves, what it has made is taken.
+    fn tend_door(&mut self) -> Result<(), String> {
+        let now = self.now;
+        while let Some(segment) = self.door.poll_transmit(now) {
+            self.depart(1, segment)?;
+        }
+        if self.ends[1].connection.is_none() {
+            self.ends[1].connection = self.door.accept(now)?;
         }
         Ok(())
     }
@@ -238,43 +317,83 @@ impl Pair {
         if let Some(connection) = &mut end.connection {
             connection.handle_segment(self.now, received);
         } else if end.open_at == Instant::FAR_FUTURE {
-            match listener::handle_segment(self.now, &end.config, &received) {
-                Heard::Opened(connection) => end.connection = Some(connection),
-                Heard::Reset(segment) => self.ways[at].send(self.now, segment)?,
-                Heard::Ignored => {}
+            let mut replies = Vec::new();
+            end.connection = self
+                .door
+                .hear(self.now, &end.config, received, &mut replies);
+            for segment in replies {
+                self.ways[at].send(self.now, segment)?;
             }
+            self.door.step(self.now)?;
+            self.tend_door()?;
         }
         self.act(at)
+    }
+
+    /// A segment leaves end `at`.
+    fn depart(&mut self, at: usize, segment: Segment<Bytes>) -> Result<(), String> {
+        self.segments += 1;
+        if self.segments > SEGMENTS {
+            return Err(format!(
+                "more than {SEGMENTS} segments: they do not stop talking"
+            ));
+        }
+        let segment = self.liar.tell(at, segment);
+        self.audit
+            .departs(at, &segment)
+            .map_err(|what| format!("end {at}: {what}: {segment:?}"))?;
+        self.ways[at].send(self.now, segment)
     }
 
     /// The application acts, then everything that may leave leaves.
     fn act(&mut self, at: usize) -> Result<(), String> {
         let now = self.now;
-        let contents = self.ends[1 - at].application.contents;
-        let end = &mut self.ends[at];
+        let [zero, one] = &mut self.ends;
+        let (end, peer) = if at == 0 { (zero, one) } else { (one, zero) };
         let Some(connection) = &mut end.connection else {
             return Ok(());
         };
-        end.application.act(now, connection, contents)?;
-        while let Some(segment) = connection.poll_transmit(now) {
-            self.segments += 1;
-            if self.segments > SEGMENTS {
-                return Err(format!(
-                    "more than {SEGMENTS} segments: they do not stop talking"
-                ));
-            }
-            let segment = self.liar.tell(at, segment);
-            self.audit
-                .departs(at, &segment)
-                .map_err(|what| format!("end {at}: {what}: {segment:?}"))?;
-            self.ways[at].send(now, segment)?;
+        end.application
+            .act(now, connection, &peer.application.stream)?;
+        while let Some(connection) = &mut self.ends[at].connection
+            && let Some(segment) = connection.poll_transmit(now)
+        {
+            self.depart(at, segment)?;
         }
+        self.check(at)?;
+        self.check_stall(at)
+    }
+
+    /// What holds of an engine after every step.
+    fn check(&self, at: usize) -> Result<(), String> {
+        let Some(connection) = &self.ends[at].connection else {
+            return Ok(());
+        };
         let info = connection.info();
         if info.pipe > info.flight_size {
             return Err(format!("end {at}: pipe above flight size: {info:?}"));
         }
-        check_limits(&format!("end {at}"), connection, now, self.plant)?;
-        self.check_stall(at)
+        let unread = connection.readable();
+        // An edge that must not move back is rounded up to the window's unit.
+        let most = info.receive_buffer.as_u64().max(1 << 16) + (1 << info.window_scale.1);
+        if unread > most {
+            return Err(format!("end {at}: {unread} octets unread: {info:?}"));
+        }
+        // Where no option tells octets, the ACE field may have come round: whole
+        // rounds of it are assumed, to be safe (RFC 9768 appendix A.2.1).
+        let may_be_assumed = info.ecn.feedback == EcnFeedback::Accurate;
+        let told = info.ecn.delivered_ce;
+        if self.is_quiet(at) && told > 0 && !(may_be_assumed && told % 8 == 0) {
+            return Err(format!(
+                "end {at} heard of marks on a path that makes none: {info:?}"
+            ));
+        }
+        check_limits(&format!("end {at}"), connection, self.now, self.plant)
+    }
+
+    /// Whether nothing on the way can have told end `at` of a mark.
+    fn is_quiet(&self, at: usize) -> bool {
+        self.marking.is_quiet(at) && !self.ways.iter().any(Way::harms_ecn)
     }
 
     /// Where data or FIN waits and nothing is in flight whose acknowledgment
@@ -303,7 +422,7 @@ impl Pair {
     }
 
     fn check_end(&self) -> Result<(), String> {
-        if self.aborts {
+        if self.is_loose() {
             return self.check_abort();
         }
         for (at, end) in self.ends.iter().enumerate() {
@@ -316,13 +435,11 @@ impl Pair {
             if connection.state() != State::Closed {
                 return Err(format!("end {at} is left in {:?}", connection.state()));
             }
-            let peer = &self.ends[1 - at].application;
-            if peer.written != peer.total || end.application.read != peer.total {
-                return Err(format!(
-                    "end {at} read {} of {} octets, {} written",
-                    end.application.read, peer.total, peer.written
-                ));
-            }
+            let peer = &self.ends[1 - at];
+            let marks_arrive = peer.offer.is_none() && !self.middlebox.clears_urgent();
+            end.application
+                .check_end(&peer.application.stream, marks_arrive)
+                .map_err(|what| format!("end {at} {what}"))?;
         }
         Ok(())
     }
@@ -331,6 +448,9 @@ impl Pair {
     /// is checked on reading); over a reliable path both ends are closed.
     fn check_abort(&self) -> Result<(), String> {
         let failure = |at: usize| self.ends[at].connection.as_ref().and_then(|c| c.failure());
+        if !self.aborts {
+            return Ok(());
+        }
         if failure(1).is_some_and(|failure| failure != Failure::Aborted) {
             return Err(format!("the end that aborted failed: {:?}", failure(1)));
         }
@@ -338,6 +458,8 @@ impl Pair {
         for (at, end) in self.ends.iter().enumerate() {
             if let Some(connection) = &end.connection
                 && reliable
+                && !self.altered
+                && !self.door.may_refuse()
                 && connection.state() != State::Closed
             {
                 return Err(format!("end {at} is left in {:?}", connection.state()));
@@ -356,9 +478,12 @@ impl Pair {
             }
         }
         text + &format!(
-            "\nways {:?} {:?}",
+            "\nways {:?} {:?} {:?} {:?}\n{:?}",
             self.ways.each_ref().map(Way::is_reliable),
-            self.middlebox
+            self.middlebox,
+            self.marking,
+            self.signing,
+            self.door
         )
     }
 }
@@ -392,109 +517,26 @@ impl End {
         }
     }
 
-    fn keep_appointments(&mut self, now: Instant) {
+    fn keep_appointments(&mut self, now: Instant, signing: Option<&Signing>) {
         match &mut self.connection {
             None if self.open_at <= now => {
-                self.connection = Some(Box::new(Connection::connect(now, &self.config)));
+                let mut connection = match signing {
+                    Some(signing) => Connection::connect_authenticated(
+                        now,
+                        &self.config,
+                        &self.tuple,
+                        signing.keys(),
+                    ),
+                    None => Connection::connect(now, &self.config),
+                };
+                if let Some(offer) = &self.offer {
+                    connection.offer_fast_open(offer);
+                }
+                self.connection = Some(Box::new(connection));
             }
             // Early calls do nothing: so the contract says.
             Some(connection) => connection.handle_timeout(now),
             None => {}
-        }
-    }
-}
-
-impl Application {
-    fn new(draw: &mut Draw, number: usize, totals: [u64; 2]) -> Self {
-        // Slow applications move everything in at most a few hundred calls.
-        let least = |total| total / 300 + 1;
-        let (total, peer_total) = (totals[number], totals[1 - number]);
-        let pause = |draw: &mut Draw| {
-            if draw.chance(60) {
-                Duration::ZERO
-            } else {
-                draw.span(Duration::from_micros(1), Duration::from_millis(300))
-            }
-        };
-        Self {
-            contents: number as u64 * CONTENTS_APART,
-            total,
-            written: 0,
-            write_most: draw.magnitude(least(total), 1 << 20),
-            write_every: pause(draw),
-            next_write: Instant::ZERO,
-            read: 0,
-            read_most: draw.magnitude(least(peer_total), 1 << 20) as usize,
-            read_every: pause(draw),
-            next_read: Instant::ZERO,
-            closes: Closes::AfterWriting,
-            closed: false,
-            abort_at: Instant::FAR_FUTURE,
-        }
-    }
-
-    fn next(&self, connection: &Connection<Bytes>) -> Instant {
-        let mut next = self.abort_at;
-        let may_write = connection.state() != State::Closed && !self.closed;
-        if may_write && self.written < self.total && connection.send_space() > 0 {
-            next = next.min(self.next_write);
-        }
-        if connection.readable() > 0 {
-            next = next.min(self.next_read);
-        }
-        next
-    }
-
-    fn act(
-        &mut self,
-        now: Instant,
-        connection: &mut Connection<Bytes>,
-        peer_contents: u64,
-    ) -> Result<(), String> {
-        if self.abort_at <= now {
-            self.abort_at = Instant::FAR_FUTURE;
-            self.closed = true;
-            connection.abort(now);
-        }
-        self.read(now, connection, peer_contents)?;
-        self.write(now, connection);
-        let open = connection.established_at().is_some();
-        let peer_is_done = self.closes == Closes::AfterWriting || connection.is_finished_reading();
-        if open && !self.closed && self.written == self.total && peer_is_done {
-            self.closed = true;
-            connection.close(now);
-        }
-        Ok(())
-    }
-
-    fn read(
-        &mut self,
-        now: Instant,
-        connection: &mut Connection<Bytes>,
-        peer_contents: u64,
-    ) -> Result<(), String> {
-        while self.next_read <= now
-            && let Some(octets) = connection.read(now, self.read_most)
-        {
-            verify_phantom(peer_contents + self.read, &octets)
-                .map_err(|wrong| format!("read what was not written: {wrong}"))?;
-            self.read += octets.len() as u64;
-            self.next_read = now + self.read_every;
-        }
-        Ok(())
-    }
-
-    fn write(&mut self, now: Instant, connection: &mut Connection<Bytes>) {
-        while self.next_write <= now && self.written < self.total && !self.closed {
-            let most = self.write_most.min(self.total - self.written);
-            let mut octets = vec![0; most.min(connection.send_space()) as usize];
-            fill_phantom(self.contents + self.written, &mut octets);
-            let taken = connection.write(octets.into());
-            if taken == 0 {
-                return;
-            }
-            self.written += taken as u64;
-            self.next_write = now + self.write_every;
         }
     }
 }
@@ -529,15 +571,20 @@ impl Strange {
 
     /// A strange segment for end `at`, now and then. Only while it is
     /// synchronized: before, a SYN is welcome from anybody.
-    fn segment(&mut self, ends: &[End; 2], at: usize) -> Option<Segment<Bytes>> {
+    fn segment(
+        &mut self,
+        ends: &[End; 2],
+        iss: [SeqNumber; 2],
+        at: usize,
+    ) -> Option<Segment<Bytes>> {
         if self.percent == 0 || !self.draw.chance(self.percent) {
             return None;
         }
         let connection = ends[at].connection.as_ref()?;
         connection.established_at()?;
         let info = connection.info();
-        let rcv_nxt = ends[1 - at].config.iss + info.rcv_nxt as u32;
-        let snd_nxt = ends[at].config.iss + info.snd_nxt as u32;
+        let rcv_nxt = iss[1 - at] + info.rcv_nxt as u32;
+        let snd_nxt = iss[at] + info.snd_nxt as u32;
         let off = self.draw.magnitude(1, 1 << 30) as u32;
         let near = self
             .draw

@@ -50,11 +50,19 @@ pub enum Plant {
     ShrunkWindow,
     /// A receiver reports blocks that have not arrived.
     FalseSack,
+    /// Somebody marks packets where nobody should.
+    PhantomMark,
+    /// Urgent marks arrive one octet further on.
+    MovedMark,
+    /// Both ends forget their keys and take whatever comes.
+    Unverified,
+    /// A listener keeps more than it was told to.
+    Overfull,
 }
 
 impl Plant {
     /// Every bug there is.
-    pub const ALL: [Self; 18] = [
+    pub const ALL: [Self; 22] = [
         Self::Swallow,
         Self::Repeat,
         Self::Corrupt,
@@ -73,6 +81,10 @@ impl Plant {
         Self::BackAck,
         Self::ShrunkWindow,
         Self::FalseSack,
+        Self::PhantomMark,
+        Self::MovedMark,
+        Self::Unverified,
+        Self::Overfull,
     ];
 
     /// Name on the command line.
@@ -96,6 +108,10 @@ impl Plant {
             Self::BackAck => "back-ack",
             Self::ShrunkWindow => "shrunk-window",
             Self::FalseSack => "false-sack",
+            Self::PhantomMark => "phantom-mark",
+            Self::MovedMark => "moved-mark",
+            Self::Unverified => "unverified",
+            Self::Overfull => "overfull",
         }
     }
 

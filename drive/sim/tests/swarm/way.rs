@@ -69,7 +69,7 @@ impl Damage {
 }
 
 /// Addresses of the packets from end `from`.
-fn endpoints(ip: IpVersion, from: usize) -> Endpoints {
+pub fn endpoints(ip: IpVersion, from: usize) -> Endpoints {
     match ip {
         IpVersion::V4 => {
             let addresses = [Ipv4Addr::new(192, 0, 2, 1), Ipv4Addr::new(192, 0, 2, 2)];
@@ -153,6 +153,11 @@ impl Way {
     /// Whether everything that enters comes out unharmed.
     pub fn is_reliable(&self) -> bool {
         self.loss == 0 && self.damage == 0
+    }
+
+    /// Whether damage may set the ECN field.
+    pub fn harms_ecn(&self) -> bool {
+        self.damage > 0 && self.ip() == IpVersion::V6
     }
 
     /// When the next packet reaches the far end.

@@ -1,0 +1,333 @@
+//! Where an end that does not open waits for its peer: without state, or
+//! behind the engine's [`Listener`], with a flood of strangers, SYN cookies,
+//! Fast Open, keys, and an application that accepts late.
+//!
+//! What is kept survivable: where a stranger's flood or a backlog of one may
+//! push a half-open connection out, or where a cookie may have run out before
+//! the acknowledgment came through, a connection may rightfully be refused.
+//! That is noticed here ([`Door::may_refuse`]), and asked of few worlds only.
+//! A cookie tells no MSS below the least of its table, so clients behind one
+//! take at least that.
+
+use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+use gigatcp_tcp::authentication::Keys;
+use gigatcp_tcp::fast_open::{FastOpenKey, FastOpenOffer};
+use gigatcp_tcp::listener::{self, Heard, Listener, ListenerConfig};
+use gigatcp_tcp::profile::SynCookies;
+use gigatcp_tcp::{Config, Connection, FourTuple, Received, Secret};
+use gigatcp_units::{Duration, Instant};
+use gigatcp_wire::bytes::Bytes;
+use gigatcp_wire::{Endpoints, FastOpenCookie, Flags, Segment, SeqNumber, WireWindow};
+
+use super::draw::Draw;
+
+/// The least MSS of a client that a cookie can tell, by version of IP.
+const COOKIE_MSS: [u16; 2] = [536, 1220];
+
+/// How the passive end listens.
+#[derive(Debug)]
+pub struct Door {
+    draw: Draw,
+    /// The connection as the listening end names it.
+    tuple: FourTuple,
+    keys: Option<Keys<Bytes>>,
+    secret: Secret,
+    server: Option<Server>,
+}
+
+#[derive(Debug)]
+struct Server {
+    listener: Listener<Bytes>,
+    backlog: usize,
+    accept_backlog: usize,
+    flood: Flood,
+    /// The application accepts no earlier.
+    accept_from: Instant,
+    /// The client's SYN was answered and is known no more.
+    forgot: bool,
+    knows: bool,
+    cookies: bool,
+}
+
+/// SYNs and acknowledgments of nothing, from everywhere.
+#[derive(Debug)]
+struct Flood {
+    every: Duration,
+    next: Instant,
+    left: u64,
+}
+
+impl Door {
+    /// The door of that seed's world, behind which connections are made after
+    /// `config`. `plain` leaves the listener out.
+    pub fn new(seed: u64, endpoints: Endpoints, config: &mut Config, plain: bool) -> Self {
+        let mut draw = Draw::new(seed, "door");
+        let mut octets = [0; 16];
+        octets[..8].copy_from_slice(&draw.next().to_be_bytes());
+        octets[8..].copy_from_slice(&draw.next().to_be_bytes());
+        let mut door = Self {
+            tuple: FourTuple {
+                endpoints: endpoints.reversed(),
+                local_port: 5001,
+                remote_port: 5001,
+            },
+            keys: None,
+            secret: Secret::new(octets),
+            server: None,
+            draw,
+        };
+        if !plain && door.draw.chance(60) {
+            door.listen(config);
+        }
+        door
+    }
+
+    fn listen(&mut self, config: &mut Config) {
+        let draw = &mut self.draw;
+        let floods = draw.chance(20);
+        let profile = &mut config.profile;
+        profile.syn_cookies = draw.pick(&[
+            SynCookies::Off,
+            SynCookies::WhenFull,
+            SynCookies::WhenFull,
+            SynCookies::Always,
+        ]);
+        if floods && profile.syn_cookies == SynCookies::Off {
+            profile.syn_cookies = SynCookies::WhenFull;
+        }
+        let flood = Flood {
+            every: draw.span(Duration::from_micros(10), Duration::from_millis(50)),
+            next: Instant::ZERO,
+            left: if floods { draw.between(10, 300) } else { 0 },
+        };
+        let (backlog, accept_backlog) = (draw.between(1, 8) as usize, draw.between(1, 4) as usize);
+        let late = draw.chance(30);
+        let pause = draw.span(Duration::ZERO, Duration::from_secs(2));
+        let listener = Listener::new(ListenerConfig {
+            template: config.clone(),
+            secret: self.secret,
+            backlog,
+            accept_backlog,
+            fast_open_backlog: draw.between(0, 4) as usize,
+            abort_on_overflow: false,
+        });
+        self.server = Some(Server {
+            listener,
+            backlog,
+            accept_backlog,
+            flood,
+            accept_from: Instant::ZERO + if late { pause } else { Duration::ZERO },
+            forgot: false,
+            knows: false,
+            cookies: config.profile.syn_cookies != SynCookies::Off,
+        });
+    }
+
+    /// From now on the peer must authenticate.
+    pub fn require(&mut self, keys: &Keys<Bytes>) {
+        self.keys = Some(keys.clone());
+        if let Some(server) = &mut self.server {
+            let peer = self.tuple.remote_address();
+            server.listener.require_authentication(peer, keys.clone());
+        }
+    }
+
+    /// Whether there is a listener.
+    pub fn has_listener(&self) -> bool {
+        self.server.is_some()
+    }
+
+    /// Whether it may answer by a cookie.
+    pub fn may_bake(&self) -> bool {
+        self.server.as_ref().is_some_and(|server| server.cookies) && self.keys.is_none()
+    }
+
+    /// The least MSS a client behind this door should have.
+    pub fn least_mss(&self) -> u16 {
+        let is_v6 = self.tuple.local_address().is_ipv6();
+        if self.may_bake() {
+            COOKIE_MSS[usize::from(is_v6)]
+        } else {
+            0
+        }
+    }
+
+    /// Whether the connection may rightfully be refused: its half-open state
+    /// had to go, or a cookie ran out while nothing came through.
+    pub fn may_refuse(&self) -> bool {
+        self.server.as_ref().is_some_and(|server| {
+            let counters = server.listener.counters();
+            server.forgot || (counters.cookies_sent > 0 && counters.accepted == 0)
+        })
+    }
+
+    /// What a client knows of this server: nothing, that it grants cookies, its
+    /// cookie, one that is outdated or not its own.
+    pub fn offer(&mut self, mss: u16) -> Option<FastOpenOffer> {
+        let client = self.tuple.remote_address();
+        let good = FastOpenKey::new(self.secret).cookie(client);
+        let bad = FastOpenCookie::new(&self.draw.next().to_be_bytes())?;
+        let cookie = match self.draw.between(0, 9) {
+            0..=3 => return None,
+            4 => FastOpenCookie::REQUEST,
+            5 => bad,
+            6 => {
+                if let Some(server) = &mut self.server {
+                    server.listener.change_fast_open_key(Secret::new([7; 16]));
+                }
+                good
+            }
+            _ => good,
+        };
+        Some(FastOpenOffer { cookie, mss })
+    }
+
+    /// When it wants to be called.
+    pub fn next(&self, accepted: bool) -> Instant {
+        let Some(server) = &self.server else {
+            return Instant::FAR_FUTURE;
+        };
+        let flood = if server.flood.left > 0 {
+            server.flood.next
+        } else {
+            Instant::FAR_FUTURE
+        };
+        let accept = if server.listener.acceptable() > 0 && !accepted {
+            server.accept_from
+        } else {
+            Instant::FAR_FUTURE
+        };
+        server.listener.poll_timeout().min(flood).min(accept)
+    }
+
+    /// A segment arrives for the end, which has no connection. Gives the
+    /// connection it opens, and answers through [`Door::poll_transmit`]; a door
+    /// without state has its answer in `replies`.
+    pub fn hear(
+        &mut self,
+        now: Instant,
+        config: &Config,
+        received: Received<Bytes>,
+        replies: &mut Vec<Segment<Bytes>>,
+    ) -> Option<Box<Connection<Bytes>>> {
+        if let Some(server) = &mut self.server {
+            let arrival = self.tuple.endpoints.reversed();
+            server.listener.handle_segment(now, arrival, received);
+            return None;
+        }
+        let is_syn = received.segment.flags.contains(Flags::SYN)
+            && !received.segment.flags.intersects(Flags::ACK | Flags::RST);
+        if let Some(keys) = self.keys.as_ref().filter(|_| is_syn) {
+            return Connection::accept_authenticated(now, config, &received, &self.tuple, keys)
+                .map(Box::new);
+        }
+        match listener::handle_segment(now, config, &received) {
+            Heard::Opened(connection) => return Some(connection),
+            Heard::Reset(segment) => replies.push(segment),
+            Heard::Ignored => {}
+        }
+        None
+    }
+
+    /// Timers and strangers.
+    pub fn step(&mut self, now: Instant) -> Result<(), String> {
+        let Some(server) = &mut self.server else {
+            return Ok(());
+        };
+        server.listener.handle_timeout(now);
+        while server.flood.left > 0 && server.flood.next <= now {
+            server.flood.left -= 1;
+            server.flood.next = server.flood.next.max(now) + server.flood.every;
+            let (endpoints, segment) = stranger(&mut self.draw, self.tuple.endpoints);
+            let received = Received { at: now, segment };
+            server.listener.handle_segment(now, endpoints, received);
+        }
+        self.check()
+    }
+
+    /// What is kept is bounded, whoever knocks.
+    fn check(&mut self) -> Result<(), String> {
+        let Some(server) = &mut self.server else {
+            return Ok(());
+        };
+        let (half_open, waiting) = (server.listener.half_open(), server.listener.acceptable());
+        if half_open > server.backlog || waiting > server.accept_backlog {
+            return Err(format!(
+                "the listener keeps {half_open} half-open connections and {waiting} waiting: {server:?}"
+            ));
+        }
+        let knows = server.listener.knows(&self.tuple);
+        server.forgot |= server.knows && !knows;
+        server.knows = knows;
+        Ok(())
+    }
+
+    /// The next segment to our client; those to strangers are lost.
+    pub fn poll_transmit(&mut self, now: Instant) -> Option<Segment<Bytes>> {
+        let server = self.server.as_mut()?;
+        while let Some((endpoints, segment)) = server.listener.poll_transmit(now) {
+            if endpoints == self.tuple.endpoints && segment.dst_port == self.tuple.remote_port {
+                return Some(segment);
+            }
+        }
+        None
+    }
+
+    /// The connection, once the application takes it.
+    pub fn accept(&mut self, now: Instant) -> Result<Option<Box<Connection<Bytes>>>, String> {
+        let Some(server) = &mut self.server else {
+            return Ok(None);
+        };
+        if now < server.accept_from {
+            return Ok(None);
+        }
+        let Some(accepted) = server.listener.poll_accept() else {
+            return Ok(None);
+        };
+        if accepted.tuple != self.tuple {
+            return Err(format!("a stranger came in: {:?}", accepted.tuple));
+        }
+        server.knows = false;
+        Ok(Some(accepted.connection))
+    }
+
+    /// Allows the listener one connection less than it was told: as if it kept
+    /// more than it may (a bug to plant).
+    pub fn narrow(&mut self) {
+        if let Some(server) = &mut self.server {
+            (server.backlog, server.accept_backlog) = (0, 0);
+        }
+    }
+}
+
+/// A segment of somebody who never answers, to the address at `endpoints`.
+fn stranger(draw: &mut Draw, endpoints: Endpoints) -> (Endpoints, Segment<Bytes>) {
+    let number = draw.next();
+    let src = match endpoints {
+        Endpoints::V4 { .. } => {
+            let [_, _, third, fourth] = (number as u32).to_be_bytes();
+            IpAddr::V4(Ipv4Addr::new(198, 51, third, fourth))
+        }
+        Endpoints::V6 { .. } => {
+            let last = u128::from(number);
+            IpAddr::V6(Ipv6Addr::from(0x2001_0db8_0001 << 80 | last))
+        }
+    };
+    let flags = if draw.chance(75) {
+        Flags::SYN
+    } else {
+        Flags::ACK
+    };
+    let segment = Segment {
+        src_port: 1024 + draw.between(0, 60_000) as u16,
+        dst_port: 5001,
+        seq: SeqNumber::new(draw.next() as u32),
+        ack: SeqNumber::new(draw.next() as u32),
+        flags,
+        wnd: WireWindow(draw.next() as u16),
+        ..Segment::default()
+    };
+    let between = Endpoints::new(src, endpoints.src()).unwrap_or(endpoints);
+    (between, segment)
+}
