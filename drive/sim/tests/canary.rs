@@ -38,7 +38,7 @@ fn reasons(plant: Plant) -> &'static [&'static str] {
         Plant::BackAck => &["the acknowledgment went back"],
         Plant::ShrunkWindow => &["the window shrank"],
         Plant::FalseSack => &["which had not arrived"],
-        Plant::PhantomMark => &["heard of marks on a path that makes none"],
+        Plant::PhantomMark => &["marks on a path that makes none"],
         Plant::MovedMark => &["where the peer set none"],
         Plant::Unverified => &["had arrived"],
         Plant::Overfull => &["the listener keeps"],

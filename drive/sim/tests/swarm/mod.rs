@@ -24,6 +24,7 @@ pub mod hosts;
 pub mod liar;
 pub mod long;
 pub mod marking;
+pub mod marks;
 pub mod meddler;
 pub mod middlebox;
 pub mod pair;

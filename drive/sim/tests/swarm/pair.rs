@@ -10,7 +10,7 @@
 //! The driver here shares no code with the simulator's hosts; it knows the
 //! engine's contract (`gigatcp_tcp::connection`) and nothing else.
 
-use gigatcp_events::{EcnFeedback, EventHash, State};
+use gigatcp_events::{EventHash, State};
 use gigatcp_tcp::fast_open::FastOpenOffer;
 use gigatcp_tcp::{Config, Connection, Failure, FourTuple, Received};
 use gigatcp_units::{Duration, Instant};
@@ -25,6 +25,7 @@ use super::dumbbell::check_limits;
 use super::hosts;
 use super::liar::Liar;
 use super::marking::Marking;
+use super::marks::Marks;
 use super::meddler::Meddler;
 use super::middlebox::Middlebox;
 use super::plant::{self, Plant};
@@ -70,6 +71,7 @@ struct Pair {
     meddler: Meddler,
     middlebox: Middlebox,
     marking: Marking,
+    marks: [Marks; 2],
     liar: Liar,
     strange: Strange,
     door: Door,
@@ -179,6 +181,7 @@ impl Pair {
             meddler: Meddler::new(plant),
             middlebox,
             marking: Marking::new(seed),
+            marks: Default::default(),
             liar: Liar::new(plant),
             strange: Strange::new(seed),
             door,
@@ -365,7 +368,7 @@ impl Pair {
     }
 
     /// What holds of an engine after every step.
-    fn check(&self, at: usize) -> Result<(), String> {
+    fn check(&mut self, at: usize) -> Result<(), String> {
         let Some(connection) = &self.ends[at].connection else {
             return Ok(());
         };
@@ -379,21 +382,14 @@ impl Pair {
         if unread > most {
             return Err(format!("end {at}: {unread} octets unread: {info:?}"));
         }
-        // Where no option tells octets, the ACE field may have come round: whole
-        // rounds of it are assumed, to be safe (RFC 9768 appendix A.2.1).
-        let may_be_assumed = info.ecn.feedback == EcnFeedback::Accurate;
-        let told = info.ecn.delivered_ce;
-        if self.is_quiet(at) && told > 0 && !(may_be_assumed && told % 8 == 0) {
-            return Err(format!(
-                "end {at} heard of marks on a path that makes none: {info:?}"
-            ));
+        if self.marking.is_quiet(at) && !self.ways.iter().any(Way::harms_ecn) {
+            let packets = connection.counters().data_segments_sent;
+            let forgets = self.ends[1 - at].config.profile.time_wait_forgets_ecn;
+            self.marks[at]
+                .check(&info, packets, forgets)
+                .map_err(|what| format!("end {at} {what}"))?;
         }
         check_limits(&format!("end {at}"), connection, self.now, self.plant)
-    }
-
-    /// Whether nothing on the way can have told end `at` of a mark.
-    fn is_quiet(&self, at: usize) -> bool {
-        self.marking.is_quiet(at) && !self.ways.iter().any(Way::harms_ecn)
     }
 
     /// Where data or FIN waits and nothing is in flight whose acknowledgment
