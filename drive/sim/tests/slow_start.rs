@@ -6,10 +6,11 @@
 mod common;
 
 use common::{flow, host, link, run, wire, world};
+use gigatcp_path::{HopConfig, Reorder};
 use gigatcp_sim::Stop;
 use gigatcp_tcp::Profile;
 use gigatcp_tcp::congestion::SlowStart;
-use gigatcp_units::Duration;
+use gigatcp_units::{Duration, Probability};
 
 const RATE: u64 = 1_000_000_000;
 const ONE_WAY: Duration = Duration::from_millis(40);
@@ -120,6 +121,32 @@ fn limited_slow_start_loses_nothing_and_takes_its_time() {
     assert_eq!(limited.retransmitted, 0);
     // Half of max_ssthresh per round trip: 6 segments of 10 s in the end.
     assert!((500.0..650.0).contains(&limited.delivered), "{limited:?}");
+}
+
+#[test]
+fn packets_displaced_by_up_to_half_a_round_trip_are_not_taken_for_a_full_path() {
+    let displacing = |tenths: u64| HopConfig {
+        reorder: Some(Reorder {
+            probability: Probability::try_new(0.02).expect("a probability"),
+            extra_delay: ONE_WAY / 5 * tenths,
+        }),
+        ..wire("displacing", Duration::ZERO)
+    };
+    for control in ["reno", "cubic", "cubic-linux"] {
+        let mut sender = host(Profile::MODERN, 1500, control, 60_000_000);
+        sender.tcp.slow_start = SlowStart::HyStart;
+        let stop = Stop::After(Duration::from_secs(2));
+        let mut world = world(
+            link("forward", RATE, ONE_WAY, 2 * BDP),
+            wire("reverse", ONE_WAY),
+            vec![flow("one", &sender, stop)],
+        );
+        world.forward.extend((1..=5).map(displacing));
+        let (_, outcome) = run(world);
+        let info = outcome.flows[0].sender.connection().expect("one").info();
+        let ssthresh = info.ssthresh.as_u64() / 1448;
+        assert!(ssthresh > BDP * 7 / 10, "{control}: {ssthresh} of {BDP}");
+    }
 }
 
 #[test]

@@ -31,7 +31,7 @@
 
 use gigatcp_units::{Bytes, Duration, Instant};
 
-use super::gate::Gate;
+use super::gate::{Gate, Passage};
 use super::slow_start::Opening;
 use super::{Ack, Config, Congestion, CongestionControl, CongestionKind, Counting, WindowBounds};
 
@@ -263,16 +263,17 @@ impl CongestionControl for Cubic {
     }
 
     fn on_ack(&mut self, ack: &Ack) {
-        if !self.gate.opens(ack) {
+        let passage = self.gate.passage(ack);
+        if passage == Passage::Shut {
             return;
         }
-        if !self.is_in_slow_start() {
-            self.avoid(ack);
-        } else {
+        if self.is_in_slow_start() {
             self.open(ack);
             if !self.is_in_slow_start() {
                 self.begin_stage(ack.now);
             }
+        } else if passage == Passage::Opens {
+            self.avoid(ack);
         }
     }
 

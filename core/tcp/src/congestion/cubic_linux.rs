@@ -35,7 +35,7 @@
 
 use gigatcp_units::{Bytes, Duration, Instant};
 
-use super::gate::Gate;
+use super::gate::{Gate, Passage};
 use super::slow_start::Opening;
 use super::{Ack, Config, Congestion, CongestionControl, CongestionKind, SlowStart, WindowBounds};
 
@@ -336,7 +336,7 @@ impl CongestionControl for CubicLinux {
         if let Some(rtt) = ack.rtt {
             self.memory.on_rtt(rtt, ticks(ack.now.as_nanos()));
         }
-        if !self.gate.opens(ack) {
+        if self.gate.passage(ack) == Passage::Shut {
             return;
         }
         let acked = self.segments(ack.acked.as_u64());

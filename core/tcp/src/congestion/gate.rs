@@ -8,8 +8,21 @@
 //! RFC 9438 section 5.8). After a timeout the window opens: slow start.
 
 use gigatcp_events::Phase;
+use gigatcp_units::Bytes;
 
 use super::{Ack, CongestionKind};
+
+/// What an ACK may do to the window.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Passage {
+    /// Nothing: it is being reduced.
+    Shut,
+    /// Nothing, but what the ACK says of round trips counts: it reports what
+    /// arrived above a hole.
+    Heard,
+    /// Open it, were it in use.
+    Opens,
+}
 
 /// The phase before the ACK at hand, and whether a reduction is under way.
 #[derive(Clone, Copy, Debug, Default)]
@@ -25,10 +38,16 @@ impl Gate {
         core::mem::replace(&mut self.before, ack.phase)
     }
 
-    /// Whether this ACK may open the window, were the window in use.
-    pub(super) fn opens(&mut self, ack: &Ack) -> bool {
+    /// What this ACK may do.
+    pub(super) fn passage(&mut self, ack: &Ack) -> Passage {
         let before = self.pass(ack);
-        ack.acked.as_u64() > 0 && !is_reducing(before) && !is_reducing(ack.phase)
+        if is_reducing(before) || is_reducing(ack.phase) {
+            Passage::Shut
+        } else if ack.acked == Bytes::ZERO {
+            Passage::Heard
+        } else {
+            Passage::Opens
+        }
     }
 
     /// Whether the window has been reduced for the data that is in flight.

@@ -74,7 +74,8 @@ pub struct Ack {
     /// Smallest round-trip time of the connection so far.
     pub min_rtt: Option<Duration>,
     /// Whether this ACK ends a round and begins the next: it is the first to
-    /// cover something that was sent after the round before had begun.
+    /// report, cumulatively or selectively, something that was sent after the
+    /// round before had begun.
     pub round_end: bool,
     /// Delivery rate sample, if this ACK allows one.
     pub rate: Option<RateSample>,

@@ -17,7 +17,7 @@
 
 use gigatcp_units::{Bytes, Instant};
 
-use super::gate::Gate;
+use super::gate::{Gate, Passage};
 use super::slow_start::Opening;
 use super::{Ack, Config, Congestion, CongestionControl, CongestionKind, Counting, WindowBounds};
 
@@ -123,12 +123,13 @@ impl CongestionControl for Reno {
     }
 
     fn on_ack(&mut self, ack: &Ack) {
-        if !self.gate.opens(ack) {
+        let passage = self.gate.passage(ack);
+        if passage == Passage::Shut {
             return;
         }
         if self.cwnd < self.ssthresh {
             (self.cwnd, self.ssthresh) = self.opening.open(ack, self.cwnd, self.ssthresh);
-        } else if ack.cwnd_limited {
+        } else if passage == Passage::Opens && ack.cwnd_limited {
             self.opening.on_leaving(ack.now);
             self.avoid(ack.acked.as_u64());
         }

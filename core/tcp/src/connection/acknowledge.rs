@@ -393,8 +393,9 @@ impl<P: Payload> Connection<P> {
 
     fn tell_congestion_control(&mut self, now: Instant, revealed: &Revealed, learned: &Learned) {
         // What was sent before the round began, its last octet included, says
-        // nothing of the round: only what left in it ends it.
-        let round_end = self.snd.una > self.round_end;
+        // nothing of the round: only what left in it ends it. By what is known to
+        // be delivered: behind a hole SND.UNA stands still for as long as it is late.
+        let round_end = self.board.highest_delivered() > self.round_end;
         if round_end {
             self.round_end = self.snd.nxt;
             self.pacing.window_use.on_round_end();

@@ -318,8 +318,8 @@ pub struct Connection<P> {
     pacing: pacing::Pacing,
     /// The latest rate of delivery that says what the path carries.
     delivery: Option<RateSample>,
-    /// SND.NXT when the current round trip began: an acknowledgment beyond it
-    /// begins the next one.
+    /// SND.NXT when the current round trip began: an acknowledgment, selective or
+    /// not, of anything beyond it begins the next one.
     round_end: u64,
     last_sent_at: Instant,
 

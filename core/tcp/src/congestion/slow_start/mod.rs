@@ -26,7 +26,7 @@ mod search;
 
 use alloc::boxed::Box;
 
-use gigatcp_units::Instant;
+use gigatcp_units::{Bytes, Instant};
 
 use self::hystart::HyStart;
 use self::hystart_plus_plus::HyStartPlusPlus;
@@ -136,6 +136,11 @@ impl Opening {
 
     /// An ACK that may open a window of `cwnd` octets below `ssthresh`. Gives
     /// both after it: they are equal where slow start has ended.
+    ///
+    /// One that acknowledges nothing new opens nothing, but reports what arrived
+    /// above a hole. Its round-trip time is as good as any, and where packets are
+    /// displaced better than those of ACKs that waited for the hole: displacement
+    /// would look like delay.
     pub(super) fn open(&mut self, ack: &Ack, cwnd: u64, ssthresh: u64) -> (u64, u64) {
         let mut counted = self.counted(ack.acked.as_u64());
         let mut ends = false;
@@ -155,6 +160,8 @@ impl Opening {
                 counted = plus.growth(counted, self.smss);
                 ends = plus.ends(ack);
             }
+            // It looks at what is acknowledged, not at round trips.
+            Way::Search(_) if ack.acked == Bytes::ZERO => {}
             Way::Search(search) => {
                 let window = Window {
                     cwnd,
@@ -183,6 +190,7 @@ impl Opening {
     /// N of RFC 3465: what this ACK counts for.
     fn counted(&self, acked: u64) -> u64 {
         match self.counting {
+            _ if acked == 0 => 0,
             Counting::PerAck => self.smss,
             Counting::Bytes { .. } if self.after_timeout => acked.min(self.smss),
             Counting::Bytes { limit } => acked.min(self.octets(limit)),
@@ -321,6 +329,40 @@ mod tests {
                 bytes.on_undo();
                 assert_eq!(format!("{bytes:?}"), before);
             }
+        }
+    }
+
+    /// Rounds of forty ACKs 3 ms apart, too far for a train. Where packets are
+    /// displaced, most ACKs are of what came above a hole; each fourth is of a
+    /// hole that was late.
+    fn ends_in_rounds_of_late_holes(slow_start: SlowStart, hears_the_others: bool) -> bool {
+        let mut opening = opening(slow_start, Counting::Bytes { limit: 2 });
+        let before = opening.open(&ack_at(0, 80_000), 40 * SMSS, u64::MAX);
+        assert_eq!(before.1, u64::MAX);
+        (1..2000).any(|n| {
+            let late = n % 4 == 0;
+            let ack = Ack {
+                acked: Bytes::new(if late { SMSS } else { 0 }),
+                round_end: n % 40 == 0,
+                ..ack_at(n * 3_000, if late { 120_000 } else { 80_000 })
+            };
+            if !late && !hears_the_others {
+                return false;
+            }
+            let (cwnd, ssthresh) = opening.open(&ack, 40 * SMSS, u64::MAX);
+            assert_eq!(cwnd > 40 * SMSS, late && ssthresh == u64::MAX, "{n}");
+            ssthresh != u64::MAX
+        })
+    }
+
+    #[test]
+    fn late_holes_look_like_delay_only_to_who_does_not_hear_what_came_above_them() {
+        assert!(ends_in_rounds_of_late_holes(SlowStart::HyStart, false));
+        for slow_start in ALL {
+            assert!(
+                !ends_in_rounds_of_late_holes(slow_start, true),
+                "{slow_start:?}"
+            );
         }
     }
 
