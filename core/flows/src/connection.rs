@@ -1,7 +1,7 @@
 //! One connection: both directions, its handshake, its end.
 
 use gigatcp_units::{Duration, Instant};
-use gigatcp_wire::{Ecn, Flags};
+use gigatcp_wire::{Ecn, Flags, SeqNumber};
 
 use crate::direction::{Direction, Seen};
 use crate::key::Key;
@@ -32,6 +32,7 @@ pub enum Scaling {
 const HAS_ACCECN: u8 = 1;
 const IS_CLIENT_FIRST: u8 = 2;
 const HAS_ROUND_TRIP: u8 = 4;
+const IS_SUCCESSOR: u8 = 8;
 
 /// One connection of a capture.
 #[derive(Clone, Debug)]
@@ -58,6 +59,13 @@ impl Connection {
             handshake: Duration::ZERO,
             sides: [Direction::default(), Direction::default()],
         }
+    }
+
+    /// The same, after another one between the same endpoints.
+    pub(crate) fn succeeding(key: Key, packet: &Observed, is_first: bool) -> Self {
+        let mut connection = Self::new(key, packet, is_first);
+        connection.traits |= IS_SUCCESSOR;
+        connection
     }
 
     /// Whether a SYN without ACK begins another connection of the same ports:
@@ -259,6 +267,28 @@ impl Connection {
         (self.traits & HAS_ROUND_TRIP != 0).then_some(self.handshake)
     }
 
+    /// Where a sequence number lies in the stream of `side`: 64 bits, the one
+    /// nearest to what was sent last. [`Direction::first_position`] is where
+    /// the stream begins.
+    #[inline]
+    #[must_use]
+    pub const fn position(&self, side: Side, seq: SeqNumber) -> u64 {
+        self.direction(side).position(seq)
+    }
+
+    /// Octets of window that a packet from `side` offers: scaled, unless it is
+    /// a SYN (RFC 7323 section 2.2) or the scale is unknown.
+    #[inline]
+    #[must_use]
+    pub const fn window_of(&self, side: Side, packet: &Observed) -> u32 {
+        let is_scaled = matches!(self.scaling(), Scaling::Used);
+        if is_scaled && !packet.flags.contains(Flags::SYN) {
+            (packet.wnd as u32) << self.direction(side).shift()
+        } else {
+            packet.wnd as u32
+        }
+    }
+
     /// What is known of window scaling.
     #[inline]
     #[must_use]
@@ -274,6 +304,12 @@ impl Connection {
         } else {
             Scaling::Unknown
         }
+    }
+
+    /// Whether the same endpoints had another connection before this one.
+    #[must_use]
+    pub const fn is_successor(&self) -> bool {
+        self.traits & IS_SUCCESSOR != 0
     }
 
     /// Whether only one direction is in the capture.

@@ -329,6 +329,25 @@ impl Direction {
         self.next.saturating_sub(self.base)
     }
 
+    /// Where the stream begins: its SYN, or the first octet seen.
+    #[must_use]
+    pub const fn first_position(&self) -> u64 {
+        self.base
+    }
+
+    /// Behind the last octet seen: SND.NXT.
+    #[must_use]
+    pub const fn next_position(&self) -> u64 {
+        self.next
+    }
+
+    /// Behind the last octet acknowledged, SND.UNA; nothing before the first
+    /// acknowledgment.
+    #[must_use]
+    pub fn acked_position(&self) -> Option<u64> {
+        self.seen.has(Seen::UNA).then_some(self.una)
+    }
+
     /// The largest payload on the wire.
     #[must_use]
     pub const fn largest_segment(&self) -> u32 {

@@ -17,6 +17,7 @@
 //! | `sent.rs`, `round_trips.rs` | times of sending; round-trip times |
 //! | `kinds.rs` | the names of it all |
 //! | `wireshark.rs` | what tshark would say, to compare with |
+//! | `correction.rs` | where that is wrong |
 //!
 //! Memory is flat: a connection keeps intervals and never packets. What is in
 //! flight has one boundary for each segment up to [`MAX_BOUNDARIES`], from
@@ -33,6 +34,7 @@ extern crate alloc;
 
 mod acknowledgment;
 mod connection;
+mod correction;
 mod direction;
 mod gaps;
 mod key;
@@ -46,6 +48,7 @@ mod table;
 mod wireshark;
 
 pub use connection::{Connection, Scaling, Side};
+pub use correction::Correction;
 pub use direction::{Direction, Options, Shares};
 pub use key::Endpoint;
 pub use kinds::{Kind, Kinds};

@@ -60,6 +60,12 @@ impl RoundTrips {
         self.count
     }
 
+    /// The sum of all: what it gains with a packet is that packet's sample.
+    #[must_use]
+    pub const fn total(&self) -> Duration {
+        Duration::from_nanos(self.sum_ns)
+    }
+
     /// The smallest.
     #[must_use]
     pub fn min(&self) -> Option<Duration> {

@@ -143,7 +143,7 @@ impl FlowTable {
     fn begin_anew(&mut self, key: Key, packet: &Observed, is_first: bool) -> usize {
         let hash = key.hash(self.seed);
         let slot = self.slot_of(&key, hash);
-        self.insert(slot, hash, Connection::new(key, packet, is_first))
+        self.insert(slot, hash, Connection::succeeding(key, packet, is_first))
     }
 
     fn insert(&mut self, slot: usize, hash: u64, connection: Connection) -> usize {

@@ -103,8 +103,14 @@ impl WiresharkFlag {
 pub struct WiresharkFlags(u16);
 
 impl WiresharkFlags {
-    const fn add(&mut self, flag: WiresharkFlag) {
+    pub(crate) const fn add(&mut self, flag: WiresharkFlag) {
         self.0 |= 1 << flag as u8;
+    }
+
+    /// Whether there is none.
+    #[must_use]
+    pub const fn is_empty(self) -> bool {
+        self.0 == 0
     }
 
     /// Whether the packet has it.

@@ -38,6 +38,27 @@ pub(crate) fn print_all(mut from: impl io::Read) -> Result<(), Failure> {
     copied.map_err(|error| refused(&error))
 }
 
+/// Stdout for what is found piece by piece.
+pub(crate) struct Stream(io::BufWriter<io::StdoutLock<'static>>);
+
+impl Stream {
+    /// Takes stdout until it is dropped.
+    pub(crate) fn new() -> Self {
+        Self(io::BufWriter::with_capacity(1 << 16, io::stdout().lock()))
+    }
+
+    /// Writes `text` as it is.
+    pub(crate) fn write(&mut self, text: &str) -> Result<(), Failure> {
+        let written = self.0.write_all(text.as_bytes());
+        written.map_err(|error| refused(&error))
+    }
+
+    /// Writes what is held back.
+    pub(crate) fn finish(mut self) -> Result<(), Failure> {
+        self.0.flush().map_err(|error| refused(&error))
+    }
+}
+
 fn refused(error: &io::Error) -> Failure {
     if error.kind() == ErrorKind::BrokenPipe {
         return Failure::Unread;

@@ -5,13 +5,14 @@
 //! from being read.
 
 mod facts;
+mod flags;
 mod view;
 
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::path::{Path, PathBuf};
 
 use gigatcp_capture::{CaptureReader, Note, ReadError};
-use gigatcp_flows::{FlowTable, Observed};
+use gigatcp_flows::{FlowTable, Observed, Verdict};
 use gigatcp_report::escape::terminal;
 use gigatcp_units::Instant;
 
@@ -38,6 +39,7 @@ Examples:
   gigatcp flows trace.pcapng                     a line for each connection
   gigatcp flows --long trace.pcap.zst            everything that is known of each
   gigatcp flows --json a.pcap b.pcap | jq .      the same for programs
+  gigatcp flows --flags wireshark trace.pcap     what tshark says of packets, and where it is wrong
   tcpdump -w - tcp | gigatcp flows -             what passes, until Ctrl-C ends tcpdump"
 )]
 pub(crate) struct Arguments {
@@ -52,6 +54,17 @@ pub(crate) struct Arguments {
     /// Print JSON instead of a table
     #[arg(long)]
     json: bool,
+
+    /// The analysis flags that another tool gives each packet, and what is so where they are wrong
+    #[arg(long, value_name = "TOOL", conflicts_with = "long")]
+    flags: Option<Tool>,
+}
+
+/// Whose flags.
+#[derive(clap::ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
+enum Tool {
+    /// The tcp.analysis flags of Wireshark and tshark
+    Wireshark,
 }
 
 /// A capture that was read.
@@ -66,12 +79,19 @@ pub(super) struct Capture {
 
 /// Reads and shows.
 pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
+    match arguments.flags {
+        Some(Tool::Wireshark) => flags::show(arguments)?,
+        None => show(arguments)?,
+    }
+    Ok(Outcome::Done)
+}
+
+/// The connections of each file.
+fn show(arguments: &Arguments) -> Result<(), Failure> {
     let mut captures = Vec::new();
     for file in &arguments.files {
-        let capture = read(file)?;
-        for note in &capture.notes {
-            output::say(&format!("{}: {note}", terminal(&capture.name)));
-        }
+        let capture = read(file, |_| Ok(()))?;
+        capture.say_notes();
         if arguments.json {
             captures.push(capture);
             continue;
@@ -90,10 +110,33 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     if arguments.json {
         output::print_json(&view::json(&captures))?;
     }
-    Ok(Outcome::Done)
+    Ok(())
 }
 
-fn read(file: &Path) -> Result<Capture, Failure> {
+impl Capture {
+    /// Says what was odd about it.
+    fn say_notes(&self) {
+        for note in &self.notes {
+            output::say(&format!("{}: {note}", terminal(&self.name)));
+        }
+    }
+}
+
+/// A segment that was just taken in.
+#[derive(Clone, Copy)]
+struct Step<'a> {
+    /// Which packet of the file it is, from 1.
+    frame: u64,
+    packet: &'a Observed,
+    verdict: Verdict,
+    table: &'a FlowTable,
+}
+
+/// Reads all of it; `each` sees every segment.
+fn read(
+    file: &Path,
+    mut each: impl FnMut(Step<'_>) -> Result<(), Failure>,
+) -> Result<Capture, Failure> {
     let name = file.display().to_string();
     let opened = if name == "-" {
         CaptureReader::standard_input()
@@ -117,7 +160,14 @@ fn read(file: &Path) -> Result<Capture, Failure> {
         match record.dissect() {
             Ok(segment) => {
                 segments += 1;
-                table.handle_packet(&Observed::new(now, &segment));
+                let packet = Observed::new(now, &segment);
+                let verdict = table.handle_packet(&packet);
+                each(Step {
+                    frame: place.record,
+                    packet: &packet,
+                    verdict,
+                    table: &table,
+                })?;
             }
             Err(obstacle) => reader.note_obstacle(place, &obstacle),
         }

@@ -1,0 +1,170 @@
+//! Where tshark's flags of a packet are wrong, and what is so instead.
+//!
+//! Each flag stands for kinds that bear it out; where the packet is none of
+//! them, the flag is wrong. Each kind that tshark has a word for, or ought to
+//! have, stands for flags that tell it; where no right flag does, it is what
+//! should stand there instead.
+//!
+//! Deliberately passed over: what tshark shows by other fields (resets, ECN
+//! marks, old acknowledgments), and a flag that says less than it could: a
+//! timeout's retransmission called a retransmission is not wrong.
+
+use crate::{Kind, Kinds, WiresharkFlag, WiresharkFlags};
+
+/// What tshark has wrong about a packet.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Correction {
+    /// Flags that the packet does not deserve.
+    pub wrong: WiresharkFlags,
+    /// What it is, and no right flag tells; empty where it is nothing in
+    /// particular.
+    pub instead: Kinds,
+}
+
+impl Correction {
+    /// What is wrong with `flags`, where the packet is `kinds`; nothing where
+    /// tshark is right.
+    #[must_use]
+    pub fn of(flags: WiresharkFlags, kinds: Kinds) -> Option<Self> {
+        let mut wrong = WiresharkFlags::default();
+        let mut right = WiresharkFlags::default();
+        for flag in flags.iter() {
+            if is_borne_out(flag, kinds) {
+                right.add(flag);
+            } else {
+                wrong.add(flag);
+            }
+        }
+        // tshark calls a retransmission twice, plainly and by its sort: where
+        // the sort is wrong, the plain word does not say which it is.
+        let has_wrong_sort = wrong.contains(WiresharkFlag::FastRetransmission)
+            || wrong.contains(WiresharkFlag::SpuriousRetransmission);
+        let mut instead = Kinds::NONE;
+        for kind in kinds.iter() {
+            let is_vague = has_wrong_sort && Kind::RETRANSMISSIONS.contains(&kind);
+            if !is_told(kind, right) || is_vague {
+                instead.add(kind);
+            }
+        }
+        let is_right = wrong.is_empty() && instead.is_empty();
+        (!is_right).then_some(Self { wrong, instead })
+    }
+}
+
+/// Whether a packet of these kinds deserves the flag.
+fn is_borne_out(flag: WiresharkFlag, kinds: Kinds) -> bool {
+    let has = |kind| kinds.contains(kind);
+    match flag {
+        WiresharkFlag::Retransmission => kinds.is_retransmission(),
+        WiresharkFlag::FastRetransmission => {
+            has(Kind::FastRetransmission) || has(Kind::SackRetransmission)
+        }
+        WiresharkFlag::SpuriousRetransmission => has(Kind::NeedlessRetransmission),
+        WiresharkFlag::OutOfOrder => has(Kind::OutOfOrder),
+        WiresharkFlag::LostSegment => has(Kind::AfterGap),
+        WiresharkFlag::AckLostSegment => has(Kind::AckedUnseen),
+        WiresharkFlag::DuplicateAck => has(Kind::DuplicateAck),
+        WiresharkFlag::WindowUpdate => has(Kind::WindowUpdate),
+        WiresharkFlag::WindowFull => has(Kind::WindowFull),
+        WiresharkFlag::ZeroWindow => has(Kind::ZeroWindow),
+        WiresharkFlag::ZeroWindowProbe => has(Kind::ZeroWindowProbe),
+        WiresharkFlag::ZeroWindowProbeAck => has(Kind::ZeroWindowProbeAck),
+        WiresharkFlag::KeepAlive => has(Kind::KeepAlive),
+        WiresharkFlag::KeepAliveAck => has(Kind::KeepAliveAck),
+        // A fact about the ports, and not about the packet.
+        WiresharkFlag::ReusedPorts => true,
+    }
+}
+
+/// Whether one of these flags tells that a packet is of this kind, or nothing
+/// needs to.
+fn is_told(kind: Kind, flags: WiresharkFlags) -> bool {
+    let flag = match kind {
+        Kind::FastRetransmission
+        | Kind::SackRetransmission
+        | Kind::TimeoutRetransmission
+        | Kind::TailProbe
+        | Kind::NeedlessRetransmission
+        | Kind::UnexplainedRetransmission => WiresharkFlag::Retransmission,
+        Kind::OutOfOrder => WiresharkFlag::OutOfOrder,
+        Kind::AfterGap => WiresharkFlag::LostSegment,
+        Kind::DuplicateAck => WiresharkFlag::DuplicateAck,
+        Kind::WindowUpdate => WiresharkFlag::WindowUpdate,
+        Kind::ZeroWindow => WiresharkFlag::ZeroWindow,
+        Kind::WindowFull => WiresharkFlag::WindowFull,
+        Kind::KeepAlive => WiresharkFlag::KeepAlive,
+        Kind::KeepAliveAck => WiresharkFlag::KeepAliveAck,
+        Kind::ZeroWindowProbe => WiresharkFlag::ZeroWindowProbe,
+        Kind::ZeroWindowProbeAck => WiresharkFlag::ZeroWindowProbeAck,
+        Kind::AckedUnseen => WiresharkFlag::AckLostSegment,
+        // tshark has no flag for these and ought to.
+        Kind::BeyondWindow | Kind::CapturedTwice | Kind::DuplicateReport | Kind::ShowsSpurious => {
+            return false;
+        }
+        Kind::OldAck
+        | Kind::ResetExact
+        | Kind::ResetInWindow
+        | Kind::ResetOutOfWindow
+        | Kind::CongestionExperienced
+        | Kind::EcnEcho
+        | Kind::CongestionWindowReduced => return true,
+    };
+    flags.contains(flag)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn flags(list: &[WiresharkFlag]) -> WiresharkFlags {
+        let mut flags = WiresharkFlags::default();
+        list.iter().for_each(|flag| flags.add(*flag));
+        flags
+    }
+
+    fn kinds(list: &[Kind]) -> Kinds {
+        let mut kinds = Kinds::NONE;
+        list.iter().for_each(|kind| kinds.add(*kind));
+        kinds
+    }
+
+    #[test]
+    fn a_reordering_called_a_retransmission_is_wrong_and_is_out_of_order() {
+        let said = flags(&[WiresharkFlag::Retransmission]);
+        let found = Correction::of(said, kinds(&[Kind::OutOfOrder])).unwrap();
+        assert_eq!(found.wrong, said);
+        assert_eq!(found.instead, kinds(&[Kind::OutOfOrder]));
+    }
+
+    #[test]
+    fn a_plain_retransmission_is_right_whatever_caused_it() {
+        for kind in Kind::RETRANSMISSIONS {
+            let said = flags(&[WiresharkFlag::Retransmission]);
+            assert_eq!(Correction::of(said, kinds(&[kind])), None);
+        }
+    }
+
+    #[test]
+    fn a_timeout_called_fast_is_wrong_and_says_what_it_is() {
+        let fast = WiresharkFlag::FastRetransmission;
+        let said = flags(&[WiresharkFlag::Retransmission, fast]);
+        let timeout = kinds(&[Kind::TimeoutRetransmission]);
+        let found = Correction::of(said, timeout).unwrap();
+        assert_eq!(found.wrong, flags(&[fast]));
+        assert_eq!(found.instead, timeout);
+    }
+
+    #[test]
+    fn what_tshark_has_no_flag_for_is_missing() {
+        let found = Correction::of(WiresharkFlags::default(), kinds(&[Kind::BeyondWindow]));
+        assert_eq!(found.unwrap().instead, kinds(&[Kind::BeyondWindow]));
+    }
+
+    #[test]
+    fn a_packet_that_is_nothing_in_particular_loses_its_flag() {
+        let said = flags(&[WiresharkFlag::DuplicateAck]);
+        let found = Correction::of(said, Kinds::NONE).unwrap();
+        assert_eq!((found.wrong, found.instead), (said, Kinds::NONE));
+        assert_eq!(Correction::of(flags(&[]), kinds(&[Kind::OldAck])), None);
+    }
+}
