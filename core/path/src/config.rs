@@ -16,6 +16,13 @@ pub enum Release {
     /// if it had come alone.
     #[default]
     PerPacket,
+    /// A super-packet leaves in pieces of the wire packets that have been
+    /// served together: a piece comes out this long after its first wire packet
+    /// has been served, or with the last of the super-packet, if that is
+    /// sooner, and no wire packet is later than that. What a network card with
+    /// interrupt moderation shows. A driver that comes late gets one larger
+    /// piece instead of several.
+    Within(Duration),
     /// A super-packet stays whole and leaves when its last wire packet has
     /// been served, at a fraction of the cost. Queue, limits, loss and
     /// duplication still act on the wire packets inside, and it is split only

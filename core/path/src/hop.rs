@@ -13,6 +13,7 @@
 //! [`Release::Whole`](crate::Release::Whole) verdicts and counters are the
 //! same unless a hold limit is set (a whole parcel is inside until its end has
 //! arrived) and arrival is that of the last wire packet.
+//! [`Release::Within`](crate::Release::Within) lies between the two.
 
 use alloc::collections::VecDeque;
 
@@ -183,8 +184,9 @@ impl<T: Parcel> Hop<T> {
             match self.line.front_due() {
                 Some((due, true)) if due <= now => self.divert_front(now, due),
                 Some((due, false)) if due <= now && due < late_due => {
-                    self.counters.on_delivery(self.line.front_tally());
-                    return self.line.take_front(now, &mut self.serialiser);
+                    let frames = self.line.front_frames(now, &mut self.serialiser)?;
+                    self.counters.on_delivery(frames.tally());
+                    return self.line.take_front(now, frames, &mut self.serialiser);
                 }
                 _ if late_due <= now => return self.take_late(),
                 _ => return None,
@@ -523,10 +525,11 @@ impl<T: Parcel> Hop<T> {
     fn divert_front(&mut self, now: Instant, due: Instant) {
         let reorder = self.config.reorder;
         let extra_delay = reorder.map_or(Duration::ZERO, |reorder| reorder.extra_delay);
-        let Some(frames) = self.line.front_frames() else {
+        let Some(frames) = self.line.front_frames(now, &mut self.serialiser) else {
             return;
         };
-        if let Some(parcel) = self.line.take_front(now, &mut self.serialiser) {
+        let parcel = self.line.take_front(now, frames, &mut self.serialiser);
+        if let Some(parcel) = parcel {
             self.late.push_back(Late {
                 due: due + extra_delay,
                 parcel,

@@ -126,12 +126,12 @@ impl<T: Parcel> Line<T> {
         self.cursor.frame = frame;
     }
 
-    /// When the first wire packet of a run, or all of it, comes out at the
-    /// far end.
+    /// When the first piece of a run comes out at the far end.
     #[inline]
     fn due(&self, run: &Run<T>) -> Instant {
         let departure = match self.release {
             Release::PerPacket => run.first_served.instant(),
+            Release::Within(longest) => (run.first_served.instant() + longest).min(run.all_served),
             Release::Whole => run.all_served,
         };
         departure + self.delay
@@ -144,42 +144,63 @@ impl<T: Parcel> Line<T> {
         Some((self.due(front), front.is_displaced))
     }
 
-    /// The sizes of what [`Line::take_front`] takes out.
+    /// The sizes of what comes out at `now`, when the front is due.
     #[inline]
-    pub(crate) fn front_frames(&self) -> Option<Frames> {
-        let frames = self.runs.front()?.frames;
+    pub(crate) fn front_frames(&self, now: Instant, serialiser: &mut Serialiser) -> Option<Frames> {
+        let front = self.runs.front()?;
+        let frames = front.frames;
+        if frames.count() == 1 {
+            return Some(frames);
+        }
         Some(match self.release {
-            Release::PerPacket if frames.count() > 1 => frames.front(1),
-            _ => frames,
+            Release::PerPacket => frames.front(1),
+            Release::Within(_) if front.all_served + self.delay > now => {
+                frames.front(self.arrived(front, now, serialiser))
+            }
+            Release::Within(_) | Release::Whole => frames,
         })
     }
 
-    /// The same, counted.
-    #[inline]
-    pub(crate) fn front_tally(&self) -> Tally {
-        self.front_frames()
-            .map_or(Tally::default(), |frames| frames.tally())
+    /// How many wire packets of `run` have come to the far end by `now`, which
+    /// is more than none and fewer than all.
+    fn arrived(&self, run: &Run<T>, now: Instant, serialiser: &mut Serialiser) -> usize {
+        let mut served = run.first_served;
+        let mut count = 0;
+        while served.instant() + self.delay <= now {
+            count += 1;
+            served = serialiser.after(served, run.frames.size(count));
+        }
+        count.max(1)
     }
 
-    /// Takes out the front, which must be due by `now`: a wire packet, or a
-    /// whole run, as configured.
+    /// Takes out the front, which must be due by `now`: `frames` of it, as
+    /// [`Line::front_frames`] says.
     #[inline]
-    pub(crate) fn take_front(&mut self, now: Instant, serialiser: &mut Serialiser) -> Option<T> {
+    pub(crate) fn take_front(
+        &mut self,
+        now: Instant,
+        frames: Frames,
+        serialiser: &mut Serialiser,
+    ) -> Option<T> {
         // What comes out has departed: the cursor must have passed it.
         if self.cursor.run == 0 {
             self.settle(now, serialiser);
         }
         let front = self.runs.front_mut()?;
-        if self.release == Release::Whole || front.frames.count() == 1 {
+        let count = frames.count();
+        if count == front.frames.count() {
             self.cursor.run -= 1;
             return self.runs.pop_front().map(|run| run.parcel);
         }
-        front.frames = front.frames.without_front(1);
-        front.first_served = serialiser.after(front.first_served, front.frames.size(0));
-        if self.cursor.run == 0 {
-            self.cursor.frame -= 1;
+        for index in 1..=count {
+            let size = front.frames.size(index);
+            front.first_served = serialiser.after(front.first_served, size);
         }
-        Some(front.parcel.split_front(1))
+        front.frames = front.frames.without_front(count);
+        if self.cursor.run == 0 {
+            self.cursor.frame -= count;
+        }
+        Some(front.parcel.split_front(count))
     }
 }
 
@@ -221,6 +242,18 @@ mod tests {
         (line, serialiser)
     }
 
+    /// Takes out the front, which must be `count` wire packets.
+    fn taken(
+        line: &mut Line<Numbered>,
+        now: Instant,
+        count: usize,
+        serialiser: &mut Serialiser,
+    ) -> Numbered {
+        let frames = line.front_frames(now, serialiser).unwrap();
+        assert_eq!(frames.count(), count);
+        line.take_front(now, frames, serialiser).unwrap()
+    }
+
     #[test]
     fn the_backlog_falls_by_one_wire_packet_at_each_departure() {
         for release in [Release::PerPacket, Release::Whole] {
@@ -239,8 +272,7 @@ mod tests {
         for frame in 0..9 {
             let due = Instant::from_nanos(10 * (frame + 1) + 5);
             assert_eq!(line.front_due(), Some((due, false)));
-            assert_eq!(line.front_tally().packets, 1);
-            let parcel = line.take_front(due, &mut serialiser).unwrap();
+            let parcel = taken(&mut line, due, 1, &mut serialiser);
             assert_eq!(parcel.first, frame);
             assert_eq!(line.queued().packets, 8 - frame);
         }
@@ -252,9 +284,28 @@ mod tests {
         let (mut line, mut serialiser) = filled(Release::Whole);
         let due = Instant::from_nanos(35);
         assert_eq!(line.front_due(), Some((due, false)));
-        assert_eq!(line.front_tally().packets, 3);
-        let parcel = line.take_front(due, &mut serialiser).unwrap();
+        let parcel = taken(&mut line, due, 3, &mut serialiser);
         assert_eq!(parcel.first, 0);
         assert_eq!(line.queued().packets, 6);
+    }
+
+    #[test]
+    fn a_run_released_within_a_time_comes_out_in_pieces_of_what_has_arrived() {
+        let (mut line, mut serialiser) = filled(Release::Within(Duration::from_nanos(12)));
+        // The first of three has been served after 10 ns, and travels 5.
+        let due = Instant::from_nanos(10 + 12 + 5);
+        assert_eq!(line.front_due(), Some((due, false)));
+        let piece = taken(&mut line, due, 2, &mut serialiser);
+        assert_eq!((piece.first, piece.count), (0, 2));
+        assert_eq!(line.queued().packets, 7);
+        // What is left is over before the time is.
+        let due = Instant::from_nanos(30 + 5);
+        assert_eq!(line.front_due(), Some((due, false)));
+        let piece = taken(&mut line, due, 1, &mut serialiser);
+        assert_eq!((piece.first, piece.count), (2, 1));
+        // Whoever comes late gets all that has arrived.
+        let late = Instant::from_nanos(1000);
+        let piece = taken(&mut line, late, 3, &mut serialiser);
+        assert_eq!((piece.first, piece.count), (3, 3));
     }
 }

@@ -89,6 +89,14 @@ fn traffic() -> impl Strategy<Value = Vec<(Instant, Numbered)>> {
     })
 }
 
+fn release() -> impl Strategy<Value = Release> {
+    prop_oneof![
+        Just(Release::PerPacket),
+        Just(Release::Whole),
+        (0..20_000_u64).prop_map(|ns| Release::Within(Duration::from_nanos(ns))),
+    ]
+}
+
 fn singles(traffic: &[(Instant, Numbered)]) -> Vec<(Instant, Numbered)> {
     let alone = |&(now, parcel): &(Instant, Numbered)| parcel.singles().map(move |one| (now, one));
     traffic.iter().flat_map(alone).collect()
@@ -187,10 +195,9 @@ proptest! {
     #[test]
     fn nothing_appears_or_vanishes(
         config in impaired(),
-        is_whole in any::<bool>(),
+        release in release(),
         traffic in traffic(),
     ) {
-        let release = if is_whole { Release::Whole } else { Release::PerPacket };
         let mut hop = with_release(&config, release);
         // `run` asserts conservation after every arrival.
         let outcome = run(&mut hop, traffic.clone());
@@ -253,13 +260,37 @@ proptest! {
     }
 
     #[test]
+    fn a_super_packet_released_within_a_time_is_never_early_and_no_later_than_that(
+        config in impaired(),
+        longest in 0..20_000_u64,
+        traffic in traffic(),
+    ) {
+        let config = HopConfig { hold_limit: None, ..config };
+        let longest = Duration::from_nanos(longest);
+        let mut within = with_release(&config, Release::Within(longest));
+        let mut cut = with_release(&config, Release::PerPacket);
+        let one = run(&mut within, traffic.clone());
+        let other = run(&mut cut, traffic);
+        prop_assert_eq!(&one.dropped, &other.dropped);
+        prop_assert_eq!(within.counters(), cut.counters());
+        let sorted = |outcome: &Outcome| {
+            let mut packets = outcome.delivered_packets();
+            packets.sort_unstable_by_key(|&(at, number)| (number, at));
+            packets
+        };
+        for (one, other) in sorted(&one).into_iter().zip(sorted(&other)) {
+            prop_assert_eq!(one.1, other.1);
+            prop_assert!(one.0 >= other.0 && one.0 <= other.0 + longest, "{one:?} {other:?}");
+        }
+    }
+
+    #[test]
     fn the_backlog_seen_at_any_time_is_that_of_the_plain_model(
         config in link(),
         traffic in traffic(),
-        is_whole in any::<bool>(),
+        release in release(),
     ) {
         let config = HopConfig { hold_limit: None, ..config };
-        let release = if is_whole { Release::Whole } else { Release::PerPacket };
         let mut hop = with_release(&config, release);
         let mut plain = Plain { config: &config, free: 0, accepted: Vec::new() };
         for (now, parcel) in traffic {

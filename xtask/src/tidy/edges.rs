@@ -33,8 +33,8 @@ const CORE: [(&str, &[&str]); 11] = [
 ];
 
 /// Crates of the ring that runs the core.
-const DRIVE: [&str; 7] = [
-    "linux", "sim", "live", "capture", "kernel", "meter", "sweep",
+const DRIVE: [&str; 8] = [
+    "linux", "sim", "live", "emulate", "capture", "kernel", "meter", "sweep",
 ];
 
 /// Crates that people touch.

@@ -1,0 +1,270 @@
+//! A packet between two devices, as a path carries it: a super-segment of the
+//! kernel stays one, and is accounted for wire packet by wire packet.
+//!
+//! The octets stay where they were read ([`crate::slabs`]). What is cut off a
+//! super-segment is the same octets and another stretch of wire packets; its
+//! headers are written when it leaves ([`crate::headers`]). Cutting, copying
+//! and letting go therefore cost a reference count each, whatever the length.
+//!
+//! Anything that is no TCP super-segment is one wire packet, whatever it
+//! carries: TCP, UDP, ICMP, fragments of IPv4. Super-segments of UDP (USO) do
+//! not occur: the devices do not offer that offload, because a receiver behind
+//! them would get datagrams joined only if its kernel knows the offload, which
+//! those before 6.2 do not; the kernel then cuts them before they get here.
+
+use bytes::Bytes;
+use gigatcp_linux::virtio::{ChecksumState, HEADER_LEN, VirtioHeader};
+use gigatcp_path::Parcel;
+use gigatcp_wire::{Ecn, IPV4_HEADER_LEN, IPV6_HEADER_LEN};
+
+/// Octets of a TCP header without options.
+const TCP_HEADER_LEN: usize = 20;
+
+/// See the module's own text.
+#[derive(Clone, Debug)]
+pub struct Packet {
+    /// As the device gave them: a [`VirtioHeader`], then the packet.
+    octets: Bytes,
+    pub(crate) shape: Shape,
+    /// Wire packets of the whole that come before.
+    pub(crate) first: u16,
+    /// Wire packets that are meant.
+    count: u16,
+    pub(crate) ecn: EcnChange,
+}
+
+/// How a packet is made, and where its parts lie, counted from its IP header.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Shape {
+    pub(crate) is_v6: bool,
+    /// Octets before the transport header, where that matters: in a
+    /// super-segment.
+    pub(crate) transport: u16,
+    /// Octets of all headers that change; what follows is carried as it is.
+    pub(crate) headers: u16,
+    /// Payload octets of each wire packet but the last; zero where there is one
+    /// only.
+    pub(crate) segment_size: u16,
+    /// Wire packets of the whole.
+    pub(crate) total: u16,
+}
+
+/// What the path did to the ECN field.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub(crate) enum EcnChange {
+    #[default]
+    None,
+    Marked,
+    Bleached,
+}
+
+/// Why what a device gave is not carried.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Refusal {
+    /// It asks for an offload that was not agreed on.
+    Offload,
+    /// Its lengths or its version cannot be.
+    Harmed,
+}
+
+impl Packet {
+    /// Understands what a device gave: a header that says what offloads left
+    /// undone, and the packet.
+    ///
+    /// # Errors
+    /// [`Refusal`].
+    pub fn read(octets: Bytes) -> Result<Self, Refusal> {
+        let header = octets.first_chunk::<HEADER_LEN>().ok_or(Refusal::Harmed)?;
+        let header = VirtioHeader::decode(header).map_err(|_| Refusal::Offload)?;
+        let shape = shape(&header, &octets[HEADER_LEN..]).ok_or(Refusal::Harmed)?;
+        Ok(Self {
+            octets,
+            shape,
+            first: 0,
+            count: shape.total,
+            ecn: EcnChange::None,
+        })
+    }
+
+    /// Whether it is just as it was read.
+    pub(crate) fn is_untouched(&self) -> bool {
+        self.count == self.shape.total && self.ecn == EcnChange::None
+    }
+
+    /// As the device gave them: header for offloads, and packet.
+    pub(crate) fn as_read(&self) -> &[u8] {
+        &self.octets
+    }
+
+    /// From the IP header on, as the device gave them.
+    pub(crate) fn ip_octets(&self) -> &[u8] {
+        &self.octets[HEADER_LEN..]
+    }
+
+    /// Whether the last wire packet of the whole is among those meant.
+    pub(crate) const fn has_last(&self) -> bool {
+        self.first + self.count == self.shape.total
+    }
+
+    /// Where in the payload of the whole its own begins.
+    pub(crate) fn payload_start(&self) -> usize {
+        usize::from(self.first) * usize::from(self.shape.segment_size)
+    }
+
+    /// Its own payload: what follows the headers that change.
+    pub(crate) fn payload(&self) -> &[u8] {
+        let all = &self.ip_octets()[usize::from(self.shape.headers)..];
+        if self.count == self.shape.total {
+            return all;
+        }
+        let size = usize::from(self.shape.segment_size);
+        let end = if self.has_last() {
+            all.len()
+        } else {
+            (usize::from(self.first) + usize::from(self.count)) * size
+        };
+        &all[self.payload_start()..end]
+    }
+
+    /// One of its wire packets as a packet of its own.
+    ///
+    /// # Panics
+    /// When there are not so many.
+    #[must_use]
+    pub fn wire_packet(&self, index: usize) -> Self {
+        assert!(index < usize::from(self.count), "wire packet {index}");
+        Self {
+            first: self.first + index as u16,
+            count: 1,
+            ..self.clone()
+        }
+    }
+
+    /// The ECN field as it was read.
+    fn read_ecn(&self) -> Ecn {
+        let octets = self.ip_octets();
+        Ecn::from_bits(if self.shape.is_v6 {
+            octets[1] >> 4
+        } else {
+            octets[1]
+        })
+    }
+}
+
+/// How the packet is made; nothing where its headers contradict each other.
+fn shape(header: &VirtioHeader, packet: &[u8]) -> Option<Shape> {
+    let is_v6 = match packet.first()? >> 4 {
+        4 => false,
+        6 => true,
+        _ => return None,
+    };
+    let ip_header_len = if is_v6 {
+        IPV6_HEADER_LEN
+    } else {
+        usize::from(packet[0] & 0x0f) * 4
+    };
+    if ip_header_len < IPV4_HEADER_LEN || packet.len() < ip_header_len {
+        return None;
+    }
+    let Some(cut) = header.segmentation else {
+        return Some(Shape {
+            is_v6,
+            transport: 0,
+            headers: ip_header_len as u16,
+            segment_size: 0,
+            total: 1,
+        });
+    };
+    let ChecksumState::Partial { start, offset: 16 } = header.checksum else {
+        return None;
+    };
+    let transport = usize::from(start);
+    let tcp = packet.get(transport..)?;
+    let tcp_header_len = usize::from(tcp.get(12)? >> 4) * 4;
+    let headers = transport + tcp_header_len;
+    let counted = if is_v6 {
+        IPV6_HEADER_LEN + usize::from(word(packet, 4))
+    } else {
+        usize::from(word(packet, 2))
+    };
+    let is_sound = cut.is_v6 == is_v6
+        && transport >= ip_header_len
+        && tcp_header_len >= TCP_HEADER_LEN
+        && headers < packet.len()
+        && counted == packet.len();
+    let total = (packet.len().checked_sub(headers)?).div_ceil(usize::from(cut.size));
+    is_sound.then_some(Shape {
+        is_v6,
+        transport: start,
+        headers: headers as u16,
+        segment_size: cut.size,
+        total: u16::try_from(total).ok()?,
+    })
+}
+
+pub(crate) fn word(octets: &[u8], at: usize) -> u16 {
+    u16::from_be_bytes([octets[at], octets[at + 1]])
+}
+
+impl Parcel for Packet {
+    #[inline]
+    fn wire_packets(&self) -> usize {
+        usize::from(self.count)
+    }
+
+    #[inline]
+    fn ip_bytes(&self) -> u64 {
+        let headers = u64::from(self.shape.headers) * u64::from(self.count);
+        headers + self.payload().len() as u64
+    }
+
+    #[inline]
+    fn leading_ip_bytes(&self) -> u64 {
+        let payload = self.payload().len() as u64;
+        let first = match u64::from(self.shape.segment_size) {
+            0 => payload,
+            size => size.min(payload),
+        };
+        u64::from(self.shape.headers) + first
+    }
+
+    #[inline]
+    fn split_front(&mut self, n: usize) -> Self {
+        debug_assert!((1..usize::from(self.count)).contains(&n), "split of {n}");
+        let n = n as u16;
+        let front = Self {
+            count: n,
+            ..self.clone()
+        };
+        self.first += n;
+        self.count -= n;
+        front
+    }
+
+    #[inline]
+    fn try_mark(&mut self) -> bool {
+        let takes = self.takes_mark();
+        if takes {
+            self.ecn = EcnChange::Marked;
+        }
+        takes
+    }
+
+    #[inline]
+    fn takes_mark(&self) -> bool {
+        self.ecn == EcnChange::None && matches!(self.read_ecn(), Ecn::Ect0 | Ecn::Ect1)
+    }
+
+    #[inline]
+    fn try_bleach(&mut self) -> bool {
+        let changes = match self.ecn {
+            EcnChange::None => self.read_ecn().is_capable(),
+            EcnChange::Marked => true,
+            EcnChange::Bleached => false,
+        };
+        if changes {
+            self.ecn = EcnChange::Bleached;
+        }
+        changes
+    }
+}

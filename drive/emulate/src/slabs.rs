@@ -1,0 +1,157 @@
+//! Memory that packets are read into, used again and again.
+//!
+//! A packet is read behind the one before it in a slab of a megabyte, as long
+//! as it is and no longer, and stays there until the path lets it go. A path
+//! lets go mostly in the order of arrival, so the oldest slab is asked first
+//! whether all its packets are gone; then it is used again. From the moment on
+//! when the path has been as full as it gets, no packet costs an allocation.
+//!
+//! There is a limit. When it is reached nothing is read until something has
+//! left: the packets wait in the device, and what finds no room there is
+//! dropped and counted there, as with a network card whose host is out of
+//! buffers.
+
+use std::collections::VecDeque;
+
+use bytes::{Bytes, BytesMut};
+use gigatcp_linux::virtio::HEADER_LEN;
+
+/// Octets of a slab.
+pub const SLAB: usize = 1 << 20;
+/// The longest packet, with what stands before it.
+const LONGEST: usize = HEADER_LEN + 65_536;
+/// How many of the oldest slabs are asked whether they are free: one packet that
+/// stays long must not keep all that came after it from being used again.
+const ASKED: usize = 4;
+
+/// See the module's own text.
+#[derive(Debug)]
+pub struct Slabs {
+    /// What is read into now; empty between packets.
+    current: BytesMut,
+    /// Full ones, the oldest first.
+    used: VecDeque<BytesMut>,
+    /// Slabs there may be.
+    most: usize,
+    /// Slabs there are.
+    allocated: usize,
+}
+
+impl Slabs {
+    /// At most so many octets in slabs; at least two slabs.
+    #[must_use]
+    pub fn new(octets: usize) -> Self {
+        Self {
+            current: BytesMut::with_capacity(SLAB),
+            used: VecDeque::new(),
+            most: (octets / SLAB).max(2),
+            allocated: 1,
+        }
+    }
+
+    /// Octets in slabs.
+    #[must_use]
+    pub const fn allocated(&self) -> usize {
+        self.allocated * SLAB
+    }
+
+    /// Room for a packet; nothing when the limit is reached.
+    pub fn room(&mut self) -> Option<&mut BytesMut> {
+        self.current.clear();
+        if self.current.capacity() < LONGEST && !self.current.try_reclaim(LONGEST) {
+            self.replace()?;
+        }
+        Some(&mut self.current)
+    }
+
+    fn replace(&mut self) -> Option<()> {
+        let next = match self.free() {
+            Some(free) => free,
+            None if self.allocated < self.most => {
+                self.allocated += 1;
+                BytesMut::with_capacity(SLAB)
+            }
+            None => return None,
+        };
+        let full = std::mem::replace(&mut self.current, next);
+        self.used.push_back(full);
+        Some(())
+    }
+
+    /// A slab without packets among the oldest.
+    fn free(&mut self) -> Option<BytesMut> {
+        let asked = self.used.len().min(ASKED);
+        let mut oldest = self.used.iter_mut().take(asked);
+        let at = oldest.position(|slab| slab.try_reclaim(SLAB))?;
+        self.used.remove(at)
+    }
+
+    /// Keeps the packet that was read last.
+    pub fn keep(&mut self) -> Bytes {
+        self.current.split().freeze()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(slabs: &mut Slabs, octet: u8, len: usize) -> Option<Bytes> {
+        slabs.room()?.resize(len, octet);
+        Some(slabs.keep())
+    }
+
+    #[test]
+    fn packets_that_are_let_go_cost_one_slab_whatever_their_number() {
+        let mut slabs = Slabs::new(100 * SLAB);
+        for n in 0..1000 {
+            let kept = read(&mut slabs, n as u8, 60_000).unwrap();
+            assert!(kept.iter().all(|octet| *octet == n as u8));
+        }
+        assert_eq!(slabs.allocated(), SLAB);
+    }
+
+    #[test]
+    fn a_path_that_is_as_full_as_before_allocates_nothing() {
+        let mut slabs = Slabs::new(100 * SLAB);
+        let mut path: VecDeque<Bytes> = VecDeque::new();
+        let mut after_filling = 0;
+        for n in 0..100_000_u32 {
+            if n == 10_000 {
+                after_filling = slabs.allocated();
+            }
+            if n >= 5_000 {
+                let oldest = path.pop_front().unwrap();
+                assert_eq!(oldest[0], (n - 5_000) as u8);
+            }
+            path.push_back(read(&mut slabs, n as u8, 1_500).unwrap());
+        }
+        assert!(slabs.allocated() <= after_filling + SLAB);
+    }
+
+    #[test]
+    fn a_packet_that_stays_does_not_keep_the_others() {
+        let mut slabs = Slabs::new(100 * SLAB);
+        let stays = read(&mut slabs, 1, 1_500);
+        for _ in 0..10_000 {
+            read(&mut slabs, 2, 60_000).unwrap();
+        }
+        assert!(stays.unwrap().iter().all(|octet| *octet == 1));
+        assert!(slabs.allocated() <= 3 * SLAB);
+    }
+
+    #[test]
+    fn at_the_limit_nothing_is_read_until_something_has_left() {
+        let mut slabs = Slabs::new(4 * SLAB);
+        let mut held = VecDeque::new();
+        while let Some(kept) = read(&mut slabs, 7, 60_000) {
+            held.push_back(kept);
+        }
+        assert_eq!(slabs.allocated(), 4 * SLAB);
+        assert!(held.len() >= 4 * 15 && held.len() <= 4 * 17);
+        for _ in 0..20 {
+            held.pop_front();
+        }
+        assert!(read(&mut slabs, 8, 60_000).is_some());
+    }
+}

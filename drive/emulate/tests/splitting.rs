@@ -1,0 +1,201 @@
+//! Super-segments cut anywhere: the pieces are what the kernel would have sent
+//! had it cut there itself, and put together again they are the original.
+
+#[allow(dead_code, reason = "each test file uses its part")]
+mod common;
+
+use common::{Made, make, partial_sum_is_right, wire_packets};
+use gigatcp_emulate::{Packet, device_octets};
+use gigatcp_path::Parcel;
+use gigatcp_wire::{Ecn, Flags, decode_packet};
+use proptest::prelude::*;
+
+fn made() -> impl Strategy<Value = Made> {
+    let sizes = (1..3000_u16, 1..60_000_usize);
+    let sizes = sizes.prop_filter("45 to 1000 segments are enough", |(size, len)| {
+        len / usize::from(*size) < 1000
+    });
+    let options = (any::<bool>(), any::<bool>(), 0..4_usize);
+    (sizes, options, any::<u32>(), any::<u16>(), any::<u8>()).prop_map(
+        |((segment_size, len), (is_v6, is_ect, extra), sequence, ident, flags)| Made {
+            is_v6,
+            segment_size,
+            len,
+            sequence,
+            ident,
+            // ACK always; FIN, PSH and CWR or not.
+            flags: 0x10 | flags & 0x89,
+            ecn: if is_ect { Ecn::Ect0 } else { Ecn::NotEct },
+            extension_words: extra,
+        },
+    )
+}
+
+/// Cuts of a packet of `count` wire packets at the places drawn.
+fn cut(mut packet: Packet, places: &[prop::sample::Index]) -> Vec<Packet> {
+    let mut pieces = Vec::new();
+    for place in places {
+        let count = packet.wire_packets();
+        if count > 1 {
+            pieces.push(packet.split_front(1 + place.index(count - 1)));
+        }
+    }
+    pieces.push(packet);
+    pieces
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig {
+        failure_persistence: None,
+        ..ProptestConfig::with_cases(300)
+    })]
+
+    #[test]
+    fn pieces_add_up_to_the_whole_and_have_right_headers(
+        made in made(),
+        places in prop::collection::vec(any::<prop::sample::Index>(), 0..6),
+    ) {
+        let whole = make(&made);
+        let (count, bytes) = (whole.wire_packets(), whole.ip_bytes());
+        let uncut = wire_packets(&whole);
+        prop_assert_eq!(uncut.len(), count);
+        let pieces = cut(whole, &places);
+        prop_assert_eq!(pieces.iter().map(Parcel::wire_packets).sum::<usize>(), count);
+        prop_assert_eq!(pieces.iter().map(Parcel::ip_bytes).sum::<u64>(), bytes);
+
+        // What is on the wire does not depend on where it was cut.
+        let cut: Vec<_> = pieces.iter().flat_map(wire_packets).collect();
+        prop_assert_eq!(&cut, &uncut);
+        prop_assert_eq!(cut.iter().map(|packet| packet.len() as u64).sum::<u64>(), bytes);
+
+        let mut payload = Vec::new();
+        for (index, octets) in cut.iter().enumerate() {
+            // Reading checks lengths and both checksums.
+            let (ip, segment) = decode_packet(&octets.clone().into()).unwrap();
+            let before = index * usize::from(made.segment_size);
+            prop_assert_eq!(segment.seq.as_u32(), made.sequence.wrapping_add(before as u32));
+            if !made.is_v6 {
+                prop_assert_eq!(ip.ident, made.ident.wrapping_add(index as u16));
+            }
+            let is_last = index + 1 == count;
+            let had = |flag: Flags| made.flags & flag.bits() as u8 != 0;
+            prop_assert_eq!(segment.flags.contains(Flags::FIN), is_last && had(Flags::FIN));
+            prop_assert_eq!(segment.flags.contains(Flags::PSH), is_last && had(Flags::PSH));
+            prop_assert_eq!(segment.flags.contains(Flags::CWR), index == 0 && had(Flags::CWR));
+            prop_assert!(segment.flags.contains(Flags::ACK));
+            prop_assert_eq!(segment.ecn, made.ecn);
+            payload.extend_from_slice(&segment.payload);
+        }
+        prop_assert_eq!(payload, made.payload());
+    }
+
+    #[test]
+    fn a_piece_for_a_device_is_read_as_the_piece_it_is(
+        made in made(),
+        places in prop::collection::vec(any::<prop::sample::Index>(), 0..6),
+    ) {
+        for mut piece in cut(make(&made), &places) {
+            let marked = piece.clone().try_mark();
+            prop_assert_eq!(marked, made.ecn == Ecn::Ect0);
+            if piece.wire_packets() % 2 == 0 {
+                piece.try_mark();
+            }
+            let mut scratch = Vec::new();
+            let octets = device_octets(&piece, &mut scratch).concat();
+            prop_assert!(partial_sum_is_right(&octets));
+            let read = Packet::read(octets.into()).unwrap();
+            prop_assert_eq!(read.wire_packets(), piece.wire_packets());
+            prop_assert_eq!(read.ip_bytes(), piece.ip_bytes());
+            prop_assert_eq!(read.leading_ip_bytes(), piece.leading_ip_bytes());
+            prop_assert_eq!(wire_packets(&read), wire_packets(&piece));
+        }
+    }
+
+    #[test]
+    fn no_octets_make_reading_panic(
+        header in any::<[u8; 10]>(),
+        packet in prop::collection::vec(any::<u8>(), 0..200),
+    ) {
+        let octets = [&header[..], &packet].concat();
+        if let Ok(packet) = Packet::read(octets.into()) {
+            let _ = (packet.sizes(), wire_packets(&packet));
+        }
+    }
+
+    #[test]
+    fn a_header_that_lies_about_a_packet_is_refused_or_harmless(
+        made in made(),
+        at in any::<prop::sample::Index>(),
+        octet in any::<u8>(),
+    ) {
+        let mut octets = common::octets(&made);
+        let at = at.index(80.min(octets.len()));
+        octets[at] = octet;
+        if let Ok(mut packet) = Packet::read(octets.into()) {
+            let _ = (packet.sizes(), wire_packets(&packet));
+            if packet.wire_packets() > 1 {
+                let front = packet.split_front(1);
+                let _ = (wire_packets(&front), wire_packets(&packet));
+            }
+        }
+    }
+}
+
+#[test]
+fn an_urgent_pointer_counts_from_each_piece_and_ends_with_its_octet() {
+    let made = Made {
+        segment_size: 100,
+        len: 300,
+        flags: 0x30,
+        ..Made::default()
+    };
+    let mut octets = common::octets(&made);
+    // The urgent pointer: IPv4 header, and 18 octets of TCP's.
+    octets[10 + 20 + 18..][..2].copy_from_slice(&150_u16.to_be_bytes());
+    let packet = Packet::read(octets.into()).unwrap();
+    let urgent: Vec<u16> = wire_packets(&packet)
+        .iter()
+        .map(|octets| u16::from_be_bytes([octets[38], octets[39]]))
+        .collect();
+    assert_eq!(urgent, [150, 50, 0]);
+    let flags: Vec<bool> = wire_packets(&packet)
+        .iter()
+        .map(|octets| octets[33] & 0x20 != 0)
+        .collect();
+    assert_eq!(flags, [true, true, false]);
+}
+
+#[test]
+fn bleaching_takes_the_field_away_and_the_sum_with_it() {
+    for is_v6 in [false, true] {
+        let made = Made {
+            is_v6,
+            ecn: Ecn::Ect0,
+            ..Made::default()
+        };
+        let mut packet = make(&made);
+        assert!(packet.try_bleach());
+        assert!(!packet.try_bleach());
+        assert!(!packet.takes_mark());
+        for octets in wire_packets(&packet) {
+            let (_, segment) = decode_packet(&octets.into()).unwrap();
+            assert_eq!(segment.ecn, Ecn::NotEct);
+        }
+    }
+}
+
+#[test]
+fn what_is_no_super_segment_is_one_packet_and_leaves_as_it_came() {
+    // ICMP over IPv4, UDP over IPv6, a later fragment: nothing looks inside.
+    for mut packet in [vec![0x45; 84], vec![0x60; 300], vec![0x45; 1500]] {
+        if packet[0] == 0x45 {
+            packet[9] = 1;
+        }
+        let octets = [&[0; 10][..], &packet].concat();
+        let read = Packet::read(octets.clone().into()).unwrap();
+        assert_eq!(read.sizes(), (1, packet.len() as u64, packet.len() as u64));
+        let mut scratch = Vec::new();
+        assert_eq!(device_octets(&read, &mut scratch).concat(), octets);
+        assert_eq!(wire_packets(&read), [packet]);
+    }
+}
