@@ -333,9 +333,21 @@ impl Engine {
             Arrival::Segment { endpoints, segment } => self.handle_segment(endpoints, segment),
             Arrival::Icmp { tuple, error } => match self.table.get(&tuple) {
                 Some(&slot) => self.process(slot, Input::Icmp(error)),
-                None => Ok(()),
+                // Perhaps of a SYN-ACK.
+                None => self.tell_listener(&tuple, error),
             },
         }
+    }
+
+    fn tell_listener(&mut self, tuple: &FourTuple, error: IcmpError) -> io::Result<()> {
+        let Some(place) = self.listener_at(tuple) else {
+            return Ok(());
+        };
+        let at = now();
+        if let Some(listening) = self.listening.get_mut(&place) {
+            listening.listener.handle_icmp(at, tuple, error);
+        }
+        self.pump_listener(place)
     }
 
     fn handle_segment(&mut self, endpoints: Endpoints, segment: Segment<Octets>) -> io::Result<()> {

@@ -13,7 +13,7 @@
 //! is an input of G, each period has a function of its own: what was learned of
 //! one is worth nothing two periods later. Cookies of the current period and
 //! the two before are taken: one lives 128 to 192 seconds. Whoever guesses has
-//! five chances in 2^24.
+//! seven chances in 2^24.
 //!
 //! The MSS is rounded down to one of a few. Window scale, SACK and ECN travel
 //! in the low six bits of the timestamp that the client echoes, as Linux does
@@ -47,9 +47,24 @@ const SACK_BIT: u32 = 1 << 4;
 const ECN_BIT: u32 = 1 << 5;
 
 /// Payload octets of a segment that a cookie can tell: what common links and
-/// tunnels leave, after Linux, and jumbo frames.
-const MSS_V4: &[u16] = &[536, 1300, 1440, 1460, 8960];
-const MSS_V6: &[u16] = &[1220, 1420, 1440, 8940];
+/// tunnels leave, after Linux, and jumbo frames. Below the defaults a peer is
+/// never sent more than it offered either (RFC 9293 MUST-16), to the least there
+/// can be: that of 68 octets of IPv4 with 40 of options (`mss_min`).
+const MSS_V4: &[u16] = &[28, 216, 536, 1300, 1440, 1460, 8960];
+const MSS_V6: &[u16] = &[28, 216, 536, 1220, 1420, 1440, 8940];
+
+/// What can be told of `offered` octets, and its number. RFC 9293 MUST-15:
+/// without the option the default of the IP version is meant.
+fn mss_told(tuple: &FourTuple, offered: Option<u16>) -> (usize, u16) {
+    let table = mss_table(tuple);
+    let default = match tuple.remote_address() {
+        IpAddr::V4(_) => 536,
+        IpAddr::V6(_) => 1220,
+    };
+    let offered = offered.unwrap_or(default);
+    let index = table.iter().rposition(|mss| *mss <= offered).unwrap_or(0);
+    (index, table[index])
+}
 
 fn mss_table(tuple: &FourTuple) -> &'static [u16] {
     match tuple.remote_address() {
@@ -77,11 +92,7 @@ impl Cookies {
         syn: &Segment<P>,
         timestamps: bool,
     ) -> (Segment<P>, SeqNumber) {
-        let table = mss_table(tuple);
-        // RFC 9293 MUST-15: without the option the default is meant, which is
-        // the first of each table.
-        let offered = syn.options.mss.unwrap_or(0);
-        let index = table.iter().rposition(|mss| *mss <= offered).unwrap_or(0);
+        let (index, mss) = mss_told(tuple, syn.options.mss);
         let stamps = syn.options.timestamps.filter(|_| timestamps);
         let all = stamps.is_some();
         let flags = if all {
@@ -92,7 +103,7 @@ impl Cookies {
         let reduced = Segment {
             flags: flags.without(Flags::FIN | Flags::PSH | Flags::URG | Flags::AE),
             options: Options {
-                mss: Some(table[index]),
+                mss: Some(mss),
                 window_scale: syn
                     .options
                     .window_scale

@@ -92,7 +92,9 @@ fn without_timestamps_there_is_no_room_for_options_and_none_are_offered() {
 fn the_mss_is_rounded_down_to_one_of_the_table() {
     for (v6, offered, taken) in [
         (false, None, 536),
-        (false, Some(100), 536),
+        // 28, and no segment is below `mss_min`.
+        (false, Some(100), 48),
+        (false, Some(535), 216),
         (false, Some(536), 536),
         (false, Some(1299), 536),
         (false, Some(1300), 1300),
@@ -101,6 +103,7 @@ fn the_mss_is_rounded_down_to_one_of_the_table() {
         (false, Some(8000), 1460),
         (false, Some(65_535), 8960),
         (true, None, 1220),
+        (true, Some(600), 536),
         (true, Some(1400), 1220),
         (true, Some(1440), 1440),
         (true, Some(8960), 8940),
@@ -174,8 +177,12 @@ fn a_cookie_opens_for_its_client_and_its_numbers_alone() {
         other.seq += step;
         wrong.push((client(1, false), other));
         let mut other = good.clone();
-        // Sixteen further on is beyond the table of MSS.
-        other.ack += if step == 1 { 16 } else { step };
+        // Sixteen further on, or back, is beyond the table of MSS.
+        other.ack += match step {
+            1 => 16,
+            u32::MAX => u32::MAX - 15,
+            step => step,
+        };
         wrong.push((client(1, false), other));
     }
     for (n, (from, ack)) in wrong.into_iter().enumerate() {
