@@ -277,6 +277,10 @@ pub struct Profile {
     /// the ECN field arrives mangled (RFC 3168 section 6.1.1.1, RFC 9768
     /// sections 3.1.4 and 3.2.2.3; Linux `tcp_ecn_fallback`).
     pub ecn_fallback: bool,
+    /// Accurate feedback that says of each of the first four rounds that every
+    /// packet was marked is not believed, and ECT is sent no more (RFC 9768
+    /// section 3.2.2.3, advice; not in Linux).
+    pub ecn_doubts: bool,
 
     // Pacing and buffers.
     /// Segments leave at a rate instead of in bursts, where there is one: the
@@ -508,6 +512,7 @@ impl Profile {
         ecn_everywhere: false,
         time_wait_forgets_ecn: false,
         ecn_fallback: true,
+        ecn_doubts: true,
 
         // Pacing and buffers.
         pacing: true,
@@ -602,6 +607,7 @@ impl Profile {
 
         // Explicit congestion notification.
         ecn: EcnMode::Off,
+        ecn_doubts: false,
 
         // Pacing and buffers.
         pacing: false,

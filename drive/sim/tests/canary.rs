@@ -42,6 +42,7 @@ fn reasons(plant: Plant) -> &'static [&'static str] {
         Plant::MovedMark => &["where the peer set none"],
         Plant::Unverified => &["had arrived"],
         Plant::Overfull => &["the listener keeps"],
+        Plant::Credulous => &["believes that every packet is marked"],
         Plant::Uncounted => &["the hosts took", "had arrived"],
     }
 }

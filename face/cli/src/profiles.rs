@@ -134,6 +134,7 @@ fn notification(profile: &Profile) -> Vec<(&'static str, String)> {
         ecn_everywhere,
         time_wait_forgets_ecn,
         ecn_fallback,
+        ecn_doubts,
         ..
     } = *profile;
     let (ecn, ecn_option) = (ecn.name(), ecn_option.name());
@@ -143,7 +144,8 @@ fn notification(profile: &Profile) -> Vec<(&'static str, String)> {
         ecn_option,
         ecn_everywhere,
         time_wait_forgets_ecn,
-        ecn_fallback
+        ecn_fallback,
+        ecn_doubts
     ]
 }
 

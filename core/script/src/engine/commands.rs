@@ -153,6 +153,8 @@ const AS_LINUX: &[(&str, &str)] = &[
     ("soft_errors_end_opens", "true"),
     // RFC 9768 section 3.2.2 has all segments carry the counter.
     ("time_wait_forgets_ecn", "true"),
+    // Linux obeys a path that marks every packet.
+    ("ecn_doubts", "false"),
     // Text on a SYN without a good cookie is dropped.
     ("syn_text", "false"),
     ("growth_by_delivery", "true"),

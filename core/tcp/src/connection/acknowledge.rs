@@ -176,7 +176,7 @@ impl<P: Payload> Connection<P> {
             // Its counts of marks are as old as its SEG.ACK (RFC 9768 appendix A.1).
             Notice::default()
         } else {
-            self.hear_ecn(segment, &revealed)
+            self.hear_ecn(now, segment, &revealed)
         };
         let answer = self.answer_notice(now, &notice, &revealed);
         if self.recovery.phase() != Phase::Open || self.prr.allowance().is_some() {

@@ -15,7 +15,7 @@ use gigatcp_units::{Bytes, Instant};
 use gigatcp_wire::{Ecn, Flags, MAX_OPTIONS_LEN, Options, Payload, Segment};
 
 use super::{Connection, Failure, Reset};
-use crate::ecn::{ALL_FIELDS, Arrived, EcnOption, EcnReceiver, Feedback, Marked, OptionSeen};
+use crate::ecn::{ALL_FIELDS, Arrived, EcnOption, EcnReceiver, Feedback, Marked, OptionSeen, Told};
 use crate::scoreboard::Revealed;
 
 /// SACK blocks that an AccECN option must leave room for (RFC 9768 section
@@ -362,11 +362,16 @@ impl<P: Payload> Connection<P> {
 
     /// What an acceptable acknowledgment says about congestion.
     #[inline]
-    pub(super) fn hear_ecn(&mut self, segment: &Segment<P>, revealed: &Revealed) -> Notice {
+    pub(super) fn hear_ecn(
+        &mut self,
+        now: Instant,
+        segment: &Segment<P>,
+        revealed: &Revealed,
+    ) -> Notice {
         match self.ecn.feedback() {
             EcnFeedback::None => Notice::default(),
             EcnFeedback::Classic => self.hear_echo(segment, revealed),
-            EcnFeedback::Accurate => self.hear_counters(segment, revealed),
+            EcnFeedback::Accurate => self.hear_counters(now, segment, revealed),
         }
     }
 
@@ -388,28 +393,57 @@ impl<P: Payload> Connection<P> {
 
     /// RFC 9768 section 3.2.2.2: first whether another acknowledgment has
     /// superseded this one (appendix A.1), by octets or else by timestamps.
-    fn hear_counters(&mut self, segment: &Segment<P>, revealed: &Revealed) -> Notice {
+    fn hear_counters(&mut self, now: Instant, segment: &Segment<P>, revealed: &Revealed) -> Notice {
         let stamp = segment.options.timestamps.map(|stamps| stamps.val);
         let is_newer = self.ecn.is_newer(stamp);
         let octets = newly_delivered(revealed);
         let is_superseded = octets == 0 && !is_newer;
-        if is_superseded || segment.flags.contains(Flags::SYN) || self.ecn.is_handshake() {
+        let is_syn = segment.flags.contains(Flags::SYN);
+        if is_superseded || is_syn || self.is_handshake_ack(segment) {
             return Notice::default();
         }
         // Each transmission ends in at most one segment that is not full.
         let at_most = revealed.acked / u64::from(self.smss) + u64::from(revealed.transmissions) + 1;
+        let packets = self.packets_of(octets, revealed);
+        let made_room = self.ecn.makes_room();
         let marked = self.ecn.on_feedback(&Feedback {
             ace: segment.flags.ace(),
             option: segment.options.accecn,
             octets,
-            packets: self.packets_of(octets, revealed),
+            packets,
             packets_at_most: (revealed.sacked == 0).then_some(at_most),
             smss: self.smss,
         });
+        if self.ecn.makes_room() != made_room {
+            // The peer's first option came late: from now on ours ride too.
+            self.follow_segment_size(now);
+        }
+        let told = Told {
+            from: self.snd.una - revealed.acked,
+            una: self.snd.una,
+            nxt: self.snd.nxt,
+            delivered: packets,
+            marked: marked.packets,
+        };
+        if self.ecn.doubts(&told) {
+            return Notice::default();
+        }
         Notice {
             is_notified: marked.packets > 0,
             marked,
         }
+    }
+
+    /// Whether the ACE field tells how our SYN-ACK arrived: on the segment that
+    /// completes our passive open, and on a pure acknowledgment without SACK that
+    /// acknowledges no more than the SYN-ACK and says what was said then. Our
+    /// SYN-ACK may have arrived again, and the client tells of each (RFC 9768
+    /// section 3.2.2.1); section 3.2.2.2 lets a server look. If it was a counter
+    /// after all, the next acknowledgment says the same.
+    fn is_handshake_ack(&self, segment: &Segment<P>) -> bool {
+        let is_pure = segment.seq_len() == 0 && segment.options.sack.is_empty();
+        let again = self.ecn.is_answer_again(segment.flags);
+        self.ecn.is_handshake() || (self.snd.una <= 1 && is_pure && again)
     }
 
     /// Packets that so many octets were: full ones, or one to a transmission.

@@ -564,6 +564,10 @@ impl<P: Payload> Connection<P> {
             self.outbox.put(EventMask::SEGMENTS, now, event);
         }
         let ect = (fresh && self.ecn.sends_ect()) || self.ecn.sends_ect_everywhere();
+        if !ect && self.ecn.sends_ect() {
+            // A FIN takes the number behind its data.
+            self.ecn.on_plain_data(range.end + 1);
+        }
         Header {
             seq: range.start,
             flags,

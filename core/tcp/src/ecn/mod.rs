@@ -7,6 +7,7 @@
 //! * `counters`: accurate feedback as a receiver gives it (RFC 9768 section
 //!   3.2).
 //! * `feedback`: accurate feedback as a sender takes it.
+//! * `doubt`: when it is not believed (RFC 9768 section 3.2.2.3).
 //! * Here: classic feedback (RFC 3168 section 6.1), with the receiver of RFC
 //!   8257 section 3.2, and what the two kinds share.
 //!
@@ -17,14 +18,15 @@
 //! 9768 leaves it, unless `ecn_everywhere` has it otherwise. Not here: ECT on SYN
 //! and SYN-ACK (the rest of ECN++), which costs a mark on them a loss; ECT(1) and
 //! with it L4S; a new SYN without ECN after a reset (RFC 3168 section 6.1.1.1:
-//! MAY); giving up ECN where every packet comes back as marked (RFC 9768 section
-//! 3.2.2.3: advice).
+//! MAY).
 
 mod counters;
+mod doubt;
 mod feedback;
 pub(crate) mod negotiation;
 
 pub(crate) use counters::{ALL_FIELDS, Arrived, EcnCounters, EcnReceiver};
+pub(crate) use doubt::Told;
 pub use feedback::OptionSeen;
 pub(crate) use feedback::{EcnSender, Feedback, Marked};
 
@@ -33,6 +35,7 @@ use gigatcp_units::Instant;
 use gigatcp_wire::{Ecn, Flags, Segment};
 
 use crate::profile::Profile;
+use doubt::Doubt;
 
 /// What a host asks its peers for, and what it grants them.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
@@ -141,6 +144,8 @@ impl EcnOption {
 #[derive(Clone, Debug)]
 pub(crate) struct EcnState<P> {
     mode: EcnMode,
+    /// A SYN of ours has left.
+    has_asked: bool,
     /// The receiver of RFC 8257.
     dctcp_receiver: bool,
     /// With accurate feedback every segment may carry ECT.
@@ -152,6 +157,7 @@ pub(crate) struct EcnState<P> {
     sends_ect: bool,
     /// Feedback is believed.
     heeds: bool,
+    doubt: Doubt,
     /// The first segment after the handshake has still to be looked at.
     untested: bool,
     /// The segment at hand completes the handshake, and its ACE field is no
@@ -163,6 +169,8 @@ pub(crate) struct EcnState<P> {
     syn_arrived: Ecn,
     /// SYN-ACKs that left.
     syn_acks: u32,
+    /// On which field ours arrived, as far as is known.
+    syn_ack_arrived: Ecn,
     /// The next pure acknowledgment tells how the SYN-ACK arrived.
     handshake_ack: Option<Ecn>,
     /// The next acknowledgment acknowledges acknowledgments: without SACK.
@@ -194,17 +202,20 @@ impl<P> EcnState<P> {
     pub(crate) fn new(profile: &Profile) -> Self {
         Self {
             mode: profile.ecn,
+            has_asked: false,
             dctcp_receiver: profile.dctcp_receiver,
             everywhere: profile.ecn_everywhere,
             fallback: profile.ecn_fallback,
             feedback: EcnFeedback::None,
             sends_ect: false,
             heeds: true,
+            doubt: Doubt::new(profile.ecn_doubts),
             untested: true,
             handshake: false,
             plain: false,
             syn_arrived: Ecn::NotEct,
             syn_acks: 0,
+            syn_ack_arrived: Ecn::NotEct,
             handshake_ack: None,
             without_sack: false,
             echo: false,
@@ -282,6 +293,7 @@ impl<P> EcnState<P> {
     /// once (RFC 9768 section 3.1.4.1), a classic one not at all (RFC 3168
     /// section 6.1.1.1): a middlebox may drop SYNs for these flags.
     pub(crate) fn flags_of_syn(&mut self, timeouts: u32) -> Flags {
+        self.has_asked = true;
         let patience = match self.mode.asks() {
             EcnFeedback::None => 0,
             EcnFeedback::Classic => 1,
@@ -323,9 +335,21 @@ impl<P> EcnState<P> {
         self.sends_ect = false;
     }
 
+    /// What the peer's SYN asks for. Where SYNs cross the peer goes by ours, so
+    /// nobody has accurate feedback who did not ask for it: one would count
+    /// what the other does not.
+    fn asked_by(&self, flags: Flags) -> EcnFeedback {
+        let asked = negotiation::asked_by_syn(flags, self.mode.grants());
+        if self.has_asked && asked == EcnFeedback::Accurate {
+            self.mode.asks()
+        } else {
+            asked
+        }
+    }
+
     /// The peer's SYN opens the connection.
     pub(crate) fn on_syn(&mut self, flags: Flags, ecn: Ecn) {
-        let asked = negotiation::asked_by_syn(flags, self.mode.grants());
+        let asked = self.asked_by(flags);
         // RFC 3168 section 6.1.1: no ECT on SYN. Where it has some, something
         // takes the ECN field for the old type of service; only accurate
         // feedback lets the peer find that out (RFC 9768 section 2.5).
@@ -346,7 +370,7 @@ impl<P> EcnState<P> {
     /// it asks for another kind of feedback than the first did, for which the
     /// connection must be reset (RFC 9768 section 3.1.5).
     pub(crate) fn on_syn_again(&mut self, flags: Flags, ecn: Ecn) -> bool {
-        let asked = negotiation::asked_by_syn(flags, self.mode.grants());
+        let asked = self.asked_by(flags);
         self.syn_arrived = ecn;
         self.receiver.on_syn(ecn);
         if asked == EcnFeedback::None {
@@ -404,6 +428,7 @@ impl<P> EcnState<P> {
             return false;
         }
         let arrived = negotiation::handshake_ecn(flags.ace());
+        self.syn_ack_arrived = arrived.unwrap_or(Ecn::NotEct);
         self.check_transition(arrived);
         let marked = arrived == Some(Ecn::Ce);
         if marked {
@@ -413,6 +438,11 @@ impl<P> EcnState<P> {
             self.delivered_ce += u64::from(!self.fallback);
         }
         marked
+    }
+
+    /// Whether these flags may tell once more how our SYN-ACK arrived.
+    pub(crate) fn is_answer_again(&self, flags: Flags) -> bool {
+        self.syn_acks > 0 && flags.ace() == negotiation::handshake_ace(self.syn_ack_arrived)
     }
 
     /// Whether the segment at hand completes the handshake.
@@ -426,7 +456,7 @@ impl<P> EcnState<P> {
     }
 
     /// Neither ECT is sent nor feedback believed any more (RFC 9768 sections
-    /// 3.2.2.1 note 1, 3.2.2.4); feedback is given as before.
+    /// 3.2.2.1 note 1, 3.2.2.3, 3.2.2.4); feedback is given as before.
     fn disbelieve(&mut self) {
         self.sends_ect = false;
         self.heeds = false;
@@ -560,6 +590,22 @@ impl<P> EcnState<P> {
         // RFC 9768 section 3.2.3.2.5.
         self.sends_ect &= !contradict;
         self.note_delivered(marked)
+    }
+
+    /// Data up to `end` leaves as Not-ECT though other data does not.
+    pub(crate) fn on_plain_data(&mut self, end: u64) {
+        self.doubt.on_plain(end);
+    }
+
+    /// What an acknowledgment says of the path: where that marks every packet,
+    /// nothing is believed from now on.
+    #[inline]
+    pub(crate) fn doubts(&mut self, told: &Told) -> bool {
+        let found = self.doubt.on_feedback(told);
+        if found {
+            self.disbelieve();
+        }
+        found
     }
 
     /// Counts what was reported as marked.

@@ -53,6 +53,7 @@ impl Profile {
 
         // Explicit congestion notification.
         ecn: EcnMode::Off,
+        ecn_doubts: false,
 
         // Pacing and buffers.
         pacing: false,

@@ -345,6 +345,7 @@ pub const SETTINGS: &[Setting] = &[
     switch!(ecn_everywhere),
     switch!(time_wait_forgets_ecn),
     switch!(ecn_fallback),
+    switch!(ecn_doubts),
     // Pacing and buffers.
     switch!(pacing),
     switch!(pacing_by_window),

@@ -4,7 +4,7 @@
 
 use gigatcp_events::{EcnFeedback, Phase, State};
 use gigatcp_tcp::Config;
-use gigatcp_tcp::profile::{EcnMode, Profile};
+use gigatcp_tcp::profile::{EcnMode, EcnOption, Profile};
 use gigatcp_wire::{Ecn, Flags};
 
 use crate::script::{Script, segments, with};
@@ -577,4 +577,64 @@ fn header_prediction_takes_data_and_acknowledgments_without_news() {
     let _ = t.leaving();
     t.inject("EA. 1001:1001(0) ack 1001 <ECN e0b 1001>");
     assert_eq!(t.tcp.counters().predicted, before + 2);
+}
+
+#[test]
+fn options_on_every_segment_take_their_room_from_the_first_one_that_comes_on() {
+    let config = changed(|p| p.ecn_option = EcnOption::Always);
+    let mut t = Script::connect(&config);
+    t.expect("SEWA 0:0(0) <mss 1000>");
+    // A box takes the option out of SYNs alone.
+    t.inject("SW. 0:0(0) ack 1 <mss 1000>");
+    t.expect("W. 1:1(0) ack 1");
+    t.write(3_000);
+    let [first, second] = [0, 1].map(|n| {
+        format!(
+            "[ect0] EA. {}:{}(1000) ack 1",
+            1 + n * 1000,
+            1001 + n * 1000
+        )
+    });
+    t.expect_all([&first, &second, "[ect0] PEA. 2001:3001(1000) ack 1"]);
+    t.inject("EA. 1:1(0) ack 1001 <ECN e1b 1 ceb 0 e0b 1001>");
+    t.write(2_000);
+    let option = "ECN e1b 1 ceb 0 e0b 1";
+    t.expect(&format!("[ect0] EA. 3001:3989(988) ack 1 <{option}>"));
+    t.expect(&format!("[ect0] EA. 3989:4977(988) ack 1 <{option}>"));
+    t.expect(&format!("[ect0] PEA. 4977:5001(24) ack 1 <{option}>"));
+}
+
+#[test]
+fn the_acknowledgment_of_a_syn_ack_that_came_again_is_no_counter() {
+    // Sections 3.2.2.1 and 3.2.2.2: 2 in the ACE field, not five marks.
+    let mut t = server(&accurate());
+    t.inject("W. 1:1(0) ack 1");
+    t.write(2_000);
+    t.expect_all([
+        "[ect0] EA. 1:1001(1000) ack 1",
+        "[ect0] PEA. 1001:2001(1000) ack 1",
+    ]);
+    t.inject("W. 1:1(0) ack 1");
+    assert_eq!(t.cwnd(), 10.0);
+    assert_eq!(t.tcp.info().ecn.delivered_ce, 0);
+    // With data acknowledged it is one.
+    t.inject("WA. 1:1(0) ack 1001");
+    assert_eq!(t.tcp.info().ecn.delivered_ce, 1);
+}
+
+#[test]
+fn where_syns_cross_nobody_takes_more_than_its_own_asked_for() {
+    // The peer goes by our SYN as we do by its: what both asked for is agreed.
+    let modes = [
+        (EcnMode::Passive, "S", EcnFeedback::None),
+        (EcnMode::Mixed, "SEW", EcnFeedback::Classic),
+        (EcnMode::Accurate, "SEWA", EcnFeedback::Accurate),
+    ];
+    for (mode, syn, agreed) in modes {
+        let mut t = Script::connect(&changed(|p| p.ecn = mode));
+        t.expect(&format!("{syn} 0:0(0) <mss 1000>"));
+        t.inject("SEWA 0:0(0) <mss 1000>");
+        let _ = t.leaving();
+        assert_eq!(t.tcp.info().ecn.feedback, agreed, "{mode:?}");
+    }
 }

@@ -9,6 +9,7 @@ mod close;
 mod cwnd_validation;
 mod delayed_ack;
 mod ecn;
+mod ecn_doubt;
 mod fast_open;
 mod figures;
 mod hostile;

@@ -53,6 +53,9 @@ struct End {
     scale: Option<u8>,
     /// Offset after the last octet (or SYN, FIN) it has sent.
     sent: u64,
+    /// Offset after the text it has put on a SYN: what went there without a window
+    /// may come again beyond one (RFC 9293 MAY-7).
+    on_syn: u64,
     /// Offset of its FIN.
     fin: Option<u64>,
     /// Highest acknowledgment it has sent, an offset of the peer's stream.
@@ -253,8 +256,11 @@ impl Audit {
             return Err(format!("the FIN moved from {:?} to {data_end}", end.fin));
         }
         let is_probe = segment.payload.len() <= 1;
-        // Text on a SYN leaves before there is a window (RFC 7413 section 4.2.1).
-        let is_checked = !windows_confused && !segment.flags.contains(Flags::SYN);
+        if segment.flags.contains(Flags::SYN) {
+            // It leaves before there is a window (RFC 7413 section 4.2.1).
+            end.on_syn = end.on_syn.max(data_end);
+        }
+        let is_checked = !windows_confused && data_end > end.on_syn;
         if has_data && data_end > end.allowed && !is_probe && is_checked {
             return Err(format!(
                 "data {seq}..{data_end} beyond the window, whose edge is {}",

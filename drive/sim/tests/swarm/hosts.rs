@@ -113,6 +113,7 @@ pub fn speak_ecn(seed: u64, config: &mut Config, always: bool) {
             EcnMode::Classic
         };
     }
+    config.profile.ecn_doubts = draw.chance(80) || always;
 }
 
 /// Values to try for a setting, in order; a setting that is not listed takes

@@ -78,9 +78,17 @@ impl Marking {
         }
     }
 
-    /// Whether every packet of end `from` that says ECT arrives with CE.
+    /// Whether every packet of end `from` that says ECT arrives with CE, and what
+    /// the other end answers arrives as it was said.
     pub fn marks_all(&self, from: usize) -> bool {
-        self.field == Field::AllMarked && self.touches[from]
+        self.field == Field::AllMarked && self.touches[from] && self.header == Header::Kept
+    }
+
+    /// From now on it does, whoever sends.
+    pub fn mark_all(&mut self) {
+        self.field = Field::AllMarked;
+        self.header = Header::Kept;
+        self.touches = [true, true];
     }
 
     /// Whether nothing on the way ever sets CE on what end `from` sends, and

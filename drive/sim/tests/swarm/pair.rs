@@ -11,6 +11,7 @@
 //! engine's contract (`gigatcp_tcp::connection`) and nothing else.
 
 use gigatcp_events::{EventHash, State};
+use gigatcp_tcp::connection::Info;
 use gigatcp_tcp::fast_open::FastOpenOffer;
 use gigatcp_tcp::{Config, Connection, Failure, FourTuple, Received};
 use gigatcp_units::{Duration, Instant};
@@ -25,7 +26,7 @@ use super::dumbbell::check_limits;
 use super::hosts;
 use super::liar::Liar;
 use super::marking::Marking;
-use super::marks::Marks;
+use super::marks::{Belief, Marks};
 use super::meddler::Meddler;
 use super::middlebox::Middlebox;
 use super::plant::{self, Plant};
@@ -72,6 +73,9 @@ struct Pair {
     middlebox: Middlebox,
     marking: Marking,
     marks: [Marks; 2],
+    /// Who may doubt a path that marks everything, and what becomes of it.
+    doubts: [bool; 2],
+    beliefs: [Belief; 2],
     liar: Liar,
     strange: Strange,
     door: Door,
@@ -107,7 +111,8 @@ impl Pair {
         let aborts = draw.chance(5);
         let signing = Signing::new(seed, plant);
         for config in &mut configs {
-            hosts::speak_ecn(seed, config, plant == Some(Plant::PhantomMark));
+            let always = matches!(plant, Some(Plant::PhantomMark | Plant::Credulous));
+            hosts::speak_ecn(seed, config, always);
             if signing.is_some() {
                 config.mss = config.mss.max(SIGNED_MSS);
             }
@@ -133,6 +138,14 @@ impl Pair {
         } else {
             door.offer(configs[1].mss)
         };
+        let doubts = configs.each_ref().map(|config| config.profile.ecn_doubts);
+        let mut marking = Marking::new(seed);
+        if plant == Some(Plant::Credulous) {
+            marking.mark_all();
+            for config in &mut configs {
+                config.profile.ecn_doubts = false;
+            }
+        }
         let [first, second] = configs;
         let middlebox = Middlebox::new(seed);
         // A cookie tells the window scale by the timestamp.
@@ -180,8 +193,10 @@ impl Pair {
             audit: Audit::new(confuses_windows, door.has_listener()),
             meddler: Meddler::new(plant),
             middlebox,
-            marking: Marking::new(seed),
+            marking,
             marks: Default::default(),
+            doubts,
+            beliefs: Default::default(),
             liar: Liar::new(plant),
             strange: Strange::new(seed),
             door,
@@ -316,6 +331,8 @@ impl Pair {
             at: self.now,
             segment,
         };
+        let crossed = self.ends[1].open_at != Instant::FAR_FUTURE;
+        self.marks[at].note(&received.segment, at == 1 || crossed);
         let end = &mut self.ends[at];
         if let Some(connection) = &mut end.connection {
             connection.handle_segment(self.now, received);
@@ -342,6 +359,7 @@ impl Pair {
             ));
         }
         let segment = self.liar.tell(at, segment);
+        self.beliefs[at].note(&segment);
         self.audit
             .departs(at, &segment)
             .map_err(|what| format!("end {at}: {what}: {segment:?}"))?;
@@ -382,14 +400,25 @@ impl Pair {
         if unread > most {
             return Err(format!("end {at}: {unread} octets unread: {info:?}"));
         }
-        if self.marking.is_quiet(at) && !self.ways.iter().any(Way::harms_ecn) {
-            let packets = connection.counters().data_segments_sent;
-            let forgets = self.ends[1 - at].config.profile.time_wait_forgets_ecn;
-            self.marks[at]
-                .check(&info, packets, forgets)
-                .map_err(|what| format!("end {at} {what}"))?;
+        let packets = connection.counters().data_segments_sent;
+        check_limits(&format!("end {at}"), connection, self.now, self.plant)?;
+        self.check_ecn(at, &info, packets)
+            .map_err(|what| format!("end {at} {what}"))
+    }
+
+    /// What end `at` makes of marks, after it has sent so many packets.
+    fn check_ecn(&mut self, at: usize, info: &Info, packets: u64) -> Result<(), String> {
+        if self.ways.iter().any(Way::harms_ecn) {
+            return Ok(());
         }
-        check_limits(&format!("end {at}"), connection, self.now, self.plant)
+        if self.marking.is_quiet(at) {
+            let forgets = self.ends[1 - at].config.profile.time_wait_forgets_ecn;
+            self.marks[at].check(info, packets, forgets)?;
+        }
+        if self.marking.marks_all(at) && self.doubts[at] {
+            self.beliefs[at].check(info)?;
+        }
+        Ok(())
     }
 
     /// Where data or FIN waits and nothing is in flight whose acknowledgment

@@ -58,11 +58,13 @@ pub enum Plant {
     Unverified,
     /// A listener keeps more than it was told to.
     Overfull,
+    /// A sender believes that every packet meets congestion.
+    Credulous,
 }
 
 impl Plant {
     /// Every bug there is.
-    pub const ALL: [Self; 22] = [
+    pub const ALL: [Self; 23] = [
         Self::Swallow,
         Self::Repeat,
         Self::Corrupt,
@@ -85,6 +87,7 @@ impl Plant {
         Self::MovedMark,
         Self::Unverified,
         Self::Overfull,
+        Self::Credulous,
     ];
 
     /// Name on the command line.
@@ -112,6 +115,7 @@ impl Plant {
             Self::MovedMark => "moved-mark",
             Self::Unverified => "unverified",
             Self::Overfull => "overfull",
+            Self::Credulous => "credulous",
         }
     }
 
