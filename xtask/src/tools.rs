@@ -1,7 +1,8 @@
 //! Programs of the system that tests and benchmarks use when they are there.
 //!
 //! Tests that compare with Wireshark's reading of a packet pass over
-//! themselves where `tshark` is missing. Here it is installed where that is
+//! themselves where `tshark` is missing, those that use a page as a person
+//! does where `chromedriver` is. Here it is installed where that is
 //! possible without asking, and named where it is not. Nothing fails because
 //! of it.
 
@@ -13,11 +14,18 @@ use crate::process::has;
 const PATIENCE: &str = "240";
 
 /// A program, the package that brings it, and what goes without it.
-const WANTED: [(&str, &str, &str); 1] = [(
-    "tshark",
-    "tshark",
-    "captures are not compared with Wireshark's reading",
-)];
+const WANTED: [(&str, &str, &str); 2] = [
+    (
+        "tshark",
+        "tshark",
+        "captures are not compared with Wireshark's reading",
+    ),
+    (
+        "chromedriver",
+        "chromium-driver",
+        "graphs are not tried in a browser",
+    ),
+];
 
 /// Installs what is missing as far as possible; says what is not.
 pub fn install() {

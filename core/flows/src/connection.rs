@@ -18,6 +18,29 @@ pub enum Side {
     Server,
 }
 
+impl Side {
+    /// Both of them.
+    pub const BOTH: [Self; 2] = [Self::Client, Self::Server];
+
+    /// The other one.
+    #[must_use]
+    pub const fn other(self) -> Self {
+        match self {
+            Self::Client => Self::Server,
+            Self::Server => Self::Client,
+        }
+    }
+
+    /// Its name.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Client => "client",
+            Self::Server => "server",
+        }
+    }
+}
+
 /// What is known of window scaling.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Scaling {

@@ -179,6 +179,13 @@ impl Kinds {
         self.0 == 0
     }
 
+    /// One bit for each kind, the first one lowest.
+    #[inline]
+    #[must_use]
+    pub const fn bits(self) -> u32 {
+        self.0
+    }
+
     /// Whether it is a retransmission of any kind.
     #[inline]
     #[must_use]

@@ -124,3 +124,111 @@ fn the_flags_of_every_packet_are_those_of_the_installed_tshark() {
         .collect();
     assert_eq!(ours, theirs);
 }
+
+/// `gigatcp flows` in a folder with a printed trace in it.
+fn flows(folder: &TempDir, words: &[&str]) -> (bool, String) {
+    let trace = include_str!("cmd/flows.in/trace.txt");
+    fs::write(folder.path().join("trace.txt"), trace).expect("the trace is written");
+    let output = Command::new(env!("CARGO_BIN_EXE_gigatcp"))
+        .arg("flows")
+        .args(words)
+        .current_dir(folder.path())
+        .stdin(fs::File::open(folder.path().join("trace.txt")).expect("the trace"))
+        .output()
+        .expect("the command starts");
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    (output.status.success(), said)
+}
+
+fn in_folder(folder: &TempDir, name: &str) -> String {
+    fs::read_to_string(folder.path().join(name)).expect("the file is there")
+}
+
+#[test]
+fn graphs_are_written_as_page_as_xplot_files_and_as_csv() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let words = [
+        "trace.txt",
+        "--graph",
+        "a.html",
+        "--xplot",
+        "plots",
+        "--csv",
+        "a.csv",
+    ];
+    let (is_done, said) = flows(&folder, &words);
+    assert!(is_done, "{said}");
+    assert!(
+        said.contains("wrote a.html (") && said.contains("wrote a.csv ("),
+        "{said}"
+    );
+    let page = in_folder(&folder, "a.html");
+    assert!(page.contains("192.0.2.1:40000 to 192.0.2.2:5201") && page.ends_with("</html>\n"));
+    for suffix in ["tsg", "rtt", "owin", "tput"] {
+        let plot = in_folder(&folder, &format!("plots/1-client_{suffix}.xpl"));
+        assert!(
+            plot.starts_with("timeval ") && plot.ends_with("\ngo\n"),
+            "{suffix}"
+        );
+    }
+    let csv = in_folder(&folder, "a.csv");
+    let lines: Vec<&str> = csv.split("\r\n").collect();
+    assert_eq!(lines.len(), 14);
+    let sack = "7,1714564800040400000,1,server,1,0,1449,65152,2897-7241,.,duplicate_ack,5792,";
+    assert_eq!(lines[7], sack);
+    let again = "8,1714564800040500000,1,client,1449,1448,1,64256,,.,fast_retransmission,5792,";
+    assert_eq!(lines[8], again);
+    let columns = lines[0].split(',').count();
+    assert!(
+        lines[..13]
+            .iter()
+            .all(|line| line.split(',').count() == columns)
+    );
+}
+
+#[test]
+fn what_exists_is_replaced_only_where_that_is_asked_for() {
+    let folder = tempfile::tempdir().expect("a folder");
+    fs::write(folder.path().join("a.html"), "mine").expect("a file");
+    let (is_done, said) = flows(&folder, &["trace.txt", "--graph", "a.html"]);
+    assert!(!is_done);
+    assert!(
+        said.contains("a.html exists already") && said.contains("--overwrite"),
+        "{said}"
+    );
+    assert_eq!(in_folder(&folder, "a.html"), "mine");
+    let (is_done, said) = flows(&folder, &["trace.txt", "--graph", "a.html", "--overwrite"]);
+    assert!(is_done, "{said}");
+    assert!(in_folder(&folder, "a.html").contains("</html>"));
+    let (is_done, _) = flows(&folder, &["trace.txt", "--xplot", "plots"]);
+    assert!(is_done);
+    let (is_done, said) = flows(&folder, &["trace.txt", "--xplot", "plots"]);
+    assert!(
+        !is_done && said.contains("1-client_tsg.xpl exists already"),
+        "{said}"
+    );
+}
+
+#[test]
+fn standard_input_has_graphs_too_and_a_connection_that_is_not_there_has_none() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (is_done, said) = flows(&folder, &["-", "--graph", "a.html", "--connection", "1"]);
+    assert!(is_done, "{said}");
+    assert!(in_folder(&folder, "a.html").contains("40000"));
+    let (is_done, said) = flows(
+        &folder,
+        &["trace.txt", "--graph", "b.html", "--connection", "2"],
+    );
+    assert!(
+        !is_done && said.contains("there is no connection 2"),
+        "{said}"
+    );
+    assert!(!folder.path().join("b.html").exists());
+    let (is_done, said) = flows(&folder, &["trace.txt", "--overwrite"]);
+    assert!(!is_done && said.contains("none is asked for"), "{said}");
+    let (is_done, said) = flows(&folder, &["trace.txt", "trace.txt", "--csv", "c.csv"]);
+    assert!(
+        !is_done && said.contains("graphs are of one capture"),
+        "{said}"
+    );
+}

@@ -37,7 +37,7 @@ const SCRIPT: [&str; 6] = [
 pub fn page(report: &Report<'_>) -> String {
     let rows = rows(report);
     let mut out = String::with_capacity(1 << 20);
-    head(report, &mut out);
+    head(&report.run.name, "", &mut out);
     header(report, &mut out);
     out.push_str("<main>\n");
     section(
@@ -86,7 +86,8 @@ pub fn page(report: &Report<'_>) -> String {
     out
 }
 
-fn head(report: &Report<'_>, out: &mut String) {
+/// Everything before the body; `style` comes behind the house's own.
+pub(crate) fn head(title: &str, style: &str, out: &mut String) {
     let _ = write!(
         out,
         "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
@@ -94,10 +95,10 @@ fn head(report: &Report<'_>, out: &mut String) {
          style-src 'unsafe-inline'; script-src 'unsafe-inline'\">\n\
          <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
          <meta name=\"color-scheme\" content=\"light dark\">\n\
-         <title>{} \u{2013} GigaTCP</title>\n<style>\n{STYLE}\
+         <title>{} \u{2013} GigaTCP</title>\n<style>\n{STYLE}{style}\
          @media (prefers-color-scheme: dark) {{ :root:not([data-theme]) {{\n{DARK}}} }}\n\
          :root[data-theme=\"dark\"] {{\n{DARK}}}\n</style>\n</head>\n<body>\n",
-        html(&report.run.name),
+        html(title),
     );
 }
 

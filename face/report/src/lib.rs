@@ -14,6 +14,8 @@
 //! * [`table`]: all of it as plain text. Nothing is said by colour.
 //! * [`page`], [`html`]: all of it as one page that needs no network, with
 //!   graphs drawn by our own renderer (`assets/`).
+//! * [`graph`]: connections of captures as time-sequence graphs: a page, xplot's
+//!   files, CSV.
 //!
 //! A value that was not reproduced is shown like every other one. Deliberately
 //! absent: grades and pass marks; a verdict belongs to the experiment's README.
@@ -24,6 +26,7 @@
 pub mod compare;
 pub mod crowd;
 pub mod escape;
+pub mod graph;
 pub mod group;
 pub mod html;
 mod html_tables;

@@ -4,12 +4,14 @@
 //! What is odd about a file is said with its place and does not keep the rest
 //! from being read.
 
-mod facts;
+pub(super) mod facts;
 mod flags;
 mod view;
 
 use std::hash::{BuildHasher, Hasher, RandomState};
+use std::io::{self, Cursor, Read};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use gigatcp_capture::{CaptureReader, Note, ReadError};
 use gigatcp_flows::{FlowTable, Observed, Verdict};
@@ -17,6 +19,7 @@ use gigatcp_report::escape::terminal;
 use gigatcp_units::Instant;
 
 use super::Outcome;
+use super::graphs::{self, Outputs};
 use crate::failure::Failure;
 use crate::output;
 
@@ -40,6 +43,7 @@ Examples:
   gigatcp flows --long trace.pcap.zst            everything that is known of each
   gigatcp flows --json a.pcap b.pcap | jq .      the same for programs
   gigatcp flows --flags wireshark trace.pcap     what tshark says of packets, and where it is wrong
+  gigatcp flows trace.pcap --graph trace.html    its largest connections as graphs to zoom into
   tcpdump -w - tcp | gigatcp flows -             what passes, until Ctrl-C ends tcpdump"
 )]
 pub(crate) struct Arguments {
@@ -56,8 +60,11 @@ pub(crate) struct Arguments {
     json: bool,
 
     /// The analysis flags that another tool gives each packet, and what is so where they are wrong
-    #[arg(long, value_name = "TOOL", conflicts_with = "long")]
+    #[arg(long, value_name = "TOOL", conflicts_with_all = ["long", "graph", "xplot", "csv"])]
     flags: Option<Tool>,
+
+    #[command(flatten)]
+    outputs: Outputs,
 }
 
 /// Whose flags.
@@ -69,13 +76,71 @@ enum Tool {
 
 /// A capture that was read.
 pub(super) struct Capture {
-    name: String,
-    format: String,
-    packets: u64,
-    segments: u64,
+    pub(super) name: String,
+    pub(super) format: String,
+    pub(super) packets: u64,
+    pub(super) segments: u64,
     notes: Vec<Note>,
-    table: FlowTable,
+    pub(super) table: FlowTable,
+    /// What all times are whole multiples of, in nanoseconds: 1000 or 1.
+    pub(super) unit_ns: u64,
 }
+
+/// Where a capture comes from, once or several times.
+pub(super) enum Source {
+    /// A file.
+    File(PathBuf),
+    /// Standard input, as it comes.
+    Input,
+    /// Standard input, held in memory.
+    Held(Arc<[u8]>),
+}
+
+impl Source {
+    /// `file`, or standard input where that is `-`; held where it is to be
+    /// read more than once.
+    pub(super) fn new(file: &Path, is_read_again: bool) -> Result<Self, Failure> {
+        if file.as_os_str() != "-" {
+            return Ok(Self::File(file.to_owned()));
+        }
+        if !is_read_again {
+            return Ok(Self::Input);
+        }
+        let mut octets = Vec::new();
+        let mut input = io::stdin().lock().take(MOST_HELD + 1);
+        let read = input.read_to_end(&mut octets);
+        read.map_err(|error| Failure::io("read standard input", &error))?;
+        if octets.len() as u64 > MOST_HELD {
+            return Err(Failure::new(
+                "standard input has more than 1 GiB, and graphs read a capture twice",
+            )
+            .hint("write it to a file, and name that"));
+        }
+        Ok(Self::Held(octets.into()))
+    }
+
+    /// What it is called.
+    pub(super) fn name(&self) -> String {
+        match self {
+            Self::File(path) => path.display().to_string(),
+            Self::Input | Self::Held(_) => "-".into(),
+        }
+    }
+
+    fn open(&self) -> Result<CaptureReader, ReadError> {
+        match self {
+            Self::File(path) => CaptureReader::open(path),
+            Self::Input => CaptureReader::standard_input(),
+            Self::Held(octets) => CaptureReader::from_reader(Cursor::new(Arc::clone(octets))),
+        }
+    }
+}
+
+/// In nanoseconds.
+const MICROSECOND: u64 = 1_000;
+
+/// Octets of standard input that are held at most.
+const MOST_HELD: u64 = 1 << 30;
 
 /// Reads and shows.
 pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
@@ -88,10 +153,15 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
 
 /// The connections of each file.
 fn show(arguments: &Arguments) -> Result<(), Failure> {
+    arguments.outputs.check(arguments.files.len())?;
     let mut captures = Vec::new();
     for file in &arguments.files {
-        let capture = read(file, |_| Ok(()))?;
+        let source = Source::new(file, arguments.outputs.reads_again())?;
+        let capture = read(&source, |_| Ok(()))?;
         capture.say_notes();
+        if arguments.outputs.reads_again() {
+            graphs::write(&arguments.outputs, &source, &capture, |_, _| Vec::new())?;
+        }
         if arguments.json {
             captures.push(capture);
             continue;
@@ -124,30 +194,26 @@ impl Capture {
 
 /// A segment that was just taken in.
 #[derive(Clone, Copy)]
-struct Step<'a> {
+pub(super) struct Step<'a> {
     /// Which packet of the file it is, from 1.
-    frame: u64,
-    packet: &'a Observed,
-    verdict: Verdict,
-    table: &'a FlowTable,
+    pub(super) frame: u64,
+    pub(super) packet: &'a Observed,
+    pub(super) verdict: Verdict,
+    pub(super) table: &'a FlowTable,
 }
 
 /// Reads all of it; `each` sees every segment.
-fn read(
-    file: &Path,
+pub(super) fn read(
+    source: &Source,
     mut each: impl FnMut(Step<'_>) -> Result<(), Failure>,
 ) -> Result<Capture, Failure> {
-    let name = file.display().to_string();
-    let opened = if name == "-" {
-        CaptureReader::standard_input()
-    } else {
-        CaptureReader::open(file)
-    };
-    let mut reader = opened.map_err(|error| refused(&name, &error))?;
+    let name = source.name();
+    let mut reader = source.open().map_err(|error| refused(&name, &error))?;
     // Whoever sends packets must not know which of them collide.
     let mut table = FlowTable::new(RandomState::new().build_hasher().finish());
     let mut now = Instant::ZERO;
     let mut segments = 0;
+    let mut is_finer = false;
     loop {
         let record = match reader.next_record() {
             Ok(Some(record)) => record,
@@ -156,6 +222,7 @@ fn read(
         };
         // A packet without a time came at the time of the one before.
         now = record.time.unwrap_or(now);
+        is_finer |= !now.as_nanos().is_multiple_of(MICROSECOND);
         let place = record.place();
         match record.dissect() {
             Ok(segment) => {
@@ -179,6 +246,7 @@ fn read(
         segments,
         notes: reader.notes().iter().copied().collect(),
         table,
+        unit_ns: if is_finer { 1 } else { MICROSECOND },
     })
 }
 

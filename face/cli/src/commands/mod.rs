@@ -4,6 +4,7 @@ pub(crate) mod check;
 pub(crate) mod completions;
 pub(crate) mod conform;
 pub(crate) mod flows;
+pub(crate) mod graphs;
 pub(crate) mod list;
 pub(crate) mod run;
 pub(crate) mod theory;

@@ -6,7 +6,7 @@ use gigatcp_units::{Bytes, Duration};
 use serde_json::{Value, json};
 
 /// A fact.
-pub(super) struct Fact {
+pub(in crate::commands) struct Fact {
     /// Its name in JSON, with the unit.
     pub key: &'static str,
     /// Its name in a table.
@@ -92,7 +92,7 @@ const COUNTS: [(Kind, &str, &str); 28] = [
 ];
 
 /// Everything known of what `side` sent.
-pub(super) fn of(connection: &Connection, side: Side) -> Vec<Fact> {
+pub(in crate::commands) fn of(connection: &Connection, side: Side) -> Vec<Fact> {
     let mut facts = amounts(connection, side);
     facts.extend(offers(connection, side));
     facts.extend(times(connection, side));

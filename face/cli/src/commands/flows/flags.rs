@@ -7,14 +7,12 @@
 
 use std::collections::BTreeMap;
 
-use gigatcp_flows::{
-    Connection, Correction, Kinds, Side, Wireshark, WiresharkFlag, WiresharkFlags,
-};
+use gigatcp_flows::{Connection, Correction, Kinds, Wireshark, WiresharkFlag, WiresharkFlags};
 use gigatcp_report::escape::terminal;
 use gigatcp_units::Instant;
 use serde_json::{Value, json};
 
-use super::{Arguments, Step, read};
+use super::{Arguments, Source, Step, read};
 use crate::failure::Failure;
 use crate::grid::{Align, grid, line};
 use crate::output;
@@ -40,7 +38,8 @@ pub(super) fn show(arguments: &Arguments) -> Result<(), Failure> {
             out.write(&format!("{}:\n", terminal(&name)))?;
         }
         let mut flags = Flags::default();
-        let capture = read(file, |step| {
+        let source = Source::new(file, false)?;
+        let capture = read(&source, |step| {
             let Some(found) = flags.judge(&step) else {
                 return Ok(());
             };
@@ -201,7 +200,7 @@ impl Found<'_> {
             time / 1_000_000_000,
             time / 1_000 % 1_000_000,
             verdict.connection + 1,
-            side(verdict.from),
+            verdict.from.name(),
             self.seq(),
             packet.payload_len,
             names(self.flags),
@@ -234,20 +233,13 @@ impl Found<'_> {
             "frame": frame,
             "at_ns": packet.at.as_nanos(),
             "connection": verdict.connection + 1,
-            "from": side(verdict.from),
+            "from": verdict.from.name(),
             "seq": self.seq(),
             "len": packet.payload_len,
             "tshark": names(self.flags),
             "wrong": wrong,
             "instead": instead,
         })
-    }
-}
-
-const fn side(side: Side) -> &'static str {
-    match side {
-        Side::Client => "client",
-        Side::Server => "server",
     }
 }
 

@@ -1,0 +1,118 @@
+// Puts the graphs into their frames: reads the chosen stream, draws it as soon
+// as its summaries are there and again when its packets are, and redraws when
+// view, theme or size change.
+
+const trees = [];
+const sequence = new SequencePanel(byId("sequence-plot"), redraw);
+const sides = [
+  [new Panel(byId("throughput-plot")), drawThroughput],
+  [new Panel(byId("owin-plot")), drawOwin],
+  [new Panel(byId("rtt-plot")), drawRoundTrips],
+];
+const band = new Band(byId("band"), (span) => sequence.show(span.from, span.to));
+let isWaiting = false;
+
+// Many changes within one frame of the screen are one redraw.
+function redraw() {
+  if (isWaiting) return;
+  isWaiting = true;
+  requestAnimationFrame(() => {
+    isWaiting = false;
+    drawNow();
+  });
+}
+
+function drawNow() {
+  if (!sequence.tree) return;
+  const started = performance.now();
+  sequence.draw();
+  band.draw(sequence.panel);
+  for (const [panel, draw] of sides) {
+    draw(panel, sequence.view, sequence.tree);
+    if (sequence.selected) panel.upright(sequence.selected.p.t[sequence.selected.i], colours.ink);
+  }
+  byId("fit").setAttribute("aria-pressed", String(sequence.fits));
+  // What tests and the curious read.
+  const data = document.documentElement.dataset;
+  data.drawMs = (performance.now() - started).toFixed(1);
+  data.view = JSON.stringify(sequence.view);
+}
+
+function drawAll() {
+  applyTheme();
+  buildSequenceLegend();
+  drawNow();
+}
+
+async function load(index) {
+  if (trees[index]) return trees[index];
+  const meta = DATA.graphs[index];
+  const octets = octetsOf(`octets-${index}`);
+  let at = meta.head[0];
+  const tree = new Tree(meta, await inflate(octets.subarray(0, at)));
+  trees[index] = tree;
+  const unpacked = meta.chunks.map(([packed], chunk) => {
+    const part = octets.subarray(at, at + packed);
+    at += packed;
+    return inflate(part).then((plain) => (tree.chunks[chunk] = plain));
+  });
+  tree.isWhole = Promise.all(unpacked);
+  return tree;
+}
+
+async function choose(index) {
+  const tree = await load(index);
+  if (byId("choice").selectedIndex !== index) return;
+  const { meta } = tree;
+  facts(meta.facts);
+  band.choose(meta.spans);
+  sequence.choose(tree);
+  byId("kept").textContent = meta.kept < meta.points
+    ? `Of ${digits(meta.points, 0)} packets ${digits(meta.kept, 0)} are in this page one by one: where something happens, and evenly in between. The others are summed up in blocks of up to ${digits(Math.max(...tree.levels[0].count), 0)}, drawn as broad pale lines when zoomed in.`
+    : `All ${digits(meta.points, 0)} packets are in this page one by one.`;
+  byId("notes").replaceChildren(...meta.notes.map((text) => element("p", text, "note")));
+  document.documentElement.dataset.ready = "summary";
+  await tree.isWhole;
+  redraw();
+  document.documentElement.dataset.ready = "yes";
+}
+
+function facts(list) {
+  byId("stream-facts").replaceChildren(...list.map(([name, value]) => {
+    const fact = document.createElement("div");
+    fact.append(element("dt", name), element("dd", value));
+    return fact;
+  }));
+}
+
+function start() {
+  applyTheme();
+  buildSequenceLegend();
+  const choice = byId("choice");
+  for (const graph of DATA.graphs) choice.append(element("option", graph.label));
+  choice.addEventListener("change", () => chosen(choice.selectedIndex));
+  const press = (id, act) => byId(id).addEventListener("click", act);
+  press("in", () => sequence.zoom(0.5));
+  press("out", () => sequence.zoom(2));
+  press("whole", () => sequence.whole());
+  press("fit", () => {
+    sequence.fits = !sequence.fits;
+    redraw();
+  });
+  press("again-before", () => sequence.again(-1));
+  press("again-after", () => sequence.again(1));
+  press("theme", () => {
+    chosenTheme = document.documentElement.dataset.theme === "dark" ? "light" : "dark";
+    drawAll();
+  });
+  prefersDark.addEventListener("change", drawAll);
+  window.addEventListener("resize", redraw);
+  chosen(0);
+}
+
+// What went wrong in between must be seen, too.
+function chosen(index) {
+  choose(index).catch((error) => window.onerror(error));
+}
+
+if (DATA.graphs.length) start();

@@ -1,0 +1,293 @@
+//! The summary of a block of neighbouring points: the least and most of
+//! everything, so that it can stand for them where it is narrow.
+
+use gigatcp_flows::Kind;
+
+use super::point::{Point, What};
+#[cfg(test)]
+use super::varint::Reader;
+use super::varint::{put, put_signed};
+
+/// What the stream is at, between two points.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct State {
+    /// When the last point was.
+    pub at_ns: u64,
+    /// Which packet of the capture that was.
+    pub frame: u64,
+    /// Behind the highest octet seen.
+    pub next: u64,
+    /// Behind the highest octet acknowledged.
+    pub una: u64,
+    /// The right edge of the window as last offered.
+    pub edge: u64,
+}
+
+impl State {
+    /// Octets sent and not acknowledged.
+    #[must_use]
+    pub const fn owin(&self) -> u64 {
+        self.next.saturating_sub(self.una)
+    }
+
+    /// Takes a point in. An acknowledgment below SND.UNA is an old one and
+    /// says nothing of the window.
+    pub(super) fn take(&mut self, point: &Point) {
+        self.at_ns = point.at_ns;
+        self.frame = point.frame;
+        match point.what {
+            What::Data { start, len } => self.next = self.next.max(start + u64::from(len)),
+            What::Answer { ack, window, .. } => {
+                self.next = self.next.max(ack);
+                if ack >= self.una {
+                    self.una = ack;
+                    self.edge = ack + u64::from(window);
+                }
+            }
+        }
+    }
+}
+
+/// A low and a high; empty where the low one is higher.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Extent {
+    /// The least.
+    pub low: u64,
+    /// The most.
+    pub high: u64,
+}
+
+impl Default for Extent {
+    fn default() -> Self {
+        Self {
+            low: u64::MAX,
+            high: 0,
+        }
+    }
+}
+
+impl Extent {
+    /// Whether nothing was added.
+    #[must_use]
+    pub const fn is_empty(&self) -> bool {
+        self.low > self.high
+    }
+
+    fn add(&mut self, low: u64, high: u64) {
+        self.low = self.low.min(low);
+        self.high = self.high.max(high);
+    }
+
+    /// One octet where it is empty, both ends where it is not.
+    fn put(&self, out: &mut Vec<u8>, near: u64) {
+        if self.is_empty() {
+            return put(out, 0);
+        }
+        put(out, self.high - self.low + 1);
+        put_signed(out, self.low.wrapping_sub(near).cast_signed());
+    }
+
+    #[cfg(test)]
+    fn read(reader: &mut Reader<'_>, near: u64) -> Self {
+        match reader.number() {
+            0 => Self::default(),
+            span => {
+                let low = near.wrapping_add_signed(reader.signed());
+                Self {
+                    low,
+                    high: low.wrapping_add(span - 1),
+                }
+            }
+        }
+    }
+}
+
+/// What a block of points has in it.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct Summary {
+    /// Before its first point.
+    pub before: State,
+    /// After its last one.
+    pub after: State,
+    /// When the first point was.
+    pub first_ns: u64,
+    /// Which packet of the capture that was.
+    pub first_frame: u64,
+    /// How many points there are.
+    pub points: u32,
+    /// Of them, with data.
+    pub data: u32,
+    /// Of these, sent again.
+    pub again: u32,
+    /// Octets of all data, each transmission of them.
+    pub octets: u64,
+    /// All marks.
+    pub marks: u32,
+    /// Data sent for the first time.
+    pub new: Extent,
+    /// Data sent again.
+    pub repeated: Extent,
+    /// SACK blocks.
+    pub sack: Extent,
+    /// Right edges of windows.
+    pub edge: Extent,
+    /// Octets in flight.
+    pub owin: Extent,
+    /// Round-trip times.
+    pub rtt: Extent,
+}
+
+/// Columns of a packed summary; the page knows their order.
+pub(super) const COLUMNS: usize = 17;
+
+impl Summary {
+    /// An empty block that begins here.
+    pub(super) fn starting(before: State) -> Self {
+        Self {
+            before,
+            after: before,
+            ..Self::default()
+        }
+    }
+
+    /// Takes a point in.
+    pub(super) fn take(&mut self, point: &Point) {
+        if self.points == 0 {
+            self.first_ns = point.at_ns;
+            self.first_frame = point.frame;
+        }
+        self.points += 1;
+        self.marks |= point.marks;
+        self.after.take(point);
+        self.owin.add(self.after.owin(), self.after.owin());
+        match point.what {
+            What::Data { start, len } => {
+                let end = start + u64::from(len);
+                self.data += 1;
+                self.octets += u64::from(len);
+                if point.is_again() {
+                    self.again += 1;
+                    self.repeated.add(start, end);
+                } else {
+                    self.new.add(start, end);
+                }
+            }
+            What::Answer {
+                sack,
+                sack_len,
+                rtt_ns,
+                ..
+            } => {
+                self.edge.add(self.after.edge, self.after.edge);
+                for range in &sack[..usize::from(sack_len)] {
+                    self.sack.add(range.left, range.right);
+                }
+                if let Some(rtt) = rtt_ns {
+                    self.rtt.add(rtt, rtt);
+                }
+            }
+        }
+    }
+
+    /// Whether it has one of these kinds.
+    #[must_use]
+    pub const fn has(&self, kinds: &[Kind]) -> bool {
+        self.marks & Point::of_kinds(kinds) != 0
+    }
+
+    /// Appends it to the columns; times in units of `unit_ns`.
+    pub(super) fn put(&self, columns: &mut [Vec<u8>; COLUMNS], unit_ns: u64, detail_len: u64) {
+        let Self {
+            before,
+            after,
+            first_ns,
+            first_frame,
+            points,
+            data,
+            again,
+            octets,
+            marks,
+            new,
+            repeated,
+            sack,
+            edge,
+            owin,
+            rtt,
+        } = *self;
+        let [
+            c_first,
+            c_last,
+            c_frame,
+            c_frames,
+            c_next,
+            c_una,
+            c_edge,
+            c_points,
+            c_data,
+            c_again,
+            c_octets,
+            c_marks,
+            c_places,
+            c_edges,
+            c_owin,
+            c_rtt,
+            c_detail,
+        ] = columns;
+        put(c_first, (first_ns - before.at_ns) / unit_ns);
+        put(c_last, (after.at_ns - first_ns) / unit_ns);
+        put(c_frame, first_frame - before.frame);
+        put(c_frames, after.frame - first_frame);
+        put(c_next, after.next - before.next);
+        put(c_una, after.una - before.una);
+        let moved = after.edge.wrapping_sub(before.edge).cast_signed();
+        put_signed(c_edge, moved);
+        put(c_points, points.into());
+        put(c_data, data.into());
+        put(c_again, again.into());
+        put(c_octets, octets);
+        put(c_marks, marks.into());
+        new.put(c_places, before.next);
+        repeated.put(c_places, before.una);
+        sack.put(c_places, before.una);
+        edge.put(c_edges, before.edge);
+        owin.put(c_owin, before.owin());
+        rtt.put(c_rtt, 0);
+        put(c_detail, detail_len);
+    }
+
+    /// Reads what [`Summary::put`] wrote, and the length of its detail.
+    #[cfg(test)]
+    pub(super) fn read(
+        columns: &mut [Reader<'_>; COLUMNS],
+        unit_ns: u64,
+        before: State,
+    ) -> (Self, u64) {
+        let first_ns = before.at_ns + columns[0].number() * unit_ns;
+        let first_frame = before.frame + columns[2].number();
+        let after = State {
+            at_ns: first_ns + columns[1].number() * unit_ns,
+            frame: first_frame + columns[3].number(),
+            next: before.next + columns[4].number(),
+            una: before.una + columns[5].number(),
+            edge: before.edge.wrapping_add_signed(columns[6].signed()),
+        };
+        let summary = Self {
+            before,
+            after,
+            first_ns,
+            first_frame,
+            points: columns[7].number() as u32,
+            data: columns[8].number() as u32,
+            again: columns[9].number() as u32,
+            octets: columns[10].number(),
+            marks: columns[11].number() as u32,
+            new: Extent::read(&mut columns[12], before.next),
+            repeated: Extent::read(&mut columns[12], before.una),
+            sack: Extent::read(&mut columns[12], before.una),
+            edge: Extent::read(&mut columns[13], before.edge),
+            owin: Extent::read(&mut columns[14], before.owin()),
+            rtt: Extent::read(&mut columns[15], 0),
+        };
+        (summary, columns[16].number())
+    }
+}

@@ -1,0 +1,314 @@
+//! Points in, blocks out, in one pass and bounded memory.
+
+use super::block::{State, Summary};
+use super::detail::Expected;
+use super::interest;
+use super::point::Point;
+use super::varint::Reader;
+
+/// Blocks of a graph at most, or nearly: how large a block is follows from how
+/// many points are to come.
+const MOST_BLOCKS: u64 = 1 << 14;
+
+/// Points of a block at least.
+const LEAST_POINTS: u32 = 32;
+
+/// Octets of packed points that are held. More than twice what fits a page
+/// after compression, so that what a page keeps is chosen from enough.
+const MOST_DETAIL: usize = 24 << 20;
+
+/// Where the points of a block are; nothing where they were let go.
+type Place = Option<(usize, usize)>;
+
+/// The graph of one direction of a connection: what the page draws.
+#[derive(Clone, Debug)]
+pub struct Graph {
+    pub(super) unit_ns: u64,
+    pub(super) blocks: Vec<Summary>,
+    places: Vec<Place>,
+    details: Vec<u8>,
+    /// How many times a clock stepped back.
+    steps_back: u64,
+}
+
+/// Takes points and makes a graph of them.
+#[derive(Clone, Debug)]
+pub struct GraphBuilder {
+    graph: Graph,
+    block_len: u32,
+    most_detail: usize,
+    open: Summary,
+    expected: Expected,
+    started: usize,
+}
+
+impl GraphBuilder {
+    /// A graph of about `points` points, with times in whole `unit_ns`
+    /// nanoseconds. More points are taken too.
+    #[must_use]
+    pub fn new(points: u64, unit_ns: u64) -> Self {
+        let even = points.div_ceil(MOST_BLOCKS).next_power_of_two();
+        let state = State::default();
+        Self {
+            graph: Graph {
+                unit_ns: unit_ns.max(1),
+                blocks: Vec::new(),
+                places: Vec::new(),
+                details: Vec::new(),
+                steps_back: 0,
+            },
+            block_len: LEAST_POINTS.max(u32::try_from(even).unwrap_or(u32::MAX)),
+            most_detail: MOST_DETAIL,
+            open: Summary::starting(state),
+            expected: Expected::new(state),
+            started: 0,
+        }
+    }
+
+    /// The same, holding only so many octets of packed points.
+    #[must_use]
+    pub const fn with_detail_limit(mut self, octets: usize) -> Self {
+        self.most_detail = octets;
+        self
+    }
+
+    /// Takes a point. Time and packet numbers do not run backwards here: where
+    /// a clock stepped back, time stands still until it has caught up.
+    #[inline]
+    pub fn add(&mut self, mut point: Point) {
+        let last = self.open.after;
+        if point.at_ns < last.at_ns {
+            point.at_ns = last.at_ns;
+            self.graph.steps_back += 1;
+        }
+        point.at_ns -= point.at_ns % self.graph.unit_ns;
+        point.frame = point.frame.max(last.frame + u64::from(last.frame > 0));
+        let unit = self.graph.unit_ns;
+        self.expected.put(&mut self.graph.details, &point, unit);
+        self.open.take(&point);
+        if self.open.points >= self.block_len {
+            self.close();
+        }
+    }
+
+    fn close(&mut self) {
+        let graph = &mut self.graph;
+        let after = self.open.after;
+        let done = core::mem::replace(&mut self.open, Summary::starting(after));
+        graph.blocks.push(done);
+        graph.places.push(Some((self.started, graph.details.len())));
+        if graph.details.len() > self.most_detail {
+            graph.let_go(self.most_detail / 2);
+        }
+        self.started = self.graph.details.len();
+        self.expected = Expected::new(after);
+    }
+
+    /// The graph of what was added.
+    #[must_use]
+    pub fn finish(mut self) -> Graph {
+        if self.open.points > 0 {
+            self.close();
+        }
+        self.graph
+    }
+}
+
+impl Graph {
+    /// Lets the points of the dullest blocks go until `limit` octets are left.
+    fn let_go(&mut self, limit: usize) {
+        let mut room = limit;
+        let mut kept = vec![false; self.blocks.len()];
+        for index in interest::order(&self.blocks) {
+            let Some((from, to)) = self.places[index] else {
+                continue;
+            };
+            if to - from > room {
+                break;
+            }
+            room -= to - from;
+            kept[index] = true;
+        }
+        let old = core::mem::take(&mut self.details);
+        for (place, is_kept) in self.places.iter_mut().zip(kept) {
+            *place = place.filter(|_| is_kept).map(|(from, to)| {
+                let start = self.details.len();
+                self.details.extend_from_slice(&old[from..to]);
+                (start, self.details.len())
+            });
+        }
+    }
+
+    /// The summaries, in order.
+    #[must_use]
+    pub fn blocks(&self) -> &[Summary] {
+        &self.blocks
+    }
+
+    /// How many points there are.
+    #[must_use]
+    pub fn points(&self) -> u64 {
+        self.blocks
+            .iter()
+            .map(|block| u64::from(block.points))
+            .sum()
+    }
+
+    /// How many times the clock of the capture stepped back.
+    #[must_use]
+    pub const fn steps_back(&self) -> u64 {
+        self.steps_back
+    }
+
+    /// The packed points of a block, where they are still there.
+    pub(super) fn detail(&self, block: usize) -> Option<&[u8]> {
+        self.places[block].map(|(from, to)| &self.details[from..to])
+    }
+
+    /// The points of a block; none where they were let go.
+    pub fn points_of(&self, block: usize) -> impl Iterator<Item = Point> {
+        let summary = self.blocks[block];
+        let detail = self.detail(block);
+        let count = if detail.is_some() { summary.points } else { 0 };
+        let mut reader = Reader(detail.unwrap_or_default());
+        let mut expected = Expected::new(summary.before);
+        (0..count).map(move |_| expected.read(&mut reader, self.unit_ns))
+    }
+
+    /// The blocks as a page wants them: those first that shall keep their
+    /// points.
+    pub(super) fn by_interest(&self) -> Vec<usize> {
+        interest::order(&self.blocks)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use gigatcp_flows::Kind;
+    use proptest::prelude::*;
+
+    use super::super::block::COLUMNS;
+    use super::super::point::{SackRange, What};
+    use super::*;
+
+    fn point() -> impl Strategy<Value = (u64, u64, u32, What)> {
+        let data =
+            (0_u64..1 << 40, 0_u32..100_000).prop_map(|(start, len)| What::Data { start, len });
+        let sack = prop::collection::vec((0_u64..1 << 40, 0_u64..9_000), 0..=4);
+        let rtt = prop::option::of(0_u64..1 << 40);
+        let answer =
+            (0_u64..1 << 40, any::<u32>(), sack, rtt).prop_map(|(ack, window, list, rtt_ns)| {
+                let mut sack = [SackRange::default(); 4];
+                for (range, (left, len)) in sack.iter_mut().zip(&list) {
+                    *range = SackRange {
+                        left: *left,
+                        right: left + len,
+                    };
+                }
+                What::Answer {
+                    ack,
+                    window,
+                    sack,
+                    sack_len: list.len() as u8,
+                    rtt_ns,
+                }
+            });
+        let marks = 0_u32..1 << 31;
+        (1_u64..9, 0_u64..1 << 40, marks, prop_oneof![data, answer])
+    }
+
+    fn made(list: &[(u64, u64, u32, What)]) -> Vec<Point> {
+        let (mut frame, mut at_ns) = (0, 0);
+        let point = |(frames, passed, marks, what): &(u64, u64, u32, What)| {
+            frame += frames;
+            at_ns += passed;
+            Point {
+                frame,
+                at_ns,
+                marks: *marks,
+                what: *what,
+            }
+        };
+        list.iter().map(point).collect()
+    }
+
+    proptest! {
+        #[test]
+        fn points_come_out_as_they_went_in(list in prop::collection::vec(point(), 0..200)) {
+            let points = made(&list);
+            let mut builder = GraphBuilder::new(points.len() as u64, 1);
+            points.iter().for_each(|point| builder.add(*point));
+            let graph = builder.finish();
+            let back: Vec<Point> = (0..graph.blocks().len())
+                .flat_map(|block| graph.points_of(block))
+                .collect();
+            prop_assert_eq!(back, points);
+        }
+
+        #[test]
+        fn summaries_come_out_of_their_columns_as_they_went_in(
+            list in prop::collection::vec(point(), 1..200),
+        ) {
+            let mut builder = GraphBuilder::new(0, 1);
+            made(&list).into_iter().for_each(|point| builder.add(point));
+            let graph = builder.finish();
+            let mut columns: [Vec<u8>; COLUMNS] = Default::default();
+            for (index, block) in graph.blocks().iter().enumerate() {
+                block.put(&mut columns, 1, index as u64);
+            }
+            let mut readers: [Reader<'_>; COLUMNS] =
+                core::array::from_fn(|column| Reader(&columns[column]));
+            let mut before = State::default();
+            for (index, block) in graph.blocks().iter().enumerate() {
+                let (read, len) = Summary::read(&mut readers, 1, before);
+                prop_assert_eq!(read, *block);
+                prop_assert_eq!(len, index as u64);
+                before = read.after;
+            }
+        }
+    }
+
+    fn steady(index: u64, marks: u32) -> Point {
+        Point {
+            frame: index + 1,
+            at_ns: index * 1000,
+            marks,
+            what: What::Data {
+                start: index * 1448,
+                len: 1448,
+            },
+        }
+    }
+
+    #[test]
+    fn memory_is_bounded_and_what_happens_keeps_its_points() {
+        let again = Point::of_kinds(&[Kind::SackRetransmission]);
+        let count = 200_000;
+        let mut builder = GraphBuilder::new(count, 1).with_detail_limit(100_000);
+        for index in 0..count {
+            builder.add(steady(index, if index == 77_777 { again } else { 0 }));
+        }
+        let graph = builder.finish();
+        assert!(graph.details.len() <= 110_000, "{}", graph.details.len());
+        assert_eq!(graph.points(), count);
+        assert!(graph.blocks().len() as u64 <= 2 * MOST_BLOCKS);
+        let block = graph
+            .blocks()
+            .iter()
+            .position(|block| block.again > 0)
+            .unwrap();
+        assert!(graph.points_of(block).any(|point| point.is_again()));
+    }
+
+    #[test]
+    fn a_clock_that_steps_back_stands_still_and_is_counted() {
+        let mut builder = GraphBuilder::new(3, 1);
+        let mut points = [steady(5, 0), steady(6, 0), steady(7, 0)];
+        points[1].at_ns = 0;
+        points.into_iter().for_each(|point| builder.add(point));
+        let graph = builder.finish();
+        let times: Vec<u64> = graph.points_of(0).map(|point| point.at_ns).collect();
+        assert_eq!(times, [5000, 5000, 7000]);
+        assert_eq!(graph.steps_back(), 1);
+    }
+}

@@ -1,0 +1,107 @@
+//! Which blocks keep their points where there is no room for all.
+//!
+//! First where something happens, then its neighbours, then evenly over the
+//! rest: runs of neighbouring blocks in the order of their bits reversed, so
+//! that any number of them is spread over the whole.
+
+use gigatcp_flows::Kind;
+
+use super::block::Summary;
+use super::point::Point;
+
+/// Neighbouring blocks that come and go together.
+const RUN: u32 = 4;
+
+/// A silence is a surprise where it is this many times as long as the block
+/// before it, and longer than a millisecond.
+const SURPRISE: u64 = 8;
+
+/// What rarely happens and changes everything.
+const RARE: [Kind; 9] = [
+    Kind::TimeoutRetransmission,
+    Kind::TailProbe,
+    Kind::ZeroWindow,
+    Kind::ZeroWindowProbe,
+    Kind::BeyondWindow,
+    Kind::AckedUnseen,
+    Kind::CapturedTwice,
+    Kind::ResetInWindow,
+    Kind::ResetOutOfWindow,
+];
+
+/// What is seen where packets are lost or overtake each other.
+const TROUBLE: [Kind; 8] = [
+    Kind::FastRetransmission,
+    Kind::SackRetransmission,
+    Kind::NeedlessRetransmission,
+    Kind::UnexplainedRetransmission,
+    Kind::OutOfOrder,
+    Kind::AfterGap,
+    Kind::ShowsSpurious,
+    Kind::CongestionExperienced,
+];
+
+/// How dull a block is on its own, from 0.
+fn dullness(blocks: &[Summary], index: usize) -> u8 {
+    let block = &blocks[index];
+    let control = Point::SYN | Point::FIN | Point::RST;
+    let is_end = index == 0 || index + 1 == blocks.len();
+    let silence = block.first_ns.saturating_sub(block.before.at_ns);
+    let length = block.after.at_ns - block.first_ns;
+    let is_surprise = silence > 1_000_000 && silence > length.saturating_mul(SURPRISE);
+    if is_end || block.marks & control != 0 || block.has(&RARE) {
+        0
+    } else if block.has(&TROUBLE) || is_surprise {
+        1
+    } else if block.marks != 0 {
+        3
+    } else {
+        4
+    }
+}
+
+/// Indices of all blocks, those first that shall keep their points.
+pub(super) fn order(blocks: &[Summary]) -> Vec<usize> {
+    let own: Vec<u8> = (0..blocks.len())
+        .map(|index| dullness(blocks, index))
+        .collect();
+    let near = |index: usize| {
+        let low = index.saturating_sub(1);
+        let high = (index + 1).min(own.len() - 1);
+        let least = own[low..=high].iter().min().copied().unwrap_or(4);
+        // Beside trouble is where its cause and its end are seen.
+        own[index].min(if least < 2 { least + 1 } else { 4 })
+    };
+    let mut order: Vec<(u8, u32, usize)> = (0..blocks.len())
+        .map(|index| {
+            let run = (index as u32 / RUN).reverse_bits();
+            (near(index), run, index)
+        })
+        .collect();
+    order.sort_unstable();
+    order.into_iter().map(|(_, _, index)| index).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn trouble_comes_first_then_its_neighbours_then_an_even_spread() {
+        let mut blocks = vec![Summary::default(); 64];
+        blocks[20].marks = Point::of_kinds(&[Kind::FastRetransmission]);
+        blocks[40].marks = Point::of_kinds(&[Kind::TimeoutRetransmission]);
+        let order = order(&blocks);
+        assert_eq!(order.len(), 64);
+        let first: Vec<usize> = order[..3].to_vec();
+        assert!(first.contains(&0) && first.contains(&63) && first.contains(&40));
+        let next = &order[3..8];
+        for index in [20, 39, 41] {
+            assert!(next.contains(&index), "{next:?}");
+        }
+        let spread: Vec<usize> = order[10..22].iter().map(|index| index / 16).collect();
+        for quarter in 0..4 {
+            assert!(spread.contains(&quarter), "{spread:?}");
+        }
+    }
+}

@@ -1,0 +1,176 @@
+//! A graph as octets for a page, as many as there is room for.
+//!
+//! First the columns of the summaries, each behind its length, and the order in
+//! which blocks with points follow; then those points, in chunks. Head and
+//! chunks are packed each for itself (RFC 1950), so that a page can draw the
+//! whole before it has unpacked the details.
+
+use std::io::Write;
+
+use flate2::Compression;
+use flate2::write::ZlibEncoder;
+
+use super::block::COLUMNS;
+use super::builder::Graph;
+use super::varint::{put, put_signed};
+
+/// Octets of a chunk before packing, or one block more.
+const CHUNK: usize = 1 << 17;
+
+/// Octets of a head that tell where the points of a block are.
+const PLACE: usize = 3;
+
+/// A part as it is packed, and what it becomes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Part {
+    pub packed: usize,
+    pub plain: usize,
+}
+
+/// A graph as octets.
+#[derive(Clone, Debug)]
+pub(super) struct Packed {
+    /// Head and chunks, one behind the other.
+    pub octets: Vec<u8>,
+    pub head: Part,
+    pub chunks: Vec<Part>,
+    /// Points whose block is there in full.
+    pub kept_points: u64,
+}
+
+/// Packs `graph` into about `budget` octets; the summaries are there in any
+/// case.
+pub(super) fn pack(graph: &Graph, budget: usize) -> Packed {
+    let mut kept = vec![false; graph.blocks().len()];
+    let bare = deflate(&head(graph, &kept, &[])).len();
+    let mut room = budget.saturating_sub(bare);
+    let mut order = Vec::new();
+    let mut before = 0;
+    let mut chunks = Vec::new();
+    let mut details = Vec::new();
+    let mut open = Vec::with_capacity(CHUNK + CHUNK / 8);
+    let mut waiting = graph
+        .by_interest()
+        .into_iter()
+        .filter_map(|block| Some((block, graph.detail(block)?)));
+    while room > 0 {
+        let next = waiting.next();
+        if let Some((block, detail)) = next {
+            open.extend_from_slice(detail);
+            kept[block] = true;
+            room = room.saturating_sub(PLACE);
+            put_signed(&mut order, block as i64 - before);
+            before = block as i64;
+        }
+        // What is left of the room takes a last chunk that may be smaller.
+        let limit = CHUNK.min(room.saturating_mul(2));
+        if open.len() >= limit || next.is_none() && !open.is_empty() {
+            let packed = deflate(&open);
+            chunks.push(Part {
+                packed: packed.len(),
+                plain: open.len(),
+            });
+            room = room.saturating_sub(packed.len());
+            details.extend(packed);
+            open.clear();
+        }
+        if next.is_none() {
+            break;
+        }
+    }
+    let plain = head(graph, &kept, &order);
+    let mut octets = deflate(&plain);
+    let head = Part {
+        packed: octets.len(),
+        plain: plain.len(),
+    };
+    octets.extend(details);
+    let kept_points = graph.blocks().iter().zip(&kept);
+    let kept_points = kept_points
+        .filter(|(_, is_kept)| **is_kept)
+        .map(|(block, _)| u64::from(block.points))
+        .sum();
+    Packed {
+        octets,
+        head,
+        chunks,
+        kept_points,
+    }
+}
+
+fn head(graph: &Graph, kept: &[bool], order: &[u8]) -> Vec<u8> {
+    let mut columns: [Vec<u8>; COLUMNS] = Default::default();
+    for (index, block) in graph.blocks().iter().enumerate() {
+        let detail = graph.detail(index).filter(|_| kept[index]);
+        let len = detail.map_or(0, <[u8]>::len);
+        block.put(&mut columns, graph.unit_ns, len as u64);
+    }
+    let mut head = Vec::new();
+    put(&mut head, graph.blocks().len() as u64);
+    for column in columns.iter().map(Vec::as_slice).chain([order]) {
+        put(&mut head, column.len() as u64);
+        head.extend_from_slice(column);
+    }
+    head
+}
+
+fn deflate(octets: &[u8]) -> Vec<u8> {
+    let mut encoder = ZlibEncoder::new(Vec::new(), Compression::new(5));
+    let done = encoder.write_all(octets).and_then(|()| encoder.finish());
+    done.expect("memory takes every octet")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::GraphBuilder;
+    use super::super::point::{Point, What};
+    use super::*;
+
+    /// A stream whose times nothing foretells.
+    fn jittery(points: u64) -> Graph {
+        let mut builder = GraphBuilder::new(points, 1);
+        let mut random = 1_u64;
+        let mut at_ns = 0;
+        for index in 0..points {
+            random = random
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1);
+            at_ns += 1_000 + (random >> 54);
+            builder.add(Point {
+                frame: index + 1,
+                at_ns,
+                marks: 0,
+                what: What::Data {
+                    start: index * 1448,
+                    len: 1448,
+                },
+            });
+        }
+        builder.finish()
+    }
+
+    #[test]
+    fn a_small_graph_is_there_to_the_last_point() {
+        let packed = pack(&jittery(5_000), 1 << 20);
+        assert_eq!(packed.kept_points, 5_000);
+        let parts = packed.chunks.iter().map(|part| part.packed).sum::<usize>();
+        assert_eq!(packed.octets.len(), packed.head.packed + parts);
+    }
+
+    #[test]
+    fn a_large_graph_keeps_to_its_budget_and_uses_it() {
+        let budget = 300_000;
+        let packed = pack(&jittery(400_000), budget);
+        assert!(
+            packed.octets.len() < budget * 11 / 10,
+            "{}",
+            packed.octets.len()
+        );
+        assert!(
+            packed.octets.len() > budget * 7 / 10,
+            "{}",
+            packed.octets.len()
+        );
+        assert!(packed.kept_points > 30_000, "{}", packed.kept_points);
+    }
+}

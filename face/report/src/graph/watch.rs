@@ -1,0 +1,249 @@
+//! From what `gigatcp-flows` says of packets to points.
+//!
+//! A capture is read twice: what a first pass found out of a connection (where
+//! its streams begin, how many packets there are, which way data went) shapes
+//! the graph that the second pass fills.
+
+use gigatcp_flows::{Connection, Kind, Observed, Scaling, Side, Verdict};
+use gigatcp_units::{Duration, Instant};
+use gigatcp_wire::Flags;
+
+use super::builder::{Graph, GraphBuilder};
+use super::point::{Point, SackRange, What};
+
+/// A direction with fewer than one packet of data in so many of the other's is
+/// not drawn beside it.
+const LESSER: u64 = 16;
+
+/// What a packet can be as one that carries data.
+const OF_DATA: u32 = Point::of_kinds(&Kind::RETRANSMISSIONS)
+    | Point::of_kinds(&[
+        Kind::OutOfOrder,
+        Kind::AfterGap,
+        Kind::CapturedTwice,
+        Kind::WindowFull,
+        Kind::BeyondWindow,
+        Kind::KeepAlive,
+        Kind::ZeroWindowProbe,
+        Kind::ResetExact,
+        Kind::ResetInWindow,
+        Kind::ResetOutOfWindow,
+        Kind::CongestionExperienced,
+        Kind::CongestionWindowReduced,
+    ]);
+
+/// What a packet can be as an answer.
+const OF_ANSWERS: u32 = Point::of_kinds(&[
+    Kind::DuplicateAck,
+    Kind::OldAck,
+    Kind::WindowUpdate,
+    Kind::ZeroWindow,
+    Kind::KeepAliveAck,
+    Kind::ZeroWindowProbeAck,
+    Kind::AckedUnseen,
+    Kind::DuplicateReport,
+    Kind::ShowsSpurious,
+    Kind::ResetExact,
+    Kind::ResetInWindow,
+    Kind::ResetOutOfWindow,
+    Kind::CongestionExperienced,
+    Kind::EcnEcho,
+]);
+
+/// A stream that is drawn, and what is known of it between packets.
+#[derive(Debug)]
+struct Stream {
+    side: Side,
+    origin: u64,
+    builder: GraphBuilder,
+    round_trips: Duration,
+    una: u64,
+    window: u32,
+}
+
+/// Watches one connection of a capture.
+#[derive(Debug)]
+pub struct Watch {
+    first_at: Instant,
+    knows_windows: bool,
+    streams: Vec<Stream>,
+}
+
+/// A graph, and whose stream it is.
+#[derive(Debug)]
+pub struct Watched {
+    /// Who sent the stream.
+    pub side: Side,
+    /// Whether windows are known; where a SYN is missing they are not.
+    pub knows_windows: bool,
+    /// Its graph.
+    pub graph: Graph,
+}
+
+impl Watch {
+    /// Watches a connection of which a first pass found out `connection`;
+    /// times are whole `unit_ns` nanoseconds.
+    #[must_use]
+    pub fn new(connection: &Connection, unit_ns: u64) -> Self {
+        let data = |side| connection.direction(side).data_packets();
+        let points = Side::BOTH.map(|side| connection.direction(side).packets());
+        let stream = |side: Side| Stream {
+            side,
+            origin: origin(connection, side),
+            builder: GraphBuilder::new(points[0] + points[1], unit_ns),
+            round_trips: Duration::ZERO,
+            una: 0,
+            window: 0,
+        };
+        let mut sides = Side::BOTH;
+        sides.sort_by_key(|side| core::cmp::Reverse(data(*side)));
+        let [greater, lesser] = sides;
+        let mut streams = vec![stream(greater)];
+        if data(lesser) > 0 && data(lesser).saturating_mul(LESSER) >= data(greater) {
+            streams.push(stream(lesser));
+        }
+        Self {
+            first_at: connection.first_at(),
+            knows_windows: connection.scaling() != Scaling::Unknown,
+            streams,
+        }
+    }
+
+    /// Takes a packet, after the connection did.
+    #[inline]
+    pub fn handle(
+        &mut self,
+        frame: u64,
+        packet: &Observed,
+        verdict: &Verdict,
+        connection: &Connection,
+    ) {
+        let at_ns = packet.at.saturating_since(self.first_at).as_nanos();
+        for stream in &mut self.streams {
+            let seen = if verdict.from == stream.side {
+                stream.data(packet, verdict, connection)
+            } else {
+                Some(stream.answer(packet, verdict, connection, self.knows_windows))
+            };
+            if let Some((marks, what)) = seen {
+                stream.builder.add(Point {
+                    frame,
+                    at_ns,
+                    marks: marks | flags(packet),
+                    what,
+                });
+            }
+        }
+    }
+
+    /// The graphs, that of the greater stream first.
+    #[must_use]
+    pub fn finish(self) -> Vec<Watched> {
+        let knows_windows = self.knows_windows;
+        let watched = |stream: Stream| Watched {
+            side: stream.side,
+            knows_windows,
+            graph: stream.builder.finish(),
+        };
+        self.streams.into_iter().map(watched).collect()
+    }
+}
+
+/// Where a stream's offsets begin: at its first octet of data, where the SYN
+/// was seen; the SYN itself is then one before, and drawn at zero.
+fn origin(connection: &Connection, side: Side) -> u64 {
+    let direction = connection.direction(side);
+    direction.first_position() + u64::from(direction.has_syn())
+}
+
+#[inline]
+fn flags(packet: &Observed) -> u32 {
+    const CONTROL: [(Flags, u32); 3] = [
+        (Flags::SYN, Point::SYN),
+        (Flags::FIN, Point::FIN),
+        (Flags::RST, Point::RST),
+    ];
+    if !packet
+        .flags
+        .intersects(Flags::SYN | Flags::FIN | Flags::RST)
+    {
+        return 0;
+    }
+    let marks = CONTROL
+        .iter()
+        .filter(|(flag, _)| packet.flags.contains(*flag));
+    marks.fold(0, |all, (_, mark)| all | mark)
+}
+
+impl Stream {
+    /// What the packet carries of the stream; nothing of a bare answer to the
+    /// other one.
+    #[inline]
+    fn data(
+        &self,
+        packet: &Observed,
+        verdict: &Verdict,
+        connection: &Connection,
+    ) -> Option<(u32, What)> {
+        let marks = verdict.kinds.bits() & OF_DATA;
+        let len = packet.seq_len();
+        if len == 0 && marks == 0 && !packet.flags.contains(Flags::RST) {
+            return None;
+        }
+        let position = connection.position(self.side, packet.seq);
+        let start = position.saturating_sub(self.origin);
+        let syn = u32::from(position < self.origin && packet.flags.contains(Flags::SYN));
+        let what = What::Data {
+            start,
+            len: len - syn,
+        };
+        Some((marks, what))
+    }
+
+    #[inline]
+    fn answer(
+        &mut self,
+        packet: &Observed,
+        verdict: &Verdict,
+        connection: &Connection,
+        knows_windows: bool,
+    ) -> (u32, What) {
+        let direction = connection.direction(self.side);
+        let total = direction.round_trips().total();
+        let sample = total.saturating_sub(self.round_trips);
+        self.round_trips = total;
+        let offset = |seq| {
+            let position = connection.position(self.side, seq);
+            position.saturating_sub(self.origin)
+        };
+        let ack = offset(packet.ack);
+        let end = direction.next_position().saturating_sub(self.origin);
+        let is_said = packet.flags.contains(Flags::ACK) && ack <= end;
+        let is_reset = packet.flags.contains(Flags::RST);
+        let mut sack = [SackRange::default(); 4];
+        let blocks = packet.sack.as_slice();
+        for (range, block) in sack.iter_mut().zip(blocks) {
+            let left = offset(block.left);
+            let right = offset(block.right).max(left);
+            *range = SackRange { left, right };
+        }
+        // What says nothing leaves everything as it was.
+        let what = What::Answer {
+            ack: if is_said { ack } else { self.una },
+            window: if is_reset || !is_said || !knows_windows {
+                self.window
+            } else {
+                connection.window_of(verdict.from, packet)
+            },
+            sack,
+            sack_len: blocks.len().min(sack.len()) as u8,
+            rtt_ns: (!sample.is_zero()).then(|| sample.as_nanos()),
+        };
+        if let What::Answer { ack, window, .. } = what
+            && ack >= self.una
+        {
+            (self.una, self.window) = (ack, window);
+        }
+        (verdict.kinds.bits() & OF_ANSWERS, what)
+    }
+}

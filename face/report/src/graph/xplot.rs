@@ -1,0 +1,365 @@
+//! Graphs as xplot and its relatives read them: text, a command a line.
+//!
+//! Colours and letters are tcptrace's, so that whoever knows its graphs can
+//! read these: data white, sent again red with `R`, late pink with `O`, the
+//! acknowledgment line green, the window line yellow, SACK purple with `S`.
+//! Blocks whose points were let go are drawn as one line from corner to corner
+//! (tcptrace writes each packet, gigabytes of them; the whole is in the CSV
+//! file).
+
+use std::io::{self, Write};
+
+use gigatcp_flows::Kind;
+use gigatcp_units::Instant;
+
+use super::block::Summary;
+use super::builder::Graph;
+use super::page::Span;
+use super::point::{Point, What};
+
+/// Times and offsets.
+const TIME_SEQUENCE: &str = "timeval double";
+/// Times and whole numbers.
+const TIME_VALUE: &str = "timeval signed";
+
+/// A graph for xplot.
+#[derive(Clone, Copy, Debug)]
+pub struct Xplot<'a> {
+    /// What is drawn.
+    pub graph: &'a Graph,
+    /// What stands above it: one line.
+    pub title: &'a str,
+    /// When the connection's first packet was.
+    pub first_at: Instant,
+    /// Whether windows are known.
+    pub knows_windows: bool,
+    /// Stretches of time with names.
+    pub spans: &'a [Span],
+}
+
+/// What one of the files shows.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Picture {
+    /// Data, acknowledgments, window, SACK blocks over time.
+    TimeSequence,
+    /// Round-trip times.
+    RoundTrip,
+    /// Octets in flight, and the window.
+    Outstanding,
+    /// Octets acknowledged each second.
+    Throughput,
+}
+
+impl Picture {
+    /// Every picture.
+    pub const ALL: [Self; 4] = [
+        Self::TimeSequence,
+        Self::RoundTrip,
+        Self::Outstanding,
+        Self::Throughput,
+    ];
+
+    /// What a file of it ends in before `.xpl`, as tcptrace's do.
+    #[must_use]
+    pub const fn suffix(self) -> &'static str {
+        match self {
+            Self::TimeSequence => "tsg",
+            Self::RoundTrip => "rtt",
+            Self::Outstanding => "owin",
+            Self::Throughput => "tput",
+        }
+    }
+}
+
+impl Xplot<'_> {
+    /// Writes one of its pictures.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn write(&self, picture: Picture, out: &mut impl Write) -> io::Result<()> {
+        match picture {
+            Picture::TimeSequence => self.time_sequence(out),
+            Picture::RoundTrip => self.round_trips(out),
+            Picture::Outstanding => self.outstanding(out),
+            Picture::Throughput => self.throughput(out),
+        }?;
+        writeln!(out, "go")
+    }
+
+    fn head(&self, out: &mut impl Write, types: &str, what: &str, y: &str) -> io::Result<()> {
+        // A title is one line, and older versions read 79 characters of it.
+        let title: String = format!("{} ({what})", self.title)
+            .chars()
+            .map(|c| if c.is_control() { ' ' } else { c })
+            .take(79)
+            .collect();
+        writeln!(out, "{types}\ntitle\n{title}\nxlabel\ntime\nylabel\n{y}")
+    }
+
+    /// A time as xplot reads it: seconds and microseconds.
+    fn time(&self, at_ns: u64) -> Time {
+        Time(self.first_at.as_nanos().saturating_add(at_ns) / 1_000)
+    }
+
+    fn time_sequence(&self, out: &mut impl Write) -> io::Result<()> {
+        self.head(out, TIME_SEQUENCE, "time sequence graph", "sequence offset")?;
+        for (index, block) in self.graph.blocks().iter().enumerate() {
+            let mut points = self.graph.points_of(index).peekable();
+            if points.peek().is_none() {
+                self.whole_block(out, block)?;
+                continue;
+            }
+            let mut state = block.before;
+            for point in points {
+                self.point(out, state, &point)?;
+                state.take(&point);
+            }
+        }
+        self.span_texts(out)
+    }
+
+    fn whole_block(&self, out: &mut impl Write, block: &Summary) -> io::Result<()> {
+        let (from, to) = (self.time(block.before.at_ns), self.time(block.after.at_ns));
+        let (before, after) = (block.before, block.after);
+        if !block.new.is_empty() {
+            let (low, high) = (block.new.low, block.new.high);
+            writeln!(out, "white\nline {from} {low} {to} {high}")?;
+        }
+        if !block.repeated.is_empty() {
+            let (low, high) = (block.repeated.low, block.repeated.high);
+            writeln!(out, "red\nline {to} {low} {to} {high}")?;
+        }
+        if !block.sack.is_empty() {
+            let (low, high) = (block.sack.low, block.sack.high);
+            writeln!(out, "purple\nline {to} {low} {to} {high}")?;
+        }
+        writeln!(out, "green\nline {from} {} {to} {}", before.una, after.una)?;
+        if self.knows_windows && before.edge > 0 {
+            writeln!(
+                out,
+                "yellow\nline {from} {} {to} {}",
+                before.edge, after.edge
+            )?;
+        }
+        Ok(())
+    }
+
+    fn point(
+        &self,
+        out: &mut impl Write,
+        before: super::block::State,
+        point: &Point,
+    ) -> io::Result<()> {
+        let at = self.time(point.at_ns);
+        match point.what {
+            What::Data { start, len } => {
+                let end = start + u64::from(len);
+                let (colour, letter) = colour_of(point);
+                writeln!(
+                    out,
+                    "{colour}\ndarrow {at} {start}\nuarrow {at} {end}\nline {at} {start} {at} {end}"
+                )?;
+                if let Some(letter) = letter {
+                    writeln!(out, "atext {at} {end}\n{letter}")?;
+                }
+                Ok(())
+            }
+            What::Answer { sack, sack_len, .. } => {
+                let mut after = before;
+                after.take(point);
+                let last = self.time(before.at_ns);
+                self.step(out, "green", "dtick", (last, before.una), (at, after.una))?;
+                if self.knows_windows && after.edge > 0 {
+                    let edge = if before.edge > 0 {
+                        before.edge
+                    } else {
+                        after.edge
+                    };
+                    self.step(out, "yellow", "utick", (last, edge), (at, after.edge))?;
+                }
+                if point.is(Kind::ZeroWindow) {
+                    writeln!(out, "magenta\natext {at} {}\nZ", after.edge)?;
+                }
+                for range in &sack[..usize::from(sack_len)] {
+                    let (left, right) = (range.left, range.right);
+                    writeln!(
+                        out,
+                        "purple\nline {at} {left} {at} {right}\nhtick {at} {left}\n\
+                         htick {at} {right}\nrtext {at} {right}\nS"
+                    )?;
+                }
+                Ok(())
+            }
+        }
+    }
+
+    /// A line that moves upwards or downwards at `to`, and a tick where it
+    /// does not.
+    fn step(
+        &self,
+        out: &mut impl Write,
+        colour: &str,
+        tick: &str,
+        (from, before): (Time, u64),
+        (to, after): (Time, u64),
+    ) -> io::Result<()> {
+        writeln!(out, "{colour}\nline {from} {before} {to} {before}")?;
+        if before == after {
+            writeln!(out, "{tick} {to} {after}")
+        } else {
+            writeln!(out, "line {to} {before} {to} {after}")
+        }
+    }
+
+    /// The names of stretches of time, along the lowest octets.
+    fn span_texts(&self, out: &mut impl Write) -> io::Result<()> {
+        for span in self.spans {
+            let (from, to) = (self.time(span.from_ns), self.time(span.to_ns));
+            let name: String = span
+                .name
+                .chars()
+                .map(|c| if c.is_control() { ' ' } else { c })
+                .take(60)
+                .collect();
+            writeln!(
+                out,
+                "orange\nline {from} 0 {to} 0\nhtick {from} 0\nhtick {to} 0"
+            )?;
+            writeln!(out, "btext {from} 0\n{name}")?;
+        }
+        Ok(())
+    }
+
+    fn round_trips(&self, out: &mut impl Write) -> io::Result<()> {
+        self.head(out, TIME_VALUE, "round-trip times", "microseconds")?;
+        writeln!(out, "red")?;
+        for (index, block) in self.graph.blocks().iter().enumerate() {
+            let mut points = self.graph.points_of(index).peekable();
+            if points.peek().is_none() && !block.rtt.is_empty() {
+                let at = self.time(block.after.at_ns);
+                let (low, high) = (block.rtt.low / 1_000, block.rtt.high / 1_000);
+                writeln!(out, "line {at} {low} {at} {high}")?;
+            }
+            for point in points {
+                if let What::Answer {
+                    rtt_ns: Some(rtt), ..
+                } = point.what
+                {
+                    writeln!(out, "dot {} {}", self.time(point.at_ns), rtt / 1_000)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn outstanding(&self, out: &mut impl Write) -> io::Result<()> {
+        self.head(out, TIME_VALUE, "outstanding data", "octets")?;
+        for (index, block) in self.graph.blocks().iter().enumerate() {
+            let mut points = self.graph.points_of(index).peekable();
+            if points.peek().is_none() {
+                let at = self.time(block.after.at_ns);
+                let (low, high) = (block.owin.low, block.owin.high);
+                writeln!(out, "red\nline {at} {low} {at} {high}")?;
+                continue;
+            }
+            let mut state = block.before;
+            for point in points {
+                let before = state;
+                state.take(&point);
+                let (last, at) = (self.time(before.at_ns), self.time(state.at_ns));
+                let (was, is) = (before.owin(), state.owin());
+                writeln!(
+                    out,
+                    "red\nline {last} {was} {at} {was}\nline {at} {was} {at} {is}"
+                )?;
+                let is_answer = matches!(point.what, What::Answer { .. });
+                if self.knows_windows && is_answer {
+                    let window = state.edge.saturating_sub(state.una);
+                    writeln!(out, "yellow\ndot {at} {window}")?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The rate of each of so many equal intervals, and of all until then.
+    fn throughput(&self, out: &mut impl Write) -> io::Result<()> {
+        const INTERVALS: u64 = 1_000;
+        self.head(out, TIME_VALUE, "throughput", "octets per second")?;
+        let end = self
+            .graph
+            .blocks()
+            .last()
+            .map_or(0, |block| block.after.at_ns);
+        let step = (end / INTERVALS).max(1);
+        let mut since = (0, 0);
+        let mut last = (0, 0);
+        let mut rate_before = 0;
+        for (at_ns, una) in self.acknowledged() {
+            // Whole intervals may pass in silence.
+            while at_ns >= since.0 + step {
+                let until = since.0 + step;
+                let rate = per_second(last.1 - since.1, step);
+                let (from, to) = (self.time(since.0), self.time(until));
+                writeln!(
+                    out,
+                    "red\nline {from} {rate_before} {from} {rate}\nline {from} {rate} {to} {rate}"
+                )?;
+                writeln!(out, "blue\ndot {to} {}", per_second(last.1, until))?;
+                rate_before = rate;
+                since = (until, last.1);
+            }
+            last = (at_ns, una);
+        }
+        Ok(())
+    }
+
+    /// What was acknowledged, and when: each point, or the ends of blocks.
+    fn acknowledged(&self) -> impl Iterator<Item = (u64, u64)> {
+        let blocks = self.graph.blocks().iter().enumerate();
+        blocks.flat_map(move |(index, block)| {
+            let mut state = block.before;
+            let points = self.graph.points_of(index).map(move |point| {
+                state.take(&point);
+                (state.at_ns, state.una)
+            });
+            points.chain([(block.after.at_ns, block.after.una)])
+        })
+    }
+}
+
+const fn per_second(octets: u64, ns: u64) -> u64 {
+    (octets as u128 * 1_000_000_000 / ns as u128) as u64
+}
+
+/// tcptrace's colour and letter of a packet with data.
+fn colour_of(point: &Point) -> (&'static str, Option<&'static str>) {
+    let has = |mark| point.marks & mark != 0;
+    if has(Point::SYN) {
+        ("orange", Some("SYN"))
+    } else if has(Point::RST) {
+        ("red", Some("RST_OUT"))
+    } else if point.is_again() {
+        ("red", Some("R"))
+    } else if point.is(Kind::OutOfOrder) {
+        ("pink", Some("O"))
+    } else if point.is(Kind::CapturedTwice) {
+        ("blue", Some("HD"))
+    } else if point.is(Kind::ZeroWindowProbe) {
+        ("orange", Some("P"))
+    } else if has(Point::FIN) {
+        ("orange", Some("FIN"))
+    } else {
+        ("white", None)
+    }
+}
+
+/// Microseconds since 1970.
+#[derive(Clone, Copy)]
+struct Time(u64);
+
+impl core::fmt::Display for Time {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        write!(f, "{}.{:06}", self.0 / 1_000_000, self.0 % 1_000_000)
+    }
+}

@@ -1,0 +1,239 @@
+//! A browser that does what it is told: Chromium through chromedriver, in the
+//! words of the W3C's WebDriver, over plain HTTP/1.1 on the loopback.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+/// How long a browser may take to do something.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// A browser with one page.
+pub struct Browser {
+    driver: Child,
+    port: u16,
+    session: String,
+}
+
+impl Browser {
+    /// Starts one with a window of that size; nothing where none is installed.
+    pub fn start(width: u32, height: u32) -> Option<Self> {
+        let port = TcpListener::bind("127.0.0.1:0")
+            .ok()?
+            .local_addr()
+            .ok()?
+            .port();
+        let driver = Command::new("chromedriver")
+            .arg(format!("--port={port}"))
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .ok()?;
+        let mut browser = Self {
+            driver,
+            port,
+            session: String::new(),
+        };
+        let started = Instant::now();
+        while TcpStream::connect(("127.0.0.1", port)).is_err() {
+            assert!(started.elapsed() < PATIENCE, "chromedriver does not listen");
+            sleep(Duration::from_millis(50));
+        }
+        let arguments = [
+            "--headless".to_owned(),
+            "--no-sandbox".into(),
+            "--disable-gpu".into(),
+            "--hide-scrollbars".into(),
+            format!("--window-size={width},{height}"),
+        ];
+        let wanted = json!({ "goog:chromeOptions": { "args": arguments } });
+        let made = browser.ask(
+            "POST",
+            "/session",
+            &json!({ "capabilities": { "alwaysMatch": wanted } }),
+        );
+        let id = made["sessionId"].as_str().expect("a session");
+        browser.session = format!("/session/{id}");
+        Some(browser)
+    }
+
+    /// Opens a file and waits until its graphs are drawn.
+    pub fn open(&self, file: &Path, fragment: &str) {
+        let url = format!("file://{}#{fragment}", file.display());
+        // Another fragment alone would not load the file again.
+        self.post("/url", &json!({ "url": "about:blank" }));
+        self.post("/url", &json!({ "url": url }));
+        let started = Instant::now();
+        while self.data("ready") != json!("yes") {
+            let error = self.data("error");
+            assert!(error.is_null(), "the page says {error}");
+            assert!(started.elapsed() < PATIENCE, "the page is not ready");
+            sleep(Duration::from_millis(20));
+        }
+        self.settle();
+    }
+
+    /// What the page says of itself.
+    pub fn data(&self, name: &str) -> Value {
+        self.script(&format!(
+            "return document.documentElement.dataset.{name} ?? null"
+        ))
+    }
+
+    /// The text of an element.
+    pub fn text(&self, id: &str) -> String {
+        let text = self.script(&format!(
+            "return document.getElementById('{id}').textContent"
+        ));
+        text.as_str().unwrap_or_default().to_owned()
+    }
+
+    /// Runs a script in the page.
+    pub fn script(&self, script: &str) -> Value {
+        self.post("/execute/sync", &json!({ "script": script, "args": [] }))
+    }
+
+    /// Waits until what was asked for is drawn.
+    pub fn settle(&self) {
+        let two_frames = "const done = arguments[0]; \
+                          requestAnimationFrame(() => requestAnimationFrame(() => done()));";
+        self.post(
+            "/execute/async",
+            &json!({ "script": two_frames, "args": [] }),
+        );
+    }
+
+    /// Types keys, one after the other.
+    pub fn keys(&self, keys: &str) {
+        let strokes: Vec<Value> = keys
+            .chars()
+            .flat_map(|key| ["keyDown", "keyUp"].map(|what| json!({ "type": what, "value": key })))
+            .collect();
+        self.act(&json!({ "type": "key", "id": "keys", "actions": strokes }));
+    }
+
+    /// Moves the pointer there.
+    pub fn point(&self, x: f64, y: f64) {
+        self.pointer(&[to(x, y)]);
+    }
+
+    /// Clicks there.
+    pub fn click(&self, x: f64, y: f64) {
+        self.pointer(&[to(x, y), press(), release()]);
+    }
+
+    /// Drags from one place to another.
+    pub fn drag(&self, from: (f64, f64), until: (f64, f64)) {
+        let middle = to(
+            f64::midpoint(from.0, until.0),
+            f64::midpoint(from.1, until.1),
+        );
+        let end = to(until.0, until.1);
+        self.pointer(&[to(from.0, from.1), press(), middle, end, release()]);
+    }
+
+    fn pointer(&self, steps: &[Value]) {
+        let mouse = json!({ "pointerType": "mouse" });
+        self.act(
+            &json!({ "type": "pointer", "id": "mouse", "parameters": mouse, "actions": steps }),
+        );
+    }
+
+    /// Turns the wheel there.
+    pub fn wheel(&self, x: f64, y: f64, by: i32) {
+        let step = json!({
+            "type": "scroll", "x": x as i64, "y": y as i64, "deltaX": 0, "deltaY": by, "duration": 0,
+        });
+        self.act(&json!({ "type": "wheel", "id": "wheel", "actions": [step] }));
+    }
+
+    fn act(&self, what: &Value) {
+        self.post("/actions", &json!({ "actions": [what] }));
+        self.settle();
+    }
+
+    /// Another size of the window.
+    pub fn resize(&self, width: u32, height: u32) {
+        self.post("/window/rect", &json!({ "width": width, "height": height }));
+        self.settle();
+    }
+
+    /// A picture of the window, as PNG in base64.
+    pub fn picture(&self) -> String {
+        let picture = self.ask("GET", &format!("{}/screenshot", self.session), &Value::Null);
+        picture.as_str().expect("a picture").to_owned()
+    }
+
+    fn post(&self, path: &str, body: &Value) -> Value {
+        self.ask("POST", &format!("{}{path}", self.session), body)
+    }
+
+    /// One request and its answer.
+    fn ask(&self, method: &str, path: &str, body: &Value) -> Value {
+        let body = if body.is_null() {
+            String::new()
+        } else {
+            body.to_string()
+        };
+        let mut stream =
+            TcpStream::connect(("127.0.0.1", self.port)).expect("chromedriver listens");
+        stream
+            .set_read_timeout(Some(PATIENCE))
+            .expect("a time limit");
+        write!(
+            stream,
+            "{method} {path} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n\
+             Content-Length: {}\r\nConnection: close\r\n\r\n{body}",
+            body.len()
+        )
+        .expect("the request is sent");
+        let mut reader = BufReader::new(stream);
+        let mut length = 0;
+        loop {
+            let mut line = String::new();
+            reader.read_line(&mut line).expect("a header");
+            let line = line.trim().to_ascii_lowercase();
+            if let Some(value) = line.strip_prefix("content-length:") {
+                length = value.trim().parse().expect("a length");
+            }
+            if line.is_empty() {
+                break;
+            }
+        }
+        let mut answer = vec![0; length];
+        reader.read_exact(&mut answer).expect("an answer");
+        let answer: Value = serde_json::from_slice(&answer).expect("JSON");
+        let value = answer["value"].clone();
+        assert!(value["error"].is_null(), "{method} {path}: {value}");
+        value
+    }
+}
+
+fn to(x: f64, y: f64) -> Value {
+    json!({ "type": "pointerMove", "duration": 0, "x": x as i64, "y": y as i64 })
+}
+
+fn press() -> Value {
+    json!({ "type": "pointerDown", "button": 0 })
+}
+
+fn release() -> Value {
+    json!({ "type": "pointerUp", "button": 0 })
+}
+
+impl Drop for Browser {
+    fn drop(&mut self) {
+        if !self.session.is_empty() && !std::thread::panicking() {
+            self.ask("DELETE", &self.session, &Value::Null);
+        }
+        // It may have ended by itself.
+        let _ = self.driver.kill();
+        let _ = self.driver.wait();
+    }
+}
