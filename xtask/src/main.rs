@@ -8,6 +8,7 @@
 //! | `fuzz` | libFuzzer looks for inputs that break a reader or the engine |
 //! | `bench` | the simulator's workloads beside their goals |
 //! | `bench-live` | the engine on a real device, beside two kernels |
+//! | `grade` | how often `gigatcp why` finds the known cause of a simulated capture |
 //! | `swarm` | random worlds, and what must hold in each |
 //!
 //! This crate links none of the others, and of libraries only what reads
@@ -22,6 +23,7 @@ mod bench;
 mod bench_live;
 mod ci;
 mod fuzz;
+mod grade;
 mod ledger;
 mod process;
 mod swarm;
@@ -45,6 +47,9 @@ usage: cargo xtask <task>
                                        docs/grid.txt, written or compared
   bench-live [--short]                 the engine on a real device, beside two
                                        kernels; needs root
+  grade [--seeds N] [--first SEED] [--cause ID] [--show] [--write]
+                                       does `gigatcp why` find the known cause?
+                                       --write keeps it: docs/grade.txt
   swarm [--seed N] [--count M] [--plant BUG]
                                        random worlds; the same seed, the same world";
 
@@ -61,6 +66,7 @@ fn main() -> ExitCode {
         "fuzz" => fuzz::run(rest),
         "bench" => bench::run(rest),
         "bench-live" => bench_live::run(rest),
+        "grade" => grade::run(rest),
         "swarm" => swarm::run(rest),
         _ => Err(Failed::Usage(format!(
             "what is `{}`?\n{USAGE}",

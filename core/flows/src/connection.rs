@@ -117,7 +117,7 @@ impl Connection {
         packet: &Observed,
         is_first: bool,
         pool: &mut Pool,
-    ) -> (Side, Kinds) {
+    ) -> (Side, Kinds, Option<Duration>) {
         let index = self.index(is_first);
         let passed = packet.at.saturating_since(self.last_at);
         self.last_at = packet.at;
@@ -135,6 +135,7 @@ impl Connection {
         } else {
             (server, client)
         };
+        let mut sample = None;
         let (wire_segments, segment_size) = Direction::segments_of(packet, peer);
         let mut kinds = if packet.flags.contains(Flags::RST) {
             judge_reset(from, peer, packet)
@@ -150,6 +151,7 @@ impl Connection {
         if packet.flags.contains(Flags::ACK) && !packet.flags.contains(Flags::RST) {
             let done = acknowledgment::on_acknowledgment(from, peer, packet, pool);
             kinds = kinds.with(done.kinds);
+            sample = done.round_trip;
         }
         Self::offer(from, peer, packet, scaling, &mut kinds);
         if packet
@@ -176,7 +178,7 @@ impl Connection {
         } else {
             Side::Server
         };
-        (side, kinds)
+        (side, kinds, sample)
     }
 
     fn on_syn(&mut self, packet: &Observed, index: usize) {

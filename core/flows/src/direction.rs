@@ -348,6 +348,21 @@ impl Direction {
         self.seen.has(Seen::UNA).then_some(self.una)
     }
 
+    /// The highest right edge of a window that was offered to this direction,
+    /// a position.
+    #[inline]
+    #[must_use]
+    pub const fn offered_to(&self) -> u64 {
+        self.edge
+    }
+
+    /// The position of a sequence number: the one nearest to SND.NXT.
+    #[inline]
+    #[must_use]
+    pub const fn position_of(&self, seq: SeqNumber) -> u64 {
+        self.position(seq)
+    }
+
     /// The largest payload on the wire.
     #[must_use]
     pub const fn largest_segment(&self) -> u32 {

@@ -7,6 +7,8 @@
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 
+use gigatcp_units::Duration;
+
 use crate::key::Key;
 use crate::sent::Pool;
 use crate::{Connection, Kinds, Observed, Side};
@@ -23,6 +25,9 @@ pub struct Verdict {
     pub from: Side,
     /// What it is.
     pub kinds: Kinds,
+    /// From the segment that it acknowledges to its passing here, where that is
+    /// a sample (Karn).
+    pub round_trip: Option<Duration>,
 }
 
 /// A slot: high bits of a hash, and the index of a connection and one.
@@ -71,11 +76,12 @@ impl FlowTable {
         }
         self.latest = index;
         let connection = &mut self.pieces[index / PIECE][index % PIECE];
-        let (from, kinds) = connection.handle(packet, is_first, &mut self.pool);
+        let (from, kinds, round_trip) = connection.handle(packet, is_first, &mut self.pool);
         Verdict {
             connection: index,
             from,
             kinds,
+            round_trip,
         }
     }
 

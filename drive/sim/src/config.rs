@@ -35,6 +35,9 @@ pub struct FlowConfig {
     pub stop: Stop,
     /// Octets the application writes at once.
     pub write_size: Bytes,
+    /// How much the application has to write at a time, and how often: a disk,
+    /// a camera. Absent: as much as it is let.
+    pub supply: Option<(Bytes, Duration)>,
     /// The sending host.
     pub sender: HostConfig,
     /// The receiving host.

@@ -27,6 +27,13 @@ pub trait Tap {
     /// A packet with a segment passes the door of the flow's sender
     /// (`at_sender`) or receiver, in or out. ICMP errors are not shown.
     fn on_packet(&mut self, now: Instant, packet: &Packet, at_sender: bool);
+
+    /// A packet passes from the hop with this number to the next of its route,
+    /// counted from the sender on the way there and from the receiver on the
+    /// way back. Whoever watches the hosts alone need not care.
+    fn on_way(&mut self, now: Instant, packet: &Packet, hop: usize) {
+        let _ = (now, packet, hop);
+    }
 }
 
 /// Why a world came to its end.
@@ -223,6 +230,11 @@ impl World {
         };
         let stage = usize::from(packet.stage);
         if stage < count {
+            if let Some(tap) = &mut self.tap
+                && packet.segment().is_some()
+            {
+                tap.on_way(self.now, &packet, stage.saturating_sub(1));
+            }
             packet.stage += 1;
             self.enter_hop(first + stage, packet);
         } else {

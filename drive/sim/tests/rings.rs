@@ -165,6 +165,7 @@ fn run(case: &Case, octets: u64) -> (Outcome, Seen) {
             extra_delay: Duration::ZERO,
             stop: Stop::Bytes(Bytes::new(octets)),
             write_size: Bytes::new(65_536),
+            supply: None,
             sender: host(case, false),
             receiver: host(case, true),
             interval: Duration::from_secs(1),

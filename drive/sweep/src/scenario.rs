@@ -51,6 +51,7 @@ fn flow_config(scenario: &Scenario, number: usize, flow: &Flow, seed: u64) -> Fl
             Stop::Duration(span) => config::Stop::After(span),
         },
         write_size: WRITE_SIZE,
+        supply: None,
         sender,
         receiver,
         interval: scenario.tester.interval,

@@ -2,7 +2,9 @@
 
 use clap::{Parser, Subcommand};
 
-use crate::commands::{Outcome, check, completions, conform, flows, list, run, theory};
+use crate::commands::{
+    Outcome, check, completions, conform, explain, flows, list, run, theory, why,
+};
 use crate::failure::Failure;
 
 /// The whole command line.
@@ -26,6 +28,7 @@ Examples:
   gigatcp run fink-slow-start                    run one and see the tables
   gigatcp check my.toml                          is my plan right, and what would it run?
   gigatcp conform conformance/script             does the engine follow the packet scripts?
+  gigatcp why trace.pcapng                       why the connections of a capture were not faster
   gigatcp flows trace.pcapng                     which connections a capture has, and how they went
   gigatcp list keys                              everything a plan can say
   gigatcp theory --rate '10 Gbit/s' --rtt '80 ms' --mss 8948
@@ -45,6 +48,8 @@ pub(crate) enum Command {
     Run(run::Arguments),
     Check(check::Arguments),
     Conform(conform::Arguments),
+    Why(why::Arguments),
+    Explain(explain::Arguments),
     Flows(flows::Arguments),
     List(list::Arguments),
     Theory(theory::Arguments),
@@ -58,6 +63,8 @@ impl Command {
             Self::Run(arguments) => run::run(arguments),
             Self::Check(arguments) => check::run(arguments),
             Self::Conform(arguments) => conform::run(arguments),
+            Self::Why(arguments) => why::run(arguments),
+            Self::Explain(arguments) => explain::run(arguments),
             Self::Flows(arguments) => flows::run(arguments),
             Self::List(arguments) => list::run(arguments),
             Self::Theory(arguments) => theory::run(arguments),

@@ -5,7 +5,7 @@
 //! which costs copying; on an ideal one it takes and gives all there is.
 
 use gigatcp_events::{Limit, State};
-use gigatcp_units::Instant;
+use gigatcp_units::{Duration, Instant};
 use gigatcp_wire::Phantom;
 
 use super::{Endpoint, Task};
@@ -35,6 +35,8 @@ pub(super) struct Sink {
 pub(super) struct Source {
     stop: Stop,
     write_size: u64,
+    /// Octets that become available at once, and the time between.
+    supply: Option<(u64, Duration)>,
     /// From when on it writes; set when the connection is established.
     writes_from: Instant,
     /// When the application next acts by the clock: it opens, begins to
@@ -97,7 +99,8 @@ impl Endpoint {
             source.wake_at = match source.stop {
                 Stop::After(span) if now < source.writes_from + span => source.writes_from + span,
                 _ => Instant::FAR_FUTURE,
-            };
+            }
+            .min(source.next_supply(now));
         }
     }
 
@@ -196,7 +199,7 @@ impl Endpoint {
             .task
             .as_ref()
             .is_some_and(|(_, t)| matches!(t, Task::Write(_)));
-        if !source.closed && now >= source.writes_from && !writing && source.remaining(now) == 0 {
+        if !source.closed && now >= source.writes_from && !writing && source.left(now) == 0 {
             source.closed = true;
             connection.close(now);
         }
@@ -288,6 +291,9 @@ impl Source {
         Self {
             stop: config.stop,
             write_size: config.write_size.as_u64().max(1),
+            supply: config.supply.map(|(amount, every)| {
+                (amount.as_u64().max(1), every.max(Duration::from_nanos(1)))
+            }),
             writes_from: Instant::FAR_FUTURE,
             wake_at: Instant::ZERO + config.start,
             written: 0,
@@ -295,8 +301,38 @@ impl Source {
         }
     }
 
-    /// Octets it still means to write at `now`.
+    /// Octets it has to write at `now`.
     fn remaining(&self, now: Instant) -> u64 {
+        let left = self.left(now);
+        match self.supply {
+            Some((amount, _)) => {
+                let come = amount.saturating_mul(self.supplies(now));
+                left.min(come.saturating_sub(self.written))
+            }
+            None => left,
+        }
+    }
+
+    /// How often something has become available.
+    fn supplies(&self, now: Instant) -> u64 {
+        self.supply.map_or(0, |(_, every)| {
+            let passed = now.saturating_since(self.writes_from);
+            passed.as_nanos() / every.as_nanos() + 1
+        })
+    }
+
+    /// When more becomes available, if anything will.
+    fn next_supply(&self, now: Instant) -> Instant {
+        match self.supply {
+            Some((_, every)) if self.left(now) > 0 && self.writes_from <= now => {
+                self.writes_from + every.saturating_mul(self.supplies(now))
+            }
+            _ => Instant::FAR_FUTURE,
+        }
+    }
+
+    /// Octets it still means to write after `now`.
+    fn left(&self, now: Instant) -> u64 {
         match self.stop {
             Stop::Bytes(total) => total.as_u64() - self.written,
             Stop::After(span) if now < self.writes_from + span => u64::MAX,

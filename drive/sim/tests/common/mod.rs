@@ -47,6 +47,7 @@ pub fn flow(name: &str, host: &HostConfig, stop: Stop) -> FlowConfig {
         extra_delay: Duration::ZERO,
         stop,
         write_size: Bytes::new(65_536),
+        supply: None,
         sender: host.clone(),
         receiver: host.clone(),
         interval: Duration::from_secs(1),

@@ -209,6 +209,7 @@ fn flow(
         stop,
         // At most some thousand writes, and never one that does not fit.
         write_size: Bytes::new(draw.magnitude(octets / 2000 + 1, octets.max(65_536))),
+        supply: None,
         sender,
         receiver,
         interval: draw.span(Duration::from_millis(10), Duration::from_secs(5)),

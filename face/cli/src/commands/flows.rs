@@ -250,7 +250,8 @@ pub(super) fn read(
     })
 }
 
-fn refused(name: &str, error: &ReadError) -> Failure {
+/// Why a capture cannot be read.
+pub(super) fn refused(name: &str, error: &ReadError) -> Failure {
     let mut message = match error {
         ReadError::Open { .. } => error.to_string(),
         _ => format!("{name}: {error}"),

@@ -3,11 +3,13 @@
 pub(crate) mod check;
 pub(crate) mod completions;
 pub(crate) mod conform;
+pub(crate) mod explain;
 pub(crate) mod flows;
 pub(crate) mod graphs;
 pub(crate) mod list;
 pub(crate) mod run;
 pub(crate) mod theory;
+pub(crate) mod why;
 
 use crate::interrupt::Signal;
 

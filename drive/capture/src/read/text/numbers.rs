@@ -132,8 +132,10 @@ impl Connection {
             }
             self.mode = Mode::Unknown;
             self.base[way] = Some(seq);
-            self.next[way] = None;
         }
+        // The same number once more is a SYN sent again, or the same connection
+        // as another host saw it: either way nothing has been sent yet.
+        self.next[way] = None;
         if let (Some(ack), None) = (printed.ack, self.base[1 - way]) {
             self.base[1 - way] = Some(ack.wrapping_sub(1));
         }
@@ -203,6 +205,19 @@ mod tests {
 
     const SYN: Flags = Flags::SYN;
     const ACK: Flags = Flags::ACK;
+
+    #[test]
+    fn the_other_view_of_a_connection_begins_anew_with_its_syn() {
+        let view = [
+            (false, SYN, Some(5_000_000), None, 0),
+            (true, SYN, Some(9000), Some(5_000_001), 0),
+            (false, ACK, None, Some(1), 0),
+            (false, ACK, Some(1), Some(1), 1000),
+        ];
+        let both = restored(&[view, view].concat());
+        assert_eq!(both[..4], both[4..]);
+        assert_eq!(both[2].0, 5_000_001, "an acknowledgment without a number");
+    }
 
     #[test]
     fn relative_numbers_behind_a_handshake_become_whole() {

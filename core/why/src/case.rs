@@ -1,0 +1,258 @@
+//! All that is known of one direction when its rules are heard.
+
+use alloc::vec::Vec;
+
+use gigatcp_flows::{Connection, Direction, Scaling, Side};
+use gigatcp_units::{Duration, Instant, Rate};
+
+use crate::View;
+use crate::episode::Episode;
+use crate::losses::{self, Cause};
+use crate::round::{Round, State};
+use crate::trail::Trail;
+
+/// What rules are asked about.
+pub(crate) struct Case<'a> {
+    pub connection: &'a Connection,
+    pub side: Side,
+    pub trail: &'a Trail,
+    pub rounds: &'a [Round],
+    pub view: View,
+    /// The least round trip of the whole path.
+    pub base: Duration,
+    /// The best delivery of any round, octets per second.
+    pub peak: f64,
+    /// What the path seems to carry, where that was seen.
+    pub capacity: f64,
+    /// Round trips of the rounds, as far as measured.
+    pub trips: Vec<Option<Duration>>,
+    /// What a queue must add to a round trip to be one.
+    pub queue_step: Duration,
+    /// The most that queues added.
+    pub queue_most: Duration,
+    /// Of each round, the last episode that began before it ended.
+    pub after: Vec<Option<usize>>,
+    /// Why the segments of each episode were lost, and how sure that is.
+    pub causes: Vec<(Cause, f64)>,
+    pub start: Instant,
+    pub run: Duration,
+}
+
+impl<'a> Case<'a> {
+    pub fn new(connection: &'a Connection, trail: &'a Trail, start: Instant) -> Self {
+        let rounds = trail.rounds.as_slice();
+        let least = |pick: fn(&Round) -> Option<Duration>| rounds.iter().filter_map(pick).min();
+        let shortest = least(|round| round.trip.least);
+        let handshake = connection.direction(trail.side).round_trips().min();
+        let trip = shortest.map(|trip| handshake.map_or(trip, |other| trip.min(other)));
+        let view = View::infer(handshake.or(trip), trail.turn);
+        let turn = match view {
+            View::Sender | View::Unknown => Duration::ZERO,
+            _ => trail.turn.unwrap_or_default(),
+        };
+        let base = trip.unwrap_or_default() + turn;
+        let trips = rounds
+            .iter()
+            .map(|round| round_trip(round, view, trail.turn))
+            .collect();
+        let mut case = Self {
+            connection,
+            side: trail.side,
+            trail,
+            rounds,
+            view,
+            base,
+            peak: 0.0,
+            capacity: 0.0,
+            trips,
+            queue_step: Duration::ZERO,
+            queue_most: Duration::ZERO,
+            after: Vec::new(),
+            causes: Vec::new(),
+            start,
+            run: trail.last.saturating_since(start),
+        };
+        case.measure();
+        case.causes = losses::causes(&case);
+        case
+    }
+
+    fn measure(&mut self) {
+        let mss = self.mss();
+        let whole = |round: &&Round| {
+            round.acked >= 8 * mss
+                && round.again == 0
+                && round.spent_in(State::Recovery).is_zero()
+                && round.spent_in(State::Timeout).is_zero()
+        };
+        let rates = self.rounds.iter().filter(whole).map(rate_of);
+        self.peak = rates.fold(0.0, f64::max);
+        if self.peak == 0.0 {
+            self.peak = self.rounds.iter().map(rate_of).fold(0.0, f64::max);
+        }
+        let mut trains: Vec<f64> = self
+            .rounds
+            .iter()
+            .filter(|round| round.ack_train_octets >= 10 * mss && round.train_octets >= 10 * mss)
+            .map(|round| {
+                let per =
+                    |octets: u64, time: Duration| octets as f64 / time.as_secs_f64().max(1e-9);
+                let acks = per(round.ack_train_octets, round.ack_train_time);
+                let data = per(round.train_octets, round.train_time);
+                acks.min(data)
+            })
+            .collect();
+        trains.sort_by(f64::total_cmp);
+        let train = trains.get(trains.len() * 3 / 4).copied().unwrap_or(0.0);
+        self.capacity = self.peak.max(train);
+        let four = Duration::from_secs_f64((4 * mss) as f64 / self.peak.max(1.0));
+        self.queue_step = (self.base / 8)
+            .max(four.min(self.base))
+            .max(Duration::from_micros(20));
+        let most = self
+            .trips
+            .iter()
+            .flatten()
+            .max()
+            .copied()
+            .unwrap_or_default();
+        self.queue_most = most.saturating_sub(self.base);
+        let episodes = &self.trail.episodes.list;
+        self.after = self
+            .rounds
+            .iter()
+            .map(|round| {
+                episodes
+                    .partition_point(|one| one.at < round.end)
+                    .checked_sub(1)
+            })
+            .collect();
+    }
+
+    /// Octets of a full segment: the usual size where that is clear.
+    pub fn mss(&self) -> u64 {
+        let (usual, lead) = self.trail.usual;
+        if lead >= 20 && usual > 64 && usual <= self.trail.mss {
+            usual
+        } else {
+            self.trail.mss.max(1)
+        }
+    }
+
+    /// Whether queues show in the round trips that can be measured here.
+    pub fn sees_queues(&self) -> bool {
+        matches!(self.view, View::Sender | View::Unknown)
+            || self.rounds.iter().any(|round| round.turn.count > 0)
+    }
+
+    pub fn data(&self) -> &Direction {
+        self.connection.direction(self.side)
+    }
+
+    pub fn receiver(&self) -> &Direction {
+        self.connection.direction(other(self.side))
+    }
+
+    pub fn knows_windows(&self) -> bool {
+        self.connection.scaling() != Scaling::Unknown
+    }
+
+    /// Delivery in a round, octets per second.
+    pub fn rate(&self, index: usize) -> f64 {
+        rate_of(&self.rounds[index])
+    }
+
+    /// Delivery over the whole run.
+    pub fn mean_rate(&self) -> f64 {
+        let acked: u64 = self.rounds.iter().map(|round| round.acked).sum();
+        acked as f64 / self.run.as_secs_f64().max(1e-9)
+    }
+
+    /// What a queue added to the round trip in that round.
+    pub fn queue(&self, index: usize) -> Option<Duration> {
+        self.trips[index].map(|trip| trip.saturating_sub(self.base))
+    }
+
+    /// Whether there was a standing queue.
+    pub fn is_queued(&self, index: usize) -> bool {
+        /// A single acknowledgment is late for other reasons.
+        const LEAST: u64 = 4;
+        let round = &self.rounds[index];
+        round.segments >= LEAST * round.count
+            && self
+                .queue(index)
+                .is_some_and(|queue| queue >= self.queue_step)
+    }
+
+    /// What a queue added just before the episode.
+    pub fn queue_before(&self, episode: &Episode) -> Option<Duration> {
+        let turn = match self.view {
+            View::Sender | View::Unknown => Duration::ZERO,
+            _ => episode.turn.or(self.trail.turn).unwrap_or_default(),
+        };
+        episode
+            .trip
+            .map(|trip| (trip + turn).saturating_sub(self.base))
+    }
+
+    pub fn spent(&self, state: State) -> Duration {
+        self.rounds
+            .iter()
+            .fold(Duration::ZERO, |sum, round| sum + round.spent_in(state))
+    }
+
+    /// Place as tcpdump prints it, from the first octet seen.
+    pub fn place(&self, position: u64) -> u64 {
+        position.saturating_sub(self.data().first_position())
+    }
+
+    /// Time since the first packet.
+    pub fn since_start(&self, at: Instant) -> Duration {
+        at.saturating_since(self.start)
+    }
+
+    pub fn rounds_with(&self, state: State) -> impl Iterator<Item = usize> + '_ {
+        (0..self.rounds.len()).filter(move |index| !self.rounds[*index].spent_in(state).is_zero())
+    }
+}
+
+/// What was acknowledged of a direction, a position.
+pub(crate) fn acked_to(data: &Direction) -> u64 {
+    data.acked_position().unwrap_or(data.first_position())
+}
+
+/// The other side.
+pub(crate) const fn other(side: Side) -> Side {
+    match side {
+        Side::Client => Side::Server,
+        Side::Server => Side::Client,
+    }
+}
+
+fn rate_of(round: &Round) -> f64 {
+    let idle = round.spent_in(State::Idle) + round.spent_in(State::Opening);
+    let time = round.length().saturating_sub(idle).as_secs_f64();
+    if time > 0.0 {
+        round.acked as f64 / time
+    } else {
+        0.0
+    }
+}
+
+/// The whole path's round trip in that round.
+fn round_trip(round: &Round, view: View, turn: Option<Duration>) -> Option<Duration> {
+    let trip = if round.trip.count >= 8 {
+        round.trip.mean()?
+    } else {
+        round.trip.least?
+    };
+    Some(match view {
+        View::Sender | View::Unknown => trip,
+        View::Receiver | View::Middle => trip + round.turn.least.or(turn).unwrap_or_default(),
+    })
+}
+
+/// As a rate.
+pub(crate) fn rate(octets_per_second: f64) -> Rate {
+    Rate::from_bps((octets_per_second * 8.0) as u64)
+}

@@ -1,0 +1,127 @@
+//! Losses, and what a sender did about them.
+
+use alloc::vec::Vec;
+
+use gigatcp_units::{Duration, Instant};
+
+/// Episodes kept one by one; later ones are only counted.
+const MAX_EPISODES: usize = 512;
+
+/// Timeouts kept one by one.
+const MAX_TIMEOUTS: usize = 64;
+
+/// From a loss being noticed to its repair being acknowledged.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Episode {
+    /// When the first segment was sent again.
+    pub at: Instant,
+    /// When all was acknowledged that had been sent by then.
+    pub until: Instant,
+    /// The first packet sent again.
+    pub packet: u64,
+    /// Its place.
+    pub start: u64,
+    /// Octets in flight when it began.
+    pub flight: u64,
+    /// Segments sent again in it.
+    pub again: u64,
+    /// Of these, proven to have been needless.
+    pub spurious: u64,
+    /// The longest row of octets that was sent again without a break.
+    pub row: u64,
+    /// Where that row ended.
+    pub row_end: u64,
+    /// Timeouts in it.
+    pub timeouts: u64,
+    /// The last round trip measured before it, at the place of capture.
+    pub trip: Option<Duration>,
+    /// The last turnaround, likewise.
+    pub turn: Option<Duration>,
+    /// Packets that came late, out of order.
+    pub late: u64,
+    /// How long the right edge of the window had stood still although data was
+    /// acknowledged, and where.
+    pub frozen: Option<Frozen>,
+    /// Whether its sizes were full ones only, while smaller packets passed.
+    pub full_sized: bool,
+    /// Octets of new data sent for the first time while it lasted.
+    pub sent: u64,
+}
+
+impl Episode {
+    /// Whether nothing but full segments was sent again.
+    pub const fn full_sized_only(&self) -> bool {
+        self.full_sized
+    }
+}
+
+/// A right edge that stood still while data was acknowledged: nobody read.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Frozen {
+    pub edge: u64,
+    pub since: Instant,
+    pub until: Instant,
+    pub first_ack: u64,
+    /// Octets acknowledged in that time.
+    pub acked: u64,
+    /// The packet that offered this edge first, and the last that did.
+    pub packet: u64,
+    pub last_packet: u64,
+}
+
+/// A timer that ran out.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Expiry {
+    pub at: Instant,
+    pub packet: u64,
+    pub start: u64,
+    /// The silence before.
+    pub waited: Duration,
+}
+
+/// A hole that showed itself at the place of capture.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Hole {
+    pub at: Instant,
+    /// The packet behind it.
+    pub packet: u64,
+    pub start: u64,
+    pub end: u64,
+    pub frozen: Option<Frozen>,
+    /// When data had passed before.
+    pub after: Instant,
+}
+
+/// All of one direction.
+#[derive(Clone, Default, Debug)]
+pub(crate) struct Episodes {
+    pub list: Vec<Episode>,
+    pub count: u64,
+    pub expiries: Vec<Expiry>,
+    pub expiry_count: u64,
+    /// The largest hole seen.
+    pub hole: Option<Hole>,
+}
+
+impl Episodes {
+    pub fn push(&mut self, episode: Episode) {
+        self.count += 1;
+        if self.list.len() < MAX_EPISODES {
+            self.list.push(episode);
+        }
+    }
+
+    pub fn expire(&mut self, expiry: Expiry) {
+        self.expiry_count += 1;
+        if self.expiries.len() < MAX_TIMEOUTS {
+            self.expiries.push(expiry);
+        }
+    }
+
+    pub fn on_hole(&mut self, hole: Hole) {
+        let len = |hole: &Hole| hole.end - hole.start;
+        if self.hole.as_ref().is_none_or(|most| len(&hole) > len(most)) {
+            self.hole = Some(hole);
+        }
+    }
+}

@@ -1,0 +1,55 @@
+//! Why a connection was not faster: an account of its time, and verdicts.
+//!
+//! [`Watcher::handle_packet`] takes the packets of a capture, one after the
+//! other; [`Watcher::diagnose`] gives a [`Diagnosis`] of a connection. Every
+//! instant has one cause or is unknown; the times add up to the run.
+//!
+//! 1. Each direction with data is followed as its sender lived it
+//!    (`trail.rs`): at each instant the sender waits for one thing, its
+//!    [`State`]. That is seen, not judged.
+//! 2. States are kept by rounds (`round.rs`), losses by episodes
+//!    (`episode.rs`).
+//! 3. At the end the [rules](RULES) bid for the stretches of time with how sure
+//!    they are, and the surest has it (`account.rs`).
+//!
+//! | file | what |
+//! |---|---|
+//! | `watcher.rs` | all connections of a capture |
+//! | `trail.rs` | one direction as its sender lived it |
+//! | `echoes.rs` | what timestamps say about when a segment was made |
+//! | `round.rs`, `episode.rs` | what is kept: rounds; losses and their repair |
+//! | `view.rs` | where the capture was taken |
+//! | `case.rs`, `losses.rs` | what rules are asked about; why segments were lost |
+//! | `rules/` | one rule in one file |
+//! | `account.rs` | whose each stretch of time is |
+//! | `verdict.rs`, `words.rs` | what is said of it |
+//!
+//! Deliberately not here: files, and guesses. A stretch for which no rule is at
+//! least as sure as not is unknown. What only a host can know (its processor,
+//! its buffers) is inferred from what it does on the wire, and said with what
+//! looks alike.
+#![no_std]
+#![forbid(unsafe_code)]
+#![deny(missing_docs)]
+
+extern crate alloc;
+
+mod account;
+mod case;
+mod echoes;
+mod episode;
+mod losses;
+mod round;
+mod rules;
+mod trail;
+mod verdict;
+mod view;
+mod watcher;
+mod words;
+
+pub use account::{LEAST_SURE, Span};
+pub use round::{MAX_ROUNDS, State};
+pub use rules::{Evidence, RULES, Rule, find};
+pub use verdict::{Diagnosis, Verdict};
+pub use view::View;
+pub use watcher::Watcher;

@@ -1,0 +1,302 @@
+//! A round: what happened from one octet leaving to its acknowledgment, as the
+//! sender lived it.
+//!
+//! A connection keeps at most [`MAX_ROUNDS`]. When there are more, neighbours
+//! become one, so that memory is flat and no time is lost from the account;
+//! what is lost is detail.
+
+use alloc::vec::Vec;
+
+use gigatcp_units::{Duration, Instant};
+
+/// Rounds kept of one direction.
+pub const MAX_ROUNDS: usize = 512;
+
+/// What a sender waits for: what can be seen of it without judging why.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+#[repr(u8)]
+pub enum State {
+    /// The handshake is not over, or nothing has been sent since.
+    Opening,
+    /// Nothing is in flight, and the window is open.
+    Idle,
+    /// All of the window offered by the receiver is in flight.
+    Window,
+    /// A retransmission timer runs, and nothing else happens.
+    Timeout,
+    /// A loss is being repaired.
+    Recovery,
+    /// As much is in flight as ever of late.
+    Full,
+    /// Clearly less is in flight than of late, and there is room for more.
+    Slack,
+    /// All has been sent.
+    Closing,
+}
+
+/// How many states there are.
+pub const STATES: usize = 8;
+
+impl State {
+    /// Every state, in order.
+    pub const ALL: [Self; STATES] = [
+        Self::Opening,
+        Self::Idle,
+        Self::Window,
+        Self::Timeout,
+        Self::Recovery,
+        Self::Full,
+        Self::Slack,
+        Self::Closing,
+    ];
+}
+
+/// Least, sum and number of samples.
+#[derive(Clone, Copy, Default, Debug)]
+pub(crate) struct Samples {
+    pub least: Option<Duration>,
+    pub most: Duration,
+    sum: Duration,
+    pub count: u64,
+}
+
+impl Samples {
+    pub fn add(&mut self, sample: Duration) {
+        self.least = Some(self.least.map_or(sample, |least| least.min(sample)));
+        self.most = self.most.max(sample);
+        self.sum += sample;
+        self.count += 1;
+    }
+
+    fn merge(&mut self, other: &Self) {
+        self.least = match (self.least, other.least) {
+            (Some(a), Some(b)) => Some(a.min(b)),
+            (a, b) => a.or(b),
+        };
+        self.most = self.most.max(other.most);
+        self.sum += other.sum;
+        self.count += other.count;
+    }
+
+    pub fn mean(&self) -> Option<Duration> {
+        (self.count > 0).then(|| self.sum / self.count)
+    }
+}
+
+/// One round, or several neighbours.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Round {
+    pub start: Instant,
+    pub end: Instant,
+    /// Number of the first packet in it.
+    pub packet: u64,
+    /// How many rounds this is.
+    pub count: u64,
+    pub spent: [Duration; STATES],
+    /// Octets sent for the first time.
+    pub sent: u64,
+    /// Octets acknowledged.
+    pub acked: u64,
+    /// Packets with new data.
+    pub segments: u64,
+    /// Octets of new data that left as the direct answer to an acknowledgment.
+    pub clocked: u64,
+    /// Packets of new data smaller than a full segment.
+    pub small: u64,
+    /// Segments sent again.
+    pub again: u64,
+    /// Segments proven to have been sent again for nothing.
+    pub spurious: u64,
+    /// Packets overtaken on the way.
+    pub late: u64,
+    /// The most in flight.
+    pub flight: u64,
+    /// From data to acknowledgment, at the place of capture.
+    pub trip: Samples,
+    /// From acknowledgment to the data it released, at the place of capture.
+    pub turn: Samples,
+    /// The smallest and the largest window.
+    pub window: Option<(u64, u64)>,
+    /// Octets and time of data packets that follow closely on one another.
+    pub train_octets: u64,
+    pub train_time: Duration,
+    /// Acknowledgments; of them duplicates, window updates.
+    pub acks: u64,
+    pub duplicates: u64,
+    pub updates: u64,
+    /// Marks of congestion, or their echoes.
+    pub marks: u64,
+    /// The same of acknowledgments and what they acknowledged.
+    pub ack_train_octets: u64,
+    pub ack_train_time: Duration,
+}
+
+impl Round {
+    pub fn new(start: Instant, packet: u64) -> Self {
+        Self {
+            start,
+            end: start,
+            packet,
+            count: 1,
+            spent: [Duration::ZERO; STATES],
+            sent: 0,
+            acked: 0,
+            segments: 0,
+            clocked: 0,
+            small: 0,
+            again: 0,
+            spurious: 0,
+            late: 0,
+            flight: 0,
+            trip: Samples::default(),
+            turn: Samples::default(),
+            window: None,
+            train_octets: 0,
+            train_time: Duration::ZERO,
+            acks: 0,
+            duplicates: 0,
+            updates: 0,
+            marks: 0,
+            ack_train_octets: 0,
+            ack_train_time: Duration::ZERO,
+        }
+    }
+
+    pub fn length(&self) -> Duration {
+        self.end.saturating_since(self.start)
+    }
+
+    pub fn spent_in(&self, state: State) -> Duration {
+        self.spent[state as usize]
+    }
+
+    /// Time in which the sender was at work on its transfer.
+    pub fn active(&self) -> Duration {
+        [State::Window, State::Recovery, State::Full, State::Slack]
+            .into_iter()
+            .map(|state| self.spent_in(state))
+            .fold(Duration::ZERO, |sum, spent| sum + spent)
+    }
+
+    pub fn offer(&mut self, window: u64) {
+        let (least, most) = self.window.unwrap_or((window, window));
+        self.window = Some((least.min(window), most.max(window)));
+    }
+
+    /// Takes the round behind it in.
+    fn merge(&mut self, other: &Self) {
+        let Self {
+            start: _,
+            end,
+            packet: _,
+            count,
+            spent,
+            sent,
+            acked,
+            segments,
+            clocked,
+            small,
+            again,
+            spurious,
+            late,
+            flight,
+            trip,
+            turn,
+            window,
+            train_octets,
+            train_time,
+            acks,
+            duplicates,
+            updates,
+            marks,
+            ack_train_octets,
+            ack_train_time,
+        } = other;
+        self.end = *end;
+        self.count += count;
+        for (mine, theirs) in self.spent.iter_mut().zip(spent) {
+            *mine += *theirs;
+        }
+        self.sent += sent;
+        self.acked += acked;
+        self.segments += segments;
+        self.clocked += clocked;
+        self.small += small;
+        self.again += again;
+        self.spurious += spurious;
+        self.late += late;
+        self.flight = self.flight.max(*flight);
+        self.trip.merge(trip);
+        self.turn.merge(turn);
+        if let Some((least, most)) = window {
+            self.offer(*least);
+            self.offer(*most);
+        }
+        self.train_octets += train_octets;
+        self.train_time += *train_time;
+        self.acks += acks;
+        self.duplicates += duplicates;
+        self.updates += updates;
+        self.marks += marks;
+        self.ack_train_octets += ack_train_octets;
+        self.ack_train_time += *ack_train_time;
+    }
+}
+
+/// The rounds of one direction, oldest first.
+#[derive(Clone, Default, Debug)]
+pub(crate) struct Rounds(Vec<Round>);
+
+impl Rounds {
+    pub fn push(&mut self, round: Round) {
+        if self.0.len() == MAX_ROUNDS {
+            self.halve();
+        }
+        self.0.push(round);
+    }
+
+    /// Neighbours become one. A round with a long stillness or a repair stays
+    /// by itself where its neighbour has none: it is the one that is asked for.
+    #[cold]
+    fn halve(&mut self) {
+        let mut merged: Vec<Round> = Vec::with_capacity(MAX_ROUNDS);
+        let mut left = self.0.len();
+        for round in &self.0 {
+            left -= 1;
+            let is_room = merged.len() + left < MAX_ROUNDS * 3 / 4;
+            match merged.last_mut() {
+                Some(last)
+                    if last.count <= round.count.max(2) * 2
+                        && (last.kind() == round.kind() || !is_room)
+                        && last.count < self.0[0].count * 2 =>
+                {
+                    last.merge(round);
+                }
+                _ => merged.push(*round),
+            }
+        }
+        if merged.len() > MAX_ROUNDS * 7 / 8 {
+            let pairs = merged.chunks(2).map(|pair| {
+                let mut first = pair[0];
+                pair[1..].iter().for_each(|second| first.merge(second));
+                first
+            });
+            merged = pairs.collect();
+        }
+        self.0 = merged;
+    }
+
+    pub fn as_slice(&self) -> &[Round] {
+        &self.0
+    }
+}
+
+impl Round {
+    /// The state that took most of it.
+    pub fn kind(&self) -> State {
+        State::ALL
+            .into_iter()
+            .max_by_key(|state| self.spent_in(*state))
+            .unwrap_or(State::Full)
+    }
+}

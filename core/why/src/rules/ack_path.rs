@@ -1,0 +1,68 @@
+//! The way back: acknowledgments that are lost, thinned or late (RFC 3449).
+
+use alloc::{format, vec};
+
+use super::{Evidence, Rule, Told, round_evidence, span};
+use crate::account::{Hearing, Won};
+use crate::case::Case;
+use crate::round::State;
+
+pub(crate) const RULE: Rule = Rule {
+    id: "ack-path",
+    name: "the way of the acknowledgments",
+    meaning: "Acknowledgments are lost or wait in a queue on their way back. The sender is clocked \
+              by few, late ones: it sends in bursts, and its window opens slowly.",
+    looks_for: "Acknowledgments of many segments each, without offload that would explain them; a \
+                queue in the round trip while data does not arrive any faster.",
+    how_sure: "Fair. A receiver that acknowledges rarely (receive offload) looks alike.",
+    views: "sender, middle; not the receiver",
+    change: "More rate on the way back, priority for acknowledgments, no upload filling the same \
+             link; on the sender, counting octets (RFC 3465) and pacing.",
+    references: &["RFC 3449", "RFC 3465", "RFC 9293 section 3.8.6.3"],
+    judge,
+    tell,
+};
+
+/// Segments per acknowledgment in that round.
+fn stretch(case: &Case<'_>, index: usize) -> f64 {
+    let round = &case.rounds[index];
+    round.acked as f64 / case.mss() as f64 / round.acks.max(1) as f64
+}
+
+fn judge(case: &Case<'_>, hearing: &mut Hearing) {
+    // Where the capture lacks data it may lack acknowledgments too.
+    if case.data().has_super_segments() || case.data().acked_unseen_bytes() > 0 {
+        return;
+    }
+    for index in case.rounds_with(State::Full) {
+        let stretch = stretch(case, index);
+        let round = &case.rounds[index];
+        if round.acked < 16 * case.mss() || stretch < 6.0 {
+            continue;
+        }
+        let sure = if stretch >= 10.0 { 0.89 } else { 0.7 };
+        hearing.bid(index, State::Full, sure);
+        hearing.bid(index, State::Slack, sure);
+    }
+}
+
+fn tell(case: &Case<'_>, won: &Won) -> Told {
+    let each = stretch(case, won.round.min(case.rounds.len().saturating_sub(1)));
+    let finding = format!(
+        "Few acknowledgments came back for {}, one for {each:.0} segments: they are lost or thinned \
+         out on their way, and the sender is clocked by what is left.",
+        span(won.time),
+    );
+    let evidence = vec![
+        round_evidence(
+            case,
+            won.round,
+            format!("one acknowledgment for {each:.1} segments"),
+        ),
+        Evidence::figure(format!(
+            "round trip up to {}",
+            span(case.base + case.queue_most)
+        )),
+    ];
+    Told { finding, evidence }
+}

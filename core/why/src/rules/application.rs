@@ -1,0 +1,72 @@
+//! The application writes less than the connection would take.
+
+use alloc::format;
+
+use super::{Rule, Told, round_evidence, span};
+use crate::account::{Hearing, Won};
+use crate::case::Case;
+use crate::round::State;
+
+pub(crate) const RULE: Rule = Rule {
+    id: "application-limited",
+    name: "the application",
+    meaning: "The sending application had nothing to send: all that it wrote was sent, and there \
+              was room for more.",
+    looks_for: "Times in which nothing is in flight and the window is open; times in which clearly \
+                less is in flight than just before, without a loss, and nothing is sent although \
+                acknowledgments come; the time after the end was sent.",
+    how_sure: "Certain where nothing is in flight. Where less is in flight than before, a busy \
+               sending host looks alike.",
+    views: "sender, receiver, middle",
+    change: "Write more at once and sooner: larger writes, reading the disk ahead, not waiting for \
+             each answer before the next request. If the application is busy, it is the \
+             bottleneck.",
+    references: &[
+        "RFC 7661 section 4.3",
+        "RFC 4898 (SndLimTimeSnd)",
+        "T-RAT, SIGCOMM 2002",
+    ],
+    judge,
+    tell,
+};
+
+fn judge(case: &Case<'_>, hearing: &mut Hearing) {
+    for index in 0..case.rounds.len() {
+        hearing.bid(index, State::Idle, 0.93);
+        hearing.bid(index, State::Closing, 0.9);
+        hearing.bid(index, State::Slack, 0.68);
+        if writes_little(case, index) {
+            hearing.bid(index, State::Full, 0.82);
+            hearing.bid(index, State::Slack, 0.82);
+        }
+    }
+}
+
+/// Whether small segments end what is sent, again and again, and it is not
+/// acknowledgments that release it: pieces as the application wrote them.
+fn writes_little(case: &Case<'_>, index: usize) -> bool {
+    let round = &case.rounds[index];
+    let has_small = round.small * 48 >= round.segments && round.small > 0;
+    let is_clocked = round.clocked * 2 > round.sent;
+    has_small && !is_clocked && !case.is_queued(index) && round.again == 0
+}
+
+fn tell(case: &Case<'_>, won: &Won) -> Told {
+    let idle = case.spent(State::Idle);
+    let finding = format!(
+        "The application had nothing to send for {}; for {} of that nothing was in flight.",
+        span(won.time),
+        span(idle.min(won.time)),
+    );
+    let evidence = case
+        .rounds
+        .get(won.round)
+        .map_or_else(Default::default, |round| {
+            let text = format!(
+                "nothing sent for {} although the window was open",
+                span(round.spent_in(State::Idle) + round.spent_in(State::Slack))
+            );
+            alloc::vec![round_evidence(case, won.round, text)]
+        });
+    Told { finding, evidence }
+}

@@ -1,0 +1,100 @@
+//! A receiving host that cannot keep up.
+
+use alloc::format;
+
+use super::{Evidence, Rule, Told, octets, round_evidence, span};
+use crate::View;
+use crate::account::{Hearing, Won};
+use crate::case::Case;
+use crate::round::State;
+
+pub(crate) const RULE: Rule = Rule {
+    id: "cpu-limited-receiver",
+    name: "a receiving host that cannot keep up",
+    meaning: "The receiving host or its application takes data more slowly than it arrives. Its \
+              buffer fills, and the window closes until it has read.",
+    looks_for: "A window that is filled and well below what was offered before, again and again, \
+                in many rounds; near the receiver, acknowledgments that come later and later after \
+                the data.",
+    how_sure: "Fair. Whether the processor or the application is slow, a capture does not show.",
+    views: "receiver; sender and middle by the window",
+    change: "Find what the receiving host is busy with: its processor (top, one core at 100 %), \
+             receive offload, the disk the application writes to.",
+    references: &[
+        "RFC 9293 section 3.8.6",
+        "Fink 2007, receiver at 53 % of a processor",
+        "experiment fink-slow-start",
+    ],
+    judge,
+    tell,
+};
+
+/// Whether the window was filled while it was well below its largest.
+fn is_closing(case: &Case<'_>, index: usize, most: u64) -> bool {
+    case.rounds[index]
+        .window
+        .is_some_and(|(least, _)| least < most - most / 4)
+}
+
+fn judge(case: &Case<'_>, hearing: &mut Hearing) {
+    let most = case
+        .rounds
+        .iter()
+        .filter_map(|round| round.window)
+        .map(|(_, most)| most)
+        .max()
+        .unwrap_or(0);
+    let full: u64 = case
+        .rounds_with(State::Window)
+        .filter(|index| is_closing(case, *index, most))
+        .map(|index| case.rounds[index].count)
+        .sum();
+    if case.knows_windows() && full >= 4 {
+        for index in case.rounds_with(State::Window) {
+            if is_closing(case, index, most) {
+                hearing.bid(index, State::Window, 0.96);
+            }
+        }
+    }
+    // Near the receiver the queue before a slow host is the only one on the way
+    // from here to it and back.
+    if case.view != View::Receiver {
+        return;
+    }
+    for index in case.rounds_with(State::Full) {
+        let round = &case.rounds[index];
+        let (Some(mean), Some(least)) = (round.trip.mean(), case.trips.iter().flatten().min())
+        else {
+            continue;
+        };
+        let is_late = mean >= *least / 4 && mean.saturating_mul(2) >= case.queue_step * 3;
+        if is_late && case.is_queued(index) {
+            hearing.bid(index, State::Full, 0.89);
+            hearing.bid(index, State::Slack, 0.75);
+        }
+    }
+}
+
+fn tell(case: &Case<'_>, won: &Won) -> Told {
+    let window = case.rounds.get(won.round).and_then(|round| round.window);
+    let (least, most) = window.unwrap_or_default();
+    let finding = format!(
+        "The receiving host took data more slowly than it came, for {}: its window fell to {} and \
+         opened again only as it read.",
+        span(won.time),
+        octets(least),
+    );
+    let text = format!(
+        "windows from {} to {} in this round",
+        octets(least),
+        octets(most)
+    );
+    let mut evidence = alloc::vec![round_evidence(case, won.round, text)];
+    let zero = case.receiver().count_of(gigatcp_flows::Kind::ZeroWindow);
+    if zero > 0 {
+        evidence.push(Evidence::figure(format!(
+            "{zero} acknowledgments offered no window"
+        )));
+    }
+    Told { finding, evidence }
+}

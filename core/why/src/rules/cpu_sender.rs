@@ -1,0 +1,112 @@
+//! A sending host that cannot send faster.
+
+use alloc::format;
+
+use super::{Evidence, Rule, Told, octets, round_evidence, span, speed};
+use crate::View;
+use crate::account::{Hearing, Won};
+use crate::case::Case;
+use crate::round::{Round, State};
+
+pub(crate) const RULE: Rule = Rule {
+    id: "cpu-limited-sender",
+    name: "the sending host",
+    meaning: "The sending host makes segments as fast as it can, one after the other without a \
+              pause, and that is less than windows and path would take.",
+    looks_for: "Segments that follow one another evenly at the rate of the whole transfer, not as \
+                answers to acknowledgments; no queue on the path, no full window, no loss.",
+    how_sure: "Fair. A sender that is told its rate (pacing to a limit, a shaper in the host) \
+               looks the same.",
+    views: "sender; middle and receiver by the even distance of segments",
+    change: "Find what the sending host is busy with: one core at 100 %, segmentation offload off, \
+             small segments (MTU), checksums in software, small writes.",
+    references: &[
+        "Fink 2007, sender at 90 % of a processor",
+        "Shalunov 2001 (E17, E19)",
+        "Mogul, Ramakrishnan 1997",
+    ],
+    judge,
+    tell,
+};
+
+/// How much of the round segments followed one another at its own rate.
+fn busy(round: &Round) -> f64 {
+    let active = round.active().as_secs_f64();
+    if active > 0.0 {
+        round.train_time.as_secs_f64() / active
+    } else {
+        0.0
+    }
+}
+
+/// Whether the round trip neither grows nor falls for many rounds.
+fn is_even(case: &Case<'_>, index: usize) -> bool {
+    let from = index.saturating_sub(5);
+    let until = (index + 6).min(case.rounds.len());
+    let near = || case.trips[from..until].iter().flatten();
+    match (near().min(), near().max()) {
+        (Some(least), Some(most)) => {
+            most.saturating_sub(*least) <= (case.base / 8).max(case.queue_step / 2)
+                && case.rounds[from..until]
+                    .iter()
+                    .map(|round| round.count)
+                    .sum::<u64>()
+                    >= 8
+        }
+        _ => false,
+    }
+}
+
+fn judge(case: &Case<'_>, hearing: &mut Hearing) {
+    for index in 0..case.rounds.len() {
+        let round = &case.rounds[index];
+        let clocked = round.clocked as f64 / round.sent.max(1) as f64;
+        let is_small = round.sent < 8 * case.mss();
+        let has_ends = round.small * 48 >= round.segments;
+        let is_path = case.view == View::Sender && case.is_queued(index);
+        if is_small || is_path || has_ends || round.again > 0 || clocked > 0.6 {
+            continue;
+        }
+        let rate = case.rate(index);
+        let is_steady = rate >= 0.85 * case.peak;
+        // Away from the sender a bottleneck spaces segments just as evenly; but
+        // its queue grows until something is lost.
+        let factor = match (case.view, case.trail.episodes.count) {
+            (View::Sender, _) => 1.0,
+            (_, 0) if is_even(case, index) => 1.12,
+            (_, 0) => 0.7,
+            _ => 0.0,
+        };
+        if busy(round) >= 0.85 && is_steady {
+            hearing.bid(index, State::Full, 0.8 * factor);
+            hearing.bid(index, State::Slack, 0.75 * factor);
+        } else if busy(round) >= 0.6 && is_steady {
+            hearing.bid(index, State::Full, 0.6 * factor);
+            hearing.bid(index, State::Slack, 0.6 * factor);
+        }
+    }
+}
+
+fn tell(case: &Case<'_>, won: &Won) -> Told {
+    let round = case.rounds.get(won.round);
+    let share = round.map_or(0.0, busy) * 100.0;
+    let flight = round.map_or(0, |round| round.flight);
+    let finding = format!(
+        "The sending host sent without a pause for {}, and no faster than {}: neither windows nor \
+         the path held it back.",
+        span(won.time),
+        speed(case.peak),
+    );
+    let text = format!(
+        "segments follow one another for {share:.0} % of the time, with {} in flight",
+        octets(flight)
+    );
+    let evidence = alloc::vec![
+        round_evidence(case, won.round, text),
+        Evidence::figure(format!(
+            "the round trip stays within {} of its least",
+            span(case.queue_most)
+        )),
+    ];
+    Told { finding, evidence }
+}

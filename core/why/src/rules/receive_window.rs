@@ -1,0 +1,86 @@
+//! The receiver's window (RFC 9293 section 3.8.6): all that it offers is in
+//! flight.
+
+use alloc::format;
+
+use super::{Evidence, Rule, Told, allows, octets, round_evidence, span};
+use crate::account::{Hearing, Won};
+use crate::case::Case;
+use crate::round::State;
+
+pub(crate) const RULE: Rule = Rule {
+    id: "receive-window-limited",
+    name: "the receive window",
+    meaning: "The receiver offers less window than rate times round trip. Everything it offers is \
+              in flight, and the sender waits for the window to move.",
+    looks_for: "Times in which less than a segment is left between what was sent and the right \
+                edge of the window, as the sender knew it: acknowledgments count once they had \
+                reached the sender, wherever the capture was taken.",
+    how_sure: "Nearly certain where the window scale was seen. Without the SYNs it is only said of \
+               closed windows.",
+    views: "sender, receiver, middle",
+    change: "Give the receiver a larger receive buffer (at least rate times round trip; on Linux \
+             the third number of net.ipv4.tcp_rmem, and no SO_RCVBUF in the application), or let \
+             its application read faster.",
+    references: &[
+        "RFC 9293 section 3.8.6",
+        "RFC 7323 section 2",
+        "RFC 4898 (SndLimTimeRwin)",
+        "experiment shalunov-stall",
+    ],
+    judge,
+    tell,
+};
+
+fn judge(case: &Case<'_>, hearing: &mut Hearing) {
+    for index in case.rounds_with(State::Window) {
+        let is_closed = case.rounds[index]
+            .window
+            .is_some_and(|(least, _)| least == 0);
+        let sure = match (case.knows_windows(), is_closed) {
+            (true, _) => 0.95,
+            (false, true) => 0.8,
+            (false, false) => 0.3,
+        };
+        hearing.bid(index, State::Window, sure);
+    }
+    if case.trail.released.is_some() {
+        hearing.remark(0.95);
+    }
+}
+
+fn tell(case: &Case<'_>, won: &Won) -> Told {
+    let windows = case.receiver().windows();
+    let most = windows.map_or(0, |windows| windows.most);
+    let finding = format!(
+        "The receiver's window was full for {}: it offered {} at most{}.",
+        span(won.time),
+        octets(most),
+        allows(case, most),
+    );
+    let mut evidence = alloc::vec![];
+    if let Some((least, most)) = case.rounds.get(won.round).and_then(|round| round.window) {
+        let text = format!(
+            "windows from {} to {} here, {} in flight",
+            octets(least),
+            octets(most),
+            octets(case.rounds[won.round].flight),
+        );
+        evidence.push(round_evidence(case, won.round, text));
+    }
+    if let Some((packet, at, waited)) = case.trail.released {
+        let text = format!(
+            "begins exactly at the right edge and left only when the window had moved: until then \
+             the sender had waited {}, limited by the window and not by congestion",
+            span(waited)
+        );
+        evidence.push(Evidence::new(packet, case.since_start(at), text));
+    }
+    let full = case.data().count_of(gigatcp_flows::Kind::WindowFull);
+    if full > 0 {
+        evidence.push(Evidence::figure(format!(
+            "{full} packets filled the window"
+        )));
+    }
+    Told { finding, evidence }
+}

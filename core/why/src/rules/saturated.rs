@@ -1,0 +1,73 @@
+//! The path is full: what is wanted.
+
+use alloc::format;
+
+use super::{Evidence, Rule, Told, round_evidence, span, speed};
+use crate::account::{Hearing, Won};
+use crate::case::Case;
+use crate::round::State;
+
+pub(crate) const RULE: Rule = Rule {
+    id: "path-saturated",
+    name: "the path",
+    meaning: "The bottleneck was busy all the time: more in flight only made its queue longer. \
+              Nothing is wrong with the hosts.",
+    looks_for: "A round trip above its least (a standing queue) while the rate of delivery stays \
+                at its highest.",
+    how_sure: "Good. A receiver that is slow to acknowledge looks alike from the sender.",
+    views: "sender, receiver, middle",
+    change: "Nothing at the hosts. More rate at the bottleneck, or less competing traffic.",
+    references: &[
+        "RFC 8337 (model-based metrics)",
+        "Cardwell and others, BBR, 2016",
+    ],
+    judge,
+    tell,
+};
+
+fn judge(case: &Case<'_>, hearing: &mut Hearing) {
+    for index in 0..case.rounds.len() {
+        let is_fast = case.rate(index) >= 0.8 * case.peak;
+        // Without timestamps, queues before the place of capture do not show.
+        let is_blind = !case.sees_queues() && case.trail.episodes.count > 0;
+        if is_blind && is_fast {
+            hearing.bid(index, State::Full, 0.7);
+            hearing.bid(index, State::Recovery, 0.7);
+        }
+        if case.is_queued(index) && is_fast {
+            hearing.bid(index, State::Full, 0.88);
+            hearing.bid(index, State::Slack, 0.72);
+            hearing.bid(index, State::Recovery, 0.86);
+        } else if case.is_queued(index) {
+            hearing.bid(index, State::Full, 0.6);
+        } else if is_fast && case.after[index].is_some() {
+            hearing.bid(index, State::Full, 0.55);
+            hearing.bid(index, State::Recovery, 0.55);
+        }
+    }
+}
+
+fn tell(case: &Case<'_>, won: &Won) -> Told {
+    let finding = format!(
+        "The path was full for {}: about {} went through, and more in flight only lengthened the \
+         round trip, from {} by up to {}.",
+        span(won.time),
+        speed(case.peak),
+        span(case.base),
+        span(case.queue_most),
+    );
+    let queue = case.queue(won.round).unwrap_or_default();
+    let text = format!(
+        "{} delivered, the round trip {} above its least",
+        speed(case.rate(won.round)),
+        span(queue)
+    );
+    let mut evidence = alloc::vec![round_evidence(case, won.round, text)];
+    let marks: u64 = case.rounds.iter().map(|round| round.marks).sum();
+    if marks > 0 {
+        evidence.push(Evidence::figure(format!(
+            "{marks} marks of congestion (ECN)"
+        )));
+    }
+    Told { finding, evidence }
+}

@@ -1,0 +1,190 @@
+//! What holds of every diagnosis, whatever the capture.
+
+use std::net::Ipv4Addr;
+
+use gigatcp_flows::Observed;
+use gigatcp_units::{Duration, Instant};
+use gigatcp_why::{Diagnosis, Watcher};
+use gigatcp_wire::{Ecn, Endpoints, Flags, SackBlock, SackBlocks, SeqNumber, Timestamps};
+use proptest::prelude::*;
+
+/// A packet that may be anything, from a small set of places and times so that
+/// packets have to do with one another.
+fn packet() -> impl Strategy<Value = (u64, bool, Observed)> {
+    (
+        0_u64..50_000_000,
+        any::<bool>(),
+        (0_u32..60, 0_u32..60, 0_u32..3, 0_u16..400),
+        (0_u8..32, any::<bool>(), 0_u32..40, 0_u32..40),
+        (any::<bool>(), 0_u32..60, 0_u32..60),
+    )
+        .prop_map(
+            |(gap, back, (seq, ack, len, wnd), (bits, stamped, val, ecr), sack)| {
+                let mut flags = Flags::ACK;
+                for (bit, flag) in [Flags::SYN, Flags::FIN, Flags::RST].into_iter().enumerate() {
+                    // Each of them is rare.
+                    if bits == bit as u8 + 1 {
+                        flags |= flag;
+                    }
+                }
+                let client = Endpoints::V4 {
+                    src: Ipv4Addr::new(192, 0, 2, 1),
+                    dst: Ipv4Addr::new(192, 0, 2, 2),
+                };
+                let mut blocks = SackBlocks::default();
+                if sack.0 {
+                    blocks.try_push(SackBlock {
+                        left: SeqNumber::new(sack.1 * 500),
+                        right: SeqNumber::new(sack.2 * 500),
+                    });
+                }
+                let is_syn = flags.contains(Flags::SYN);
+                let observed = Observed {
+                    at: Instant::ZERO,
+                    endpoints: if back { client.reversed() } else { client },
+                    src_port: if back { 80 } else { 4000 },
+                    dst_port: if back { 4000 } else { 80 },
+                    seq: SeqNumber::new(seq * 500),
+                    ack: SeqNumber::new(ack * 500),
+                    flags,
+                    wnd: wnd * 16,
+                    payload_len: len * 500,
+                    options_len: 12,
+                    ecn: Ecn::NotEct,
+                    ident: 0,
+                    timestamps: stamped.then_some(Timestamps { val, ecr }),
+                    sack: blocks,
+                    mss: is_syn.then_some(1000),
+                    window_scale: is_syn.then_some(2),
+                    sack_permitted: is_syn,
+                };
+                (gap, back, observed)
+            },
+        )
+}
+
+/// Times of all verdicts, the unknown and all spans add up to the run, and
+/// spans follow on one another.
+fn check(diagnosis: &Diagnosis) {
+    let told = diagnosis
+        .verdicts
+        .iter()
+        .fold(diagnosis.unknown, |sum, verdict| sum + verdict.time);
+    assert_eq!(told, diagnosis.run);
+    let mut at = diagnosis.start;
+    for span in &diagnosis.spans {
+        assert_eq!(span.start, at);
+        at += span.length;
+    }
+    assert_eq!(at, diagnosis.start + diagnosis.run);
+    for verdict in &diagnosis.verdicts {
+        assert!((0.5..=1.0).contains(&verdict.confidence), "{verdict:?}");
+        assert!((0.0..=1.0).contains(&verdict.share));
+        assert!(verdict.finding.ends_with('.'), "{}", verdict.finding);
+    }
+    assert!(diagnosis.paragraph.ends_with('.'));
+}
+
+fn diagnose(packets: &[(u64, bool, Observed)], backwards: bool) -> Vec<Diagnosis> {
+    let mut watcher = Watcher::new(1);
+    let mut at = Instant::ZERO + Duration::from_secs(10);
+    for (number, (gap, _, observed)) in (1..).zip(packets) {
+        let gap = Duration::from_nanos(*gap);
+        if backwards && gap.as_nanos().is_multiple_of(5) {
+            at = Instant::ZERO + at.saturating_since(Instant::ZERO + gap);
+        } else {
+            at += gap;
+        }
+        watcher.handle_packet(number, &Observed { at, ..*observed });
+    }
+    (0..watcher.table().len())
+        .filter_map(|index| watcher.diagnose(index))
+        .collect()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(400))]
+
+    #[test]
+    fn every_instant_of_any_capture_has_one_cause_or_is_unknown(
+        packets in prop::collection::vec(packet(), 1..200),
+        backwards in any::<bool>(),
+    ) {
+        for diagnosis in diagnose(&packets, backwards) {
+            check(&diagnosis);
+        }
+    }
+}
+
+/// A transfer of one segment a millisecond, each acknowledged 10 ms later.
+fn steady(rounds: u64) -> Watcher {
+    let mut watcher = Watcher::new(1);
+    let mut number = 0;
+    let mut say = |at_us: u64, back: bool, seq: u32, ack: u32, len: u32, flags: Flags| {
+        number += 1;
+        let client = Endpoints::V4 {
+            src: Ipv4Addr::new(192, 0, 2, 1),
+            dst: Ipv4Addr::new(192, 0, 2, 2),
+        };
+        let is_syn = flags.contains(Flags::SYN);
+        watcher.handle_packet(
+            number,
+            &Observed {
+                at: Instant::from_nanos(at_us * 1000),
+                endpoints: if back { client.reversed() } else { client },
+                src_port: if back { 80 } else { 4000 },
+                dst_port: if back { 4000 } else { 80 },
+                seq: SeqNumber::new(seq),
+                ack: SeqNumber::new(ack),
+                flags,
+                wnd: 1000,
+                payload_len: len,
+                options_len: 0,
+                ecn: Ecn::NotEct,
+                ident: 0,
+                timestamps: None,
+                sack: SackBlocks::default(),
+                mss: is_syn.then_some(1000),
+                window_scale: is_syn.then_some(3),
+                sack_permitted: is_syn,
+            },
+        );
+    };
+    say(0, false, 0, 0, 0, Flags::SYN);
+    say(10_000, true, 0, 1, 0, Flags::SYN | Flags::ACK);
+    say(10_001, false, 1, 1, 0, Flags::ACK);
+    // A window of 8 segments: all of them, and then the next eight.
+    for round in 0..rounds {
+        let start = 20_000 + round * 10_100;
+        for segment in 0..8 {
+            let seq = 1 + (round * 8 + segment) as u32 * 1000;
+            say(start + segment, false, seq, 1, 1000, Flags::ACK);
+        }
+        for segment in 1..=4 {
+            let ack = 1 + (round * 8 + segment * 2) as u32 * 1000;
+            say(start + 10_000 + segment, true, 1, ack, 0, Flags::ACK);
+        }
+    }
+    watcher
+}
+
+#[test]
+fn a_window_that_is_always_full_is_the_limit() {
+    let diagnosis = steady(50).diagnose(0).expect("data was sent");
+    check(&diagnosis);
+    let dominant = diagnosis.dominant().expect("a cause");
+    assert_eq!(dominant.rule.id, "receive-window-limited");
+    assert!(dominant.share > 0.9, "{}", diagnosis.limited_by());
+    assert!(diagnosis.limited_by().starts_with("receive-window-limited"));
+}
+
+#[test]
+fn a_long_transfer_keeps_few_rounds_and_all_of_its_time() {
+    let diagnosis = steady(20_000).diagnose(0).expect("data was sent");
+    check(&diagnosis);
+    assert!(diagnosis.spans.len() <= 8 * gigatcp_why::MAX_ROUNDS);
+    assert_eq!(
+        diagnosis.dominant().map(|first| first.rule.id),
+        Some("receive-window-limited")
+    );
+}

@@ -1,0 +1,404 @@
+//! Random worlds, each with one known cause.
+
+use gigatcp_path::{CpuCosts, HopConfig, LossModel, Picoseconds, Reorder, RingConfig, RingsConfig};
+use gigatcp_sim::{FlowConfig, HostConfig, Observe, Reader, Stop, WorldConfig};
+use gigatcp_tcp::congestion::{self, SlowStart};
+use gigatcp_tcp::profile::InitialWindow;
+use gigatcp_tcp::{Config, Profile};
+use gigatcp_units::{Bytes, Duration, Probability, Rate};
+use gigatcp_wire::SeqNumber;
+
+/// What is injected; the first is nothing.
+pub const CAUSES: [&str; 18] = [
+    "path-saturated",
+    "receive-window-limited",
+    "window-clamped",
+    "send-buffer-limited",
+    "application-limited",
+    "slow-start-too-slow",
+    "random-loss",
+    "queue-overflow",
+    "reordering-taken-for-loss",
+    "ack-path",
+    "delayed-ack-stall",
+    "rto-ladder",
+    "mss-clamped",
+    "pmtu-black-hole",
+    "cpu-limited-sender",
+    "cpu-limited-receiver",
+    "rx-ring-overrun",
+    "capture-artefact",
+];
+
+/// A random stream (`SplitMix64`).
+pub struct Draw(u64);
+
+impl Draw {
+    pub const fn new(seed: u64) -> Self {
+        Self(seed)
+    }
+
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut mixed = self.0;
+        mixed = (mixed ^ mixed >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+        mixed ^ mixed >> 31
+    }
+
+    /// Evenly from 0 up to 1.
+    pub fn unit(&mut self) -> f64 {
+        (self.next() >> 11) as f64 / (1_u64 << 53) as f64
+    }
+
+    /// Evenly between both.
+    fn between(&mut self, least: f64, most: f64) -> f64 {
+        least + (most - least) * self.unit()
+    }
+
+    /// The same on a scale of ratios.
+    fn magnitude(&mut self, least: f64, most: f64) -> f64 {
+        (self.between(least.ln(), most.ln())).exp()
+    }
+
+    fn chance(&mut self, probability: f64) -> bool {
+        self.unit() < probability
+    }
+
+    fn pick<T: Copy>(&mut self, all: &[T]) -> T {
+        all[(self.next() % all.len() as u64) as usize]
+    }
+}
+
+/// A world and what of its capture is lost.
+pub struct Case {
+    pub world: WorldConfig,
+    /// Chance that the capture lacks a packet.
+    pub capture_loss: f64,
+    pub about: String,
+}
+
+/// What all worlds have.
+struct Base {
+    rate: f64,
+    rtt: f64,
+    mtu: u16,
+    mss: f64,
+    profile: Profile,
+    control: &'static str,
+    /// Octets in flight that fill the path.
+    bdp: f64,
+}
+
+fn probability(p: f64) -> Probability {
+    Probability::try_new(p).expect("a probability")
+}
+
+fn seconds(s: f64) -> Duration {
+    Duration::from_secs_f64(s)
+}
+
+/// The world of `cause` with this seed.
+pub fn world(cause: &str, seed: u64) -> Case {
+    let number = CAUSES.iter().position(|one| *one == cause).unwrap_or(0) as u64;
+    let mut draw = Draw::new(seed.wrapping_mul(977).wrapping_add(number));
+    let base = base(&mut draw, cause);
+    let mut case = plain(&mut draw, &base, seed);
+    case.about = format!(
+        "{:.0} Mbit/s, {:.1} ms, MTU {}, {}, pacing {}, timestamps {}",
+        base.rate / 1e6,
+        base.rtt * 1e3,
+        base.mtu,
+        base.control,
+        base.profile.pacing,
+        base.profile.timestamps
+    );
+    inject(cause, &mut draw, &base, &mut case);
+    case
+}
+
+fn base(draw: &mut Draw, cause: &str) -> Base {
+    let rate = draw.magnitude(10e6, 200e6);
+    let rtt = draw.magnitude(0.008, 0.1);
+    let mtu = if cause == "mss-clamped" {
+        9000
+    } else {
+        draw.pick(&[1500, 1500, 1500, 9000])
+    };
+    let rate = if mtu == 9000 { rate * 3.0 } else { rate };
+    let has_pacing = draw.chance(0.6);
+    let profile = Profile {
+        pacing: has_pacing,
+        timestamps: draw.chance(0.8),
+        buffer_limit: Bytes::new(1 << 30),
+        segmentation_offload: draw.chance(0.5),
+        ..Profile::MODERN
+    };
+    Base {
+        rate,
+        rtt,
+        mtu,
+        mss: f64::from(mtu) - 52.0,
+        profile,
+        control: draw.pick(&["cubic", "cubic", "reno"]),
+        bdp: rate * rtt / 8.0,
+    }
+}
+
+fn host(base: &Base) -> HostConfig {
+    HostConfig {
+        tcp: Config {
+            profile: base.profile,
+            local_port: 5001,
+            remote_port: 5001,
+            iss: SeqNumber::new(1_000_000),
+            ip: gigatcp_wire::IpVersion::V4,
+            mss: base.mtu - 40,
+            congestion: congestion::find(base.control).expect("a registered control"),
+            initial_ssthresh: None,
+            slow_start: SlowStart::Usual,
+            send_buffer: None,
+            receive_buffer: None,
+            timestamp_offset: 0,
+            events: gigatcp_events::EventMask::NONE,
+        },
+        costs: CpuCosts::default(),
+        coalesce: Duration::ZERO,
+        link: None,
+        tx_queue: 1000,
+        rings: None,
+        reneges: false,
+        reader: Reader::default(),
+    }
+}
+
+/// Nothing is wrong: three hops each way, the second one the bottleneck.
+fn plain(draw: &mut Draw, base: &Base, seed: u64) -> Case {
+    let legs = [draw.between(0.1, 0.3), draw.between(0.1, 0.3)];
+    let one_way = base.rtt / 2.0;
+    let access = Some(Rate::from_bps((base.rate * draw.between(2.0, 10.0)) as u64));
+    let hop = |name: &str, share: f64| HopConfig {
+        name: name.into(),
+        one_way_delay: seconds(one_way * share),
+        ..HopConfig::default()
+    };
+    let rest = 1.0 - legs[0] - legs[1];
+    let queue = (base.bdp * draw.between(0.5, 1.5) / f64::from(base.mtu)).max(20.0);
+    let forward = vec![
+        HopConfig {
+            rate: access,
+            ..hop("access", legs[0])
+        },
+        HopConfig {
+            rate: Some(Rate::from_bps(base.rate as u64)),
+            limit_packets: Some(queue as u64),
+            ..hop("bottleneck", rest)
+        },
+        hop("far", legs[1]),
+    ];
+    let reverse = vec![
+        hop("far-back", legs[1]),
+        HopConfig {
+            rate: Some(Rate::from_bps(base.rate as u64)),
+            ..hop("bottleneck-back", rest)
+        },
+        hop("access-back", legs[0]),
+    ];
+    let length = (80.0 * base.rtt).clamp(2.0, 5.0);
+    let flow = FlowConfig {
+        name: "flow".into(),
+        start: Duration::ZERO,
+        extra_delay: Duration::ZERO,
+        stop: Stop::After(seconds(length)),
+        write_size: Bytes::new(65_536),
+        supply: None,
+        sender: host(base),
+        receiver: host(base),
+        interval: Duration::from_secs(1),
+        time_sequence: false,
+    };
+    Case {
+        world: WorldConfig {
+            seed,
+            forward,
+            reverse,
+            flows: vec![flow],
+            end: Duration::from_secs(120),
+            observe: Observe::NOTHING,
+        },
+        capture_loss: 0.0,
+        about: String::new(),
+    }
+}
+
+fn inject(cause: &str, draw: &mut Draw, base: &Base, case: &mut Case) {
+    let flow = &mut case.world.flows[0];
+    match cause {
+        "receive-window-limited" => {
+            let window = (base.bdp * draw.between(0.15, 0.6)).max(4.0 * base.mss);
+            flow.receiver.tcp.receive_buffer = Some(Bytes::new(window as u64));
+        }
+        "window-clamped" => {
+            let bdp = base.bdp.max(draw.between(150e3, 400e3));
+            stretch(&mut case.world, bdp / base.bdp);
+            case.world.flows[0].receiver.tcp.profile.window_scaling = false;
+        }
+        "send-buffer-limited" => {
+            let buffer = (base.bdp * draw.between(0.15, 0.6)).max(6.0 * base.mss);
+            flow.sender.tcp.send_buffer = Some(Bytes::new(buffer as u64));
+        }
+        "application-limited" => {
+            let every = draw.magnitude(0.005, 0.3);
+            let amount = base.rate / 8.0 * every * draw.between(0.1, 0.5);
+            flow.supply = Some((Bytes::new(amount.max(500.0) as u64), seconds(every)));
+        }
+        "slow-start-too-slow" => {
+            if draw.chance(0.5) {
+                flow.sender.tcp.profile.initial_window =
+                    InitialWindow::Segments(draw.pick(&[2, 4, 10]));
+                let bdp = base.bdp.max(200.0 * base.mss);
+                flow.stop = Stop::Bytes(Bytes::new((bdp * draw.between(0.4, 1.0)) as u64));
+                stretch(&mut case.world, bdp / base.bdp);
+            } else {
+                flow.sender.tcp.initial_ssthresh = Some(draw.pick(&[4, 8, 16]));
+                flow.sender.tcp.congestion = congestion::find("reno").expect("a control");
+                let bdp = base.bdp.max(150.0 * base.mss);
+                stretch(&mut case.world, bdp / base.bdp);
+            }
+        }
+        "random-loss" => {
+            let share = draw.between(0.15, 0.5);
+            let w = share * base.bdp / base.mss;
+            let p = (1.5 / (w * w)).clamp(1e-5, 0.02);
+            case.world.forward[2].loss = vec![LossModel::Bernoulli(probability(p))];
+        }
+        "queue-overflow" => {
+            let limit = (base.bdp / base.mss * draw.between(0.02, 0.08)).max(3.0);
+            case.world.forward[1].limit_packets = Some(limit as u64);
+            flow.sender.tcp.congestion = congestion::find("reno").expect("a control");
+        }
+        "reordering-taken-for-loss" => {
+            case.world.forward[2].reorder = Some(Reorder {
+                probability: probability(draw.magnitude(0.002, 0.02)),
+                extra_delay: seconds(base.rtt * draw.between(0.1, 0.4)),
+            });
+            let profile = &mut flow.sender.tcp.profile;
+            (profile.rack, profile.dsack_undo, profile.eifel) = (false, false, false);
+            profile.segmentation_offload = false;
+        }
+        "ack-path" => {
+            // The way back carries a share of the acknowledgments that the data
+            // would need, one for two segments.
+            let needed = base.rate / (2.0 * f64::from(base.mtu)) * 52.0;
+            let back = &mut case.world.reverse[1];
+            back.rate = Some(Rate::from_bps((needed * draw.between(0.12, 0.3)) as u64));
+            back.limit_packets = Some(draw.between(4.0, 16.0) as u64);
+            flow.sender.tcp.profile.pacing = false;
+        }
+        "delayed-ack-stall" => {
+            flow.sender.tcp.send_buffer = Some(Bytes::new(base.mss as u64));
+            flow.receiver.tcp.profile.quick_ack = false;
+            flow.receiver.tcp.profile.delayed_ack_timeout =
+                Duration::from_millis(draw.pick(&[40, 100, 200]));
+            flow.stop = Stop::Bytes(Bytes::new(40 * base.mss as u64));
+        }
+        "rto-ladder" => {
+            // A small window and then nothing for some time, repairs included.
+            let first = draw.between(50.0, 400.0) as u64;
+            let lost = first..first + 10 + draw.between(0.0, 3.0) as u64;
+            case.world.forward[0].loss = vec![LossModel::Listed(lost.collect())];
+            flow.sender.tcp.send_buffer = Some(Bytes::new(5 * base.mss as u64));
+            flow.stop = Stop::Bytes(Bytes::new(first * base.mss as u64 + 40_000));
+            flow.sender.tcp.profile.tlp = draw.chance(0.5);
+            flow.sender.tcp.profile.segmentation_offload = false;
+        }
+        "mss-clamped" => {
+            let mtu = draw.pick(&[1492_u64, 1500, 1006]);
+            case.world.forward[1].mtu = Some(Bytes::new(mtu));
+            case.world.forward[1].tells_too_big = true;
+        }
+        "pmtu-black-hole" => {
+            case.world.forward[1].mtu = Some(Bytes::new(u64::from(base.mtu) - 40));
+            flow.sender.tcp.profile.plpmtud = false;
+            case.world.end = Duration::from_secs(30);
+        }
+        "cpu-limited-sender" => {
+            let rate = base.rate * draw.between(0.15, 0.6);
+            let each = (f64::from(base.mtu) * 8.0) / rate;
+            flow.sender.costs = CpuCosts {
+                per_packet_sent: seconds(each * 0.8),
+                per_byte_copied: Picoseconds::new((each * 0.2 / base.mss * 1e12) as u64),
+                ..CpuCosts::default()
+            };
+            flow.sender.tcp.profile.segmentation_offload = false;
+        }
+        "cpu-limited-receiver" => {
+            let rate = base.rate * draw.between(0.15, 0.6);
+            let each = (f64::from(base.mtu) * 8.0) / rate;
+            flow.receiver.costs = CpuCosts {
+                per_packet_received: seconds(each * draw.between(0.2, 0.7)),
+                per_byte_copied: Picoseconds::new((each * 0.5 / base.mss * 1e12) as u64),
+                ..CpuCosts::default()
+            };
+            let buffer = base.bdp * draw.between(1.0, 3.0) + 64e3;
+            flow.receiver.tcp.receive_buffer = Some(Bytes::new(buffer as u64));
+        }
+        "rx-ring-overrun" => rx_ring(draw, base, case),
+        "capture-artefact" => case.capture_loss = draw.magnitude(0.003, 0.03),
+        _ => {}
+    }
+}
+
+/// As in 2001, of any size: a pool that does not back the window, and a reader
+/// that pauses.
+fn rx_ring(draw: &mut Draw, base: &Base, case: &mut Case) {
+    let flow = &mut case.world.flows[0];
+    let ring = draw.pick(&[64_u32, 128, 256]);
+    let spare = draw.between(24.0, 128.0) as u32;
+    let window = f64::from(ring + spare + spare * 3) * base.mss;
+    flow.receiver.tcp.receive_buffer = Some(Bytes::new(window as u64));
+    flow.sender.tcp.profile = Profile {
+        sack: false,
+        rack: false,
+        tlp: false,
+        pacing: false,
+        ..flow.sender.tcp.profile
+    };
+    flow.receiver.tcp.profile.sack = false;
+    flow.receiver.rings = Some(RingsConfig {
+        large: RingConfig {
+            descriptors: ring,
+            pool: Some(ring + spare),
+        },
+        small: Some((
+            200,
+            RingConfig {
+                descriptors: 256,
+                pool: None,
+            },
+        )),
+        copy_break: 0,
+    });
+    flow.receiver.reader = Reader {
+        read_size: Bytes::new(8192),
+        pause: Some((
+            Bytes::new((window * draw.between(0.2, 1.0)) as u64),
+            seconds(base.rtt * draw.between(4.0, 6.0) + 0.1),
+        )),
+    };
+    flow.stop = Stop::Bytes(Bytes::new((window * 4.0) as u64));
+    case.world.end = Duration::from_secs(40);
+}
+
+/// Makes the path `factor` times as long, if that is more.
+fn stretch(world: &mut WorldConfig, factor: f64) {
+    if factor <= 1.0 {
+        return;
+    }
+    for hop in world.forward.iter_mut().chain(&mut world.reverse) {
+        hop.one_way_delay = seconds(hop.one_way_delay.as_secs_f64() * factor);
+        hop.limit_packets = hop
+            .limit_packets
+            .map(|limit| (limit as f64 * factor) as u64);
+    }
+}

@@ -1,0 +1,160 @@
+//! `gigatcp why`: what limited the connections of a capture.
+//!
+//! The diagnosis is `gigatcp-why`; here files are read and verdicts shown.
+
+mod view;
+
+pub(super) use view::wrap;
+
+use std::hash::{BuildHasher, Hasher, RandomState};
+use std::path::{Path, PathBuf};
+
+use gigatcp_capture::{CaptureReader, Note};
+use gigatcp_flows::Observed;
+use gigatcp_report::escape::terminal;
+use gigatcp_units::Instant;
+use gigatcp_why::{Diagnosis, Watcher};
+
+use super::{Outcome, flows};
+use crate::failure::Failure;
+use crate::output;
+
+/// Connections shown where not all are asked for.
+const SHOWN: usize = 5;
+
+/// What can be typed.
+#[derive(clap::Args, Debug)]
+#[command(
+    about = "Say why the connections of captures were not faster",
+    long_about = "\
+Say why the connections of captures were not faster: for each a paragraph, the verdicts in order of \
+the time they took, and where all of its time went.
+
+Captures are pcap, pcapng or printed packets (tcpdump's text, also in the middle of prose), plain, \
+gzip or zstd; - is standard input. They may be taken at the sender, at the receiver or on the way: \
+which of them is found out. Every instant has one cause or is unknown; the times add up.
+
+Of many connections the largest are shown, and one line tells of the rest. `gigatcp explain ID` \
+tells what a verdict means and how it was found.",
+    after_help = "\
+Examples:
+  gigatcp why trace.pcapng                       why it was slow, in words
+  gigatcp why --all trace.pcap.zst               every connection, not only the largest
+  gigatcp why --json a.pcap b.pcap | jq .        the same for programs
+  tcpdump -w - tcp | gigatcp why -               what passes, until Ctrl-C ends tcpdump"
+)]
+pub(crate) struct Arguments {
+    /// Captures; - is standard input
+    #[arg(value_name = "FILE", required = true)]
+    files: Vec<PathBuf>,
+
+    /// Every connection that carried data, not only the largest
+    #[arg(long)]
+    all: bool,
+
+    /// Print JSON instead of sentences
+    #[arg(long)]
+    json: bool,
+}
+
+/// A capture that was read.
+pub(super) struct Capture {
+    name: String,
+    format: String,
+    packets: u64,
+    notes: Vec<Note>,
+    watcher: Watcher,
+}
+
+/// A connection's place in the capture and what is said of it.
+pub(super) struct Diagnosed {
+    index: usize,
+    diagnosis: Diagnosis,
+}
+
+/// Reads and says why.
+pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
+    let mut captures = Vec::new();
+    for file in &arguments.files {
+        let capture = read(file)?;
+        for note in &capture.notes {
+            output::say(&format!("{}: {note}", terminal(&capture.name)));
+        }
+        let (shown, rest) = choose(&capture, arguments.all);
+        if arguments.json {
+            captures.push(view::capture_json(&capture, &shown, rest));
+            continue;
+        }
+        if arguments.files.len() > 1 {
+            output::print(&format!("{}:\n", terminal(&capture.name)))?;
+        }
+        output::print(&view::text(&capture, &shown, rest))?;
+    }
+    if arguments.json {
+        output::print_json(&view::json(captures))?;
+    }
+    Ok(Outcome::Done)
+}
+
+/// The connections to show, in the order of the capture, and how many are not.
+fn choose(capture: &Capture, all: bool) -> (Vec<Diagnosed>, usize) {
+    let table = capture.watcher.table();
+    let octets = |index: usize| {
+        table.connection(index).map_or(0, |connection| {
+            let of = |side| connection.direction(side).unique_bytes();
+            of(gigatcp_flows::Side::Client).max(of(gigatcp_flows::Side::Server))
+        })
+    };
+    let mut largest: Vec<usize> = (0..table.len())
+        .filter(|index| octets(*index) > 0)
+        .collect();
+    let count = largest.len();
+    if !all {
+        largest.sort_by_key(|index| (std::cmp::Reverse(octets(*index)), *index));
+        largest.truncate(SHOWN);
+        largest.sort_unstable();
+    }
+    let shown: Vec<Diagnosed> = largest
+        .into_iter()
+        .filter_map(|index| {
+            let diagnosis = capture.watcher.diagnose(index)?;
+            Some(Diagnosed { index, diagnosis })
+        })
+        .collect();
+    let rest = count - shown.len();
+    (shown, rest)
+}
+
+fn read(file: &Path) -> Result<Capture, Failure> {
+    let name = file.display().to_string();
+    let opened = if name == "-" {
+        CaptureReader::standard_input()
+    } else {
+        CaptureReader::open(file)
+    };
+    let mut reader = opened.map_err(|error| flows::refused(&name, &error))?;
+    // Whoever sends packets must not know which of them collide.
+    let mut watcher = Watcher::new(RandomState::new().build_hasher().finish());
+    let mut now = Instant::ZERO;
+    loop {
+        let record = match reader.next_record() {
+            Ok(Some(record)) => record,
+            Ok(None) => break,
+            Err(error) => return Err(flows::refused(&name, &error)),
+        };
+        // A packet without a time came at the time of the one before.
+        now = record.time.unwrap_or(now);
+        let (place, number) = (record.place(), record.number);
+        match record.dissect() {
+            Ok(segment) => watcher.handle_packet(number, &Observed::new(now, &segment)),
+            Err(obstacle) => reader.note_obstacle(place, &obstacle),
+        }
+    }
+    Ok(Capture {
+        name,
+        format: reader.format().to_string(),
+        packets: reader.records(),
+        notes: reader.notes().iter().copied().collect(),
+        watcher,
+    })
+}

@@ -1,0 +1,262 @@
+//! Verdicts as text and as JSON.
+
+use gigatcp_units::grammar::{human_duration, human_rate};
+use gigatcp_why::{Diagnosis, Evidence, Verdict};
+use serde_json::{Value, json};
+
+use super::{Capture, Diagnosed};
+use crate::grid::{Align, grid, line};
+
+/// The schema of `--json`.
+const SCHEMA: &str = "gigatcp.why/1";
+
+/// Columns of running text.
+const WIDTH: usize = 88;
+
+/// Pieces of evidence shown of one verdict.
+const SHOWN: usize = 5;
+
+/// Everything about one capture.
+pub(super) fn text(capture: &Capture, shown: &[Diagnosed], rest: usize) -> String {
+    let mut text = String::new();
+    for one in shown {
+        text.push_str(&connection(one));
+        text.push('\n');
+    }
+    let all = capture.watcher.table().len();
+    let noun = |count: usize| match count {
+        1 => "1 connection".to_string(),
+        _ => format!("{count} connections"),
+    };
+    let mut last = format!(
+        "{} in {} packets ({})",
+        noun(all),
+        capture.packets,
+        capture.format
+    );
+    let silent = all - shown.len() - rest;
+    if rest > 0 {
+        last.push_str(&format!(
+            "; {rest} smaller with data not shown, --all shows them"
+        ));
+    }
+    if silent > 0 {
+        last.push_str(&format!("; {silent} without data"));
+    }
+    text.push_str(&last);
+    text.push('\n');
+    text
+}
+
+fn connection(one: &Diagnosed) -> String {
+    let diagnosis = &one.diagnosis;
+    let mut text = format!("connection {}\n", one.index + 1);
+    text.push_str(&wrap(&diagnosis.paragraph, 2));
+    text.push('\n');
+    let mut cells = vec![line(["", "time", "share", "sure", "cost"])];
+    for verdict in &diagnosis.verdicts {
+        cells.push(verdict_line(verdict));
+    }
+    let columns = [
+        Align::Left,
+        Align::Right,
+        Align::Right,
+        Align::Right,
+        Align::Right,
+    ];
+    text.push_str(&grid(&columns, &cells));
+    text.push('\n');
+    for verdict in &diagnosis.verdicts {
+        text.push_str(&evidence(verdict));
+    }
+    text.push_str(&wrap(&format!("limited by: {}", diagnosis.limited_by()), 2));
+    text
+}
+
+fn verdict_line(verdict: &Verdict) -> Vec<String> {
+    let has_time = !verdict.time.is_zero();
+    let only = |text: String| if has_time { text } else { "-".into() };
+    vec![
+        format!("  {}", verdict.rule.id),
+        only(human_duration(verdict.time)),
+        only(format!("{:.1} %", verdict.share * 100.0)),
+        format!("{:.2}", verdict.confidence),
+        only(if verdict.cost.as_bps() < 1000 {
+            "-".into()
+        } else {
+            human_rate(verdict.cost)
+        }),
+    ]
+}
+
+fn evidence(verdict: &Verdict) -> String {
+    let mut text = format!("  {}\n", verdict.rule.id);
+    text.push_str(&wrap(&verdict.finding, 4));
+    for piece in verdict.evidence.iter().take(SHOWN) {
+        text.push_str(&wrap(&said(piece), 6));
+    }
+    let left = verdict.evidence.len().saturating_sub(SHOWN);
+    if left > 0 {
+        text.push_str(&format!("      and {left} more, see --json\n"));
+    }
+    text.push_str(&wrap(&format!("change: {}", verdict.rule.change), 4));
+    text.push('\n');
+    text
+}
+
+fn said(piece: &Evidence) -> String {
+    match (piece.packet, piece.at) {
+        (Some(packet), Some(at)) => {
+            format!("packet {packet}, {}: {}", human_duration(at), piece.text)
+        }
+        (Some(packet), None) => format!("packet {packet}: {}", piece.text),
+        _ => piece.text.clone(),
+    }
+}
+
+/// Lines of at most [`WIDTH`] columns, all indented.
+pub(crate) fn wrap(text: &str, indent: usize) -> String {
+    let mut out = String::new();
+    let mut column = 0;
+    for word in text.split_whitespace() {
+        let length = word.chars().count();
+        if column > 0 && column + 1 + length > WIDTH {
+            out.push('\n');
+            column = 0;
+        }
+        if column == 0 {
+            out.push_str(&" ".repeat(indent));
+            column = indent;
+        } else {
+            out.push(' ');
+            column += 1;
+        }
+        out.push_str(word);
+        column += length;
+    }
+    out.push('\n');
+    out
+}
+
+/// Everything for programs.
+pub(super) fn json(captures: Vec<Value>) -> Value {
+    json!({ "schema": SCHEMA, "captures": captures })
+}
+
+pub(super) fn capture_json(capture: &Capture, shown: &[Diagnosed], rest: usize) -> Value {
+    let notes: Vec<Value> = capture
+        .notes
+        .iter()
+        .map(|note| {
+            json!({
+                "what": note.to_string(),
+                "count": note.count,
+                "first_offset": note.first_offset,
+                "first_record": note.first_record,
+            })
+        })
+        .collect();
+    let connections: Vec<Value> = shown
+        .iter()
+        .map(|one| connection_json(capture, one))
+        .collect();
+    json!({
+        "file": capture.name,
+        "format": capture.format,
+        "packets": capture.packets,
+        "notes": notes,
+        "connections": connections,
+        "not_shown": rest,
+    })
+}
+
+fn connection_json(capture: &Capture, one: &Diagnosed) -> Value {
+    let Diagnosis {
+        sender,
+        view,
+        start,
+        run,
+        delivered,
+        rate,
+        reference,
+        round_trip,
+        verdicts,
+        unknown,
+        spans,
+        paragraph,
+    } = &one.diagnosis;
+    let other = match sender {
+        gigatcp_flows::Side::Client => gigatcp_flows::Side::Server,
+        gigatcp_flows::Side::Server => gigatcp_flows::Side::Client,
+    };
+    let connection = capture.watcher.table().connection(one.index);
+    let endpoint = |side| connection.map(|known| known.endpoint(side).to_string());
+    let spans: Vec<Value> = spans
+        .iter()
+        .map(|span| {
+            json!({
+                "start_ns": span.start.as_nanos(),
+                "length_ns": span.length.as_nanos(),
+                "cause": span.rule.map(|rule| gigatcp_why::RULES[rule].id),
+            })
+        })
+        .collect();
+    json!({
+        "connection": one.index + 1,
+        "sender": endpoint(*sender),
+        "receiver": endpoint(other),
+        "view": view.name(),
+        "start_ns": start.as_nanos(),
+        "run_ns": run.as_nanos(),
+        "delivered_bytes": delivered.as_u64(),
+        "rate_bps": rate.as_bps(),
+        "reference_bps": reference.as_bps(),
+        "round_trip_ns": round_trip.as_nanos(),
+        "unknown_ns": unknown.as_nanos(),
+        "dominant": one.diagnosis.dominant().map(|first| first.rule.id),
+        "limited_by": one.diagnosis.limited_by(),
+        "paragraph": paragraph,
+        "verdicts": verdicts.iter().map(verdict_json).collect::<Vec<_>>(),
+        "spans": spans,
+    })
+}
+
+fn verdict_json(verdict: &Verdict) -> Value {
+    let evidence: Vec<Value> = verdict
+        .evidence
+        .iter()
+        .map(|piece| {
+            json!({
+                "packet": piece.packet,
+                "at_ns": piece.at.map(|at| at.as_nanos()),
+                "text": piece.text,
+            })
+        })
+        .collect();
+    json!({
+        "id": verdict.rule.id,
+        "name": verdict.rule.name,
+        "finding": verdict.finding,
+        "confidence": (verdict.confidence * 1000.0).round() / 1000.0,
+        "time_ns": verdict.time.as_nanos(),
+        "share": (verdict.share * 1e6).round() / 1e6,
+        "cost_bps": verdict.cost.as_bps(),
+        "evidence": evidence,
+        "change": verdict.rule.change,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn text_is_broken_between_words_and_never_beyond_the_width() {
+        let text = wrap(&"word ".repeat(60), 4);
+        assert!(
+            text.lines()
+                .all(|line| line.len() <= WIDTH && line.starts_with("    w"))
+        );
+        assert_eq!(text.split_whitespace().count(), 60);
+    }
+}

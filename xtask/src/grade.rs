@@ -1,0 +1,40 @@
+//! `cargo xtask grade`: how often `gigatcp why` finds the cause it should.
+//!
+//! The grading is an example of `gigatcp-sweep`, which sees the simulator, the
+//! captures and the diagnosis. Its worlds have one known cause each; they are
+//! captured from three places and diagnosed from the capture alone. `--write`
+//! keeps what came out as `docs/grade.txt`; arguments else are handed on.
+
+use std::process::Command;
+
+use crate::{Failed, process, top};
+
+/// Where the kept grades are.
+const KEPT: &str = "docs/grade.txt";
+
+/// Runs the grading with the given arguments.
+pub fn run(words: &[String]) -> Result<(), Failed> {
+    let program = process::build_example("gigatcp-sweep", "grade", "test")?;
+    let keeps = words.iter().any(|word| word == "--write");
+    let rest: Vec<&String> = words.iter().filter(|word| *word != "--write").collect();
+    let mut command = Command::new(program);
+    command.args(&rest).current_dir(top());
+    let mut text = String::from("# cargo xtask grade --write");
+    for word in rest {
+        text.push_str(&format!(" {word}"));
+    }
+    text.push('\n');
+    let status = process::run_lines(command, |line| {
+        println!("{line}");
+        text.push_str(line);
+        text.push('\n');
+    })?;
+    match status.code() {
+        Some(0) if keeps => std::fs::write(top().join(KEPT), text)
+            .map_err(|error| Failed::Usage(format!("cannot write {KEPT}: {error}"))),
+        Some(0) => Ok(()),
+        _ => Err(Failed::Usage(
+            "the grading did not begin (see above)".into(),
+        )),
+    }
+}
