@@ -30,8 +30,13 @@
 //! Deliberately different. HZ is taken as 1000 (distributions have 250 too).
 //! Undo brings back the whole state; the kernel's leaves the plateau where the
 //! loss had put it and starts a new stage there. The window is reduced at once
-//! and what leaves is the engine's to limit. A timeout leaves one segment.
+//! and what leaves is the engine's to limit. A timeout leaves one segment, and
+//! until ssthresh each acknowledgment then counts for one (RFC 3465 section
+//! 2.3); the kernel counts all that it covers.
 //! Arithmetic does not wrap. ABE is not known to that kernel, nor here.
+
+#[cfg(test)]
+mod as_the_kernel;
 
 use gigatcp_units::{Bytes, Duration, Instant};
 
@@ -385,9 +390,10 @@ impl CongestionControl for CubicLinux {
         // Idle time does not count, and nor does the round trip before it (the
         // kernel's `CA_EVENT_TX_START`).
         let since = last_sent_at.max(self.silent_until);
-        let idle = ticks(now.saturating_since(since).as_nanos());
         self.silent_until = now;
+        // Ticks are counted, not the time between them.
         let now = ticks(now.as_nanos());
+        let idle = now.saturating_sub(ticks(since.as_nanos()));
         let moved = |start: u64| (start + idle).min(now);
         self.memory.epoch_start = self.memory.epoch_start.map(moved);
     }
