@@ -43,6 +43,7 @@ fn reasons(plant: Plant) -> &'static [&'static str] {
         Plant::Unverified => &["had arrived"],
         Plant::Overfull => &["the listener keeps"],
         Plant::Credulous => &["believes that every packet is marked"],
+        Plant::Haunted => &["read what this peer did not write"],
         Plant::Uncounted => &["the hosts took", "had arrived"],
     }
 }

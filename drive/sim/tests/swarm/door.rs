@@ -39,8 +39,7 @@ pub struct Door {
 #[derive(Debug)]
 struct Server {
     listener: Listener<Bytes>,
-    backlog: usize,
-    accept_backlog: usize,
+    config: ListenerConfig,
     flood: Flood,
     /// The application accepts no earlier.
     accept_from: Instant,
@@ -104,24 +103,37 @@ impl Door {
         let (backlog, accept_backlog) = (draw.between(1, 8) as usize, draw.between(1, 4) as usize);
         let late = draw.chance(30);
         let pause = draw.span(Duration::ZERO, Duration::from_secs(2));
-        let listener = Listener::new(ListenerConfig {
+        let config = ListenerConfig {
             template: config.clone(),
             secret: self.secret,
             backlog,
             accept_backlog,
             fast_open_backlog: draw.between(0, 4) as usize,
             abort_on_overflow: false,
-        });
+        };
         self.server = Some(Server {
-            listener,
-            backlog,
-            accept_backlog,
+            listener: Listener::new(config.clone()),
             flood,
             accept_from: Instant::ZERO + if late { pause } else { Duration::ZERO },
             forgot: false,
             knows: false,
-            cookies: config.profile.syn_cookies != SynCookies::Off,
+            cookies: config.template.profile.syn_cookies != SynCookies::Off,
+            config,
         });
+    }
+
+    /// The host of the listener loses its memory, its secret with it.
+    pub fn forget(&mut self) {
+        let Some(server) = &mut self.server else {
+            return;
+        };
+        let mut octets = [0; 16];
+        octets[..8].copy_from_slice(&self.draw.next().to_be_bytes());
+        octets[8..].copy_from_slice(&self.draw.next().to_be_bytes());
+        self.secret = Secret::new(octets);
+        server.config.secret = self.secret;
+        server.listener = Listener::new(server.config.clone());
+        server.knows = false;
     }
 
     /// From now on the peer must authenticate.
@@ -252,7 +264,7 @@ impl Door {
             return Ok(());
         };
         let (half_open, waiting) = (server.listener.half_open(), server.listener.acceptable());
-        if half_open > server.backlog || waiting > server.accept_backlog {
+        if half_open > server.config.backlog || waiting > server.config.accept_backlog {
             return Err(format!(
                 "the listener keeps {half_open} half-open connections and {waiting} waiting: {server:?}"
             ));
@@ -296,7 +308,7 @@ impl Door {
     /// more than it may (a bug to plant).
     pub fn narrow(&mut self) {
         if let Some(server) = &mut self.server {
-            (server.backlog, server.accept_backlog) = (0, 0);
+            (server.config.backlog, server.config.accept_backlog) = (0, 0);
         }
     }
 }

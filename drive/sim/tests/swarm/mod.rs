@@ -92,7 +92,7 @@ pub fn run(task: Task, plant: Option<Plant>) -> Verdict {
     let verdict = catch_unwind(AssertUnwindSafe(|| match task.kind {
         Kind::Dumbbell => dumbbell::run(task.seed, plant),
         Kind::Pair => pair::run(task.seed, plant),
-        Kind::Restart => restart::run(task.seed),
+        Kind::Restart => restart::run(task.seed, plant),
     }));
     let panic = IN_WORLD.with_borrow_mut(Option::take).unwrap_or_default();
     verdict.unwrap_or_else(|_| Err(format!("panic: {panic}")))

@@ -60,11 +60,13 @@ pub enum Plant {
     Overfull,
     /// A sender believes that every packet meets congestion.
     Credulous,
+    /// Who comes back says what was said before it went.
+    Haunted,
 }
 
 impl Plant {
     /// Every bug there is.
-    pub const ALL: [Self; 23] = [
+    pub const ALL: [Self; 24] = [
         Self::Swallow,
         Self::Repeat,
         Self::Corrupt,
@@ -88,6 +90,7 @@ impl Plant {
         Self::Unverified,
         Self::Overfull,
         Self::Credulous,
+        Self::Haunted,
     ];
 
     /// Name on the command line.
@@ -116,6 +119,7 @@ impl Plant {
             Self::Unverified => "unverified",
             Self::Overfull => "overfull",
             Self::Credulous => "credulous",
+            Self::Haunted => "haunted",
         }
     }
 

@@ -3,28 +3,32 @@
 //!
 //! One of two engines is dropped without a word at a random moment, with its
 //! application. It comes back at once or later: end 0 opens anew from the same
-//! port, end 1 listens. What the other end still believes must be found out by
-//! the rules of the standard: the half-open side is reset, and a whole new
-//! conversation then completes, in which nothing of the old one may appear.
-//! Contents differ from incarnation to incarnation, so an octet of an old one
-//! cannot pass for one of the new.
+//! port, end 1 listens, without state or behind the engine's listener ([`Door`]),
+//! whose queues and secret are then gone too. What the other end still believes
+//! must be found out by the rules of the standard: the half-open side is reset,
+//! and a whole new conversation then completes, in which nothing of the old one
+//! may appear. Contents differ from incarnation to incarnation, so an octet of an
+//! old one cannot pass for one of the new.
 //!
 //! The new initial sequence number is far from the old one, as RFC 6528 and
 //! the quiet time of RFC 9293 section 3.4.3 together make it: what is left of
-//! the old incarnation in the network must not be taken for the new.
+//! the old incarnation in the network must not be taken for the new. A listener
+//! chooses its own; which one a connection has, and whose, shows when its first
+//! data leaves.
 
 use std::collections::BTreeMap;
 
 use gigatcp_events::{EventHash, State};
-use gigatcp_tcp::listener::{self, Heard};
 use gigatcp_tcp::{Config, Connection, Received};
 use gigatcp_units::{Duration, Instant};
 use gigatcp_wire::bytes::Bytes;
-use gigatcp_wire::{Flags, Segment, fill_phantom, verify_phantom};
+use gigatcp_wire::{Flags, Segment, SeqNumber, fill_phantom, verify_phantom};
 
+use super::door::Door;
 use super::draw::Draw;
 use super::hosts;
-use super::way::Way;
+use super::plant::Plant;
+use super::way::{self, Way};
 
 /// Virtual time after which the new conversation must be over.
 const PATIENCE: Duration = Duration::from_secs(50_000);
@@ -43,8 +47,10 @@ struct End {
     open_at: Instant,
     /// Where the contents of what it writes begin.
     contents: u64,
-    /// Where those of what it reads begin: known once the peer's SYN is.
-    peer_contents: Option<u64>,
+    /// The initial sequence number of the peer it talks to, once that is known.
+    irs: Option<SeqNumber>,
+    /// Its own is not known yet: its listener chose it.
+    is_nameless: bool,
     total: u64,
     written: u64,
     read: u64,
@@ -55,20 +61,25 @@ struct Restart {
     now: Instant,
     ends: [End; 2],
     ways: [Way; 2],
+    door: Door,
     draw: Draw,
     /// Who restarts, and when; far in the future once it has.
     victim: usize,
     restart_at: Instant,
+    plant: Option<Plant>,
     /// Contents by end and initial sequence number.
     incarnations: BTreeMap<(usize, u32), u64>,
+    /// Which life of end 1 offered that initial sequence number.
+    lives: BTreeMap<u32, u64>,
+    life: u64,
     count: u64,
     segments: u64,
     hash: EventHash,
 }
 
 /// Lets the world of `seed` happen; returns the hash of its events.
-pub fn run(seed: u64) -> Result<u64, String> {
-    let mut world = Restart::new(seed);
+pub fn run(seed: u64, plant: Option<Plant>) -> Result<u64, String> {
+    let mut world = Restart::new(seed, plant);
     world
         .run()
         .map_err(|what| format!("{what}\n{}", world.describe()))?;
@@ -76,9 +87,12 @@ pub fn run(seed: u64) -> Result<u64, String> {
 }
 
 impl Restart {
-    fn new(seed: u64) -> Self {
+    fn new(seed: u64, plant: Option<Plant>) -> Self {
         let mut draw = Draw::new(seed, "restart");
-        let configs = [0, 1].map(|_| hosts::config(&mut draw, hosts::ip(seed)));
+        let mut configs = [0, 1].map(|_| hosts::config(&mut draw, hosts::ip(seed)));
+        let endpoints = way::endpoints(hosts::ip(seed), 0);
+        let door = Door::new(seed, endpoints, &mut configs[1], false);
+        configs[0].mss = configs[0].mss.max(door.least_mss());
         let [first, second] = &configs;
         let most = |from, to| hosts::most_octets(from, to, 300).min(300_000);
         let totals = [most(first, second), most(second, first)].map(|most| draw.amount(most));
@@ -87,7 +101,8 @@ impl Restart {
             connection: None,
             open_at: Instant::FAR_FUTURE,
             contents: 0,
-            peer_contents: None,
+            irs: None,
+            is_nameless: false,
             total: 0,
             written: 0,
             read: 0,
@@ -98,10 +113,14 @@ impl Restart {
             now: Instant::ZERO,
             ends,
             ways: [Way::new(seed, 0), Way::new(seed, 1)],
+            door,
             victim: draw.between(0, 1) as usize,
             restart_at: Instant::ZERO + restart_at,
             draw,
+            plant,
             incarnations: BTreeMap::new(),
+            lives: BTreeMap::new(),
+            life: 0,
             count: 0,
             segments: 0,
             hash: EventHash::default(),
@@ -121,11 +140,14 @@ impl Restart {
         end.connection = None;
         end.config.iss += far;
         end.contents = self.count * CONTENTS_APART;
-        end.peer_contents = None;
+        end.irs = None;
+        end.is_nameless = at == 1 && self.door.has_listener();
         (end.written, end.read, end.closed) = (0, 0, false);
         self.count += 1;
-        let name = (at, end.config.iss.as_u32());
-        self.incarnations.insert(name, end.contents);
+        if !end.is_nameless {
+            let name = (at, end.config.iss.as_u32());
+            self.incarnations.insert(name, end.contents);
+        }
         if at == 0 {
             let pause = self.draw.span(Duration::ZERO, Duration::from_secs(2));
             self.ends[0].open_at = self.now + pause;
@@ -164,13 +186,18 @@ impl Restart {
             None => end.open_at,
         });
         let ways = self.ways.iter().map(Way::next);
+        let door = self.door.next(self.ends[1].connection.is_some());
         let next = ends.chain(ways).min().unwrap_or(Instant::FAR_FUTURE);
-        next.min(self.restart_at)
+        next.min(self.restart_at).min(door)
     }
 
     fn step(&mut self) -> Result<(), String> {
         if self.restart_at <= self.now {
             self.restart_at = Instant::FAR_FUTURE;
+            if self.victim == 1 {
+                self.life += 1;
+                self.door.forget();
+            }
             self.reincarnate(self.victim);
         }
         for from in 0..2 {
@@ -188,9 +215,35 @@ impl Restart {
                 }
                 None => {}
             }
+            if at == 1 {
+                self.door.step(self.now)?;
+                self.tend_door()?;
+            }
             self.act(at)?;
         }
         Ok(())
+    }
+
+    /// What the listener has to say leaves, what it has made is taken.
+    fn tend_door(&mut self) -> Result<(), String> {
+        while let Some(segment) = self.door.poll_transmit(self.now) {
+            if segment.flags.contains(Flags::SYN) {
+                self.lives.insert(segment.seq.as_u32(), self.life);
+            }
+            self.depart(1, segment)?;
+        }
+        if self.ends[1].connection.is_none() {
+            self.ends[1].connection = self.door.accept(self.now)?;
+        }
+        Ok(())
+    }
+
+    fn depart(&mut self, at: usize, segment: Segment<Bytes>) -> Result<(), String> {
+        self.segments += 1;
+        if self.segments > SEGMENTS {
+            return Err(format!("more than {SEGMENTS} segments"));
+        }
+        self.ways[at].send(self.now, segment)
     }
 
     fn receive(&mut self, at: usize, segment: Segment<Bytes>) -> Result<(), String> {
@@ -211,20 +264,23 @@ impl Restart {
                 connection.handle_segment(self.now, received);
                 accepted = before == State::SynSent && connection.state() != before;
             }
-            None if at == 1 => match listener::handle_segment(self.now, &end.config, &received) {
-                Heard::Opened(connection) => {
-                    end.connection = Some(connection);
-                    accepted = true;
+            None if at == 1 => {
+                let mut replies = Vec::new();
+                end.connection = self
+                    .door
+                    .hear(self.now, &end.config, received, &mut replies);
+                accepted = end.connection.is_some();
+                for segment in replies {
+                    self.ways[1].send(self.now, segment)?;
                 }
-                Heard::Reset(segment) => self.ways[1].send(self.now, segment)?,
-                Heard::Ignored => {}
-            },
+                self.door.step(self.now)?;
+                self.tend_door()?;
+            }
             // Nobody is there to answer: the host is still starting.
             None => {}
         }
-        if let (true, Some(iss)) = (accepted, syn) {
-            let name = (1 - at, iss.as_u32());
-            self.ends[at].peer_contents = self.incarnations.get(&name).copied();
+        if accepted {
+            self.ends[at].irs = syn;
         }
         self.act(at)
     }
@@ -232,35 +288,83 @@ impl Restart {
     /// The application acts, what may leave leaves, and who was reset begins
     /// anew.
     fn act(&mut self, at: usize) -> Result<(), String> {
-        let now = self.now;
         let end = &mut self.ends[at];
         let Some(connection) = &mut end.connection else {
             return Ok(());
         };
-        while let Some(octets) = connection.read(now, 65_536) {
-            let from = end.peer_contents.ok_or("data without a SYN")? + end.read;
-            verify_phantom(from, &octets)
-                .map_err(|wrong| format!("read what this peer did not write: {wrong}"))?;
-            end.read += octets.len() as u64;
-        }
         while end.written < end.total && connection.send_space() > 0 {
             let most = (end.total - end.written).min(connection.send_space());
             let mut octets = vec![0; most as usize];
-            fill_phantom(end.contents + end.written, &mut octets);
+            let contents = match self.plant {
+                Some(Plant::Haunted) => end.contents % CONTENTS_APART,
+                _ => end.contents,
+            };
+            fill_phantom(contents + end.written, &mut octets);
             end.written += connection.write(octets.into()) as u64;
         }
         let is_open = connection.established_at().is_some();
         if is_open && !end.closed && end.written == end.total {
             end.closed = true;
-            connection.close(now);
+            connection.close(self.now);
         }
-        while let Some(segment) = connection.poll_transmit(now) {
-            self.segments += 1;
-            if self.segments > SEGMENTS {
-                return Err(format!("more than {SEGMENTS} segments"));
+        self.transmit(at)?;
+        self.read(at)?;
+        self.transmit(at)?;
+        self.give_up(at);
+        Ok(())
+    }
+
+    fn transmit(&mut self, at: usize) -> Result<(), String> {
+        while let Some(connection) = &mut self.ends[at].connection
+            && let Some(segment) = connection.poll_transmit(self.now)
+        {
+            if self.ends[at].is_nameless {
+                self.learn_names(&segment);
             }
-            self.ways[at].send(now, segment)?;
+            self.depart(at, segment)?;
         }
+        Ok(())
+    }
+
+    /// A segment leaves a connection that a listener has made. Its first data or
+    /// FIN follows its SYN, and acknowledges what was received after the peer's.
+    fn learn_names(&mut self, segment: &Segment<Bytes>) {
+        let end = &mut self.ends[1];
+        let Some(connection) = &end.connection else {
+            return;
+        };
+        let is_first = segment.seq_len() > 0 && !segment.flags.contains(Flags::SYN);
+        if is_first && !segment.flags.contains(Flags::RST) {
+            end.is_nameless = false;
+            end.irs = Some(segment.ack - connection.info().rcv_nxt as u32);
+            let iss = segment.seq - 1;
+            self.incarnations.insert((1, iss.as_u32()), end.contents);
+        }
+    }
+
+    /// The application reads what there is, once it is known whose it is.
+    fn read(&mut self, at: usize) -> Result<(), String> {
+        let Some(from) = self.peer_contents(at) else {
+            return Ok(());
+        };
+        let end = &mut self.ends[at];
+        let Some(connection) = &mut end.connection else {
+            return Ok(());
+        };
+        while let Some(octets) = connection.read(self.now, 65_536) {
+            verify_phantom(from + end.read, &octets)
+                .map_err(|wrong| format!("read what this peer did not write: {wrong}"))?;
+            end.read += octets.len() as u64;
+        }
+        Ok(())
+    }
+
+    /// Who was reset, or waits for a peer that is no more, begins anew.
+    fn give_up(&mut self, at: usize) {
+        let end = &self.ends[at];
+        let Some(connection) = &end.connection else {
+            return;
+        };
         let info = connection.info();
         let is_through = connection.state() == State::Closed;
         // What it waits for will never come, and it has nothing to say that
@@ -271,14 +375,28 @@ impl Restart {
         if is_broken || ((is_through || waits) && self.is_orphan(at)) {
             self.reincarnate(at);
         }
-        Ok(())
+    }
+
+    /// Where the contents of what end `at` reads begin, if that is known.
+    fn peer_contents(&self, at: usize) -> Option<u64> {
+        let irs = self.ends[at].irs?;
+        self.incarnations.get(&(1 - at, irs.as_u32())).copied()
     }
 
     /// Whether end `at` talks to an incarnation of the peer that is no more.
     fn is_orphan(&self, at: usize) -> bool {
-        let (end, peer) = (&self.ends[at], &self.ends[1 - at]);
-        let met = end.peer_contents;
-        met.is_some() && met != Some(peer.contents)
+        let met = self.peer_contents(at);
+        let Some(irs) = self.ends[at].irs else {
+            return false;
+        };
+        // A listener's answer that became no connection before it forgot.
+        let is_lost = at == 0
+            && met.is_none()
+            && self
+                .lives
+                .get(&irs.as_u32())
+                .is_some_and(|life| *life < self.life);
+        is_lost || met.is_some_and(|met| met != self.ends[1 - at].contents)
     }
 
     fn describe(&self) -> String {
@@ -301,6 +419,6 @@ impl Restart {
                 );
             }
         }
-        text
+        text + &format!("\n{:?}", self.door)
     }
 }
