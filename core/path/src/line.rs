@@ -162,7 +162,9 @@ impl<T: Parcel> Line<T> {
     }
 
     /// How many wire packets of `run` have come to the far end by `now`, which
-    /// is more than none and fewer than all.
+    /// is more than none and fewer than all. Apart, so that what needs no counting
+    /// is small enough to be inlined.
+    #[inline(never)]
     fn arrived(&self, run: &Run<T>, now: Instant, serialiser: &mut Serialiser) -> usize {
         let mut served = run.first_served;
         let mut count = 0;
