@@ -27,50 +27,32 @@ mod grade;
 mod ledger;
 mod process;
 mod swarm;
+mod tasks;
 mod tidy;
 mod tools;
 
 use std::process::ExitCode;
 
-const USAGE: &str = "\
-usage: cargo xtask <task>
-
-  ci                                   everything a change must pass
-  tidy                                 the house rules
-  ledger [ID ...] [--all]              requirements of the RFCs, where they are met
-  fuzz TARGET [--seconds N]            inputs that break packet, options, engine, script, capture, …
-  bench [--short] [--instructions]     the workloads, beside their goals
-  bench --goals [--seeds N] [--only TEXT] [--set KEY=VALUE]
-                                       goodput on known paths, beside goals
-  bench --grid [--check] [--only TEXT] [--set KEY=VALUE]
-                                       goodput by loss, round trip, MTU, window:
-                                       docs/grid.txt, written or compared
-  bench-live [--short]                 the engine on a real device, beside two
-                                       kernels; needs root
-  grade [--seeds N] [--first SEED] [--cause ID] [--show] [--write]
-                                       does `gigatcp why` find the known cause?
-                                       --write keeps it: docs/grade.txt
-  swarm [--seed N] [--count M] [--plant BUG]
-                                       random worlds; the same seed, the same world";
-
 fn main() -> ExitCode {
     let words: Vec<String> = std::env::args().skip(1).collect();
-    let (task, rest) = match words.split_first() {
-        Some((task, rest)) => (task.as_str(), rest),
+    let (name, rest) = match words.split_first() {
+        Some((name, rest)) => (name.as_str(), rest),
         None => ("", &[][..]),
     };
-    let done = match task {
-        "ci" if rest.is_empty() => ci::run(),
-        "tidy" if rest.is_empty() => tidy::run(),
-        "ledger" => ledger::run(rest),
-        "fuzz" => fuzz::run(rest),
-        "bench" => bench::run(rest),
-        "bench-live" => bench_live::run(rest),
-        "grade" => grade::run(rest),
-        "swarm" => swarm::run(rest),
-        _ => Err(Failed::Usage(format!(
-            "what is `{}`?\n{USAGE}",
-            words.join(" ")
+    let done = match tasks::find(name) {
+        Some(task) if tasks::ask_for_help(rest) => {
+            print!("{}", task.usage());
+            Ok(())
+        }
+        Some(task) => (task.run)(rest),
+        None if matches!(name, "--help" | "-h" | "help") => {
+            print!("{}", tasks::usage());
+            Ok(())
+        }
+        None => Err(Failed::Usage(format!(
+            "what is `{}`?\n{}",
+            words.join(" "),
+            tasks::usage().trim_end()
         ))),
     };
     match done {

@@ -1,0 +1,187 @@
+//! The tasks there are: their names, how they are called, what runs them.
+//!
+//! One table is what dispatches and what `--help` prints, so no task can be
+//! without its usage.
+
+use crate::{Failed, bench, bench_live, ci, fuzz, grade, ledger, swarm, tidy};
+
+/// Column in which explanations begin.
+const COLUMN: usize = 39;
+
+/// A task.
+pub struct Task {
+    /// What it is called by.
+    pub name: &'static str,
+    /// Ways to call it after the name, each with lines that explain it.
+    forms: &'static [(&'static str, &'static [&'static str])],
+    /// What runs it, with the words after its name.
+    pub run: fn(&[String]) -> Result<(), Failed>,
+}
+
+/// Every task.
+pub const TASKS: [Task; 8] = [
+    Task {
+        name: "ci",
+        forms: &[("", &["everything a change must pass"])],
+        run: |words| alone("ci", words).and_then(|()| ci::run()),
+    },
+    Task {
+        name: "tidy",
+        forms: &[("", &["the house rules"])],
+        run: |words| alone("tidy", words).and_then(|()| tidy::run()),
+    },
+    Task {
+        name: "ledger",
+        forms: &[(
+            "[ID ...] [--all]",
+            &["requirements of the RFCs, where they are met"],
+        )],
+        run: ledger::run,
+    },
+    Task {
+        name: "fuzz",
+        forms: &[(
+            "TARGET [--seconds N]",
+            &["inputs that break packet, options, engine, script, capture, …"],
+        )],
+        run: fuzz::run,
+    },
+    Task {
+        name: "bench",
+        forms: &[
+            (
+                "[--short] [--instructions]",
+                &["the workloads, beside their goals"],
+            ),
+            (
+                "--goals [--seeds N] [--only TEXT] [--set KEY=VALUE]",
+                &["goodput on known paths, beside goals"],
+            ),
+            (
+                "--grid [--check] [--only TEXT] [--set KEY=VALUE]",
+                &[
+                    "goodput by loss, round trip, MTU, window:",
+                    "docs/grid.txt, written or compared",
+                ],
+            ),
+        ],
+        run: bench::run,
+    },
+    Task {
+        name: "bench-live",
+        forms: &[(
+            "[--short]",
+            &[
+                "the engine on a real device, beside two",
+                "kernels; needs root",
+            ],
+        )],
+        run: bench_live::run,
+    },
+    Task {
+        name: "grade",
+        forms: &[(
+            "[--seeds N] [--first SEED] [--cause ID] [--show] [--write]",
+            &[
+                "does `gigatcp why` find the known cause?",
+                "--write keeps it: docs/grade.txt",
+            ],
+        )],
+        run: grade::run,
+    },
+    Task {
+        name: "swarm",
+        forms: &[(
+            "[--seed N] [--count M] [--plant BUG]",
+            &[
+                "random worlds; the same seed, the same world;",
+                "a wrong BUG lists the right ones",
+            ],
+        )],
+        run: swarm::run,
+    },
+];
+
+/// The task of that name.
+pub fn find(name: &str) -> Option<&'static Task> {
+    TASKS.iter().find(|task| task.name == name)
+}
+
+/// How every task is called.
+pub fn usage() -> String {
+    let tasks: String = TASKS.iter().map(Task::lines).collect();
+    format!(
+        "usage: cargo xtask <task>\n\n{tasks}\n`cargo xtask <task> --help` is about one task.\n"
+    )
+}
+
+/// Whether these words ask how something is called.
+pub fn ask_for_help(words: &[String]) -> bool {
+    let mut words = words.iter();
+    words.any(|word| matches!(word.as_str(), "--help" | "-h"))
+}
+
+impl Task {
+    /// How it is called.
+    pub fn usage(&self) -> String {
+        format!("usage: cargo xtask {}\n\n{}", self.name, self.lines())
+    }
+
+    fn lines(&self) -> String {
+        let mut text = String::new();
+        for (words, explained) in self.forms {
+            let form = format!("  {} {words}", self.name);
+            let mut left = form.trim_end();
+            // What is too long for its column stands alone.
+            if left.chars().count() >= COLUMN {
+                text += &format!("{left}\n");
+                left = "";
+            }
+            for line in *explained {
+                text += &format!("{left:<width$}{line}\n", width = COLUMN);
+                left = "";
+            }
+        }
+        text
+    }
+}
+
+/// A task that takes no words.
+fn alone(name: &str, words: &[String]) -> Result<(), Failed> {
+    match words.first() {
+        None => Ok(()),
+        Some(word) => Err(Failed::Usage(format!(
+            "what is `{word}`? {name} takes no words"
+        ))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_task_says_how_it_is_called() {
+        let all = usage();
+        for task in &TASKS {
+            let one = task.usage();
+            assert!(one.starts_with(&format!("usage: cargo xtask {}\n", task.name)));
+            let lines: Vec<_> = one.lines().skip(2).collect();
+            assert!(!lines.is_empty());
+            for line in lines {
+                assert!(all.contains(line), "{line}");
+                assert!(line.chars().count() <= 105, "{line}");
+            }
+            assert!(find(task.name).is_some_and(|found| found.name == task.name));
+        }
+        assert!(find("no such task").is_none());
+    }
+
+    #[test]
+    fn help_is_asked_for_anywhere_after_the_task() {
+        let words = |text: &str| text.split(' ').map(str::to_owned).collect::<Vec<_>>();
+        assert!(ask_for_help(&words("--seed 1 --help")));
+        assert!(ask_for_help(&words("-h")));
+        assert!(!ask_for_help(&words("--seed 1")));
+    }
+}
