@@ -10,8 +10,9 @@ use alloc::vec::Vec;
 
 use gigatcp_units::{Duration, Instant};
 
+use crate::View;
 use crate::case::Case;
-use crate::round::{STATES, State};
+use crate::round::{Round, STATES, State};
 
 /// Less sure than this is not said.
 pub const LEAST_SURE: f64 = 0.5;
@@ -20,14 +21,19 @@ pub const LEAST_SURE: f64 = 0.5;
 pub(crate) struct Hearing {
     bids: Vec<[(f64, Option<usize>); STATES]>,
     remarks: Vec<(usize, f64)>,
+    /// Rounds in which the capture lacks what the sender sent.
+    blind: Vec<bool>,
     rule: usize,
 }
 
 impl Hearing {
-    pub fn new(rounds: usize) -> Self {
+    pub fn new(case: &Case<'_>) -> Self {
+        // Near the sender nothing can have been lost before it passes.
+        let is_blind = |round: &Round| case.view == View::Sender && round.gaps > 0;
         Self {
-            bids: alloc::vec![[(0.0, None); STATES]; rounds],
+            bids: alloc::vec![[(0.0, None); STATES]; case.rounds.len()],
             remarks: Vec::new(),
+            blind: case.rounds.iter().map(is_blind).collect(),
             rule: 0,
         }
     }
@@ -39,6 +45,10 @@ impl Hearing {
 
     /// Bids for what was spent in `state` in that round.
     pub fn bid(&mut self, round: usize, state: State, sure: f64) {
+        // What is in flight is not known then.
+        if self.blind[round] && matches!(state, State::Full | State::Slack) {
+            return;
+        }
         let slot = &mut self.bids[round][state as usize];
         if sure >= LEAST_SURE && sure > slot.0 {
             *slot = (sure.min(1.0), Some(self.rule));

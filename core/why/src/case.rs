@@ -79,13 +79,21 @@ impl<'a> Case<'a> {
 
     fn measure(&mut self) {
         let mss = self.mss();
-        let whole = |round: &&Round| {
-            round.acked >= 8 * mss
+        let is_whole = |round: &Round| {
+            round.acked >= 4 * mss
                 && round.again == 0
                 && round.spent_in(State::Recovery).is_zero()
                 && round.spent_in(State::Timeout).is_zero()
         };
-        let rates = self.rounds.iter().filter(whole).map(rate_of);
+        // Two rounds together: where one ends early the next is longer.
+        let pairs = self.rounds.windows(2);
+        let pairs = pairs.filter(|pair| pair.iter().all(is_whole));
+        let long = self.base + self.base / 2;
+        let rates = pairs.filter_map(|pair| {
+            let time = pair[0].length() + pair[1].length();
+            let acked = (pair[0].acked + pair[1].acked) as f64;
+            (time >= long).then(|| acked / time.as_secs_f64())
+        });
         self.peak = rates.fold(0.0, f64::max);
         if self.peak == 0.0 {
             self.peak = self.rounds.iter().map(rate_of).fold(0.0, f64::max);
@@ -118,6 +126,11 @@ impl<'a> Case<'a> {
             .unwrap_or_default();
         self.queue_most = most.saturating_sub(self.base);
         let episodes = &self.trail.episodes.list;
+        let before = episodes
+            .iter()
+            .filter_map(|one| self.queue_before(one))
+            .max();
+        self.queue_most = self.queue_most.max(before.unwrap_or_default());
         self.after = self
             .rounds
             .iter()
@@ -173,6 +186,17 @@ impl<'a> Case<'a> {
         self.trips[index].map(|trip| trip.saturating_sub(self.base))
     }
 
+    /// Delivery around a round, octets per second.
+    pub fn near_rate(&self, index: usize) -> f64 {
+        let until = (index + 2).min(self.rounds.len());
+        let near = &self.rounds[index.saturating_sub(1)..until];
+        let time = near
+            .iter()
+            .fold(Duration::ZERO, |sum, round| sum + round.length());
+        let acked: u64 = near.iter().map(|round| round.acked).sum();
+        acked as f64 / time.as_secs_f64().max(1e-9)
+    }
+
     /// Whether there was a standing queue.
     pub fn is_queued(&self, index: usize) -> bool {
         /// A single acknowledgment is late for other reasons.
@@ -193,6 +217,30 @@ impl<'a> Case<'a> {
         episode
             .trip
             .map(|trip| (trip + turn).saturating_sub(self.base))
+    }
+
+    /// How much of the round's time segments followed closely on one another.
+    pub fn busy(&self, index: usize) -> f64 {
+        let round = &self.rounds[index];
+        let active = round.active().as_secs_f64();
+        if active > 0.0 {
+            round.train_time.as_secs_f64() / active
+        } else {
+            0.0
+        }
+    }
+
+    /// Whether the queue of that round is on the way to the sender and back,
+    /// seen from here.
+    pub fn is_queued_before(&self, index: usize) -> bool {
+        let least = self
+            .rounds
+            .iter()
+            .filter_map(|round| round.turn.least)
+            .min();
+        let here = self.rounds[index].turn.least;
+        matches!((least, here), (Some(least), Some(here))
+            if here.saturating_sub(least) >= self.queue_step)
     }
 
     pub fn spent(&self, state: State) -> Duration {

@@ -72,7 +72,7 @@ impl Summary {
         let at = |share: usize| flights.get(flights.len() * share / 4).copied().unwrap_or(0);
         let is_long = |one: &&Episode| {
             let queue = case.queue_before(one).unwrap_or_default();
-            queue >= case.queue_step && queue.as_secs_f64() >= LONG * case.queue_most.as_secs_f64()
+            queue >= case.base / 25 && queue.as_secs_f64() >= LONG * case.queue_most.as_secs_f64()
         };
         let queued = episodes.iter().filter(is_long).count();
         Self {
@@ -86,7 +86,12 @@ impl Summary {
     /// Whether losses come at the same amount in flight; nothing of few.
     fn is_steady(&self) -> Option<bool> {
         let (low, high) = self.quarters;
-        (self.count >= 4).then_some(low as f64 >= 0.8 * high as f64)
+        let ratio = low as f64 / (high as f64).max(1.0);
+        match self.count {
+            4.. => Some(ratio >= 0.8),
+            2..4 if ratio >= 0.93 => Some(true),
+            _ => None,
+        }
     }
 }
 
@@ -120,19 +125,33 @@ fn overrun(case: &Case<'_>, episode: &Episode) -> Option<f64> {
                 && hole.start <= episode.start
                 && episode.start < hole.end
         });
+    // Repairs never get in although large segments did before, and the receiver
+    // is alive.
+    let is_stuck = episode.timeouts >= 2 && case.trail.largest_acked >= case.mss();
     let stood = frozen.until.saturating_since(frozen.since);
     let is_near = episode.start <= frozen.edge;
-    (is_row && is_near && stood >= case.base.min(Duration::from_millis(5)) / 2).then_some(0.85)
+    let least = case.base.min(Duration::from_millis(5)) / 2;
+    let is_long = stood >= case.base * 3 / 2;
+    (is_near && (is_row && stood >= least || is_stuck && is_long)).then_some(0.85)
 }
 
 fn by_queue(case: &Case<'_>, episode: &Episode, summary: &Summary) -> (Cause, f64) {
     let Some(queue) = case.queue_before(episode) else {
         return (Cause::Unclear, 0.0);
     };
+    // What is lost again and again met something else than a full queue.
+    if episode.timeouts >= 3 && episode.again <= episode.timeouts + 2 {
+        return (Cause::Unclear, 0.0);
+    }
     let (queue, most) = (queue.as_secs_f64(), case.queue_most.as_secs_f64());
     let sees = case.sees_queues();
-    let is_queue_seen = sees && case.queue_most >= case.queue_step;
+    let is_queue_seen = sees && case.queue_most >= case.base / 25;
     let is_long = is_queue_seen && queue >= LONG * most;
+    // An opening that overshoots loses a good part of what is in flight.
+    let is_flood = episode.again >= 16.max(episode.flight / case.mss() / 10);
+    if is_flood && episode.timeouts == 0 {
+        return (Cause::Overflow, 0.8);
+    }
     if is_long && summary.queued >= 0.6 {
         return (Cause::Overflow, 0.86);
     }

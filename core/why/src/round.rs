@@ -103,6 +103,12 @@ pub(crate) struct Round {
     pub clocked: u64,
     /// Packets of new data smaller than a full segment.
     pub small: u64,
+    /// Holes that showed themselves.
+    pub gaps: u64,
+    /// Pauses between segments that ended without an acknowledgment to end
+    /// them, and those that one ended.
+    pub free_starts: u64,
+    pub clocked_starts: u64,
     /// Segments sent again.
     pub again: u64,
     /// Segments proven to have been sent again for nothing.
@@ -144,6 +150,9 @@ impl Round {
             segments: 0,
             clocked: 0,
             small: 0,
+            gaps: 0,
+            free_starts: 0,
+            clocked_starts: 0,
             again: 0,
             spurious: 0,
             late: 0,
@@ -196,6 +205,9 @@ impl Round {
             segments,
             clocked,
             small,
+            gaps,
+            free_starts,
+            clocked_starts,
             again,
             spurious,
             late,
@@ -222,6 +234,9 @@ impl Round {
         self.segments += segments;
         self.clocked += clocked;
         self.small += small;
+        self.gaps += gaps;
+        self.free_starts += free_starts;
+        self.clocked_starts += clocked_starts;
         self.again += again;
         self.spurious += spurious;
         self.late += late;

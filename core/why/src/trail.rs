@@ -122,6 +122,9 @@ pub(crate) struct Trail {
     pub has_data: bool,
     pub fin: bool,
     pub first_data: Option<Instant>,
+    first_place: u64,
+    /// The first hole that is not filled, and since when: its end.
+    hole: Option<(u64, Instant)>,
     pub last_acked: Instant,
     pub lag: Option<Lag>,
     pub lag_again: Option<Lag>,
@@ -178,6 +181,8 @@ impl Trail {
             has_data: false,
             fin: false,
             first_data: None,
+            first_place: 0,
+            hole: None,
             last_acked: at,
             lag: None,
             lag_again: None,
@@ -228,7 +233,11 @@ impl Trail {
                 (false, false) => State::Idle,
             };
         }
-        if self.una < self.recover {
+        // A hole that stays is a loss, whether or not its repair passes here.
+        let is_hole_old = self.hole.is_some_and(|(_, since)| {
+            self.last.saturating_since(since) + span > self.trip().unwrap_or_default()
+        });
+        if self.una < self.recover || is_hole_old {
             State::Recovery
         } else if self.fin {
             State::Closing
@@ -281,9 +290,8 @@ impl Trail {
         if !self.has_data {
             self.begin(shown, start);
         }
-        let edge_before = self.edge;
+        self.release(packet, (start, end), shown);
         self.note_hole(shown, start);
-        self.release(packet, (start, end), edge_before, shown);
         let is_expiry = kinds.contains(Kind::TimeoutRetransmission);
         let silence = packet.at.saturating_since(self.last);
         self.pass(packet.at, if is_expiry { End::Expiry } else { End::Event });
@@ -310,6 +318,7 @@ impl Trail {
         self.pass(shown.packet.at, End::Event);
         self.has_data = true;
         self.first_data = Some(shown.packet.at);
+        self.first_place = start;
         self.nxt = start;
         self.una = start.min(acked_to(data).max(start.saturating_sub(1 << 30)));
         if acked_to(data) <= start {
@@ -331,7 +340,8 @@ impl Trail {
         if let Some(turn) = turn {
             self.round.turn.add(turn);
             self.last_turn = Some(turn);
-            if !self.had_handshake || self.turn.is_some_and(|known| turn < known) {
+            // With packets missing, what is echoed may have passed before.
+            if !self.had_handshake {
                 self.turn = Some(self.turn.map_or(turn, |known| known.min(turn)));
             }
         }
@@ -355,6 +365,8 @@ impl Trail {
 
     fn note_hole(&mut self, shown: &Shown<'_>, start: u64) {
         if shown.verdict.kinds.contains(Kind::AfterGap) && start > self.nxt {
+            self.round.gaps += 1;
+            self.hole.get_or_insert((start, shown.packet.at));
             self.episodes.on_hole(Hole {
                 at: shown.packet.at,
                 packet: shown.number,
@@ -367,51 +379,71 @@ impl Trail {
     }
 
     /// The acknowledgments that the sender of `packet` had seen count now.
-    fn release(&mut self, packet: &Observed, place: (u64, u64), edge: u64, shown: &Shown<'_>) {
+    fn release(&mut self, packet: &Observed, (start, end): (u64, u64), shown: &Shown<'_>) {
+        // Packets of other sizes take a little less or more.
         let turn = self.turn.unwrap_or_default();
+        let turn = turn.saturating_sub(turn / 400 + Duration::from_micros(10));
         let patience = turn.saturating_mul(4) + Duration::from_millis(200);
-        // A segment that begins at, or goes beyond, the old right edge was sent
-        // after the window had moved; until then its sender had to wait.
-        let mut was_waiting =
-            self.knows_edge && place.0 + self.mss >= edge && place.0 > self.nxt && place.1 > edge;
+        let echo = packet.timestamps.map(|stamps| stamps.ecr);
+        let mut waiting = self.waits_unseen(start, end);
         while let Some(first) = self.pending.front().copied() {
             let due = first.at + turn;
-            let echo = packet.timestamps.map(|stamps| stamps.ecr);
             let is_unknown = matches!((first.ts_val, echo), (Some(val), Some(ecr))
                 if is_newer(val, ecr) && packet.at < due + patience);
             let is_known = matches!((first.ts_val, echo), (Some(val), Some(ecr))
                 if is_newer(ecr, val));
-            let had_to = first.ack <= place.0 && place.1 > self.edge && first.edge >= place.1;
+            let had_to = first.ack <= start && end > self.edge && first.edge >= end;
             if is_unknown && !had_to || due > packet.at && !is_known && !had_to {
                 break;
             }
             self.pending.pop_front();
             let at = due.min(packet.at);
-            if was_waiting && first.edge > edge {
-                self.wait_for_window(at, place.0, shown);
-                was_waiting = false;
+            match &mut waiting {
+                Some(wait) => {
+                    let (from, edge) = *wait;
+                    self.pass(from.min(at), End::Event);
+                    self.book(at.max(self.last), State::Window);
+                    if first.edge > edge {
+                        self.note_wait(shown, at.saturating_since(from));
+                        waiting = None;
+                    }
+                }
+                None => self.pass(at, End::Event),
             }
-            self.pass(at, End::Event);
             self.learn(&first, shown.number);
         }
     }
 
-    /// What was sent up to `start` passed unseen, and then the sender waited
-    /// for the window until `at`.
-    fn wait_for_window(&mut self, at: Instant, start: u64, shown: &Shown<'_>) {
-        let unseen = start.saturating_sub(self.nxt);
+    /// A segment that begins at the old right edge, and goes beyond it, was sent
+    /// after the window had moved; what lies between passed unseen, and until
+    /// the window moved its sender had to wait. From when on, at the rate of
+    /// before, and at which edge.
+    fn waits_unseen(&self, start: u64, end: u64) -> Option<(Instant, u64)> {
+        // The edge before the acknowledgment that allowed it.
+        let mut edge = self.edge;
+        for one in &self.pending {
+            if one.edge >= end {
+                break;
+            }
+            edge = edge.max(one.edge);
+        }
+        let at_edge = start + self.mss >= edge && end > edge;
+        if !self.knows_edge || start <= self.nxt || !at_edge {
+            return None;
+        }
+        let unseen = start - self.nxt;
         let before = self.first_data.unwrap_or(self.last);
         let passed = self.last_data.saturating_since(before).as_nanos();
-        let octets = self.total_sent.max(1);
+        let octets = self.nxt.saturating_sub(self.first_place).max(1);
         let sending = u128::from(unseen) * u128::from(passed) / u128::from(octets);
         let sending = Duration::from_nanos(u64::try_from(sending).unwrap_or(u64::MAX));
-        let from = (self.last_data + sending).min(at);
-        self.pass(from, End::Event);
-        let waited = at.saturating_since(self.last);
+        Some((self.last_data + sending, edge))
+    }
+
+    fn note_wait(&mut self, shown: &Shown<'_>, waited: Duration) {
         if self.released.is_none_or(|(_, _, most)| most < waited) {
             self.released = Some((shown.number, shown.packet.at, waited));
         }
-        self.book(at.max(self.last), State::Window);
     }
 
     /// The sender learns of an acknowledgment.
@@ -439,6 +471,9 @@ impl Trail {
             }
             if self.una >= self.recover {
                 self.end_episode();
+            }
+            if self.hole.is_some_and(|(end, _)| self.una >= end) {
+                self.hole = None;
             }
         }
         self.edge = self.edge.max(known.edge);
@@ -509,18 +544,36 @@ impl Trail {
             self.round.train_octets += octets;
             self.round.train_time += gap;
         }
-        let since_ack = packet.at.saturating_since(self.last_ack);
-        // Where segments follow closely anyway, any of them follows closely on
-        // some acknowledgment.
-        let at_once = (trip / 100).min(self.spacing / 8);
-        if gap < trip {
-            self.spacing = self.spacing - self.spacing / 8 + gap / 8;
-        }
-        if since_ack <= at_once.max(Duration::from_micros(20)) {
-            self.round.clocked += octets;
-        }
+        self.note_clock(packet.at, octets, gap, trip);
         if packet.flags.contains(Flags::FIN) {
             self.fin = true;
+        }
+    }
+
+    /// Does an acknowledgment release what is sent, or something else?
+    fn note_clock(&mut self, at: Instant, octets: u64, gap: Duration, trip: Duration) {
+        /// What a host takes to answer at once.
+        const HOST: Duration = Duration::from_micros(20);
+        let since_ack = at.saturating_since(self.last_ack);
+        // Where segments follow closely anyway, any of them follows closely on
+        // some acknowledgment. Away from the sender the turnaround is known
+        // less exactly.
+        let at_once = (trip / 100).min(self.spacing / 8);
+        let at_once = at_once.max(self.turn.unwrap_or_default() / 150).max(HOST);
+        let is_clocked = since_ack <= at_once;
+        if is_clocked {
+            self.round.clocked += octets;
+        }
+        let pause = (self.spacing * 4).max(trip / 50).max(HOST * 2);
+        if gap > pause && self.flight() > octets {
+            if is_clocked {
+                self.round.clocked_starts += 1;
+            } else {
+                self.round.free_starts += 1;
+            }
+        }
+        if gap < trip {
+            self.spacing = self.spacing - self.spacing / 8 + gap / 8;
         }
     }
 

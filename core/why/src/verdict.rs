@@ -25,6 +25,8 @@ pub struct Verdict {
     pub evidence: Vec<Evidence>,
     /// How sure it is, 0 to 1.
     pub confidence: f64,
+    /// Whether it is worth saying however little time it took.
+    pub is_remark: bool,
     /// Time of the connection that it took.
     pub time: Duration,
     /// The same as a share of the connection.
@@ -66,7 +68,7 @@ pub struct Diagnosis {
 impl Diagnosis {
     pub(crate) fn of(connection: &Connection, trail: &Trail, start: Instant) -> Self {
         let case = Case::new(connection, trail, start);
-        let mut hearing = Hearing::new(case.rounds.len());
+        let mut hearing = Hearing::new(&case);
         for (index, rule) in RULES.iter().enumerate() {
             hearing.call(index);
             (rule.judge)(&case, &mut hearing);
@@ -85,6 +87,7 @@ impl Diagnosis {
                     finding: told.finding,
                     evidence: told.evidence,
                     confidence: won.sure(),
+                    is_remark: won.remark.is_some(),
                     time: won.time,
                     share: won.time.as_secs_f64() / run,
                     cost: rate(missed.max(0.0) / run),

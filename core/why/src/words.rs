@@ -72,7 +72,7 @@ pub(crate) fn paragraph(connection: &Connection, diagnosis: &Diagnosis) -> Strin
 
 /// A verdict that takes no time, or next to none, and is said all the same.
 fn is_remark(verdict: &Verdict) -> bool {
-    verdict.share < WORTH_SAYING && verdict.rule.id != "opening" && verdict.time.is_zero()
+    verdict.share < WORTH_SAYING && verdict.is_remark
 }
 
 fn hedge(confidence: f64) -> &'static str {

@@ -3,6 +3,7 @@
 use alloc::{format, vec};
 
 use super::{Evidence, Rule, Told, round_evidence, span};
+use crate::View;
 use crate::account::{Hearing, Won};
 use crate::case::Case;
 use crate::round::State;
@@ -37,10 +38,22 @@ fn judge(case: &Case<'_>, hearing: &mut Hearing) {
     for index in case.rounds_with(State::Full) {
         let stretch = stretch(case, index);
         let round = &case.rounds[index];
-        if round.acked < 16 * case.mss() || stretch < 6.0 {
+        if round.acked < 16 * case.mss() || round.again > 0 {
             continue;
         }
-        let sure = if stretch >= 10.0 { 0.89 } else { 0.7 };
+        let sure = if case.view == View::Sender {
+            match stretch {
+                5.0.. => 0.89,
+                3.2.. => 0.87,
+                _ => 0.0,
+            }
+        } else if case.is_queued_before(index) && case.busy(index) < 0.5 {
+            // A queue of data spaces them evenly; these come in bursts, so what
+            // waited on the way to the sender were acknowledgments.
+            0.89
+        } else {
+            0.0
+        };
         hearing.bid(index, State::Full, sure);
         hearing.bid(index, State::Slack, sure);
     }

@@ -42,13 +42,13 @@ fn judge(case: &Case<'_>, hearing: &mut Hearing) {
     }
 }
 
-/// Whether small segments end what is sent, again and again, and it is not
-/// acknowledgments that release it: pieces as the application wrote them.
+/// Whether what is sent comes in pieces that no acknowledgment releases: as the
+/// application wrote them.
 fn writes_little(case: &Case<'_>, index: usize) -> bool {
     let round = &case.rounds[index];
-    let has_small = round.small * 48 >= round.segments && round.small > 0;
-    let is_clocked = round.clocked * 2 > round.sent;
-    has_small && !is_clocked && !case.is_queued(index) && round.again == 0
+    let is_free = round.free_starts > 0 && round.free_starts >= 2 * round.clocked_starts;
+    let is_often = round.free_starts * 3 >= round.count;
+    is_free && is_often && !case.is_queued(index) && round.again == 0 && case.busy(index) < 0.85
 }
 
 fn tell(case: &Case<'_>, won: &Won) -> Told {

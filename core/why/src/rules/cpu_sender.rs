@@ -6,7 +6,7 @@ use super::{Evidence, Rule, Told, octets, round_evidence, span, speed};
 use crate::View;
 use crate::account::{Hearing, Won};
 use crate::case::Case;
-use crate::round::{Round, State};
+use crate::round::State;
 
 pub(crate) const RULE: Rule = Rule {
     id: "cpu-limited-sender",
@@ -28,16 +28,6 @@ pub(crate) const RULE: Rule = Rule {
     judge,
     tell,
 };
-
-/// How much of the round segments followed one another at its own rate.
-fn busy(round: &Round) -> f64 {
-    let active = round.active().as_secs_f64();
-    if active > 0.0 {
-        round.train_time.as_secs_f64() / active
-    } else {
-        0.0
-    }
-}
 
 /// Whether the round trip neither grows nor falls for many rounds.
 fn is_even(case: &Case<'_>, index: usize) -> bool {
@@ -62,12 +52,12 @@ fn judge(case: &Case<'_>, hearing: &mut Hearing) {
         let round = &case.rounds[index];
         let clocked = round.clocked as f64 / round.sent.max(1) as f64;
         let is_small = round.sent < 8 * case.mss();
-        let has_ends = round.small * 48 >= round.segments;
+        let has_ends = round.free_starts * 4 >= round.count && round.small > 0;
         let is_path = case.view == View::Sender && case.is_queued(index);
         if is_small || is_path || has_ends || round.again > 0 || clocked > 0.6 {
             continue;
         }
-        let rate = case.rate(index);
+        let rate = case.rate(index).max(case.near_rate(index));
         let is_steady = rate >= 0.85 * case.peak;
         // Away from the sender a bottleneck spaces segments just as evenly; but
         // its queue grows until something is lost.
@@ -77,10 +67,10 @@ fn judge(case: &Case<'_>, hearing: &mut Hearing) {
             (_, 0) => 0.7,
             _ => 0.0,
         };
-        if busy(round) >= 0.85 && is_steady {
+        if case.busy(index) >= 0.85 && is_steady {
             hearing.bid(index, State::Full, 0.8 * factor);
             hearing.bid(index, State::Slack, 0.75 * factor);
-        } else if busy(round) >= 0.6 && is_steady {
+        } else if case.busy(index) >= 0.6 && is_steady {
             hearing.bid(index, State::Full, 0.6 * factor);
             hearing.bid(index, State::Slack, 0.6 * factor);
         }
@@ -89,7 +79,7 @@ fn judge(case: &Case<'_>, hearing: &mut Hearing) {
 
 fn tell(case: &Case<'_>, won: &Won) -> Told {
     let round = case.rounds.get(won.round);
-    let share = round.map_or(0.0, busy) * 100.0;
+    let share = round.map_or(0.0, |_| case.busy(won.round)) * 100.0;
     let flight = round.map_or(0, |round| round.flight);
     let finding = format!(
         "The sending host sent without a pause for {}, and no faster than {}: neither windows nor \

@@ -59,22 +59,13 @@ fn judge(case: &Case<'_>, hearing: &mut Hearing) {
             continue;
         }
         let sure = if rounds >= 3 { 0.96 } else { 0.9 };
-        for state in [State::Full, State::Slack, State::Window] {
-            hearing.bid(index, state, sure);
+        hearing.bid(index, State::Full, sure);
+        hearing.bid(index, State::Slack, sure);
+        // A window that holds no second segment makes it wait too.
+        let is_small = round.window.is_some_and(|(_, most)| most < 2 * case.mss());
+        if is_small {
+            hearing.bid(index, State::Window, sure);
         }
-    }
-    let handshake = case.data().round_trips().min();
-    let longest = case
-        .rounds
-        .iter()
-        .take(4)
-        .filter_map(|round| round.trip.least)
-        .max();
-    if let (Some(path), Some(longest)) = (handshake, longest)
-        && longest.saturating_sub(path) >= LEAST
-        && longest.saturating_sub(path) <= MOST
-    {
-        hearing.remark(0.8);
     }
 }
 

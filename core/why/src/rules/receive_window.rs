@@ -2,6 +2,7 @@
 //! flight.
 
 use alloc::format;
+use alloc::string::String;
 
 use super::{Evidence, Rule, Told, allows, octets, round_evidence, span};
 use crate::account::{Hearing, Won};
@@ -52,8 +53,16 @@ fn judge(case: &Case<'_>, hearing: &mut Hearing) {
 fn tell(case: &Case<'_>, won: &Won) -> Told {
     let windows = case.receiver().windows();
     let most = windows.map_or(0, |windows| windows.most);
+    let until = match case.trail.released {
+        Some((packet, _, waited)) => format!(
+            " For {} before packet {packet} the sender was limited by the window, and not by \
+             congestion.",
+            span(waited)
+        ),
+        None => String::new(),
+    };
     let finding = format!(
-        "The receiver's window was full for {}: it offered {} at most{}.",
+        "The receiver's window was full for {}: it offered {} at most{}.{until}",
         span(won.time),
         octets(most),
         allows(case, most),
@@ -71,7 +80,7 @@ fn tell(case: &Case<'_>, won: &Won) -> Told {
     if let Some((packet, at, waited)) = case.trail.released {
         let text = format!(
             "begins exactly at the right edge and left only when the window had moved: until then \
-             the sender had waited {}, limited by the window and not by congestion",
+             the sender had waited {}",
             span(waited)
         );
         evidence.push(Evidence::new(packet, case.since_start(at), text));

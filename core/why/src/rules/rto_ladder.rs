@@ -33,9 +33,28 @@ pub(crate) const RULE: Rule = Rule {
     tell,
 };
 
+/// So many timeouts of one octet are a ladder, whoever else explains the time.
+const LADDER: usize = 3;
+
+/// Timeouts of an octet that one had not helped before.
+fn repeated(case: &Case<'_>) -> usize {
+    let expiries = &case.trail.episodes.expiries;
+    let pairs = expiries.windows(2);
+    pairs.filter(|pair| pair[0].start == pair[1].start).count()
+}
+
 fn judge(case: &Case<'_>, hearing: &mut Hearing) {
+    if repeated(case) + 1 >= LADDER {
+        hearing.remark(0.95);
+    }
     for index in case.rounds_with(State::Timeout) {
         hearing.bid(index, State::Timeout, 0.9);
+    }
+    for index in case.rounds_with(State::Recovery) {
+        // The next timer is running when the capture ends.
+        if case.after[index].is_some_and(|one| case.trail.episodes.list[one].timeouts >= 3) {
+            hearing.bid(index, State::Recovery, 0.8);
+        }
     }
     if case.view != View::Sender {
         for index in case.rounds_with(State::Idle) {
@@ -59,8 +78,8 @@ fn begins_anew(case: &Case<'_>, index: usize) -> bool {
     let silence = round.spent_in(State::Idle);
     silence >= Duration::from_millis(190).max(case.base)
         && round.count == 1
-        && round.segments == 1
-        && round.small == 0
+        && round.segments <= 4
+        && round.sent <= 3 * case.mss()
         && next.segments <= 4
         && before >= 3 * case.mss()
 }
@@ -73,13 +92,11 @@ fn tell(case: &Case<'_>, won: &Won) -> Told {
         .take(14)
         .map(|one| span(one.waited))
         .collect();
-    let same = expiries
-        .windows(2)
-        .filter(|pair| pair[0].start == pair[1].start)
-        .count();
+    let same = repeated(case);
+    let waited = won.time.max(case.spent(State::Timeout));
     let finding = format!(
         "The sender waited {} for its retransmission timer, {}: {}{}.",
-        span(won.time),
+        span(waited),
         counted(episodes.expiry_count, "time"),
         waits.join(", "),
         if same > 0 {

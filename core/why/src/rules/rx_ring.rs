@@ -42,6 +42,12 @@ fn exact(case: &Case<'_>) -> bool {
     })
 }
 
+/// Whether it is not a row that shows it, but repairs that never get in.
+fn is_stuck(case: &Case<'_>) -> bool {
+    let rows = case.trail.episodes.list.iter().map(|one| one.row);
+    rows.max().unwrap_or(0) < 8 * case.mss()
+}
+
 /// Whether what is missing was acknowledged: then it was the capture's loss.
 fn was_filled(case: &Case<'_>) -> bool {
     case.trail
@@ -59,8 +65,16 @@ fn judge(case: &Case<'_>, hearing: &mut Hearing) {
             hearing.bid(index, State::Timeout, 0.92);
         }
     }
-    if exact(case) {
+    if exact(case)
+        && let Some(hole) = case.trail.episodes.hole
+    {
         hearing.remark(0.93);
+        for index in 0..case.rounds.len() {
+            if case.rounds[index].end > hole.at {
+                hearing.bid(index, State::Recovery, 0.93);
+                hearing.bid(index, State::Timeout, 0.93);
+            }
+        }
     }
 }
 
@@ -75,6 +89,12 @@ fn tell(case: &Case<'_>, won: &Won) -> Told {
             counted((hole.end - hole.start).div_ceil(case.mss()), "segment"),
             case.place(hole.start),
             case.place(hole.end),
+        ),
+        None if is_stuck(case) => format!(
+            "What is sent again never gets in, although as large segments did before and the \
+             receiver answers: the frames it has pin its buffers. Before that nobody had read. \
+             That took {}.",
+            span(won.time),
         ),
         None => {
             let row = case.trail.episodes.list.iter().map(|one| one.row).max();

@@ -29,10 +29,14 @@ fn judge(case: &Case<'_>, hearing: &mut Hearing) {
     for index in 0..case.rounds.len() {
         let is_fast = case.rate(index) >= 0.8 * case.peak;
         // Without timestamps, queues before the place of capture do not show.
-        let is_blind = !case.sees_queues() && case.trail.episodes.count > 0;
-        if is_blind && is_fast {
-            hearing.bid(index, State::Full, 0.7);
-            hearing.bid(index, State::Recovery, 0.7);
+        if !case.sees_queues() && is_fast && case.busy(index) >= 0.85 {
+            let sure = if case.trail.episodes.count > 0 {
+                0.75
+            } else {
+                0.6
+            };
+            hearing.bid(index, State::Full, sure);
+            hearing.bid(index, State::Recovery, sure);
         }
         if case.is_queued(index) && is_fast {
             hearing.bid(index, State::Full, 0.88);

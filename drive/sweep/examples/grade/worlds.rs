@@ -119,7 +119,9 @@ pub fn world(cause: &str, seed: u64) -> Case {
 
 fn base(draw: &mut Draw, cause: &str) -> Base {
     let rate = draw.magnitude(10e6, 200e6);
-    let rtt = draw.magnitude(0.008, 0.1);
+    // A short queue overflows again and again only where windows grow fast.
+    let longest = if cause == "queue-overflow" { 0.02 } else { 0.1 };
+    let rtt = draw.magnitude(0.008, longest);
     let mtu = if cause == "mss-clamped" {
         9000
     } else {
@@ -278,8 +280,9 @@ fn inject(cause: &str, draw: &mut Draw, base: &Base, case: &mut Case) {
             flow.sender.tcp.congestion = congestion::find("reno").expect("a control");
         }
         "reordering-taken-for-loss" => {
+            let w = draw.between(0.15, 0.5) * base.bdp / base.mss;
             case.world.forward[2].reorder = Some(Reorder {
-                probability: probability(draw.magnitude(0.002, 0.02)),
+                probability: probability((1.5 / (w * w)).clamp(1e-4, 0.02)),
                 extra_delay: seconds(base.rtt * draw.between(0.1, 0.4)),
             });
             let profile = &mut flow.sender.tcp.profile;
@@ -291,7 +294,7 @@ fn inject(cause: &str, draw: &mut Draw, base: &Base, case: &mut Case) {
             // would need, one for two segments.
             let needed = base.rate / (2.0 * f64::from(base.mtu)) * 52.0;
             let back = &mut case.world.reverse[1];
-            back.rate = Some(Rate::from_bps((needed * draw.between(0.12, 0.3)) as u64));
+            back.rate = Some(Rate::from_bps((needed * draw.between(0.03, 0.08)) as u64));
             back.limit_packets = Some(draw.between(4.0, 16.0) as u64);
             flow.sender.tcp.profile.pacing = false;
         }
@@ -326,8 +329,7 @@ fn inject(cause: &str, draw: &mut Draw, base: &Base, case: &mut Case) {
             let rate = base.rate * draw.between(0.15, 0.6);
             let each = (f64::from(base.mtu) * 8.0) / rate;
             flow.sender.costs = CpuCosts {
-                per_packet_sent: seconds(each * 0.8),
-                per_byte_copied: Picoseconds::new((each * 0.2 / base.mss * 1e12) as u64),
+                per_packet_sent: seconds(each),
                 ..CpuCosts::default()
             };
             flow.sender.tcp.profile.segmentation_offload = false;

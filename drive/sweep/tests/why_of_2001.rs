@@ -1,0 +1,339 @@
+//! What `why` concludes of the stall of 2001, from packets printed as tcpdump
+//! printed them then, with most of them left out, as in the report.
+//!
+//! The packets are those of our own run of the stall; nothing in the rules, and
+//! nothing here, comes from the trace of 2001 but the machines.
+
+use std::fmt::Write as _;
+use std::sync::atomic::{AtomicBool, AtomicU64};
+use std::sync::{Arc, Mutex};
+
+use gigatcp_capture::CaptureReader;
+use gigatcp_events::EventMask;
+use gigatcp_flows::Observed;
+use gigatcp_path::{CpuCosts, HopConfig, RingConfig, RingsConfig};
+use gigatcp_sim::packet::Packet;
+use gigatcp_sim::{FlowConfig, HostConfig, Observe, Reader, Stop, Tap, World, WorldConfig};
+use gigatcp_tcp::congestion::{self, SlowStart};
+use gigatcp_tcp::profile::InitialWindow;
+use gigatcp_tcp::{Config, Profile};
+use gigatcp_units::{Bytes, Duration, Instant, Rate};
+use gigatcp_why::{Diagnosis, Verdict, View, Watcher};
+use gigatcp_wire::{Flags, IpVersion, Phantom, Segment, SeqNumber};
+
+/// One printed packet, and whether it is of those that the report shows.
+struct Line {
+    text: String,
+    is_shown: bool,
+}
+
+#[derive(Default)]
+struct Views {
+    /// At the sender and at the receiver.
+    lines: [Vec<Line>; 2],
+    bases: [Option<u32>; 2],
+    idents: [u16; 2],
+}
+
+#[derive(Clone, Default)]
+struct Printer(Arc<Mutex<Views>>);
+
+impl Tap for Printer {
+    fn on_packet(&mut self, now: Instant, packet: &Packet, at_sender: bool) {
+        let Some(segment) = packet.segment() else {
+            return;
+        };
+        let mut views = self.0.lock().expect("one thread");
+        let views = &mut *views;
+        let way = usize::from(packet.reverse);
+        if segment.flags.contains(Flags::SYN) {
+            views.bases[way].get_or_insert(segment.seq.as_u32());
+        }
+        views.idents[way] = views.idents[way].wrapping_add(1);
+        let view = usize::from(!at_sender);
+        let index = views.lines[view].len();
+        let text = print(now, segment, way, views.bases, views.idents[way]);
+        // The beginning, the ends of bursts, and all that comes slowly.
+        let is_shown = index < 12
+            || segment.flags.intersects(Flags::RST | Flags::SYN)
+            || is_telling(segment, views.bases);
+        views.lines[view].push(Line { text, is_shown });
+    }
+}
+
+/// The packets around what happens, by their places alone: the report shows
+/// those around the first loss, around the edge, and every repair.
+fn is_telling(segment: &Segment<Phantom>, bases: [Option<u32>; 2]) -> bool {
+    let place = |number: u32, base: Option<u32>| number.wrapping_sub(base.unwrap_or(0));
+    let seq = place(segment.seq.as_u32(), bases[0]);
+    let ack = place(segment.ack.as_u32(), bases[0]);
+    let is_data = segment.payload.len > 0;
+    let near = |at: u32, edge: u32| at.abs_diff(edge) <= 3 * 4096;
+    if is_data {
+        [524_289, 2_105_345, 2_629_633]
+            .iter()
+            .any(|edge| near(seq, *edge))
+    } else {
+        near(ack, 524_289)
+    }
+}
+
+fn print(
+    now: Instant,
+    segment: &Segment<Phantom>,
+    way: usize,
+    bases: [Option<u32>; 2],
+    ident: u16,
+) -> String {
+    let names = ["10.0.0.2.1072", "10.0.0.1.5001"];
+    let us = now.as_nanos() / 1000;
+    let (s, us) = (us / 1_000_000, us % 1_000_000);
+    let mut text = format!(
+        "{:02}:{:02}:{:02}.{us:06} {} > {}: ",
+        12 + s / 3600,
+        s / 60 % 60,
+        s % 60,
+        names[way],
+        names[1 - way]
+    );
+    let is_syn = segment.flags.contains(Flags::SYN);
+    let relative = |number: u32, base: Option<u32>| match is_syn {
+        true => number,
+        false => number.wrapping_sub(base.unwrap_or(0)),
+    };
+    let seq = relative(segment.seq.as_u32(), bases[way]);
+    let len = segment.payload.len;
+    let flag = match segment.flags {
+        flags if flags.contains(Flags::SYN) => "S",
+        flags if flags.contains(Flags::RST) => "R",
+        flags if flags.contains(Flags::FIN) => "F",
+        _ => ".",
+    };
+    text.push_str(flag);
+    if len > 0 || flag != "." {
+        write!(text, " {seq}:{}({len})", seq + len).expect("a string");
+    }
+    if segment.flags.contains(Flags::ACK) {
+        let ack = relative(segment.ack.as_u32(), bases[1 - way]);
+        write!(text, " ack {ack}").expect("a string");
+    }
+    write!(text, " win {}", segment.wnd.0).expect("a string");
+    let mut options = Vec::new();
+    if let Some(mss) = segment.options.mss {
+        options.push(format!("mss {mss}"));
+    }
+    if let Some(scale) = segment.options.window_scale {
+        options.push(format!("nop,wscale {scale}"));
+    }
+    if let Some(stamps) = segment.options.timestamps {
+        options.push(format!("nop,nop,timestamp {} {}", stamps.val, stamps.ecr));
+    }
+    if !options.is_empty() {
+        write!(text, " <{}>", options.join(",")).expect("a string");
+    }
+    write!(text, " (DF) (ttl 64, id {ident})").expect("a string");
+    text
+}
+
+fn host(is_receiver: bool) -> HostConfig {
+    let profile = Profile {
+        buffer_limit: Bytes::new(16 << 20),
+        initial_window: InitialWindow::Segments(10_000),
+        ..Profile::BSD_4_3_RENO
+    };
+    let mut host = HostConfig {
+        tcp: Config {
+            profile,
+            local_port: 5001,
+            remote_port: 5001,
+            iss: SeqNumber::new(1_000_000),
+            ip: IpVersion::V4,
+            mss: 4430,
+            congestion: congestion::find("reno").expect("a registered control"),
+            initial_ssthresh: None,
+            slow_start: SlowStart::Standard,
+            send_buffer: Some(Bytes::new(2 << 20)),
+            receive_buffer: Some(Bytes::new(2 << 20)),
+            timestamp_offset: 0,
+            events: EventMask::NONE,
+        },
+        costs: CpuCosts::default(),
+        coalesce: Duration::ZERO,
+        link: Some(HopConfig {
+            name: if is_receiver { "receiver" } else { "sender" }.into(),
+            rate: Some(Rate::from_bps(1_000_000_000)),
+            ..HopConfig::default()
+        }),
+        tx_queue: 1000,
+        rings: None,
+        reneges: false,
+        reader: Reader::default(),
+    };
+    if is_receiver {
+        host.rings = Some(RingsConfig {
+            large: RingConfig {
+                descriptors: 256,
+                pool: Some(384),
+            },
+            small: Some((
+                1500,
+                RingConfig {
+                    descriptors: 256,
+                    pool: None,
+                },
+            )),
+            copy_break: 0,
+        });
+        host.reader = Reader {
+            read_size: Bytes::new(8192),
+            pause: Some((Bytes::new(8192), Duration::from_micros(168_600))),
+        };
+    }
+    host
+}
+
+/// Both views of the stall, printed.
+fn printed() -> [String; 2] {
+    let wire = |name: &str| {
+        vec![HopConfig {
+            name: name.into(),
+            one_way_delay: Duration::from_micros(46),
+            ..HopConfig::default()
+        }]
+    };
+    let config = WorldConfig {
+        seed: 1,
+        forward: wire("there"),
+        reverse: wire("back"),
+        flows: vec![FlowConfig {
+            name: "flow".into(),
+            start: Duration::ZERO,
+            extra_delay: Duration::ZERO,
+            stop: Stop::Bytes(Bytes::new(100 << 20)),
+            write_size: Bytes::new(65_536),
+            supply: None,
+            sender: host(false),
+            receiver: host(true),
+            interval: Duration::from_secs(1),
+            time_sequence: false,
+        }],
+        end: Duration::from_secs(3600),
+        observe: Observe::NOTHING,
+    };
+    let printer = Printer::default();
+    let mut world = World::new(config).expect("a world");
+    world.set_tap(Box::new(printer.clone()));
+    world.run(&AtomicBool::new(false), &AtomicU64::new(0));
+    drop(world);
+    let views = std::mem::take(&mut *printer.0.lock().expect("one thread"));
+    views.lines.map(|lines| {
+        let mut text = String::from("An annotated trace of the stalled connection follows.\n\n");
+        let mut was_shown = true;
+        for line in lines {
+            if line.is_shown {
+                text.push_str(&line.text);
+                text.push('\n');
+            } else if was_shown {
+                text.push_str("...We proceed to send...\n");
+            }
+            was_shown = line.is_shown;
+        }
+        text
+    })
+}
+
+fn diagnose(text: &str) -> Diagnosis {
+    let mut reader = CaptureReader::from_octets(text.as_bytes().to_vec()).expect("a capture");
+    let mut watcher = Watcher::new(1);
+    let mut now = Instant::ZERO;
+    while let Some(record) = reader.next_record().expect("readable") {
+        now = record.time.unwrap_or(now);
+        let number = record.number;
+        let segment = record.dissect().expect("a segment");
+        watcher.handle_packet(number, &Observed::new(now, &segment));
+    }
+    assert_eq!(watcher.table().len(), 1);
+    watcher.diagnose(0).expect("data was sent")
+}
+
+fn verdict<'a>(diagnosis: &'a Diagnosis, id: &str) -> &'a Verdict {
+    let found = diagnosis.verdicts.iter().find(|one| one.rule.id == id);
+    found.unwrap_or_else(|| {
+        panic!(
+            "no {id} in {}: {}",
+            diagnosis.limited_by(),
+            diagnosis.paragraph
+        )
+    })
+}
+
+#[test]
+fn the_receivers_print_shows_a_burst_lost_at_the_host_after_its_reader_paused() {
+    let [_, text] = printed();
+    let diagnosis = diagnose(&text);
+    assert_eq!(diagnosis.view, View::Receiver, "{text}");
+    let burst = verdict(&diagnosis, "rx-ring-overrun");
+    assert!(burst.finding.contains("384 segments"), "{}", burst.finding);
+    assert!(
+        burst.finding.contains("octets 532481 to 2105345"),
+        "{}",
+        burst.finding
+    );
+    assert_eq!(
+        diagnosis.dominant().map(|first| first.rule.id),
+        Some("rx-ring-overrun"),
+        "{}",
+        diagnosis.limited_by()
+    );
+    let window = verdict(&diagnosis, "receive-window-limited");
+    assert!(
+        window.finding.contains("not by congestion"),
+        "{}",
+        window.finding
+    );
+    assert!(
+        window.time > Duration::from_millis(140),
+        "{:?}",
+        window.time
+    );
+    let updates = verdict(&diagnosis, "window-updates-not-duplicates");
+    assert!(
+        updates.finding.contains("not yet legal"),
+        "{}",
+        updates.finding
+    );
+    assert!(
+        updates.finding.contains("octet 532481"),
+        "{}",
+        updates.finding
+    );
+    verdict(&diagnosis, "reset-on-edge");
+}
+
+#[test]
+fn the_senders_print_shows_the_ladder_the_local_queue_and_the_reset_on_the_edge() {
+    let [text, _] = printed();
+    let diagnosis = diagnose(&text);
+    assert_eq!(diagnosis.view, View::Sender, "{text}");
+    let ladder = verdict(&diagnosis, "rto-ladder");
+    assert_eq!(ladder.evidence.len(), 12, "{}", ladder.finding);
+    for wait in [
+        "995 ms", "2.00 s", "4.00 s", "8.00 s", "16.0 s", "32.0 s", "64.0 s",
+    ] {
+        assert!(ladder.finding.contains(wait), "{wait}: {}", ladder.finding);
+    }
+    assert!(diagnosis.paragraph.contains("retransmission timer"));
+    let reset = verdict(&diagnosis, "reset-on-edge");
+    assert!(
+        reset.finding.contains("2629633 = 532481 + 2097152"),
+        "{}",
+        reset.finding
+    );
+    assert!(reset.finding.contains("RFC 9293"));
+    let queue = verdict(&diagnosis, "local-queue");
+    assert!(
+        queue.finding.contains("The retransmission waited"),
+        "{}",
+        queue.finding
+    );
+}
