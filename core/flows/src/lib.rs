@@ -16,6 +16,7 @@
 //! | `gaps.rs` | what was not seen of the sequence space |
 //! | `sent.rs`, `round_trips.rs` | times of sending; round-trip times |
 //! | `kinds.rs` | the names of it all |
+//! | `clocks.rs` | the clocks of two captures of one connection |
 //! | `wireshark.rs` | what tshark would say, to compare with |
 //! | `correction.rs` | where that is wrong |
 //!
@@ -33,6 +34,7 @@
 extern crate alloc;
 
 mod acknowledgment;
+mod clocks;
 mod connection;
 mod correction;
 mod direction;
@@ -47,6 +49,7 @@ mod sequence;
 mod table;
 mod wireshark;
 
+pub use clocks::{Clocks, Sightings};
 pub use connection::{Connection, Scaling, Side};
 pub use correction::Correction;
 pub use direction::{Direction, Options, Shares};

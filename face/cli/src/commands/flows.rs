@@ -4,6 +4,7 @@
 //! What is odd about a file is said with its place and does not keep the rest
 //! from being read.
 
+mod clocks;
 pub(super) mod facts;
 mod flags;
 mod view;
@@ -44,6 +45,7 @@ Examples:
   gigatcp flows --json a.pcap b.pcap | jq .      the same for programs
   gigatcp flows --flags wireshark trace.pcap     what tshark says of packets, and where it is wrong
   gigatcp flows trace.pcap --graph trace.html    its largest connections as graphs to zoom into
+  gigatcp flows --clocks a.pcap b.pcap           how far the clocks of two captures are apart
   tcpdump -w - tcp | gigatcp flows -             what passes, until Ctrl-C ends tcpdump"
 )]
 pub(crate) struct Arguments {
@@ -62,6 +64,10 @@ pub(crate) struct Arguments {
     /// The analysis flags that another tool gives each packet, and what is so where they are wrong
     #[arg(long, value_name = "TOOL", conflicts_with_all = ["long", "graph", "xplot", "csv"])]
     flags: Option<Tool>,
+
+    /// Compare the clocks of two captures by the connections that are in both
+    #[arg(long, conflicts_with_all = ["long", "flags", "graph", "xplot", "csv"])]
+    clocks: bool,
 
     #[command(flatten)]
     outputs: Outputs,
@@ -146,6 +152,7 @@ const MOST_HELD: u64 = 1 << 30;
 pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     match arguments.flags {
         Some(Tool::Wireshark) => flags::show(arguments)?,
+        None if arguments.clocks => clocks::show(arguments)?,
         None => show(arguments)?,
     }
     Ok(Outcome::Done)

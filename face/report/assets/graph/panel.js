@@ -96,6 +96,11 @@ class Steps {
     const { ratio } = this.panel;
     const at = Math.round(this.panel.px(time) * ratio) / ratio, y = this.panel.py(value);
     const c = this.column;
+    // Of what is left of the frame only the last value matters.
+    if (at <= this.panel.left) {
+      this.column = { at, low: y, high: y, last: y };
+      return;
+    }
     if (c && c.at === at) {
       c.low = Math.min(c.low, y);
       c.high = Math.max(c.high, y);

@@ -111,7 +111,6 @@ function note(panel, text) {
 class Band {
   constructor(canvas, shown) {
     this.canvas = canvas;
-    this.plot = new Plot(canvas);
     this.selected = -1;
     this.shown = shown;
     canvas.addEventListener("click", (event) => {
@@ -155,10 +154,21 @@ class Band {
     return this.boxes?.findIndex(([x, y, w, h]) => px >= x && px <= x + w && py >= y && py <= y + h) ?? -1;
   }
 
+  // An empty picture of the size the page gives the canvas.
+  open() {
+    const { canvas } = this;
+    const ratio = window.devicePixelRatio || 1;
+    canvas.width = Math.round(canvas.clientWidth * ratio);
+    canvas.height = Math.round(canvas.clientHeight * ratio);
+    const g = canvas.getContext("2d");
+    g.setTransform(ratio, 0, 0, ratio, 0, 0);
+    g.font = FONT;
+    return g;
+  }
+
   draw(panel) {
     if (!this.spans.length) return;
-    this.plot.open();
-    const { g } = this.plot;
+    const g = this.open();
     this.boxes = this.spans.map((span, index) => {
       const from = Math.max(panel.left, Math.min(panel.right, panel.px(span.from)));
       const to = Math.max(panel.left, Math.min(panel.right, panel.px(span.to)));

@@ -1,0 +1,309 @@
+//! The clocks of two captures of one connection: how far apart they are, and
+//! how fast they drift.
+//!
+//! What passed both places was seen at two times. One way the difference is
+//! the path's delay and the clocks' offset, the other way the offset less the
+//! delay. No delay is negative, so every packet of one way bounds the offset
+//! from above and every one of the other from below (Paxson, "On Calibrating
+//! Measurements of Packet Transit Times", SIGMETRICS 1998). The drift is the one
+//! that leaves most room between the bounds: with any other, what was least at
+//! one end of the connection is not at the other (the lines beneath and above
+//! all points of Moon, Skelly, Towsley, "Estimation and Removal of Clock Skew",
+//! INFOCOM 1999, both at once).
+//!
+//! Packets are told by what no path changes: sequence numbers, window,
+//! timestamps, the last SACK block. Of a super-segment the first octet counts,
+//! so that one place may see what the other sees in pieces.
+//!
+//! Deliberately not here: clocks that are set during the capture, and paths
+//! whose least delay changes; both make the bounds cross, and then there is no
+//! answer. Where the ways differ in length, the offset is off by half of the
+//! difference: nobody can know that from two captures, and `uncertainty` says
+//! how much it can be.
+
+use alloc::collections::BTreeMap;
+use alloc::vec::Vec;
+
+use gigatcp_units::Instant;
+use gigatcp_wire::Flags;
+
+use crate::{Observed, Side};
+
+/// Packets remembered of a connection. Beyond, those of every second hash are
+/// forgotten: the same ones in both captures.
+const MAX_SIGHTINGS: usize = 1 << 16;
+
+/// Packets of each way that both places saw, at least.
+const LEAST_MATCHED: usize = 4;
+
+/// No clock of a computer drifts more than a thousandth.
+const MAX_DRIFT: f64 = 1e-3;
+
+/// What tells a packet from all others of its connection.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+struct Mark {
+    is_client: bool,
+    seq: u32,
+    ack: u32,
+    wnd: u16,
+    flags: u16,
+    has_data: bool,
+    ts: (u32, u32),
+    sack: u32,
+}
+
+impl Mark {
+    fn of(from: Side, packet: &Observed) -> Self {
+        // Pieces of a super-segment differ in these.
+        let flags = packet.flags.without(Flags::PSH).without(Flags::FIN);
+        let stamps = packet.timestamps;
+        let sack = packet.sack.as_slice().first();
+        Self {
+            is_client: from == Side::Client,
+            seq: packet.seq.as_u32(),
+            ack: packet.ack.as_u32(),
+            wnd: packet.wnd,
+            flags: flags.bits(),
+            has_data: packet.payload_len > 0,
+            ts: stamps.map_or((0, 0), |stamps| (stamps.val, stamps.ecr)),
+            sack: sack.map_or(0, |block| block.right.as_u32()),
+        }
+    }
+
+    /// Its bits, mixed: the finalizer of Steele, Lea, Flood, "Fast Splittable
+    /// Pseudorandom Number Generators" (OOPSLA 2014).
+    fn hash(&self) -> u64 {
+        let low = u64::from(self.seq) << 32 | u64::from(self.ack);
+        let high = u64::from(self.ts.0) << 32 | u64::from(self.sack);
+        let rest = u64::from(self.wnd) << 1 | u64::from(self.is_client);
+        let mut word = low ^ high.rotate_left(17) ^ rest.rotate_left(40);
+        word = (word ^ word >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        word = (word ^ word >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+        word ^ word >> 31
+    }
+}
+
+/// When the packets of a connection passed one place.
+#[derive(Clone, Default, Debug)]
+pub struct Sightings {
+    /// Nothing where a packet passed more than once.
+    seen: BTreeMap<Mark, Option<Instant>>,
+    /// Hashes of what is remembered have so many zeros at their end.
+    zeros: u32,
+}
+
+impl Sightings {
+    /// Of no packet yet.
+    #[must_use]
+    pub const fn new() -> Self {
+        Self {
+            seen: BTreeMap::new(),
+            zeros: 0,
+        }
+    }
+
+    /// A packet from that side passes.
+    pub fn add(&mut self, from: Side, packet: &Observed) {
+        let mark = Mark::of(from, packet);
+        if mark.hash().trailing_zeros() < self.zeros {
+            return;
+        }
+        self.seen
+            .entry(mark)
+            .and_modify(|at| *at = None)
+            .or_insert(Some(packet.at));
+        if self.seen.len() > MAX_SIGHTINGS {
+            self.zeros += 1;
+            let zeros = self.zeros;
+            self.seen
+                .retain(|mark, _| mark.hash().trailing_zeros() >= zeros);
+        }
+    }
+
+    /// The clock of `other` against the clock of these; nothing where too few
+    /// packets passed both, or the clocks contradict each other.
+    #[must_use]
+    pub fn compare(&self, other: &Self) -> Option<Clocks> {
+        let mut ways = [Vec::new(), Vec::new()];
+        let mut first = None;
+        for (mark, here) in &self.seen {
+            let there = other.seen.get(mark).copied().flatten();
+            if let (Some(here), Some(there)) = (*here, there) {
+                let origin = *first.get_or_insert((here, there));
+                ways[usize::from(mark.is_client)].push(Point::new(origin, here, there));
+            }
+        }
+        let origin = first?;
+        let [server, client] = ways;
+        let matched = client.len() + server.len();
+        if client.len().min(server.len()) < LEAST_MATCHED {
+            return None;
+        }
+        // Who is nearer to the client sees its packets first: try both.
+        let near = Bounds::new(&client, &server);
+        let far = Bounds::new(&server, &client);
+        let is_near = near.room() >= far.room();
+        let bounds = if is_near { near } else { far };
+        let drift = bounds.drift();
+        let (below, above) = bounds.at(drift);
+        if above < below {
+            return None;
+        }
+        // Offsets are told of the moment of the first packet here.
+        let early = client.iter().chain(&server).map(|point| point.x);
+        let start = early.fold(f64::INFINITY, f64::min);
+        let middle = (below + above) / 2.0 + drift * start;
+        let base = signed(origin.0, origin.1);
+        Some(Clocks {
+            offset_ns: base.saturating_add(libm::round(middle * 1e9) as i64),
+            uncertainty_ns: libm::round((above - below) / 2.0 * 1e9) as u64,
+            drift,
+            is_nearer_to_client: is_near,
+            matched: matched as u64,
+        })
+    }
+}
+
+/// Two clocks.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Clocks {
+    /// What the other clock showed more than this one when the first packet
+    /// passed here, in nanoseconds.
+    pub offset_ns: i64,
+    /// By how much that can be wrong either way: half of the least round trip
+    /// between both places.
+    pub uncertainty_ns: u64,
+    /// Seconds that the other clock gains each second of this one.
+    pub drift: f64,
+    /// Whether this place is nearer to the client than the other.
+    pub is_nearer_to_client: bool,
+    /// Packets that passed both places, as far as they were remembered.
+    pub matched: u64,
+}
+
+/// A packet that passed both places: seconds since the first one here, and how
+/// much later it was there, less what that was for the first one.
+#[derive(Clone, Copy, Debug)]
+struct Point {
+    x: f64,
+    y: f64,
+}
+
+impl Point {
+    fn new(origin: (Instant, Instant), here: Instant, there: Instant) -> Self {
+        let x = signed(origin.0, here);
+        let y = signed(here, there).saturating_sub(signed(origin.0, origin.1));
+        Self {
+            x: x as f64 / 1e9,
+            y: y as f64 / 1e9,
+        }
+    }
+}
+
+/// From `a` to `b` in nanoseconds.
+const fn signed(a: Instant, b: Instant) -> i64 {
+    b.as_nanos().wrapping_sub(a.as_nanos()).cast_signed()
+}
+
+/// The corners of two sets of points: one that the offset lies beneath, one
+/// that it lies above.
+struct Bounds {
+    over: Vec<Point>,
+    under: Vec<Point>,
+}
+
+impl Bounds {
+    fn new(over: &[Point], under: &[Point]) -> Self {
+        Self {
+            over: corners(over, 1.0),
+            under: corners(under, -1.0),
+        }
+    }
+
+    /// The highest bound from below and the lowest from above, of the offset at
+    /// x = 0, where clocks drift like that.
+    fn at(&self, drift: f64) -> (f64, f64) {
+        let rest = |point: &Point| point.y - drift * point.x;
+        let below = self
+            .under
+            .iter()
+            .map(rest)
+            .fold(f64::NEG_INFINITY, f64::max);
+        let above = self.over.iter().map(rest).fold(f64::INFINITY, f64::min);
+        (below, above)
+    }
+
+    fn width(&self, drift: f64) -> f64 {
+        let (below, above) = self.at(drift);
+        above - below
+    }
+
+    fn room(&self) -> f64 {
+        self.width(self.drift())
+    }
+
+    /// The drift that leaves most room. The room is a concave function of the
+    /// drift, so a third of the interval can go at each step.
+    fn drift(&self) -> f64 {
+        let (mut low, mut high) = (-MAX_DRIFT, MAX_DRIFT);
+        for _ in 0..120 {
+            let third = (high - low) / 3.0;
+            let (left, right) = (low + third, high - third);
+            let (at_left, at_right) = (self.width(left), self.width(right));
+            // A flat top is kept from both sides: its middle is the answer.
+            if at_left <= at_right {
+                low = left;
+            }
+            if at_right <= at_left {
+                high = right;
+            }
+        }
+        f64::midpoint(low, high)
+    }
+}
+
+/// The lower corners of the points, or where `sign` is negative the upper ones
+/// (Andrew's monotone chain, 1979).
+fn corners(points: &[Point], sign: f64) -> Vec<Point> {
+    let mut sorted = points.to_vec();
+    sorted.sort_by(|a, b| {
+        a.x.total_cmp(&b.x)
+            .then((a.y * sign).total_cmp(&(b.y * sign)))
+    });
+    let mut hull: Vec<Point> = Vec::new();
+    for point in sorted {
+        while let [.., a, b] = hull[..] {
+            let turn = (b.x - a.x) * (point.y - a.y) - (b.y - a.y) * (point.x - a.x);
+            if turn * sign > 0.0 {
+                break;
+            }
+            hull.pop();
+        }
+        hull.push(point);
+    }
+    hull
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn corners_bound_as_all_points_do(
+            points in prop::collection::vec((0_i32..1000, -1000_i32..1000), 1..60),
+            slope in -3.0..3.0_f64,
+        ) {
+            let points: Vec<Point> = points
+                .iter()
+                .map(|(x, y)| Point { x: f64::from(*x), y: f64::from(*y) })
+                .collect();
+            let least = |points: &[Point]| {
+                let rest = points.iter().map(|point| point.y - slope * point.x);
+                rest.fold(f64::INFINITY, f64::min)
+            };
+            prop_assert!((least(&corners(&points, 1.0)) - least(&points)).abs() < 1e-6);
+        }
+    }
+}

@@ -1,0 +1,238 @@
+//! `gigatcp flows --clocks A B`: how far the clocks of two captures are apart,
+//! and how fast they drift, by each connection that is in both.
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+
+use gigatcp_flows::{Clocks, Connection, Endpoint, FlowTable, Side, Sightings};
+use gigatcp_units::Duration;
+use gigatcp_units::grammar::human_duration;
+use serde_json::{Value, json};
+
+use super::{Arguments, Source, Step, read};
+use crate::failure::Failure;
+use crate::grid::{Align, grid, line};
+use crate::output;
+
+/// The schema of `--json`.
+const SCHEMA: &str = "gigatcp.clocks/1";
+
+/// Connections that are compared, the largest of the first capture.
+const MOST_COMPARED: usize = 64;
+
+/// Both ends of a connection, and the how manieth between them it is.
+type Key = (Endpoint, Endpoint, usize);
+
+/// What one capture saw of the connections that are compared.
+#[derive(Default)]
+struct Seen {
+    /// Of each connection of the capture, if it is compared: its key, and
+    /// whether its sides are swapped.
+    keys: Vec<Option<(Key, bool)>>,
+    sightings: HashMap<Key, Sightings>,
+}
+
+impl Seen {
+    fn add(&mut self, step: &Step<'_>, is_compared: impl Fn(usize, &Key) -> bool) {
+        let index = step.verdict.connection;
+        while self.keys.len() <= index {
+            let next = self.keys.len();
+            let key = key_of(step.table, next).filter(|(key, _)| is_compared(next, key));
+            self.keys.push(key);
+        }
+        if let Some((key, is_swapped)) = self.keys[index] {
+            let from = step.verdict.from;
+            let from = if is_swapped { from.other() } else { from };
+            self.sightings
+                .entry(key)
+                .or_default()
+                .add(from, step.packet);
+        }
+    }
+}
+
+/// The key of a connection: its ends in an order that both captures agree on,
+/// even if one of them has no SYN.
+fn key_of(table: &FlowTable, index: usize) -> Option<(Key, bool)> {
+    let ends = |connection: &Connection| Side::BOTH.map(|side| connection.endpoint(side));
+    let sorted = |connection: &Connection| {
+        let [client, server] = ends(connection);
+        (client.min(server), client.max(server))
+    };
+    let connection = table.connection(index)?;
+    let (low, high) = sorted(connection);
+    // Without predecessors nobody has to be counted.
+    let before = if connection.is_successor() {
+        let earlier = table.connections().take(index);
+        earlier.filter(|other| sorted(other) == (low, high)).count()
+    } else {
+        0
+    };
+    Some((
+        (low, high, before),
+        connection.endpoint(Side::Client) != low,
+    ))
+}
+
+/// A connection of both captures.
+struct Compared<'a> {
+    connection: &'a Connection,
+    number: usize,
+    /// Whether the first capture is nearer to the client.
+    clocks: Option<Clocks>,
+}
+
+/// Compares the two captures that are named.
+pub(super) fn show(arguments: &Arguments) -> Result<(), Failure> {
+    let [first, second] = &arguments.files[..] else {
+        return Err(Failure::new(format!(
+            "clocks are compared of two captures, and {} are named",
+            arguments.files.len()
+        )));
+    };
+    let source = Source::new(first, true)?;
+    let whole = read(&source, |_| Ok(()))?;
+    whole.say_notes();
+    let chosen = largest(&whole.table);
+    let mut here = Seen::default();
+    read(&source, |step| {
+        here.add(&step, |index, _| chosen.contains(&index));
+        Ok(())
+    })?;
+    let mut there = Seen::default();
+    let known = &here.sightings;
+    let other = read(&Source::new(second, false)?, |step| {
+        there.add(&step, |_, key| known.contains_key(key));
+        Ok(())
+    })?;
+    other.say_notes();
+    let compared: Vec<Compared<'_>> = chosen
+        .iter()
+        .filter_map(|index| {
+            let (key, is_swapped) = here.keys.get(*index).copied().flatten()?;
+            let clocks = here
+                .sightings
+                .get(&key)
+                .zip(there.sightings.get(&key))
+                .and_then(|(here, there)| here.compare(there))
+                .map(|clocks| Clocks {
+                    is_nearer_to_client: clocks.is_nearer_to_client != is_swapped,
+                    ..clocks
+                });
+            there.sightings.contains_key(&key).then_some(Compared {
+                connection: whole.table.connection(*index)?,
+                number: index + 1,
+                clocks,
+            })
+        })
+        .collect();
+    if arguments.json {
+        let list: Vec<Value> = compared.iter().map(Compared::json).collect();
+        let names = [&whole.name, &other.name];
+        return output::print_json(
+            &json!({ "schema": SCHEMA, "files": names, "connections": list }),
+        );
+    }
+    output::print(&text(&compared, first, second))
+}
+
+fn largest(table: &FlowTable) -> Vec<usize> {
+    let packets = |connection: &Connection| {
+        let counts = Side::BOTH.map(|side| connection.direction(side).packets());
+        counts[0] + counts[1]
+    };
+    let mut order: Vec<(u64, usize)> = table
+        .connections()
+        .enumerate()
+        .map(|(index, connection)| (packets(connection), index))
+        .collect();
+    order.sort_by_key(|(packets, index)| (std::cmp::Reverse(*packets), *index));
+    order.truncate(MOST_COMPARED);
+    order.into_iter().map(|(_, index)| index).collect()
+}
+
+fn text(compared: &[Compared<'_>], first: &PathBuf, second: &PathBuf) -> String {
+    let names = [first, second].map(|file| {
+        let name = file.display().to_string();
+        gigatcp_report::escape::terminal(&name)
+    });
+    if compared.is_empty() {
+        return format!("no connection is in {} and in {}\n", names[0], names[1]);
+    }
+    let columns = [
+        Align::Right,
+        Align::Left,
+        Align::Left,
+        Align::Right,
+        Align::Right,
+        Align::Right,
+        Align::Right,
+        Align::Left,
+    ];
+    let head = [
+        "#",
+        "client",
+        "server",
+        "in both",
+        "offset",
+        "give or take",
+        "drift",
+        "nearer to the client",
+    ];
+    let mut cells = vec![line(head)];
+    cells.extend(compared.iter().map(|one| one.cells(&names)));
+    let mut text = format!("the clock of {} against that of {}\n", names[1], names[0]);
+    text.push_str(&grid(&columns, &cells));
+    text
+}
+
+impl Compared<'_> {
+    fn cells(&self, names: &[String; 2]) -> Vec<String> {
+        let mut cells = vec![
+            self.number.to_string(),
+            self.connection.endpoint(Side::Client).to_string(),
+            self.connection.endpoint(Side::Server).to_string(),
+        ];
+        let Some(clocks) = self.clocks else {
+            cells.extend(["-", "-", "-", "-"].map(String::from));
+            cells.push("too few packets in both, or a clock was set".into());
+            return cells;
+        };
+        let sign = if clocks.offset_ns < 0 { "-" } else { "+" };
+        // Below a nanosecond in ten seconds nothing is meant.
+        let drift = if clocks.drift.abs() < 5e-11 {
+            0.0
+        } else {
+            clocks.drift
+        };
+        let nearer = usize::from(!clocks.is_nearer_to_client);
+        cells.extend([
+            clocks.matched.to_string(),
+            format!("{sign}{}", seconds(clocks.offset_ns.unsigned_abs())),
+            human_duration(Duration::from_nanos(clocks.uncertainty_ns)),
+            format!("{:+.3} ppm", drift * 1e6),
+            names[nearer].clone(),
+        ]);
+        cells
+    }
+
+    fn json(&self) -> Value {
+        json!({
+            "connection": self.number,
+            "client": self.connection.endpoint(Side::Client).to_string(),
+            "server": self.connection.endpoint(Side::Server).to_string(),
+            "clocks": self.clocks.map(|clocks| json!({
+                "packets_in_both": clocks.matched,
+                "offset_ns": clocks.offset_ns,
+                "uncertainty_ns": clocks.uncertainty_ns,
+                "drift_ppm": (clocks.drift * 1e12).round() / 1e6,
+                "first_is_nearer_to_client": clocks.is_nearer_to_client,
+            })),
+        })
+    }
+}
+
+/// A time to the microsecond, as long as it may be.
+fn seconds(ns: u64) -> String {
+    format!("{}.{:06} s", ns / 1_000_000_000, ns / 1_000 % 1_000_000)
+}
