@@ -447,11 +447,15 @@ impl<P: Payload> Connection<P> {
     }
 
     /// Packets that so many octets were: full ones, or one to a transmission.
+    /// Where some of them had been SACKed, and counted then, full ones.
     fn packets_of(&self, octets: u64, revealed: &Revealed) -> u32 {
         let full = octets.div_ceil(u64::from(self.smss));
-        u32::try_from(full)
-            .unwrap_or(u32::MAX)
-            .max(revealed.transmissions)
+        let full = u32::try_from(full).unwrap_or(u32::MAX);
+        if revealed.acked_after_sack > 0 {
+            full
+        } else {
+            full.max(revealed.transmissions)
+        }
     }
 
     /// The peer reports congestion: the window is reduced once for a window of

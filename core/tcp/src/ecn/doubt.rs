@@ -30,10 +30,13 @@ pub(crate) struct Doubt {
     end: Option<u64>,
     /// End of what left as Not-ECT.
     plain_end: u64,
-    /// Packets reported as delivered in this round.
+    /// Packets reported as delivered so far, this round's included. Where packets
+    /// are displaced their marks may be told of a round earlier than they are.
     delivered: u64,
-    /// Packets reported as marked in it.
+    /// Packets reported as marked.
     marked: u64,
+    /// Something that could be marked was delivered in this round.
+    has_news: bool,
 }
 
 /// What an acknowledgment says to it.
@@ -60,6 +63,7 @@ impl Doubt {
             plain_end: 0,
             delivered: 0,
             marked: 0,
+            has_news: false,
         }
     }
 
@@ -78,23 +82,19 @@ impl Doubt {
         if told.from >= self.plain_end {
             self.delivered += u64::from(told.delivered);
             self.marked += u64::from(told.marked);
+            self.has_news |= told.delivered > 0;
         }
         let end = *self.end.get_or_insert(told.nxt);
         if told.una < end {
             return false;
         }
         self.end = None;
-        let delivered = core::mem::take(&mut self.delivered);
-        let marked = core::mem::take(&mut self.marked);
-        if delivered == 0 {
+        if !core::mem::take(&mut self.has_news) {
             return false;
         }
-        self.missing = if marked < delivered {
-            0
-        } else {
-            self.missing - 1
-        };
-        marked >= delivered && self.missing == 0
+        let is_all = self.marked >= self.delivered;
+        self.missing = if is_all { self.missing - 1 } else { 0 };
+        is_all && self.missing == 0
     }
 }
 
@@ -131,6 +131,14 @@ mod tests {
             let marked = if number == 3 { 9 } else { 10 };
             assert!(!round(&mut doubt, number, marked), "{number}");
         }
+    }
+
+    #[test]
+    fn marks_told_of_a_round_before_their_packets_are_those_packets() {
+        let mut doubt = Doubt::new(true);
+        let marks = [11, 9, 12, 8];
+        let found = [0, 1, 2, 3].map(|number| round(&mut doubt, number, marks[number as usize]));
+        assert_eq!(found, [false, false, false, true]);
     }
 
     #[test]

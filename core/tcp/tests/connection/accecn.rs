@@ -638,3 +638,22 @@ fn where_syns_cross_nobody_takes_more_than_its_own_asked_for() {
         assert_eq!(t.tcp.info().ecn.feedback, agreed, "{mode:?}");
     }
 }
+
+#[test]
+fn what_sack_had_told_of_is_not_newly_acknowledged_when_its_marks_are_guessed() {
+    // Appendix A.2.1 with no option: one packet is new, so none was marked.
+    let mut t = Script::connect(&changed(|p| p.sack = true));
+    t.expect("SEWA 0:0(0) <mss 1000,sackOK>");
+    t.inject("SW. 0:0(0) ack 1 <mss 1000,sackOK>");
+    let _ = t.leaving();
+    t.inject("EA. 1:1(0) ack 1");
+    t.write(100_000);
+    assert_eq!(t.leaving().len(), 10);
+    for n in 1..10 {
+        t.inject(&format!("EA. 1:1(0) ack 1 <sack 1001:{}>", 1001 + n * 1000));
+        let _ = t.leaving();
+    }
+    t.inject("EA. 1:1(0) ack 10001");
+    assert_eq!(t.tcp.info().ecn.delivered_ce, 0);
+    let _ = t.leaving();
+}

@@ -84,7 +84,13 @@ impl Marking {
         self.field == Field::AllMarked && self.touches[from] && self.header == Header::Kept
     }
 
-    /// From now on it does, whoever sends.
+    /// Whether a sender that believes what it is told stays at its least window
+    /// for ever, a timeout to a segment (RFC 3168 section 6.1.2).
+    pub fn starves(&self) -> bool {
+        self.field == Field::AllMarked
+    }
+
+    /// From now on every packet is marked, whoever sends.
     pub fn mark_all(&mut self) {
         self.field = Field::AllMarked;
         self.header = Header::Kept;

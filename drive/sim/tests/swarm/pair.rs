@@ -13,6 +13,7 @@
 use gigatcp_events::{EventHash, State};
 use gigatcp_tcp::connection::Info;
 use gigatcp_tcp::fast_open::FastOpenOffer;
+use gigatcp_tcp::profile::EcnMode;
 use gigatcp_tcp::{Config, Connection, Failure, FourTuple, Received};
 use gigatcp_units::{Duration, Instant};
 use gigatcp_wire::bytes::Bytes;
@@ -138,8 +139,13 @@ impl Pair {
         } else {
             door.offer(configs[1].mss)
         };
-        let doubts = configs.each_ref().map(|config| config.profile.ecn_doubts);
         let mut marking = Marking::new(seed);
+        // Only accurate feedback lets a sender doubt it.
+        let may_starve = marking.starves()
+            && !configs
+                .iter()
+                .all(|config| config.profile.ecn == EcnMode::Accurate && config.profile.ecn_doubts);
+        let doubts = configs.each_ref().map(|config| config.profile.ecn_doubts);
         if plant == Some(Plant::Credulous) {
             marking.mark_all();
             for config in &mut configs {
@@ -152,7 +158,11 @@ impl Pair {
         let confuses_windows =
             middlebox.confuses_windows() || (door.may_bake() && middlebox.strips_stamps());
         // Windows misread by 2^14 let a few octets through a round trip.
-        let most = if confuses_windows { 5_000 } else { 2_000_000 };
+        let most = if confuses_windows || may_starve {
+            5_000
+        } else {
+            2_000_000
+        };
         let mut totals = [(&first, &second), (&second, &first)]
             .map(|(sender, receiver)| total(draw, sender, receiver, most));
         if door.may_bake() && closes[0] == Closes::AfterPeer {
