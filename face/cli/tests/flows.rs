@@ -24,11 +24,12 @@ name = "one"
 "#;
 
 /// A folder with the capture of a run in it.
-fn captured() -> (TempDir, PathBuf) {
+fn captured(plan: &str, series: &str) -> (TempDir, PathBuf) {
     let folder = tempfile::tempdir().expect("a folder for the test");
-    fs::write(folder.path().join("plan.toml"), PLAN).expect("the plan is written");
+    fs::write(folder.path().join("plan.toml"), plan).expect("the plan is written");
     let output = Command::new(env!("CARGO_BIN_EXE_gigatcp"))
         .args(["run", "plan.toml", "--capture", "--out", "out"])
+        .args(["--series", series])
         .current_dir(folder.path())
         .stdin(Stdio::null())
         .output()
@@ -70,7 +71,7 @@ fn the_flags_of_every_packet_are_those_of_the_installed_tshark() {
         let _ = std::io::stderr().write_all(line.as_bytes());
         return;
     };
-    let (_folder, file) = captured();
+    let (_folder, file) = captured(PLAN, "one");
     let said = gigatcp(&["--flags", "wireshark", "--json"], &file);
     let said: Value = serde_json::from_slice(&said).expect("it is JSON");
     let capture = &said["captures"][0];
@@ -231,4 +232,59 @@ fn standard_input_has_graphs_too_and_a_connection_that_is_not_there_has_none() {
         !is_done && said.contains("graphs are of one capture"),
         "{said}"
     );
+}
+
+#[test]
+fn the_stall_of_2001_shows_in_its_capture() {
+    let plan = include_str!("../../../experiments/shalunov-stall/plan.toml");
+    let (folder, file) = captured(plan, "stall");
+    let file = file.to_str().expect("a path of text");
+    let (is_done, said) = flows(
+        &folder,
+        &[file, "--csv", "stall.csv", "--graph", "stall.html"],
+    );
+    assert!(is_done, "{said}");
+    let csv = in_folder(&folder, "stall.csv");
+    let packets: Vec<Vec<&str>> = csv
+        .lines()
+        .skip(1)
+        .map(|line| line.split(',').collect())
+        .collect();
+    let number =
+        |packet: &Vec<&str>, column: usize| packet[column].parse::<u64>().expect("a number");
+    let from = |who: &'static str| packets.iter().filter(move |packet| packet[3] == who);
+    // The last octet that ever was acknowledged, and what was sent behind it
+    // before anything was sent again.
+    let una = from("server")
+        .map(|packet| number(packet, 6))
+        .max()
+        .expect("an acknowledgment");
+    let again = |packet: &&Vec<&str>| packet[10].contains("retransmission");
+    let first_again = from("client")
+        .find(again)
+        .map(|packet| number(packet, 0))
+        .expect("one");
+    let behind = from("client").filter(|packet| {
+        number(packet, 0) < first_again && number(packet, 5) > 0 && number(packet, 4) >= una
+    });
+    let behind: Vec<u64> = behind.map(|packet| number(packet, 4)).collect();
+    assert_eq!(una, 532_481);
+    let window = behind.iter().filter(|seq| **seq < 2_105_345).count();
+    assert_eq!(
+        window, 384,
+        "frames between the first lost and the first that was held"
+    );
+    assert_eq!(behind.len(), 512, "with the 128 that were held");
+    // The ladder: each wait twice the one before, up to 64 s.
+    let times: Vec<u64> = from("client")
+        .filter(again)
+        .map(|packet| number(packet, 1))
+        .collect();
+    let waits: Vec<u64> = times
+        .windows(2)
+        .map(|pair| (pair[1] - pair[0]) / 1_000_000_000)
+        .collect();
+    let ladder = [2, 4, 8, 16, 32, 64, 64, 64, 64, 64, 64];
+    assert!(waits.ends_with(&ladder), "{waits:?}");
+    assert!(in_folder(&folder, "stall.html").len() < 100_000);
 }

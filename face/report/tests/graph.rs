@@ -8,7 +8,8 @@ use gigatcp_flows::{Kind, Side};
 use gigatcp_report::graph::xplot::{Picture, Xplot};
 use gigatcp_report::graph::{Graph, GraphBuilder, PAGE_BUDGET, Page, Plotted, Point, Span, What};
 use gigatcp_units::Instant;
-use gigatcp_wire::Flags;
+use gigatcp_wire::{Flags, SackBlock, SackBlocks, SeqNumber};
+use proptest::prelude::*;
 
 fn graph(told: &Told) -> Graph {
     let watched = told.watched().swap_remove(0);
@@ -107,7 +108,7 @@ fn parse(text: &str) -> Result<usize, String> {
     }
     let number = |kind: &str, token: &str| match kind {
         "timeval" => token.split_once('.').is_some_and(|(s, us)| {
-            s.parse::<u32>().is_ok() && us.len() == 6 && us.parse::<u32>().is_ok()
+            s.parse::<u64>().is_ok() && us.len() == 6 && us.parse::<u32>().is_ok()
         }),
         "signed" => token.parse::<i64>().is_ok(),
         _ => token.parse::<f64>().is_ok(),
@@ -347,4 +348,52 @@ fn a_connection_that_is_reset_at_once_has_a_graph() {
     let points = points(&graph(&told));
     assert_eq!(points.len(), 2);
     assert!(points[1].marks & Point::RST != 0);
+}
+
+/// A packet of which nothing is as it should be.
+fn odd() -> impl Strategy<Value = (u64, bool, [u32; 5], u16, u16, u32)> {
+    let numbers = prop_oneof![any::<[u32; 5]>(), Just([0; 5]), Just([u32::MAX; 5])];
+    let len = prop_oneof![Just(0), 0_u32..3_000, any::<u32>()];
+    (
+        0..u64::MAX / 2_000,
+        any::<bool>(),
+        numbers,
+        any::<u16>(),
+        any::<u16>(),
+        len,
+    )
+}
+
+proptest! {
+    #[test]
+    fn nothing_that_a_capture_holds_breaks_a_graph(list in prop::collection::vec(odd(), 1..60)) {
+        let mut told = Told::open();
+        for (us, is_client, [seq, ack, left, right, _], wnd, flags, len) in list {
+            told.ack(0, 0);
+            let packet = told.packets.last_mut().unwrap();
+            packet.at = Instant::from_nanos(us * 1_000);
+            packet.seq = SeqNumber::new(seq);
+            packet.ack = SeqNumber::new(ack);
+            packet.wnd = wnd;
+            packet.flags = Flags::from_bits(flags & 0xff);
+            packet.payload_len = len;
+            let mut sack = SackBlocks::default();
+            let block = SackBlock { left: SeqNumber::new(left), right: SeqNumber::new(right) };
+            sack.try_push(block);
+            packet.sack = sack;
+            if is_client {
+                packet.endpoints = packet.endpoints.reversed();
+                std::mem::swap(&mut packet.src_port, &mut packet.dst_port);
+            }
+        }
+        for watched in told.watched() {
+            let points = points(&watched.graph);
+            prop_assert_eq!(points.len() as u64, watched.graph.points());
+            for picture in Picture::ALL {
+                let text = xplot(&watched.graph, picture, "odd", &[]);
+                prop_assert!(parse(&text).is_ok(), "{:?}", parse(&text));
+            }
+            page(&watched.graph, "odd");
+        }
+    }
 }

@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use gigatcp_flows::{Connection, FlowTable, Side};
 use gigatcp_report::escape::terminal;
 use gigatcp_report::graph::csv::Csv;
-use gigatcp_report::graph::xplot::{Picture, Xplot};
+use gigatcp_report::graph::xplot::{self, Picture, Xplot};
 use gigatcp_report::graph::{PAGE_BUDGET, Page, Plotted, Span, Watch, Watched};
 use gigatcp_units::Bytes;
 use gigatcp_units::grammar::{human_bytes, human_duration};
@@ -130,6 +130,12 @@ pub(super) fn write(
     first: &Capture,
     spans: impl Fn(usize, Side) -> Vec<Span>,
 ) -> Result<(), Failure> {
+    if first.table.is_empty() {
+        return Err(Failure::new(format!(
+            "{} has no TCP connection to draw",
+            first.name
+        )));
+    }
     let drawn = outputs.drawn(&first.table)?;
     let mut watches = BTreeMap::new();
     if outputs.graph.is_some() || outputs.xplot.is_some() {
@@ -178,6 +184,9 @@ pub(super) fn write(
         wrote(file);
     }
     if let Some(folder) = &outputs.xplot {
+        for (_, watched) in &mut graphs {
+            watched.graph.let_go(xplot::DETAIL);
+        }
         write_xplot(outputs, folder, first, &graphs, &spans)?;
     }
     Ok(())

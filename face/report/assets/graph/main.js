@@ -72,6 +72,7 @@ async function choose(index) {
     : `All ${digits(meta.points, 0)} packets are in this page one by one.`;
   byId("notes").replaceChildren(...meta.notes.map((text) => element("p", text, "note")));
   document.documentElement.dataset.ready = "summary";
+  document.documentElement.dataset.summaryMs ??= performance.now().toFixed(0);
   await tree.isWhole;
   redraw();
   document.documentElement.dataset.ready = "yes";

@@ -8,7 +8,7 @@ use super::varint::Reader;
 
 /// Blocks of a graph at most, or nearly: how large a block is follows from how
 /// many points are to come.
-const MOST_BLOCKS: u64 = 1 << 14;
+const MOST_BLOCKS: u64 = 1 << 15;
 
 /// Points of a block at least.
 const LEAST_POINTS: u32 = 32;
@@ -115,8 +115,9 @@ impl GraphBuilder {
 }
 
 impl Graph {
-    /// Lets the points of the dullest blocks go until `limit` octets are left.
-    fn let_go(&mut self, limit: usize) {
+    /// Lets the points of the dullest blocks go until `limit` octets of packed
+    /// points are left: three or four each.
+    pub fn let_go(&mut self, limit: usize) {
         let mut room = limit;
         let mut kept = vec![false; self.blocks.len()];
         for index in interest::order(&self.blocks) {

@@ -5,7 +5,7 @@
 //! acknowledgment line green, the window line yellow, SACK purple with `S`.
 //! Blocks whose points were let go are drawn as one line from corner to corner
 //! (tcptrace writes each packet, gigabytes of them; the whole is in the CSV
-//! file).
+//! file). [`DETAIL`] is a good limit for [`Graph::let_go`].
 
 use std::io::{self, Write};
 
@@ -16,6 +16,9 @@ use super::block::Summary;
 use super::builder::Graph;
 use super::page::Span;
 use super::point::{Point, What};
+
+/// Octets of packed points that make files of some 30 MB.
+pub const DETAIL: usize = 1 << 20;
 
 /// Times and offsets.
 const TIME_SEQUENCE: &str = "timeval double";
