@@ -1,22 +1,48 @@
 //! The path in real time: the hops of `gigatcp-path` between two TUN devices,
 //! driven by the machine's clock.
 //!
+//! [`Emulator`] makes two network namespaces with a device each, and carries
+//! what one sends to the other through hops: the same objects that simulated
+//! runs use, at the rate, with the delay, the queue and the losses they say.
+//! Super-segments of the kernel go through whole and are accounted for wire
+//! packet by wire packet, so that offloads stay on.
+//!
 //! | file | what |
 //! |---|---|
+//! | `emulator.rs` | namespaces, devices, the thread between them |
+//! | `engine.rs` | the loop of that thread |
+//! | `path.rs` | hops one behind another, brought up to a clock |
 //! | `packet.rs` | a packet or super-segment as a path carries it |
 //! | `headers.rs` | the headers of a piece of a super-segment |
+//! | `too_big.rs` | telling senders that a packet was too large |
+//! | `device.rs` | a TUN device as an end of the path |
 //! | `slabs.rs` | memory that packets are read into |
-//! | `path.rs` | hops one behind another, brought up to a clock |
+//! | `counters.rs` | what was carried, dropped, and late |
+//!
+//! Deliberately not here: more than two ends, links of layer 2 (no ARP, no
+//! Ethernet frames), several queues and threads for one direction. A machine
+//! that cannot keep up is not hidden: what its devices drop, and how late
+//! packets were handed over, is counted beside what the path did.
 #![cfg(target_os = "linux")]
 #![forbid(unsafe_code)]
 #![deny(missing_docs)]
 
+mod counters;
+mod device;
+mod emulator;
+mod engine;
 mod headers;
 mod packet;
 mod path;
 mod slabs;
+mod too_big;
 
+pub use counters::{HopView, Lateness, Snapshot, Way};
+pub use device::{DeviceCounters, NAME};
+pub use emulator::{Addresses, Emulator, EmulatorConfig, EmulatorError};
+pub use engine::{Side, Sight, Watch};
 pub use headers::{device_octets, wire_octets};
 pub use packet::{Packet, Refusal};
 pub use path::{Delivery, Path};
 pub use slabs::Slabs;
+pub use too_big::{Routers, too_big};

@@ -1,17 +1,9 @@
-//! Who may build a laboratory, and starting again as somebody who may.
-//!
-//! Root may. Anybody else may inside a user namespace of their own, where they
-//! are root over what they make there; but a process that has threads cannot
-//! enter one, so it begins again. Where user namespaces are forbidden nothing
-//! helps but root, and the error says so.
-
-use std::env;
-use std::io;
-use std::process::{Command, ExitStatus};
+//! Who may build a laboratory.
 
 use crate::lab::{Lab, LabConfig};
-use gigatcp_linux::process;
-use gigatcp_linux::{LabError, Step};
+use gigatcp_linux::LabError;
+
+pub use gigatcp_linux::privilege::begin_again;
 
 /// Builds a laboratory and takes it apart: the surest way to know whether it
 /// can be done.
@@ -20,26 +12,4 @@ use gigatcp_linux::{LabError, Step};
 /// [`LabError`], with the step that fails.
 pub fn probe() -> Result<(), LabError> {
     Lab::run(&LabConfig::default(), |_| ())
-}
-
-/// Starts this program again, with the same arguments, as root of a user
-/// namespace of its own, and waits for it. Does nothing for root, of the
-/// machine or of a namespace: hence the second process does not start a third.
-///
-/// # Errors
-/// [`LabError`], when user namespaces are forbidden or the program cannot be
-/// started.
-pub fn begin_again() -> Result<Option<ExitStatus>, LabError> {
-    if process::is_root() {
-        return Ok(None);
-    }
-    let program = env::current_exe().map_err(failed)?;
-    let mut command = Command::new(program);
-    command.args(env::args_os().skip(1));
-    process::begin_in_user_namespace(&mut command);
-    command.status().map(Some).map_err(failed)
-}
-
-fn failed(cause: io::Error) -> LabError {
-    LabError::new(Step::UserNamespace, cause)
 }

@@ -73,12 +73,17 @@ pub fn sleep_until(nanos: i64) {
     }
 }
 
-/// Asks for wake-ups as sharp as the hardware gives them, and for a turn
-/// before ordinary threads. Both are wishes: without the privilege, times are
-/// as good as an ordinary thread's.
-pub fn be_punctual() -> io::Result<()> {
+/// Asks for wake-ups of the calling thread as sharp as the hardware gives them.
+pub fn wake_sharply() -> io::Result<()> {
     // SAFETY: plain integers.
     check(unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1_u64) })?;
+    Ok(())
+}
+
+/// The same, and a turn before ordinary threads. Both are wishes: without the
+/// privilege, times are as good as an ordinary thread's.
+pub fn be_punctual() -> io::Result<()> {
+    wake_sharply()?;
     // SAFETY: plain integers.
     let lowest = check(unsafe { libc::sched_get_priority_min(libc::SCHED_RR) })?;
     let parameters = libc::sched_param {

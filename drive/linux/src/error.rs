@@ -11,6 +11,8 @@ pub enum Step {
     UserNamespace,
     /// `unshare(CLONE_NEWNET)`.
     NetworkNamespace,
+    /// `unshare(CLONE_NEWPID)`.
+    ProcessNamespace,
     /// `setns`, into a namespace that exists.
     EnterNamespace,
     /// Opening `/dev/net/tun`.
@@ -37,6 +39,7 @@ impl Step {
         match self {
             Self::UserNamespace => "make a user namespace",
             Self::NetworkNamespace => "make a network namespace",
+            Self::ProcessNamespace => "make a process namespace",
             Self::EnterNamespace => "enter a network namespace",
             Self::OpenTun => "open /dev/net/tun",
             Self::Device => "make a TUN device",
@@ -87,6 +90,7 @@ impl LabError {
         match (self.step, self.cause.raw_os_error()?) {
             (
                 Step::NetworkNamespace
+                | Step::ProcessNamespace
                 | Step::EnterNamespace
                 | Step::Device
                 | Step::Pair
@@ -106,6 +110,9 @@ impl LabError {
             }
             (Step::NetworkNamespace, libc::ENOSPC) => {
                 Some("no more network namespaces: raise `sysctl user.max_net_namespaces`")
+            }
+            (Step::ProcessNamespace, libc::ENOSPC) => {
+                Some("no more process namespaces: raise `sysctl user.max_pid_namespaces`")
             }
             (Step::OpenTun, libc::ENOENT | libc::ENODEV | libc::ENXIO) => Some(
                 "the tun driver is missing: `modprobe tun`; in a container add \

@@ -8,6 +8,8 @@
 //!
 //! | file | what |
 //! |---|---|
+//! | `enclosure.rs` | processes that end with us, and what they started with them |
+//! | `privilege.rs` | starting again as somebody who may make namespaces |
 //! | `process.rs` | namespaces of threads and of processes about to begin |
 //! | `namespace.rs` | a network namespace that nothing outlives |
 //! | `device.rs` | a TUN device and its interface: made, addressed, routed, brought up |
@@ -29,6 +31,7 @@
 pub mod address;
 pub mod clock;
 pub mod device;
+mod enclosure;
 mod error;
 pub mod interface;
 mod namespace;
@@ -36,6 +39,7 @@ mod netlink;
 pub mod packets;
 mod pair;
 pub mod poll;
+pub mod privilege;
 pub mod process;
 pub mod settings;
 pub mod socket;
@@ -44,6 +48,7 @@ pub mod virtio;
 use std::io;
 use std::os::fd::{FromRawFd, OwnedFd, RawFd};
 
+pub use enclosure::Enclosure;
 pub use error::{LabError, Step};
 pub use namespace::Namespace;
 pub use pair::make_pair;

@@ -68,6 +68,25 @@ pub fn begin_in_user_namespace(command: &mut Command) {
     unsafe { command.pre_exec(begin) };
 }
 
+/// Makes `command` end, by `SIGKILL`, when the thread that starts it does.
+pub fn end_with_us(command: &mut Command) {
+    let starter = std::process::id();
+    let begin = move || {
+        // SAFETY: plain integers.
+        check(unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) })?;
+        // SAFETY: takes nothing and cannot fail.
+        let parent = unsafe { libc::getppid() };
+        if parent.cast_unsigned() == starter {
+            Ok(())
+        } else {
+            // It has ended already, and nobody will tell.
+            Err(io::ErrorKind::Interrupted.into())
+        }
+    };
+    // SAFETY: between `fork` and `exec` the closure only makes system calls.
+    unsafe { command.pre_exec(begin) };
+}
+
 /// "0 <id> 1": root inside is `id` outside.
 fn map_line(id: u32) -> Vec<u8> {
     format!("0 {id} 1\n").into_bytes()

@@ -1,0 +1,210 @@
+//! A TUN device as one end of the path.
+//!
+//! One system call reads a packet or a super-segment, one writes it; the driver
+//! gives no more than one at a time, so a batch is a loop until nothing waits.
+//! What was read is written from where it lies: nothing is copied in between,
+//! and the checksum that the sending kernel left undone is left to the receiving
+//! one, which knows that the packet never was on a wire.
+
+use std::fs::File;
+use std::io::{self, ErrorKind, IoSlice, Write};
+use std::net::IpAddr;
+use std::os::fd::{AsFd, BorrowedFd};
+
+use gigatcp_linux::device::{self, Offloads};
+use gigatcp_linux::{LabError, Step, interface};
+
+use crate::headers::device_octets;
+use crate::packet::Packet;
+use crate::slabs::Slabs;
+
+/// The name of the device in both namespaces.
+pub const NAME: &str = "path0";
+
+/// A device to be made.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct DeviceConfig {
+    /// Its largest packet in octets.
+    pub mtu: u16,
+    /// Whether super-segments and unfinished checksums are taken and given.
+    pub offloads: bool,
+    /// Packets that wait to be read before the device drops.
+    pub queue: u32,
+    /// The addresses of this end, and the bits of their networks.
+    pub addresses: Vec<(IpAddr, u8)>,
+    /// Octets of packets from this end that may be held.
+    pub memory: usize,
+}
+
+/// What passed, in packets of the device: a super-segment is one.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct DeviceCounters {
+    /// Read.
+    pub reads: u64,
+    /// Written.
+    pub writes: u64,
+    /// Read and not understood: not carried, and not counted by the path.
+    pub harmed: u64,
+    /// Written, but the kernel would not take them: to the receiver they are
+    /// lost.
+    pub refused: u64,
+    /// Times that nothing was read because the memory was full.
+    pub full: u64,
+}
+
+/// See the module's own text.
+#[derive(Debug)]
+pub struct Device {
+    tun: File,
+    slabs: Slabs,
+    scratch: Vec<u8>,
+    counters: DeviceCounters,
+}
+
+impl Device {
+    /// Makes it in the namespace of the calling thread. It is gone when this
+    /// value is.
+    ///
+    /// # Errors
+    /// [`LabError`]: the step that failed, and what is missing.
+    pub fn open_here(config: &DeviceConfig) -> Result<Self, LabError> {
+        let about = |step, cause| LabError::about(step, NAME, cause);
+        let tun = device::open_tun().map_err(|cause| LabError::new(Step::OpenTun, cause))?;
+        device::make_tun(&tun, NAME).map_err(|cause| about(Step::Device, cause))?;
+        let offloads = Offloads {
+            checksum: config.offloads,
+            segmentation: config.offloads,
+        };
+        device::set_offloads(&tun, offloads).map_err(|cause| about(Step::Offloads, cause))?;
+        interface::keep_quiet(NAME);
+        furnish(config).map_err(|cause| about(Step::Addresses, cause))?;
+        Ok(Self {
+            tun: tun.into(),
+            slabs: Slabs::new(config.memory),
+            scratch: Vec::with_capacity(256),
+            counters: DeviceCounters::default(),
+        })
+    }
+
+    /// What passed.
+    #[must_use]
+    pub const fn counters(&self) -> DeviceCounters {
+        self.counters
+    }
+
+    /// Whether there is memory for a packet.
+    pub fn has_room(&mut self) -> bool {
+        self.slabs.room().is_some()
+    }
+
+    /// Octets of memory for what was read.
+    #[must_use]
+    pub const fn memory(&self) -> usize {
+        self.slabs.allocated()
+    }
+
+    /// The next packet, if one waits and there is memory for it.
+    ///
+    /// # Errors
+    /// What the device says, for instance that it is gone.
+    pub fn read(&mut self) -> io::Result<Read> {
+        loop {
+            let Some(room) = self.slabs.room() else {
+                self.counters.full += 1;
+                return Ok(Read::Full);
+            };
+            match device::read_packet(&self.tun, room) {
+                Ok(_) => {}
+                Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(Read::Nothing),
+                Err(error) if error.kind() == ErrorKind::Interrupted => continue,
+                Err(error) => return Err(error),
+            }
+            self.counters.reads += 1;
+            match Packet::read(self.slabs.keep()) {
+                Ok(packet) => return Ok(Read::Packet(packet)),
+                Err(_) => self.counters.harmed += 1,
+            }
+        }
+    }
+
+    /// Hands a packet to the kernel of this end. What it refuses is lost, as on
+    /// any wire, and counted.
+    ///
+    /// # Errors
+    /// That the device is gone.
+    pub fn write(&mut self, packet: &Packet) -> io::Result<()> {
+        let octets = device_octets(packet, &mut self.scratch);
+        let written = match octets {
+            [whole, []] => write(|| (&self.tun).write(whole)),
+            parts => write(|| (&self.tun).write_vectored(&parts.map(IoSlice::new))),
+        };
+        self.count(written)
+    }
+
+    /// The same for a packet of our own, behind its header for offloads.
+    ///
+    /// # Errors
+    /// That the device is gone.
+    pub fn write_octets(&mut self, octets: &[u8]) -> io::Result<()> {
+        let written = write(|| (&self.tun).write(octets));
+        self.count(written)
+    }
+
+    fn count(&mut self, written: io::Result<usize>) -> io::Result<()> {
+        match written {
+            Ok(_) => self.counters.writes += 1,
+            Err(error) if is_gone(&error) => return Err(error),
+            Err(_) => self.counters.refused += 1,
+        }
+        Ok(())
+    }
+}
+
+/// What a device had to give.
+#[derive(Debug)]
+pub enum Read {
+    /// A packet.
+    Packet(Packet),
+    /// None waits.
+    Nothing,
+    /// There is no memory for one.
+    Full,
+}
+
+impl AsFd for Device {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.tun.as_fd()
+    }
+}
+
+/// Calls again what a signal interrupted.
+fn write(mut call: impl FnMut() -> io::Result<usize>) -> io::Result<usize> {
+    loop {
+        match call() {
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            done => return done,
+        }
+    }
+}
+
+/// Whether the device is no more, rather than down or of another opinion about
+/// a packet.
+fn is_gone(error: &io::Error) -> bool {
+    matches!(
+        error.raw_os_error(),
+        Some(libc::EBADF | libc::EBADFD | libc::ENODEV | libc::ENXIO)
+    )
+}
+
+/// Size and addresses of the interface; then it goes up.
+fn furnish(config: &DeviceConfig) -> io::Result<()> {
+    let control = device::control_socket(libc::AF_INET)?;
+    device::set_mtu(&control, NAME, u32::from(config.mtu))?;
+    // A wish: a user namespace may not. Then 500 packets wait.
+    let _ = device::set_queue(&control, NAME, config.queue);
+    device::bring_up(&control, NAME)?;
+    for (address, prefix) in &config.addresses {
+        interface::assign(&control, NAME, *address, *prefix)?;
+    }
+    Ok(())
+}

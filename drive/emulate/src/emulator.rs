@@ -1,0 +1,295 @@
+//! Two namespaces, a device in each, and the thread that carries packets
+//! between them.
+//!
+//! All addresses live inside the namespaces; nothing of the machine's own
+//! network can be reached from there, nor reaches it. When the value is dropped,
+//! or the process ends however it ends, devices and namespaces are gone.
+
+use std::fmt;
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::{self, JoinHandle};
+
+use gigatcp_linux::poll::Alarm;
+use gigatcp_linux::{LabError, Namespace, Step, clock, process, settings};
+use gigatcp_path::{ConfigError, HopConfig, Release};
+use gigatcp_units::Duration;
+
+use crate::counters::{Lateness, Snapshot};
+use crate::device::{Device, DeviceConfig, NAME};
+use crate::engine::{Engine, Shared, Side, Watch};
+use crate::path::Path;
+use crate::too_big::Routers;
+
+/// How long wire packets of a super-segment wait for those behind them at most:
+/// at 1 Gbit/s four packets of 1500 octets leave together, above 10 Gbit/s whole
+/// super-segments. Half as much would cost twice the system calls.
+const TOGETHER: Duration = Duration::from_micros(50);
+
+/// The addresses of both ends.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Addresses {
+    /// IPv4 of an end.
+    pub v4: Ipv4Addr,
+    /// IPv6 of an end.
+    pub v6: Ipv6Addr,
+}
+
+impl Addresses {
+    /// Those of `side`.
+    #[must_use]
+    pub const fn of(side: Side) -> Self {
+        let host = match side {
+            Side::Client => 1,
+            Side::Server => 2,
+        };
+        Self {
+            v4: Ipv4Addr::new(10, 83, 0, host),
+            v6: Ipv6Addr::new(0xfd83, 0, 0, 0, 0, 0, 0, host as u16),
+        }
+    }
+}
+
+/// Whom ICMP errors come from.
+const ROUTERS: Routers = Routers {
+    v4: Ipv4Addr::new(10, 83, 0, 254),
+    v6: Ipv6Addr::new(0xfd83, 0, 0, 0, 0, 0, 0, 0xff),
+};
+
+/// What to emulate.
+#[derive(Clone, Debug)]
+pub struct EmulatorConfig {
+    /// Hops from client to server; how super-segments leave is not theirs to
+    /// say.
+    pub forward: Vec<HopConfig>,
+    /// Hops from server to client.
+    pub reverse: Vec<HopConfig>,
+    /// Root of all random streams.
+    pub seed: u64,
+    /// Largest packets of client and server, in octets.
+    pub mtu: [u16; 2],
+    /// Whether the kernels at both ends may send super-segments and leave
+    /// checksums undone.
+    pub offloads: bool,
+    /// Packets that wait in a device to be read before it drops.
+    pub queue: u32,
+    /// Octets of packets that each direction may hold.
+    pub memory: usize,
+    /// Settings under `/proc/sys/net` of both namespaces.
+    pub settings: Vec<(String, String)>,
+    /// The processor that carries packets, if only one may.
+    pub processor: Option<usize>,
+}
+
+impl Default for EmulatorConfig {
+    /// A wire of no length.
+    fn default() -> Self {
+        Self {
+            forward: Vec::new(),
+            reverse: Vec::new(),
+            seed: 1,
+            mtu: [1500; 2],
+            offloads: true,
+            queue: 10_000,
+            memory: 2 << 30,
+            settings: Vec::new(),
+            processor: None,
+        }
+    }
+}
+
+/// Why there is no emulator.
+#[derive(Debug)]
+pub enum EmulatorError {
+    /// Namespaces or devices could not be made.
+    Lab(LabError),
+    /// A hop cannot be.
+    Hop(ConfigError),
+    /// The path stopped: a device is gone.
+    Stopped(io::Error),
+}
+
+impl fmt::Display for EmulatorError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Lab(error) => error.fmt(f),
+            Self::Hop(error) => write!(f, "a hop cannot be: {error}"),
+            Self::Stopped(error) => write!(f, "the path stopped: {error}"),
+        }
+    }
+}
+
+impl std::error::Error for EmulatorError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Self::Lab(error) => Some(error),
+            Self::Hop(error) => Some(error),
+            Self::Stopped(error) => Some(error),
+        }
+    }
+}
+
+impl From<LabError> for EmulatorError {
+    fn from(error: LabError) -> Self {
+        Self::Lab(error)
+    }
+}
+
+/// See the module's own text.
+#[derive(Debug)]
+pub struct Emulator {
+    sites: Sites,
+    shared: Arc<Shared>,
+    thread: Option<JoinHandle<io::Result<Option<Box<dyn Watch>>>>>,
+}
+
+/// Both namespaces, by [`Side`].
+#[derive(Debug)]
+pub struct Sites([Namespace; 2]);
+
+impl Emulator {
+    /// Makes the namespaces and begins to carry packets, which `watch` sees.
+    ///
+    /// # Errors
+    /// [`EmulatorError`]: what failed, and what is missing.
+    pub fn start(
+        config: &EmulatorConfig,
+        watch: Option<Box<dyn Watch>>,
+    ) -> Result<Self, EmulatorError> {
+        let path = |hops: &[HopConfig]| {
+            let together = hops.iter().cloned().map(|hop| HopConfig {
+                release: Release::Within(TOGETHER),
+                ..hop
+            });
+            Path::new(together, config.seed).map_err(EmulatorError::Hop)
+        };
+        let paths = [path(&config.forward)?, path(&config.reverse)?];
+        let sites = Sites([Namespace::new()?, Namespace::new()?]);
+        let [client, server] = Side::ALL.map(|side| sites.of(side).run(|| open(side, config))?);
+        let alarm = Alarm::new().map_err(|cause| LabError::new(Step::Thread, cause))?;
+        let shared = Arc::new(Shared {
+            stop: AtomicBool::new(false),
+            alarm,
+            snapshot: Mutex::default(),
+        });
+        let engine = Engine {
+            devices: [client?, server?],
+            paths,
+            lateness: [Lateness::default(), Lateness::default()],
+            routers: ROUTERS,
+            watch,
+            shared: Arc::clone(&shared),
+            zero: clock::monotonic(),
+        };
+        let processor = config.processor;
+        let run = move || {
+            // Wishes: the path is as punctual as it is allowed to be.
+            let _ = clock::wake_sharply();
+            if let Some(processor) = processor {
+                let _ = process::pin_to_processor(processor);
+            }
+            engine.run()
+        };
+        let named = thread::Builder::new().name("path".into());
+        let thread = named
+            .spawn(run)
+            .map_err(|cause| LabError::new(Step::Thread, cause))?;
+        Ok(Self {
+            sites,
+            shared,
+            thread: Some(thread),
+        })
+    }
+
+    /// The namespace of an end.
+    #[must_use]
+    pub fn namespace(&self, side: Side) -> &Namespace {
+        self.sites.of(side)
+    }
+
+    /// The counters, as of a twentieth of a second ago at most.
+    #[must_use]
+    pub fn snapshot(&self) -> Snapshot {
+        let snapshot = self.shared.snapshot.lock();
+        snapshot.unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Whether packets are still being carried.
+    #[must_use]
+    pub fn is_running(&self) -> bool {
+        self.thread
+            .as_ref()
+            .is_some_and(|thread| !thread.is_finished())
+    }
+
+    /// Packets that the device of an end has dropped because the path did not
+    /// read them in time: the machine was too slow, or memory was full.
+    #[must_use]
+    pub fn dropped_by_device(&self, side: Side) -> Option<u64> {
+        let read = || std::fs::read_to_string("/proc/thread-self/net/dev");
+        let table = self.sites.of(side).run(read).ok()?.ok()?;
+        dropped_in(&table)
+    }
+
+    /// Stops carrying; the counters as they ended, and who watched.
+    ///
+    /// # Errors
+    /// Why it had stopped before.
+    ///
+    /// # Panics
+    /// When the thread has.
+    pub fn stop(mut self) -> Result<(Snapshot, Option<Box<dyn Watch>>), EmulatorError> {
+        let ended = self.end().unwrap_or(Ok(None));
+        let watch = ended.map_err(EmulatorError::Stopped)?;
+        Ok((self.snapshot(), watch))
+    }
+
+    fn end(&mut self) -> Option<io::Result<Option<Box<dyn Watch>>>> {
+        self.shared.stop.store(true, Ordering::Relaxed);
+        self.shared.alarm.ring();
+        let joined = self.thread.take()?.join();
+        Some(joined.unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
+    }
+}
+
+impl Drop for Emulator {
+    fn drop(&mut self) {
+        if !thread::panicking() {
+            let _ = self.end();
+        }
+    }
+}
+
+impl Sites {
+    fn of(&self, side: Side) -> &Namespace {
+        &self.0[side.index()]
+    }
+}
+
+/// Settings and device of an end, in the namespace of the calling thread.
+fn open(side: Side, config: &EmulatorConfig) -> Result<Device, LabError> {
+    for (name, value) in &config.settings {
+        let failed = |cause| LabError::about(Step::Setting, format!("{name} = {value}"), cause);
+        settings::write(name, value).map_err(failed)?;
+    }
+    let Addresses { v4, v6 } = Addresses::of(side);
+    Device::open_here(&DeviceConfig {
+        mtu: config.mtu[side.index()],
+        offloads: config.offloads,
+        queue: config.queue,
+        addresses: vec![(IpAddr::V4(v4), 24), (IpAddr::V6(v6), 64)],
+        memory: config.memory,
+    })
+}
+
+/// The count of packets to be sent that were dropped, of the device in the
+/// kernel's table: the twelfth column (`proc_pid_net(5)`).
+fn dropped_in(table: &str) -> Option<u64> {
+    let line = table.lines().find_map(|line| {
+        let (name, numbers) = line.split_once(':')?;
+        (name.trim() == NAME).then_some(numbers)
+    })?;
+    line.split_whitespace().nth(11)?.parse().ok()
+}

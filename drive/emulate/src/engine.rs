@@ -1,0 +1,245 @@
+//! The loop that carries packets: two devices, two directions, one clock, one
+//! thread.
+//!
+//! One thread, because a packet that is read and written on one processor stays
+//! in its cache, and because nothing is then shared. It reads until nothing
+//! waits, hands over what is due, and sleeps until the next thing is due or
+//! something can be read. A sleeping thread wakes up late, by tens of
+//! microseconds; so it sleeps [`EARLY`] less than it should and spends the rest
+//! looking, which costs its processor and nobody's accuracy.
+
+use std::io;
+use std::os::fd::AsFd;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use gigatcp_linux::clock;
+use gigatcp_linux::poll::{self, Alarm, Interest};
+use gigatcp_path::DropCause;
+use gigatcp_units::{Duration, Instant};
+
+use crate::counters::{Lateness, Snapshot};
+use crate::device::{Device, Read};
+use crate::packet::Packet;
+use crate::path::{Delivery, Path};
+use crate::too_big::{Routers, too_big};
+
+/// How much before the next thing is due it wakes up, to be there in time.
+const EARLY: Duration = Duration::from_micros(60);
+/// Packets read from one device before the other has its turn.
+const BATCH: usize = 32;
+/// Time between two looks at the counters.
+const LOOK: Duration = Duration::from_millis(50);
+/// How long it sleeps where it may read nothing for want of memory, and nothing
+/// is due that would free some.
+const FULL: Duration = Duration::from_millis(1);
+
+/// An end of the path.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Side {
+    /// Where the command runs.
+    Client,
+    /// Where its peer runs.
+    Server,
+}
+
+impl Side {
+    /// Both.
+    pub const ALL: [Self; 2] = [Self::Client, Self::Server];
+
+    pub(crate) const fn index(self) -> usize {
+        self as usize
+    }
+
+    pub(crate) const fn other(self) -> Self {
+        match self {
+            Self::Client => Self::Server,
+            Self::Server => Self::Client,
+        }
+    }
+}
+
+/// A packet at the door of the path.
+#[derive(Clone, Copy, Debug)]
+pub struct Sight<'a> {
+    /// Since the path began.
+    pub at: Instant,
+    /// At which end.
+    pub side: Side,
+    /// Whether that end has sent it, rather than being given it.
+    pub is_sent: bool,
+    /// The packet.
+    pub packet: &'a Packet,
+}
+
+/// Who sees all packets pass, such as a capture. It is called by the thread that
+/// carries them: what it takes long for is late.
+pub trait Watch: Send {
+    /// A packet passes.
+    fn on_packet(&mut self, sight: &Sight<'_>);
+}
+
+/// What the loop and its owner share.
+#[derive(Debug)]
+pub(crate) struct Shared {
+    pub(crate) stop: AtomicBool,
+    pub(crate) alarm: Alarm,
+    pub(crate) snapshot: Mutex<Snapshot>,
+}
+
+/// See the module's own text. Everything in pairs is by [`Side`]: devices by
+/// where they are, the rest by where packets come from.
+pub(crate) struct Engine {
+    pub(crate) devices: [Device; 2],
+    pub(crate) paths: [Path; 2],
+    pub(crate) lateness: [Lateness; 2],
+    pub(crate) routers: Routers,
+    pub(crate) watch: Option<Box<dyn Watch>>,
+    pub(crate) shared: Arc<Shared>,
+    /// The monotonic clock when the path began.
+    pub(crate) zero: i64,
+}
+
+impl Engine {
+    /// Carries packets until it is told to stop.
+    ///
+    /// # Errors
+    /// What a device says that is gone, or the system of waiting.
+    pub(crate) fn run(mut self) -> io::Result<Option<Box<dyn Watch>>> {
+        let mut looked = Instant::ZERO;
+        while !self.shared.stop.load(Ordering::Relaxed) {
+            let mut is_idle = true;
+            for side in Side::ALL {
+                is_idle &= self.carry(side)?;
+            }
+            let now = self.now();
+            if now.saturating_since(looked) >= LOOK {
+                self.look(now);
+                looked = now;
+            }
+            if is_idle {
+                self.sleep(now)?;
+            }
+        }
+        let now = self.now();
+        self.look(now);
+        Ok(self.watch)
+    }
+
+    fn now(&self) -> Instant {
+        Instant::from_nanos((clock::monotonic() - self.zero).unsigned_abs())
+    }
+
+    /// Reads what `side` has sent, and hands over what is due of it at the other
+    /// side; says whether there was nothing.
+    fn carry(&mut self, side: Side) -> io::Result<bool> {
+        let mut is_idle = self.deliver(side)?;
+        for _ in 0..BATCH {
+            let Read::Packet(packet) = self.devices[side.index()].read()? else {
+                break;
+            };
+            is_idle = false;
+            let at = self.now();
+            self.deliver_until(side, at)?;
+            self.see(at, side, true, &packet);
+            self.paths[side.index()].handle_arrival(at, packet);
+            self.deliver_until(side, at)?;
+            self.bury(side)?;
+        }
+        Ok(is_idle)
+    }
+
+    fn deliver(&mut self, from: Side) -> io::Result<bool> {
+        let now = self.now();
+        self.deliver_until(from, now)
+    }
+
+    /// Hands over what is due by `now`; says whether that was nothing.
+    fn deliver_until(&mut self, from: Side, now: Instant) -> io::Result<bool> {
+        let mut is_nothing = true;
+        while let Some(Delivery { due, packet }) = self.paths[from.index()].poll_delivery(now) {
+            is_nothing = false;
+            self.lateness[from.index()].count(now.saturating_since(due));
+            self.see(now, from.other(), false, &packet);
+            self.devices[from.other().index()].write(&packet)?;
+        }
+        Ok(is_nothing)
+    }
+
+    /// Lets go of what was dropped, and tells its sender where that is due.
+    fn bury(&mut self, from: Side) -> io::Result<()> {
+        let (path, device) = (
+            &mut self.paths[from.index()],
+            &mut self.devices[from.index()],
+        );
+        while let Some((at, packet, cause)) = path.poll_dropped() {
+            let hop = path.hops()[at].config();
+            let mtu = hop.mtu.filter(|_| hop.tells_too_big);
+            if let (DropCause::TooBig, Some(mtu)) = (cause, mtu) {
+                let mtu = u16::try_from(mtu.as_u64()).unwrap_or(u16::MAX);
+                if let Some(told) = too_big(&packet, mtu, &self.routers) {
+                    device.write_octets(&told)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn see(&mut self, at: Instant, side: Side, is_sent: bool, packet: &Packet) {
+        if let Some(watch) = &mut self.watch {
+            watch.on_packet(&Sight {
+                at,
+                side,
+                is_sent,
+                packet,
+            });
+        }
+    }
+
+    /// Sleeps until something can be read or is nearly due.
+    fn sleep(&mut self, now: Instant) -> io::Result<()> {
+        let due = self.paths.iter().filter_map(Path::poll_timeout).min();
+        let mut longest = due.map_or(LOOK, |due| {
+            due.saturating_since(now).saturating_sub(EARLY).min(LOOK)
+        });
+        if longest.is_zero() {
+            std::hint::spin_loop();
+            return Ok(());
+        }
+        let interests = self.devices.each_mut().map(|device| Interest {
+            read: device.has_room(),
+            write: false,
+        });
+        if interests.iter().any(|interest| !interest.read) {
+            longest = longest.min(FULL);
+        }
+        let [client, server] = &self.devices;
+        let alarm = Interest {
+            read: true,
+            write: false,
+        };
+        poll::wait(
+            [
+                (client.as_fd(), interests[0]),
+                (server.as_fd(), interests[1]),
+                (self.shared.alarm.as_fd(), alarm),
+            ],
+            Some(std::time::Duration::from_nanos(longest.as_nanos())),
+        )?;
+        Ok(())
+    }
+
+    /// Shows the counters as they are.
+    fn look(&mut self, now: Instant) {
+        let shared = &self.shared.snapshot;
+        let mut snapshot = shared.lock().unwrap_or_else(PoisonError::into_inner);
+        snapshot.at = now.saturating_since(Instant::ZERO);
+        snapshot.memory = self.devices.iter().map(Device::memory).sum();
+        for (side, path) in self.paths.iter_mut().enumerate() {
+            let way = &mut snapshot.ways[side];
+            way.look(path, now);
+            way.device = self.devices[side].counters();
+            way.lateness.clone_from(&self.lateness[side]);
+        }
+    }
+}

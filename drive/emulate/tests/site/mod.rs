@@ -1,0 +1,107 @@
+//! An emulator for a test, or the reason why there is none; and a ping.
+#![allow(dead_code, reason = "each test file uses its part")]
+
+use std::io::Write;
+use std::net::IpAddr;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::time::{Duration, Instant};
+
+use gigatcp_emulate::{Emulator, EmulatorConfig, EmulatorError};
+use gigatcp_linux::address;
+use rand_core::{Rng, SeedableRng};
+
+/// Starts it, or says loudly why it cannot and what to type.
+pub fn start(config: &EmulatorConfig) -> Option<Emulator> {
+    match Emulator::start(config, None) {
+        Ok(emulator) => Some(emulator),
+        Err(EmulatorError::Lab(error)) if error.is_missing_privilege() => {
+            let hint = error.hint().unwrap_or_default();
+            say(&format!("SKIPPED, NOTHING PROVEN: {error}\n  {hint}"));
+            None
+        }
+        Err(error) => panic!("{error}"),
+    }
+}
+
+/// Says it past the harness, which keeps what a passing test prints.
+pub fn say(text: &str) {
+    let name = std::thread::current().name().unwrap_or("test").to_string();
+    let _ = writeln!(std::io::stderr(), "\n{name}: {text}");
+}
+
+/// Random octets that a seed names.
+pub fn random(seed: u64, len: usize) -> Vec<u8> {
+    let mut octets = vec![0; len];
+    rand_pcg::Pcg64Mcg::seed_from_u64(seed).fill_bytes(&mut octets);
+    octets
+}
+
+/// Sends an ICMP echo request from the calling thread's namespace; how long the
+/// answer took.
+pub fn ping(to: IpAddr, number: u16) -> Duration {
+    let (family, protocol, kinds) = match to {
+        IpAddr::V4(_) => (libc::AF_INET, libc::IPPROTO_ICMP, [8, 0]),
+        IpAddr::V6(_) => (libc::AF_INET6, libc::IPPROTO_ICMPV6, [128, 129]),
+    };
+    // SAFETY: plain integers.
+    let made = unsafe { libc::socket(family, libc::SOCK_RAW | libc::SOCK_CLOEXEC, protocol) };
+    assert!(made >= 0, "{}", std::io::Error::last_os_error());
+    // SAFETY: the descriptor is a new one.
+    let socket = unsafe { OwnedFd::from_raw_fd(made) };
+    let mut request = vec![kinds[0], 0, 0, 0, 0x47, 0x54];
+    request.extend(number.to_be_bytes());
+    if to.is_ipv4() {
+        let words = request.as_chunks::<2>().0.iter();
+        let sum: u32 = words.map(|word| u32::from(u16::from_be_bytes(*word))).sum();
+        let sum = !((sum & 0xffff) + (sum >> 16)) as u16;
+        request[2..4].copy_from_slice(&sum.to_be_bytes());
+    }
+    let began = Instant::now();
+    let (pointer, len) = (request.as_ptr().cast(), request.len());
+    let sent = match to {
+        IpAddr::V4(to) => {
+            let to = address::v4(to, 0);
+            let size = size_of_val(&to) as libc::socklen_t;
+            // SAFETY: pointers and lengths are those of `request` and `to`.
+            unsafe {
+                libc::sendto(
+                    socket.as_raw_fd(),
+                    pointer,
+                    len,
+                    0,
+                    (&raw const to).cast(),
+                    size,
+                )
+            }
+        }
+        IpAddr::V6(to) => {
+            let to = address::v6(to, 0);
+            let size = size_of_val(&to) as libc::socklen_t;
+            // SAFETY: as above.
+            unsafe {
+                libc::sendto(
+                    socket.as_raw_fd(),
+                    pointer,
+                    len,
+                    0,
+                    (&raw const to).cast(),
+                    size,
+                )
+            }
+        }
+    };
+    assert!(sent > 0, "{}", std::io::Error::last_os_error());
+    let mut answer = [0_u8; 200];
+    loop {
+        let (pointer, len) = (answer.as_mut_ptr().cast(), answer.len());
+        // SAFETY: pointer and length are those of `answer`.
+        let read = unsafe { libc::recv(socket.as_raw_fd(), pointer, len, 0) };
+        assert!(read > 0, "{}", std::io::Error::last_os_error());
+        // IPv4 shows its header, IPv6 does not.
+        let icmp = &answer[if to.is_ipv4() { 20 } else { 0 }..];
+        if icmp[0] == kinds[1] && icmp[4..8] == request[4..8] {
+            return began.elapsed();
+        }
+        assert!(began.elapsed() < Duration::from_secs(5), "no answer");
+    }
+}
