@@ -7,7 +7,7 @@
 //! | `ledger` | which requirement of which RFC is met where, and what shows it |
 //! | `fuzz` | libFuzzer looks for inputs that break a reader or the engine |
 //! | `bench` | the simulator's workloads beside their goals |
-//! | `bench-live` | the engine on a real device, beside two kernels |
+//! | `bench-live` | the engine on a real device, and the emulator, beside two kernels |
 //! | `grade` | how often `gigatcp why` finds the known cause of a simulated capture |
 //! | `swarm` | random worlds, and what must hold in each |
 //!

@@ -244,7 +244,10 @@ fn congestion_marks_reach_the_receiver_in_place_of_drops() {
     let [v4, v6] = emulator.namespace(Side::Server).run(tables).unwrap();
     let marked = settle(emulator).ways[0].hops[0].counters.marked.packets;
     assert!(marked > 0);
-    assert_eq!(seen_marked(&v4).unwrap() + seen_marked_v6(&v6).unwrap(), marked);
+    assert_eq!(
+        seen_marked(&v4).unwrap() + seen_marked_v6(&v6).unwrap(),
+        marked
+    );
 }
 
 /// `IpExt: InCEPkts` of the kernel's table.

@@ -13,75 +13,176 @@
 //! of the machine.
 
 use std::io;
-use std::marker::PhantomData;
-use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd, RawFd};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd, RawFd};
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command};
+use std::sync::mpsc::{self, Receiver, Sender};
+use std::thread::{self, JoinHandle};
 
-use crate::{LabError, Step, check, own};
+use crate::{LabError, Namespace, Step, check, own};
 
 /// See the module's own text. Dropped, it ends all processes inside and waits
 /// until they are gone.
 #[derive(Debug)]
 pub struct Enclosure {
-    keeper: libc::pid_t,
-    /// The end of the pipe by which the keeper knows that we are alive.
-    alive: Option<OwnedFd>,
-    /// The kernel keeps which namespace children belong to for each thread.
-    on_this_thread: PhantomData<*const ()>,
+    orders: Option<Sender<Order>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+/// A program to be started, where, and whom to tell.
+#[derive(Debug)]
+struct Order {
+    command: Command,
+    network: OwnedFd,
+    reply: Sender<io::Result<Child>>,
 }
 
 impl Enclosure {
-    /// An empty one. All processes that the calling *thread* starts from now on
-    /// are inside, so it had better be a thread of its own.
+    /// An empty one, with a thread that starts what will be inside: the kernel
+    /// keeps for each thread where its children belong, and lets a thread whose
+    /// children belong elsewhere start no further threads.
     ///
     /// # Errors
     /// [`LabError`], with what is missing.
     pub fn new() -> Result<Self, LabError> {
+        let (orders, received) = mpsc::channel();
+        let (tell, told) = mpsc::channel();
+        let work = move || match Keeper::new() {
+            Ok(keeper) => {
+                let _ = tell.send(Ok(()));
+                serve(&received);
+                drop(keeper);
+            }
+            Err(error) => {
+                let _ = tell.send(Err(error));
+            }
+        };
+        let named = thread::Builder::new().name("enclosure".into());
+        let failed = |cause| LabError::new(Step::Thread, cause);
+        let thread = named.spawn(work).map_err(failed)?;
+        told.recv().map_err(|_| failed(gone()))??;
+        Ok(Self {
+            orders: Some(orders),
+            thread: Some(thread),
+        })
+    }
+
+    /// Starts `command` inside, in the network of `namespace`.
+    ///
+    /// # Errors
+    /// What the system says: no such program, or no privilege.
+    pub fn start(&self, command: Command, namespace: &Namespace) -> io::Result<Child> {
+        let (reply, replied) = mpsc::channel();
+        let order = Order {
+            command,
+            network: namespace.as_fd().try_clone_to_owned()?,
+            reply,
+        };
+        let orders = self.orders.as_ref().ok_or_else(gone)?;
+        orders.send(order).map_err(|_| gone())?;
+        replied.recv().map_err(|_| gone())?
+    }
+}
+
+/// The thread has ended, which it does only when it has panicked.
+fn gone() -> io::Error {
+    io::Error::other("the thread that starts programs is gone")
+}
+
+impl Drop for Enclosure {
+    fn drop(&mut self) {
+        drop(self.orders.take());
+        if let Some(thread) = self.thread.take() {
+            // A panic has been printed; there is nothing else to be done.
+            let _ = thread.join();
+        }
+    }
+}
+
+/// Asks a process of ours to end (`SIGTERM`).
+///
+/// # Errors
+/// That there is none any more.
+pub fn terminate(child: &Child) -> io::Result<()> {
+    signal(child, libc::SIGTERM)
+}
+
+/// Interrupts a process of ours, as Ctrl-C does (`SIGINT`).
+///
+/// # Errors
+/// That there is none any more.
+pub fn interrupt(child: &Child) -> io::Result<()> {
+    signal(child, libc::SIGINT)
+}
+
+fn signal(child: &Child, signal: libc::c_int) -> io::Result<()> {
+    // SAFETY: plain integers; nobody has waited for the child, so the number is
+    // still its own.
+    check(unsafe { libc::kill(child.id().cast_signed(), signal) })?;
+    Ok(())
+}
+
+/// Starts what is ordered until nobody orders any more.
+fn serve(orders: &Receiver<Order>) {
+    for Order {
+        command,
+        network,
+        reply,
+    } in orders
+    {
+        // Nobody waits for it any more: then it ends with the rest.
+        let _ = reply.send(spawn(command, &network));
+    }
+}
+
+fn spawn(mut command: Command, network: &OwnedFd) -> io::Result<Child> {
+    let network = network.as_raw_fd();
+    let begin = move || {
+        // SAFETY: plain integers; after `fork` the process has one thread.
+        check(unsafe { libc::setns(network, libc::CLONE_NEWNET) })?;
+        // A wish: see the module's own text.
+        let _ = mount_own_proc();
+        Ok(())
+    };
+    // SAFETY: between `fork` and `exec` the closure only makes system calls.
+    unsafe { command.pre_exec(begin) };
+    command.spawn()
+}
+
+/// The first process of the namespace that children of the calling thread
+/// belong to.
+struct Keeper {
+    process: libc::pid_t,
+    /// The end of the pipe by which it knows that we are alive.
+    alive: Option<OwnedFd>,
+}
+
+impl Keeper {
+    fn new() -> Result<Self, LabError> {
         let failed = |cause| LabError::new(Step::ProcessNamespace, cause);
         // SAFETY: plain integers; only children of the calling thread are
         // moved.
         check(unsafe { libc::unshare(libc::CLONE_NEWPID) }).map_err(failed)?;
         let [end, alive] = pipe().map_err(failed)?;
-        // SAFETY: the child calls system calls alone, never returns, and needs
+        // SAFETY: the child makes system calls alone, never returns, and needs
         // nothing that another thread could have been changing.
-        let keeper = check(unsafe { libc::fork() }).map_err(failed)?;
-        if keeper == 0 {
+        let process = check(unsafe { libc::fork() }).map_err(failed)?;
+        if process == 0 {
             keep(end.as_raw_fd());
         }
         Ok(Self {
-            keeper,
+            process,
             alive: Some(alive),
-            on_this_thread: PhantomData,
         })
-    }
-
-    /// Starts `command` inside, in the network namespace `network`.
-    ///
-    /// # Errors
-    /// What the system says: no such program, or no privilege.
-    pub fn start(&self, mut command: Command, network: BorrowedFd<'_>) -> io::Result<Child> {
-        let network = network.as_raw_fd();
-        let begin = move || {
-            // SAFETY: plain integers; after `fork` the process has one thread.
-            check(unsafe { libc::setns(network, libc::CLONE_NEWNET) })?;
-            // A wish: see the module's own text.
-            let _ = mount_own_proc();
-            Ok(())
-        };
-        // SAFETY: between `fork` and `exec` the closure only makes system
-        // calls.
-        unsafe { command.pre_exec(begin) };
-        command.spawn()
     }
 }
 
-impl Drop for Enclosure {
+impl Drop for Keeper {
     fn drop(&mut self) {
         drop(self.alive.take());
         loop {
             // SAFETY: no status is asked for; the process is our child.
-            let waited = unsafe { libc::waitpid(self.keeper, std::ptr::null_mut(), 0) };
+            let waited = unsafe { libc::waitpid(self.process, std::ptr::null_mut(), 0) };
             let is_interrupted =
                 waited < 0 && io::Error::last_os_error().kind() == io::ErrorKind::Interrupted;
             if !is_interrupted {
@@ -140,24 +241,15 @@ fn mount_own_proc() -> io::Result<()> {
 
 #[cfg(test)]
 mod tests {
-    use std::os::fd::AsFd;
-    use std::thread;
     use std::time::{Duration, Instant};
 
     use super::*;
-    use crate::Namespace;
 
-    /// Runs `test` with an enclosure on a thread of its own; says why not where
-    /// there cannot be one.
-    fn enclosed(test: impl FnOnce(&Enclosure, &Namespace) + Send) {
-        let made = Namespace::new().and_then(|namespace| {
-            thread::scope(|scope| {
-                let run = || Enclosure::new().map(|enclosure| test(&enclosure, &namespace));
-                scope.spawn(run).join().unwrap()
-            })
-        });
+    /// Runs `test` with an enclosure; says why not where there cannot be one.
+    fn enclosed(test: impl FnOnce(&Enclosure, &Namespace)) {
+        let made = Namespace::new().and_then(|namespace| Ok((namespace, Enclosure::new()?)));
         match made {
-            Ok(()) => {}
+            Ok((namespace, enclosure)) => test(&enclosure, &namespace),
             Err(error) if error.is_missing_privilege() => {
                 let hint = error.hint().unwrap_or_default();
                 eprintln!("SKIPPED, NOTHING PROVEN: {error}\n  {hint}");
@@ -175,7 +267,7 @@ mod tests {
     #[test]
     fn a_command_runs_inside_and_its_status_comes_out() {
         enclosed(|enclosure, namespace| {
-            let mut child = enclosure.start(shell("exit 7"), namespace.as_fd()).unwrap();
+            let mut child = enclosure.start(shell("exit 7"), namespace).unwrap();
             assert_eq!(child.wait().unwrap().code(), Some(7));
         });
     }
@@ -201,7 +293,7 @@ mod tests {
         };
         enclosed(|enclosure, namespace| {
             let text = format!("setsid sleep {seconds} & exit 0");
-            let mut child = enclosure.start(shell(&text), namespace.as_fd()).unwrap();
+            let mut child = enclosure.start(shell(&text), namespace).unwrap();
             child.wait().unwrap();
             until(true);
         });

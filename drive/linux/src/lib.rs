@@ -19,6 +19,7 @@
 //! | `packets.rs` | IP packets out of an interface, whatever is in them |
 //! | `pair.rs` | two Ethernet devices that are each other's wire |
 //! | `socket.rs` | options of the kernel's sockets |
+//! | `terminal.rs` | who has the terminal |
 //! | `poll.rs` | waiting for descriptors, and waking who waits |
 //! | `clock.rs` | clocks, sleeping to an instant, the kernel's tick |
 //! | `address.rs` | addresses in the kernel's form |
@@ -31,7 +32,7 @@
 pub mod address;
 pub mod clock;
 pub mod device;
-mod enclosure;
+pub mod enclosure;
 mod error;
 pub mod interface;
 mod namespace;
@@ -43,6 +44,7 @@ pub mod privilege;
 pub mod process;
 pub mod settings;
 pub mod socket;
+pub mod terminal;
 pub mod virtio;
 
 use std::io;

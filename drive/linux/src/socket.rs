@@ -37,6 +37,16 @@ pub fn set_receive_buffer(socket: &impl AsRawFd, octets: i32) -> io::Result<()> 
     Ok(())
 }
 
+/// The same beyond the limit of the system (`SO_RCVBUFFORCE`).
+///
+/// # Errors
+/// What the kernel says: it takes `CAP_NET_ADMIN`.
+pub fn force_receive_buffer(socket: &impl AsRawFd, octets: i32) -> io::Result<()> {
+    let (level, option) = (libc::SOL_SOCKET, libc::SO_RCVBUFFORCE);
+    set_option(socket.as_raw_fd(), level, option, &octets.to_ne_bytes())?;
+    Ok(())
+}
+
 /// Closing resets the connection instead (`SO_LINGER` with no time).
 ///
 /// # Errors

@@ -71,6 +71,11 @@ impl Failure {
         self.with(|words| words.hints.push(hint.into()))
     }
 
+    /// What the command exits with instead.
+    pub(crate) fn status(self, status: u8) -> Self {
+        self.with(|words| words.status = status)
+    }
+
     fn with(mut self, change: impl FnOnce(&mut Words)) -> Self {
         if let Self::Said(words) = &mut self {
             change(words);

@@ -1,0 +1,250 @@
+//! UDP datagrams and no TCP: what was told, against what is seen.
+//!
+//! Each datagram carries the moment it was sent; its receiver looks without
+//! pause, so that no wake-up of a thread is measured but the path's own. What
+//! the sockets cost is in the figures, and stands beside them as that of a path
+//! that does nothing.
+
+use std::io::ErrorKind;
+use std::net::UdpSocket;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::{Duration as StdDuration, Instant};
+
+use gigatcp_emulate::{Addresses, Emulator, EmulatorConfig, Side, Snapshot};
+use gigatcp_linux::socket;
+use gigatcp_path::{HopConfig, LossModel};
+use gigatcp_units::{Bytes, Duration, Probability, Rate};
+
+use crate::{Any, Effort, spread};
+
+const PORT: u16 = 5002;
+/// Octets of a datagram that fills a packet of 1500.
+const PAYLOAD: usize = 1472;
+/// What Ethernet adds to it.
+const OVERHEAD: u64 = 38;
+/// Fewer than wait in a device, so that none is dropped there.
+const TRAIN: usize = 8_000;
+
+/// When a datagram was sent and when it arrived, seconds from one beginning.
+type Passage = (f64, f64);
+
+/// Measures rate, delay and loss.
+pub fn measure(effort: Effort) -> Result<(), Any> {
+    println!("\nUDP datagrams of {PAYLOAD} octets: configured against measured");
+    for mbit in [100, 1_000, 5_000] {
+        rate(mbit, effort)?;
+    }
+    for (name, hop, interval_us) in [
+        ("nothing", HopConfig::default(), 1000.0),
+        ("10 ms", delayed(None), 1000.0),
+        (
+            "1 Gbit/s, 10 ms, idle",
+            delayed(Some(1_000_000_000)),
+            1000.0,
+        ),
+        (
+            "1 Gbit/s, 10 ms, 90 % load",
+            delayed(Some(1_000_000_000)),
+            13.67,
+        ),
+    ] {
+        delay(name, &hop, interval_us, effort)?;
+    }
+    loss(effort)
+}
+
+fn delayed(bps: Option<u64>) -> HopConfig {
+    HopConfig {
+        rate: bps.map(Rate::from_bps),
+        link_overhead: Bytes::new(OVERHEAD),
+        one_way_delay: Duration::from_millis(10),
+        ..HopConfig::default()
+    }
+}
+
+/// A train faster than the rate comes out at the rate.
+fn rate(mbit: u64, effort: Effort) -> Result<(), Any> {
+    let bps = mbit * 1_000_000;
+    let train = if mbit < 1000 { TRAIN / 4 } else { TRAIN };
+    let mut errors = Vec::new();
+    for _ in 0..effort.rounds {
+        let (passages, _) = pass(&delayed(Some(bps)), train, |_| 0.0)?;
+        let seconds = passages[passages.len() - 1].1 - passages[0].1;
+        let bits = (passages.len() - 1) as f64 * (PAYLOAD as u64 + 28 + OVERHEAD) as f64 * 8.0;
+        errors.push((bits / seconds / bps as f64 - 1.0) * 100.0);
+    }
+    let [least, middle, most] = spread(&errors);
+    let verdict = verdict(errors.iter().all(|error| error.abs() <= 0.5), "0.5 %");
+    println!(
+        "rate {mbit:5} Mbit/s                 error {least:+8.3} {middle:+8.3} {most:+8.3} %   {verdict}"
+    );
+    Ok(())
+}
+
+/// Datagrams at a steady pace, each against when an exact queue would have
+/// delivered it.
+fn delay(name: &str, hop: &HopConfig, interval_us: f64, effort: Effort) -> Result<(), Any> {
+    let count = if interval_us > 100.0 { 1_000 } else { TRAIN };
+    let mut tails = Vec::new();
+    let mut middles = Vec::new();
+    for _ in 0..effort.rounds {
+        let (passages, _) = pass(hop, count, |n| n as f64 * interval_us / 1e6)?;
+        let service = hop.rate.map_or(0.0, |rate| {
+            (PAYLOAD as u64 + 28 + OVERHEAD) as f64 * 8.0 / rate.as_bps() as f64
+        });
+        let mut free = 0.0_f64;
+        let mut errors: Vec<f64> = passages
+            .iter()
+            .map(|(sent, received)| {
+                free = free.max(*sent) + service;
+                (received - free - hop.one_way_delay.as_secs_f64()) * 1e6
+            })
+            .collect();
+        errors.sort_by(f64::total_cmp);
+        middles.push(errors[errors.len() / 2]);
+        tails.push(errors[errors.len() * 99 / 100]);
+    }
+    let [least, middle, most] = spread(&tails);
+    let [_, half, _] = spread(&middles);
+    let verdict = verdict(middle < 50.0, "50 us");
+    println!(
+        "delay, {name:27} error of half {half:6.1} us, of 99 % {least:6.1} {middle:6.1} {most:6.1} us   {verdict}"
+    );
+    Ok(())
+}
+
+/// Losses against their binomial distribution.
+fn loss(effort: Effort) -> Result<(), Any> {
+    const P: f64 = 0.01;
+    let hop = HopConfig {
+        loss: vec![LossModel::Bernoulli(Probability::try_new(P).ok_or("no probability")?)],
+        ..delayed(Some(1_000_000_000))
+    };
+    let rounds = effort.rounds * 5;
+    let mut lost = 0;
+    for seed in 0..rounds {
+        let hop = HopConfig {
+            // Another name is another random stream.
+            name: format!("hop-{seed}"),
+            ..hop.clone()
+        };
+        let (passages, snapshot) = pass(&hop, TRAIN, |_| 0.0)?;
+        let counted = snapshot.ways[0].hops[0].counters.lost.packets;
+        assert_eq!(
+            counted as usize,
+            TRAIN - passages.len(),
+            "what is not lost arrives"
+        );
+        lost += counted;
+    }
+    let sent = (rounds * TRAIN) as f64;
+    // 99.9 % of all measurements lie within 3.29 standard deviations.
+    let room = 3.29 * (sent * P * (1.0 - P)).sqrt();
+    let verdict = verdict((lost as f64 - sent * P).abs() <= room, "99.9 % interval");
+    println!(
+        "loss {P}: {lost} of {sent}, expected {:.0} +- {room:.0}   {verdict}; in = out + dropped + inside, \
+         every time",
+        sent * P
+    );
+    Ok(())
+}
+
+fn verdict(is_met: bool, goal: &str) -> String {
+    let word = if is_met { "met" } else { "MISSED" };
+    format!("goal {goal}: {word}")
+}
+
+/// Sends `count` datagrams through `hop`, the n-th at `when(n)` seconds; what
+/// arrived, in order, and the counters at the end.
+fn pass(
+    hop: &HopConfig,
+    count: usize,
+    when: impl Fn(usize) -> f64 + Sync,
+) -> Result<(Vec<Passage>, Snapshot), Any> {
+    let config = EmulatorConfig {
+        forward: vec![hop.clone()],
+        ..EmulatorConfig::default()
+    };
+    let emulator = Emulator::start(&config, None)?;
+    let server = Addresses::of(Side::Server).v4;
+    let receiver = emulator
+        .namespace(Side::Server)
+        .run(|| UdpSocket::bind((server, PORT)))??;
+    socket::force_receive_buffer(&receiver, 64 << 20)?;
+    receiver.set_nonblocking(true)?;
+    let sender = emulator
+        .namespace(Side::Client)
+        .run(|| UdpSocket::bind((Addresses::of(Side::Client).v4, 0)))??;
+    sender.connect((server, PORT))?;
+    // The receiver's silence after the last one ends it.
+    let is_sent = AtomicBool::new(false);
+    let zero = Instant::now();
+    let passages = thread::scope(|scope| {
+        let receiving = scope.spawn(|| receive(&receiver, zero, &is_sent));
+        thread::sleep(StdDuration::from_millis(20));
+        let sent = send(&sender, zero, count, &when);
+        is_sent.store(true, Ordering::Relaxed);
+        sent?;
+        receiving
+            .join()
+            .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+    })?;
+    let by_device = emulator.dropped_by_device(Side::Client);
+    assert_eq!(by_device, Some(0), "the path reads in time");
+    let (snapshot, _) = emulator.stop()?;
+    assert!(
+        snapshot.ways.iter().all(|way| way.is_conserved()),
+        "conserved"
+    );
+    Ok((passages, snapshot))
+}
+
+fn send(
+    socket: &UdpSocket,
+    zero: Instant,
+    count: usize,
+    when: impl Fn(usize) -> f64,
+) -> Result<(), Any> {
+    let began = zero.elapsed().as_secs_f64();
+    let mut payload = [0; PAYLOAD];
+    for n in 0..count {
+        let at = began + when(n);
+        loop {
+            let early = at - zero.elapsed().as_secs_f64();
+            if early <= 0.0 {
+                break;
+            }
+            if early > 300e-6 {
+                thread::sleep(StdDuration::from_secs_f64(early - 200e-6));
+            }
+        }
+        payload[..8].copy_from_slice(&zero.elapsed().as_secs_f64().to_ne_bytes());
+        socket.send(&payload)?;
+    }
+    Ok(())
+}
+
+fn receive(socket: &UdpSocket, zero: Instant, is_sent: &AtomicBool) -> Result<Vec<Passage>, Any> {
+    const SILENCE: StdDuration = StdDuration::from_millis(300);
+    let mut passages = Vec::new();
+    let mut payload = [0; PAYLOAD];
+    let mut last = Instant::now();
+    loop {
+        match socket.recv(&mut payload) {
+            Ok(_) => {
+                let received = zero.elapsed().as_secs_f64();
+                last = Instant::now();
+                let sent = payload.first_chunk().copied().unwrap_or_default();
+                passages.push((f64::from_ne_bytes(sent), received));
+            }
+            Err(error) if error.kind() == ErrorKind::WouldBlock => {
+                if is_sent.load(Ordering::Relaxed) && last.elapsed() > SILENCE {
+                    return Ok(passages);
+                }
+                std::hint::spin_loop();
+            }
+            Err(error) => return Err(error.into()),
+        }
+    }
+}

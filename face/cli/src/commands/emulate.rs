@@ -1,0 +1,185 @@
+//! `gigatcp emulate`: any command behind an emulated path, in real time.
+//!
+//! The path is `gigatcp-emulate`; here arguments become its hops, commands are
+//! started at its ends, and what it counts is shown.
+
+#[cfg(target_os = "linux")]
+mod capture;
+#[cfg(target_os = "linux")]
+mod jobs;
+#[cfg(target_os = "linux")]
+mod linux;
+#[cfg(not(target_os = "linux"))]
+#[path = "emulate/no_linux.rs"]
+mod linux;
+mod path;
+#[cfg(target_os = "linux")]
+mod view;
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use gigatcp_units::{Bytes, Duration, Probability, Rate};
+
+use super::Outcome;
+use crate::failure::Failure;
+use crate::values;
+
+/// What can be typed.
+#[derive(clap::Args, Debug)]
+#[command(
+    about = "Run any command behind an emulated path, in real time",
+    long_about = "\
+Run any command behind an emulated path, in real time.
+
+Two network namespaces are made, with the path between them. The command runs in one, what \
+--server names in the other; nothing else is reachable from there, and nobody reaches in. Both \
+find the addresses in $GIGATCP_CLIENT, $GIGATCP_SERVER, $GIGATCP_CLIENT_V6 and \
+$GIGATCP_SERVER_V6.
+
+The path is that of a plan, or what the options say, the same in both directions and independent \
+of each other. Of a plan, path, links and MTUs are used: `forward` is from client to server. Hosts \
+and flows are the command's own business, which is the kernel's. Segmentation offloads stay on: \
+super-segments go through whole, and rate, queue, loss and reordering act on the packets inside. \
+A rate is that of a link with 38 bytes a packet more than IP has, as Ethernet, unless \
+--link-overhead says otherwise.
+
+Counters are shown on stderr while it runs, where that is a terminal, and at the end. When the \
+command ends everything ends, background processes included; so it is after an error, Ctrl-C or \
+`kill -9`. Root is not needed where user namespaces are allowed.
+
+Exit status: that of the command, 128 and the signal's number if one ended it; 127 where it cannot \
+be started; 2 wrong usage, plan or surroundings.",
+    after_help = "\
+Examples:
+  gigatcp emulate --rate '1 Gbit/s' --rtt '80 ms' --loss 1e-5 -- bash
+  gigatcp emulate --rtt '20 ms' --server 'iperf3 -s' -- sh -c 'iperf3 -c $GIGATCP_SERVER'
+  gigatcp emulate fink-slow-start --server 'iperf3 -s' -- sh -c 'iperf3 -c $GIGATCP_SERVER -t 30'
+  gigatcp emulate --rate '100 Mbit/s' --queue '50 packets' --write client.pcapng -- ./my-client
+  gigatcp emulate --rate '10 Gbit/s' --rtt '80 ms' \\
+      --sysctl net.ipv4.tcp_rmem='4096 131072 268435456' \\
+      --sysctl net.ipv4.tcp_wmem='4096 16384 268435456' -- bash"
+)]
+pub(crate) struct Arguments {
+    /// Name of an experiment (see `gigatcp list`), or path of a plan, instead of --rate and so on
+    #[arg(value_name = "NAME|PLAN.toml")]
+    plan: Option<PathBuf>,
+
+    /// Change the plan: dotted key and value, as in path.rtt='20 ms'. May be repeated
+    #[arg(long = "set", value_name = "KEY=VALUE", requires = "plan")]
+    overrides: Vec<String>,
+
+    /// The series of the plan whose path is meant [default: the first]
+    #[arg(long, value_name = "NAME", requires = "plan")]
+    series: Option<String>,
+
+    #[command(flatten)]
+    link: Link,
+
+    /// Root of every random stream [default: the plan's, or 1]
+    #[arg(long, value_name = "N", value_parser = values::seed, allow_hyphen_values = true)]
+    seed: Option<u64>,
+
+    /// A shell command for the other end, started first; the command waits until it listens
+    #[arg(long, value_name = "CMD")]
+    server: Option<String>,
+
+    /// A setting of both namespaces, as in net.ipv4.tcp_ecn=1. They begin with the kernel's
+    /// defaults, not with this machine's. May be repeated
+    #[arg(long, value_name = "KEY=VALUE")]
+    sysctl: Vec<String>,
+
+    /// Let the kernels cut and sum all packets themselves, as without offloads
+    #[arg(long)]
+    no_offloads: bool,
+
+    /// Memory for packets of each direction; when it is full they wait in the device, which drops
+    #[arg(long, value_name = "SIZE", value_parser = values::amount, default_value = "2 GiB")]
+    memory: Bytes,
+
+    /// Write packets to a pcapng file, their first 128 bytes
+    #[arg(long, value_name = "FILE")]
+    write: Option<PathBuf>,
+
+    /// Where packets are seen that are written
+    #[arg(
+        long,
+        value_name = "END",
+        value_enum,
+        default_value = "client",
+        requires = "write"
+    )]
+    write_at: End,
+
+    /// Write whole packets
+    #[arg(long, requires = "write")]
+    whole: bool,
+
+    /// Write the counters to a file, as JSON, when all is over
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
+
+    /// Show neither counters nor summary
+    #[arg(long, short)]
+    quiet: bool,
+
+    /// What to run, and its arguments
+    #[arg(value_name = "CMD", last = true, required = true)]
+    command: Vec<OsString>,
+}
+
+/// A path without a plan: one hop in each direction.
+#[derive(clap::Args, Debug)]
+#[group(id = "link", multiple = true, conflicts_with = "plan")]
+struct Link {
+    /// Rate of the path, as in '1 Gbit/s' [default: as fast as the machine]
+    #[arg(long, value_parser = values::rate)]
+    rate: Option<Rate>,
+
+    /// Round-trip time, half of it each way
+    #[arg(long, value_name = "TIME", value_parser = values::time)]
+    rtt: Option<Duration>,
+
+    /// Chance that a packet is lost
+    #[arg(long, value_name = "P", value_parser = values::probability)]
+    loss: Option<Probability>,
+
+    /// Chance that a packet comes late
+    #[arg(long, value_name = "P", value_parser = values::probability, requires = "reorder_delay")]
+    reorder: Option<Probability>,
+
+    /// By how much it comes late
+    #[arg(long, value_name = "TIME", value_parser = values::time, requires = "reorder")]
+    reorder_delay: Option<Duration>,
+
+    /// Chance that a packet arrives twice
+    #[arg(long, value_name = "P", value_parser = values::probability)]
+    duplicate: Option<Probability>,
+
+    /// Room of each queue, as in '100 packets', '1 MB' or '0.5 BDP' [default: 1 BDP, at least 100
+    /// packets]
+    #[arg(long, value_name = "ROOM", requires = "rate")]
+    queue: Option<String>,
+
+    /// Largest packet of both ends [default: 1500]
+    #[arg(long, value_name = "BYTES", value_parser = values::octets)]
+    mtu: Option<Bytes>,
+
+    /// Bytes that the link adds to each packet while it is served [default: 38]
+    #[arg(long, value_name = "BYTES", value_parser = values::octets, requires = "rate")]
+    link_overhead: Option<Bytes>,
+}
+
+/// An end of the path.
+#[derive(clap::ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
+enum End {
+    /// Where the command runs
+    Client,
+    /// Where --server runs
+    Server,
+}
+
+/// Runs the command.
+pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
+    linux::run(arguments)
+}

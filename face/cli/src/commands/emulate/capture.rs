@@ -1,0 +1,128 @@
+//! Packets at one end of the path, into a pcapng file.
+//!
+//! What is written are wire packets, as the path counts them, with their
+//! checksums, a super-segment's all at the same time.
+
+use std::fs::File;
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use gigatcp_capture::{CaptureError, Interface, InterfaceId, PcapngWriter, SnapLength};
+use gigatcp_emulate::{Side, Sight, Watch, wire_octets};
+
+use crate::failure::Failure;
+
+/// Octets kept of each packet: more than headers have.
+const HEADERS: u32 = 128;
+
+/// A capture that the thread of the path writes.
+pub(super) struct Capture {
+    side: Side,
+    interface: InterfaceId,
+    scratch: Vec<u8>,
+    shared: Arc<Mutex<State>>,
+}
+
+/// How the file stands.
+struct State {
+    writer: Option<PcapngWriter<File>>,
+    /// What was said first that could not be written.
+    error: Option<CaptureError>,
+}
+
+/// What is left to whoever started the capture.
+#[derive(Clone)]
+pub(super) struct Handle {
+    shared: Arc<Mutex<State>>,
+}
+
+impl Capture {
+    /// Begins the file at `path`.
+    pub(super) fn begin(
+        path: &Path,
+        side: Side,
+        is_whole: bool,
+    ) -> Result<(Self, Handle), Failure> {
+        let name = path.display();
+        let file = File::create(path).map_err(|error| {
+            Failure::io(&format!("write the capture {name}"), &error)
+                .effect("nothing was run")
+                .hint("name a file that can be written, as in `--write /tmp/emulate.pcapng`")
+        })?;
+        let end = match side {
+            Side::Client => "client",
+            Side::Server => "server",
+        };
+        let snap_length = if is_whole {
+            SnapLength::Whole
+        } else {
+            SnapLength::Octets(HEADERS)
+        };
+        let place = Interface {
+            snap_length,
+            ..Interface::new(end)
+        };
+        let begun = PcapngWriter::new(file).and_then(|mut writer| {
+            let interface = writer.add_interface(place)?;
+            Ok((writer, interface))
+        });
+        let (writer, interface) = begun.map_err(|error| failed(&error))?;
+        let shared = Arc::new(Mutex::new(State {
+            writer: Some(writer),
+            error: None,
+        }));
+        let handle = Handle {
+            shared: Arc::clone(&shared),
+        };
+        let capture = Self {
+            side,
+            interface,
+            scratch: Vec::with_capacity(1 << 16),
+            shared,
+        };
+        Ok((capture, handle))
+    }
+}
+
+impl Watch for Capture {
+    fn on_packet(&mut self, sight: &Sight<'_>) {
+        if sight.side != self.side {
+            return;
+        }
+        let mut state = self.shared.lock().unwrap_or_else(PoisonError::into_inner);
+        let State { writer, error } = &mut *state;
+        let Some(open) = writer else { return };
+        let interface = self.interface;
+        wire_octets(sight.packet, &mut self.scratch, |octets| {
+            let written = open.write_packet(interface, sight.at, octets, octets.len() as u32);
+            if let (Err(first), None) = (written, &error) {
+                *error = Some(first);
+            }
+        });
+        if error.is_some() {
+            *writer = None;
+        }
+    }
+}
+
+impl Handle {
+    /// Ends the file; how many packets are in it.
+    pub(super) fn finish(self) -> Result<u64, Failure> {
+        let mut state = self.shared.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(error) = state.error.take() {
+            return Err(failed(&error));
+        }
+        let Some(writer) = state.writer.take() else {
+            return Ok(0);
+        };
+        let packets = writer.packets();
+        writer.finish().map_err(|error| failed(&error))?;
+        Ok(packets)
+    }
+}
+
+fn failed(error: &CaptureError) -> Failure {
+    Failure::new(error.to_string())
+        .effect("the capture is not complete; the command was not disturbed")
+        .hint("captures are large: choose a roomy disk")
+}

@@ -1,0 +1,152 @@
+//! The commands at both ends: starting them, waiting for them, and passing on
+//! what somebody wishes.
+
+use std::ffi::OsString;
+use std::io;
+use std::os::unix::process::ExitStatusExt;
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use gigatcp_emulate::{Addresses, Emulator, Side};
+use gigatcp_linux::Enclosure;
+use gigatcp_linux::enclosure::{interrupt, terminate};
+
+use crate::failure::Failure;
+use crate::output;
+
+/// Exit status of shells where a command cannot be started.
+const NOT_STARTED: u8 = 127;
+/// How long a server has to listen.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// How long a server has to end when it is asked to.
+const FAREWELL: Duration = Duration::from_millis(500);
+/// Time between two looks.
+const STEP: Duration = Duration::from_millis(5);
+
+/// The commands.
+pub(super) struct Jobs {
+    /// What everything runs in, and ends with.
+    enclosure: Enclosure,
+    server: Option<Child>,
+}
+
+impl Jobs {
+    /// None yet.
+    pub(super) fn new(enclosure: Enclosure) -> Self {
+        Self {
+            enclosure,
+            server: None,
+        }
+    }
+
+    /// Starts the server's command and waits until something listens there.
+    pub(super) fn serve(&mut self, emulator: &Emulator, text: &str) -> Result<(), Failure> {
+        let mut command = Command::new("/bin/sh");
+        command.args(["-c", text]).stdin(Stdio::null());
+        environment(&mut command);
+        let started = self
+            .enclosure
+            .start(command, emulator.namespace(Side::Server));
+        let server = started.map_err(|error| unstarted("/bin/sh", &error))?;
+        let server = self.server.insert(server);
+        let began = Instant::now();
+        while began.elapsed() < PATIENCE {
+            if let Ok(Some(status)) = server.try_wait() {
+                output::say(&format!("the server's command has ended already: {status}"));
+                self.server = None;
+                return Ok(());
+            }
+            if is_listening(emulator) {
+                return Ok(());
+            }
+            thread::sleep(STEP);
+        }
+        let seconds = PATIENCE.as_secs();
+        output::say(&format!(
+            "the server's command listens to nothing after {seconds} s; the command is started all the \
+             same"
+        ));
+        Ok(())
+    }
+
+    /// Starts the command.
+    pub(super) fn start(&self, emulator: &Emulator, words: &[OsString]) -> Result<Child, Failure> {
+        let mut command = Command::new(&words[0]);
+        command.args(&words[1..]);
+        environment(&mut command);
+        let started = self
+            .enclosure
+            .start(command, emulator.namespace(Side::Client));
+        started.map_err(|error| unstarted(&words[0].to_string_lossy(), &error))
+    }
+
+    /// Ends everything: the server's command first, if it does so when asked.
+    pub(super) fn end(mut self) {
+        if let Some(mut server) = self.server.take() {
+            let began = Instant::now();
+            let _ = terminate(&server);
+            while began.elapsed() < FAREWELL && matches!(server.try_wait(), Ok(None)) {
+                thread::sleep(STEP);
+            }
+        }
+        drop(self.enclosure);
+    }
+}
+
+/// What a wish to end becomes. The terminal has sent its Ctrl-C to the command
+/// as well; the command decides, and a second one ends everything.
+pub(super) fn pass_on(signal: i32, is_from_terminal: bool, command: &Child) {
+    // It may have ended in this moment, which is what was wished.
+    let _ = match signal {
+        signal_hook::consts::SIGINT if is_from_terminal => Ok(()),
+        signal_hook::consts::SIGINT => interrupt(command),
+        _ => terminate(command),
+    };
+}
+
+/// The exit status that shells give what ended like this.
+pub(super) fn exit_status(status: ExitStatus) -> u8 {
+    let code = status
+        .code()
+        .or_else(|| status.signal().map(|signal| 128 + signal));
+    code.and_then(|code| u8::try_from(code).ok())
+        .unwrap_or(u8::MAX)
+}
+
+fn environment(command: &mut Command) {
+    let (client, server) = (Addresses::of(Side::Client), Addresses::of(Side::Server));
+    command
+        .env("GIGATCP_CLIENT", client.v4.to_string())
+        .env("GIGATCP_SERVER", server.v4.to_string())
+        .env("GIGATCP_CLIENT_V6", client.v6.to_string())
+        .env("GIGATCP_SERVER_V6", server.v6.to_string());
+}
+
+fn unstarted(name: &str, error: &io::Error) -> Failure {
+    let failure = Failure::new(format!("cannot start `{name}`: {error}")).status(NOT_STARTED);
+    match error.kind() {
+        io::ErrorKind::NotFound => {
+            failure.hint("a line for a shell needs one: `-- sh -c 'one; two'`")
+        }
+        _ => failure,
+    }
+}
+
+/// Whether a socket of the server's end waits for somebody: TCP that listens
+/// (state 10 of `proc_pid_net(5)`), or UDP (state 7).
+fn is_listening(emulator: &Emulator) -> bool {
+    let tables = [("tcp", "0A"), ("tcp6", "0A"), ("udp", "07"), ("udp6", "07")];
+    let look = || {
+        tables.iter().any(|(table, state)| {
+            let text = std::fs::read_to_string(format!("/proc/thread-self/net/{table}"));
+            let text = text.unwrap_or_default();
+            let mut states = text
+                .lines()
+                .skip(1)
+                .map(|line| line.split_whitespace().nth(3));
+            states.any(|found| found == Some(state))
+        })
+    };
+    emulator.namespace(Side::Server).run(look).unwrap_or(false)
+}

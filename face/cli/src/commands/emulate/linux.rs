@@ -1,0 +1,218 @@
+//! The emulator at work: from arguments to the exit status of the command.
+
+use std::fs::File;
+use std::io::{IsTerminal, Write};
+use std::process::Child;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use gigatcp_emulate::{Emulator, EmulatorConfig, EmulatorError, Side, Snapshot, Watch};
+use gigatcp_linux::{Enclosure, LabError, privilege, terminal};
+use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::iterator::Signals;
+
+use super::capture::Capture;
+use super::jobs::{self, Jobs};
+use super::path::{self, Found};
+use super::{Arguments, End, view};
+use crate::commands::Outcome;
+use crate::failure::Failure;
+use crate::output;
+
+/// Time between two looks at the command.
+const STEP: Duration = Duration::from_millis(5);
+/// Time between two lines of counters.
+const DRAW: Duration = Duration::from_millis(500);
+/// Packets of 1500 octets that wait in a device before it drops.
+const DEVICE_QUEUE: u32 = 10_000;
+
+/// Does it.
+pub(super) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
+    let found = path::find(arguments)?;
+    let config = config(arguments, found)?;
+    if let Some(status) = begin_again()? {
+        return Ok(Outcome::Told(status));
+    }
+    let mut signals = Signals::new([SIGINT, SIGTERM])
+        .map_err(|error| Failure::io("listen for Ctrl-C", &error))?;
+    let (watch, capture) = match &arguments.write {
+        Some(file) => {
+            let (capture, handle) = Capture::begin(file, arguments.side(), arguments.whole)?;
+            let watch: Box<dyn Watch> = Box::new(capture);
+            (Some(watch), Some(handle))
+        }
+        None => (None, None),
+    };
+    // Before the path has memory that the keeper would share.
+    let mut jobs = Jobs::new(Enclosure::new().map_err(|error| lab_failure(&error))?);
+    let emulator = Emulator::start(&config, watch).map_err(|error| failure(&error))?;
+    if let Some(server) = &arguments.server {
+        jobs.serve(&emulator, server)?;
+    }
+    let command = jobs.start(&emulator, &arguments.command)?;
+    let ended = attend(arguments, &emulator, command, &mut signals);
+    jobs.end();
+    let by_device = Side::ALL.map(|side| emulator.dropped_by_device(side));
+    let (snapshot, _) = emulator.stop().map_err(|error| failure(&error))?;
+    let status = ended?;
+    if !arguments.quiet {
+        output::say(view::summary(&snapshot, by_device).trim_end());
+    }
+    if let Some(file) = &arguments.json {
+        let record = view::record(&snapshot, by_device, status);
+        let written = File::create(file).and_then(|mut file| {
+            serde_json::to_writer_pretty(&mut file, &record)?;
+            writeln!(file)
+        });
+        let name = format!("write the counters to {}", file.display());
+        written.map_err(|error| Failure::io(&name, &error))?;
+    }
+    if let (Some(handle), Some(file)) = (capture, &arguments.write) {
+        let packets = handle.finish()?;
+        if !arguments.quiet {
+            output::say(&format!("  {packets} packets in {}", file.display()));
+        }
+    }
+    Ok(Outcome::Told(status))
+}
+
+impl Arguments {
+    fn side(&self) -> Side {
+        match self.write_at {
+            End::Client => Side::Client,
+            End::Server => Side::Server,
+        }
+    }
+}
+
+/// Everything that was asked for.
+fn config(arguments: &Arguments, found: Found) -> Result<EmulatorConfig, Failure> {
+    let setting = |text: &String| match text.split_once('=') {
+        Some((name, value)) => Ok((name.trim().to_owned(), value.trim().to_owned())),
+        None => Err(Failure::new(format!("`--sysctl {text}` has no value"))
+            .hint("as in `--sysctl net.ipv4.tcp_ecn=1`")),
+    };
+    let settings: Result<_, _> = arguments.sysctl.iter().map(setting).collect();
+    Ok(EmulatorConfig {
+        forward: found.forward,
+        reverse: found.reverse,
+        seed: found.seed,
+        mtu: found.mtu,
+        offloads: !arguments.no_offloads,
+        queue: DEVICE_QUEUE,
+        memory: usize::try_from(arguments.memory.as_u64()).unwrap_or(usize::MAX),
+        settings: settings?,
+        processor: None,
+    })
+}
+
+/// Who is not root begins again in a user namespace; the exit status of the
+/// second process. Ctrl-C is for that process, and this one waits for it.
+fn begin_again() -> Result<Option<u8>, Failure> {
+    if gigatcp_linux::process::is_root() {
+        return Ok(None);
+    }
+    let heard = signal_hook::flag::register(SIGINT, Arc::new(AtomicBool::new(false)));
+    heard.map_err(|error| Failure::io("listen for Ctrl-C", &error))?;
+    let status = privilege::begin_again().map_err(|error| lab_failure(&error))?;
+    Ok(status.map(jobs::exit_status))
+}
+
+/// Waits for the command, shows how it goes, and passes on wishes to end.
+fn attend(
+    arguments: &Arguments,
+    emulator: &Emulator,
+    mut command: Child,
+    signals: &mut Signals,
+) -> Result<u8, Failure> {
+    let mut screen = Screen::new(arguments.quiet);
+    let is_from_terminal = std::io::stdin().is_terminal();
+    let mut is_asked = false;
+    loop {
+        let status = command.try_wait();
+        let status = status.map_err(|error| Failure::io("wait for the command", &error))?;
+        if let Some(status) = status {
+            screen.clear();
+            return Ok(jobs::exit_status(status));
+        }
+        for signal in signals.pending() {
+            if is_asked {
+                // Asked twice: what does not end now is ended with the rest.
+                screen.clear();
+                return Ok(128 + signal as u8);
+            }
+            is_asked = true;
+            jobs::pass_on(signal, is_from_terminal, &command);
+        }
+        if !emulator.is_running() {
+            screen.clear();
+            return Ok(crate::failure::USAGE);
+        }
+        screen.draw(emulator);
+        thread::sleep(STEP);
+    }
+}
+
+/// The line of counters on a terminal. A shell behind the path has the terminal
+/// for itself: then the line is the window's title.
+struct Screen {
+    is_wanted: bool,
+    before: Snapshot,
+    drawn: Instant,
+    has_line: bool,
+}
+
+impl Screen {
+    fn new(is_quiet: bool) -> Self {
+        Self {
+            is_wanted: !is_quiet && std::io::stderr().is_terminal(),
+            before: Snapshot::default(),
+            drawn: Instant::now(),
+            has_line: false,
+        }
+    }
+
+    fn draw(&mut self, emulator: &Emulator) {
+        if !self.is_wanted || self.drawn.elapsed() < DRAW {
+            return;
+        }
+        self.drawn = Instant::now();
+        let now = emulator.snapshot();
+        let line = view::line(&self.before, &now);
+        let mut out = std::io::stderr().lock();
+        // Nobody may be there to see it.
+        let _ = if terminal::is_ours(&std::io::stderr()) {
+            self.has_line = true;
+            write!(out, "\r\x1b[2K{line}").and_then(|()| out.flush())
+        } else {
+            write!(out, "\x1b]2;{line}\x07").and_then(|()| out.flush())
+        };
+        self.before = now;
+    }
+
+    fn clear(&mut self) {
+        if self.has_line {
+            let _ = write!(std::io::stderr().lock(), "\r\x1b[2K");
+        }
+    }
+}
+
+fn lab_failure(error: &LabError) -> Failure {
+    let failure = Failure::new(error.to_string()).effect("nothing was run");
+    match error.hint() {
+        Some(hint) => failure.hint(hint),
+        None => failure,
+    }
+}
+
+fn failure(error: &EmulatorError) -> Failure {
+    match error {
+        EmulatorError::Lab(error) => lab_failure(error),
+        EmulatorError::Hop(_) => Failure::new(error.to_string()).effect("nothing was run"),
+        EmulatorError::Stopped(_) => {
+            Failure::new(error.to_string()).effect("what the command did since then tells nothing")
+        }
+    }
+}

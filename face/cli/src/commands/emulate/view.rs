@@ -1,0 +1,277 @@
+//! What the path has carried: a line while it runs, a table at the end, JSON.
+
+use gigatcp_emulate::{HopView, Snapshot, Way};
+use gigatcp_report::number;
+use gigatcp_units::grammar::{human_bytes, human_duration};
+use serde::Serialize;
+
+/// Both directions, as they are called.
+const WAYS: [&str; 2] = ["client -> server", "server -> client"];
+/// The form of the JSON.
+const SCHEMA: &str = "gigatcp-emulate-1";
+
+/// A line of how it goes, with rates since `before`.
+pub(super) fn line(before: &Snapshot, now: &Snapshot) -> String {
+    let seconds = now.at.saturating_sub(before.at).as_secs_f64().max(1e-3);
+    let ways = now.ways.iter().zip(&before.ways).zip(["->", "<-"]);
+    let parts: Vec<String> = ways
+        .map(|((way, before), arrow)| {
+            let octets = way.delivered().bytes.as_u64() - before.delivered().bytes.as_u64();
+            let rate = number::rate(octets as f64 * 8.0 / seconds);
+            let packets = number::grouped(way.delivered().packets);
+            let backlog = backlog(way);
+            let mut part = format!("{arrow} {packets} packets {rate}, {backlog}");
+            let drops = drops(way);
+            if !drops.is_empty() {
+                part.push_str(&format!(", dropped {drops}"));
+            }
+            part
+        })
+        .collect();
+    format!("{:.0} s  {}", now.at.as_secs_f64(), parts.join("   "))
+}
+
+/// What waits, and how long what comes now would.
+fn backlog(way: &Way) -> String {
+    let bytes: u64 = way.hops.iter().map(|hop| hop.backlog.bytes.as_u64()).sum();
+    let delay: u64 = way
+        .hops
+        .iter()
+        .map(|hop| hop.queueing_delay.as_nanos())
+        .sum();
+    let milliseconds = delay as f64 / 1e6;
+    format!("backlog {} = {milliseconds:.1} ms", number::grouped(bytes))
+}
+
+/// Drops of a direction by cause.
+fn drops(way: &Way) -> String {
+    let sum = |of: fn(&HopView) -> u64| way.hops.iter().map(of).sum::<u64>();
+    let causes = [
+        ("queue full", sum(|hop| hop.counters.queue_full.packets)),
+        ("lost", sum(|hop| hop.counters.lost.packets)),
+        ("too big", sum(|hop| hop.counters.too_big.packets)),
+        ("hold limit", sum(|hop| hop.counters.hold_limit.packets)),
+    ];
+    let told = causes.into_iter().filter(|(_, count)| *count > 0);
+    let told: Vec<String> = told
+        .map(|(cause, count)| format!("{} {cause}", number::grouped(count)))
+        .collect();
+    told.join(", ")
+}
+
+/// Everything at the end; `by_device` is what devices dropped before the path
+/// could see it.
+pub(super) fn summary(snapshot: &Snapshot, by_device: [Option<u64>; 2]) -> String {
+    let mut rows = vec![HEADINGS.map(str::to_owned)];
+    for (way, name) in snapshot.ways.iter().zip(WAYS) {
+        rows.extend(way.hops.iter().map(|hop| {
+            let place = match way.hops.len() {
+                1 => name.to_owned(),
+                _ => format!("{name}, {}", hop.name),
+            };
+            row(place, hop)
+        }));
+    }
+    let seconds = number::fixed(snapshot.at.as_secs_f64(), 1);
+    let mut text = format!("{seconds} s; wire packets:\n{}", aligned(&rows));
+    for (way, name) in snapshot.ways.iter().zip(WAYS) {
+        text.push_str(&format!("  {name}: {}\n", carried(way)));
+    }
+    for note in notes(snapshot, by_device) {
+        text.push_str(&format!("  note: {note}\n"));
+    }
+    text
+}
+
+/// What is counted of each hop.
+const HEADINGS: [&str; 11] = [
+    "",
+    "in",
+    "out",
+    "queue full",
+    "lost",
+    "too big",
+    "held",
+    "twice",
+    "late",
+    "marked",
+    "inside",
+];
+
+fn row(place: String, hop: &HopView) -> [String; 11] {
+    let counters = &hop.counters;
+    let counts = [
+        counters.arrived,
+        counters.delivered,
+        counters.queue_full,
+        counters.lost,
+        counters.too_big,
+        counters.hold_limit,
+        counters.duplicated,
+        counters.displaced,
+        counters.marked,
+        counters.inside,
+    ];
+    let mut row: [String; 11] = Default::default();
+    row[0] = place;
+    for (cell, count) in row[1..].iter_mut().zip(counts) {
+        *cell = number::grouped(count.packets);
+    }
+    row
+}
+
+/// Columns as wide as what is in them, names to the left.
+fn aligned(rows: &[[String; 11]]) -> String {
+    let width = |column: usize| {
+        let cells = rows.iter().map(|row| row[column].chars().count());
+        cells.max().unwrap_or(0)
+    };
+    let mut text = String::new();
+    for row in rows {
+        text.push_str(&format!("  {:1$}", row[0], width(0)));
+        for (column, cell) in row.iter().enumerate().skip(1) {
+            text.push_str(&format!("  {cell:>0$}", width(column)));
+        }
+        text.push('\n');
+    }
+    text
+}
+
+/// Octets, super-segments, and how punctual it was.
+fn carried(way: &Way) -> String {
+    let octets = human_bytes(way.delivered().bytes);
+    let reads = number::grouped(way.device.reads);
+    let mut text = format!("{octets} in {reads} reads");
+    let late = |share| way.lateness.thousandth(share);
+    if let (Some(middle), Some(most)) = (late(500), late(990)) {
+        text.push_str(&format!(
+            ", handed over late by {} (half), {} (99 %), {} (most)",
+            human_duration(middle),
+            human_duration(most),
+            human_duration(way.lateness.most())
+        ));
+    }
+    text
+}
+
+/// What the path is not to blame for, and nobody should overlook.
+fn notes(snapshot: &Snapshot, by_device: [Option<u64>; 2]) -> Vec<String> {
+    let mut notes = Vec::new();
+    for ((way, name), dropped) in snapshot.ways.iter().zip(WAYS).zip(by_device) {
+        let device = &way.device;
+        if let Some(dropped @ 1..) = dropped {
+            notes.push(format!(
+                "{name}: {dropped} packets or super-segments were dropped before the path saw them: this \
+                 machine was too slow for them"
+            ));
+        }
+        if device.full > 0 {
+            notes.push(format!(
+                "{name}: the memory for packets was full {} times; --memory gives more",
+                device.full
+            ));
+        }
+        if device.harmed > 0 {
+            let harmed = device.harmed;
+            notes.push(format!(
+                "{name}: {harmed} packets made no sense and were left out"
+            ));
+        }
+        if device.refused > 0 {
+            notes.push(format!(
+                "the kernel refused {} packets that it was given",
+                device.refused
+            ));
+        }
+        if !way.is_conserved() {
+            notes.push(format!(
+                "{name}: packets in are not packets out, dropped and inside: a fault"
+            ));
+        }
+    }
+    notes
+}
+
+/// The record, for programs.
+#[derive(Serialize)]
+pub(super) struct Record {
+    schema: &'static str,
+    exit_status: u8,
+    duration_ns: u64,
+    directions: Vec<Direction>,
+}
+
+#[derive(Serialize)]
+struct Direction {
+    name: &'static str,
+    conserved: bool,
+    dropped_by_device: Option<u64>,
+    reads: u64,
+    refused: u64,
+    late_p50_ns: Option<u64>,
+    late_p99_ns: Option<u64>,
+    late_most_ns: u64,
+    hops: Vec<Hop>,
+}
+
+#[derive(Serialize)]
+struct Hop {
+    name: String,
+    arrived_packets: u64,
+    arrived_bytes: u64,
+    duplicated_packets: u64,
+    delivered_packets: u64,
+    delivered_bytes: u64,
+    queue_full_packets: u64,
+    lost_packets: u64,
+    too_big_packets: u64,
+    hold_limit_packets: u64,
+    displaced_packets: u64,
+    marked_packets: u64,
+    inside_packets: u64,
+}
+
+/// The record of what `snapshot` counted.
+pub(super) fn record(snapshot: &Snapshot, by_device: [Option<u64>; 2], exit_status: u8) -> Record {
+    let far_ends = snapshot.ways.iter().rev();
+    let ways = snapshot.ways.iter().zip(far_ends).zip(WAYS).zip(by_device);
+    let directions = ways.map(|(((way, far_end), name), dropped)| {
+        let late = |share| way.lateness.thousandth(share).map(|late| late.as_nanos());
+        Direction {
+            name,
+            conserved: way.is_conserved(),
+            dropped_by_device: dropped,
+            reads: way.device.reads,
+            refused: far_end.device.refused,
+            late_p50_ns: late(500),
+            late_p99_ns: late(990),
+            late_most_ns: way.lateness.most().as_nanos(),
+            hops: way.hops.iter().map(hop).collect(),
+        }
+    });
+    Record {
+        schema: SCHEMA,
+        exit_status,
+        duration_ns: snapshot.at.as_nanos(),
+        directions: directions.collect(),
+    }
+}
+
+fn hop(view: &HopView) -> Hop {
+    let counters = &view.counters;
+    Hop {
+        name: view.name.clone(),
+        arrived_packets: counters.arrived.packets,
+        arrived_bytes: counters.arrived.bytes.as_u64(),
+        duplicated_packets: counters.duplicated.packets,
+        delivered_packets: counters.delivered.packets,
+        delivered_bytes: counters.delivered.bytes.as_u64(),
+        queue_full_packets: counters.queue_full.packets,
+        lost_packets: counters.lost.packets,
+        too_big_packets: counters.too_big.packets,
+        hold_limit_packets: counters.hold_limit.packets,
+        displaced_packets: counters.displaced.packets,
+        marked_packets: counters.marked.packets,
+        inside_packets: counters.inside.packets,
+    }
+}

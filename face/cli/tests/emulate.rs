@@ -1,0 +1,268 @@
+//! `gigatcp emulate`: commands behind a path, and nothing left of them.
+//!
+//! Where namespaces cannot be made these tests say so and prove nothing.
+#![cfg(target_os = "linux")]
+
+use std::fs;
+use std::io::Write;
+use std::process::{Child, Command, Output, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+fn gigatcp(words: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_gigatcp"));
+    command.arg("emulate").args(words).stdin(Stdio::null());
+    command
+}
+
+/// Whether it can be done here; says what is missing where it cannot.
+fn is_possible() -> bool {
+    let output = gigatcp(&["-q", "--", "true"]).output().unwrap();
+    if output.status.code() == Some(2) {
+        let name = thread::current().name().unwrap_or("test").to_string();
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        let _ = writeln!(
+            std::io::stderr(),
+            "\n{name}: SKIPPED, NOTHING PROVEN: {said}"
+        );
+        return false;
+    }
+    assert!(output.status.success(), "{output:?}");
+    true
+}
+
+fn run(words: &[&str]) -> Output {
+    gigatcp(words).output().unwrap()
+}
+
+/// Processes of the machine whose command line begins like this.
+fn running(command: &str) -> usize {
+    let wanted = command.replace(' ', "\0");
+    let entries = fs::read_dir("/proc").unwrap().flatten();
+    let lines = entries.filter_map(|entry| fs::read(entry.path().join("cmdline")).ok());
+    lines
+        .filter(|line| line.starts_with(wanted.as_bytes()))
+        .count()
+}
+
+/// Waits until so many are running.
+fn until_running(command: &str, count: usize) {
+    let began = Instant::now();
+    while running(command) != count {
+        assert!(
+            began.elapsed() < Duration::from_secs(20),
+            "{command}: not {count}"
+        );
+        thread::sleep(Duration::from_millis(10));
+    }
+}
+
+/// A number of seconds to sleep that no other test sleeps.
+fn unusual(test: u32) -> String {
+    format!("{}.{test}", 100_000 + std::process::id())
+}
+
+fn kill(child: &Child, signal: &str) {
+    let killed = Command::new("kill")
+        .args([signal, &child.id().to_string()])
+        .status();
+    assert!(killed.unwrap().success());
+}
+
+#[test]
+fn the_commands_exit_status_is_that_of_the_emulator() {
+    if !is_possible() {
+        return;
+    }
+    assert_eq!(
+        run(&["-q", "--", "sh", "-c", "exit 42"]).status.code(),
+        Some(42)
+    );
+    assert_eq!(
+        run(&["-q", "--", "sh", "-c", "kill -9 $$"]).status.code(),
+        Some(137)
+    );
+    let missing = run(&["-q", "--", "no-such-command"]);
+    assert_eq!(missing.status.code(), Some(127));
+    let said = String::from_utf8(missing.stderr).unwrap();
+    assert!(said.contains("cannot start `no-such-command`"), "{said}");
+}
+
+#[test]
+fn a_command_finds_the_addresses_and_its_output_is_its_own() {
+    if !is_possible() {
+        return;
+    }
+    let script = "echo $GIGATCP_CLIENT $GIGATCP_SERVER $GIGATCP_CLIENT_V6 $GIGATCP_SERVER_V6";
+    let output = run(&["--rtt", "1 ms", "--", "sh", "-c", script]);
+    let said = String::from_utf8(output.stdout).unwrap();
+    assert_eq!(said, "10.83.0.1 10.83.0.2 fd83::1 fd83::2\n");
+    let summary = String::from_utf8(output.stderr).unwrap();
+    assert!(summary.contains("client -> server"), "{summary}");
+    let quiet = run(&["-q", "--", "true"]);
+    assert_eq!(quiet.stderr, b"");
+}
+
+/// bash opens connections by itself: `/dev/tcp/ADDRESS/PORT`.
+const FETCH: &str =
+    "exec 3<>/dev/tcp/$GIGATCP_SERVER/5001; head -c 300000 /dev/zero >&3; exec 3>&-";
+
+/// A server of one connection, in Python where there is one.
+const SERVE: &str = "python3 -c 'import socket, os\n\
+    s = socket.create_server((os.environ[\"GIGATCP_SERVER\"], 5001))\n\
+    c, _ = s.accept()\n\
+    while c.recv(1 << 20): pass'";
+
+#[test]
+fn counters_and_capture_tell_of_the_same_packets() {
+    let has_python = Command::new("python3").arg("-c").output().is_ok();
+    if !is_possible() || !has_python {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let file = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    for end in ["client", "server"] {
+        let (capture, counters) = (file("emulate.pcapng"), file("counters.json"));
+        let output = run(&[
+            "--rate",
+            "100 Mbit/s",
+            "--rtt",
+            "10 ms",
+            "--loss",
+            "0.01",
+            "--seed",
+            "3",
+            "--server",
+            SERVE,
+            "--write",
+            &capture,
+            "--write-at",
+            end,
+            "--json",
+            &counters,
+            "--",
+            "bash",
+            "-c",
+            FETCH,
+        ]);
+        assert!(output.status.success(), "{output:?}");
+        let counters: Value = serde_json::from_slice(&fs::read(&counters).unwrap()).unwrap();
+        assert_eq!(counters["schema"], "gigatcp-emulate-1");
+        let of = |way: usize, name: &str| {
+            counters["directions"][way]["hops"][0][name]
+                .as_u64()
+                .unwrap()
+        };
+        assert_eq!(counters["directions"][0]["conserved"], true);
+        assert_eq!(counters["directions"][1]["conserved"], true);
+        assert!(of(0, "arrived_bytes") > 300_000);
+        let seen = match end {
+            "client" => of(0, "arrived_packets") + of(1, "delivered_packets"),
+            _ => of(0, "delivered_packets") + of(1, "arrived_packets"),
+        };
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert!(
+            said.contains(&format!("{seen} packets in ")),
+            "{said}\n{counters}"
+        );
+        let flows = Command::new(env!("CARGO_BIN_EXE_gigatcp"))
+            .args(["flows", "--json", &capture])
+            .output()
+            .unwrap();
+        assert!(flows.status.success(), "{flows:?}");
+        let said = String::from_utf8(flows.stdout).unwrap();
+        assert!(said.contains("10.83.0.2"), "{said}");
+    }
+}
+
+#[test]
+fn the_server_ends_with_the_command() {
+    if !is_possible() {
+        return;
+    }
+    let seconds = unusual(1);
+    let server = format!("sleep {seconds} & exec sleep {seconds}");
+    // It listens to nothing, which is said, and the command is started all the same.
+    let output = run(&["--server", &server, "--", "true"]);
+    assert!(output.status.success());
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(said.contains("listens to nothing"), "{said}");
+    until_running(&format!("sleep {seconds}"), 0);
+}
+
+#[test]
+fn nothing_is_left_after_kill_9() {
+    if !is_possible() {
+        return;
+    }
+    let seconds = unusual(2);
+    let script = format!("setsid sleep {seconds} & sleep {seconds}");
+    let mut child = gigatcp(&["-q", "--", "sh", "-c", &script]).spawn().unwrap();
+    let command = format!("sleep {seconds}");
+    until_running(&command, 2);
+    kill(&child, "-KILL");
+    child.wait().unwrap();
+    until_running(&command, 0);
+}
+
+#[test]
+fn an_ordinary_user_leaves_nothing_after_kill_9_either() {
+    let nobody = ["--reuid=65534", "--regid=65534", "--clear-groups"];
+    let program = env!("CARGO_BIN_EXE_gigatcp");
+    let as_nobody = |words: &[&str]| {
+        let mut command = Command::new("setpriv");
+        command
+            .args(nobody)
+            .args([program, "emulate", "-q", "--"])
+            .args(words)
+            .current_dir("/");
+        command.stdin(Stdio::null()).stderr(Stdio::null());
+        command
+    };
+    let can = as_nobody(&["true"])
+        .status()
+        .is_ok_and(|status| status.success());
+    if !is_possible() || !can {
+        let _ = writeln!(
+            std::io::stderr(),
+            "\nSKIPPED, NOTHING PROVEN: no user may make namespaces"
+        );
+        return;
+    }
+    let seconds = unusual(3);
+    let script = format!("test $(id -u) = 0 && setsid sleep {seconds} & sleep {seconds}");
+    let mut child = as_nobody(&["sh", "-c", &script]).spawn().unwrap();
+    let command = format!("sleep {seconds}");
+    until_running(&command, 2);
+    // setpriv has become the emulator, which has begun again in a namespace.
+    kill(&child, "-KILL");
+    child.wait().unwrap();
+    until_running(&command, 0);
+}
+
+#[test]
+fn a_command_is_asked_to_end_first_and_made_to_then() {
+    if !is_possible() {
+        return;
+    }
+    let seconds = unusual(4);
+    let command = format!("sleep {seconds}");
+    let script = format!("trap 'exit 9' TERM; sleep {seconds} & wait");
+    let mut child = gigatcp(&["-q", "--", "sh", "-c", &script]).spawn().unwrap();
+    until_running(&command, 1);
+    kill(&child, "-TERM");
+    assert_eq!(child.wait().unwrap().code(), Some(9));
+    until_running(&command, 0);
+
+    let script = format!("trap '' TERM INT; sleep {seconds}");
+    let mut child = gigatcp(&["-q", "--", "sh", "-c", &script]).spawn().unwrap();
+    until_running(&command, 1);
+    kill(&child, "-INT");
+    thread::sleep(Duration::from_millis(300));
+    assert_eq!(running(&command), 1);
+    kill(&child, "-TERM");
+    assert_eq!(child.wait().unwrap().code(), Some(143));
+    until_running(&command, 0);
+}
