@@ -14,6 +14,8 @@ pub struct Snapshot {
     pub at: Duration,
     /// From client to server, and back.
     pub ways: [Way; 2],
+    /// Processor time that carrying has taken, waiting without sleep included.
+    pub processor: Duration,
     /// Octets of memory that hold packets.
     pub memory: usize,
 }

@@ -19,7 +19,7 @@ use gigatcp_units::Duration;
 
 use crate::counters::{Lateness, Snapshot};
 use crate::device::{Device, DeviceConfig, NAME};
-use crate::engine::{Engine, Shared, Side, Watch};
+use crate::engine::{EARLY, Engine, Shared, Side, Watch};
 use crate::path::Path;
 use crate::too_big::Routers;
 
@@ -182,11 +182,17 @@ impl Emulator {
             watch,
             shared: Arc::clone(&shared),
             zero: clock::monotonic(),
+            early: early(),
         };
         let processor = config.processor;
+        let has_times = config.forward.iter().chain(&config.reverse).any(takes_time);
         let run = move || {
             // Wishes: the path is as punctual as it is allowed to be.
-            let _ = clock::wake_sharply();
+            let _ = if has_times {
+                clock::be_punctual()
+            } else {
+                clock::wake_sharply()
+            };
             if let Some(processor) = processor {
                 let _ = process::pin_to_processor(processor);
             }
@@ -265,6 +271,23 @@ impl Drop for Emulator {
 impl Sites {
     fn of(&self, side: Side) -> &Namespace {
         &self.0[side.index()]
+    }
+}
+
+/// Whether packets leave a hop later than they arrive, so that it matters when
+/// that happens.
+fn takes_time(hop: &HopConfig) -> bool {
+    hop.rate.is_some()
+        || !hop.per_packet.is_zero()
+        || !hop.one_way_delay.is_zero()
+        || hop.reorder.is_some()
+}
+
+/// A single processor has better things to do than wait for the path.
+fn early() -> Duration {
+    match thread::available_parallelism().map_or(1, usize::from) {
+        1 => Duration::ZERO,
+        _ => EARLY,
     }
 }
 

@@ -24,8 +24,9 @@ use crate::packet::Packet;
 use crate::path::{Delivery, Path};
 use crate::too_big::{Routers, too_big};
 
-/// How much before the next thing is due it wakes up, to be there in time.
-const EARLY: Duration = Duration::from_micros(60);
+/// How much before the next thing is due it wakes up, where there is a processor
+/// to spare.
+pub(crate) const EARLY: Duration = Duration::from_micros(60);
 /// Packets read from one device before the other has its turn.
 const BATCH: usize = 32;
 /// Time between two looks at the counters.
@@ -98,6 +99,8 @@ pub(crate) struct Engine {
     pub(crate) shared: Arc<Shared>,
     /// The monotonic clock when the path began.
     pub(crate) zero: i64,
+    /// How much before the next thing is due it wakes up, to be there in time.
+    pub(crate) early: Duration,
 }
 
 impl Engine {
@@ -200,7 +203,9 @@ impl Engine {
     fn sleep(&mut self, now: Instant) -> io::Result<()> {
         let due = self.paths.iter().filter_map(Path::poll_timeout).min();
         let mut longest = due.map_or(LOOK, |due| {
-            due.saturating_since(now).saturating_sub(EARLY).min(LOOK)
+            due.saturating_since(now)
+                .saturating_sub(self.early)
+                .min(LOOK)
         });
         if longest.is_zero() {
             std::hint::spin_loop();
@@ -234,6 +239,7 @@ impl Engine {
         let shared = &self.shared.snapshot;
         let mut snapshot = shared.lock().unwrap_or_else(PoisonError::into_inner);
         snapshot.at = now.saturating_since(Instant::ZERO);
+        snapshot.processor = Duration::from_nanos(clock::thread().unsigned_abs());
         snapshot.memory = self.devices.iter().map(Device::memory).sum();
         for (side, path) in self.paths.iter_mut().enumerate() {
             let way = &mut snapshot.ways[side];

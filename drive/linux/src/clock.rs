@@ -36,6 +36,11 @@ pub fn realtime() -> i64 {
     read(libc::CLOCK_REALTIME)
 }
 
+/// Nanoseconds of a processor that the calling thread has had.
+pub fn thread() -> i64 {
+    read(libc::CLOCK_THREAD_CPUTIME_ID)
+}
+
 /// The kernel's tick: the resolution of its coarse clock is one jiffy, and
 /// protocol timers run in jiffies.
 pub fn tick() -> Duration {

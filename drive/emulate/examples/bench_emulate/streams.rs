@@ -77,7 +77,12 @@ pub fn measure(effort: Effort) -> Result<(), Any> {
     println!(
         "one TCP flow through the emulator, no rate limit, {CONGESTION}, {rounds} rounds of {window:?}"
     );
-    println!("Gbit/s of payload             MTU  offloads   least  middle    most   goal");
+    println!(
+        "                                             Gbit/s of payload        the same per second"
+    );
+    println!(
+        "                              MTU  offloads   least  middle    most   of the path's processor   goal"
+    );
     let mut figures = vec![Vec::new(); CASES.len()];
     for _ in 0..rounds {
         for (case, figures) in CASES.iter().zip(&mut figures) {
@@ -85,26 +90,37 @@ pub fn measure(effort: Effort) -> Result<(), Any> {
         }
     }
     for (case, figures) in CASES.iter().zip(&figures) {
-        let [least, middle, most] = spread(figures);
+        let [least, middle, most] = spread(&figures.iter().map(|run| run.0).collect::<Vec<_>>());
+        let [_, capacity, _] = spread(&figures.iter().map(|run| run.1).collect::<Vec<_>>());
+        let capacity = if case.is_pair {
+            "-".to_string()
+        } else {
+            format!("{capacity:.2}")
+        };
         let offloads = if case.offloads { "on" } else { "off" };
         let verdict = case.goal.map_or(String::new(), |goal| match middle / goal {
             share if share >= 1.0 => format!("{goal:4.0}  met"),
             share => format!("{goal:4.0}  {:.0} % of it", share * 100.0),
         });
         let Case { name, mtu, .. } = case;
-        println!("{name:26} {mtu:6} {offloads:>9} {least:7.2} {middle:7.2} {most:7.2}   {verdict}");
+        println!(
+            "{name:26} {mtu:6} {offloads:>9} {least:7.2} {middle:7.2} {most:7.2}   {capacity:22.2}   {verdict}"
+        );
     }
     Ok(())
 }
 
-fn run(case: &Case, window: StdDuration) -> Result<f64, Any> {
+/// Gbit/s of payload, and octets carried per second of the path's processor,
+/// which tells the path apart from what else the machine does.
+fn run(case: &Case, window: StdDuration) -> Result<(f64, f64), Any> {
     if case.is_pair {
         let ends = [Namespace::new()?, Namespace::new()?];
         make_pair(&ends[0], &ends[1], PAIR)?;
         for (end, side) in ends.iter().zip(Side::ALL) {
             end.run(|| furnish(side, case))??;
         }
-        return flow([&ends[0], &ends[1]], window, window / 2);
+        let goodput = flow([&ends[0], &ends[1]], window, window / 2)?;
+        return Ok((goodput, f64::NAN));
     }
     let half = HopConfig {
         one_way_delay: Duration::from_millis(case.rtt_ms / 2),
@@ -142,7 +158,8 @@ fn run(case: &Case, window: StdDuration) -> Result<f64, Any> {
         snapshot.ways.iter().all(|way| way.is_conserved()),
         "conserved"
     );
-    Ok(goodput)
+    let carried = snapshot.ways[0].delivered().bytes.as_u64() as f64 * 8.0 / 1e9;
+    Ok((goodput, carried / snapshot.processor.as_secs_f64()))
 }
 
 /// An end of the pair.

@@ -77,6 +77,12 @@ pub(super) fn summary(snapshot: &Snapshot, by_device: [Option<u64>; 2]) -> Strin
     for (way, name) in snapshot.ways.iter().zip(WAYS) {
         text.push_str(&format!("  {name}: {}\n", carried(way)));
     }
+    let share = snapshot.processor.as_secs_f64() / snapshot.at.as_secs_f64().max(1e-9);
+    let share = number::fixed(share * 100.0, 0);
+    let memory = human_bytes(gigatcp_units::Bytes::new(snapshot.memory as u64));
+    text.push_str(&format!(
+        "  carrying took {share} % of a processor, and {memory} of memory\n"
+    ));
     for note in notes(snapshot, by_device) {
         text.push_str(&format!("  note: {note}\n"));
     }
