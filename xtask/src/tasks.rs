@@ -72,8 +72,8 @@ pub const TASKS: [Task; 8] = [
         forms: &[(
             "[--short]",
             &[
-                "the engine on a real device, beside two",
-                "kernels; needs root",
+                "the engine on a real device, and the",
+                "emulator, beside two kernels; needs root",
             ],
         )],
         run: bench_live::run,

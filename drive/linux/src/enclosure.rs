@@ -50,8 +50,7 @@ impl Enclosure {
         let work = move || match Keeper::new() {
             Ok(keeper) => {
                 let _ = tell.send(Ok(()));
-                serve(&received);
-                drop(keeper);
+                keeper.end(&serve(&received));
             }
             Err(error) => {
                 let _ = tell.send(Err(error));
@@ -122,16 +121,33 @@ fn signal(child: &Child, signal: libc::c_int) -> io::Result<()> {
     Ok(())
 }
 
-/// Starts what is ordered until nobody orders any more.
-fn serve(orders: &Receiver<Order>) {
+/// Starts what is ordered until nobody orders any more; descriptors of what was
+/// started.
+fn serve(orders: &Receiver<Order>) -> Vec<OwnedFd> {
+    let mut started = Vec::new();
     for Order {
         command,
         network,
         reply,
     } in orders
     {
+        let spawned = spawn(command, &network);
+        if let Ok(child) = &spawned {
+            started.extend(descriptor_of(child));
+        }
         // Nobody waits for it any more: then it ends with the rest.
-        let _ = reply.send(spawn(command, &network));
+        let _ = reply.send(spawned);
+    }
+    started
+}
+
+/// A descriptor that stands for the process (`pidfd_open(2)`), whatever becomes
+/// of its number.
+fn descriptor_of(child: &Child) -> io::Result<OwnedFd> {
+    // SAFETY: plain integers; the descriptor is a new one.
+    unsafe {
+        let made = libc::syscall(libc::SYS_pidfd_open, child.id(), 0);
+        own(libc::c_int::try_from(made).unwrap_or(-1))
     }
 }
 
@@ -177,19 +193,31 @@ impl Keeper {
     }
 }
 
-impl Drop for Keeper {
-    fn drop(&mut self) {
+impl Keeper {
+    /// Ends it, and with it all processes of the namespace. It is not gone before
+    /// all of these are, and those that we `started` ourselves only when we have
+    /// taken note of it, unless whoever has the handle did.
+    fn end(mut self, started: &[OwnedFd]) {
         drop(self.alive.take());
-        loop {
-            // SAFETY: no status is asked for; the process is our child.
-            let waited = unsafe { libc::waitpid(self.process, std::ptr::null_mut(), 0) };
-            let is_interrupted =
-                waited < 0 && io::Error::last_os_error().kind() == io::ErrorKind::Interrupted;
-            if !is_interrupted {
-                return;
-            }
+        for process in started {
+            let number = process.as_raw_fd().cast_unsigned();
+            // SAFETY: nothing is asked for but that it has ended; an empty
+            // `siginfo_t` is all zero and outlives the call.
+            wait(|| unsafe {
+                let mut none: libc::siginfo_t = std::mem::zeroed();
+                libc::waitid(libc::P_PIDFD, number, &raw mut none, libc::WEXITED)
+            });
         }
+        // SAFETY: no status is asked for; the process is our child.
+        wait(|| unsafe { libc::waitpid(self.process, std::ptr::null_mut(), 0) });
     }
+}
+
+/// Waits again after an interruption. That there is nothing to wait for any more
+/// is as good as having waited.
+fn wait(mut call: impl FnMut() -> libc::c_int) {
+    let is_interrupted = || io::Error::last_os_error().kind() == io::ErrorKind::Interrupted;
+    while call() < 0 && is_interrupted() {}
 }
 
 /// Reading end and writing end; neither outlives `exec`.
@@ -269,6 +297,15 @@ mod tests {
         enclosed(|enclosure, namespace| {
             let mut child = enclosure.start(shell("exit 7"), namespace).unwrap();
             assert_eq!(child.wait().unwrap().code(), Some(7));
+        });
+    }
+
+    #[test]
+    fn a_command_that_nobody_has_waited_for_ends_with_the_enclosure() {
+        enclosed(|enclosure, namespace| {
+            let deaf = shell("trap '' TERM INT; sleep 1000");
+            let child = enclosure.start(deaf, namespace).unwrap();
+            terminate(&child).unwrap();
         });
     }
 

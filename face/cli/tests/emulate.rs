@@ -105,15 +105,17 @@ fn a_command_finds_the_addresses_and_its_output_is_its_own() {
     assert_eq!(quiet.stderr, b"");
 }
 
-/// bash opens connections by itself: `/dev/tcp/ADDRESS/PORT`.
-const FETCH: &str =
-    "exec 3<>/dev/tcp/$GIGATCP_SERVER/5001; head -c 300000 /dev/zero >&3; exec 3>&-";
+/// bash opens connections by itself: `/dev/tcp/ADDRESS/PORT`. It waits for an
+/// answer, or it would end before everything has arrived.
+const FETCH: &str = "exec 3<>/dev/tcp/$GIGATCP_SERVER/5001\n\
+    head -c 300000 /dev/zero >&3; head -c 1 <&3 >/dev/null";
 
-/// A server of one connection, in Python where there is one.
+/// A server of one connection, which answers when it has everything.
 const SERVE: &str = "python3 -c 'import socket, os\n\
     s = socket.create_server((os.environ[\"GIGATCP_SERVER\"], 5001))\n\
-    c, _ = s.accept()\n\
-    while c.recv(1 << 20): pass'";
+    c, n = s.accept()[0], 0\n\
+    while n < 300000: n += len(c.recv(1 << 20))\n\
+    c.send(b\"x\")'";
 
 #[test]
 fn counters_and_capture_tell_of_the_same_packets() {

@@ -44,7 +44,7 @@ super-segments go through whole, and rate, queue, loss and reordering act on the
 A rate is that of a link with 38 bytes a packet more than IP has, as Ethernet, unless \
 --link-overhead says otherwise.
 
-Counters are shown on stderr while it runs, where that is a terminal, and at the end. When the \
+What the server's command prints goes to stderr. Counters are shown on stderr while it runs, where that is a terminal, and at the end. When the \
 command ends everything ends, background processes included; so it is after an error, Ctrl-C or \
 `kill -9`. Root is not needed where user namespaces are allowed.
 
@@ -56,9 +56,7 @@ Examples:
   gigatcp emulate --rtt '20 ms' --server 'iperf3 -s' -- sh -c 'iperf3 -c $GIGATCP_SERVER'
   gigatcp emulate fink-slow-start --server 'iperf3 -s' -- sh -c 'iperf3 -c $GIGATCP_SERVER -t 30'
   gigatcp emulate --rate '100 Mbit/s' --queue '50 packets' --write client.pcapng -- ./my-client
-  gigatcp emulate --rate '10 Gbit/s' --rtt '80 ms' \\
-      --sysctl net.ipv4.tcp_rmem='4096 131072 268435456' \\
-      --sysctl net.ipv4.tcp_wmem='4096 16384 268435456' -- bash"
+  gigatcp emulate --rtt '80 ms' --sysctl net.ipv4.tcp_rmem='4096 131072 268435456' -- bash"
 )]
 pub(crate) struct Arguments {
     /// Name of an experiment (see `gigatcp list`), or path of a plan, instead of --rate and so on

@@ -43,7 +43,9 @@ impl Jobs {
     /// Starts the server's command and waits until something listens there.
     pub(super) fn serve(&mut self, emulator: &Emulator, text: &str) -> Result<(), Failure> {
         let mut command = Command::new("/bin/sh");
-        command.args(["-c", text]).stdin(Stdio::null());
+        // On stdout stands what the command itself has to say.
+        let out = Stdio::from(std::io::stderr());
+        command.args(["-c", text]).stdin(Stdio::null()).stdout(out);
         environment(&mut command);
         let started = self
             .enclosure

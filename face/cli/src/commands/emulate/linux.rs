@@ -30,11 +30,12 @@ const DEVICE_QUEUE: u32 = 10_000;
 
 /// Does it.
 pub(super) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
-    let found = path::find(arguments)?;
-    let config = config(arguments, found)?;
+    // First of all, or everything would be said by two processes.
     if let Some(status) = begin_again()? {
         return Ok(Outcome::Told(status));
     }
+    let found = path::find(arguments)?;
+    let config = config(arguments, found)?;
     let mut signals = Signals::new([SIGINT, SIGTERM])
         .map_err(|error| Failure::io("listen for Ctrl-C", &error))?;
     let (watch, capture) = match &arguments.write {
