@@ -142,7 +142,7 @@ impl From<LabError> for EmulatorError {
 pub struct Emulator {
     sites: Sites,
     shared: Arc<Shared>,
-    thread: Option<JoinHandle<io::Result<Option<Box<dyn Watch>>>>>,
+    thread: Option<JoinHandle<io::Result<()>>>,
 }
 
 /// Both namespaces, by [`Side`].
@@ -239,20 +239,21 @@ impl Emulator {
         dropped_in(&table)
     }
 
-    /// Stops carrying; the counters as they ended, and who watched.
+    /// Stops carrying; the counters as they ended.
     ///
     /// # Errors
     /// Why it had stopped before.
     ///
     /// # Panics
     /// When the thread has.
-    pub fn stop(mut self) -> Result<(Snapshot, Option<Box<dyn Watch>>), EmulatorError> {
-        let ended = self.end().unwrap_or(Ok(None));
-        let watch = ended.map_err(EmulatorError::Stopped)?;
-        Ok((self.snapshot(), watch))
+    pub fn stop(mut self) -> Result<Snapshot, EmulatorError> {
+        self.end()
+            .unwrap_or(Ok(()))
+            .map_err(EmulatorError::Stopped)?;
+        Ok(self.snapshot())
     }
 
-    fn end(&mut self) -> Option<io::Result<Option<Box<dyn Watch>>>> {
+    fn end(&mut self) -> Option<io::Result<()>> {
         self.shared.stop.store(true, Ordering::Relaxed);
         self.shared.alarm.ring();
         let joined = self.thread.take()?.join();

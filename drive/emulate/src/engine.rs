@@ -108,7 +108,7 @@ impl Engine {
     ///
     /// # Errors
     /// What a device says that is gone, or the system of waiting.
-    pub(crate) fn run(mut self) -> io::Result<Option<Box<dyn Watch>>> {
+    pub(crate) fn run(mut self) -> io::Result<()> {
         let mut looked = Instant::ZERO;
         while !self.shared.stop.load(Ordering::Relaxed) {
             let mut is_idle = true;
@@ -126,7 +126,7 @@ impl Engine {
         }
         let now = self.now();
         self.look(now);
-        Ok(self.watch)
+        Ok(())
     }
 
     fn now(&self) -> Instant {

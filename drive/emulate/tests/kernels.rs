@@ -84,7 +84,7 @@ fn settle(emulator: Emulator) -> Snapshot {
     }
     let dropped = Side::ALL.map(|side| emulator.dropped_by_device(side));
     assert_eq!(dropped, [Some(0), Some(0)]);
-    let (snapshot, _) = emulator.stop().unwrap();
+    let snapshot = emulator.stop().unwrap();
     for way in &snapshot.ways {
         assert!(way.is_conserved(), "{way:?}");
         assert_eq!((way.device.harmed, way.device.refused), (0, 0));

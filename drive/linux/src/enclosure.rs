@@ -301,6 +301,7 @@ mod tests {
     }
 
     #[test]
+    #[expect(clippy::zombie_processes, reason = "which is what is tested")]
     fn a_command_that_nobody_has_waited_for_ends_with_the_enclosure() {
         enclosed(|enclosure, namespace| {
             let deaf = shell("trap '' TERM INT; sleep 1000");

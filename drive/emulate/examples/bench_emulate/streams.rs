@@ -153,7 +153,7 @@ fn run(case: &Case, window: StdDuration) -> Result<(f64, f64), Any> {
             );
         }
     }
-    let (snapshot, _) = emulator.stop()?;
+    let snapshot = emulator.stop()?;
     assert!(
         snapshot.ways.iter().all(|way| way.is_conserved()),
         "conserved"
@@ -194,7 +194,7 @@ fn flow(ends: [&Namespace; 2], window: StdDuration, warm_up: StdDuration) -> Res
     socket::set_congestion(&sender, CONGESTION)?;
     let (receiver, _) = listener.accept()?;
     let (received, is_over) = (AtomicU64::new(0), AtomicBool::new(false));
-    let seconds = thread::scope(|scope| {
+    thread::scope(|scope| {
         let writing = scope.spawn(|| write_until(&sender, &is_over));
         let reading = scope.spawn(|| read_until(&receiver, &received, &is_over));
         thread::sleep(warm_up);
@@ -211,9 +211,8 @@ fn flow(ends: [&Namespace; 2], window: StdDuration, warm_up: StdDuration) -> Res
         for done in [writing.join(), reading.join()] {
             done.unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
         }
-        Ok::<f64, Any>(octets as f64 * 8.0 / 1e9 / seconds)
-    });
-    seconds
+        Ok(octets as f64 * 8.0 / 1e9 / seconds)
+    })
 }
 
 fn write_until(mut writer: &TcpStream, is_over: &AtomicBool) -> Result<(), Any> {

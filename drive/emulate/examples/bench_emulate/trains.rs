@@ -195,7 +195,7 @@ fn pass(
     })?;
     let by_device = emulator.dropped_by_device(Side::Client);
     assert_eq!(by_device, Some(0), "the path reads in time");
-    let (snapshot, _) = emulator.stop()?;
+    let snapshot = emulator.stop()?;
     assert!(
         snapshot.ways.iter().all(|way| way.is_conserved()),
         "conserved"

@@ -56,7 +56,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     let ended = attend(arguments, &emulator, command, &mut signals);
     jobs.end();
     let by_device = Side::ALL.map(|side| emulator.dropped_by_device(side));
-    let (snapshot, _) = emulator.stop().map_err(|error| failure(&error))?;
+    let snapshot = emulator.stop().map_err(|error| failure(&error))?;
     let status = ended?;
     if !arguments.quiet {
         output::say(view::summary(&snapshot, by_device).trim_end());
