@@ -8,7 +8,7 @@ use gigatcp_units::{Duration, Instant, Rate};
 use crate::View;
 use crate::episode::Episode;
 use crate::losses::{self, Cause};
-use crate::round::{Round, State};
+use crate::round::{Round, Stamp, State};
 use crate::trail::Trail;
 
 /// What rules are asked about.
@@ -26,6 +26,10 @@ pub(crate) struct Case<'a> {
     pub capacity: f64,
     /// Round trips of the rounds, as far as measured.
     pub trips: Vec<Option<Duration>>,
+    /// What queues added on the way of the data to here, and of the
+    /// acknowledgments to here, as timestamps tell it.
+    forth: Vec<Option<Duration>>,
+    back: Vec<Option<Duration>>,
     /// What a queue must add to a round trip to be one.
     pub queue_step: Duration,
     /// The most that queues added.
@@ -65,6 +69,8 @@ impl<'a> Case<'a> {
             peak: 0.0,
             capacity: 0.0,
             trips,
+            forth: one_way(rounds, |round| round.data_stamp),
+            back: one_way(rounds, |round| round.ack_stamp),
             queue_step: Duration::ZERO,
             queue_most: Duration::ZERO,
             after: Vec::new(),
@@ -94,7 +100,9 @@ impl<'a> Case<'a> {
             let acked = (pair[0].acked + pair[1].acked) as f64;
             (time >= long).then(|| acked / time.as_secs_f64())
         });
-        self.peak = rates.fold(0.0, f64::max);
+        let mut rates: Vec<f64> = rates.collect();
+        rates.sort_by(f64::total_cmp);
+        self.peak = rates.get(rates.len() * 9 / 10).copied().unwrap_or(0.0);
         if self.peak == 0.0 {
             self.peak = self.rounds.iter().map(rate_of).fold(0.0, f64::max);
         }
@@ -230,6 +238,16 @@ impl<'a> Case<'a> {
         }
     }
 
+    /// Of a standing queue, the share that is on the way of the data to here,
+    /// and on that of the acknowledgments to here.
+    pub fn shares(&self, index: usize) -> Option<(f64, f64)> {
+        /// Clocks tick in milliseconds.
+        const COARSE: Duration = Duration::from_millis(3);
+        let queue = self.queue(index).filter(|queue| *queue >= COARSE)?;
+        let share = |part: Duration| part.as_secs_f64() / queue.as_secs_f64();
+        Some((share(self.forth[index]?), share(self.back[index]?)))
+    }
+
     /// Whether the queue of that round is on the way to the sender and back,
     /// seen from here.
     pub fn is_queued_before(&self, index: usize) -> bool {
@@ -285,6 +303,39 @@ fn rate_of(round: &Round) -> f64 {
     } else {
         0.0
     }
+}
+
+/// How much longer than at its shortest the way to here took in each round: the
+/// time that passed here less that which passed on the clock of the host.
+fn one_way(rounds: &[Round], stamp: fn(&Round) -> Option<Stamp>) -> Vec<Option<Duration>> {
+    let stamps = || rounds.iter().filter_map(stamp);
+    let (Some(first), Some(last)) = (stamps().next(), stamps().next_back()) else {
+        return alloc::vec![None; rounds.len()];
+    };
+    let ticks = last.val.wrapping_sub(first.val);
+    let passed = last.at.saturating_since(first.at).as_nanos() as f64;
+    if ticks < 20 {
+        return alloc::vec![None; rounds.len()];
+    }
+    // Clocks tick in round numbers; the queue at either end is no tick.
+    let tick = round_tick(passed / f64::from(ticks));
+    let late = |one: Stamp| {
+        let here = one.at.saturating_since(first.at).as_nanos() as f64;
+        here - f64::from(one.val.wrapping_sub(first.val)) * tick
+    };
+    let least = stamps().map(late).fold(f64::MAX, f64::min);
+    rounds
+        .iter()
+        .map(|round| stamp(round).map(|one| Duration::from_nanos((late(one) - least) as u64)))
+        .collect()
+}
+
+/// The usual length of a tick that is nearest: 1, 4 or 10 ms, or as measured.
+fn round_tick(measured: f64) -> f64 {
+    [1e6, 4e6, 1e7]
+        .into_iter()
+        .find(|usual| (measured / usual - 1.0).abs() < 0.1)
+        .unwrap_or(measured)
 }
 
 /// The whole path's round trip in that round.

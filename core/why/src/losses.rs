@@ -9,6 +9,7 @@ use alloc::vec::Vec;
 
 use gigatcp_units::Duration;
 
+use crate::View;
 use crate::case::Case;
 use crate::episode::Episode;
 
@@ -145,7 +146,10 @@ fn by_queue(case: &Case<'_>, episode: &Episode, summary: &Summary) -> (Cause, f6
     }
     let (queue, most) = (queue.as_secs_f64(), case.queue_most.as_secs_f64());
     let sees = case.sees_queues();
-    let is_queue_seen = sees && case.queue_most >= case.base / 25;
+    let is_near = matches!(case.view, View::Sender | View::Unknown);
+    // Elsewhere queues are seen by timestamps, in ticks.
+    let is_fine = is_near || case.queue_most >= Duration::from_millis(3);
+    let is_queue_seen = sees && is_fine && case.queue_most >= case.base / 25;
     let is_long = is_queue_seen && queue >= LONG * most;
     // An opening that overshoots loses a good part of what is in flight.
     let is_flood = episode.again >= 16.max(episode.flight / case.mss() / 10);
@@ -159,7 +163,7 @@ fn by_queue(case: &Case<'_>, episode: &Episode, summary: &Summary) -> (Cause, f6
         Some(true) if !is_queue_seen || summary.queued >= 0.3 => {
             return (Cause::Overflow, 0.75);
         }
-        None if !sees => return (Cause::Unclear, 0.0),
+        None if !sees || !is_fine => return (Cause::Unclear, 0.0),
         _ => {}
     }
     if is_long && summary.queued >= 0.4 {

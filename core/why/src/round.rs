@@ -83,6 +83,13 @@ impl Samples {
     }
 }
 
+/// A timestamp of a host's clock, and when it passed.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Stamp {
+    pub val: u32,
+    pub at: Instant,
+}
+
 /// One round, or several neighbours.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Round {
@@ -121,6 +128,13 @@ pub(crate) struct Round {
     pub trip: Samples,
     /// From acknowledgment to the data it released, at the place of capture.
     pub turn: Samples,
+    /// The first new timestamp of acknowledgments and of data, and when it
+    /// passed.
+    pub ack_stamp: Option<Stamp>,
+    pub data_stamp: Option<Stamp>,
+    /// How long the right edge of the window stood still although data was
+    /// acknowledged, up to the end of the round.
+    pub still: Duration,
     /// The smallest and the largest window.
     pub window: Option<(u64, u64)>,
     /// Octets and time of data packets that follow closely on one another.
@@ -159,6 +173,9 @@ impl Round {
             flight: 0,
             trip: Samples::default(),
             turn: Samples::default(),
+            ack_stamp: None,
+            data_stamp: None,
+            still: Duration::ZERO,
             window: None,
             train_octets: 0,
             train_time: Duration::ZERO,
@@ -214,6 +231,9 @@ impl Round {
             flight,
             trip,
             turn,
+            ack_stamp,
+            data_stamp,
+            still,
             window,
             train_octets,
             train_time,
@@ -243,6 +263,9 @@ impl Round {
         self.flight = self.flight.max(*flight);
         self.trip.merge(trip);
         self.turn.merge(turn);
+        self.still = self.still.max(*still);
+        self.ack_stamp = self.ack_stamp.or(*ack_stamp);
+        self.data_stamp = self.data_stamp.or(*data_stamp);
         if let Some((least, most)) = window {
             self.offer(*least);
             self.offer(*most);

@@ -19,7 +19,7 @@ use gigatcp_wire::Flags;
 use crate::case::acked_to;
 use crate::echoes::{Echoes, is_newer};
 use crate::episode::{Episode, Episodes, Expiry, Frozen, Hole};
-use crate::round::{Round, Rounds, State};
+use crate::round::{Round, Rounds, Stamp, State};
 
 /// Acknowledgments that wait at most.
 const MAX_PENDING: usize = 4096;
@@ -137,7 +137,6 @@ pub(crate) struct Trail {
     /// Octets of the capture that the window update's wait began with.
     pub lone_waits: (u64, Duration),
     pub largest: u64,
-    /// Sizes of single segments: full ones, and others.
     pub total_sent: u64,
     /// The usual distance between segments.
     spacing: Duration,
@@ -146,6 +145,8 @@ pub(crate) struct Trail {
     /// The largest segment whose acknowledgment came.
     pub largest_acked: u64,
     pub unseen_acked: u64,
+    /// The newest timestamps of both hosts.
+    newest: [Option<u32>; 2],
     /// When the last acknowledgment of something new passed here.
     ack_passed: Instant,
 }
@@ -197,6 +198,7 @@ impl Trail {
             usual: (0, 0),
             largest_acked: 0,
             unseen_acked: 0,
+            newest: [None; 2],
             ack_passed: at,
         })
     }
@@ -336,6 +338,9 @@ impl Trail {
         let Some(stamps) = shown.packet.timestamps else {
             return;
         };
+        if let Some(stamp) = self.fresh(0, stamps.val, shown.packet.at) {
+            self.round.data_stamp.get_or_insert(stamp);
+        }
         let (turn, unknown) = self.echoes.on_echo(stamps.ecr, shown.packet.at);
         if let Some(turn) = turn {
             self.round.turn.add(turn);
@@ -564,7 +569,9 @@ impl Trail {
         if is_clocked {
             self.round.clocked += octets;
         }
-        let pause = (self.spacing * 4).max(trip / 50).max(HOST * 2);
+        let pause = (self.spacing * 4)
+            .max(trip / 10)
+            .max(Duration::from_millis(2));
         if gap > pause && self.flight() > octets {
             if is_clocked {
                 self.round.clocked_starts += 1;
@@ -665,6 +672,9 @@ impl Trail {
         let data = shown.connection.direction(self.side);
         if let Some(stamps) = packet.timestamps {
             self.echoes.on_val(stamps.val, packet.at, shown.number);
+            if let Some(stamp) = self.fresh(1, stamps.val, packet.at) {
+                self.round.ack_stamp.get_or_insert(stamp);
+            }
         }
         let ack = acked_to(data);
         let edge = data.offered_to();
@@ -754,6 +764,10 @@ impl Trail {
             Some(frozen) if frozen.edge == edge => {
                 frozen.until = at;
                 frozen.acked = ack.saturating_sub(frozen.first_ack);
+                if frozen.acked >= 2 * self.mss.max(1) {
+                    let stood = at.saturating_since(frozen.since);
+                    self.round.still = self.round.still.max(stood);
+                }
                 frozen.last_packet = shown.number;
             }
             other => {
@@ -778,6 +792,16 @@ impl Trail {
         self.frozen
             .filter(|now| now.acked >= 2 * self.mss.max(1))
             .or(self.last_frozen)
+    }
+
+    /// A timestamp that is newer than all before, of the sender or the receiver.
+    fn fresh(&mut self, whose: usize, val: u32, at: Instant) -> Option<Stamp> {
+        let newest = self.newest[whose].replace(val);
+        if newest.is_some_and(|newest| !is_newer(val, newest)) {
+            self.newest[whose] = newest;
+            return None;
+        }
+        newest.map(|_| Stamp { val, at })
     }
 
     /// The capture ends at `at`.

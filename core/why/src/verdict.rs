@@ -122,6 +122,16 @@ impl Diagnosis {
             .filter(|first| !first.time.is_zero() && first.time >= self.unknown)
     }
 
+    /// What to look at first: a fault that was found for sure, or what took most
+    /// of the time.
+    #[must_use]
+    pub fn headline(&self) -> Option<&Verdict> {
+        let is_fault = |verdict: &&Verdict| {
+            verdict.is_remark && verdict.rule.is_fault && verdict.confidence >= 0.85
+        };
+        self.verdicts.iter().find(is_fault).or(self.dominant())
+    }
+
     /// Shares of the time by cause, in a line.
     #[must_use]
     pub fn limited_by(&self) -> String {

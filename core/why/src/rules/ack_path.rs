@@ -20,6 +20,7 @@ pub(crate) const RULE: Rule = Rule {
     change: "More rate on the way back, priority for acknowledgments, no upload filling the same \
              link; on the sender, counting octets (RFC 3465) and pacing.",
     references: &["RFC 3449", "RFC 3465", "RFC 9293 section 3.8.6.3"],
+    is_fault: false,
     judge,
     tell,
 };
@@ -28,6 +29,21 @@ pub(crate) const RULE: Rule = Rule {
 fn stretch(case: &Case<'_>, index: usize) -> f64 {
     let round = &case.rounds[index];
     round.acked as f64 / case.mss() as f64 / round.acks.max(1) as f64
+}
+
+/// Where timestamps tell on which way the queue is: it is not on that of the
+/// data. Near the sender the acknowledgments' way ends here, elsewhere that of
+/// the data does.
+fn by_stamps(case: &Case<'_>, index: usize) -> Option<f64> {
+    if !case.is_queued(index) {
+        return None;
+    }
+    let (forth, back) = case.shares(index)?;
+    let is_back = match case.view {
+        View::Sender => back >= 0.6,
+        _ => case.is_queued_before(index) && forth <= 0.3 && back <= 0.3,
+    };
+    is_back.then_some(0.91)
 }
 
 fn judge(case: &Case<'_>, hearing: &mut Hearing) {
@@ -41,7 +57,7 @@ fn judge(case: &Case<'_>, hearing: &mut Hearing) {
         if round.acked < 16 * case.mss() || round.again > 0 {
             continue;
         }
-        let sure = if case.view == View::Sender {
+        let sure = by_stamps(case, index).unwrap_or(if case.view == View::Sender {
             match stretch {
                 5.0.. => 0.89,
                 3.2.. => 0.87,
@@ -53,7 +69,7 @@ fn judge(case: &Case<'_>, hearing: &mut Hearing) {
             0.89
         } else {
             0.0
-        };
+        });
         hearing.bid(index, State::Full, sure);
         hearing.bid(index, State::Slack, sure);
     }

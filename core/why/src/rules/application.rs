@@ -26,6 +26,7 @@ pub(crate) const RULE: Rule = Rule {
         "RFC 4898 (SndLimTimeSnd)",
         "T-RAT, SIGCOMM 2002",
     ],
+    is_fault: false,
     judge,
     tell,
 };
@@ -35,6 +36,10 @@ fn judge(case: &Case<'_>, hearing: &mut Hearing) {
         hearing.bid(index, State::Idle, 0.93);
         hearing.bid(index, State::Closing, 0.9);
         hearing.bid(index, State::Slack, 0.68);
+        if comes_in_pieces(case, index) {
+            hearing.bid(index, State::Full, 0.89);
+            hearing.bid(index, State::Slack, 0.89);
+        }
         if writes_little(case, index) {
             hearing.bid(index, State::Full, 0.82);
             hearing.bid(index, State::Slack, 0.82);
@@ -42,13 +47,26 @@ fn judge(case: &Case<'_>, hearing: &mut Hearing) {
     }
 }
 
+/// Whether each piece is released by no acknowledgment and follows a long pause:
+/// the queues it finds are those it fills itself.
+fn comes_in_pieces(case: &Case<'_>, index: usize) -> bool {
+    let round = &case.rounds[index];
+    round.free_starts >= round.count
+        && round.free_starts >= 3 * round.clocked_starts
+        && round.clocked * 4 < round.sent
+        && round.again == 0
+        && case.after[index].is_none()
+}
+
 /// Whether what is sent comes in pieces that no acknowledgment releases: as the
 /// application wrote them.
 fn writes_little(case: &Case<'_>, index: usize) -> bool {
     let round = &case.rounds[index];
     let is_free = round.free_starts > 0 && round.free_starts >= 2 * round.clocked_starts;
-    let is_often = round.free_starts * 3 >= round.count;
-    is_free && is_often && !case.is_queued(index) && round.again == 0 && case.busy(index) < 0.85
+    let is_often = round.free_starts * 3 >= round.count && case.busy(index) < 0.85;
+    let is_crumbs = round.small * 5 >= round.segments && round.small > 2;
+    let is_clocked = round.clocked * 2 > round.sent;
+    (is_free && is_often || is_crumbs && !is_clocked) && !case.is_queued(index) && round.again == 0
 }
 
 fn tell(case: &Case<'_>, won: &Won) -> Told {

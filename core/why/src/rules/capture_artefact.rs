@@ -20,6 +20,7 @@ pub(crate) const RULE: Rule = Rule {
     change: "Capture with a larger buffer and a smaller snap length (tcpdump -B 65536 -s 128), to \
              a fast disk, on another machine with a tap; look at what tcpdump says it dropped.",
     references: &["RFC 2925 gives none; tcpdump(1), \"packets dropped by kernel\""],
+    is_fault: true,
     judge,
     tell,
 };

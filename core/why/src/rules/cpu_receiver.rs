@@ -1,6 +1,9 @@
 //! A receiving host that cannot keep up.
 
 use alloc::format;
+use alloc::vec::Vec;
+
+use gigatcp_units::Duration;
 
 use super::{Evidence, Rule, Told, octets, round_evidence, span};
 use crate::View;
@@ -25,35 +28,56 @@ pub(crate) const RULE: Rule = Rule {
         "Fink 2007, receiver at 53 % of a processor",
         "experiment fink-slow-start",
     ],
+    is_fault: false,
     judge,
     tell,
 };
 
-/// Whether the window was filled while it was well below its largest.
-fn is_closing(case: &Case<'_>, index: usize, most: u64) -> bool {
+/// The largest window offered so far, round by round.
+fn largest(case: &Case<'_>) -> Vec<u64> {
+    let mut most = 0;
+    let offered = case.rounds.iter().map(|round| {
+        most = most.max(round.window.map_or(0, |(_, most)| most));
+        most
+    });
+    offered.collect()
+}
+
+/// Whether the window was filled while it was below its largest.
+fn is_closing(case: &Case<'_>, index: usize, most: &[u64]) -> bool {
     case.rounds[index]
         .window
-        .is_some_and(|(least, _)| least < most - most / 4)
+        .is_some_and(|(least, _)| least < most[index] - most[index] / 8)
 }
 
 fn judge(case: &Case<'_>, hearing: &mut Hearing) {
-    let most = case
-        .rounds
-        .iter()
-        .filter_map(|round| round.window)
-        .map(|(_, most)| most)
-        .max()
-        .unwrap_or(0);
+    let most = largest(case);
     let full: u64 = case
         .rounds_with(State::Window)
-        .filter(|index| is_closing(case, *index, most))
+        .filter(|index| is_closing(case, *index, &most))
         .map(|index| case.rounds[index].count)
         .sum();
     if case.knows_windows() && full >= 4 {
         for index in case.rounds_with(State::Window) {
-            if is_closing(case, index, most) {
+            if is_closing(case, index, &most) {
                 hearing.bid(index, State::Window, 0.96);
             }
+        }
+    }
+    // Where the window closes again and again, what waits before it waits for
+    // the same host.
+    let closing = case
+        .rounds_with(State::Window)
+        .filter(|index| is_closing(case, *index, &most))
+        .fold(Duration::ZERO, |sum, index| {
+            sum + case.rounds[index].spent_in(State::Window)
+        });
+    if case.knows_windows() && full >= 4 && closing >= case.run / 8 {
+        for index in 0..case.rounds.len() {
+            if case.is_queued(index) {
+                hearing.bid(index, State::Full, 0.89);
+            }
+            hearing.bid(index, State::Slack, 0.73);
         }
     }
     // Near the receiver the queue before a slow host is the only one on the way

@@ -25,6 +25,7 @@ pub(crate) const RULE: Rule = Rule {
         "Shalunov 2001 (E17, E19)",
         "Mogul, Ramakrishnan 1997",
     ],
+    is_fault: false,
     judge,
     tell,
 };
@@ -51,8 +52,9 @@ fn judge(case: &Case<'_>, hearing: &mut Hearing) {
     for index in 0..case.rounds.len() {
         let round = &case.rounds[index];
         let clocked = round.clocked as f64 / round.sent.max(1) as f64;
-        let is_small = round.sent < 8 * case.mss();
-        let has_ends = round.free_starts * 4 >= round.count && round.small > 0;
+        let is_small = round.sent < 3 * case.mss();
+        let has_ends = round.free_starts * 4 >= round.count && round.small > 0
+            || round.small * 5 >= round.segments;
         let is_path = case.view == View::Sender && case.is_queued(index);
         if is_small || is_path || has_ends || round.again > 0 || clocked > 0.6 {
             continue;

@@ -29,6 +29,7 @@ pub(crate) const RULE: Rule = Rule {
         "RFC 896 (Nagle)",
         "Shalunov 2001, the start of the WAN trace (E27)",
     ],
+    is_fault: false,
     judge,
     tell,
 };

@@ -17,6 +17,7 @@ pub(crate) const RULE: Rule = Rule {
     views: "sender, receiver, middle",
     change: "Keep connections open, or open fast (RFC 7413), where this is a large share.",
     references: &["RFC 9293 section 3.5", "RFC 7413"],
+    is_fault: false,
     judge,
     tell,
 };

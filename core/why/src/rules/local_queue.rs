@@ -23,6 +23,7 @@ pub(crate) const RULE: Rule = Rule {
     change: "A shorter queue in the host (TCP small queues, fq, BQL on Linux; a smaller txqueuelen), \
              pacing.",
     references: &["RFC 7323 section 3.2", "Mathis on the trace of 2001 (E11)"],
+    is_fault: false,
     judge,
     tell,
 };

@@ -56,6 +56,8 @@ pub struct Rule {
     pub change: &'static str,
     /// RFCs with sections, papers, experiments.
     pub references: &'static [&'static str],
+    /// Whether, where it is only remarked on, it is what to look at first.
+    pub is_fault: bool,
     pub(crate) judge: fn(&Case<'_>, &mut Hearing),
     pub(crate) tell: fn(&Case<'_>, &Won) -> Told,
 }

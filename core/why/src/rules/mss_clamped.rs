@@ -25,6 +25,7 @@ pub(crate) const RULE: Rule = Rule {
         "RFC 6691",
         "Shalunov 2001, small payloads (E27, E28)",
     ],
+    is_fault: true,
     judge,
     tell,
 };

@@ -22,6 +22,7 @@ pub(crate) const RULE: Rule = Rule {
              clamp the MSS at the tunnel, or let the sender find out (net.ipv4.tcp_mtu_probing = \
              1).",
     references: &["RFC 2923 section 2.1", "RFC 1191", "RFC 4821", "RFC 8899"],
+    is_fault: false,
     judge,
     tell,
 };

@@ -20,6 +20,7 @@ pub(crate) const RULE: Rule = Rule {
     change: "Ask for the rate that was agreed on, or send below it: pacing (SO_MAX_PACING_RATE), a \
              shaper of one's own. A shaper instead of a policer at the edge.",
     references: &["RFC 2475 section 2.3.3.3", "Flach and others, SIGCOMM 2016"],
+    is_fault: false,
     judge,
     tell,
 };

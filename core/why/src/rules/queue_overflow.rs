@@ -20,6 +20,7 @@ pub(crate) const RULE: Rule = Rule {
     change: "A longer queue at the bottleneck (or active queue management with ECN), pacing at the \
              sender so that bursts fit, fewer connections at once.",
     references: &["RFC 7567 section 2", "RFC 5681 section 3.1", "RFC 3168"],
+    is_fault: false,
     judge,
     tell,
 };

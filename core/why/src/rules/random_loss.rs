@@ -25,6 +25,7 @@ pub(crate) const RULE: Rule = Rule {
         "RFC 5681 section 3.1",
         "Shalunov 2002, loss budgets (E30)",
     ],
+    is_fault: false,
     judge,
     tell,
 };

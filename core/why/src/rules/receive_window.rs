@@ -4,7 +4,7 @@
 use alloc::format;
 use alloc::string::String;
 
-use super::{Evidence, Rule, Told, allows, octets, round_evidence, span};
+use super::{Evidence, Rule, Told, allows, octets, round_evidence, send_buffer, span};
 use crate::account::{Hearing, Won};
 use crate::case::Case;
 use crate::round::State;
@@ -29,6 +29,7 @@ pub(crate) const RULE: Rule = Rule {
         "RFC 4898 (SndLimTimeRwin)",
         "experiment shalunov-stall",
     ],
+    is_fault: false,
     judge,
     tell,
 };
@@ -44,6 +45,12 @@ fn judge(case: &Case<'_>, hearing: &mut Hearing) {
             (false, false) => 0.3,
         };
         hearing.bid(index, State::Window, sure);
+    }
+    for index in case.rounds_with(State::Full) {
+        if send_buffer::fills_window(case, index) && case.after[index].is_none() {
+            hearing.bid(index, State::Full, 0.87);
+            hearing.bid(index, State::Slack, 0.7);
+        }
     }
     if case.trail.released.is_some() {
         hearing.remark(0.95);

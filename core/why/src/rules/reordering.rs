@@ -19,6 +19,7 @@ pub(crate) const RULE: Rule = Rule {
     change: "Find what reorders (load sharing packet by packet, parallel links), or use a sender \
              that allows for it: RACK (RFC 8985), D-SACK undo (RFC 3708).",
     references: &["RFC 2883", "RFC 3522", "RFC 3708", "RFC 8985 section 4"],
+    is_fault: false,
     judge,
     tell,
 };

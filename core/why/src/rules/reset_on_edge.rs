@@ -24,6 +24,7 @@ pub(crate) const RULE: Rule = Rule {
         "RFC 5961 section 3.2",
         "experiment shalunov-stall (E13)",
     ],
+    is_fault: false,
     judge,
     tell,
 };

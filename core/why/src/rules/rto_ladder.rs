@@ -29,6 +29,7 @@ pub(crate) const RULE: Rule = Rule {
         "RFC 8985",
         "experiment shalunov-stall (E12)",
     ],
+    is_fault: false,
     judge,
     tell,
 };
@@ -68,7 +69,7 @@ fn judge(case: &Case<'_>, hearing: &mut Hearing) {
 /// Whether after a silence the sender begins with one full segment, and then
 /// with two, though it had more in flight before: what a timeout leaves (RFC
 /// 5681 section 3.1). What was sent before may be lost without a trace here.
-fn begins_anew(case: &Case<'_>, index: usize) -> bool {
+pub(super) fn begins_anew(case: &Case<'_>, index: usize) -> bool {
     let round = &case.rounds[index];
     let Some(next) = case.rounds.get(index + 1) else {
         return false;

@@ -2,7 +2,8 @@
 
 use alloc::format;
 
-use super::{Evidence, Rule, Told, bid_losses, counted, octets, show_losses, span};
+use super::{Evidence, Rule, Told, bid_losses, counted, octets, rto_ladder, show_losses, span};
+use crate::View;
 use crate::account::{Hearing, Won};
 use crate::case::{Case, acked_to};
 use crate::losses::Cause;
@@ -28,6 +29,7 @@ pub(crate) const RULE: Rule = Rule {
         "RFC 9293 section 3.8.6",
         "experiment shalunov-stall (E08 to E16)",
     ],
+    is_fault: true,
     judge,
     tell,
 };
@@ -58,6 +60,15 @@ fn was_filled(case: &Case<'_>) -> bool {
 
 fn judge(case: &Case<'_>, hearing: &mut Hearing) {
     bid_losses(case, hearing, Cause::Overrun);
+    for index in case.rounds_with(State::Idle) {
+        // All that was in flight while nobody read is gone without a trace.
+        let before = &case.rounds[index.saturating_sub(3)..=index];
+        let still = before.iter().map(|round| round.still).max();
+        let is_still = still.is_some_and(|still| still >= case.base / 2);
+        if is_still && case.view != View::Sender && rto_ladder::begins_anew(case, index) {
+            hearing.bid(index, State::Idle, 0.945);
+        }
+    }
     for index in case.rounds_with(State::Timeout) {
         if let Some(episode) = case.after[index]
             && case.causes[episode].0 == Cause::Overrun

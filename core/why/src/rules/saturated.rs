@@ -3,6 +3,7 @@
 use alloc::format;
 
 use super::{Evidence, Rule, Told, round_evidence, span, speed};
+use crate::View;
 use crate::account::{Hearing, Won};
 use crate::case::Case;
 use crate::round::State;
@@ -21,6 +22,7 @@ pub(crate) const RULE: Rule = Rule {
         "RFC 8337 (model-based metrics)",
         "Cardwell and others, BBR, 2016",
     ],
+    is_fault: false,
     judge,
     tell,
 };
@@ -37,6 +39,11 @@ fn judge(case: &Case<'_>, hearing: &mut Hearing) {
             };
             hearing.bid(index, State::Full, sure);
             hearing.bid(index, State::Recovery, sure);
+        }
+        // Where timestamps tell the way of the queue, it is that of the data.
+        let is_forth = case.shares(index).is_some_and(|(forth, _)| forth >= 0.6);
+        if case.view != View::Sender && is_forth && is_fast && case.is_queued(index) {
+            hearing.bid(index, State::Full, 0.91);
         }
         if case.is_queued(index) && is_fast {
             hearing.bid(index, State::Full, 0.88);

@@ -28,6 +28,7 @@ pub(crate) const RULE: Rule = Rule {
         "RFC 4898 (SndLimTimeSnd)",
         "kernel bug kern/6032 (E55): buffers overridden in silence",
     ],
+    is_fault: false,
     judge,
     tell,
 };
@@ -48,11 +49,26 @@ fn is_flat(case: &Case<'_>, index: usize) -> bool {
     count + case.rounds[index].count > FLAT
 }
 
+/// Whether the window is full for all that can be seen: where the turnaround is
+/// known less exactly, its edge is too.
+pub(super) fn fills_window(case: &Case<'_>, index: usize) -> bool {
+    let round = &case.rounds[index];
+    let near = (2 * case.mss()).max(round.flight / 16);
+    case.knows_windows()
+        && is_flat(case, index)
+        && round
+            .window
+            .is_some_and(|(least, _)| round.flight + near >= least)
+}
+
 /// How sure it is that a round is limited by the send buffer.
 pub(super) fn sure(case: &Case<'_>, index: usize) -> f64 {
     let round = &case.rounds[index];
     let is_after_loss = case.after[index].is_some();
     if is_after_loss || case.is_queued(index) || !is_flat(case, index) || round.segments == 0 {
+        return 0.0;
+    }
+    if fills_window(case, index) {
         return 0.0;
     }
     let clocked = round.clocked as f64 / round.sent.max(1) as f64;

@@ -26,6 +26,7 @@ pub(crate) const RULE: Rule = Rule {
         "RFC 9406",
         "experiment fink-slow-start (E43 to E50)",
     ],
+    is_fault: false,
     judge,
     tell,
 };

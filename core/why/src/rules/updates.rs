@@ -25,6 +25,7 @@ pub(crate) const RULE: Rule = Rule {
         "RFC 6675 section 2",
         "experiment shalunov-stall (E10, E11)",
     ],
+    is_fault: false,
     judge,
     tell,
 };

@@ -28,6 +28,7 @@ pub(crate) const RULE: Rule = Rule {
         "RFC 7323 section 2",
         "experiment shalunov-lan-sweep (E05, E06)",
     ],
+    is_fault: false,
     judge,
     tell,
 };

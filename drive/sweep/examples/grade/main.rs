@@ -103,23 +103,15 @@ struct Graded {
     shown: String,
 }
 
-/// Verdicts that say what is wrong without taking time: they are the answer
-/// where they are given.
-const REMARKS: [&str; 2] = ["capture-artefact", "mss-clamped"];
-
 fn grade(cause: &'static str, seed: u64, show: bool) -> Vec<Graded> {
     let case = worlds::world(cause, seed);
     let captures = views::captures(&case, seed);
     let mut graded = Vec::new();
     for (view, capture) in captures.into_iter().enumerate() {
         let diagnosis = views::diagnose(capture);
-        let answer = diagnosis.as_ref().and_then(|diagnosis| {
-            let remark = diagnosis
-                .verdicts
-                .iter()
-                .find(|verdict| REMARKS.contains(&verdict.rule.id));
-            remark.or(diagnosis.dominant())
-        });
+        let answer = diagnosis
+            .as_ref()
+            .and_then(|diagnosis| diagnosis.headline());
         let (said, confidence) = answer.map_or(("unknown", 0.0), |verdict| {
             (verdict.rule.id, verdict.confidence)
         });

@@ -2,7 +2,7 @@
 
 use gigatcp_path::{CpuCosts, HopConfig, LossModel, Picoseconds, Reorder, RingConfig, RingsConfig};
 use gigatcp_sim::{FlowConfig, HostConfig, Observe, Reader, Stop, WorldConfig};
-use gigatcp_tcp::congestion::{self, SlowStart};
+use gigatcp_tcp::congestion::{self, Counting, SlowStart};
 use gigatcp_tcp::profile::InitialWindow;
 use gigatcp_tcp::{Config, Profile};
 use gigatcp_units::{Bytes, Duration, Probability, Rate};
@@ -174,6 +174,11 @@ fn host(base: &Base) -> HostConfig {
     }
 }
 
+/// How long a transfer is, in seconds.
+fn length(base: &Base) -> f64 {
+    (80.0 * base.rtt).clamp(2.0, 5.0)
+}
+
 /// Nothing is wrong: three hops each way, the second one the bottleneck.
 fn plain(draw: &mut Draw, base: &Base, seed: u64) -> Case {
     let legs = [draw.between(0.1, 0.3), draw.between(0.1, 0.3)];
@@ -206,12 +211,11 @@ fn plain(draw: &mut Draw, base: &Base, seed: u64) -> Case {
         },
         hop("access-back", legs[0]),
     ];
-    let length = (80.0 * base.rtt).clamp(2.0, 5.0);
     let flow = FlowConfig {
         name: "flow".into(),
         start: Duration::ZERO,
         extra_delay: Duration::ZERO,
-        stop: Stop::After(seconds(length)),
+        stop: Stop::After(seconds(length(base))),
         write_size: Bytes::new(65_536),
         supply: None,
         sender: host(base),
@@ -255,6 +259,9 @@ fn inject(cause: &str, draw: &mut Draw, base: &Base, case: &mut Case) {
             flow.supply = Some((Bytes::new(amount.max(500.0) as u64), seconds(every)));
         }
         "slow-start-too-slow" => {
+            // The receiver is not to be what opens slowly.
+            let window = base.bdp.max(200.0 * base.mss) * 4.0;
+            flow.receiver.tcp.receive_buffer = Some(Bytes::new(window as u64));
             if draw.chance(0.5) {
                 flow.sender.tcp.profile.initial_window =
                     InitialWindow::Segments(draw.pick(&[2, 4, 10]));
@@ -271,7 +278,9 @@ fn inject(cause: &str, draw: &mut Draw, base: &Base, case: &mut Case) {
         "random-loss" => {
             let share = draw.between(0.15, 0.5);
             let w = share * base.bdp / base.mss;
-            let p = (1.5 / (w * w)).clamp(1e-5, 0.02);
+            // So often that the capture has more than a few of them.
+            let segments = base.rate * length(base) / 8.0 / base.mss;
+            let p = (1.5 / (w * w)).max(20.0 / segments).clamp(1e-5, 0.02);
             case.world.forward[2].loss = vec![LossModel::Bernoulli(probability(p))];
         }
         "queue-overflow" => {
@@ -296,6 +305,8 @@ fn inject(cause: &str, draw: &mut Draw, base: &Base, case: &mut Case) {
             let back = &mut case.world.reverse[1];
             back.rate = Some(Rate::from_bps((needed * draw.between(0.03, 0.08)) as u64));
             back.limit_packets = Some(draw.between(4.0, 16.0) as u64);
+            // A sender of the old school counts acknowledgments, not octets.
+            flow.sender.tcp.profile.counting = Counting::PerAck;
             flow.sender.tcp.profile.pacing = false;
         }
         "delayed-ack-stall" => {
@@ -359,14 +370,17 @@ fn rx_ring(draw: &mut Draw, base: &Base, case: &mut Case) {
     let spare = draw.between(24.0, 128.0) as u32;
     let window = f64::from(ring + spare + spare * 3) * base.mss;
     flow.receiver.tcp.receive_buffer = Some(Bytes::new(window as u64));
-    flow.sender.tcp.profile = Profile {
-        sack: false,
-        rack: false,
-        tlp: false,
-        pacing: false,
-        ..flow.sender.tcp.profile
+    let profile = Profile {
+        buffer_limit: Bytes::new(1 << 30),
+        initial_window: InitialWindow::Segments(10),
+        ..Profile::BSD_4_3_RENO
     };
-    flow.receiver.tcp.profile.sack = false;
+    for host in [&mut flow.sender, &mut flow.receiver] {
+        host.tcp.profile = profile;
+        host.tcp.congestion = congestion::find("reno").expect("a control");
+        host.tcp.slow_start = SlowStart::Standard;
+    }
+    flow.sender.tcp.send_buffer = Some(Bytes::new(window as u64));
     flow.receiver.rings = Some(RingsConfig {
         large: RingConfig {
             descriptors: ring,
@@ -384,11 +398,13 @@ fn rx_ring(draw: &mut Draw, base: &Base, case: &mut Case) {
     flow.receiver.reader = Reader {
         read_size: Bytes::new(8192),
         pause: Some((
-            Bytes::new((window * draw.between(0.2, 1.0)) as u64),
+            Bytes::new((window * draw.between(0.02, 0.2)) as u64),
             seconds(base.rtt * draw.between(4.0, 6.0) + 0.1),
         )),
     };
-    flow.stop = Stop::Bytes(Bytes::new((window * 4.0) as u64));
+    flow.stop = Stop::Bytes(Bytes::new((window * 2.5) as u64));
+    // Nothing else is to be lost.
+    case.world.forward[1].limit_packets = None;
     case.world.end = Duration::from_secs(40);
 }
 
