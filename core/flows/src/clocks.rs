@@ -39,6 +39,16 @@ const LEAST_MATCHED: usize = 4;
 /// No clock of a computer drifts more than a thousandth.
 const MAX_DRIFT: f64 = 1e-3;
 
+/// Seconds that are no difference.
+const EXACT: f64 = 1e-9;
+
+/// The share of the room that is nearly all of it: the greatest drift of the
+/// time that a packet is on its way is half of that.
+const NEARLY: f64 = 2.0 * MAX_DRIFT;
+
+/// The share by which the least delay may vary.
+const VARIES: f64 = 0.01;
+
 /// What tells a packet from all others of its connection.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 struct Mark {
@@ -142,13 +152,16 @@ impl Sightings {
         // Who is nearer to the client sees its packets first: try both.
         let near = Bounds::new(&client, &server);
         let far = Bounds::new(&server, &client);
-        let is_near = near.room() >= far.room();
+        let is_near = near.width(near.roomiest()) >= far.width(far.roomiest());
         let bounds = if is_near { near } else { far };
-        let drift = bounds.drift();
-        let (below, above) = bounds.at(drift);
-        if above < below {
+        let roomiest = bounds.roomiest();
+        let room = bounds.width(roomiest);
+        if room < 0.0 {
             return None;
         }
+        let drift = bounds.likeliest(bounds.with_room(roomiest, room * (1.0 - NEARLY) - EXACT));
+        let (low, high) = bounds.with_room(roomiest, room * (1.0 - VARIES) - EXACT);
+        let (below, above) = bounds.at(drift);
         // Offsets are told of the moment of the first packet here.
         let early = client.iter().chain(&server).map(|point| point.x);
         let start = early.fold(f64::INFINITY, f64::min);
@@ -158,6 +171,7 @@ impl Sightings {
             offset_ns: base.saturating_add(libm::round(middle * 1e9) as i64),
             uncertainty_ns: libm::round((above - below) / 2.0 * 1e9) as u64,
             drift,
+            drift_uncertainty: (drift - low).max(high - drift),
             is_nearer_to_client: is_near,
             matched: matched as u64,
         })
@@ -175,6 +189,10 @@ pub struct Clocks {
     pub uncertainty_ns: u64,
     /// Seconds that the other clock gains each second of this one.
     pub drift: f64,
+    /// By how much that can be wrong either way, where the least delay between
+    /// the places varied by a hundredth in the meantime: much for a short
+    /// connection, and for one whose queue only ever grew.
+    pub drift_uncertainty: f64,
     /// Whether this place is nearer to the client than the other.
     pub is_nearer_to_client: bool,
     /// Packets that passed both places, as far as they were remembered.
@@ -205,18 +223,22 @@ const fn signed(a: Instant, b: Instant) -> i64 {
     b.as_nanos().wrapping_sub(a.as_nanos()).cast_signed()
 }
 
-/// The corners of two sets of points: one that the offset lies beneath, one
-/// that it lies above.
-struct Bounds {
+/// Two sets of points, one that the offset lies beneath, one that it lies
+/// above; and their corners.
+struct Bounds<'a> {
     over: Vec<Point>,
     under: Vec<Point>,
+    all_over: &'a [Point],
+    all_under: &'a [Point],
 }
 
-impl Bounds {
-    fn new(over: &[Point], under: &[Point]) -> Self {
+impl<'a> Bounds<'a> {
+    fn new(over: &'a [Point], under: &'a [Point]) -> Self {
         Self {
             over: corners(over, 1.0),
             under: corners(under, -1.0),
+            all_over: over,
+            all_under: under,
         }
     }
 
@@ -238,27 +260,72 @@ impl Bounds {
         above - below
     }
 
-    fn room(&self) -> f64 {
-        self.width(self.drift())
-    }
-
     /// The drift that leaves most room. The room is a concave function of the
     /// drift, so a third of the interval can go at each step.
-    fn drift(&self) -> f64 {
+    fn roomiest(&self) -> f64 {
         let (mut low, mut high) = (-MAX_DRIFT, MAX_DRIFT);
         for _ in 0..120 {
             let third = (high - low) / 3.0;
             let (left, right) = (low + third, high - third);
-            let (at_left, at_right) = (self.width(left), self.width(right));
-            // A flat top is kept from both sides: its middle is the answer.
-            if at_left <= at_right {
+            if self.width(left) < self.width(right) {
                 low = left;
-            }
-            if at_right <= at_left {
+            } else {
                 high = right;
             }
         }
         f64::midpoint(low, high)
+    }
+
+    /// The least and the greatest drift that leave so much room.
+    fn with_room(&self, roomiest: f64, room: f64) -> (f64, f64) {
+        let end = |mut outside: f64| {
+            let mut inside = roomiest;
+            for _ in 0..60 {
+                let middle = f64::midpoint(inside, outside);
+                if self.width(middle) >= room {
+                    inside = middle;
+                } else {
+                    outside = middle;
+                }
+            }
+            inside
+        };
+        (end(-MAX_DRIFT), end(MAX_DRIFT))
+    }
+
+    /// Where several drifts leave nearly the same room (a queue that only ever
+    /// grows says nothing against any), the one that brings most packets near
+    /// the least delay of their way: by ever finer steps.
+    fn likeliest(&self, (low, high): (f64, f64)) -> f64 {
+        const STEPS: u8 = 16;
+        let (mut from, mut to) = (low, high);
+        let mut best = (f64::INFINITY, f64::midpoint(low, high));
+        for _ in 0..6 {
+            let step = (to - from) / f64::from(STEPS);
+            for index in 0..=STEPS {
+                let drift = from + step * f64::from(index);
+                let strain = self.strain(drift);
+                if strain < best.0 {
+                    best = (strain, drift);
+                }
+            }
+            (from, to) = ((best.1 - step).max(low), (best.1 + step).min(high));
+        }
+        best.1
+    }
+
+    /// How far packets are from the least delay of their way, a tenth of the
+    /// room at most each, on average.
+    fn strain(&self, drift: f64) -> f64 {
+        let (below, above) = self.at(drift);
+        let cap = ((above - below) / 10.0).max(EXACT);
+        let mean = |points: &[Point], bound: f64, sign: f64| {
+            let rest = points
+                .iter()
+                .map(|point| ((point.y - drift * point.x - bound) * sign).min(cap));
+            rest.sum::<f64>() / points.len() as f64
+        };
+        mean(self.all_over, above, 1.0) + mean(self.all_under, below, -1.0)
     }
 }
 

@@ -20,6 +20,9 @@ struct Setting {
     offset_us: i64,
     /// And gains, in millionths.
     ppm: f64,
+    /// So much more from packet to packet on the way there, as in a queue that
+    /// grows.
+    growth_ns: u64,
     /// From that packet on the second clock is set back by so much.
     set_back: Option<(u32, i64)>,
 }
@@ -31,6 +34,7 @@ const SETTING: Setting = Setting {
     jitter_us: 3_000,
     offset_us: 5_000_000,
     ppm: 40.0,
+    growth_ns: 0,
     set_back: None,
 };
 
@@ -77,7 +81,8 @@ fn captured(setting: &Setting) -> [Sightings; 2] {
     let mut places = [Sightings::new(), Sightings::new()];
     for index in 0..setting.packets {
         let at = start + i64::from(index) * 5_000;
-        let there = at + (setting.there_us + jitter()).cast_signed();
+        let queued = u64::from(index) * setting.growth_ns / 1_000;
+        let there = at + (setting.there_us + queued + jitter()).cast_signed();
         let back = there + 200 + (setting.back_us + jitter()).cast_signed();
         let second = |time: i64| {
             let gained = (time - start) as f64 * setting.ppm / 1e6;
@@ -200,4 +205,32 @@ fn a_packet_that_passes_twice_tells_nothing() {
     let after = first.compare(&second).unwrap();
     assert_eq!(after.matched, before.matched - 1);
     assert!((after.offset_ns - before.offset_ns).abs() < 10_000);
+}
+
+#[test]
+fn a_queue_that_only_grows_is_not_taken_for_a_drift() {
+    for ppm in [-40.0, 0.0, 40.0] {
+        let setting = Setting {
+            ppm,
+            jitter_us: 0,
+            growth_ns: 50_000,
+            ..SETTING
+        };
+        let clocks = compared(&setting).unwrap();
+        assert!((clocks.drift * 1e6 - ppm).abs() < 0.1, "{ppm}: {clocks:?}");
+        assert!(
+            clocks.drift_uncertainty > 5e-4,
+            "it might all the same: {clocks:?}"
+        );
+    }
+}
+
+#[test]
+fn the_drift_of_a_long_connection_is_surer_than_that_of_a_short_one() {
+    let uncertainty = |packets| {
+        let setting = Setting { packets, ..SETTING };
+        compared(&setting).unwrap().drift_uncertainty
+    };
+    let (long, short) = (uncertainty(20_000), uncertainty(200));
+    assert!(long < 1e-5 && short > 20.0 * long, "{long} {short}");
 }

@@ -167,6 +167,7 @@ fn text(compared: &[Compared<'_>], first: &PathBuf, second: &PathBuf) -> String 
         Align::Right,
         Align::Right,
         Align::Right,
+        Align::Right,
         Align::Left,
     ];
     let head = [
@@ -177,6 +178,7 @@ fn text(compared: &[Compared<'_>], first: &PathBuf, second: &PathBuf) -> String 
         "offset",
         "give or take",
         "drift",
+        "give or take",
         "nearer to the client",
     ];
     let mut cells = vec![line(head)];
@@ -194,23 +196,20 @@ impl Compared<'_> {
             self.connection.endpoint(Side::Server).to_string(),
         ];
         let Some(clocks) = self.clocks else {
-            cells.extend(["-", "-", "-", "-"].map(String::from));
+            cells.extend(["-"; 5].map(String::from));
             cells.push("too few packets in both, or a clock was set".into());
             return cells;
         };
         let sign = if clocks.offset_ns < 0 { "-" } else { "+" };
-        // Below a nanosecond in ten seconds nothing is meant.
-        let drift = if clocks.drift.abs() < 5e-11 {
-            0.0
-        } else {
-            clocks.drift
-        };
+        // Without the sign of what rounds to nothing.
+        let ppm = (clocks.drift * 1e9).round() / 1e3 + 0.0;
         let nearer = usize::from(!clocks.is_nearer_to_client);
         cells.extend([
             clocks.matched.to_string(),
             format!("{sign}{}", seconds(clocks.offset_ns.unsigned_abs())),
             human_duration(Duration::from_nanos(clocks.uncertainty_ns)),
-            format!("{:+.3} ppm", drift * 1e6),
+            format!("{ppm:+.3} ppm"),
+            format!("{:.3} ppm", clocks.drift_uncertainty * 1e6),
             names[nearer].clone(),
         ]);
         cells
@@ -225,7 +224,8 @@ impl Compared<'_> {
                 "packets_in_both": clocks.matched,
                 "offset_ns": clocks.offset_ns,
                 "uncertainty_ns": clocks.uncertainty_ns,
-                "drift_ppm": (clocks.drift * 1e12).round() / 1e6,
+                "drift_ppm": (clocks.drift * 1e12).round() / 1e6 + 0.0,
+                "drift_uncertainty_ppm": (clocks.drift_uncertainty * 1e12).round() / 1e6,
                 "first_is_nearer_to_client": clocks.is_nearer_to_client,
             })),
         })
