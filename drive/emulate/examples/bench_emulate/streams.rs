@@ -104,7 +104,7 @@ pub fn measure(effort: Effort) -> Result<(), Any> {
         });
         let Case { name, mtu, .. } = case;
         println!(
-            "{name:26} {mtu:6} {offloads:>9} {least:7.2} {middle:7.2} {most:7.2}   {capacity:22.2}   {verdict}"
+            "{name:26} {mtu:6} {offloads:>9} {least:7.2} {middle:7.2} {most:7.2}   {capacity:>22}   {verdict}"
         );
     }
     Ok(())

@@ -88,8 +88,11 @@ fn delay(name: &str, hop: &HopConfig, interval_us: f64, effort: Effort) -> Resul
     let count = if interval_us > 100.0 { 1_000 } else { TRAIN };
     let mut tails = Vec::new();
     let mut middles = Vec::new();
+    let mut own = Vec::new();
     for _ in 0..effort.rounds {
-        let (passages, _) = pass(hop, count, |n| n as f64 * interval_us / 1e6)?;
+        let (passages, snapshot) = pass(hop, count, |n| n as f64 * interval_us / 1e6)?;
+        let late = snapshot.ways[0].lateness.thousandth(990);
+        own.push(late.unwrap_or_default().as_nanos() as f64 / 1e3);
         let service = hop.rate.map_or(0.0, |rate| {
             (PAYLOAD as u64 + 28 + OVERHEAD) as f64 * 8.0 / rate.as_bps() as f64
         });
@@ -107,9 +110,11 @@ fn delay(name: &str, hop: &HopConfig, interval_us: f64, effort: Effort) -> Resul
     }
     let [least, middle, most] = spread(&tails);
     let [_, half, _] = spread(&middles);
+    let [_, own, _] = spread(&own);
     let verdict = verdict(middle < 50.0, "50 us");
     println!(
-        "delay, {name:27} error of half {half:6.1} us, of 99 % {least:6.1} {middle:6.1} {most:6.1} us   {verdict}"
+        "delay, {name:27} error of half {half:6.1} us, of 99 % {least:6.1} {middle:6.1} {most:6.1} us   {verdict}; \
+         handed over late, of 99 % {own:.1} us"
     );
     Ok(())
 }
