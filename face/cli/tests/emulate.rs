@@ -151,7 +151,7 @@ fn counters_and_capture_tell_of_the_same_packets() {
         ]);
         assert!(output.status.success(), "{output:?}");
         let counters: Value = serde_json::from_slice(&fs::read(&counters).unwrap()).unwrap();
-        assert_eq!(counters["schema"], "gigatcp-emulate-1");
+        assert_eq!(counters["schema"], "gigatcp.emulate/1");
         let of = |way: usize, name: &str| {
             counters["directions"][way]["hops"][0][name]
                 .as_u64()

@@ -8,7 +8,7 @@ use serde::Serialize;
 /// Both directions, as they are called.
 const WAYS: [&str; 2] = ["client -> server", "server -> client"];
 /// The form of the JSON.
-const SCHEMA: &str = "gigatcp-emulate-1";
+const SCHEMA: &str = "gigatcp.emulate/1";
 
 /// A line of how it goes, with rates since `before`.
 pub(super) fn line(before: &Snapshot, now: &Snapshot) -> String {
