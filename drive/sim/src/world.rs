@@ -230,15 +230,23 @@ impl World {
         };
         let stage = usize::from(packet.stage);
         if stage < count {
-            if let Some(tap) = &mut self.tap
-                && packet.segment().is_some()
-            {
-                tap.on_way(self.now, &packet, stage.saturating_sub(1));
+            if self.tap.is_some() {
+                self.show_way(&packet, stage);
             }
             packet.stage += 1;
             self.enter_hop(first + stage, packet);
         } else {
             self.deliver(packet);
+        }
+    }
+
+    /// Shows a packet on its way to the hop with the number `stage`.
+    #[inline(never)]
+    fn show_way(&mut self, packet: &Packet, stage: usize) {
+        if let Some(tap) = &mut self.tap
+            && packet.segment().is_some()
+        {
+            tap.on_way(self.now, packet, stage.saturating_sub(1));
         }
     }
 

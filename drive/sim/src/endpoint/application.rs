@@ -151,7 +151,7 @@ impl Endpoint {
 
     /// Octets the application would write now: one write on a host with a
     /// processor, all that fits on an ideal one.
-    #[inline]
+    #[inline(always)]
     pub(super) fn next_write(&self, now: Instant) -> u64 {
         let (Application::Source(source), Some(connection)) = (&self.application, &self.connection)
         else {
@@ -302,15 +302,22 @@ impl Source {
     }
 
     /// Octets it has to write at `now`.
+    #[inline]
     fn remaining(&self, now: Instant) -> u64 {
-        let left = self.left(now);
-        match self.supply {
-            Some((amount, _)) => {
-                let come = amount.saturating_mul(self.supplies(now));
-                left.min(come.saturating_sub(self.written))
-            }
-            None => left,
+        if self.supply.is_some() {
+            self.left(now).min(self.available(now))
+        } else {
+            self.left(now)
         }
+    }
+
+    /// Octets that it has come to have and not written yet. Apart: most have
+    /// everything at once, and are asked for each packet.
+    #[inline(never)]
+    fn available(&self, now: Instant) -> u64 {
+        let amount = self.supply.map_or(u64::MAX, |(amount, _)| amount);
+        let come = amount.saturating_mul(self.supplies(now));
+        come.saturating_sub(self.written)
     }
 
     /// How often something has become available.
@@ -322,6 +329,7 @@ impl Source {
     }
 
     /// When more becomes available, if anything will.
+    #[inline(never)]
     fn next_supply(&self, now: Instant) -> Instant {
         match self.supply {
             Some((_, every)) if self.left(now) > 0 && self.writes_from <= now => {
@@ -332,6 +340,7 @@ impl Source {
     }
 
     /// Octets it still means to write after `now`.
+    #[inline]
     fn left(&self, now: Instant) -> u64 {
         match self.stop {
             Stop::Bytes(total) => total.as_u64() - self.written,
