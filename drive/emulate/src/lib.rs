@@ -7,6 +7,31 @@
 //! Super-segments of the kernel go through whole and are accounted for wire
 //! packet by wire packet, so that offloads stay on.
 //!
+//! ```no_run
+//! use std::net::TcpListener;
+//!
+//! use gigatcp_emulate::{Addresses, Emulator, EmulatorConfig, Side};
+//! use gigatcp_path::HopConfig;
+//! use gigatcp_units::Duration;
+//!
+//! let half = HopConfig {
+//!     one_way_delay: Duration::from_millis(40),
+//!     ..HopConfig::default()
+//! };
+//! let config = EmulatorConfig {
+//!     forward: vec![half.clone()],
+//!     reverse: vec![half],
+//!     ..EmulatorConfig::default()
+//! };
+//! let emulator = Emulator::start(&config, None)?;
+//! let server = emulator.namespace(Side::Server);
+//! let listener = server.run(|| TcpListener::bind((Addresses::of(Side::Server).v4, 5001)))??;
+//! // Whoever connects from the client's namespace is 80 ms away.
+//! # drop(listener);
+//! assert!(emulator.stop()?.ways.iter().all(|way| way.is_conserved()));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
 //! | file | what |
 //! |---|---|
 //! | `emulator.rs` | namespaces, devices, the thread between them |

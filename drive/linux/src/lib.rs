@@ -19,7 +19,7 @@
 //! | `packets.rs` | IP packets out of an interface, whatever is in them |
 //! | `pair.rs` | two Ethernet devices that are each other's wire |
 //! | `socket.rs` | options of the kernel's sockets |
-//! | `terminal.rs` | who has the terminal |
+//! | `terminal.rs` | who has the terminal, and how wide it is |
 //! | `poll.rs` | waiting for descriptors, and waking who waits |
 //! | `clock.rs` | clocks, sleeping to an instant, the kernel's tick |
 //! | `address.rs` | addresses in the kernel's form |

@@ -1,4 +1,4 @@
-//! Who has the terminal.
+//! Who has the terminal, and how wide it is.
 
 use std::os::fd::AsRawFd;
 
@@ -8,4 +8,13 @@ pub fn is_ours(terminal: &impl AsRawFd) -> bool {
     // SAFETY: plain integers; neither call can do more than fail.
     let (has, ours) = unsafe { (libc::tcgetpgrp(terminal.as_raw_fd()), libc::getpgrp()) };
     has == ours
+}
+
+/// How many columns `terminal` has, where it says so.
+pub fn columns(terminal: &impl AsRawFd) -> Option<usize> {
+    // SAFETY: `winsize` is integers: all zero is valid.
+    let mut size: libc::winsize = unsafe { std::mem::zeroed() };
+    // SAFETY: the request writes a `struct winsize`, which outlives the call.
+    let asked = unsafe { libc::ioctl(terminal.as_raw_fd(), libc::TIOCGWINSZ, &raw mut size) };
+    (asked == 0 && size.ws_col > 0).then_some(usize::from(size.ws_col))
 }

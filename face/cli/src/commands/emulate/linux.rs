@@ -186,6 +186,9 @@ impl Screen {
         // Nobody may be there to see it.
         let _ = if terminal::is_ours(&std::io::stderr()) {
             self.has_line = true;
+            // A line that wraps could not be taken back.
+            let columns = terminal::columns(&std::io::stderr()).unwrap_or(80);
+            let line: String = line.chars().take(columns.saturating_sub(1)).collect();
             write!(out, "\r\x1b[2K{line}").and_then(|()| out.flush())
         } else {
             write!(out, "\x1b]2;{line}\x07").and_then(|()| out.flush())
