@@ -15,7 +15,7 @@ use crate::case::Case;
 use crate::round::{Round, STATES, State};
 
 /// Less sure than this is not said.
-pub const LEAST_SURE: f64 = 0.5;
+pub const LEAST_SURE: f64 = 0.6;
 
 /// Bids for every slice.
 pub(crate) struct Hearing {

@@ -28,8 +28,8 @@ pub(crate) struct Case<'a> {
     pub trips: Vec<Option<Duration>>,
     /// What queues added on the way of the data to here, and of the
     /// acknowledgments to here, as timestamps tell it.
-    forth: Vec<Option<Duration>>,
-    back: Vec<Option<Duration>>,
+    forth: OneWay,
+    back: OneWay,
     /// What a queue must add to a round trip to be one.
     pub queue_step: Duration,
     /// The most that queues added.
@@ -38,6 +38,7 @@ pub(crate) struct Case<'a> {
     pub after: Vec<Option<usize>>,
     /// Why the segments of each episode were lost, and how sure that is.
     pub causes: Vec<(Cause, f64)>,
+    usual_shares: Option<(f64, f64)>,
     pub start: Instant,
     pub run: Duration,
 }
@@ -75,10 +76,12 @@ impl<'a> Case<'a> {
             queue_most: Duration::ZERO,
             after: Vec::new(),
             causes: Vec::new(),
+            usual_shares: None,
             start,
             run: trail.last.saturating_since(start),
         };
         case.measure();
+        case.usual_shares = case.middle_shares();
         case.causes = losses::causes(&case);
         case
     }
@@ -240,12 +243,26 @@ impl<'a> Case<'a> {
 
     /// Of a standing queue, the share that is on the way of the data to here,
     /// and on that of the acknowledgments to here.
-    pub fn shares(&self, index: usize) -> Option<(f64, f64)> {
-        /// Clocks tick in milliseconds.
-        const COARSE: Duration = Duration::from_millis(3);
-        let queue = self.queue(index).filter(|queue| *queue >= COARSE)?;
+    fn shares_of(&self, index: usize) -> Option<(f64, f64)> {
+        let coarse = self.forth.tick.max(self.back.tick) * 5 / 2;
+        let queue = self.queue(index).filter(|queue| *queue >= coarse)?;
         let share = |part: Duration| part.as_secs_f64() / queue.as_secs_f64();
-        Some((share(self.forth[index]?), share(self.back[index]?)))
+        let (forth, back) = (self.forth.late[index]?, self.back.late[index]?);
+        Some((share(forth), share(back)))
+    }
+
+    /// The same, as in most rounds where this one has no timestamps that tell.
+    pub fn shares(&self, index: usize) -> Option<(f64, f64)> {
+        self.shares_of(index).or(self.usual_shares)
+    }
+
+    fn middle_shares(&self) -> Option<(f64, f64)> {
+        let all = (0..self.rounds.len()).filter_map(|index| self.shares_of(index));
+        let (mut forth, mut back): (Vec<f64>, Vec<f64>) = all.unzip();
+        forth.sort_by(f64::total_cmp);
+        back.sort_by(f64::total_cmp);
+        let middle = forth.len() / 2;
+        Some((*forth.get(middle)?, *back.get(middle)?))
     }
 
     /// Whether the queue of that round is on the way to the sender and back,
@@ -287,6 +304,13 @@ pub(crate) fn acked_to(data: &Direction) -> u64 {
     data.acked_position().unwrap_or(data.first_position())
 }
 
+/// How much longer than at its shortest one way took, round by round.
+pub(crate) struct OneWay {
+    late: Vec<Option<Duration>>,
+    /// How fine the clock is by which that is known.
+    tick: Duration,
+}
+
 /// The other side.
 pub(crate) const fn other(side: Side) -> Side {
     match side {
@@ -307,15 +331,19 @@ fn rate_of(round: &Round) -> f64 {
 
 /// How much longer than at its shortest the way to here took in each round: the
 /// time that passed here less that which passed on the clock of the host.
-fn one_way(rounds: &[Round], stamp: fn(&Round) -> Option<Stamp>) -> Vec<Option<Duration>> {
-    let stamps = || rounds.iter().filter_map(stamp);
-    let (Some(first), Some(last)) = (stamps().next(), stamps().next_back()) else {
-        return alloc::vec![None; rounds.len()];
+fn one_way(rounds: &[Round], stamp: fn(&Round) -> Option<Stamp>) -> OneWay {
+    let mut way = OneWay {
+        late: alloc::vec![None; rounds.len()],
+        tick: Duration::ZERO,
+    };
+    let mut stamps = rounds.iter().filter_map(stamp);
+    let (Some(first), Some(last)) = (stamps.next(), stamps.next_back()) else {
+        return way;
     };
     let ticks = last.val.wrapping_sub(first.val);
     let passed = last.at.saturating_since(first.at).as_nanos() as f64;
     if ticks < 20 {
-        return alloc::vec![None; rounds.len()];
+        return way;
     }
     // Clocks tick in round numbers; the queue at either end is no tick.
     let tick = round_tick(passed / f64::from(ticks));
@@ -323,18 +351,21 @@ fn one_way(rounds: &[Round], stamp: fn(&Round) -> Option<Stamp>) -> Vec<Option<D
         let here = one.at.saturating_since(first.at).as_nanos() as f64;
         here - f64::from(one.val.wrapping_sub(first.val)) * tick
     };
-    let least = stamps().map(late).fold(f64::MAX, f64::min);
-    rounds
-        .iter()
-        .map(|round| stamp(round).map(|one| Duration::from_nanos((late(one) - least) as u64)))
-        .collect()
+    let all = rounds.iter().filter_map(stamp).map(late);
+    let least = all.fold(f64::MAX, f64::min);
+    for (place, round) in way.late.iter_mut().zip(rounds) {
+        *place = stamp(round).map(|one| Duration::from_nanos((late(one) - least) as u64));
+    }
+    way.tick = Duration::from_nanos(tick as u64);
+    way
 }
 
-/// The usual length of a tick that is nearest: 1, 4 or 10 ms, or as measured.
+/// The usual length of a tick that is nearest: 1, 4 or 10 ms, or as measured. A
+/// queue that grows all the time makes ticks seem longer than they are.
 fn round_tick(measured: f64) -> f64 {
     [1e6, 4e6, 1e7]
         .into_iter()
-        .find(|usual| (measured / usual - 1.0).abs() < 0.1)
+        .find(|usual| (0.85..1.6).contains(&(measured / usual)))
         .unwrap_or(measured)
 }
 

@@ -15,7 +15,7 @@
 //! | file | what |
 //! |---|---|
 //! | `watcher.rs` | all connections of a capture |
-//! | `trail.rs` | one direction as its sender lived it |
+//! | `trail.rs`, `trail/` | one direction as its sender lived it: what it sent, heard, and when it knew |
 //! | `echoes.rs` | what timestamps say about when a segment was made |
 //! | `round.rs`, `episode.rs` | what is kept: rounds; losses and their repair |
 //! | `view.rs` | where the capture was taken |
@@ -24,8 +24,8 @@
 //! | `account.rs` | whose each stretch of time is |
 //! | `verdict.rs`, `words.rs` | what is said of it |
 //!
-//! Deliberately not here: files, and guesses. A stretch for which no rule is at
-//! least as sure as not is unknown. What only a host can know (its processor,
+//! Deliberately not here: files, and guesses. A stretch for which no rule is
+//! clearly surer than not is unknown. What only a host can know (its processor,
 //! its buffers) is inferred from what it does on the wire, and said with what
 //! looks alike.
 #![no_std]

@@ -127,7 +127,9 @@ impl Diagnosis {
     #[must_use]
     pub fn headline(&self) -> Option<&Verdict> {
         let is_fault = |verdict: &&Verdict| {
-            verdict.is_remark && verdict.rule.is_fault && verdict.confidence >= 0.85
+            let is_seen = verdict.is_remark && verdict.confidence >= 0.85;
+            let is_large = verdict.share >= 0.15 && verdict.confidence >= 0.9;
+            verdict.rule.is_fault && (is_seen || is_large)
         };
         self.verdicts.iter().find(is_fault).or(self.dominant())
     }

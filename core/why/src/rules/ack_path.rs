@@ -54,10 +54,13 @@ fn judge(case: &Case<'_>, hearing: &mut Hearing) {
     for index in case.rounds_with(State::Full) {
         let stretch = stretch(case, index);
         let round = &case.rounds[index];
-        if round.acked < 16 * case.mss() || round.again > 0 {
+        if round.acked < 2 * case.mss() || round.again > 0 {
             continue;
         }
-        let sure = by_stamps(case, index).unwrap_or(if case.view == View::Sender {
+        let is_large = round.acked >= 16 * case.mss();
+        let sure = by_stamps(case, index).unwrap_or(if !is_large {
+            0.0
+        } else if case.view == View::Sender {
             match stretch {
                 5.0.. => 0.89,
                 3.2.. => 0.87,

@@ -1,5 +1,6 @@
 //! Verdicts as text and as JSON.
 
+use gigatcp_flows::Side;
 use gigatcp_units::grammar::{human_duration, human_rate};
 use gigatcp_why::{Diagnosis, Evidence, Verdict};
 use serde_json::{Value, json};
@@ -22,6 +23,9 @@ pub(super) fn text(capture: &Capture, shown: &[Diagnosed], rest: usize) -> Strin
     for one in shown {
         text.push_str(&connection(one));
         text.push('\n');
+    }
+    for line in same(capture, shown) {
+        text.push_str(&line);
     }
     let all = capture.watcher.table().len();
     let noun = |count: usize| match count {
@@ -46,6 +50,42 @@ pub(super) fn text(capture: &Capture, shown: &[Diagnosed], rest: usize) -> Strin
     text.push_str(&last);
     text.push('\n');
     text
+}
+
+/// Connections of one capture that are the same, seen from two places: their
+/// initial sequence numbers agree.
+fn same(capture: &Capture, shown: &[Diagnosed]) -> Vec<String> {
+    let table = capture.watcher.table();
+    let name = |one: &Diagnosed| {
+        let connection = table.connection(one.index)?;
+        let from = |side| connection.direction(side).first_position();
+        let numbers = [from(Side::Client), from(Side::Server)];
+        let ends = [
+            connection.endpoint(Side::Client),
+            connection.endpoint(Side::Server),
+        ];
+        Some((numbers, ends))
+    };
+    let mut lines = Vec::new();
+    for (place, one) in shown.iter().enumerate() {
+        for other in &shown[place + 1..] {
+            let (here, there) = (one.diagnosis.view, other.diagnosis.view);
+            if name(one).is_some() && name(one) == name(other) && here != there {
+                lines.push(wrap(
+                    &format!(
+                        "Connections {} and {} are one connection, captured at two places: {} and \
+                         {}. What one of them says holds for both.",
+                        one.index + 1,
+                        other.index + 1,
+                        here.name(),
+                        there.name()
+                    ),
+                    0,
+                ));
+            }
+        }
+    }
+    lines
 }
 
 fn connection(one: &Diagnosed) -> String {
@@ -186,8 +226,8 @@ fn connection_json(capture: &Capture, one: &Diagnosed) -> Value {
         paragraph,
     } = &one.diagnosis;
     let other = match sender {
-        gigatcp_flows::Side::Client => gigatcp_flows::Side::Server,
-        gigatcp_flows::Side::Server => gigatcp_flows::Side::Client,
+        Side::Client => Side::Server,
+        Side::Server => Side::Client,
     };
     let connection = capture.watcher.table().connection(one.index);
     let endpoint = |side| connection.map(|known| known.endpoint(side).to_string());
@@ -214,6 +254,7 @@ fn connection_json(capture: &Capture, one: &Diagnosed) -> Value {
         "round_trip_ns": round_trip.as_nanos(),
         "unknown_ns": unknown.as_nanos(),
         "dominant": one.diagnosis.dominant().map(|first| first.rule.id),
+        "headline": one.diagnosis.headline().map(|first| first.rule.id),
         "limited_by": one.diagnosis.limited_by(),
         "paragraph": paragraph,
         "verdicts": verdicts.iter().map(verdict_json).collect::<Vec<_>>(),
@@ -241,6 +282,7 @@ fn verdict_json(verdict: &Verdict) -> Value {
         "time_ns": verdict.time.as_nanos(),
         "share": (verdict.share * 1e6).round() / 1e6,
         "cost_bps": verdict.cost.as_bps(),
+        "remark": verdict.is_remark,
         "evidence": evidence,
         "change": verdict.rule.change,
     })

@@ -1,0 +1,135 @@
+//! What the receiver says: acknowledgments, windows, how long they took.
+
+use super::*;
+
+impl Trail {
+    /// The receiver speaks.
+    pub fn on_heard(&mut self, shown: &Shown<'_>) {
+        let packet = shown.packet;
+        if let Some(reset) = &mut self.reset {
+            reset.answered = true;
+        }
+        if packet.flags.intersects(Flags::RST) || !packet.flags.contains(Flags::ACK) {
+            return;
+        }
+        let data = shown.connection.direction(self.side);
+        if let Some(stamps) = packet.timestamps {
+            self.echoes.on_val(stamps.val, packet.at, shown.number);
+            if let Some(stamp) = self.fresh(1, stamps.val, packet.at) {
+                self.round.ack_stamp.get_or_insert(stamp);
+            }
+        }
+        let ack = acked_to(data);
+        let edge = data.offered_to();
+        self.note_trip(shown);
+        self.note_window(shown, ack);
+        self.freeze(shown, ack, edge);
+        if self.pending.len() == MAX_PENDING
+            && let Some(first) = self.pending.pop_front()
+        {
+            let due = (first.at + self.turn.unwrap_or_default()).min(packet.at);
+            self.pass(due, End::Event);
+            self.learn(&first, shown.number);
+        }
+        self.pending.push_back(Pending {
+            at: packet.at,
+            ack,
+            edge,
+            ts_val: packet.timestamps.map(|stamps| stamps.val),
+        });
+    }
+
+    fn note_trip(&mut self, shown: &Shown<'_>) {
+        let kinds = shown.verdict.kinds;
+        self.round.acks += 1;
+        if let Some(trip) = shown.verdict.round_trip
+            && self.has_data
+        {
+            self.round.trip.add(trip);
+            self.last_trip = Some(trip);
+        }
+        if kinds.contains(Kind::ShowsSpurious) {
+            self.round.spurious += 1;
+            if let Some(open) = &mut self.open {
+                open.spurious += 1;
+            } else if let Some(last) = self.episodes.list.last_mut() {
+                last.spurious += 1;
+            }
+        }
+        if kinds.contains(Kind::EcnEcho) {
+            self.round.marks += 1;
+        }
+    }
+
+    fn note_window(&mut self, shown: &Shown<'_>, ack: u64) {
+        let kinds = shown.verdict.kinds;
+        let data = shown.connection.direction(self.side);
+        let window = data.offered_to().saturating_sub(ack);
+        if !shown.packet.flags.contains(Flags::SYN) {
+            self.round.offer(window);
+        }
+        if self.updates.ack != ack {
+            self.updates = Updates {
+                ack,
+                ..Updates::default()
+            };
+        }
+        let has_more = data.next_position() > ack;
+        if kinds.contains(Kind::WindowUpdate) {
+            self.round.updates += 1;
+            if self.updates.count == 0 {
+                self.updates.first_packet = shown.number;
+            }
+            self.updates.count += 1;
+            self.updates.last_packet = shown.number;
+        } else if kinds.contains(Kind::DuplicateAck) {
+            self.round.duplicates += 1;
+            self.updates.duplicates += 1;
+            self.updates
+                .duplicate
+                .get_or_insert((shown.number, shown.packet.at));
+        }
+        if has_more && self.updates.count > self.best_updates.count
+            || self.updates.ack == self.best_updates.ack
+        {
+            self.best_updates = self.updates;
+        }
+    }
+
+    /// Does the right edge stand still while data is acknowledged?
+    fn freeze(&mut self, shown: &Shown<'_>, ack: u64, edge: u64) {
+        let at = shown.packet.at;
+        match &mut self.frozen {
+            Some(frozen) if frozen.edge == edge => {
+                frozen.until = at;
+                frozen.acked = ack.saturating_sub(frozen.first_ack);
+                if frozen.acked >= 2 * self.mss.max(1) {
+                    let stood = at.saturating_since(frozen.since);
+                    self.round.still = self.round.still.max(stood);
+                }
+                frozen.last_packet = shown.number;
+            }
+            other => {
+                if let Some(done) = other.filter(|done| done.acked >= 2 * self.mss.max(1)) {
+                    self.last_frozen = Some(done);
+                }
+                *other = Some(Frozen {
+                    edge,
+                    since: at,
+                    until: at,
+                    first_ack: ack,
+                    acked: 0,
+                    packet: shown.number,
+                    last_packet: shown.number,
+                });
+            }
+        }
+    }
+
+    /// The edge that stands still, or the last one that did.
+    pub(super) fn stillness(&self) -> Option<Frozen> {
+        self.frozen
+            .filter(|now| now.acked >= 2 * self.mss.max(1))
+            .or(self.last_frozen)
+    }
+}

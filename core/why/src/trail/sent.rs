@@ -1,0 +1,267 @@
+//! What the sender sends: new data, repairs, its end, a reset.
+
+use super::*;
+
+impl Trail {
+    /// The sender sends: data, or its end.
+    pub fn on_sent(&mut self, shown: &Shown<'_>) {
+        let packet = shown.packet;
+        if packet.flags.contains(Flags::RST) {
+            return self.on_reset(shown);
+        }
+        if packet.seq_len() == 0 || packet.flags.contains(Flags::SYN) {
+            return;
+        }
+        let data = shown.connection.direction(self.side);
+        let start = data.position_of(packet.seq);
+        let end = start + u64::from(packet.seq_len());
+        let kinds = shown.verdict.kinds;
+        if kinds.contains(Kind::CapturedTwice) || kinds.contains(Kind::KeepAlive) {
+            return;
+        }
+        self.note_echo(shown);
+        if !self.has_data {
+            self.begin(shown, start);
+        }
+        self.release(packet, (start, end), shown);
+        self.note_hole(shown, start);
+        let is_expiry = kinds.contains(Kind::TimeoutRetransmission);
+        let silence = packet.at.saturating_since(self.last);
+        self.pass(packet.at, if is_expiry { End::Expiry } else { End::Event });
+        if kinds.is_retransmission() {
+            self.on_again(shown, start, end, silence);
+        } else {
+            self.on_new(shown, start, end);
+        }
+        if kinds.contains(Kind::OutOfOrder) {
+            self.round.late += 1;
+            if let Some(open) = &mut self.open {
+                open.late += 1;
+            }
+        }
+        if kinds.contains(Kind::CongestionExperienced) {
+            self.round.marks += 1;
+        }
+        self.last_data = self.last_data.max(packet.at);
+    }
+
+    /// The first data.
+    fn begin(&mut self, shown: &Shown<'_>, start: u64) {
+        let data = shown.connection.direction(self.side);
+        self.pass(shown.packet.at, End::Event);
+        self.has_data = true;
+        self.first_data = Some(shown.packet.at);
+        self.first_place = start;
+        self.nxt = start;
+        self.una = start.min(acked_to(data).max(start.saturating_sub(1 << 30)));
+        if acked_to(data) <= start {
+            self.una = start;
+        }
+        self.recover = self.una;
+        self.knows_edge = shown.connection.scaling() != Scaling::Unknown;
+        if data.offered_to() > data.first_position() {
+            self.edge = self.edge.max(data.offered_to());
+        }
+        self.close_round(shown.packet.at, shown.number);
+    }
+
+    fn note_echo(&mut self, shown: &Shown<'_>) {
+        let Some(stamps) = shown.packet.timestamps else {
+            return;
+        };
+        if let Some(stamp) = self.fresh(0, stamps.val, shown.packet.at) {
+            self.round.data_stamp.get_or_insert(stamp);
+        }
+        let (turn, unknown) = self.echoes.on_echo(stamps.ecr, shown.packet.at);
+        if let Some(turn) = turn {
+            self.round.turn.add(turn);
+            self.last_turn = Some(turn);
+            // With packets missing, what is echoed may have passed before.
+            if !self.had_handshake {
+                self.turn = Some(self.turn.map_or(turn, |known| known.min(turn)));
+            }
+        }
+        let Some(unknown) = unknown else { return };
+        let waited = shown.packet.at.saturating_since(unknown.at);
+        let waited = waited.saturating_sub(self.turn.unwrap_or_default());
+        let is_again = shown.verdict.kinds.is_retransmission();
+        let lag = Lag {
+            packet: shown.number,
+            waited,
+            unknown: unknown.packet,
+            is_again,
+        };
+        if self.lag.is_none_or(|most| most.waited < waited) {
+            self.lag = Some(lag);
+        }
+        if is_again && self.lag_again.is_none_or(|most| most.waited < waited) {
+            self.lag_again = Some(lag);
+        }
+    }
+
+    fn note_hole(&mut self, shown: &Shown<'_>, start: u64) {
+        if shown.verdict.kinds.contains(Kind::AfterGap) && start > self.nxt {
+            self.round.gaps += 1;
+            self.hole.get_or_insert((start, shown.packet.at));
+            self.episodes.on_hole(Hole {
+                at: shown.packet.at,
+                packet: shown.number,
+                start: self.nxt,
+                end: start,
+                frozen: self.stillness(),
+                after: self.last_data,
+            });
+        }
+    }
+
+    fn on_new(&mut self, shown: &Shown<'_>, start: u64, end: u64) {
+        let packet = shown.packet;
+        let octets = u64::from(packet.payload_len);
+        let is_first = self.round.segments == 0 && self.flight() == 0;
+        let data = shown.connection.direction(self.side);
+        self.mss = self.mss.max(u64::from(data.largest_segment()));
+        if !shown.verdict.kinds.contains(Kind::OutOfOrder) {
+            self.largest = self.largest.max(octets).min(65_536);
+        }
+        if is_first && end > self.nxt {
+            self.round_end = end;
+        }
+        if start > self.nxt && self.flight() == 0 {
+            self.round_end = end;
+        }
+        self.nxt = self.nxt.max(end);
+        let flight = self.flight();
+        self.round.flight = self.round.flight.max(flight);
+        self.full[1] = self.full[1].max(flight);
+        self.round.sent += octets;
+        self.total_sent += octets;
+        self.round.segments += 1;
+        if octets < self.mss && octets > 0 {
+            self.round.small += 1;
+        }
+        // The majority vote of Boyer and Moore.
+        self.usual = match self.usual {
+            (_, 0) => (octets, 1),
+            (size, lead) if size == octets => (size, lead + 1),
+            (size, lead) => (size, lead - 1),
+        };
+        if let Some(open) = &mut self.open {
+            open.sent += octets;
+        }
+        let trip = self.trip().unwrap_or(Duration::from_millis(1));
+        let gap = packet.at.saturating_since(self.last_data);
+        if self.round.segments > 1 && gap < trip / 4 {
+            self.round.train_octets += octets;
+            self.round.train_time += gap;
+        }
+        self.note_clock(packet.at, octets, gap, trip);
+        if packet.flags.contains(Flags::FIN) {
+            self.fin = true;
+        }
+    }
+
+    /// Does an acknowledgment release what is sent, or something else?
+    fn note_clock(&mut self, at: Instant, octets: u64, gap: Duration, trip: Duration) {
+        /// What a host takes to answer at once.
+        const HOST: Duration = Duration::from_micros(20);
+        let since_ack = at.saturating_since(self.last_ack);
+        // Where segments follow closely anyway, any of them follows closely on
+        // some acknowledgment. Away from the sender the turnaround is known
+        // less exactly.
+        let at_once = (trip / 100).min(self.spacing / 8);
+        let at_once = at_once.max(self.turn.unwrap_or_default() / 150).max(HOST);
+        let is_clocked = since_ack <= at_once;
+        if is_clocked {
+            self.round.clocked += octets;
+        }
+        let pause = (self.spacing * 4)
+            .max(trip / 10)
+            .max(Duration::from_millis(2));
+        if gap > pause && self.flight() > octets {
+            if is_clocked {
+                self.round.clocked_starts += 1;
+            } else {
+                self.round.free_starts += 1;
+            }
+        }
+        if gap < trip {
+            self.spacing = self.spacing - self.spacing / 8 + gap / 8;
+        }
+    }
+
+    fn on_again(&mut self, shown: &Shown<'_>, start: u64, end: u64, silence: Duration) {
+        let kinds = shown.verdict.kinds;
+        let segments = u64::from(shown.packet.payload_len)
+            .div_ceil(self.mss.max(1))
+            .max(1);
+        self.round.again += segments;
+        self.nxt = self.nxt.max(end);
+        if kinds.contains(Kind::TailProbe) && self.open.is_none() {
+            return;
+        }
+        let is_expiry = kinds.contains(Kind::TimeoutRetransmission)
+            && self.trip().is_none_or(|trip| silence > trip);
+        if self.open.is_none() {
+            self.row = (start, start);
+            self.open = Some(Episode {
+                at: shown.packet.at,
+                until: shown.packet.at,
+                packet: shown.number,
+                start,
+                flight: self.flight(),
+                again: 0,
+                spurious: 0,
+                row: 0,
+                row_end: start,
+                timeouts: 0,
+                trip: self.last_trip,
+                turn: self.last_turn,
+                late: 0,
+                frozen: self.stillness(),
+                full_sized: true,
+                sent: 0,
+            });
+            self.recover = self.nxt;
+        }
+        let Some(open) = &mut self.open else { return };
+        open.again += segments;
+        open.full_sized &= end - start >= self.mss;
+        if is_expiry {
+            open.timeouts += 1;
+        }
+        self.row = if start == self.row.1 {
+            (self.row.0, end)
+        } else {
+            (start, end)
+        };
+        if self.row.1 - self.row.0 > open.row {
+            open.row = self.row.1 - self.row.0;
+            open.row_end = self.row.1;
+        }
+        if is_expiry {
+            let waited = silence.max(shown.packet.at.saturating_since(self.last_data));
+            self.episodes.expire(Expiry {
+                at: shown.packet.at,
+                packet: shown.number,
+                start,
+                waited,
+            });
+        }
+        if self.una >= self.recover {
+            self.recover = self.nxt;
+        }
+    }
+
+    fn on_reset(&mut self, shown: &Shown<'_>) {
+        self.pass(shown.packet.at, End::Event);
+        let data = shown.connection.direction(self.side);
+        self.reset.get_or_insert(Reset {
+            at: shown.packet.at,
+            packet: shown.number,
+            place: data.position_of(shown.packet.seq),
+            una: acked_to(data),
+            edge: data.offered_to(),
+            answered: false,
+        });
+    }
+}

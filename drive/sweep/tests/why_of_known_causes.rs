@@ -1,0 +1,73 @@
+//! Worlds with one known cause, captured at three places: what `why` says of the
+//! capture alone. The worlds are those of `cargo xtask grade`, which counts many
+//! more; here are the causes that must be found without fail.
+
+#[allow(dead_code)]
+#[path = "../examples/grade/views.rs"]
+mod views;
+#[path = "../examples/grade/worlds.rs"]
+mod worlds;
+
+use gigatcp_why::Diagnosis;
+
+/// What is said of the world with this cause, from each place.
+fn diagnoses(cause: &str, seed: u64) -> [Option<Diagnosis>; 3] {
+    let case = worlds::world(cause, seed);
+    views::captures(&case, seed).map(views::diagnose)
+}
+
+/// The account of each adds up to the run.
+fn check(diagnosis: &Diagnosis) {
+    let told = diagnosis
+        .verdicts
+        .iter()
+        .fold(diagnosis.unknown, |sum, verdict| sum + verdict.time);
+    assert_eq!(told, diagnosis.run, "{}", diagnosis.limited_by());
+}
+
+#[test]
+fn causes_that_show_everywhere_are_found_from_every_place() {
+    for cause in [
+        "receive-window-limited",
+        "window-clamped",
+        "slow-start-too-slow",
+        "delayed-ack-stall",
+        "mss-clamped",
+        "capture-artefact",
+    ] {
+        for (place, diagnosis) in diagnoses(cause, 3).into_iter().enumerate() {
+            let diagnosis = diagnosis.expect("data was sent");
+            check(&diagnosis);
+            let said = diagnosis.headline().map(|first| first.rule.id);
+            let place = views::VIEWS[place];
+            assert_eq!(said, Some(cause), "{place}: {}", diagnosis.limited_by());
+        }
+    }
+}
+
+#[test]
+fn causes_of_the_sending_host_and_its_path_are_found_at_the_sender() {
+    for cause in [
+        "path-saturated",
+        "send-buffer-limited",
+        "rto-ladder",
+        "pmtu-black-hole",
+        "cpu-limited-sender",
+        "reordering-taken-for-loss",
+    ] {
+        let [at_sender, _, _] = diagnoses(cause, 3);
+        let diagnosis = at_sender.expect("data was sent");
+        check(&diagnosis);
+        let said = diagnosis.headline().map(|first| first.rule.id);
+        assert_eq!(said, Some(cause), "{}", diagnosis.limited_by());
+    }
+}
+
+#[test]
+fn the_place_of_capture_is_found_out() {
+    let found = diagnoses("receive-window-limited", 2).map(|diagnosis| {
+        let diagnosis = diagnosis.expect("data was sent");
+        diagnosis.view.name()
+    });
+    assert_eq!(found, views::VIEWS);
+}
