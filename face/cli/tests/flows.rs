@@ -288,3 +288,26 @@ fn the_stall_of_2001_shows_in_its_capture() {
     assert!(waits.ends_with(&ladder), "{waits:?}");
     assert!(in_folder(&folder, "stall.html").len() < 100_000);
 }
+
+#[test]
+fn why_names_its_verdicts_beneath_the_graph() {
+    let plan = include_str!("../../../experiments/shalunov-stall/plan.toml");
+    let (folder, file) = captured(plan, "stall");
+    let output = Command::new(env!("CARGO_BIN_EXE_gigatcp"))
+        .arg("why")
+        .arg(&file)
+        .args(["--graph", "report.html", "--xplot", "plots"])
+        .current_dir(folder.path())
+        .stdin(Stdio::null())
+        .output()
+        .expect("the command starts");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{said}");
+    let page = in_folder(&folder, "report.html");
+    assert!(
+        page.contains("\"name\":\"rx-ring-overrun\""),
+        "its verdicts are spans"
+    );
+    let plot = in_folder(&folder, "plots/1-client_tsg.xpl");
+    assert!(plot.contains("\nrx-ring-overrun\n"));
+}

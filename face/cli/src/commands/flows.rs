@@ -133,7 +133,8 @@ impl Source {
         }
     }
 
-    fn open(&self) -> Result<CaptureReader, ReadError> {
+    /// Begins to read it.
+    pub(super) fn open(&self) -> Result<CaptureReader, ReadError> {
         match self {
             Self::File(path) => CaptureReader::open(path),
             Self::Input => CaptureReader::standard_input(),

@@ -7,20 +7,26 @@ mod view;
 pub(super) use view::wrap;
 
 use std::hash::{BuildHasher, Hasher, RandomState};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
-use gigatcp_capture::{CaptureReader, Note};
-use gigatcp_flows::Observed;
+use gigatcp_capture::Note;
+use gigatcp_flows::{Observed, Side};
 use gigatcp_report::escape::terminal;
+use gigatcp_report::graph;
 use gigatcp_units::Instant;
-use gigatcp_why::{Diagnosis, Watcher};
+use gigatcp_why::{Diagnosis, RULES, Watcher};
 
-use super::{Outcome, flows};
+use super::Outcome;
+use super::flows::{self, Source};
+use super::graphs::{self, Outputs};
 use crate::failure::Failure;
 use crate::output;
 
 /// Connections shown where not all are asked for.
 const SHOWN: usize = 5;
+
+/// Stretches of time named beneath a graph, the longest ones.
+const NAMED: usize = 200;
 
 /// What can be typed.
 #[derive(clap::Args, Debug)]
@@ -41,6 +47,7 @@ Examples:
   gigatcp why trace.pcapng                       why it was slow, in words
   gigatcp why --all trace.pcap.zst               every connection, not only the largest
   gigatcp why --json a.pcap b.pcap | jq .        the same for programs
+  gigatcp why trace.pcap --graph report.html     the same beneath graphs to zoom into
   tcpdump -w - tcp | gigatcp why -               what passes, until Ctrl-C ends tcpdump"
 )]
 pub(crate) struct Arguments {
@@ -55,6 +62,9 @@ pub(crate) struct Arguments {
     /// Print JSON instead of sentences
     #[arg(long)]
     json: bool,
+
+    #[command(flatten)]
+    outputs: Outputs,
 }
 
 /// A capture that was read.
@@ -74,11 +84,20 @@ pub(super) struct Diagnosed {
 
 /// Reads and says why.
 pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
+    let outputs = &arguments.outputs;
+    outputs.check(arguments.files.len())?;
     let mut captures = Vec::new();
     for file in &arguments.files {
-        let capture = read(file)?;
+        let source = Source::new(file, outputs.reads_again())?;
+        let capture = read(&source)?;
         for note in &capture.notes {
             output::say(&format!("{}: {note}", terminal(&capture.name)));
+        }
+        if outputs.reads_again() {
+            let first = flows::read(&source, |_| Ok(()))?;
+            graphs::write(outputs, &source, &first, |index, side| {
+                named(&capture, index, side)
+            })?;
         }
         let (shown, rest) = choose(&capture, arguments.all);
         if arguments.json {
@@ -125,14 +144,43 @@ fn choose(capture: &Capture, all: bool) -> (Vec<Diagnosed>, usize) {
     (shown, rest)
 }
 
-fn read(file: &Path) -> Result<Capture, Failure> {
-    let name = file.display().to_string();
-    let opened = if name == "-" {
-        CaptureReader::standard_input()
-    } else {
-        CaptureReader::open(file)
+/// The stretches of a connection's time that have a cause, for its graph.
+fn named(capture: &Capture, index: usize, side: Side) -> Vec<graph::Span> {
+    let table = capture.watcher.table();
+    let diagnosis = capture.watcher.diagnose(index);
+    let diagnosis = diagnosis.filter(|diagnosis| diagnosis.sender == side);
+    let (Some(connection), Some(diagnosis)) = (table.connection(index), diagnosis) else {
+        return Vec::new();
     };
-    let mut reader = opened.map_err(|error| flows::refused(&name, &error))?;
+    let mut spans: Vec<&gigatcp_why::Span> = diagnosis.spans.iter().collect();
+    spans.sort_by_key(|span| std::cmp::Reverse(span.length));
+    spans.truncate(NAMED);
+    spans.sort_by_key(|span| span.start);
+    let named = spans.into_iter().filter_map(|span| {
+        let rule = RULES.get(span.rule?)?;
+        let verdict = diagnosis
+            .verdicts
+            .iter()
+            .find(|verdict| verdict.rule.id == rule.id);
+        let from_ns = span
+            .start
+            .saturating_since(connection.first_at())
+            .as_nanos();
+        Some(graph::Span {
+            from_ns,
+            to_ns: from_ns + span.length.as_nanos(),
+            name: rule.id.into(),
+            text: verdict.map_or_else(String::new, |verdict| verdict.finding.clone()),
+        })
+    });
+    named.collect()
+}
+
+fn read(source: &Source) -> Result<Capture, Failure> {
+    let name = source.name();
+    let mut reader = source
+        .open()
+        .map_err(|error| flows::refused(&name, &error))?;
     // Whoever sends packets must not know which of them collide.
     let mut watcher = Watcher::new(RandomState::new().build_hasher().finish());
     let mut now = Instant::ZERO;
