@@ -36,6 +36,8 @@ impl View {
     pub(crate) fn infer(trip: Option<Duration>, turn: Option<Duration>) -> Self {
         /// A host needs this long to answer, on a network of no length.
         const HOST: u64 = 300_000;
+        /// No cable is as short as this.
+        const LOOPBACK: u64 = 50_000;
         let (Some(trip), Some(turn)) = (trip, turn) else {
             return Self::Unknown;
         };
@@ -43,7 +45,10 @@ impl View {
         let is_small = |part: u64, other: u64| {
             part * 9 <= other || part <= HOST && part.saturating_mul(2) <= other
         };
-        if is_small(turn, trip) {
+        if trip.saturating_add(turn) <= LOOPBACK {
+            // Both hosts are the place of capture.
+            Self::Unknown
+        } else if is_small(turn, trip) {
             Self::Sender
         } else if is_small(trip, turn) {
             Self::Receiver

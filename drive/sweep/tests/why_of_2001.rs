@@ -32,7 +32,6 @@ struct Views {
     /// At the sender and at the receiver.
     lines: [Vec<Line>; 2],
     bases: [Option<u32>; 2],
-    idents: [u16; 2],
 }
 
 #[derive(Clone, Default)]
@@ -49,10 +48,9 @@ impl Tap for Printer {
         if segment.flags.contains(Flags::SYN) {
             views.bases[way].get_or_insert(segment.seq.as_u32());
         }
-        views.idents[way] = views.idents[way].wrapping_add(1);
         let view = usize::from(!at_sender);
         let index = views.lines[view].len();
-        let text = print(now, segment, way, views.bases, views.idents[way]);
+        let text = print(now, segment, way, views.bases);
         // The beginning, the ends of bursts, and all that comes slowly.
         let is_shown = index < 12
             || segment.flags.intersects(Flags::RST | Flags::SYN)
@@ -78,13 +76,7 @@ fn is_telling(segment: &Segment<Phantom>, bases: [Option<u32>; 2]) -> bool {
     }
 }
 
-fn print(
-    now: Instant,
-    segment: &Segment<Phantom>,
-    way: usize,
-    bases: [Option<u32>; 2],
-    ident: u16,
-) -> String {
+fn print(now: Instant, segment: &Segment<Phantom>, way: usize, bases: [Option<u32>; 2]) -> String {
     let names = ["10.0.0.2.1072", "10.0.0.1.5001"];
     let us = now.as_nanos() / 1000;
     let (s, us) = (us / 1_000_000, us % 1_000_000);
@@ -131,7 +123,7 @@ fn print(
     if !options.is_empty() {
         write!(text, " <{}>", options.join(",")).expect("a string");
     }
-    write!(text, " (DF) (ttl 64, id {ident})").expect("a string");
+    text.push_str(" (DF)");
     text
 }
 
