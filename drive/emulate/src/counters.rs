@@ -16,6 +16,8 @@ pub struct Snapshot {
     pub ways: [Way; 2],
     /// Processor time that carrying has taken, waiting without sleep included.
     pub processor: Duration,
+    /// Times that whoever carries had lost the processor for more than 10 ms.
+    pub stalls: u64,
     /// Octets of memory that hold packets.
     pub memory: usize,
 }

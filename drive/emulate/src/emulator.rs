@@ -15,7 +15,7 @@ use std::thread::{self, JoinHandle};
 use gigatcp_linux::poll::Alarm;
 use gigatcp_linux::{LabError, Namespace, Step, clock, process, settings};
 use gigatcp_path::{ConfigError, HopConfig, Release};
-use gigatcp_units::Duration;
+use gigatcp_units::{Duration, Instant};
 
 use crate::counters::{Lateness, Snapshot};
 use crate::device::{Device, DeviceConfig, NAME};
@@ -183,6 +183,8 @@ impl Emulator {
             shared: Arc::clone(&shared),
             zero: clock::monotonic(),
             early: early(),
+            slept: Instant::ZERO,
+            stalls: 0,
         };
         let processor = config.processor;
         let has_times = config.forward.iter().chain(&config.reverse).any(takes_time);

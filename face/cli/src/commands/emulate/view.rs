@@ -163,6 +163,12 @@ fn carried(way: &Way) -> String {
 /// What the path is not to blame for, and nobody should overlook.
 fn notes(snapshot: &Snapshot, by_device: [Option<u64>; 2]) -> Vec<String> {
     let mut notes = Vec::new();
+    if snapshot.stalls > 0 {
+        let stalls = snapshot.stalls;
+        notes.push(format!(
+            "this machine had no processor for the path {stalls} times, for 10 ms or more"
+        ));
+    }
     for ((way, name), dropped) in snapshot.ways.iter().zip(WAYS).zip(by_device) {
         let device = &way.device;
         if let Some(dropped @ 1..) = dropped {
