@@ -124,7 +124,8 @@ fn a_ping_sees_the_round_trip_time_of_the_path() {
             .collect();
         times.sort_unstable();
         assert!(times[0] >= StdDuration::from_millis(47), "{times:?}");
-        assert!(times[0] < StdDuration::from_millis(52), "{times:?}");
+        // Not twice that; how late packets may be is the benchmark's to say.
+        assert!(times[0] < StdDuration::from_millis(90), "{times:?}");
     }
     settle(emulator);
 }
