@@ -29,7 +29,8 @@
 //! at when there is data to send.
 //!
 //! Deliberately not here: one estimate for all connections to a host (RFC 1191
-//! section 6.3), which is the driver's to keep.
+//! section 6.3), which is the driver's to keep; what it remembers of a route it
+//! hands in as `route_mtu`.
 
 use core::ops::Range;
 
@@ -125,6 +126,11 @@ impl PathMtu {
         if profile.plpmtud && profile.plpmtud_from_base {
             self.current = self.base(profile).min(ceiling);
             self.act_at = now;
+        }
+        let remembered = profile.route_mtu.max(self.ip.least_mtu());
+        if profile.route_mtu > 0 && remembered < self.current {
+            self.current = remembered;
+            self.act_at = now + profile.pmtu_raise;
         }
     }
 

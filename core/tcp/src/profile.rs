@@ -350,6 +350,12 @@ pub struct Profile {
     /// million tiny segments (Linux `tcp_min_snd_mss`, 2019, after the attacks
     /// on SACK of CVE-2019-11479).
     pub mss_min: u32,
+    /// Packet size that the host remembers of the route to the peer, octets; 0:
+    /// nothing is remembered. The estimate of the path's MTU begins there,
+    /// whatever both SYNs say, and ages from there (RFC 1191 section 6.3). BSD
+    /// kept it in the route (`rmx_mtu`), and where nothing had been learned, what
+    /// the driver had put there.
+    pub route_mtu: u32,
     /// Keep-alives, RFC 9293 section 3.8.4 (MUST-25: off unless asked for).
     pub keepalive: bool,
     /// Silence before the first keep-alive (RFC 9293 MUST-28; Linux
@@ -427,6 +433,18 @@ pub struct Profile {
     /// SMSS above this is rounded down to a multiple of it, so that segments
     /// fill whole buffers (BSD `tcp_mss`, `MCLBYTES`); 0: never.
     pub smss_multiple: u32,
+    /// Send buffer that the route to the peer asks for (BSD `rmx_sendpipe`);
+    /// absent: the route says nothing.
+    pub route_send_buffer: Option<Bytes>,
+    /// Receive buffer that the route to the peer asks for (BSD `rmx_recvpipe`).
+    pub route_receive_buffer: Option<Bytes>,
+    /// What the route asks for replaces a larger buffer that the application
+    /// asked for (BSD `tcp_mss` until the patch of kern/6032); without, it can
+    /// only raise it.
+    pub route_buffers_override: bool,
+    /// Buffers that were asked for are rounded up to whole segments when SMSS is
+    /// known (BSD `tcp_mss`).
+    pub buffers_in_segments: bool,
     /// The peer is told unasked of a window that has opened by so many segments,
     /// or by half the largest window (BSD `tcp_output`: two); 0: of one that
     /// has doubled (Linux `tcp_cleanup_rbuf`).
@@ -539,6 +557,7 @@ impl Profile {
         pmtu_raise: Duration::from_secs(600),
         black_hole_timeouts: 3,
         mss_min: 48,
+        route_mtu: 0,
         keepalive: false,
         keepalive_time: Duration::from_secs(7200),
         keepalive_interval: Duration::from_secs(75),
@@ -566,6 +585,10 @@ impl Profile {
         // Habits of BSD.
         row_of_duplicates_ends: false,
         smss_multiple: 0,
+        route_send_buffer: None,
+        route_receive_buffer: None,
+        route_buffers_override: false,
+        buffers_in_segments: false,
         window_update_segments: 0,
         repair_restarts_timer: false,
         reset_on_giving_up: false,

@@ -50,6 +50,12 @@ impl<P: Payload> SendBuffer<P> {
         self.capacity.saturating_sub(self.end - self.start)
     }
 
+    /// Octets kept.
+    #[inline]
+    pub fn queued(&self) -> u64 {
+        self.end - self.start
+    }
+
     /// Octets this buffer was granted.
     pub fn capacity(&self) -> u64 {
         self.capacity

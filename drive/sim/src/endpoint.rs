@@ -312,7 +312,9 @@ impl Endpoint {
         if segment.payload.is_empty() {
             self.costs.ack_received() + self.search_work(segment)
         } else {
-            self.costs.data_received(segment.wire_segments())
+            let packets = segment.wire_segments();
+            let queued = self.connection().map_or(0, Connection::receive_queue);
+            self.costs.data_received(packets) + self.costs.queue_walked(Bytes::new(queued), packets)
         }
     }
 

@@ -2,7 +2,7 @@
 
 use gigatcp_events::Limit;
 use gigatcp_path::{Hop, ReceiveRings, Ring};
-use gigatcp_plan::{Flow, Scenario, Series};
+use gigatcp_plan::{Flow, Host, Scenario, Series};
 use gigatcp_record::{
     FlowRecord, HopRecord, IntervalRecord, LimitShare, LimitSpan, Negotiated, RingRecord, Sample,
     SequenceDetail, SequenceStep, SeriesRecord, TimeSequence, growth,
@@ -11,7 +11,8 @@ use gigatcp_sim::meter::Meter;
 use gigatcp_sim::observe::{Mark, Samples, Sequence};
 use gigatcp_sim::packet::Packet;
 use gigatcp_sim::{Ended, FlowOutcome, Outcome};
-use gigatcp_tcp::Connection;
+use gigatcp_tcp::connection::Info;
+use gigatcp_tcp::{Connection, Profile};
 use gigatcp_units::{Bytes, Duration, Instant};
 use gigatcp_wire::Phantom;
 
@@ -103,7 +104,7 @@ fn flow_record(scenario: &Scenario, flow: &Flow, result: &FlowOutcome, now: Inst
         samples: samples(&result.samples),
         negotiated: sender
             .zip(result.receiver.connection())
-            .map(|(s, r)| negotiated(flow, s, r))
+            .map(|(s, r)| negotiated(scenario, flow, s, r))
             .unwrap_or_default(),
         time_sequence: result.sequence.as_ref().map(time_sequence),
     }
@@ -248,6 +249,7 @@ fn samples(samples: &Samples) -> Vec<Sample> {
 /// in silence). A buffer that fits itself to the path is told of where it could
 /// not: its window is bounded, or it has none of its own.
 fn negotiated(
+    scenario: &Scenario,
     flow: &Flow,
     sender: &Connection<Phantom>,
     receiver: &Connection<Phantom>,
@@ -270,10 +272,14 @@ fn negotiated(
             requested: text(flow.receive_buffer),
             granted: received.receive_buffer.to_string(),
             effective: format!("a window of at most {}", received.window_clamp),
-            cause: format!(
-                "what the host grants, less what it keeps for its own bookkeeping, as far as 16 \
-                 bits shifted by {shift} can say it"
-            ),
+            cause: of_route(&scenario.receiver, |profile| profile.route_receive_buffer)
+                .map(|cause| format!("{cause}; {}", cost(flow, &sent, received.window_clamp)))
+                .unwrap_or_else(|| {
+                    format!(
+                        "what the host grants, less what it keeps for its own bookkeeping, as far \
+                         as 16 bits shifted by {shift} can say it"
+                    )
+                }),
         });
     }
     if differs(flow.send_buffer, sent.send_buffer, tunes_send) {
@@ -282,13 +288,55 @@ fn negotiated(
             requested: text(flow.send_buffer),
             granted: sent.send_buffer.to_string(),
             effective: sent.send_buffer.to_string(),
-            cause: match flow.send_buffer {
-                Some(_) => "what the host grants for what is asked".into(),
+            cause: match of_route(&scenario.sender, |profile| profile.route_send_buffer) {
+                Some(cause) => cause,
+                None if flow.send_buffer.is_some() => {
+                    "what the host grants for what is asked".into()
+                }
                 None => "what the host has where none is asked for".into(),
             },
         });
     }
+    list.extend(segment_size(scenario, &sent));
     list
+}
+
+/// What the route asks for in place of the application, if it does.
+fn of_route(host: &Host, metric: fn(&Profile) -> Option<Bytes>) -> Option<String> {
+    let asked = metric(&host.profile)?;
+    let rule = if host.profile.route_buffers_override {
+        "in place of what the application asked for"
+    } else {
+        "where the application asked for less"
+    };
+    Some(format!(
+        "the route asks for {asked}, {rule}, in whole segments"
+    ))
+}
+
+/// What a window of `effective` can carry, beside one of what was asked for.
+fn cost(flow: &Flow, sender: &Info, effective: Bytes) -> String {
+    let Some((rtt, requested)) = sender.min_rtt.zip(flow.receive_buffer) else {
+        return "no round trip was measured".to_owned();
+    };
+    let most = |window: Bytes| rate(window, rtt) / 1e6;
+    format!(
+        "at a round trip of {rtt} that is {:.1} Mbit/s at most instead of {:.1}",
+        most(effective),
+        most(requested),
+    )
+}
+
+/// Segments smaller than both SYNs allow, because of what the host remembers.
+fn segment_size(scenario: &Scenario, sender: &Info) -> Option<Negotiated> {
+    let remembered = scenario.sender.profile.route_mtu;
+    (remembered > 0 && sender.path_mtu == remembered).then(|| Negotiated {
+        what: "segment size".into(),
+        requested: format!("a packet of {} B", scenario.sender.mtu),
+        granted: format!("a packet of {remembered} B"),
+        effective: format!("segments of {} B", sender.smss),
+        cause: "the host remembers that MTU of the route, whatever both SYNs say".into(),
+    })
 }
 
 fn time_sequence(sequence: &Sequence) -> TimeSequence {

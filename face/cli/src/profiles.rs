@@ -6,6 +6,7 @@
 
 use gigatcp_tcp::congestion::Counting;
 use gigatcp_tcp::profile::{InitialWindow, Profile, PrrRule, SETTINGS, SynCookies, WindowPolicy};
+use gigatcp_units::Bytes;
 use serde::Serialize;
 
 use crate::grid::{Align, grid};
@@ -318,6 +319,7 @@ fn path_and_liveness(profile: &Profile) -> Vec<(&'static str, String)> {
         pmtu_raise,
         black_hole_timeouts,
         mss_min,
+        route_mtu,
         keepalive_time,
         keepalive_interval,
         keepalive_probes,
@@ -347,6 +349,7 @@ fn path_and_liveness(profile: &Profile) -> Vec<(&'static str, String)> {
         pmtu_raise,
         black_hole_timeouts,
         mss_min,
+        route_mtu,
         keepalive_time,
         keepalive_interval,
         keepalive_probes,
@@ -373,6 +376,10 @@ fn loss_recovery(profile: &Profile) -> Vec<(&'static str, String)> {
         partial_ack_restarts_timer,
         row_of_duplicates_ends,
         smss_multiple,
+        route_send_buffer,
+        route_receive_buffer,
+        route_buffers_override,
+        buffers_in_segments,
         window_update_segments,
         repair_restarts_timer,
         reset_on_giving_up,
@@ -385,6 +392,11 @@ fn loss_recovery(profile: &Profile) -> Vec<(&'static str, String)> {
         Some(PrrRule::SlowStart) => "rfc6937-ssrb",
     };
     let reduce_again = reduce_again.name();
+    let of_route = |asked: Option<Bytes>| {
+        asked.map_or_else(|| "false".to_owned(), |octets| octets.to_string())
+    };
+    let route_send_buffer = of_route(route_send_buffer);
+    let route_receive_buffer = of_route(route_receive_buffer);
     named![
         rack,
         tlp,
@@ -398,6 +410,10 @@ fn loss_recovery(profile: &Profile) -> Vec<(&'static str, String)> {
         partial_ack_restarts_timer,
         row_of_duplicates_ends,
         smss_multiple,
+        route_send_buffer,
+        route_receive_buffer,
+        route_buffers_override,
+        buffers_in_segments,
         window_update_segments,
         repair_restarts_timer,
         reset_on_giving_up,

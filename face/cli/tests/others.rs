@@ -46,7 +46,7 @@ fn lists_name_everything_there_is() {
     assert_eq!(tables.len(), gigatcp_plan::keys::TABLES.len());
 
     let controls = printed(&["list", "controls"]);
-    for entry in gigatcp_tcp::congestion::REGISTRY {
+    for entry in gigatcp_tcp::congestion::entries() {
         assert!(controls.contains(entry.name), "{}", entry.name);
         assert!(controls.contains(entry.summary), "{}", entry.summary);
     }

@@ -10,7 +10,7 @@ use gigatcp_record::FlowRecord;
 use crate::Report;
 use crate::group::{Group, Spread, groups};
 use crate::number::{fixed, ratio, seconds};
-use crate::published::PublishedSeries;
+use crate::published::{Extremes, PublishedSeries};
 
 /// What is compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,12 +53,25 @@ impl Quantity {
     #[must_use]
     pub fn text(self, value: f64) -> String {
         match self {
+            // Satellite channels carry some kbit/s.
+            Self::Average if value < 1.0 => fixed(value, 4),
             Self::Average => fixed(value, 1),
             Self::TimeTo90 => fixed(value, 2),
             // A median of two counts may end in one half.
             Self::Retransmitted if value.fract() != 0.0 => fixed(value, 1),
             Self::Retransmitted => fixed(value, 0),
             Self::SenderCpu | Self::ReceiverCpu => fixed(value, 0),
+        }
+    }
+
+    /// What was published of this quantity as text: the value, or both extremes.
+    #[must_use]
+    pub fn extremes_text(self, published: Extremes) -> String {
+        let (low, high) = (self.text(published.low), self.text(published.high));
+        if low == high {
+            low
+        } else {
+            format!("{low}\u{2013}{high}")
         }
     }
 
@@ -76,14 +89,16 @@ impl Quantity {
 
     /// The value published in `series`.
     #[must_use]
-    pub fn published(self, series: &PublishedSeries) -> Option<f64> {
-        match self {
-            Self::Average => Some(series.total.mbps),
+    pub fn published(self, series: &PublishedSeries) -> Option<Extremes> {
+        let total = series.total.as_ref();
+        let one = match self {
+            Self::Average => return series.average(),
             Self::TimeTo90 => series.seconds_to_90(),
-            Self::Retransmitted => Some(series.total.retransmitted_segments as f64),
-            Self::SenderCpu => Some(series.total.tx_percent),
-            Self::ReceiverCpu => Some(series.total.rx_percent),
-        }
+            Self::Retransmitted => total.map(|total| total.retransmitted_segments as f64),
+            Self::SenderCpu => total.map(|total| total.tx_percent),
+            Self::ReceiverCpu => total.map(|total| total.rx_percent),
+        };
+        one.map(Extremes::one)
     }
 }
 
@@ -93,16 +108,20 @@ pub struct Comparison {
     /// What is compared.
     pub quantity: Quantity,
     /// What was published.
-    pub published: Option<f64>,
+    pub published: Option<Extremes>,
     /// How it came out here, over the repeats that have it.
     pub ours: Option<Spread>,
 }
 
 impl Comparison {
-    /// Our median over the published value, as text.
+    /// Our median over the published value, or over the middle of the published
+    /// extremes, as text.
     #[must_use]
     pub fn ratio(&self) -> String {
-        ratio(self.published, self.ours.map(|spread| spread.median))
+        ratio(
+            self.published.map(Extremes::middle),
+            self.ours.map(|spread| spread.median),
+        )
     }
 }
 

@@ -13,7 +13,7 @@ use crate::escape::html;
 use crate::group::Spread;
 use crate::number::{ABSENT, fixed, grouped, maybe, ratio, seconds};
 use crate::nuttcp::{BYTES_PER_MB, mbps};
-use crate::published::{PublishedInterval, PublishedSeries};
+use crate::published::{Extremes, PublishedInterval, PublishedSeries};
 use crate::shares;
 use crate::table::end_and_card;
 
@@ -72,7 +72,7 @@ fn comparison_cells(comparison: &Comparison, row: &Row<'_>, compared: bool) -> S
     let quantity = comparison.quantity;
     let published = comparison
         .published
-        .map_or_else(|| ABSENT.to_owned(), |value| quantity.text(value));
+        .map_or_else(|| ABSENT.to_owned(), |value| quantity.extremes_text(value));
     let ours = spread_cell(quantity, comparison.ours, row.group.repeats.len());
     if compared {
         let ratio = comparison.ratio();
@@ -113,6 +113,10 @@ fn summary_notes(report: &Report<'_>, rows: &[Row<'_>]) -> String {
     ];
     if rows.iter().any(|row| row.published.is_some()) {
         notes.push("Ratio: this run over published.".to_owned());
+    }
+    let has_range = |row: &Row<'_>| row.published.is_some_and(|series| series.mbps.is_some());
+    if rows.iter().any(has_range) {
+        notes.push("Where a range was published, the ratio is over its middle.".to_owned());
     }
     if report.run.repeat > 1 {
         notes.push(format!(
@@ -271,11 +275,20 @@ fn published_cells(line: Option<&PublishedInterval>) -> String {
 fn total_row(flow: &FlowRecord, published: Option<&PublishedSeries>) -> String {
     let mut out = String::from("<tr class=\"total\"><th scope=\"row\">total</th>");
     if let Some(published) = published {
-        let total = &published.total;
+        let total = published.total.as_ref();
+        let average = published.average().map(|average| {
+            if published.mbps.is_some() {
+                Quantity::Average.extremes_text(average)
+            } else {
+                fixed(average.low, 4)
+            }
+        });
         let _ = write!(
             out,
-            "<td class=\"first\">{:.4}</td><td>{:.2}</td><td>{:.4}</td>",
-            total.mb, total.seconds, total.mbps
+            "<td class=\"first\">{}</td><td>{}</td><td>{}</td>",
+            maybe(total.map(|total| total.mb), 4),
+            maybe(total.map(|total| total.seconds), 2),
+            average.unwrap_or_else(|| ABSENT.to_owned()),
         );
     }
     let _ = write!(
@@ -287,7 +300,8 @@ fn total_row(flow: &FlowRecord, published: Option<&PublishedSeries>) -> String {
         grouped(flow.retransmitted_segments),
     );
     if let Some(published) = published {
-        let ratio = ratio(Some(published.total.mbps), Some(flow.goodput_bps / 1e6));
+        let theirs = published.average().map(Extremes::middle);
+        let ratio = ratio(theirs, Some(flow.goodput_bps / 1e6));
         let _ = write!(out, "<td class=\"first\">{}</td>", html(&ratio));
     }
     out.push_str("</tr>\n");

@@ -36,6 +36,10 @@
 //! fast_retransmits = 0
 //! ```
 //!
+//! Where only the lowest and the highest average of several runs were
+//! published, `mbps = [53.0, 53.5]` stands in place of `intervals` and
+//! `[series.total]`.
+//!
 //! Every line must agree with itself to within its printed digits: that is how
 //! a slip in copying is found. Lines need not add up to the total, because
 //! published ones do not. Deliberately absent: tolerances and targets.
@@ -95,10 +99,40 @@ pub struct PublishedSeries {
     pub command: String,
     /// What the author said about it, in the author's words.
     pub remark: Option<String>,
-    /// The interval lines, in order.
+    /// The interval lines, in order; none where only extremes were published.
+    #[serde(default)]
     pub intervals: Vec<PublishedInterval>,
     /// The line that closes the measurement.
-    pub total: PublishedTotal,
+    pub total: Option<PublishedTotal>,
+    /// Lowest and highest average of several runs, Mbit/s, where nothing but
+    /// these was published.
+    pub mbps: Option<(f64, f64)>,
+}
+
+/// A published number, or the extremes of several.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Extremes {
+    /// The lowest.
+    pub low: f64,
+    /// The highest; the lowest where it is one number.
+    pub high: f64,
+}
+
+impl Extremes {
+    /// One number.
+    #[must_use]
+    pub const fn one(value: f64) -> Self {
+        Self {
+            low: value,
+            high: value,
+        }
+    }
+
+    /// What ratios are taken of: the middle between the two.
+    #[must_use]
+    pub fn middle(self) -> f64 {
+        f64::midpoint(self.low, self.high)
+    }
 }
 
 /// One published interval line.
@@ -267,13 +301,33 @@ impl PublishedSeries {
         gigatcp_record::growth::seconds_to_90(&self.rates())
     }
 
+    /// The average over the whole measurement, Mbit/s.
+    #[must_use]
+    pub fn average(&self) -> Option<Extremes> {
+        let extremes = self.mbps.map(|(low, high)| Extremes { low, high });
+        let total = || self.total.map(|total| Extremes::one(total.mbps));
+        extremes.or_else(total)
+    }
+
     fn check(&self) -> Result<(), String> {
         let lines = self.intervals.iter().enumerate();
         for (index, line) in lines {
             let place = format!("series \"{}\", interval line {}", self.name, index + 1);
             check_line(&place, line.mb, line.seconds, line.mbps)?;
         }
-        let total = &self.total;
+        let total = match (&self.total, self.mbps) {
+            (Some(total), None) => total,
+            (None, Some(extremes)) if self.intervals.is_empty() => {
+                return check_extremes(&self.name, extremes);
+            }
+            _ => {
+                return Err(format!(
+                    "series \"{}\": expected either a [series.total] with the intervals there \
+                     are, or mbps = [lowest, highest] and nothing else",
+                    self.name
+                ));
+            }
+        };
         let place = format!("series \"{}\", total line", self.name);
         check_line(&place, total.mb, total.seconds, total.mbps)?;
         for (what, percent) in [("%TX", total.tx_percent), ("%RX", total.rx_percent)] {
@@ -285,6 +339,16 @@ impl PublishedSeries {
         }
         Ok(())
     }
+}
+
+/// Whether the two can be the lowest and the highest of something.
+fn check_extremes(name: &str, (low, high): (f64, f64)) -> Result<(), String> {
+    if low >= 0.0 && low <= high && high.is_finite() {
+        return Ok(());
+    }
+    Err(format!(
+        "series \"{name}\": mbps = [{low}, {high}] is no range: expected the lowest first"
+    ))
 }
 
 /// Whether one line agrees with itself: the rate printed must lie between the

@@ -15,7 +15,7 @@ use crate::crowd;
 use crate::escape::terminal;
 use crate::group::Spread;
 use crate::number::{ABSENT, ratio};
-use crate::published::PublishedSeries;
+use crate::published::{Extremes, PublishedSeries};
 use crate::{nuttcp, shares};
 
 /// One series: heading, interval lines of every flow, totals, limits, path.
@@ -117,14 +117,27 @@ pub fn end_and_card(flow: &FlowRecord) -> Vec<String> {
 }
 
 fn ours_alone(out: &mut String, flow: &FlowRecord) {
+    own_intervals(out, flow);
+    let _ = writeln!(out, "{}\n", nuttcp::total(flow));
+}
+
+fn own_intervals(out: &mut String, flow: &FlowRecord) {
     for interval in &flow.intervals {
         let retransmissions = nuttcp::retransmissions(interval.retransmitted_segments);
         let _ = writeln!(out, "{}{retransmissions}", nuttcp::interval(interval));
     }
-    let _ = writeln!(out, "{}\n", nuttcp::total(flow));
 }
 
 fn side_by_side(out: &mut String, flow: &FlowRecord, published: &PublishedSeries) {
+    if published.intervals.is_empty() {
+        own_intervals(out, flow);
+    } else {
+        intervals_side_by_side(out, flow, published);
+    }
+    averages(out, flow, published);
+}
+
+fn intervals_side_by_side(out: &mut String, flow: &FlowRecord, published: &PublishedSeries) {
     let width = nuttcp::LINE_WIDTH;
     let theirs_heading = format!("   published ({})", terminal(&published.id));
     let _ = writeln!(
@@ -144,11 +157,19 @@ fn side_by_side(out: &mut String, flow: &FlowRecord, published: &PublishedSeries
             "{left:<width$} {right:<width$}  {ratio:>5}{retransmissions}"
         );
     }
-    let average = ratio(Some(published.total.mbps), Some(flow.goodput_bps / 1e6));
+}
+
+fn averages(out: &mut String, flow: &FlowRecord, published: &PublishedSeries) {
+    let theirs = published.average();
+    let average = ratio(theirs.map(Extremes::middle), Some(flow.goodput_bps / 1e6));
+    let published = match (&published.total, theirs) {
+        (Some(total), _) => nuttcp::published_total(total),
+        (None, Some(average)) => format!("{} Mbps", Quantity::Average.extremes_text(average)),
+        (None, None) => ABSENT.to_owned(),
+    };
     let _ = writeln!(
         out,
-        "\npublished {}\nthis run  {}\nratio of the averages {average}\n",
-        nuttcp::published_total(&published.total),
+        "\npublished {published}\nthis run  {}\nratio of the averages {average}\n",
         nuttcp::total(flow),
     );
 }
@@ -278,8 +299,10 @@ fn summary_rows(row: &Row<'_>, cells: &mut Vec<Vec<String>>) {
     };
     if row.published.is_some() {
         let text = comparisons.map(|c| {
-            c.published
-                .map_or_else(|| ABSENT.to_owned(), |value| c.quantity.text(value))
+            c.published.map_or_else(
+                || ABSENT.to_owned(),
+                |value| c.quantity.extremes_text(value),
+            )
         });
         push("published".to_owned(), text);
     }

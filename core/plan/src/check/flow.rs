@@ -280,7 +280,7 @@ fn stop(reader: &Reader) -> Option<Stop> {
 }
 
 fn control(reader: &Reader) -> Option<&'static Entry> {
-    let names = REGISTRY.iter().map(|entry| entry.name);
+    let names = congestion::entries().map(|entry| entry.name);
     let what = "congestion control";
     let named = reader.choice("congestion_control", what, names, congestion::find);
     named

@@ -86,6 +86,8 @@ fn costs(reader: &Reader) -> CpuCosts {
         per_ack_received: time("per_ack_received"),
         per_byte_copied: reader.cost("per_byte_copied").unwrap_or_default(),
         per_entry_walked: time("per_entry_walked"),
+        per_byte_queued: reader.cost("per_byte_queued").unwrap_or_default(),
+        queue_cached: reader.amount("queue_cached").unwrap_or(Bytes::ZERO),
     }
 }
 

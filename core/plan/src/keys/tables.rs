@@ -203,6 +203,10 @@ pub const CPU: KeyTable = KeyTable {
             Kind::Cost, Is("0 s");
         per_entry_walked = r#""20 ns""#, "per entry walked in a list that grows with the window":
             COST, Is("0 s");
+        per_byte_queued = r#""49 ps""#, "per packet of data and byte waiting in its socket buffer, beyond queue_cached":
+            Kind::Cost, Is("0 s");
+        queue_cached = r#""2 MiB""#, "bytes waiting in a socket buffer that cost nothing (needs per_byte_queued)":
+            Kind::Amount(Bytes::new(0), Bytes::new(1 << 30)), Is("0 B");
     }],
     has_settings: false,
 };

@@ -22,6 +22,7 @@ mod bic_2_6_20;
 mod cubic_2_6_20;
 mod cubic_linux;
 mod dctcp;
+mod fixed;
 mod gate;
 mod linux_2_6_20;
 mod slow_start;
@@ -385,8 +386,21 @@ pub const REGISTRY: &[Entry] = &[
     },
 ];
 
+/// What stands where there is no congestion control: not one of [`REGISTRY`],
+/// because it keeps none of the promises that those do.
+pub const FIXED: &Entry = &Entry {
+    name: "fixed",
+    summary: "no congestion control: the initial window, whatever happens (before 1988)",
+    build: |config| Box::new(fixed::Fixed::new(config)),
+};
+
+/// Everything that can be asked for by name.
+pub fn entries() -> impl Iterator<Item = &'static Entry> + Clone {
+    REGISTRY.iter().chain([FIXED])
+}
+
 /// The control of that name.
 #[must_use]
 pub fn find(name: &str) -> Option<&'static Entry> {
-    REGISTRY.iter().find(|entry| entry.name == name)
+    entries().find(|entry| entry.name == name)
 }

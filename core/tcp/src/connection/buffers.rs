@@ -64,6 +64,41 @@ impl Buffers {
 }
 
 impl<P: Payload> Connection<P> {
+    /// SMSS is known: what the route asks for counts now, and whole segments (BSD
+    /// `tcp_mss`). A side that fits itself to the path has no use for either. The
+    /// window scale was settled with the SYN, and what a SYN has offered stays
+    /// offered.
+    pub(super) fn settle_buffers(&mut self) {
+        let profile = self.profile;
+        let most = profile.granted_buffer(Bytes::MAX).as_u64();
+        let settle = |held: u64, of_route: Option<Bytes>, smss: u32| {
+            let octets = match of_route.map(Bytes::as_u64) {
+                Some(asked) if profile.route_buffers_override => asked,
+                Some(asked) => held.max(asked),
+                None => held,
+            };
+            let smss = u64::from(smss);
+            if profile.buffers_in_segments && octets > smss {
+                octets.next_multiple_of(smss).min(most)
+            } else {
+                octets.min(most)
+            }
+        };
+        let held = self.send_buffer.capacity();
+        let octets = settle(held, profile.route_send_buffer, self.smss);
+        if octets != held && !self.buffers.tunes_send() {
+            self.send_buffer.set_capacity(octets);
+        }
+        let held = self.window.buffer();
+        let octets = settle(held, profile.route_receive_buffer, self.smss);
+        if octets != held && self.buffers.receive.is_none() {
+            self.window.set_buffer(&profile, Bytes::new(octets));
+            if !self.active_open {
+                self.offer_first_window();
+            }
+        }
+    }
+
     /// The handshake has measured the path, if its SYN was not lost.
     pub(super) fn begin_autotuning(&mut self, now: Instant) {
         if let (Some(tuning), Some(rtt)) = (&mut self.buffers.receive, self.min_rtt.value()) {
@@ -154,6 +189,18 @@ impl<P: Payload> Connection<P> {
         self.buffers.receive = None;
         let granted = self.profile.granted_buffer(requested);
         self.window.set_buffer(&self.profile, granted);
+    }
+
+    /// Octets that wait in the send buffer, sent or not.
+    #[inline]
+    pub fn send_queue(&self) -> u64 {
+        self.send_buffer.queued()
+    }
+
+    /// Octets that wait in the receive buffer, in order or not.
+    #[inline]
+    pub fn receive_queue(&self) -> u64 {
+        self.receive_buffer.readable() + self.receive_buffer.held()
     }
 
     /// Octets that may be written now: what the send buffer has room for, and

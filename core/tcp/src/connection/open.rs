@@ -53,10 +53,7 @@ impl<P: Payload> Connection<P> {
     pub(super) fn take_syn(&mut self, now: Instant, syn: &Segment<P>) {
         self.rcv.irs = syn.seq;
         self.rcv.nxt = 1;
-        self.rcv.edge = self.window.edge(1, 0, 0).clamp(1, 1 + 65_535);
-        self.rcv.told = self.rcv.edge;
-        // Our SYN, or the SYN-ACK to come, offers that much.
-        self.rcv.last_wnd = self.rcv.wnd();
+        self.offer_first_window();
         self.rcv.last_ack_sent = 1;
         // Windows in SYN segments are never scaled (RFC 7323 section 2.2).
         self.snd.wnd = u64::from(syn.wnd.0);
@@ -65,6 +62,13 @@ impl<P: Payload> Connection<P> {
         self.snd.wl2 = self.snd.una;
         self.settle_options(now, &syn.options);
         self.settle_ecn(now, syn);
+    }
+
+    /// What our SYN, or the SYN-ACK to come, offers.
+    pub(super) fn offer_first_window(&mut self) {
+        self.rcv.edge = self.window.edge(1, 0, 0).clamp(1, 1 + 65_535);
+        self.rcv.told = self.rcv.edge;
+        self.rcv.last_wnd = self.rcv.wnd();
     }
 
     fn settle_options(&mut self, now: Instant, offered: &Options) {
@@ -92,6 +96,7 @@ impl<P: Payload> Connection<P> {
         let ceiling = self.mss_limit + self.path.headers();
         self.path.start(now, &self.profile, ceiling);
         self.smss = self.smss_of(self.path.current());
+        self.settle_buffers();
         self.start_congestion_control(now);
     }
 

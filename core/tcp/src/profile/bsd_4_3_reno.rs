@@ -81,6 +81,8 @@ impl Profile {
         // Habits of BSD.
         row_of_duplicates_ends: true,
         smss_multiple: 2048,
+        route_buffers_override: true,
+        buffers_in_segments: true,
         window_update_segments: 2,
         repair_restarts_timer: true,
         reset_on_giving_up: true,

@@ -123,6 +123,24 @@ macro_rules! time {
     };
 }
 
+macro_rules! of_route {
+    ($field:ident) => {
+        Setting {
+            name: stringify!($field),
+            expects: "an amount from \"4 KiB\" to \"1 GiB\", or false (the route says nothing)",
+            apply: |profile, value| {
+                let fits = |octets: Bytes| (4 << 10..=1 << 30).contains(&octets.as_u64());
+                profile.$field = match value {
+                    SettingValue::Amount(octets) if fits(octets) => Some(octets),
+                    SettingValue::Switch(false) => None,
+                    _ => return false,
+                };
+                true
+            },
+        }
+    };
+}
+
 /// Every setting that can be changed by name.
 pub const SETTINGS: &[Setting] = &[
     switch!(sack),
@@ -420,6 +438,7 @@ pub const SETTINGS: &[Setting] = &[
     ),
     count!(black_hole_timeouts, 1..=100),
     count!(mss_min, 28..=65_535),
+    count!(route_mtu, 0..=65_535),
     switch!(keepalive),
     time!(
         keepalive_time,
@@ -494,6 +513,10 @@ pub const SETTINGS: &[Setting] = &[
     // Habits of BSD.
     switch!(row_of_duplicates_ends),
     count!(smss_multiple, 0..=65_535),
+    of_route!(route_send_buffer),
+    of_route!(route_receive_buffer),
+    switch!(route_buffers_override),
+    switch!(buffers_in_segments),
     count!(window_update_segments, 0..=1000),
     switch!(repair_restarts_timer),
     switch!(reset_on_giving_up),

@@ -485,3 +485,92 @@ proptest! {
         }
     }
 }
+
+/// FreeBSD 4.3 between Atlanta and Seattle: 2 MiB asked for, an MSS of 4430.
+fn machine_of_2001() -> Config {
+    let mut config = bare();
+    config.profile = Profile {
+        buffer_limit: Bytes::new(16 << 20),
+        route_mtu: 1492,
+        ..Profile::BSD_4_3_RENO
+    };
+    config.mss = 4430;
+    config.send_buffer = Some(Bytes::new(2 << 20));
+    config.receive_buffer = Some(Bytes::new(2 << 20));
+    config
+}
+
+const SYN_ACK_OF_2001: &str =
+    "S. 0:0(0) ack 1 win 65535 <mss 4430,nop,wscale 6,nop,nop,TS val 1 ecr 0>";
+
+/// The SYN says 4430 and the route remembers 1492: segments of 1440 octets, and
+/// a window of 1457 of them, 32782 in units of 64, as in the trace of 2001.
+#[test]
+fn buffers_in_whole_segments_are_those_of_the_mss_that_the_route_leaves() {
+    let mut t = Script::connect(&machine_of_2001());
+    let syn = t.leaving().remove(0);
+    assert_eq!(syn.options.mss, Some(4430));
+    t.inject(SYN_ACK_OF_2001);
+    let ack = t.leaving().remove(0);
+    let info = t.tcp.info();
+    assert_eq!(info.smss, 1440);
+    assert_eq!(info.receive_buffer, Bytes::new(1457 * 1440));
+    assert_eq!(info.send_buffer, Bytes::new(1457 * 1440));
+    assert_eq!(ack.wnd, WireWindow(32_782));
+}
+
+#[test]
+fn what_the_route_asks_for_replaces_a_larger_buffer_only_where_that_is_the_rule() {
+    for (overrides, expected) in [(true, 46), (false, 1457)] {
+        let mut config = machine_of_2001();
+        config.profile.route_buffers_override = overrides;
+        config.profile.route_send_buffer = Some(Bytes::new(65_536));
+        config.profile.route_receive_buffer = Some(Bytes::new(65_536));
+        let mut t = Script::connect(&config);
+        t.leaving();
+        t.inject(SYN_ACK_OF_2001);
+        t.leaving();
+        let info = t.tcp.info();
+        assert_eq!(info.receive_buffer, Bytes::new(expected * 1440));
+        assert_eq!(info.send_buffer, Bytes::new(expected * 1440));
+        assert_eq!(info.buffers_requested.1, config.receive_buffer);
+    }
+}
+
+#[test]
+fn what_the_route_asks_for_raises_a_smaller_buffer_up_to_what_the_host_grants() {
+    let mut config = machine_of_2001();
+    config.profile.buffer_limit = Bytes::new(100_000);
+    config.profile.route_buffers_override = false;
+    config.profile.route_receive_buffer = Some(Bytes::new(1 << 20));
+    config.receive_buffer = Some(Bytes::new(20_000));
+    let mut t = Script::accept(&config, "S 0:0(0) win 65535 <mss 4430>");
+    t.leaving();
+    assert_eq!(receive_buffer(&t), 100_000);
+}
+
+/// The SYN-ACK has offered nothing yet, so it offers what the route leaves; a SYN
+/// that has left has offered, and that stays.
+#[test]
+fn a_buffer_that_the_route_made_smaller_is_what_the_answer_to_a_syn_offers() {
+    let mut config = machine_of_2001();
+    config.profile.route_receive_buffer = Some(Bytes::new(16_384));
+    let whole = 16_384_u64.next_multiple_of(1452) as u16;
+    let mut t = Script::accept(&config, "S 0:0(0) win 65535 <mss 4430>");
+    assert_eq!(t.leaving().remove(0).wnd, WireWindow(whole));
+    let mut t = Script::connect(&config);
+    assert_eq!(t.leaving().remove(0).wnd, WireWindow(65_535));
+    t.inject(SYN_ACK_OF_2001);
+    assert!(t.tcp.info().rcv_wnd.as_u64() >= 65_535 - 64);
+}
+
+#[test]
+fn a_side_that_fits_itself_to_the_path_does_not_ask_the_route() {
+    let mut config = auto();
+    config.profile.route_buffers_override = true;
+    config.profile.route_send_buffer = Some(Bytes::new(4096));
+    config.profile.route_receive_buffer = Some(Bytes::new(4096));
+    let t = opened(&config);
+    assert_eq!(receive_buffer(&t), 131_072);
+    assert_eq!(t.tcp.info().autotuning, (true, true));
+}

@@ -207,3 +207,23 @@ fn routers_are_not_listened_to_without_the_switch() {
     assert_eq!(t.tcp.info().smss, 1000);
     t.expect_nothing();
 }
+
+#[test]
+fn a_route_that_remembers_a_size_bounds_segments_and_not_what_is_announced() {
+    for (ip, remembered, expected) in [
+        (IpVersion::V4, 1500, 1460),
+        (IpVersion::V6, 1500, 1440),
+        // No IPv6 link takes less than 1280.
+        (IpVersion::V6, 600, 1220),
+        // What is larger than the interface or the peer takes changes nothing.
+        (IpVersion::V4, 9000, 4400),
+        (IpVersion::V4, 0, 4400),
+    ] {
+        let mut config = with(|p| p.route_mtu = remembered);
+        (config.ip, config.mss) = (ip, 4430);
+        let mut t = Script::connect(&config);
+        assert_eq!(t.leaving().remove(0).options.mss, Some(4430));
+        t.inject("S. 0:0(0) ack 1 <mss 4400>");
+        assert_eq!(t.tcp.info().smss, expected, "{ip:?} {remembered}");
+    }
+}

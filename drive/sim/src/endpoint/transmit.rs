@@ -2,7 +2,8 @@
 //! card queues it, and holds the host back when it is full.
 
 use gigatcp_path::{DropCause, Work};
-use gigatcp_units::{Duration, Instant};
+use gigatcp_tcp::Connection;
+use gigatcp_units::{Bytes, Duration, Instant};
 use gigatcp_wire::{Flags, IcmpError, IcmpKind, Payload, Phantom, Segment};
 
 use super::Endpoint;
@@ -99,7 +100,9 @@ impl Endpoint {
         if bare {
             self.costs.ack_sent()
         } else {
-            self.costs.data_sent(segment.wire_segments())
+            let packets = segment.wire_segments();
+            let queued = self.connection().map_or(0, Connection::send_queue);
+            self.costs.data_sent(packets) + self.costs.queue_walked(Bytes::new(queued), packets)
         }
     }
 

@@ -135,6 +135,10 @@ fn value_for(draw: &mut Draw, name: &str) -> Vec<SettingValue> {
         "receive_buffer_start" | "receive_buffer_max" | "send_buffer_start" | "send_buffer_max" => {
             SettingValue::Amount(Bytes::new(draw.magnitude(4096, 1 << 24)))
         }
+        "route_mtu" => count(draw, 68, 9000),
+        "route_send_buffer" | "route_receive_buffer" => {
+            SettingValue::Amount(Bytes::new(draw.magnitude(4096, 1 << 22)))
+        }
         "not_sent_lowat" => SettingValue::Amount(Bytes::new(draw.magnitude(1, 1 << 20))),
         "quick_acks" => count(draw, 0, 100),
         "retries" | "syn_retries" => count(draw, PATIENT, 30),

@@ -3,7 +3,7 @@
 
 use gigatcp_plan::keys::{Fallback, KeyTable, TABLES};
 use gigatcp_report::escape::terminal;
-use gigatcp_tcp::congestion::REGISTRY;
+use gigatcp_tcp::congestion;
 use serde::Serialize;
 
 use super::Outcome;
@@ -212,7 +212,7 @@ fn controls() -> Vec<Control> {
         name: entry.name,
         summary: entry.summary,
     };
-    REGISTRY.iter().map(convert).collect()
+    congestion::entries().map(convert).collect()
 }
 
 fn controls_text() -> String {

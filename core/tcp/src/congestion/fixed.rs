@@ -1,0 +1,99 @@
+//! No congestion control: cwnd is the initial window, whatever happens.
+//!
+//! No slow start, no answer to loss, none to silence. With an initial window
+//! beyond the peer's that is TCP before 1988, where the peer's window alone
+//! said what may be in flight; with one that fills the path exactly it is a
+//! sender that knows its path.
+//!
+//! It is against RFC 5681 and against everybody on the same path, and here only
+//! so that what congestion control costs and saves can be measured. So it is not
+//! in [`super::REGISTRY`], whose controls all promise to slow down; plans find
+//! it by its name.
+
+use gigatcp_units::{Bytes, Instant};
+
+use super::{Ack, Config, Congestion, CongestionControl, WindowBounds};
+
+/// See the module's own text.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Fixed {
+    cwnd: Bytes,
+}
+
+impl Fixed {
+    /// A window for good.
+    pub(super) fn new(config: &Config) -> Self {
+        let smss = u64::from(config.smss.max(1));
+        Self {
+            cwnd: config.initial_window.max(Bytes::new(smss)),
+        }
+    }
+}
+
+impl CongestionControl for Fixed {
+    fn cwnd(&self) -> Bytes {
+        self.cwnd
+    }
+
+    fn ssthresh(&self) -> Bytes {
+        Bytes::MAX
+    }
+
+    fn on_ack(&mut self, _ack: &Ack) {}
+
+    fn on_congestion(&mut self, _event: &Congestion) {}
+
+    fn on_idle_restart(&mut self, _now: Instant, _restart_window: Bytes) {}
+
+    fn on_unvalidated(&mut self, _now: Instant, _bounds: &WindowBounds) {}
+
+    /// It holds octets, but one segment at least.
+    fn on_smss_change(&mut self, smss: u32) {
+        self.cwnd = self.cwnd.max(Bytes::new(u64::from(smss)));
+    }
+
+    fn undo(&mut self, _now: Instant) {}
+
+    /// Its window is no target for a flight that is to shrink.
+    fn reduces_by_itself(&self) -> bool {
+        true
+    }
+
+    /// It does not open.
+    fn is_in_slow_start(&self) -> bool {
+        false
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{CongestionKind, REGISTRY, find};
+    use super::*;
+
+    #[test]
+    fn nothing_moves_a_fixed_window() {
+        let entry = find("fixed").expect("it has a name");
+        let config = Config::default();
+        let mut control = (entry.build)(&config);
+        for kind in [
+            CongestionKind::Loss,
+            CongestionKind::Ecn,
+            CongestionKind::Timeout,
+        ] {
+            control.on_congestion(&Congestion {
+                now: Instant::default(),
+                kind,
+                flight_size: Bytes::new(100_000),
+                pipe: Bytes::new(100_000),
+            });
+        }
+        control.on_idle_restart(Instant::default(), Bytes::new(1460));
+        assert_eq!(control.cwnd(), config.initial_window);
+        assert!(!control.is_in_slow_start());
+    }
+
+    #[test]
+    fn it_is_not_among_the_controls_that_promise_to_slow_down() {
+        assert!(REGISTRY.iter().all(|entry| entry.name != "fixed"));
+    }
+}

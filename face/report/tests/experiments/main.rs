@@ -1,0 +1,101 @@
+//! What the experiments' READMEs claim, held by running their plans.
+//!
+//! A plan cannot see what was published; here, as in the report, the two meet.
+//! Bars are those of the closeness classes: A 1 %, B 10 %, C order and shape, D
+//! no claim. Where something is known to miss, the test holds the distance at
+//! which the README says it is.
+
+mod kern_6032;
+mod satnet;
+mod shalunov_mss;
+mod shalunov_mtu;
+mod shalunov_wan;
+
+use std::path::Path;
+use std::sync::atomic::AtomicBool;
+
+use gigatcp_plan::Plan;
+use gigatcp_record::{FlowRecord, SeriesRecord};
+use gigatcp_report::published::Published;
+use gigatcp_sweep::{Job, Progress, run};
+
+/// An experiment as it stands in the repository, and what came out.
+struct Experiment {
+    plan: Plan,
+    published: Published,
+    records: Vec<SeriesRecord>,
+}
+
+impl Experiment {
+    /// Runs every series of the plan once.
+    fn run(name: &str) -> Self {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR"))
+            .join("../../experiments")
+            .join(name);
+        let text = std::fs::read(folder.join("plan.toml")).expect("the plan");
+        let plan = gigatcp_plan::parse("plan.toml", &text, &[])
+            .unwrap_or_else(|findings| panic!("{findings}"));
+        assert!(plan.warnings.list.is_empty(), "{}", plan.warnings);
+        let job = Job {
+            seed: plan.seed,
+            repeat: 1,
+            only: Vec::new(),
+            captures: None,
+            plan: plan.clone(),
+        };
+        let records = run(&job, &AtomicBool::new(false), &Progress::of(&job), &|_| {});
+        let published = Published::in_folder(&folder)
+            .expect("readable published numbers")
+            .expect("published numbers");
+        Self {
+            plan,
+            published,
+            records: records.expect("a run"),
+        }
+    }
+
+    fn flow(&self, series: &str) -> &FlowRecord {
+        let found = self.records.iter().find(|record| record.name == series);
+        &found.unwrap_or_else(|| panic!("no series {series}")).flows[0]
+    }
+
+    /// Mbit/s of that series.
+    fn rate(&self, series: &str) -> f64 {
+        self.flow(series).goodput_bps / 1e6
+    }
+
+    /// Our rate over the middle of what was published for it.
+    fn ratio(&self, series: &str) -> f64 {
+        let record = self.records.iter().find(|record| record.name == series);
+        let record = record.unwrap_or_else(|| panic!("no series {series}"));
+        let published = self.published.matching(record, &self.records);
+        let average = published.and_then(|published| published.average());
+        let theirs = average.unwrap_or_else(|| panic!("nothing published for {series}"));
+        self.rate(series) / theirs.middle()
+    }
+
+    /// Every series that is fitted says so, by the same inputs.
+    fn assert_fitted(&self, is_fitted: impl Fn(&str) -> bool, inputs: &[&str]) {
+        for series in &self.plan.series {
+            let expected = if is_fitted(&series.name) { inputs } else { &[] };
+            assert_eq!(series.fitted, expected, "{}", series.name);
+        }
+    }
+
+    /// What is published for a series must be a series of the plan.
+    fn assert_published_series_are_run(&self) {
+        for published in &self.published.series {
+            let known = self.records.iter().any(|ours| ours.name == published.name);
+            assert!(known, "{} is published and not run", published.name);
+        }
+    }
+}
+
+fn assert_within(experiment: &Experiment, series: &str, bar: f64) {
+    let ratio = experiment.ratio(series);
+    println!("{series}: {ratio:.3} of published");
+    assert!(
+        (ratio - 1.0).abs() <= bar,
+        "{series}: {ratio:.3} of published"
+    );
+}
