@@ -224,6 +224,7 @@ fn a_route_that_remembers_a_size_bounds_segments_and_not_what_is_announced() {
         let mut t = Script::connect(&config);
         assert_eq!(t.leaving().remove(0).options.mss, Some(4430));
         t.inject("S. 0:0(0) ack 1 <mss 4400>");
+        t.leaving();
         assert_eq!(t.tcp.info().smss, expected, "{ip:?} {remembered}");
     }
 }
