@@ -241,6 +241,7 @@ fn host(draw: &mut Draw, ip: IpVersion) -> HostConfig {
             per_ack_received: cost(draw),
             per_byte_copied: Picoseconds::new(draw.magnitude(0, 2_000)),
             per_entry_walked: cost(draw),
+            ..CpuCosts::default()
         }
     };
     HostConfig {
