@@ -132,3 +132,53 @@ fn the_page_with_all_published_series_stays_small() {
     std::fs::write(path, &page).expect("the target folder is writable");
     assert!(page.len() < 3_000_000);
 }
+
+const RANGE: &str = r#"
+schema = "gigatcp.published/1"
+[source]
+author = "Somebody"
+title = "A table"
+place = "A page"
+date = "2001"
+[[series]]
+name = "reno-60MB"
+id = "E19"
+date = "2001"
+command = "iperf"
+mbps = [53.0, 54.0]
+"#;
+
+#[test]
+fn the_extremes_of_several_runs_stand_in_place_of_lines_and_are_shown_as_a_range() {
+    let published = Published::parse(RANGE, "p.toml").expect("it can be");
+    let average = published.series[0].average().expect("it is there");
+    assert_eq!(
+        (average.low, average.high, average.middle()),
+        (53.0, 54.0, 53.5)
+    );
+    let run = sample::run(1);
+    assert_eq!(run.series[0].name, "reno-60MB");
+    let report = Report::new(&run, Some(&published));
+    assert!(report.html().contains("53.0\u{2013}54.0"));
+    assert!(
+        report
+            .text_series(&run.series[0])
+            .contains("published 53.0\u{2013}54.0 Mbps")
+    );
+}
+
+#[test]
+fn a_range_upside_down_or_beside_a_total_is_refused_and_so_is_neither() {
+    for (wrong, why) in [
+        ("mbps = [54.0, 53.0]", "expected the lowest first"),
+        (
+            "mbps = [1.0, 2.0]\nintervals = [[1.0, 1.0, 8.3886]]",
+            "and nothing else",
+        ),
+        ("", "expected either"),
+    ] {
+        let text = RANGE.replace("mbps = [53.0, 54.0]", wrong);
+        let error = Published::parse(&text, "p.toml").expect_err("it cannot be");
+        assert!(error.to_string().contains(why), "{error}");
+    }
+}
