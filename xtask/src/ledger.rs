@@ -236,7 +236,7 @@ mod tests {
 
     #[test]
     fn a_script_shows_a_requirement_as_a_test_does() {
-        let place = "code = [\"xtask/src/main.rs#USAGE\"]\n\
+        let place = "code = [\"xtask/src/ledger.rs#faults_of\"]\n\
                      script = [\"reset/exact-sequence-number\"]";
         assert!(faults_of(&format!("{HEAD}{place}")).is_empty());
         let gone = place.replace("exact", "inexact");
@@ -247,10 +247,10 @@ mod tests {
 
     #[test]
     fn a_place_that_is_not_there_is_a_fault() {
-        let good = "code = [\"xtask/src/main.rs#USAGE\"]\n\
+        let good = "code = [\"xtask/src/ledger.rs#faults_of\"]\n\
                     test = [\"xtask/src/ledger.rs#a_place_that_is_not_there_is_a_fault\"]";
         assert!(faults_of(&format!("{HEAD}{good}")).is_empty());
-        let gone = good.replace("USAGE", "ABUSAGE");
+        let gone = good.replace("faults_of", "no_faults_of");
         assert_eq!(faults_of(&format!("{HEAD}{gone}")).len(), 1);
         let untested = good.replace("a_place_that_is_not_there_is_a_fault", "print_table");
         assert_eq!(faults_of(&format!("{HEAD}{untested}")).len(), 1);
