@@ -264,6 +264,17 @@ struct FeatureValue {
     value: u32,
 }
 
+/// Switches off what makes super-packets on the interface, or takes them: every
+/// packet is then one of the wire.
+///
+/// # Errors
+/// What the kernel says: no such interface, no privilege, a feature it lacks.
+pub fn switch_off_offloads(name: &str) -> io::Result<()> {
+    [FEATURE_TSO, FEATURE_GSO, FEATURE_GRO, FEATURE_SG]
+        .into_iter()
+        .try_for_each(|feature| set_feature(name, feature, false))
+}
+
 /// Switches a feature of the interface.
 pub fn set_feature(name: &str, command: u32, is_on: bool) -> io::Result<()> {
     const SIOCETHTOOL: libc::c_ulong = 0x8946;

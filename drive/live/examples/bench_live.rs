@@ -220,14 +220,7 @@ fn furnish(address: IpAddr, setting: Setting) -> Result<(), LabError> {
     let control = device::control_socket(libc::AF_INET).map_err(failed)?;
     device::set_mtu(&control, PAIR, u32::from(setting.mtu)).map_err(failed)?;
     if !setting.offloads {
-        for feature in [
-            device::FEATURE_TSO,
-            device::FEATURE_GSO,
-            device::FEATURE_GRO,
-            device::FEATURE_SG,
-        ] {
-            device::set_feature(PAIR, feature, false).map_err(failed)?;
-        }
+        device::switch_off_offloads(PAIR).map_err(failed)?;
     }
     device::bring_up(&control, PAIR).map_err(failed)?;
     interface::assign(&control, PAIR, address, 24).map_err(failed)

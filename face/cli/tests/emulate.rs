@@ -194,6 +194,14 @@ fn the_server_ends_with_the_command() {
     until_running(&format!("sleep {seconds}"), 0);
 }
 
+/// Kills the emulator when two of `command` run in it; both end with it.
+fn kill_with_all(mut child: Child, command: &str) {
+    until_running(command, 2);
+    kill(&child, "-KILL");
+    child.wait().unwrap();
+    until_running(command, 0);
+}
+
 #[test]
 fn nothing_is_left_after_kill_9() {
     if !is_possible() {
@@ -201,12 +209,8 @@ fn nothing_is_left_after_kill_9() {
     }
     let seconds = unusual(2);
     let script = format!("setsid sleep {seconds} & sleep {seconds}");
-    let mut child = gigatcp(&["-q", "--", "sh", "-c", &script]).spawn().unwrap();
-    let command = format!("sleep {seconds}");
-    until_running(&command, 2);
-    kill(&child, "-KILL");
-    child.wait().unwrap();
-    until_running(&command, 0);
+    let child = gigatcp(&["-q", "--", "sh", "-c", &script]).spawn().unwrap();
+    kill_with_all(child, &format!("sleep {seconds}"));
 }
 
 #[test]
@@ -235,13 +239,9 @@ fn an_ordinary_user_leaves_nothing_after_kill_9_either() {
     }
     let seconds = unusual(3);
     let script = format!("test $(id -u) = 0 && setsid sleep {seconds} & sleep {seconds}");
-    let mut child = as_nobody(&["sh", "-c", &script]).spawn().unwrap();
-    let command = format!("sleep {seconds}");
-    until_running(&command, 2);
     // setpriv has become the emulator, which has begun again in a namespace.
-    kill(&child, "-KILL");
-    child.wait().unwrap();
-    until_running(&command, 0);
+    let child = as_nobody(&["sh", "-c", &script]).spawn().unwrap();
+    kill_with_all(child, &format!("sleep {seconds}"));
 }
 
 #[test]

@@ -177,6 +177,15 @@ class Plot {
   }
 }
 
+// The frame of what a drag will zoom to.
+function drawRubberBand(g, { fromX, fromY, toX, toY }) {
+  g.strokeStyle = colours.ink;
+  g.lineWidth = 1;
+  g.setLineDash([4, 3]);
+  g.strokeRect(Math.min(fromX, toX), Math.min(fromY, toY), Math.abs(toX - fromX), Math.abs(toY - fromY));
+  g.setLineDash([]);
+}
+
 // The box that follows the pointer; one for the page.
 const tip = element("div", undefined, "tip");
 tip.hidden = true;

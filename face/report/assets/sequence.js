@@ -117,7 +117,7 @@ class SequencePlot {
       for (const detail of full) this.detail(g, detail);
     });
     this.stretchMarks();
-    if (this.drag) this.rubberBand();
+    if (this.drag) drawRubberBand(this.plot.g, this.drag);
   }
 
   // Leaves room for what is drawn in full.
@@ -282,16 +282,6 @@ class SequencePlot {
       g.fillText(detail.why, at, top - 5);
       free = at + width + 12;
     }
-  }
-
-  rubberBand() {
-    const { g } = this.plot;
-    const { fromX, fromY, toX, toY } = this.drag;
-    g.strokeStyle = colours.ink;
-    g.lineWidth = 1;
-    g.setLineDash([4, 3]);
-    g.strokeRect(Math.min(fromX, toX), Math.min(fromY, toY), Math.abs(toX - fromX), Math.abs(toY - fromY));
-    g.setLineDash([]);
   }
 
   // Zooms by `factor` about a point given in data; `timeOnly` keeps the height.

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use gigatcp_emulate::{Emulator, EmulatorConfig, EmulatorError};
 use gigatcp_linux::address;
+use gigatcp_wire::Checksum;
 use rand_core::{Rng, SeedableRng};
 
 /// Starts it, or says loudly why it cannot and what to type.
@@ -51,10 +52,9 @@ pub fn ping(to: IpAddr, number: u16) -> Duration {
     let mut request = vec![kinds[0], 0, 0, 0, 0x47, 0x54];
     request.extend(number.to_be_bytes());
     if to.is_ipv4() {
-        let words = request.as_chunks::<2>().0.iter();
-        let sum: u32 = words.map(|word| u32::from(u16::from_be_bytes(*word))).sum();
-        let sum = !((sum & 0xffff) + (sum >> 16)) as u16;
-        request[2..4].copy_from_slice(&sum.to_be_bytes());
+        let mut sum = Checksum::new();
+        sum.add_octets(&request);
+        request[2..4].copy_from_slice(&sum.finish().to_be_bytes());
     }
     let began = Instant::now();
     let (pointer, len) = (request.as_ptr().cast(), request.len());

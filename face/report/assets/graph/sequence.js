@@ -70,7 +70,7 @@ class SequencePanel {
     const { x0, x1, y0, y1 } = this.view;
     this.panel.frame(this.view, y0, y1, OCTETS, "offset in the stream");
     this.panel.inside(() => this.contents(x0, x1));
-    if (this.drag && !this.drag.moves) this.rubberBand();
+    if (this.drag && !this.drag.moves) drawRubberBand(this.panel.g, this.drag);
   }
 
   contents(x0, x1) {
@@ -186,16 +186,6 @@ class SequencePanel {
     const px = panel.px(p.t[i]);
     const low = panel.py(p.answer[i] ? p.una[i] : p.at[i]), high = panel.py(p.answer[i] ? p.una[i] : p.end[i]);
     g.strokeRect(px - 5, high - 5, 10, Math.max(0, low - high) + 10);
-  }
-
-  rubberBand() {
-    const { g } = this.panel;
-    const { fromX, fromY, toX, toY } = this.drag;
-    g.strokeStyle = colours.ink;
-    g.lineWidth = 1;
-    g.setLineDash([4, 3]);
-    g.strokeRect(Math.min(fromX, toX), Math.min(fromY, toY), Math.abs(toX - fromX), Math.abs(toY - fromY));
-    g.setLineDash([]);
   }
 
   // Zooms by `factor` about a point of the canvas, or the selected packet, or
