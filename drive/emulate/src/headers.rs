@@ -76,6 +76,9 @@ fn device_header(packet: &Packet) -> VirtioHeader {
         header.segmentation = None;
     } else if let Some(cut) = &mut header.segmentation {
         cut.has_ecn &= packet.first == 0;
+        // A kernel that forwards calls all that lies in one piece of its memory
+        // headers; a device refuses a packet shorter than what is so called.
+        cut.header_len = packet.shape.headers;
     }
     header
 }

@@ -59,7 +59,9 @@ pub fn octets(made: &Made) -> Vec<u8> {
         if made.flags & 0x80 != 0 {
             out[1] |= 0x80;
         }
-        out[2..4].copy_from_slice(&(ip_len as u16 + 20).to_ne_bytes());
+        // As from a kernel that forwards: half the payload is called headers.
+        let called_headers = ip_len + 20 + made.len / 2;
+        out[2..4].copy_from_slice(&(called_headers as u16).to_ne_bytes());
         out[4..6].copy_from_slice(&made.segment_size.to_ne_bytes());
     }
     out[6..8].copy_from_slice(&(ip_len as u16).to_ne_bytes());
