@@ -8,6 +8,7 @@
 //! | `fuzz` | libFuzzer looks for inputs that break a reader or the engine |
 //! | `bench` | the simulator's workloads beside their goals |
 //! | `bench-live` | the engine on a real device, and the emulator, beside two kernels |
+//! | `live-transfers` | random octets between the engine and the kernel over emulated paths |
 //! | `grade` | how often `gigatcp why` finds the known cause of a simulated capture |
 //! | `swarm` | random worlds, and what must hold in each |
 //!
@@ -25,6 +26,7 @@ mod ci;
 mod fuzz;
 mod grade;
 mod ledger;
+mod live;
 mod process;
 mod swarm;
 mod tasks;

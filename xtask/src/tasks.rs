@@ -3,7 +3,7 @@
 //! One table is what dispatches and what `--help` prints, so no task can be
 //! without its usage.
 
-use crate::{Failed, bench, bench_live, ci, fuzz, grade, ledger, swarm, tidy};
+use crate::{Failed, bench, bench_live, ci, fuzz, grade, ledger, live, swarm, tidy};
 
 /// Column in which explanations begin.
 const COLUMN: usize = 39;
@@ -19,7 +19,7 @@ pub struct Task {
 }
 
 /// Every task.
-pub const TASKS: [Task; 8] = [
+pub const TASKS: [Task; 9] = [
     Task {
         name: "ci",
         forms: &[("", &["everything a change must pass"])],
@@ -77,6 +77,20 @@ pub const TASKS: [Task; 8] = [
             ],
         )],
         run: bench_live::run,
+    },
+    Task {
+        name: "live-transfers",
+        forms: &[
+            (
+                "[--seed N] [--count M] [--show]",
+                &[
+                    "random octets between engine and kernel over",
+                    "random emulated paths; needs root",
+                ],
+            ),
+            ("--row N", &["a row of the set that the tests run; 0: all"]),
+        ],
+        run: live::transfers,
     },
     Task {
         name: "grade",

@@ -1,0 +1,321 @@
+//! What one transfer is made of: who opens, with which controls, over which
+//! path, and how it ends.
+
+use std::fmt;
+
+use gigatcp_path::{HopConfig, LossModel, Reorder};
+use gigatcp_units::{Bytes, Duration, Probability, Rate};
+use rand_core::{Rng, SeedableRng};
+use rand_pcg::Pcg64Mcg;
+
+use crate::lab::LabConfig;
+
+/// Who opens the connection.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Opener {
+    /// The engine.
+    Engine,
+    /// The kernel.
+    Kernel,
+}
+
+/// Whose windows are tiny.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Windows {
+    /// Nobody's: buffers fit themselves to the path.
+    Usual,
+    /// The engine's.
+    TinyEngine,
+    /// The kernel's.
+    TinyKernel,
+    /// Both.
+    TinyBoth,
+}
+
+/// How the connection ends.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Ending {
+    /// Each side closes when it has written everything.
+    EachByItself,
+    /// Both sides write, and close at the same moment.
+    AtOnce,
+    /// The engine closes first; only then the kernel writes.
+    EngineHalf,
+    /// The kernel closes first; only then the engine writes.
+    KernelHalf,
+    /// The engine aborts while the kernel still writes.
+    EngineAborts,
+    /// The kernel aborts while the engine still writes.
+    KernelAborts,
+}
+
+impl Ending {
+    const ALL: [Self; 6] = [
+        Self::EachByItself,
+        Self::AtOnce,
+        Self::EngineHalf,
+        Self::KernelHalf,
+        Self::EngineAborts,
+        Self::KernelAborts,
+    ];
+}
+
+const WINDOWS: [Windows; 4] = [
+    Windows::Usual,
+    Windows::TinyEngine,
+    Windows::TinyKernel,
+    Windows::TinyBoth,
+];
+const ENGINE_CONTROLS: [&str; 6] = [
+    "reno",
+    "cubic",
+    "cubic-linux",
+    "dctcp",
+    "bic-2.6.20",
+    "cubic-2.6.20",
+];
+const KERNEL_CONTROLS: [&str; 3] = ["reno", "cubic", "bbr"];
+const MTUS: [u16; 2] = [1500, 9000];
+/// Chances of the covering set.
+const LOSSES: [f64; 4] = [0.0, 0.002, 0.02, 0.05];
+const REORDERS: [f64; 3] = [0.0, 0.02, 0.2];
+const DUPLICATES: [f64; 3] = [0.0, 0.01, 0.05];
+
+/// How many choices there are of each kind, in the order of
+/// [`Case::of_choices`].
+pub(crate) const KINDS: [usize; 10] = [
+    6,
+    ENGINE_CONTROLS.len() - 2,
+    4,
+    LOSSES.len(),
+    KERNEL_CONTROLS.len(),
+    REORDERS.len(),
+    DUPLICATES.len(),
+    MTUS.len(),
+    2,
+    4,
+];
+
+/// One transfer.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Case {
+    /// Of its octets and of its path.
+    pub seed: u64,
+    /// Who opens.
+    pub opener: Opener,
+    /// The engine's congestion control.
+    pub engine_control: &'static str,
+    /// The kernel's congestion control.
+    pub kernel_control: &'static str,
+    /// Whether it is IPv6.
+    pub is_v6: bool,
+    /// Largest packet.
+    pub mtu: u16,
+    /// Whether packets may be joined on their way, and checksums left undone.
+    pub offloads: bool,
+    /// Chances of a packet to be lost, by direction: from the engine, from the
+    /// kernel.
+    pub loss: [f64; 2],
+    /// Chances of a packet to be displaced, both directions.
+    pub reorder: f64,
+    /// Chances of a packet to be doubled, both directions.
+    pub duplicate: f64,
+    /// One-way delay.
+    pub delay: Duration,
+    /// How much longer a displaced packet takes.
+    pub displaced_by: Duration,
+    /// Rate and queue of both directions; absent: no limit.
+    pub rate: Option<(Rate, Bytes)>,
+    /// Whose windows are tiny.
+    pub windows: Windows,
+    /// How it ends.
+    pub ending: Ending,
+    /// Octets from the engine, from the kernel.
+    pub sizes: [usize; 2],
+}
+
+impl Case {
+    /// Row `number` of the covering set.
+    pub(crate) fn of_choices(number: u64, row: &[usize]) -> Self {
+        let windows = WINDOWS[row[2]];
+        let loss = LOSSES[row[3]];
+        let size = match windows {
+            Windows::Usual => 1_500_000,
+            _ => 25_000,
+        };
+        let size = size + number as usize;
+        Self {
+            seed: number,
+            ending: Ending::ALL[row[0]],
+            engine_control: ENGINE_CONTROLS[row[1]],
+            windows,
+            loss: [loss; 2],
+            kernel_control: KERNEL_CONTROLS[row[4]],
+            reorder: REORDERS[row[5]],
+            duplicate: DUPLICATES[row[6]],
+            mtu: MTUS[row[7]],
+            offloads: row[8] == 0,
+            opener: if row[9] / 2 == 0 {
+                Opener::Engine
+            } else {
+                Opener::Kernel
+            },
+            is_v6: row[9] % 2 == 1,
+            delay: Duration::from_millis(1),
+            displaced_by: Duration::from_millis(2),
+            rate: None,
+            sizes: [size; 2],
+        }
+    }
+
+    /// The case that `seed` names.
+    #[must_use]
+    pub fn random(seed: u64) -> Self {
+        let mut random = Pcg64Mcg::seed_from_u64(seed);
+        let mut draw = Draw(&mut random);
+        let windows = if draw.one_in(4) {
+            draw.of(&WINDOWS[1..])
+        } else {
+            Windows::Usual
+        };
+        let loss = [draw.chance(0.05), draw.chance(0.05)];
+        let most = match windows {
+            Windows::Usual if loss[0].max(loss[1]) > 0.02 => 400_000,
+            Windows::Usual => 4_000_000,
+            _ => 30_000,
+        };
+        let rate = draw.one_in(2).then(|| {
+            let mbits = 5 + draw.below(400) as u64;
+            let queue = 20_000 + draw.below(400_000) as u64;
+            (Rate::from_bps(mbits * 1_000_000), Bytes::new(queue))
+        });
+        Self {
+            seed,
+            opener: draw.of(&[Opener::Engine, Opener::Kernel]),
+            engine_control: draw.of(&ENGINE_CONTROLS),
+            kernel_control: draw.of(&KERNEL_CONTROLS),
+            is_v6: draw.one_in(2),
+            mtu: draw.of(&[1280, 1400, 1500, 1500, 4000, 9000, 9000]),
+            offloads: !draw.one_in(3),
+            loss,
+            reorder: draw.chance(0.3),
+            duplicate: draw.chance(0.05),
+            delay: Duration::from_micros(draw.below(8_000) as u64),
+            displaced_by: Duration::from_micros(1 + draw.below(10_000) as u64),
+            rate,
+            windows,
+            ending: draw.of(&Ending::ALL),
+            sizes: [draw.size(most), draw.size(most)],
+        }
+    }
+
+    /// The path, and the kernel's settings.
+    #[must_use]
+    pub fn lab(&self) -> LabConfig {
+        let hop = |name: &str, loss: f64| HopConfig {
+            name: name.into(),
+            rate: self.rate.map(|(rate, _)| rate),
+            limit_bytes: self.rate.map(|(_, queue)| queue),
+            one_way_delay: self.delay,
+            loss: chance(loss).map(LossModel::Bernoulli).into_iter().collect(),
+            reorder: chance(self.reorder).map(|probability| Reorder {
+                probability,
+                extra_delay: self.displaced_by,
+            }),
+            duplicate: chance(self.duplicate),
+            ..HopConfig::default()
+        };
+        let is_tiny = matches!(self.windows, Windows::TinyKernel | Windows::TinyBoth);
+        let tiny = [
+            ("net.ipv4.tcp_rmem", "2304 2304 2304"),
+            ("net.ipv4.tcp_wmem", "4608 4608 4608"),
+        ];
+        let tiny = tiny.map(|(name, value)| (name.into(), value.into()));
+        LabConfig {
+            forward: vec![hop("forward", self.loss[0])],
+            reverse: vec![hop("reverse", self.loss[1])],
+            seed: self.seed,
+            mtu: self.mtu,
+            offloads: self.offloads,
+            settings: if is_tiny { tiny.to_vec() } else { Vec::new() },
+        }
+    }
+
+    /// The engine's buffers, where they are tiny: to receive, to send.
+    #[must_use]
+    pub const fn engine_buffers(&self) -> Option<(Bytes, Bytes)> {
+        match self.windows {
+            Windows::TinyEngine | Windows::TinyBoth => Some((Bytes::new(700), Bytes::new(3000))),
+            Windows::Usual | Windows::TinyKernel => None,
+        }
+    }
+}
+
+fn chance(p: f64) -> Option<Probability> {
+    Probability::try_new(p).filter(|_| p > 0.0)
+}
+
+impl fmt::Display for Case {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "{:?} opens over IPv{}, MTU {}{}, {} and the kernel's {}, loss {:.4} and {:.4}, \
+             displaced {:.3} by {}, doubled {:.3}, one way {}, {}, windows {:?}, ends {:?}, \
+             {} and {} octets",
+            self.opener,
+            if self.is_v6 { 6 } else { 4 },
+            self.mtu,
+            if self.offloads {
+                ""
+            } else {
+                " without offloads"
+            },
+            self.engine_control,
+            self.kernel_control,
+            self.loss[0],
+            self.loss[1],
+            self.reorder,
+            self.displaced_by,
+            self.duplicate,
+            self.delay,
+            self.rate.map_or_else(
+                || "no rate".into(),
+                |(rate, queue)| format!("{rate} with a queue of {queue}")
+            ),
+            self.windows,
+            self.ending,
+            self.sizes[0],
+            self.sizes[1],
+        )
+    }
+}
+
+/// Choices.
+struct Draw<'a>(&'a mut Pcg64Mcg);
+
+impl Draw<'_> {
+    fn below(&mut self, end: u32) -> u32 {
+        self.0.next_u32() % end
+    }
+
+    fn one_in(&mut self, n: u32) -> bool {
+        self.below(n) == 0
+    }
+
+    fn of<T: Copy>(&mut self, choices: &[T]) -> T {
+        choices[self.below(choices.len() as u32) as usize]
+    }
+
+    /// None in a third of all cases, else up to `most`.
+    fn chance(&mut self, most: f64) -> f64 {
+        let share = f64::from(self.below(10_000)) / 10_000.0;
+        if self.one_in(3) { 0.0 } else { share * most }
+    }
+
+    /// Any order of magnitude alike, none at all included.
+    fn size(&mut self, most: usize) -> usize {
+        let bits = self.below(usize::BITS - most.leading_zeros() + 1);
+        let all = self.below(1 << bits) as usize;
+        all.min(most)
+    }
+}

@@ -1,0 +1,36 @@
+//! The engine against the machine's kernel, with an emulated path between them:
+//! do all octets arrive, whatever the path does and however a connection ends?
+//!
+//! A [`Lab`] has the engine at one end of an emulated path and the kernel at the
+//! other, both in network namespaces. A [`Case`] is a transfer over it with
+//! everything that can be chosen; [`covering`] is a set of them in which any two
+//! choices meet, [`Case::random`] one that a seed names.
+//!
+//! | file | what |
+//! |---|---|
+//! | `lab.rs` | the engine, the path, the kernel |
+//! | `end.rs` | one end of a connection, the engine's or the kernel's |
+//! | `case.rs`, `cover.rs` | what a transfer is made of; sets of pairs |
+//! | `transfer.rs` | a transfer, and what must hold of it |
+//! | `octets.rs` | random octets that are not stored |
+//!
+//! Deliberately not here: how fast anything is, but for what stands beside the
+//! figures of the benchmarks (`examples/bench_many.rs`); two engines facing
+//! each other, which virtual time does better.
+#![cfg(target_os = "linux")]
+#![forbid(unsafe_code)]
+#![deny(missing_docs)]
+
+mod case;
+mod cover;
+mod end;
+mod lab;
+mod octets;
+mod transfer;
+
+pub use case::{Case, Ending, Opener, Windows};
+pub use cover::covering;
+pub use end::End;
+pub use lab::{ENGINE_V4, ENGINE_V6, Lab, LabConfig};
+pub use octets::{Source, digest};
+pub use transfer::{Done, Trouble, run};

@@ -1,0 +1,60 @@
+//! Random octets that a seed names, made as they are needed.
+
+use std::io::{self, Read};
+
+use rand_core::{Rng, SeedableRng};
+use rand_pcg::Pcg64Mcg;
+use sha2::{Digest, Sha256};
+
+/// An endless stream of random octets.
+#[derive(Debug)]
+pub struct Source {
+    random: Pcg64Mcg,
+}
+
+impl Source {
+    /// The one of that seed. It is the same however large the pieces are that it
+    /// is read in, as long as they are multiples of eight.
+    #[must_use]
+    pub fn new(seed: u64) -> Self {
+        Self {
+            random: Pcg64Mcg::seed_from_u64(seed),
+        }
+    }
+
+    /// The first `len` of them.
+    #[must_use]
+    pub fn first(seed: u64, len: usize) -> Vec<u8> {
+        let mut octets = vec![0; len];
+        Self::new(seed).random.fill_bytes(&mut octets);
+        octets
+    }
+
+    /// The next piece.
+    pub fn fill(&mut self, piece: &mut [u8]) {
+        self.random.fill_bytes(piece);
+    }
+}
+
+/// SHA-256 of `octets`.
+#[must_use]
+pub fn digest(octets: &[u8]) -> [u8; 32] {
+    Sha256::digest(octets).into()
+}
+
+/// Reads to the end, or to an error; how much came, its SHA-256, and the error.
+pub(crate) fn digest_of(mut from: impl Read) -> (u64, [u8; 32], Option<io::Error>) {
+    let mut sum = Sha256::new();
+    let mut buffer = vec![0; 64 * 1024];
+    let mut len = 0;
+    loop {
+        match from.read(&mut buffer) {
+            Ok(0) => return (len, sum.finalize().into(), None),
+            Ok(read) => {
+                sum.update(&buffer[..read]);
+                len += read as u64;
+            }
+            Err(error) => return (len, sum.finalize().into(), Some(error)),
+        }
+    }
+}
