@@ -12,6 +12,7 @@
 //! | `privilege.rs` | starting again as somebody who may make namespaces |
 //! | `process.rs` | namespaces of threads and of processes about to begin |
 //! | `namespace.rs` | a network namespace that nothing outlives |
+//! | `orphans.rs` | connections nobody owns any more, ended |
 //! | `device.rs` | a TUN device and its interface: made, addressed, routed, brought up |
 //! | `virtio.rs` | what stands before a packet: segmentation and checksums left to others |
 //! | `interface.rs` | addresses and routes of an interface |
@@ -37,6 +38,7 @@ mod error;
 pub mod interface;
 mod namespace;
 mod netlink;
+pub mod orphans;
 pub mod packets;
 mod pair;
 pub mod poll;

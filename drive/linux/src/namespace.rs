@@ -4,7 +4,10 @@
 //! open or a thread is in it. When its owner drops it, panics or is killed, the
 //! kernel takes it down with its devices, addresses, routes and connections, so
 //! that a run leaves nothing behind that a later one would have to find. (A
-//! *child process* started inside keeps it alive until the child ends.)
+//! *child process* started inside keeps it alive until the child ends. What
+//! connections that nobody owns still hold is given back at once when the value
+//! is dropped; after a `kill -9` when the kernel gives them up, which is two
+//! minutes later at most: see [`orphans`].)
 //!
 //! Deliberately not here: starting again in a user namespace, which a process
 //! with threads cannot enter (`process::begin_in_user_namespace`).
@@ -14,7 +17,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::thread::{self, JoinHandle};
 
 use crate::error::{LabError, Step};
-use crate::{device, process, settings};
+use crate::{device, orphans, process, settings};
 
 /// See the module's own text.
 #[derive(Debug)]
@@ -78,6 +81,14 @@ impl Namespace {
             Ok(work())
         });
         started.map_err(|cause| LabError::new(Step::Thread, cause))
+    }
+}
+
+impl Drop for Namespace {
+    /// Ends the connections that nobody owns any more.
+    fn drop(&mut self) {
+        // Where it cannot be done, the kernel does it in its own time.
+        let _ = self.run(orphans::end_orphans);
     }
 }
 

@@ -1,0 +1,170 @@
+//! Connections of the kernel that nobody owns any more, ended.
+//!
+//! A socket that is closed with octets unsent lives on: the kernel goes on
+//! sending for whoever has gone (RFC 9293 section 3.6). Where the path is gone
+//! as well it tries for two minutes, and so long the octets of the socket count
+//! against the memory that all connections of the *machine* have in common
+//! (`tcp_mem`), other namespaces included: a few transfers broken off over a long
+//! fat path, and every other connection of the machine finds its window shut.
+//! So whoever takes a network down first ends what is left in it, by
+//! `SOCK_DESTROY` of `sock_diag(7)`.
+//!
+//! Deliberately not here: connections with an owner; it is for the owner to
+//! close them.
+
+use std::io;
+
+use netlink_packet_core::{
+    NLM_F_ACK, NLM_F_DUMP, NLM_F_REQUEST, NetlinkHeader, NetlinkMessage, NetlinkPayload,
+};
+use netlink_packet_sock_diag::SockDiagMessage;
+use netlink_packet_sock_diag::constants::{AF_INET, AF_INET6, IPPROTO_TCP, SOCK_DESTROY};
+use netlink_packet_sock_diag::inet::{
+    ExtensionFlags, InetRequest, InetResponseHeader, SocketId, StateFlags,
+};
+use netlink_sys::protocols::NETLINK_SOCK_DIAG;
+use netlink_sys::{Socket, SocketAddr};
+
+/// Ends all TCP connections in the calling thread's network namespace that no
+/// process has open; how many there were. What waits in `TIME-WAIT` holds no
+/// memory worth the name and is left.
+///
+/// # Errors
+/// What the kernel says: no privilege, or that it was built without.
+pub fn end_orphans() -> io::Result<usize> {
+    let mut socket = Socket::new(NETLINK_SOCK_DIAG)?;
+    socket.bind_auto()?;
+    socket.connect(&SocketAddr::new(0, 0))?;
+    let mut ended = 0;
+    for family in [AF_INET, AF_INET6] {
+        for orphan in orphans(&socket, family)? {
+            // One that has ended by itself in between is gone as well.
+            if destroy(&socket, family, orphan).is_ok() {
+                ended += 1;
+            }
+        }
+    }
+    Ok(ended)
+}
+
+fn orphans(socket: &Socket, family: u8) -> io::Result<Vec<SocketId>> {
+    let any = match family {
+        AF_INET => SocketId::new_v4(),
+        _ => SocketId::new_v6(),
+    };
+    let listing = NLM_F_REQUEST | NLM_F_DUMP;
+    send(socket, request(family, any, listing))?;
+    let mut found = Vec::new();
+    loop {
+        let (answer, _) = socket.recv_from_full()?;
+        let mut rest = answer.as_slice();
+        while !rest.is_empty() {
+            let message = NetlinkMessage::<SockDiagMessage>::deserialize(rest);
+            let message = message.map_err(io::Error::other)?;
+            match message.payload {
+                NetlinkPayload::InnerMessage(SockDiagMessage::InetResponse(response)) => {
+                    found.extend(is_orphan(&response.header).then_some(response.header.socket_id));
+                }
+                NetlinkPayload::Done(_) => return Ok(found),
+                NetlinkPayload::Error(error) if error.code.is_some() => return Err(error.to_io()),
+                _ => {}
+            }
+            // Messages begin at multiples of four octets (`netlink(7)`).
+            let length = (message.header.length as usize).next_multiple_of(4).max(4);
+            rest = rest.get(length..).unwrap_or_default();
+        }
+    }
+}
+
+/// Who has no file has no owner.
+const fn is_orphan(header: &InetResponseHeader) -> bool {
+    header.inode == 0
+}
+
+fn destroy(socket: &Socket, family: u8, which: SocketId) -> io::Result<()> {
+    let mut message = request(family, which, NLM_F_REQUEST | NLM_F_ACK);
+    message.header.message_type = SOCK_DESTROY;
+    send(socket, message)?;
+    let (answer, _) = socket.recv_from_full()?;
+    let answer = NetlinkMessage::<SockDiagMessage>::deserialize(&answer);
+    match answer.map_err(io::Error::other)?.payload {
+        NetlinkPayload::Error(error) if error.code.is_some() => Err(error.to_io()),
+        _ => Ok(()),
+    }
+}
+
+fn request(family: u8, socket_id: SocketId, flags: u16) -> NetlinkMessage<SockDiagMessage> {
+    let mut header = NetlinkHeader::default();
+    header.flags = flags;
+    let wanted = InetRequest {
+        family,
+        protocol: IPPROTO_TCP,
+        extensions: ExtensionFlags::empty(),
+        states: StateFlags::all() - StateFlags::TIME_WAIT - StateFlags::LISTEN,
+        socket_id,
+    };
+    let mut message = NetlinkMessage::new(header, SockDiagMessage::InetRequest(wanted).into());
+    message.finalize();
+    message
+}
+
+fn send(socket: &Socket, message: NetlinkMessage<SockDiagMessage>) -> io::Result<()> {
+    let mut octets = vec![0; message.buffer_len()];
+    message.serialize(&mut octets);
+    socket.send(&octets, 0)?;
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+    use std::net::{TcpListener, TcpStream};
+
+    use crate::{LabError, Namespace};
+
+    use super::*;
+
+    /// Connections of a namespace without an owner, of IPv4.
+    fn count() -> usize {
+        let mut socket = Socket::new(NETLINK_SOCK_DIAG).unwrap();
+        socket.bind_auto().unwrap();
+        socket.connect(&SocketAddr::new(0, 0)).unwrap();
+        orphans(&socket, AF_INET).unwrap().len()
+    }
+
+    /// A connection that cannot get rid of its octets, since its peer does not
+    /// read; closed.
+    fn leave_an_orphan() -> TcpStream {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let mut sender = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let (peer, _) = listener.accept().unwrap();
+        sender.set_nonblocking(true).unwrap();
+        while sender.write(&[0; 65_536]).is_ok() {}
+        peer
+    }
+
+    #[test]
+    fn a_connection_nobody_owns_is_ended_and_one_with_an_owner_is_not() {
+        let namespace = match Namespace::new() {
+            Ok(namespace) => namespace,
+            Err(error) => return skip(&error),
+        };
+        let work = || {
+            let peer = leave_an_orphan();
+            assert_eq!(count(), 1, "before");
+            assert_eq!(end_orphans().unwrap(), 1);
+            assert_eq!(count(), 0, "after");
+            assert!(
+                peer.peer_addr().is_err() || peer.take_error().unwrap().is_some(),
+                "who had the other end was told"
+            );
+        };
+        namespace.run(work).unwrap();
+    }
+
+    fn skip(error: &LabError) {
+        assert!(error.is_missing_privilege(), "{error}");
+        let hint = error.hint().unwrap_or_default();
+        eprintln!("SKIPPED, NOTHING PROVEN: {error}\n  {hint}");
+    }
+}
