@@ -6,7 +6,7 @@ use core::fmt;
 
 use gigatcp_units::{Bytes, Duration, Probability, Rate};
 
-use crate::LossModel;
+use crate::{LossModel, Policer};
 
 /// How super-packets leave a hop.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
@@ -58,8 +58,8 @@ pub enum MarkAbove {
 
 /// One direction of one link, router port or emulator.
 ///
-/// A wire packet meets, in this order: bleaching; the loss models, the random
-/// mark and the duplication; the hold limit; the tail-drop queue and its
+/// A wire packet meets, in this order: bleaching; the loss models, the policer,
+/// the random mark and the duplication; the hold limit; the tail-drop queue and its
 /// marking threshold; the serialiser (rate and packet ceiling); the delay line,
 /// with extra delay when it is displaced. The default has none of all this: a
 /// wire of no length.
@@ -107,6 +107,9 @@ pub struct HopConfig {
     pub hold_limit: Option<u64>,
     /// Loss models, all of which see every wire packet.
     pub loss: Vec<LossModel>,
+    /// A rate beyond which packets are dropped without a queue. What a loss
+    /// model takes costs no tokens; a copy needs none.
+    pub policer: Option<Policer>,
     /// Displacement of single packets.
     pub reorder: Option<Reorder>,
     /// The chance that a wire packet which is not lost is followed by a copy

@@ -51,6 +51,8 @@ pub enum DropCause {
     HoldLimit,
     /// Larger than the element takes.
     TooBig,
+    /// Beyond the rate of a policer.
+    Policed,
     /// Taken by a loss model: its place, from zero, in the hop's list.
     Loss(usize),
 }
@@ -75,6 +77,8 @@ pub struct Counters {
     /// Dropped because they were larger than the element takes
     /// ([`DropCause::TooBig`]).
     pub too_big: Tally,
+    /// Dropped by a policer ([`DropCause::Policed`]).
+    pub policed: Tally,
     /// Taken by any loss model ([`DropCause::Loss`]).
     pub lost: Tally,
     /// Given the extra delay of reordering; not a state of its own, these are
@@ -98,6 +102,7 @@ impl Counters {
         self.queue_full
             .plus(self.hold_limit)
             .plus(self.too_big)
+            .plus(self.policed)
             .plus(self.lost)
     }
 
@@ -115,6 +120,7 @@ impl Counters {
             DropCause::QueueFull => self.queue_full.add(dropped),
             DropCause::HoldLimit => self.hold_limit.add(dropped),
             DropCause::TooBig => self.too_big.add(dropped),
+            DropCause::Policed => self.policed.add(dropped),
             DropCause::Loss(_) => self.lost.add(dropped),
         }
     }

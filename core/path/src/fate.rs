@@ -1,11 +1,14 @@
-//! The fate of each wire packet at a hop's entrance: lost, marked, displaced,
-//! doubled.
+//! The fate of each wire packet at a hop's entrance: lost, policed, marked,
+//! displaced, doubled.
 //!
 //! Each impairment asks its own stream once per arriving wire packet, whatever
 //! the others have said, so that switching one on does not shift another.
 
+use gigatcp_units::Instant;
+
 use crate::HopConfig;
 use crate::loss::Losses;
+use crate::policer::Bucket;
 use crate::random::{Chance, Purpose};
 
 /// What the impairments have in store for one wire packet.
@@ -13,6 +16,7 @@ use crate::random::{Chance, Purpose};
 pub(crate) struct Fate {
     /// The loss model that takes it, by its place in the list.
     pub(crate) lost_to: Option<usize>,
+    pub(crate) is_policed: bool,
     pub(crate) is_displaced: bool,
     pub(crate) is_duplicated: bool,
     pub(crate) is_marked: bool,
@@ -25,6 +29,7 @@ pub(crate) struct Fates {
     reorder: Option<Chance>,
     duplicate: Option<Chance>,
     mark: Option<Chance>,
+    policer: Option<Bucket>,
     is_clean: bool,
 }
 
@@ -38,14 +43,18 @@ impl Fates {
             .map(|reorder| chance(reorder.probability, Purpose::Reorder));
         let duplicate = config.duplicate.map(|p| chance(p, Purpose::Duplicate));
         let mark = config.mark.map(|p| chance(p, Purpose::Mark));
-        let is_clean =
-            losses.is_empty() && reorder.is_none() && duplicate.is_none() && mark.is_none();
+        let is_clean = losses.is_empty()
+            && reorder.is_none()
+            && duplicate.is_none()
+            && mark.is_none()
+            && config.policer.is_none();
         Self {
             is_clean,
             losses,
             reorder,
             duplicate,
             mark,
+            policer: config.policer.map(Bucket::new),
         }
     }
 
@@ -54,14 +63,18 @@ impl Fates {
         self.is_clean
     }
 
-    /// The fate of the next arriving wire packet.
-    pub(crate) fn judge(&mut self) -> Fate {
+    /// The fate of the next wire packet, which arrives at `now` with so many IP
+    /// octets.
+    pub(crate) fn judge(&mut self, now: Instant, octets: u64) -> Fate {
         if self.is_clean {
             return Fate::default();
         }
         let strikes = |chance: &mut Option<Chance>| chance.as_mut().is_some_and(Chance::strikes);
+        let lost_to = self.losses.judge();
+        let bucket = self.policer.as_mut().filter(|_| lost_to.is_none());
         Fate {
-            lost_to: self.losses.judge(),
+            lost_to,
+            is_policed: bucket.is_some_and(|bucket| !bucket.takes(now, octets)),
             is_displaced: strikes(&mut self.reorder),
             is_duplicated: strikes(&mut self.duplicate),
             is_marked: strikes(&mut self.mark),
@@ -81,7 +94,9 @@ mod tests {
 
     fn fates(config: &HopConfig) -> Vec<Fate> {
         let mut fates = Fates::new(config, 9);
-        (0..5_000).map(|_| fates.judge()).collect()
+        (0..5_000)
+            .map(|_| fates.judge(Instant::ZERO, 1500))
+            .collect()
     }
 
     #[test]

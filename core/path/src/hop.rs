@@ -275,12 +275,17 @@ impl<T: Parcel> Hop<T> {
     fn handle_fates(&mut self, now: Instant, parcel: T, frames: Frames) {
         let mut pieces = Pieces::new(parcel, frames);
         let mut left = frames.count();
-        let mut fate = self.fates.judge();
+        let mut judged = 0;
+        let mut judge = |fates: &mut Fates| {
+            judged += 1;
+            fates.judge(now, frames.size(judged - 1))
+        };
+        let mut fate = judge(&mut self.fates);
         while left > 0 {
             let mut count = 1;
             let mut next = fate;
             while count < left {
-                next = self.fates.judge();
+                next = judge(&mut self.fates);
                 if next != fate {
                     break;
                 }
@@ -302,6 +307,8 @@ impl<T: Parcel> Hop<T> {
         };
         if let Some(model) = fate.lost_to {
             self.discard(DropCause::Loss(model), parcel, frames);
+        } else if fate.is_policed {
+            self.discard(DropCause::Policed, parcel, frames);
         } else if fate.is_duplicated {
             let mut pieces = Pieces::new(parcel, frames);
             while let Some((parcel, frames)) = pieces.take(1) {

@@ -357,6 +357,11 @@ fn keys_that_contradict_each_other_are_refused() {
         "without `reorder_delay`",
     );
     assert_found(
+        "[sender.link]\npolicer = \"8 Mbit/s\"",
+        "policer",
+        "without `policer_burst`",
+    );
+    assert_found(
         "duration = \"5 s\"\n[flow]\nstart = \"5 s\"",
         "\"5 s\"",
         "never runs",

@@ -13,6 +13,8 @@ fn plan_with(heading: &str, key: &str, example: &str) -> String {
     let head = "name = \"x\"\n";
     let path = "path = { rate = \"1 Gbit/s\", rtt = \"20 ms\" }\n";
     let partner = match key {
+        "policer" => "policer_burst = \"256 KiB\"\n",
+        "policer_burst" => "policer = \"80 Mbit/s\"\n",
         "reorder" => "reorder_delay = \"1 ms\"\n",
         "reorder_delay" => "reorder = 0.1\n",
         "max_ssthresh" => "slow_start = \"limited\"\n",

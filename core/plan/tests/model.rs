@@ -120,6 +120,8 @@ fn hops_keep_their_order_and_their_impairments() {
         lose_packets = [1, 5]
         reorder = "1 %"
         reorder_delay = "1 ms"
+        policer = "80 Mbit/s"
+        policer_burst = "64 KiB"
         duplicate = 1e-3
         hold_limit = 20000
         mtu = 1492
@@ -146,6 +148,11 @@ fn hops_keep_their_order_and_their_impairments() {
     assert!(line.check().is_ok());
     assert_eq!(line.loss[2], LossModel::Listed(vec![1, 5]));
     assert_eq!(line.reorder.unwrap().extra_delay, Duration::from_millis(1));
+    let policer = line.policer.unwrap();
+    assert_eq!(
+        (policer.rate, policer.burst),
+        (Rate::from_bps(80_000_000), Bytes::new(65_536))
+    );
     assert_eq!(
         (line.hold_limit, line.link_overhead),
         (Some(20_000), Bytes::ZERO)

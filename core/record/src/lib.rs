@@ -297,6 +297,10 @@ pub struct HopRecord {
     /// in records written before there was such a limit.
     #[serde(default)]
     pub dropped_too_big_packets: u64,
+    /// Wire packets dropped by a policer; none in records written before there
+    /// were policers.
+    #[serde(default)]
+    pub dropped_policed_packets: u64,
     /// Wire packets marked as having met congestion (RFC 3168); none in
     /// records written before there were marks.
     #[serde(default)]

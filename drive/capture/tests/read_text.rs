@@ -7,7 +7,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use captures::Drip;
-use gigatcp_capture::{CaptureReader, Direction, Format, Known, NoteKind, Notes};
+use gigatcp_capture::{CaptureReader, Direction, Format, Known, NoteKind, Notes, ReadError};
 use gigatcp_wire::link::{Captured, ChecksumVerdict};
 use gigatcp_wire::{Ecn, Flags, Options, Timestamps};
 use proptest::prelude::*;
@@ -416,5 +416,15 @@ proptest! {
     ) {
         let text = format!("text {}", pieces.concat());
         let _ = read(&text);
+    }
+}
+
+#[test]
+fn text_without_a_packet_is_no_capture() {
+    let text = "# A project\n\nWhat it does, in prose, at 10:30 on 192.0.2.1.\n";
+    let mut reader = CaptureReader::from_octets(text.into()).unwrap();
+    match reader.next_record() {
+        Err(ReadError::NoPackets { octets }) => assert_eq!(octets, text.len() as u64),
+        other => panic!("{other:?}"),
     }
 }

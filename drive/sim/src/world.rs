@@ -298,6 +298,7 @@ impl World {
                 DropCause::HoldLimit => 2,
                 DropCause::Loss(_) => 3,
                 DropCause::TooBig => 4,
+                DropCause::Policed => 5,
             };
             self.hash.absorb(self.now.as_nanos());
             self.hash.absorb((hop as u64) << 32 | cause);

@@ -390,6 +390,7 @@ fn hop_record(hop: &Hop<Packet>, max_backlog: u64, now: Instant) -> HopRecord {
         dropped_queue_packets: queue,
         dropped_loss_packets: counters.lost.packets,
         dropped_too_big_packets: counters.too_big.packets,
+        dropped_policed_packets: counters.policed.packets,
         marked_packets: counters.marked.packets,
         max_backlog_packets: max_backlog,
         utilisation_fraction: hop.utilisation(now),

@@ -5,7 +5,7 @@
 
 use std::fmt::Write;
 
-use gigatcp_record::{FlowRecord, SeriesRecord};
+use gigatcp_record::{FlowRecord, HopRecord, SeriesRecord};
 
 use crate::Report;
 use crate::compare::{Comparison, Quantity, Row, limits_met};
@@ -381,30 +381,26 @@ pub(crate) fn fitted(rows: &[Row<'_>]) -> String {
 pub(crate) fn path(rows: &[Row<'_>]) -> String {
     let mut body = String::new();
     // Most paths mark nothing, and a column of zeros says nothing.
-    let mut hops = rows.iter().flat_map(|row| &row.group.representative().hops);
-    let has_marks = hops.any(|hop| hop.marked_packets > 0);
-    let mut hops = rows.iter().flat_map(|row| &row.group.representative().hops);
-    let has_too_big = hops.any(|hop| hop.dropped_too_big_packets > 0);
-    let too_big = |cell: &str| {
-        if has_too_big {
-            cell.to_owned()
-        } else {
-            String::new()
+    let some = |count: fn(&HopRecord) -> u64| {
+        let mut hops = rows.iter().flat_map(|row| &row.group.representative().hops);
+        let is_shown = hops.any(|hop| count(hop) > 0);
+        move |cell: &str| {
+            if is_shown {
+                cell.to_owned()
+            } else {
+                String::new()
+            }
         }
     };
-    let marked = |cell: &str| {
-        if has_marks {
-            cell.to_owned()
-        } else {
-            String::new()
-        }
-    };
+    let marked = some(|hop| hop.marked_packets);
+    let too_big = some(|hop| hop.dropped_too_big_packets);
+    let policed = some(|hop| hop.dropped_policed_packets);
     for row in rows.iter().filter(|row| row.flow == 0) {
         for hop in &row.group.representative().hops {
             let _ = writeln!(
                 body,
                 "<tr><th scope=\"row\">{}</th><td class=\"text\">{}</td><td>{}</td><td>{}</td>\
-                 <td>{}</td><td>{}</td><td>{}</td><td>{}</td>{}{}</tr>",
+                 <td>{}</td><td>{}</td><td>{}</td><td>{}</td>{}{}{}</tr>",
                 html(row.group.name),
                 html(&hop.name),
                 grouped(hop.arrived_packets),
@@ -418,6 +414,10 @@ pub(crate) fn path(rows: &[Row<'_>]) -> String {
                     "<td>{}</td>",
                     grouped(hop.dropped_too_big_packets)
                 )),
+                policed(&format!(
+                    "<td>{}</td>",
+                    grouped(hop.dropped_policed_packets)
+                )),
             );
         }
     }
@@ -427,9 +427,10 @@ pub(crate) fn path(rows: &[Row<'_>]) -> String {
     format!(
         "<table class=\"numbers wide\"><thead><tr><th>Series</th><th class=\"text\">Element</th>\
          <th>packets in</th><th>out</th><th>dropped by queue</th><th>lost</th>\
-         <th>largest backlog</th><th>busy, %</th>{}{}</tr></thead><tbody>\n{body}</tbody></table>",
+         <th>largest backlog</th><th>busy, %</th>{}{}{}</tr></thead><tbody>\n{body}</tbody></table>",
         marked("<th>marked</th>"),
         too_big("<th>too big</th>"),
+        policed("<th>policed</th>"),
     )
 }
 

@@ -227,6 +227,10 @@ fn hop_cells(hops: &[HopRecord]) -> Vec<Vec<String>> {
     if has_too_big {
         cells[0].push("dropped, size".to_owned());
     }
+    let has_policed = hops.iter().any(|hop| hop.dropped_policed_packets > 0);
+    if has_policed {
+        cells[0].push("dropped, policer".to_owned());
+    }
     for hop in hops {
         let mut line = vec![
             terminal(&hop.name),
@@ -242,6 +246,9 @@ fn hop_cells(hops: &[HopRecord]) -> Vec<Vec<String>> {
         }
         if has_too_big {
             line.push(hop.dropped_too_big_packets.to_string());
+        }
+        if has_policed {
+            line.push(hop.dropped_policed_packets.to_string());
         }
         cells.push(line);
     }

@@ -7,7 +7,7 @@ use alloc::string::String;
 use alloc::vec;
 use alloc::vec::Vec;
 
-use gigatcp_path::{HopConfig, LossModel, MarkAbove, Reorder};
+use gigatcp_path::{HopConfig, LossModel, MarkAbove, Policer, Reorder};
 use gigatcp_units::{Bytes, Duration, Rate};
 
 use super::section;
@@ -25,6 +25,7 @@ pub(crate) struct Hop {
     room_place: Place,
     /// Where it is told to mark, if it is.
     mark_place: Option<Place>,
+    burst_place: Place,
 }
 
 /// Everything between the two TCPs.
@@ -124,6 +125,7 @@ fn shorthand(plan: &Reader, reader: &Reader) -> (Vec<Hop>, Vec<Hop>) {
         name_place: there.name_place.clone(),
         room_place: there.room_place.clone(),
         mark_place: None,
+        burst_place: there.burst_place.clone(),
     };
     (vec![there], vec![back])
 }
@@ -180,6 +182,7 @@ pub(crate) fn hop(reader: &Reader, name: &str) -> Hop {
         one_way_delay: delay.unwrap_or(Duration::ZERO),
         hold_limit: reader.whole("hold_limit"),
         loss: losses(reader),
+        policer: policer(reader),
         reorder: reorder(reader),
         duplicate: reader.probability("duplicate"),
         mark_above: reader.threshold("mark_above"),
@@ -202,6 +205,7 @@ pub(crate) fn hop(reader: &Reader, name: &str) -> Hop {
         name_place: reader.place_of_value("name").clone(),
         room_place: reader.place_of_value("queue").clone(),
         mark_place: marking_key(&config).map(|key| reader.place_of_value(key).clone()),
+        burst_place: reader.place_of_value("policer_burst").clone(),
         config,
     }
 }
@@ -231,8 +235,9 @@ fn losses(reader: &Reader) -> Vec<LossModel> {
     [random, periodic, listed].into_iter().flatten().collect()
 }
 
-fn reorder(reader: &Reader) -> Option<Reorder> {
-    for (key, other) in [("reorder", "reorder_delay"), ("reorder_delay", "reorder")] {
+/// Two keys that say something together only.
+fn check_pair(reader: &Reader, pair: [&str; 2]) {
+    for (key, other) in [(pair[0], pair[1]), (pair[1], pair[0])] {
         if reader.has(key) && !reader.has(other) {
             let message = format!("`{key}` does nothing without `{other}`");
             let finding = Diagnostic::error(reader.place_of(key), message);
@@ -241,6 +246,17 @@ fn reorder(reader: &Reader) -> Option<Reorder> {
                 .add(finding.label(format!("`{other}` is wanted beside it")));
         }
     }
+}
+
+fn policer(reader: &Reader) -> Option<Policer> {
+    check_pair(reader, ["policer", "policer_burst"]);
+    let rate = reader.rate("policer")?;
+    let burst = reader.amount("policer_burst")?;
+    Some(Policer { rate, burst })
+}
+
+fn reorder(reader: &Reader) -> Option<Reorder> {
+    check_pair(reader, ["reorder", "reorder_delay"]);
     let probability = reader.probability("reorder")?;
     let extra_delay = reader.time("reorder_delay")?;
     Some(Reorder {
@@ -352,7 +368,24 @@ impl Settling<'_> {
         if let Some(place) = &hop.mark_place {
             self.check_threshold(&config, place);
         }
+        if let Some(policer) = config.policer {
+            self.check_burst(policer, &hop.burst_place);
+        }
         config
+    }
+
+    /// A bucket that holds less than a packet lets none of that size pass.
+    fn check_burst(&self, policer: Policer, place: &Place) {
+        if self.carries_data && policer.burst < Bytes::new(u64::from(self.mtu)) {
+            let message = format!(
+                "the policer's burst is smaller than a packet of {} B",
+                self.mtu
+            );
+            let finding = Diagnostic::warning(place, message);
+            let finding = finding.label("so many tokens there are at most");
+            self.findings
+                .add(finding.effect("no full segment ever passes"));
+        }
     }
 
     /// A queue that is full before it marks, drops instead.

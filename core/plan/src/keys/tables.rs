@@ -97,6 +97,10 @@ const IMPAIRMENTS: &[Key] = keys! {
         Kind::Probability, Is("0");
     reorder_delay = r#""1 ms""#, "by how much it comes late":
         SOME_TIME, Is("none");
+    policer = r#""80 Mbit/s""#, "rate beyond which packets are dropped, without a queue (needs policer_burst)":
+        ANY_RATE, Is("none");
+    policer_burst = r#""256 KiB""#, "what may pass at once beyond that rate":
+        Kind::Amount(Bytes::new(68), Bytes::new(1 << 40)), Is("none");
     duplicate = r#""1e-5""#, "chance that a packet arrives twice":
         Kind::Probability, Is("0");
     mark_above = r#""65 packets""#, "backlog beyond which packets that speak ECN are marked (RFC 3168)":

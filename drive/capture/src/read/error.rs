@@ -38,6 +38,11 @@ pub enum ReadError {
         /// How it claims to be packed.
         compression: Compression,
     },
+    /// It is text, and nothing in it looks like a packet.
+    NoPackets {
+        /// How much text was looked through, in octets.
+        octets: u64,
+    },
     /// It is no capture that is known, and no text either.
     Unknown {
         /// The octets it begins with.
@@ -54,6 +59,10 @@ impl fmt::Display for ReadError {
             Self::Broken { compression } => {
                 write!(f, "the {compression} stream is broken from its beginning")
             }
+            Self::NoPackets { octets } => write!(
+                f,
+                "{octets} octets of text, and nothing in them looks like a packet that tcpdump prints"
+            ),
             Self::Unread { what, hint } => write!(f, "{what} is not read here: {hint}"),
             Self::Unknown {
                 start: [a, b, c, d],
@@ -69,7 +78,11 @@ impl std::error::Error for ReadError {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
             Self::Open { source, .. } | Self::Read { source, .. } => Some(source),
-            Self::Empty | Self::Broken { .. } | Self::Unread { .. } | Self::Unknown { .. } => None,
+            Self::Empty
+            | Self::Broken { .. }
+            | Self::Unread { .. }
+            | Self::NoPackets { .. }
+            | Self::Unknown { .. } => None,
         }
     }
 }

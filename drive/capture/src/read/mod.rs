@@ -205,7 +205,8 @@ impl CaptureReader {
     ///
     /// # Errors
     /// [`ReadError::Read`], when the file or stream cannot be read on; what
-    /// was read before was handed out.
+    /// was read before was handed out. [`ReadError::NoPackets`], at the end of
+    /// a text without any.
     #[inline]
     pub fn next_record(&mut self) -> Result<Option<Record<'_>>, ReadError> {
         let mut work = Work {
@@ -284,6 +285,10 @@ impl CaptureReader {
         let found = found.map_err(|source| self.read_error(source))?;
         let Some(found) = found else {
             self.end();
+            if self.records == 0 && self.notes.is_empty() {
+                let octets = self.input.offset();
+                return Err(ReadError::NoPackets { octets });
+            }
             return Ok(None);
         };
         let Inner::Text(text) = &self.inner else {

@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::sync::{Arc, Mutex};
 
 use gigatcp_path::{
-    CpuCosts, HopConfig, LossModel, MarkAbove, Picoseconds, Release, Reorder, Tally,
+    CpuCosts, HopConfig, LossModel, MarkAbove, Picoseconds, Policer, Release, Reorder, Tally,
 };
 use gigatcp_sim::packet::Packet;
 use gigatcp_sim::{
@@ -145,9 +145,19 @@ fn hop(draw: &mut Draw, name: String) -> HopConfig {
         mark_above: (limits && draw.chance(30)).then(|| threshold(draw)),
         mark: draw.chance(15).then(|| percent(draw, 20)),
         ecn_bleach: draw.chance(5),
+        policer: policer(draw),
         mtu: None,
         tells_too_big: false,
     }
+}
+
+/// A policer, seldom.
+fn policer(draw: &mut Draw) -> Option<Policer> {
+    draw.chance(8).then(|| Policer {
+        rate: Rate::from_bps(draw.magnitude(1_000_000, 2_000_000_000)),
+        // A whole packet of any size fits.
+        burst: Bytes::new(draw.magnitude(70_000, 8_000_000)),
+    })
 }
 
 fn threshold(draw: &mut Draw) -> MarkAbove {

@@ -1,6 +1,8 @@
 //! Random worlds, each with one known cause.
 
-use gigatcp_path::{CpuCosts, HopConfig, LossModel, Picoseconds, Reorder, RingConfig, RingsConfig};
+use gigatcp_path::{
+    CpuCosts, HopConfig, LossModel, Picoseconds, Policer, Reorder, RingConfig, RingsConfig,
+};
 use gigatcp_sim::{FlowConfig, HostConfig, Observe, Reader, Stop, WorldConfig};
 use gigatcp_tcp::congestion::{self, Counting, SlowStart};
 use gigatcp_tcp::profile::InitialWindow;
@@ -9,7 +11,7 @@ use gigatcp_units::{Bytes, Duration, Probability, Rate};
 use gigatcp_wire::SeqNumber;
 
 /// What is injected; the first is nothing.
-pub const CAUSES: [&str; 18] = [
+pub const CAUSES: [&str; 19] = [
     "path-saturated",
     "receive-window-limited",
     "window-clamped",
@@ -28,6 +30,7 @@ pub const CAUSES: [&str; 18] = [
     "cpu-limited-receiver",
     "rx-ring-overrun",
     "capture-artefact",
+    "policer",
 ];
 
 /// A random stream (`SplitMix64`).
@@ -358,6 +361,14 @@ fn inject(cause: &str, draw: &mut Draw, base: &Base, case: &mut Case) {
         }
         "rx-ring-overrun" => rx_ring(draw, base, case),
         "capture-artefact" => case.capture_loss = draw.magnitude(0.003, 0.03),
+        "policer" => {
+            let rate = base.rate * draw.between(0.25, 0.8);
+            let burst = rate / 8.0 * base.rtt * draw.magnitude(0.1, 1.0);
+            case.world.forward[1].policer = Some(Policer {
+                rate: Rate::from_bps(rate as u64),
+                burst: Bytes::new(burst.max(5.0 * f64::from(base.mtu)) as u64),
+            });
+        }
         _ => {}
     }
 }

@@ -271,7 +271,7 @@ pub(super) fn refused(name: &str, error: &ReadError) -> Failure {
     }
     let failure = Failure::new(message);
     match error {
-        ReadError::Unknown { .. } => {
+        ReadError::Unknown { .. } | ReadError::NoPackets { .. } => {
             failure.hint("captures are pcap, pcapng or printed packets, plain, gzip or zstd")
         }
         _ => failure,

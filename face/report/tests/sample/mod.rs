@@ -133,6 +133,7 @@ fn hops(flow: &FlowRecord, shape: Shape) -> Vec<HopRecord> {
         dropped_queue_packets: dropped,
         dropped_loss_packets: 0,
         dropped_too_big_packets: 0,
+        dropped_policed_packets: 0,
         marked_packets: 0,
         max_backlog_packets: backlog,
         utilisation_fraction: busy,

@@ -1,6 +1,6 @@
 //! A checked plan as it is shown: the same facts as text and as JSON.
 
-use gigatcp_path::{CpuCosts, HopConfig, LossModel};
+use gigatcp_path::{CpuCosts, HopConfig, LossModel, Policer};
 use gigatcp_plan::{Flow, Host, Plan, Scenario, Series, Stop};
 use gigatcp_tcp::congestion::SlowStart;
 use gigatcp_units::{Bytes, Duration, Rate};
@@ -330,6 +330,10 @@ impl HopView {
             format!("{chance} reordered by {delay}")
         }));
         impairments.extend(hop.duplicate.map(|chance| format!("{chance} duplicated")));
+        impairments.extend(hop.policer.map(|policer| {
+            let Policer { rate, burst } = policer;
+            format!("dropped beyond {rate}, bursts of {burst}")
+        }));
         impairments.extend(hop.mtu.map(|mtu| {
             let told = if hop.tells_too_big { "told" } else { "silent" };
             format!("packets of at most {} octets, {told}", mtu.as_u64())

@@ -50,6 +50,7 @@ fn drops(way: &Way) -> String {
         ("queue full", sum(|hop| hop.counters.queue_full.packets)),
         ("lost", sum(|hop| hop.counters.lost.packets)),
         ("too big", sum(|hop| hop.counters.too_big.packets)),
+        ("policed", sum(|hop| hop.counters.policed.packets)),
         ("hold limit", sum(|hop| hop.counters.hold_limit.packets)),
     ];
     let told = causes.into_iter().filter(|(_, count)| *count > 0);
@@ -90,13 +91,14 @@ pub(super) fn summary(snapshot: &Snapshot, by_device: [Option<u64>; 2]) -> Strin
 }
 
 /// What is counted of each hop.
-const HEADINGS: [&str; 11] = [
+const HEADINGS: [&str; 12] = [
     "",
     "in",
     "out",
     "queue full",
     "lost",
     "too big",
+    "policed",
     "held",
     "twice",
     "late",
@@ -104,7 +106,7 @@ const HEADINGS: [&str; 11] = [
     "inside",
 ];
 
-fn row(place: String, hop: &HopView) -> [String; 11] {
+fn row(place: String, hop: &HopView) -> [String; 12] {
     let counters = &hop.counters;
     let counts = [
         counters.arrived,
@@ -112,13 +114,14 @@ fn row(place: String, hop: &HopView) -> [String; 11] {
         counters.queue_full,
         counters.lost,
         counters.too_big,
+        counters.policed,
         counters.hold_limit,
         counters.duplicated,
         counters.displaced,
         counters.marked,
         counters.inside,
     ];
-    let mut row: [String; 11] = Default::default();
+    let mut row: [String; 12] = Default::default();
     row[0] = place;
     for (cell, count) in row[1..].iter_mut().zip(counts) {
         *cell = number::grouped(count.packets);
@@ -127,7 +130,7 @@ fn row(place: String, hop: &HopView) -> [String; 11] {
 }
 
 /// Columns as wide as what is in them, names to the left.
-fn aligned(rows: &[[String; 11]]) -> String {
+fn aligned(rows: &[[String; 12]]) -> String {
     let width = |column: usize| {
         let cells = rows.iter().map(|row| row[column].chars().count());
         cells.max().unwrap_or(0)
@@ -237,6 +240,7 @@ struct Hop {
     queue_full_packets: u64,
     lost_packets: u64,
     too_big_packets: u64,
+    policed_packets: u64,
     hold_limit_packets: u64,
     displaced_packets: u64,
     marked_packets: u64,
@@ -281,6 +285,7 @@ fn hop(view: &HopView) -> Hop {
         queue_full_packets: counters.queue_full.packets,
         lost_packets: counters.lost.packets,
         too_big_packets: counters.too_big.packets,
+        policed_packets: counters.policed.packets,
         hold_limit_packets: counters.hold_limit.packets,
         displaced_packets: counters.displaced.packets,
         marked_packets: counters.marked.packets,
