@@ -133,6 +133,8 @@ pub(crate) struct Trail {
     pub lag: Option<Lag>,
     pub lag_again: Option<Lag>,
     pub reset: Option<Reset>,
+    /// When a reset of either side ended it; nothing where it went on.
+    pub over: Option<Instant>,
     pub updates: Updates,
     pub best_updates: Updates,
     /// A segment that began exactly at the edge and was released by a window
@@ -190,6 +192,7 @@ impl Trail {
             lag: None,
             lag_again: None,
             reset: None,
+            over: None,
             updates: Updates::default(),
             best_updates: Updates::default(),
             released: None,
@@ -226,6 +229,9 @@ impl Trail {
         }
         if !self.has_data {
             return State::Opening;
+        }
+        if self.over.is_some() {
+            return State::Closing;
         }
         let room = self.edge.saturating_sub(self.nxt);
         let is_closed = self.knows_edge && room < self.mss.max(1);

@@ -37,7 +37,12 @@ struct Seen {
 fn seen(reader: &mut CaptureReader) -> Vec<Seen> {
     assert_eq!(reader.format(), Format::Text);
     let mut all = Vec::new();
-    while let Some(record) = reader.next_record().unwrap() {
+    loop {
+        let record = match reader.next_record() {
+            Ok(Some(record)) => record,
+            Ok(None) | Err(ReadError::NoPackets { .. }) => break,
+            Err(error) => panic!("{error}"),
+        };
         let packet: Captured<'_> = record.dissect().unwrap();
         assert_eq!(packet.payload, b"");
         if packet.payload_len > 0 {

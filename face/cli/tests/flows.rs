@@ -311,3 +311,39 @@ fn why_names_its_verdicts_beneath_the_graph() {
     let plot = in_folder(&folder, "plots/1-client_tsg.xpl");
     assert!(plot.contains("\nrx-ring-overrun\n"));
 }
+
+/// `gigatcp why` on the printed trace, in its folder.
+fn why(folder: &TempDir, words: &[&str]) -> (bool, String) {
+    let output = Command::new(env!("CARGO_BIN_EXE_gigatcp"))
+        .arg("why")
+        .args(words)
+        .current_dir(folder.path())
+        .stdin(Stdio::null())
+        .output()
+        .expect("the command starts");
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    (output.status.success(), said)
+}
+
+#[test]
+fn why_writes_its_report_and_replaces_only_one_of_its_own() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let trace = include_str!("cmd/flows.in/trace.txt");
+    fs::write(folder.path().join("trace.txt"), trace).expect("the trace is written");
+    let report = folder.path().join("report.html");
+    for words in [&["trace.txt", "--no-report"][..], &["trace.txt", "--json"]] {
+        assert!(why(&folder, words).0);
+        assert!(!report.exists(), "{words:?}");
+    }
+    for _ in 0..2 {
+        let (is_done, said) = why(&folder, &["trace.txt"]);
+        assert!(is_done && said.contains("wrote report.html ("), "{said}");
+        assert!(in_folder(&folder, "report.html").ends_with("</html>\n"));
+    }
+    fs::write(&report, "mine").expect("a file");
+    let (is_done, said) = why(&folder, &["trace.txt"]);
+    assert!(is_done && said.contains("report.html exists"), "{said}");
+    assert_eq!(in_folder(&folder, "report.html"), "mine");
+    let (is_done, said) = why(&folder, &["trace.txt", "--overwrite"]);
+    assert!(is_done && said.contains("wrote report.html ("), "{said}");
+}

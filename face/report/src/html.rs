@@ -86,6 +86,13 @@ pub fn page(report: &Report<'_>) -> String {
     out
 }
 
+/// Whether a file that begins so is a page of this program: its title says so.
+#[must_use]
+pub fn is_page(start: &[u8]) -> bool {
+    let text = String::from_utf8_lossy(&start[..start.len().min(4096)]);
+    text.starts_with("<!doctype html>") && text.contains(" \u{2013} GigaTCP</title>")
+}
+
 /// Everything before the body; `style` comes behind the house's own.
 pub(crate) fn head(title: &str, style: &str, out: &mut String) {
     let _ = write!(

@@ -2,6 +2,8 @@
 
 use alloc::format;
 
+use gigatcp_units::Instant;
+
 use super::{Rule, Told, round_evidence, span};
 use crate::account::{Hearing, Won};
 use crate::case::Case;
@@ -34,7 +36,11 @@ pub(crate) const RULE: Rule = Rule {
 fn judge(case: &Case<'_>, hearing: &mut Hearing) {
     for index in 0..case.rounds.len() {
         hearing.bid(index, State::Idle, 0.93);
-        hearing.bid(index, State::Closing, 0.9);
+        // After a reset there is nothing to wait for.
+        let is_over = |at: Instant| case.rounds[index].end > at;
+        if !case.trail.over.is_some_and(is_over) {
+            hearing.bid(index, State::Closing, 0.9);
+        }
         hearing.bid(index, State::Slack, 0.68);
         if comes_in_pieces(case, index) {
             hearing.bid(index, State::Full, 0.89);

@@ -9,6 +9,10 @@ impl Trail {
         if let Some(reset) = &mut self.reset {
             reset.answered = true;
         }
+        if packet.flags.intersects(Flags::RST) {
+            self.pass(packet.at, End::Event);
+            self.over.get_or_insert(packet.at);
+        }
         if packet.flags.intersects(Flags::RST) || !packet.flags.contains(Flags::ACK) {
             return;
         }

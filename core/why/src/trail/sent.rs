@@ -118,6 +118,8 @@ impl Trail {
         let packet = shown.packet;
         let octets = u64::from(packet.payload_len);
         let is_first = self.round.segments == 0 && self.flight() == 0;
+        // It goes on: whoever sent the reset was not one of the two.
+        self.over = None;
         let data = shown.connection.direction(self.side);
         self.mss = self.mss.max(u64::from(data.largest_segment()));
         if !shown.verdict.kinds.contains(Kind::OutOfOrder) {
@@ -254,6 +256,7 @@ impl Trail {
 
     fn on_reset(&mut self, shown: &Shown<'_>) {
         self.pass(shown.packet.at, End::Event);
+        self.over.get_or_insert(shown.packet.at);
         let data = shown.connection.direction(self.side);
         self.reset.get_or_insert(Reset {
             at: shown.packet.at,

@@ -3,11 +3,12 @@
 //!
 //! The capture is read a second time: the first pass says which connections
 //! are the largest and how large their graphs will be. Nothing that exists is
-//! written over unless that is asked for.
+//! written over unless that is asked for; only the page that comes unasked
+//! replaces an older one of its kind.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, BufWriter, Write};
+use std::io::{self, BufWriter, Read, Write};
 use std::path::{Path, PathBuf};
 
 use gigatcp_flows::{Connection, FlowTable, Side};
@@ -15,6 +16,7 @@ use gigatcp_report::escape::terminal;
 use gigatcp_report::graph::csv::Csv;
 use gigatcp_report::graph::xplot::{self, Picture, Xplot};
 use gigatcp_report::graph::{PAGE_BUDGET, Page, Plotted, Span, Watch, Watched};
+use gigatcp_report::html::is_page;
 use gigatcp_units::Bytes;
 use gigatcp_units::grammar::{human_bytes, human_duration};
 
@@ -25,8 +27,11 @@ use crate::output;
 /// Connections that are drawn where none is named.
 const MOST_DRAWN: usize = 8;
 
+/// The page that is written where none is named.
+pub(super) const REPORT: &str = "report.html";
+
 /// What can be asked for beside what a command prints.
-#[derive(clap::Args, Debug)]
+#[derive(clap::Args, Clone, Debug)]
 pub(crate) struct Outputs {
     /// Write a page of graphs to zoom into: time and sequence, throughput, octets in flight, round
     /// trips
@@ -48,12 +53,35 @@ pub(crate) struct Outputs {
     /// Replace files that exist
     #[arg(long, help_heading = "Graphs")]
     overwrite: bool,
+
+    /// The page to write although nobody asked for one.
+    #[arg(skip)]
+    unasked: Option<PathBuf>,
 }
 
 impl Outputs {
+    /// The same with [`REPORT`] in the working folder, where no page is named.
+    /// What stands there is replaced if it is such a page; else that is said.
+    pub(crate) fn with_report(&self) -> Self {
+        let mut outputs = self.clone();
+        let file = Path::new(REPORT);
+        if self.graph.is_some() {
+            return outputs;
+        }
+        if file.exists() && !self.overwrite && !is_report(file) {
+            output::say(&format!(
+                "{REPORT} exists and is no page of gigatcp's: it stays, and none is written \
+                 (--graph names another, --no-report wants none)"
+            ));
+            return outputs;
+        }
+        outputs.unasked = Some(file.to_owned());
+        outputs
+    }
+
     /// Whether the capture has to be read a second time.
     pub(crate) fn reads_again(&self) -> bool {
-        self.graph.is_some() || self.xplot.is_some() || self.csv.is_some()
+        self.graph.is_some() || self.unasked.is_some() || self.xplot.is_some() || self.csv.is_some()
     }
 
     /// Whether it can be done, before long work is begun.
@@ -78,6 +106,11 @@ impl Outputs {
             }
         }
         Ok(())
+    }
+
+    /// Whether nothing but the page that comes by itself is to be written.
+    fn is_unasked(&self) -> bool {
+        self.unasked.is_some() && self.xplot.is_none() && self.csv.is_none()
     }
 
     /// Which connections are drawn, the largest first.
@@ -116,6 +149,13 @@ impl Outputs {
     }
 }
 
+/// Whether the file is a page that was written here before.
+fn is_report(file: &Path) -> bool {
+    let mut start = Vec::new();
+    let read = File::open(file).and_then(|file| file.take(4096).read_to_end(&mut start));
+    read.is_ok() && is_page(&start)
+}
+
 fn taken(file: &Path) -> Failure {
     Failure::new(format!("{} exists already", file.display()))
         .effect("nothing was written")
@@ -130,6 +170,9 @@ pub(super) fn write(
     first: &Capture,
     spans: impl Fn(usize, Side) -> Vec<Span>,
 ) -> Result<(), Failure> {
+    if first.table.is_empty() && outputs.is_unasked() {
+        return Ok(());
+    }
     if first.table.is_empty() {
         return Err(Failure::new(format!(
             "{} has no TCP connection to draw",
@@ -138,7 +181,7 @@ pub(super) fn write(
     }
     let drawn = outputs.drawn(&first.table)?;
     let mut watches = BTreeMap::new();
-    if outputs.graph.is_some() || outputs.xplot.is_some() {
+    if outputs.graph.is_some() || outputs.unasked.is_some() || outputs.xplot.is_some() {
         for index in &drawn {
             if let Some(connection) = first.table.connection(*index) {
                 watches.insert(*index, Watch::new(connection, first.unit_ns));
@@ -182,6 +225,16 @@ pub(super) fn write(
         let written = create(file, outputs.overwrite)?.write_all(page.as_bytes());
         written.map_err(|error| refused(file, &error))?;
         wrote(file);
+    }
+    if let Some(file) = &outputs.unasked {
+        let page = page(first, &graphs, &spans).html(PAGE_BUDGET);
+        match fs::write(file, page) {
+            Ok(()) => wrote(file),
+            // What was asked for is still to be had.
+            Err(error) => output::say(&format!(
+                "cannot write {REPORT}: {error} (--no-report wants none)"
+            )),
+        }
     }
     if let Some(folder) = &outputs.xplot {
         for (_, watched) in &mut graphs {

@@ -40,6 +40,10 @@ Captures are pcap, pcapng or printed packets (tcpdump's text, also in the middle
 gzip or zstd; - is standard input. They may be taken at the sender, at the receiver or on the way: \
 which of them is found out. Every instant has one cause or is unknown; the times add up.
 
+Beside that, a page of graphs with the verdicts beneath, to zoom into, is written to report.html in \
+the working folder; one that was written before is replaced. --no-report leaves it out. There is \
+none of standard input, of several captures, and with --json, unless --graph names one.
+
 Of many connections the largest are shown, and one line tells of the rest. `gigatcp explain ID` \
 tells what a verdict means and how it was found.",
     after_help = "\
@@ -47,7 +51,7 @@ Examples:
   gigatcp why trace.pcapng                       why it was slow, in words
   gigatcp why --all trace.pcap.zst               every connection, not only the largest
   gigatcp why --json a.pcap b.pcap | jq .        the same for programs
-  gigatcp why trace.pcap --graph report.html     the same beneath graphs to zoom into
+  gigatcp why trace.pcap --graph other.html      the page of graphs under another name
   tcpdump -w - tcp | gigatcp why -               what passes, until Ctrl-C ends tcpdump"
 )]
 pub(crate) struct Arguments {
@@ -63,8 +67,24 @@ pub(crate) struct Arguments {
     #[arg(long)]
     json: bool,
 
+    /// Write no report.html
+    #[arg(long, conflicts_with = "graph")]
+    no_report: bool,
+
     #[command(flatten)]
     outputs: Outputs,
+}
+
+impl Arguments {
+    /// What is written: the report too, where it is to be had.
+    fn outputs(&self) -> Outputs {
+        let has_one = matches!(&self.files[..], [file] if file.as_os_str() != "-");
+        if self.no_report || self.json || !has_one {
+            self.outputs.clone()
+        } else {
+            self.outputs.with_report()
+        }
+    }
 }
 
 /// A capture that was read.
@@ -84,7 +104,7 @@ pub(super) struct Diagnosed {
 
 /// Reads and says why.
 pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
-    let outputs = &arguments.outputs;
+    let outputs = &arguments.outputs();
     outputs.check(arguments.files.len())?;
     let mut captures = Vec::new();
     for file in &arguments.files {
