@@ -1,5 +1,5 @@
-//! `cargo xtask live-transfers`: the engine against the machine's kernel over
-//! emulated paths.
+//! `cargo xtask live-transfers` and `live-garbage`: the engine against the
+//! machine's kernel over emulated paths, and over a wire that spoils packets.
 //!
 //! Examples of `gigatcp-proof`, run as processes; arguments are handed on. They
 //! need root, or a user namespace of one's own, and say so.
@@ -11,6 +11,11 @@ use crate::{Failed, process, top};
 /// Random transfers: under the test profile, with the engine's assertions on.
 pub fn transfers(words: &[String]) -> Result<(), Failed> {
     run("transfers", words)
+}
+
+/// Spoilt packets on the wire, under the same profile.
+pub fn garbage(words: &[String]) -> Result<(), Failed> {
+    run("garbage", words)
 }
 
 fn run(example: &str, words: &[String]) -> Result<(), Failed> {

@@ -19,7 +19,7 @@ pub struct Task {
 }
 
 /// Every task.
-pub const TASKS: [Task; 9] = [
+pub const TASKS: [Task; 10] = [
     Task {
         name: "ci",
         forms: &[("", &["everything a change must pass"])],
@@ -91,6 +91,14 @@ pub const TASKS: [Task; 9] = [
             ("--row N", &["a row of the set that the tests run; 0: all"]),
         ],
         run: live::transfers,
+    },
+    Task {
+        name: "live-garbage",
+        forms: &[(
+            "[--seed N] [--seconds S]",
+            &["the same while packets are spoilt on the wire"],
+        )],
+        run: live::garbage,
     },
     Task {
         name: "grade",

@@ -87,11 +87,27 @@ pub fn set_queue(control: &OwnedFd, name: &str, packets: u32) -> io::Result<()> 
 
 /// Brings the interface up.
 pub fn bring_up(control: &OwnedFd, name: &str) -> io::Result<()> {
+    let up = (libc::IFF_UP | libc::IFF_RUNNING) as libc::c_short;
+    change_flags(control, name, |flags| flags | up)
+}
+
+/// Takes the interface down; its addresses of IPv6 and its routes are gone then.
+pub fn take_down(control: &OwnedFd, name: &str) -> io::Result<()> {
+    change_flags(control, name, |flags| {
+        flags & !(libc::IFF_UP as libc::c_short)
+    })
+}
+
+fn change_flags(
+    control: &OwnedFd,
+    name: &str,
+    change: impl FnOnce(libc::c_short) -> libc::c_short,
+) -> io::Result<()> {
     let mut request = request_for(name);
     ask(control.as_raw_fd(), libc::SIOCGIFFLAGS, &mut request)?;
     // SAFETY: SIOCGIFFLAGS has written this member.
     let flags = unsafe { request.ifr_ifru.ifru_flags };
-    request.ifr_ifru.ifru_flags = flags | (libc::IFF_UP | libc::IFF_RUNNING) as libc::c_short;
+    request.ifr_ifru.ifru_flags = change(flags);
     ask(control.as_raw_fd(), libc::SIOCSIFFLAGS, &mut request)
 }
 

@@ -6,6 +6,7 @@ use std::net::{IpAddr, Ipv6Addr};
 use std::os::fd::OwnedFd;
 
 use netlink_packet_route::address::{AddressAttribute, AddressFlags, AddressMessage};
+use netlink_packet_route::link::LinkMessage;
 use netlink_packet_route::{AddressFamily, RouteNetlinkMessage};
 
 use crate::{device, netlink, settings};
@@ -53,6 +54,17 @@ fn assign_v6(index: device::Index, address: Ipv6Addr, prefix: u8) -> io::Result<
         AddressAttribute::Flags(AddressFlags::Nodad),
     ];
     netlink::create(RouteNetlinkMessage::NewAddress(message))
+}
+
+/// Deletes the interface `name`, whoever has its device open.
+///
+/// # Errors
+/// What the kernel says.
+pub fn remove(name: &str) -> io::Result<()> {
+    let index = device::index(&device::control_socket(libc::AF_INET)?, name)?;
+    let mut link = LinkMessage::default();
+    link.header.index = index.unsigned_abs();
+    netlink::change(RouteNetlinkMessage::DelLink(link))
 }
 
 /// Routes a network through the device `name`.

@@ -16,8 +16,18 @@ use netlink_sys::{Socket, SocketAddr};
 /// Makes what `wanted` describes in the calling thread's namespace; what is
 /// already there is an error.
 pub fn create(wanted: RouteNetlinkMessage) -> io::Result<()> {
+    ask(wanted, NLM_F_CREATE | NLM_F_EXCL)
+}
+
+/// Does what `wanted` says to something that is there, in the calling thread's
+/// namespace.
+pub fn change(wanted: RouteNetlinkMessage) -> io::Result<()> {
+    ask(wanted, 0)
+}
+
+fn ask(wanted: RouteNetlinkMessage, flags: u16) -> io::Result<()> {
     let mut message = NetlinkMessage::from(wanted);
-    message.header.flags = NLM_F_REQUEST | NLM_F_ACK | NLM_F_CREATE | NLM_F_EXCL;
+    message.header.flags = NLM_F_REQUEST | NLM_F_ACK | flags;
     message.finalize();
     let mut octets = vec![0; message.buffer_len()];
     message.serialize(&mut octets);

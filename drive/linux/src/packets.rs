@@ -23,6 +23,21 @@ pub fn open(name: &str) -> io::Result<OwnedFd> {
     Ok(socket)
 }
 
+/// Two descriptors between which packets pass whole, each like a TUN device to
+/// the other: what nobody has read yet fills a queue that a write then finds
+/// full, and when one is closed the other reads packets of no octets.
+///
+/// # Errors
+/// When there are no more descriptors.
+pub fn pair() -> io::Result<[OwnedFd; 2]> {
+    let kind = libc::SOCK_SEQPACKET | libc::SOCK_CLOEXEC | libc::SOCK_NONBLOCK;
+    let mut ends: [libc::c_int; 2] = [-1; 2];
+    // SAFETY: `ends` has room for two descriptors.
+    check(unsafe { libc::socketpair(libc::AF_UNIX, kind, 0, ends.as_mut_ptr()) })?;
+    // SAFETY: both are new ones.
+    Ok(unsafe { [own(ends[0])?, own(ends[1])?] })
+}
+
 /// Sends a packet; its first four bits say which IP it is.
 ///
 /// # Errors

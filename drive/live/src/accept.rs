@@ -8,6 +8,7 @@ use std::io;
 use std::net::SocketAddr;
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::task::Waker;
+use std::time::{Duration, Instant};
 
 use crate::shared::{Shared, Wish, gone, lock};
 use crate::socket::Socket;
@@ -65,8 +66,10 @@ impl Acceptor {
         self.came.notify_all();
     }
 
-    pub fn accept(&self) -> io::Result<Arc<Socket>> {
+    /// Waits for the next, at most for so long; absent: for ever.
+    pub fn accept(&self, longest: Option<Duration>) -> io::Result<Arc<Socket>> {
         self.want()?;
+        let deadline = longest.map(|longest| Instant::now() + longest);
         let mut queue = lock(&self.queue);
         loop {
             if let Some(socket) = queue.ready.pop_front() {
@@ -76,10 +79,19 @@ impl Acceptor {
             if queue.is_over {
                 return Err(gone());
             }
-            queue = self
-                .came
-                .wait(queue)
-                .unwrap_or_else(PoisonError::into_inner);
+            let Some(deadline) = deadline else {
+                let waited = self.came.wait(queue);
+                queue = waited.unwrap_or_else(PoisonError::into_inner);
+                continue;
+            };
+            let left = deadline.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                // One that is on its way all the same waits for the next call.
+                queue.wanted = queue.wanted.saturating_sub(1);
+                return Err(io::ErrorKind::TimedOut.into());
+            }
+            let waited = self.came.wait_timeout(queue, left);
+            queue = waited.unwrap_or_else(PoisonError::into_inner).0;
         }
     }
 

@@ -22,7 +22,7 @@
 use std::fs::File;
 use std::io::{self, IoSlice, Write};
 use std::net::IpAddr;
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use gigatcp_linux::virtio::{ChecksumState, Segmentation, VirtioHeader};
 use gigatcp_linux::{LabError, Namespace, Step, device, interface};
@@ -128,13 +128,23 @@ impl Device {
             .map_err(|cause| about(Step::Offloads, cause))?;
         interface::keep_quiet(&config.name);
         furnish(config).map_err(|cause| about(Step::Addresses, cause))?;
-        Ok(Self {
-            tun: tun.into(),
+        Ok(Self::over(tun, config))
+    }
+
+    /// The engine's end of `descriptor`: one that gives and takes a packet with
+    /// its [`VirtioHeader`] in each call and never waits, such as a TUN device
+    /// that was made elsewhere or one of [`gigatcp_linux::packets::pair`].
+    /// Whoever has the other end sees to addresses, routes and the size of
+    /// packets; of `config` the engine's addresses, MTU and offloads are heeded.
+    #[must_use]
+    pub fn over(descriptor: OwnedFd, config: &DeviceConfig) -> Self {
+        Self {
+            tun: descriptor.into(),
             config: config.clone(),
             slabs: Slabs::new(SLABS_KEPT),
             headers: Vec::with_capacity(128),
             counters: DeviceCounters::default(),
-        })
+        }
     }
 
     /// How it was made.
@@ -160,10 +170,11 @@ impl Device {
     pub fn read(&mut self) -> io::Result<Option<Arrival>> {
         loop {
             match device::read_packet(&self.tun, self.slabs.room()) {
+                Ok(0) => return Err(self.gone(&io::ErrorKind::UnexpectedEof.into())),
                 Ok(_) => {}
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(None),
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-                Err(error) => return Err(error),
+                Err(error) => return Err(self.gone(&error)),
             }
             self.counters.reads += 1;
             match arrival::read(self.slabs.packet()) {
@@ -238,13 +249,19 @@ impl Device {
                 }
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(false),
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) if is_gone(&error) => return Err(error),
+                Err(error) if is_gone(&error) => return Err(self.gone(&error)),
                 Err(_) => {
                     self.counters.refused += 1;
                     return Ok(true);
                 }
             }
         }
+    }
+
+    /// That the device is no more, in words.
+    fn gone(&self, cause: &io::Error) -> io::Error {
+        let what = format!("the device {} is gone: {cause}", self.config.name);
+        io::Error::new(io::ErrorKind::NotConnected, what)
     }
 
     /// What stands before the packet of `segment`.
@@ -294,7 +311,15 @@ fn is_cut_here(segment: &Segment<Octets>) -> bool {
 fn is_gone(error: &io::Error) -> bool {
     matches!(
         error.raw_os_error(),
-        Some(libc::EBADF | libc::EBADFD | libc::ENODEV | libc::ENXIO)
+        Some(
+            libc::EBADF
+                | libc::EBADFD
+                | libc::ENODEV
+                | libc::ENXIO
+                | libc::EPIPE
+                | libc::ECONNRESET
+                | libc::ENOTCONN
+        )
     )
 }
 

@@ -156,14 +156,18 @@ impl Engine {
     /// waits for something learns it.
     pub fn run(mut self) -> io::Result<()> {
         let done = self.turns();
+        let trouble = Trouble {
+            kind: io::ErrorKind::NotConnected,
+            what: match done {
+                Ok(()) => "the stack has ended",
+                Err(_) => "the device of the stack is gone",
+            },
+        };
         for wish in self.shared.end() {
-            self.refuse_wish(wish);
+            refuse(wish, trouble);
         }
         for slot in self.slots.drain(..).flatten() {
-            slot.socket.give_up(Trouble {
-                kind: io::ErrorKind::NotConnected,
-                what: "the stack has ended or its device is gone",
-            });
+            slot.socket.give_up(trouble);
         }
         for listening in self.listening.values() {
             listening.acceptor.end();
@@ -295,18 +299,6 @@ impl Engine {
             Wish::Stop => self.is_over = true,
         }
         Ok(())
-    }
-
-    fn refuse_wish(&self, wish: Wish) {
-        match wish {
-            Wish::Open { socket, .. } => socket.give_up(Trouble {
-                kind: io::ErrorKind::NotConnected,
-                what: "the stack has ended",
-            }),
-            Wish::Listen { acceptor, .. } => acceptor.end(),
-            // An answer that is dropped is an answer.
-            _ => {}
-        }
     }
 
     fn counters(&self) -> StackCounters {
@@ -498,6 +490,16 @@ impl Engine {
             }
         }
         Ok(())
+    }
+}
+
+/// Answers a wish that nobody will grant any more.
+fn refuse(wish: Wish, trouble: Trouble) {
+    match wish {
+        Wish::Open { socket, .. } => socket.give_up(trouble),
+        Wish::Listen { acceptor, .. } => acceptor.end(),
+        // An answer that is dropped is an answer.
+        _ => {}
     }
 }
 

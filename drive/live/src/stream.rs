@@ -170,7 +170,15 @@ impl Listener {
     /// # Errors
     /// When the stack has ended.
     pub fn accept(&self) -> io::Result<Stream> {
-        self.acceptor.accept().map(Stream::new)
+        self.acceptor.accept(None).map(Stream::new)
+    }
+
+    /// The same, and gives up after `longest`.
+    ///
+    /// # Errors
+    /// As [`Listener::accept`], and [`io::ErrorKind::TimedOut`].
+    pub fn accept_timeout(&self, longest: Duration) -> io::Result<Stream> {
+        self.acceptor.accept(Some(longest)).map(Stream::new)
     }
 
     /// Where it listens.

@@ -12,6 +12,8 @@
 //! | `end.rs` | one end of a connection, the engine's or the kernel's |
 //! | `case.rs`, `cover.rs` | what a transfer is made of; sets of pairs |
 //! | `transfer.rs` | a transfer, and what must hold of it |
+//! | `relay.rs` | a wire to the engine with somebody on it |
+//! | `meddler.rs`, `garbage.rs` | who spoils packets; what must hold all the same |
 //! | `octets.rs` | random octets that are not stored |
 //!
 //! Deliberately not here: how fast anything is, but for what stands beside the
@@ -24,13 +26,19 @@
 mod case;
 mod cover;
 mod end;
+mod garbage;
 mod lab;
+mod meddler;
 mod octets;
+mod relay;
 mod transfer;
 
 pub use case::{Case, Ending, Opener, Windows};
 pub use cover::covering;
 pub use end::End;
+pub use garbage::{Survived, survive};
 pub use lab::{ENGINE_V4, ENGINE_V6, Lab, LabConfig};
+pub use meddler::{Meddler, VICTIM_PORT};
 pub use octets::{Source, digest};
+pub use relay::{Meddle, Relay, Way};
 pub use transfer::{Done, Trouble, run};

@@ -161,7 +161,7 @@ fn exchange(case: &Case, ends: [End; 2]) -> Result<u64, String> {
 
 /// When a side writes and closes.
 #[derive(Clone, Copy)]
-enum When<'a> {
+pub(crate) enum When<'a> {
     /// At once; closes when all is written.
     Written,
     /// At once; closes together with the other.
@@ -171,16 +171,16 @@ enum When<'a> {
 }
 
 /// What a side has to do.
-struct Side<'a> {
-    end: &'a End,
-    writes: &'a [u8],
-    expects: &'a [u8],
-    when: When<'a>,
+pub(crate) struct Side<'a> {
+    pub(crate) end: &'a End,
+    pub(crate) writes: &'a [u8],
+    pub(crate) expects: &'a [u8],
+    pub(crate) when: When<'a>,
 }
 
 impl Side<'_> {
     /// Octets compared.
-    fn play(&self) -> Result<u64, String> {
+    pub(crate) fn play(&self) -> Result<u64, String> {
         let name = self.end.name();
         let (tell, told) = channel();
         thread::scope(|scope| {

@@ -33,7 +33,12 @@ pub struct Site {
 
 /// Makes it, or says loudly why it cannot and what to type.
 pub fn site(mtu: u16, offloads: Offloads) -> Option<Site> {
-    match try_site(mtu, offloads) {
+    on_device(&device_config(mtu, offloads))
+}
+
+/// The same on a device of one's own.
+pub fn on_device(config: &DeviceConfig) -> Option<Site> {
+    match try_site(config) {
         Ok(site) => Some(site),
         Err(error) if error.is_missing_privilege() => {
             let hint = error.hint().unwrap_or_default();
@@ -44,16 +49,20 @@ pub fn site(mtu: u16, offloads: Offloads) -> Option<Site> {
     }
 }
 
-fn try_site(mtu: u16, offloads: Offloads) -> Result<Site, LabError> {
-    let namespace = Namespace::new()?;
-    let config = DeviceConfig {
+/// The device of a site.
+pub fn device_config(mtu: u16, offloads: Offloads) -> DeviceConfig {
+    DeviceConfig {
         mtu,
         offloads,
         kernel: vec![(KERNEL_V4, 24), (KERNEL_V6, 64)],
         engine: vec![ENGINE_V4, ENGINE_V6],
         ..DeviceConfig::default()
-    };
-    let device = Device::open(&namespace, &config)?;
+    }
+}
+
+fn try_site(config: &DeviceConfig) -> Result<Site, LabError> {
+    let namespace = Namespace::new()?;
+    let device = Device::open(&namespace, config)?;
     let stack = Stack::start(device).unwrap();
     Ok(Site { namespace, stack })
 }
