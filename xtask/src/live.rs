@@ -1,5 +1,6 @@
-//! `cargo xtask live-transfers` and `live-garbage`: the engine against the
-//! machine's kernel over emulated paths, and over a wire that spoils packets.
+//! `cargo xtask live-transfers`, `live-garbage` and `live-soak`: the engine
+//! against the machine's kernel over emulated paths, over a wire that spoils
+//! packets, and for long.
 //!
 //! Examples of `gigatcp-proof`, run as processes; arguments are handed on. They
 //! need root, or a user namespace of one's own, and say so.
@@ -16,6 +17,11 @@ pub fn transfers(words: &[String]) -> Result<(), Failed> {
 /// Spoilt packets on the wire, under the same profile.
 pub fn garbage(words: &[String]) -> Result<(), Failed> {
     run("garbage", words)
+}
+
+/// Mixed traffic for long, under the same profile.
+pub fn soak(words: &[String]) -> Result<(), Failed> {
+    run("soak", words)
 }
 
 fn run(example: &str, words: &[String]) -> Result<(), Failed> {

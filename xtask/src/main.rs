@@ -10,6 +10,7 @@
 //! | `bench-live` | the engine on a real device, and the emulator, beside two kernels |
 //! | `live-transfers` | random octets between the engine and the kernel over emulated paths |
 //! | `live-garbage` | the same while packets are spoilt on the wire |
+//! | `live-soak` | mixed traffic for long, and what it leaves |
 //! | `grade` | how often `gigatcp why` finds the known cause of a simulated capture |
 //! | `swarm` | random worlds, and what must hold in each |
 //!

@@ -19,7 +19,7 @@ pub struct Task {
 }
 
 /// Every task.
-pub const TASKS: [Task; 10] = [
+pub const TASKS: [Task; 11] = [
     Task {
         name: "ci",
         forms: &[("", &["everything a change must pass"])],
@@ -99,6 +99,14 @@ pub const TASKS: [Task; 10] = [
             &["the same while packets are spoilt on the wire"],
         )],
         run: live::garbage,
+    },
+    Task {
+        name: "live-soak",
+        forms: &[(
+            "[--minutes N] [--seed N]",
+            &["mixed traffic for long, and what it leaves"],
+        )],
+        run: live::soak,
     },
     Task {
         name: "grade",

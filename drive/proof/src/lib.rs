@@ -4,7 +4,9 @@
 //! A [`Lab`] has the engine at one end of an emulated path and the kernel at the
 //! other, both in network namespaces. A [`Case`] is a transfer over it with
 //! everything that can be chosen; [`covering`] is a set of them in which any two
-//! choices meet, [`Case::random`] one that a seed names.
+//! choices meet, [`Case::random`] one that a seed names. [`Soak`] is mixed
+//! traffic for as long as wanted, with its memory, its descriptors and its
+//! namespaces counted.
 //!
 //! | file | what |
 //! |---|---|
@@ -14,6 +16,7 @@
 //! | `transfer.rs` | a transfer, and what must hold of it |
 //! | `relay.rs` | a wire to the engine with somebody on it |
 //! | `meddler.rs`, `garbage.rs` | who spoils packets; what must hold all the same |
+//! | `soak.rs`, `watch.rs` | mixed traffic for long; what the process holds of the system |
 //! | `octets.rs` | random octets that are not stored |
 //!
 //! Deliberately not here: how fast anything is, but for what stands beside the
@@ -31,7 +34,9 @@ mod lab;
 mod meddler;
 mod octets;
 mod relay;
+mod soak;
 mod transfer;
+mod watch;
 
 pub use case::{Case, Ending, Opener, Windows};
 pub use cover::covering;
@@ -41,4 +46,6 @@ pub use lab::{ENGINE_V4, ENGINE_V6, Lab, LabConfig};
 pub use meddler::{Meddler, VICTIM_PORT};
 pub use octets::{Source, digest};
 pub use relay::{Meddle, Relay, Way};
+pub use soak::{Progress, Soak, Soaked};
 pub use transfer::{Done, Trouble, run};
+pub use watch::{Held, memory};

@@ -122,7 +122,7 @@ fn open(lab: &Lab, case: &Case) -> io::Result<[End; 2]> {
 }
 
 /// Octets compared, or what does not hold.
-fn exchange(case: &Case, ends: [End; 2]) -> Result<u64, String> {
+pub(crate) fn exchange(case: &Case, ends: [End; 2]) -> Result<u64, String> {
     let octets = |side: usize| Source::first(2 * case.seed + side as u64, case.sizes[side]);
     let [ours, theirs] = [0, 1].map(octets);
     let [engine, kernel] = ends;

@@ -1,0 +1,513 @@
+//! Mixed traffic between the engine and the machine's kernel for as long as
+//! wanted, over one path that loses, displaces and doubles packets.
+//!
+//! * Short connections, one after the other, opened by either side over IPv4 and
+//!   IPv6, with random lengths and controls, and every way to end there is:
+//!   aborts among them.
+//! * Long ones that send without a pause in one direction, compared octet by
+//!   octet; a new one after a while.
+//! * Idle ones that say a few words now and then.
+//!
+//! The first thing that does not hold ends it. At the end nothing may be left:
+//! connections, descriptors, threads, namespaces; and memory may not have grown
+//! since the warm-up.
+
+use std::io::{self, Read};
+use std::net::{SocketAddr, TcpListener};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use gigatcp_emulate::Snapshot;
+use gigatcp_live::{Listener, Options};
+use gigatcp_path::{HopConfig, LossModel, Reorder};
+use gigatcp_units::{Bytes, Duration as Span, Probability, Rate};
+
+use crate::case::{Case, Windows};
+use crate::end::End;
+use crate::lab::{Lab, LabConfig};
+use crate::octets::Source;
+use crate::transfer::{Trouble, exchange};
+use crate::watch::{Held, memory};
+
+/// Threads of short connections: of each opener, over each version of IP.
+const SHORT: usize = 8;
+/// Threads of long ones: in each direction.
+const LONG: usize = 2;
+/// Idle connections.
+const IDLE: usize = 100;
+/// The first port: each thread has its own, so that ends find each other.
+const FIRST_PORT: u16 = 6000;
+/// Octets of a short connection, at most.
+const SHORT_LEN: usize = 60_000;
+/// Between two short ones of a thread.
+const PAUSE: Duration = Duration::from_millis(20);
+/// Octets that an idle connection says at once.
+const WORDS: usize = 200;
+/// How long a long one lasts.
+const LONG_LASTS: Duration = Duration::from_secs(40);
+/// What waits for longer has failed.
+const PATIENCE: Duration = Duration::from_secs(90);
+/// Connections that are over stay in TIME-WAIT for so long at either end, so
+/// memory grows until then.
+const WARM_UP: Duration = Duration::from_secs(180);
+/// Memory may grow by so much of itself, and so many octets.
+const GROWTH: (f64, u64) = (0.1, 8 << 20);
+
+/// What is wanted.
+#[derive(Clone, Copy, Debug)]
+pub struct Soak {
+    /// How long.
+    pub lasts: Duration,
+    /// Of octets, lengths and the path.
+    pub seed: u64,
+}
+
+/// Where it stands.
+#[derive(Clone, Debug)]
+pub struct Progress {
+    /// Since the beginning.
+    pub at: Duration,
+    /// Connections opened.
+    pub opened: u64,
+    /// Connections that have ended as they should.
+    pub ended: u64,
+    /// Octets compared.
+    pub compared: u64,
+    /// Connections of the engine now, and how many of them are in TIME-WAIT.
+    pub connections: (u64, u64),
+    /// What the process holds.
+    pub held: Held,
+}
+
+/// How it went.
+#[derive(Debug)]
+pub struct Soaked {
+    /// At the end.
+    pub progress: Progress,
+    /// Before anything was made.
+    pub before: Held,
+    /// After everything was given back.
+    pub after: Held,
+    /// Memory after the warm-up, the middle of many looks.
+    pub warm: u64,
+    /// Memory at the end of the traffic, the same.
+    pub last: u64,
+    /// What the path did.
+    pub path: Box<Snapshot>,
+}
+
+impl Soaked {
+    /// What is left behind or has grown.
+    #[must_use]
+    pub fn leaks(&self) -> Vec<String> {
+        let mut leaks = Vec::new();
+        let (share, more) = GROWTH;
+        if self.last as f64 > self.warm as f64 * (1.0 + share) + more as f64 {
+            leaks.push(format!(
+                "memory grew from {} to {} octets",
+                self.warm, self.last
+            ));
+        }
+        let counts = [
+            (
+                "descriptors",
+                self.before.descriptors,
+                self.after.descriptors,
+            ),
+            ("threads", self.before.threads, self.after.threads),
+            ("namespaces", self.before.namespaces, self.after.namespaces),
+        ];
+        for (what, before, after) in counts {
+            if after != before {
+                leaks.push(format!("{before} {what} before, {after} after"));
+            }
+        }
+        leaks
+    }
+}
+
+/// Shared by all threads.
+struct State {
+    began: Instant,
+    is_over: AtomicBool,
+    opened: AtomicU64,
+    ended: AtomicU64,
+    compared: AtomicU64,
+    failed: Mutex<Option<String>>,
+}
+
+impl Soak {
+    /// Does it, and says every ten seconds where it stands.
+    ///
+    /// # Errors
+    /// The first thing that did not hold, or what is missing to try it.
+    pub fn run(&self, mut on_progress: impl FnMut(&Progress)) -> Result<Soaked, Trouble> {
+        let before = Held::now();
+        let lab = Lab::new(&path(self.seed))?;
+        let state = State {
+            began: Instant::now(),
+            is_over: AtomicBool::new(false),
+            opened: AtomicU64::new(0),
+            ended: AtomicU64::new(0),
+            compared: AtomicU64::new(0),
+            failed: Mutex::new(None),
+        };
+        let memories = thread::scope(|scope| {
+            let (lab, state) = (&lab, &state);
+            for n in 0..SHORT + LONG + 1 {
+                let worker = Worker {
+                    lab,
+                    state,
+                    n,
+                    seed: self.seed.wrapping_add(n as u64 * 1_000_000_007),
+                };
+                scope.spawn(move || worker.work());
+            }
+            watch(lab, state, self.lasts, &mut on_progress)
+        });
+        let failed = state
+            .failed
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .take();
+        if let Some(what) = failed {
+            return Err(Trouble::Failed(what));
+        }
+        match lab.stack.settle(PATIENCE) {
+            Ok(true) => {}
+            Ok(false) => {
+                let counters = lab.stack.counters();
+                return Err(Trouble::Failed(format!("it does not end: {counters:?}")));
+            }
+            Err(error) => return Err(Trouble::Failed(error.to_string())),
+        }
+        let progress = state.progress(&lab);
+        let path = Box::new(lab.finish().map_err(Trouble::Failed)?);
+        let [warm, last] = memories;
+        Ok(Soaked {
+            progress,
+            before,
+            after: Held::now(),
+            warm,
+            last,
+            path,
+        })
+    }
+}
+
+/// A path with everything on it, not too fast for a machine that has other things
+/// to do.
+fn path(seed: u64) -> LabConfig {
+    let chance = Probability::try_new;
+    let hop = |name: &str| HopConfig {
+        name: name.into(),
+        rate: Some(Rate::from_bps(30_000_000)),
+        limit_bytes: Some(Bytes::new(300_000)),
+        one_way_delay: Span::from_millis(5),
+        loss: chance(0.002)
+            .map(LossModel::Bernoulli)
+            .into_iter()
+            .collect(),
+        reorder: chance(0.01).map(|probability| Reorder {
+            probability,
+            extra_delay: Span::from_millis(2),
+        }),
+        duplicate: chance(0.003),
+        ..HopConfig::default()
+    };
+    LabConfig {
+        forward: vec![hop("forward")],
+        reverse: vec![hop("reverse")],
+        seed,
+        mtu: 1500,
+        offloads: true,
+        settings: Vec::new(),
+    }
+}
+
+/// Looks until it is over; memory after the warm-up and at the end.
+fn watch(
+    lab: &Lab,
+    state: &State,
+    lasts: Duration,
+    on_progress: &mut impl FnMut(&Progress),
+) -> [u64; 2] {
+    let warm_up = WARM_UP.min(lasts / 2);
+    let mut memories: Vec<(Duration, u64)> = Vec::new();
+    let mut shown = 0;
+    loop {
+        let at = state.began.elapsed();
+        memories.push((at, memory()));
+        if at.as_secs() / 10 > shown {
+            shown = at.as_secs() / 10;
+            on_progress(&state.progress(lab));
+        }
+        if at >= lasts || state.is_over.load(Ordering::Relaxed) {
+            state.is_over.store(true, Ordering::Relaxed);
+            break;
+        }
+        thread::sleep(Duration::from_millis(250).min(lasts - at));
+    }
+    let window = lasts / 10;
+    let middle = |from: Duration, to: Duration| {
+        let in_window = memories.iter().filter(|(at, _)| (from..=to).contains(at));
+        let mut values: Vec<u64> = in_window.map(|(_, memory)| *memory).collect();
+        values.sort_unstable();
+        values.get(values.len() / 2).copied().unwrap_or_default()
+    };
+    [
+        middle(warm_up, warm_up + window),
+        middle(lasts.saturating_sub(window), Duration::MAX),
+    ]
+}
+
+impl State {
+    fn progress(&self, lab: &Lab) -> Progress {
+        let counters = lab.stack.counters().unwrap_or_default();
+        let count = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+        Progress {
+            at: self.began.elapsed(),
+            opened: count(&self.opened),
+            ended: count(&self.ended),
+            compared: count(&self.compared),
+            connections: (counters.connections, counters.time_wait),
+            held: Held::now(),
+        }
+    }
+
+    fn goes_on(&self) -> bool {
+        !self.is_over.load(Ordering::Relaxed)
+    }
+}
+
+/// Where a thread's connections are opened to.
+enum Door {
+    Engine(Listener, SocketAddr),
+    Kernel(TcpListener, SocketAddr),
+}
+
+struct Worker<'a> {
+    lab: &'a Lab,
+    state: &'a State,
+    n: usize,
+    seed: u64,
+}
+
+impl Worker<'_> {
+    fn work(&self) {
+        let done = match self.n {
+            n if n < SHORT => self.short(),
+            n if n < SHORT + LONG => self.long(),
+            _ => self.idle(),
+        };
+        if let Err(what) = done {
+            let mut failed = self
+                .state
+                .failed
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner);
+            failed.get_or_insert(format!("thread {}: {what}", self.n));
+            self.state.is_over.store(true, Ordering::Relaxed);
+        }
+    }
+
+    /// One connection after the other.
+    fn short(&self) -> Result<(), String> {
+        let door = self.door(self.n, self.n & 1 == 0, self.n & 2 == 0)?;
+        let mut seed = self.seed;
+        while self.state.goes_on() {
+            seed = seed.wrapping_add(1);
+            let random = Case::random(seed);
+            let sizes = random.sizes.map(|size| size % SHORT_LEN);
+            let case = Case {
+                windows: Windows::Usual,
+                sizes,
+                ..random
+            };
+            let ends = self.open(&door, case.engine_control, case.kernel_control)?;
+            let done = exchange(&case, ends);
+            self.count(done.map_err(|what| format!("{what}\n  {case}"))?);
+            thread::sleep(PAUSE);
+        }
+        Ok(())
+    }
+
+    /// One direction without a pause.
+    fn long(&self) -> Result<(), String> {
+        let from_engine = self.n.is_multiple_of(2);
+        let door = self.door(self.n, from_engine, true)?;
+        let mut seed = self.seed;
+        while self.state.goes_on() {
+            seed = seed.wrapping_add(1);
+            let [engine, kernel] = self.open(&door, "cubic", "cubic")?;
+            let (writer, reader) = if from_engine {
+                (engine, kernel)
+            } else {
+                (kernel, engine)
+            };
+            let began = Instant::now();
+            let wants_more = || began.elapsed() < LONG_LASTS && self.state.goes_on();
+            thread::scope(|scope| {
+                let writing = scope.spawn(|| write_while(&writer, seed, wants_more));
+                let read = self.compare_long(&reader, seed);
+                let wrote = writing
+                    .join()
+                    .unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+                let wrote = wrote.map_err(|error| format!("{} writes: {error}", writer.name()))?;
+                if read.as_ref().is_ok_and(|read| *read != wrote) {
+                    return Err(format!("{read:?} of {wrote} octets came"));
+                }
+                read
+            })?;
+            reader.close_write().map_err(|error| error.to_string())?;
+            let last = (&writer).read(&mut [0; 9]);
+            if !matches!(last, Ok(0)) {
+                return Err(format!("{} reads at the end: {last:?}", writer.name()));
+            }
+            self.state.ended.fetch_add(1, Ordering::Relaxed);
+        }
+        Ok(())
+    }
+
+    /// Octets read to the end, each the one that was written.
+    fn compare_long(&self, mut reader: &End, seed: u64) -> Result<u64, String> {
+        let mut source = Source::new(seed);
+        let (mut wanted, mut got) = (vec![0; BLOCK], vec![0; BLOCK]);
+        let mut all = 0_u64;
+        let mut at = BLOCK;
+        loop {
+            if at == BLOCK {
+                source.fill(&mut wanted);
+                at = 0;
+            }
+            let read = reader.read(&mut got[at..]);
+            let read = read.map_err(|error| format!("{} reads: {error}", reader.name()))?;
+            if read == 0 {
+                return Ok(all);
+            }
+            if got[at..at + read] != wanted[at..at + read] {
+                return Err(format!("{} reads other octets after {all}", reader.name()));
+            }
+            at += read;
+            all += read as u64;
+            self.state
+                .compared
+                .fetch_add(read as u64, Ordering::Relaxed);
+        }
+    }
+
+    /// Connections that say something now and then; one is replaced each time.
+    fn idle(&self) -> Result<(), String> {
+        let doors = [
+            self.door(self.n, true, false)?,
+            self.door(self.n + 1, false, false)?,
+        ];
+        let open = |n: usize| self.open(&doors[n % 2], "cubic", "cubic");
+        let mut all: Vec<[End; 2]> = (0..IDLE).map(open).collect::<Result<_, _>>()?;
+        let mut turn = 0;
+        while self.state.goes_on() {
+            turn += 1;
+            let place = turn * 37 % IDLE;
+            self.say(&all[place], self.seed.wrapping_add(turn as u64))?;
+            // Reset or in order: there is nothing left to be read.
+            let [engine, kernel] = std::mem::replace(&mut all[place], open(turn)?);
+            let (first, other) = if turn % 4 < 2 {
+                (engine, kernel)
+            } else {
+                (kernel, engine)
+            };
+            if turn % 2 == 0 {
+                first.close_write().map_err(|error| error.to_string())?;
+                let read = (&other).read(&mut [0; 9]);
+                if !matches!(read, Ok(0)) {
+                    return Err(format!("{} reads at the end: {read:?}", other.name()));
+                }
+            }
+            self.state.ended.fetch_add(1, Ordering::Relaxed);
+            thread::sleep(Duration::from_millis(200));
+        }
+        Ok(())
+    }
+
+    /// Words both ways.
+    fn say(&self, ends: &[End; 2], seed: u64) -> Result<(), String> {
+        for (from, to) in [(&ends[0], &ends[1]), (&ends[1], &ends[0])] {
+            let words = Source::first(seed, WORDS);
+            let mut heard = vec![0; WORDS];
+            let said = from.write_all_octets(&words);
+            let mut reader = to;
+            let done = said.and_then(|()| reader.read_exact(&mut heard));
+            done.map_err(|error| format!("{} says something: {error}", from.name()))?;
+            if heard != words {
+                return Err(format!("{} hears something else", to.name()));
+            }
+            self.state
+                .compared
+                .fetch_add(WORDS as u64, Ordering::Relaxed);
+        }
+        Ok(())
+    }
+
+    fn count(&self, compared: u64) {
+        self.state.compared.fetch_add(compared, Ordering::Relaxed);
+        self.state.ended.fetch_add(1, Ordering::Relaxed);
+    }
+
+    fn door(&self, n: usize, engine_opens: bool, is_v6: bool) -> Result<Door, String> {
+        let port = FIRST_PORT + n as u16;
+        let door = if engine_opens {
+            let at = SocketAddr::from((Lab::kernel_address(is_v6), port));
+            let listener = self.lab.kernel_listens(at, "cubic");
+            listener.map(|listener| Door::Kernel(listener, at))
+        } else {
+            let at = SocketAddr::from((Lab::engine_address(is_v6), port));
+            let listener = self.lab.stack.listen(at, &Options::default());
+            listener.map(|listener| Door::Engine(listener, at))
+        };
+        door.map_err(|error| format!("listening: {error}"))
+    }
+
+    /// The engine's end and the kernel's.
+    fn open(&self, door: &Door, engine: &str, kernel: &str) -> Result<[End; 2], String> {
+        let open = || -> io::Result<[End; 2]> {
+            let ends = match door {
+                Door::Kernel(listener, at) => {
+                    let options = Options::default().with_congestion(engine)?;
+                    let ours = self.lab.stack.connect_timeout(*at, &options, PATIENCE)?;
+                    [End::Engine(ours), End::Kernel(listener.accept()?.0)]
+                }
+                Door::Engine(listener, at) => {
+                    let theirs = self.lab.kernel_connects(*at, kernel, PATIENCE)?;
+                    [
+                        End::Engine(listener.accept_timeout(PATIENCE)?),
+                        End::Kernel(theirs),
+                    ]
+                }
+            };
+            ends.iter().try_for_each(|end| end.set_patience(PATIENCE))?;
+            Ok(ends)
+        };
+        let ends = open().map_err(|error| format!("opening: {error}"))?;
+        self.state.opened.fetch_add(1, Ordering::Relaxed);
+        Ok(ends)
+    }
+}
+
+/// Octets that are made and compared at once.
+const BLOCK: usize = 64 * 1024;
+
+/// Writes as long as it is wanted, and closes; how much that was.
+fn write_while(writer: &End, seed: u64, wants_more: impl Fn() -> bool) -> io::Result<u64> {
+    let mut source = Source::new(seed);
+    let mut block = vec![0; BLOCK];
+    let mut all = 0;
+    while wants_more() {
+        source.fill(&mut block);
+        writer.write_all_octets(&block)?;
+        all += BLOCK as u64;
+    }
+    writer.close_write()?;
+    Ok(all)
+}
