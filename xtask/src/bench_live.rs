@@ -1,7 +1,8 @@
 //! `cargo xtask bench-live`: what the engine moves on a real device, beside what
-//! two kernels move; then what the emulator carries between two kernels.
+//! two kernels move; then what the emulator carries between two kernels, what an
+//! idle connection costs and how a thousand that send share a path.
 //!
-//! The measurements are examples of `gigatcp-live` and `gigatcp-emulate`, built
+//! The measurements are examples of the crates they are about, built
 //! for release and run as processes, one after the other. They need root, or a
 //! user namespace of one's own, and say so.
 
@@ -10,9 +11,10 @@ use std::process::Command;
 use crate::{Failed, process, top};
 
 /// The measurements: whose examples, and their names.
-const MEASUREMENTS: [(&str, &str); 2] = [
+const MEASUREMENTS: [(&str, &str); 3] = [
     ("gigatcp-live", "bench_live"),
     ("gigatcp-emulate", "bench_emulate"),
+    ("gigatcp-proof", "bench_many"),
 ];
 
 /// Measures with the given arguments.

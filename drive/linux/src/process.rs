@@ -43,6 +43,28 @@ pub fn pin_to_processor(number: usize) -> io::Result<()> {
     Ok(())
 }
 
+/// Raises the limit of open descriptors to `number`, if it is lower: that of the
+/// process, and where it takes the privilege, the limit of that limit.
+///
+/// # Errors
+/// What the kernel says.
+pub fn allow_descriptors(number: u64) -> io::Result<()> {
+    let mut limit = libc::rlimit {
+        rlim_cur: 0,
+        rlim_max: 0,
+    };
+    // SAFETY: `limit` outlives the call and has the layout it writes.
+    check(unsafe { libc::getrlimit(libc::RLIMIT_NOFILE, &raw mut limit) })?;
+    if limit.rlim_cur >= number {
+        return Ok(());
+    }
+    limit.rlim_cur = number;
+    limit.rlim_max = limit.rlim_max.max(number);
+    // SAFETY: `limit` outlives the call.
+    check(unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, &raw const limit) })?;
+    Ok(())
+}
+
 /// Whether the process acts as root, of the machine or of a user namespace.
 pub fn is_root() -> bool {
     // SAFETY: takes nothing and cannot fail.

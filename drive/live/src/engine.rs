@@ -45,6 +45,10 @@ use crate::wheel::Wheel;
 /// Packets that are read before timers and wishes have their turn.
 const BATCH: usize = 64;
 
+/// How long a connection that writes nothing keeps memory for what it will write,
+/// at least; twice as long at most.
+const KEEPS_SLABS: Duration = Duration::from_secs(1);
+
 /// How long a connection that no application holds waits for the peer's FIN
 /// (Linux `tcp_fin_timeout`).
 const ORPHAN_WAITS: Duration = Duration::from_secs(60);
@@ -69,6 +73,9 @@ pub struct StackCounters {
     pub cookies: u64,
     /// Times the device was full.
     pub device_full: u64,
+    /// Connections that keep memory for what they will write: half a megabyte
+    /// and more.
+    pub copying: u64,
     /// Of the device.
     pub device: DeviceCounters,
 }
@@ -82,6 +89,8 @@ struct Slot {
     is_old: bool,
     /// Until when a connection without an application waits for the peer.
     orphan_until: Instant,
+    /// It is in [`Engine::copying`].
+    is_copying: bool,
 }
 
 #[derive(Debug)]
@@ -119,6 +128,10 @@ pub struct Engine {
     waiting: VecDeque<(Endpoints, Segment<Octets>)>,
     /// Connections that were not asked because of that.
     held: Vec<u32>,
+    /// Connections whose applications have written lately, and when they are
+    /// looked through.
+    copying: Vec<u32>,
+    copying_until: Instant,
     counters: StackCounters,
     is_over: bool,
     // Lists that are empty between uses and keep their memory.
@@ -144,6 +157,8 @@ impl Engine {
             next_port: FIRST_PORT + first,
             waiting: VecDeque::new(),
             held: Vec::new(),
+            copying: Vec::new(),
+            copying_until: Instant::FAR_FUTURE,
             counters: StackCounters::default(),
             is_over: false,
             burst: Vec::new(),
@@ -214,7 +229,7 @@ impl Engine {
             .listening
             .values()
             .map(|listening| listening.listener.poll_timeout())
-            .fold(self.wheel.next(), Instant::min);
+            .fold(self.wheel.next().min(self.copying_until), Instant::min);
         let longest = (at != Instant::FAR_FUTURE)
             .then(|| Span::from_nanos(at.saturating_since(now()).as_nanos()));
         let of_device = Interest {
@@ -315,6 +330,7 @@ impl Engine {
                 .values()
                 .map(|listening| listening.listener.counters().cookies_good)
                 .sum(),
+            copying: self.copying.len() as u64,
             device: self.device.counters(),
             ..self.counters
         }
@@ -430,6 +446,9 @@ impl Engine {
             self.process(slot, Input::Timeout)?;
         }
         self.due = due;
+        if self.copying_until <= at {
+            self.let_go_of_slabs(at);
+        }
         let late = |(place, listening): (&SocketAddr, &Listening)| {
             (listening.listener.poll_timeout() <= at).then_some(*place)
         };
@@ -440,6 +459,23 @@ impl Engine {
             self.pump_listener(place)?;
         }
         Ok(())
+    }
+
+    /// Memory of connections that have written nothing for a while.
+    fn let_go_of_slabs(&mut self, at: Instant) {
+        let slots = &mut self.slots;
+        self.copying.retain(|index| {
+            let Some(slot) = &mut slots[*index as usize] else {
+                return false;
+            };
+            slot.is_copying &= slot.socket.keeps_slabs();
+            slot.is_copying
+        });
+        self.copying_until = if self.copying.is_empty() {
+            Instant::FAR_FUTURE
+        } else {
+            at + KEEPS_SLABS
+        };
     }
 
     /// One call of the engine, and everything that follows from it.
@@ -462,6 +498,11 @@ impl Engine {
         slot.socket.notify(&mut inner);
         drop(inner);
         slot.is_old = state == State::TimeWait;
+        if slot.socket.has_copied() && !slot.is_copying {
+            slot.is_copying = true;
+            self.copying.push(index);
+            self.copying_until = self.copying_until.min(at + KEEPS_SLABS);
+        }
         let endpoints = slot.tuple.endpoints;
         self.wheel.set(index, due);
         if is_blocked {

@@ -6,7 +6,7 @@
 use std::io;
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, TryLockError};
 use std::task::Waker;
 use std::time::{Duration, Instant as Clock};
 
@@ -68,6 +68,8 @@ pub struct Socket {
     writable: Condvar,
     /// What is written is copied into these.
     slabs: Mutex<Option<Slabs>>,
+    /// Something was, since [`Socket::keeps_slabs`] was last asked.
+    copied: AtomicBool,
 }
 
 /// What came of an attempt.
@@ -92,6 +94,7 @@ impl Socket {
             readable: Condvar::new(),
             writable: Condvar::new(),
             slabs: Mutex::new(None),
+            copied: AtomicBool::new(false),
         }
     }
 
@@ -342,9 +345,29 @@ impl Socket {
             return Bytes::copy_from_slice(octets);
         }
         let mut slabs = lock(&self.slabs);
+        self.copied.store(true, Ordering::Relaxed);
         slabs
             .get_or_insert_with(|| Slabs::new(SLABS_KEPT))
             .copied(octets)
+    }
+
+    /// Whether something was copied into slabs.
+    pub fn has_copied(&self) -> bool {
+        self.copied.load(Ordering::Relaxed)
+    }
+
+    /// Whether slabs are in use; where nothing was copied into them since this was
+    /// last asked they are let go. What is not acknowledged yet keeps its memory.
+    pub fn keeps_slabs(&self) -> bool {
+        if self.copied.swap(false, Ordering::Relaxed) {
+            return true;
+        }
+        match self.slabs.try_lock() {
+            Ok(mut slabs) => *slabs = None,
+            Err(TryLockError::Poisoned(slabs)) => *slabs.into_inner() = None,
+            Err(TryLockError::WouldBlock) => return true,
+        }
+        false
     }
 
     fn attempt_send<'a>(
@@ -413,6 +436,8 @@ impl Socket {
         let slot = inner.slot;
         drop(inner);
         self.touch(slot);
+        // Nobody will write any more; TIME-WAIT would keep half a megabyte.
+        *lock(&self.slabs) = None;
     }
 
     pub fn set_timeouts(&self, read: Option<Duration>, write: Option<Duration>) {

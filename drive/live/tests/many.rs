@@ -92,6 +92,27 @@ fn more_openings_than_the_backlog_holds_are_answered_with_cookies() {
 }
 
 #[test]
+fn a_connection_that_writes_no_more_gives_back_the_memory_for_it() {
+    let Some(site) = site(1500, ALL) else { return };
+    let listener = site.kernel_listens(KERNEL_V4, 5001, "cubic");
+    let stream = site
+        .stack
+        .connect((KERNEL_V4, 5001), &options("cubic"))
+        .unwrap();
+    let (mut theirs, _) = listener.accept().unwrap();
+    let octets = random(31, 100_000);
+    for _ in 0..2 {
+        (&stream).write_all(&octets).unwrap();
+        let mut heard = vec![0; octets.len()];
+        theirs.read_exact(&mut heard).unwrap();
+        assert_eq!(digest(&heard), digest(&octets));
+        assert_eq!(site.stack.counters().unwrap().copying, 1);
+        thread::sleep(Duration::from_millis(2_300));
+        assert_eq!(site.stack.counters().unwrap().copying, 0);
+    }
+}
+
+#[test]
 fn a_port_is_used_again_while_the_old_connection_is_in_time_wait() {
     let Some(site) = site(1500, ALL) else { return };
     let listener = site

@@ -17,6 +17,7 @@
 //! | `relay.rs` | a wire to the engine with somebody on it |
 //! | `meddler.rs`, `garbage.rs` | who spoils packets; what must hold all the same |
 //! | `soak.rs`, `watch.rs` | mixed traffic for long; what the process holds of the system |
+//! | `many.rs` | many connections: what an idle one costs, how active ones share |
 //! | `octets.rs` | random octets that are not stored |
 //!
 //! Deliberately not here: how fast anything is, but for what stands beside the
@@ -31,6 +32,7 @@ mod cover;
 mod end;
 mod garbage;
 mod lab;
+mod many;
 mod meddler;
 mod octets;
 mod relay;
@@ -43,6 +45,7 @@ pub use cover::covering;
 pub use end::End;
 pub use garbage::{Survived, survive};
 pub use lab::{ENGINE_V4, ENGINE_V6, Lab, LabConfig};
+pub use many::{Idle, Shares, Sharing, idle, share};
 pub use meddler::{Meddler, VICTIM_PORT};
 pub use octets::{Source, digest};
 pub use relay::{Meddle, Relay, Way};

@@ -119,6 +119,7 @@ impl Engine {
             tuple,
             is_old: false,
             orphan_until: Instant::FAR_FUTURE,
+            is_copying: false,
         });
         self.table.insert(tuple, index);
         index
