@@ -7,8 +7,8 @@ use std::net::{IpAddr, Shutdown, TcpListener, TcpStream};
 use std::thread;
 use std::time::{Duration as StdDuration, Instant as StdInstant};
 
-use gigatcp_emulate::{Addresses, Emulator, EmulatorConfig, Side, Snapshot};
-use gigatcp_linux::socket;
+use gigatcp_emulate::{Addresses, Emulator, EmulatorConfig, NAME, Side, Snapshot};
+use gigatcp_linux::{interface, socket};
 use gigatcp_path::{HopConfig, LossModel, Reorder};
 use gigatcp_units::{Bytes, Duration, Probability, Rate};
 use sha2::{Digest, Sha256};
@@ -266,6 +266,23 @@ fn seen_marked_v6(table: &str) -> Option<u64> {
     let mut lines = table.lines().map(str::split_whitespace);
     let mut line = lines.find(|line| line.clone().next() == Some("Ip6InCEPkts"))?;
     line.nth(1)?.parse().ok()
+}
+
+#[test]
+fn a_device_that_is_deleted_ends_the_path_and_is_said() {
+    let Some(emulator) = start(&EmulatorConfig::default()) else {
+        return;
+    };
+    assert!(emulator.is_running());
+    let delete = || interface::remove(NAME).unwrap();
+    emulator.namespace(Side::Server).run(delete).unwrap();
+    let began = StdInstant::now();
+    while emulator.is_running() {
+        assert!(began.elapsed() < StdDuration::from_secs(5), "it goes on");
+        thread::sleep(StdDuration::from_millis(5));
+    }
+    let said = emulator.stop().unwrap_err().to_string();
+    assert!(said.starts_with("the path stopped: "), "{said}");
 }
 
 #[test]
