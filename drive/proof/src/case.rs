@@ -76,6 +76,8 @@ const ENGINE_CONTROLS: [&str; 6] = [
 ];
 const KERNEL_CONTROLS: [&str; 3] = ["reno", "cubic", "bbr"];
 const MTUS: [u16; 2] = [1500, 9000];
+/// What every path takes (RFC 8200 section 5).
+const LEAST_MTU: u16 = 1280;
 /// Chances of the covering set.
 const LOSSES: [f64; 4] = [0.0, 0.002, 0.02, 0.05];
 const REORDERS: [f64; 3] = [0.0, 0.02, 0.2];
@@ -132,6 +134,12 @@ pub struct Case {
     pub ending: Ending,
     /// Octets from the engine, from the kernel.
     pub sizes: [usize; 2],
+    /// Largest packet that the path takes, if that is less than what both ends
+    /// have; it tells whoever sends a larger one.
+    pub narrow: Option<u16>,
+    /// Chances of a packet to be marked that may be (RFC 3168), both directions;
+    /// the kernel asks for that then.
+    pub mark: f64,
 }
 
 impl Case {
@@ -165,6 +173,8 @@ impl Case {
             displaced_by: Duration::from_millis(2),
             rate: None,
             sizes: [size; 2],
+            narrow: None,
+            mark: 0.0,
         }
     }
 
@@ -189,7 +199,7 @@ impl Case {
             let queue = 20_000 + draw.below(400_000) as u64;
             (Rate::from_bps(mbits * 1_000_000), Bytes::new(queue))
         });
-        Self {
+        let drawn = Self {
             seed,
             opener: draw.of(&[Opener::Engine, Opener::Kernel]),
             engine_control: draw.of(&ENGINE_CONTROLS),
@@ -206,6 +216,19 @@ impl Case {
             windows,
             ending: draw.of(&Ending::ALL),
             sizes: [draw.size(most), draw.size(most)],
+            narrow: None,
+            mark: 0.0,
+        };
+        let less = u32::from(drawn.mtu - LEAST_MTU);
+        let narrow = LEAST_MTU + draw.below(less + 1) as u16;
+        Self {
+            narrow: draw.one_in(4).then_some(narrow),
+            mark: if draw.one_in(4) {
+                draw.chance(0.2)
+            } else {
+                0.0
+            },
+            ..drawn
         }
     }
 
@@ -223,6 +246,9 @@ impl Case {
                 extra_delay: self.displaced_by,
             }),
             duplicate: chance(self.duplicate),
+            mtu: self.narrow.map(|mtu| Bytes::new(mtu.into())),
+            tells_too_big: self.narrow.is_some(),
+            mark: chance(self.mark),
             ..HopConfig::default()
         };
         let is_tiny = matches!(self.windows, Windows::TinyKernel | Windows::TinyBoth);
@@ -230,14 +256,18 @@ impl Case {
             ("net.ipv4.tcp_rmem", "2304 2304 2304"),
             ("net.ipv4.tcp_wmem", "4608 4608 4608"),
         ];
-        let tiny = tiny.map(|(name, value)| (name.into(), value.into()));
+        let marks = [("net.ipv4.tcp_ecn", "1")];
+        let of_tiny = tiny.iter().filter(|_| is_tiny);
+        let settings = of_tiny.chain(marks.iter().filter(|_| self.mark > 0.0));
         LabConfig {
             forward: vec![hop("forward", self.loss[0])],
             reverse: vec![hop("reverse", self.loss[1])],
             seed: self.seed,
             mtu: self.mtu,
             offloads: self.offloads,
-            settings: if is_tiny { tiny.to_vec() } else { Vec::new() },
+            settings: settings
+                .map(|(name, value)| ((*name).into(), (*value).into()))
+                .collect(),
         }
     }
 
@@ -261,7 +291,7 @@ impl fmt::Display for Case {
             f,
             "{:?} opens over IPv{}, MTU {}{}, {} and the kernel's {}, loss {:.4} and {:.4}, \
              displaced {:.3} by {}, doubled {:.3}, one way {}, {}, windows {:?}, ends {:?}, \
-             {} and {} octets",
+             {} and {} octets{}{}",
             self.opener,
             if self.is_v6 { 6 } else { 4 },
             self.mtu,
@@ -286,6 +316,13 @@ impl fmt::Display for Case {
             self.ending,
             self.sizes[0],
             self.sizes[1],
+            self.narrow
+                .map_or_else(String::new, |mtu| format!(", narrowed to {mtu}")),
+            if self.mark > 0.0 {
+                format!(", marked {:.3}", self.mark)
+            } else {
+                String::new()
+            }
         )
     }
 }
