@@ -62,6 +62,19 @@ impl Limit {
         }
     }
 
+    /// The limit that held longest between two readings of [`LimitClock::all`].
+    /// Of several the first; a clock that started anew in between counts from
+    /// its start.
+    #[must_use]
+    pub fn longest_between(before: &[Duration; 9], after: &[Duration; 9]) -> Limit {
+        let held = |limit: &Limit| after[limit.index()].saturating_sub(before[limit.index()]);
+        Limit::ALL
+            .into_iter()
+            .rev()
+            .max_by_key(held)
+            .unwrap_or(Limit::Application)
+    }
+
     /// Position in [`Limit::ALL`].
     #[must_use]
     pub const fn index(self) -> usize {

@@ -74,6 +74,19 @@ pub struct Scenario {
 }
 
 impl Scenario {
+    /// All hops from sender to receiver and back, the links of the hosts among
+    /// them.
+    #[must_use]
+    pub fn path(&self) -> [Vec<HopConfig>; 2] {
+        let chain = |host: &Host, hops: &[HopConfig]| -> Vec<HopConfig> {
+            host.link.iter().chain(hops).cloned().collect()
+        };
+        [
+            chain(&self.sender, &self.forward),
+            chain(&self.receiver, &self.reverse),
+        ]
+    }
+
     /// Round-trip time of the empty path: all delays of hops and links,
     /// without those that single flows add and without service times.
     #[must_use]
@@ -91,13 +104,46 @@ pub(crate) fn sum(times: impl Iterator<Item = Duration>) -> Duration {
     Duration::from_nanos(total)
 }
 
+/// Whose TCP a host has.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub enum Stack {
+    /// The engine's.
+    #[default]
+    Engine,
+    /// That of the machine's own kernel; in real time only.
+    Kernel,
+}
+
+impl Stack {
+    /// The names in plans, in the order of the variants.
+    pub const NAMES: [&'static str; 2] = ["engine", "kernel"];
+
+    /// Its name in plans.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        Self::NAMES[self as usize]
+    }
+
+    /// The one of that name.
+    #[must_use]
+    pub fn find(name: &str) -> Option<Self> {
+        [Self::Engine, Self::Kernel]
+            .into_iter()
+            .find(|stack| stack.name() == name)
+    }
+}
+
 /// One end of the path.
 #[derive(Clone, Debug)]
 pub struct Host {
+    /// Whose TCP it has.
+    pub stack: Stack,
     /// Largest IP packet in bytes, 576 to 65535.
     pub mtu: u32,
     /// Switches and constants of its TCP.
     pub profile: Profile,
+    /// The settings of the profile that the plan itself sets, by name.
+    pub settings: Vec<&'static str>,
     /// What protocol work costs its processor.
     pub costs: CpuCosts,
     /// Shortest time between two interrupts of its network card.

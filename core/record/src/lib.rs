@@ -68,9 +68,10 @@ pub struct SeriesRecord {
     pub fit_of: Option<String>,
     /// Whether the series was cut short.
     pub partial: bool,
-    /// Simulated time at the end.
+    /// Time at the end, simulated or real.
     pub duration_ns: u64,
-    /// Fingerprint of every event and packet, 16 hex digits.
+    /// Fingerprint of every event and packet, 16 hex digits; empty for a run in
+    /// real time, which nothing repeats.
     pub event_hash: String,
     /// Wire packets that crossed the world, data and acknowledgments.
     pub packets: u64,
@@ -78,6 +79,56 @@ pub struct SeriesRecord {
     pub flows: Vec<FlowRecord>,
     /// One per path element, in path order.
     pub hops: Vec<HopRecord>,
+    /// What there is to know of a run in real time; absent for one in virtual
+    /// time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub live: Option<LiveRecord>,
+}
+
+/// A run in real time: who took part, and what the machine did to it.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct LiveRecord {
+    /// Whose TCP sent: `engine`, or the kernel's name and version.
+    pub sender_stack: String,
+    /// Whose TCP received.
+    pub receiver_stack: String,
+    /// What the plan says and this run did not do, one line each: the key, and
+    /// why.
+    pub not_modelled: Vec<String>,
+    /// Times that the path had no processor for 10 ms or more.
+    pub stalls: u64,
+    /// And for how long in all.
+    pub stalled_ns: u64,
+    /// Share of one processor that carrying the packets took.
+    pub path_cpu_fraction: f64,
+    /// Largest distance between two samples beyond what the plan asks for.
+    pub samples_late_ns: u64,
+    /// Of both directions, data first.
+    pub ways: Vec<WayRecord>,
+}
+
+/// One direction of a path in real time.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct WayRecord {
+    /// `data` or `ACKs`.
+    pub name: String,
+    /// Half of the packets were handed over late by this at most; absent where
+    /// there were none.
+    pub late_p50_ns: Option<u64>,
+    /// 99 of 100.
+    pub late_p99_ns: Option<u64>,
+    /// The latest of all.
+    pub late_most_ns: u64,
+    /// Packets or super-segments dropped before the path saw them, the machine
+    /// being too slow; absent where nobody can know.
+    pub dropped_before_path: Option<u64>,
+    /// Packets or super-segments that the host at the end of the path did not
+    /// take.
+    pub refused: u64,
+    /// Times that nothing was read because the memory for packets was full.
+    pub memory_full: u64,
+    /// Whether packets in are packets out, dropped and inside.
+    pub conserved: bool,
 }
 
 /// One TCP connection.
@@ -149,8 +200,13 @@ pub struct FlowRecord {
     pub limit_timeline: Vec<LimitSpan>,
     /// State of the connection over time, evenly sampled.
     pub samples: Vec<Sample>,
-    /// Requested, granted and effective values where they differ.
+    /// Requested, granted and effective values: all of a kernel's, of an engine's
+    /// those that differ.
     pub negotiated: Vec<Negotiated>,
+    /// Fields of this record that the sender's stack does not tell and that
+    /// therefore say nothing.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub untold: Vec<String>,
     /// Time-sequence data, for the flows the plan asked for.
     pub time_sequence: Option<TimeSequence>,
 }

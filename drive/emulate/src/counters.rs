@@ -18,6 +18,8 @@ pub struct Snapshot {
     pub processor: Duration,
     /// Times that whoever carries had lost the processor for more than 10 ms.
     pub stalls: u64,
+    /// For how long in all.
+    pub stalled: Duration,
     /// Octets of memory that hold packets.
     pub memory: usize,
 }
@@ -42,8 +44,12 @@ pub struct HopView {
     pub counters: Counters,
     /// Waiting and in service.
     pub backlog: Tally,
+    /// The largest backlog so far, in wire packets.
+    pub max_backlog: u64,
     /// How long a packet arriving now would wait.
     pub queueing_delay: Duration,
+    /// Share of the time in which the serialiser had work.
+    pub utilisation: f64,
 }
 
 impl Way {
@@ -99,13 +105,16 @@ impl Way {
 
     /// Brings it up to what `path` has now.
     pub(crate) fn look(&mut self, path: &mut Path, now: Instant) {
-        let hops = path.hops_mut();
-        self.hops.resize_with(hops.len(), HopView::default);
-        for (view, hop) in self.hops.iter_mut().zip(hops) {
+        self.hops.resize_with(path.hops().len(), HopView::default);
+        for (view, most) in self.hops.iter_mut().zip(path.max_backlog()) {
+            view.max_backlog = *most;
+        }
+        for (view, hop) in self.hops.iter_mut().zip(path.hops_mut()) {
             view.name.clone_from(&hop.config().name);
             view.counters = *hop.counters();
             view.backlog = hop.backlog(now);
             view.queueing_delay = hop.queueing_delay(now);
+            view.utilisation = hop.utilisation(now);
         }
     }
 }

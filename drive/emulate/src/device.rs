@@ -9,7 +9,7 @@
 use std::fs::File;
 use std::io::{self, ErrorKind, IoSlice, Write};
 use std::net::IpAddr;
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use gigatcp_linux::device::{self, Offloads};
 use gigatcp_linux::{LabError, Step, interface};
@@ -78,12 +78,23 @@ impl Device {
         device::set_offloads(&tun, offloads).map_err(|cause| about(Step::Offloads, cause))?;
         interface::keep_quiet(NAME);
         furnish(config).map_err(|cause| about(Step::Addresses, cause))?;
-        Ok(Self {
-            tun: tun.into(),
-            slabs: Slabs::new(config.memory),
+        Ok(Self::of(tun.into(), config.memory))
+    }
+
+    /// One end of a wire without a kernel ([`gigatcp_linux::packets::pair`]) instead,
+    /// with so much memory.
+    #[must_use]
+    pub fn on_wire(end: OwnedFd, memory: usize) -> Self {
+        Self::of(end.into(), memory)
+    }
+
+    fn of(tun: File, memory: usize) -> Self {
+        Self {
+            tun,
+            slabs: Slabs::new(memory),
             scratch: Vec::with_capacity(256),
             counters: DeviceCounters::default(),
-        })
+        }
     }
 
     /// What passed.
@@ -114,6 +125,8 @@ impl Device {
                 return Ok(Read::Full);
             };
             match device::read_packet(&self.tun, room) {
+                // A device has no end; the wire's other end is gone.
+                Ok(0) => return Err(ErrorKind::BrokenPipe.into()),
                 Ok(_) => {}
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(Read::Nothing),
                 Err(error) if error.kind() == ErrorKind::Interrupted => continue,
@@ -192,7 +205,7 @@ fn write(mut call: impl FnMut() -> io::Result<usize>) -> io::Result<usize> {
 fn is_gone(error: &io::Error) -> bool {
     matches!(
         error.raw_os_error(),
-        Some(libc::EBADF | libc::EBADFD | libc::ENODEV | libc::ENXIO)
+        Some(libc::EBADF | libc::EBADFD | libc::ENODEV | libc::ENXIO | libc::EPIPE)
     )
 }
 

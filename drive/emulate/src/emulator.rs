@@ -8,12 +8,13 @@
 use std::fmt;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 
 use gigatcp_linux::poll::Alarm;
-use gigatcp_linux::{LabError, Namespace, Step, clock, process, settings};
+use gigatcp_linux::{LabError, Namespace, Step, clock, packets, process, settings};
 use gigatcp_path::{ConfigError, HopConfig, Release};
 use gigatcp_units::{Duration, Instant};
 
@@ -27,6 +28,10 @@ use crate::too_big::Routers;
 /// at 1 Gbit/s four packets of 1500 octets leave together, above 10 Gbit/s whole
 /// super-segments. Half as much would cost twice the system calls.
 const TOGETHER: Duration = Duration::from_micros(50);
+
+/// Octets of packets that wait in a wire: a hundred super-segments, and what the
+/// kernel adds.
+const WIRE: i32 = 16 << 20;
 
 /// The addresses of both ends.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -79,6 +84,8 @@ pub struct EmulatorConfig {
     pub memory: usize,
     /// Settings under `/proc/sys/net` of both namespaces.
     pub settings: Vec<(String, String)>,
+    /// What the path ends in, at the client and at the server.
+    pub ends: [End; 2],
     /// The processor that carries packets, if only one may.
     pub processor: Option<usize>,
 }
@@ -95,9 +102,21 @@ impl Default for EmulatorConfig {
             queue: 10_000,
             memory: 2 << 30,
             settings: Vec::new(),
+            ends: [End::Kernel; 2],
             processor: None,
         }
     }
+}
+
+/// What the path ends in.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub enum End {
+    /// A device in the namespace of that end: the kernel's.
+    #[default]
+    Kernel,
+    /// A wire that no kernel sees, for whoever asks [`Emulator::take_wire`] for
+    /// its other end. The namespace is there and has no device.
+    Wire,
 }
 
 /// Why there is no emulator.
@@ -141,6 +160,8 @@ impl From<LabError> for EmulatorError {
 #[derive(Debug)]
 pub struct Emulator {
     sites: Sites,
+    began: Instant,
+    wires: [Option<OwnedFd>; 2],
     shared: Arc<Shared>,
     thread: Option<JoinHandle<io::Result<()>>>,
 }
@@ -168,23 +189,26 @@ impl Emulator {
         let paths = [path(&config.forward)?, path(&config.reverse)?];
         let sites = Sites([Namespace::new()?, Namespace::new()?]);
         let [client, server] = Side::ALL.map(|side| sites.of(side).run(|| open(side, config))?);
+        let ((client, client_wire), (server, server_wire)) = (client?, server?);
         let alarm = Alarm::new().map_err(|cause| LabError::new(Step::Thread, cause))?;
         let shared = Arc::new(Shared {
             stop: AtomicBool::new(false),
             alarm,
             snapshot: Mutex::default(),
         });
+        let zero = clock::monotonic();
         let engine = Engine {
-            devices: [client?, server?],
+            devices: [client, server],
             paths,
             lateness: [Lateness::default(), Lateness::default()],
             routers: ROUTERS,
             watch,
             shared: Arc::clone(&shared),
-            zero: clock::monotonic(),
+            zero,
             early: early(),
             slept: Instant::ZERO,
             stalls: 0,
+            stalled: Duration::ZERO,
         };
         let processor = config.processor;
         let has_times = config.forward.iter().chain(&config.reverse).any(takes_time);
@@ -206,9 +230,23 @@ impl Emulator {
             .map_err(|cause| LabError::new(Step::Thread, cause))?;
         Ok(Self {
             sites,
+            began: Instant::from_nanos(zero.unsigned_abs()),
+            wires: [client_wire, server_wire],
             shared,
             thread: Some(thread),
         })
+    }
+
+    /// When the path began, by the machine's monotonic clock.
+    #[must_use]
+    pub const fn began(&self) -> Instant {
+        self.began
+    }
+
+    /// The other end of the wire of a side, once, where there is one. When it is
+    /// closed the path stops.
+    pub fn take_wire(&mut self, side: Side) -> Option<OwnedFd> {
+        self.wires[side.index()].take()
     }
 
     /// The namespace of an end.
@@ -294,20 +332,28 @@ fn early() -> Duration {
     }
 }
 
-/// Settings and device of an end, in the namespace of the calling thread.
-fn open(side: Side, config: &EmulatorConfig) -> Result<Device, LabError> {
+/// Settings and device of an end, in the namespace of the calling thread; the
+/// other end, where the device is a wire.
+fn open(side: Side, config: &EmulatorConfig) -> Result<(Device, Option<OwnedFd>), LabError> {
     for (name, value) in &config.settings {
         let failed = |cause| LabError::about(Step::Setting, format!("{name} = {value}"), cause);
         settings::write(name, value).map_err(failed)?;
     }
+    if config.ends[side.index()] == End::Wire {
+        let made = packets::pair().map_err(|cause| LabError::new(Step::Device, cause))?;
+        made.iter().for_each(|end| packets::widen(end, WIRE));
+        let [near, far] = made;
+        return Ok((Device::on_wire(near, config.memory), Some(far)));
+    }
     let Addresses { v4, v6 } = Addresses::of(side);
-    Device::open_here(&DeviceConfig {
+    let device = Device::open_here(&DeviceConfig {
         mtu: config.mtu[side.index()],
         offloads: config.offloads,
         queue: config.queue,
         addresses: vec![(IpAddr::V4(v4), 24), (IpAddr::V6(v6), 64)],
         memory: config.memory,
-    })
+    })?;
+    Ok((device, None))
 }
 
 /// The count of packets to be sent that were dropped, of the device in the

@@ -115,6 +115,8 @@ pub(crate) struct Engine {
     pub(crate) slept: Instant,
     /// Times it had lost its processor.
     pub(crate) stalls: u64,
+    /// And for how long in all.
+    pub(crate) stalled: Duration,
 }
 
 impl Engine {
@@ -131,7 +133,11 @@ impl Engine {
                 is_idle &= self.carry(side)?;
             }
             let now = self.now();
-            self.stalls += u64::from(now.saturating_since(before) > STALL);
+            let took = now.saturating_since(before);
+            if took > STALL {
+                self.stalls += 1;
+                self.stalled += took;
+            }
             if now.saturating_since(looked) >= LOOK {
                 self.look(now);
                 looked = now;
@@ -262,6 +268,7 @@ impl Engine {
         let mut snapshot = shared.lock().unwrap_or_else(PoisonError::into_inner);
         snapshot.at = now.saturating_since(Instant::ZERO);
         snapshot.stalls = self.stalls;
+        snapshot.stalled = self.stalled;
         snapshot.processor = Duration::from_nanos(clock::thread().unsigned_abs());
         snapshot.memory = self.devices.iter().map(Device::memory).sum();
         for (side, path) in self.paths.iter_mut().enumerate() {

@@ -64,7 +64,7 @@ mod too_big;
 
 pub use counters::{HopView, Lateness, Snapshot, Way};
 pub use device::{DeviceCounters, NAME};
-pub use emulator::{Addresses, Emulator, EmulatorConfig, EmulatorError};
+pub use emulator::{Addresses, Emulator, EmulatorConfig, EmulatorError, End};
 pub use engine::{Side, Sight, Watch};
 pub use headers::{device_octets, wire_octets};
 pub use packet::{Packet, Refusal};

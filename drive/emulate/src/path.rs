@@ -15,6 +15,8 @@ use crate::packet::Packet;
 #[derive(Debug)]
 pub struct Path {
     hops: Vec<Hop<Packet>>,
+    /// The largest backlog of each, in wire packets.
+    max_backlog: Vec<u64>,
 }
 
 /// What comes out of a path.
@@ -42,12 +44,25 @@ impl Path {
             };
             hops.push(Hop::new(wire, seed)?);
         }
-        Ok(Self { hops })
+        Ok(Self {
+            max_backlog: vec![0; hops.len()],
+            hops,
+        })
     }
 
     /// Takes in a packet at `now`. What was due before must have been polled.
     pub fn handle_arrival(&mut self, now: Instant, packet: Packet) {
-        self.hops[0].handle_arrival(now, packet);
+        self.enter(0, now, packet);
+    }
+
+    fn enter(&mut self, at: usize, now: Instant, packet: Packet) {
+        let hop = &mut self.hops[at];
+        hop.handle_arrival(now, packet);
+        // What is free to ask is mostly enough.
+        if hop.backlog_at_most() > self.max_backlog[at] {
+            let backlog = hop.backlog(now).packets;
+            self.max_backlog[at] = self.max_backlog[at].max(backlog);
+        }
     }
 
     /// The next packet that has come out at the far end by `now`.
@@ -67,7 +82,7 @@ impl Path {
                     return Some(Delivery { due, packet });
                 }
             } else if let Some(packet) = self.hops[at].poll_delivery(due) {
-                self.hops[at + 1].handle_arrival(due, packet);
+                self.enter(at + 1, due, packet);
             }
         }
     }
@@ -110,5 +125,11 @@ impl Path {
     /// The same, to ask for what is up to date.
     pub fn hops_mut(&mut self) -> &mut [Hop<Packet>] {
         &mut self.hops
+    }
+
+    /// The largest backlog of each hop so far, in wire packets.
+    #[must_use]
+    pub fn max_backlog(&self) -> &[u64] {
+        &self.max_backlog
     }
 }

@@ -20,7 +20,7 @@
 //! | `stack/` | the kernel as a stack under test |
 //! | `judge.rs` | many scripts side by side |
 //! | `differences.rs` | where Linux does not meet a shared script, and why |
-//! | `constants.rs`, `tcp_info.rs` | names of the kernel's interface |
+//! | `constants.rs` | names of the kernel's interface |
 //! | `sys/` | system calls of sockets and threads, each wrapped once |
 //!
 //! Deliberately not here: anything that judges. What a script expects is
@@ -36,7 +36,6 @@ mod lab;
 pub mod privilege;
 mod stack;
 mod sys;
-mod tcp_info;
 
 pub use gigatcp_linux::{LabError, Step, settings};
 pub use lab::{DEVICE, LOCAL_V4, LOCAL_V6, Lab, LabConfig, REMOTE_V4, REMOTE_V6, Sent, tick};

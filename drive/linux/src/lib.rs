@@ -19,7 +19,8 @@
 //! | `netlink.rs` | a question about devices and addresses, and whether it was done |
 //! | `packets.rs` | IP packets out of an interface, whatever is in them |
 //! | `pair.rs` | two Ethernet devices that are each other's wire |
-//! | `socket.rs` | options of the kernel's sockets |
+//! | `socket.rs` | the kernel's sockets and their options |
+//! | `tcp_info.rs` | what the kernel tells of a connection, word by word |
 //! | `terminal.rs` | who has the terminal, and how wide it is |
 //! | `poll.rs` | waiting for descriptors, and waking who waits |
 //! | `clock.rs` | clocks, sleeping to an instant, the kernel's tick |
@@ -46,6 +47,7 @@ pub mod privilege;
 pub mod process;
 pub mod settings;
 pub mod socket;
+pub mod tcp_info;
 pub mod terminal;
 pub mod virtio;
 

@@ -38,6 +38,17 @@ pub fn pair() -> io::Result<[OwnedFd; 2]> {
     Ok(unsafe { [own(ends[0])?, own(ends[1])?] })
 }
 
+/// Lets so many octets of packets wait at an end of [`pair`], the kernel's own
+/// bookkeeping among them. A wish: more than the system's limit
+/// (`net.core.wmem_max`) takes `CAP_NET_ADMIN` of the machine.
+pub fn widen(end: &OwnedFd, octets: i32) {
+    let wish = |option| {
+        let octets = octets.to_ne_bytes();
+        crate::socket::set_option(end.as_raw_fd(), libc::SOL_SOCKET, option, &octets)
+    };
+    let _ = wish(libc::SO_SNDBUFFORCE).or_else(|_| wish(libc::SO_SNDBUF));
+}
+
 /// Sends a packet; its first four bits say which IP it is.
 ///
 /// # Errors

@@ -1,9 +1,159 @@
-//! Options of the kernel's sockets.
+//! The kernel's sockets and their options.
 
 use std::io;
-use std::os::fd::{AsRawFd, RawFd};
+use std::net::SocketAddr;
+use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 
-use crate::{check, check_size};
+use crate::{address, check, check_size, own};
+
+/// A TCP socket of the calling thread's namespace, of the family of `address`:
+/// it can be told what it wants before it is bound or connected.
+///
+/// # Errors
+/// What the kernel says.
+pub fn tcp(address: &SocketAddr) -> io::Result<OwnedFd> {
+    let family = match address {
+        SocketAddr::V4(_) => libc::AF_INET,
+        SocketAddr::V6(_) => libc::AF_INET6,
+    };
+    // SAFETY: plain integers; the descriptor is a new one.
+    unsafe {
+        own(libc::socket(
+            family,
+            libc::SOCK_STREAM | libc::SOCK_CLOEXEC,
+            0,
+        ))
+    }
+}
+
+/// What `bind` and `connect` have in common.
+type AddressCall =
+    unsafe extern "C" fn(libc::c_int, *const libc::sockaddr, libc::socklen_t) -> libc::c_int;
+
+/// `bind(2)`.
+///
+/// # Errors
+/// What the kernel says.
+pub fn bind(socket: &impl AsRawFd, to: &SocketAddr) -> io::Result<()> {
+    call_with(libc::bind, socket, to)
+}
+
+/// `connect(2)`.
+///
+/// # Errors
+/// What the kernel says; `EINPROGRESS` where the socket does not wait.
+pub fn connect(socket: &impl AsRawFd, to: &SocketAddr) -> io::Result<()> {
+    call_with(libc::connect, socket, to)
+}
+
+/// `listen(2)`.
+///
+/// # Errors
+/// What the kernel says.
+pub fn listen(socket: &impl AsRawFd, backlog: i32) -> io::Result<()> {
+    // SAFETY: plain integers.
+    check(unsafe { libc::listen(socket.as_raw_fd(), backlog) })?;
+    Ok(())
+}
+
+fn call_with(call: AddressCall, socket: &impl AsRawFd, to: &SocketAddr) -> io::Result<()> {
+    let fd = socket.as_raw_fd();
+    match to {
+        SocketAddr::V4(to) => {
+            let to = address::v4(*to.ip(), to.port());
+            let length = size_of_val(&to) as libc::socklen_t;
+            // SAFETY: pointer and length are those of `to`.
+            check(unsafe { call(fd, (&raw const to).cast(), length) })?;
+        }
+        SocketAddr::V6(to) => {
+            let to = address::v6(*to.ip(), to.port());
+            let length = size_of_val(&to) as libc::socklen_t;
+            // SAFETY: pointer and length are those of `to`.
+            check(unsafe { call(fd, (&raw const to).cast(), length) })?;
+        }
+    }
+    Ok(())
+}
+
+/// `getsockopt(2)` with room for `room` octets: what was written.
+///
+/// # Errors
+/// What the kernel says.
+pub fn option(fd: RawFd, level: i32, name: i32, room: usize) -> io::Result<Vec<u8>> {
+    let mut octets = vec![0_u8; room];
+    let mut length = room as libc::socklen_t;
+    // SAFETY: the buffer is writable for the length given.
+    check(unsafe {
+        libc::getsockopt(fd, level, name, octets.as_mut_ptr().cast(), &raw mut length)
+    })?;
+    octets.truncate(length as usize);
+    Ok(octets)
+}
+
+/// The congestion control of a socket.
+///
+/// # Errors
+/// What the kernel says.
+pub fn congestion(socket: &impl AsRawFd) -> io::Result<String> {
+    let (level, name) = (libc::IPPROTO_TCP, libc::TCP_CONGESTION);
+    let octets = option(socket.as_raw_fd(), level, name, 16)?;
+    let name = octets.split(|octet| *octet == 0).next().unwrap_or_default();
+    Ok(String::from_utf8_lossy(name).into_owned())
+}
+
+/// A buffer of a socket as it is now, in octets of the kernel's memory.
+///
+/// # Errors
+/// What the kernel says.
+pub fn buffer(socket: &impl AsRawFd, which: Buffer) -> io::Result<u64> {
+    let octets = option(socket.as_raw_fd(), libc::SOL_SOCKET, which.option(), 4)?;
+    let number = octets.try_into().map(i32::from_ne_bytes).unwrap_or(0);
+    Ok(u64::try_from(number).unwrap_or(0))
+}
+
+/// Asks for a buffer: the kernel grants twice as much, up to twice its limit,
+/// and no longer fits it to the path.
+///
+/// # Errors
+/// What the kernel says.
+pub fn set_buffer(socket: &impl AsRawFd, which: Buffer, octets: u64) -> io::Result<()> {
+    let octets = i32::try_from(octets).unwrap_or(i32::MAX).to_ne_bytes();
+    set_option(
+        socket.as_raw_fd(),
+        libc::SOL_SOCKET,
+        which.option(),
+        &octets,
+    )?;
+    Ok(())
+}
+
+/// One of the two buffers of a socket.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Buffer {
+    /// `SO_SNDBUF`.
+    Send,
+    /// `SO_RCVBUF`.
+    Receive,
+}
+
+impl Buffer {
+    const fn option(self) -> libc::c_int {
+        match self {
+            Self::Send => libc::SO_SNDBUF,
+            Self::Receive => libc::SO_RCVBUF,
+        }
+    }
+}
+
+/// What the kernel tells of a connection (`TCP_INFO`), for
+/// [`crate::tcp_info::words`].
+///
+/// # Errors
+/// What the kernel says.
+pub fn tcp_info(socket: &impl AsRawFd) -> io::Result<Vec<u8>> {
+    let (level, name) = (libc::IPPROTO_TCP, libc::TCP_INFO);
+    option(socket.as_raw_fd(), level, name, crate::tcp_info::ROOM)
+}
 
 /// `setsockopt(2)`.
 ///
@@ -26,18 +176,7 @@ pub fn set_congestion(socket: &impl AsRawFd, name: &str) -> io::Result<()> {
     Ok(())
 }
 
-/// Sets a buffer of a socket: the kernel grants twice as much, up to its limit,
-/// and no longer fits it to the path.
-///
-/// # Errors
-/// What the kernel says.
-pub fn set_receive_buffer(socket: &impl AsRawFd, octets: i32) -> io::Result<()> {
-    let (level, option) = (libc::SOL_SOCKET, libc::SO_RCVBUF);
-    set_option(socket.as_raw_fd(), level, option, &octets.to_ne_bytes())?;
-    Ok(())
-}
-
-/// The same beyond the limit of the system (`SO_RCVBUFFORCE`).
+/// Asks for a receive buffer beyond the limit of the system (`SO_RCVBUFFORCE`).
 ///
 /// # Errors
 /// What the kernel says: it takes `CAP_NET_ADMIN`.

@@ -27,6 +27,7 @@ use std::sync::Arc;
 use std::time::Duration as Span;
 
 use gigatcp_events::State;
+use gigatcp_linux::clock;
 use gigatcp_linux::poll::{self, Interest};
 use gigatcp_tcp::connection::Predecessor;
 use gigatcp_tcp::listener::Listener;
@@ -76,6 +77,8 @@ pub struct StackCounters {
     /// Connections that keep memory for what they will write: half a megabyte
     /// and more.
     pub copying: u64,
+    /// Processor time of the thread that drives the engine.
+    pub processor: Duration,
     /// Of the device.
     pub device: DeviceCounters,
 }
@@ -332,6 +335,7 @@ impl Engine {
                 .sum(),
             copying: self.copying.len() as u64,
             device: self.device.counters(),
+            processor: Duration::from_nanos(clock::thread().unsigned_abs()),
             ..self.counters
         }
     }

@@ -79,6 +79,9 @@
 //! | `stream.rs`, `asynchronous.rs` | streams and listeners for threads, for tasks |
 //! | `options.rs` | what an application may choose: a profile and more |
 //!
+//! A device can also be one end of a wire that no kernel sees
+//! ([`Device::on_wire`]), with an emulated path or another engine at the other.
+//!
 //! Deliberately not here: a path between the two ends (the device is a wire
 //! without delay or loss), urgent data, authentication, several queues, talking
 //! to oneself. `unsafe` code: all of it is in `gigatcp-linux`.
@@ -107,5 +110,6 @@ pub use engine::StackCounters;
 pub use gigatcp_linux::{LabError, Namespace, Step, make_pair};
 pub use octets::Octets;
 pub use options::Options;
+pub use socket::Measured;
 pub use stack::Stack;
 pub use stream::{Listener, Stream};

@@ -11,9 +11,10 @@ use std::task::Waker;
 use std::time::{Duration, Instant as Clock};
 
 use bytes::Bytes;
-use gigatcp_events::State;
-use gigatcp_tcp::connection::Info;
+use gigatcp_events::{Limit, State};
+use gigatcp_tcp::connection::{Counters, Info};
 use gigatcp_tcp::{Connection, Failure, FourTuple};
+use gigatcp_units::{Duration as Span, Instant};
 use gigatcp_wire::Payload;
 
 use crate::octets::Octets;
@@ -34,6 +35,23 @@ const SLABS_KEPT: usize = 4;
 pub struct Trouble {
     pub kind: io::ErrorKind,
     pub what: &'static str,
+}
+
+/// A connection at one moment, by the machine's monotonic clock.
+#[derive(Clone, Copy, Debug)]
+pub struct Measured {
+    /// When.
+    pub at: Instant,
+    /// Its state.
+    pub info: Info,
+    /// What it has counted.
+    pub counters: Counters,
+    /// Time under each limit, in the order of [`Limit::ALL`].
+    pub limits: [Span; Limit::ALL.len()],
+    /// When it was established, if it was.
+    pub established_at: Option<Instant>,
+    /// Why it ended, if it failed.
+    pub failure: Option<Failure>,
 }
 
 /// What the lock guards.
@@ -148,6 +166,18 @@ impl Socket {
     /// Waits until there is a connection.
     pub fn wait_connected(&self, timeout: Option<Duration>) -> io::Result<()> {
         self.block(Side::Write, timeout, |_, guard| guard.attempt_connect())
+    }
+
+    /// Whether there is a connection within `longest`.
+    pub fn has_connected_within(&self, longest: Duration) -> io::Result<bool> {
+        match self.wait_connected(Some(longest)) {
+            Ok(()) => Ok(true),
+            // What the connection itself fails of says more than its kind.
+            Err(error) if error.kind() == io::ErrorKind::TimedOut && error.get_ref().is_none() => {
+                Ok(false)
+            }
+            Err(error) => Err(error),
+        }
     }
 
     pub fn read(&self, buffer: &mut [u8]) -> io::Result<usize> {
@@ -456,6 +486,20 @@ impl Socket {
         drop(inner);
         self.touch(slot);
         Ok(())
+    }
+
+    pub fn measure(&self) -> Option<Measured> {
+        let inner = self.lock();
+        let connection = inner.connection.as_ref()?;
+        let at = now();
+        Some(Measured {
+            at,
+            info: connection.info(),
+            counters: *connection.counters(),
+            limits: connection.limits().all(at),
+            established_at: connection.established_at(),
+            failure: connection.failure(),
+        })
     }
 
     pub fn info(&self) -> Option<Info> {

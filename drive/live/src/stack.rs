@@ -22,6 +22,9 @@ use crate::stream::{Listener, Stream};
 /// How often [`Stack::settle`] looks.
 const LOOK: Duration = Duration::from_millis(2);
 
+/// How long somebody waits before asking whether to go on.
+pub(crate) const PATIENCE: Duration = Duration::from_millis(20);
+
 /// A TCP of its own on a device. When it is dropped its connections are reset
 /// and the device is gone; [`Stack::settle`] first waits for those that still
 /// have something to deliver.
@@ -89,6 +92,25 @@ impl Stack {
         let stream = self.begin_connect(remote.into(), options)?;
         stream.socket().wait_connected(Some(timeout))?;
         Ok(stream)
+    }
+
+    /// The same as long as `goes_on` says so; none when it does not any more.
+    ///
+    /// # Errors
+    /// As [`Stack::connect`].
+    pub fn connect_while(
+        &self,
+        remote: impl Into<SocketAddr>,
+        options: &Options,
+        goes_on: impl Fn() -> bool,
+    ) -> io::Result<Option<Stream>> {
+        let stream = self.begin_connect(remote.into(), options)?;
+        while goes_on() {
+            if stream.socket().has_connected_within(PATIENCE)? {
+                return Ok(Some(stream));
+            }
+        }
+        Ok(None)
     }
 
     pub(crate) fn begin_connect(

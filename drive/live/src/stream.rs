@@ -13,7 +13,7 @@ use gigatcp_tcp::connection::Info;
 
 use crate::accept::Acceptor;
 use crate::shared::{Shared, Wish, gone};
-use crate::socket::Socket;
+use crate::socket::{Measured, Socket};
 
 /// The application's hold on a socket: the last one to let go closes it.
 #[derive(Debug)]
@@ -97,6 +97,13 @@ impl Stream {
     #[must_use]
     pub fn info(&self) -> Option<Info> {
         self.socket().info()
+    }
+
+    /// Everything that is known of the connection at one moment, also when it is
+    /// over; absent while it has not begun.
+    #[must_use]
+    pub fn measure(&self) -> Option<Measured> {
+        self.socket().measure()
     }
 
     /// Our address and port.

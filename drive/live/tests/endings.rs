@@ -168,7 +168,7 @@ fn a_window_of_a_few_octets_passes_everything_both_ways() {
     let Some(site) = site(1500, ALL) else { return };
     let octets = random(7, 30_000);
     let listener = site.kernel_listens(KERNEL_V4, 80, "reno");
-    socket::set_receive_buffer(&listener, 1).unwrap();
+    socket::set_buffer(&listener, socket::Buffer::Receive, 1).unwrap();
     let small = gigatcp_live::Options {
         receive_buffer: Some(Bytes::new(700)),
         ..options("reno")

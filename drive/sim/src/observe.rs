@@ -42,17 +42,7 @@ impl Samples {
     /// Takes a sample.
     pub fn take(&mut self, now: Instant, sender: &Connection<Phantom>, delivered: u64) {
         let spent = sender.limits().all(now);
-        let longest = Limit::ALL
-            .into_iter()
-            .max_by_key(|limit| {
-                let index = limit.index();
-                // The clock starts anew at establishment.
-                (
-                    spent[index].saturating_sub(self.spent[index]),
-                    Limit::ALL.len() - index,
-                )
-            })
-            .unwrap_or(Limit::Application);
+        let longest = Limit::longest_between(&self.spent, &spent);
         self.spent = spent;
         self.taken.push(Sample {
             at: now,

@@ -1,11 +1,13 @@
 //! Plans times axes: runs every series of a plan and stores the results.
 //!
 //! ```text
-//! plan -> world (one per series and repeat) -> record -> folder
+//! plan -> world, or live (one per series and repeat) -> record -> folder
 //! ```
 //!
 //! * [`scenario`]: a checked scenario becomes a world.
 //! * [`harvest`]: what came out of a world becomes a record.
+//! * `live`: the same scenario in real time, on Linux: engines or kernels at the
+//!   ends of an emulated path.
 //! * [`mod@run`]: all series and repeats, on as many cores as there are. Results
 //!   do not depend on how many: every world is alone with its seed.
 //! * [`store`]: `runs/<name>-<hash>/`, written whole or not at all.
@@ -13,11 +15,15 @@
 #![forbid(unsafe_code)]
 #![deny(missing_docs)]
 
+mod found;
 pub mod harvest;
+#[cfg(target_os = "linux")]
+pub mod live;
+mod negotiated;
 pub mod run;
 pub mod scenario;
 pub mod store;
 pub mod tap;
 
-pub use run::{Job, Progress, run};
+pub use run::{Ground, Job, Progress, Refusal, run};
 pub use store::{Folder, StoreError};

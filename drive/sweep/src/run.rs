@@ -5,17 +5,42 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use gigatcp_capture::CaptureError;
 use gigatcp_path::ConfigError;
-use gigatcp_plan::{Plan, Series};
+use gigatcp_plan::{Plan, Series, Stack};
 use gigatcp_record::SeriesRecord;
 use gigatcp_sim::{Ended, World};
 use rayon::prelude::*;
 
+#[cfg(target_os = "linux")]
+use crate::live::{self, LiveError, capture::Capture};
 use crate::tap::CaptureTap;
 use crate::{harvest, scenario};
+#[cfg(target_os = "linux")]
+use gigatcp_emulate::Side;
+
+/// What a plan runs on.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub enum Ground {
+    /// A simulated world, which a seed repeats to the bit.
+    #[default]
+    VirtualTime,
+    /// This machine: its clock, its processor, its kernel where the plan says.
+    Live,
+}
+
+/// Why a job cannot be run at all.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Refusal {
+    /// What is wrong, in one sentence.
+    pub message: String,
+    /// What to type instead.
+    pub hint: String,
+}
 
 /// What to run of a plan.
 #[derive(Clone, Debug)]
 pub struct Job {
+    /// In virtual time or in real time.
+    pub ground: Ground,
     /// The plan.
     pub plan: Plan,
     /// Only the series of these names; all when empty.
@@ -90,6 +115,23 @@ fn longest_run(series: &Series) -> u64 {
 }
 
 impl Job {
+    /// What of the job cannot be run where it is to run, if anything.
+    #[must_use]
+    pub fn refusal(&self) -> Option<Refusal> {
+        let series = self.tasks();
+        let mut series = series.iter().map(|task| task.series);
+        match self.ground {
+            Ground::VirtualTime => series.find_map(|series| asks_for_kernel(series)),
+            #[cfg(target_os = "linux")]
+            Ground::Live => series.find_map(|series| live::beyond::refusal(&self.plan, series)),
+            #[cfg(not(target_os = "linux"))]
+            Ground::Live => Some(Refusal {
+                message: "there are no network namespaces on this system".into(),
+                hint: "run it on Linux, or in virtual time, without `--on live`".into(),
+            }),
+        }
+    }
+
     fn tasks(&self) -> Vec<Task<'_>> {
         let wanted = |series: &&Series| self.only.is_empty() || self.only.contains(&series.name);
         let series = self.plan.series.iter().filter(wanted);
@@ -105,6 +147,26 @@ impl Job {
     }
 }
 
+/// In virtual time there is no kernel.
+fn asks_for_kernel(series: &Series) -> Option<Refusal> {
+    let hosts = [
+        ("sender", &series.scenario.sender),
+        ("receiver", &series.scenario.receiver),
+    ];
+    let (key, _) = hosts
+        .into_iter()
+        .find(|(_, host)| host.stack == Stack::Kernel)?;
+    Some(Refusal {
+        message: format!(
+            "series `{}` has {key}.stack = \"kernel\", and a kernel does not run in virtual time",
+            series.name
+        ),
+        hint: format!(
+            "run it in real time with `--on live`, or with the engine: `--set {key}.stack=engine`"
+        ),
+    })
+}
+
 /// Why a run failed. A world that runs never fails; building one or writing
 /// its capture may.
 #[derive(Debug, thiserror::Error)]
@@ -116,6 +178,15 @@ pub enum RunError {
         series: String,
         /// What is wrong.
         source: ConfigError,
+    },
+    /// It cannot be run in real time.
+    #[cfg(target_os = "linux")]
+    #[error("series `{series}` could not be run live: {source}")]
+    Live {
+        /// Name of the series.
+        series: String,
+        /// Why not.
+        source: LiveError,
     },
     /// A capture cannot be written.
     #[error("the capture of series `{series}` failed: {source}")]
@@ -140,19 +211,21 @@ pub fn run(
     on_done: &(dyn Fn(&SeriesRecord) + Sync),
 ) -> Result<Vec<SeriesRecord>, RunError> {
     let tasks = job.tasks();
-    let results: Vec<Result<Option<SeriesRecord>, RunError>> = tasks
-        .par_iter()
-        .zip(&progress.tasks)
-        .map(|(task, progress)| {
-            if stop.load(Ordering::Relaxed) {
-                return Ok(None);
-            }
-            let record = run_task(job, task, stop, &progress.now_ns)?;
-            progress.done.store(true, Ordering::Relaxed);
-            on_done(&record);
-            Ok(Some(record))
-        })
-        .collect();
+    let run_one = |(task, progress): (&Task<'_>, &TaskProgress)| {
+        if stop.load(Ordering::Relaxed) {
+            return Ok(None);
+        }
+        let record = run_task(job, task, stop, &progress.now_ns)?;
+        progress.done.store(true, Ordering::Relaxed);
+        on_done(&record);
+        Ok(Some(record))
+    };
+    type Results = Vec<Result<Option<SeriesRecord>, RunError>>;
+    let results: Results = match job.ground {
+        Ground::VirtualTime => tasks.par_iter().zip(&progress.tasks).map(run_one).collect(),
+        // Two would take each other's processors.
+        Ground::Live => tasks.iter().zip(&progress.tasks).map(run_one).collect(),
+    };
     let mut records = Vec::new();
     for result in results {
         records.extend(result?);
@@ -161,6 +234,53 @@ pub fn run(
 }
 
 fn run_task(
+    job: &Job,
+    task: &Task<'_>,
+    stop: &AtomicBool,
+    now: &AtomicU64,
+) -> Result<SeriesRecord, RunError> {
+    match job.ground {
+        Ground::VirtualTime => run_world(job, task, stop, now),
+        #[cfg(target_os = "linux")]
+        Ground::Live => run_live(job, task, stop, now),
+        #[cfg(not(target_os = "linux"))]
+        Ground::Live => unreachable!("refused before it began"),
+    }
+}
+
+/// In real time.
+#[cfg(target_os = "linux")]
+fn run_live(
+    job: &Job,
+    task: &Task<'_>,
+    stop: &AtomicBool,
+    now: &AtomicU64,
+) -> Result<SeriesRecord, RunError> {
+    let series = task.series;
+    let in_capture = |source| RunError::Capture {
+        series: series.name.clone(),
+        source,
+    };
+    let mut watch: Option<Box<dyn gigatcp_emulate::Watch>> = None;
+    let mut capture = None;
+    if let Some(folder) = &job.captures {
+        let place = folder.join(capture_name(job, task));
+        let begun = Capture::begin(&place, Side::Client, false).map_err(in_capture)?;
+        watch = Some(Box::new(begun.0));
+        capture = Some(begun.1);
+    }
+    let record = live::run(series, (task.repeat, task.seed), watch, stop, now);
+    if let Some(capture) = capture {
+        capture.finish().map_err(in_capture)?;
+    }
+    record.map_err(|source| RunError::Live {
+        series: series.name.clone(),
+        source,
+    })
+}
+
+/// In a world.
+fn run_world(
     job: &Job,
     task: &Task<'_>,
     stop: &AtomicBool,
@@ -194,13 +314,19 @@ fn run_task(
     Ok(record)
 }
 
+/// The file that the packets of a task go to.
+fn capture_name(job: &Job, task: &Task<'_>) -> String {
+    let series = &task.series.name;
+    if job.repeat == 1 {
+        format!("{series}.pcapng")
+    } else {
+        format!("{series}-{}.pcapng", task.repeat)
+    }
+}
+
 fn open_capture(folder: &Path, job: &Job, task: &Task<'_>) -> Result<CaptureTap, CaptureError> {
     let series = task.series;
-    let name = if job.repeat == 1 {
-        format!("{}.pcapng", series.name)
-    } else {
-        format!("{}-{}.pcapng", series.name, task.repeat)
-    };
+    let name = capture_name(job, task);
     let comment = format!(
         "plan {}, series {}, seed {}",
         job.plan.name, series.name, task.seed

@@ -39,6 +39,7 @@ fn tshark_finds_no_malformed_packet_no_bad_checksum_and_the_same_retransmissions
     let folder = tempfile::tempdir().expect("a folder");
     let plan = gigatcp_plan::parse("plan.toml", PLAN.as_bytes(), &[]).expect("a valid plan");
     let job = Job {
+        ground: gigatcp_sweep::Ground::VirtualTime,
         plan,
         only: Vec::new(),
         seed: 1,
@@ -65,6 +66,7 @@ fn our_own_reader_finds_every_segment_and_the_same_retransmissions() {
     let folder = tempfile::tempdir().expect("a folder");
     let plan = gigatcp_plan::parse("plan.toml", PLAN.as_bytes(), &[]).expect("a valid plan");
     let job = Job {
+        ground: gigatcp_sweep::Ground::VirtualTime,
         plan,
         only: Vec::new(),
         seed: 2,

@@ -43,6 +43,7 @@ set = { "flow.congestion_control" = "bic-2.6.20" }
 fn results(threads: usize, seed: u64) -> Vec<SeriesRecord> {
     let plan = gigatcp_plan::parse("plan.toml", PLAN.as_bytes(), &[]).expect("a valid plan");
     let job = Job {
+        ground: gigatcp_sweep::Ground::VirtualTime,
         plan,
         only: Vec::new(),
         seed,

@@ -71,6 +71,10 @@ pub fn page(report: &Report<'_>) -> String {
         &scroll(&tables::negotiated(&rows)),
     );
     section(&mut out, "path", "Path", &scroll(&tables::path(&rows)));
+    let live = tables::in_real_time(&rows);
+    if !live.is_empty() {
+        section(&mut out, "live", "In real time", &live);
+    }
     let ends = tables::ends_and_cards(&rows);
     if !ends.is_empty() {
         section(&mut out, "hosts", "At the hosts", &ends);

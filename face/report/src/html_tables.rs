@@ -434,6 +434,25 @@ pub(crate) fn path(rows: &[Row<'_>]) -> String {
     )
 }
 
+/// What there is to say of runs in real time; empty where there are none.
+pub(crate) fn in_real_time(rows: &[Row<'_>]) -> String {
+    let mut out = String::new();
+    for row in rows.iter().filter(|row| row.flow == 0) {
+        let series = row.group.representative();
+        let Some(live) = &series.live else { continue };
+        let _ = write!(out, "<dt>{}</dt>", html(&series.name));
+        for line in crate::table::live_lines(live) {
+            let _ = write!(out, "<dd>{}</dd>", html(&line));
+        }
+        out.push('\n');
+    }
+    if out.is_empty() {
+        out
+    } else {
+        format!("<dl>{out}</dl>")
+    }
+}
+
 /// What identifies each recorded series: seed, size and fingerprint.
 pub(crate) fn provenance(report: &Report<'_>) -> String {
     let mut body = String::new();
@@ -454,12 +473,16 @@ pub(crate) fn provenance(report: &Report<'_>) -> String {
             series.seed,
             fixed(seconds(series.duration_ns), 3),
             grouped(series.packets),
-            html(&series.event_hash),
+            html(if series.live.is_some() {
+                "none: in real time"
+            } else {
+                &series.event_hash
+            }),
         );
     }
     format!(
         "<table class=\"numbers wide\"><thead><tr><th>Series</th><th class=\"text\">Control</th>\
-         <th class=\"text\">Profiles</th><th>seed</th><th>simulated, s</th><th>packets</th>\
+         <th class=\"text\">Profiles</th><th>seed</th><th>time, s</th><th>packets</th>\
          <th class=\"text\">event hash</th></tr></thead><tbody>\n{body}</tbody></table>"
     )
 }

@@ -7,14 +7,14 @@
 
 use std::fmt::Write;
 
-use gigatcp_record::{FlowRecord, HopRecord, SeriesRecord};
+use gigatcp_record::{FlowRecord, HopRecord, LiveRecord, SeriesRecord, WayRecord};
 
 use crate::Report;
 use crate::compare::{Quantity, Row, limits_met, rows};
 use crate::crowd;
 use crate::escape::terminal;
 use crate::group::Spread;
-use crate::number::{ABSENT, ratio};
+use crate::number::{ABSENT, fixed, grouped, ratio};
 use crate::published::{Extremes, PublishedSeries};
 use crate::{nuttcp, shares};
 
@@ -35,7 +35,93 @@ pub fn series(record: &SeriesRecord, published: Option<&PublishedSeries>) -> Str
         out.push_str("\npath, in order:\n");
         out.push_str(&grid(&hop_cells(&record.hops), 1));
     }
+    if let Some(live) = &record.live {
+        out.push_str("\nin real time:\n");
+        for line in live_lines(live) {
+            let _ = writeln!(out, "  {}", terminal(&line));
+        }
+    }
     out
+}
+
+/// What there is to say of a run in real time, a line each: who took part, what
+/// was late, what the machine held up, and what the plan says in vain.
+#[must_use]
+pub fn live_lines(live: &LiveRecord) -> Vec<String> {
+    let mut lines = vec![format!(
+        "sender {}, receiver {}; carrying the packets took {} % of a processor",
+        live.sender_stack,
+        live.receiver_stack,
+        fixed(live.path_cpu_fraction * 100.0, 0),
+    )];
+    for way in &live.ways {
+        if let (Some(half), Some(most)) = (way.late_p50_ns, way.late_p99_ns) {
+            lines.push(format!(
+                "{}: handed over late by {} us (half), {} us (99 %), {} us (most)",
+                way.name,
+                micros(half),
+                micros(most),
+                micros(way.late_most_ns),
+            ));
+        }
+    }
+    if live.stalls > 0 {
+        lines.push(format!(
+            "THE PATH WAS HELD UP: it had no processor {} times, for {} ms in all; the numbers are \
+             of a path that stood still for so long",
+            live.stalls,
+            fixed(live.stalled_ns as f64 / 1e6, 0),
+        ));
+    }
+    if live.samples_late_ns >= LATE_NS {
+        lines.push(format!(
+            "a sample was late by {} ms: the thread that takes them had no processor",
+            fixed(live.samples_late_ns as f64 / 1e6, 0),
+        ));
+    }
+    lines.extend(live.ways.iter().flat_map(way_lines));
+    let left_out = live.not_modelled.iter();
+    lines.extend(left_out.map(|line| format!("not modelled on a live run: {line}")));
+    lines
+}
+
+/// A thread that is so late has lost its processor.
+const LATE_NS: u64 = 10_000_000;
+
+fn micros(ns: u64) -> String {
+    grouped(ns.div_ceil(1000))
+}
+
+/// What happened to the packets of a direction that its hops are not to blame
+/// for.
+fn way_lines(way: &WayRecord) -> Vec<String> {
+    let mut lines = Vec::new();
+    if let Some(dropped @ 1..) = way.dropped_before_path {
+        lines.push(format!(
+            "{}: {dropped} packets or super-segments were dropped before the path saw them: this \
+             machine was too slow for them",
+            way.name
+        ));
+    }
+    if way.refused > 0 {
+        lines.push(format!(
+            "{}: the host at the end of the path did not take {} packets or super-segments",
+            way.name, way.refused
+        ));
+    }
+    if way.memory_full > 0 {
+        lines.push(format!(
+            "{}: the memory for packets was full {} times",
+            way.name, way.memory_full
+        ));
+    }
+    if !way.conserved {
+        lines.push(format!(
+            "{}: packets in are not packets out, dropped and inside: a fault",
+            way.name
+        ));
+    }
+    lines
 }
 
 fn heading(record: &SeriesRecord) -> String {
@@ -85,6 +171,13 @@ fn flow_text(
             terminal(&value.granted),
             terminal(&value.effective),
             terminal(&value.cause),
+        );
+    }
+    if !flow.untold.is_empty() {
+        let _ = writeln!(
+            out,
+            "this sender does not tell: {}",
+            terminal(&flow.untold.join(", "))
         );
     }
     for line in end_and_card(flow) {
@@ -239,7 +332,7 @@ fn hop_cells(hops: &[HopRecord]) -> Vec<Vec<String>> {
             hop.dropped_queue_packets.to_string(),
             hop.dropped_loss_packets.to_string(),
             hop.max_backlog_packets.to_string(),
-            crate::number::fixed(hop.utilisation_fraction * 100.0, 1),
+            fixed(hop.utilisation_fraction * 100.0, 1),
         ];
         if has_marks {
             line.push(hop.marked_packets.to_string());

@@ -28,6 +28,7 @@ fn experiment() -> &'static Experiment {
         let text = std::fs::read(folder.join("plan.toml")).expect("the plan");
         let plan = gigatcp_plan::parse("plan.toml", &text, &[]).expect("a valid plan");
         let job = Job {
+            ground: gigatcp_sweep::Ground::VirtualTime,
             seed: plan.seed,
             repeat: 1,
             only: Vec::new(),

@@ -14,7 +14,7 @@ use super::section;
 use crate::diagnostic::{Diagnostic, Place};
 use crate::document::{Entry, ValueKind};
 use crate::keys;
-use crate::model::{Application, Host};
+use crate::model::{Application, Host, Stack};
 use crate::quantity::{self, Misread};
 use crate::reader::{Reader, Wish};
 
@@ -39,9 +39,11 @@ pub(crate) fn host(plan: &Reader, name: &'static str) -> Draft {
     let names = Profile::ALL.iter().map(|profile| profile.name);
     let profile = reader.choice("profile", "profile", names, Profile::find);
     let mut profile = profile.unwrap_or(Profile::MODERN);
+    let mut settings = Vec::new();
     for entry in reader.entries() {
         if let Some(setting) = SETTINGS.iter().find(|setting| setting.name == entry.key) {
             set(&mut profile, setting, entry, &reader);
+            settings.push(setting.name);
         }
     }
     check_settings(&profile, &reader);
@@ -50,12 +52,15 @@ pub(crate) fn host(plan: &Reader, name: &'static str) -> Draft {
         Some(path::hop(&link, &format!("{name}-link")))
     });
     let rings_table = section(&reader, "rings", &keys::RINGS);
+    let stack = reader.choice("stack", "stack", Stack::NAMES.into_iter(), Stack::find);
     let host = Host {
+        stack: stack.unwrap_or_default(),
         rings: reader.has("rings").then(|| rings(&rings_table)).flatten(),
         reneges: rings_table.flag("reneges").unwrap_or(false),
         application: application(&section(&reader, "reader", &keys::READER)),
         mtu: reader.octets("mtu").unwrap_or(1500),
         profile,
+        settings,
         costs: costs(&section(&reader, "cpu", &keys::CPU)),
         coalesce: reader.time("coalesce").unwrap_or(Duration::ZERO),
         tx_queue: reader.whole("tx_queue").unwrap_or(TX_QUEUE),

@@ -8,6 +8,7 @@ use gigatcp_units::{Bytes, Duration, Rate};
 
 use super::Fallback::{Is, Required};
 use super::{Key, KeyTable, Kind};
+use crate::model::Stack;
 
 macro_rules! keys {
     ($($name:ident = $example:literal, $summary:literal: $kind:expr, $default:expr;)*) => {
@@ -164,6 +165,8 @@ pub const HOST: KeyTable = KeyTable {
     heading: "[sender], [receiver]",
     summary: "a host: its TCP, its buffers, its processor and its link",
     groups: &[keys! {
+        stack = r#""kernel""#, "whose TCP it has; the kernel's runs with `--on live` alone":
+            Kind::OneOf(&Stack::NAMES), Is(r#""engine""#);
         mtu = "9000", "largest IP packet":
             Kind::Octets(576, 65_535), Is("1500");
         profile = r#""modern""#, "switches and constants of its TCP":

@@ -29,12 +29,11 @@ use gigatcp_units::Instant;
 use crate::lab::Lab;
 use crate::sys::socket;
 use crate::sys::socket::Buffer;
-use crate::tcp_info;
 use arguments::Names;
 use calls::{Arguments, Blocks, Surroundings, Table};
-use gigatcp_linux::settings;
 use gigatcp_linux::{LabError, Step};
 use gigatcp_linux::{clock, process};
+use gigatcp_linux::{settings, tcp_info};
 use shell::{Ran, Shell};
 use workers::{Begun, Done, Underway, Workers};
 

@@ -9,7 +9,7 @@ use std::os::fd::RawFd;
 use std::sync::Arc;
 
 use gigatcp_linux::address::{in6, v4};
-pub(crate) use gigatcp_linux::socket::set_option;
+pub(crate) use gigatcp_linux::socket::{option, set_option};
 use gigatcp_linux::{check, check_size};
 
 /// A socket address as octets, its length with it.
@@ -421,18 +421,6 @@ pub(crate) fn receive_message(
         flags: message.msg_flags,
         control: decode_control(&message),
     })
-}
-
-/// `getsockopt(2)` with room for `room` octets: what was written.
-pub(crate) fn option(fd: RawFd, level: i32, name: i32, room: usize) -> io::Result<Vec<u8>> {
-    let mut octets = vec![0_u8; room];
-    let mut length = room as libc::socklen_t;
-    // SAFETY: the buffer is writable for the length given.
-    check(unsafe {
-        libc::getsockopt(fd, level, name, octets.as_mut_ptr().cast(), &raw mut length)
-    })?;
-    octets.truncate(length as usize);
-    Ok(octets)
 }
 
 /// `fcntl(2)` with an integer.

@@ -51,6 +51,7 @@ pub fn run(cases: &[Case], set: &[String], seeds: u32) -> Result<Vec<Ran>, Strin
     }
     let scenarios: Vec<Scenario> = all.series.iter().map(|s| s.scenario.clone()).collect();
     let job = Job {
+        ground: gigatcp_sweep::Ground::VirtualTime,
         seed: all.seed,
         repeat: seeds,
         plan: all,

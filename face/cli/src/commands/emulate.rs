@@ -4,8 +4,6 @@
 //! started at its ends, and what it counts is shown.
 
 #[cfg(target_os = "linux")]
-mod capture;
-#[cfg(target_os = "linux")]
 mod jobs;
 #[cfg(target_os = "linux")]
 mod linux;

@@ -8,6 +8,8 @@ pub(crate) mod explain;
 pub(crate) mod flows;
 pub(crate) mod graphs;
 pub(crate) mod list;
+#[cfg(target_os = "linux")]
+pub(crate) mod privilege;
 pub(crate) mod run;
 pub(crate) mod theory;
 pub(crate) mod why;

@@ -15,7 +15,7 @@ use gigatcp_record::{RunRecord, SCHEMA, SeriesRecord};
 use gigatcp_report::{Published, Report};
 use gigatcp_sweep::run::RunError;
 use gigatcp_sweep::store::{self, Folder, StoreError};
-use gigatcp_sweep::{Job, Progress};
+use gigatcp_sweep::{Ground, Job, Progress};
 use gigatcp_units::Duration;
 use gigatcp_units::grammar::human_duration;
 
@@ -38,6 +38,11 @@ published where the experiment repeats something published; what limited the sen
 of the time; and what every path element carried and dropped. Then all series in one table. Of \
 repeats, the first is shown and all are in the table, as median, lowest and highest.
 
+With `--on live` the same plan runs in real time: the engine at both ends of the emulated path, or \
+the kernel where the plan says sender.stack is kernel, with the same tables. What a plan says and \
+real time does not do (costs of processors, network cards) is named in the report. Root is not \
+needed where user namespaces are allowed.
+
 Everything is stored in DIR/<name>-<hash>/: run.json, the complete record, and report.html, one \
 page with tables and graphs that needs no network. The hash stands for plan, overrides, series, \
 seed and repeats: the same run again replaces its folder, another run gets another.
@@ -50,6 +55,8 @@ Examples:
   gigatcp run fink-slow-start --series reno-60MB --series cubic-0-60MB
   gigatcp run fink-slow-start --set sender.buffer_limit='200 MiB'
   gigatcp run my.toml --set flow.congestion_control=reno --set path.rtt='20 ms'
+  gigatcp run my.toml --on live
+  gigatcp run my.toml --on live --set sender.stack=kernel --set receiver.stack=kernel
   gigatcp run my.toml --repeat 5 --seed 7 --out /data/runs
   gigatcp run my.toml --json | jq '.series[].flows[].goodput_bps'"
 )]
@@ -75,7 +82,13 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "N", value_parser = values::repeat, allow_hyphen_values = true)]
     repeat: Option<u32>,
 
-    /// Also write the packets at the senders' doors, one pcapng file per series
+    /// What to run it on. Live, series run one after the other, in two network namespaces with an
+    /// emulated path between them
+    #[arg(long, value_name = "GROUND", value_enum, default_value = "virtual")]
+    on: On,
+
+    /// Also write the packets at the senders' doors, one pcapng file per series; live, the first 128
+    /// bytes of each
     #[arg(long)]
     capture: bool,
 
@@ -93,14 +106,36 @@ pub(crate) struct Arguments {
     jobs: Option<usize>,
 }
 
+/// What a plan runs on.
+#[derive(clap::ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
+enum On {
+    /// Virtual time: a simulated world, the same on any machine
+    Virtual,
+    /// Real time: this machine's clock, engines or this machine's kernel at both ends
+    Live,
+}
+
 /// Runs the plan.
 pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
+    #[cfg(target_os = "linux")]
+    if arguments.on == On::Live
+        && let Some(status) = super::privilege::begin_again()?
+    {
+        return Ok(Outcome::Told(status));
+    }
     let file = PlanFile::find(&arguments.plan)?;
     let plan = file.parse(&arguments.overrides)?;
     let published = published(file.folder())?;
     let mut job = job(arguments, plan)?;
     let overrides = &arguments.overrides;
-    let hash = store::plan_hash(&file.text(), overrides, &job.only, job.seed, job.repeat);
+    if let Some(refusal) = job.refusal() {
+        let failure = Failure::new(refusal.message).effect("nothing was run");
+        return Err(failure.hint(refusal.hint));
+    }
+    let mut hash = store::plan_hash(&file.text(), overrides, &job.only, job.seed, job.repeat);
+    if job.ground == Ground::Live {
+        hash.push_str("-live");
+    }
     let interrupt = Interrupt::listen()?;
     let folder = begin(arguments, &job.plan.name, &hash, &interrupt)?;
     if arguments.capture {
@@ -156,6 +191,10 @@ fn finish(
 /// What is to be run, and how often.
 fn job(arguments: &Arguments, plan: Plan) -> Result<Job, Failure> {
     Ok(Job {
+        ground: match arguments.on {
+            On::Virtual => Ground::VirtualTime,
+            On::Live => Ground::Live,
+        },
         only: chosen(&plan, &arguments.series)?,
         seed: arguments.seed.unwrap_or(plan.seed),
         repeat: arguments.repeat.unwrap_or(plan.repeat),
@@ -260,6 +299,11 @@ fn failed(error: &RunError) -> Failure {
         RunError::World { .. } => failure.hint("`gigatcp check` shows the path as it was read"),
         RunError::Capture { .. } => failure
             .hint("captures are large: choose a roomy disk with `--out`, or fewer `--series`"),
+        #[cfg(target_os = "linux")]
+        RunError::Live { source, .. } => match source.hint() {
+            Some(hint) => failure.hint(hint),
+            None => failure,
+        },
     }
 }
 

@@ -37,6 +37,7 @@ impl Experiment {
             .unwrap_or_else(|findings| panic!("{findings}"));
         assert!(plan.warnings.list.is_empty(), "{}", plan.warnings);
         let job = Job {
+            ground: gigatcp_sweep::Ground::VirtualTime,
             seed: plan.seed,
             repeat: 1,
             only: Vec::new(),

@@ -120,6 +120,7 @@ pub fn one_series(shape: Shape, repeat: u32) -> SeriesRecord {
         duration_ns: (shape.seconds * 1000 + RTT_MS) * MS,
         event_hash: format!("{:016x}", packets.wrapping_mul(0x9e37_79b9_7f4a_7c15)),
         packets,
+        live: None,
         hops: hops(&flow, shape),
         flows: vec![flow],
     }
@@ -285,6 +286,7 @@ fn finish(
         sender_cpu_fraction: (bytes as f64 / elapsed_ns as f64).min(0.9),
         receiver_cpu_fraction: (bytes as f64 / elapsed_ns as f64 * 0.55).min(0.9),
         limits: shares(&spans),
+        untold: Vec::new(),
         negotiated: negotiated(shape),
         time_sequence: shape.hole.then(|| sequence(&samples, hole.unwrap_or(1500))),
         intervals,

@@ -3,8 +3,7 @@
 
 use std::ffi::OsString;
 use std::io;
-use std::os::unix::process::ExitStatusExt;
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -105,15 +104,6 @@ pub(super) fn pass_on(signal: i32, is_from_terminal: bool, command: &Child) {
         signal_hook::consts::SIGINT => interrupt(command),
         _ => terminate(command),
     };
-}
-
-/// The exit status that shells give what ended like this.
-pub(super) fn exit_status(status: ExitStatus) -> u8 {
-    let code = status
-        .code()
-        .or_else(|| status.signal().map(|signal| 128 + signal));
-    code.and_then(|code| u8::try_from(code).ok())
-        .unwrap_or(u8::MAX)
 }
 
 fn environment(command: &mut Command) {

@@ -3,21 +3,19 @@
 use std::fs::File;
 use std::io::{IsTerminal, Write};
 use std::process::Child;
-use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 use std::thread;
 use std::time::{Duration, Instant};
 
 use gigatcp_emulate::{Emulator, EmulatorConfig, EmulatorError, Side, Snapshot, Watch};
-use gigatcp_linux::{Enclosure, LabError, privilege, terminal};
+use gigatcp_linux::{Enclosure, terminal};
+use gigatcp_sweep::live::capture::Capture;
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
-use super::capture::Capture;
 use super::jobs::{self, Jobs};
 use super::path::{self, Found};
 use super::{Arguments, End, view};
-use crate::commands::Outcome;
+use crate::commands::{Outcome, privilege};
 use crate::failure::Failure;
 use crate::output;
 
@@ -31,7 +29,7 @@ const DEVICE_QUEUE: u32 = 10_000;
 /// Does it.
 pub(super) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     // First of all, or everything would be said by two processes.
-    if let Some(status) = begin_again()? {
+    if let Some(status) = privilege::begin_again()? {
         return Ok(Outcome::Told(status));
     }
     let found = path::find(arguments)?;
@@ -40,14 +38,19 @@ pub(super) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
         .map_err(|error| Failure::io("listen for Ctrl-C", &error))?;
     let (watch, capture) = match &arguments.write {
         Some(file) => {
-            let (capture, handle) = Capture::begin(file, arguments.side(), arguments.whole)?;
+            let begun = Capture::begin(file, arguments.side(), arguments.whole);
+            let (capture, handle) = begun.map_err(|error| {
+                Failure::new(error.to_string())
+                    .effect("nothing was run")
+                    .hint("name a file that can be written, as in `--write /tmp/emulate.pcapng`")
+            })?;
             let watch: Box<dyn Watch> = Box::new(capture);
             (Some(watch), Some(handle))
         }
         None => (None, None),
     };
     // Before the path has memory that the keeper would share.
-    let mut jobs = Jobs::new(Enclosure::new().map_err(|error| lab_failure(&error))?);
+    let mut jobs = Jobs::new(Enclosure::new().map_err(|error| privilege::lab_failure(&error))?);
     let emulator = Emulator::start(&config, watch).map_err(|error| failure(&error))?;
     if let Some(server) = &arguments.server {
         jobs.serve(&emulator, server)?;
@@ -71,7 +74,11 @@ pub(super) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
         written.map_err(|error| Failure::io(&name, &error))?;
     }
     if let (Some(handle), Some(file)) = (capture, &arguments.write) {
-        let packets = handle.finish()?;
+        let packets = handle.finish().map_err(|error| {
+            Failure::new(error.to_string())
+                .effect("the capture is not complete; the command was not disturbed")
+                .hint("captures are large: choose a roomy disk")
+        })?;
         if !arguments.quiet {
             output::say(&format!("  {packets} packets in {}", file.display()));
         }
@@ -105,20 +112,8 @@ fn config(arguments: &Arguments, found: Found) -> Result<EmulatorConfig, Failure
         queue: DEVICE_QUEUE,
         memory: usize::try_from(arguments.memory.as_u64()).unwrap_or(usize::MAX),
         settings: settings?,
-        processor: None,
+        ..EmulatorConfig::default()
     })
-}
-
-/// Who is not root begins again in a user namespace; the exit status of the
-/// second process. Ctrl-C is for that process, and this one waits for it.
-fn begin_again() -> Result<Option<u8>, Failure> {
-    if gigatcp_linux::process::is_root() {
-        return Ok(None);
-    }
-    let heard = signal_hook::flag::register(SIGINT, Arc::new(AtomicBool::new(false)));
-    heard.map_err(|error| Failure::io("listen for Ctrl-C", &error))?;
-    let status = privilege::begin_again().map_err(|error| lab_failure(&error))?;
-    Ok(status.map(jobs::exit_status))
 }
 
 /// Waits for the command, shows how it goes, and passes on wishes to end.
@@ -136,7 +131,7 @@ fn attend(
         let status = status.map_err(|error| Failure::io("wait for the command", &error))?;
         if let Some(status) = status {
             screen.clear();
-            return Ok(jobs::exit_status(status));
+            return Ok(privilege::exit_status(status));
         }
         for signal in signals.pending() {
             if is_asked {
@@ -203,17 +198,9 @@ impl Screen {
     }
 }
 
-fn lab_failure(error: &LabError) -> Failure {
-    let failure = Failure::new(error.to_string()).effect("nothing was run");
-    match error.hint() {
-        Some(hint) => failure.hint(hint),
-        None => failure,
-    }
-}
-
 fn failure(error: &EmulatorError) -> Failure {
     match error {
-        EmulatorError::Lab(error) => lab_failure(error),
+        EmulatorError::Lab(error) => privilege::lab_failure(error),
         EmulatorError::Hop(_) => Failure::new(error.to_string()).effect("nothing was run"),
         EmulatorError::Stopped(_) => {
             Failure::new(error.to_string()).effect("what the command did since then tells nothing")

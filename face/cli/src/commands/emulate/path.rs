@@ -82,16 +82,14 @@ fn same_path(one: &Scenario, other: &Scenario) -> bool {
 }
 
 fn found(scenario: &Scenario, seed: u64) -> Result<Found, Failure> {
-    let chain = |link: &Option<HopConfig>, hops: &[HopConfig]| -> Vec<HopConfig> {
-        link.iter().chain(hops).cloned().collect()
-    };
+    let [forward, reverse] = scenario.path();
     let mtu = |mtu: u32| {
         let mtu = u16::try_from(mtu);
         mtu.map_err(|_| Failure::new("an MTU is 65535 at most").effect("nothing was run"))
     };
     Ok(Found {
-        forward: chain(&scenario.sender.link, &scenario.forward),
-        reverse: chain(&scenario.receiver.link, &scenario.reverse),
+        forward,
+        reverse,
         mtu: [mtu(scenario.sender.mtu)?, mtu(scenario.receiver.mtu)?],
         seed,
     })

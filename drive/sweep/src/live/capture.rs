@@ -10,13 +10,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 use gigatcp_capture::{CaptureError, Interface, InterfaceId, PcapngWriter, SnapLength};
 use gigatcp_emulate::{Side, Sight, Watch, wire_octets};
 
-use crate::failure::Failure;
-
 /// Octets kept of each packet: more than headers have.
 const HEADERS: u32 = 128;
 
 /// A capture that the thread of the path writes.
-pub(super) struct Capture {
+pub struct Capture {
     side: Side,
     interface: InterfaceId,
     scratch: Vec<u8>,
@@ -32,22 +30,20 @@ struct State {
 
 /// What is left to whoever started the capture.
 #[derive(Clone)]
-pub(super) struct Handle {
+pub struct Handle {
     shared: Arc<Mutex<State>>,
 }
 
 impl Capture {
-    /// Begins the file at `path`.
-    pub(super) fn begin(
-        path: &Path,
-        side: Side,
-        is_whole: bool,
-    ) -> Result<(Self, Handle), Failure> {
-        let name = path.display();
-        let file = File::create(path).map_err(|error| {
-            Failure::io(&format!("write the capture {name}"), &error)
-                .effect("nothing was run")
-                .hint("name a file that can be written, as in `--write /tmp/emulate.pcapng`")
+    /// Begins the file at `path`: of the packets at `side` their first octets, or
+    /// all where it `is_whole`.
+    ///
+    /// # Errors
+    /// When the file cannot be made or written.
+    pub fn begin(path: &Path, side: Side, is_whole: bool) -> Result<(Self, Handle), CaptureError> {
+        let file = File::create(path).map_err(|source| CaptureError::Write {
+            what: format!("{}, the file", path.display()),
+            source,
         })?;
         let end = match side {
             Side::Client => "client",
@@ -66,7 +62,7 @@ impl Capture {
             let interface = writer.add_interface(place)?;
             Ok((writer, interface))
         });
-        let (writer, interface) = begun.map_err(|error| failed(&error))?;
+        let (writer, interface) = begun?;
         let shared = Arc::new(Mutex::new(State {
             writer: Some(writer),
             error: None,
@@ -107,22 +103,19 @@ impl Watch for Capture {
 
 impl Handle {
     /// Ends the file; how many packets are in it.
-    pub(super) fn finish(self) -> Result<u64, Failure> {
+    ///
+    /// # Errors
+    /// The first thing that went wrong since it began.
+    pub fn finish(self) -> Result<u64, CaptureError> {
         let mut state = self.shared.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(error) = state.error.take() {
-            return Err(failed(&error));
+            return Err(error);
         }
         let Some(writer) = state.writer.take() else {
             return Ok(0);
         };
         let packets = writer.packets();
-        writer.finish().map_err(|error| failed(&error))?;
+        writer.finish()?;
         Ok(packets)
     }
-}
-
-fn failed(error: &CaptureError) -> Failure {
-    Failure::new(error.to_string())
-        .effect("the capture is not complete; the command was not disturbed")
-        .hint("captures are large: choose a roomy disk")
 }

@@ -7,7 +7,7 @@
 //! release later and are left out too.
 
 /// Octets asked for: more than any kernel fills in.
-pub(crate) const ROOM: usize = 512;
+pub const ROOM: usize = 512;
 
 /// Names and widths in octets from octet 8 on, in order; every word is aligned
 /// to its width.
@@ -87,7 +87,7 @@ const HEAD: [(&str, usize, u8, u8); 10] = [
 ];
 
 /// Every word that `octets`, as the kernel wrote them, hold.
-pub(crate) fn words(octets: &[u8]) -> Vec<(&'static str, i64)> {
+pub fn words(octets: &[u8]) -> Vec<(&'static str, i64)> {
     let mut words = Vec::with_capacity(HEAD.len() + WORDS.len());
     for (name, at, shift, bits) in HEAD {
         if let Some(octet) = octets.get(at) {
@@ -128,7 +128,7 @@ const MEMORY: [&str; 9] = [
 ];
 
 /// Every word of `SO_MEMINFO` that `octets` hold.
-pub(crate) fn memory_words(octets: &[u8]) -> Vec<(&'static str, i64)> {
+pub fn memory_words(octets: &[u8]) -> Vec<(&'static str, i64)> {
     let (words, _) = octets.as_chunks::<4>();
     let numbers = words.iter().map(|word| number(word));
     MEMORY.into_iter().zip(numbers).collect()

@@ -1,0 +1,26 @@
+//! The ends of a throughput tester over the kernel's own TCP: sockets that are
+//! told what they are to have before they are connected, say what they got, and
+//! are looked at while they run.
+//!
+//! | file | what |
+//! |---|---|
+//! | `ends.rs` | listening, accepting, connecting; what was wished for and granted |
+//! | `view.rs` | a connection at one moment: `tcp_info` in our words |
+//! | `limits.rs` | what limited the sender, from one look to the next |
+//!
+//! Deliberately not here: who writes and reads how much and when, which is the
+//! business of whoever runs a plan (`gigatcp-sweep`), and is the same for the
+//! kernel's connections and the engine's.
+#![cfg(target_os = "linux")]
+#![forbid(unsafe_code)]
+#![deny(missing_docs)]
+
+mod ends;
+mod limits;
+mod view;
+
+pub use ends::{
+    Granted, MeterError, Wishes, accept, congestion_controls, connect, granted, listen,
+};
+pub use limits::LimitTally;
+pub use view::{Phase, View};

@@ -1,0 +1,150 @@
+//! What limited a sender of the kernel, from one look to the next.
+//!
+//! The kernel counts how long it had something to send or in flight, and for how
+//! much of that the receive window or the send buffer held it up (RFC 4898
+//! `tcpEStatsPerfSndLimTime*`; `tcpi_busy_time`, `tcpi_rwnd_limited`,
+//! `tcpi_sndbuf_limited`), in ticks of its own clock. The time that it was not
+//! busy is the application's; what is left is that of the congestion window, and
+//! goes to the state in which the look finds it.
+//!
+//! Deliberately not told apart: pacing, the host's processor, and the device,
+//! which the kernel counts as time busy. A control that paces by its nature and
+//! has no slow-start threshold (BBR) is [`Limit::Pacing`] in all of it.
+
+use gigatcp_events::Limit;
+use gigatcp_units::{Duration, Instant};
+
+use crate::view::{Phase, View};
+
+/// See the module's own text.
+#[derive(Clone, Copy, Debug)]
+pub struct LimitTally {
+    since: Instant,
+    until: Instant,
+    spent: [Duration; Limit::ALL.len()],
+    paces: bool,
+}
+
+impl LimitTally {
+    /// Begins when the connection is established at `now`; `congestion` is its
+    /// control by the kernel's name.
+    #[must_use]
+    pub fn new(now: Instant, congestion: &str) -> Self {
+        Self {
+            since: now,
+            until: now,
+            spent: [Duration::ZERO; Limit::ALL.len()],
+            paces: congestion.starts_with("bbr"),
+        }
+    }
+
+    /// Time under each limit up to the last look, in the order of [`Limit::ALL`];
+    /// adds up to the time since the beginning.
+    #[must_use]
+    pub const fn all(&self) -> [Duration; Limit::ALL.len()] {
+        self.spent
+    }
+
+    /// Somebody looks at `now`. What the kernel's ticks make too much of in one
+    /// step they make too little of in the next: each limit is brought up to
+    /// what the kernel has counted of it by now, as far as the step has room.
+    pub fn on_view(&mut self, now: Instant, view: &View) {
+        let mut left = now.saturating_since(self.until);
+        let idle = now.saturating_since(self.since).saturating_sub(view.busy);
+        let counted = [
+            (Limit::ReceiveWindow, view.rwnd_limited),
+            (Limit::SendBuffer, view.sndbuf_limited),
+            (Limit::Application, idle),
+        ];
+        for (limit, counted) in counted {
+            let spent = &mut self.spent[limit.index()];
+            let missing = counted.saturating_sub(*spent).min(left);
+            *spent += missing;
+            left = left.saturating_sub(missing);
+        }
+        self.spent[self.of_window(view).index()] += left;
+        self.until = self.until.max(now);
+    }
+
+    /// Which limit it is where the congestion window is.
+    fn of_window(&self, view: &View) -> Limit {
+        match view.phase {
+            Phase::Cwr | Phase::Recovery | Phase::Loss => Limit::Recovery,
+            _ if self.paces => Limit::Pacing,
+            _ if view.ssthresh.is_none_or(|ssthresh| view.cwnd < ssthresh) => Limit::SlowStart,
+            _ => Limit::Avoidance,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use gigatcp_units::Bytes;
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn at(ms: u64) -> Instant {
+        Instant::ZERO + Duration::from_millis(ms)
+    }
+
+    fn ms(ms: u64) -> Duration {
+        Duration::from_millis(ms)
+    }
+
+    #[test]
+    fn the_kernels_counts_are_kept_and_the_rest_is_the_windows() {
+        let mut tally = LimitTally::new(at(0), "cubic");
+        let mut view = View {
+            busy: ms(100),
+            rwnd_limited: ms(30),
+            ..View::default()
+        };
+        tally.on_view(at(100), &view);
+        view.ssthresh = Some(Bytes::new(10));
+        view.cwnd = Bytes::new(20);
+        view.busy = ms(150);
+        tally.on_view(at(200), &view);
+        let spent = tally.all();
+        let of = |limit: Limit| spent[limit.index()];
+        assert_eq!(of(Limit::ReceiveWindow), ms(30));
+        assert_eq!(of(Limit::Application), ms(50));
+        assert_eq!(of(Limit::SlowStart), ms(70));
+        assert_eq!(of(Limit::Avoidance), ms(50));
+    }
+
+    #[test]
+    fn a_tick_too_much_is_taken_back_in_the_next_step() {
+        let mut tally = LimitTally::new(at(0), "cubic");
+        for (now, busy) in [(10, 12), (20, 20), (30, 32)] {
+            let view = View {
+                busy: ms(busy),
+                ..View::default()
+            };
+            tally.on_view(at(now), &view);
+        }
+        assert_eq!(tally.all()[Limit::Application.index()], ms(0));
+    }
+
+    proptest! {
+        #[test]
+        fn whatever_the_kernel_says_the_times_add_up(
+            steps in prop::collection::vec((0_u64..100, 0_u64..200, 0_u64..200, 0_u64..200), 1..50)
+        ) {
+            let mut tally = LimitTally::new(at(5), "bbr");
+            let mut now = 5;
+            for (step, busy, rwnd, sndbuf) in steps {
+                now += step;
+                let view = View {
+                    busy: ms(busy),
+                    rwnd_limited: ms(rwnd),
+                    sndbuf_limited: ms(sndbuf),
+                    ..View::default()
+                };
+                tally.on_view(at(now), &view);
+            }
+            let sum: u64 = tally.all().iter().map(|spent| spent.as_nanos()).sum();
+            prop_assert_eq!(sum, ms(now - 5).as_nanos());
+        }
+    }
+}

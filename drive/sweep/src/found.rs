@@ -1,0 +1,230 @@
+//! What was found of a flow, in virtual time or in real time, of the engine or
+//! of the kernel, becomes its record: one form for all.
+
+use gigatcp_events::Limit;
+use gigatcp_plan::Flow;
+use gigatcp_record::{
+    FlowRecord, IntervalRecord, LimitShare, LimitSpan, Negotiated, RingRecord, Sample,
+    TimeSequence, growth,
+};
+use gigatcp_sim::meter::Meter;
+use gigatcp_units::{Bytes, Duration, Instant};
+
+/// State of a sender at one moment, from the start of the run.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Look {
+    pub(crate) at: Instant,
+    pub(crate) cwnd: Bytes,
+    pub(crate) ssthresh: Option<Bytes>,
+    pub(crate) rwnd: Bytes,
+    pub(crate) flight: Bytes,
+    pub(crate) srtt: Option<Duration>,
+    /// Wire segments retransmitted so far.
+    pub(crate) retransmitted: u64,
+    /// Octets the receiving application has read so far.
+    pub(crate) delivered: u64,
+    /// The limit that held longest since the look before.
+    pub(crate) limit: Limit,
+}
+
+/// What was counted of a flow.
+#[derive(Clone, Copy, Default, Debug)]
+pub(crate) struct Counts {
+    pub(crate) segments_sent: u64,
+    pub(crate) retransmitted: u64,
+    pub(crate) fast_retransmits: u64,
+    pub(crate) timeouts: u64,
+    pub(crate) marked: u64,
+    pub(crate) mark_reductions: u64,
+    pub(crate) acks_sent: u64,
+}
+
+/// Everything about a flow.
+#[derive(Debug)]
+pub(crate) struct Found<'a> {
+    pub(crate) flow: &'a Flow,
+    /// The congestion control in effect.
+    pub(crate) congestion: String,
+    /// Profiles of sender and receiver.
+    pub(crate) profiles: [String; 2],
+    /// When the sender's side was established, if it was.
+    pub(crate) established: Option<Instant>,
+    /// When the receiver had read everything, else the end of the run.
+    pub(crate) end: Instant,
+    pub(crate) meter: Option<&'a Meter>,
+    /// Time at the start that is left out of the average.
+    pub(crate) omit: Duration,
+    pub(crate) counts: Counts,
+    pub(crate) failure: Option<String>,
+    pub(crate) rings: Vec<RingRecord>,
+    /// Processor time of sender and receiver.
+    pub(crate) busy: [Duration; 2],
+    /// Time under each limit until `end`.
+    pub(crate) limits: Option<[Duration; Limit::ALL.len()]>,
+    pub(crate) looks: Vec<Look>,
+    pub(crate) negotiated: Vec<Negotiated>,
+    pub(crate) untold: Vec<String>,
+    pub(crate) time_sequence: Option<TimeSequence>,
+}
+
+impl Found<'_> {
+    /// Its record.
+    pub(crate) fn into_record(self) -> FlowRecord {
+        let intervals = self.intervals();
+        let rates: Vec<(f64, f64)> = intervals
+            .iter()
+            .map(|line| {
+                let seconds = (line.end_ns - line.start_ns) as f64 / 1e9;
+                (line.end_ns as f64 / 1e9, line.bytes as f64 * 8.0 / seconds)
+            })
+            .collect();
+        let (bytes, elapsed) = self.without_omitted();
+        let whole = self.meter.map_or(Duration::ZERO, Meter::elapsed);
+        let [sender_busy, receiver_busy] = self.busy.map(|busy| share(busy, whole));
+        let clock_start = self.meter.and_then(Meter::started_at);
+        let [sender_profile, receiver_profile] = self.profiles;
+        FlowRecord {
+            name: self.flow.name.clone(),
+            established_ns: self.established.map_or(0, Instant::as_nanos),
+            ended_ns: self.end.as_nanos(),
+            clock_start_ns: clock_start.map_or(0, Instant::as_nanos),
+            intervals,
+            bytes: self.meter.map_or(0, |meter| meter.total().as_u64()),
+            elapsed_ns: whole.as_nanos(),
+            goodput_bps: rate(bytes, elapsed),
+            plateau_bps: growth::plateau(&rates),
+            time_to_90_ns: growth::seconds_to_90(&rates).map(|s| (s * 1e9) as u64),
+            segments_sent: self.counts.segments_sent,
+            retransmitted_segments: self.counts.retransmitted,
+            fast_retransmits: self.counts.fast_retransmits,
+            timeouts: self.counts.timeouts,
+            marked_segments: self.counts.marked,
+            mark_reductions: self.counts.mark_reductions,
+            acks_sent: self.counts.acks_sent,
+            sender_cpu_fraction: sender_busy,
+            receiver_cpu_fraction: receiver_busy,
+            limits: self.limits.map(|spent| shares(&spent)).unwrap_or_default(),
+            limit_timeline: timeline(&self.looks),
+            samples: self.looks.iter().map(sample).collect(),
+            congestion_control: self.congestion,
+            sender_profile,
+            receiver_profile,
+            failure: self.failure,
+            receive_rings: self.rings,
+            negotiated: self.negotiated,
+            untold: self.untold,
+            time_sequence: self.time_sequence,
+        }
+    }
+
+    /// Octets and time that count for the average: without whole intervals that
+    /// begin before `omit`.
+    fn without_omitted(&self) -> (Bytes, Duration) {
+        let Some(meter) = self.meter else {
+            return (Bytes::ZERO, Duration::ZERO);
+        };
+        let step = meter.interval();
+        let skip = self.omit.as_nanos().div_ceil(step.as_nanos().max(1)) as usize;
+        let skip = skip.min(meter.finished().len());
+        let skipped = meter.finished()[..skip]
+            .iter()
+            .fold(Bytes::ZERO, |sum, b| sum + *b);
+        let elapsed = meter.elapsed().saturating_sub(step * skip as u64);
+        (meter.total() - skipped, elapsed)
+    }
+
+    /// The tester's lines: whole intervals only, as nuttcp prints them.
+    fn intervals(&self) -> Vec<IntervalRecord> {
+        let Some((meter, started_at)) = self
+            .meter
+            .and_then(|meter| Some((meter, meter.started_at()?)))
+        else {
+            return Vec::new();
+        };
+        let step = meter.interval();
+        let mut retransmitted_before = 0;
+        let lines = meter.finished().iter().enumerate();
+        lines
+            .map(|(number, bytes)| {
+                let start = step * number as u64;
+                let end = start + step;
+                let so_far = retransmitted_by(&self.looks, started_at + end);
+                let in_interval = so_far.saturating_sub(retransmitted_before);
+                retransmitted_before = so_far;
+                IntervalRecord {
+                    start_ns: start.as_nanos(),
+                    end_ns: end.as_nanos(),
+                    bytes: bytes.as_u64(),
+                    retransmitted_segments: in_interval,
+                }
+            })
+            .collect()
+    }
+}
+
+/// Bit/s.
+pub(crate) fn rate(bytes: Bytes, span: Duration) -> f64 {
+    if span.is_zero() {
+        0.0
+    } else {
+        bytes.as_bits_f64() / span.as_secs_f64()
+    }
+}
+
+fn share(busy: Duration, of: Duration) -> f64 {
+    if of.is_zero() {
+        0.0
+    } else {
+        (busy.as_secs_f64() / of.as_secs_f64()).min(1.0)
+    }
+}
+
+/// Segments retransmitted by `at`, from the last look before it.
+fn retransmitted_by(looks: &[Look], at: Instant) -> u64 {
+    let after = looks.partition_point(|look| look.at <= at);
+    after
+        .checked_sub(1)
+        .map_or(0, |last| looks[last].retransmitted)
+}
+
+fn shares(spent: &[Duration; Limit::ALL.len()]) -> Vec<LimitShare> {
+    let pairs = Limit::ALL.into_iter().zip(spent);
+    pairs
+        .map(|(limit, spent)| LimitShare {
+            limit: limit.name().into(),
+            spent_ns: spent.as_nanos(),
+        })
+        .collect()
+}
+
+/// Neighbouring looks under one limit become one span.
+fn timeline(looks: &[Look]) -> Vec<LimitSpan> {
+    let mut spans: Vec<LimitSpan> = Vec::new();
+    let mut start = None;
+    for look in looks {
+        let at = look.at.as_nanos();
+        let from = start.replace(at).unwrap_or(at);
+        match spans.last_mut() {
+            Some(last) if last.limit == look.limit.name() => last.end_ns = at,
+            _ => spans.push(LimitSpan {
+                start_ns: from,
+                end_ns: at,
+                limit: look.limit.name().into(),
+            }),
+        }
+    }
+    spans.retain(|span| span.end_ns > span.start_ns);
+    spans
+}
+
+fn sample(look: &Look) -> Sample {
+    Sample {
+        at_ns: look.at.as_nanos(),
+        cwnd_bytes: look.cwnd.as_u64(),
+        ssthresh_bytes: look.ssthresh.map(Bytes::as_u64),
+        rwnd_bytes: look.rwnd.as_u64(),
+        flight_bytes: look.flight.as_u64(),
+        srtt_ns: look.srtt.map(Duration::as_nanos),
+        delivered_bytes: look.delivered,
+    }
+}

@@ -1,0 +1,193 @@
+//! What a plan says and real time does not do: named where it is left out, and
+//! refused where leaving it out would make another plan of it.
+
+use gigatcp_path::CpuCosts;
+use gigatcp_plan::{Host, Plan, Scenario, Series, Stack};
+use gigatcp_tcp::congestion::SlowStart;
+
+use super::end::kernel_name;
+use crate::run::Refusal;
+
+/// Flows that a live run may have: each takes two threads.
+const MOST_FLOWS: usize = 256;
+
+/// Why the series cannot be run in real time, if it cannot.
+pub(crate) fn refusal(plan: &Plan, series: &Series) -> Option<Refusal> {
+    let scenario = &series.scenario;
+    let no = |what: String, hint: &str| {
+        Some(Refusal {
+            message: format!(
+                "series `{}` of {} cannot run live: {what}",
+                series.name, plan.name
+            ),
+            hint: hint.to_owned(),
+        })
+    };
+    if scenario.flows.len() > MOST_FLOWS {
+        let flows = scenario.flows.len();
+        return no(
+            format!("it has {flows} flows, each of which takes two threads"),
+            "run it in virtual time, without `--on live`, or at most 256 flows",
+        );
+    }
+    if let Some(flow) = scenario
+        .flows
+        .iter()
+        .find(|flow| !flow.extra_delay.is_zero())
+    {
+        return no(
+            format!(
+                "flow `{}` has an extra_delay of {}, and a live path delays all flows alike",
+                flow.name, flow.extra_delay
+            ),
+            "`--set flow.extra_delay='0 s'`, or run it in virtual time, without `--on live`",
+        );
+    }
+    let stacks = [scenario.sender.stack, scenario.receiver.stack];
+    if stacks.contains(&Stack::Kernel) {
+        let known = gigatcp_meter::congestion_controls();
+        let unknown = |name: &&str| !known.iter().any(|known| known == name);
+        let wanted = scenario.flows.iter().map(kernel_name);
+        if let Some(unknown) = wanted.into_iter().find(unknown) {
+            return Some(Refusal {
+                message: format!(
+                    "series `{}` asks a kernel for the congestion control `{unknown}`, which this \
+                     one has not; it has {}",
+                    series.name,
+                    known.join(", ")
+                ),
+                hint: format!("`modprobe tcp_{unknown}`, or `--set flow.congestion_control=cubic`"),
+            });
+        }
+    }
+    None
+}
+
+/// What of the scenario this run leaves out, by key, and why.
+pub(super) fn not_modelled(scenario: &Scenario) -> Vec<String> {
+    let mut left_out = Vec::new();
+    let hosts = [
+        ("sender", &scenario.sender),
+        ("receiver", &scenario.receiver),
+    ];
+    for (name, host) in hosts {
+        of_machine(name, host, scenario.flows.len(), &mut left_out);
+        if host.stack == Stack::Kernel {
+            of_kernel(name, host, &mut left_out);
+        }
+    }
+    if scenario.sender.stack == Stack::Kernel {
+        of_flows(scenario, &mut left_out);
+    }
+    if scenario.flows.iter().any(|flow| flow.time_sequence) {
+        left_out.push(
+            "record.time_sequence: no segments are recorded; `--capture` writes them, and \
+             `gigatcp flows --graph` draws them"
+                .to_owned(),
+        );
+    }
+    left_out
+}
+
+/// The processor and the card are the machine's own.
+fn of_machine(name: &str, host: &Host, flows: usize, left_out: &mut Vec<String>) {
+    let mut say = |key: &str, why: &str| left_out.push(format!("{name}.{key}: {why}"));
+    for key in costs(&host.costs) {
+        say(
+            &format!("cpu.{key}"),
+            "this machine's processor costs what it costs",
+        );
+    }
+    let card = "there is no network card";
+    if !host.coalesce.is_zero() {
+        say("coalesce", card);
+    }
+    if host.rings.is_some() {
+        say("rings", card);
+    }
+    if host.link.is_some() {
+        say(
+            "tx_queue",
+            "the link drops what it has no room for, where a card holds back",
+        );
+        if flows > 1 {
+            say("link", "one for all flows");
+        }
+    }
+}
+
+/// The costs that are not nothing, by key.
+fn costs(costs: &CpuCosts) -> Vec<&'static str> {
+    let none = CpuCosts::default();
+    let keys = [
+        (
+            "per_segment_sent",
+            costs.per_segment_sent != none.per_segment_sent,
+        ),
+        (
+            "per_packet_sent",
+            costs.per_packet_sent != none.per_packet_sent,
+        ),
+        (
+            "per_segment_received",
+            costs.per_segment_received != none.per_segment_received,
+        ),
+        (
+            "per_packet_received",
+            costs.per_packet_received != none.per_packet_received,
+        ),
+        ("per_ack_sent", costs.per_ack_sent != none.per_ack_sent),
+        (
+            "per_ack_received",
+            costs.per_ack_received != none.per_ack_received,
+        ),
+        (
+            "per_byte_copied",
+            costs.per_byte_copied != none.per_byte_copied,
+        ),
+        (
+            "per_entry_walked",
+            costs.per_entry_walked != none.per_entry_walked,
+        ),
+        (
+            "per_byte_queued",
+            costs.per_byte_queued != none.per_byte_queued,
+        ),
+    ];
+    keys.into_iter()
+        .filter_map(|(key, is_set)| is_set.then_some(key))
+        .collect()
+}
+
+/// The kernel has switches of its own.
+fn of_kernel(name: &str, host: &Host, left_out: &mut Vec<String>) {
+    const HELD: [&str; 4] = [
+        "receive_buffer_start",
+        "receive_buffer_max",
+        "send_buffer_start",
+        "send_buffer_max",
+    ];
+    let why = "the kernel has its own";
+    if host.profile.name != "modern" {
+        left_out.push(format!("{name}.profile, {}: {why}", host.profile.name));
+    }
+    let settings = host.settings.iter().filter(|name| !HELD.contains(*name));
+    left_out.extend(settings.map(|setting| format!("{name}.{setting}: {why}")));
+}
+
+/// What the plan says about the sender's window.
+fn of_flows(scenario: &Scenario, left_out: &mut Vec<String>) {
+    let flows = &scenario.flows;
+    if flows.iter().any(|flow| flow.slow_start != SlowStart::Usual) {
+        left_out.push("flow.slow_start: the kernel opens windows in its own way".to_owned());
+    }
+    if flows
+        .iter()
+        .any(|flow| flow.initial_ssthresh.is_some_and(|segments| segments > 0))
+    {
+        left_out.push(
+            "flow.initial_ssthresh: a socket cannot be told one; the kernel begins without"
+                .to_owned(),
+        );
+    }
+}

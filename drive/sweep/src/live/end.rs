@@ -1,0 +1,317 @@
+//! An end of a flow, the engine's or the kernel's: opened as the plan says,
+//! written to, read from, and looked at. Nobody else needs to know which.
+
+use std::io::{self, Read, Write};
+use std::net::{Shutdown, TcpListener, TcpStream};
+use std::sync::Arc;
+use std::time::Duration as Span;
+
+use gigatcp_emulate::Side;
+use gigatcp_events::Limit;
+use gigatcp_linux::socket;
+use gigatcp_live::{Listener, Options, Stream};
+use gigatcp_meter::{Granted, LimitTally, View, Wishes};
+use gigatcp_plan::{Flow, Host, Stack};
+use gigatcp_tcp::connection::Info;
+use gigatcp_units::{Bytes, Duration, Instant};
+
+use super::pattern;
+use super::site::Site;
+use super::{LiveError, now};
+use crate::found::Counts;
+
+/// A connection.
+#[derive(Clone, Debug)]
+pub(super) enum End {
+    Engine(Stream),
+    /// And what its socket was granted when it was made.
+    Kernel(Arc<TcpStream>, Granted),
+}
+
+/// A sender, or a receiver, at one moment.
+#[derive(Clone, Debug)]
+pub(super) struct Seen {
+    pub(super) at: Instant,
+    pub(super) cwnd: Bytes,
+    pub(super) ssthresh: Option<Bytes>,
+    pub(super) rwnd: Bytes,
+    pub(super) flight: Bytes,
+    pub(super) srtt: Option<Duration>,
+    pub(super) min_rtt: Option<Duration>,
+    pub(super) counts: Counts,
+    pub(super) limits: [Duration; Limit::ALL.len()],
+    pub(super) failure: Option<String>,
+    pub(super) detail: Detail,
+}
+
+/// What only one of the stacks tells.
+#[derive(Clone, Debug)]
+pub(super) enum Detail {
+    Engine(Box<Info>),
+    /// What the socket has now, beside its state.
+    Kernel(Box<View>, Granted),
+}
+
+/// Somebody listens.
+pub(super) enum Door {
+    Engine(Listener),
+    Kernel(TcpListener),
+}
+
+/// The kernel's name of a congestion control.
+pub(super) fn kernel_name(flow: &Flow) -> &'static str {
+    match flow.congestion.name {
+        // What it is in the engine, it is here.
+        "cubic-linux" => "cubic",
+        name => name,
+    }
+}
+
+fn options(host: &Host, flow: &Flow, local_port: Option<u16>) -> Options {
+    Options {
+        congestion: flow.congestion,
+        slow_start: flow.slow_start,
+        initial_ssthresh: flow.initial_ssthresh,
+        send_buffer: flow.send_buffer,
+        receive_buffer: flow.receive_buffer,
+        local_port,
+        ..Options::of_profile(host.profile)
+    }
+}
+
+fn wishes(flow: &Flow) -> Wishes {
+    Wishes {
+        congestion: kernel_name(flow).to_owned(),
+        send_buffer: flow.send_buffer,
+        receive_buffer: flow.receive_buffer,
+    }
+}
+
+/// Listens at the receiver's end.
+pub(super) fn listen(site: &Site, host: &Host, flow: &Flow, port: u16) -> Result<Door, LiveError> {
+    let at = site.address(Side::Server, port);
+    match site.engine(Side::Server) {
+        Some(engine) => {
+            let listener = engine.listen(at, &options(host, flow, None));
+            listener.map(Door::Engine).map_err(LiveError::Engine)
+        }
+        None => {
+            let namespace = site.emulator.namespace(Side::Server);
+            let listener = namespace.run(|| gigatcp_meter::listen(at, &wishes(flow)))??;
+            Ok(Door::Kernel(listener))
+        }
+    }
+}
+
+/// Opens the connection from the sender's end; none where it no longer
+/// `goes_on`.
+pub(super) fn connect(
+    site: &Site,
+    host: &Host,
+    flow: &Flow,
+    ports: [u16; 2],
+    goes_on: impl Fn() -> bool + Send,
+) -> Result<Option<(End, Instant)>, LiveError> {
+    let [local, remote] = ports;
+    let to = site.address(Side::Server, remote);
+    if let Some(engine) = site.engine(Side::Client) {
+        let stream = engine.connect_while(to, &options(host, flow, Some(local)), goes_on);
+        let Some(stream) = stream.map_err(LiveError::Engine)? else {
+            return Ok(None);
+        };
+        let at = stream
+            .measure()
+            .and_then(|measured| measured.established_at);
+        return Ok(Some((End::Engine(stream), at.unwrap_or_else(now))));
+    }
+    let from = site.address(Side::Client, local);
+    let opened = site.emulator.namespace(Side::Client).run(|| {
+        let stream = gigatcp_meter::connect(from, to, &wishes(flow), goes_on)?;
+        let at = now();
+        let opened = stream.map(|stream| End::of_kernel(stream).map(|end| (end, at)));
+        opened.transpose()
+    });
+    opened?
+}
+
+impl Door {
+    /// The connection that comes; none where it no longer `goes_on`.
+    pub(super) fn accept(
+        &self,
+        goes_on: impl Fn() -> bool,
+    ) -> Result<Option<(End, Instant)>, LiveError> {
+        match self {
+            Self::Engine(listener) => {
+                let stream = listener.accept_while(goes_on).map_err(LiveError::Engine)?;
+                let Some(stream) = stream else {
+                    return Ok(None);
+                };
+                let at = stream
+                    .measure()
+                    .and_then(|measured| measured.established_at);
+                Ok(Some((End::Engine(stream), at.unwrap_or_else(now))))
+            }
+            Self::Kernel(listener) => {
+                let stream = gigatcp_meter::accept(listener, goes_on)?;
+                let at = now();
+                let opened = stream.map(|stream| End::of_kernel(stream).map(|end| (end, at)));
+                opened.transpose()
+            }
+        }
+    }
+}
+
+impl End {
+    fn of_kernel(stream: TcpStream) -> Result<Self, LiveError> {
+        let granted = gigatcp_meter::granted(&stream)?;
+        Ok(Self::Kernel(Arc::new(stream), granted))
+    }
+
+    /// Whose it is.
+    pub(super) const fn stack(&self) -> Stack {
+        match self {
+            Self::Engine(_) => Stack::Engine,
+            Self::Kernel(..) => Stack::Kernel,
+        }
+    }
+
+    /// How long a write waits for room.
+    pub(super) fn set_patience(&self, longest: Span) -> io::Result<()> {
+        match self {
+            Self::Engine(stream) => {
+                stream.set_timeouts(None, Some(longest));
+                Ok(())
+            }
+            Self::Kernel(stream, _) => {
+                stream.set_write_timeout(Some(longest.max(Span::from_millis(1))))
+            }
+        }
+    }
+
+    /// Writes the octets of the stream from `offset` on, at most so many; how
+    /// many were taken, which is none where there was no room for too long.
+    pub(super) fn write(&self, offset: u64, most: u64) -> io::Result<u64> {
+        let octets = pattern::octets(offset, most);
+        let written = match self {
+            Self::Engine(stream) => stream.send(&octets),
+            Self::Kernel(stream, _) => (&mut &**stream).write(&octets),
+        };
+        match written {
+            Ok(taken) => Ok(taken as u64),
+            Err(error) if self.is_pause(&error) => Ok(0),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Whether a write only found no room for too long. That the peer has been
+    /// given up for silent is another time-out.
+    fn is_pause(&self, error: &io::Error) -> bool {
+        use io::ErrorKind::{Interrupted, TimedOut, WouldBlock};
+        match self {
+            Self::Engine(_) => error.kind() == TimedOut && error.get_ref().is_none(),
+            Self::Kernel(..) => matches!(error.kind(), WouldBlock | Interrupted),
+        }
+    }
+
+    /// Reads up to `room.len()` octets; hands them to `take`. None at the end of
+    /// the stream.
+    pub(super) fn read(&self, room: &mut [u8], take: impl FnOnce(&[u8])) -> io::Result<usize> {
+        match self {
+            Self::Engine(stream) => {
+                let octets = stream.receive(room.len())?;
+                take(&octets);
+                Ok(octets.len())
+            }
+            Self::Kernel(stream, _) => loop {
+                match (&mut &**stream).read(room) {
+                    Ok(len) => {
+                        take(&room[..len]);
+                        return Ok(len);
+                    }
+                    Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                    Err(error) => return Err(error),
+                }
+            },
+        }
+    }
+
+    /// Nothing more will be written.
+    pub(super) fn finish(&self) {
+        // What has failed already need not be told that it ends.
+        let _ = match self {
+            Self::Engine(stream) => stream.shutdown(Shutdown::Write),
+            Self::Kernel(stream, _) => stream.shutdown(Shutdown::Write),
+        };
+    }
+
+    /// Ends it at once; whoever waits for something of it learns that.
+    pub(super) fn abort(&self) {
+        match self {
+            Self::Engine(stream) => stream.abort(),
+            Self::Kernel(stream, _) => {
+                // Or the kernel would go on by itself, without a device.
+                let _ = socket::reset_on_close(&**stream);
+                let _ = stream.shutdown(Shutdown::Both);
+            }
+        }
+    }
+
+    /// How it is now; a sender of the kernel with the limits of `tally`, which
+    /// learns of this look.
+    pub(super) fn see(&self, tally: Option<&mut LimitTally>) -> Option<Seen> {
+        match self {
+            Self::Engine(stream) => {
+                let measured = stream.measure()?;
+                let (info, counters) = (measured.info, measured.counters);
+                Some(Seen {
+                    at: measured.at,
+                    cwnd: info.cwnd,
+                    ssthresh: (info.ssthresh != Bytes::MAX).then_some(info.ssthresh),
+                    rwnd: info.snd_wnd,
+                    flight: info.flight_size,
+                    srtt: info.srtt,
+                    min_rtt: info.min_rtt,
+                    counts: Counts {
+                        segments_sent: counters.data_segments_sent,
+                        retransmitted: counters.retransmitted_segments,
+                        fast_retransmits: counters.fast_retransmits,
+                        timeouts: counters.timeouts,
+                        marked: info.ecn.delivered_ce,
+                        mark_reductions: counters.ecn_reductions,
+                        acks_sent: counters.acks_sent,
+                    },
+                    limits: measured.limits,
+                    failure: measured.failure.map(|failure| failure.to_string()),
+                    detail: Detail::Engine(Box::new(info)),
+                })
+            }
+            Self::Kernel(stream, _) => {
+                let (view, at) = (View::of(&**stream).ok()?, now());
+                let limits = tally.map(|tally| {
+                    tally.on_view(at, &view);
+                    tally.all()
+                });
+                Some(Seen {
+                    at,
+                    cwnd: view.cwnd,
+                    ssthresh: view.ssthresh,
+                    rwnd: view.snd_wnd,
+                    flight: view.flight_size,
+                    srtt: view.srtt,
+                    min_rtt: view.min_rtt,
+                    counts: Counts {
+                        segments_sent: view.data_segments_sent,
+                        retransmitted: view.retransmitted_segments,
+                        timeouts: view.timeouts,
+                        marked: view.delivered_ce,
+                        acks_sent: view.segments_sent.saturating_sub(view.data_segments_sent),
+                        ..Counts::default()
+                    },
+                    limits: limits.unwrap_or_default(),
+                    failure: None,
+                    detail: Detail::Kernel(Box::new(view), gigatcp_meter::granted(&**stream).ok()?),
+                })
+            }
+        }
+    }
+}

@@ -1,0 +1,307 @@
+//! A flow in real time: a thread that opens it and writes, one that accepts and
+//! reads, and what both leave for whoever watches.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+use std::thread;
+use std::time::Duration as Span;
+
+use gigatcp_linux::clock;
+use gigatcp_meter::LimitTally;
+use gigatcp_plan::{Flow, Scenario, Stack, Stop};
+use gigatcp_sim::meter::Meter;
+use gigatcp_units::{Duration, Instant};
+
+use super::end::{self, Door, End, Seen};
+use super::pattern::{self, PIECE};
+use super::site::Site;
+use super::{LiveError, now};
+
+/// The first ports of senders and of receivers, as in virtual time.
+const PORTS: [u16; 2] = [40_000, 5001];
+
+/// How long anybody waits before looking whether the run goes on.
+const PATIENCE: Span = Span::from_millis(50);
+
+/// Octets read at once at most: more than any buffer gives in one call.
+const MOST_READ: u64 = 4 << 20;
+
+/// A connection, and since when.
+#[derive(Debug)]
+pub(super) struct Opened {
+    pub(super) end: End,
+    pub(super) at: Instant,
+}
+
+/// See the module's own text. Times are those of the machine's monotonic clock.
+pub(super) struct Running<'a> {
+    pub(super) flow: &'a Flow,
+    scenario: &'a Scenario,
+    site: &'a Site,
+    /// Whether the run goes on.
+    goes_on: &'a AtomicBool,
+    began: Instant,
+    ports: [u16; 2],
+    door: Door,
+    pub(super) sender: OnceLock<Opened>,
+    pub(super) receiver: OnceLock<Opened>,
+    /// Octets that the receiving application has read.
+    pub(super) delivered: AtomicU64,
+    /// The limits of a sender that is the kernel's.
+    tally: Mutex<Option<LimitTally>>,
+    /// The sender when the receiver had read everything.
+    at_end: Mutex<Option<Seen>>,
+    /// Nothing more will come of it.
+    is_over: AtomicBool,
+    failure: Mutex<Option<String>>,
+}
+
+/// What the two threads of a flow leave behind.
+pub(super) struct Left {
+    pub(super) meter: Meter,
+    /// Processor time of writer and reader.
+    pub(super) busy: [Duration; 2],
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Processor time of the calling thread.
+fn busy() -> Duration {
+    Duration::from_nanos(clock::thread().unsigned_abs())
+}
+
+impl<'a> Running<'a> {
+    /// The flow of that number; its receiver listens from now on.
+    pub(super) fn new(
+        scenario: &'a Scenario,
+        number: usize,
+        site: &'a Site,
+        goes_on: &'a AtomicBool,
+    ) -> Result<Self, LiveError> {
+        let flow = &scenario.flows[number];
+        let ports = PORTS.map(|first| first + number as u16);
+        Ok(Self {
+            flow,
+            scenario,
+            site,
+            goes_on,
+            began: site.emulator.began(),
+            ports,
+            door: end::listen(site, &scenario.receiver, flow, ports[1])?,
+            sender: OnceLock::new(),
+            receiver: OnceLock::new(),
+            delivered: AtomicU64::new(0),
+            tally: Mutex::new(None),
+            at_end: Mutex::new(None),
+            is_over: AtomicBool::new(false),
+            failure: Mutex::new(None),
+        })
+    }
+
+    fn goes_on(&self) -> bool {
+        self.goes_on.load(Ordering::SeqCst) && !self.is_over.load(Ordering::SeqCst)
+    }
+
+    pub(super) fn is_over(&self) -> bool {
+        self.is_over.load(Ordering::SeqCst)
+    }
+
+    /// The sender as it is now, once there is one.
+    pub(super) fn see(&self) -> Option<Seen> {
+        let opened = self.sender.get()?;
+        opened.end.see(lock(&self.tally).as_mut())
+    }
+
+    /// The sender when the receiver had read everything, if it has.
+    pub(super) fn seen_at_end(&self) -> Option<Seen> {
+        lock(&self.at_end).clone()
+    }
+
+    /// Why it failed, if it did, as far as its applications know.
+    pub(super) fn failure(&self) -> Option<String> {
+        lock(&self.failure).clone()
+    }
+
+    /// Ends what is left of it.
+    pub(super) fn abort(&self) {
+        let opened = [&self.sender, &self.receiver].into_iter();
+        for opened in opened.filter_map(OnceLock::get) {
+            opened.end.abort();
+        }
+    }
+
+    /// Runs it until it is over, or the run is.
+    pub(super) fn run(&self) -> Result<Left, LiveError> {
+        thread::scope(|scope| {
+            let writer = thread::Builder::new().name("writer".into());
+            let failed = LiveError::Thread;
+            let writer = writer.spawn_scoped(scope, || self.send()).map_err(failed)?;
+            let read = self.receive();
+            let written = writer.join();
+            let (written, sender_busy) =
+                written.unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+            let (meter, receiver_busy) = read?;
+            let read = meter.total().as_u64();
+            if lock(&self.at_end).is_some() && read != written {
+                let name = self.flow.name.clone();
+                return Err(LiveError::Lost {
+                    name,
+                    written,
+                    read,
+                });
+            }
+            Ok(Left {
+                meter,
+                busy: [sender_busy, receiver_busy],
+            })
+        })
+    }
+
+    fn fail(&self, why: impl Into<String>) {
+        lock(&self.failure).get_or_insert(why.into());
+        self.is_over.store(true, Ordering::SeqCst);
+    }
+
+    /// Shows an end that was opened to whoever watches. A run that ended just
+    /// before could not have aborted it.
+    fn show(&self, place: &OnceLock<Opened>, end: End, at: Instant) {
+        let _ = place.set(Opened { end, at });
+        if !self.goes_on.load(Ordering::SeqCst) {
+            self.abort();
+        }
+    }
+
+    /// The sending application: how many octets it has written, and what
+    /// processor time that took.
+    fn send(&self) -> (u64, Duration) {
+        self.wait_until(self.began + self.flow.start);
+        let going = || self.goes_on();
+        let opened = end::connect(
+            self.site,
+            &self.scenario.sender,
+            self.flow,
+            self.ports,
+            going,
+        );
+        let (end, at) = match opened {
+            Ok(Some(opened)) => opened,
+            Ok(None) => return (0, busy()),
+            Err(error) => {
+                self.fail(error.to_string());
+                return (0, busy());
+            }
+        };
+        if end.stack() == Stack::Kernel {
+            let tally = LimitTally::new(at, end::kernel_name(self.flow));
+            *lock(&self.tally) = Some(tally);
+        }
+        self.show(&self.sender, end.clone(), at);
+        let mut written = 0;
+        let done = self.write(&end, at, &mut written);
+        // Whoever aborts the run is not to blame the connection for it.
+        if let Err(error) = done
+            && self.goes_on.load(Ordering::SeqCst)
+        {
+            self.fail(error.to_string());
+        }
+        end.finish();
+        (written, busy())
+    }
+
+    /// Writes what the flow has, from the moment `at` on which it is
+    /// established.
+    fn write(&self, end: &End, at: Instant, written: &mut u64) -> std::io::Result<()> {
+        end.set_patience(PATIENCE)?;
+        let mut is_patient = true;
+        while self.goes_on() {
+            let left = match self.flow.stop {
+                Stop::Bytes(bytes) => bytes.as_u64() - *written,
+                Stop::Duration(span) => {
+                    let time = Span::from_nanos((at + span).saturating_since(now()).as_nanos());
+                    if time < PATIENCE && is_patient && !time.is_zero() {
+                        // The last write ends when the time does.
+                        end.set_patience(time)?;
+                        is_patient = false;
+                    }
+                    if time.is_zero() { 0 } else { PIECE as u64 }
+                }
+            };
+            if left == 0 {
+                break;
+            }
+            *written += end.write(*written, left.min(PIECE as u64))?;
+        }
+        Ok(())
+    }
+
+    /// The receiving application.
+    fn receive(&self) -> Result<(Meter, Duration), LiveError> {
+        let mut meter = Meter::new(self.scenario.tester.interval);
+        let since_start = |at: Instant| Instant::ZERO + at.saturating_since(self.began);
+        let Some((end, at)) = self.door.accept(|| self.goes_on())? else {
+            return Ok((meter, busy()));
+        };
+        meter.start(since_start(at));
+        self.show(&self.receiver, end.clone(), at);
+        let reader = &self.scenario.receiver.application;
+        let mut pause = reader.pause;
+        let most = reader.read_size.as_u64().min(MOST_READ);
+        let mut room = vec![0; usize::try_from(most).unwrap_or(PIECE)];
+        loop {
+            let total = meter.total().as_u64();
+            let mut wanted = room.len();
+            if let Some((after, span)) = pause {
+                if total == after.as_u64() {
+                    self.wait_until(now() + span);
+                    pause = None;
+                } else {
+                    let left = after.as_u64() - total;
+                    wanted = wanted.min(usize::try_from(left).unwrap_or(wanted));
+                }
+            }
+            let mut is_right = true;
+            let read = end.read(&mut room[..wanted], |octets| {
+                is_right = pattern::is_at(total, octets);
+            });
+            match read {
+                Ok(0) => break self.on_end(),
+                Ok(octets) => {
+                    meter.on_read(since_start(now()), octets as u64);
+                    self.delivered
+                        .store(meter.total().as_u64(), Ordering::Relaxed);
+                }
+                Err(error) => break self.fail_reading(&error),
+            }
+            if !is_right {
+                let name = self.flow.name.clone();
+                return Err(LiveError::Harmed { name, at: total });
+            }
+        }
+        end.finish();
+        Ok((meter, busy()))
+    }
+
+    /// The receiver has read everything.
+    fn on_end(&self) {
+        *lock(&self.at_end) = self.see();
+        self.is_over.store(true, Ordering::SeqCst);
+    }
+
+    fn fail_reading(&self, error: &std::io::Error) {
+        if self.goes_on.load(Ordering::SeqCst) {
+            self.fail(format!("the receiver: {error}"));
+        }
+    }
+
+    fn wait_until(&self, at: Instant) {
+        while self.goes_on() {
+            let left = Span::from_nanos(at.saturating_since(now()).as_nanos());
+            if left.is_zero() {
+                return;
+            }
+            thread::sleep(left.min(PATIENCE));
+        }
+    }
+}

@@ -1,0 +1,266 @@
+//! A series in real time: the same plan, with the machine's clock, an emulated
+//! path, and at each end the engine or the kernel.
+//!
+//! ```text
+//! writer -> engine | kernel -> path (drive/emulate) -> engine | kernel -> reader
+//! ```
+//!
+//! The thread that runs the series looks at all senders at the plan's sampling
+//! step, and at whether everything is over. One series runs at a time: two would
+//! take each other's processors.
+//!
+//! | file | what |
+//! |---|---|
+//! | `site.rs` | namespaces, the path, the stacks at its ends |
+//! | `end.rs` | an end of a flow, whosever it is |
+//! | `flow.rs` | the two applications of a flow |
+//! | `pattern.rs` | the octets they exchange |
+//! | `outcome.rs` | what is found becomes a record |
+//! | `asked.rs` | what a kernel's sockets asked for, got, and have |
+//! | `beyond.rs` | what of a plan real time does not do |
+//! | `capture.rs` | packets at one end of the path into a file |
+//!
+//! What is late: the path, which counts it (`drive/emulate`); a look, by what
+//! the record says; the tester's clock, which starts when a thread of the
+//! receiver learns of the connection, tens of microseconds after the kernel.
+
+mod asked;
+pub(crate) mod beyond;
+pub mod capture;
+mod end;
+mod flow;
+mod outcome;
+mod pattern;
+mod site;
+
+use std::io;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread;
+
+use gigatcp_emulate::{EmulatorError, Watch};
+use gigatcp_events::Limit;
+use gigatcp_linux::{LabError, clock};
+use gigatcp_meter::MeterError;
+use gigatcp_plan::{Scenario, Series};
+use gigatcp_record::SeriesRecord;
+use gigatcp_units::{Duration, Instant};
+
+use crate::found::Look;
+use end::Seen;
+use flow::{Left, Running};
+use outcome::{FlowOutcome, Outcome};
+use site::Site;
+
+/// How long nobody looks at whether the run is over.
+const STEP: Duration = Duration::from_millis(10);
+
+/// Why a series could not be run in real time.
+#[derive(Debug, thiserror::Error)]
+pub enum LiveError {
+    /// Namespaces or devices could not be made.
+    #[error(transparent)]
+    Lab(#[from] LabError),
+    /// The path could not be made, or stopped.
+    #[error(transparent)]
+    Path(#[from] EmulatorError),
+    /// The kernel refused what a socket was to have.
+    #[error(transparent)]
+    Socket(#[from] MeterError),
+    /// The engine has no connection, or none any more.
+    #[error("the engine: {0}")]
+    Engine(#[source] io::Error),
+    /// There is no thread for a flow.
+    #[error("cannot start a thread: {0}")]
+    Thread(#[source] io::Error),
+    /// Octets are missing, or too many.
+    #[error("flow `{name}`: {written} bytes were written and {read} read: a fault")]
+    Lost {
+        /// The flow.
+        name: String,
+        /// By the sender.
+        written: u64,
+        /// By the receiver.
+        read: u64,
+    },
+    /// Other octets arrived than were sent.
+    #[error("flow `{name}`: other bytes were read than written, from byte {at} on: a fault")]
+    Harmed {
+        /// The flow.
+        name: String,
+        /// Where in the stream.
+        at: u64,
+    },
+}
+
+impl LiveError {
+    /// What to type, where it is known.
+    #[must_use]
+    pub fn hint(&self) -> Option<&'static str> {
+        match self {
+            Self::Lab(error) | Self::Path(EmulatorError::Lab(error)) => error.hint(),
+            _ => None,
+        }
+    }
+}
+
+/// The machine's monotonic clock.
+fn now() -> Instant {
+    Instant::from_nanos(clock::monotonic().unsigned_abs())
+}
+
+/// Runs the series once; packets go to `watch` as well. Ends early when `stop`
+/// becomes true, and tells `progress` how many nanoseconds have passed.
+///
+/// # Errors
+/// [`LiveError`]: what could not be made, or a fault that was found.
+pub(crate) fn run(
+    series: &Series,
+    (repeat, seed): (u32, u64),
+    watch: Option<Box<dyn Watch>>,
+    stop: &AtomicBool,
+    progress: &AtomicU64,
+) -> Result<SeriesRecord, LiveError> {
+    let scenario = &series.scenario;
+    let site = Site::build(scenario, seed, watch)?;
+    let goes_on = AtomicBool::new(true);
+    let running = (0..scenario.flows.len())
+        .map(|number| Running::new(scenario, number, &site, &goes_on))
+        .collect::<Result<Vec<_>, _>>()?;
+    let watch = |watched: &mut Watched| watched.watch(&running, &site, scenario, stop, progress);
+    let (watched, left) = carry_out(&running, &goes_on, watch)?;
+    let flows: Vec<FlowOutcome> = running
+        .iter()
+        .zip(watched.looks)
+        .zip(watched.last)
+        .zip(left)
+        .map(|(((flow, looks), last), left)| outcome::of_flow(&site, flow, looks, last, left))
+        .collect();
+    drop(running);
+    let began = site.emulator.began();
+    let outcome = Outcome {
+        end: Instant::ZERO + watched.end.saturating_since(began),
+        was_stopped: watched.was_stopped,
+        samples_late: watched.late,
+        flows,
+        remains: site.stop()?,
+    };
+    Ok(outcome.into_record(series, repeat, seed))
+}
+
+/// Runs all flows, watched until it is over; what was seen, and what they left.
+fn carry_out(
+    running: &[Running<'_>],
+    goes_on: &AtomicBool,
+    watch: impl FnOnce(&mut Watched),
+) -> Result<(Watched, Vec<Left>), LiveError> {
+    let mut watched = Watched::new(running.len());
+    let left = thread::scope(|scope| {
+        let threads: io::Result<Vec<_>> = running
+            .iter()
+            .map(|flow| {
+                let named = thread::Builder::new().name("flow".into());
+                named.spawn_scoped(scope, || flow.run())
+            })
+            .collect();
+        if threads.is_ok() {
+            watch(&mut watched);
+        }
+        goes_on.store(false, Ordering::SeqCst);
+        running.iter().for_each(Running::abort);
+        let threads = threads.map_err(LiveError::Thread)?.into_iter();
+        let left = threads.map(|thread| {
+            let joined = thread.join();
+            joined.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+        });
+        left.collect::<Result<Vec<_>, _>>()
+    })?;
+    Ok((watched, left))
+}
+
+/// What was seen of all senders while they ran.
+struct Watched {
+    looks: Vec<Vec<Look>>,
+    /// Time under each limit at the look before.
+    spent: Vec<[Duration; Limit::ALL.len()]>,
+    /// The last that was seen of each.
+    last: Vec<Option<Seen>>,
+    end: Instant,
+    was_stopped: bool,
+    late: Duration,
+}
+
+impl Watched {
+    /// Nothing yet of so many flows.
+    fn new(flows: usize) -> Self {
+        Self {
+            looks: vec![Vec::new(); flows],
+            spent: vec![[Duration::ZERO; Limit::ALL.len()]; flows],
+            last: vec![None; flows],
+            end: Instant::ZERO,
+            was_stopped: false,
+            late: Duration::ZERO,
+        }
+    }
+
+    /// Looks at everything until it is over.
+    fn watch(
+        &mut self,
+        running: &[Running<'_>],
+        site: &Site,
+        scenario: &Scenario,
+        stop: &AtomicBool,
+        progress: &AtomicU64,
+    ) {
+        // A wish: looks are then as late as an ordinary thread's.
+        let _ = clock::wake_sharply();
+        let began = site.emulator.began();
+        let last = began + scenario.duration;
+        let step = scenario.record.sample.max(Duration::from_nanos(1));
+        let mut next = began + step;
+        loop {
+            let at = now();
+            progress.store(at.saturating_since(began).as_nanos(), Ordering::Relaxed);
+            if at >= next {
+                self.look(running, began);
+                self.late = self.late.max(at.saturating_since(next));
+                // Looks that were missed are not made up for.
+                let missed = at.saturating_since(next).as_nanos() / step.as_nanos();
+                next += step * (missed + 1);
+            }
+            self.was_stopped = stop.load(Ordering::Relaxed);
+            let is_over = running.iter().all(Running::is_over);
+            if self.was_stopped || is_over || at >= last || !site.emulator.is_running() {
+                break;
+            }
+            let wake = next.min(last).min(at + STEP);
+            clock::sleep_until(wake.as_nanos().cast_signed());
+        }
+        for (last, flow) in self.last.iter_mut().zip(running) {
+            *last = flow.seen_at_end().or_else(|| flow.see());
+        }
+        self.end = now();
+    }
+
+    /// A sample of every sender that there is.
+    fn look(&mut self, running: &[Running<'_>], began: Instant) {
+        for (number, flow) in running.iter().enumerate() {
+            if flow.seen_at_end().is_some() {
+                continue;
+            }
+            let Some(seen) = flow.see() else { continue };
+            let limit = Limit::longest_between(&self.spent[number], &seen.limits);
+            self.spent[number] = seen.limits;
+            self.looks[number].push(Look {
+                at: Instant::ZERO + seen.at.saturating_since(began),
+                cwnd: seen.cwnd,
+                ssthresh: seen.ssthresh,
+                rwnd: seen.rwnd,
+                flight: seen.flight,
+                srtt: seen.srtt,
+                retransmitted: seen.counts.retransmitted,
+                delivered: flow.delivered.load(Ordering::Relaxed),
+                limit,
+            });
+        }
+    }
+}

@@ -1,0 +1,263 @@
+//! What was found in real time becomes a record, in the form that runs in
+//! virtual time have.
+
+use gigatcp_emulate::{Side, Way};
+use gigatcp_linux::process::kernel_name;
+use gigatcp_meter::Granted;
+use gigatcp_plan::{Flow, Scenario, Series, Stack};
+use gigatcp_record::{HopRecord, LiveRecord, Negotiated, SeriesRecord, WayRecord};
+use gigatcp_sim::meter::Meter;
+use gigatcp_units::{Bytes, Duration, Instant};
+
+use super::asked::Asked;
+use super::end::{Detail, End, Seen};
+use super::flow::{Left, Opened, Running};
+use super::site::{Remains, Site};
+use super::{beyond, site};
+use crate::found::{Counts, Found, Look};
+use crate::harvest::record_of_hop;
+use crate::negotiated;
+
+/// What was found of a series.
+pub(super) struct Outcome {
+    /// From the start of the run.
+    pub(super) end: Instant,
+    pub(super) was_stopped: bool,
+    pub(super) samples_late: Duration,
+    pub(super) flows: Vec<FlowOutcome>,
+    pub(super) remains: Remains,
+}
+
+/// What was found of a flow; times are from the start of the run.
+pub(super) struct FlowOutcome {
+    established: Option<Instant>,
+    end: Option<Instant>,
+    meter: Meter,
+    busy: [Duration; 2],
+    looks: Vec<Look>,
+    sender: Option<Seen>,
+    receiver: Option<Seen>,
+    /// What kernels granted their sockets, sender and receiver.
+    granted: [Option<Granted>; 2],
+    failure: Option<String>,
+}
+
+/// What is left of a flow that nobody runs any more.
+pub(super) fn of_flow(
+    site: &Site,
+    flow: &Running<'_>,
+    looks: Vec<Look>,
+    last: Option<Seen>,
+    left: Left,
+) -> FlowOutcome {
+    let began = site.emulator.began();
+    let since_start = |at: Instant| Instant::ZERO + at.saturating_since(began);
+    let end = flow.seen_at_end().map(|seen| since_start(seen.at));
+    let opened = [flow.sender.get(), flow.receiver.get()];
+    let granted = opened.map(|opened| match opened.map(|opened| &opened.end) {
+        Some(End::Kernel(_, granted)) => Some(granted.clone()),
+        _ => None,
+    });
+    let [writer, reader] = left.busy;
+    let failure = last.as_ref().and_then(|seen| seen.failure.clone());
+    FlowOutcome {
+        established: flow.sender.get().map(|opened| since_start(opened.at)),
+        end,
+        meter: left.meter,
+        busy: [
+            writer + site.engine_busy(Side::Client),
+            reader + site.engine_busy(Side::Server),
+        ],
+        looks,
+        // An abort at the end of the run is no failure of the connection.
+        failure: flow.failure().or(failure),
+        sender: last,
+        receiver: flow
+            .receiver
+            .get()
+            .and_then(|Opened { end, .. }| end.see(None)),
+        granted,
+    }
+}
+
+impl Outcome {
+    pub(super) fn into_record(self, series: &Series, repeat: u32, seed: u64) -> SeriesRecord {
+        let scenario = &series.scenario;
+        let live = self.live_record(scenario);
+        let ways = &self.remains.snapshot.ways;
+        let hops: Vec<HopRecord> = [
+            hop_records(&ways[0], scenario.sender.link.is_some()),
+            hop_records(&ways[1], scenario.receiver.link.is_some()),
+        ]
+        .concat();
+        let packets = ways.iter().map(|way| way.delivered().packets).sum();
+        let end = self.end;
+        let flows = scenario.flows.iter().zip(self.flows);
+        SeriesRecord {
+            name: series.name.clone(),
+            title: series.title.clone(),
+            repeat,
+            seed,
+            fitted: series.fitted.clone(),
+            fit_of: series.fit_of.clone(),
+            partial: self.was_stopped,
+            duration_ns: end.as_nanos(),
+            event_hash: String::new(),
+            packets,
+            flows: flows
+                .map(|(flow, found)| found.found(scenario, flow, end))
+                .collect(),
+            hops,
+            live: Some(live),
+        }
+    }
+
+    fn live_record(&self, scenario: &Scenario) -> LiveRecord {
+        let snapshot = &self.remains.snapshot;
+        let [data, acks] = &snapshot.ways;
+        let stack = |side| match site::host(scenario, side).stack {
+            Stack::Engine => "engine".to_owned(),
+            Stack::Kernel => kernel_name(),
+        };
+        let [client, server] = self.remains.dropped_by_device;
+        LiveRecord {
+            sender_stack: stack(Side::Client),
+            receiver_stack: stack(Side::Server),
+            not_modelled: beyond::not_modelled(scenario),
+            stalls: snapshot.stalls,
+            stalled_ns: snapshot.stalled.as_nanos(),
+            path_cpu_fraction: snapshot.processor.as_secs_f64()
+                / snapshot.at.as_secs_f64().max(1e-9),
+            samples_late_ns: self.samples_late.as_nanos(),
+            ways: vec![
+                way_record("data", data, acks, client),
+                way_record("ACKs", acks, data, server),
+            ],
+        }
+    }
+}
+
+/// A direction; what its far end did not take is counted there.
+fn way_record(name: &str, way: &Way, far_end: &Way, dropped: Option<u64>) -> WayRecord {
+    let late = |share| way.lateness.thousandth(share).map(Duration::as_nanos);
+    WayRecord {
+        name: name.to_owned(),
+        late_p50_ns: late(500),
+        late_p99_ns: late(990),
+        late_most_ns: way.lateness.most().as_nanos(),
+        dropped_before_path: dropped,
+        refused: far_end.device.refused,
+        memory_full: way.device.full,
+        conserved: way.is_conserved(),
+    }
+}
+
+/// The hops of a direction without the link of its host, as in virtual time.
+fn hop_records(way: &Way, has_link: bool) -> Vec<HopRecord> {
+    let hops = way.hops.iter().skip(usize::from(has_link));
+    hops.map(|hop| record_of_hop(&hop.name, &hop.counters, hop.max_backlog, hop.utilisation))
+        .collect()
+}
+
+impl FlowOutcome {
+    fn found(self, scenario: &Scenario, flow: &Flow, end: Instant) -> gigatcp_record::FlowRecord {
+        let counts = self.sender.as_ref().map(|seen| seen.counts);
+        let acks_sent = self
+            .receiver
+            .as_ref()
+            .map_or(0, |seen| seen.counts.acks_sent);
+        let kernel_sends = scenario.sender.stack == Stack::Kernel;
+        let untold: &[&str] = match kernel_sends {
+            true => &["fast_retransmits", "mark_reductions"],
+            false => &[],
+        };
+        let congestion = match self.sender.as_ref().map(|seen| &seen.detail) {
+            Some(Detail::Kernel(_, has)) => has.congestion.clone(),
+            _ => flow.congestion.name.to_owned(),
+        };
+        let found = Found {
+            flow,
+            congestion,
+            profiles: [
+                profile(scenario, Side::Client),
+                profile(scenario, Side::Server),
+            ],
+            established: self.established,
+            end: self.end.unwrap_or(end),
+            omit: scenario.tester.omit,
+            counts: Counts {
+                acks_sent,
+                ..counts.unwrap_or_default()
+            },
+            failure: self.failure.clone(),
+            rings: Vec::new(),
+            busy: self.busy,
+            limits: self.sender.as_ref().map(|seen| seen.limits),
+            negotiated: self.negotiated(scenario, flow),
+            untold: untold.iter().map(|field| (*field).to_owned()).collect(),
+            time_sequence: None,
+            looks: self.looks,
+            meter: Some(&self.meter),
+        };
+        found.into_record()
+    }
+
+    /// What both ends asked for and got.
+    fn negotiated(&self, scenario: &Scenario, flow: &Flow) -> Vec<Negotiated> {
+        let mut list = Vec::new();
+        let (Some(sender), Some(receiver)) = (&self.sender, &self.receiver) else {
+            return list;
+        };
+        let [sender_granted, receiver_granted] = &self.granted;
+        match (&receiver.detail, receiver_granted) {
+            (Detail::Kernel(view, has), Some(granted)) => {
+                let largest = self.looks.iter().map(|look| look.rwnd);
+                let largest = largest.max().unwrap_or(Bytes::ZERO).max(sender.rwnd);
+                let asked = Asked {
+                    scenario,
+                    flow,
+                    granted,
+                    view,
+                    has,
+                };
+                list.extend(asked.of_receiver(largest, sender.min_rtt));
+            }
+            (Detail::Engine(info), _) => {
+                list.extend(negotiated::receive_buffer(
+                    scenario,
+                    flow,
+                    info,
+                    sender.min_rtt,
+                ));
+            }
+            (Detail::Kernel(..), None) => {}
+        }
+        match (&sender.detail, sender_granted) {
+            (Detail::Kernel(view, has), Some(granted)) => {
+                let asked = Asked {
+                    scenario,
+                    flow,
+                    granted,
+                    view,
+                    has,
+                };
+                list.extend(asked.of_sender());
+            }
+            (Detail::Engine(info), _) => {
+                list.extend(negotiated::send_buffer(scenario, flow, info));
+                list.extend(negotiated::segment_size(scenario, info));
+            }
+            (Detail::Kernel(..), None) => {}
+        }
+        list
+    }
+}
+
+/// What a host's TCP is called.
+fn profile(scenario: &Scenario, side: Side) -> String {
+    let host = site::host(scenario, side);
+    match host.stack {
+        Stack::Engine => host.profile.name.to_owned(),
+        Stack::Kernel => kernel_name(),
+    }
+}

@@ -1,0 +1,167 @@
+//! Where a series runs in real time: two network namespaces, the path of the
+//! plan between them, and at each end the kernel or the engine.
+//!
+//! An engine is at the end of a wire that no kernel sees; a kernel has a device
+//! in its namespace. Nothing of it outlives the value, nor the process, however
+//! that ends.
+
+use std::io;
+use std::net::{IpAddr, SocketAddr};
+
+use gigatcp_emulate::Watch;
+use gigatcp_emulate::{Addresses, Emulator, EmulatorConfig, EmulatorError, End, Side, Snapshot};
+use gigatcp_linux::{LabError, Step, settings};
+use gigatcp_live::{Device, DeviceConfig, Stack as Engine};
+use gigatcp_plan::{Host, Scenario, Stack};
+use gigatcp_tcp::IpVersion;
+use gigatcp_units::Duration;
+
+use super::LiveError;
+
+/// Packets of 1500 octets that wait in a device before it drops.
+const DEVICE_QUEUE: u32 = 10_000;
+
+/// See the module's own text. Senders are at the path's client, receivers at its
+/// server.
+pub(super) struct Site {
+    pub(super) emulator: Emulator,
+    pub(super) engines: [Option<Engine>; 2],
+    ip: IpVersion,
+}
+
+/// What is left of it.
+pub(super) struct Remains {
+    pub(super) snapshot: Snapshot,
+    pub(super) dropped_by_device: [Option<u64>; 2],
+}
+
+/// The host at that end.
+pub(super) fn host(scenario: &Scenario, side: Side) -> &Host {
+    match side {
+        Side::Client => &scenario.sender,
+        Side::Server => &scenario.receiver,
+    }
+}
+
+impl Site {
+    pub(super) fn build(
+        scenario: &Scenario,
+        seed: u64,
+        watch: Option<Box<dyn Watch>>,
+    ) -> Result<Self, LiveError> {
+        let [forward, reverse] = scenario.path();
+        let hosts = Side::ALL.map(|side| host(scenario, side));
+        let config = EmulatorConfig {
+            forward,
+            reverse,
+            seed,
+            mtu: hosts.map(mtu),
+            queue: DEVICE_QUEUE,
+            ends: hosts.map(|host| match host.stack {
+                Stack::Engine => End::Wire,
+                Stack::Kernel => End::Kernel,
+            }),
+            ..EmulatorConfig::default()
+        };
+        let mut emulator = Emulator::start(&config, watch)?;
+        let mut engines = [None, None];
+        for side in Side::ALL {
+            let host = host(scenario, side);
+            match emulator.take_wire(side) {
+                Some(wire) => {
+                    let engine = Engine::start(Device::on_wire(wire, &device(side, host)));
+                    let place = &mut engines[usize::from(side == Side::Server)];
+                    *place = Some(engine.map_err(LiveError::Engine)?);
+                }
+                None => furnish(&emulator, side, host)?,
+            }
+        }
+        Ok(Self {
+            emulator,
+            engines,
+            ip: scenario.ip,
+        })
+    }
+
+    /// The engine at that end, if it is one.
+    pub(super) fn engine(&self, side: Side) -> Option<&Engine> {
+        self.engines[usize::from(side == Side::Server)].as_ref()
+    }
+
+    /// An address of that end.
+    pub(super) fn address(&self, side: Side, port: u16) -> SocketAddr {
+        let Addresses { v4, v6 } = Addresses::of(side);
+        let address = match self.ip {
+            IpVersion::V4 => IpAddr::V4(v4),
+            IpVersion::V6 => IpAddr::V6(v6),
+        };
+        SocketAddr::new(address, port)
+    }
+
+    /// Processor time of the engine at that end.
+    pub(super) fn engine_busy(&self, side: Side) -> Duration {
+        let counters = self.engine(side).and_then(|engine| engine.counters().ok());
+        counters.map_or(Duration::ZERO, |counters| counters.processor)
+    }
+
+    /// Takes it down, the path first: whoever still waits for something learns
+    /// that it is over.
+    pub(super) fn stop(self) -> Result<Remains, EmulatorError> {
+        let dropped_by_device = Side::ALL.map(|side| match self.engine(side) {
+            Some(_) => Some(0),
+            None => self.emulator.dropped_by_device(side),
+        });
+        let snapshot = self.emulator.stop()?;
+        // They end because their wires have, which is no error here.
+        drop(self.engines);
+        Ok(Remains {
+            snapshot,
+            dropped_by_device,
+        })
+    }
+}
+
+fn mtu(host: &Host) -> u16 {
+    u16::try_from(host.mtu).unwrap_or(u16::MAX)
+}
+
+fn device(side: Side, host: &Host) -> DeviceConfig {
+    let Addresses { v4, v6 } = Addresses::of(side);
+    DeviceConfig {
+        mtu: mtu(host),
+        engine: vec![IpAddr::V4(v4), IpAddr::V6(v6)],
+        ..DeviceConfig::default()
+    }
+}
+
+/// What the kernel of that end is to be like: buffers fit themselves to the path
+/// from and up to what the plan's host has, and no connection learns from those
+/// before it.
+fn furnish(emulator: &Emulator, side: Side, host: &Host) -> Result<(), LiveError> {
+    let profile = &host.profile;
+    let range = |start: gigatcp_units::Bytes, most: gigatcp_units::Bytes| {
+        let most = most.as_u64().clamp(4096, i32::MAX as u64);
+        format!("4096 {} {most}", start.as_u64().clamp(4096, most))
+    };
+    let wanted = [
+        (
+            "net.ipv4.tcp_rmem",
+            range(profile.receive_buffer_start, profile.receive_buffer_max),
+        ),
+        (
+            "net.ipv4.tcp_wmem",
+            range(profile.send_buffer_start, profile.send_buffer_max),
+        ),
+        ("net.ipv4.tcp_no_metrics_save", "1".to_owned()),
+    ];
+    let write = || {
+        wanted.iter().try_for_each(|(name, value)| {
+            let about = |cause: io::Error| {
+                LabError::about(Step::Setting, format!("{name} = {value}"), cause)
+            };
+            settings::write(name, value).map_err(about)
+        })
+    };
+    emulator.namespace(side).run(write)??;
+    Ok(())
+}

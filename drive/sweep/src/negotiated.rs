@@ -1,0 +1,123 @@
+//! What was asked for, granted and in effect where they differ: nothing is
+//! overridden in silence.
+//!
+//! A buffer of the engine that fits itself to the path is told of where it could
+//! not: its window is bounded, or it has none of its own.
+
+use gigatcp_plan::{Flow, Host, Scenario};
+use gigatcp_record::Negotiated;
+use gigatcp_tcp::Profile;
+use gigatcp_tcp::connection::Info;
+use gigatcp_units::{Bytes, Duration};
+
+use crate::found::rate;
+
+/// Of engines at both ends.
+pub(crate) fn of_engines(
+    scenario: &Scenario,
+    flow: &Flow,
+    sender: &Info,
+    receiver: &Info,
+) -> Vec<Negotiated> {
+    let lines = [
+        receive_buffer(scenario, flow, receiver, sender.min_rtt),
+        send_buffer(scenario, flow, sender),
+        segment_size(scenario, sender),
+    ];
+    lines.into_iter().flatten().collect()
+}
+
+/// What was asked for, in words.
+pub(crate) fn requested(octets: Option<Bytes>) -> String {
+    octets.map_or_else(|| "auto".to_owned(), |octets| octets.to_string())
+}
+
+fn differs(requested: Option<Bytes>, granted: Bytes, tunes: bool) -> bool {
+    requested.map_or(!tunes, |octets| octets != granted)
+}
+
+/// The receiver's, which decides how much may be in flight.
+pub(crate) fn receive_buffer(
+    scenario: &Scenario,
+    flow: &Flow,
+    received: &Info,
+    min_rtt: Option<Duration>,
+) -> Option<Negotiated> {
+    let (_, tunes) = received.autotuning;
+    let is_as_asked = received.window_clamp >= received.receive_buffer
+        && !differs(flow.receive_buffer, received.receive_buffer, tunes);
+    if is_as_asked {
+        return None;
+    }
+    let (_, shift) = received.window_scale;
+    let of_route = of_route(&scenario.receiver, |profile| profile.route_receive_buffer);
+    Some(Negotiated {
+        what: "receive buffer".into(),
+        requested: requested(flow.receive_buffer),
+        granted: received.receive_buffer.to_string(),
+        effective: format!("a window of at most {}", received.window_clamp),
+        cause: of_route
+            .map(|cause| format!("{cause}; {}", cost(flow, min_rtt, received.window_clamp)))
+            .unwrap_or_else(|| {
+                format!(
+                    "what the host grants, less what it keeps for its own bookkeeping, as far as \
+                     16 bits shifted by {shift} can say it"
+                )
+            }),
+    })
+}
+
+/// The sender's.
+pub(crate) fn send_buffer(scenario: &Scenario, flow: &Flow, sent: &Info) -> Option<Negotiated> {
+    let (tunes, _) = sent.autotuning;
+    let of_route = || of_route(&scenario.sender, |profile| profile.route_send_buffer);
+    differs(flow.send_buffer, sent.send_buffer, tunes).then(|| Negotiated {
+        what: "send buffer".into(),
+        requested: requested(flow.send_buffer),
+        granted: sent.send_buffer.to_string(),
+        effective: sent.send_buffer.to_string(),
+        cause: match of_route() {
+            Some(cause) => cause,
+            None if flow.send_buffer.is_some() => "what the host grants for what is asked".into(),
+            None => "what the host has where none is asked for".into(),
+        },
+    })
+}
+
+/// What the route asks for in place of the application, if it does.
+fn of_route(host: &Host, metric: fn(&Profile) -> Option<Bytes>) -> Option<String> {
+    let asked = metric(&host.profile)?;
+    let rule = if host.profile.route_buffers_override {
+        "in place of what the application asked for"
+    } else {
+        "where the application asked for less"
+    };
+    Some(format!(
+        "the route asks for {asked}, {rule}, in whole segments"
+    ))
+}
+
+/// What a window of `effective` can carry, beside one of what was asked for.
+pub(crate) fn cost(flow: &Flow, min_rtt: Option<Duration>, effective: Bytes) -> String {
+    let Some((rtt, requested)) = min_rtt.zip(flow.receive_buffer) else {
+        return "no round trip was measured".to_owned();
+    };
+    let most = |window: Bytes| rate(window, rtt) / 1e6;
+    format!(
+        "at a round trip of {rtt} that is {:.1} Mbit/s at most instead of {:.1}",
+        most(effective),
+        most(requested),
+    )
+}
+
+/// Segments smaller than both SYNs allow, because of what the host remembers.
+pub(crate) fn segment_size(scenario: &Scenario, sender: &Info) -> Option<Negotiated> {
+    let remembered = scenario.sender.profile.route_mtu;
+    (remembered > 0 && sender.path_mtu == remembered).then(|| Negotiated {
+        what: "segment size".into(),
+        requested: format!("a packet of {} B", scenario.sender.mtu),
+        granted: format!("a packet of {remembered} B"),
+        effective: format!("segments of {} B", sender.smss),
+        cause: "the host remembers that MTU of the route, whatever both SYNs say".into(),
+    })
+}

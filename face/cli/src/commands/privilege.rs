@@ -1,0 +1,43 @@
+//! Who may make network namespaces: whoever is not root begins again in a user
+//! namespace, and what is missing is said with what to type.
+
+use std::os::unix::process::ExitStatusExt;
+use std::process::ExitStatus;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use gigatcp_linux::{LabError, privilege, process};
+use signal_hook::consts::SIGINT;
+
+use crate::failure::Failure;
+
+/// Who is not root begins again in a user namespace; the exit status of the
+/// second process. Ctrl-C is for that process, and this one waits for it. To be
+/// called first of all, or everything would be said by two processes.
+pub(crate) fn begin_again() -> Result<Option<u8>, Failure> {
+    if process::is_root() {
+        return Ok(None);
+    }
+    let heard = signal_hook::flag::register(SIGINT, Arc::new(AtomicBool::new(false)));
+    heard.map_err(|error| Failure::io("listen for Ctrl-C", &error))?;
+    let status = privilege::begin_again().map_err(|error| lab_failure(&error))?;
+    Ok(status.map(exit_status))
+}
+
+/// What keeps namespaces from being made.
+pub(crate) fn lab_failure(error: &LabError) -> Failure {
+    let failure = Failure::new(error.to_string()).effect("nothing was run");
+    match error.hint() {
+        Some(hint) => failure.hint(hint),
+        None => failure,
+    }
+}
+
+/// The exit status that shells give what ended like this.
+pub(crate) fn exit_status(status: ExitStatus) -> u8 {
+    let code = status
+        .code()
+        .or_else(|| status.signal().map(|signal| 128 + signal));
+    code.and_then(|code| u8::try_from(code).ok())
+        .unwrap_or(u8::MAX)
+}
