@@ -40,7 +40,8 @@ pub(super) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
         Some(file) => {
             let begun = Capture::begin(file, arguments.side(), arguments.whole);
             let (capture, handle) = begun.map_err(|error| {
-                Failure::new(error.to_string())
+                let cause = std::error::Error::source(&error).map(|cause| format!(": {cause}"));
+                Failure::new(format!("{error}{}", cause.unwrap_or_default()))
                     .effect("nothing was run")
                     .hint("name a file that can be written, as in `--write /tmp/emulate.pcapng`")
             })?;

@@ -1,0 +1,158 @@
+//! `gigatcp run --on live` from outside: what is said, and what is left when it
+//! is ended early. Where namespaces cannot be made these tests say so.
+#![cfg(target_os = "linux")]
+
+use std::fs;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use gigatcp_record::RunRecord;
+use tempfile::TempDir;
+
+const PLAN: &str = r#"
+name = "live"
+path = { rate = "50 Mbit/s", rtt = "10 ms" }
+flow = { duration = "400 ms" }
+tester = { interval = "100 ms" }
+"#;
+
+fn bench() -> TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("plan.toml"), PLAN).unwrap();
+    folder
+}
+
+fn gigatcp(folder: &Path, words: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_gigatcp"));
+    command
+        .args(["run", "plan.toml", "--on", "live"])
+        .args(words);
+    command.current_dir(folder).stdin(Stdio::null());
+    command
+}
+
+/// Whether it can be done here; says what is missing where it cannot.
+fn is_possible(folder: &Path) -> bool {
+    let output = gigatcp(folder, &[]).output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    if output.status.code() == Some(2) && said.contains("hint") {
+        let name = thread::current().name().unwrap_or("test").to_string();
+        let _ = writeln!(
+            std::io::stderr(),
+            "\n{name}: SKIPPED, NOTHING PROVEN: {said}"
+        );
+        return false;
+    }
+    assert!(output.status.success(), "{said}");
+    true
+}
+
+#[test]
+fn a_live_run_prints_its_record_and_files_it_apart_from_virtual_time() {
+    let folder = bench();
+    if !is_possible(folder.path()) {
+        return;
+    }
+    let words = ["--json", "--capture", "--set", "sender.stack=kernel"];
+    let output = gigatcp(folder.path(), &words).output().unwrap();
+    assert!(output.status.success(), "{output:?}");
+    let record: RunRecord = serde_json::from_slice(&output.stdout).unwrap();
+    let live = record.series[0].live.as_ref().expect("a live run");
+    assert!(live.sender_stack.starts_with("Linux "), "{live:?}");
+    assert_eq!(live.receiver_stack, "engine");
+    let result = format!("runs/live-{}", record.plan_hash);
+    let result = folder.path().join(result);
+    assert!(record.plan_hash.ends_with("-live"));
+    assert!(result.join("live.pcapng").metadata().unwrap().len() > 1000);
+    let page = fs::read_to_string(result.join("report.html")).unwrap();
+    assert!(page.contains("In real time"));
+}
+
+/// Network namespaces that a process holds by descriptors.
+fn namespaces_of(process: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(process.join("fd"))
+        .into_iter()
+        .flatten()
+        .flatten();
+    let links = entries.filter_map(|entry| fs::read_link(entry.path()).ok());
+    links
+        .filter(|link| link.to_string_lossy().starts_with("net:["))
+        .collect()
+}
+
+/// Whether any process is in one of them or holds one.
+fn is_any_held(namespaces: &[PathBuf]) -> bool {
+    let processes = fs::read_dir("/proc").unwrap().flatten();
+    processes.map(|entry| entry.path()).any(|process| {
+        let inside = fs::read_link(process.join("ns/net")).ok();
+        let held = namespaces_of(&process);
+        held.iter()
+            .chain(&inside)
+            .any(|link| namespaces.contains(link))
+    })
+}
+
+#[test]
+fn a_live_run_that_is_killed_leaves_nothing() {
+    let folder = bench();
+    if !is_possible(folder.path()) {
+        return;
+    }
+    let words = [
+        "--set",
+        "flow.duration='1 h'",
+        "--set",
+        "sender.stack=kernel",
+    ];
+    let mut child = gigatcp(folder.path(), &words)
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let process = PathBuf::from(format!("/proc/{}", child.id()));
+    let began = Instant::now();
+    let mut namespaces = Vec::new();
+    while namespaces.len() < 2 {
+        assert!(began.elapsed() < Duration::from_secs(20), "no namespaces");
+        assert!(child.try_wait().unwrap().is_none(), "it ended by itself");
+        thread::sleep(Duration::from_millis(20));
+        namespaces = namespaces_of(&process);
+    }
+    thread::sleep(Duration::from_millis(300));
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let began = Instant::now();
+    while is_any_held(&namespaces) {
+        assert!(
+            began.elapsed() < Duration::from_secs(5),
+            "a namespace is left"
+        );
+        thread::sleep(Duration::from_millis(20));
+    }
+}
+
+#[test]
+fn an_interrupted_live_run_stores_what_there_is() {
+    let folder = bench();
+    if !is_possible(folder.path()) {
+        return;
+    }
+    let child = gigatcp(folder.path(), &["--set", "flow.duration='1 h'", "--json"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    thread::sleep(Duration::from_millis(900));
+    let killed = Command::new("kill")
+        .args(["-INT", &child.id().to_string()])
+        .status();
+    assert!(killed.unwrap().success());
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(130));
+    let record: RunRecord = serde_json::from_slice(&output.stdout).unwrap();
+    assert!(record.partial && record.series[0].partial);
+    assert!(record.series[0].flows[0].bytes > 0);
+}
