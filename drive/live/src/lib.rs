@@ -80,7 +80,7 @@
 //! | `options.rs` | what an application may choose: a profile and more |
 //!
 //! A device can also be one end of a wire that no kernel sees
-//! ([`Device::on_wire`]), with an emulated path or another engine at the other.
+//! ([`Device::over`]), with an emulated path or another engine at the other.
 //!
 //! Deliberately not here: a path between the two ends (the device is a wire
 //! without delay or loss), urgent data, authentication, several queues, talking

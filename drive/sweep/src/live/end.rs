@@ -20,6 +20,9 @@ use super::site::Site;
 use super::{LiveError, now};
 use crate::found::Counts;
 
+/// How long somebody waits for a connection before asking whether to go on.
+const PATIENCE: Span = Span::from_millis(20);
+
 /// A connection.
 #[derive(Clone, Debug)]
 pub(super) enum End {
@@ -142,8 +145,7 @@ impl Door {
     ) -> Result<Option<(End, Instant)>, LiveError> {
         match self {
             Self::Engine(listener) => {
-                let stream = listener.accept_while(goes_on).map_err(LiveError::Engine)?;
-                let Some(stream) = stream else {
+                let Some(stream) = accept(listener, goes_on).map_err(LiveError::Engine)? else {
                     return Ok(None);
                 };
                 let at = stream
@@ -314,4 +316,15 @@ impl End {
             }
         }
     }
+}
+
+/// Waits for a connection of the engine as long as it `goes_on`.
+fn accept(listener: &Listener, goes_on: impl Fn() -> bool) -> io::Result<Option<Stream>> {
+    while goes_on() {
+        match listener.accept_timeout(PATIENCE) {
+            Err(error) if error.kind() == io::ErrorKind::TimedOut => {}
+            accepted => return accepted.map(Some),
+        }
+    }
+    Ok(None)
 }

@@ -69,7 +69,7 @@ impl Site {
             let host = host(scenario, side);
             match emulator.take_wire(side) {
                 Some(wire) => {
-                    let engine = Engine::start(Device::on_wire(wire, &device(side, host)));
+                    let engine = Engine::start(Device::over(wire, &device(side, host)));
                     let place = &mut engines[usize::from(side == Side::Server)];
                     *place = Some(engine.map_err(LiveError::Engine)?);
                 }
