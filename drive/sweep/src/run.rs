@@ -121,7 +121,7 @@ impl Job {
         let series = self.tasks();
         let mut series = series.iter().map(|task| task.series);
         match self.ground {
-            Ground::VirtualTime => series.find_map(|series| asks_for_kernel(series)),
+            Ground::VirtualTime => series.find_map(asks_for_kernel),
             #[cfg(target_os = "linux")]
             Ground::Live => series.find_map(|series| live::beyond::refusal(&self.plan, series)),
             #[cfg(not(target_os = "linux"))]

@@ -261,7 +261,7 @@ fn ip_6_and_a_reader_that_pauses_hold_in_real_time() {
         let changes = [
             "ip=ipv6",
             "receiver.reader.pause_after='1 MB'",
-            "receiver.reader.pause='300 ms'",
+            "receiver.reader.pause='500 ms'",
             "flow.window='1 MB'",
             &stack,
         ];
