@@ -274,9 +274,20 @@ impl Emulator {
     /// read them in time: the machine was too slow, or memory was full.
     #[must_use]
     pub fn dropped_by_device(&self, side: Side) -> Option<u64> {
+        self.count_of_device(side, SENT_AND_DROPPED)
+    }
+
+    /// Packets handed to the kernel of an end that it has dropped: it would not
+    /// take them, or its processors had no time for them.
+    #[must_use]
+    pub fn dropped_by_kernel(&self, side: Side) -> Option<u64> {
+        self.count_of_device(side, RECEIVED_AND_DROPPED)
+    }
+
+    fn count_of_device(&self, side: Side, column: usize) -> Option<u64> {
         let read = || std::fs::read_to_string("/proc/thread-self/net/dev");
         let table = self.sites.of(side).run(read).ok()?.ok()?;
-        dropped_in(&table)
+        count_in(&table, column)
     }
 
     /// Stops carrying; the counters as they ended.
@@ -356,12 +367,15 @@ fn open(side: Side, config: &EmulatorConfig) -> Result<(Device, Option<OwnedFd>)
     Ok((device, None))
 }
 
-/// The count of packets to be sent that were dropped, of the device in the
-/// kernel's table: the twelfth column (`proc_pid_net(5)`).
-fn dropped_in(table: &str) -> Option<u64> {
+/// Columns of the kernel's table of devices (`proc_pid_net(5)`), behind the name.
+const RECEIVED_AND_DROPPED: usize = 3;
+const SENT_AND_DROPPED: usize = 11;
+
+/// A count of the device in the kernel's table.
+fn count_in(table: &str, column: usize) -> Option<u64> {
     let line = table.lines().find_map(|line| {
         let (name, numbers) = line.split_once(':')?;
         (name.trim() == NAME).then_some(numbers)
     })?;
-    line.split_whitespace().nth(11)?.parse().ok()
+    line.split_whitespace().nth(column)?.parse().ok()
 }

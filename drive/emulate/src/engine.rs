@@ -62,7 +62,9 @@ impl Side {
         self as usize
     }
 
-    pub(crate) const fn other(self) -> Self {
+    /// The one across the path.
+    #[must_use]
+    pub const fn other(self) -> Self {
         match self {
             Self::Client => Self::Server,
             Self::Server => Self::Client,

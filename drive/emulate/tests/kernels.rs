@@ -84,6 +84,8 @@ fn settle(emulator: Emulator) -> Snapshot {
     }
     let dropped = Side::ALL.map(|side| emulator.dropped_by_device(side));
     assert_eq!(dropped, [Some(0), Some(0)]);
+    let dropped = Side::ALL.map(|side| emulator.dropped_by_kernel(side));
+    assert_eq!(dropped, [Some(0), Some(0)]);
     let snapshot = emulator.stop().unwrap();
     for way in &snapshot.ways {
         assert!(way.is_conserved(), "{way:?}");

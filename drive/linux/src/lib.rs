@@ -16,6 +16,7 @@
 //! | `device.rs` | a TUN device and its interface: made, addressed, routed, brought up |
 //! | `virtio.rs` | what stands before a packet: segmentation and checksums left to others |
 //! | `interface.rs` | addresses and routes of an interface |
+//! | `steering.rs` | which processors work on what an interface receives |
 //! | `netlink.rs` | a question about devices and addresses, and whether it was done |
 //! | `packets.rs` | IP packets out of an interface, whatever is in them |
 //! | `pair.rs` | two Ethernet devices that are each other's wire |
@@ -47,6 +48,7 @@ pub mod privilege;
 pub mod process;
 pub mod settings;
 pub mod socket;
+pub mod steering;
 pub mod tcp_info;
 pub mod terminal;
 pub mod virtio;

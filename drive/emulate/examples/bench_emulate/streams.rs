@@ -146,6 +146,12 @@ fn run(case: &Case, window: StdDuration) -> Result<(f64, f64), Any> {
         warm_up,
     )?;
     for side in Side::ALL {
+        if let Some(dropped @ 1..) = emulator.dropped_by_kernel(side) {
+            println!(
+                "  {}: the kernel at the other end dropped {dropped} that had come through",
+                case.name
+            );
+        }
         if let Some(dropped @ 1..) = emulator.dropped_by_device(side) {
             println!(
                 "  {}: the device dropped {dropped} before the path saw them",

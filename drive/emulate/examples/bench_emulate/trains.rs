@@ -200,6 +200,8 @@ fn pass(
     })?;
     let by_device = emulator.dropped_by_device(Side::Client);
     assert_eq!(by_device, Some(0), "the path reads in time");
+    let by_kernel = emulator.dropped_by_kernel(Side::Server);
+    assert_eq!(by_kernel, Some(0), "the receiver takes in time");
     let snapshot = emulator.stop()?;
     assert!(
         snapshot.ways.iter().all(|way| way.is_conserved()),

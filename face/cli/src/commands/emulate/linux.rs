@@ -14,7 +14,8 @@ use signal_hook::iterator::Signals;
 
 use super::jobs::{self, Jobs};
 use super::path::{self, Found};
-use super::{Arguments, End, view};
+use super::view::{self, MachineDrops};
+use super::{Arguments, End};
 use crate::commands::{Outcome, privilege};
 use crate::failure::Failure;
 use crate::output;
@@ -59,14 +60,17 @@ pub(super) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     let command = jobs.start(&emulator, &arguments.command)?;
     let ended = attend(arguments, &emulator, command, &mut signals);
     jobs.end();
-    let by_device = Side::ALL.map(|side| emulator.dropped_by_device(side));
+    let machine = Side::ALL.map(|side| MachineDrops {
+        unread: emulator.dropped_by_device(side),
+        untaken: emulator.dropped_by_kernel(side.other()),
+    });
     let snapshot = emulator.stop().map_err(|error| failure(&error))?;
     let status = ended?;
     if !arguments.quiet {
-        output::say(view::summary(&snapshot, by_device).trim_end());
+        output::say(view::summary(&snapshot, machine).trim_end());
     }
     if let Some(file) = &arguments.json {
-        let record = view::record(&snapshot, by_device, status);
+        let record = view::record(&snapshot, machine, status);
         let written = File::create(file).and_then(|mut file| {
             serde_json::to_writer_pretty(&mut file, &record)?;
             writeln!(file)

@@ -60,9 +60,18 @@ fn drops(way: &Way) -> String {
     told.join(", ")
 }
 
-/// Everything at the end; `by_device` is what devices dropped before the path
-/// could see it.
-pub(super) fn summary(snapshot: &Snapshot, by_device: [Option<u64>; 2]) -> String {
+/// What the machine dropped around the path in one direction, as far as its
+/// kernel says; none of it is the path's doing.
+#[derive(Clone, Copy)]
+pub(super) struct MachineDrops {
+    /// By the device it was sent through, before the path saw it.
+    pub unread: Option<u64>,
+    /// By the kernel it was handed to.
+    pub untaken: Option<u64>,
+}
+
+/// Everything at the end.
+pub(super) fn summary(snapshot: &Snapshot, machine: [MachineDrops; 2]) -> String {
     let mut rows = vec![HEADINGS.map(str::to_owned)];
     for (way, name) in snapshot.ways.iter().zip(WAYS) {
         rows.extend(way.hops.iter().map(|hop| {
@@ -84,7 +93,7 @@ pub(super) fn summary(snapshot: &Snapshot, by_device: [Option<u64>; 2]) -> Strin
     text.push_str(&format!(
         "  carrying took {share} % of a processor, and {memory} of memory\n"
     ));
-    for note in notes(snapshot, by_device) {
+    for note in notes(snapshot, machine) {
         text.push_str(&format!("  note: {note}\n"));
     }
     text
@@ -164,7 +173,7 @@ fn carried(way: &Way) -> String {
 }
 
 /// What the path is not to blame for, and nobody should overlook.
-fn notes(snapshot: &Snapshot, by_device: [Option<u64>; 2]) -> Vec<String> {
+fn notes(snapshot: &Snapshot, machine: [MachineDrops; 2]) -> Vec<String> {
     let mut notes = Vec::new();
     if snapshot.stalls > 0 {
         let stalls = snapshot.stalls;
@@ -172,9 +181,9 @@ fn notes(snapshot: &Snapshot, by_device: [Option<u64>; 2]) -> Vec<String> {
             "this machine had no processor for the path {stalls} times, for 10 ms or more"
         ));
     }
-    for ((way, name), dropped) in snapshot.ways.iter().zip(WAYS).zip(by_device) {
+    for ((way, name), drops) in snapshot.ways.iter().zip(WAYS).zip(machine) {
         let device = &way.device;
-        if let Some(dropped @ 1..) = dropped {
+        if let Some(dropped @ 1..) = drops.unread {
             notes.push(format!(
                 "{name}: {dropped} packets or super-segments were dropped before the path saw them: this \
                  machine was too slow for them"
@@ -192,10 +201,10 @@ fn notes(snapshot: &Snapshot, by_device: [Option<u64>; 2]) -> Vec<String> {
                 "{name}: {harmed} packets made no sense and were left out"
             ));
         }
-        if device.refused > 0 {
+        if let Some(dropped @ 1..) = drops.untaken {
             notes.push(format!(
-                "the kernel refused {} packets that it was given",
-                device.refused
+                "{name}: {dropped} packets or super-segments that had come through were dropped by the kernel \
+                 they were handed to: to the receiver they are lost"
             ));
         }
         if !way.is_conserved() {
@@ -221,6 +230,7 @@ struct Direction {
     name: &'static str,
     conserved: bool,
     dropped_by_device: Option<u64>,
+    dropped_by_kernel: Option<u64>,
     reads: u64,
     refused: u64,
     late_p50_ns: Option<u64>,
@@ -248,15 +258,16 @@ struct Hop {
 }
 
 /// The record of what `snapshot` counted.
-pub(super) fn record(snapshot: &Snapshot, by_device: [Option<u64>; 2], exit_status: u8) -> Record {
+pub(super) fn record(snapshot: &Snapshot, machine: [MachineDrops; 2], exit_status: u8) -> Record {
     let far_ends = snapshot.ways.iter().rev();
-    let ways = snapshot.ways.iter().zip(far_ends).zip(WAYS).zip(by_device);
-    let directions = ways.map(|(((way, far_end), name), dropped)| {
+    let ways = snapshot.ways.iter().zip(far_ends).zip(WAYS).zip(machine);
+    let directions = ways.map(|(((way, far_end), name), drops)| {
         let late = |share| way.lateness.thousandth(share).map(|late| late.as_nanos());
         Direction {
             name,
             conserved: way.is_conserved(),
-            dropped_by_device: dropped,
+            dropped_by_device: drops.unread,
+            dropped_by_kernel: drops.untaken,
             reads: way.device.reads,
             refused: far_end.device.refused,
             late_p50_ns: late(500),
