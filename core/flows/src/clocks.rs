@@ -130,6 +130,35 @@ impl Sightings {
         }
     }
 
+    /// What became on the way to `other` of the packets from `from` that passed
+    /// here, in order of when they passed; those that passed several times are
+    /// left out. Of a super-segment its first octet tells.
+    #[must_use]
+    pub fn crossings(&self, from: Side, other: &Self) -> Vec<Crossing> {
+        let zeros = self.zeros.max(other.zeros);
+        let is_kept = |mark: &Mark| mark.hash().trailing_zeros() >= zeros;
+        let mut crossings: Vec<Crossing> = self
+            .seen
+            .iter()
+            .filter(|(mark, _)| mark.is_client == (from == Side::Client) && is_kept(mark))
+            .filter_map(|(mark, here)| {
+                let there = match other.seen.get(mark) {
+                    Some(None) => return None,
+                    Some(Some(there)) => Some(*there),
+                    None => None,
+                };
+                Some(Crossing {
+                    seq: mark.seq,
+                    has_data: mark.has_data,
+                    here: (*here)?,
+                    there,
+                })
+            })
+            .collect();
+        crossings.sort_by_key(|one| (one.here, one.seq));
+        crossings
+    }
+
     /// The clock of `other` against the clock of these; nothing where too few
     /// packets passed both, or the clocks contradict each other.
     #[must_use]
@@ -176,6 +205,20 @@ impl Sightings {
             matched: matched as u64,
         })
     }
+}
+
+/// A packet that passed one place, and what the other saw of it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Crossing {
+    /// SEG.SEQ.
+    pub seq: u32,
+    /// Whether it carries data.
+    pub has_data: bool,
+    /// When it passed here, by the clock of this place.
+    pub here: Instant,
+    /// When it passed there, by the clock of that place; nothing where it never
+    /// did.
+    pub there: Option<Instant>,
 }
 
 /// Two clocks.

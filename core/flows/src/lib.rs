@@ -49,7 +49,7 @@ mod sequence;
 mod table;
 mod wireshark;
 
-pub use clocks::{Clocks, Sightings};
+pub use clocks::{Clocks, Crossing, Sightings};
 pub use connection::{Connection, Scaling, Side};
 pub use correction::Correction;
 pub use direction::{Direction, Options, Shares};

@@ -2,7 +2,7 @@
 
 use std::net::Ipv4Addr;
 
-use gigatcp_flows::{Clocks, Observed, Side, Sightings};
+use gigatcp_flows::{Clocks, Crossing, Observed, Side, Sightings};
 use gigatcp_units::Instant;
 use gigatcp_wire::{Ecn, Endpoints, Flags, SackBlocks, SeqNumber};
 
@@ -233,4 +233,29 @@ fn the_drift_of_a_long_connection_is_surer_than_that_of_a_short_one() {
     };
     let (long, short) = (uncertainty(20_000), uncertainty(200));
     assert!(long < 1e-5 && short > 20.0 * long, "{long} {short}");
+}
+
+#[test]
+fn what_passed_one_place_only_is_known_and_what_passed_twice_is_left_out() {
+    let (mut here, mut there) = (Sightings::new(), Sightings::new());
+    for index in 0..6 {
+        here.add(
+            Side::Client,
+            &packet(Side::Client, i64::from(index) * 10, index),
+        );
+        if index != 2 {
+            let at = i64::from(index) * 10 + 500;
+            there.add(Side::Client, &packet(Side::Client, at, index));
+        }
+    }
+    // The fifth came there twice, as nobody can tell which of both it was.
+    there.add(Side::Client, &packet(Side::Client, 900, 4));
+    let crossings = here.crossings(Side::Client, &there);
+    let lost: Vec<bool> = crossings.iter().map(|one| one.there.is_none()).collect();
+    assert_eq!(lost, [false, false, true, false, false]);
+    let Crossing {
+        here: at, there, ..
+    } = crossings[1];
+    assert_eq!(there.unwrap().saturating_since(at).as_nanos(), 500_000);
+    assert!(here.crossings(Side::Server, &Sightings::new()).is_empty());
 }

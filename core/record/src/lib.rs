@@ -209,6 +209,40 @@ pub struct FlowRecord {
     pub untold: Vec<String>,
     /// Time-sequence data, for the flows the plan asked for.
     pub time_sequence: Option<TimeSequence>,
+    /// What `gigatcp why` says of the capture alone, where one was taken;
+    /// [`FlowRecord::limits`] is the engine's own account beside it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub why: Option<WhyRecord>,
+}
+
+/// Why a connection was not faster, by its capture.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct WhyRecord {
+    /// The cause that took most of the time; absent where that is not known.
+    pub dominant: Option<String>,
+    /// Shares of the time by cause, in a line.
+    pub limited_by: String,
+    /// All of it in whole sentences.
+    pub paragraph: String,
+    /// Time whose cause the capture does not show.
+    pub unknown_ns: u64,
+    /// Causes, in order of the time they took.
+    pub verdicts: Vec<WhyVerdict>,
+}
+
+/// One cause.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct WhyVerdict {
+    /// Its name, as `gigatcp explain` knows it.
+    pub id: String,
+    /// What was found, in a sentence.
+    pub finding: String,
+    /// How sure that is, 0 to 1.
+    pub confidence: f64,
+    /// Time it took; zero for what is only remarked on.
+    pub time_ns: u64,
+    /// What it cost.
+    pub cost_bps: u64,
 }
 
 /// One interval of the tester, by the receiver's clock.

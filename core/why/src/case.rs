@@ -6,6 +6,7 @@ use gigatcp_flows::{Connection, Direction, Scaling, Side};
 use gigatcp_units::{Duration, Instant, Rate};
 
 use crate::View;
+use crate::between::{Between, Fate};
 use crate::episode::Episode;
 use crate::losses::{self, Cause};
 use crate::round::{Round, Stamp, State};
@@ -18,10 +19,15 @@ pub(crate) struct Case<'a> {
     pub trail: &'a Trail,
     pub rounds: &'a [Round],
     pub view: View,
+    /// What another capture, nearer to the receiver, adds.
+    pub other: Option<Other<'a>>,
     /// The least round trip of the whole path.
     pub base: Duration,
     /// The best delivery of any round, octets per second.
     pub peak: f64,
+    /// What the slowest link carries, by how closely segments follow on one
+    /// another behind it, octets per second.
+    pub line: Option<f64>,
     /// What the path seems to carry, where that was seen.
     pub capacity: f64,
     /// Round trips of the rounds, as far as measured.
@@ -44,7 +50,12 @@ pub(crate) struct Case<'a> {
 }
 
 impl<'a> Case<'a> {
-    pub fn new(connection: &'a Connection, trail: &'a Trail, start: Instant) -> Self {
+    pub fn new(
+        connection: &'a Connection,
+        trail: &'a Trail,
+        start: Instant,
+        other: Option<Other<'a>>,
+    ) -> Self {
         let rounds = trail.rounds.as_slice();
         let least = |pick: fn(&Round) -> Option<Duration>| rounds.iter().filter_map(pick).min();
         let shortest = least(|round| round.trip.least);
@@ -66,8 +77,14 @@ impl<'a> Case<'a> {
             trail,
             rounds,
             view,
+            other,
             base,
             peak: 0.0,
+            line: match view {
+                _ if other.is_some() => other.and_then(|other| other.trail.data_spacing.rate()),
+                View::Sender | View::Unknown => trail.ack_spacing.rate(),
+                _ => trail.data_spacing.rate(),
+            },
             capacity: 0.0,
             trips,
             forth: one_way(rounds, |round| round.data_stamp),
@@ -208,6 +225,53 @@ impl<'a> Case<'a> {
         acked as f64 / time.as_secs_f64().max(1e-9)
     }
 
+    /// Whether the sender had nothing left to send again and again, as PSH
+    /// tells: it is not what makes segments that is slow.
+    pub fn runs_dry(&self, index: usize) -> bool {
+        let round = &self.rounds[index];
+        round.pushed * 5 >= round.segments && round.pushed > 0
+    }
+
+    /// How much of the time around a round the sender had nothing to send.
+    pub fn dry_share(&self, index: usize) -> f64 {
+        let until = (index + 3).min(self.rounds.len());
+        let near = &self.rounds[index.saturating_sub(2)..until];
+        let sum = |of: fn(&Round) -> Duration| {
+            near.iter()
+                .fold(Duration::ZERO, |sum, round| sum + of(round))
+                .as_secs_f64()
+        };
+        let time = sum(|round| round.active() + round.spent_in(State::Idle));
+        sum(|round| round.dry) / time.max(1e-9)
+    }
+
+    /// How much of what the slowest link carries was under way when an episode
+    /// began.
+    pub fn fill(&self, episode: &Episode) -> Option<f64> {
+        let trip = self.base + self.queue_before(episode).unwrap_or_default();
+        let rate = episode.flight as f64 / trip.as_secs_f64().max(1e-9);
+        self.line.map(|line| rate / line)
+    }
+
+    /// Whether what was lost had left its place in time behind; nothing where
+    /// no hole shows here.
+    pub fn is_tight(&self, episode: &Episode) -> Option<bool> {
+        let gaps = match self.other {
+            Some(other) => &other.trail.gaps,
+            None => &self.trail.gaps,
+        };
+        let next = gaps.partition_point(|gap| gap.end <= episode.start);
+        let gap = gaps.get(next).filter(|gap| gap.start <= episode.start)?;
+        Some(gap.is_tight)
+    }
+
+    /// What became of what an episode sent again first, where another capture
+    /// tells.
+    pub fn fate(&self, episode: &Episode) -> Option<Fate> {
+        let between = self.other?.between;
+        between.fate(episode.start as u32, episode.at)
+    }
+
     /// Whether there was a standing queue.
     pub fn is_queued(&self, index: usize) -> bool {
         /// A single acknowledgment is late for other reasons.
@@ -244,6 +308,12 @@ impl<'a> Case<'a> {
     /// Of a standing queue, the share that is on the way of the data to here,
     /// and on that of the acknowledgments to here.
     fn shares_of(&self, index: usize) -> Option<(f64, f64)> {
+        if let Some(other) = self.other {
+            let round = &self.rounds[index];
+            let (forth, back) = other.between.queues_in(round.start, round.end)?;
+            let both = (forth + back).as_secs_f64().max(1e-9);
+            return Some((forth.as_secs_f64() / both, back.as_secs_f64() / both));
+        }
         let coarse = self.forth.tick.max(self.back.tick) * 5 / 2;
         let queue = self.queue(index).filter(|queue| *queue >= coarse)?;
         let share = |part: Duration| part.as_secs_f64() / queue.as_secs_f64();
@@ -297,6 +367,14 @@ impl<'a> Case<'a> {
     pub fn rounds_with(&self, state: State) -> impl Iterator<Item = usize> + '_ {
         (0..self.rounds.len()).filter(move |index| !self.rounds[*index].spent_in(state).is_zero())
     }
+}
+
+/// What a capture at another place, nearer to the receiver, adds.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Other<'a> {
+    /// The same direction as it was lived there.
+    pub trail: &'a Trail,
+    pub between: &'a Between,
 }
 
 /// What was acknowledged of a direction, a position.

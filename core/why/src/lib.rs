@@ -19,6 +19,7 @@
 //! | `echoes.rs` | what timestamps say about when a segment was made |
 //! | `round.rs`, `episode.rs` | what is kept: rounds; losses and their repair |
 //! | `view.rs` | where the capture was taken |
+//! | `between.rs` | what two captures of one connection know together |
 //! | `case.rs`, `losses.rs` | what rules are asked about; why segments were lost |
 //! | `rules/` | one rule in one file |
 //! | `account.rs` | whose each stretch of time is |
@@ -35,6 +36,7 @@
 extern crate alloc;
 
 mod account;
+mod between;
 mod case;
 mod echoes;
 mod episode;
@@ -48,6 +50,7 @@ mod watcher;
 mod words;
 
 pub use account::{LEAST_SURE, Span};
+pub use between::Between;
 pub use round::{MAX_ROUNDS, State};
 pub use rules::{Evidence, RULES, Rule, find};
 pub use verdict::{Diagnosis, Verdict};

@@ -10,6 +10,7 @@ use alloc::vec::Vec;
 use gigatcp_units::Duration;
 
 use crate::View;
+use crate::between::Fate;
 use crate::case::Case;
 use crate::episode::Episode;
 
@@ -53,18 +54,22 @@ struct Summary {
     quarters: (u64, u64),
     /// How many episodes began with a long queue, of all.
     queued: f64,
-    /// Segments sent again, of all that were sent.
-    share: f64,
+    /// Whether they look like those of a policer.
+    policed: Option<f64>,
+    /// Whether most began with the slowest link busy and the queue before it at
+    /// its longest.
+    overflows: bool,
 }
 
 /// A queue is long from this part of the longest on.
 const LONG: f64 = 0.55;
 
+/// With less than this under way, of what the slowest link carries, its queue is
+/// empty.
+const NOT_FULL: f64 = 0.92;
+
 impl Summary {
     fn of(case: &Case<'_>, episodes: &[Episode]) -> Self {
-        let again: u64 = episodes.iter().map(|one| one.again).sum();
-        let sent: u64 = case.rounds.iter().map(|round| round.sent).sum();
-        let segments = (sent / case.mss()).max(1);
         // The first loss ends an opening that overshoots: it is no measure for
         // the others.
         let later = episodes.get(1..).unwrap_or_default();
@@ -76,11 +81,46 @@ impl Summary {
             queue >= case.base / 25 && queue.as_secs_f64() >= LONG * case.queue_most.as_secs_f64()
         };
         let queued = episodes.iter().filter(is_long).count();
-        Self {
+        let mut summary = Self {
             count: flights.len(),
             quarters: (at(1), at(3)),
             queued: queued as f64 / episodes.len().max(1) as f64,
-            share: again as f64 / segments as f64,
+            policed: None,
+            overflows: false,
+        };
+        let full = later.iter().filter(|one| is_full(case, one)).count();
+        summary.overflows = full > 0 && full * 2 >= later.len();
+        summary.policed = summary.policed(case, later);
+        summary
+    }
+
+    /// A policer drops in rows, always from about the same rate on, while the
+    /// slowest link carries more: what follows closely on one another shows it.
+    fn policed(&self, case: &Case<'_>, later: &[Episode]) -> Option<f64> {
+        let counted = |of: &dyn Fn(&Episode) -> bool| {
+            later.iter().filter(|one| of(one)).count() as f64 / later.len().max(1) as f64
+        };
+        let is_needless = counted(&|one| one.spurious * 2 >= one.again || one.timeouts >= 2);
+        if later.is_empty() || is_needless > 0.3 {
+            return None;
+        }
+        let rows = counted(&|one| one.again >= 2);
+        let (low, high) = self.quarters;
+        let near = low as f64 / (high as f64).max(1.0);
+        if case.line.is_none() {
+            // The same amount in flight each time, and another queue.
+            let is_same = later.len() >= 3 && near >= 0.85 && rows >= 0.45;
+            return (is_same && self.queued < 0.6).then_some(0.7);
+        }
+        let below = counted(&|one| case.fill(one).is_some_and(|fill| fill < NOT_FULL));
+        if below < 0.6 {
+            None
+        } else if near >= 0.85 && later.len() >= 5 {
+            Some(0.86)
+        } else if near >= 0.7 && rows >= 0.45 {
+            Some(if later.len() >= 3 { 0.85 } else { 0.75 })
+        } else {
+            None
         }
     }
 
@@ -96,6 +136,14 @@ impl Summary {
     }
 }
 
+/// Whether the slowest link was busy and the queue before it about as long as
+/// ever.
+fn is_full(case: &Case<'_>, episode: &Episode) -> bool {
+    let queue = case.queue_before(episode).unwrap_or_default();
+    case.fill(episode).is_some_and(|fill| fill >= NOT_FULL)
+        && queue.as_secs_f64() >= LONG * case.queue_most.as_secs_f64()
+}
+
 fn cause(case: &Case<'_>, episode: &Episode, summary: &Summary) -> (Cause, f64) {
     if episode.spurious * 2 >= episode.again.max(1) || episode.late > 2 * episode.again {
         return (Cause::Reordering, 0.9);
@@ -106,7 +154,29 @@ fn cause(case: &Case<'_>, episode: &Episode, summary: &Summary) -> (Cause, f64) 
     if let Some(sure) = overrun(case, episode) {
         return (Cause::Overrun, sure);
     }
+    if let Some(fate) = case.fate(episode).filter(|fate| fate.is_lost) {
+        return between(case, episode, summary, &fate);
+    }
     by_queue(case, episode, summary)
+}
+
+/// Lost between two captures: what was before it in the queue is known.
+fn between(case: &Case<'_>, episode: &Episode, summary: &Summary, fate: &Fate) -> (Cause, f64) {
+    if let Some(sure) = summary.policed {
+        return (Cause::Policer, (sure + 0.06).min(0.95));
+    }
+    let most = case.other.map(|other| other.between.queues().0);
+    let most = most.unwrap_or_default().as_secs_f64();
+    let is_long = fate.queue.as_secs_f64() >= LONG * most;
+    match case.is_tight(episode) {
+        Some(true) if is_long => (Cause::Overflow, 0.95),
+        Some(false) if !is_long => (Cause::Random, 0.95),
+        Some(true) => (Cause::Overflow, 0.85),
+        None if is_long && case.fill(episode).is_none_or(|fill| fill >= NOT_FULL) => {
+            (Cause::Overflow, 0.88)
+        }
+        _ => (Cause::Random, 0.85),
+    }
 }
 
 /// Only full segments get lost, and all of them; a smaller size gets through.
@@ -144,6 +214,9 @@ fn by_queue(case: &Case<'_>, episode: &Episode, summary: &Summary) -> (Cause, f6
     if episode.timeouts >= 3 && episode.again <= episode.timeouts + 2 {
         return (Cause::Unclear, 0.0);
     }
+    if let Some(sure) = summary.policed {
+        return (Cause::Policer, sure);
+    }
     let (queue, most) = (queue.as_secs_f64(), case.queue_most.as_secs_f64());
     let sees = case.sees_queues();
     let is_near = matches!(case.view, View::Sender | View::Unknown);
@@ -153,28 +226,49 @@ fn by_queue(case: &Case<'_>, episode: &Episode, summary: &Summary) -> (Cause, f6
     let is_long = is_queue_seen && queue >= LONG * most;
     // An opening that overshoots loses a good part of what is in flight.
     let is_flood = episode.again >= 16.max(episode.flight / case.mss() / 10);
+    let is_idle = case.fill(episode).is_some_and(|fill| fill < NOT_FULL);
     if is_flood && episode.timeouts == 0 {
-        return (Cause::Overflow, 0.8);
+        // Without a busy link there is no queue that could be full.
+        return if is_idle {
+            (Cause::Policer, 0.72)
+        } else {
+            (Cause::Overflow, 0.8)
+        };
     }
-    if is_long && summary.queued >= 0.6 {
+    let is_few = episode.again <= 4.max(episode.flight / case.mss() / 16);
+    let tight = case.is_tight(episode).filter(|_| !is_near);
+    let is_busy = case.fill(episode).map(|fill| fill >= NOT_FULL);
+    match (tight, is_busy) {
+        (Some(true), _) => return (Cause::Overflow, 0.87),
+        (Some(false), _) if is_few => return (Cause::Random, 0.87),
+        // What is sent again had passed here.
+        (None, Some(false)) if !is_near && is_few && !summary.overflows => {
+            return (Cause::Random, 0.82);
+        }
+        _ => {}
+    }
+    if is_full(case, episode) {
+        return (Cause::Overflow, 0.86);
+    }
+    if summary.overflows && is_busy == Some(false) && tight.is_none() {
+        // A burst fills a short queue while little is under way.
+        return (Cause::Overflow, 0.72);
+    }
+    if is_long && summary.queued >= 0.6 && is_busy != Some(false) {
         return (Cause::Overflow, 0.86);
     }
     match summary.is_steady() {
-        Some(true) if !is_queue_seen || summary.queued >= 0.3 => {
+        Some(true) if (!is_queue_seen || summary.queued >= 0.3) && is_busy != Some(false) => {
             return (Cause::Overflow, 0.75);
         }
-        None if !sees || !is_fine => return (Cause::Unclear, 0.0),
+        None if (!sees || !is_fine) && is_busy.is_none() => return (Cause::Unclear, 0.0),
         _ => {}
     }
-    if is_long && summary.queued >= 0.4 {
+    if is_long && summary.queued >= 0.4 && is_busy != Some(false) {
         return (Cause::Overflow, 0.6);
     }
-    let is_policed = !is_queue_seen && summary.share > 0.03 && summary.count >= 4;
-    if is_policed && sees {
-        return (Cause::Policer, 0.6);
-    }
-    let few = episode.again <= 4.max(episode.flight / case.mss() / 16);
-    let sure = match (few, queue < 0.3 * most || !is_queue_seen) {
+    let is_short = queue < 0.3 * most || !is_queue_seen || is_busy == Some(false);
+    let sure = match (is_few, is_short) {
         (true, true) => 0.85,
         (true, false) | (false, true) => 0.68,
         (false, false) => 0.5,

@@ -83,6 +83,38 @@ impl Samples {
     }
 }
 
+/// How much samples differ.
+#[derive(Clone, Copy, Default, Debug)]
+pub(crate) struct Spread {
+    count: f64,
+    sum: f64,
+    squares: f64,
+}
+
+impl Spread {
+    pub fn add(&mut self, sample: f64) {
+        self.count += 1.0;
+        self.sum += sample;
+        self.squares += sample * sample;
+    }
+
+    fn merge(&mut self, other: &Self) {
+        self.count += other.count;
+        self.sum += other.sum;
+        self.squares += other.squares;
+    }
+
+    /// Standard deviation over mean, of enough samples.
+    pub fn variation(&self) -> Option<f64> {
+        if self.count < 8.0 || self.sum <= 0.0 {
+            return None;
+        }
+        let mean = self.sum / self.count;
+        let variance = (self.squares / self.count - mean * mean).max(0.0);
+        Some(libm::sqrt(variance) / mean)
+    }
+}
+
 /// A timestamp of a host's clock, and when it passed.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Stamp {
@@ -110,12 +142,21 @@ pub(crate) struct Round {
     pub clocked: u64,
     /// Packets of new data smaller than a full segment.
     pub small: u64,
+    /// Packets of new data with PSH: behind them nothing waits to be sent.
+    pub pushed: u64,
     /// Holes that showed themselves.
     pub gaps: u64,
     /// Pauses between segments that ended without an acknowledgment to end
     /// them, and those that one ended.
     pub free_starts: u64,
     pub clocked_starts: u64,
+    /// Time in which all that was written had been sent, as its PSH tells, and
+    /// acknowledgments released nothing.
+    pub dry: Duration,
+    /// Gaps between acknowledgments that follow closely, in nanoseconds, and how
+    /// many octets each acknowledged.
+    pub ack_gaps: Spread,
+    pub ack_sizes: Spread,
     /// Segments sent again.
     pub again: u64,
     /// Segments proven to have been sent again for nothing.
@@ -164,9 +205,13 @@ impl Round {
             segments: 0,
             clocked: 0,
             small: 0,
+            pushed: 0,
             gaps: 0,
             free_starts: 0,
             clocked_starts: 0,
+            dry: Duration::ZERO,
+            ack_gaps: Spread::default(),
+            ack_sizes: Spread::default(),
             again: 0,
             spurious: 0,
             late: 0,
@@ -222,9 +267,13 @@ impl Round {
             segments,
             clocked,
             small,
+            pushed,
             gaps,
             free_starts,
             clocked_starts,
+            dry,
+            ack_gaps,
+            ack_sizes,
             again,
             spurious,
             late,
@@ -254,9 +303,13 @@ impl Round {
         self.segments += segments;
         self.clocked += clocked;
         self.small += small;
+        self.pushed += pushed;
         self.gaps += gaps;
         self.free_starts += free_starts;
         self.clocked_starts += clocked_starts;
+        self.dry += *dry;
+        self.ack_gaps.merge(ack_gaps);
+        self.ack_sizes.merge(ack_sizes);
         self.again += again;
         self.spurious += spurious;
         self.late += late;

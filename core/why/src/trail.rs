@@ -15,6 +15,7 @@ mod sent;
 
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
+use alloc::vec::Vec;
 
 use gigatcp_flows::{Connection, Kind, Observed, Scaling, Side, Verdict};
 use gigatcp_units::{Duration, Instant};
@@ -80,6 +81,58 @@ pub(crate) struct Shown<'a> {
     pub connection: &'a Connection,
     pub number: u64,
 }
+
+/// The time that a number of octets takes at the closest: what the slowest link
+/// needs for them, where enough of them follow one another.
+#[derive(Clone, Copy, Default, Debug)]
+pub(crate) struct Spacing {
+    /// Nanoseconds for [`Spacing::UNIT`] octets.
+    least: u64,
+    often: u64,
+}
+
+impl Spacing {
+    const UNIT: u64 = 1 << 20;
+    /// So often it must have been seen.
+    const LEAST_OFTEN: u64 = 4;
+
+    fn add(&mut self, octets: u64, gap: Duration) {
+        let each = gap.as_nanos().saturating_mul(Self::UNIT) / octets.max(1);
+        if each == 0 {
+            return;
+        }
+        if self.often == 0 || each < self.least - self.least / 8 {
+            (self.least, self.often) = (each, 1);
+        } else if each <= self.least + self.least / 8 {
+            self.often += 1;
+        }
+    }
+
+    /// Octets per second.
+    pub fn rate(&self) -> Option<f64> {
+        (self.often >= Self::LEAST_OFTEN)
+            .then(|| Self::UNIT as f64 * 1e9 / self.least.max(1) as f64)
+    }
+
+    /// Whether that many octets took hardly longer than at the closest.
+    fn is_close(&self, octets: u64, gap: Duration) -> bool {
+        let each = gap.as_nanos().saturating_mul(Self::UNIT) / octets.max(1);
+        each <= self.least + self.least / 2
+    }
+}
+
+/// A hole in what passes, and whether its neighbours follow closely on one
+/// another: what is lost behind the slowest link leaves its place in time, what
+/// found no room in the queue before it does not.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Gap {
+    pub start: u64,
+    pub end: u64,
+    pub is_tight: bool,
+}
+
+/// Holes kept at most.
+const MAX_GAPS: usize = 1024;
 
 /// What ends an interval.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -153,6 +206,15 @@ pub(crate) struct Trail {
     newest: [Option<u32>; 2],
     /// When the last acknowledgment of something new passed here.
     ack_passed: Instant,
+    /// Whether the newest data had PSH: all that was written has left (RFC 9293
+    /// section 3.9.1.2).
+    is_pushed: bool,
+    /// When the sender first learned of something new since.
+    first_learned: Option<Instant>,
+    /// How close data follows here, and what acknowledgments tell of it.
+    pub data_spacing: Spacing,
+    pub ack_spacing: Spacing,
+    pub gaps: Vec<Gap>,
 }
 
 impl Trail {
@@ -204,6 +266,11 @@ impl Trail {
             unseen_acked: 0,
             newest: [None; 2],
             ack_passed: at,
+            is_pushed: false,
+            first_learned: None,
+            data_spacing: Spacing::default(),
+            ack_spacing: Spacing::default(),
+            gaps: Vec::new(),
         })
     }
 
@@ -288,8 +355,16 @@ impl Trail {
             if self.round.acked > 0 && gap < trip / 4 {
                 self.round.ack_train_octets += acked;
                 self.round.ack_train_time += gap;
+                self.round.ack_gaps.add(gap.as_nanos() as f64);
+                self.round.ack_sizes.add(acked as f64);
+                if acked >= self.mss && self.open.is_none() {
+                    self.ack_spacing.add(acked, gap);
+                }
             }
             self.ack_passed = known.at;
+            if known.edge >= self.nxt + self.mss || !self.knows_edge {
+                self.first_learned.get_or_insert(self.last);
+            }
             self.una = known.ack;
             if acked >= self.mss {
                 self.largest_acked = self.mss;

@@ -9,7 +9,8 @@ use gigatcp_units::grammar::{human_bytes, human_duration, human_rate};
 use gigatcp_units::{Bytes, Duration, Instant, Rate};
 
 use crate::account::{self, Hearing, Span};
-use crate::case::{Case, rate};
+use crate::between::Between;
+use crate::case::{Case, Other, rate};
 use crate::rules::{Evidence, RULES, Rule};
 use crate::trail::Trail;
 use crate::{View, words};
@@ -61,13 +62,20 @@ pub struct Diagnosis {
     pub unknown: Duration,
     /// The whole time in stretches of one cause each.
     pub spans: Vec<Span>,
+    /// What another capture of the connection added, in a sentence.
+    pub joined: Option<String>,
     /// All of it in whole sentences.
     pub paragraph: String,
 }
 
 impl Diagnosis {
-    pub(crate) fn of(connection: &Connection, trail: &Trail, start: Instant) -> Self {
-        let case = Case::new(connection, trail, start);
+    pub(crate) fn of(
+        connection: &Connection,
+        trail: &Trail,
+        start: Instant,
+        other: Option<Other<'_>>,
+    ) -> Self {
+        let case = Case::new(connection, trail, start, other);
         let mut hearing = Hearing::new(&case);
         for (index, rule) in RULES.iter().enumerate() {
             hearing.call(index);
@@ -108,6 +116,7 @@ impl Diagnosis {
             verdicts,
             unknown,
             spans,
+            joined: case.other.map(|other| joined(other.between)),
             paragraph: String::new(),
         };
         diagnosis.paragraph = words::paragraph(connection, &diagnosis);
@@ -150,6 +159,20 @@ impl Diagnosis {
         }
         parts.join(", ")
     }
+}
+
+/// What two captures know of the way between them.
+fn joined(between: &Between) -> String {
+    let (data, lost) = between.data();
+    let (acks, lost_acks) = between.acknowledgments();
+    let (forth, back) = between.queues();
+    format!(
+        "Seen in both captures: of {data} packets with data {lost} were lost between them, of \
+         {acks} acknowledgments {lost_acks}; queues between them added up to {} to the data and \
+         up to {} to what came back.",
+        human_duration(forth),
+        human_duration(back),
+    )
 }
 
 /// A share as text.

@@ -7,7 +7,8 @@ use gigatcp_flows::{FlowTable, Kind, Observed, Side};
 use gigatcp_units::{Duration, Instant};
 use gigatcp_wire::Flags;
 
-use crate::case::other;
+use crate::between::Between;
+use crate::case::{Other, other};
 use crate::trail::{Shown, Trail};
 use crate::verdict::Diagnosis;
 
@@ -77,21 +78,58 @@ impl Watcher {
     #[must_use]
     pub fn diagnose(&self, index: usize) -> Option<Diagnosis> {
         let connection = self.table.connection(index)?;
-        let followed = self.followed.get(index)?;
+        let (trail, start) = self.followed.get(index)?.lived(self.sender(index)?)?;
+        Some(Diagnosis::of(connection, &trail, start, None))
+    }
+
+    /// The same with what another capture of the connection knows, which was
+    /// taken nearer to the receiver of the data: there it has the number `index`.
+    #[must_use]
+    pub fn diagnose_with(
+        &self,
+        index: usize,
+        (far, far_index): (&Self, usize),
+        between: &Between,
+    ) -> Option<Diagnosis> {
+        let connection = self.table.connection(index)?;
+        let (trail, start) = self.followed.get(index)?.lived(self.sender(index)?)?;
+        let from = connection.endpoint(trail.side);
+        let there = far.table.connection(far_index)?;
+        let side = if there.endpoint(Side::Client) == from {
+            Side::Client
+        } else {
+            Side::Server
+        };
+        let (other, _) = far.followed.get(far_index)?.lived(side)?;
+        let other = Other {
+            trail: &other,
+            between,
+        };
+        Some(Diagnosis::of(connection, &trail, start, Some(other)))
+    }
+
+    /// Which side of a connection sent more.
+    #[must_use]
+    pub fn sender(&self, index: usize) -> Option<Side> {
+        let connection = self.table.connection(index)?;
         let bytes = |side: Side| connection.direction(side).unique_bytes();
-        let side = if bytes(Side::Server) > bytes(Side::Client) {
+        Some(if bytes(Side::Server) > bytes(Side::Client) {
             Side::Server
         } else {
             Side::Client
-        };
-        let trail = followed.trails[side as usize].as_ref()?;
-        let mut trail = trail.clone();
-        trail.finish(followed.last, followed.last_packet);
-        Some(Diagnosis::of(connection, &trail, followed.first?))
+        })
     }
 }
 
 impl Followed {
+    /// The direction from `side` up to the end of the capture, and when the
+    /// connection begins in it.
+    fn lived(&self, side: Side) -> Option<(Box<Trail>, Instant)> {
+        let mut trail = self.trails[side as usize].clone()?;
+        trail.finish(self.last, self.last_packet);
+        Some((trail, self.first?))
+    }
+
     fn handle(&mut self, shown: &Shown<'_>) {
         let packet = shown.packet;
         let first = *self.first.get_or_insert(packet.at);

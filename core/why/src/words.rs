@@ -23,6 +23,10 @@ pub(crate) fn paragraph(connection: &Connection, diagnosis: &Diagnosis) -> Strin
         View::Middle => ", captured on the way.",
         View::Unknown => ".",
     });
+    if let Some(joined) = &diagnosis.joined {
+        text.push(' ');
+        text.push_str(joined);
+    }
     match diagnosis.dominant() {
         Some(first) => text.push_str(&format!(
             " For {} of the time it was limited by {}{}: {}",

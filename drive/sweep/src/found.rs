@@ -114,6 +114,7 @@ impl Found<'_> {
             negotiated: self.negotiated,
             untold: self.untold,
             time_sequence: self.time_sequence,
+            why: None,
         }
     }
 

@@ -69,5 +69,19 @@ fn the_place_of_capture_is_found_out() {
         let diagnosis = diagnosis.expect("data was sent");
         diagnosis.view.name()
     });
-    assert_eq!(found, views::VIEWS);
+    assert_eq!(found, views::VIEWS[..3]);
+}
+
+#[test]
+fn two_captures_say_together_what_was_lost_between_them_and_why() {
+    for cause in ["random-loss", "queue-overflow", "path-saturated"] {
+        let case = worlds::world(cause, 3);
+        let [sender, receiver, _] = views::captures(&case, 3);
+        let diagnosis = views::diagnose_both(sender, receiver).expect("data was sent");
+        check(&diagnosis);
+        let said = diagnosis.headline().map(|first| first.rule.id);
+        assert_eq!(said, Some(cause), "{}", diagnosis.limited_by());
+        let joined = diagnosis.joined.expect("they are of one connection");
+        assert!(joined.starts_with("Seen in both captures: of "), "{joined}");
+    }
 }

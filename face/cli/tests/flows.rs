@@ -313,7 +313,7 @@ fn why_names_its_verdicts_beneath_the_graph() {
 }
 
 /// `gigatcp why` on the printed trace, in its folder.
-fn why(folder: &TempDir, words: &[&str]) -> (bool, String) {
+fn why_of(folder: &TempDir, words: &[&str]) -> (bool, String) {
     let output = Command::new(env!("CARGO_BIN_EXE_gigatcp"))
         .arg("why")
         .args(words)
@@ -332,18 +332,81 @@ fn why_writes_its_report_and_replaces_only_one_of_its_own() {
     fs::write(folder.path().join("trace.txt"), trace).expect("the trace is written");
     let report = folder.path().join("report.html");
     for words in [&["trace.txt", "--no-report"][..], &["trace.txt", "--json"]] {
-        assert!(why(&folder, words).0);
+        assert!(why_of(&folder, words).0);
         assert!(!report.exists(), "{words:?}");
     }
     for _ in 0..2 {
-        let (is_done, said) = why(&folder, &["trace.txt"]);
+        let (is_done, said) = why_of(&folder, &["trace.txt"]);
         assert!(is_done && said.contains("wrote report.html ("), "{said}");
         assert!(in_folder(&folder, "report.html").ends_with("</html>\n"));
     }
     fs::write(&report, "mine").expect("a file");
-    let (is_done, said) = why(&folder, &["trace.txt"]);
+    let (is_done, said) = why_of(&folder, &["trace.txt"]);
     assert!(is_done && said.contains("report.html exists"), "{said}");
     assert_eq!(in_folder(&folder, "report.html"), "mine");
-    let (is_done, said) = why(&folder, &["trace.txt", "--overwrite"]);
+    let (is_done, said) = why_of(&folder, &["trace.txt", "--overwrite"]);
     assert!(is_done && said.contains("wrote report.html ("), "{said}");
+}
+
+#[test]
+fn a_run_with_a_capture_says_why_beside_its_own_account_and_so_does_its_folder() {
+    let (folder, file) = captured(PLAN, "one");
+    let run = file.parent().expect("a folder");
+    let record = fs::read_to_string(run.join("run.json")).expect("the record");
+    let record: Value = serde_json::from_str(&record).expect("it is JSON");
+    let why = &record["series"][0]["flows"][0]["why"];
+    assert!(
+        why["limited_by"]
+            .as_str()
+            .is_some_and(|line| line.contains('%'))
+    );
+    assert!(
+        why["verdicts"]
+            .as_array()
+            .is_some_and(|list| !list.is_empty())
+    );
+    let page = fs::read_to_string(run.join("report.html")).expect("the page");
+    assert!(page.contains("by its capture alone limited by"));
+    let output = Command::new(env!("CARGO_BIN_EXE_gigatcp"))
+        .arg("why")
+        .arg(run)
+        .current_dir(folder.path())
+        .output()
+        .expect("the command starts");
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(
+        output.status.success(),
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    assert!(
+        text.contains("the engine's own account of flow 1"),
+        "{text}"
+    );
+    let empty = folder.path().join("empty");
+    fs::create_dir(&empty).expect("a folder");
+    let (is_done, said) = why_of(&folder, &["empty"]);
+    assert!(!is_done && said.contains("run.json"), "{said}");
+}
+
+#[test]
+fn two_captures_of_one_connection_are_judged_together() {
+    let folder = tempfile::tempdir().expect("a folder");
+    for (name, text) in [
+        ("near.txt", include_str!("cmd/flows.in/near.txt")),
+        ("far.txt", include_str!("cmd/flows.in/far.txt")),
+    ] {
+        fs::write(folder.path().join(name), text).expect("the trace is written");
+    }
+    let output = Command::new(env!("CARGO_BIN_EXE_gigatcp"))
+        .args(["why", "near.txt", "far.txt"])
+        .current_dir(folder.path())
+        .output()
+        .expect("the command starts");
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(
+        text.contains("connection 1 of near.txt and 1 of far.txt"),
+        "{text}"
+    );
+    assert!(text.contains("packets with data 0 were lost"), "{text}");
 }

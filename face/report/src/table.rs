@@ -185,8 +185,8 @@ fn flow_text(
     }
 }
 
-/// How the connection ended, if badly, and what the receiver's network card
-/// dropped, a line each.
+/// How the connection ended, if badly, what the receiver's network card
+/// dropped, and why it was not faster, by its capture; a line each.
 #[must_use]
 pub fn end_and_card(flow: &FlowRecord) -> Vec<String> {
     let failure = flow.failure.iter().map(|failure| {
@@ -206,7 +206,15 @@ pub fn end_and_card(flow: &FlowRecord) -> Vec<String> {
             ring.held_packets,
         )
     });
-    failure.chain(rings).collect()
+    let why = flow.why.iter().map(|why| {
+        let finding = why.verdicts.first().map(|first| first.finding.as_str());
+        format!(
+            "by its capture alone limited by {}. {}",
+            why.limited_by,
+            finding.unwrap_or_default()
+        )
+    });
+    failure.chain(rings).chain(why).collect()
 }
 
 fn ours_alone(out: &mut String, flow: &FlowRecord) {

@@ -46,6 +46,17 @@ fn by_stamps(case: &Case<'_>, index: usize) -> Option<f64> {
     is_back.then_some(0.91)
 }
 
+/// Whether acknowledgments come at equal distances whatever they acknowledge:
+/// then it is their way that spaces them. Behind a queue of data those of more
+/// octets come later.
+fn is_even(case: &Case<'_>, index: usize) -> bool {
+    let round = &case.rounds[index];
+    match (round.ack_gaps.variation(), round.ack_sizes.variation()) {
+        (Some(gaps), Some(sizes)) => sizes >= 0.3 && gaps * 2.0 < sizes,
+        _ => false,
+    }
+}
+
 fn judge(case: &Case<'_>, hearing: &mut Hearing) {
     // Where the capture lacks data it may lack acknowledgments too.
     if case.data().has_super_segments() || case.data().acked_unseen_bytes() > 0 {
@@ -57,9 +68,12 @@ fn judge(case: &Case<'_>, hearing: &mut Hearing) {
         if round.acked < 2 * case.mss() || round.again > 0 {
             continue;
         }
+        let is_paced = case.view == View::Sender && is_even(case, index);
         let is_large = round.acked >= 16 * case.mss();
         let sure = by_stamps(case, index).unwrap_or(if !is_large {
             0.0
+        } else if is_paced {
+            0.9
         } else if case.view == View::Sender {
             match stretch {
                 5.0.. => 0.89,

@@ -4,7 +4,7 @@ use alloc::format;
 
 use gigatcp_units::Instant;
 
-use super::{Rule, Told, round_evidence, span};
+use super::{Rule, Told, round_evidence, send_buffer, span};
 use crate::account::{Hearing, Won};
 use crate::case::Case;
 use crate::round::State;
@@ -33,6 +33,9 @@ pub(crate) const RULE: Rule = Rule {
     tell,
 };
 
+/// Who has nothing to send for this share of the time is held up by that.
+const MOST_DRY: f64 = 0.3;
+
 fn judge(case: &Case<'_>, hearing: &mut Hearing) {
     for index in 0..case.rounds.len() {
         hearing.bid(index, State::Idle, 0.93);
@@ -42,9 +45,20 @@ fn judge(case: &Case<'_>, hearing: &mut Hearing) {
             hearing.bid(index, State::Closing, 0.9);
         }
         hearing.bid(index, State::Slack, 0.68);
+        let dry = case.dry_share(index);
+        if dry >= MOST_DRY {
+            let sure = if dry >= 0.5 { 0.92 } else { 0.86 };
+            hearing.bid(index, State::Full, sure);
+            hearing.bid(index, State::Slack, sure);
+        }
         if comes_in_pieces(case, index) {
             hearing.bid(index, State::Full, 0.89);
             hearing.bid(index, State::Slack, 0.89);
+        }
+        let is_idle = case.runs_dry(index) && !case.is_queued(index);
+        if is_idle && send_buffer::sure(case, index) == 0.0 && case.rounds[index].again == 0 {
+            hearing.bid(index, State::Full, 0.83);
+            hearing.bid(index, State::Slack, 0.83);
         }
         if writes_little(case, index) {
             hearing.bid(index, State::Full, 0.82);

@@ -56,7 +56,13 @@ fn judge(case: &Case<'_>, hearing: &mut Hearing) {
         let has_ends = round.free_starts * 4 >= round.count && round.small > 0
             || round.small * 5 >= round.segments;
         let is_path = case.view == View::Sender && case.is_queued(index);
-        if is_small || is_path || has_ends || round.again > 0 || clocked > 0.6 {
+        if case.runs_dry(index)
+            || is_small
+            || is_path
+            || has_ends
+            || round.again > 0
+            || clocked > 0.6
+        {
             continue;
         }
         let rate = case.rate(index).max(case.near_rate(index));

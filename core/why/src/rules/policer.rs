@@ -7,15 +7,18 @@ use super::{Evidence, Rule, Told, bid_losses, counted, show_losses, span, speed}
 use crate::account::{Hearing, Won};
 use crate::case::Case;
 use crate::losses::Cause;
+use crate::round::State;
 
 pub(crate) const RULE: Rule = Rule {
     id: "policer",
     name: "a policer",
     meaning: "Something on the path drops whatever exceeds a configured rate, without a queue. A \
               burst passes as long as tokens last; then losses come in rows.",
-    looks_for: "Many losses, several in a hundred segments, without a queue in the round trip, at \
-                a rate that stays about the same.",
-    how_sure: "Fair. Heavy random loss, or a queue of a few packets, looks alike.",
+    looks_for: "Losses in rows, from about the same amount in flight on, at a rate clearly below \
+                what the slowest link carries, which segments or acknowledgments that follow \
+                closely on one another show.",
+    how_sure: "Fair. Without anything that shows the link's rate a queue of a few packets looks \
+               alike; where losses are few and single, random loss does.",
     views: "sender, receiver, middle",
     change: "Ask for the rate that was agreed on, or send below it: pacing (SO_MAX_PACING_RATE), a \
              shaper of one's own. A shaper instead of a policer at the edge.",
@@ -27,6 +30,14 @@ pub(crate) const RULE: Rule = Rule {
 
 fn judge(case: &Case<'_>, hearing: &mut Hearing) {
     bid_losses(case, hearing, Cause::Policer);
+    // Between losses too the sender goes no faster than it is let.
+    for index in case.rounds_with(State::Full) {
+        let is_policed = |one: usize| case.causes[one].0 == Cause::Policer;
+        if case.after[index].is_some_and(is_policed) && !case.is_queued(index) {
+            hearing.bid(index, State::Full, 0.84);
+            hearing.bid(index, State::Slack, 0.7);
+        }
+    }
 }
 
 fn tell(case: &Case<'_>, won: &Won) -> Told {

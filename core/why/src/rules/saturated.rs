@@ -42,7 +42,8 @@ fn judge(case: &Case<'_>, hearing: &mut Hearing) {
         }
         // Where timestamps tell the way of the queue, it is that of the data.
         let is_forth = case.shares(index).is_some_and(|(forth, _)| forth >= 0.6);
-        if case.view != View::Sender && is_forth && is_fast && case.is_queued(index) {
+        let knows_way = case.view != View::Sender || case.other.is_some();
+        if knows_way && is_forth && is_fast && case.is_queued(index) {
             hearing.bid(index, State::Full, 0.91);
         }
         if case.is_queued(index) && is_fast {

@@ -74,6 +74,8 @@ pub(super) fn sure(case: &Case<'_>, index: usize) -> f64 {
     let clocked = round.clocked as f64 / round.sent.max(1) as f64;
     if clocked >= 0.7 {
         0.86
+    } else if case.runs_dry(index) {
+        0.85
     } else if clocked >= 0.4 {
         0.62
     } else {

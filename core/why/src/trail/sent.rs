@@ -25,6 +25,7 @@ impl Trail {
         }
         self.release(packet, (start, end), shown);
         self.note_hole(shown, start);
+        self.note_spacing(shown, start);
         let is_expiry = kinds.contains(Kind::TimeoutRetransmission);
         let silence = packet.at.saturating_since(self.last);
         self.pass(packet.at, if is_expiry { End::Expiry } else { End::Event });
@@ -114,6 +115,27 @@ impl Trail {
         }
     }
 
+    /// Gaps between full segments, and across holes.
+    fn note_spacing(&mut self, shown: &Shown<'_>, start: u64) {
+        let octets = u64::from(shown.packet.payload_len);
+        let gap = shown.packet.at.saturating_since(self.last_data);
+        if octets < self.mss.max(1) || self.first_data == Some(shown.packet.at) {
+            return;
+        }
+        if start == self.nxt {
+            self.data_spacing.add(octets, gap);
+        } else if start > self.nxt
+            && shown.verdict.kinds.contains(Kind::AfterGap)
+            && self.gaps.len() < MAX_GAPS
+        {
+            self.gaps.push(Gap {
+                start: self.nxt,
+                end: start,
+                is_tight: self.data_spacing.is_close(octets, gap),
+            });
+        }
+    }
+
     fn on_new(&mut self, shown: &Shown<'_>, start: u64, end: u64) {
         let packet = shown.packet;
         let octets = u64::from(packet.payload_len);
@@ -157,6 +179,9 @@ impl Trail {
             self.round.train_time += gap;
         }
         self.note_clock(packet.at, octets, gap, trip);
+        self.is_pushed = packet.flags.contains(Flags::PSH);
+        self.round.pushed += u64::from(self.is_pushed);
+        self.first_learned = None;
         if packet.flags.contains(Flags::FIN) {
             self.fin = true;
         }
@@ -176,6 +201,7 @@ impl Trail {
         if is_clocked {
             self.round.clocked += octets;
         }
+        self.note_dry(at, gap, at_once, trip);
         let pause = (self.spacing * 4)
             .max(trip / 10)
             .max(Duration::from_millis(2));
@@ -188,6 +214,25 @@ impl Trail {
         }
         if gap < trip {
             self.spacing = self.spacing - self.spacing / 8 + gap / 8;
+        }
+    }
+
+    /// Acknowledgments came and the window was open, or all that had been written
+    /// had left, as PSH tells; and yet nothing was sent until now.
+    fn note_dry(&mut self, at: Instant, gap: Duration, at_once: Duration, trip: Duration) {
+        let answer = self.first_learned.map(|first| at.saturating_since(first));
+        let late = (at_once * 2).max(trip / 20);
+        let is_late = |since: Duration| since > late;
+        let pause = (self.spacing * 4).max(trip / 10);
+        // Elsewhere acknowledgments may have waited on the rest of their way.
+        let is_near = self.turn.unwrap_or_default() * 9 <= trip;
+        let is_dry = if self.is_pushed {
+            answer.is_none_or(is_late) && gap > late
+        } else {
+            is_near && answer.is_some_and(|since| since > late.max(pause))
+        };
+        if is_dry && self.open.is_none() {
+            self.round.dry += gap;
         }
     }
 

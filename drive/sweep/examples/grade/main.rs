@@ -107,8 +107,11 @@ fn grade(cause: &'static str, seed: u64, show: bool) -> Vec<Graded> {
     let case = worlds::world(cause, seed);
     let captures = views::captures(&case, seed);
     let mut graded = Vec::new();
-    for (view, capture) in captures.into_iter().enumerate() {
-        let diagnosis = views::diagnose(capture);
+    let [sender, receiver, _] = captures.clone();
+    let both = views::diagnose_both(sender, receiver);
+    let diagnoses = captures.map(views::diagnose).into_iter().chain([both]);
+    for (view, diagnosis) in diagnoses.enumerate() {
+        let truth = case.truth(cause, views::VIEWS[view]);
         let answer = diagnosis
             .as_ref()
             .and_then(|diagnosis| diagnosis.headline());
@@ -117,7 +120,7 @@ fn grade(cause: &'static str, seed: u64, show: bool) -> Vec<Graded> {
         });
         let mut shown = String::new();
         if show {
-            let mark = if said == cause { "ok   " } else { "WRONG" };
+            let mark = if said == truth { "ok   " } else { "WRONG" };
             shown = format!(
                 "{mark} {cause} {seed} {:8} [{}]",
                 views::VIEWS[view],
@@ -138,7 +141,7 @@ fn grade(cause: &'static str, seed: u64, show: bool) -> Vec<Graded> {
             }
         }
         graded.push(Graded {
-            truth: cause,
+            truth,
             view,
             said,
             confidence,

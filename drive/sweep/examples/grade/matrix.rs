@@ -71,7 +71,7 @@ impl fmt::Display for Matrix {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let all = self.count(|_, _| true);
         let right = self.count(|truth, said| truth == said);
-        let unknown = self.count(|_, said| said == "unknown");
+        let unknown = self.count(|truth, said| said == "unknown" && truth != said);
         writeln!(
             f,
             "{}: {} right, {} unknown, {} wrong of {all}",
@@ -81,7 +81,7 @@ impl fmt::Display for Matrix {
             Self::share(all - right - unknown, all)
         )?;
         writeln!(f, "cause                      recall precision  taken for")?;
-        for cause in CAUSES {
+        for cause in CAUSES.into_iter().chain(["unknown"]) {
             let of = self.count(|truth, _| truth == cause);
             if of == 0 {
                 continue;

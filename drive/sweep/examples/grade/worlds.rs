@@ -81,6 +81,20 @@ pub struct Case {
     pub about: String,
 }
 
+impl Case {
+    /// What is to be said of the injected `cause` from a place. Of a path that
+    /// swallows every full segment nothing passes behind it: there nobody can
+    /// know more than that nothing came.
+    pub fn truth(&self, cause: &'static str, view: &str) -> &'static str {
+        let passes = matches!(view, "sender" | "both");
+        if cause == "pmtu-black-hole" && !passes {
+            "unknown"
+        } else {
+            cause
+        }
+    }
+}
+
 /// What all worlds have.
 struct Base {
     rate: f64,

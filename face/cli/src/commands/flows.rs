@@ -4,7 +4,7 @@
 //! What is odd about a file is said with its place and does not keep the rest
 //! from being read.
 
-mod clocks;
+pub(super) mod clocks;
 pub(super) mod facts;
 mod flags;
 mod view;

@@ -19,7 +19,7 @@ use gigatcp_sweep::{Ground, Job, Progress};
 use gigatcp_units::Duration;
 use gigatcp_units::grammar::human_duration;
 
-use super::Outcome;
+use super::{Outcome, why};
 use crate::failure::Failure;
 use crate::interrupt::{Interrupt, Signal};
 use crate::plan_file::PlanFile;
@@ -87,10 +87,14 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "GROUND", value_enum, default_value = "virtual")]
     on: On,
 
-    /// Also write the packets at the senders' doors, one pcapng file per series; live, the first 128
-    /// bytes of each
+    /// Also write the packets at the senders' doors, one pcapng file per series, and judge them as
+    /// `gigatcp why` does; live, the first 128 bytes of each
     #[arg(long)]
     capture: bool,
+
+    /// Say why each flow was not faster, from its capture alone (implies --capture)
+    #[arg(long)]
+    why: bool,
 
     /// Print run.json instead of tables, and nothing else, on stdout
     #[arg(long)]
@@ -138,7 +142,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     }
     let interrupt = Interrupt::listen()?;
     let folder = begin(arguments, &job.plan.name, &hash, &interrupt)?;
-    if arguments.capture {
+    if arguments.capture || arguments.why {
         job.captures = Some(folder.path().to_path_buf());
     }
 
@@ -147,7 +151,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     let wanted = progress.tasks().len();
     let series = execute(arguments, &job, &progress, &interrupt)?;
     let partial = series.len() < wanted || series.iter().any(|series| series.partial);
-    let record = RunRecord {
+    let mut record = RunRecord {
         schema: SCHEMA.to_owned(),
         name: job.plan.name.clone(),
         title: job.plan.title.clone(),
@@ -160,6 +164,9 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
         partial,
         series,
     };
+    if job.captures.is_some() {
+        why::judge(&mut record, folder.path())?;
+    }
     say_end(&record, wanted, started, interrupt.signal());
     finish(arguments, &record, published.as_ref(), folder, &interrupt)
 }

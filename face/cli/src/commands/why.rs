@@ -2,8 +2,11 @@
 //!
 //! The diagnosis is `gigatcp-why`; here files are read and verdicts shown.
 
+mod joined;
+mod stored;
 mod view;
 
+pub(super) use stored::judge;
 pub(super) use view::wrap;
 
 use std::hash::{BuildHasher, Hasher, RandomState};
@@ -15,6 +18,8 @@ use gigatcp_report::escape::terminal;
 use gigatcp_report::graph;
 use gigatcp_units::Instant;
 use gigatcp_why::{Diagnosis, RULES, Watcher};
+
+use stored::Stored;
 
 use super::Outcome;
 use super::flows::{self, Source};
@@ -37,8 +42,9 @@ Say why the connections of captures were not faster: for each a paragraph, the v
 the time they took, and where all of its time went.
 
 Captures are pcap, pcapng or printed packets (tcpdump's text, also in the middle of prose), plain, \
-gzip or zstd; - is standard input. They may be taken at the sender, at the receiver or on the way: \
-which of them is found out. Every instant has one cause or is unknown; the times add up.
+gzip or zstd; - is standard input. The folder of a stored run stands for its captures. They may be taken at the sender, at the receiver or on the way: \
+which of them is found out. Of two captures of one connection, from two places, what both know is \
+said too: what was lost between them, and on which way queues are. Every instant has one cause or is unknown; the times add up.
 
 Beside that, a page of graphs with the verdicts beneath, to zoom into, is written to report.html in \
 the working folder; one that was written before is replaced. --no-report leaves it out. There is \
@@ -49,13 +55,15 @@ tells what a verdict means and how it was found.",
     after_help = "\
 Examples:
   gigatcp why trace.pcapng                       why it was slow, in words
+  gigatcp why here.pcap there.pcap               two captures of one connection, judged together
+  gigatcp why runs/my-0123456789abcdef           the captures of a stored run, and its own account
   gigatcp why --all trace.pcap.zst               every connection, not only the largest
   gigatcp why --json a.pcap b.pcap | jq .        the same for programs
   gigatcp why trace.pcap --graph other.html      the page of graphs under another name
   tcpdump -w - tcp | gigatcp why -               what passes, until Ctrl-C ends tcpdump"
 )]
 pub(crate) struct Arguments {
-    /// Captures; - is standard input
+    /// Captures, or folders of stored runs; - is standard input
     #[arg(value_name = "FILE", required = true)]
     files: Vec<PathBuf>,
 
@@ -76,9 +84,16 @@ pub(crate) struct Arguments {
 }
 
 impl Arguments {
+    /// Whether two captures are to be judged together.
+    fn is_joined(&self) -> bool {
+        let is_file = |file: &PathBuf| file.is_file() && !file.ends_with("run.json");
+        self.files.len() == 2 && self.files.iter().all(is_file)
+    }
+
     /// What is written: the report too, where it is to be had.
     fn outputs(&self) -> Outputs {
-        let has_one = matches!(&self.files[..], [file] if file.as_os_str() != "-");
+        let is_capture = |file: &PathBuf| file.as_os_str() != "-" && !file.is_dir();
+        let has_one = matches!(&self.files[..], [file] if is_capture(file));
         if self.no_report || self.json || !has_one {
             self.outputs.clone()
         } else {
@@ -107,32 +122,78 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     let outputs = &arguments.outputs();
     outputs.check(arguments.files.len())?;
     let mut captures = Vec::new();
-    for file in &arguments.files {
+    let mut first: Option<First> = None;
+    let mut together = Vec::new();
+    let (files, stored) = named_files(&arguments.files)?;
+    for file in &files {
         let source = Source::new(file, outputs.reads_again())?;
         let capture = read(&source)?;
         for note in &capture.notes {
             output::say(&format!("{}: {note}", terminal(&capture.name)));
         }
         if outputs.reads_again() {
-            let first = flows::read(&source, |_| Ok(()))?;
-            graphs::write(outputs, &source, &first, |index, side| {
+            let whole = flows::read(&source, |_| Ok(()))?;
+            graphs::write(outputs, &source, &whole, |index, side| {
                 named(&capture, index, side)
             })?;
         }
         let (shown, rest) = choose(&capture, arguments.all);
         if arguments.json {
             captures.push(view::capture_json(&capture, &shown, rest));
+        } else {
+            if files.len() > 1 {
+                output::print(&format!("{}:\n", terminal(&capture.name)))?;
+            }
+            output::print(&view::text(&capture, &shown, rest))?;
+            for run in &stored {
+                output::print(&run.account(file))?;
+            }
+        }
+        if !arguments.is_joined() {
             continue;
         }
-        if arguments.files.len() > 1 {
-            output::print(&format!("{}:\n", terminal(&capture.name)))?;
+        let Some(before) = &first else {
+            first = Some(First {
+                source,
+                capture,
+                shown,
+            });
+            continue;
+        };
+        let both = [&before.capture, &capture];
+        let joined = joined::join([&before.source, &source], both, &before.shown)?;
+        if arguments.json {
+            together.extend(joined.iter().map(|one| view::joined_json(both, one)));
+        } else {
+            output::print(&view::joined(both, &joined))?;
         }
-        output::print(&view::text(&capture, &shown, rest))?;
     }
     if arguments.json {
-        output::print_json(&view::json(captures))?;
+        output::print_json(&view::json(captures, together))?;
     }
     Ok(Outcome::Done)
+}
+
+/// The captures that are named, those of stored runs in their place; and these.
+fn named_files(named: &[PathBuf]) -> Result<(Vec<PathBuf>, Vec<Stored>), Failure> {
+    let (mut files, mut runs) = (Vec::new(), Vec::new());
+    for path in named {
+        match Stored::find(path)? {
+            Some(run) => {
+                files.extend(run.captures.iter().cloned());
+                runs.push(run);
+            }
+            None => files.push(path.clone()),
+        }
+    }
+    Ok((files, runs))
+}
+
+/// The first of two captures.
+struct First {
+    source: Source,
+    capture: Capture,
+    shown: Vec<Diagnosed>,
 }
 
 /// The connections to show, in the order of the capture, and how many are not.

@@ -289,6 +289,7 @@ fn finish(
         untold: Vec::new(),
         negotiated: negotiated(shape),
         time_sequence: shape.hole.then(|| sequence(&samples, hole.unwrap_or(1500))),
+        why: None,
         intervals,
         limit_timeline: spans,
         samples,

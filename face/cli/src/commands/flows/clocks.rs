@@ -21,7 +21,7 @@ const SCHEMA: &str = "gigatcp.clocks/1";
 const MOST_COMPARED: usize = 64;
 
 /// Both ends of a connection, and the how manieth between them it is.
-type Key = (Endpoint, Endpoint, usize);
+pub(in crate::commands) type Key = (Endpoint, Endpoint, usize);
 
 /// What one capture saw of the connections that are compared.
 #[derive(Default)]
@@ -53,7 +53,7 @@ impl Seen {
 
 /// The key of a connection: its ends in an order that both captures agree on,
 /// even if one of them has no SYN.
-fn key_of(table: &FlowTable, index: usize) -> Option<(Key, bool)> {
+pub(in crate::commands) fn key_of(table: &FlowTable, index: usize) -> Option<(Key, bool)> {
     let ends = |connection: &Connection| Side::BOTH.map(|side| connection.endpoint(side));
     let sorted = |connection: &Connection| {
         let [client, server] = ends(connection);

@@ -1,10 +1,12 @@
 //! Verdicts as text and as JSON.
 
 use gigatcp_flows::Side;
+use gigatcp_report::escape::terminal;
 use gigatcp_units::grammar::{human_duration, human_rate};
 use gigatcp_why::{Diagnosis, Evidence, Verdict};
 use serde_json::{Value, json};
 
+use super::joined::Joined;
 use super::{Capture, Diagnosed};
 use crate::grid::{Align, grid, line};
 
@@ -89,8 +91,48 @@ fn same(capture: &Capture, shown: &[Diagnosed]) -> Vec<String> {
 }
 
 fn connection(one: &Diagnosed) -> String {
-    let diagnosis = &one.diagnosis;
-    let mut text = format!("connection {}\n", one.index + 1);
+    format!("connection {}\n", one.index + 1) + &told(&one.diagnosis)
+}
+
+/// Connections of two captures, by what both know.
+pub(super) fn joined(captures: [&Capture; 2], joined: &[Joined]) -> String {
+    let names = captures.map(|capture| terminal(&capture.name));
+    if joined.is_empty() {
+        return format!(
+            "no connection shown is in {} and in {} with enough packets to join them\n",
+            names[0], names[1]
+        );
+    }
+    let mut text = String::from("seen in both:\n\n");
+    for one in joined {
+        let [first, second] = one.indices.map(|index| index + 1);
+        text.push_str(&format!(
+            "connection {first} of {} and {second} of {}\n",
+            names[0], names[1]
+        ));
+        text.push_str(&told(&one.diagnosis));
+        let near = format!("packet numbers are those of {}", names[one.near]);
+        text.push_str(&wrap(&near, 2));
+        text.push('\n');
+    }
+    text
+}
+
+/// The same for programs.
+pub(super) fn joined_json(captures: [&Capture; 2], one: &Joined) -> Value {
+    let near = Diagnosed {
+        index: one.indices[one.near],
+        diagnosis: one.diagnosis.clone(),
+    };
+    let mut value = connection_json(captures[one.near], &near);
+    value["connections"] = json!(one.indices.map(|index| index + 1));
+    value["near"] = json!(captures[one.near].name);
+    value["joined"] = json!(one.diagnosis.joined);
+    value
+}
+
+fn told(diagnosis: &Diagnosis) -> String {
+    let mut text = String::new();
     text.push_str(&wrap(&diagnosis.paragraph, 2));
     text.push('\n');
     let mut cells = vec![line(["", "time", "share", "sure", "cost"])];
@@ -179,8 +221,8 @@ pub(crate) fn wrap(text: &str, indent: usize) -> String {
 }
 
 /// Everything for programs.
-pub(super) fn json(captures: Vec<Value>) -> Value {
-    json!({ "schema": SCHEMA, "captures": captures })
+pub(super) fn json(captures: Vec<Value>, joined: Vec<Value>) -> Value {
+    json!({ "schema": SCHEMA, "captures": captures, "joined": joined })
 }
 
 pub(super) fn capture_json(capture: &Capture, shown: &[Diagnosed], rest: usize) -> Value {
@@ -223,6 +265,7 @@ fn connection_json(capture: &Capture, one: &Diagnosed) -> Value {
         verdicts,
         unknown,
         spans,
+        joined: _,
         paragraph,
     } = &one.diagnosis;
     let other = match sender {

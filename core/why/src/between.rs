@@ -1,0 +1,168 @@
+//! What two captures of one connection know together: what was lost between
+//! them, packet by packet, and on which way a queue is.
+//!
+//! The place nearer to the sender of the data is where the connection is
+//! followed; the other one says what became of each packet. One-way delays are
+//! told above the least of their way, so that an offset between the clocks does
+//! not matter; their drift is taken out as `gigatcp_flows` knows it.
+//!
+//! Deliberately not here: packets that a place saw twice (without timestamps a
+//! repair looks like what it repairs), which are left out.
+
+use alloc::vec::Vec;
+
+use gigatcp_flows::{Clocks, Crossing, Side, Sightings};
+use gigatcp_units::{Duration, Instant};
+
+/// Packets before a loss whose delays tell how long the queue was.
+const NEAR: usize = 3;
+
+/// One way between the two places.
+#[derive(Clone, Debug)]
+struct Way {
+    /// In order of when they passed the first place of this way.
+    crossings: Vec<Crossing>,
+    /// How much longer than at its shortest each took; nothing of the lost.
+    late: Vec<Option<Duration>>,
+}
+
+/// What passed between two places.
+#[derive(Clone, Debug)]
+pub struct Between {
+    forth: Way,
+    /// Of acknowledgments: where they passed the place near the receiver.
+    back: Way,
+    clocks: Clocks,
+}
+
+impl Between {
+    /// By what passed near the sender of the data, which comes from `sender`, and
+    /// at the other place; nothing where too few packets passed both.
+    #[must_use]
+    pub fn new(near: &Sightings, far: &Sightings, sender: Side) -> Option<Self> {
+        let clocks = near.compare(far)?;
+        let data = near.crossings(sender, far);
+        let data = data.into_iter().filter(|one| one.has_data).collect();
+        let forth = Way::new(data, clocks.drift);
+        let back = Way::new(far.crossings(sender.other(), near), -clocks.drift);
+        Some(Self {
+            forth,
+            back,
+            clocks,
+        })
+    }
+
+    /// The two clocks.
+    #[must_use]
+    pub const fn clocks(&self) -> &Clocks {
+        &self.clocks
+    }
+
+    /// Data packets that left the first place, and how many of them never came
+    /// to the second.
+    #[must_use]
+    pub fn data(&self) -> (u64, u64) {
+        self.forth.count()
+    }
+
+    /// The same of what came back.
+    #[must_use]
+    pub fn acknowledgments(&self) -> (u64, u64) {
+        self.back.count()
+    }
+
+    /// The most that queues added between the places: on the way of the data, and
+    /// on that of the acknowledgments.
+    #[must_use]
+    pub fn queues(&self) -> (Duration, Duration) {
+        (self.forth.most(), self.back.most())
+    }
+
+    /// What queues added on both ways to what passed between these times, on
+    /// average.
+    pub(crate) fn queues_in(&self, start: Instant, end: Instant) -> Option<(Duration, Duration)> {
+        let forth = self.forth.mean(start, end)?;
+        // The other clock: near enough for a mean.
+        let shift = |at: Instant| {
+            let ns = i128::from(at.as_nanos()) + i128::from(self.clocks.offset_ns);
+            Instant::from_nanos(u64::try_from(ns.max(0)).unwrap_or(u64::MAX))
+        };
+        let back = self.back.mean(shift(start), shift(end))?;
+        Some((forth, back))
+    }
+
+    /// What became of the first transmission of the octet with this sequence
+    /// number that left before `by`: nothing where it is not known.
+    pub(crate) fn fate(&self, seq: u32, by: Instant) -> Option<Fate> {
+        let way = &self.forth;
+        let until = way.crossings.partition_point(|one| one.here < by);
+        let index = way.crossings[..until]
+            .iter()
+            .rposition(|one| one.seq == seq)?;
+        let before = way.late[..index].iter().rev().flatten().take(NEAR);
+        Some(Fate {
+            is_lost: way.crossings[index].there.is_none(),
+            queue: before.max().copied().unwrap_or_default(),
+        })
+    }
+}
+
+/// What became of a packet, and how long the queue before it was.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Fate {
+    pub is_lost: bool,
+    pub queue: Duration,
+}
+
+impl Way {
+    fn new(crossings: Vec<Crossing>, drift: f64) -> Self {
+        let first = crossings
+            .iter()
+            .find_map(|one| Some((one.here, one.there?)));
+        let delays: Vec<Option<f64>> = crossings
+            .iter()
+            .map(|one| {
+                let (origin_here, origin_there) = first?;
+                let here = signed(origin_here, one.here);
+                Some(signed(origin_there, one.there?) - here - drift * here)
+            })
+            .collect();
+        let least = delays.iter().flatten().copied().fold(f64::MAX, f64::min);
+        let late = delays
+            .iter()
+            .map(|delay| delay.map(|delay| Duration::from_nanos((delay - least) as u64)))
+            .collect();
+        Self { crossings, late }
+    }
+
+    fn count(&self) -> (u64, u64) {
+        let lost = self.late.iter().filter(|late| late.is_none()).count();
+        (self.late.len() as u64, lost as u64)
+    }
+
+    fn most(&self) -> Duration {
+        self.late
+            .iter()
+            .flatten()
+            .max()
+            .copied()
+            .unwrap_or_default()
+    }
+
+    fn mean(&self, start: Instant, end: Instant) -> Option<Duration> {
+        let from = self.crossings.partition_point(|one| one.here < start);
+        let until = self.crossings.partition_point(|one| one.here < end);
+        let mut sum = Duration::ZERO;
+        let mut count = 0;
+        for late in self.late[from..until].iter().flatten() {
+            sum += *late;
+            count += 1;
+        }
+        (count > 0).then(|| sum / count)
+    }
+}
+
+/// Nanoseconds from `a` to `b`.
+fn signed(a: Instant, b: Instant) -> f64 {
+    b.as_nanos().wrapping_sub(a.as_nanos()).cast_signed() as f64
+}
