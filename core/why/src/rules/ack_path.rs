@@ -13,8 +13,9 @@ pub(crate) const RULE: Rule = Rule {
     name: "the way of the acknowledgments",
     meaning: "Acknowledgments are lost or wait in a queue on their way back. The sender is clocked \
               by few, late ones: it sends in bursts, and its window opens slowly.",
-    looks_for: "Acknowledgments of many segments each, without offload that would explain them; a \
-                queue in the round trip while data does not arrive any faster.",
+    looks_for: "Acknowledgments of many segments each, without offload that would explain them; \
+                acknowledgments at equal distances whatever they acknowledge; a queue in the \
+                round trip while data does not arrive any faster.",
     how_sure: "Fair. A receiver that acknowledges rarely (receive offload) looks alike.",
     views: "sender, middle; not the receiver",
     change: "More rate on the way back, priority for acknowledgments, no upload filling the same \

@@ -16,7 +16,8 @@ pub(crate) const RULE: Rule = Rule {
               was room for more.",
     looks_for: "Times in which nothing is in flight and the window is open; times in which clearly \
                 less is in flight than just before, without a loss, and nothing is sent although \
-                acknowledgments come; the time after the end was sent.",
+                acknowledgments come; pauses after a segment with PSH, behind which nothing \
+                waited; the time after the end was sent.",
     how_sure: "Certain where nothing is in flight. Where less is in flight than before, a busy \
                sending host looks alike.",
     views: "sender, receiver, middle",

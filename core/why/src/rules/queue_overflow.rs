@@ -14,8 +14,10 @@ pub(crate) const RULE: Rule = Rule {
               it costs where the queue is so short that the rate falls below the path's after each \
               loss, or where a burst overflows it.",
     looks_for: "Losses with a round trip that had grown to its usual peak, or again and again at \
-                the same amount in flight.",
-    how_sure: "Good where the queue shows in the round trip. A very short queue does not.",
+                the same amount in flight, with as much under way as the slowest link carries; \
+                behind that link, holes whose neighbours follow closely on one another: what \
+                found no room took no time.",
+    how_sure: "Good where the queue shows in the round trip, or the capture was taken behind it.",
     views: "sender, receiver, middle",
     change: "A longer queue at the bottleneck (or active queue management with ECN), pacing at the \
              sender so that bursts fit, fewer connections at once.",
