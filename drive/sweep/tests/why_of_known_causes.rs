@@ -5,6 +5,7 @@
 #[allow(dead_code)]
 #[path = "../examples/grade/views.rs"]
 mod views;
+#[allow(dead_code)]
 #[path = "../examples/grade/worlds.rs"]
 mod worlds;
 

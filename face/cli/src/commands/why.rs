@@ -119,12 +119,12 @@ pub(super) struct Diagnosed {
 
 /// Reads and says why.
 pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
+    let (files, stored) = named_files(&arguments.files)?;
     let outputs = &arguments.outputs();
-    outputs.check(arguments.files.len())?;
+    outputs.check(files.len())?;
     let mut captures = Vec::new();
     let mut first: Option<First> = None;
     let mut together = Vec::new();
-    let (files, stored) = named_files(&arguments.files)?;
     for file in &files {
         let source = Source::new(file, outputs.reads_again())?;
         let capture = read(&source)?;
@@ -139,7 +139,11 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
         }
         let (shown, rest) = choose(&capture, arguments.all);
         if arguments.json {
-            captures.push(view::capture_json(&capture, &shown, rest));
+            let mut value = view::capture_json(&capture, &shown, rest);
+            if let Some(run) = stored.first() {
+                value["engine_account"] = run.account(file).into();
+            }
+            captures.push(value);
         } else {
             if files.len() > 1 {
                 output::print(&format!("{}:\n", terminal(&capture.name)))?;
