@@ -165,7 +165,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
         series,
     };
     if job.captures.is_some() {
-        why::judge(&mut record, folder.path())?;
+        why::judge(&mut record, folder.path());
     }
     say_end(&record, wanted, started, interrupt.signal());
     finish(arguments, &record, published.as_ref(), folder, &interrupt)

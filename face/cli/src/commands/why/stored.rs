@@ -11,6 +11,7 @@ use gigatcp_why::Diagnosis;
 use super::read;
 use crate::commands::flows::Source;
 use crate::failure::Failure;
+use crate::output;
 
 /// The file in a result folder that has the record.
 const RECORD: &str = "run.json";
@@ -99,15 +100,23 @@ fn capture_of(record: &RunRecord, series: &SeriesRecord) -> String {
 }
 
 /// Judges the captures of a run that has just ended and puts what they say into
-/// its record.
-pub(crate) fn judge(record: &mut RunRecord, folder: &Path) -> Result<(), Failure> {
+/// its record. What cannot be read is said, and the record is none the worse.
+pub(crate) fn judge(record: &mut RunRecord, folder: &Path) {
     let names: Vec<String> = record
         .series
         .iter()
         .map(|series| capture_of(record, series))
         .collect();
     for (series, name) in record.series.iter_mut().zip(names) {
-        let capture = read(&Source::File(folder.join(name)))?;
+        let file = folder.join(&name);
+        // Of a series that was cut short before it began there is none.
+        if !file.exists() {
+            continue;
+        }
+        let Ok(capture) = read(&Source::File(file)) else {
+            output::say(&format!("{name} cannot be read: nothing is said of why"));
+            continue;
+        };
         let table = capture.watcher.table();
         for (index, connection) in table.connections().enumerate() {
             let port = connection.endpoint(Side::Client).port;
@@ -118,7 +127,6 @@ pub(crate) fn judge(record: &mut RunRecord, folder: &Path) -> Result<(), Failure
             }
         }
     }
-    Ok(())
 }
 
 /// The first port of senders, in virtual time and live; each further flow has the
