@@ -154,6 +154,10 @@ pub enum ConfigError {
     ListedZero,
     /// A list of lost packets is not strictly ascending.
     ListNotAscending,
+    /// A shared medium without a rate.
+    MediumStandsStill,
+    /// A shared medium on which a collision may be heard too late.
+    MediumTooLong,
 }
 
 impl fmt::Display for ConfigError {
@@ -162,6 +166,10 @@ impl fmt::Display for ConfigError {
             Self::PeriodZero => "a periodic loss needs a period of 1 packet or more",
             Self::ListedZero => "lost packets are counted from 1, packet 0 does not exist",
             Self::ListNotAscending => "the list of lost packets must be strictly ascending",
+            Self::MediumStandsStill => "a shared medium needs a rate",
+            Self::MediumTooLong => {
+                "a shared medium must be short enough for a collision to be heard in 512 bit times"
+            }
         })
     }
 }

@@ -53,6 +53,8 @@ pub enum DropCause {
     TooBig,
     /// Beyond the rate of a policer.
     Policed,
+    /// Collided on a shared medium as often as a frame may.
+    Collisions,
     /// Taken by a loss model: its place, from zero, in the hop's list.
     Loss(usize),
 }
@@ -79,6 +81,8 @@ pub struct Counters {
     pub too_big: Tally,
     /// Dropped by a policer ([`DropCause::Policed`]).
     pub policed: Tally,
+    /// Given up after too many collisions ([`DropCause::Collisions`]).
+    pub collided: Tally,
     /// Taken by any loss model ([`DropCause::Loss`]).
     pub lost: Tally,
     /// Given the extra delay of reordering; not a state of its own, these are
@@ -103,6 +107,7 @@ impl Counters {
             .plus(self.hold_limit)
             .plus(self.too_big)
             .plus(self.policed)
+            .plus(self.collided)
             .plus(self.lost)
     }
 
@@ -121,6 +126,7 @@ impl Counters {
             DropCause::HoldLimit => self.hold_limit.add(dropped),
             DropCause::TooBig => self.too_big.add(dropped),
             DropCause::Policed => self.policed.add(dropped),
+            DropCause::Collisions => self.collided.add(dropped),
             DropCause::Loss(_) => self.lost.add(dropped),
         }
     }

@@ -4,6 +4,7 @@
 //!   of one link or emulator, built from a [`HopConfig`].
 //! * [`Cpu`]: the one serial processor of a host, with [`CpuCosts`] saying
 //!   what each piece of protocol work costs.
+//! * [`SharedMedium`]: half-duplex Ethernet, which both directions share.
 //! * [`ReceiveRings`]: what a network card can receive before the host runs
 //!   out of buffers.
 //!
@@ -55,6 +56,7 @@ mod policer;
 mod random;
 mod receive_rings;
 mod serialiser;
+mod shared_medium;
 
 pub use config::{ConfigError, HopConfig, MarkAbove, Release, Reorder};
 pub use counters::{Counters, DropCause, Tally};
@@ -64,3 +66,4 @@ pub use loss::LossModel;
 pub use parcel::Parcel;
 pub use policer::Policer;
 pub use receive_rings::{ReceiveRings, Ring, RingConfig, RingCounters, RingDrop, RingsConfig};
+pub use shared_medium::{SharedMedium, SharedMediumConfig, StationCounters};

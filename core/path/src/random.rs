@@ -45,6 +45,8 @@ pub(crate) enum Purpose {
     Reorder,
     Duplicate,
     Mark,
+    /// How long a station of a shared medium waits after a collision.
+    Backoff,
 }
 
 impl Purpose {
@@ -55,6 +57,7 @@ impl Purpose {
             Self::Reorder => 2 << 32,
             Self::Duplicate => 3 << 32,
             Self::Mark => 4 << 32,
+            Self::Backoff => 5 << 32,
         }
     }
 }
@@ -85,7 +88,8 @@ impl Chance {
     }
 }
 
-fn stream(seed: u64, name: &str, purpose: Purpose) -> Pcg64 {
+/// The stream of a purpose.
+pub(crate) fn stream(seed: u64, name: &str, purpose: Purpose) -> Pcg64 {
     let key = key(seed, name, purpose);
     let word = |i: u64| u128::from(mix(key.wrapping_add(i.wrapping_mul(GOLDEN))));
     Pcg64::new((word(1) << 64) | word(2), (word(3) << 64) | word(4))

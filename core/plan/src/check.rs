@@ -18,12 +18,16 @@ use crate::keys::{self, KeyTable};
 use crate::model::{Host, Record, Scenario, Tester};
 use crate::reader::Reader;
 
+mod ethernet;
 mod flow;
 mod host;
 mod path;
 mod series;
 
 pub(crate) use series::plan;
+
+/// Octets of a TCP header without options.
+const TCP_HEADER: u32 = 20;
 
 /// A table that is not there reads as an empty one.
 static NO_TABLE: Table = Table {
@@ -59,7 +63,10 @@ fn scenario(document: &Table, findings: &Findings) -> Scenario {
             place: draft.buffer_place.clone(),
             limit: draft.host.profile.buffer_limit,
         }),
-        mtu: longest_mtu,
+        segment: sender
+            .host
+            .profile
+            .whole_buffers(longest_mtu.saturating_sub(ip.header_len() + TCP_HEADER)),
         rtt: path.rtt,
         time_sequence: record.flag("time_sequence").unwrap_or(false),
         end,
@@ -70,6 +77,7 @@ fn scenario(document: &Table, findings: &Findings) -> Scenario {
         ip,
         forward: path.forward,
         reverse: path.reverse,
+        ethernet: path.ethernet,
         sender: host::with_link(sender.host, path.sender_link),
         receiver: host::with_link(receiver.host, path.receiver_link),
         flows,

@@ -56,7 +56,7 @@ use assign::Assignment;
 use diagnostic::Findings;
 
 pub use diagnostic::{Diagnostic, Diagnostics, Place, Severity, Source, line_column};
-pub use model::{Flow, Host, Plan, Record, Scenario, Series, Stack, Stop, Tester};
+pub use model::{Ethernet, Flow, Host, Plan, Record, Scenario, Series, Stack, Stop, Tester};
 
 /// Reads and checks a plan.
 ///

@@ -3,7 +3,7 @@
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use gigatcp_path::{CpuCosts, HopConfig, RingsConfig};
+use gigatcp_path::{CpuCosts, HopConfig, RingsConfig, SharedMediumConfig};
 use gigatcp_tcp::congestion::{Entry, SlowStart};
 use gigatcp_tcp::{IpVersion, Profile};
 use gigatcp_units::{Bytes, Duration};
@@ -54,10 +54,13 @@ pub struct Scenario {
     /// The version of IP underneath.
     pub ip: IpVersion,
     /// What data cross, in order, behind the sender's link; shared by all
-    /// flows. At least one hop, names unique in the scenario.
+    /// flows. At least one hop, names unique in the scenario; none where there
+    /// is an Ethernet.
     pub forward: Vec<HopConfig>,
-    /// What ACKs cross, in order, behind the receiver's link; at least one hop.
+    /// What ACKs cross, in order, behind the receiver's link; as many.
     pub reverse: Vec<HopConfig>,
+    /// The medium that all hosts send on, in place of hops.
+    pub ethernet: Option<Ethernet>,
     /// The host that sends data.
     pub sender: Host,
     /// The host that receives data.
@@ -94,8 +97,21 @@ impl Scenario {
         let links = [&self.sender.link, &self.receiver.link];
         let hops = self.forward.iter().chain(&self.reverse);
         let hops = hops.chain(links.into_iter().flatten());
-        sum(hops.map(|hop| hop.one_way_delay))
+        let medium = self.ethernet.iter();
+        let medium = medium.map(|ethernet| ethernet.medium.delay.saturating_mul(2));
+        sum(hops.map(|hop| hop.one_way_delay).chain(medium))
     }
+}
+
+/// A half-duplex Ethernet and the cards at it.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Ethernet {
+    /// The medium.
+    pub medium: SharedMediumConfig,
+    /// What a sender's card needs after a collision.
+    pub sender_recovery: Duration,
+    /// What a receiver's card needs.
+    pub receiver_recovery: Duration,
 }
 
 /// The sum of the times, staying at the longest there is.

@@ -533,6 +533,35 @@ fn warnings_come_with_a_plan() {
     assert!(warning("[flow]\nsend_buffer = \"1 kB\"").contains("full-sized segment"));
     assert!(warning("[flow]\nstart_step = \"1 s\"").contains("does nothing for one flow"));
     assert!(warning("[sender.link]\nloss = 1").contains("every packet is lost"));
+    let idle = "[sender.cpu]\nqueue_cached = \"1 MiB\"";
+    assert!(warning(idle).contains("unless per_byte_queued is more than nothing"));
+    let zero = format!("{idle}\nper_byte_queued = \"0 s\"");
+    assert!(warning(&zero).contains("unless per_byte_queued is more than nothing"));
+}
+
+#[test]
+fn an_ethernet_is_the_whole_path_short_and_its_packets_fit() {
+    assert_found(
+        "path = { ethernet = {}, rate = \"1 Gbit/s\" }",
+        "rate",
+        "cannot stand beside `ethernet`",
+    );
+    assert_found(
+        "path = { ethernet = { delay = \"25 us\" } }",
+        "\"25 us\"",
+        "short enough for a collision to be heard in 512 bit times",
+    );
+    assert_found(
+        "path = { ethernet = { rate = \"100 Mbit/s\", delay = \"3 us\" } }",
+        "\"3 us\"",
+        "short enough",
+    );
+    assert_found(
+        "path = { ethernet = {} }\nsender = { mtu = 9000 }",
+        "ethernet",
+        "an MTU of 9000 bytes does not fit",
+    );
+    assert_nearest("path = { ethernet = { dela = \"1 us\" } }", "delay");
 }
 
 #[test]

@@ -279,3 +279,15 @@ fn seeds_reach_to_the_end_of_64_bits() {
     assert_eq!(seed("0xffff_ffff_ffff_ffff"), u64::MAX);
     assert_eq!(seed("0"), 0);
 }
+
+#[test]
+fn an_ethernet_stands_in_place_of_hops() {
+    let run = run("[path.ethernet]\ndelay = \"5 us\"\nqueue = 50\nsender_recovery = \"1 ms\"");
+    assert!(run.forward.is_empty() && run.reverse.is_empty());
+    let ethernet = run.ethernet.as_ref().expect("an Ethernet");
+    assert_eq!(ethernet.medium.rate, Rate::from_bps(10_000_000));
+    assert_eq!(ethernet.medium.limit_packets, Some(50));
+    assert_eq!(ethernet.sender_recovery, Duration::from_millis(1));
+    assert_eq!(ethernet.receiver_recovery, Duration::ZERO);
+    assert_eq!(run.base_rtt(), Duration::from_micros(10));
+}

@@ -397,6 +397,13 @@ pub struct HopRecord {
     pub marked_packets: u64,
     /// Largest backlog seen, in packets.
     pub max_backlog_packets: u64,
-    /// Share of the time the serialiser was busy.
+    /// Share of the time the serialiser was busy, or somebody was sending.
     pub utilisation_fraction: f64,
+    /// On a shared medium, times that a station's frame collided; none elsewhere,
+    /// and in records written before there was one.
+    #[serde(default)]
+    pub collisions: u64,
+    /// Wire packets given up after too many collisions.
+    #[serde(default)]
+    pub dropped_collisions_packets: u64,
 }

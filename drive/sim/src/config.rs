@@ -1,6 +1,6 @@
 //! What a world is made of: everything typed, nothing left to decide.
 
-use gigatcp_path::{CpuCosts, HopConfig, RingsConfig};
+use gigatcp_path::{CpuCosts, HopConfig, RingsConfig, SharedMediumConfig};
 use gigatcp_tcp::Config as TcpConfig;
 use gigatcp_units::{Bytes, Duration};
 
@@ -13,12 +13,26 @@ pub struct WorldConfig {
     pub forward: Vec<HopConfig>,
     /// Hops from the receivers to the senders, in order.
     pub reverse: Vec<HopConfig>,
+    /// A medium that all hosts send on, before the hops of their direction;
+    /// absent: each has the way to itself.
+    pub shared: Option<SharedSegment>,
     /// The connections, each with its own pair of hosts.
     pub flows: Vec<FlowConfig>,
     /// When the world ends even if a flow has not.
     pub end: Duration,
     /// What to record.
     pub observe: Observe,
+}
+
+/// A shared medium and the cards at it.
+#[derive(Clone, PartialEq, Debug)]
+pub struct SharedSegment {
+    /// The medium.
+    pub medium: SharedMediumConfig,
+    /// What the cards of the senders need after a collision.
+    pub sender_recovery: Duration,
+    /// What the cards of the receivers need.
+    pub receiver_recovery: Duration,
 }
 
 /// One connection and its hosts.

@@ -26,5 +26,5 @@ pub mod packet;
 pub mod schedule;
 pub mod world;
 
-pub use config::{FlowConfig, HostConfig, Observe, Reader, Stop, WorldConfig};
+pub use config::{FlowConfig, HostConfig, Observe, Reader, SharedSegment, Stop, WorldConfig};
 pub use world::{Ended, FlowOutcome, Outcome, Tap, World};

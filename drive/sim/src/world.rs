@@ -1,14 +1,15 @@
 //! The loop, and the way of packets through the world.
 //!
 //! Elements are numbered: first the hops (forward, then reverse), then the
-//! hosts (sender and receiver of each flow), last the sampler. The schedule
+//! hosts (sender and receiver of each flow), then the sampler, last the medium
+//! that hosts share, where there is one. The schedule
 //! says who acts next; whoever acts hands packets on, and its own appointment
 //! and those of the elements it touched are set anew.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use gigatcp_events::EventHash;
-use gigatcp_path::{ConfigError, DropCause, Hop, HopConfig, Parcel};
+use gigatcp_path::{ConfigError, DropCause, Hop, HopConfig, Parcel, SharedMedium};
 use gigatcp_units::{Bytes, Duration, Instant};
 use gigatcp_wire::{Phantom, Segment};
 
@@ -65,6 +66,10 @@ pub struct World {
     packets: u64,
     out: Vec<Packet>,
     tap: Option<Box<dyn Tap + Send>>,
+    /// What all hosts send on, before the hops.
+    shared: Option<Box<SharedMedium<Packet>>>,
+    /// Whether what hosts let go is looked at, or goes to the shared medium.
+    looks_at_departures: bool,
 }
 
 impl World {
@@ -90,7 +95,8 @@ impl World {
             hosts.push(Endpoint::sender(number as u32, flow, config.seed)?);
             hosts.push(Endpoint::receiver(number as u32, flow, config.seed)?);
         }
-        let elements = hops.len() + hosts.len() + 1;
+        let shared = shared_medium(&config, hosts.len())?;
+        let elements = hops.len() + hosts.len() + 1 + usize::from(shared.is_some());
         let flows = config.flows.len();
         let mut world = Self {
             now: Instant::ZERO,
@@ -110,6 +116,8 @@ impl World {
             packets: 0,
             out: Vec::new(),
             tap: None,
+            looks_at_departures: shared.is_some(),
+            shared,
             hops,
             hosts,
             config,
@@ -133,6 +141,7 @@ impl World {
     /// Lets `tap` see every packet.
     pub fn set_tap(&mut self, tap: Box<dyn Tap + Send>) {
         self.tap = Some(tap);
+        self.looks_at_departures = true;
     }
 
     /// The current moment.
@@ -176,7 +185,11 @@ impl World {
         let mut senders = self.hosts.iter().step_by(2);
         senders.any(Endpoint::has_failed)
             && (self.hosts.iter().any(Endpoint::is_sending)
-                || self.hops.iter().any(|hop| !hop.counters().inside.is_zero()))
+                || self.hops.iter().any(|hop| !hop.counters().inside.is_zero())
+                || self
+                    .shared
+                    .as_ref()
+                    .is_some_and(|s| !s.counters().inside.is_zero()))
     }
 
     fn sampler(&self) -> usize {
@@ -190,8 +203,33 @@ impl World {
         } else if element < self.sampler() {
             self.serve_host(element - self.hops.len());
         } else {
-            self.sample();
+            self.act_seldom(element);
         }
+    }
+
+    /// The sampler or the shared medium acts.
+    #[inline(never)]
+    fn act_seldom(&mut self, element: usize) {
+        if element == self.sampler() {
+            self.sample();
+        } else {
+            self.serve_shared();
+        }
+    }
+
+    /// Takes what has come over the shared medium to the hops of its direction.
+    fn serve_shared(&mut self) {
+        while let Some((_, packet)) = self.shared.as_mut().and_then(|s| s.poll_delivery(self.now)) {
+            let first = if packet.reverse { self.forward_hops } else { 0 };
+            self.enter_hop(first, packet);
+        }
+        while let Some((packet, cause)) = self.shared.as_mut().and_then(|s| s.poll_dropped()) {
+            self.on_dropped(self.hops.len(), &packet, cause);
+        }
+        let at = self.shared.as_ref().and_then(|s| s.poll_timeout());
+        let element = self.sampler() + 1;
+        self.schedule
+            .set(element, at.unwrap_or(Instant::FAR_FUTURE));
     }
 
     /// Hands on everything that has reached the far end of a hop.
@@ -299,6 +337,7 @@ impl World {
                 DropCause::Loss(_) => 3,
                 DropCause::TooBig => 4,
                 DropCause::Policed => 5,
+                DropCause::Collisions => 6,
             };
             self.hash.absorb(self.now.as_nanos());
             self.hash.absorb((hop as u64) << 32 | cause);
@@ -341,7 +380,7 @@ impl World {
     /// Sends what a host has let go on its way.
     #[inline]
     fn dispatch(&mut self, host: usize) {
-        if self.tap.is_some() || self.sequences[host / 2].is_some() {
+        if self.looks_at_departures || self.sequences[host / 2].is_some() {
             self.show_departures(host);
         }
         let at_sender = host.is_multiple_of(2);
@@ -354,7 +393,7 @@ impl World {
         self.out = out;
     }
 
-    /// Whoever watches sees what a host has let go.
+    /// Whoever watches sees what a host has let go; a shared medium takes it.
     #[inline(never)]
     fn show_departures(&mut self, host: usize) {
         let at_sender = host.is_multiple_of(2);
@@ -368,6 +407,12 @@ impl World {
             }
         }
         self.out = out;
+        if let Some(shared) = &mut self.shared {
+            for packet in self.out.drain(..) {
+                shared.handle_arrival(self.now, host, packet);
+            }
+            self.serve_shared();
+        }
     }
 
     /// A host with rings sees what its driver has taken up, not what the card
@@ -466,6 +511,10 @@ impl World {
         for hop in &self.hops {
             assert!(hop.counters().is_conserved(), "a hop made or lost packets");
         }
+        if let Some(shared) = &self.shared {
+            let counters = shared.counters();
+            assert!(counters.is_conserved(), "a medium made or lost packets");
+        }
     }
 
     /// What came out.
@@ -491,6 +540,7 @@ impl World {
             now,
             flows,
             hops: self.hops,
+            shared: self.shared,
             max_backlog: self.max_backlog,
             event_hash: self.hash.finish(),
             packets: self.packets,
@@ -507,6 +557,20 @@ fn numbers_of(segment: &Segment<Phantom>) -> (u64, u64) {
         | u64::from(segment.payload.len) << 16
         | u64::from(segment.wnd.0);
     (numbers, rest)
+}
+
+/// The medium that `hosts`, senders and receivers in turn, share.
+fn shared_medium(
+    config: &WorldConfig,
+    hosts: usize,
+) -> Result<Option<Box<SharedMedium<Packet>>>, ConfigError> {
+    let Some(shared) = &config.shared else {
+        return Ok(None);
+    };
+    let pair = [shared.sender_recovery, shared.receiver_recovery];
+    let recoveries: Vec<Duration> = pair.into_iter().cycle().take(hosts).collect();
+    let medium = SharedMedium::new(shared.medium.clone(), &recoveries, config.seed)?;
+    Ok(Some(Box::new(medium)))
 }
 
 /// Stands where a direction has no hop: a wire still takes a nanosecond, so
@@ -528,6 +592,8 @@ pub struct Outcome {
     pub flows: Vec<FlowOutcome>,
     /// The shared hops, forward then reverse.
     pub hops: Vec<Hop<Packet>>,
+    /// The medium that hosts shared.
+    pub shared: Option<Box<SharedMedium<Packet>>>,
     /// Largest backlog of each hop, in wire packets.
     pub max_backlog: Vec<u64>,
     /// Fingerprint of every packet and drop.

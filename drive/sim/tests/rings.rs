@@ -159,6 +159,7 @@ fn run(case: &Case, octets: u64) -> (Outcome, Seen) {
         seed: 1,
         forward: wire("there"),
         reverse: wire("back"),
+        shared: None,
         flows: vec![FlowConfig {
             name: "flow".into(),
             start: Duration::ZERO,

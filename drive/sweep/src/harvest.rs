@@ -1,6 +1,6 @@
 //! What came out of a world becomes a record.
 
-use gigatcp_path::{Counters as HopCounters, Hop, ReceiveRings, Ring};
+use gigatcp_path::{Counters as HopCounters, Hop, ReceiveRings, Ring, SharedMedium};
 use gigatcp_plan::{Flow, Scenario, Series};
 use gigatcp_record::{
     FlowRecord, HopRecord, RingRecord, SequenceDetail, SequenceStep, SeriesRecord, TimeSequence,
@@ -26,7 +26,11 @@ pub fn series(
 ) -> SeriesRecord {
     let scenario = &series.scenario;
     let flows = scenario.flows.iter().zip(&outcome.flows);
+    // An Ethernet stands in place of hops: what the world put there is wires.
+    let shared = outcome.shared.as_deref();
     let hops = outcome.hops.iter().zip(&outcome.max_backlog);
+    let hops = hops.filter(|_| shared.is_none());
+    let hops = hops.map(|(hop, backlog)| hop_record(hop, *backlog, outcome.now));
     SeriesRecord {
         name: series.name.clone(),
         title: series.title.clone(),
@@ -42,7 +46,7 @@ pub fn series(
             .map(|(flow, result)| flow_record(scenario, flow, result, outcome.now))
             .collect(),
         hops: hops
-            .map(|(hop, backlog)| hop_record(hop, *backlog, outcome.now))
+            .chain(shared.map(|medium| medium_record(medium, outcome.now)))
             .collect(),
         live: None,
     }
@@ -195,5 +199,17 @@ pub(crate) fn record_of_hop(
         marked_packets: counters.marked.packets,
         max_backlog_packets: max_backlog,
         utilisation_fraction: utilisation,
+        collisions: 0,
+        dropped_collisions_packets: counters.collided.packets,
+    }
+}
+
+fn medium_record(medium: &SharedMedium<Packet>, now: Instant) -> HopRecord {
+    let name = &medium.config().name;
+    let elapsed = now.saturating_since(Instant::ZERO).as_secs_f64();
+    let busy = medium.busy_time().as_secs_f64() / elapsed.max(1e-9);
+    HopRecord {
+        collisions: medium.stations().map(|station| station.collisions).sum(),
+        ..record_of_hop(name, medium.counters(), medium.max_backlog(), busy.min(1.0))
     }
 }

@@ -2,7 +2,7 @@
 
 use gigatcp_events::EventMask;
 use gigatcp_plan::{Flow, Host, Scenario, Stop};
-use gigatcp_sim::{FlowConfig, HostConfig, Observe, Reader, WorldConfig, config};
+use gigatcp_sim::{FlowConfig, HostConfig, Observe, Reader, SharedSegment, WorldConfig, config};
 use gigatcp_tcp::Config as TcpConfig;
 use gigatcp_units::Bytes;
 use gigatcp_wire::{IpVersion, SeqNumber};
@@ -24,6 +24,11 @@ pub fn world(scenario: &Scenario, seed: u64) -> WorldConfig {
         seed,
         forward: scenario.forward.clone(),
         reverse: scenario.reverse.clone(),
+        shared: scenario.ethernet.as_ref().map(|ethernet| SharedSegment {
+            medium: ethernet.medium.clone(),
+            sender_recovery: ethernet.sender_recovery,
+            receiver_recovery: ethernet.receiver_recovery,
+        }),
         flows: flows
             .map(|(number, flow)| flow_config(scenario, number, flow, seed))
             .collect(),

@@ -395,12 +395,13 @@ pub(crate) fn path(rows: &[Row<'_>]) -> String {
     let marked = some(|hop| hop.marked_packets);
     let too_big = some(|hop| hop.dropped_too_big_packets);
     let policed = some(|hop| hop.dropped_policed_packets);
+    let collided = some(|hop| hop.collisions);
     for row in rows.iter().filter(|row| row.flow == 0) {
         for hop in &row.group.representative().hops {
             let _ = writeln!(
                 body,
                 "<tr><th scope=\"row\">{}</th><td class=\"text\">{}</td><td>{}</td><td>{}</td>\
-                 <td>{}</td><td>{}</td><td>{}</td><td>{}</td>{}{}{}</tr>",
+                 <td>{}</td><td>{}</td><td>{}</td><td>{}</td>{}{}{}{}</tr>",
                 html(row.group.name),
                 html(&hop.name),
                 grouped(hop.arrived_packets),
@@ -418,6 +419,11 @@ pub(crate) fn path(rows: &[Row<'_>]) -> String {
                     "<td>{}</td>",
                     grouped(hop.dropped_policed_packets)
                 )),
+                collided(&format!(
+                    "<td>{}</td><td>{}</td>",
+                    grouped(hop.collisions),
+                    grouped(hop.dropped_collisions_packets)
+                )),
             );
         }
     }
@@ -427,10 +433,11 @@ pub(crate) fn path(rows: &[Row<'_>]) -> String {
     format!(
         "<table class=\"numbers wide\"><thead><tr><th>Series</th><th class=\"text\">Element</th>\
          <th>packets in</th><th>out</th><th>dropped by queue</th><th>lost</th>\
-         <th>largest backlog</th><th>busy, %</th>{}{}{}</tr></thead><tbody>\n{body}</tbody></table>",
+         <th>largest backlog</th><th>busy, %</th>{}{}{}{}</tr></thead><tbody>\n{body}</tbody></table>",
         marked("<th>marked</th>"),
         too_big("<th>too big</th>"),
         policed("<th>policed</th>"),
+        collided("<th>collisions</th><th>dropped by collisions</th>"),
     )
 }
 

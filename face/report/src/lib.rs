@@ -78,6 +78,28 @@ impl<'a> Report<'a> {
         table::summary(self)
     }
 
+    /// All that a terminal shows of a run: the first repeat of every series, then
+    /// all of them in one table.
+    #[must_use]
+    pub fn text(&self) -> String {
+        let mut text = String::new();
+        // The other repeats are in the summary; interval lines of all would bury
+        // it.
+        for series in self.run.series.iter().filter(|series| series.repeat == 0) {
+            text.push_str(&self.text_series(series));
+            text.push('\n');
+        }
+        if self.run.repeat > 1 {
+            let repeats = self.run.repeat;
+            text.push_str(&format!(
+                "Above is the first of {repeats} repeats; all are in the table below and on \
+                 disk.\n\n"
+            ));
+        }
+        text.push_str(&self.text_summary());
+        text
+    }
+
     /// The whole of `report.html`.
     #[must_use]
     pub fn html(&self) -> String {

@@ -332,6 +332,11 @@ fn hop_cells(hops: &[HopRecord]) -> Vec<Vec<String>> {
     if has_policed {
         cells[0].push("dropped, policer".to_owned());
     }
+    let has_collisions = hops.iter().any(|hop| hop.collisions > 0);
+    if has_collisions {
+        cells[0].push("collisions".to_owned());
+        cells[0].push("dropped, collisions".to_owned());
+    }
     for hop in hops {
         let mut line = vec![
             terminal(&hop.name),
@@ -350,6 +355,10 @@ fn hop_cells(hops: &[HopRecord]) -> Vec<Vec<String>> {
         }
         if has_policed {
             line.push(hop.dropped_policed_packets.to_string());
+        }
+        if has_collisions {
+            line.push(hop.collisions.to_string());
+            line.push(hop.dropped_collisions_packets.to_string());
         }
         cells.push(line);
     }

@@ -32,8 +32,8 @@ const CONTROL: &str = "cubic";
 pub(crate) struct Context {
     /// Send and receive buffer of flows that ask for none.
     pub(crate) buffers: [Buffer; 2],
-    /// The larger MTU.
-    pub(crate) mtu: u32,
+    /// Octets of data in the largest segment there can be.
+    pub(crate) segment: u32,
     /// Round-trip time of the empty path.
     pub(crate) rtt: Duration,
     /// Whether flows are recorded unless they say otherwise.
@@ -187,11 +187,11 @@ impl Context {
                 finding
             });
         }
-        if buffer.as_u64() < u64::from(self.mtu) {
+        if buffer.as_u64() < u64::from(self.segment) {
             let message = format!("a buffer of {buffer} holds less than one full-sized segment");
             reader.findings().add(
                 Diagnostic::warning(place, message)
-                    .label(format!("the MTU is {} bytes", self.mtu))
+                    .label(format!("it holds {} bytes", self.segment))
                     .effect("the flow sends small segments, one per round trip at most"),
             );
         }

@@ -4,7 +4,7 @@ use alloc::format;
 
 use alloc::vec::Vec;
 
-use gigatcp_path::{CpuCosts, HopConfig, RingConfig, RingsConfig};
+use gigatcp_path::{CpuCosts, HopConfig, Picoseconds, RingConfig, RingsConfig};
 use gigatcp_tcp::Profile;
 use gigatcp_tcp::profile::{SETTINGS, Setting, SettingValue};
 use gigatcp_units::{Bytes, Duration};
@@ -82,6 +82,14 @@ pub(crate) fn with_link(host: Host, link: Option<HopConfig>) -> Host {
 
 fn costs(reader: &Reader) -> CpuCosts {
     let time = |key| reader.time(key).unwrap_or(Duration::ZERO);
+    let walks = reader.cost("per_byte_queued").unwrap_or_default();
+    let does_walk = walks != Picoseconds::default();
+    warn_idle(
+        reader,
+        "queue_cached",
+        does_walk,
+        "per_byte_queued is more than nothing",
+    );
     CpuCosts {
         per_segment_sent: time("per_segment_sent"),
         per_packet_sent: time("per_packet_sent"),
@@ -91,7 +99,7 @@ fn costs(reader: &Reader) -> CpuCosts {
         per_ack_received: time("per_ack_received"),
         per_byte_copied: reader.cost("per_byte_copied").unwrap_or_default(),
         per_entry_walked: time("per_entry_walked"),
-        per_byte_queued: reader.cost("per_byte_queued").unwrap_or_default(),
+        per_byte_queued: walks,
         queue_cached: reader.amount("queue_cached").unwrap_or(Bytes::ZERO),
     }
 }

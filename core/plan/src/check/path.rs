@@ -10,10 +10,10 @@ use alloc::vec::Vec;
 use gigatcp_path::{HopConfig, LossModel, MarkAbove, Policer, Reorder};
 use gigatcp_units::{Bytes, Duration, Rate};
 
-use super::section;
+use super::{ethernet, section};
 use crate::diagnostic::{Diagnostic, Findings, Place};
 use crate::keys;
-use crate::model::sum;
+use crate::model::{Ethernet, sum};
 use crate::quantity::Room;
 use crate::reader::Reader;
 
@@ -32,6 +32,7 @@ pub(crate) struct Hop {
 pub(crate) struct Path {
     pub(crate) forward: Vec<HopConfig>,
     pub(crate) reverse: Vec<HopConfig>,
+    pub(crate) ethernet: Option<Ethernet>,
     pub(crate) sender_link: Option<HopConfig>,
     pub(crate) receiver_link: Option<HopConfig>,
     /// All delays together.
@@ -57,17 +58,23 @@ pub(crate) fn path(
 ) -> Path {
     let reader = section(plan, "path", &keys::PATH);
     let has_hops = reader.has("forward") || reader.has("reverse");
-    let (forward, reverse) = if has_hops {
+    let ethernet = ethernet::ethernet(&reader, mtu);
+    let (forward, reverse) = if ethernet.is_some() {
+        (Vec::new(), Vec::new())
+    } else if has_hops {
         (hops(&reader, "forward"), hops(&reader, "reverse"))
     } else {
         shorthand(plan, &reader)
     };
-    if has_hops {
+    if has_hops && ethernet.is_none() {
         check_hops_alone(&reader);
     }
     let chains = [forward, reverse, vec_of(sender_link), vec_of(receiver_link)];
     check_names(&chains, reader.findings());
-    let rtt = sum(chains.iter().flatten().map(|hop| hop.config.one_way_delay));
+    let delays = chains.iter().flatten().map(|hop| hop.config.one_way_delay);
+    let medium = ethernet.iter();
+    let medium = medium.map(|ethernet| ethernet.medium.delay.saturating_mul(2));
+    let rtt = sum(delays.chain(medium));
     let places = |hops: [&Vec<Hop>; 2]| -> Vec<Place> {
         let hops = hops.into_iter().flatten();
         hops.filter_map(|hop| hop.mark_place.clone()).collect()
@@ -90,6 +97,7 @@ pub(crate) fn path(
     Path {
         forward: settle(forward, true),
         reverse: settle(reverse, false),
+        ethernet,
         sender_link: settle(sender_link, true).pop(),
         receiver_link: settle(receiver_link, false).pop(),
         rtt,

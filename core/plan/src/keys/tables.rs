@@ -133,9 +133,31 @@ pub const PATH: KeyTable = KeyTable {
                 Kind::Tables("[[path.forward]]"), Is("none");
             reverse = r#"{ delay = "40 ms" }"#, "hops that ACKs cross, in order":
                 Kind::Tables("[[path.forward]]"), Is("none");
+            ethernet = r#"{ rate = "10 Mbit/s" }"#, "one medium for both directions, in place of all this":
+                Kind::Table("[path.ethernet]"), Is("none");
         },
         IMPAIRMENTS,
     ],
+    has_settings: false,
+};
+
+/// A medium that all hosts send on.
+pub const ETHERNET: KeyTable = KeyTable {
+    heading: "[path.ethernet]",
+    summary: "half-duplex Ethernet: who hears another waits, who collides tries again \
+              (IEEE 802.3 clause 4)",
+    groups: &[keys! {
+        rate = r#""10 Mbit/s""#, "how fast bits are sent":
+            Kind::Rate(Rate::from_bps(1_000_000), Rate::from_bps(1_000_000_000)), Is("10 Mbit/s");
+        delay = r#""5 us""#, "from any host to any other; a collision must be heard in 512 bit times":
+            ANY_TIME, Is("0 s");
+        queue = "50", "packets each host's card queues; one more is dropped":
+            Kind::Whole(1, 1_000_000), Is("no limit");
+        sender_recovery = r#""1 ms""#, "what a sender's card needs after a collision before its backoff":
+            COST, Is("0 s");
+        receiver_recovery = r#""1 ms""#, "what a receiver's card needs":
+            COST, Is("0 s");
+    }],
     has_settings: false,
 };
 
@@ -345,5 +367,5 @@ pub const SERIES: KeyTable = KeyTable {
 
 /// Every table of a plan, in the order of help.
 pub const TABLES: &[KeyTable] = &[
-    PLAN, PATH, HOP, HOST, CPU, RINGS, READER, FLOW, TESTER, RECORD, SERIES,
+    PLAN, PATH, HOP, ETHERNET, HOST, CPU, RINGS, READER, FLOW, TESTER, RECORD, SERIES,
 ];

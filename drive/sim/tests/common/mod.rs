@@ -78,6 +78,7 @@ pub fn world(forward: HopConfig, reverse: HopConfig, flows: Vec<FlowConfig>) -> 
         seed: 1,
         forward: vec![forward],
         reverse: vec![reverse],
+        shared: None,
         flows,
         end: Duration::from_secs(600),
         observe: Observe {

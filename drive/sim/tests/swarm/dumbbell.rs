@@ -2,8 +2,9 @@
 //!
 //! What is random: one to three hops each way with rates, delays, queue limits
 //! in packets and bytes, hold limits, loss of every model, reordering,
-//! duplicates; hosts ideal or slow, with and without a network card's queue;
-//! engines as [`super::hosts`] draws them; amounts from nothing on.
+//! duplicates; now and then a half-duplex Ethernet that all hosts send on; hosts
+//! ideal or slow, some of them slower the more waits, with and without a network
+//! card's queue; engines as [`super::hosts`] draws them; amounts from nothing on.
 //!
 //! What is kept survivable: at most 3 % random loss per hop, periodic loss of
 //! at most every 20th packet, queues for at least two packets of the largest
@@ -15,12 +16,13 @@ use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::sync::{Arc, Mutex};
 
 use gigatcp_path::{
-    CpuCosts, HopConfig, LossModel, MarkAbove, Picoseconds, Policer, Release, Reorder, Tally,
+    CpuCosts, HopConfig, LossModel, MarkAbove, Picoseconds, Policer, Release, Reorder,
+    SharedMediumConfig, Tally,
 };
 use gigatcp_sim::packet::Packet;
 use gigatcp_sim::{
-    Ended, FlowConfig, FlowOutcome, HostConfig, Observe, Outcome, Reader, Stop, Tap, World,
-    WorldConfig,
+    Ended, FlowConfig, FlowOutcome, HostConfig, Observe, Outcome, Reader, SharedSegment, Stop, Tap,
+    World, WorldConfig,
 };
 use gigatcp_tcp::Connection;
 use gigatcp_units::{Bytes, Duration, Instant, Probability, Rate};
@@ -98,6 +100,7 @@ pub fn world(seed: u64, plant: Option<Plant>) -> WorldConfig {
         seed,
         forward,
         reverse,
+        shared: None,
         flows,
         end: PATIENCE,
         observe: Observe {
@@ -106,10 +109,51 @@ pub fn world(seed: u64, plant: Option<Plant>) -> WorldConfig {
             fingerprint: true,
         },
     };
+    // From a stream of their own: what came later shifts no older world.
+    let more = &mut Draw::new(seed, "dumbbell, more");
+    make_chains_cost(more, &mut world);
+    world.shared = shared(more, &world);
     if draw.chance(1) {
         long::lengthen(draw, &mut world);
     }
     world
+}
+
+/// Some hosts whose work costs something walk over what waits in a buffer.
+fn make_chains_cost(draw: &mut Draw, world: &mut WorldConfig) {
+    for flow in &mut world.flows {
+        for host in [&mut flow.sender, &mut flow.receiver] {
+            let walks = draw.chance(30);
+            let (cost, cached) = (draw.magnitude(0, 50), draw.magnitude(0, 4_000_000));
+            if walks && host.costs != CpuCosts::default() {
+                host.costs.per_byte_queued = Picoseconds::new(cost);
+                host.costs.queue_cached = Bytes::new(cached);
+            }
+        }
+    }
+}
+
+/// An Ethernet that all hosts send on, where their packets fit.
+fn shared(draw: &mut Draw, world: &WorldConfig) -> Option<SharedSegment> {
+    let is_wanted = draw.chance(10);
+    let mbps = draw.pick(&[10, 10, 100]);
+    let segment = SharedSegment {
+        medium: SharedMediumConfig {
+            name: "coax".into(),
+            rate: Rate::from_bps(mbps * 1_000_000),
+            // As far as a collision is heard within the slot.
+            delay: draw.span(Duration::ZERO, Duration::from_nanos(240_000 / mbps)),
+            limit_packets: draw.chance(50).then(|| draw.magnitude(50, 2_000)),
+        },
+        sender_recovery: Duration::from_nanos(draw.magnitude(0, 1_000_000)),
+        receiver_recovery: Duration::from_nanos(draw.magnitude(0, 1_000_000)),
+    };
+    let hosts = world.flows.iter().flat_map(|f| [&f.sender, &f.receiver]);
+    let fits = hosts.map(|host| &host.tcp).all(|tcp| {
+        let headers = tcp.ip.header_len() + 20;
+        u32::from(tcp.mss) + headers <= 1500
+    });
+    (is_wanted && fits).then_some(segment)
 }
 
 fn hops(draw: &mut Draw, direction: &str) -> Vec<HopConfig> {
@@ -423,8 +467,30 @@ fn check_end(config: &WorldConfig, ended: Ended, outcome: &Outcome) -> Result<()
 /// hops or between a hop and a host, no queue was longer than its limit.
 fn check_hops(config: &WorldConfig, outcome: &Outcome, watch: &Watch) -> Result<(), String> {
     let (forward, reverse) = outcome.hops.split_at(config.forward.len());
+    if let Some(shared) = &outcome.shared {
+        let sum = |tallies: [Tally; 2]| Tally {
+            packets: tallies[0].packets + tallies[1].packets,
+            bytes: tallies[0].bytes + tallies[1].bytes,
+        };
+        let first = [forward, reverse].map(|hops| hops[0].counters().arrived);
+        let counters = shared.counters();
+        if !counters.is_conserved() {
+            return Err(format!("the medium made or lost packets: {counters:?}"));
+        }
+        expect_same(
+            ("the hosts", sum(watch.departed)),
+            ("the medium", counters.arrived),
+        )?;
+        expect_same(
+            ("the medium", counters.delivered),
+            ("the first hops", sum(first)),
+        )?;
+    }
     for (direction, hops) in [forward, reverse].into_iter().enumerate() {
-        let mut before = ("the hosts", watch.departed[direction]);
+        let mut before = match &outcome.shared {
+            Some(_) => ("the medium", hops[0].counters().arrived),
+            None => ("the hosts", watch.departed[direction]),
+        };
         for hop in hops {
             let counters = hop.counters();
             let name = hop.config().name.as_str();

@@ -245,6 +245,7 @@ fn plain(draw: &mut Draw, base: &Base, seed: u64) -> Case {
             seed,
             forward,
             reverse,
+            shared: None,
             flows: vec![flow],
             end: Duration::from_secs(120),
             observe: Observe::NOTHING,

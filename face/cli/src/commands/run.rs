@@ -392,20 +392,7 @@ fn show(arguments: &Arguments, report: &Report<'_>, folder: &Path) -> Result<(),
         output::say(&format!("stored in {}", folder.display()));
         return output::print_all(file);
     }
-    let mut text = String::new();
-    // The other repeats are in the summary; interval lines of all would bury
-    // it.
-    for series in report.run.series.iter().filter(|series| series.repeat == 0) {
-        text.push_str(&report.text_series(series));
-        text.push('\n');
-    }
-    if report.run.repeat > 1 {
-        let repeats = report.run.repeat;
-        text.push_str(&format!(
-            "Above is the first of {repeats} repeats; all are in the table below and on disk.\n\n"
-        ));
-    }
-    text.push_str(&report.text_summary());
+    let mut text = report.text();
     text.push_str(&format!("\nstored in {}", folder.display()));
     output::print(&text)
 }

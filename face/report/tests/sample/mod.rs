@@ -138,6 +138,8 @@ fn hops(flow: &FlowRecord, shape: Shape) -> Vec<HopRecord> {
         marked_packets: 0,
         max_backlog_packets: backlog,
         utilisation_fraction: busy,
+        collisions: 0,
+        dropped_collisions_packets: 0,
     };
     let dropped = if shape.hole {
         flow.retransmitted_segments

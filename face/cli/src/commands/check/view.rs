@@ -1,7 +1,7 @@
 //! A checked plan as it is shown: the same facts as text and as JSON.
 
 use gigatcp_path::{CpuCosts, HopConfig, LossModel, Policer};
-use gigatcp_plan::{Flow, Host, Plan, Scenario, Series, Stop};
+use gigatcp_plan::{Ethernet, Flow, Host, Plan, Scenario, Series, Stop};
 use gigatcp_tcp::congestion::SlowStart;
 use gigatcp_units::{Bytes, Duration, Rate};
 use serde::Serialize;
@@ -64,7 +64,7 @@ struct FlowKind {
 }
 
 /// A hop, link or emulator.
-#[derive(Serialize, PartialEq, Debug)]
+#[derive(Serialize, Clone, PartialEq, Debug)]
 struct HopView {
     name: String,
     rate_bps: Option<u64>,
@@ -176,6 +176,7 @@ impl SeriesView {
         } = scenario;
         let data = sender.link.iter().chain(&scenario.forward);
         let acks = receiver.link.iter().chain(&scenario.reverse);
+        let shared = scenario.ethernet.as_ref().map(HopView::of_ethernet);
         Self {
             name: series.name.clone(),
             title: series.title.clone(),
@@ -184,8 +185,8 @@ impl SeriesView {
             base_rtt_ns: scenario.base_rtt().as_nanos(),
             duration_ns: scenario.duration.as_nanos(),
             flows: scenario.flows.iter().map(FlowView::of).collect(),
-            data_path: data.map(HopView::of).collect(),
-            ack_path: acks.map(HopView::of).collect(),
+            data_path: data.map(HopView::of).chain(shared.clone()).collect(),
+            ack_path: acks.map(HopView::of).chain(shared).collect(),
             sender: HostView::of(sender),
             receiver: HostView::of(receiver),
         }
@@ -347,6 +348,30 @@ impl HopView {
             limit_bytes: hop.limit_bytes.map(Bytes::as_u64),
             hold_limit_packets: hop.hold_limit,
             impairments,
+        }
+    }
+
+    /// The medium that both ways share.
+    fn of_ethernet(ethernet: &Ethernet) -> Self {
+        let medium = &ethernet.medium;
+        let recoveries = [
+            ("sender's", ethernet.sender_recovery),
+            ("receiver's", ethernet.receiver_recovery),
+        ];
+        let recoveries = recoveries.into_iter().filter(|(_, span)| !span.is_zero());
+        let recoveries =
+            recoveries.map(|(whose, span)| format!("{span} after a collision of the {whose}"));
+        Self {
+            name: medium.name.clone(),
+            rate_bps: Some(medium.rate.as_bps()),
+            per_packet_ns: 0,
+            delay_ns: medium.delay.as_nanos(),
+            limit_packets: medium.limit_packets,
+            limit_bytes: None,
+            hold_limit_packets: None,
+            impairments: std::iter::once("half-duplex, shared".to_owned())
+                .chain(recoveries)
+                .collect(),
         }
     }
 

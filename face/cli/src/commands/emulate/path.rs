@@ -87,6 +87,12 @@ fn found(scenario: &Scenario, seed: u64) -> Result<Found, Failure> {
         let mtu = u16::try_from(mtu);
         mtu.map_err(|_| Failure::new("an MTU is 65535 at most").effect("nothing was run"))
     };
+    if scenario.ethernet.is_some() {
+        let failure = Failure::new("the path is an Ethernet, which the emulator does not have");
+        return Err(failure
+            .effect("nothing was run")
+            .hint("`gigatcp run` simulates it"));
+    }
     Ok(Found {
         forward,
         reverse,

@@ -1,0 +1,297 @@
+//! Half-duplex Ethernet: IEEE 802.3 clause 4, from outside.
+
+use gigatcp_path::{ConfigError, DropCause, Parcel, SharedMedium, SharedMediumConfig};
+use gigatcp_units::{Duration, Instant, Rate};
+use proptest::prelude::*;
+
+/// Preamble and a frame of 1500 octets of IP, ns at 10 Mbit/s.
+const FRAME: u64 = (8 + 1518) * 800;
+/// Between two frames.
+const GAP: u64 = 9_600;
+/// The unit of backoff.
+const SLOT: u64 = 51_200;
+/// Preamble and jam: what a collision takes that is heard at once.
+const FRAGMENT: u64 = 9_600;
+
+/// Packets numbered from `first`, all of `size` octets but the last.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Numbered {
+    first: u64,
+    count: usize,
+    size: u64,
+    last: u64,
+}
+
+impl Numbered {
+    fn one(first: u64, size: u64) -> Self {
+        Self {
+            first,
+            count: 1,
+            size,
+            last: size,
+        }
+    }
+}
+
+impl Parcel for Numbered {
+    fn wire_packets(&self) -> usize {
+        self.count
+    }
+
+    fn ip_bytes(&self) -> u64 {
+        self.size * (self.count as u64 - 1) + self.last
+    }
+
+    fn leading_ip_bytes(&self) -> u64 {
+        self.size
+    }
+
+    fn split_front(&mut self, n: usize) -> Self {
+        let front = Self {
+            count: n,
+            last: self.size,
+            ..*self
+        };
+        self.first += n as u64;
+        self.count -= n;
+        front
+    }
+}
+
+fn config(delay: u64) -> SharedMediumConfig {
+    SharedMediumConfig {
+        name: "coax".into(),
+        rate: Rate::from_bps(10_000_000),
+        delay: Duration::from_nanos(delay),
+        limit_packets: None,
+    }
+}
+
+fn medium(stations: usize, delay: u64, seed: u64) -> SharedMedium<Numbered> {
+    let recoveries = vec![Duration::ZERO; stations];
+    SharedMedium::new(config(delay), &recoveries, seed).expect("a medium")
+}
+
+fn at(ns: u64) -> Instant {
+    Instant::from_nanos(ns)
+}
+
+/// Polls exactly when asked to, until nothing more will happen or `end`.
+fn run(medium: &mut SharedMedium<Numbered>, end: u64) -> Vec<(u64, usize, u64)> {
+    let mut seen = Vec::new();
+    while let Some(now) = medium.poll_timeout().filter(|now| *now <= at(end)) {
+        while let Some((station, parcel)) = medium.poll_delivery(now) {
+            seen.push((now.as_nanos(), station, parcel.first));
+        }
+    }
+    seen
+}
+
+#[test]
+fn one_station_alone_sends_a_frame_each_1230_microseconds() {
+    let mut medium = medium(2, 2_000, 1);
+    for number in 0..5 {
+        medium.handle_arrival(at(0), 0, Numbered::one(number, 1500));
+    }
+    let seen = run(&mut medium, u64::MAX);
+    let expected = (0..5).map(|n| (n * (FRAME + GAP) + FRAME + 2_000, 0, n));
+    assert_eq!(seen, expected.collect::<Vec<_>>());
+    assert_eq!(FRAME + GAP, 1_230_400);
+}
+
+#[test]
+fn a_short_packet_takes_a_frame_of_64_octets() {
+    let mut medium = medium(2, 0, 1);
+    medium.handle_arrival(at(0), 1, Numbered::one(0, 40));
+    assert_eq!(run(&mut medium, u64::MAX), [((8 + 64) * 800, 1, 0)]);
+}
+
+#[test]
+fn who_hears_another_waits_for_its_end_and_the_gap() {
+    let mut medium = medium(2, 2_000, 1);
+    medium.handle_arrival(at(0), 0, Numbered::one(0, 1500));
+    assert!(medium.poll_delivery(at(2_001)).is_none());
+    medium.handle_arrival(at(2_001), 1, Numbered::one(1, 1500));
+    let seen = run(&mut medium, u64::MAX);
+    let second = (FRAME + 2_000) + GAP + FRAME + 2_000;
+    assert_eq!(seen, [(FRAME + 2_000, 0, 0), (second, 1, 1)]);
+    let deferred: Vec<u64> = medium.stations().map(|station| station.deferred).collect();
+    assert_eq!(deferred, [0, 1]);
+}
+
+/// The other's frame is on its way and not yet heard.
+#[test]
+fn who_begins_before_it_hears_another_collides_and_both_come_through() {
+    for seed in 0..50 {
+        let mut medium = medium(2, 2_000, seed);
+        medium.handle_arrival(at(0), 0, Numbered::one(0, 1500));
+        medium.handle_arrival(at(1_999), 1, Numbered::one(1, 1500));
+        let seen = run(&mut medium, u64::MAX);
+        assert_eq!(seen.len(), 2);
+        assert!(medium.stations().all(|station| station.collisions > 0));
+        // Where that was the only collision, whoever was first waited for a
+        // number of slots, and if that was none for the end of the other's jam
+        // and the gap.
+        if medium.stations().any(|station| station.collisions > 1) {
+            continue;
+        }
+        let (first, station, _) = seen[0];
+        let jammed = [FRAGMENT, 1_999 + FRAGMENT];
+        let start = first - FRAME - 2_000;
+        let silence = jammed[1 - station] + 2_000 + GAP;
+        let is_slots = (start - jammed[station]).is_multiple_of(SLOT);
+        assert!(is_slots || start == silence, "seed {seed}: {start}");
+    }
+}
+
+/// Clause 4.2.3.2.2: in the last third of the gap nobody listens.
+#[test]
+fn two_that_wait_for_the_same_end_collide() {
+    let mut medium = medium(3, 0, 1);
+    medium.handle_arrival(at(0), 0, Numbered::one(0, 1500));
+    medium.handle_arrival(at(10), 1, Numbered::one(1, 1500));
+    medium.handle_arrival(at(20), 2, Numbered::one(2, 1500));
+    let seen = run(&mut medium, FRAME + GAP + FRAGMENT);
+    assert_eq!(seen, [(FRAME, 0, 0)]);
+    let collisions: Vec<u64> = medium.stations().map(|s| s.collisions).collect();
+    assert_eq!(collisions, [0, 1, 1]);
+}
+
+/// Whoever sends one frame after another and whoever waited for it meet.
+#[test]
+fn a_sender_in_full_flight_collides_with_one_that_waited() {
+    let mut medium = medium(2, 1_000, 1);
+    for number in 0..2 {
+        medium.handle_arrival(at(0), 0, Numbered::one(number, 1500));
+    }
+    medium.handle_arrival(at(5_000), 1, Numbered::one(9, 40));
+    run(&mut medium, FRAME + GAP + 20_000);
+    assert!(medium.stations().all(|station| station.collisions == 1));
+}
+
+#[test]
+fn a_card_that_recovers_slowly_lets_the_other_go_first() {
+    let slow = Duration::from_millis(5);
+    for seed in 0..50 {
+        let recoveries = [slow, Duration::ZERO];
+        let mut medium = SharedMedium::new(config(0), &recoveries, seed).expect("a medium");
+        medium.handle_arrival(at(0), 0, Numbered::one(0, 1500));
+        medium.handle_arrival(at(0), 1, Numbered::one(1, 1500));
+        let seen = run(&mut medium, u64::MAX);
+        assert_eq!(seen[0].1, 1);
+        assert!(seen[1].0 >= slow.as_nanos() + FRAME);
+    }
+}
+
+/// Boggs, Mogul, Kent, *Measured Capacity of an Ethernet*, WRL 88/4: 24 hosts
+/// with frames of 1536 octets carry more than nine of ten Mbit/s.
+#[test]
+fn twenty_four_stations_that_always_have_a_frame_fill_nine_tenths_of_the_medium() {
+    let mut medium = medium(24, 4_000, 7);
+    for station in 0..24 {
+        for number in 0..400 {
+            medium.handle_arrival(at(0), station, Numbered::one(number, 1500));
+        }
+    }
+    let second = 1_000_000_000;
+    let frames = run(&mut medium, 4 * second).len() as u64;
+    let share = frames as f64 * FRAME as f64 / (4 * second) as f64;
+    println!("{share:.3}");
+    assert!((0.9..1.0).contains(&share), "{share:.3}");
+}
+
+/// The winner of a collision begins its next frame with a short backoff, the
+/// loser goes on with a longer one.
+#[test]
+fn who_has_won_wins_again_more_often_than_not() {
+    let mut medium = medium(2, 1_000, 3);
+    for station in 0..2 {
+        for number in 0..3_000 {
+            medium.handle_arrival(at(0), station, Numbered::one(number, 1500));
+        }
+    }
+    let seen = run(&mut medium, 3_000 * FRAME);
+    let again = seen.windows(2).filter(|pair| pair[0].1 == pair[1].1);
+    let share = again.count() as f64 / (seen.len() - 1) as f64;
+    println!("{share:.3}");
+    assert!((0.7..0.999).contains(&share), "{share:.3}");
+}
+
+#[test]
+fn what_finds_no_room_or_is_too_large_is_dropped_as_such() {
+    let limited = SharedMediumConfig {
+        limit_packets: Some(2),
+        ..config(0)
+    };
+    let mut medium = SharedMedium::new(limited, &[Duration::ZERO; 2], 1).expect("a medium");
+    medium.handle_arrival(at(0), 0, Numbered::one(0, 1501));
+    medium.handle_arrival(
+        at(0),
+        0,
+        Numbered {
+            first: 1,
+            count: 3,
+            size: 1500,
+            last: 100,
+        },
+    );
+    let dropped: Vec<_> = std::iter::from_fn(|| medium.poll_dropped())
+        .map(|(parcel, cause)| (parcel.first, cause))
+        .collect();
+    assert_eq!(dropped, [(0, DropCause::TooBig), (3, DropCause::QueueFull)]);
+    assert_eq!(run(&mut medium, u64::MAX).len(), 2);
+    assert_eq!(medium.max_backlog(), 2);
+}
+
+/// Clause 4.1.2.2: a collision is heard before the shortest frame is over.
+#[test]
+fn a_medium_that_is_too_long_or_stands_still_is_refused() {
+    assert_eq!(config(24_000).check(), Ok(()));
+    assert_eq!(config(24_001).check(), Err(ConfigError::MediumTooLong));
+    let still = SharedMediumConfig {
+        rate: Rate::ZERO,
+        ..config(0)
+    };
+    assert_eq!(still.check(), Err(ConfigError::MediumStandsStill));
+}
+
+proptest! {
+    /// Whatever arrives where and when: nothing appears or vanishes, each
+    /// station's frames keep their order, no two frames are on the medium at
+    /// once, and a run repeats itself.
+    #[test]
+    fn frames_are_conserved_in_order_and_alone(
+        arrivals in prop::collection::vec((0..4usize, 0..2_000_000u64, 28..=1500u64), 1..120),
+        delay in 0..24_000u64,
+        seed in any::<u64>(),
+    ) {
+        let mut arrivals = arrivals;
+        arrivals.sort_by_key(|(_, at, _)| *at);
+        let play = || {
+            let mut medium = medium(4, delay, seed);
+            let mut seen = Vec::new();
+            for (number, (station, now, size)) in arrivals.iter().enumerate() {
+                seen.extend(run(&mut medium, *now));
+                medium.handle_arrival(at(*now), *station, Numbered::one(number as u64, *size));
+            }
+            seen.extend(run(&mut medium, u64::MAX));
+            let dropped = std::iter::from_fn(|| medium.poll_dropped()).count();
+            assert!(medium.counters().is_conserved());
+            assert!(medium.counters().inside.is_zero());
+            assert_eq!(seen.len() + dropped, arrivals.len());
+            seen
+        };
+        let seen = play();
+        for station in 0..4 {
+            let mine: Vec<_> = seen.iter().filter(|s| s.1 == station).map(|s| s.2).collect();
+            prop_assert!(mine.is_sorted());
+        }
+        for pair in seen.windows(2) {
+            let octets = arrivals[pair[1].2 as usize].2 + 18;
+            let frame = (8 + octets.max(64)) * 800;
+            // The end of the one comes before the start of the other.
+            prop_assert!(pair[1].0 - pair[0].0 >= frame);
+        }
+        prop_assert_eq!(&play(), &seen);
+    }
+}

@@ -1,0 +1,73 @@
+//! Connections on one half-duplex Ethernet.
+
+mod common;
+
+use gigatcp_path::SharedMediumConfig;
+use gigatcp_sim::{Ended, SharedSegment, Stop, WorldConfig};
+use gigatcp_tcp::Profile;
+use gigatcp_units::{Bytes, Duration, Rate};
+
+/// Octets that each flow sends.
+const OCTETS: u64 = 3_000_000;
+
+/// A world of `flows` flows that all start at once, and nothing but an Ethernet.
+fn world(flows: usize, seed: u64) -> WorldConfig {
+    let host = common::host(Profile::MODERN, 1500, "cubic", 100_000);
+    let flows = (0..flows).map(|number| {
+        let name = format!("flow-{number}");
+        common::flow(&name, &host, Stop::Bytes(Bytes::new(OCTETS)))
+    });
+    let wire = |name| common::wire(name, Duration::from_nanos(1));
+    let mut world = common::world(wire("there"), wire("back"), flows.collect());
+    world.seed = seed;
+    world.shared = Some(SharedSegment {
+        medium: SharedMediumConfig {
+            name: "coax".into(),
+            rate: Rate::from_bps(10_000_000),
+            delay: Duration::from_micros(5),
+            limit_packets: None,
+        },
+        sender_recovery: Duration::ZERO,
+        receiver_recovery: Duration::ZERO,
+    });
+    world
+}
+
+#[test]
+fn one_flow_collides_with_its_own_acknowledgments_and_everything_arrives() {
+    let (ended, outcome) = common::run(world(1, 1));
+    assert_eq!(ended, Ended::Finished);
+    assert_eq!(outcome.flows[0].bytes(), Bytes::new(OCTETS));
+    let shared = outcome.shared.as_deref().expect("an Ethernet");
+    let collisions: Vec<u64> = shared
+        .stations()
+        .map(|station| station.collisions)
+        .collect();
+    assert_eq!(collisions.len(), 2);
+    assert!(collisions[0] > 50 && collisions[1] > 50, "{collisions:?}");
+    let mbps = outcome.flows[0].bytes().as_bits_f64() / outcome.now.as_secs_f64() / 1e6;
+    // 1448 of 1538 octets, less acknowledgments and collisions.
+    println!("{mbps:.2} Mbit/s, {collisions:?} collisions");
+    assert!((7.0..9.41).contains(&mbps), "{mbps:.2}");
+}
+
+#[test]
+fn several_pairs_of_hosts_share_one_ethernet_and_every_octet_arrives() {
+    for seed in 1..4 {
+        let (ended, outcome) = common::run(world(4, seed));
+        assert_eq!(ended, Ended::Finished);
+        for flow in &outcome.flows {
+            assert_eq!(flow.bytes(), Bytes::new(OCTETS));
+        }
+        let shared = outcome.shared.as_deref().expect("an Ethernet");
+        assert!(shared.counters().is_conserved());
+        assert!(outcome.now.as_secs_f64() > 4.0 * OCTETS as f64 * 8.0 / 10e6);
+    }
+}
+
+#[test]
+fn backoff_follows_from_the_seed_and_nothing_else() {
+    let hash = |seed| common::run(world(2, seed)).1.event_hash;
+    assert_eq!(hash(1), hash(1));
+    assert_ne!(hash(1), hash(2));
+}
