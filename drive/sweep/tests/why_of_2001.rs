@@ -9,17 +9,12 @@ use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::sync::{Arc, Mutex};
 
 use gigatcp_capture::CaptureReader;
-use gigatcp_events::EventMask;
 use gigatcp_flows::Observed;
-use gigatcp_path::{CpuCosts, HopConfig, RingConfig, RingsConfig};
 use gigatcp_sim::packet::Packet;
-use gigatcp_sim::{FlowConfig, HostConfig, Observe, Reader, Stop, Tap, World, WorldConfig};
-use gigatcp_tcp::congestion::{self, SlowStart};
-use gigatcp_tcp::profile::InitialWindow;
-use gigatcp_tcp::{Config, Profile};
-use gigatcp_units::{Bytes, Duration, Instant, Rate};
+use gigatcp_sim::{Tap, World};
+use gigatcp_units::{Duration, Instant};
 use gigatcp_why::{Diagnosis, Verdict, View, Watcher};
-use gigatcp_wire::{Flags, IpVersion, Phantom, Segment, SeqNumber};
+use gigatcp_wire::{Flags, Phantom, Segment};
 
 /// One printed packet, and whether it is of those that the report shows.
 struct Line {
@@ -127,91 +122,14 @@ fn print(now: Instant, segment: &Segment<Phantom>, way: usize, bases: [Option<u3
     text
 }
 
-fn host(is_receiver: bool) -> HostConfig {
-    let profile = Profile {
-        buffer_limit: Bytes::new(16 << 20),
-        initial_window: InitialWindow::Segments(10_000),
-        ..Profile::BSD_4_3_RENO
-    };
-    let mut host = HostConfig {
-        tcp: Config {
-            profile,
-            local_port: 5001,
-            remote_port: 5001,
-            iss: SeqNumber::new(1_000_000),
-            ip: IpVersion::V4,
-            mss: 4430,
-            congestion: congestion::find("reno").expect("a registered control"),
-            initial_ssthresh: None,
-            slow_start: SlowStart::Standard,
-            send_buffer: Some(Bytes::new(2 << 20)),
-            receive_buffer: Some(Bytes::new(2 << 20)),
-            timestamp_offset: 0,
-            events: EventMask::NONE,
-        },
-        costs: CpuCosts::default(),
-        coalesce: Duration::ZERO,
-        link: Some(HopConfig {
-            name: if is_receiver { "receiver" } else { "sender" }.into(),
-            rate: Some(Rate::from_bps(1_000_000_000)),
-            ..HopConfig::default()
-        }),
-        tx_queue: 1000,
-        rings: None,
-        reneges: false,
-        reader: Reader::default(),
-    };
-    if is_receiver {
-        host.rings = Some(RingsConfig {
-            large: RingConfig {
-                descriptors: 256,
-                pool: Some(384),
-            },
-            small: Some((
-                1500,
-                RingConfig {
-                    descriptors: 256,
-                    pool: None,
-                },
-            )),
-            copy_break: 0,
-        });
-        host.reader = Reader {
-            read_size: Bytes::new(8192),
-            pause: Some((Bytes::new(8192), Duration::from_micros(168_600))),
-        };
-    }
-    host
-}
-
-/// Both views of the stall, printed.
+/// Both views of the stall, printed: of the machines that the experiment's plan
+/// describes.
 fn printed() -> [String; 2] {
-    let wire = |name: &str| {
-        vec![HopConfig {
-            name: name.into(),
-            one_way_delay: Duration::from_micros(46),
-            ..HopConfig::default()
-        }]
-    };
-    let config = WorldConfig {
-        seed: 1,
-        forward: wire("there"),
-        reverse: wire("back"),
-        flows: vec![FlowConfig {
-            name: "flow".into(),
-            start: Duration::ZERO,
-            extra_delay: Duration::ZERO,
-            stop: Stop::Bytes(Bytes::new(100 << 20)),
-            write_size: Bytes::new(65_536),
-            supply: None,
-            sender: host(false),
-            receiver: host(true),
-            interval: Duration::from_secs(1),
-            time_sequence: false,
-        }],
-        end: Duration::from_secs(3600),
-        observe: Observe::NOTHING,
-    };
+    let text = include_bytes!("../../../experiments/shalunov-stall/plan.toml");
+    let plan = gigatcp_plan::parse("plan.toml", text, &[]).expect("a plan");
+    let stall = plan.series.iter().find(|series| series.name == "stall");
+    let scenario = &stall.expect("the stall").scenario;
+    let config = gigatcp_sweep::scenario::world(scenario, plan.seed);
     let printer = Printer::default();
     let mut world = World::new(config).expect("a world");
     world.set_tap(Box::new(printer.clone()));
