@@ -153,3 +153,53 @@ fn single_flow_is_one_modern_cubic() {
     assert_eq!(run.sender.profile.name, "modern");
     assert_eq!(run.duration, Duration::from_secs(70));
 }
+
+#[test]
+fn shalunov_lan_sweep_changes_buffers_and_rfc_1323_and_nothing_else() {
+    let plan = checked(
+        "sweep",
+        include_str!("../../../experiments/shalunov-lan-sweep/plan.toml"),
+    );
+    let first = plan.series[0].scenario.clone();
+    assert_eq!(first.receiver.coalesce, Duration::from_micros(200));
+    for series in plan.series.iter().filter(|series| series.fitted.is_empty()) {
+        let mut run = series.scenario.clone();
+        let is_scaled = series.name.starts_with("scaled-");
+        assert_eq!(run.sender.profile.window_scaling, is_scaled);
+        assert_eq!(run.sender.profile.timestamps, is_scaled);
+        assert_eq!(run.flows[0].send_buffer, run.flows[0].receive_buffer);
+        run.sender.profile = first.sender.profile;
+        run.flows[0].send_buffer = first.flows[0].send_buffer;
+        run.flows[0].receive_buffer = first.flows[0].receive_buffer;
+        assert_eq!(format!("{run:?}"), format!("{first:?}"), "{}", series.name);
+    }
+}
+
+/// "Each buffer size was independently varied from 1 to 17 packets", "in random
+/// order".
+#[test]
+fn lance_has_each_pair_of_buffers_once_and_not_in_order() {
+    let plan = checked(
+        "lance",
+        include_str!("../../../experiments/lance/plan.toml"),
+    );
+    assert_eq!(plan.repeat, 4);
+    let pairs: Vec<(u64, u64)> = plan
+        .series
+        .iter()
+        .filter(|series| series.name.starts_with("lance-"))
+        .map(|series| {
+            let flow = &series.scenario.flows[0];
+            assert_eq!(flow.stop, Stop::Bytes(Bytes::new(8_000_000)));
+            let packets = |buffer: Option<Bytes>| buffer.map_or(0, |b| b.as_u64() / 1460);
+            (packets(flow.send_buffer), packets(flow.receive_buffer))
+        })
+        .collect();
+    let mut sorted = pairs.clone();
+    sorted.sort_unstable();
+    assert_ne!(pairs, sorted);
+    let all: Vec<(u64, u64)> = (1..=17)
+        .flat_map(|s| (1..=17).map(move |r| (s, r)))
+        .collect();
+    assert_eq!(sorted, all);
+}

@@ -91,3 +91,8 @@ fn what_is_fitted_is_named() {
         assert_eq!(series.fitted, expected, "{}", series.name);
     }
 }
+
+#[test]
+fn what_a_terminal_shows_is_as_it_was() {
+    experiment().assert_output();
+}

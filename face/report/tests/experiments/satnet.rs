@@ -69,3 +69,8 @@ fn nothing_is_fitted() {
     experiment().assert_fitted(|_| false, &[]);
     experiment().assert_published_series_are_run();
 }
+
+#[test]
+fn what_a_terminal_shows_is_as_it_was() {
+    experiment().assert_output();
+}

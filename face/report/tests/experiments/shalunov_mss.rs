@@ -70,3 +70,8 @@ fn what_is_fitted_is_named() {
     let is_fitted = |name: &str| name.starts_with("plateau-");
     experiment.assert_fitted(is_fitted, &["sender.cpu.per_packet_sent"]);
 }
+
+#[test]
+fn what_a_terminal_shows_is_as_it_was() {
+    experiment().assert_output();
+}

@@ -64,3 +64,8 @@ fn what_is_fitted_is_named_and_the_same_in_every_series() {
     let costs = |at: usize| experiment.plan.series[at].scenario.receiver.costs;
     assert!((1..experiment.plan.series.len()).all(|at| costs(at) == costs(0)));
 }
+
+#[test]
+fn what_a_terminal_shows_is_as_it_was() {
+    experiment().assert_output();
+}
