@@ -23,6 +23,12 @@ pub(crate) fn refusal(plan: &Plan, series: &Series) -> Option<Refusal> {
             hint: hint.to_owned(),
         })
     };
+    if scenario.ethernet.is_some() {
+        return no(
+            "its path is an Ethernet, which no emulator of ours has".to_owned(),
+            "run it in virtual time, without `--on live`",
+        );
+    }
     if scenario.flows.len() > MOST_FLOWS {
         let flows = scenario.flows.len();
         return no(
