@@ -26,6 +26,15 @@ impl End {
         }
     }
 
+    /// What the engine knows of the connection, for messages.
+    #[must_use]
+    pub fn state(&self) -> String {
+        match self {
+            Self::Engine(stream) => format!(" ({:?})", stream.info()),
+            Self::Kernel(_) => String::new(),
+        }
+    }
+
     /// The end of what is written.
     ///
     /// # Errors

@@ -139,14 +139,13 @@ pub(crate) fn exchange(case: &Case, ends: [End; 2]) -> Result<u64, String> {
             side(&kernel, &theirs[..], &ours[..], kernel_closes),
         ];
         thread::scope(|scope| {
-            sides
+            let done = sides
                 .map(|side| scope.spawn(move || side.play()))
                 .map(|side| {
-                    side.join()
-                        .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
-                })
-                .into_iter()
-                .sum()
+                    let done = side.join();
+                    done.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+                });
+            both(done)
         })
     };
     match case.ending {
@@ -156,6 +155,15 @@ pub(crate) fn exchange(case: &Case, ends: [End; 2]) -> Result<u64, String> {
         Ending::KernelHalf => in_order(When::Second, When::Written),
         Ending::EngineAborts => abort(engine, &kernel, &ours),
         Ending::KernelAborts => abort(kernel, &engine, &theirs),
+    }
+}
+
+/// The sum, or everything that is wrong.
+fn both(done: [Result<u64, String>; 2]) -> Result<u64, String> {
+    match done {
+        [Ok(one), Ok(other)] => Ok(one + other),
+        [Err(one), Err(other)] => Err(format!("{one}; {other}")),
+        [Err(what), Ok(_)] | [Ok(_), Err(what)] => Err(what),
     }
 }
 
@@ -189,8 +197,8 @@ impl Side<'_> {
             let written = writing
                 .join()
                 .unwrap_or_else(|panic| std::panic::resume_unwind(panic));
-            written.map_err(|error| format!("{name} writes: {error}"))?;
-            read
+            let written = written.map_err(|error| format!("{name} writes: {error}"));
+            both([written.map(|()| 0), read])
         })
     }
 
@@ -213,7 +221,12 @@ impl Side<'_> {
         let name = self.end.name();
         let wanted = self.expects.len() as u64;
         match error {
-            Some(error) => Err(format!("{name} reads {len} of {wanted} octets: {error}")),
+            Some(error) => {
+                let state = self.end.state();
+                Err(format!(
+                    "{name} reads {len} of {wanted} octets: {error}{state}"
+                ))
+            }
             None if len != wanted => Err(format!("{name} reads {len} of {wanted} octets")),
             None if sum != digest(self.expects) => Err(format!("{name} reads other octets")),
             None => Ok(len),
