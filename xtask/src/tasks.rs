@@ -3,7 +3,7 @@
 //! One table is what dispatches and what `--help` prints, so no task can be
 //! without its usage.
 
-use crate::{Failed, bench, bench_live, ci, fuzz, grade, ledger, live, swarm, tidy};
+use crate::{Failed, bench, bench_live, ci, fink_today, fuzz, grade, ledger, live, swarm, tidy};
 
 /// Column in which explanations begin.
 const COLUMN: usize = 39;
@@ -19,7 +19,7 @@ pub struct Task {
 }
 
 /// Every task.
-pub const TASKS: [Task; 11] = [
+pub const TASKS: [Task; 12] = [
     Task {
         name: "ci",
         forms: &[("", &["everything a change must pass"])],
@@ -107,6 +107,14 @@ pub const TASKS: [Task; 11] = [
             &["mixed traffic for long, and what it leaves"],
         )],
         run: live::soak,
+    },
+    Task {
+        name: "fink-today",
+        forms: &[(
+            "",
+            &["CUBIC with initial_ssthresh 100, on the running kernel"],
+        )],
+        run: |words| alone("fink-today", words).and_then(|()| fink_today::run()),
     },
     Task {
         name: "grade",

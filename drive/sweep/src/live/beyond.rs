@@ -192,7 +192,7 @@ fn of_flows(scenario: &Scenario, left_out: &mut Vec<String>) {
         .any(|flow| flow.initial_ssthresh.is_some_and(|segments| segments > 0))
     {
         left_out.push(
-            "flow.initial_ssthresh: a socket cannot be told one; the kernel begins without"
+            "flow.initial_ssthresh: a socket cannot be told one; its module begins with its own"
                 .to_owned(),
         );
     }
