@@ -28,6 +28,8 @@ fn plan_with(heading: &str, key: &str, example: &str) -> String {
         "the top of the plan" => head.to_owned() + path + &line,
         "[path]" if key == "forward" => format!("{head}[path]\n{line}reverse = {{}}\n"),
         "[path]" if key == "reverse" => format!("{head}[path]\n{line}forward = {{}}\n"),
+        "[path]" if key == "ethernet" => format!("{head}[path]\n{line}"),
+        "[path.ethernet]" => format!("{head}[path.ethernet]\n{line}"),
         "[path]" => {
             let others = [("rate", "\"1 Gbit/s\""), ("rtt", "\"20 ms\"")];
             let others = others.iter().filter(|(name, _)| *name != key);
