@@ -65,6 +65,17 @@ pub fn build_example(package: &str, name: &str, profile: &str) -> Result<PathBuf
     )))
 }
 
+/// Builds the command `gigatcp` for release and says where it is.
+pub fn build_command() -> Result<PathBuf, Failed> {
+    let build = cargo(&["build", "--quiet", "--release", "--package", "gigatcp-cli"]);
+    if run(build)?.success() {
+        return Ok(target().join("release").join("gigatcp"));
+    }
+    Err(Failed::Usage(
+        "gigatcp-cli does not build (see above)".into(),
+    ))
+}
+
 /// Cargo's target folder.
 fn target() -> PathBuf {
     match std::env::var_os("CARGO_TARGET_DIR") {

@@ -54,6 +54,13 @@ pub const TASKS: [Task; 12] = [
                 &["the workloads, beside their goals"],
             ),
             (
+                "--why [--short]",
+                &[
+                    "`gigatcp why --summary` on large captures,",
+                    "beside tcptrace, tshark and cat",
+                ],
+            ),
+            (
                 "--goals [--seeds N] [--only TEXT] [--set KEY=VALUE]",
                 &["goodput on known paths, beside goals"],
             ),

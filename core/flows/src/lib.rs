@@ -7,6 +7,7 @@
 //! | file | what |
 //! |---|---|
 //! | `observed.rs` | a packet as the analysis sees it |
+//! | `plain.rs` | the same at one look, of nearly every packet |
 //! | `key.rs`, `table.rs` | which connection a packet belongs to |
 //! | `connection.rs` | both directions together: handshake, end, windows |
 //! | `direction.rs` | what is counted of one direction |
@@ -42,6 +43,7 @@ mod gaps;
 mod key;
 mod kinds;
 mod observed;
+mod plain;
 mod retransmission;
 mod round_trips;
 mod sent;
@@ -56,6 +58,7 @@ pub use direction::{Direction, Options, Shares};
 pub use key::Endpoint;
 pub use kinds::{Kind, Kinds};
 pub use observed::Observed;
+pub use plain::Plain;
 pub use round_trips::RoundTrips;
 pub use sent::MAX_BOUNDARIES;
 pub use table::{FlowTable, Verdict};

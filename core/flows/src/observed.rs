@@ -6,6 +6,8 @@ use gigatcp_wire::{
     Ecn, Endpoints, Flags, Payload, SackBlocks, Segment, SeqNumber, Timestamps, option_kind,
 };
 
+use crate::plain::share;
+
 /// One captured packet.
 #[derive(Clone, Copy, Debug)]
 pub struct Observed {
@@ -122,6 +124,22 @@ impl Observed {
             self.window_scale = options.window_scale;
             self.sack_permitted = options.sack_permitted;
         }
+    }
+
+    /// Which of `count` shares its connection belongs to, for work that several
+    /// do side by side: both directions, and every connection of the same
+    /// endpoints, are in one.
+    #[must_use]
+    pub fn share(&self, count: u32) -> u32 {
+        let addresses = match self.endpoints {
+            Endpoints::V4 { src, dst } => src.to_bits() ^ dst.to_bits(),
+            Endpoints::V6 { src, dst } => {
+                let bits = src.to_bits() ^ dst.to_bits();
+                let half = bits as u64 ^ (bits >> 64) as u64;
+                half as u32 ^ (half >> 32) as u32
+            }
+        };
+        share(addresses, self.src_port ^ self.dst_port, count)
     }
 
     /// SEG.LEN: payload octets plus one for SYN and one for FIN.

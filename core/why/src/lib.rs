@@ -24,6 +24,7 @@
 //! | `rules/` | one rule in one file |
 //! | `account.rs` | whose each stretch of time is |
 //! | `verdict.rs`, `words.rs` | what is said of it |
+//! | `brief.rs` | the same in figures alone |
 //!
 //! Deliberately not here: files, and guesses. A stretch for which no rule is
 //! clearly surer than not is unknown. What only a host can know (its processor,
@@ -37,6 +38,7 @@ extern crate alloc;
 
 mod account;
 mod between;
+mod brief;
 mod case;
 mod echoes;
 mod episode;
@@ -51,6 +53,7 @@ mod words;
 
 pub use account::{LEAST_SURE, Span};
 pub use between::Between;
+pub use brief::{Brief, Cause};
 pub use round::{MAX_ROUNDS, State};
 pub use rules::{Evidence, RULES, Rule, find};
 pub use verdict::{Diagnosis, Verdict};

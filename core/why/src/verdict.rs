@@ -76,12 +76,7 @@ impl Diagnosis {
         other: Option<Other<'_>>,
     ) -> Self {
         let case = Case::new(connection, trail, start, other);
-        let mut hearing = Hearing::new(&case);
-        for (index, rule) in RULES.iter().enumerate() {
-            hearing.call(index);
-            (rule.judge)(&case, &mut hearing);
-        }
-        let (won, unknown, spans) = account::settle(&case, &hearing, RULES.len());
+        let (won, unknown, spans) = account::settle(&case, &hear(&case), RULES.len());
         let run = case.run.as_secs_f64().max(1e-9);
         let mut verdicts: Vec<Verdict> = RULES
             .into_iter()
@@ -173,6 +168,16 @@ fn joined(between: &Between) -> String {
         human_duration(forth),
         human_duration(back),
     )
+}
+
+/// What every rule bids.
+pub(crate) fn hear(case: &Case<'_>) -> Hearing {
+    let mut hearing = Hearing::new(case);
+    for (index, rule) in RULES.iter().enumerate() {
+        hearing.call(index);
+        (rule.judge)(case, &mut hearing);
+    }
+    hearing
 }
 
 /// A share as text.

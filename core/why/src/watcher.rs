@@ -3,11 +3,12 @@
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 
-use gigatcp_flows::{FlowTable, Kind, Observed, Side};
+use gigatcp_flows::{Connection, FlowTable, Kind, Observed, Side};
 use gigatcp_units::{Duration, Instant};
 use gigatcp_wire::Flags;
 
 use crate::between::Between;
+use crate::brief::Brief;
 use crate::case::{Other, other};
 use crate::trail::{Shown, Trail};
 use crate::verdict::Diagnosis;
@@ -118,6 +119,28 @@ impl Watcher {
         } else {
             Side::Client
         })
+    }
+
+    /// The same in figures alone. What was remembered of the connection for it
+    /// is given up: ask once, and after the last packet.
+    #[must_use]
+    pub fn conclude(&mut self, index: usize) -> Option<Brief> {
+        let sender = self.sender(index)?;
+        let connection = self.table.connection(index)?;
+        let followed = self.followed.get_mut(index)?;
+        let [client, server] = core::mem::take(&mut followed.trails);
+        let mut trail = match sender {
+            Side::Client => client?,
+            Side::Server => server?,
+        };
+        trail.finish(followed.last, followed.last_packet);
+        Some(Brief::of(connection, &trail, followed.first?))
+    }
+
+    /// The number of the first packet of that connection.
+    #[must_use]
+    pub fn first_packet(&self, index: usize) -> Option<u64> {
+        Some(self.followed.get(index)?.first_packet)
     }
 }
 

@@ -144,7 +144,7 @@ fn every_packet_has_the_flags_that_the_installed_tshark_gives_it() {
     ];
     let mut wrong = 0;
     for (name, profile) in profiles {
-        for (loss, reorder) in [(0.0, 0.01), (0.01, 0.0), (0.05, 0.01)] {
+        for (loss, reorder) in [(0.0, 0.01), (0.01, 0.0), (0.05, 0.01), (0.1, 0.02)] {
             let forward = HopConfig {
                 loss: vec![LossModel::Bernoulli(Probability::try_new(loss).unwrap())],
                 reorder: (reorder > 0.0).then(|| Reorder {

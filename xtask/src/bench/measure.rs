@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::io::Read;
 use std::path::Path;
 use std::process::{Command, Stdio};
+use std::time::Instant;
 
 use crate::{Failed, process};
 
@@ -15,8 +16,11 @@ pub struct Run {
     pub user_s: f64,
     /// Processor time in the kernel, seconds.
     pub system_s: f64,
-    /// Largest resident set, MiB.
+    /// Largest resident set, MiB. Pages of a mapped file that are in memory
+    /// count.
     pub peak_mib: f64,
+    /// From its start to its end.
+    pub elapsed_s: f64,
 }
 
 impl Run {
@@ -32,6 +36,7 @@ impl Run {
             user_s: 0.0,
             system_s: 0.0,
             peak_mib: 0.0,
+            elapsed_s: 0.0,
         }
     }
 
@@ -56,6 +61,12 @@ pub fn several(program: &Path, workload: &str, runs: usize) -> Result<Vec<Run>, 
 fn once(program: &Path, workload: &str) -> Result<Run, Failed> {
     let mut command = Command::new(program);
     command.arg(workload).stdout(Stdio::piped());
+    run(command)
+}
+
+/// One run of whatever command; what it says is read where it is piped.
+pub fn run(mut command: Command) -> Result<Run, Failed> {
+    let started = Instant::now();
     let mut child = command
         .spawn()
         .map_err(|error| process::cannot(&command, &error))?;
@@ -69,12 +80,14 @@ fn once(program: &Path, workload: &str) -> Result<Run, Failed> {
         let what = format!("`{}` failed", process::spelled(&command));
         return Err(Failed::Usage(what));
     };
+    let wall_s = started.elapsed().as_secs_f64();
     let seconds = |time: libc::timeval| time.tv_sec as f64 + time.tv_usec as f64 / 1e6;
     Ok(Run {
         user_s: seconds(usage.ru_utime),
         system_s: seconds(usage.ru_stime),
         // In KiB on Linux.
         peak_mib: usage.ru_maxrss as f64 / 1024.0,
+        elapsed_s: wall_s,
         ..Run::parse(&said)
     })
 }

@@ -10,7 +10,9 @@
 //! valgrind instead, which is the same on every run and every machine of one
 //! kind; it finds regressions of a percent that wall time hides.
 //!
-//! Then how fast captures are read (`captures`), by processor time.
+//! Then how fast captures are read (`captures`), by processor time, and how
+//! fast their connections are judged (`summary`, or `--why` alone), beside other
+//! programs.
 //!
 //! Then what the engine makes of known paths, beside what theory permits
 //! (`figures`): goals of goodput, and with `--grid` the grid that is kept as a
@@ -20,6 +22,7 @@ mod captures;
 mod figures;
 mod instructions;
 mod measure;
+mod summary;
 
 use std::path::Path;
 
@@ -63,6 +66,7 @@ pub fn run(words: &[String]) -> Result<(), Failed> {
     match words.split_first() {
         Some((table, rest)) if table == "--grid" => return figures::grid(rest),
         Some((table, rest)) if table == "--goals" => return figures::goals(rest),
+        Some((table, rest)) if table == "--why" => return summary::run(rest),
         _ => {}
     }
     let mut is_short = false;
@@ -72,7 +76,7 @@ pub fn run(words: &[String]) -> Result<(), Failed> {
             "--short" => is_short = true,
             "--instructions" => count_instructions = true,
             _ => {
-                let known = "--short, --instructions; --goals and --grid come first";
+                let known = "--short, --instructions; --goals, --grid and --why come first";
                 return Err(Failed::Usage(format!(
                     "bench: what is {word}? known: {known}"
                 )));
@@ -91,6 +95,12 @@ pub fn run(words: &[String]) -> Result<(), Failed> {
     }
     flat_cost(&program, runs)?;
     captures::run(is_short, runs)?;
+    let words = if is_short {
+        vec!["--short".into()]
+    } else {
+        Vec::new()
+    };
+    summary::run(&words)?;
     if is_short {
         Ok(())
     } else {

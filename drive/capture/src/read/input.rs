@@ -61,6 +61,11 @@ impl Input {
         Self::over(Data::Held(octets))
     }
 
+    /// Whether it is a mapped file.
+    pub const fn is_mapped(&self) -> bool {
+        matches!(self.data, Data::Mapped(_))
+    }
+
     /// A stream.
     pub fn streamed(from: Box<dyn Read + Send>) -> Self {
         Self::over(Data::Streamed(Stream {

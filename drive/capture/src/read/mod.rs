@@ -392,6 +392,13 @@ impl CaptureReader {
         }
     }
 
+    /// Whether the capture is a file in memory, as it stands: one that can be
+    /// opened again and read side by side.
+    #[must_use]
+    pub const fn is_mapped(&self) -> bool {
+        self.input.is_mapped()
+    }
+
     /// Records handed out so far.
     #[must_use]
     pub const fn records(&self) -> u64 {

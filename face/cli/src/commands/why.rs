@@ -4,6 +4,7 @@
 
 mod joined;
 mod stored;
+mod summary;
 mod view;
 
 pub(super) use stored::judge;
@@ -58,6 +59,7 @@ Examples:
   gigatcp why here.pcap there.pcap               two captures of one connection, judged together
   gigatcp why runs/my-0123456789abcdef           the captures of a stored run, and its own account
   gigatcp why --all trace.pcap.zst               every connection, not only the largest
+  gigatcp why --summary trace.pcap               all connections, a line each, as fast as it goes
   gigatcp why --json a.pcap b.pcap | jq .        the same for programs
   gigatcp why trace.pcap --graph other.html      the page of graphs under another name
   tcpdump -w - tcp | gigatcp why -               what passes, until Ctrl-C ends tcpdump"
@@ -78,6 +80,14 @@ pub(crate) struct Arguments {
     /// Write no report.html
     #[arg(long, conflicts_with = "graph")]
     no_report: bool,
+
+    /// A line for each connection: what it did, and what limited it most
+    #[arg(long, conflicts_with_all = ["all", "json", "graph", "xplot", "csv"])]
+    summary: bool,
+
+    /// How many threads share the connections of --summary [default: one for each processor]
+    #[arg(long, value_name = "N", requires = "summary", value_parser = clap::value_parser!(u32).range(1..=256))]
+    threads: Option<u32>,
 
     #[command(flatten)]
     outputs: Outputs,
@@ -120,6 +130,15 @@ pub(super) struct Diagnosed {
 /// Reads and says why.
 pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     let (files, stored) = named_files(&arguments.files)?;
+    if arguments.summary {
+        for file in &files {
+            if files.len() > 1 {
+                output::print(&format!("{}:\n", terminal(&file.display().to_string())))?;
+            }
+            summary::run(file, arguments.threads)?;
+        }
+        return Ok(Outcome::Done);
+    }
     let outputs = &arguments.outputs();
     outputs.check(files.len())?;
     let mut captures = Vec::new();

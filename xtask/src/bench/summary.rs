@@ -1,0 +1,209 @@
+//! How fast `gigatcp why --summary` judges the connections of large captures,
+//! beside tcptrace and tshark in the same run, and beside `cat`, which does
+//! nothing but read.
+//!
+//! The captures are made first (`drive/capture/examples/make_capture.rs`) and
+//! taken away. Rates are by processor time, the system's share included, since a
+//! machine that others use too makes wall time worthless; two threads are the
+//! exception: what they gain shows in wall time alone, and in what each adds to
+//! the processor time. A program that is not installed is skipped, and said so.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use super::measure::{self, Run};
+use crate::{Failed, process};
+
+/// A capture, and what is asked of the summary.
+struct Capture {
+    kind: &'static str,
+    what: &'static str,
+    packets: u64,
+    /// Millions of packets a second and thread.
+    rate: f64,
+    /// Octets of memory beside 32 MiB for each connection, where that is asked.
+    connections: Option<u64>,
+}
+
+const CAPTURES: [Capture; 3] = [
+    Capture {
+        kind: "many",
+        what: "1000 connections side by side",
+        packets: 7_800_000,
+        rate: 25.0,
+        connections: Some(1000),
+    },
+    Capture {
+        kind: "short",
+        what: "300,000 connections of 26 packets",
+        packets: 7_800_000,
+        rate: 10.0,
+        connections: Some(300_000),
+    },
+    Capture {
+        kind: "one-sided",
+        what: "one direction of one connection",
+        packets: 200_000,
+        // All of it in 20 ms.
+        rate: 10.0,
+        connections: None,
+    },
+];
+
+/// A program that reads the same file.
+struct Program {
+    name: &'static str,
+    words: &'static [&'static str],
+}
+
+const OTHERS: [Program; 3] = [
+    Program {
+        name: "tcptrace",
+        words: &["-l", "-n"],
+    },
+    Program {
+        name: "tshark",
+        words: &["-n", "-q", "-z", "conv,tcp", "-r"],
+    },
+    Program {
+        name: "cat",
+        words: &[],
+    },
+];
+
+/// Octets for each connection, and those beside.
+const PER_CONNECTION: f64 = 400.0;
+const BESIDE_MIB: f64 = 32.0;
+
+/// Measures all captures; `--short` a fifth of each, one run instead of three.
+pub fn run(words: &[String]) -> Result<(), Failed> {
+    let is_short = match words {
+        [] => false,
+        [word] if word == "--short" => true,
+        _ => return Err(Failed::Usage("bench --why takes --short alone".into())),
+    };
+    let gigatcp = process::build_command()?;
+    let maker = process::build_example("gigatcp-capture", "make_capture", "release")?;
+    for capture in &CAPTURES {
+        let packets = if is_short && capture.packets > 1_000_000 {
+            capture.packets / 5
+        } else {
+            capture.packets
+        };
+        let file = std::env::temp_dir().join(format!("gigatcp-why-{}.pcap", capture.kind));
+        make(&maker, capture, packets, &file)?;
+        let outcome = compare(&gigatcp, capture, packets, &file, is_short);
+        let removed = std::fs::remove_file(&file);
+        outcome?;
+        removed.map_err(|error| Failed::Usage(format!("{}: {error}", file.display())))?;
+    }
+    Ok(())
+}
+
+fn make(maker: &Path, capture: &Capture, packets: u64, file: &Path) -> Result<(), Failed> {
+    let mut command = Command::new(maker);
+    command.args([capture.kind, &packets.to_string()]).arg(file);
+    command.stdout(Stdio::piped());
+    let made = measure::run(command)?;
+    println!(
+        "{}: {}, {} packets, {:.2} GB",
+        capture.kind,
+        capture.what,
+        made.number("packets"),
+        made.number("octets") / 1e9
+    );
+    Ok(())
+}
+
+fn compare(
+    gigatcp: &Path,
+    capture: &Capture,
+    packets: u64,
+    file: &PathBuf,
+    is_short: bool,
+) -> Result<(), Failed> {
+    let runs = if is_short { 1 } else { 3 };
+    let octets = std::fs::metadata(file).map_or(0, |about| about.len());
+    let amount = (packets, octets);
+    let ours = |threads: &str| {
+        let mut command = Command::new(gigatcp);
+        command
+            .args(["why", "--summary", "--threads", threads])
+            .arg(file);
+        best(runs, &command)
+    };
+    let one = ours("1")?;
+    show("gigatcp why --summary", &one, amount, None);
+    goals(capture, &one, packets, is_short);
+    let two = ours("2")?;
+    show("the same, two threads", &two, amount, Some(&one));
+    println!(
+        "    wall {:.3} s against {:.3}: {:.2} times as fast; goal 1.8",
+        two.elapsed_s,
+        one.elapsed_s,
+        one.elapsed_s / two.elapsed_s
+    );
+    for other in &OTHERS {
+        if !process::has(other.name) {
+            println!("  {}: SKIPPED, it is not installed", other.name);
+            continue;
+        }
+        let mut command = Command::new(other.name);
+        command.args(other.words).arg(file);
+        let run = best(if other.name == "cat" { runs } else { 1 }, &command)?;
+        show(other.name, &run, amount, Some(&one));
+    }
+    Ok(())
+}
+
+/// The run of several that took the least processor time.
+fn best(runs: usize, command: &Command) -> Result<Run, Failed> {
+    let mut least: Option<Run> = None;
+    for _ in 0..runs {
+        let mut again = Command::new(command.get_program());
+        again.args(command.get_args());
+        again.stdout(Stdio::null()).stderr(Stdio::null());
+        let run = measure::run(again)?;
+        if least.as_ref().is_none_or(|least| cpu(&run) < cpu(least)) {
+            least = Some(run);
+        }
+    }
+    least.ok_or_else(|| Failed::Usage("no run was asked for".into()))
+}
+
+fn cpu(run: &Run) -> f64 {
+    run.user_s + run.system_s
+}
+
+fn show(name: &str, run: &Run, (packets, octets): (u64, u64), ours: Option<&Run>) {
+    let seconds = cpu(run);
+    let beside = ours.map_or(String::new(), |ours| {
+        format!(", {:.2} times ours", seconds / cpu(ours))
+    });
+    println!(
+        "  {name}: {seconds:.3} s of processor, {:.2} million packets a second, {:.0} MB a second, \
+         {:.0} MiB{beside}",
+        packets as f64 / seconds / 1e6,
+        octets as f64 / seconds / 1e6,
+        run.peak_mib
+    );
+}
+
+fn goals(capture: &Capture, run: &Run, packets: u64, is_short: bool) {
+    let rate = packets as f64 / cpu(run) / 1e6;
+    let verdict = |is_met: bool| if is_met { "met" } else { "missed" };
+    println!(
+        "    goal {} million packets a second {}: {:.2} of it",
+        capture.rate,
+        verdict(rate >= capture.rate),
+        rate / capture.rate
+    );
+    if let Some(connections) = capture.connections.filter(|_| !is_short) {
+        let goal = BESIDE_MIB + connections as f64 * PER_CONNECTION / f64::from(1 << 20);
+        println!(
+            "    goal {goal:.0} MiB {}: {:.2} of it",
+            verdict(run.peak_mib <= goal),
+            run.peak_mib / goal
+        );
+    }
+}
