@@ -85,7 +85,12 @@ fn check(diagnosis: &Diagnosis) {
     assert!(diagnosis.paragraph.ends_with('.'));
 }
 
-fn diagnose(packets: &[(u64, bool, Observed)], backwards: bool) -> Vec<Diagnosis> {
+/// A watcher that saw those of the packets that `takes` takes.
+fn watch(
+    packets: &[(u64, bool, Observed)],
+    backwards: bool,
+    takes: impl Fn(&Observed) -> bool,
+) -> Watcher {
     let mut watcher = Watcher::new(1);
     let mut at = Instant::ZERO + Duration::from_secs(10);
     for (number, (gap, _, observed)) in (1..).zip(packets) {
@@ -95,10 +100,27 @@ fn diagnose(packets: &[(u64, bool, Observed)], backwards: bool) -> Vec<Diagnosis
         } else {
             at += gap;
         }
-        watcher.handle_packet(number, &Observed { at, ..*observed });
+        if takes(observed) {
+            watcher.handle_packet(number, &Observed { at, ..*observed });
+        }
     }
+    watcher
+}
+
+fn diagnose(packets: &[(u64, bool, Observed)], backwards: bool) -> Vec<Diagnosis> {
+    let watcher = watch(packets, backwards, |_| true);
     (0..watcher.table().len())
         .filter_map(|index| watcher.diagnose(index))
+        .collect()
+}
+
+/// Everything in figures, by the number of the first packet.
+fn conclude(mut watcher: Watcher) -> Vec<(u64, String)> {
+    (0..watcher.table().len())
+        .filter_map(|index| {
+            let brief = watcher.conclude(index);
+            Some((watcher.first_packet(index)?, format!("{brief:?}")))
+        })
         .collect()
 }
 
@@ -113,6 +135,52 @@ proptest! {
         for diagnosis in diagnose(&packets, backwards) {
             check(&diagnosis);
         }
+    }
+
+    #[test]
+    fn a_brief_says_what_the_diagnosis_says(
+        packets in prop::collection::vec(packet(), 1..200),
+    ) {
+        let mut watcher = watch(&packets, false, |_| true);
+        for index in 0..watcher.table().len() {
+            let told = watcher.diagnose(index);
+            let brief = watcher.conclude(index);
+            prop_assert_eq!(told.is_some(), brief.is_some());
+            let (Some(told), Some(brief)) = (told, brief) else { continue };
+            let cause = told.dominant();
+            prop_assert_eq!(
+                cause.map(|cause| (cause.rule.id, cause.time, cause.confidence)),
+                brief.cause.map(|cause| (cause.rule.id, cause.time, cause.confidence))
+            );
+            prop_assert_eq!(
+                (told.sender, told.view, told.run, told.unknown, told.round_trip),
+                (brief.sender, brief.view, brief.run, brief.unknown, brief.round_trip)
+            );
+            prop_assert_eq!((told.delivered, told.rate), (brief.delivered, brief.rate));
+        }
+    }
+
+    #[test]
+    fn connections_shared_out_are_judged_as_they_are_by_one(
+        packets in prop::collection::vec((packet(), 0_u16..7), 1..200),
+        count in 2_u32..5,
+    ) {
+        let packets: Vec<_> = packets
+            .into_iter()
+            .map(|((gap, back, mut observed), port)| {
+                let client = if back { &mut observed.dst_port } else { &mut observed.src_port };
+                *client += port;
+                (gap, back, observed)
+            })
+            .collect();
+        let alone = conclude(watch(&packets, false, |_| true));
+        let mut shared: Vec<_> = (0..count)
+            .flat_map(|index| {
+                conclude(watch(&packets, false, |packet| packet.share(count) == index))
+            })
+            .collect();
+        shared.sort();
+        prop_assert_eq!(alone, shared);
     }
 }
 

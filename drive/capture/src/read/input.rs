@@ -14,6 +14,10 @@ use super::map::Map;
 /// small enough to stay in a processor's cache.
 const WINDOW: usize = 256 << 10;
 
+/// Of a mapped file what lies so far back is given up, so that reading takes no
+/// more memory than this.
+const KEPT: usize = 16 << 20;
+
 /// A source of octets and the place in it.
 #[derive(Debug)]
 pub struct Input {
@@ -22,6 +26,8 @@ pub struct Input {
     at: usize,
     /// Offset in the file of the first octet of `data`.
     base: u64,
+    /// Where the next piece of a mapped file is given up.
+    release_at: usize,
 }
 
 #[derive(Debug)]
@@ -81,6 +87,7 @@ impl Input {
             data,
             at: 0,
             base: 0,
+            release_at: KEPT,
         }
     }
 
@@ -139,6 +146,19 @@ impl Input {
     pub fn pass(&mut self, len: usize) {
         debug_assert!(len <= self.octets().len(), "passing what is not there");
         self.at += len;
+        if self.at >= self.release_at {
+            self.release();
+        }
+    }
+
+    #[cold]
+    fn release(&mut self) {
+        // Whole pieces, so that nothing of what is being looked at goes.
+        let end = self.at - self.at % KEPT;
+        if let Data::Mapped(map) = &self.data {
+            map.release(self.release_at - KEPT..end);
+        }
+        self.release_at = end + KEPT;
     }
 
     /// Passes `len` octets or what is left of the file; says how many.

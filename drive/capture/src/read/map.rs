@@ -8,8 +8,10 @@
 
 use std::fs::File;
 use std::io;
-use std::ops::Deref;
+use std::ops::{Deref, Range};
 
+#[cfg(unix)]
+use memmap2::UncheckedAdvice;
 use memmap2::{Advice, Mmap};
 
 /// The contents of a file as they were in length when it was opened.
@@ -31,6 +33,23 @@ impl Map {
         // Advice alone: a system that does not take it reads more slowly.
         let _ = map.advise(Advice::Sequential);
         Ok(Self(map))
+    }
+
+    /// The octets of `range` are not needed any more: their memory may go to
+    /// somebody else. Whoever looks at them all the same reads them again.
+    #[allow(unsafe_code)]
+    pub fn release(&self, range: Range<usize>) {
+        #[cfg(unix)]
+        {
+            // SAFETY: the mapping is a shared one of a file and only read, so
+            // pages that are given up come back from the file as they were.
+            let _ = unsafe {
+                self.0
+                    .unchecked_advise_range(UncheckedAdvice::DontNeed, range.start, range.len())
+            };
+        }
+        #[cfg(not(unix))]
+        let _ = range;
     }
 }
 
