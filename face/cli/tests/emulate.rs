@@ -179,6 +179,59 @@ fn counters_and_capture_tell_of_the_same_packets() {
     }
 }
 
+/// Sends as many octets as its argument says, by the congestion control that is
+/// named behind, and prints what TCP_INFO counted as sent again.
+const SEND: &str = r#"
+import json, os, socket, struct, sys
+c = socket.create_connection((os.environ["GIGATCP_SERVER"], 5001))
+c.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, sys.argv[2].encode())
+c.sendall(bytes(int(sys.argv[1])))
+c.recv(1)
+info = c.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 256)
+# tcpi_total_retrans and tcpi_bytes_retrans of linux/tcp.h
+print(json.dumps({
+    "retransmitted_segments": struct.unpack_from("I", info, 100)[0],
+    "retransmitted_bytes": struct.unpack_from("Q", info, 208)[0],
+}))
+"#;
+
+#[test]
+fn what_the_capture_shows_sent_again_is_what_the_kernel_says_it_sent_again() {
+    let has_python = Command::new("python3").arg("-c").output().is_ok();
+    if !is_possible() || !has_python {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let capture = folder.path().join("sender.pcapng");
+    let capture = capture.to_str().unwrap();
+    let late = ["--reorder", "0.02", "--reorder-delay", "5 ms"];
+    for (control, loss, more) in [
+        ("reno", "0.05", &[][..]),
+        ("cubic", "0.02", &late[..]),
+        ("reno", "0", &["--queue", "20 packets"][..]),
+    ] {
+        let mut words = vec!["--rate", "50 Mbit/s", "--rtt", "20 ms", "--loss", loss];
+        words.extend(more);
+        let server = SERVE.replace("300000", "1500000");
+        words.extend(["--server", &server, "--write", capture]);
+        words.extend(["--write-at", "client", "--", "python3", "-c", SEND]);
+        words.extend(["1500000", control]);
+        let output = run(&words);
+        assert!(output.status.success(), "{output:?}");
+        let kernel: Value = serde_json::from_slice(&output.stdout).unwrap();
+        let flows = Command::new(env!("CARGO_BIN_EXE_gigatcp"))
+            .args(["flows", "--json", capture])
+            .output()
+            .unwrap();
+        let flows: Value = serde_json::from_slice(&flows.stdout).unwrap();
+        let sent = &flows["captures"][0]["connections"][0]["client"];
+        for what in ["retransmitted_segments", "retransmitted_bytes"] {
+            assert_eq!(sent[what], kernel[what], "{control}, {loss}: {sent}");
+        }
+        assert!(kernel["retransmitted_segments"].as_u64() > Some(5));
+    }
+}
+
 #[test]
 fn the_server_ends_with_the_command() {
     if !is_possible() {
