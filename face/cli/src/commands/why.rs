@@ -131,6 +131,7 @@ pub(super) struct Diagnosed {
 pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     let (files, stored) = named_files(&arguments.files)?;
     if arguments.summary {
+        arguments.outputs.check(files.len())?;
         for file in &files {
             if files.len() > 1 {
                 output::print(&format!("{}:\n", terminal(&file.display().to_string())))?;
