@@ -224,10 +224,10 @@ impl Direction {
             return;
         }
         let counts = &mut self.rare().counts;
-        for kind in kinds.iter() {
-            if !Kind::RETRANSMISSIONS.contains(&kind) {
-                counts[kind as usize] += 1;
-            }
+        let mut left = kinds.without_retransmissions().bits();
+        while left != 0 {
+            counts[left.trailing_zeros() as usize] += 1;
+            left &= left - 1;
         }
     }
 

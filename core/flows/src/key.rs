@@ -24,13 +24,26 @@ impl core::fmt::Display for Endpoint {
     }
 }
 
-/// Both endpoints as words, the smaller one first. An IPv4 address takes one
-/// word of its four.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+/// Both endpoints as words, the smaller one first. An IPv4 address takes half
+/// of one word of its two.
+#[derive(Clone, Copy, Eq, Debug)]
 pub(crate) struct Key {
-    words: [[u32; 4]; 2],
-    ports: [u16; 2],
+    words: [[u64; 2]; 2],
+    ports: u32,
     is_v6: bool,
+}
+
+impl PartialEq for Key {
+    /// All differences at once: keys are nearly always equal, and a branch for
+    /// each word would cost more.
+    #[inline]
+    fn eq(&self, other: &Self) -> bool {
+        let [[a, b], [c, d]] = self.words;
+        let [[e, f], [g, h]] = other.words;
+        let words = (a ^ e) | (b ^ f) | (c ^ g) | (d ^ h);
+        let rest = u64::from(self.ports ^ other.ports) | u64::from(self.is_v6 ^ other.is_v6);
+        words | rest == 0
+    }
 }
 
 impl Key {
@@ -38,17 +51,22 @@ impl Key {
     /// that stands first in it.
     #[inline]
     pub fn of(packet: &Observed) -> (Self, bool) {
-        let (src, dst, is_v6) = match packet.endpoints {
+        let (from, to) = (packet.src_port, packet.dst_port);
+        let (src, dst, is_v6, is_forward) = match packet.endpoints {
             Endpoints::V4 { src, dst } => {
-                ([src.to_bits(), 0, 0, 0], [dst.to_bits(), 0, 0, 0], false)
+                let (src, dst) = (u64::from(src.to_bits()), u64::from(dst.to_bits()));
+                let is_forward = src << 16 | u64::from(from) <= dst << 16 | u64::from(to);
+                ([src, 0], [dst, 0], false, is_forward)
             }
-            Endpoints::V6 { src, dst } => (words_of(src), words_of(dst), true),
+            Endpoints::V6 { src, dst } => {
+                let is_forward = (src, from) <= (dst, to);
+                (halves(src), halves(dst), true, is_forward)
+            }
         };
-        let is_forward = (src, packet.src_port) <= (dst, packet.dst_port);
         let (words, ports) = if is_forward {
-            ([src, dst], [packet.src_port, packet.dst_port])
+            ([src, dst], u32::from(from) << 16 | u32::from(to))
         } else {
-            ([dst, src], [packet.dst_port, packet.src_port])
+            ([dst, src], u32::from(to) << 16 | u32::from(from))
         };
         let key = Self {
             words,
@@ -62,45 +80,40 @@ impl Key {
     #[inline]
     pub fn hash(&self, seed: u64) -> u64 {
         let [a, b] = &self.words;
-        let ports = u64::from(self.ports[0]) << 16 | u64::from(self.ports[1]);
-        let pair = u64::from(a[0]) << 32 | u64::from(b[0]);
+        let pair = a[0].rotate_left(32) ^ b[0];
+        let ports = u64::from(self.ports);
         let mut hash = fold(pair ^ seed, ports ^ 0x9e37_79b9_7f4a_7c15 ^ seed >> 7);
         if self.is_v6 {
-            for index in 1..4 {
-                let pair = u64::from(a[index]) << 32 | u64::from(b[index]);
-                hash = fold(hash ^ pair, seed ^ 0xd6e8_feb8_6659_fd93);
-            }
+            hash = fold(hash ^ a[0], seed ^ 0xd6e8_feb8_6659_fd93);
+            hash = fold(hash ^ a[1], seed ^ 0xa076_1d64_78bd_642f);
+            hash = fold(hash ^ b[1], seed ^ 0xe703_7ed1_a0b4_28db);
         }
         fold(hash, seed | 1)
     }
 
     /// The endpoint at that place.
     pub fn endpoint(&self, is_first: bool) -> Endpoint {
-        let index = usize::from(!is_first);
-        let words = self.words[index];
+        let [high, low] = self.words[usize::from(!is_first)];
         let address = if self.is_v6 {
-            let bits = words
-                .iter()
-                .fold(0, |bits: u128, word| bits << 32 | u128::from(*word));
-            IpAddr::V6(Ipv6Addr::from_bits(bits))
+            IpAddr::V6(Ipv6Addr::from_bits(
+                u128::from(high) << 64 | u128::from(low),
+            ))
         } else {
-            IpAddr::V4(Ipv4Addr::from_bits(words[0]))
+            IpAddr::V4(Ipv4Addr::from_bits(high as u32))
         };
+        let ports = self.ports;
         Endpoint {
             address,
-            port: self.ports[index],
+            port: if is_first { ports >> 16 } else { ports } as u16,
         }
     }
 }
 
-fn words_of(address: Ipv6Addr) -> [u32; 4] {
+/// The halves of an address.
+#[inline]
+const fn halves(address: Ipv6Addr) -> [u64; 2] {
     let bits = address.to_bits();
-    [
-        (bits >> 96) as u32,
-        (bits >> 64) as u32,
-        (bits >> 32) as u32,
-        bits as u32,
-    ]
+    [(bits >> 64) as u64, bits as u64]
 }
 
 /// Both halves of a product, mixed.

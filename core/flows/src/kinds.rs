@@ -149,6 +149,9 @@ impl Kind {
 pub struct Kinds(u32);
 
 impl Kinds {
+    /// The bits of [`Kind::RETRANSMISSIONS`].
+    const RETRANSMISSIONS: u32 = 0b11_1111;
+
     /// Nothing but what it seems.
     pub const NONE: Self = Self(0);
 
@@ -190,7 +193,14 @@ impl Kinds {
     #[inline]
     #[must_use]
     pub const fn is_retransmission(self) -> bool {
-        self.0 & 0b11_1111 != 0
+        self.0 & Self::RETRANSMISSIONS != 0
+    }
+
+    /// The others of these.
+    #[inline]
+    #[must_use]
+    pub(crate) const fn without_retransmissions(self) -> Self {
+        Self(self.0 & !Self::RETRANSMISSIONS)
     }
 
     /// The kinds, in order.

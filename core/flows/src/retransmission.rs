@@ -48,6 +48,8 @@ pub(crate) struct Repair {
     probed: u64,
     recent: [Repeat; REMEMBERED],
     next_recent: u8,
+    /// The end of the highest of them: nothing above needs a look at all.
+    recent_end: u64,
 }
 
 impl Repair {
@@ -62,6 +64,7 @@ impl Repair {
     fn remember(&mut self, repeat: Repeat) {
         let place = usize::from(self.next_recent) % REMEMBERED;
         self.recent[place] = repeat;
+        self.recent_end = self.recent_end.max(repeat.end);
         self.next_recent = (place as u8 + 1) % REMEMBERED as u8;
     }
 
@@ -95,7 +98,15 @@ impl Repair {
 
     /// RFC 3522: `ack` covers the beginning of a retransmission, and what it
     /// echoes is older than that.
+    #[inline]
     pub fn on_echo(&mut self, una: u64, ack: u64, ts_ecr: u32) -> u64 {
+        if una >= self.recent_end {
+            return 0;
+        }
+        self.on_echo_of_repeats(una, ack, ts_ecr)
+    }
+
+    fn on_echo_of_repeats(&mut self, una: u64, ack: u64, ts_ecr: u32) -> u64 {
         let mut spurious = 0;
         for repeat in &mut self.recent {
             let is_covered = repeat.start >= una && repeat.end <= ack && repeat.segments > 0;
