@@ -343,6 +343,10 @@ impl Rounds {
         if self.0.len() == MAX_ROUNDS {
             self.halve();
         }
+        // Most connections have a round or two, and a round is large.
+        if self.0.len() == self.0.capacity() && self.0.len() < 4 {
+            self.0.reserve_exact(1);
+        }
         self.0.push(round);
     }
 
