@@ -161,7 +161,7 @@ impl<W: Write> Maker<W> {
             let seq = flow.next;
             self.packet(flow, at, true, ACK, seq, 1, None)?;
             flow.next = flow.next.wrapping_add(MSS);
-            let is_lost = flow.hole.is_none() && self.draw() % 2000 == 0;
+            let is_lost = flow.hole.is_none() && self.draw().is_multiple_of(2000);
             if is_lost {
                 flow.hole = Some(seq);
             } else {
