@@ -155,7 +155,9 @@ mod tests {
             for (at, octet) in [8, 0, 0x45].into_iter().enumerate() {
                 put(12 + at, octet);
             }
-            (put(20, 0x40), put(21, 0), put(23, 6));
+            for (at, octet) in [(20, 0x40), (21, 0), (23, 6)] {
+                put(at, octet);
+            }
             put(46, if long { 0x80 } else { 0x50 });
             for (at, octet) in [1, 1, 8, 10].into_iter().enumerate() {
                 put(54 + at, octet);
