@@ -3,7 +3,7 @@
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 
-use gigatcp_flows::{Connection, FlowTable, Kind, Observed, Side};
+use gigatcp_flows::{FlowTable, Kind, Observed, Side};
 use gigatcp_units::{Duration, Instant};
 use gigatcp_wire::Flags;
 
