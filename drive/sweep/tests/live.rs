@@ -290,6 +290,25 @@ fn virtual_time_has_no_kernel_and_live_flows_have_no_delay_of_their_own() {
     };
     let kernel = refused(Ground::VirtualTime, "receiver.stack=kernel");
     assert!(kernel.hint.contains("--on live"), "{}", kernel.hint);
+    let medium = gigatcp_plan::parse(
+        "p",
+        b"name = \"x\"\npath = { ethernet = {} }\nflow = { duration = \"1 s\" }\n",
+        &[],
+    );
+    let job = Job {
+        ground: Ground::Live,
+        only: Vec::new(),
+        seed: 1,
+        repeat: 1,
+        captures: None,
+        plan: medium.unwrap(),
+    };
+    assert!(
+        job.refusal()
+            .expect("it cannot be run")
+            .message
+            .contains("Ethernet")
+    );
     let delay = refused(Ground::Live, "flow.extra_delay='1 ms'");
     assert!(delay.message.contains("extra_delay"), "{}", delay.message);
 }

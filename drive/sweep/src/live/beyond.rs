@@ -49,6 +49,12 @@ pub(crate) fn refusal(plan: &Plan, series: &Series) -> Option<Refusal> {
             "`--set flow.extra_delay='0 s'`, or run it in virtual time, without `--on live`",
         );
     }
+    if scenario.ethernet.is_some() {
+        return no(
+            "its path is a half-duplex Ethernet, which has one medium for both directions".into(),
+            "run it in virtual time, without `--on live`",
+        );
+    }
     let stacks = [scenario.sender.stack, scenario.receiver.stack];
     if stacks.contains(&Stack::Kernel) {
         let known = gigatcp_meter::congestion_controls();
