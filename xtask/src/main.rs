@@ -11,6 +11,7 @@
 //! | `live-transfers` | random octets between the engine and the kernel over emulated paths |
 //! | `live-garbage` | the same while packets are spoilt on the wire |
 //! | `live-soak` | mixed traffic for long, and what it leaves |
+//! | `duel` | the engine and the kernel over the same paths, one by one and against each other |
 //! | `fink-today` | CUBIC with a first threshold of 100 segments on the running kernel, predicted and measured |
 //! | `grade` | how often `gigatcp why` finds the known cause of a simulated capture |
 //! | `swarm` | random worlds, and what must hold in each |
@@ -26,6 +27,7 @@
 mod bench;
 mod bench_live;
 mod ci;
+mod duel;
 mod fink_today;
 mod fuzz;
 mod grade;

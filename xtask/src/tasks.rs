@@ -3,7 +3,9 @@
 //! One table is what dispatches and what `--help` prints, so no task can be
 //! without its usage.
 
-use crate::{Failed, bench, bench_live, ci, fink_today, fuzz, grade, ledger, live, swarm, tidy};
+use crate::{
+    Failed, bench, bench_live, ci, duel, fink_today, fuzz, grade, ledger, live, swarm, tidy,
+};
 
 /// Column in which explanations begin.
 const COLUMN: usize = 39;
@@ -19,7 +21,7 @@ pub struct Task {
 }
 
 /// Every task.
-pub const TASKS: [Task; 12] = [
+pub const TASKS: [Task; 13] = [
     Task {
         name: "ci",
         forms: &[("", &["everything a change must pass"])],
@@ -114,6 +116,23 @@ pub const TASKS: [Task; 12] = [
             &["mixed traffic for long, and what it leaves"],
         )],
         run: live::soak,
+    },
+    Task {
+        name: "duel",
+        forms: &[
+            (
+                "[--series NAME] [--repeat N] [--set KEY=VALUE] [--store DIR]",
+                &[
+                    "engine and kernel over the same paths;",
+                    "half an hour, needs root",
+                ],
+            ),
+            (
+                "--rivals [--series NAME] [--seconds N]",
+                &["a flow of each on one path"],
+            ),
+        ],
+        run: duel::run,
     },
     Task {
         name: "fink-today",

@@ -106,6 +106,12 @@ impl Lab {
         self.emulator.namespace(Side::Server)
     }
 
+    /// The namespace that the engine's device is in, with a kernel that forwards.
+    #[must_use]
+    pub fn near(&self) -> &Namespace {
+        self.emulator.namespace(Side::Client)
+    }
+
     /// The kernel's address.
     #[must_use]
     pub fn kernel_address(is_v6: bool) -> IpAddr {

@@ -18,6 +18,7 @@
 //! | `meddler.rs`, `garbage.rs` | who spoils packets; what must hold all the same |
 //! | `soak.rs`, `watch.rs` | mixed traffic for long; what the process holds of the system |
 //! | `many.rs` | many connections: what an idle one costs, how active ones share |
+//! | `rivals.rs` | a flow of the kernel and one of the engine on one path |
 //! | `octets.rs` | random octets that are not stored |
 //!
 //! Deliberately not here: how fast anything is, but for what stands beside the
@@ -36,6 +37,7 @@ mod many;
 mod meddler;
 mod octets;
 mod relay;
+mod rivals;
 mod soak;
 mod transfer;
 mod watch;
@@ -49,6 +51,7 @@ pub use many::{Idle, Shares, Sharing, idle, share};
 pub use meddler::{Meddler, VICTIM_PORT};
 pub use octets::{Source, digest};
 pub use relay::{Meddle, Relay, Way};
+pub use rivals::{Rivals, Split, compete};
 pub use soak::{Progress, Soak, Soaked};
 pub use transfer::{Done, Trouble, run};
 pub use watch::{Held, memory};
