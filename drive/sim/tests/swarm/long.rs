@@ -20,6 +20,7 @@ const BUFFER: u64 = 64 << 20;
 /// Makes the world one of a single flow of more than 4 GiB.
 pub fn lengthen(draw: &mut Draw, world: &mut WorldConfig) {
     world.flows.truncate(1);
+    world.shared = None;
     let few = Probability::try_new(1e-5).unwrap_or(Probability::NEVER);
     for hop in world.forward.iter_mut().chain(&mut world.reverse) {
         hop.rate = Some(Rate::from_bps(draw.between(1, 100) * 1_000_000_000));
@@ -31,6 +32,7 @@ pub fn lengthen(draw: &mut Draw, world: &mut WorldConfig) {
         hop.loss = vec![LossModel::Bernoulli(few)];
         hop.reorder = None;
         hop.duplicate = None;
+        hop.policer = None;
     }
     for flow in &mut world.flows {
         let total = (1 << 32) + draw.between(1, 1 << 29);
@@ -48,6 +50,8 @@ pub fn lengthen(draw: &mut Draw, world: &mut WorldConfig) {
             let profile = &mut host.tcp.profile;
             profile.buffer_limit = Bytes::new(1 << 30);
             profile.window_reserve_shift = 0;
+            // A route of 78 octets makes 90 million packets of it.
+            profile.route_mtu = 0;
             // Without these, thousands of losses are repaired one timeout at a
             // time, or the window is 64 KiB: a matter of days.
             profile.sack = true;
