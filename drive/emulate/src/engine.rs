@@ -32,9 +32,12 @@ use crate::too_big::{Routers, too_big};
 /// How much before the next thing is due it wakes up, where there is a processor
 /// to spare.
 pub(crate) const EARLY: Duration = Duration::from_micros(60);
-/// How long it goes on without sleep where others starve: what it sleeps then,
-/// some 60 us, is more than the 5 % that the kernel would take.
+/// How long it goes on without sleep where others starve.
 const BREATH: Duration = Duration::from_micros(900);
+/// How long it sleeps then: more than the 5 % that the kernel would take. (As
+/// short a sleep as there is gave others so little that the kernel went on taking
+/// the rest: six times in ten seconds.)
+const PAUSE: std::time::Duration = std::time::Duration::from_micros(60);
 /// Nothing it does takes so long: it had lost its processor.
 const STALL: Duration = Duration::from_millis(10);
 /// Packets read from one device before the other has its turn.
@@ -145,8 +148,7 @@ impl Engine {
                 looked = now;
             }
             if self.stalls > 0 && now.saturating_since(self.slept) > BREATH {
-                // As short as there is.
-                std::thread::sleep(std::time::Duration::from_nanos(1));
+                std::thread::sleep(PAUSE);
                 self.slept = now;
             } else if is_idle {
                 self.sleep(now)?;
