@@ -136,7 +136,7 @@ fn race(pairs: &[Pair; 2], rivals: &Rivals) -> io::Result<[u64; 2]> {
                 let writing = scope.spawn(move || -> io::Result<()> {
                     let (mut sender, octets) = (sender, vec![7; CALL]);
                     while !is_over.load(Ordering::Relaxed) {
-                        sender.write(&octets)?;
+                        sender.write_all(&octets)?;
                     }
                     sender.close_write()
                 });
