@@ -6,9 +6,7 @@
 //! for release and run as processes, one after the other. They need root, or a
 //! user namespace of one's own, and say so.
 
-use std::process::Command;
-
-use crate::{Failed, process, top};
+use crate::{Failed, process};
 
 /// The measurements: whose examples, and their names.
 const MEASUREMENTS: [(&str, &str); 3] = [
@@ -19,15 +17,9 @@ const MEASUREMENTS: [(&str, &str); 3] = [
 
 /// Measures with the given arguments.
 pub fn run(words: &[String]) -> Result<(), Failed> {
-    for (package, example) in MEASUREMENTS {
-        let program = process::build_example(package, example, "release")?;
-        let mut command = Command::new(program);
-        command.args(words).current_dir(top());
-        match process::run(command)?.code() {
-            Some(0) => println!(),
-            Some(2) => return Err(Failed::Usage("nothing was measured (see above)".into())),
-            _ => return Err(Failed::Found),
-        }
+    for example in MEASUREMENTS {
+        process::run_example(example, "release", words, "nothing was measured")?;
+        println!();
     }
     Ok(())
 }

@@ -5,9 +5,7 @@
 //! Examples of `gigatcp-proof`, run as processes; arguments are handed on. They
 //! need root, or a user namespace of one's own, and say so.
 
-use std::process::Command;
-
-use crate::{Failed, process, top};
+use crate::{Failed, process};
 
 /// Random transfers: under the test profile, with the engine's assertions on.
 pub fn transfers(words: &[String]) -> Result<(), Failed> {
@@ -25,12 +23,6 @@ pub fn soak(words: &[String]) -> Result<(), Failed> {
 }
 
 fn run(example: &str, words: &[String]) -> Result<(), Failed> {
-    let program = process::build_example("gigatcp-proof", example, "test")?;
-    let mut command = Command::new(program);
-    command.args(words).current_dir(top());
-    match process::run(command)?.code() {
-        Some(0) => Ok(()),
-        Some(2) => Err(Failed::Usage("nothing was tried (see above)".into())),
-        _ => Err(Failed::Found),
-    }
+    let example = ("gigatcp-proof", example);
+    process::run_example(example, "test", words, "nothing was tried")
 }

@@ -65,6 +65,23 @@ pub fn build_example(package: &str, name: &str, profile: &str) -> Result<PathBuf
     )))
 }
 
+/// Builds an example under `profile` and runs it with `words`. What ends with 2
+/// could not begin: `nothing` says what has not been done.
+pub fn run_example(
+    (package, name): (&str, &str),
+    profile: &str,
+    words: &[String],
+    nothing: &str,
+) -> Result<(), Failed> {
+    let mut command = Command::new(build_example(package, name, profile)?);
+    command.args(words).current_dir(top());
+    match run(command)?.code() {
+        Some(0) => Ok(()),
+        Some(2) => Err(Failed::Usage(format!("{nothing} (see above)"))),
+        _ => Err(Failed::Found),
+    }
+}
+
 /// Builds the command `gigatcp` for release and says where it is.
 pub fn build_command() -> Result<PathBuf, Failed> {
     let build = cargo(&["build", "--quiet", "--release", "--package", "gigatcp-cli"]);

@@ -19,7 +19,7 @@ use std::process::{Child, Command};
 use std::sync::mpsc::{self, Receiver, Sender};
 use std::thread::{self, JoinHandle};
 
-use crate::{LabError, Namespace, Step, check, own};
+use crate::{LabError, Namespace, Step, check, own, process};
 
 /// See the module's own text. Dropped, it ends all processes inside and waits
 /// until they are gone.
@@ -157,7 +157,7 @@ fn spawn(mut command: Command, network: &OwnedFd) -> io::Result<Child> {
         // SAFETY: plain integers; after `fork` the process has one thread.
         check(unsafe { libc::setns(network, libc::CLONE_NEWNET) })?;
         // A wish: see the module's own text.
-        let _ = mount_own_proc();
+        let _ = process::mount_own(c"proc", c"/proc");
         Ok(())
     };
     // SAFETY: between `fork` and `exec` the closure only makes system calls.
@@ -250,21 +250,6 @@ fn keep(end: RawFd) -> ! {
             }
         }
     }
-}
-
-/// A `/proc` of the process namespace, seen by this process and what it starts.
-fn mount_own_proc() -> io::Result<()> {
-    // SAFETY: plain integers; after `fork` the process has one thread.
-    check(unsafe { libc::unshare(libc::CLONE_NEWNS) })?;
-    let flags = libc::MS_REC | libc::MS_SLAVE;
-    let none = std::ptr::null();
-    // SAFETY: paths end with a zero; absent ones are null.
-    check(unsafe { libc::mount(none, c"/".as_ptr(), none, flags, none.cast()) })?;
-    let flags = libc::MS_NOSUID | libc::MS_NODEV | libc::MS_NOEXEC;
-    let (name, at) = (c"proc".as_ptr(), c"/proc".as_ptr());
-    // SAFETY: as before.
-    check(unsafe { libc::mount(name, at, name, flags, none.cast()) })?;
-    Ok(())
 }
 
 #[cfg(test)]

@@ -14,7 +14,7 @@
 use std::io;
 use std::thread;
 
-use crate::check;
+use crate::process;
 
 /// Lets all processors this process may use work on what `name` receives, an
 /// interface of the calling thread's namespace.
@@ -25,11 +25,12 @@ use crate::check;
 pub fn spread_receiving(name: &str) -> io::Result<()> {
     let mask = allowed_processors()?;
     let path = format!("/sys/class/net/{name}/queues/rx-0/rps_cpus");
-    // Namespaces of a thread end with it: nobody else sees this `/sys`.
+    // The machine's `/sys` shows the machine's network. Namespaces of a thread end
+    // with it: nobody else sees this one.
     thread::scope(|scope| {
         let named = thread::Builder::new().name("steering".into());
         let work = || {
-            mount_own_sys()?;
+            process::mount_own(c"sysfs", c"/sys")?;
             std::fs::write(&path, &mask)
         };
         let done = named.spawn_scoped(scope, work)?.join();
@@ -44,22 +45,6 @@ fn allowed_processors() -> io::Result<String> {
     let mask = lines.find_map(|line| line.strip_prefix("Cpus_allowed:"));
     let mask = mask.ok_or_else(|| io::Error::other("the kernel does not say Cpus_allowed"))?;
     Ok(mask.trim().to_owned())
-}
-
-/// A `/sys` that shows the network of the calling thread, seen by it alone:
-/// that of the machine shows the machine's.
-fn mount_own_sys() -> io::Result<()> {
-    // SAFETY: plain integers; the thread alone is moved.
-    check(unsafe { libc::unshare(libc::CLONE_NEWNS) })?;
-    let none = std::ptr::null();
-    let flags = libc::MS_REC | libc::MS_SLAVE;
-    // SAFETY: paths end with a zero; absent ones are null.
-    check(unsafe { libc::mount(none, c"/".as_ptr(), none, flags, none.cast()) })?;
-    let flags = libc::MS_NOSUID | libc::MS_NODEV | libc::MS_NOEXEC;
-    let (name, at) = (c"sysfs".as_ptr(), c"/sys".as_ptr());
-    // SAFETY: as before.
-    check(unsafe { libc::mount(name, at, name, flags, none.cast()) })?;
-    Ok(())
 }
 
 #[cfg(test)]

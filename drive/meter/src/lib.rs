@@ -23,4 +23,4 @@ pub use ends::{
     Granted, MeterError, Wishes, accept, congestion_controls, connect, granted, listen,
 };
 pub use limits::LimitTally;
-pub use view::{Phase, View};
+pub use view::View;

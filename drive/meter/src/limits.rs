@@ -11,10 +11,10 @@
 //! which the kernel counts as time busy. A control that paces by its nature and
 //! has no slow-start threshold (BBR) is [`Limit::Pacing`] in all of it.
 
-use gigatcp_events::Limit;
+use gigatcp_events::{Limit, Phase};
 use gigatcp_units::{Duration, Instant};
 
-use crate::view::{Phase, View};
+use crate::view::View;
 
 /// See the module's own text.
 #[derive(Clone, Copy, Debug)]

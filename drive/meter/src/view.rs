@@ -7,24 +7,9 @@
 use std::io;
 use std::os::fd::AsRawFd;
 
+use gigatcp_events::Phase;
 use gigatcp_linux::{socket, tcp_info};
 use gigatcp_units::{Bytes, Duration};
-
-/// State of congestion control and recovery (`tcpi_ca_state`).
-#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
-pub enum Phase {
-    /// Nothing unusual.
-    #[default]
-    Open,
-    /// Duplicate acknowledgments or SACK blocks have come.
-    Disorder,
-    /// The window is being reduced for a mark or for the host itself.
-    Cwr,
-    /// Losses are being repaired.
-    Recovery,
-    /// A timeout has passed.
-    Loss,
-}
 
 /// `TCP_INFINITE_SSTHRESH`.
 const NO_SSTHRESH: u64 = 0x7fff_ffff;
@@ -32,7 +17,7 @@ const NO_SSTHRESH: u64 = 0x7fff_ffff;
 /// See the module's own text.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct View {
-    /// State of congestion control.
+    /// State of congestion control (`tcpi_ca_state`).
     pub phase: Phase,
     /// Sender maximum segment size.
     pub smss: u32,
