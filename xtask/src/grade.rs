@@ -2,19 +2,22 @@
 //!
 //! The grading is an example of `gigatcp-sweep`, which sees the simulator, the
 //! captures and the diagnosis. Its worlds have one known cause each; they are
-//! captured from three places and diagnosed from the capture alone. `--write`
-//! keeps what came out as `docs/grade.txt`; arguments else are handed on.
+//! captured from three places and diagnosed from the capture alone. With `--live`
+//! they are connections of this machine's kernel over emulated paths, which needs
+//! root, or a user namespace of one's own. `--write` keeps what came out as
+//! `docs/grade.txt` or `docs/grade-live.txt`; arguments else are handed on.
 
 use std::process::Command;
 
 use crate::{Failed, process, top};
 
-/// Where the kept grades are.
-const KEPT: &str = "docs/grade.txt";
+/// Where the kept grades are: simulated ones, and those of the kernel.
+const KEPT: [&str; 2] = ["docs/grade.txt", "docs/grade-live.txt"];
 
 /// Runs the grading with the given arguments.
 pub fn run(words: &[String]) -> Result<(), Failed> {
     let program = process::build_example("gigatcp-sweep", "grade", "test")?;
+    let kept = KEPT[usize::from(words.iter().any(|word| word == "--live"))];
     let keeps = words.iter().any(|word| word == "--write");
     let rest: Vec<&String> = words.iter().filter(|word| *word != "--write").collect();
     let mut command = Command::new(program);
@@ -30,8 +33,8 @@ pub fn run(words: &[String]) -> Result<(), Failed> {
         text.push('\n');
     })?;
     match status.code() {
-        Some(0) if keeps => std::fs::write(top().join(KEPT), text)
-            .map_err(|error| Failed::Usage(format!("cannot write {KEPT}: {error}"))),
+        Some(0) if keeps => std::fs::write(top().join(kept), text)
+            .map_err(|error| Failed::Usage(format!("cannot write {kept}: {error}"))),
         Some(0) => Ok(()),
         _ => Err(Failed::Usage(
             "the grading did not begin (see above)".into(),

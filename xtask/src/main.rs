@@ -13,7 +13,7 @@
 //! | `live-soak` | mixed traffic for long, and what it leaves |
 //! | `duel` | the engine and the kernel over the same paths, one by one and against each other |
 //! | `fink-today` | CUBIC with a first threshold of 100 segments on the running kernel, predicted and measured |
-//! | `grade` | how often `gigatcp why` finds the known cause of a simulated capture |
+//! | `grade` | how often `gigatcp why` finds the known cause of a simulated capture, or of one of the kernel |
 //! | `swarm` | random worlds, and what must hold in each |
 //!
 //! This crate links none of the others, and of libraries only what reads
@@ -27,6 +27,7 @@
 mod bench;
 mod bench_live;
 mod ci;
+mod debian;
 mod duel;
 mod fink_today;
 mod fuzz;
@@ -52,7 +53,10 @@ fn main() -> ExitCode {
             print!("{}", task.usage());
             Ok(())
         }
-        Some(task) => (task.run)(rest),
+        Some(task) => match task.mistake(rest) {
+            Some(said) => Err(Failed::Usage(said)),
+            None => (task.run)(rest),
+        },
         None if matches!(name, "--help" | "-h" | "help") => {
             print!("{}", tasks::usage());
             Ok(())

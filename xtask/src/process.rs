@@ -94,7 +94,7 @@ pub fn build_command() -> Result<PathBuf, Failed> {
 }
 
 /// Cargo's target folder.
-fn target() -> PathBuf {
+pub fn target() -> PathBuf {
     match std::env::var_os("CARGO_TARGET_DIR") {
         Some(folder) => top().join(folder),
         None => top().join("target"),

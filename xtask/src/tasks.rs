@@ -121,7 +121,7 @@ pub const TASKS: [Task; 13] = [
         name: "duel",
         forms: &[
             (
-                "[--series NAME] [--repeat N] [--set KEY=VALUE] [--store DIR]",
+                "[--series NAME] [--pairing NAME] [--repeat N] [--set KEY=VALUE] [--store DIR]",
                 &[
                     "engine and kernel over the same paths;",
                     "half an hour, needs root",
@@ -191,6 +191,41 @@ impl Task {
         format!("usage: cargo xtask {}\n\n{}", self.name, self.lines())
     }
 
+    /// What is wrong with these words: said before minutes of building. Words that
+    /// are no flags are the task's own business.
+    pub fn mistake(&self, words: &[String]) -> Option<String> {
+        let forms: Vec<&str> = self
+            .forms
+            .iter()
+            .flat_map(|form| form.0.split(' '))
+            .collect();
+        let bare = |token: &str| token.trim_matches(['[', ']']).to_owned();
+        for (index, word) in words.iter().enumerate() {
+            if !word.starts_with("--") {
+                continue;
+            }
+            let Some(place) = forms.iter().position(|token| bare(token) == *word) else {
+                return Some(format!("what is `{word}`? {}", self.usage().trim_end()));
+            };
+            // `--flag VALUE`, and not `[--flag]`.
+            let takes = forms.get(place + 1).map(|token| bare(token));
+            let takes = takes.filter(|token| !token.starts_with("--"));
+            let is_closed = forms[place].ends_with(']');
+            let Some(takes) = takes.filter(|_| !is_closed) else {
+                continue;
+            };
+            let value = words.get(index + 1).filter(|next| !next.starts_with("--"));
+            let Some(value) = value else {
+                return Some(format!("`{word}` needs a value: {word} {takes}"));
+            };
+            let is_number = matches!(takes.as_str(), "N" | "M" | "S" | "SEED");
+            if is_number && value.parse::<u64>().is_err() {
+                return Some(format!("`{word} {value}`: `{value}` is not a whole number"));
+            }
+        }
+        None
+    }
+
     fn lines(&self) -> String {
         let mut text = String::new();
         for (words, explained) in self.forms {
@@ -239,6 +274,23 @@ mod tests {
             assert!(find(task.name).is_some_and(|found| found.name == task.name));
         }
         assert!(find("no such task").is_none());
+    }
+
+    #[test]
+    fn what_a_task_does_not_know_is_told_before_anything_is_built() {
+        let mistake = |task: &str, text: &str| {
+            let words: Vec<String> = text.split(' ').map(str::to_owned).collect();
+            find(task).unwrap().mistake(&words)
+        };
+        assert_eq!(mistake("grade", "--seeds 20 --cause policer --show"), None);
+        assert_eq!(mistake("bench", "--goals --only reno --set a=b"), None);
+        assert_eq!(mistake("ledger", "MUST-36"), None);
+        let said = mistake("grade", "--sedes 20").unwrap();
+        assert!(said.starts_with("what is `--sedes`? usage: cargo xtask grade"));
+        let said = mistake("grade", "--seeds banana").unwrap();
+        assert_eq!(said, "`--seeds banana`: `banana` is not a whole number");
+        let said = mistake("duel", "--rivals --seconds").unwrap();
+        assert_eq!(said, "`--seconds` needs a value: --seconds N");
     }
 
     #[test]

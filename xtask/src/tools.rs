@@ -1,24 +1,31 @@
 //! Programs of the system that tests and benchmarks use when they are there.
 //!
 //! Tests that compare with Wireshark's reading of a packet pass over
-//! themselves where `tshark` is missing, those that use a page as a person
-//! does where `chromedriver` is. Here it is installed where that is
+//! themselves where `tshark` is missing, those that compare counts with
+//! tcptrace's where `tcptrace` is, those that use a page as a person does where
+//! `chromedriver` is. Here it is installed where that is
 //! possible without asking, and named where it is not. Nothing fails because
 //! of it.
 
 use std::process::{Command, Stdio};
 
+use crate::debian;
 use crate::process::has;
 
 /// Longest time to spend on installing one package.
 const PATIENCE: &str = "240";
 
 /// A program, the package that brings it, and what goes without it.
-const WANTED: [(&str, &str, &str); 2] = [
+const WANTED: [(&str, &str, &str); 3] = [
     (
         "tshark",
         "tshark",
         "captures are not compared with Wireshark's reading",
+    ),
+    (
+        "tcptrace",
+        "tcptrace",
+        "counts are not compared with tcptrace's, and it is not timed",
     ),
     (
         "chromedriver",
@@ -38,6 +45,7 @@ pub fn install() {
             println!("{program}: missing, {without}; install the package {package}");
         }
     }
+    debian::fetch();
 }
 
 /// Installs with apt-get, after an update of its lists if need be.

@@ -83,6 +83,7 @@ fn on_advance(
     let una = core::mem::replace(&mut data.una, ack);
     let is_sample = una >= data.karn && data.seen.has(Seen::UNA);
     data.seen.set(Seen::UNA, true);
+    data.duplicates = 0;
     if let Some(rare) = &mut data.rare {
         rare.repair.on_advance(ack);
         if let Some(stamps) = packet.timestamps {
@@ -138,8 +139,7 @@ fn on_same(from: &Direction, data: &mut Direction, packet: &Observed, ack: u64, 
         kinds.add(Kind::WindowUpdate);
     } else if (data.next > ack || data.packets() == 0) && !kinds.contains(Kind::DuplicateReport) {
         kinds.add(Kind::DuplicateAck);
-        let repair = &mut data.rare().repair;
-        repair.duplicates = repair.duplicates.saturating_add(1);
+        data.duplicates = data.duplicates.saturating_add(1);
     }
 }
 

@@ -4,7 +4,8 @@ use gigatcp_units::{Duration, Instant};
 use gigatcp_wire::{Ecn, Flags, SeqNumber};
 
 use crate::direction::{Direction, Seen};
-use crate::key::Key;
+use crate::glance::{Glance, Packet};
+use crate::key::{Key, Pair};
 use crate::sent::Pool;
 use crate::sequence::{self, Around};
 use crate::{Endpoint, Kind, Kinds, Observed, acknowledgment};
@@ -56,44 +57,50 @@ const HAS_ACCECN: u8 = 1;
 const IS_CLIENT_FIRST: u8 = 2;
 const HAS_ROUND_TRIP: u8 = 4;
 const IS_SUCCESSOR: u8 = 8;
+/// The scale of windows is known.
+pub(crate) const KNOWS_SCALE: u8 = 16;
 
 /// One connection of a capture.
 #[derive(Clone, Debug)]
 pub struct Connection {
     pub(crate) key: Key,
-    traits: u8,
+    pub(crate) traits: u8,
     first_at: Instant,
-    last_at: Instant,
+    pub(crate) last_at: Instant,
+    /// When the connection's time is zero, in nanoseconds modulo 2^64. It moves
+    /// where the clock of the capture steps back, so that time never does.
+    pub(crate) origin: u64,
     /// From the SYN to the acknowledgment of the SYN-ACK.
     handshake: Duration,
-    sides: [Direction; 2],
+    pub(crate) sides: [Direction; 2],
 }
 
 impl Connection {
-    pub(crate) fn new(key: Key, packet: &Observed, is_first: bool) -> Self {
+    pub(crate) fn new(pair: &Pair, packet: &Glance) -> Self {
         // A SYN-ACK comes from the side that did not open.
         let is_answer = packet.flags.contains(Flags::SYN | Flags::ACK);
-        let is_client_first = is_first != is_answer;
+        let is_client_first = pair.is_first != is_answer;
         Self {
-            key,
+            key: pair.key,
             traits: if is_client_first { IS_CLIENT_FIRST } else { 0 },
             first_at: packet.at,
             last_at: packet.at,
+            origin: packet.at.as_nanos(),
             handshake: Duration::ZERO,
             sides: [Direction::default(), Direction::default()],
         }
     }
 
     /// The same, after another one between the same endpoints.
-    pub(crate) fn succeeding(key: Key, packet: &Observed, is_first: bool) -> Self {
-        let mut connection = Self::new(key, packet, is_first);
+    pub(crate) fn succeeding(pair: &Pair, packet: &Glance) -> Self {
+        let mut connection = Self::new(pair, packet);
         connection.traits |= IS_SUCCESSOR;
         connection
     }
 
     /// Whether a SYN without ACK begins another connection of the same ports:
     /// its number is another, or this one has ended.
-    pub(crate) fn is_begun_anew(&self, packet: &Observed, is_first: bool) -> bool {
+    pub(crate) fn is_begun_anew(&self, packet: &Glance, is_first: bool) -> bool {
         if !packet.flags.contains(Flags::SYN) || packet.flags.contains(Flags::ACK) {
             return false;
         }
@@ -105,25 +112,40 @@ impl Connection {
         data.is_started() && (data.base as u32 != packet.seq.as_u32() || has_ended)
     }
 
-    #[inline]
+    #[inline(always)]
     const fn index(&self, is_first: bool) -> usize {
         (is_first != (self.traits & IS_CLIENT_FIRST != 0)) as usize
     }
 
     /// Takes a packet in; whose it is and what it is.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn handle(
+        &mut self,
+        packet: &impl Packet,
+        glance: &Glance,
+        is_first: bool,
+        pool: &mut Pool,
+    ) -> (Side, Kinds, Option<Duration>) {
+        let index = self.index(is_first);
+        match self.take_expected(glance, index, pool) {
+            Some(expected) => (Side::BOTH[index], expected.kinds, expected.round_trip),
+            None => self.handle_unexpected(&packet.observed(), is_first, pool),
+        }
+    }
+
+    /// The same of any packet.
+    #[inline(never)]
+    pub(crate) fn handle_unexpected(
         &mut self,
         packet: &Observed,
         is_first: bool,
         pool: &mut Pool,
     ) -> (Side, Kinds, Option<Duration>) {
         let index = self.index(is_first);
-        let passed = packet.at.saturating_since(self.last_at);
+        let back = self.last_at.saturating_since(packet.at);
+        self.origin = self.origin.wrapping_sub(back.as_nanos());
         self.last_at = packet.at;
-        for side in &mut self.sides {
-            side.spend(passed);
-        }
+        let before = self.sides.each_ref().map(Direction::standing);
         if packet.flags.contains(Flags::SYN) {
             self.on_syn(packet, index);
         }
@@ -136,7 +158,7 @@ impl Connection {
             (server, client)
         };
         let mut sample = None;
-        let (wire_segments, segment_size) = Direction::segments_of(packet, peer);
+        let (wire_segments, segment_size) = Direction::segments_of(&packet.glance(), peer);
         let mut kinds = if packet.flags.contains(Flags::RST) {
             judge_reset(from, peer, packet)
         } else {
@@ -168,17 +190,26 @@ impl Connection {
         if let Some(stamps) = packet.timestamps {
             from.ts_val = stamps.val;
         }
-        from.count(packet, wire_segments);
+        let time = self.time();
+        for (side, before) in self.sides.iter_mut().zip(before) {
+            side.settle(before, time);
+        }
+        let from = &mut self.sides[index];
+        from.count(&packet.glance(), wire_segments);
         from.count_kinds(kinds);
         if self.traits & HAS_ROUND_TRIP == 0 {
             self.time_handshake(packet);
         }
-        let side = if index == 0 {
-            Side::Client
-        } else {
-            Side::Server
-        };
-        (side, kinds, sample)
+        let [client, server] = &self.sides;
+        let may_time = client.has_syn() && server.has_syn();
+        let is_timed = self.traits & HAS_ROUND_TRIP != 0 || !may_time;
+        self.look_ahead(is_timed);
+        (Side::BOTH[index], kinds, sample)
+    }
+
+    /// The connection's time at its last packet.
+    const fn time(&self) -> u64 {
+        self.last_at.as_nanos().wrapping_sub(self.origin)
     }
 
     fn on_syn(&mut self, packet: &Observed, index: usize) {
@@ -232,16 +263,19 @@ impl Connection {
         kinds: &mut Kinds,
     ) {
         if packet.flags.contains(Flags::RST) {
+            from.count_no_window();
             return;
         }
         // RFC 7323 section 2.2: the window of a SYN is not scaled.
         let is_syn = packet.flags.contains(Flags::SYN);
         let shift = match scaling {
-            Scaling::Used if !is_syn => from.shift(),
+            Scaling::Used if !is_syn => from.own_scale(),
             _ => 0,
         };
         let wnd = u32::from(packet.wnd) << shift;
-        if !is_syn {
+        if is_syn {
+            from.count_no_window();
+        } else {
             from.count_window(wnd);
         }
         from.wnd = packet.wnd;
@@ -285,6 +319,23 @@ impl Connection {
         self.last_at.saturating_since(self.first_at)
     }
 
+    /// The most octets that were sent and not acknowledged, of that side's data.
+    #[must_use]
+    pub fn most_outstanding(&self, side: Side) -> u64 {
+        let data = self.direction(side);
+        let now = if data.is_fresh { 0 } else { data.owin() };
+        data.owin_max.max(now)
+    }
+
+    /// The same, weighted by time.
+    #[must_use]
+    pub fn mean_outstanding(&self, side: Side) -> Option<f64> {
+        let data = self.direction(side);
+        let sum = data.owin_changes + i128::from(data.owin()) * i128::from(self.time());
+        let elapsed = self.elapsed();
+        (!elapsed.is_zero()).then(|| sum as f64 / elapsed.as_nanos() as f64)
+    }
+
     /// The round trip of the handshake, SYN-ACK and its acknowledgment
     /// included, where all of it was captured.
     #[must_use]
@@ -308,7 +359,7 @@ impl Connection {
     pub const fn window_of(&self, side: Side, packet: &Observed) -> u32 {
         let is_scaled = matches!(self.scaling(), Scaling::Used);
         if is_scaled && !packet.flags.contains(Flags::SYN) {
-            (packet.wnd as u32) << self.direction(side).shift()
+            (packet.wnd as u32) << self.direction(side).own_scale()
         } else {
             packet.wnd as u32
         }
@@ -335,6 +386,13 @@ impl Connection {
     #[must_use]
     pub const fn is_successor(&self) -> bool {
         self.traits & IS_SUCCESSOR != 0
+    }
+
+    /// Whether both sides have sent their FIN, or one a reset.
+    #[must_use]
+    pub fn has_ended(&self) -> bool {
+        let [client, server] = &self.sides;
+        client.has_fin() && server.has_fin() || client.has_reset() || server.has_reset()
     }
 
     /// Whether only one direction is in the capture.

@@ -9,6 +9,7 @@ use alloc::boxed::Box;
 use gigatcp_units::{Duration, Instant};
 use gigatcp_wire::SeqNumber;
 
+use crate::glance::Glance;
 use crate::retransmission::Repair;
 use crate::sent::InFlight;
 use crate::{Kind, Kinds, Observed, RoundTrips};
@@ -39,6 +40,10 @@ impl Seen {
     /// There was a window that is not of a SYN.
     pub const WINDOW: u16 = 2048;
     pub const SUPER: u16 = 4096;
+    /// See `predicted.rs`.
+    pub const QUIET: u16 = 8192;
+    /// See `predicted.rs`.
+    pub const STEADY: u16 = 16_384;
 
     pub const fn has(self, bit: u16) -> bool {
         self.0 & bit != 0
@@ -60,6 +65,8 @@ pub(crate) struct Rare {
     pub counts: [u64; Kind::ALL.len()],
     pub retransmitted_packets: u64,
     pub retransmitted_octets: u64,
+    /// Octets of payload that had passed before.
+    pub repeated: u64,
     /// Octets acknowledged that never passed here.
     pub unseen: u64,
     pub spurious_segments: u64,
@@ -90,6 +97,13 @@ pub struct Shares {
     pub mean: f64,
 }
 
+/// What of a direction a packet may change by many ways, before it does.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Standing {
+    payload: u64,
+    owin: u64,
+}
+
 /// One direction of a connection.
 #[derive(Clone, Default, Debug)]
 pub struct Direction {
@@ -104,32 +118,54 @@ pub struct Direction {
     /// Nothing below is a sample of a round trip: it left, or arrived, twice or
     /// out of turn.
     pub(crate) karn: u64,
-    packets: u64,
-    data_packets: u64,
-    wire_segments: u64,
-    payload: u64,
-    pub(crate) repeated: u64,
     pub(crate) last_at: Instant,
-    idle_max: Duration,
-    pub(crate) rtt: RoundTrips,
-    owin_max: u64,
-    /// Octets in flight times nanoseconds.
-    owin_time: f64,
-    wnd_sum: u64,
-    /// How many windows that is the sum of.
-    wnd_count: u64,
-    wnd_max: u32,
-    wnd_min: u32,
+    pub(crate) idle_max: Duration,
+    pub(crate) data_packets: u64,
+    /// Packets without payload.
+    pub(crate) bare_packets: u64,
+    /// The most that was in flight before something changed it.
+    pub(crate) owin_max: u64,
+    /// Whether the last packet changed it: what is in flight has not lasted.
+    pub(crate) is_fresh: bool,
+    /// What changed of the octets in flight, each times the time of it, with the
+    /// sign turned round: with what is in flight now times the time that it is
+    /// now, these are octets times nanoseconds. A packet that changes nothing
+    /// costs nothing.
+    pub(crate) owin_changes: i128,
     /// The latest TSval.
     pub(crate) ts_val: u32,
     pub(crate) last_seq: u32,
     /// The largest payload of a segment that is one on the wire.
-    largest: u32,
+    pub(crate) largest: u32,
+    /// The latest window, scaled.
+    pub(crate) offered: u32,
+    /// The longest segment that is one on the wire for sure, its options
+    /// included.
+    pub(crate) single: u32,
+    /// Duplicate acknowledgments since SND.UNA moved.
+    pub(crate) duplicates: u32,
     pub(crate) wnd: u16,
     pub(crate) ident: u16,
-    mss: u16,
-    scale: u8,
     pub(crate) seen: Seen,
+    /// By how much its windows are scaled.
+    pub(crate) shift: u8,
+    scale: u8,
+    mss: u16,
+    wnd_max: u32,
+    wnd_min: u32,
+    /// The sum of windows up to a packet, and how many these are.
+    wnd_sum: u64,
+    wnd_count: u64,
+    /// How many packets that was; those since have the latest window.
+    wnd_since: u64,
+    /// Packets that were several segments on the wire: these without one each.
+    pub(crate) extra_segments: u64,
+    /// What of the stream up to SND.NXT was no payload of a packet here, modulo
+    /// 2^64: so the payload is what SND.NXT says, and nobody adds it up.
+    unpaid: u64,
+    /// How often it sent what many packets are: a duplicate acknowledgment.
+    pub(crate) duplicate_acks: u64,
+    pub(crate) rtt: RoundTrips,
     pub(crate) in_flight: Option<Box<InFlight>>,
     pub(crate) rare: Option<Box<Rare>>,
 }
@@ -170,15 +206,18 @@ impl Direction {
         self.scale = packet.window_scale.unwrap_or_default().min(14);
     }
 
+    /// The payload that no segment on the wire exceeds, where nothing is known of
+    /// it: a jumbo frame's.
+    pub(crate) const JUMBO: u32 = 9_216;
+
     /// Payload octets of a wire segment of this direction with so many octets
     /// of options, where the peer's MSS is `mss`. Without a known MSS a segment
     /// larger than a jumbo frame holds is taken for one of Ethernet's.
-    fn segment_size(packet: &Observed, mss: Option<u16>) -> u32 {
-        const JUMBO: u32 = 9_216;
+    fn segment_size(packet: &Glance, mss: Option<u16>) -> u32 {
         const ETHERNET: u32 = 1_460;
         let mss = match mss {
             Some(mss) => u32::from(mss.max(64)),
-            None if packet.payload_len > JUMBO => ETHERNET,
+            None if packet.payload_len > Self::JUMBO => ETHERNET,
             None => u32::MAX,
         };
         // RFC 6691: the MSS does not count options, what is sent must.
@@ -187,72 +226,105 @@ impl Direction {
 
     /// How many segments a packet is on the wire, and how large they are.
     #[inline]
-    pub(crate) fn segments_of(packet: &Observed, peer: &Self) -> (u64, u32) {
+    pub(crate) fn segments_of(packet: &Glance, peer: &Self) -> (u64, u32) {
         if packet.payload_len <= 536 {
             return (1, 536);
         }
         let size = Self::segment_size(packet, peer.mss());
+        if packet.payload_len <= size {
+            return (1, size);
+        }
         (u64::from(packet.payload_len.div_ceil(size)).max(1), size)
     }
 
-    /// Counts what any packet counts for.
-    #[inline]
-    pub(crate) fn count(&mut self, packet: &Observed, wire_segments: u64) {
-        if self.packets > 0 {
+    /// How it stands before a packet of whichever side.
+    pub(crate) fn standing(&self) -> Standing {
+        Standing {
+            payload: self.bytes(),
+            owin: self.owin(),
+        }
+    }
+
+    /// Settles what a packet at `time` changed of it, whatever that was.
+    pub(crate) fn settle(&mut self, before: Standing, time: u64) {
+        self.unpaid = self.next.wrapping_sub(before.payload);
+        let owin = self.owin();
+        self.is_fresh = owin != before.owin;
+        if self.is_fresh {
+            self.owin_max = self.owin_max.max(before.owin);
+            let change = i128::from(before.owin) - i128::from(owin);
+            self.owin_changes += change * i128::from(time);
+        }
+    }
+
+    /// Counts what any packet counts for; its payload is not in SND.NXT.
+    pub(crate) fn count(&mut self, packet: &Glance, wire_segments: u64) {
+        if self.packets() > 0 {
             let idle = packet.at.saturating_since(self.last_at);
             self.idle_max = self.idle_max.max(idle);
         }
         self.last_at = packet.at;
-        self.packets += 1;
-        self.wire_segments += wire_segments;
+        self.extra_segments += wire_segments - 1;
         self.ident = packet.ident;
         self.last_seq = packet.seq.as_u32();
-        if packet.payload_len > 0 {
-            self.data_packets += 1;
-            self.payload += u64::from(packet.payload_len);
-            if wire_segments == 1 {
-                self.largest = self.largest.max(packet.payload_len);
-            } else {
-                self.seen.set(Seen::SUPER, true);
-            }
+        self.unpaid = self.unpaid.wrapping_sub(packet.payload_len.into());
+        if packet.payload_len == 0 {
+            self.bare_packets += 1;
+            return;
+        }
+        self.data_packets += 1;
+        if wire_segments == 1 {
+            self.largest = self.largest.max(packet.payload_len);
+        } else {
+            self.seen.set(Seen::SUPER, true);
         }
     }
 
     /// Counts kinds other than retransmissions, which count wire segments.
     pub(crate) fn count_kinds(&mut self, kinds: Kinds) {
-        if kinds.is_empty() {
+        self.duplicate_acks += u64::from(kinds.contains(Kind::DuplicateAck));
+        let mut left = kinds.rare().bits();
+        if left == 0 {
             return;
         }
         let counts = &mut self.rare().counts;
-        let mut left = kinds.without_retransmissions().bits();
         while left != 0 {
             counts[left.trailing_zeros() as usize] += 1;
             left &= left - 1;
         }
     }
 
-    /// A window that is not of a SYN.
-    #[inline]
+    /// The window of a packet that is not counted yet.
     pub(crate) fn count_window(&mut self, wnd: u32) {
-        if self.seen.has(Seen::WINDOW) {
-            self.wnd_min = self.wnd_min.min(wnd);
-        } else {
+        if !self.seen.has(Seen::WINDOW) {
             self.seen.set(Seen::WINDOW, true);
-            self.wnd_min = wnd;
+            (self.wnd_min, self.wnd_max) = (wnd, wnd);
         }
-        self.wnd_max = self.wnd_max.max(wnd);
-        self.wnd_sum += u64::from(wnd);
-        self.wnd_count += 1;
+        if wnd != self.offered {
+            self.change_window(wnd);
+        }
     }
 
-    /// What is in flight was so for so long.
-    #[inline]
-    pub(crate) fn spend(&mut self, time: Duration) {
-        let owin = self.owin();
-        if owin > 0 {
-            self.owin_max = self.owin_max.max(owin);
-            self.owin_time += owin as f64 * time.as_nanos() as f64;
-        }
+    /// The packet that is not counted yet has none.
+    pub(crate) const fn count_no_window(&mut self) {
+        self.wnd_since += 1;
+    }
+
+    /// The window is another one from this packet on, which is not counted yet.
+    pub(crate) fn change_window(&mut self, wnd: u32) {
+        let (count, sum) = self.latest_windows();
+        self.wnd_count += count;
+        self.wnd_sum += sum;
+        self.wnd_since = self.packets();
+        self.offered = wnd;
+        self.wnd_min = self.wnd_min.min(wnd);
+        self.wnd_max = self.wnd_max.max(wnd);
+    }
+
+    /// How many packets had the latest window, and the sum of these windows.
+    const fn latest_windows(&self) -> (u64, u64) {
+        let count = self.packets() - self.wnd_since;
+        (count, count * self.offered as u64)
     }
 
     /// Octets sent and not acknowledged, as seen here; zero where nobody
@@ -266,8 +338,8 @@ impl Direction {
         }
     }
 
-    #[inline]
-    pub(crate) const fn shift(&self) -> u8 {
+    /// The window scale of its SYN.
+    pub(crate) const fn own_scale(&self) -> u8 {
         self.scale
     }
 
@@ -282,14 +354,14 @@ impl Direction {
         })
     }
 
-    fn mss(&self) -> Option<u16> {
+    pub(crate) fn mss(&self) -> Option<u16> {
         self.seen.has(Seen::MSS).then_some(self.mss)
     }
 
     /// Packets in the capture.
     #[must_use]
     pub const fn packets(&self) -> u64 {
-        self.packets
+        self.data_packets + self.bare_packets
     }
 
     /// Packets with payload.
@@ -302,7 +374,7 @@ impl Direction {
     /// super-segments.
     #[must_use]
     pub const fn wire_segments(&self) -> u64 {
-        self.wire_segments
+        self.packets() + self.extra_segments
     }
 
     /// Whether there were super-segments.
@@ -314,13 +386,14 @@ impl Direction {
     /// Octets of payload, every transmission of them.
     #[must_use]
     pub const fn bytes(&self) -> u64 {
-        self.payload
+        self.next.wrapping_sub(self.unpaid)
     }
 
     /// Octets of payload, each once.
     #[must_use]
-    pub const fn unique_bytes(&self) -> u64 {
-        self.payload.saturating_sub(self.repeated)
+    pub fn unique_bytes(&self) -> u64 {
+        let repeated = self.rare.as_ref().map_or(0, |rare| rare.repeated);
+        self.bytes().saturating_sub(repeated)
     }
 
     /// Octets of the sequence space from the first seen to the last.
@@ -381,35 +454,28 @@ impl Direction {
         &self.rtt
     }
 
-    /// The most octets sent and not acknowledged.
-    #[must_use]
-    pub const fn most_outstanding(&self) -> u64 {
-        self.owin_max
-    }
-
-    /// Octets sent and not acknowledged, weighted by time over `elapsed`.
-    #[must_use]
-    pub fn mean_outstanding(&self, elapsed: Duration) -> Option<f64> {
-        (!elapsed.is_zero()).then(|| self.owin_time / elapsed.as_nanos() as f64)
-    }
-
     /// Windows that this side offered, scaled where the scale is known.
     #[must_use]
     pub fn windows(&self) -> Option<Shares> {
-        let count = self.wnd_count.max(1) as f64;
+        let (count, sum) = self.latest_windows();
+        let count = (self.wnd_count + count).max(1) as f64;
         self.seen.has(Seen::WINDOW).then(|| Shares {
             least: self.wnd_min.into(),
             most: self.wnd_max.into(),
-            mean: self.wnd_sum as f64 / count,
+            mean: (self.wnd_sum + sum) as f64 / count,
         })
     }
 
     /// How often this kind was met: packets; of retransmissions, wire segments.
     #[must_use]
     pub fn count_of(&self, kind: Kind) -> u64 {
-        self.rare
-            .as_ref()
-            .map_or(0, |rare| rare.counts[kind as usize])
+        match kind {
+            Kind::DuplicateAck => self.duplicate_acks,
+            _ => {
+                let rare = self.rare.as_ref();
+                rare.map_or(0, |rare| rare.counts[kind as usize])
+            }
+        }
     }
 
     /// Wire segments sent again, for whatever reason.

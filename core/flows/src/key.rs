@@ -4,8 +4,6 @@ use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use gigatcp_wire::Endpoints;
 
-use crate::Observed;
-
 /// An address and a port.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Endpoint {
@@ -24,84 +22,113 @@ impl core::fmt::Display for Endpoint {
     }
 }
 
-/// Both endpoints as words, the smaller one first. An IPv4 address takes half
-/// of one word of its two.
-#[derive(Clone, Copy, Eq, Debug)]
-pub(crate) struct Key {
-    words: [[u64; 2]; 2],
-    ports: u32,
-    is_v6: bool,
+/// Both endpoints as words, the smaller one first: addresses, and in the last
+/// word the ports. Its upper half is free, for whoever keeps many
+/// ([`crate::places`]).
+pub(crate) type Words<const N: usize> = [u64; N];
+
+/// A pair of endpoints, and which of them a packet comes from.
+#[derive(Clone, Copy, Debug)]
+pub struct Pair {
+    pub(crate) key: Key,
+    /// Whether it comes from the one that stands first.
+    pub(crate) is_first: bool,
 }
 
-impl PartialEq for Key {
-    /// All differences at once: keys are nearly always equal, and a branch for
-    /// each word would cost more.
-    #[inline]
-    fn eq(&self, other: &Self) -> bool {
-        let [[a, b], [c, d]] = self.words;
-        let [[e, f], [g, h]] = other.words;
-        let words = (a ^ e) | (b ^ f) | (c ^ g) | (d ^ h);
-        let rest = u64::from(self.ports ^ other.ports) | u64::from(self.is_v6 ^ other.is_v6);
-        words | rest == 0
+impl Pair {
+    /// Of IPv4: source and destination side by side, and so the ports.
+    #[inline(always)]
+    pub(crate) const fn v4(addresses: u64, ports: u32) -> Self {
+        let (addresses_back, ports_back) = (addresses.rotate_left(32), ports.rotate_left(16));
+        // Packets go either way: no branch could know which.
+        let is_first =
+            (addresses < addresses_back) | ((addresses == addresses_back) & (ports <= ports_back));
+        let words = if is_first {
+            [addresses, ports as u64]
+        } else {
+            [addresses_back, ports_back as u64]
+        };
+        Self {
+            key: Key::V4(words),
+            is_first,
+        }
     }
+
+    /// Both of them, in order.
+    #[must_use]
+    pub fn ends(&self) -> [Endpoint; 2] {
+        self.key.ends()
+    }
+
+    /// Which of `count` shares its connections belong to, for work that several
+    /// do side by side: both directions, and every connection of the same
+    /// endpoints, are in one.
+    #[inline]
+    #[must_use]
+    pub fn share(&self, count: u32) -> u32 {
+        let word = match self.key {
+            Key::V4([addresses, ports]) => addresses ^ ports << 16,
+            Key::V6([a, b, c, d, ports]) => a ^ b ^ c ^ d ^ ports << 16,
+        };
+        // Fibonacci hashing: what is in the low bits of the ports reaches the top.
+        let mixed = word.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
+        ((mixed * u64::from(count)) >> 32) as u32
+    }
+
+    /// Of any.
+    #[inline]
+    pub(crate) fn of(endpoints: Endpoints, src_port: u16, dst_port: u16) -> Self {
+        let ports = u32::from(src_port) << 16 | u32::from(dst_port);
+        match endpoints {
+            Endpoints::V4 { src, dst } => {
+                let addresses = u64::from(src.to_bits()) << 32 | u64::from(dst.to_bits());
+                Self::v4(addresses, ports)
+            }
+            Endpoints::V6 { src, dst } => {
+                let is_first = (src, src_port) <= (dst, dst_port);
+                let (one, other, ports) = if is_first {
+                    (src, dst, ports)
+                } else {
+                    (dst, src, ports.rotate_left(16))
+                };
+                let ([a, b], [c, d]) = (halves(one), halves(other));
+                Self {
+                    key: Key::V6([a, b, c, d, u64::from(ports)]),
+                    is_first,
+                }
+            }
+        }
+    }
+}
+
+/// Both endpoints of a connection.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Key {
+    V4(Words<2>),
+    V6(Words<5>),
 }
 
 impl Key {
-    /// The key of a packet, and whether the packet comes from the endpoint
-    /// that stands first in it.
-    #[inline]
-    pub fn of(packet: &Observed) -> (Self, bool) {
-        let (from, to) = (packet.src_port, packet.dst_port);
-        let (src, dst, is_v6, is_forward) = match packet.endpoints {
-            Endpoints::V4 { src, dst } => {
-                let (src, dst) = (u64::from(src.to_bits()), u64::from(dst.to_bits()));
-                let is_forward = src << 16 | u64::from(from) <= dst << 16 | u64::from(to);
-                ([src, 0], [dst, 0], false, is_forward)
-            }
-            Endpoints::V6 { src, dst } => {
-                let is_forward = (src, from) <= (dst, to);
-                (halves(src), halves(dst), true, is_forward)
-            }
-        };
-        let (words, ports) = if is_forward {
-            ([src, dst], u32::from(from) << 16 | u32::from(to))
-        } else {
-            ([dst, src], u32::from(to) << 16 | u32::from(from))
-        };
-        let key = Self {
-            words,
-            ports,
-            is_v6,
-        };
-        (key, is_forward)
-    }
-
-    /// A hash that whoever sends packets cannot aim at without the seed.
-    #[inline]
-    pub fn hash(&self, seed: u64) -> u64 {
-        let [a, b] = &self.words;
-        let pair = a[0].rotate_left(32) ^ b[0];
-        let ports = u64::from(self.ports);
-        let mut hash = fold(pair ^ seed, ports ^ 0x9e37_79b9_7f4a_7c15 ^ seed >> 7);
-        if self.is_v6 {
-            hash = fold(hash ^ a[0], seed ^ 0xd6e8_feb8_6659_fd93);
-            hash = fold(hash ^ a[1], seed ^ 0xa076_1d64_78bd_642f);
-            hash = fold(hash ^ b[1], seed ^ 0xe703_7ed1_a0b4_28db);
-        }
-        fold(hash, seed | 1)
+    /// Both endpoints, in order.
+    pub fn ends(&self) -> [Endpoint; 2] {
+        let mut ends = [true, false].map(|is_first| self.endpoint(is_first));
+        ends.sort_unstable();
+        ends
     }
 
     /// The endpoint at that place.
     pub fn endpoint(&self, is_first: bool) -> Endpoint {
-        let [high, low] = self.words[usize::from(!is_first)];
-        let address = if self.is_v6 {
-            IpAddr::V6(Ipv6Addr::from_bits(
-                u128::from(high) << 64 | u128::from(low),
-            ))
-        } else {
-            IpAddr::V4(Ipv4Addr::from_bits(high as u32))
+        let (address, ports): (IpAddr, u64) = match *self {
+            Self::V4([addresses, ports]) => {
+                let address = if is_first { addresses >> 32 } else { addresses };
+                (Ipv4Addr::from_bits(address as u32).into(), ports)
+            }
+            Self::V6([a, b, c, d, ports]) => {
+                let (high, low) = if is_first { (a, b) } else { (c, d) };
+                let bits = u128::from(high) << 64 | u128::from(low);
+                (Ipv6Addr::from_bits(bits).into(), ports)
+            }
         };
-        let ports = self.ports;
         Endpoint {
             address,
             port: if is_first { ports >> 16 } else { ports } as u16,
@@ -114,11 +141,4 @@ impl Key {
 const fn halves(address: Ipv6Addr) -> [u64; 2] {
     let bits = address.to_bits();
     [(bits >> 64) as u64, bits as u64]
-}
-
-/// Both halves of a product, mixed.
-#[inline]
-fn fold(a: u64, b: u64) -> u64 {
-    let product = u128::from(a | 1 << 63) * u128::from(b | 1);
-    product as u64 ^ (product >> 64) as u64 ^ a
 }

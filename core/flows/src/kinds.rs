@@ -196,11 +196,11 @@ impl Kinds {
         self.0 & Self::RETRANSMISSIONS != 0
     }
 
-    /// The others of these.
-    #[inline]
+    /// The others of these, and no duplicate acknowledgment, of which there are
+    /// too many to count them with the rest.
     #[must_use]
-    pub(crate) const fn without_retransmissions(self) -> Self {
-        Self(self.0 & !Self::RETRANSMISSIONS)
+    pub(crate) const fn rare(self) -> Self {
+        Self(self.0 & !Self::RETRANSMISSIONS & !(1 << Kind::DuplicateAck as u8))
     }
 
     /// The kinds, in order.

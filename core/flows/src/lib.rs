@@ -7,9 +7,11 @@
 //! | file | what |
 //! |---|---|
 //! | `observed.rs` | a packet as the analysis sees it |
-//! | `plain.rs` | the same at one look, of nearly every packet |
-//! | `key.rs`, `table.rs` | which connection a packet belongs to |
+//! | `glance.rs` | the few words of it that nearly everything is decided by |
+//! | `plain.rs` | a packet at one look, as nearly all are |
+//! | `key.rs`, `places.rs`, `table.rs` | which connection a packet belongs to |
 //! | `connection.rs` | both directions together: handshake, end, windows |
+//! | `predicted.rs` | nearly every segment: the one that was expected |
 //! | `direction.rs` | what is counted of one direction |
 //! | `sequence.rs` | what a segment is by its sequence numbers |
 //! | `acknowledgment.rs` | what a segment is by its acknowledgment |
@@ -40,10 +42,13 @@ mod connection;
 mod correction;
 mod direction;
 mod gaps;
+mod glance;
 mod key;
 mod kinds;
 mod observed;
+mod places;
 mod plain;
+mod predicted;
 mod retransmission;
 mod round_trips;
 mod sent;
@@ -55,7 +60,8 @@ pub use clocks::{Clocks, Crossing, Sightings};
 pub use connection::{Connection, Scaling, Side};
 pub use correction::Correction;
 pub use direction::{Direction, Options, Shares};
-pub use key::Endpoint;
+pub use glance::{Glance, Packet};
+pub use key::{Endpoint, Pair};
 pub use kinds::{Kind, Kinds};
 pub use observed::Observed;
 pub use plain::Plain;

@@ -6,8 +6,6 @@ use gigatcp_wire::{
     Ecn, Endpoints, Flags, Payload, SackBlocks, Segment, SeqNumber, Timestamps, option_kind,
 };
 
-use crate::plain::share;
-
 /// One captured packet.
 #[derive(Clone, Copy, Debug)]
 pub struct Observed {
@@ -126,28 +124,10 @@ impl Observed {
         }
     }
 
-    /// Which of `count` shares its connection belongs to, for work that several
-    /// do side by side: both directions, and every connection of the same
-    /// endpoints, are in one.
-    #[must_use]
-    pub fn share(&self, count: u32) -> u32 {
-        let addresses = match self.endpoints {
-            Endpoints::V4 { src, dst } => src.to_bits() ^ dst.to_bits(),
-            Endpoints::V6 { src, dst } => {
-                let bits = src.to_bits() ^ dst.to_bits();
-                let half = bits as u64 ^ (bits >> 64) as u64;
-                half as u32 ^ (half >> 32) as u32
-            }
-        };
-        share(addresses, self.src_port ^ self.dst_port, count)
-    }
-
     /// SEG.LEN: payload octets plus one for SYN and one for FIN.
     #[inline]
     #[must_use]
     pub const fn seq_len(&self) -> u32 {
-        let syn = self.flags.contains(Flags::SYN) as u32;
-        let fin = self.flags.contains(Flags::FIN) as u32;
-        self.payload_len.saturating_add(syn + fin)
+        self.payload_len.saturating_add(self.flags.seq_len())
     }
 }

@@ -12,6 +12,8 @@ use gigatcp_wire::link::LinkType;
 use gigatcp_wire::{Ecn, Endpoints, Flags, SackBlocks, SeqNumber, Timestamps};
 
 use crate::Observed;
+use crate::glance::{Glance, Packet};
+use crate::key::Pair;
 
 /// Octets of the headers in front of TCP's.
 const BEFORE: usize = 34;
@@ -20,11 +22,12 @@ const BEFORE: usize = 34;
 const LEAST: usize = BEFORE + 20;
 
 /// Octets of options with timestamps: two that stand for nothing, and ten.
-const STAMPED: usize = 12;
+const STAMPED: u32 = 12;
 
 /// A plain packet.
 #[derive(Clone, Copy, Debug)]
 pub struct Plain<'a> {
+    at: Instant,
     octets: &'a [u8; LEAST],
     timestamps: Option<Timestamps>,
     payload_len: u32,
@@ -33,72 +36,86 @@ pub struct Plain<'a> {
 impl<'a> Plain<'a> {
     /// The packet, if it is one of this kind: `octets` of it were captured, on
     /// the wire it had `wire_len`.
-    #[inline]
+    #[inline(always)]
     #[must_use]
-    pub fn read(link: LinkType, octets: &'a [u8], wire_len: u32) -> Option<Self> {
+    pub fn read(at: Instant, link: LinkType, octets: &'a [u8], wire_len: u32) -> Option<Self> {
         let (fixed, rest) = octets.split_first_chunk::<LEAST>()?;
         // EtherType, version and length of the header; neither fragment nor
-        // the mark of one to come; TCP.
-        let is_ip = fixed[12..15] == [8, 0, 0x45];
-        let is_whole = fixed[20] & 0x3f == 0 && fixed[21] == 0;
-        if link != LinkType::ETHERNET || !is_ip || !is_whole || fixed[23] != 6 {
-            return None;
-        }
-        let total = usize::from(u16::from_be_bytes([fixed[16], fixed[17]]));
-        let options = match fixed[46] >> 4 {
-            5 => 0,
-            8 => STAMPED,
-            _ => return None,
-        };
-        let headers = 40 + options;
+        // the mark of one to come; TCP. Differences come together, so that
+        // there is one branch.
+        let odd = long(fixed, 12) & 0xffff_ff00 ^ 0x0800_4500
+            | long(fixed, 20) & 0x3fff_00ff ^ 6
+            | u32::from(link.0 ^ LinkType::ETHERNET.0);
         // Packets beyond 64 KiB say their length elsewhere.
-        let is_long = wire_len as usize > 65_535 || octets.len() > 65_535;
-        if total < headers || is_long {
-            return None;
-        }
-        let timestamps = match rest {
-            _ if options == 0 => None,
-            [1, 1, 8, 10, a, b, c, d, e, f, g, h, ..] => Some(Timestamps {
-                val: u32::from_be_bytes([*a, *b, *c, *d]),
-                ecr: u32::from_be_bytes([*e, *f, *g, *h]),
-            }),
-            _ => return None,
-        };
+        let is_long = (wire_len as usize | octets.len()) > 65_535;
         // Of a SYN the options matter that these are not.
         let is_syn = fixed[47] & Flags::SYN.bits() as u8 != 0;
-        (!is_syn).then_some(Self {
+        if odd != 0 || is_long || is_syn {
+            return None;
+        }
+        let (options, timestamps) = match fixed[46] >> 4 {
+            5 => (0, None),
+            8 => (STAMPED, Some(stamps(rest)?)),
+            _ => return None,
+        };
+        let total = u32::from(word(fixed, 16));
+        Some(Self {
+            at,
             octets: fixed,
             timestamps,
-            payload_len: (total - headers) as u32,
+            payload_len: total.checked_sub(40 + options)?,
         })
     }
 
     #[inline]
     fn long(&self, at: usize) -> u32 {
-        let octets = self.octets;
-        u32::from_be_bytes([octets[at], octets[at + 1], octets[at + 2], octets[at + 3]])
+        long(self.octets, at)
     }
 
     #[inline]
     fn word(&self, at: usize) -> u16 {
-        u16::from_be_bytes([self.octets[at], self.octets[at + 1]])
+        word(self.octets, at)
     }
 
-    /// Which of `count` shares its connection belongs to: the same as
-    /// [`Observed::share`] says.
     #[inline]
-    #[must_use]
-    pub fn share(&self, count: u32) -> u32 {
-        let addresses = self.long(26) ^ self.long(30);
-        share(addresses, self.word(34) ^ self.word(36), count)
+    const fn options_len(&self) -> u8 {
+        if self.timestamps.is_some() {
+            STAMPED as u8
+        } else {
+            0
+        }
+    }
+}
+
+impl Packet for Plain<'_> {
+    #[inline(always)]
+    fn pair(&self) -> Pair {
+        let addresses = u64::from(self.long(26)) << 32 | u64::from(self.long(30));
+        Pair::v4(addresses, self.long(34))
     }
 
-    /// All that is to be known of it.
-    #[inline]
-    #[must_use]
-    pub fn observed(&self, at: Instant) -> Observed {
+    #[inline(always)]
+    fn glance(&self) -> Glance {
+        let ecn = Ecn::from_bits(self.octets[15]);
+        Glance {
+            at: self.at,
+            seq: SeqNumber::new(self.long(38)),
+            ack: SeqNumber::new(self.long(42)),
+            flags: Flags::from_bits(self.word(46)),
+            wnd: self.word(48),
+            ident: self.word(18),
+            options_len: self.options_len(),
+            says_more: ecn == Ecn::Ce,
+            payload_len: self.payload_len,
+            timestamps: self.timestamps,
+        }
+    }
+
+    /// Only of what was not expected.
+    #[cold]
+    fn observed(&self) -> Observed {
         Observed {
-            at,
+            at: self.at,
             endpoints: Endpoints::V4 {
                 src: Ipv4Addr::from_bits(self.long(26)),
                 dst: Ipv4Addr::from_bits(self.long(30)),
@@ -110,11 +127,7 @@ impl<'a> Plain<'a> {
             flags: Flags::from_bits(self.word(46)),
             wnd: self.word(48),
             payload_len: self.payload_len,
-            options_len: if self.timestamps.is_some() {
-                STAMPED as u8
-            } else {
-                0
-            },
+            options_len: self.options_len(),
             ecn: Ecn::from_bits(self.octets[15]),
             ident: self.word(18),
             timestamps: self.timestamps,
@@ -126,13 +139,27 @@ impl<'a> Plain<'a> {
     }
 }
 
-/// The share of a connection: the same from either end.
+/// Four octets.
 #[inline]
-pub(crate) fn share(addresses: u32, ports: u16, count: u32) -> u32 {
-    // Fibonacci hashing: what is in the low bits of the ports reaches the top.
-    let word = u64::from(addresses) << 16 ^ u64::from(ports);
-    let mixed = word.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
-    ((mixed * u64::from(count)) >> 32) as u32
+const fn long(octets: &[u8; LEAST], at: usize) -> u32 {
+    u32::from_be_bytes([octets[at], octets[at + 1], octets[at + 2], octets[at + 3]])
+}
+
+/// Two octets.
+#[inline]
+const fn word(octets: &[u8; LEAST], at: usize) -> u16 {
+    u16::from_be_bytes([octets[at], octets[at + 1]])
+}
+
+/// Timestamps, where options are laid out as usual.
+#[inline]
+fn stamps(options: &[u8]) -> Option<Timestamps> {
+    let options = options.first_chunk::<{ STAMPED as usize }>()?;
+    let [a, b, c, d, val @ .., e, f, g, h] = *options;
+    (u32::from_be_bytes([a, b, c, d]) == 0x0101_080a).then_some(Timestamps {
+        val: u32::from_be_bytes(val),
+        ecr: u32::from_be_bytes([e, f, g, h]),
+    })
 }
 
 #[cfg(test)]
@@ -177,15 +204,18 @@ mod tests {
             count in 1_u32..9,
         ) {
             let at = Instant::from_nanos(7);
-            if let Some(plain) = Plain::read(LinkType::ETHERNET, &octets, wire) {
+            if let Some(plain) = Plain::read(at, LinkType::ETHERNET, &octets, wire) {
                 let walked = dissect(LinkType::ETHERNET, &octets, wire);
                 let walked = walked.map(|segment| Observed::new(at, &segment));
                 prop_assert!(walked.is_ok(), "{walked:?}");
                 let Ok(walked) = walked else { return Ok(()) };
-                let plain_seen = plain.observed(at);
-                prop_assert_eq!(alloc::format!("{plain_seen:?}"), alloc::format!("{walked:?}"));
-                prop_assert_eq!(plain.share(count), walked.share(count));
-                prop_assert!(plain.share(count) < count);
+                let seen = plain.observed();
+                prop_assert_eq!(alloc::format!("{seen:?}"), alloc::format!("{walked:?}"));
+                let glances = [plain.glance(), walked.glance()];
+                prop_assert_eq!(alloc::format!("{:?}", glances[0]), alloc::format!("{:?}", glances[1]));
+                let pairs = [plain.pair(), walked.pair()];
+                prop_assert_eq!(alloc::format!("{:?}", pairs[0]), alloc::format!("{:?}", pairs[1]));
+                prop_assert!(pairs[0].share(count) < count);
             }
         }
     }

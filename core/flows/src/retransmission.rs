@@ -40,8 +40,6 @@ pub(crate) struct Repair {
     phase: Phase,
     /// SND.NXT when the repair began.
     recover: u64,
-    /// Duplicate acknowledgments since SND.UNA moved.
-    pub duplicates: u32,
     /// The highest octet that SACK reported, and one.
     pub high_sacked: u64,
     /// The end of a tail probe that nobody has acknowledged.
@@ -55,10 +53,14 @@ pub(crate) struct Repair {
 impl Repair {
     /// SND.UNA moved to `ack`.
     pub fn on_advance(&mut self, ack: u64) {
-        self.duplicates = 0;
         if ack >= self.recover {
             self.phase = Phase::Open;
         }
+    }
+
+    /// Whether an acknowledgment beyond `una` could change anything here.
+    pub fn is_going_on(&self, una: u64) -> bool {
+        self.phase != Phase::Open || una < self.recent_end
     }
 
     fn remember(&mut self, repeat: Repeat) {
@@ -224,7 +226,7 @@ fn kind(
     let is_repairing = repair.phase == Phase::Fast && una < repair.recover;
     if has_sack && (is_repairing || again.start > una) {
         Kind::SackRetransmission
-    } else if has_sack || is_repairing || repair.duplicates >= 3 {
+    } else if has_sack || is_repairing || data.duplicates >= 3 {
         Kind::FastRetransmission
     } else {
         Kind::UnexplainedRetransmission

@@ -8,13 +8,13 @@
 use gigatcp_units::Duration;
 
 /// Statistics of round-trip times.
-#[derive(Clone, Copy, PartialEq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct RoundTrips {
     count: u64,
     min_ns: u64,
     max_ns: u64,
     sum_ns: u64,
-    sum_of_squares: f64,
+    sum_of_squares: u128,
     /// SRTT and RTTVAR of RFC 6298 section 2.
     srtt_ns: u64,
     rttvar_ns: u64,
@@ -27,7 +27,7 @@ impl Default for RoundTrips {
             min_ns: u64::MAX,
             max_ns: 0,
             sum_ns: 0,
-            sum_of_squares: 0.0,
+            sum_of_squares: 0,
             srtt_ns: 0,
             rttvar_ns: 0,
         }
@@ -41,7 +41,7 @@ impl RoundTrips {
         self.min_ns = self.min_ns.min(ns);
         self.max_ns = self.max_ns.max(ns);
         self.sum_ns = self.sum_ns.saturating_add(ns);
-        self.sum_of_squares += ns as f64 * ns as f64;
+        self.sum_of_squares += u128::from(ns) * u128::from(ns);
         if self.count == 0 {
             self.srtt_ns = ns;
             self.rttvar_ns = ns / 2;
@@ -90,10 +90,13 @@ impl RoundTrips {
         if self.count < 2 {
             return None;
         }
-        let n = self.count as f64;
-        let sum = self.sum_ns as f64;
-        let variance = (self.sum_of_squares - sum * sum / n) / (n - 1.0);
-        Some(Duration::from_nanos(libm::sqrt(variance.max(0.0)) as u64))
+        // Exact up to here: the difference of two large numbers that are nearly
+        // the same.
+        let sum = u128::from(self.sum_ns);
+        let of_mean = sum * sum / u128::from(self.count);
+        let off = self.sum_of_squares.saturating_sub(of_mean);
+        let variance = off as f64 / (self.count - 1) as f64;
+        Some(Duration::from_nanos(libm::sqrt(variance) as u64))
     }
 
     /// SRTT (RFC 6298), after the last sample.
@@ -112,5 +115,30 @@ impl RoundTrips {
             .srtt_ns
             .saturating_add(4_u64.saturating_mul(self.rttvar_ns));
         Duration::from_nanos(rto).max(LEAST)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(samples: impl Iterator<Item = u64>) -> RoundTrips {
+        let mut trips = RoundTrips::default();
+        samples.for_each(|ns| trips.add(Duration::from_nanos(ns)));
+        trips
+    }
+
+    #[test]
+    fn samples_that_are_all_the_same_do_not_deviate() {
+        // In floating point the squares of these differ by four nanoseconds.
+        let trips = of(core::iter::repeat_n(13_639_094, 6163));
+        assert_eq!(trips.deviation(), Some(Duration::ZERO));
+    }
+
+    #[test]
+    fn samples_that_differ_by_a_nanosecond_an_hour_long_are_told_apart() {
+        let hour = 3_600_000_000_000;
+        let trips = of((0..10_000).map(|index| hour + index % 2 * 10));
+        assert_eq!(trips.deviation(), Some(Duration::from_nanos(5)));
     }
 }

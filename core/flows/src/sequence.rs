@@ -42,7 +42,7 @@ pub(crate) fn on_segment(
     let end = start + len;
     if is_captured_twice(data, packet) {
         kinds.add(Kind::CapturedTwice);
-        data.repeated += u64::from(packet.payload_len);
+        data.rare().repeated += u64::from(packet.payload_len);
         return kinds;
     }
     if start == data.next && len > 0 && !is_closed(data, peer, packet) {
@@ -57,12 +57,13 @@ pub(crate) fn on_segment(
     kinds
 }
 
-/// The last packet again, octet for octet as far as the headers tell.
+/// The last packet again, octet for octet as far as the headers tell. SYN and
+/// FIN count: whoever sends them again gives them another identification.
 fn is_captured_twice(data: &Direction, packet: &Observed) -> bool {
     packet.ident != 0
         && packet.ident == data.ident
         && packet.seq.as_u32() == data.last_seq
-        && packet.payload_len > 0
+        && packet.seq_len() > 0
         && data.packets() > 0
 }
 
@@ -78,9 +79,7 @@ fn is_closed(data: &Direction, peer: &Direction, packet: &Observed) -> bool {
 
 #[inline]
 fn on_new(data: &mut Direction, packet: &Observed, (_, end): (u64, u64), pool: &mut Pool) {
-    data.next = end;
-    let in_flight = data.in_flight.get_or_insert_with(|| pool.take());
-    in_flight.on_sent(end, packet.at);
+    data.send_next(end - data.next, packet.at, pool);
 }
 
 /// Everything but the next octets in order.
@@ -107,11 +106,11 @@ fn on_odd(
             // A probe's octet is refused as often as not.
             data.karn = data.karn.max(end);
         } else {
-            data.repeated += u64::from(packet.payload_len);
+            data.rare().repeated += u64::from(packet.payload_len);
         }
     } else if is_before_next && all_acked && data.packets() > 0 {
         kinds.add(Kind::KeepAlive);
-        data.repeated += u64::from(packet.payload_len);
+        data.rare().repeated += u64::from(packet.payload_len);
     } else if start > data.next {
         kinds.add(Kind::AfterGap);
         open_gap(data, packet, start, pool);
@@ -163,7 +162,9 @@ fn on_old(
         data.base = start;
     }
     let payload = u64::from(packet.payload_len);
-    data.repeated += seen_before.min(payload);
+    if seen_before > 0 {
+        data.rare().repeated += seen_before.min(payload);
+    }
     let is_again = seen_before > 0
         || match &opener {
             Some(opener) => retransmission::is_again(packet, opener, around.round_trip),

@@ -1,20 +1,23 @@
 //! All connections of a capture, found by both endpoints.
 //!
-//! A table of slots with linear probing over connections that never move:
-//! growing the table moves eight octets for each. A pair of endpoints leads to
-//! its latest connection; the ones before stay in the list.
+//! A pair of endpoints leads to its latest connection (`places.rs`); the ones
+//! before stay in the list.
+//!
+//! Whoever has all that is to be known of a connection that is over can
+//! [retire](FlowTable::retire) it: its place goes to another one, and what is
+//! left is the pair of endpoints, so that a packet that comes after all is
+//! known for one of its own ([`FlowTable::strays`]).
 
-use alloc::boxed::Box;
 use alloc::vec::Vec;
 
 use gigatcp_units::Duration;
+use gigatcp_wire::Flags;
 
-use crate::key::Key;
+use crate::glance::{Glance, Packet};
+use crate::key::{Key, Pair};
+use crate::places::{Place, Places};
 use crate::sent::Pool;
-use crate::{Connection, Kinds, Observed, Side};
-
-/// Connections in one piece of memory.
-const PIECE: usize = 256;
+use crate::{Connection, Endpoint, Kinds, Side};
 
 /// What a packet is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -30,22 +33,17 @@ pub struct Verdict {
     pub round_trip: Option<Duration>,
 }
 
-/// A slot: high bits of a hash, and the index of a connection and one.
-#[derive(Clone, Copy, Default, Debug)]
-struct Slot {
-    hash: u32,
-    place: u32,
-}
-
 /// The connections of a capture.
 #[derive(Debug)]
 pub struct FlowTable {
-    seed: u64,
-    slots: Box<[Slot]>,
-    pieces: Vec<Vec<Connection>>,
+    v4: Places<2>,
+    v6: Places<5>,
+    connections: Vec<Connection>,
     pool: Pool,
-    /// Of the last packet: packets come in trains.
-    latest: usize,
+    predicts: bool,
+    /// Indices that were given up.
+    free: Vec<usize>,
+    strays: Vec<[Endpoint; 2]>,
 }
 
 impl FlowTable {
@@ -54,141 +52,148 @@ impl FlowTable {
     #[must_use]
     pub fn new(seed: u64) -> Self {
         Self {
-            seed,
-            slots: alloc::vec![Slot::default(); PIECE].into_boxed_slice(),
-            pieces: Vec::new(),
+            v4: Places::new(seed),
+            v6: Places::new(!seed),
+            connections: Vec::new(),
             pool: Pool::default(),
-            latest: 0,
+            predicts: true,
+            free: Vec::new(),
+            strays: Vec::new(),
+        }
+    }
+
+    /// The same that takes the long way with every packet and never the short
+    /// one for those that are expected, which comes to the same: for tests.
+    #[must_use]
+    pub fn without_prediction(seed: u64) -> Self {
+        Self {
+            predicts: false,
+            ..Self::new(seed)
         }
     }
 
     /// Takes a packet in and says what it is.
     #[inline]
-    pub fn handle_packet(&mut self, packet: &Observed) -> Verdict {
-        let (key, is_first) = Key::of(packet);
-        let mut index = self.latest;
-        if self.at(index).is_none_or(|latest| latest.key != key) {
-            index = self.find(key, packet, is_first);
+    pub fn handle_packet(&mut self, packet: &impl Packet) -> Verdict {
+        self.follow(packet).0
+    }
+
+    /// The same, and what it came to: the packet at a glance, and the connection
+    /// as it stands behind it.
+    #[inline(always)]
+    pub fn follow(&mut self, packet: &impl Packet) -> (Verdict, Glance, &Connection) {
+        let pair = packet.pair();
+        let glance = packet.glance();
+        let mut index = self.find(&pair.key).index();
+        if index >= self.connections.len() || glance.flags.contains(Flags::SYN) {
+            index = self.begin(&pair, &glance);
         }
-        let connection = &mut self.pieces[index / PIECE][index % PIECE];
-        if connection.is_begun_anew(packet, is_first) {
-            index = self.begin_anew(key, packet, is_first);
-        }
-        self.latest = index;
-        let connection = &mut self.pieces[index / PIECE][index % PIECE];
-        let (from, kinds, round_trip) = connection.handle(packet, is_first, &mut self.pool);
-        Verdict {
+        let connection = &mut self.connections[index];
+        let pool = &mut self.pool;
+        let (from, kinds, round_trip) = if self.predicts {
+            connection.handle(packet, &glance, pair.is_first, pool)
+        } else {
+            connection.handle_unexpected(&packet.observed(), pair.is_first, pool)
+        };
+        let verdict = Verdict {
             connection: index,
             from,
             kinds,
             round_trip,
+        };
+        (verdict, glance, connection)
+    }
+
+    /// Where the latest connection of these endpoints is.
+    #[inline(always)]
+    fn find(&self, key: &Key) -> Place {
+        match key {
+            Key::V4(words) => self.v4.find(words),
+            Key::V6(words) => self.v6.find(words),
         }
     }
 
-    #[inline]
-    fn at(&self, index: usize) -> Option<&Connection> {
-        self.pieces.get(index / PIECE)?.get(index % PIECE)
+    fn put(&mut self, key: &Key, place: Place) {
+        match key {
+            Key::V4(words) => self.v4.put(words, place),
+            Key::V6(words) => self.v6.put(words, place),
+        }
+    }
+
+    /// The connection of a packet that may be the first of one: of endpoints
+    /// without any, or a SYN, which may begin another one of the same endpoints.
+    #[cold]
+    fn begin(&mut self, pair: &Pair, packet: &Glance) -> usize {
+        let is_syn = packet.flags.contains(Flags::SYN);
+        let place = self.find(&pair.key);
+        let connection = match self.connections.get(place.index()) {
+            Some(latest) if !latest.is_begun_anew(packet, pair.is_first) => return place.index(),
+            None if place == Place::EMPTY => Connection::new(pair, packet),
+            before => {
+                if before.is_none() && (!is_syn || packet.flags.contains(Flags::ACK)) {
+                    self.strays.push(pair.ends());
+                }
+                Connection::succeeding(pair, packet)
+            }
+        };
+        let index = match self.free.pop() {
+            Some(index) => {
+                self.connections[index] = connection;
+                index
+            }
+            None => {
+                self.connections.push(connection);
+                self.connections.len() - 1
+            }
+        };
+        self.put(&pair.key, Place::of(index));
+        index
     }
 
     /// How many connections there are.
     #[must_use]
     pub fn len(&self) -> usize {
-        let whole = self.pieces.len().saturating_sub(1) * PIECE;
-        whole + self.pieces.last().map_or(0, Vec::len)
+        self.connections.len()
     }
 
     /// Whether there is none.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.pieces.is_empty()
+        self.connections.is_empty()
     }
 
     /// One of them.
     #[must_use]
     pub fn connection(&self, index: usize) -> Option<&Connection> {
-        self.at(index)
+        self.connections.get(index)
     }
 
     /// All of them, in the order of their first packets.
     pub fn connections(&self) -> impl Iterator<Item = &Connection> {
-        self.pieces.iter().flatten()
+        self.connections.iter()
     }
 
-    /// The latest connection between these endpoints, a new one if there was
-    /// none.
-    #[inline]
-    fn find(&mut self, key: Key, packet: &Observed, is_first: bool) -> usize {
-        let hash = key.hash(self.seed);
-        let slot = self.slot_of(&key, hash);
-        match self.slots[slot].place {
-            0 => self.insert(slot, hash, Connection::new(key, packet, is_first)),
-            place => place as usize - 1,
-        }
-    }
-
-    /// Where the key is, or would be.
-    #[inline]
-    fn slot_of(&self, key: &Key, hash: u64) -> usize {
-        let mask = self.slots.len() - 1;
-        let mut slot = hash as usize & mask;
-        loop {
-            let found = self.slots[slot];
-            let is_it = found.place == 0
-                || found.hash == (hash >> 32) as u32
-                    && self
-                        .at(found.place as usize - 1)
-                        .is_some_and(|connection| connection.key == *key);
-            if is_it {
-                return slot;
-            }
-            slot = (slot + 1) & mask;
-        }
-    }
-
-    #[cold]
-    fn begin_anew(&mut self, key: Key, packet: &Observed, is_first: bool) -> usize {
-        let hash = key.hash(self.seed);
-        let slot = self.slot_of(&key, hash);
-        self.insert(slot, hash, Connection::succeeding(key, packet, is_first))
-    }
-
-    fn insert(&mut self, slot: usize, hash: u64, connection: Connection) -> usize {
-        let index = self.len();
-        if self.pieces.last().is_none_or(|piece| piece.len() == PIECE) {
-            self.pieces.push(Vec::with_capacity(PIECE));
-        }
-        if let Some(piece) = self.pieces.last_mut() {
-            piece.push(connection);
-        }
-        self.slots[slot] = Slot {
-            hash: (hash >> 32) as u32,
-            place: index as u32 + 1,
+    /// Gives up a connection that is over, and its index to another one.
+    ///
+    /// A SYN of the same endpoints begins a connection, as it would have done;
+    /// any other packet of theirs is a [stray](Self::strays).
+    pub fn retire(&mut self, index: usize) {
+        let Some(connection) = self.connections.get(index) else {
+            return;
         };
-        // Successors take no slot of their own, so this grows early rather
-        // than late.
-        if (index + 1) * 4 > self.slots.len() * 3 {
-            self.grow();
+        let key = connection.key;
+        // The pair may lead to a successor.
+        if self.find(&key) == Place::of(index) {
+            self.put(&key, Place::RETIRED);
         }
-        index
+        self.free.push(index);
     }
 
-    #[cold]
-    fn grow(&mut self) {
-        let len = self.slots.len() * 2;
-        let old = core::mem::replace(
-            &mut self.slots,
-            alloc::vec![Slot::default(); len].into_boxed_slice(),
-        );
-        for slot in old.into_iter().filter(|slot| slot.place > 0) {
-            let Some(connection) = self.at(slot.place as usize - 1) else {
-                continue;
-            };
-            let hash = connection.key.hash(self.seed);
-            let mut place = hash as usize & (len - 1);
-            while self.slots[place].place > 0 {
-                place = (place + 1) & (len - 1);
-            }
-            self.slots[place] = slot;
-        }
+    /// Endpoints, in order, of which a packet came after their connection had
+    /// been given up. What was said of that connection is not the last word, and
+    /// the packet stands at the beginning of one of its own.
+    #[must_use]
+    pub fn strays(&self) -> &[[Endpoint; 2]] {
+        &self.strays
     }
 }

@@ -386,6 +386,26 @@ fn resets_are_judged_by_the_window() {
 }
 
 #[test]
+fn a_syn_and_a_fin_that_are_captured_twice_are_not_sent_again() {
+    let mut capture = Capture::new(9);
+    let said = |seq, flags, ident| Said {
+        seq,
+        len: 0,
+        flags,
+        ident,
+        ..DATA
+    };
+    for (at, seq, flags, ident) in [(0, 0, Flags::SYN, 5), (1000, 1, Flags::FIN | Flags::ACK, 6)] {
+        capture.say(at, said(seq, flags, ident));
+        let again = capture.say(at + 1, said(seq, flags, ident));
+        assert_eq!(again, [Kind::CapturedTwice]);
+    }
+    let client = capture.table.connection(0).unwrap();
+    let client = client.direction(Side::Client);
+    assert_eq!(client.retransmitted_packets(), 0);
+}
+
+#[test]
 fn the_same_ports_with_another_syn_are_another_connection() {
     let mut capture = Capture::open(9);
     let syn = Said {
@@ -414,7 +434,11 @@ fn a_side_alone_is_counted_without_guessing_about_the_other() {
     assert!(connection.is_one_sided());
     let client = connection.direction(Side::Client);
     assert_eq!(client.unique_bytes(), 200_000_000);
-    assert_eq!(client.most_outstanding(), 0, "nobody acknowledged");
+    assert_eq!(
+        connection.most_outstanding(Side::Client),
+        0,
+        "nobody acknowledged"
+    );
     let mut capture = Capture::new(9);
     for place in 0..1000 {
         assert_eq!(capture.say(u64::from(place), ack(place)), []);
@@ -454,7 +478,7 @@ fn connections_past_four_gibibytes_count_on() {
 #[test]
 fn an_idle_connection_is_small() {
     assert!(
-        size_of::<Connection>() <= 544,
+        size_of::<Connection>() <= 640,
         "{} octets",
         size_of::<Connection>()
     );
@@ -523,6 +547,34 @@ fn anything() -> impl Strategy<Value = Observed> {
             sack_permitted: true,
         }
     })
+}
+
+#[test]
+fn a_retired_connection_leaves_its_place_and_whatever_comes_of_it_is_told() {
+    let mut capture = Capture::open(5);
+    let syn = Said {
+        seq: 0,
+        len: 0,
+        flags: Flags::SYN,
+        ..DATA
+    };
+    capture.table.retire(0);
+    assert!(capture.table.strays().is_empty());
+    // The same endpoints begin again, in the place that is free.
+    capture.say(5000, syn);
+    assert_eq!(capture.table.len(), 1);
+    assert!(capture.table.connection(0).unwrap().is_successor());
+    assert!(capture.table.strays().is_empty());
+    capture.table.retire(0);
+    capture.say(6000, DATA);
+    let [ends] = capture.table.strays() else {
+        panic!("{:?}", capture.table.strays());
+    };
+    assert!(ends[0] < ends[1]);
+    assert_eq!(
+        capture.table.connection(0).unwrap().elapsed(),
+        Duration::ZERO
+    );
 }
 
 proptest! {

@@ -17,11 +17,11 @@ pub enum Release {
     #[default]
     PerPacket,
     /// A super-packet leaves in pieces of the wire packets that have been
-    /// served together: a piece comes out this long after its first wire packet
-    /// has been served, or with the last of the super-packet, if that is
-    /// sooner, and no wire packet is later than that. What a network card with
-    /// interrupt moderation shows. A driver that comes late gets one larger
-    /// piece instead of several.
+    /// served together: a piece comes out with the last wire packet that has been
+    /// served at most this long after its first, and no wire packet is later than
+    /// that. Where a service takes longer, each comes out alone and on time. What
+    /// a network card with interrupt moderation shows. A driver that comes late
+    /// gets one larger piece instead of several.
     Within(Duration),
     /// A super-packet stays whole and leaves when its last wire packet has
     /// been served, at a fraction of the cost. Queue, limits, loss and

@@ -353,6 +353,7 @@ impl<T: Parcel> Hop<T> {
             first_served,
             all_served: last_served.instant(),
             is_displaced: entrance.is_displaced,
+            gathers: 0,
         };
         self.push(now, run);
     }
@@ -503,6 +504,7 @@ impl<T: Parcel> Hop<T> {
             first_served: stretch.first_served,
             all_served: stretch.all_served,
             is_displaced: entrance.is_displaced,
+            gathers: 0,
         };
         self.push(now, run);
     }
@@ -517,7 +519,7 @@ impl<T: Parcel> Hop<T> {
         if run.is_displaced {
             self.counters.displaced.add(run.frames.tally());
         }
-        self.line.push(now, run);
+        self.line.push(now, run, &mut self.serialiser);
     }
 
     #[cold]

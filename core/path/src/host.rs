@@ -33,8 +33,9 @@
 //!
 //! Deliberately absent: several processors and their locks, caches (but for
 //! what `queue_cached` says of one list), interrupt priority (receive
-//! livelock), time slices for other programs. A host that needs one of them
-//! is not described by this model, and results for it should not be quoted.
+//! livelock). A host that needs one of them is not described by this model, and
+//! results for it should not be quoted. Time that others have the processor is
+//! apart, [`Steal`](crate::Steal).
 
 use core::ops::Add;
 
@@ -258,6 +259,15 @@ impl Cpu {
         self.busy_until()
     }
 
+    /// Others have the processor for `span`, from `now` or from when the work
+    /// accepted so far is done; returns when it is back. Not counted as work.
+    pub fn take_away(&mut self, now: Instant, span: Duration) -> Instant {
+        self.start(now, Work::NONE);
+        self.free_nanos = self.free_nanos.saturating_add(span.as_nanos());
+        self.idle += span;
+        self.busy_until()
+    }
+
     /// When everything accepted so far is done; not after `now` when idle.
     #[must_use]
     pub const fn busy_until(&self) -> Instant {
@@ -347,6 +357,17 @@ mod tests {
             cpu.start(at(0), costs.copied(Bytes::new(1)));
         }
         assert_eq!(cpu.busy_until(), at(333_000));
+    }
+
+    #[test]
+    fn a_processor_that_is_away_works_later_and_not_more() {
+        let mut cpu = Cpu::new();
+        assert_eq!(cpu.start(at(100), sending(50)), at(150));
+        assert_eq!(cpu.take_away(at(120), Duration::from_nanos(500)), at(650));
+        assert_eq!(cpu.start(at(200), sending(10)), at(660));
+        assert_eq!(cpu.busy_time(at(1000)).as_nanos(), 60);
+        assert_eq!(cpu.take_away(at(2000), Duration::from_nanos(7)), at(2007));
+        assert_eq!(cpu.busy_time(at(3000)).as_nanos(), 60);
     }
 
     #[test]

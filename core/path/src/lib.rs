@@ -3,7 +3,7 @@
 //! * [`Hop`]: queue, serialiser, delay line and impairments of one direction
 //!   of one link or emulator, built from a [`HopConfig`].
 //! * [`Cpu`]: the one serial processor of a host, with [`CpuCosts`] saying
-//!   what each piece of protocol work costs.
+//!   what each piece of protocol work costs, and [`Steal`] when others have it.
 //! * [`SharedMedium`]: half-duplex Ethernet, which both directions share.
 //! * [`ReceiveRings`]: what a network card can receive before the host runs
 //!   out of buffers.
@@ -57,6 +57,7 @@ mod random;
 mod receive_rings;
 mod serialiser;
 mod shared_medium;
+mod steal;
 
 pub use config::{ConfigError, HopConfig, MarkAbove, Release, Reorder};
 pub use counters::{Counters, DropCause, Tally};
@@ -67,3 +68,4 @@ pub use parcel::Parcel;
 pub use policer::Policer;
 pub use receive_rings::{ReceiveRings, Ring, RingConfig, RingCounters, RingDrop, RingsConfig};
 pub use shared_medium::{SharedMedium, SharedMediumConfig, StationCounters};
+pub use steal::{Steal, StealConfig};

@@ -25,6 +25,10 @@ pub(crate) struct Run<T> {
     pub(crate) all_served: Instant,
     /// Whether it takes the extra delay after this line.
     pub(crate) is_displaced: bool,
+    /// Nanoseconds between the departures of the first of `frames` and of the last
+    /// that comes out with it, where [`Release::Within`] says so. The line sees
+    /// to it.
+    pub(crate) gathers: u32,
 }
 
 /// The first wire packet that has not departed.
@@ -75,11 +79,15 @@ impl<T: Parcel> Line<T> {
 
     /// Appends a run whose wire packets have been counted in at `now`.
     #[inline]
-    pub(crate) fn push(&mut self, now: Instant, run: Run<T>) {
+    pub(crate) fn push(&mut self, now: Instant, run: Run<T>, serialiser: &mut Serialiser) {
         // Without service time a run departs as it arrives, and so has all
         // before it.
         let has_departed = run.all_served <= now;
         self.runs.push_back(run);
+        // In its place: a run whose address is taken before would be copied twice.
+        if let (Release::Within(longest), Some(run)) = (self.release, self.runs.back_mut()) {
+            gather(run, longest, serialiser);
+        }
         if has_departed {
             self.queued = Tally::default();
             self.cursor = Cursor {
@@ -131,7 +139,9 @@ impl<T: Parcel> Line<T> {
     fn due(&self, run: &Run<T>) -> Instant {
         let departure = match self.release {
             Release::PerPacket => run.first_served.instant(),
-            Release::Within(longest) => (run.first_served.instant() + longest).min(run.all_served),
+            Release::Within(_) => {
+                run.first_served.instant() + Duration::from_nanos(run.gathers.into())
+            }
             Release::Whole => run.all_served,
         };
         departure + self.delay
@@ -202,8 +212,27 @@ impl<T: Parcel> Line<T> {
         if self.cursor.run == 0 {
             self.cursor.frame -= count;
         }
+        if let Release::Within(longest) = self.release {
+            gather(front, longest, serialiser);
+        }
         Some(front.parcel.split_front(count))
     }
+}
+
+/// Finds the last wire packet that departs within `longest` of the first. All but
+/// the last are of one size, and depart one service time apart. A function of its
+/// own, so that paths that release each packet alone do not carry it along.
+#[inline(never)]
+fn gather<T>(run: &mut Run<T>, longest: Duration, serialiser: &mut Serialiser) {
+    let first = run.first_served.instant();
+    let all = run.all_served.saturating_since(first);
+    let gathers = if all <= longest {
+        all.as_nanos()
+    } else {
+        serialiser.whole_services(run.frames.size(0), longest.as_nanos())
+    };
+    // Four seconds are more than anybody means.
+    run.gathers = u32::try_from(gathers).unwrap_or(u32::MAX);
 }
 
 #[cfg(test)]
@@ -238,8 +267,9 @@ mod tests {
                 first_served: served[0],
                 all_served: served[2].instant(),
                 is_displaced: false,
+                gathers: 0,
             };
-            line.push(NOW, run);
+            line.push(NOW, run, &mut serialiser);
         }
         (line, serialiser)
     }
@@ -294,8 +324,9 @@ mod tests {
     #[test]
     fn a_run_released_within_a_time_comes_out_in_pieces_of_what_has_arrived() {
         let (mut line, mut serialiser) = filled(Release::Within(Duration::from_nanos(12)));
-        // The first of three has been served after 10 ns, and travels 5.
-        let due = Instant::from_nanos(10 + 12 + 5);
+        // The first of three has been served after 10 ns, the second 10 later; each
+        // travels 5.
+        let due = Instant::from_nanos(10 + 10 + 5);
         assert_eq!(line.front_due(), Some((due, false)));
         let piece = taken(&mut line, due, 2, &mut serialiser);
         assert_eq!((piece.first, piece.count), (0, 2));
@@ -305,6 +336,11 @@ mod tests {
         assert_eq!(line.front_due(), Some((due, false)));
         let piece = taken(&mut line, due, 1, &mut serialiser);
         assert_eq!((piece.first, piece.count), (2, 1));
+        // Nobody waits for what would come too late.
+        let mut alone = filled(Release::Within(Duration::from_nanos(9))).0;
+        assert_eq!(alone.front_due(), Some((Instant::from_nanos(15), false)));
+        let piece = taken(&mut alone, Instant::from_nanos(15), 1, &mut serialiser);
+        assert_eq!(piece.count, 1);
         // Whoever comes late gets all that has arrived.
         let late = Instant::from_nanos(1000);
         let piece = taken(&mut line, late, 3, &mut serialiser);

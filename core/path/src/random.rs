@@ -47,6 +47,8 @@ pub(crate) enum Purpose {
     Mark,
     /// How long a station of a shared medium waits after a collision.
     Backoff,
+    /// When a processor is taken away, and for how long.
+    Steal,
 }
 
 impl Purpose {
@@ -58,6 +60,7 @@ impl Purpose {
             Self::Duplicate => 3 << 32,
             Self::Mark => 4 << 32,
             Self::Backoff => 5 << 32,
+            Self::Steal => 6 << 32,
         }
     }
 }

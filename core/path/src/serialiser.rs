@@ -132,6 +132,22 @@ impl Serialiser {
         start.plus(service, self.unit())
     }
 
+    /// Of a span of so many nanoseconds, those that are whole services of packets of
+    /// `ip_bytes`, rounded up as departures are.
+    pub(crate) fn whole_services(&mut self, ip_bytes: u64, nanos: u64) -> u64 {
+        let service = self.service(ip_bytes);
+        if service == Moment::default() {
+            return 0;
+        }
+        let parts = |moment: Moment| {
+            u128::from(moment.nanos) * u128::from(self.unit()) + u128::from(moment.parts)
+        };
+        let services = parts(Moment { nanos, parts: 0 }) / parts(service);
+        // Not more than `nanos` of one nanosecond each.
+        let span = service.times(services as u64, self.unit());
+        span.instant().as_nanos().min(nanos)
+    }
+
     /// Parts in a nanosecond.
     fn unit(&self) -> u64 {
         self.rate.map_or(1, Rate::as_bps).max(1)

@@ -1,6 +1,10 @@
 //! Half-duplex Ethernet: IEEE 802.3 clause 4, from outside.
 
-use gigatcp_path::{ConfigError, DropCause, Parcel, SharedMedium, SharedMediumConfig};
+#[allow(dead_code, reason = "each test file uses its part")]
+mod common;
+
+use common::Numbered;
+use gigatcp_path::{ConfigError, DropCause, SharedMedium, SharedMediumConfig};
 use gigatcp_units::{Duration, Instant, Rate};
 use proptest::prelude::*;
 
@@ -12,51 +16,6 @@ const GAP: u64 = 9_600;
 const SLOT: u64 = 51_200;
 /// Preamble and jam: what a collision takes that is heard at once.
 const FRAGMENT: u64 = 9_600;
-
-/// Packets numbered from `first`, all of `size` octets but the last.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-struct Numbered {
-    first: u64,
-    count: usize,
-    size: u64,
-    last: u64,
-}
-
-impl Numbered {
-    fn one(first: u64, size: u64) -> Self {
-        Self {
-            first,
-            count: 1,
-            size,
-            last: size,
-        }
-    }
-}
-
-impl Parcel for Numbered {
-    fn wire_packets(&self) -> usize {
-        self.count
-    }
-
-    fn ip_bytes(&self) -> u64 {
-        self.size * (self.count as u64 - 1) + self.last
-    }
-
-    fn leading_ip_bytes(&self) -> u64 {
-        self.size
-    }
-
-    fn split_front(&mut self, n: usize) -> Self {
-        let front = Self {
-            count: n,
-            last: self.size,
-            ..*self
-        };
-        self.first += n as u64;
-        self.count -= n;
-        front
-    }
-}
 
 fn config(delay: u64) -> SharedMediumConfig {
     SharedMediumConfig {

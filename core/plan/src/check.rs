@@ -15,7 +15,7 @@ use gigatcp_units::Duration;
 use crate::diagnostic::{Diagnostic, Findings, Place};
 use crate::document::{Table, Value};
 use crate::keys::{self, KeyTable};
-use crate::model::{Host, Record, Scenario, Tester};
+use crate::model::{Host, Record, Scenario, Stack, Tester};
 use crate::reader::Reader;
 
 mod ethernet;
@@ -70,6 +70,7 @@ fn scenario(document: &Table, findings: &Findings) -> Scenario {
         rtt: path.rtt,
         time_sequence: record.flag("time_sequence").unwrap_or(false),
         end,
+        kernel_sends: sender.host.stack == Stack::Kernel,
     };
     let flows = flows.flows(&reader);
     let duration = end.unwrap_or_else(|| flow::latest_end(&flows));

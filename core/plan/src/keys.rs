@@ -16,6 +16,8 @@ use gigatcp_tcp::congestion;
 use gigatcp_tcp::profile::{Profile, SETTINGS};
 use gigatcp_units::{Bytes, Duration, Rate};
 
+use crate::model::KERNELS_OWN;
+
 pub use tables::*;
 
 mod tables;
@@ -97,7 +99,10 @@ impl fmt::Display for Kind {
             Kind::Numbers => f.write_str("a list of whole numbers from 1, ascending"),
             Kind::OneOf(words) => write_words(f, words.iter().copied()),
             Kind::Profile => write_words(f, Profile::ALL.iter().map(|profile| profile.name)),
-            Kind::Congestion => write_words(f, congestion::entries().map(|entry| entry.name)),
+            Kind::Congestion => {
+                let all = congestion::entries().chain(KERNELS_OWN);
+                write_words(f, all.map(|entry| entry.name))
+            }
             Kind::Table(heading) => write!(f, "a table, see {heading}"),
             Kind::Tables(heading) => write!(f, "one or more tables, see {heading}"),
             Kind::Changes => f.write_str("a table of dotted keys and values"),

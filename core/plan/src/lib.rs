@@ -56,7 +56,9 @@ use assign::Assignment;
 use diagnostic::Findings;
 
 pub use diagnostic::{Diagnostic, Diagnostics, Place, Severity, Source, line_column};
-pub use model::{Ethernet, Flow, Host, Plan, Record, Scenario, Series, Stack, Stop, Tester};
+pub use model::{
+    Ethernet, Flow, Host, KERNELS_OWN, Plan, Record, Scenario, Series, Stack, Stop, Tester,
+};
 
 /// Reads and checks a plan.
 ///

@@ -3,7 +3,7 @@
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use gigatcp_path::{CpuCosts, HopConfig, RingsConfig, SharedMediumConfig};
+use gigatcp_path::{CpuCosts, HopConfig, RingsConfig, SharedMediumConfig, StealConfig};
 use gigatcp_tcp::congestion::{Entry, SlowStart};
 use gigatcp_tcp::{IpVersion, Profile};
 use gigatcp_units::{Bytes, Duration};
@@ -162,6 +162,8 @@ pub struct Host {
     pub settings: Vec<&'static str>,
     /// What protocol work costs its processor.
     pub costs: CpuCosts,
+    /// How often and for how long others have its processor; absent: never.
+    pub steal: Option<StealConfig>,
     /// Shortest time between two interrupts of its network card.
     pub coalesce: Duration,
     /// Packets its network card queues before the host holds back; only with
@@ -199,6 +201,14 @@ pub enum Stop {
     Duration(Duration),
 }
 
+/// Congestion controls that only kernels have, and the engine has not: plans name
+/// them for a sender whose `stack` is a kernel. Nothing builds one.
+pub const KERNELS_OWN: &[Entry] = &[Entry {
+    name: "bbr",
+    summary: "rate and round trip of the path in place of losses; only where a kernel sends, live",
+    build: |_| unreachable!("a plan gives this control to no engine"),
+}];
+
 /// A connection from sender to receiver.
 #[derive(Clone, Debug)]
 pub struct Flow {
@@ -208,7 +218,7 @@ pub struct Flow {
     pub start: Duration,
     /// When its application stops.
     pub stop: Stop,
-    /// Its congestion control.
+    /// Its congestion control; one of [`KERNELS_OWN`] only where a kernel sends.
     pub congestion: &'static Entry,
     /// Start value of ssthresh in segments; 0 is "none", absent is the
     /// control's own.

@@ -51,7 +51,7 @@ pub struct RunRecord {
 }
 
 /// One series, run once.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct SeriesRecord {
     /// Identifier within the plan, e.g. `cubic-100-60MB`.
     pub name: String,
@@ -101,6 +101,10 @@ pub struct LiveRecord {
     pub stalled_ns: u64,
     /// Share of one processor that carrying the packets took.
     pub path_cpu_fraction: f64,
+    /// Share of the time of this machine's processors that its hypervisor gave to
+    /// others; absent where nobody tells.
+    #[serde(default)]
+    pub stolen_fraction: Option<f64>,
     /// Largest distance between two samples beyond what the plan asks for.
     pub samples_late_ns: u64,
     /// Of both directions, data first.

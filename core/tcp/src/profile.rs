@@ -6,16 +6,26 @@
 //! lists them all by name for plans and the command line;
 //! [`Profile::try_set`] changes one.
 //!
+//! | file | what |
+//! |---|---|
+//! | `profile.rs` | the switches and constants, one by one |
+//! | `profile/modern.rs` | `modern`, from which the others say how they differ |
+//! | `profile/linux_2_6_20.rs`, `profile/bsd_4_3_reno.rs` | systems of 2007 and 2001 |
+//! | `profile/buffers.rs` | what a buffer that is asked for becomes |
+//! | `profile/settings.rs` | the settings by name |
+//!
 //! Constants that belong to one published algorithm (the thresholds of HyStart
 //! and SEARCH, the 16 recoveries of RACK, the abstentions of Fast Open) and
 //! those of one place in a kernel (what a burst of pacing holds, how long a
 //! listener's queue is) stand with a name and their source in the file of that
 //! mechanism. The cost: to try another value one has to build.
 //!
-//! Sources: RFCs as cited at each field; `linux-2.6.20` after the behaviour of
-//! that kernel's `tcp_input.c`, `tcp_output.c` and `tcp.h` (May 2007).
+//! Sources: RFCs as cited at each field, and those that each profile names.
 
 mod bsd_4_3_reno;
+mod buffers;
+mod linux_2_6_20;
+mod modern;
 mod settings;
 
 use gigatcp_units::{Bytes, Duration, Rate};
@@ -137,6 +147,10 @@ pub struct Profile {
     pub idle_restart: bool,
     /// Super-segments: hand up to 64 KiB to the network device at once.
     pub segmentation_offload: bool,
+    /// What may leave waits until it is the n-th part of the window or a whole
+    /// super-segment, while acknowledgments are near (Linux
+    /// `tcp_tso_win_divisor`, 3 there); 0: it does not wait.
+    pub tso_win_divisor: u32,
 
     // Constants.
     /// How acknowledgments are counted when cwnd grows.
@@ -458,205 +472,6 @@ pub struct Profile {
 }
 
 impl Profile {
-    /// Today's TCP: RFC 9293 and its friends, constants as in Linux 6.
-    pub const MODERN: Self = Self {
-        name: "modern",
-        sack: true,
-        dsack: true,
-        dsack_undo: true,
-        timestamps: true,
-        window_scaling: true,
-        fast_retransmit: true,
-        newreno: true,
-        limited_transmit: true,
-        rescue_retransmission: true,
-        delayed_ack: true,
-        ack_waits_for_reader: false,
-        quick_ack: true,
-        nagle: true,
-        delayed_fin_ack: false,
-        bare_window_probes: false,
-        nagle_minshall: true,
-        silly_window_avoidance: true,
-        header_prediction: true,
-        backoff: true,
-        idle_restart: true,
-        segmentation_offload: true,
-        counting: Counting::Bytes { limit: u32::MAX },
-        initial_window: InitialWindow::Rfc6928,
-        dup_thresh: 3,
-        ack_every: 2,
-        ack_every_switch: None,
-        ack_every_later: 2,
-        delayed_ack_timeout: Duration::from_millis(40),
-        quick_acks: 16,
-        rto_initial: Duration::from_secs(1),
-        rto_min: Duration::from_millis(200),
-        rto_floor_on_variance: false,
-        min_rtt_window: Duration::from_secs(300),
-        rtt_from_sack: true,
-        rto_max: Duration::from_secs(120),
-        retries: 15,
-        syn_retries: 7,
-        syn_linear_timeouts: 0,
-        time_wait: Duration::from_secs(60),
-        timestamp_tick: Duration::from_millis(1),
-        window_policy: WindowPolicy::FreeSpace,
-        buffer_doubling: false,
-        buffer_limit: Bytes::new(1 << 30),
-        window_reserve_shift: 0,
-        // Loss recovery.
-        rack: true,
-        tlp: true,
-        prr: Some(PrrRule::SafeAck),
-        reduce_again: ReduceAgain::Always,
-        frto: true,
-        eifel: true,
-        paws_tolerance: Duration::from_millis(200),
-        tlp_max_ack_delay: Duration::from_millis(200),
-        tlp_slack: Duration::ZERO,
-        partial_ack_restarts_timer: false,
-        // Congestion control.
-        slow_start: SlowStart::Usual,
-        fast_convergence: true,
-        abe: true,
-        half_used_opens: true,
-        growth_by_delivery: false,
-        cwnd_validation: false,
-        // Explicit congestion notification.
-        ecn: EcnMode::Passive,
-        dctcp_receiver: false,
-        ecn_option: EcnOption::Due,
-        ecn_everywhere: false,
-        time_wait_forgets_ecn: false,
-        ecn_fallback: true,
-        ecn_doubts: true,
-
-        // Pacing and buffers.
-        pacing: true,
-        pacing_by_window: true,
-        pacing_ss_ratio: 200,
-        pacing_ca_ratio: 120,
-        max_pacing_rate: None,
-        receive_autotuning: true,
-        send_autotuning: true,
-        receive_buffer_start: Bytes::new(131_072),
-        receive_buffer_max: Bytes::new(1 << 30),
-        send_buffer_start: Bytes::new(16_384),
-        send_buffer_max: Bytes::new(1 << 30),
-        not_sent_lowat: None,
-        may_shrink_window: false,
-        // Path MTU, errors and liveness.
-        pmtud: true,
-        plpmtud: true,
-        plpmtud_from_base: false,
-        pmtu_min: 552,
-        too_big_waits: true,
-        pmtu_base: 1200,
-        pmtu_probes: 3,
-        pmtu_raise: Duration::from_secs(600),
-        black_hole_timeouts: 3,
-        mss_min: 48,
-        route_mtu: 0,
-        keepalive: false,
-        keepalive_time: Duration::from_secs(7200),
-        keepalive_interval: Duration::from_secs(75),
-        keepalive_probes: 9,
-        user_timeout: Duration::ZERO,
-        user_timeout_option: false,
-        user_timeout_adopt: true,
-        user_timeout_min: Duration::from_secs(100),
-        user_timeout_max: Duration::from_secs(3600),
-        fin_wait_2_timeout: Duration::ZERO,
-        urgent_inline: true,
-        icmp_errors: true,
-        soft_errors_end_opens: false,
-        challenge_ack: true,
-        challenge_ack_limit: 1,
-        challenge_ack_interval: Duration::from_millis(500),
-        // Opening and identity.
-        syn_text: true,
-        fast_open_client: true,
-        fast_open_server: true,
-        fast_open_without_cookie: false,
-        syn_cookies: SynCookies::WhenFull,
-        time_wait_reuse: true,
-        time_wait_ignores_reset: true,
-        // Habits of BSD.
-        row_of_duplicates_ends: false,
-        smss_multiple: 0,
-        route_send_buffer: None,
-        route_receive_buffer: None,
-        route_buffers_override: false,
-        buffers_in_segments: false,
-        window_update_segments: 0,
-        repair_restarts_timer: false,
-        reset_on_giving_up: false,
-    };
-
-    /// Linux 2.6.20, the kernel of the netdev thread of May 2007.
-    pub const LINUX_2_6_20: Self = Self {
-        name: "linux-2.6.20",
-        limited_transmit: true,
-        rescue_retransmission: false,
-        counting: Counting::PerAck,
-        initial_window: InitialWindow::Rfc3390,
-        rto_initial: Duration::from_secs(3),
-        rto_floor_on_variance: true,
-        min_rtt_window: Duration::ZERO,
-        rtt_from_sack: false,
-        syn_retries: 5,
-        window_policy: WindowPolicy::Grows,
-        buffer_doubling: true,
-        buffer_limit: Bytes::new(131_071),
-        window_reserve_shift: 2,
-        ack_waits_for_reader: true,
-
-        // Loss recovery.
-        rack: false,
-        tlp: false,
-        prr: None,
-        reduce_again: ReduceAgain::Never,
-        frto: false,
-        eifel: false,
-        paws_tolerance: Duration::ZERO,
-        partial_ack_restarts_timer: true,
-
-        // Congestion control.
-        slow_start: SlowStart::Standard,
-        abe: false,
-        half_used_opens: false,
-        cwnd_validation: false,
-
-        // Explicit congestion notification.
-        ecn: EcnMode::Off,
-        ecn_doubts: false,
-
-        // Pacing and buffers.
-        pacing: false,
-        receive_buffer_start: Bytes::new(87_380),
-        receive_buffer_max: Bytes::new(4 << 20),
-        send_buffer_max: Bytes::new(4 << 20),
-
-        // Path MTU, errors and liveness.
-        plpmtud: false,
-        too_big_waits: false,
-        urgent_inline: false,
-        challenge_ack: false,
-        challenge_ack_limit: 0,
-
-        // Opening and identity.
-        syn_text: false,
-        fast_open_client: false,
-        fast_open_server: false,
-        // There, and off until an administrator set `tcp_syncookies`.
-        syn_cookies: SynCookies::Off,
-        // The kernel took a later SYN in TIME-WAIT long before RFC 6191.
-        time_wait_reuse: true,
-        time_wait_ignores_reset: false,
-        ..Self::MODERN
-    };
-
     /// Every profile there is.
     pub const ALL: &'static [Self] = &[Self::MODERN, Self::LINUX_2_6_20, Self::BSD_4_3_RENO];
 
@@ -664,59 +479,6 @@ impl Profile {
     #[must_use]
     pub fn find(name: &str) -> Option<Self> {
         Self::ALL.iter().copied().find(|p| p.name == name)
-    }
-
-    /// What a request for a buffer of `requested` octets is granted.
-    #[must_use]
-    pub fn granted_buffer(&self, requested: Bytes) -> Bytes {
-        let factor = if self.buffer_doubling { 2 } else { 1 };
-        let limited = requested.min(self.buffer_limit);
-        Bytes::new(limited.as_u64().saturating_mul(factor))
-    }
-
-    /// `mss` octets cut to whole buffers, see `smss_multiple`.
-    #[must_use]
-    pub fn whole_buffers(&self, mss: u32) -> u32 {
-        match self.smss_multiple {
-            multiple @ 1.. if mss > multiple => mss - mss % multiple,
-            _ => mss,
-        }
-    }
-
-    /// The receive buffer a connection begins with that asked for `requested`.
-    #[must_use]
-    pub fn receive_buffer_for(&self, requested: Option<Bytes>) -> Bytes {
-        requested.map_or(self.receive_buffer_start, |octets| {
-            self.granted_buffer(octets)
-        })
-    }
-
-    /// The send buffer a connection begins with that asked for `requested`.
-    #[must_use]
-    pub fn send_buffer_for(&self, requested: Option<Bytes>) -> Bytes {
-        requested.map_or(self.send_buffer_start, |octets| self.granted_buffer(octets))
-    }
-
-    /// The largest window a receive buffer of `granted` octets can back.
-    #[must_use]
-    pub fn window_of(&self, granted: Bytes) -> Bytes {
-        match self.window_reserve_shift {
-            0 => granted,
-            shift => Bytes::new(granted.as_u64() - (granted.as_u64() >> shift)),
-        }
-    }
-
-    /// The buffer that backs a window of `window` octets.
-    #[must_use]
-    pub fn buffer_backing(&self, window: u64) -> u64 {
-        match self.window_reserve_shift {
-            0 => window,
-            shift => {
-                let whole = u128::from(window) << shift;
-                let octets = whole.div_ceil((1 << shift) - 1);
-                u64::try_from(octets).unwrap_or(u64::MAX)
-            }
-        }
     }
 
     /// Changes one setting by name.
@@ -808,17 +570,6 @@ mod tests {
         };
         assert_eq!(profile, asked);
         assert!(profile.try_set("initial_window", word("rfc2414")).is_err());
-    }
-
-    #[test]
-    fn linux_2_6_20_doubles_a_buffer_and_keeps_a_quarter_back() {
-        let profile = Profile {
-            buffer_limit: Bytes::new(100 << 20),
-            ..Profile::LINUX_2_6_20
-        };
-        let granted = profile.granted_buffer(Bytes::new(60 << 20));
-        assert_eq!(granted, Bytes::new(120 << 20));
-        assert_eq!(profile.window_of(granted), Bytes::new(90 << 20));
     }
 
     #[test]

@@ -140,6 +140,11 @@ impl Scoreboard {
         self.una == self.nxt
     }
 
+    /// When the oldest that is in flight left for the first time.
+    pub fn first_in_flight_left(&self) -> Option<Instant> {
+        self.flight.front().map(|sent| sent.sent_at)
+    }
+
     /// Octets SACKed and not yet acknowledged cumulatively.
     #[inline]
     pub fn sacked(&self) -> u64 {

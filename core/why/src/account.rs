@@ -109,9 +109,24 @@ pub(crate) fn settle(
     hearing: &Hearing,
     rules: usize,
 ) -> (Vec<Won>, Duration, Vec<Span>) {
+    let mut spans: Vec<Span> = Vec::new();
+    let (won, unknown) = settle_each(case, hearing, rules, |slice| match spans.last_mut() {
+        Some(last) if last.rule == slice.rule => last.length += slice.length,
+        _ => spans.push(slice),
+    });
+    (won, unknown, spans)
+}
+
+/// The same, slice by slice for whoever wants spans of them.
+#[inline]
+pub(crate) fn settle_each(
+    case: &Case<'_>,
+    hearing: &Hearing,
+    rules: usize,
+    mut each: impl FnMut(Span),
+) -> (Vec<Won>, Duration) {
     let mut won = alloc::vec![Won::default(); rules];
     let mut unknown = Duration::ZERO;
-    let mut spans: Vec<Span> = Vec::new();
     for (index, round) in case.rounds.iter().enumerate() {
         let mut at = round.start;
         for state in State::ALL {
@@ -132,19 +147,16 @@ pub(crate) fn settle(
                 }
                 None => unknown += time,
             }
-            match spans.last_mut() {
-                Some(last) if last.rule == rule => last.length += time,
-                _ => spans.push(Span {
-                    start: at,
-                    length: time,
-                    rule,
-                }),
-            }
+            each(Span {
+                start: at,
+                length: time,
+                rule,
+            });
             at += time;
         }
     }
     for &(rule, sure) in &hearing.remarks {
         won[rule].remark = Some(won[rule].remark.unwrap_or(0.0).max(sure));
     }
-    (won, unknown, spans)
+    (won, unknown)
 }

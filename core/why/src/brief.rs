@@ -12,7 +12,7 @@ use crate::account::{self, Won};
 use crate::case::{Case, rate};
 use crate::rules::{RULES, Rule};
 use crate::trail::Trail;
-use crate::verdict::hear;
+use crate::verdict::{SURE_ENOUGH, hear};
 
 /// What limited one direction of a connection most.
 #[derive(Clone, Copy, Debug)]
@@ -49,14 +49,16 @@ pub struct Cause {
 impl Brief {
     pub(crate) fn of(connection: &Connection, trail: &Trail, start: Instant) -> Self {
         let case = Case::new(connection, trail, start, None);
-        let (won, unknown, _) = account::settle(&case, &hear(&case), RULES.len());
+        let (won, unknown) = account::settle_each(&case, &hear(&case), RULES.len(), |_| {});
         // Of two that took the same the earlier rule stands first.
         let most = |best: Option<(usize, Won)>, (index, won): (usize, &Won)| match best {
             Some((_, most)) if most.time >= won.time => best,
             _ => Some((index, *won)),
         };
         let most = won.iter().enumerate().fold(None, most);
-        let cause = most.filter(|(_, won)| !won.time.is_zero() && won.time >= unknown);
+        let cause = most.filter(|(_, won)| {
+            !won.time.is_zero() && won.time >= unknown && won.sure() >= SURE_ENOUGH
+        });
         let delivered = case.rounds.iter().map(|round| round.acked).sum();
         Self {
             sender: trail.side,

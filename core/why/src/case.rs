@@ -10,7 +10,7 @@ use crate::between::{Between, Fate};
 use crate::episode::Episode;
 use crate::losses::{self, Cause};
 use crate::round::{Round, Stamp, State};
-use crate::trail::Trail;
+use crate::trail::{Gap, Trail};
 
 /// What rules are asked about.
 pub(crate) struct Case<'a> {
@@ -225,8 +225,9 @@ impl<'a> Case<'a> {
         acked as f64 / time.as_secs_f64().max(1e-9)
     }
 
-    /// Whether the sender had nothing left to send again and again, as PSH
-    /// tells: it is not what makes segments that is slow.
+    /// Whether the sender had nothing left to send again and again, as PSH on
+    /// segments that are not full tells: it is not what makes segments that is
+    /// slow.
     pub fn runs_dry(&self, index: usize) -> bool {
         let round = &self.rounds[index];
         round.pushed * 5 >= round.segments && round.pushed > 0
@@ -256,13 +257,26 @@ impl<'a> Case<'a> {
     /// Whether what was lost had left its place in time behind; nothing where
     /// no hole shows here.
     pub fn is_tight(&self, episode: &Episode) -> Option<bool> {
-        let gaps = match self.other {
-            Some(other) => &other.trail.gaps,
-            None => &self.trail.gaps,
-        };
+        let (trail, gap) = self.gap(episode)?;
+        (!self.is_pause(gap)).then(|| trail.data_spacing.is_close(gap.octets, gap.wait))
+    }
+
+    /// Whether what was lost was the end of a burst.
+    pub fn ends_burst(&self, episode: &Episode) -> bool {
+        self.gap(episode).is_some_and(|(_, gap)| self.is_pause(gap))
+    }
+
+    /// Behind that hole nothing was to come for a while.
+    fn is_pause(&self, gap: &Gap) -> bool {
+        gap.wait * 2 > self.base
+    }
+
+    fn gap(&self, episode: &Episode) -> Option<(&Trail, &Gap)> {
+        let trail = self.other.map_or(self.trail, |other| other.trail);
+        let gaps = &trail.gaps;
         let next = gaps.partition_point(|gap| gap.end <= episode.start);
         let gap = gaps.get(next).filter(|gap| gap.start <= episode.start)?;
-        Some(gap.is_tight)
+        Some((trail, gap))
     }
 
     /// What became of what an episode sent again first, where another capture

@@ -29,35 +29,49 @@ pub(crate) const fn is_newer(a: u32, b: u32) -> bool {
 
 /// The ticks of the peer's clock that passed.
 #[derive(Clone, Default, Debug)]
-pub(crate) struct Echoes(VecDeque<Tick>);
+pub(crate) struct Echoes {
+    /// The oldest that a segment may still echo. It stands by itself since it
+    /// is nearly always the only one.
+    first: Option<Tick>,
+    later: VecDeque<Tick>,
+}
 
 impl Echoes {
     /// An acknowledgment with timestamp `val` passes.
+    #[inline]
     pub fn on_val(&mut self, val: u32, at: Instant, packet: u64) {
-        if self.0.back().is_some_and(|last| !is_newer(val, last.val)) {
+        let newest = self.later.back().or(self.first.as_ref());
+        if newest.is_some_and(|newest| !is_newer(val, newest.val)) {
             return;
         }
-        if self.0.len() == MAX_TICKS {
-            self.0.pop_front();
+        let tick = Tick { val, at, packet };
+        if self.first.is_none() {
+            self.first = Some(tick);
+            return;
         }
-        self.0.push_back(Tick { val, at, packet });
+        if self.later.len() + 1 == MAX_TICKS {
+            self.first = self.later.pop_front();
+        }
+        self.later.push_back(tick);
     }
 
     /// A segment that echoes `ecr` passes: the time since what it echoes
     /// passed, and the first newer timestamp, which it does not echo.
+    #[inline]
     pub fn on_echo(&mut self, ecr: u32, at: Instant) -> (Option<Duration>, Option<Tick>) {
-        while let Some(second) = self.0.get(1)
+        while let Some(second) = self.later.front()
             && !is_newer(second.val, ecr)
         {
-            self.0.pop_front();
+            self.first = self.later.pop_front();
         }
-        let Some(first) = self.0.front() else {
+        let Some(first) = self.first else {
             return (None, None);
         };
         if first.val == ecr {
-            (Some(at.saturating_since(first.at)), self.0.get(1).copied())
+            let since = at.saturating_since(first.at);
+            (Some(since), self.later.front().copied())
         } else if is_newer(first.val, ecr) {
-            (None, Some(*first))
+            (None, Some(first))
         } else {
             (None, None)
         }

@@ -18,6 +18,7 @@
 //! | `trail.rs`, `trail/` | one direction as its sender lived it: what it sent, heard, and when it knew |
 //! | `echoes.rs` | what timestamps say about when a segment was made |
 //! | `round.rs`, `episode.rs` | what is kept: rounds; losses and their repair |
+//! | `packed.rs` | rounds in few octets |
 //! | `view.rs` | where the capture was taken |
 //! | `between.rs` | what two captures of one connection know together |
 //! | `case.rs`, `losses.rs` | what rules are asked about; why segments were lost |
@@ -43,6 +44,7 @@ mod case;
 mod echoes;
 mod episode;
 mod losses;
+mod packed;
 mod round;
 mod rules;
 mod trail;

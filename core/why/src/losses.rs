@@ -13,6 +13,7 @@ use crate::View;
 use crate::between::Fate;
 use crate::case::Case;
 use crate::episode::Episode;
+use crate::round::{Round, State};
 
 /// What a loss came from.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -54,6 +55,8 @@ struct Summary {
     quarters: (u64, u64),
     /// How many episodes began with a long queue, of all.
     queued: f64,
+    /// Whether losses come again and again at the same pace; nothing of few.
+    rhythm: Option<bool>,
     /// Whether they look like those of a policer.
     policed: Option<f64>,
     /// Whether most began with the slowest link busy and the queue before it at
@@ -73,30 +76,67 @@ impl Summary {
         // The first loss ends an opening that overshoots: it is no measure for
         // the others.
         let later = episodes.get(1..).unwrap_or_default();
-        let mut flights: Vec<u64> = later.iter().map(|one| one.flight).collect();
+        let windows = windows(case, later);
+        let mut flights: Vec<u64> = windows.iter().map(|one| one.first.flight).collect();
         flights.sort_unstable();
         let at = |share: usize| flights.get(flights.len() * share / 4).copied().unwrap_or(0);
-        let is_long = |one: &&Episode| {
-            let queue = case.queue_before(one).unwrap_or_default();
-            queue >= case.base / 25 && queue.as_secs_f64() >= LONG * case.queue_most.as_secs_f64()
-        };
-        let queued = episodes.iter().filter(is_long).count();
+        let queued = episodes
+            .iter()
+            .filter(|one| part_of_longest(case, one) >= LONG);
+        let is_seen = case.queue_most >= case.base / 25;
+        let queued = if is_seen { queued.count() } else { 0 };
         let mut summary = Self {
             count: flights.len(),
             quarters: (at(1), at(3)),
             queued: queued as f64 / episodes.len().max(1) as f64,
+            rhythm: None,
             policed: None,
             overflows: false,
         };
         let full = later.iter().filter(|one| is_full(case, one)).count();
         summary.overflows = full > 0 && full * 2 >= later.len();
-        summary.policed = summary.policed(case, later);
+        summary.rhythm = summary.rhythm(&windows);
+        summary.policed = summary.policed(case, episodes, &windows);
         summary
     }
 
+    /// How little the flights at losses differ, 1 being not at all.
+    fn evenness(&self) -> f64 {
+        let (low, high) = self.quarters;
+        low as f64 / (high as f64).max(1.0)
+    }
+
+    /// A sender that meets a limit goes through the same again and again: what
+    /// is delivered from loss to loss takes the same time, and loses several
+    /// segments at once or is always about as much. Damage comes when it comes,
+    /// now at a small window and now at a large one.
+    fn rhythm(&self, windows: &[Window<'_>]) -> Option<bool> {
+        let between = |pair: &[Window<'_>]| {
+            let (a, b) = (pair[0].first, pair[1].first);
+            let octets = b.start.saturating_sub(a.start) as f64;
+            let time = b.at.saturating_since(a.at).as_secs_f64();
+            (octets, octets / time.max(1e-9))
+        };
+        let (amounts, _) = variation(windows.windows(2).map(|pair| between(pair).0));
+        let (rates, count) = variation(windows.windows(2).map(|pair| between(pair).1));
+        if count < 2 {
+            return None;
+        }
+        let most = if count >= 4 { 0.1 } else { 0.06 };
+        let is_same = rates < most || self.evenness() >= 0.7 && rates < 0.14;
+        let alike = if count >= 4 { 0.2 } else { 0.1 };
+        if is_same && (rows(windows) >= 0.4 || amounts < alike) {
+            Some(true)
+        } else {
+            (rates > 0.2 || self.evenness() < 0.6).then_some(false)
+        }
+    }
+
     /// A policer drops in rows, always from about the same rate on, while the
-    /// slowest link carries more: what follows closely on one another shows it.
-    fn policed(&self, case: &Case<'_>, later: &[Episode]) -> Option<f64> {
+    /// slowest link carries more, and no queue grows before: what follows closely
+    /// on one another shows the one, the round trip at the loss the other.
+    fn policed(&self, case: &Case<'_>, all: &[Episode], windows: &[Window<'_>]) -> Option<f64> {
+        let later = all.get(1..).unwrap_or_default();
         let counted = |of: &dyn Fn(&Episode) -> bool| {
             later.iter().filter(|one| of(one)).count() as f64 / later.len().max(1) as f64
         };
@@ -104,18 +144,50 @@ impl Summary {
         if later.is_empty() || is_needless > 0.3 {
             return None;
         }
-        let rows = counted(&|one| one.again >= 2);
-        let (low, high) = self.quarters;
-        let near = low as f64 / (high as f64).max(1.0);
+        let rows = rows(windows);
+        let near = self.evenness();
+        let below = counted(&|one| case.fill(one).is_some_and(|fill| fill < NOT_FULL));
+        let queues = later.iter().map(|one| part_of_longest(case, one));
+        let queue = quarter(queues.collect(), 1);
+        let fills = windows.iter().filter_map(|one| case.fill(one.first));
+        let fill = quarter(fills.collect(), 2);
+        // A queue shows in the round trip of the sender's own segments, fine.
+        let is_near = matches!(case.view, View::Sender | View::Unknown);
+        let is_short = is_near && queue < LONG;
+        // Elsewhere what is lost in a full queue leaves no place in time behind.
+        let told = |is: bool| {
+            let same = |one: &&Episode| case.is_tight(one) == Some(is);
+            later.iter().filter(same).count()
+        };
+        let is_loose = !is_near && told(false) > 4 * told(true);
+        match (self.rhythm, case.line) {
+            (Some(true), Some(_)) if fill < 0.85 => return Some(0.92),
+            (Some(true), Some(_)) if fill < NOT_FULL && queue < 0.9 => return Some(0.86),
+            (Some(true), Some(_)) if is_short && fill < 1.2 => return Some(0.82),
+            (Some(true), Some(_)) if is_loose => return Some(0.85),
+            (Some(true), None) if is_short => return Some(0.82),
+            (None, Some(_)) if is_loose && near >= 0.95 && rows >= 0.9 && later.len() >= 2 => {
+                return Some(0.75);
+            }
+            (Some(false), _) if near < 0.7 => return None,
+            _ => {}
+        }
+        // An opening that overshoots far, and then losses at a queue that is far
+        // from what it was.
+        let is_flood = |one: &Episode| one.again >= 16.max(one.flight / case.mss() / 4);
+        let is_many = rows >= 0.45 || fill < 0.85;
+        let is_low = is_short || !is_near && fill < 0.85;
+        if windows.len() <= 2 && is_flood(&all[0]) && is_low && is_many {
+            return Some(0.82);
+        }
         if case.line.is_none() {
             // The same amount in flight each time, and another queue.
             let is_same = later.len() >= 3 && near >= 0.85 && rows >= 0.45;
             return (is_same && self.queued < 0.6).then_some(0.7);
         }
-        let below = counted(&|one| case.fill(one).is_some_and(|fill| fill < NOT_FULL));
         if below < 0.6 {
             None
-        } else if near >= 0.85 && later.len() >= 5 {
+        } else if near >= 0.85 && later.len() >= 5 && queue < 0.9 {
             Some(0.86)
         } else if near >= 0.7 && rows >= 0.45 {
             Some(if later.len() >= 3 { 0.85 } else { 0.75 })
@@ -126,8 +198,7 @@ impl Summary {
 
     /// Whether losses come at the same amount in flight; nothing of few.
     fn is_steady(&self) -> Option<bool> {
-        let (low, high) = self.quarters;
-        let ratio = low as f64 / (high as f64).max(1.0);
+        let ratio = self.evenness();
         match self.count {
             4.. => Some(ratio >= 0.8),
             2..4 if ratio >= 0.93 => Some(true),
@@ -136,12 +207,68 @@ impl Summary {
     }
 }
 
+/// Losses of what was under way together: they met the same.
+struct Window<'a> {
+    first: &'a Episode,
+    /// Segments sent again.
+    again: u64,
+}
+
+fn windows<'a>(case: &Case<'_>, episodes: &'a [Episode]) -> Vec<Window<'a>> {
+    let mut windows: Vec<Window<'_>> = Vec::new();
+    for one in episodes {
+        let is_another = |last: &Episode| {
+            one.start >= last.start + last.flight
+                && one.at.saturating_since(last.at) >= case.base * 2
+        };
+        match windows.last_mut() {
+            Some(last) if !is_another(last.first) => last.again += one.again,
+            _ => windows.push(Window {
+                first: one,
+                again: one.again,
+            }),
+        }
+    }
+    windows
+}
+
+/// How many of the windows lost several segments.
+fn rows(windows: &[Window<'_>]) -> f64 {
+    let rows = windows.iter().filter(|one| one.again >= 2).count();
+    rows as f64 / windows.len().max(1) as f64
+}
+
+/// Standard deviation over mean, and of how many.
+fn variation(samples: impl Iterator<Item = f64>) -> (f64, usize) {
+    let (mut count, mut sum, mut squares) = (0, 0.0, 0.0);
+    for sample in samples {
+        count += 1;
+        sum += sample;
+        squares += sample * sample;
+    }
+    let mean = sum / f64::max(count as f64, 1.0);
+    let variance = squares / f64::max(count as f64, 1.0) - mean * mean;
+    (libm::sqrt(variance.max(0.0)) / mean.max(1e-9), count)
+}
+
+/// What that many quarters of the samples are below.
+fn quarter(mut samples: Vec<f64>, quarters: usize) -> f64 {
+    samples.sort_by(f64::total_cmp);
+    let place = samples.len() * quarters / 4;
+    samples.get(place).copied().unwrap_or(1.0)
+}
+
+/// The queue before the episode, of the longest.
+fn part_of_longest(case: &Case<'_>, episode: &Episode) -> f64 {
+    let queue = case.queue_before(episode).unwrap_or_default();
+    queue.as_secs_f64() / case.queue_most.as_secs_f64().max(1e-9)
+}
+
 /// Whether the slowest link was busy and the queue before it about as long as
 /// ever.
 fn is_full(case: &Case<'_>, episode: &Episode) -> bool {
-    let queue = case.queue_before(episode).unwrap_or_default();
     case.fill(episode).is_some_and(|fill| fill >= NOT_FULL)
-        && queue.as_secs_f64() >= LONG * case.queue_most.as_secs_f64()
+        && part_of_longest(case, episode) >= LONG
 }
 
 fn cause(case: &Case<'_>, episode: &Episode, summary: &Summary) -> (Cause, f64) {
@@ -171,12 +298,33 @@ fn between(case: &Case<'_>, episode: &Episode, summary: &Summary, fate: &Fate) -
     match case.is_tight(episode) {
         Some(true) if is_long => (Cause::Overflow, 0.95),
         Some(false) if !is_long => (Cause::Random, 0.95),
+        _ if is_flood(case, episode) && !is_long && !more_passed(case, episode) => {
+            (Cause::Policer, 0.72)
+        }
         Some(true) => (Cause::Overflow, 0.85),
-        None if is_long && case.fill(episode).is_none_or(|fill| fill >= NOT_FULL) => {
+        _ if is_long && case.fill(episode).is_none_or(|fill| fill >= NOT_FULL) => {
+            (Cause::Overflow, 0.88)
+        }
+        None if fate.queue.as_secs_f64() >= 0.93 * most && more_passed(case, episode) => {
             (Cause::Overflow, 0.88)
         }
         _ => (Cause::Random, 0.85),
     }
+}
+
+/// An opening that overshoots loses a good part of what is in flight.
+fn is_flood(case: &Case<'_>, episode: &Episode) -> bool {
+    episode.again >= 16.max(episode.flight / case.mss() / 10)
+}
+
+/// Whether clearly more was under way at another time: what was lost was too
+/// much at once, not too much.
+fn more_passed(case: &Case<'_>, episode: &Episode) -> bool {
+    // While a loss is repaired, what was lost counts as under way.
+    let is_whole = |round: &&Round| round.spent_in(State::Recovery).is_zero();
+    let whole = case.rounds.iter().filter(is_whole);
+    let most = whole.map(|round| round.flight).max();
+    most.unwrap_or(0) >= episode.flight + episode.flight / 2
 }
 
 /// Only full segments get lost, and all of them; a smaller size gets through.
@@ -203,7 +351,9 @@ fn overrun(case: &Case<'_>, episode: &Episode) -> Option<f64> {
     let is_near = episode.start <= frozen.edge;
     let least = case.base.min(Duration::from_millis(5)) / 2;
     let is_long = stood >= case.base * 3 / 2;
-    (is_near && (is_row && stood >= least || is_stuck && is_long)).then_some(0.85)
+    let is_sure = episode.row >= 4 * BURST * case.mss() && stood >= case.base;
+    let sure = if is_row && is_sure { 0.93 } else { 0.85 };
+    (is_near && (is_row && stood >= least || is_stuck && is_long)).then_some(sure)
 }
 
 fn by_queue(case: &Case<'_>, episode: &Episode, summary: &Summary) -> (Cause, f64) {
@@ -217,6 +367,9 @@ fn by_queue(case: &Case<'_>, episode: &Episode, summary: &Summary) -> (Cause, f6
     if let Some(sure) = summary.policed {
         return (Cause::Policer, sure);
     }
+    if summary.rhythm == Some(true) {
+        return (Cause::Overflow, 0.84);
+    }
     let (queue, most) = (queue.as_secs_f64(), case.queue_most.as_secs_f64());
     let sees = case.sees_queues();
     let is_near = matches!(case.view, View::Sender | View::Unknown);
@@ -224,9 +377,17 @@ fn by_queue(case: &Case<'_>, episode: &Episode, summary: &Summary) -> (Cause, f6
     let is_fine = is_near || case.queue_most >= Duration::from_millis(3);
     let is_queue_seen = sees && is_fine && case.queue_most >= case.base / 25;
     let is_long = is_queue_seen && queue >= LONG * most;
-    // An opening that overshoots loses a good part of what is in flight.
-    let is_flood = episode.again >= 16.max(episode.flight / case.mss() / 10);
+    let is_flood = is_flood(case, episode);
     let is_idle = case.fill(episode).is_some_and(|fill| fill < NOT_FULL);
+    // The opening burst meets a queue that never gets longer, whatever is under
+    // way later; elsewhere its end is seen to be missing.
+    let is_first = summary.count == 0 && is_near && case.queue_most >= case.base / 60;
+    let is_first = is_first && queue >= 0.93 * most
+        || summary.count == 0 && !is_near && case.ends_burst(episode);
+    let is_burst = summary.count == 0 && episode.timeouts == 0 && more_passed(case, episode);
+    if is_burst && (is_first || is_flood) {
+        return (Cause::Overflow, if episode.again >= 2 { 0.8 } else { 0.72 });
+    }
     if is_flood && episode.timeouts == 0 {
         // Without a busy link there is no queue that could be full.
         return if is_idle {

@@ -9,6 +9,8 @@ use alloc::vec::Vec;
 
 use gigatcp_units::{Duration, Instant};
 
+use crate::packed::Packed;
+
 /// Rounds kept of one direction.
 pub const MAX_ROUNDS: usize = 512;
 
@@ -56,14 +58,20 @@ impl State {
 pub(crate) struct Samples {
     pub least: Option<Duration>,
     pub most: Duration,
-    sum: Duration,
+    pub sum: Duration,
     pub count: u64,
 }
 
 impl Samples {
+    #[inline]
     pub fn add(&mut self, sample: Duration) {
-        self.least = Some(self.least.map_or(sample, |least| least.min(sample)));
-        self.most = self.most.max(sample);
+        // Most lie between those that were seen.
+        if self.least.is_none_or(|least| sample < least) {
+            self.least = Some(sample);
+        }
+        if sample > self.most {
+            self.most = sample;
+        }
         self.sum += sample;
         self.count += 1;
     }
@@ -86,9 +94,9 @@ impl Samples {
 /// How much samples differ.
 #[derive(Clone, Copy, Default, Debug)]
 pub(crate) struct Spread {
-    count: f64,
-    sum: f64,
-    squares: f64,
+    pub count: f64,
+    pub sum: f64,
+    pub squares: f64,
 }
 
 impl Spread {
@@ -142,16 +150,22 @@ pub(crate) struct Round {
     pub clocked: u64,
     /// Packets of new data smaller than a full segment.
     pub small: u64,
-    /// Packets of new data with PSH: behind them nothing waits to be sent.
+    /// Packets of new data with PSH that end in less than a full segment: behind
+    /// them nothing waits to be sent.
     pub pushed: u64,
+    /// All packets of new data with PSH.
+    pub marked: u64,
     /// Holes that showed themselves.
     pub gaps: u64,
+    /// Packets of new data that no acknowledgment released just before, and that
+    /// came at once with the one before, for how they come on average.
+    pub bunched: u64,
     /// Pauses between segments that ended without an acknowledgment to end
     /// them, and those that one ended.
     pub free_starts: u64,
     pub clocked_starts: u64,
-    /// Time in which all that was written had been sent, as its PSH tells, and
-    /// acknowledgments released nothing.
+    /// Time in which all that was written had been sent, as PSH or silence tells,
+    /// and acknowledgments released nothing.
     pub dry: Duration,
     /// Gaps between acknowledgments that follow closely, in nanoseconds, and how
     /// many octets each acknowledged.
@@ -206,7 +220,9 @@ impl Round {
             clocked: 0,
             small: 0,
             pushed: 0,
+            marked: 0,
             gaps: 0,
+            bunched: 0,
             free_starts: 0,
             clocked_starts: 0,
             dry: Duration::ZERO,
@@ -254,6 +270,14 @@ impl Round {
         self.window = Some((least.min(window), most.max(window)));
     }
 
+    /// The same of windows between two.
+    fn offer_between(&mut self, windows: Option<(u64, u64)>) {
+        if let Some((least, most)) = windows {
+            self.offer(least);
+            self.offer(most);
+        }
+    }
+
     /// Takes the round behind it in.
     fn merge(&mut self, other: &Self) {
         let Self {
@@ -268,7 +292,9 @@ impl Round {
             clocked,
             small,
             pushed,
+            marked,
             gaps,
+            bunched,
             free_starts,
             clocked_starts,
             dry,
@@ -304,7 +330,9 @@ impl Round {
         self.clocked += clocked;
         self.small += small;
         self.pushed += pushed;
+        self.marked += marked;
         self.gaps += gaps;
+        self.bunched += bunched;
         self.free_starts += free_starts;
         self.clocked_starts += clocked_starts;
         self.dry += *dry;
@@ -319,10 +347,7 @@ impl Round {
         self.still = self.still.max(*still);
         self.ack_stamp = self.ack_stamp.or(*ack_stamp);
         self.data_stamp = self.data_stamp.or(*data_stamp);
-        if let Some((least, most)) = window {
-            self.offer(*least);
-            self.offer(*most);
-        }
+        self.offer_between(*window);
         self.train_octets += train_octets;
         self.train_time += *train_time;
         self.acks += acks;
@@ -336,18 +361,50 @@ impl Round {
 
 /// The rounds of one direction, oldest first.
 #[derive(Clone, Default, Debug)]
-pub(crate) struct Rounds(Vec<Round>);
+pub(crate) struct Rounds {
+    packed: Packed,
+    /// The latest; all of them, once there are no more.
+    whole: Vec<Round>,
+}
+
+/// Rounds that are not packed yet: most connections have no more than these.
+const UNPACKED: usize = 6;
 
 impl Rounds {
-    pub fn push(&mut self, round: Round) {
-        if self.0.len() == MAX_ROUNDS {
+    pub fn push(&mut self, round: &Round) {
+        if self.packed.len() + self.whole.len() == MAX_ROUNDS {
             self.halve();
         }
-        // Most connections have a round or two, and a round is large.
-        if self.0.len() == self.0.capacity() && self.0.len() < 4 {
-            self.0.reserve_exact(1);
+        if self.whole.len() == UNPACKED {
+            self.whole
+                .drain(..)
+                .for_each(|round| self.packed.push(&round));
         }
-        self.0.push(round);
+        // A round is large: little room for more than are needed.
+        if self.whole.len() == self.whole.capacity() {
+            self.whole.reserve_exact(2);
+        }
+        self.whole.push(*round);
+    }
+
+    /// Forgets all of them, and keeps the room they had for others.
+    pub fn clear(&mut self) {
+        self.packed = Packed::default();
+        self.whole.clear();
+        self.whole.shrink_to(UNPACKED);
+    }
+
+    /// There are no more.
+    pub fn finish(&mut self) {
+        if self.packed.len() > 0 {
+            self.whole = self.all();
+        }
+    }
+
+    fn all(&self) -> Vec<Round> {
+        let mut all = self.packed.unpack();
+        all.extend_from_slice(&self.whole);
+        all
     }
 
     /// Neighbours become one. A round with a long stillness or a repair stays
@@ -355,15 +412,16 @@ impl Rounds {
     #[cold]
     fn halve(&mut self) {
         let mut merged: Vec<Round> = Vec::with_capacity(MAX_ROUNDS);
-        let mut left = self.0.len();
-        for round in &self.0 {
+        let all = self.all();
+        let mut left = all.len();
+        for round in &all {
             left -= 1;
             let is_room = merged.len() + left < MAX_ROUNDS * 3 / 4;
             match merged.last_mut() {
                 Some(last)
                     if last.count <= round.count.max(2) * 2
                         && (last.kind() == round.kind() || !is_room)
-                        && last.count < self.0[0].count * 2 =>
+                        && last.count < all[0].count * 2 =>
                 {
                     last.merge(round);
                 }
@@ -378,11 +436,14 @@ impl Rounds {
             });
             merged = pairs.collect();
         }
-        self.0 = merged;
+        self.packed = Packed::default();
+        self.whole.clear();
+        merged.iter().for_each(|round| self.packed.push(round));
     }
 
+    /// All of them, after [`Self::finish`].
     pub fn as_slice(&self) -> &[Round] {
-        &self.0
+        &self.whole
     }
 }
 

@@ -9,6 +9,7 @@
 //! Between two events the sender waits for one thing, its [`State`]; the times
 //! of all states add up to the run.
 
+mod expected;
 mod heard;
 mod released;
 mod sent;
@@ -17,7 +18,7 @@ use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
-use gigatcp_flows::{Connection, Kind, Observed, Scaling, Side, Verdict};
+use gigatcp_flows::{Connection, Glance, Kind, Scaling, Side, Verdict};
 use gigatcp_units::{Duration, Instant};
 use gigatcp_wire::Flags;
 
@@ -26,8 +27,14 @@ use crate::echoes::{Echoes, is_newer};
 use crate::episode::{Episode, Episodes, Expiry, Frozen, Hole};
 use crate::round::{Round, Rounds, Stamp, State};
 
+/// A round trip where none was measured.
+const SOME_TRIP: Duration = Duration::from_millis(1);
+
 /// Acknowledgments that wait at most.
 const MAX_PENDING: usize = 4096;
+
+/// Room for so many is kept for another trail.
+const MAX_SPARE: usize = 64;
 
 /// An acknowledgment on its way to the sender.
 #[derive(Clone, Copy, Debug)]
@@ -73,10 +80,26 @@ pub(crate) struct Updates {
     pub duplicates: u64,
 }
 
+impl Updates {
+    #[inline]
+    const fn is_nothing(&self) -> bool {
+        self.count | self.duplicates == 0
+    }
+
+    /// Another place is acknowledged now.
+    #[inline]
+    fn begin(&mut self, ack: u64) {
+        if !self.is_nothing() {
+            *self = Self::default();
+        }
+        self.ack = ack;
+    }
+}
+
 /// A packet shown to a trail.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Shown<'a> {
-    pub packet: &'a Observed,
+    pub packet: &'a Glance,
     pub verdict: &'a Verdict,
     pub connection: &'a Connection,
     pub number: u64,
@@ -89,6 +112,8 @@ pub(crate) struct Spacing {
     /// Nanoseconds for [`Spacing::UNIT`] octets.
     least: u64,
     often: u64,
+    /// So many octets, and a gap that is too long for them to be close.
+    far: (u64, u64),
 }
 
 impl Spacing {
@@ -96,16 +121,43 @@ impl Spacing {
     /// So often it must have been seen.
     const LEAST_OFTEN: u64 = 4;
 
+    #[inline]
     fn add(&mut self, octets: u64, gap: Duration) {
-        let each = gap.as_nanos().saturating_mul(Self::UNIT) / octets.max(1);
-        if each == 0 {
+        // Most come at once, or further apart than the closest, and are of the same
+        // size as the one before: then this is all.
+        let (size, far) = self.far;
+        if !gap.is_zero() && (octets != size || gap.as_nanos() < far) {
+            self.add_close(octets, gap);
+        }
+    }
+
+    #[inline(never)]
+    fn add_close(&mut self, octets: u64, gap: Duration) {
+        let size = octets.max(1);
+        let time = gap.as_nanos().saturating_mul(Self::UNIT);
+        // Each is `time / octets`; a product shows what it is below for less than a
+        // quotient.
+        let is_each_below = |bound: u64| u128::from(time) < u128::from(bound) * u128::from(size);
+        let is_far = self.often > 0 && !is_each_below(self.least + self.least / 8 + 1);
+        if is_far || is_each_below(1) {
+            self.note_far(octets);
             return;
         }
-        if self.often == 0 || each < self.least - self.least / 8 {
-            (self.least, self.often) = (each, 1);
-        } else if each <= self.least + self.least / 8 {
+        if self.often == 0 || is_each_below(self.least - self.least / 8) {
+            (self.least, self.often) = (time / size, 1);
+        } else {
             self.often += 1;
         }
+        self.note_far(octets);
+    }
+
+    /// Works out which gap is too long for so many octets.
+    fn note_far(&mut self, octets: u64) {
+        let bound = u128::from(self.least + self.least / 8 + 1) * u128::from(octets.max(1));
+        let far = bound.div_ceil(u128::from(Self::UNIT));
+        // Products beyond 64 bits are looked at one by one.
+        let is_sure = self.often > 0 && bound <= u128::from(u64::MAX);
+        self.far = (octets, if is_sure { far as u64 } else { u64::MAX });
     }
 
     /// Octets per second.
@@ -115,20 +167,66 @@ impl Spacing {
     }
 
     /// Whether that many octets took hardly longer than at the closest.
-    fn is_close(&self, octets: u64, gap: Duration) -> bool {
+    pub fn is_close(&self, octets: u64, gap: Duration) -> bool {
         let each = gap.as_nanos().saturating_mul(Self::UNIT) / octets.max(1);
         each <= self.least + self.least / 2
     }
 }
 
-/// A hole in what passes, and whether its neighbours follow closely on one
-/// another: what is lost behind the slowest link leaves its place in time, what
-/// found no room in the queue before it does not.
+/// Pauses in which nothing was sent although acknowledgments allowed it, and
+/// whether acknowledgments ended them: what waits for room in its send buffer is
+/// woken by them, what has nothing to send is not.
+#[derive(Clone, Copy, Default, Debug)]
+pub(crate) struct Pauses {
+    count: u64,
+    /// Those that ended [`Pauses::SOON`] after an acknowledgment at the latest.
+    woken: u64,
+    /// The time between acknowledgments, and how much of it is that soon after one.
+    time: Duration,
+    soon: Duration,
+}
+
+impl Pauses {
+    /// A thread that waits runs so soon after it is woken.
+    const SOON: Duration = Duration::from_micros(250);
+    /// So many tell.
+    const LEAST: u64 = 8;
+
+    /// The same where `turn` lies between, whose length is known less exactly.
+    fn soon(turn: Option<Duration>) -> Duration {
+        Self::SOON + turn.unwrap_or_default() / 32
+    }
+
+    #[inline]
+    fn on_acknowledgment(&mut self, gap: Duration, turn: Option<Duration>) {
+        self.time += gap;
+        self.soon += gap.min(Self::soon(turn));
+    }
+
+    /// Who waits for room has something under way, but for its last wait.
+    fn on_end(&mut self, is_under_way: bool, since_ack: Duration, turn: Option<Duration>) {
+        self.count += 1;
+        self.woken += u64::from(is_under_way && since_ack <= Self::soon(turn));
+    }
+
+    /// Whether acknowledgments end them, and not by chance.
+    pub fn are_woken(&self) -> bool {
+        let woken = self.woken as f64 / self.count.max(1) as f64;
+        let chance = self.soon.as_secs_f64() / self.time.as_secs_f64().max(1e-9);
+        self.count >= Self::LEAST && woken >= 0.8 && chance <= 0.3
+    }
+}
+
+/// A hole in what passes, and how closely its neighbours follow on one another:
+/// what is lost behind the slowest link leaves its place in time, what found no
+/// room in the queue before it does not.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Gap {
     pub start: u64,
     pub end: u64,
-    pub is_tight: bool,
+    /// The size of the segment behind it, and the time since that before it.
+    pub octets: u64,
+    pub wait: Duration,
 }
 
 /// Holes kept at most.
@@ -166,6 +264,10 @@ pub(crate) struct Trail {
     /// The most in flight in the last rounds.
     full: [u64; 2],
     pub mss: u64,
+    /// The size of data that changes nothing but sums; zero where there is none.
+    /// See `expected.rs`.
+    steady: u64,
+    expects: bool,
     /// The sender's repair.
     recover: u64,
     open: Option<Episode>,
@@ -173,6 +275,9 @@ pub(crate) struct Trail {
     last_data: Instant,
     last_ack: Instant,
     last_trip: Option<Duration>,
+    /// From the sender to the receiver and back, as measured last; until then
+    /// [`SOME_TRIP`].
+    round_trip: Duration,
     last_turn: Option<Duration>,
     frozen: Option<Frozen>,
     last_frozen: Option<Frozen>,
@@ -195,8 +300,9 @@ pub(crate) struct Trail {
     pub released: Option<(u64, Instant, Duration)>,
     pub largest: u64,
     pub total_sent: u64,
-    /// The usual distance between segments.
+    /// The usual distance between segments, and between acknowledgments.
     spacing: Duration,
+    ack_every: Duration,
     /// The size that most single segments have, and by how many more.
     pub usual: (u64, u64),
     /// The largest segment whose acknowledgment came.
@@ -206,20 +312,46 @@ pub(crate) struct Trail {
     newest: [Option<u32>; 2],
     /// When the last acknowledgment of something new passed here.
     ack_passed: Instant,
-    /// Whether the newest data had PSH: all that was written has left (RFC 9293
-    /// section 3.9.1.2).
+    /// Whether the newest data had PSH (RFC 9293 section 3.9.1.2).
     is_pushed: bool,
+    /// Whether it was no full segment either: all that was written has left.
+    is_all: bool,
     /// When the sender first learned of something new since.
     first_learned: Option<Instant>,
     /// How close data follows here, and what acknowledgments tell of it.
     pub data_spacing: Spacing,
     pub ack_spacing: Spacing,
+    pub pauses: Pauses,
     pub gaps: Vec<Gap>,
 }
 
 impl Trail {
     pub fn new(side: Side, at: Instant, number: u64) -> Box<Self> {
-        Box::new(Self {
+        Box::new(Self::beginning(side, at, number))
+    }
+
+    /// Gives up what it has kept, but for a little room that another may need.
+    pub fn clear(&mut self) {
+        self.rounds.clear();
+        self.pending.clear();
+        self.pending.shrink_to(MAX_SPARE);
+        self.episodes = Episodes::default();
+        self.gaps = Vec::new();
+        self.echoes = Echoes::default();
+    }
+
+    /// Another one, in the memory of one that was [cleared](Self::clear).
+    pub fn renew(&mut self, side: Side, at: Instant, number: u64) {
+        *self = Self {
+            rounds: core::mem::take(&mut self.rounds),
+            pending: core::mem::take(&mut self.pending),
+            ..Self::beginning(side, at, number)
+        };
+    }
+
+    #[inline(always)]
+    fn beginning(side: Side, at: Instant, number: u64) -> Self {
+        Self {
             side,
             rounds: Rounds::default(),
             episodes: Episodes::default(),
@@ -236,12 +368,15 @@ impl Trail {
             echoes: Echoes::default(),
             full: [0; 2],
             mss: 0,
+            steady: 0,
+            expects: true,
             recover: 0,
             open: None,
             row: (0, 0),
             last_data: at,
             last_ack: at,
             last_trip: None,
+            round_trip: SOME_TRIP,
             last_turn: None,
             frozen: None,
             last_frozen: None,
@@ -261,23 +396,27 @@ impl Trail {
             largest: 0,
             total_sent: 0,
             spacing: Duration::ZERO,
+            ack_every: Duration::ZERO,
             usual: (0, 0),
             largest_acked: 0,
             unseen_acked: 0,
             newest: [None; 2],
             ack_passed: at,
             is_pushed: false,
+            is_all: false,
             first_learned: None,
             data_spacing: Spacing::default(),
             ack_spacing: Spacing::default(),
+            pauses: Pauses::default(),
             gaps: Vec::new(),
-        })
+        }
     }
 
     /// The turnaround of the handshake.
     pub fn set_turn(&mut self, turn: Duration) {
         self.turn = Some(turn);
         self.had_handshake = true;
+        self.note_round_trip();
     }
 
     fn flight(&self) -> u64 {
@@ -287,6 +426,10 @@ impl Trail {
     fn trip(&self) -> Option<Duration> {
         self.last_trip
             .map(|trip| trip + self.turn.unwrap_or_default())
+    }
+
+    fn note_round_trip(&mut self) {
+        self.round_trip = self.trip().unwrap_or(SOME_TRIP);
     }
 
     /// What the sender waits for.
@@ -300,33 +443,40 @@ impl Trail {
         if self.over.is_some() {
             return State::Closing;
         }
-        let room = self.edge.saturating_sub(self.nxt);
-        let is_closed = self.knows_edge && room < self.mss.max(1);
-        if self.flight() == 0 {
-            return match (self.fin, is_closed) {
-                (true, _) => State::Closing,
-                (false, true) => State::Window,
-                (false, false) => State::Idle,
-            };
-        }
-        // A hole that stays is a loss, whether or not its repair passes here.
-        let is_hole_old = self.hole.is_some_and(|(_, since)| {
-            self.last.saturating_since(since) + span > self.trip().unwrap_or_default()
-        });
-        if self.una < self.recover || is_hole_old {
+        if self.flight() > 0 && self.is_recovering(span) {
             State::Recovery
         } else if self.fin {
             State::Closing
-        } else if is_closed {
-            State::Window
         } else {
-            let full = self.full[0].max(self.full[1]);
-            let tolerance = (2 * self.mss).max(self.largest).max(full / 8);
-            if self.flight() + tolerance >= full {
-                State::Full
-            } else {
-                State::Slack
-            }
+            self.open_state()
+        }
+    }
+
+    /// Something was lost. A hole that stays is a loss, whether or not its repair
+    /// passes here.
+    fn is_recovering(&self, span: Duration) -> bool {
+        self.una < self.recover
+            || self.hole.is_some_and(|(_, since)| {
+                self.last.saturating_since(since) + span > self.trip().unwrap_or_default()
+            })
+    }
+
+    /// What a sender waits for that goes on, and repairs nothing.
+    #[inline]
+    fn open_state(&self) -> State {
+        let room = self.edge.saturating_sub(self.nxt);
+        if self.knows_edge && room < self.mss.max(1) {
+            return State::Window;
+        }
+        if self.flight() == 0 {
+            return State::Idle;
+        }
+        let full = self.full[0].max(self.full[1]);
+        let tolerance = (2 * self.mss).max(self.largest).max(full / 8);
+        if self.flight() + tolerance >= full {
+            State::Full
+        } else {
+            State::Slack
         }
     }
 
@@ -351,7 +501,7 @@ impl Trail {
         if known.ack > self.una {
             let acked = known.ack - self.una;
             let gap = known.at.saturating_since(self.ack_passed);
-            let trip = self.trip().unwrap_or(Duration::from_millis(1));
+            let trip = self.round_trip;
             if self.round.acked > 0 && gap < trip / 4 {
                 self.round.ack_train_octets += acked;
                 self.round.ack_train_time += gap;
@@ -360,6 +510,13 @@ impl Trail {
                 if acked >= self.mss && self.open.is_none() {
                     self.ack_spacing.add(acked, gap);
                 }
+            }
+            if gap < trip * 2 && self.has_data {
+                self.pauses.on_acknowledgment(gap, self.turn);
+            }
+            if gap < trip {
+                let usual = self.ack_every;
+                self.ack_every = usual - usual / 8 + gap / 8;
             }
             self.ack_passed = known.at;
             if known.edge >= self.nxt + self.mss || !self.knows_edge {
@@ -396,7 +553,7 @@ impl Trail {
         let next = Round::new(self.round.end, number);
         let done = core::mem::replace(&mut self.round, next);
         if done.length() > Duration::ZERO || done.segments > 0 {
-            self.rounds.push(done);
+            self.rounds.push(&done);
         }
         self.full = [self.full[1], self.flight()];
         self.round_end = self.nxt.max(self.una + 1);
@@ -413,13 +570,15 @@ impl Trail {
     }
 
     /// A timestamp that is newer than all before, of the sender or the receiver.
+    #[inline]
     fn fresh(&mut self, whose: usize, val: u32, at: Instant) -> Option<Stamp> {
-        let newest = self.newest[whose].replace(val);
+        let newest = &mut self.newest[whose];
+        let is_first = newest.is_none();
         if newest.is_some_and(|newest| !is_newer(val, newest)) {
-            self.newest[whose] = newest;
             return None;
         }
-        newest.map(|_| Stamp { val, at })
+        *newest = Some(val);
+        (!is_first).then_some(Stamp { val, at })
     }
 
     /// The capture ends at `at`.
@@ -435,5 +594,6 @@ impl Trail {
             self.end_episode();
         }
         self.close_round(self.last, number);
+        self.rounds.finish();
     }
 }

@@ -15,6 +15,10 @@ use crate::rules::{Evidence, RULES, Rule};
 use crate::trail::Trail;
 use crate::{View, words};
 
+/// What is less sure is a share of the time, but not called the cause: of such
+/// answers few were right (docs/notes/why.md).
+pub(crate) const SURE_ENOUGH: f64 = 0.7;
+
 /// A verdict.
 #[derive(Clone, Debug)]
 pub struct Verdict {
@@ -118,12 +122,13 @@ impl Diagnosis {
         diagnosis
     }
 
-    /// The verdict that took most of the time, if it took more than is unknown.
+    /// The verdict that took most of the time, if it took more than is unknown,
+    /// and is sure enough to be called the cause.
     #[must_use]
     pub fn dominant(&self) -> Option<&Verdict> {
-        self.verdicts
-            .first()
-            .filter(|first| !first.time.is_zero() && first.time >= self.unknown)
+        let is_most = |first: &&Verdict| !first.time.is_zero() && first.time >= self.unknown;
+        let first = self.verdicts.first().filter(is_most)?;
+        (first.confidence >= SURE_ENOUGH).then_some(first)
     }
 
     /// What to look at first: a fault that was found for sure, or what took most

@@ -1,9 +1,10 @@
 //! All connections of a capture, followed packet by packet.
 
 use alloc::boxed::Box;
+use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
-use gigatcp_flows::{FlowTable, Kind, Observed, Side};
+use gigatcp_flows::{FlowTable, Kind, Packet, Side};
 use gigatcp_units::{Duration, Instant};
 use gigatcp_wire::Flags;
 
@@ -24,6 +25,8 @@ struct Followed {
     /// SYN-ACK, and on to its acknowledgment.
     halves: [Option<Duration>; 2],
     trails: [Option<Box<Trail>>; 2],
+    /// It is in the list of those that have ended.
+    is_listed: bool,
 }
 
 /// Follows the connections of a capture.
@@ -32,40 +35,95 @@ struct Followed {
 #[derive(Debug)]
 pub struct Watcher {
     table: FlowTable,
+    predicts: bool,
     followed: Vec<Followed>,
-    packets: u64,
+    /// Connections that have ended, by when something was heard of them.
+    ended: VecDeque<(Instant, usize)>,
+    /// Trails whose memory the next ones take.
+    spare: VecDeque<Box<Trail>>,
 }
+
+/// Trails kept for that at most.
+const MAX_SPARE: usize = 64;
 
 impl Watcher {
     /// Nothing seen yet. The seed protects the table of connections, see
     /// [`FlowTable::new`]; results do not depend on it.
     #[must_use]
     pub fn new(seed: u64) -> Self {
+        Self::over(FlowTable::new(seed))
+    }
+
+    /// The same over [`FlowTable::without_prediction`], and expecting nothing
+    /// itself, which comes to the same more slowly: for tests.
+    #[must_use]
+    pub fn without_prediction(seed: u64) -> Self {
         Self {
-            table: FlowTable::new(seed),
+            predicts: false,
+            ..Self::over(FlowTable::without_prediction(seed))
+        }
+    }
+
+    const fn over(table: FlowTable) -> Self {
+        Self {
+            table,
+            predicts: true,
             followed: Vec::new(),
-            packets: 0,
+            ended: VecDeque::new(),
+            spare: VecDeque::new(),
         }
     }
 
     /// Takes a packet in. `number` is what evidence calls it by.
-    pub fn handle_packet(&mut self, number: u64, packet: &Observed) {
-        self.packets += 1;
-        let verdict = self.table.handle_packet(packet);
+    #[inline(always)]
+    pub fn handle_packet(&mut self, number: u64, packet: &impl Packet) {
+        let (verdict, packet, connection) = self.table.follow(packet);
+        let packet = &packet;
         let index = verdict.connection;
         if self.followed.len() <= index {
             self.followed.resize_with(index + 1, Followed::default);
         }
-        let Some(connection) = self.table.connection(index) else {
-            return;
-        };
         let shown = Shown {
             packet,
             verdict: &verdict,
             connection,
             number,
         };
-        self.followed[index].handle(&shown);
+        let followed = &mut self.followed[index];
+        followed.handle(&shown, &mut self.spare, self.predicts);
+        if packet.flags.intersects(Flags::FIN | Flags::RST)
+            && connection.has_ended()
+            && !followed.is_listed
+        {
+            followed.is_listed = true;
+            self.ended.push_back((packet.at, index));
+        }
+    }
+
+    /// A connection that has ended and was not heard of since `by`, if there is
+    /// one: it may be [concluded](Self::conclude) before the capture ends. After
+    /// that it has to be [forgotten](Self::forget).
+    pub fn next_ended(&mut self, by: Instant) -> Option<usize> {
+        while let Some(&(at, index)) = self.ended.front()
+            && at < by
+        {
+            self.ended.pop_front();
+            let last = self.table.connection(index)?.last_at();
+            if last < by {
+                return Some(index);
+            }
+            self.ended.push_back((last, index));
+        }
+        None
+    }
+
+    /// Gives up a connection, so that memory does not grow with those that are
+    /// over. Its index goes to another one; see [`FlowTable::retire`].
+    pub fn forget(&mut self, index: usize) {
+        self.table.retire(index);
+        if let Some(followed) = self.followed.get_mut(index) {
+            *followed = Followed::default();
+        }
     }
 
     /// The connections and their counts.
@@ -129,18 +187,28 @@ impl Watcher {
         let connection = self.table.connection(index)?;
         let followed = self.followed.get_mut(index)?;
         let [client, server] = core::mem::take(&mut followed.trails);
-        let mut trail = match sender {
-            Side::Client => client?,
-            Side::Server => server?,
+        let (trail, other) = match sender {
+            Side::Client => (client, server),
+            Side::Server => (server, client),
         };
+        let mut trail = trail?;
         trail.finish(followed.last, followed.last_packet);
-        Some(Brief::of(connection, &trail, followed.first?))
+        let brief = Brief::of(connection, &trail, followed.first?);
+        for mut over in [Some(trail), other].into_iter().flatten() {
+            if self.spare.len() < MAX_SPARE {
+                over.clear();
+                self.spare.push_back(over);
+            }
+        }
+        Some(brief)
     }
 
-    /// The number of the first packet of that connection.
+    /// The number of the first packet of that connection; nothing where there is
+    /// none with this index, or not any more.
     #[must_use]
     pub fn first_packet(&self, index: usize) -> Option<u64> {
-        Some(self.followed.get(index)?.first_packet)
+        let followed = self.followed.get(index)?;
+        followed.first.map(|_| followed.first_packet)
     }
 }
 
@@ -153,23 +221,25 @@ impl Followed {
         Some((trail, self.first?))
     }
 
-    fn handle(&mut self, shown: &Shown<'_>) {
+    /// One body for packets in whatever form they came.
+    #[inline(never)]
+    fn handle(&mut self, shown: &Shown<'_>, spare: &mut VecDeque<Box<Trail>>, predicts: bool) {
         let packet = shown.packet;
-        let first = *self.first.get_or_insert(packet.at);
-        if self.first_packet == 0 {
-            self.first_packet = shown.number;
+        if self.first.is_none() {
+            (self.first, self.first_packet) = (Some(packet.at), shown.number);
         }
         self.last = self.last.max(packet.at);
         self.last_packet = shown.number;
         let from = shown.verdict.from;
-        self.note_handshake(shown, from);
         let to = other(from);
+        if shown.verdict.round_trip.is_some() && self.halves[to as usize].is_none() {
+            self.note_handshake(shown, from);
+        }
         if packet.payload_len > 0 && self.trails[from as usize].is_none() {
-            let mut trail = Trail::new(from, first, self.first_packet);
-            if let Some(turn) = self.halves[other(from) as usize] {
-                trail.set_turn(turn);
+            self.begin(from, packet.at, spare);
+            if !predicts && let Some(trail) = &mut self.trails[from as usize] {
+                trail.never_expect();
             }
-            self.trails[from as usize] = Some(trail);
         }
         if let Some(trail) = &mut self.trails[from as usize] {
             trail.on_sent(shown);
@@ -177,6 +247,23 @@ impl Followed {
         if let Some(trail) = &mut self.trails[to as usize] {
             trail.on_heard(shown);
         }
+    }
+
+    /// The first data of a side.
+    #[cold]
+    fn begin(&mut self, from: Side, now: Instant, spare: &mut VecDeque<Box<Trail>>) {
+        let first = self.first.unwrap_or(now);
+        let mut trail = match spare.pop_back() {
+            Some(mut trail) => {
+                trail.renew(from, first, self.first_packet);
+                trail
+            }
+            None => Trail::new(from, first, self.first_packet),
+        };
+        if let Some(turn) = self.halves[other(from) as usize] {
+            trail.set_turn(turn);
+        }
+        self.trails[from as usize] = Some(trail);
     }
 
     /// The first sample of either side is of its SYN: what it takes from here

@@ -2,7 +2,7 @@
 
 use std::net::Ipv4Addr;
 
-use gigatcp_flows::Observed;
+use gigatcp_flows::{Observed, Packet};
 use gigatcp_units::{Duration, Instant};
 use gigatcp_why::{Diagnosis, Watcher};
 use gigatcp_wire::{Ecn, Endpoints, Flags, SackBlock, SackBlocks, SeqNumber, Timestamps};
@@ -176,7 +176,7 @@ proptest! {
         let alone = conclude(watch(&packets, false, |_| true));
         let mut shared: Vec<_> = (0..count)
             .flat_map(|index| {
-                conclude(watch(&packets, false, |packet| packet.share(count) == index))
+                conclude(watch(&packets, false, |packet| packet.pair().share(count) == index))
             })
             .collect();
         shared.sort();

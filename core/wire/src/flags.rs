@@ -58,6 +58,14 @@ impl Flags {
         self.0
     }
 
+    /// Sequence numbers that they occupy: one for SYN and one for FIN
+    /// (RFC 9293 section 3.4).
+    #[inline]
+    #[must_use]
+    pub const fn seq_len(self) -> u32 {
+        self.contains(Self::SYN) as u32 + self.contains(Self::FIN) as u32
+    }
+
     /// Whether every bit of `other` is set.
     #[must_use]
     pub const fn contains(self, other: Self) -> bool {

@@ -46,9 +46,7 @@ impl<P: Payload> Segment<P> {
     /// SEG.LEN: payload octets plus one for SYN and one for FIN.
     #[must_use]
     pub fn seq_len(&self) -> u32 {
-        let controls =
-            u32::from(self.flags.contains(Flags::SYN)) + u32::from(self.flags.contains(Flags::FIN));
-        self.payload.len() as u32 + controls
+        self.payload.len() as u32 + self.flags.seq_len()
     }
 
     /// The sequence number after the last one this segment occupies.

@@ -5,6 +5,7 @@
 //! | kind | what |
 //! |---|---|
 //! | `many` | 1000 connections side by side, long ones |
+//! | `large` | 2 connections, all packets in them |
 //! | `short` | connections of 26 packets, a new one all the time |
 //! | `one-sided` | one connection of which one direction was captured |
 //!
@@ -84,6 +85,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     maker.header()?;
     match kind.as_str() {
         "many" => maker.run(1000, u32::MAX, 1)?,
+        "large" => maker.run(2, u32::MAX, 1)?,
         "short" => maker.run(packets.div_ceil(26) as u32, 14 * MSS, 200)?,
         "one-sided" => maker.run(1, u32::MAX, 1)?,
         _ => return Err(format!("what is `{kind}`?").into()),
@@ -281,7 +283,9 @@ impl<W: Write> Maker<W> {
         octets[36..38].copy_from_slice(&ports[1].to_be_bytes());
         octets[38..42].copy_from_slice(&seq.to_be_bytes());
         octets[42..46].copy_from_slice(&ack.to_be_bytes());
-        octets[46..50].copy_from_slice(&[(header as u8 / 4) << 4, flags, 8, 0]);
+        // The window of a SYN is not scaled (RFC 7323 section 2.2), others are by 7.
+        let [high, low] = if flags & SYN != 0 { 64_240 } else { 2_048_u16 }.to_be_bytes();
+        octets[46..50].copy_from_slice(&[(header as u8 / 4) << 4, flags, high, low]);
         let at_options = 54;
         octets[at_options..at_options + options.len()].copy_from_slice(options);
         let stamps = if flags & SYN != 0 {

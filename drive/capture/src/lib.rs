@@ -28,5 +28,5 @@ pub use interface::{DEFAULT_SNAP_LENGTH, Interface, InterfaceId, SnapLength};
 pub use pcapng::PcapngWriter;
 pub use read::{
     CaptureReader, CapturedInterface, Compression, Direction, Format, Known, Note, NoteKind, Notes,
-    Options, OptionsIter, Order, Place, ReadError, Record,
+    Options, OptionsIter, Order, Place, PlainRecord, ReadError, Record,
 };

@@ -11,7 +11,7 @@ use std::io::{self, ErrorKind, IoSlice, Write};
 use std::net::IpAddr;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
-use gigatcp_linux::device::{self, Offloads};
+use gigatcp_linux::device::{self, Offloads, Reception};
 use gigatcp_linux::{LabError, Step, interface, steering};
 
 use crate::headers::device_octets;
@@ -70,7 +70,12 @@ impl Device {
     pub fn open_here(config: &DeviceConfig) -> Result<Self, LabError> {
         let about = |step, cause| LabError::about(step, NAME, cause);
         let tun = device::open_tun().map_err(|cause| LabError::new(Step::OpenTun, cause))?;
-        device::make_tun(&tun, NAME).map_err(|cause| about(Step::Device, cause))?;
+        let reception = if config.offloads {
+            Reception::AtOnce
+        } else {
+            Reception::Queued
+        };
+        device::make_tun(&tun, NAME, reception).map_err(|cause| about(Step::Device, cause))?;
         let offloads = Offloads {
             checksum: config.offloads,
             segmentation: config.offloads,
@@ -80,7 +85,7 @@ impl Device {
         furnish(config).map_err(|cause| about(Step::Addresses, cause))?;
         if !config.offloads {
             // A wish: without, it is slower.
-            let _ = steering::spread_receiving(NAME);
+            let _ = steering::receive_elsewhere(NAME);
         }
         Ok(Self::of(tun.into(), config.memory))
     }

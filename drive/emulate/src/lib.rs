@@ -36,6 +36,8 @@
 //! |---|---|
 //! | `emulator.rs` | namespaces, devices, the thread between them |
 //! | `engine.rs` | the loop of that thread |
+//! | `rest.rs` | what that thread leaves to others |
+//! | `vigil.rs` | a processor that does not fall asleep while the path does |
 //! | `path.rs` | hops one behind another, brought up to a clock |
 //! | `packet.rs` | a packet or super-segment as a path carries it |
 //! | `headers.rs` | the headers of a piece of a super-segment |
@@ -59,8 +61,10 @@ mod engine;
 mod headers;
 mod packet;
 mod path;
+mod rest;
 mod slabs;
 mod too_big;
+mod vigil;
 
 pub use counters::{HopView, Lateness, Snapshot, Way};
 pub use device::{DeviceCounters, NAME};

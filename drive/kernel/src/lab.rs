@@ -22,6 +22,7 @@ use std::thread;
 use std::time::Duration;
 
 use crate::sys::sniff;
+use gigatcp_linux::device::Reception;
 use gigatcp_linux::{LabError, Step, clock, device, interface, process, settings};
 
 /// The name of the device: scripts know it by this name.
@@ -111,7 +112,8 @@ impl Lab {
     fn build(config: &LabConfig) -> Result<Self, LabError> {
         process::unshare_network().map_err(|cause| LabError::new(Step::NetworkNamespace, cause))?;
         let tun = device::open_tun().map_err(|cause| LabError::new(Step::OpenTun, cause))?;
-        device::make_tun(&tun, DEVICE).map_err(|cause| LabError::new(Step::Device, cause))?;
+        device::make_tun(&tun, DEVICE, Reception::AtOnce)
+            .map_err(|cause| LabError::new(Step::Device, cause))?;
         settings::pin_baseline()?;
         interface::keep_quiet(DEVICE);
         let index = set_up(config).map_err(|cause| LabError::new(Step::Addresses, cause))?;

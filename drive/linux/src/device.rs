@@ -20,15 +20,41 @@ pub fn open_tun() -> io::Result<OwnedFd> {
     unsafe { own(libc::open(c"/dev/net/tun".as_ptr(), flags)) }
 }
 
+/// Octets of written packets that may wait for the kernel, its own bookkeeping
+/// among them: some 3,500 packets of 1500. Without a limit a reception that has no
+/// time would fill the machine's memory.
+const QUEUED: libc::c_int = 8 << 20;
+
+/// When the kernel works on a packet that is written to a device.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Reception {
+    /// In the call that writes it.
+    AtOnce,
+    /// Later, with what else has been written by then (`IFF_NAPI`): neighbours of
+    /// one flow may be joined, as behind a network card. Where too much waits, a
+    /// write fails with [`io::ErrorKind::WouldBlock`]. Who works on it is
+    /// [`crate::steering`]'s.
+    Queued,
+}
+
 /// Makes the device `name` behind `tun`: single IP packets, no offloads on
 /// what is sent, each behind a [`VirtioHeader`]. It lives as long as the
 /// descriptor.
-pub fn make_tun(tun: &OwnedFd, name: &str) -> io::Result<()> {
+pub fn make_tun(tun: &OwnedFd, name: &str, reception: Reception) -> io::Result<()> {
     let mut request = request_for(name);
-    let flags = libc::IFF_TUN | libc::IFF_NO_PI | libc::IFF_VNET_HDR;
+    let mut flags = libc::IFF_TUN | libc::IFF_NO_PI | libc::IFF_VNET_HDR;
+    if reception == Reception::Queued {
+        flags |= libc::IFF_NAPI;
+    }
     request.ifr_ifru.ifru_flags = flags as libc::c_short;
     // SAFETY: the request is a `struct ifreq`, as TUNSETIFF wants it.
     check(unsafe { libc::ioctl(tun.as_raw_fd(), libc::TUNSETIFF, &raw mut request) })?;
+    if reception == Reception::Queued {
+        let most = QUEUED;
+        // SAFETY: TUNSETSNDBUF takes a pointer to an integer, which outlives the
+        // call.
+        check(unsafe { libc::ioctl(tun.as_raw_fd(), libc::TUNSETSNDBUF, &raw const most) })?;
+    }
     Ok(())
 }
 

@@ -127,7 +127,7 @@ mod tests {
                 return Ok(None);
             }
             let tun = device::open_tun()?;
-            device::make_tun(&tun, "early0")?;
+            device::make_tun(&tun, "early0", device::Reception::AtOnce)?;
             let control = device::control_socket(libc::AF_INET)?;
             device::bring_up(&control, "early0")?;
             assign(&control, "early0", address.into(), 64)?;

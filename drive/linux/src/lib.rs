@@ -16,7 +16,9 @@
 //! | `device.rs` | a TUN device and its interface: made, addressed, routed, brought up |
 //! | `virtio.rs` | what stands before a packet: segmentation and checksums left to others |
 //! | `interface.rs` | addresses and routes of an interface |
-//! | `steering.rs` | which processors work on what an interface receives |
+//! | `first_threshold.rs` | the slow-start threshold that connections to a peer begin with |
+//! | `stolen.rs` | how much of the processors' time a hypervisor gave to others |
+//! | `steering.rs` | who works on what an interface receives |
 //! | `netlink.rs` | a question about devices and addresses, and whether it was done |
 //! | `packets.rs` | IP packets out of an interface, whatever is in them |
 //! | `pair.rs` | two Ethernet devices that are each other's wire |
@@ -37,6 +39,7 @@ pub mod clock;
 pub mod device;
 pub mod enclosure;
 mod error;
+pub mod first_threshold;
 pub mod interface;
 mod namespace;
 mod netlink;
@@ -49,6 +52,7 @@ pub mod process;
 pub mod settings;
 pub mod socket;
 pub mod steering;
+pub mod stolen;
 pub mod tcp_info;
 pub mod terminal;
 pub mod virtio;

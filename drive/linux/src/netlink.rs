@@ -1,5 +1,6 @@
-//! One question to the kernel about its devices and addresses (`rtnetlink`),
-//! and its answer: done, or why not.
+//! One question to the kernel about its devices, addresses and routes
+//! (`rtnetlink`), and its answer: done, or why not; and the way of asking, for
+//! who asks another part of the kernel.
 //!
 //! Deliberately not here: answers that carry something, and news that nobody
 //! asked for.
@@ -7,7 +8,8 @@
 use std::io;
 
 use netlink_packet_core::{
-    NLM_F_ACK, NLM_F_CREATE, NLM_F_EXCL, NLM_F_REQUEST, NetlinkMessage, NetlinkPayload,
+    NLM_F_ACK, NLM_F_CREATE, NLM_F_EXCL, NLM_F_REQUEST, NetlinkDeserializable, NetlinkMessage,
+    NetlinkPayload, NetlinkSerializable,
 };
 use netlink_packet_route::RouteNetlinkMessage;
 use netlink_sys::protocols::NETLINK_ROUTE;
@@ -29,15 +31,35 @@ fn ask(wanted: RouteNetlinkMessage, flags: u16) -> io::Result<()> {
     let mut message = NetlinkMessage::from(wanted);
     message.header.flags = NLM_F_REQUEST | NLM_F_ACK | flags;
     message.finalize();
-    let mut octets = vec![0; message.buffer_len()];
-    message.serialize(&mut octets);
+    let socket = dial(NETLINK_ROUTE)?;
+    send(&socket, &message)?;
+    done::<RouteNetlinkMessage>(&socket)
+}
 
-    let mut socket = Socket::new(NETLINK_ROUTE)?;
+/// A line to the part of the kernel that speaks `protocol`.
+pub fn dial(protocol: isize) -> io::Result<Socket> {
+    let mut socket = Socket::new(protocol)?;
     socket.bind_auto()?;
     socket.connect(&SocketAddr::new(0, 0))?;
+    Ok(socket)
+}
+
+/// Says what was made ready by `finalize`: length and kind stand in its header.
+pub fn send<M: NetlinkSerializable>(
+    socket: &Socket,
+    message: &NetlinkMessage<M>,
+) -> io::Result<()> {
+    let mut octets = vec![0; message.buffer_len()];
+    message.serialize(&mut octets);
     socket.send(&octets, 0)?;
+    Ok(())
+}
+
+/// Waits for the answer to what asked for nothing but to be done: it is, or why
+/// not.
+pub fn done<M: NetlinkDeserializable>(socket: &Socket) -> io::Result<()> {
     let (answer, _) = socket.recv_from_full()?;
-    let answer = NetlinkMessage::<RouteNetlinkMessage>::deserialize(&answer);
+    let answer = NetlinkMessage::<M>::deserialize(&answer);
     match answer.map_err(io::Error::other)?.payload {
         NetlinkPayload::Error(error) if error.code.is_some() => Err(error.to_io()),
         _ => Ok(()),

@@ -22,8 +22,10 @@ use netlink_packet_sock_diag::constants::{AF_INET, AF_INET6, IPPROTO_TCP, SOCK_D
 use netlink_packet_sock_diag::inet::{
     ExtensionFlags, InetRequest, InetResponseHeader, SocketId, StateFlags,
 };
+use netlink_sys::Socket;
 use netlink_sys::protocols::NETLINK_SOCK_DIAG;
-use netlink_sys::{Socket, SocketAddr};
+
+use crate::netlink;
 
 /// Ends all TCP connections in the calling thread's network namespace that no
 /// process has open; how many there were. What waits in `TIME-WAIT` holds no
@@ -32,9 +34,7 @@ use netlink_sys::{Socket, SocketAddr};
 /// # Errors
 /// What the kernel says: no privilege, or that it was built without.
 pub fn end_orphans() -> io::Result<usize> {
-    let mut socket = Socket::new(NETLINK_SOCK_DIAG)?;
-    socket.bind_auto()?;
-    socket.connect(&SocketAddr::new(0, 0))?;
+    let socket = netlink::dial(NETLINK_SOCK_DIAG)?;
     let mut ended = 0;
     for family in [AF_INET, AF_INET6] {
         for orphan in orphans(&socket, family)? {
@@ -53,7 +53,7 @@ fn orphans(socket: &Socket, family: u8) -> io::Result<Vec<SocketId>> {
         _ => SocketId::new_v6(),
     };
     let listing = NLM_F_REQUEST | NLM_F_DUMP;
-    send(socket, request(family, any, listing))?;
+    netlink::send(socket, &request(family, any, listing))?;
     let mut found = Vec::new();
     loop {
         let (answer, _) = socket.recv_from_full()?;
@@ -84,13 +84,8 @@ const fn is_orphan(header: &InetResponseHeader) -> bool {
 fn destroy(socket: &Socket, family: u8, which: SocketId) -> io::Result<()> {
     let mut message = request(family, which, NLM_F_REQUEST | NLM_F_ACK);
     message.header.message_type = SOCK_DESTROY;
-    send(socket, message)?;
-    let (answer, _) = socket.recv_from_full()?;
-    let answer = NetlinkMessage::<SockDiagMessage>::deserialize(&answer);
-    match answer.map_err(io::Error::other)?.payload {
-        NetlinkPayload::Error(error) if error.code.is_some() => Err(error.to_io()),
-        _ => Ok(()),
-    }
+    netlink::send(socket, &message)?;
+    netlink::done::<SockDiagMessage>(socket)
 }
 
 fn request(family: u8, socket_id: SocketId, flags: u16) -> NetlinkMessage<SockDiagMessage> {
@@ -108,13 +103,6 @@ fn request(family: u8, socket_id: SocketId, flags: u16) -> NetlinkMessage<SockDi
     message
 }
 
-fn send(socket: &Socket, message: NetlinkMessage<SockDiagMessage>) -> io::Result<()> {
-    let mut octets = vec![0; message.buffer_len()];
-    message.serialize(&mut octets);
-    socket.send(&octets, 0)?;
-    Ok(())
-}
-
 #[cfg(test)]
 mod tests {
     use std::io::Write;
@@ -126,9 +114,7 @@ mod tests {
 
     /// Connections of a namespace without an owner, of IPv4.
     fn count() -> usize {
-        let mut socket = Socket::new(NETLINK_SOCK_DIAG).unwrap();
-        socket.bind_auto().unwrap();
-        socket.connect(&SocketAddr::new(0, 0)).unwrap();
+        let socket = netlink::dial(NETLINK_SOCK_DIAG).unwrap();
         orphans(&socket, AF_INET).unwrap().len()
     }
 

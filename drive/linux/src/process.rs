@@ -43,6 +43,28 @@ pub fn pin_to_processor(number: usize) -> io::Result<()> {
     Ok(())
 }
 
+/// The processor that the calling thread runs on at this moment.
+///
+/// # Errors
+/// What the kernel says.
+pub fn processor() -> io::Result<usize> {
+    // SAFETY: takes nothing.
+    let number = check(unsafe { libc::sched_getcpu() })?;
+    Ok(number.unsigned_abs() as usize)
+}
+
+/// From now on the calling thread runs only where no other wants to
+/// (`SCHED_IDLE`).
+///
+/// # Errors
+/// What the kernel says.
+pub fn yield_to_all() -> io::Result<()> {
+    let parameters = libc::sched_param { sched_priority: 0 };
+    // SAFETY: `parameters` outlives the call; 0 is the calling thread.
+    check(unsafe { libc::sched_setscheduler(0, libc::SCHED_IDLE, &raw const parameters) })?;
+    Ok(())
+}
+
 /// Raises the limit of open descriptors to `number`, if it is lower: that of the
 /// process, and where it takes the privilege, the limit of that limit.
 ///

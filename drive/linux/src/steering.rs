@@ -1,13 +1,18 @@
-//! Which processors do the kernel's work on what an interface receives.
+//! Who does the kernel's work on what an interface receives.
 //!
 //! Who writes a packet to a TUN device does in that very call what a network
 //! card's interrupt would have begun: the receiving TCP, the acknowledgment,
 //! and what the acknowledgment lets the sender send. With super-segments that is
 //! little beside the copy. Without, it is most of what a packet costs, and all
-//! of it falls to the one thread that carries packets. Receive packet steering
-//! (Documentation/networking/scaling.rst of the kernel) leaves it to others.
+//! of it falls to the one thread that carries packets. A device that queues what
+//! is written to it ([`crate::device::Reception::Queued`]) leaves it to a thread of
+//! the kernel's own (Documentation/networking/napi.rst of the kernel, "Threaded
+//! NAPI"), which has another processor and joins what it finds waiting, as it
+//! would behind a network card. Kernels before 5.12 have no such thread: there
+//! receive packet steering (Documentation/networking/scaling.rst) leaves the
+//! work to all processors, packet by packet.
 //!
-//! What the others have no time for waits in a queue of `netdev_max_backlog`
+//! What steered packets find no time waits in a queue of `netdev_max_backlog`
 //! packets and is dropped beyond; the interface counts it among what it has
 //! received and dropped.
 
@@ -16,22 +21,25 @@ use std::thread;
 
 use crate::process;
 
-/// Lets all processors this process may use work on what `name` receives, an
-/// interface of the calling thread's namespace.
+/// Takes the work on what `name` receives, an interface of the calling thread's
+/// namespace, from whoever writes to it.
 ///
 /// # Errors
 /// What the system says: no such interface, or no privilege to mount the
 /// `/sys` that shows it.
-pub fn spread_receiving(name: &str) -> io::Result<()> {
+pub fn receive_elsewhere(name: &str) -> io::Result<()> {
     let mask = allowed_processors()?;
-    let path = format!("/sys/class/net/{name}/queues/rx-0/rps_cpus");
+    let settings = [("threaded", "1"), ("queues/rx-0/rps_cpus", &mask)]
+        .map(|(file, value)| (format!("/sys/class/net/{name}/{file}"), value));
     // The machine's `/sys` shows the machine's network. Namespaces of a thread end
     // with it: nobody else sees this one.
     thread::scope(|scope| {
         let named = thread::Builder::new().name("steering".into());
         let work = || {
             process::mount_own(c"sysfs", c"/sys")?;
-            std::fs::write(&path, &mask)
+            let [threaded, steered] = &settings;
+            std::fs::write(&threaded.0, threaded.1)
+                .or_else(|_| std::fs::write(&steered.0, steered.1))
         };
         let done = named.spawn_scoped(scope, work)?.join();
         done.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
@@ -64,7 +72,7 @@ mod tests {
         };
         let before = std::fs::read_to_string("/proc/self/mountinfo").unwrap();
         let [lo, absent] = namespace
-            .run(|| ["lo", "absent0"].map(spread_receiving))
+            .run(|| ["lo", "absent0"].map(receive_elsewhere))
             .unwrap();
         assert_eq!(absent.unwrap_err().kind(), io::ErrorKind::NotFound);
         lo.unwrap();

@@ -10,6 +10,9 @@
 //! comes from: what the engine writes the kernel receives on the engine's
 //! processor.) All octets are the same memory; nobody checks them here: tests
 //! do.
+//!
+//! `cargo run --release -p gigatcp-live --example bench_live -- --only 1500-off`
+//! measures one setting alone: MTU 1500 or 9000, offloads on or off.
 
 use std::io::{Read, Write};
 use std::net::{IpAddr, Ipv4Addr, Shutdown, TcpListener, TcpStream};
@@ -63,6 +66,13 @@ struct Setting {
     offloads: bool,
 }
 
+impl Setting {
+    fn name(self) -> String {
+        let on = if self.offloads { "on" } else { "off" };
+        format!("{}-{on}", self.mtu)
+    }
+}
+
 const SETTINGS: [Setting; 4] = [
     Setting {
         mtu: 1500,
@@ -89,11 +99,24 @@ const fn goal(setting: Setting) -> f64 {
 
 fn main() -> ExitCode {
     let words: Vec<String> = std::env::args().skip(1).collect();
-    let is_short = words.iter().any(|word| word == "--short");
-    if let Some(odd) = words.iter().find(|word| *word != "--short") {
-        eprintln!("bench-live: what is `{odd}`? There is `--short`");
-        return ExitCode::from(2);
-    }
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    let is_short = words.contains(&"--short");
+    let settings: &[Setting] = match *words {
+        [] | ["--short"] => &SETTINGS,
+        ["--only", name] | ["--short", "--only", name] | ["--only", name, "--short"]
+            if let Some(at) = SETTINGS.iter().position(|setting| setting.name() == name) =>
+        {
+            &SETTINGS[at..=at]
+        }
+        _ => {
+            let names = SETTINGS.map(Setting::name).join(", ");
+            eprintln!(
+                "bench-live: what is `{}`? There are `--short`, and `--only` with one of {names}",
+                words.join(" ")
+            );
+            return ExitCode::from(2);
+        }
+    };
     if let Err(error) = Namespace::new() {
         eprintln!("bench-live: {error}");
         if let Some(hint) = error.hint() {
@@ -106,7 +129,7 @@ fn main() -> ExitCode {
     } else {
         (5, Duration::from_secs(2))
     };
-    match measure_all(rounds, window) {
+    match measure_all(settings, rounds, window) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("bench-live: {error}");
@@ -115,13 +138,13 @@ fn main() -> ExitCode {
     }
 }
 
-fn measure_all(rounds: usize, window: Duration) -> Result<(), Any> {
+fn measure_all(settings: &[Setting], rounds: usize, window: Duration) -> Result<(), Any> {
     let processors = thread::available_parallelism()?;
     println!(
         "one flow, IPv4, {CONGESTION}, {rounds} rounds of {window:?}, {processors} processors"
     );
     println!("Gbit/s of payload            MTU offloads   least  middle    most  ratio   goal");
-    for setting in SETTINGS {
+    for &setting in settings {
         let mut figures = vec![Vec::new(); Way::ALL.len()];
         for _ in 0..rounds {
             for (way, figures) in Way::ALL.into_iter().zip(&mut figures) {

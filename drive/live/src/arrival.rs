@@ -55,7 +55,8 @@ pub enum Refusal {
     Harmed,
 }
 
-/// A segment, and where its payload lies among the octets.
+/// A segment without its payload, and where that lies among the octets.
+#[derive(Debug)]
 pub(crate) struct Found {
     pub endpoints: Endpoints,
     pub segment: Segment<Octets>,
@@ -64,6 +65,7 @@ pub(crate) struct Found {
 
 /// What `octets` hold, a [`VirtioHeader`] and a packet: a segment without its
 /// payload, which stays for the caller to take, or an ICMP error.
+#[derive(Debug)]
 #[allow(clippy::large_enum_variant, reason = "as with `Arrival`")]
 pub(crate) enum Read {
     Segment(Found),

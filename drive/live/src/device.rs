@@ -13,24 +13,29 @@
 //! What one packet costs: a system call each way, one copy between kernel and
 //! user, and no other copy: a payload is written from where the application's
 //! octets lie, and read into memory that the receive buffer shares
-//! ([`crate::slabs`]). `read` takes one packet per call because the driver gives
-//! no more; a batch is a loop until nothing waits.
+//! ([`crate::slabs`]). A system call reads one packet because the driver gives no
+//! more; single ones that follow each other are joined ([`crate::join`]).
 //!
-//! Deliberately not here: several queues, `IFF_NAPI`, UDP, Ethernet frames
-//! (TAP). One queue is one thread.
+//! Without segmentation offload the kernel works on what is written in a thread
+//! of its own, which may join neighbours ([`gigatcp_linux::steering`]).
+//!
+//! Deliberately not here: several queues, UDP, Ethernet frames (TAP). One queue
+//! is one thread.
 
 use std::fs::File;
 use std::io::{self, IoSlice, Write};
 use std::net::IpAddr;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
+use gigatcp_linux::device::Reception;
 use gigatcp_linux::virtio::{ChecksumState, Segmentation, VirtioHeader};
-use gigatcp_linux::{LabError, Namespace, Step, device, interface};
+use gigatcp_linux::{LabError, Namespace, Step, device, interface, steering};
 use gigatcp_wire::{ChecksumFill, Endpoints, Flags, IpHeader, Segment, encode_headers};
 
 pub use gigatcp_linux::device::Offloads;
 
-use crate::arrival::{self, Arrival, Read, Refusal};
+use crate::arrival::{self, Arrival, Found, Read, Refusal};
+use crate::join::Joined;
 use crate::octets::Octets;
 use crate::slabs::Slabs;
 
@@ -97,6 +102,9 @@ pub struct Device {
     tun: File,
     config: DeviceConfig,
     slabs: Slabs,
+    /// The packet that was read last, where it did not join those before it. Its
+    /// octets are in the slab.
+    ahead: Option<Result<Read, Refusal>>,
     /// The headers of the packet being written.
     headers: Vec<u8>,
     counters: DeviceCounters,
@@ -123,11 +131,21 @@ impl Device {
             return Err(about(Step::Device, cause));
         }
         let tun = device::open_tun().map_err(|cause| LabError::new(Step::OpenTun, cause))?;
-        device::make_tun(&tun, &config.name).map_err(|cause| about(Step::Device, cause))?;
+        let reception = if config.offloads.segmentation {
+            Reception::AtOnce
+        } else {
+            Reception::Queued
+        };
+        device::make_tun(&tun, &config.name, reception)
+            .map_err(|cause| about(Step::Device, cause))?;
         device::set_offloads(&tun, config.offloads)
             .map_err(|cause| about(Step::Offloads, cause))?;
         interface::keep_quiet(&config.name);
         furnish(config).map_err(|cause| about(Step::Addresses, cause))?;
+        if reception == Reception::Queued {
+            // A wish: without, it is slower.
+            let _ = steering::receive_elsewhere(&config.name);
+        }
         Ok(Self::over(tun, config))
     }
 
@@ -142,6 +160,7 @@ impl Device {
             tun: descriptor.into(),
             config: config.clone(),
             slabs: Slabs::new(SLABS_KEPT),
+            ahead: None,
             headers: Vec::with_capacity(128),
             counters: DeviceCounters::default(),
         }
@@ -169,7 +188,34 @@ impl Device {
     /// What the device says, for instance that it is gone.
     pub fn read(&mut self) -> io::Result<Option<Arrival>> {
         loop {
-            match device::read_packet(&self.tun, self.slabs.room()) {
+            let packet = match self.ahead.take() {
+                None => self.read_behind(0)?,
+                ahead => ahead,
+            };
+            match packet {
+                None => return Ok(None),
+                Some(Ok(Read::Segment(found))) => return Ok(Some(self.join(found))),
+                Some(Ok(Read::Icmp(tuple, error))) => {
+                    return Ok(Some(Arrival::Icmp { tuple, error }));
+                }
+                Some(Err(Refusal::Foreign)) => self.counters.foreign += 1,
+                Some(Err(Refusal::Harmed)) => self.counters.harmed += 1,
+            }
+        }
+    }
+
+    /// What the next packet is, if one waits. It is read behind the `held` octets
+    /// that are kept of what was read before, as long as there is room.
+    fn read_behind(&mut self, held: usize) -> io::Result<Option<Result<Read, Refusal>>> {
+        loop {
+            let room = match held {
+                0 => self.slabs.room(),
+                _ => match self.slabs.room_behind(held) {
+                    Some(room) => room,
+                    None => return Ok(None),
+                },
+            };
+            match device::read_packet(&self.tun, room) {
                 Ok(0) => return Err(self.gone(&io::ErrorKind::UnexpectedEof.into())),
                 Ok(_) => {}
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(None),
@@ -177,21 +223,47 @@ impl Device {
                 Err(error) => return Err(self.gone(&error)),
             }
             self.counters.reads += 1;
-            match arrival::read(self.slabs.packet()) {
-                Ok(Read::Segment(found)) => {
-                    let payload = self.slabs.keep(found.payload).into();
-                    return Ok(Some(Arrival::Segment {
-                        endpoints: found.endpoints,
-                        segment: Segment {
-                            payload,
-                            ..found.segment
-                        },
-                    }));
+            return Ok(Some(arrival::read(&self.slabs.packet()[held..])));
+        }
+    }
+
+    /// The segment `found`, joined with what lies waiting behind it where that is
+    /// one with it ([`crate::join`]).
+    fn join(&mut self, found: Found) -> Arrival {
+        let mut joined = Joined::new(&found);
+        if !joined.may_grow() {
+            let payload = self.slabs.keep(found.payload).into();
+            return Arrival::Segment {
+                endpoints: found.endpoints,
+                segment: Segment {
+                    payload,
+                    ..found.segment
+                },
+            };
+        }
+        self.slabs.gather(found.payload, 0);
+        while joined.may_grow() {
+            let held = joined.len;
+            match self.read_behind(held) {
+                Ok(Some(Ok(Read::Segment(next)))) if joined.try_grow(&next) => {
+                    let payload = held + next.payload.start..held + next.payload.end;
+                    self.slabs.gather(payload, held);
                 }
-                Ok(Read::Icmp(tuple, error)) => return Ok(Some(Arrival::Icmp { tuple, error })),
-                Err(Refusal::Foreign) => self.counters.foreign += 1,
-                Err(Refusal::Harmed) => self.counters.harmed += 1,
+                Ok(Some(other)) => {
+                    self.ahead = Some(other);
+                    break;
+                }
+                // An error comes again when nothing is left to hand over.
+                Ok(None) | Err(_) => break,
             }
+        }
+        let payload = self.slabs.keep_front(joined.len).into();
+        Arrival::Segment {
+            endpoints: joined.endpoints,
+            segment: Segment {
+                payload,
+                ..joined.segment
+            },
         }
     }
 

@@ -44,7 +44,7 @@ use crate::socket::{Inner, Socket, Trouble};
 use crate::wheel::Wheel;
 
 /// Packets that are read before timers and wishes have their turn.
-const BATCH: usize = 64;
+const BATCH: u64 = 128;
 
 /// How long a connection that writes nothing keeps memory for what it will write,
 /// at least; twice as long at most.
@@ -212,15 +212,17 @@ impl Engine {
             self.grant(wish)?;
         }
         self.wishes = wishes;
-        let mut read = 0;
-        while read < BATCH
-            && let Some(arrival) = self.device.read()?
-        {
-            read += 1;
+        let until = self.device.counters().reads + BATCH;
+        let mut is_busy = false;
+        while let Some(arrival) = self.device.read()? {
             self.handle(arrival)?;
+            is_busy = self.device.counters().reads >= until;
+            if is_busy {
+                break;
+            }
         }
         self.handle_timers()?;
-        Ok(read == BATCH)
+        Ok(is_busy)
     }
 
     /// Sleeps until something is to be done.

@@ -68,6 +68,7 @@
 //! |---|---|
 //! | `device.rs` | the TUN device: super-segments in and out, checksums left to others |
 //! | `arrival.rs` | a packet of the device as a segment or an ICMP error |
+//! | `join.rs` | which packets become one super-segment on arrival |
 //! | `octets.rs` | the payload: octets in at most two pieces of shared memory |
 //! | `slabs.rs` | memory that packets are read into, used again |
 //! | `engine.rs`, `engine/` | the event loop: lookup, timers, output |
@@ -94,6 +95,7 @@ mod arrival;
 mod asynchronous;
 mod device;
 mod engine;
+mod join;
 mod octets;
 mod options;
 mod shared;

@@ -59,6 +59,31 @@ impl Slabs {
         self.room_for(LONGEST)
     }
 
+    /// Room for a packet behind the first `held` octets of what was read last; not,
+    /// where the slab ends.
+    pub fn room_behind(&mut self, held: usize) -> Option<&mut BytesMut> {
+        self.current.truncate(held);
+        (self.current.capacity() - held >= LONGEST).then_some(&mut self.current)
+    }
+
+    /// Moves the octets of `range` to `at`, which lies before them, and forgets what
+    /// is behind.
+    pub fn gather(&mut self, range: Range<usize>, at: usize) {
+        let end = at + range.len();
+        self.current.copy_within(range, at);
+        self.current.truncate(end);
+    }
+
+    /// Keeps the first `len` octets of what was read last; the rest stays.
+    pub fn keep_front(&mut self, len: usize) -> Bytes {
+        let front = self.current.split_to(len);
+        if len < LEAST_SHARED {
+            Bytes::copy_from_slice(&front)
+        } else {
+            front.freeze()
+        }
+    }
+
     fn room_for(&mut self, octets: usize) -> &mut BytesMut {
         self.current.clear();
         if self.current.capacity() < octets && !self.current.try_reclaim(octets) {

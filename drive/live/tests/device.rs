@@ -11,7 +11,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use common::{ALL, ENGINE_V4, ENGINE_V6, KERNEL_V4, KERNEL_V6, NO, Site};
-use common::{device_config, digest, digest_of, on_device, options, random, say, site};
+use common::{carry, device_config, digest, digest_of, on_device, options, random, say, site};
 use gigatcp_linux::virtio::{HEADER_LEN, VirtioHeader};
 use gigatcp_linux::{device, interface, packets};
 use gigatcp_live::{Device, DeviceConfig, Namespace, Stack, Stream};
@@ -137,14 +137,7 @@ fn a_namespace_that_nobody_holds_stays_as_long_as_the_engine_has_a_device_in_it(
     let octets = random(22, 1_000_000);
     let ours = stack.connect((KERNEL_V6, 80), &options("reno")).unwrap();
     let (theirs, _) = listener.accept().unwrap();
-    thread::scope(|scope| {
-        scope.spawn(|| {
-            (&ours)
-                .write_all(&octets)
-                .map(|()| ours.shutdown(Shutdown::Write))
-        });
-        assert_eq!(digest_of(&theirs).unwrap(), (digest(&octets), octets.len()));
-    });
+    carry(&ours, &theirs, &octets, || ours.shutdown(Shutdown::Write));
     stack.stop().unwrap();
 }
 
@@ -164,14 +157,7 @@ fn a_queue_of_two_packets_before_the_engine_loses_packets_and_no_octets() {
         .connect((KERNEL_V4, 80), &options("cubic"))
         .unwrap();
     let (theirs, _) = listener.accept().unwrap();
-    thread::scope(|scope| {
-        scope.spawn(|| {
-            (&theirs)
-                .write_all(&octets)
-                .map(|()| theirs.shutdown(Shutdown::Write))
-        });
-        assert_eq!(digest_of(&ours).unwrap(), (digest(&octets), octets.len()));
-    });
+    carry(&theirs, &ours, &octets, || theirs.shutdown(Shutdown::Write));
     let set_again = || device::set_queue(&device::control_socket(libc::AF_INET)?, "giga0", 2);
     match site.namespace.run(set_again).unwrap() {
         Ok(()) => assert!(dropped_by(&site.namespace) > 0),

@@ -12,7 +12,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use common::{
-    ALL, ENGINE_V4, ENGINE_V6, KERNEL_V4, KERNEL_V6, NO, Site, digest, digest_of, options,
+    ALL, ENGINE_V4, ENGINE_V6, KERNEL_V4, KERNEL_V6, NO, Site, carry, carry_both_ways, digest,
+    digest_of, options,
 };
 use common::{random, site};
 use gigatcp_events::State;
@@ -61,27 +62,13 @@ fn half_a_connection_goes_on_after_the_other_half_is_closed() {
         (&ours).write(b"x").unwrap_err().kind(),
         ErrorKind::BrokenPipe
     );
-    thread::scope(|scope| {
-        scope.spawn(|| {
-            (&theirs)
-                .write_all(&octets)
-                .map(|()| theirs.shutdown(Shutdown::Write))
-        });
-        assert_eq!(digest_of(&ours).unwrap(), (digest(&octets), octets.len()));
-    });
+    carry(&theirs, &ours, &octets, || theirs.shutdown(Shutdown::Write));
     // And the other way round.
     drop((ours, theirs));
     let (ours, theirs) = pair(&site);
     theirs.shutdown(Shutdown::Write).unwrap();
     assert_eq!((&ours).read(&mut [0; 9]).unwrap(), 0);
-    thread::scope(|scope| {
-        scope.spawn(|| {
-            (&ours)
-                .write_all(&octets)
-                .map(|()| ours.shutdown(Shutdown::Write))
-        });
-        assert_eq!(digest_of(&theirs).unwrap(), (digest(&octets), octets.len()));
-    });
+    carry(&ours, &theirs, &octets, || ours.shutdown(Shutdown::Write));
 }
 
 #[test]
@@ -175,21 +162,7 @@ fn a_window_of_a_few_octets_passes_everything_both_ways() {
     };
     let ours = site.stack.connect((KERNEL_V4, 80), &small).unwrap();
     let (theirs, _) = listener.accept().unwrap();
-    thread::scope(|scope| {
-        scope.spawn(|| {
-            (&theirs)
-                .write_all(&octets)
-                .map(|()| theirs.shutdown(Shutdown::Write))
-        });
-        scope.spawn(|| {
-            (&ours)
-                .write_all(&octets)
-                .map(|()| ours.shutdown(Shutdown::Write))
-        });
-        let reading = scope.spawn(|| digest_of(&theirs).unwrap());
-        assert_eq!(digest_of(&ours).unwrap(), (digest(&octets), octets.len()));
-        assert_eq!(reading.join().unwrap(), (digest(&octets), octets.len()));
-    });
+    carry_both_ways(&ours, &theirs, [&octets, &octets]);
 }
 
 #[test]

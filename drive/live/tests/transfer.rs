@@ -4,13 +4,11 @@
 
 mod common;
 
-use std::io::Write;
-use std::net::{IpAddr, Shutdown};
-use std::thread;
+use std::net::IpAddr;
 use std::time::Duration;
 
 use common::{
-    ALL, ENGINE_V4, ENGINE_V6, KERNEL_V4, KERNEL_V6, NO, digest, digest_of, options, random, site,
+    ALL, ENGINE_V4, ENGINE_V6, KERNEL_V4, KERNEL_V6, NO, carry_both_ways, options, random, site,
 };
 use gigatcp_live::Offloads;
 
@@ -25,24 +23,13 @@ fn engine_opens(mtu: u16, offloads: Offloads, kernel: IpAddr, congestion: &str) 
     };
     let listener = site.kernel_listens(kernel, 5001, congestion);
     let (ours, theirs) = (random(1, LEN), random(2, LEN));
-    thread::scope(|scope| {
-        let peer = scope.spawn(|| {
-            let (stream, _) = listener.accept().unwrap();
-            exchange(&stream, &stream, &theirs, || {
-                stream.shutdown(Shutdown::Write).unwrap()
-            })
-        });
-        let stream = site
-            .stack
-            .connect((kernel, 5001), &options(congestion))
-            .unwrap();
-        let got = exchange(&stream, &stream, &ours, || {
-            stream.shutdown(Shutdown::Write).unwrap()
-        });
-        assert_eq!(got, (digest(&theirs), LEN), "what the engine read");
-        let got = peer.join().unwrap();
-        assert_eq!(got, (digest(&ours), LEN), "what the kernel read");
-    });
+    let stream = site
+        .stack
+        .connect((kernel, 5001), &options(congestion))
+        .unwrap();
+    let (peer, _) = listener.accept().unwrap();
+    carry_both_ways(&stream, &peer, [&ours, &theirs]);
+    drop((stream, peer));
     assert!(site.stack.settle(Duration::from_secs(5)).unwrap());
     let counters = site.stack.counters().unwrap();
     assert_eq!((counters.device.harmed, counters.device.refused), (0, 0));
@@ -59,40 +46,13 @@ fn kernel_opens(mtu: u16, offloads: Offloads, engine: IpAddr, congestion: &str) 
         .listen((engine, 5001), &options(congestion))
         .unwrap();
     let (ours, theirs) = (random(3, LEN), random(4, LEN));
-    thread::scope(|scope| {
-        let peer = scope.spawn(|| {
-            let stream = site
-                .kernel_connects((engine, 5001).into(), congestion)
-                .unwrap();
-            exchange(&stream, &stream, &theirs, || {
-                stream.shutdown(Shutdown::Write).unwrap()
-            })
-        });
-        let stream = listener.accept().unwrap();
-        let got = exchange(&stream, &stream, &ours, || {
-            stream.shutdown(Shutdown::Write).unwrap()
-        });
-        assert_eq!(got, (digest(&theirs), LEN), "what the engine read");
-        let got = peer.join().unwrap();
-        assert_eq!(got, (digest(&ours), LEN), "what the kernel read");
-    });
+    let peer = site
+        .kernel_connects((engine, 5001).into(), congestion)
+        .unwrap();
+    let stream = listener.accept().unwrap();
+    carry_both_ways(&stream, &peer, [&ours, &theirs]);
+    drop((stream, peer));
     assert!(site.stack.settle(Duration::from_secs(5)).unwrap());
-}
-
-/// Writes everything on a thread of its own and closes; reads to the end here.
-fn exchange(
-    reader: impl std::io::Read,
-    mut writer: impl Write + Send,
-    octets: &[u8],
-    close: impl FnOnce() + Send,
-) -> (String, usize) {
-    thread::scope(|scope| {
-        scope.spawn(move || {
-            writer.write_all(octets).unwrap();
-            close();
-        });
-        digest_of(reader).unwrap()
-    })
 }
 
 #[test]

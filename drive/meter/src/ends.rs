@@ -12,6 +12,8 @@ use gigatcp_linux::poll::{self, Interest};
 use gigatcp_linux::socket::{self, Buffer};
 use gigatcp_units::Bytes;
 
+use crate::View;
+
 /// How long somebody waits for a connection before asking whether to go on.
 const PATIENCE: Duration = Duration::from_millis(20);
 
@@ -38,6 +40,8 @@ pub struct Granted {
     pub send_buffer: Bytes,
     /// Receive buffer, in octets of the kernel's memory.
     pub receive_buffer: Bytes,
+    /// Slow-start threshold in segments, where there is one.
+    pub ssthresh: Option<u64>,
 }
 
 /// Why there is no connection.
@@ -99,7 +103,10 @@ fn grant(socket: &impl AsRawFd, wishes: &Wishes) -> Result<(), MeterError> {
 /// What the kernel says.
 pub fn granted(socket: &impl AsRawFd) -> Result<Granted, MeterError> {
     let read = || {
+        let view = View::of(socket)?;
+        let segments = |octets: Bytes| octets.as_u64() / u64::from(view.smss.max(1));
         Ok(Granted {
+            ssthresh: view.ssthresh.map(segments),
             congestion: socket::congestion(socket)?,
             send_buffer: Bytes::new(socket::buffer(socket, Buffer::Send)?),
             receive_buffer: Bytes::new(socket::buffer(socket, Buffer::Receive)?),

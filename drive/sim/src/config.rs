@@ -1,6 +1,6 @@
 //! What a world is made of: everything typed, nothing left to decide.
 
-use gigatcp_path::{CpuCosts, HopConfig, RingsConfig, SharedMediumConfig};
+use gigatcp_path::{CpuCosts, HopConfig, RingsConfig, SharedMediumConfig, StealConfig};
 use gigatcp_tcp::Config as TcpConfig;
 use gigatcp_units::{Bytes, Duration};
 
@@ -76,8 +76,10 @@ pub enum Stop {
 pub struct HostConfig {
     /// The engine's configuration.
     pub tcp: TcpConfig,
-    /// What work costs; all zero, without coalescing, is an ideal host.
+    /// What work costs; all zero, without coalescing and steal, is an ideal host.
     pub costs: CpuCosts,
+    /// How often and for how long others have the processor; absent: never.
+    pub steal: Option<StealConfig>,
     /// Shortest time between two interrupts of the network card; what arrives
     /// in between is shown to the processor together.
     pub coalesce: Duration,

@@ -15,7 +15,7 @@ mod transmit;
 
 use std::collections::VecDeque;
 
-use gigatcp_path::{ConfigError, Cpu, CpuCosts, Hop, HopConfig, Work};
+use gigatcp_path::{ConfigError, Cpu, CpuCosts, Hop, HopConfig, Steal, Work};
 use gigatcp_tcp::listener::{self, Heard};
 use gigatcp_tcp::{Config as TcpConfig, Connection, Received};
 use gigatcp_units::{Bytes, Duration, Instant};
@@ -50,6 +50,8 @@ pub struct Endpoint {
     costs: CpuCosts,
     ideal: bool,
     cpu: Cpu,
+    /// When others have the processor.
+    steal: Option<Steal>,
     card: Card,
     inbox: VecDeque<Frame>,
     task: Option<(Instant, Task)>,
@@ -98,6 +100,8 @@ impl Endpoint {
         seed: u64,
     ) -> Result<Self, ConfigError> {
         let link = host.link.clone().map(|link| Hop::new(link, seed));
+        let end = if reverse { "receiver" } else { "sender" };
+        let name = format!("{end} {flow}");
         Ok(Self {
             flow,
             reverse,
@@ -107,6 +111,7 @@ impl Endpoint {
             costs: host.costs,
             ideal: is_ideal(host),
             cpu: Cpu::new(),
+            steal: host.steal.map(|config| Steal::new(config, seed, &name)),
             card: Card::new(host),
             inbox: VecDeque::new(),
             task: None,
@@ -200,6 +205,9 @@ impl Endpoint {
     /// When network card or processor have something to do.
     fn processor_timeout(&self) -> Instant {
         let mut next = self.card.interrupt_at();
+        if let Some(steal) = &self.steal {
+            next = next.min(steal.next());
+        }
         if let Some((finish, _)) = &self.task {
             next = next.min(*finish);
         } else if !self.inbox.is_empty() || self.wants_to_write() || self.wants_to_read() {
@@ -241,6 +249,7 @@ impl Endpoint {
     /// Something is due: a timer, the processor, the network card.
     pub fn handle_timeout(&mut self, now: Instant, out: &mut Vec<Packet>) {
         self.open(now);
+        self.lose_processor(now);
         self.take_interrupt(now);
         if let Some(connection) = &mut self.connection
             && connection.poll_timeout() <= now
@@ -260,6 +269,16 @@ impl Endpoint {
         {
             source.wake_at = Instant::FAR_FUTURE;
             self.connection = Some(Box::new(Connection::connect(now, &self.tcp)));
+        }
+    }
+
+    /// Others take the processor where their time has come. What it is at is
+    /// finished first.
+    fn lose_processor(&mut self, now: Instant) {
+        if let Some(steal) = &mut self.steal
+            && steal.next() <= now
+        {
+            self.cpu.take_away(now, steal.take());
         }
     }
 
@@ -379,6 +398,7 @@ impl Endpoint {
 /// Whether everything at this host takes no time and nothing runs short.
 fn is_ideal(host: &HostConfig) -> bool {
     host.costs == CpuCosts::default()
+        && host.steal.is_none()
         && host.coalesce.is_zero()
         && host.rings.is_none()
         && host.reader == Reader::default()

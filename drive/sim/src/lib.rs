@@ -7,6 +7,7 @@
 //!
 //! * [`config`]: what a world is made of.
 //! * [`world`]: the loop, and the way of packets through it.
+//! * [`outcome`]: what comes out of it.
 //! * [`endpoint`]: a host: processor, network card, engine, application.
 //! * [`schedule`]: who acts next.
 //! * [`packet`]: what travels.
@@ -22,9 +23,11 @@ pub mod config;
 pub mod endpoint;
 pub mod meter;
 pub mod observe;
+pub mod outcome;
 pub mod packet;
 pub mod schedule;
 pub mod world;
 
 pub use config::{FlowConfig, HostConfig, Observe, Reader, SharedSegment, Stop, WorldConfig};
-pub use world::{Ended, FlowOutcome, Outcome, Tap, World};
+pub use outcome::{FlowOutcome, Outcome};
+pub use world::{Ended, Tap, World};

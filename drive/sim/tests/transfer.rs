@@ -3,7 +3,7 @@
 mod common;
 
 use common::{flow, host, link, run, wire, world};
-use gigatcp_path::CpuCosts;
+use gigatcp_path::{CpuCosts, StealConfig};
 use gigatcp_sim::{Ended, Stop};
 use gigatcp_tcp::Profile;
 use gigatcp_units::{Bytes, Duration};
@@ -115,4 +115,39 @@ fn buffers_that_fit_themselves_fill_a_long_fat_path_as_soon_as_the_largest_ones(
         // The path holds 125 MB, and its queue 270 MB.
         assert!(grown >= Bytes::new(250_000_000), "{grown}");
     }
+}
+
+/// Losses at a queue of 70 packets on a path of 83, in two seconds of a window that
+/// fits into path and queue, when others have the sender's processor now and then.
+fn losses_of_a_window_that_fits(steal: Option<StealConfig>) -> u64 {
+    let (rate, queue) = (100_000_000, 70);
+    let window = rate / 8 / 100 + 30 * 1500;
+    let mut sender = host(Profile::MODERN, 1500, "reno", window);
+    sender.tcp.profile.pacing = false;
+    let delay = Duration::from_millis(5);
+    let mut flow = flow("one", &sender, Stop::After(Duration::from_secs(2)));
+    flow.sender.steal = steal;
+    let (ended, outcome) = run(world(
+        link("forward", rate, delay, queue),
+        wire("reverse", delay),
+        vec![flow],
+    ));
+    assert_eq!(ended, Ended::Finished);
+    outcome.flows[0]
+        .sender
+        .connection()
+        .unwrap()
+        .counters()
+        .retransmitted_segments
+}
+
+#[test]
+fn a_sender_that_loses_its_processor_sends_bursts_which_a_short_queue_does_not_hold() {
+    let steal = |ms| StealConfig {
+        every: Duration::from_millis(100),
+        span: Duration::from_millis(ms),
+    };
+    assert_eq!(losses_of_a_window_that_fits(None), 0);
+    let lost = losses_of_a_window_that_fits(Some(steal(10)));
+    assert!(lost > 10, "{lost}");
 }

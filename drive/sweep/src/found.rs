@@ -2,13 +2,27 @@
 //! of the kernel, becomes its record: one form for all.
 
 use gigatcp_events::Limit;
-use gigatcp_plan::Flow;
+use gigatcp_plan::{Flow, Series};
 use gigatcp_record::{
     FlowRecord, IntervalRecord, LimitShare, LimitSpan, Negotiated, RingRecord, Sample,
-    TimeSequence, growth,
+    SeriesRecord, TimeSequence, growth,
 };
 use gigatcp_sim::meter::Meter;
 use gigatcp_units::{Bytes, Duration, Instant};
+
+/// The head of the record of a series: which one it is. What was found comes to
+/// it.
+pub(crate) fn head(series: &Series, repeat: u32, seed: u64) -> SeriesRecord {
+    SeriesRecord {
+        name: series.name.clone(),
+        title: series.title.clone(),
+        repeat,
+        seed,
+        fitted: series.fitted.clone(),
+        fit_of: series.fit_of.clone(),
+        ..SeriesRecord::default()
+    }
+}
 
 /// State of a sender at one moment, from the start of the run.
 #[derive(Clone, Copy, Debug)]

@@ -13,7 +13,7 @@ use gigatcp_units::{Bytes, Instant};
 use gigatcp_wire::Phantom;
 
 use crate::found::{Counts, Found, Look};
-use crate::negotiated;
+use crate::{found, negotiated};
 
 /// The record of one run of a series.
 #[must_use]
@@ -32,12 +32,6 @@ pub fn series(
     let hops = hops.filter(|_| shared.is_none());
     let hops = hops.map(|(hop, backlog)| hop_record(hop, *backlog, outcome.now));
     SeriesRecord {
-        name: series.name.clone(),
-        title: series.title.clone(),
-        repeat,
-        seed,
-        fitted: series.fitted.clone(),
-        fit_of: series.fit_of.clone(),
         partial: ended == Ended::Interrupted,
         duration_ns: outcome.now.as_nanos(),
         event_hash: format!("{:016x}", outcome.event_hash),
@@ -48,7 +42,7 @@ pub fn series(
         hops: hops
             .chain(shared.map(|medium| medium_record(medium, outcome.now)))
             .collect(),
-        live: None,
+        ..found::head(series, repeat, seed)
     }
 }
 

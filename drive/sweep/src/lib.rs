@@ -12,6 +12,7 @@
 //!   do not depend on how many: every world is alone with its seed.
 //! * [`store`]: `runs/<name>-<hash>/`, written whole or not at all.
 //! * [`tap`]: packets into a capture file.
+//! * [`watch`]: packets judged as they pass, without a file.
 #![forbid(unsafe_code)]
 #![deny(missing_docs)]
 
@@ -24,6 +25,7 @@ pub mod run;
 pub mod scenario;
 pub mod store;
 pub mod tap;
+pub mod watch;
 
 pub use run::{Ground, Job, Progress, Refusal, run};
 pub use store::{Folder, StoreError};

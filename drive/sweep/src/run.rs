@@ -13,6 +13,7 @@ use rayon::prelude::*;
 #[cfg(target_os = "linux")]
 use crate::live::{self, LiveError, capture::Capture};
 use crate::tap::CaptureTap;
+use crate::watch::{Both, WatchTap};
 use crate::{harvest, scenario};
 #[cfg(target_os = "linux")]
 use gigatcp_emulate::Side;
@@ -51,6 +52,9 @@ pub struct Job {
     pub repeat: u32,
     /// Folder for one capture per series and repeat; none = no captures.
     pub captures: Option<PathBuf>,
+    /// Whether the packets at the senders' doors are judged as they pass; in
+    /// virtual time alone.
+    pub judge: bool,
 }
 
 /// One world to run.
@@ -189,7 +193,7 @@ pub enum RunError {
         source: LiveError,
     },
     /// A capture cannot be written.
-    #[error("the capture of series `{series}` failed: {source}")]
+    #[error("the capture of series `{series}` failed")]
     Capture {
         /// Name of the series.
         series: String,
@@ -300,8 +304,14 @@ fn run_world(
         Some(folder) => Some(open_capture(folder, job, task).map_err(in_capture)?),
         None => None,
     };
-    if let Some(tap) = &tap {
-        world.set_tap(Box::new(tap.clone()));
+    let watch = job
+        .judge
+        .then(|| WatchTap::new(series.scenario.flows.len()));
+    match (tap.clone(), watch.clone()) {
+        (Some(tap), Some(watch)) => world.set_tap(Box::new(Both(tap, watch))),
+        (Some(tap), None) => world.set_tap(Box::new(tap)),
+        (None, Some(watch)) => world.set_tap(Box::new(watch)),
+        (None, None) => {}
     }
     let ended = world.run(stop, now);
     world.check();
@@ -311,6 +321,9 @@ fn run_world(
     let outcome = world.outcome();
     let mut record = harvest::series(series, task.repeat, task.seed, ended, &outcome);
     record.partial |= ended == Ended::Interrupted;
+    if let Some(watch) = watch {
+        watch.judge(&mut record.flows);
+    }
     Ok(record)
 }
 

@@ -82,6 +82,7 @@ fn host_config(host: &Host, ip: IpVersion, number: usize, flow: &Flow, seed: u64
             events: EventMask::NONE,
         },
         costs: host.costs,
+        steal: host.steal,
         coalesce: host.coalesce,
         rings: host.rings,
         reneges: host.reneges,

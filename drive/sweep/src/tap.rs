@@ -106,7 +106,7 @@ impl State {
 
 /// Addresses of a flow's hosts: senders in 10.1/16 or fd00:1::/32, receivers in
 /// 10.2/16 or fd00:2::/32.
-fn endpoints(ip: IpVersion, flow: u32, reverse: bool) -> Endpoints {
+pub(crate) fn endpoints(ip: IpVersion, flow: u32, reverse: bool) -> Endpoints {
     let [top, next, high, low] = (flow + 1).to_be_bytes();
     match ip {
         IpVersion::V4 => {

@@ -45,6 +45,7 @@ fn tshark_finds_no_malformed_packet_no_bad_checksum_and_the_same_retransmissions
         seed: 1,
         repeat: 1,
         captures: Some(folder.path().to_path_buf()),
+        judge: false,
     };
     let records = run(&job, &AtomicBool::new(false), &Progress::of(&job), &|_| {}).expect("a run");
     for record in records {
@@ -72,6 +73,7 @@ fn our_own_reader_finds_every_segment_and_the_same_retransmissions() {
         seed: 2,
         repeat: 1,
         captures: Some(folder.path().to_path_buf()),
+        judge: false,
     };
     let records = run(&job, &AtomicBool::new(false), &Progress::of(&job), &|_| {}).expect("a run");
     for record in records {

@@ -49,6 +49,7 @@ fn results(threads: usize, seed: u64) -> Vec<SeriesRecord> {
         seed,
         repeat: 2,
         captures: None,
+        judge: false,
     };
     let pool = rayon::ThreadPoolBuilder::new()
         .num_threads(threads)

@@ -33,6 +33,7 @@ fn run(plan: &str, changes: &[&str]) -> Option<Vec<SeriesRecord>> {
         seed: plan.seed,
         repeat: plan.repeat,
         captures: None,
+        judge: false,
         plan,
     };
     assert_eq!(job.refusal(), None);
@@ -235,6 +236,7 @@ fn what_real_time_does_not_do_is_named() {
         "receiver.stack=kernel",
         "receiver.profile=linux-2.6.20",
         "receiver.sack=false",
+        "receiver.nagle=false",
         "sender.cpu.per_packet_sent='1 us'",
         "record.time_sequence=true",
         "flow.duration='200 ms'",
@@ -245,13 +247,16 @@ fn what_real_time_does_not_do_is_named() {
     let live = records[0].live.as_ref().expect("a run in real time");
     for key in [
         "receiver.profile",
-        "receiver.sack",
+        "receiver.nagle",
         "sender.cpu.per_packet_sent",
         "record.time_sequence",
     ] {
         let is_named = live.not_modelled.iter().any(|line| line.starts_with(key));
         assert!(is_named, "{key}: {:?}", live.not_modelled);
     }
+    // The kernel has a setting of that meaning, and was given it.
+    let mut named = live.not_modelled.iter();
+    assert!(!named.any(|line| line.starts_with("receiver.sack")));
 }
 
 #[test]
@@ -284,6 +289,7 @@ fn virtual_time_has_no_kernel_and_live_flows_have_no_delay_of_their_own() {
             seed: 1,
             repeat: 1,
             captures: None,
+            judge: false,
             plan,
         };
         job.refusal().expect("it cannot be run")
@@ -301,6 +307,7 @@ fn virtual_time_has_no_kernel_and_live_flows_have_no_delay_of_their_own() {
         seed: 1,
         repeat: 1,
         captures: None,
+        judge: false,
         plan: medium.unwrap(),
     };
     assert!(

@@ -3,6 +3,12 @@
 //! more; here are the causes that must be found without fail.
 
 #[allow(dead_code)]
+#[path = "../examples/grade/diagnosis.rs"]
+mod diagnosis;
+#[allow(dead_code)]
+#[path = "../examples/grade/draw.rs"]
+mod draw;
+#[allow(dead_code)]
 #[path = "../examples/grade/views.rs"]
 mod views;
 #[allow(dead_code)]
@@ -14,7 +20,8 @@ use gigatcp_why::Diagnosis;
 /// What is said of the world with this cause, from each place.
 fn diagnoses(cause: &str, seed: u64) -> [Option<Diagnosis>; 3] {
     let case = worlds::world(cause, seed);
-    views::captures(&case, seed).map(views::diagnose)
+    let captures = views::captures(&case, seed);
+    captures.map(|octets| diagnosis::diagnose(diagnosis::Captured::whole(octets)))
 }
 
 /// The account of each adds up to the run.
@@ -77,8 +84,9 @@ fn the_place_of_capture_is_found_out() {
 fn two_captures_say_together_what_was_lost_between_them_and_why() {
     for cause in ["random-loss", "queue-overflow", "path-saturated"] {
         let case = worlds::world(cause, 3);
-        let [sender, receiver, _] = views::captures(&case, 3);
-        let diagnosis = views::diagnose_both(sender, receiver).expect("data was sent");
+        let captures = views::captures(&case, 3).map(diagnosis::Captured::whole);
+        let [sender, receiver, _] = captures;
+        let diagnosis = diagnosis::diagnose_both(sender, receiver).expect("data was sent");
         check(&diagnosis);
         let said = diagnosis.headline().map(|first| first.rule.id);
         assert_eq!(said, Some(cause), "{}", diagnosis.limited_by());

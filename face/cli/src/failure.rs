@@ -1,6 +1,7 @@
 //! Why a command could not do what it was asked: what was read, why that is
 //! wrong, what it means for the result, and what to type next.
 
+use std::error::Error;
 use std::io;
 
 use clap::builder::styling::{AnsiColor, Style};
@@ -17,6 +18,7 @@ pub(crate) const USAGE: u8 = 2;
 const FAULT: u8 = 101;
 
 const ERROR: Style = AnsiColor::Red.on_default().bold();
+const WARNING: Style = AnsiColor::Yellow.on_default().bold();
 const HINT: Style = AnsiColor::Cyan.on_default().bold();
 
 /// Why a command ended early.
@@ -61,6 +63,26 @@ impl Failure {
         Self::new(format!("cannot {action}: {error}"))
     }
 
+    /// An error, what caused it, and what caused that.
+    pub(crate) fn caused(error: &dyn Error) -> Self {
+        let mut message = error.to_string();
+        let mut cause = error.source();
+        while let Some(error) = cause {
+            let said = error.to_string();
+            // Some say their cause themselves.
+            if !message.ends_with(&said) {
+                message.push_str(&format!(": {said}"));
+            }
+            cause = error.source();
+        }
+        Self::new(message)
+    }
+
+    /// Says first in what it was found.
+    pub(crate) fn within(self, name: &str) -> Self {
+        self.with(|words| words.message = format!("{name}: {}", words.message))
+    }
+
     /// What it means for the result.
     pub(crate) fn effect(self, effect: impl Into<String>) -> Self {
         self.with(|words| words.effect = Some(effect.into()))
@@ -86,9 +108,17 @@ impl Failure {
     /// Says it on stderr.
     pub(crate) fn say(&self) {
         match self {
-            Self::Said(words) => output::say(&words.text()),
+            Self::Said(words) => output::say(&words.text(&format!("{ERROR}error:{ERROR:#}"))),
             Self::Plan(findings) => output::say(&diagnostics::text(findings)),
             Self::Unread => {}
+        }
+    }
+
+    /// Says it on stderr as what the command goes on without.
+    pub(crate) fn warn(&self) {
+        match self {
+            Self::Said(words) => output::say(&words.text(&format!("{WARNING}warning:{WARNING:#}"))),
+            Self::Plan(_) | Self::Unread => self.say(),
         }
     }
 
@@ -103,8 +133,8 @@ impl Failure {
 }
 
 impl Words {
-    fn text(&self) -> String {
-        let mut text = format!("{ERROR}error:{ERROR:#} {}", safe(&self.message));
+    fn text(&self, kind: &str) -> String {
+        let mut text = format!("{kind} {}", safe(&self.message));
         if let Some(effect) = &self.effect {
             text.push_str(&format!("\n  effect: {}", safe(effect)));
         }

@@ -9,6 +9,7 @@
 //!   the command, in [`commands`].
 //! * [`failure`], [`diagnostics`]: what is said when something is wrong.
 //! * [`output`]: how things are said, and to whom.
+//! * [`whole_file`]: files that are there whole or not at all.
 //! * [`experiments`], [`plan_file`]: from a name to a checked plan.
 //! * [`profiles`]: the settings of hosts, by name.
 //! * [`interrupt`], [`progress`]: while something runs.
@@ -32,6 +33,7 @@ mod plan_file;
 mod profiles;
 mod progress;
 mod values;
+mod whole_file;
 
 use std::process::ExitCode;
 

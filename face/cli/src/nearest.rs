@@ -1,5 +1,8 @@
 //! The known word that was most likely meant.
 
+use std::fs;
+use std::path::{Path, PathBuf};
+
 /// Fewer letters than this begin too many words.
 const TELLING: usize = 3;
 
@@ -12,6 +15,27 @@ pub(crate) fn nearest<'a>(
     let begins = |candidate: &&str| word.len() >= TELLING && candidate.starts_with(word);
     gigatcp_units::nearest::nearest(word, candidates.clone())
         .or_else(|| candidates.into_iter().find(begins))
+}
+
+/// The file or folder beside a `path` that is not there whose name is nearest
+/// to it; only those that end in `ending`, which counts for nothing else.
+pub(crate) fn neighbour(path: &Path, ending: &str) -> Option<PathBuf> {
+    let wanted = path.file_name()?.to_str()?;
+    let wanted = wanted.strip_suffix(ending).unwrap_or(wanted);
+    let parent = path.parent()?;
+    let here = if parent.as_os_str().is_empty() {
+        Path::new(".")
+    } else {
+        parent
+    };
+    let entries = fs::read_dir(here).into_iter().flatten().flatten();
+    let mut names: Vec<String> = entries
+        .filter_map(|entry| entry.file_name().into_string().ok())
+        .filter_map(|name| name.strip_suffix(ending).map(str::to_owned))
+        .collect();
+    names.sort();
+    let name = nearest(wanted, names.iter().map(String::as_str))?;
+    Some(parent.join(format!("{name}{ending}")))
 }
 
 /// The hint for an unknown `word`: the nearest of the known ones, and all of

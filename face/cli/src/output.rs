@@ -9,6 +9,12 @@ use serde::Serialize;
 
 use crate::failure::Failure;
 
+/// So many of something: `1 packet`, `2 packets`.
+pub(crate) fn counted(count: u64, noun: &str) -> String {
+    let end = if count == 1 { "" } else { "s" };
+    format!("{count} {noun}{end}")
+}
+
 /// Writes a line or several to stderr. Colour stays only on a terminal that
 /// wants it.
 pub(crate) fn say(text: &str) {

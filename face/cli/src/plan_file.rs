@@ -148,25 +148,8 @@ fn unreadable(path: &Path, error: &io::Error) -> Failure {
 /// What was most likely meant by the path of a plan that does not exist: a
 /// neighbour, or an experiment.
 fn nearest_plan(path: &Path) -> Option<String> {
-    const ENDING: &str = ".toml";
-    let wanted = path.file_name()?.to_str()?;
-    let wanted = wanted.strip_suffix(ENDING).unwrap_or(wanted);
-    let parent = path.parent()?;
-    let here = if parent.as_os_str().is_empty() {
-        Path::new(".")
-    } else {
-        parent
-    };
-    let entries = std::fs::read_dir(here).into_iter().flatten().flatten();
-    let mut neighbours: Vec<String> = entries
-        .filter_map(|entry| entry.file_name().into_string().ok())
-        .filter_map(|name| name.strip_suffix(ENDING).map(str::to_owned))
-        .collect();
-    neighbours.sort();
-    let neighbour = nearest::nearest(wanted, neighbours.iter().map(String::as_str));
-    if let Some(name) = neighbour {
-        let name = format!("{name}{ENDING}");
-        return Some(parent.join(name).display().to_string());
+    if let Some(neighbour) = nearest::neighbour(path, ".toml") {
+        return Some(neighbour.display().to_string());
     }
     let experiments = Experiments::nearest()?;
     let folder = path.parent().and_then(Path::file_name);

@@ -1,12 +1,11 @@
 //! Profiles and what each sets.
 //!
-//! A profile has no list of its values, so they are taken apart here, field by
-//! field: a new field does not compile until it is shown, and a test holds the
-//! names against [`SETTINGS`], by which plans change them.
+//! A profile has no list of its values, so they are named here, field by field;
+//! a test holds the names against [`SETTINGS`], by which plans change them, so
+//! that none can be forgotten.
 
 use gigatcp_tcp::congestion::Counting;
 use gigatcp_tcp::profile::{InitialWindow, Profile, PrrRule, SETTINGS, SynCookies, WindowPolicy};
-use gigatcp_units::Bytes;
 use serde::Serialize;
 
 use crate::grid::{Align, grid};
@@ -86,11 +85,19 @@ impl ProfileView {
     }
 }
 
-/// Names and values, each value as a plan writes it.
+/// Names and values as a plan writes them: a field as it prints, or `name =
+/// value`.
 macro_rules! named {
-    ($($field:ident),* $(,)?) => {
-        vec![$((stringify!($field), $field.to_string())),*]
+    ($profile:ident; $($name:ident $(= $value:expr)?),* $(,)?) => {
+        vec![$((stringify!($name), named!(@ $profile $name $($value)?))),*]
     };
+    (@ $profile:ident $name:ident) => { $profile.$name.to_string() };
+    (@ $profile:ident $name:ident $value:expr) => { $value.to_string() };
+}
+
+/// A value, or `false` where there is none.
+fn or_false(value: Option<impl ToString>) -> String {
+    value.map_or_else(|| "false".to_owned(), |value| value.to_string())
 }
 
 /// Every setting of a profile; a test holds the names against the settings
@@ -107,16 +114,8 @@ fn values(profile: &Profile) -> Vec<(&'static str, String)> {
 
 /// What RFCs leave open, and what Linux does otherwise than they say.
 fn where_stacks_differ(profile: &Profile) -> Vec<(&'static str, String)> {
-    let Profile {
-        nagle_minshall,
-        delayed_fin_ack,
-        bare_window_probes,
-        half_used_opens,
-        growth_by_delivery,
-        syn_linear_timeouts,
-        ..
-    } = *profile;
     named![
+        profile;
         nagle_minshall,
         delayed_fin_ack,
         bare_window_probes,
@@ -128,68 +127,21 @@ fn where_stacks_differ(profile: &Profile) -> Vec<(&'static str, String)> {
 
 /// Explicit congestion notification.
 fn notification(profile: &Profile) -> Vec<(&'static str, String)> {
-    let Profile {
-        ecn,
+    named![
+        profile;
+        ecn = profile.ecn.name(),
         dctcp_receiver,
-        ecn_option,
+        ecn_option = profile.ecn_option.name(),
         ecn_everywhere,
         time_wait_forgets_ecn,
         ecn_fallback,
         ecn_doubts,
-        ..
-    } = *profile;
-    let (ecn, ecn_option) = (ecn.name(), ecn_option.name());
-    named![
-        ecn,
-        dctcp_receiver,
-        ecn_option,
-        ecn_everywhere,
-        time_wait_forgets_ecn,
-        ecn_fallback,
-        ecn_doubts
     ]
 }
 
 fn switches(profile: &Profile) -> Vec<(&'static str, String)> {
-    let Profile {
-        sack,
-        dsack,
-        dsack_undo,
-        timestamps,
-        window_scaling,
-        fast_retransmit,
-        newreno,
-        limited_transmit,
-        rescue_retransmission,
-        delayed_ack,
-        ack_waits_for_reader,
-        quick_ack,
-        nagle,
-        silly_window_avoidance,
-        header_prediction,
-        syn_text,
-        fast_open_client,
-        fast_open_server,
-        fast_open_without_cookie,
-        time_wait_reuse,
-        time_wait_ignores_reset,
-        backoff,
-        idle_restart,
-        segmentation_offload,
-        rto_floor_on_variance,
-        rtt_from_sack,
-        buffer_doubling,
-        pacing,
-        pacing_by_window,
-        receive_autotuning,
-        send_autotuning,
-        may_shrink_window,
-        fast_convergence,
-        abe,
-        cwnd_validation,
-        ..
-    } = *profile;
     named![
+        profile;
         sack,
         dsack,
         dsack_undo,
@@ -229,53 +181,15 @@ fn switches(profile: &Profile) -> Vec<(&'static str, String)> {
 }
 
 fn constants(profile: &Profile) -> Vec<(&'static str, String)> {
-    let Profile {
-        syn_cookies,
-        counting,
-        initial_window,
-        window_policy,
-        dup_thresh,
-        ack_every,
-        ack_every_switch,
-        ack_every_later,
-        delayed_ack_timeout,
-        quick_acks,
-        rto_initial,
-        rto_min,
-        rto_max,
-        min_rtt_window,
-        retries,
-        syn_retries,
-        time_wait,
-        timestamp_tick,
-        buffer_limit,
-        window_reserve_shift,
-        pacing_ss_ratio,
-        pacing_ca_ratio,
-        max_pacing_rate,
-        receive_buffer_start,
-        receive_buffer_max,
-        send_buffer_start,
-        send_buffer_max,
-        not_sent_lowat,
-        ..
-    } = *profile;
-    let syn_cookies = cookies_text(syn_cookies);
-    let byte_counting = counting_text(counting);
-    let initial_window = initial_window_text(initial_window);
-    let ack_every_switch = ack_every_switch.map_or_else(|| "false".to_owned(), |at| at.to_string());
-    let not_sent_lowat = not_sent_lowat.map_or_else(|| "false".to_owned(), |most| most.to_string());
-    let max_pacing_rate =
-        max_pacing_rate.map_or_else(|| "false".to_owned(), |most| most.to_string());
-    let window_grows = window_policy == WindowPolicy::Grows;
     named![
-        syn_cookies,
-        byte_counting,
-        initial_window,
-        window_grows,
+        profile;
+        syn_cookies = cookies_text(profile.syn_cookies),
+        byte_counting = counting_text(profile.counting),
+        initial_window = initial_window_text(profile.initial_window),
+        window_grows = profile.window_policy == WindowPolicy::Grows,
         dup_thresh,
         ack_every,
-        ack_every_switch,
+        ack_every_switch = or_false(profile.ack_every_switch),
         ack_every_later,
         delayed_ack_timeout,
         quick_acks,
@@ -289,49 +203,21 @@ fn constants(profile: &Profile) -> Vec<(&'static str, String)> {
         timestamp_tick,
         buffer_limit,
         window_reserve_shift,
+        tso_win_divisor,
         pacing_ss_ratio,
         pacing_ca_ratio,
-        max_pacing_rate,
+        max_pacing_rate = or_false(profile.max_pacing_rate),
         receive_buffer_start,
         receive_buffer_max,
         send_buffer_start,
         send_buffer_max,
-        not_sent_lowat,
+        not_sent_lowat = or_false(profile.not_sent_lowat),
     ]
 }
 
 fn path_and_liveness(profile: &Profile) -> Vec<(&'static str, String)> {
-    let Profile {
-        pmtud,
-        plpmtud,
-        plpmtud_from_base,
-        keepalive,
-        user_timeout_option,
-        user_timeout_adopt,
-        urgent_inline,
-        icmp_errors,
-        soft_errors_end_opens,
-        challenge_ack,
-        pmtu_min,
-        too_big_waits,
-        pmtu_base,
-        pmtu_probes,
-        pmtu_raise,
-        black_hole_timeouts,
-        mss_min,
-        route_mtu,
-        keepalive_time,
-        keepalive_interval,
-        keepalive_probes,
-        user_timeout,
-        user_timeout_min,
-        user_timeout_max,
-        fin_wait_2_timeout,
-        challenge_ack_limit,
-        challenge_ack_interval,
-        ..
-    } = *profile;
     named![
+        profile;
         pmtud,
         plpmtud,
         plpmtud_from_base,
@@ -363,45 +249,18 @@ fn path_and_liveness(profile: &Profile) -> Vec<(&'static str, String)> {
 }
 
 fn loss_recovery(profile: &Profile) -> Vec<(&'static str, String)> {
-    let Profile {
-        rack,
-        tlp,
-        prr,
-        reduce_again,
-        frto,
-        eifel,
-        paws_tolerance,
-        tlp_max_ack_delay,
-        tlp_slack,
-        partial_ack_restarts_timer,
-        row_of_duplicates_ends,
-        smss_multiple,
-        route_send_buffer,
-        route_receive_buffer,
-        route_buffers_override,
-        buffers_in_segments,
-        window_update_segments,
-        repair_restarts_timer,
-        reset_on_giving_up,
-        ..
-    } = *profile;
-    let prr = match prr {
+    let prr = match profile.prr {
         None => "false",
         Some(PrrRule::SafeAck) => "true",
         Some(PrrRule::Conservative) => "6937",
         Some(PrrRule::SlowStart) => "rfc6937-ssrb",
     };
-    let reduce_again = reduce_again.name();
-    let of_route = |asked: Option<Bytes>| {
-        asked.map_or_else(|| "false".to_owned(), |octets| octets.to_string())
-    };
-    let route_send_buffer = of_route(route_send_buffer);
-    let route_receive_buffer = of_route(route_receive_buffer);
     named![
+        profile;
         rack,
         tlp,
-        prr,
-        reduce_again,
+        prr = prr,
+        reduce_again = profile.reduce_again.name(),
         frto,
         eifel,
         paws_tolerance,
@@ -410,8 +269,8 @@ fn loss_recovery(profile: &Profile) -> Vec<(&'static str, String)> {
         partial_ack_restarts_timer,
         row_of_duplicates_ends,
         smss_multiple,
-        route_send_buffer,
-        route_receive_buffer,
+        route_send_buffer = or_false(profile.route_send_buffer),
+        route_receive_buffer = or_false(profile.route_receive_buffer),
         route_buffers_override,
         buffers_in_segments,
         window_update_segments,

@@ -233,6 +233,55 @@ fn what_the_capture_shows_sent_again_is_what_the_kernel_says_it_sent_again() {
 }
 
 #[test]
+fn counters_that_have_no_place_are_told_before_the_command_runs() {
+    if !is_possible() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let place = folder.path().to_str().unwrap();
+    let output = run(&["--json", place, "--", "echo", "ran"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert_eq!(output.stdout, b"");
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(
+        said.contains("is a folder") && said.contains("nothing was run"),
+        "{said}"
+    );
+}
+
+#[test]
+fn a_policer_of_the_options_drops_what_exceeds_it() {
+    let has_python = Command::new("python3").arg("-c").output().is_ok();
+    if !is_possible() || !has_python {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("counters.json");
+    let counters = file.to_str().unwrap();
+    let output = run(&[
+        "--rtt",
+        "4 ms",
+        "--policer",
+        "20 Mbit/s",
+        "--policer-burst",
+        "8 KiB",
+        "--server",
+        SERVE,
+        "--json",
+        counters,
+        "--",
+        "bash",
+        "-c",
+        FETCH,
+    ]);
+    assert!(output.status.success(), "{output:?}");
+    let counters: Value = serde_json::from_slice(&fs::read(counters).unwrap()).unwrap();
+    let policed = |way: usize| counters["directions"][way]["hops"][0]["policed_packets"].as_u64();
+    assert!(policed(0) > Some(0), "{counters}");
+    assert_eq!(counters["directions"][0]["conserved"], true);
+}
+
+#[test]
 fn the_server_ends_with_the_command() {
     if !is_possible() {
         return;

@@ -366,7 +366,7 @@ fn a_run_with_a_capture_says_why_beside_its_own_account_and_so_does_its_folder()
             .is_some_and(|list| !list.is_empty())
     );
     let page = fs::read_to_string(run.join("report.html")).expect("the page");
-    assert!(page.contains("by its capture alone limited by"));
+    assert!(page.contains("by its packets alone limited by"));
     let output = Command::new(env!("CARGO_BIN_EXE_gigatcp"))
         .arg("why")
         .arg(run)
@@ -387,6 +387,45 @@ fn a_run_with_a_capture_says_why_beside_its_own_account_and_so_does_its_folder()
     fs::create_dir(&empty).expect("a folder");
     let (is_done, said) = why_of(&folder, &["empty"]);
     assert!(!is_done && said.contains("run.json"), "{said}");
+}
+
+#[test]
+fn a_run_without_a_capture_says_the_same_of_why_as_it_runs_and_when_it_is_repeated() {
+    let (captured, file) = captured(PLAN, "one");
+    let why_in = |record: &std::path::Path| {
+        let record = fs::read_to_string(record).expect("the record");
+        let record: Value = serde_json::from_str(&record).expect("it is JSON");
+        record["series"][0]["flows"][0]["why"].clone()
+    };
+    let by_capture = why_in(&file.with_file_name("run.json"));
+    let gigatcp = |words: &[&str]| {
+        let output = Command::new(env!("CARGO_BIN_EXE_gigatcp"))
+            .args(words)
+            .current_dir(captured.path())
+            .output()
+            .expect("the command starts");
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{said}");
+        String::from_utf8_lossy(&output.stdout).into_owned()
+    };
+    let stored = |out: &str| {
+        let mut entries = fs::read_dir(captured.path().join(out)).expect("a folder");
+        entries.next().expect("a run").expect("an entry").path()
+    };
+    gigatcp(&["run", "plan.toml", "--why", "--out", "judged"]);
+    let judged = stored("judged");
+    assert_eq!(why_in(&judged.join("run.json")), by_capture);
+    assert!(!judged.join("one.pcapng").exists());
+    gigatcp(&["run", "plan.toml", "--out", "plain"]);
+    let plain = stored("plain");
+    assert_eq!(why_in(&plain.join("run.json")), Value::Null);
+    for run in [judged, plain] {
+        let run = run.to_str().expect("a name").to_owned();
+        let said: Value = serde_json::from_str(&gigatcp(&["why", "--json", &run])).expect("JSON");
+        let why = &said["captures"][0]["series"][0]["flows"][0]["why"];
+        assert_eq!(*why, by_capture);
+        assert!(gigatcp(&["why", &run]).contains("the engine's own account: "));
+    }
 }
 
 #[test]

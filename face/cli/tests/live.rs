@@ -71,6 +71,60 @@ fn a_live_run_prints_its_record_and_files_it_apart_from_virtual_time() {
     assert!(page.contains("In real time"));
 }
 
+/// What a flow of a live run asked for, by name.
+fn asked<'a>(record: &'a RunRecord, what: &str) -> [&'a str; 3] {
+    let flow = &record.series[0].flows[0];
+    let found = flow.negotiated.iter().find(|value| value.what == what);
+    let found = found.unwrap_or_else(|| panic!("{what}: {:?}", flow.negotiated));
+    [&found.requested, &found.granted, &found.effective].map(String::as_str)
+}
+
+#[test]
+fn a_kernel_begins_with_the_threshold_of_the_plan_and_what_it_sets_aside_is_told() {
+    const THRESHOLD: &str = "sender's first slow-start threshold";
+    let folder = bench();
+    if !is_possible(folder.path()) {
+        return;
+    }
+    let run = |more: &[&str]| {
+        let mut words = vec!["--json", "--set", "sender.stack=kernel"];
+        words.extend(["--set", "flow.initial_ssthresh=20"]);
+        words.extend(more);
+        gigatcp(folder.path(), &words).output().unwrap()
+    };
+    for ip in ["ip=ipv4", "ip=ipv6"] {
+        let output = run(&["--set", ip, "--set", "flow.congestion_control=reno"]);
+        assert!(output.status.success(), "{output:?}");
+        let record: RunRecord = serde_json::from_slice(&output.stdout).unwrap();
+        assert_eq!(asked(&record, THRESHOLD), ["20 segments"; 3], "{ip}");
+        let first = &record.series[0].flows[0].samples[0];
+        assert!(first.ssthresh_bytes.is_some(), "{first:?}");
+    }
+    let output = run(&["--set", "flow.congestion_control=bbr"]);
+    if output.status.code() == Some(2) {
+        // Not every kernel has it, and that is said.
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert!(said.contains("`bbr`, which this one has not"), "{said}");
+        return;
+    }
+    assert!(output.status.success(), "{output:?}");
+    let record: RunRecord = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(record.series[0].flows[0].congestion_control, "bbr");
+    let told = asked(&record, THRESHOLD);
+    assert_eq!(told, ["20 segments", "20 segments", "none"]);
+}
+
+#[test]
+fn an_engine_is_not_asked_for_what_only_kernels_have() {
+    let folder = bench();
+    let words = ["--set", "flow.congestion_control=bbr"];
+    let output = gigatcp(folder.path(), &words).output().unwrap();
+    assert_eq!(output.status.code(), Some(2));
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(said.contains("the engine has no `bbr`"), "{said}");
+    assert!(said.contains("sender.stack = \"kernel\""), "{said}");
+}
+
 /// Network namespaces that a process holds by descriptors.
 fn namespaces_of(process: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(process.join("fd"))

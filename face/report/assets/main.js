@@ -17,7 +17,7 @@ const stateChart = new LineChart(byId("window"), () => {
   const lines = stateLines(quantity.value);
   return {
     lines,
-    x: timeAxis(lines, "simulated time"),
+    x: timeAxis(lines, DATA.clock),
     y: valueAxis(allValues(lines), units, quantity.selectedOptions[0].text, pressed("state-scale")),
     text: (value) => withUnit(value, units),
   };

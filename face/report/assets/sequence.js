@@ -105,7 +105,7 @@ class SequencePlot {
 
   draw() {
     const { x0, x1, y0, y1 } = this.view;
-    const x = this.axis(x0, x1, SECONDS, "simulated time");
+    const x = this.axis(x0, x1, SECONDS, DATA.clock);
     const y = this.axis(y0, y1, OCTETS, "stream offset");
     this.plot.begin(x, y, 14);
     const full = this.data.details.filter((d) => this.inFull(d));

@@ -72,7 +72,7 @@ class Timeline {
     canvas.style.height = height + 42 + "px";
     const high = Math.max(1e-9, ...this.rows.map((row) => row[row.length - 1]?.end ?? 0));
     plot.open();
-    this.frame({ low: 0, high, unit: SECONDS[0], label: "simulated time" });
+    this.frame({ low: 0, high, unit: SECONDS[0], label: DATA.clock });
     this.fills = DATA.limits.map((name) => limitFill(plot.g, name));
     this.rows.forEach((row, index) => this.row(index, row));
     if (this.at) this.outline();

@@ -16,6 +16,7 @@ use crate::escape::{html, json_in_script};
 use crate::html_tables as tables;
 use crate::page;
 use crate::published::Source;
+use crate::table::{end_and_card, why};
 
 const STYLE: &str = include_str!("../assets/page.css");
 
@@ -61,7 +62,7 @@ pub fn page(report: &Report<'_>) -> String {
         &mut out,
         "intervals",
         "Intervals",
-        &tables::intervals(report),
+        &scroll(&tables::intervals(report)),
     );
     section(&mut out, "fitted", "Fitted inputs", &tables::fitted(&rows));
     section(
@@ -75,9 +76,13 @@ pub fn page(report: &Report<'_>) -> String {
     if !live.is_empty() {
         section(&mut out, "live", "In real time", &live);
     }
-    let ends = tables::ends_and_cards(&rows);
+    let ends = tables::listed(&rows, end_and_card);
     if !ends.is_empty() {
-        section(&mut out, "hosts", "At the hosts", &ends);
+        section(&mut out, "hosts", "At the hosts", &scroll(&ends));
+    }
+    let why = tables::listed(&rows, why);
+    if !why.is_empty() {
+        section(&mut out, "why", "Why, by the captures alone", &scroll(&why));
     }
     section(
         &mut out,
@@ -208,7 +213,8 @@ fn section(out: &mut String, id: &str, title: &str, body: &str) {
     );
 }
 
-/// A frame in which a table wider than the page scrolls, by keyboard too.
+/// A frame in which what is wider than the page or higher than the window
+/// scrolls, by keyboard too.
 fn scroll(table: &str) -> String {
     format!(
         "<div class=\"scroll\" tabindex=\"0\" role=\"group\" aria-label=\"Table\">{table}</div>"

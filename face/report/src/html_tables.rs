@@ -15,7 +15,6 @@ use crate::number::{ABSENT, fixed, grouped, maybe, ratio, seconds};
 use crate::nuttcp::{BYTES_PER_MB, mbps};
 use crate::published::{Extremes, PublishedInterval, PublishedSeries};
 use crate::shares;
-use crate::table::end_and_card;
 
 /// Rows of one table of intervals; `run.json` has the rest.
 const MAX_INTERVALS: usize = 1200;
@@ -308,13 +307,11 @@ fn total_row(flow: &FlowRecord, published: Option<&PublishedSeries>) -> String {
     out
 }
 
-/// How connections ended that failed, and what network cards dropped; empty
-/// where neither happened.
-pub(crate) fn ends_and_cards(rows: &[Row<'_>]) -> String {
+/// What `lines` says of each row, as a list; nothing where it says nothing.
+pub(crate) fn listed(rows: &[Row<'_>], lines: fn(&FlowRecord) -> Vec<String>) -> String {
     let mut out = String::new();
     for row in rows {
-        let lines = row.representative().map(end_and_card).unwrap_or_default();
-        for line in lines {
+        for line in row.representative().map(lines).unwrap_or_default() {
             let _ = writeln!(out, "<li><b>{}</b>: {}</li>", html(&row.label), html(&line));
         }
     }

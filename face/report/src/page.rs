@@ -38,6 +38,8 @@ const DETAIL_ENTRIES: usize = 60_000;
 /// Everything the page draws.
 #[derive(Debug, Serialize)]
 pub struct Page {
+    /// What the times are that samples and limits have.
+    pub clock: &'static str,
     /// One per flow, in plan order.
     pub lines: Vec<Line>,
     /// Flows beyond the budget, which are not drawn.
@@ -192,7 +194,9 @@ pub fn page(report: &Report<'_>) -> Page {
         .map(|row| line(row, drawn.len(), &mut limits))
         .collect();
     let (sequences, sequences_left_out) = sequences(report);
+    let is_live = report.run.series.iter().any(|series| series.live.is_some());
     Page {
+        clock: if is_live { "time" } else { "simulated time" },
         lines,
         lines_left_out: rows.len() - drawn.len(),
         limits,

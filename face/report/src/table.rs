@@ -14,7 +14,7 @@ use crate::compare::{Quantity, Row, limits_met, rows};
 use crate::crowd;
 use crate::escape::terminal;
 use crate::group::Spread;
-use crate::number::{ABSENT, fixed, grouped, ratio};
+use crate::number::{ABSENT, fixed, grouped, rate, ratio};
 use crate::published::{Extremes, PublishedSeries};
 use crate::{nuttcp, shares};
 
@@ -73,6 +73,15 @@ pub fn live_lines(live: &LiveRecord) -> Vec<String> {
             fixed(live.stalled_ns as f64 / 1e6, 0),
         ));
     }
+    if let Some(stolen) = live.stolen_fraction
+        && stolen >= STOLEN
+    {
+        lines.push(format!(
+            "{} % of this machine's processor time went to others (steal): paths of a few \
+             milliseconds lose packets by it that they would not lose",
+            fixed(stolen * 100.0, 1),
+        ));
+    }
     if live.samples_late_ns >= LATE_NS {
         lines.push(format!(
             "a sample was late by {} ms: the thread that takes them had no processor",
@@ -84,6 +93,10 @@ pub fn live_lines(live: &LiveRecord) -> Vec<String> {
     lines.extend(left_out.map(|line| format!("not modelled on a live run: {line}")));
     lines
 }
+
+/// So much of the processors' time is worth a word: with it stands every
+/// processor a millisecond in a hundred.
+const STOLEN: f64 = 0.01;
 
 /// A thread that is so late has lost its processor.
 const LATE_NS: u64 = 10_000_000;
@@ -180,18 +193,32 @@ fn flow_text(
             terminal(&flow.untold.join(", "))
         );
     }
-    for line in end_and_card(flow) {
+    for line in end_and_card(flow).into_iter().chain(why(flow)) {
         let _ = writeln!(out, "{}", terminal(&line));
     }
 }
 
-/// How the connection ended, if badly, what the receiver's network card
-/// dropped, and why it was not faster, by its capture; a line each.
+/// How the connection ended, if badly, and what the receiver's network card
+/// dropped; a line each.
 #[must_use]
 pub fn end_and_card(flow: &FlowRecord) -> Vec<String> {
     let failure = flow.failure.iter().map(|failure| {
         let after = flow.ended_ns as f64 / 1e9;
-        format!("the connection failed at {after:.3} s: {failure}")
+        let mut line = format!("the connection failed at {after:.3} s: {failure}");
+        let connected = flow.ended_ns.saturating_sub(flow.established_ns);
+        if flow.elapsed_ns > 0 && connected > flow.elapsed_ns {
+            // The tester's clock stops with the last octet, as it always did.
+            let over_all = flow.bytes as f64 * 8e9 / connected as f64;
+            let _ = write!(
+                line,
+                "; the average is over the {:.2} s until the last octet arrived, over the {:.2} s \
+                 it was connected it is {}",
+                flow.elapsed_ns as f64 / 1e9,
+                connected as f64 / 1e9,
+                rate(over_all)
+            );
+        }
+        line
     });
     let rings = flow.receive_rings.iter().map(|ring| {
         format!(
@@ -206,15 +233,21 @@ pub fn end_and_card(flow: &FlowRecord) -> Vec<String> {
             ring.held_packets,
         )
     });
+    failure.chain(rings).collect()
+}
+
+/// Why the connection was not faster, by its capture; a line.
+#[must_use]
+pub fn why(flow: &FlowRecord) -> Vec<String> {
     let why = flow.why.iter().map(|why| {
         let finding = why.verdicts.first().map(|first| first.finding.as_str());
         format!(
-            "by its capture alone limited by {}. {}",
+            "by its packets alone limited by {}. {}",
             why.limited_by,
             finding.unwrap_or_default()
         )
     });
-    failure.chain(rings).chain(why).collect()
+    why.collect()
 }
 
 fn ours_alone(out: &mut String, flow: &FlowRecord) {

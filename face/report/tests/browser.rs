@@ -11,7 +11,9 @@ use std::path::PathBuf;
 
 use connection::eventful;
 use driver::Browser;
-use gigatcp_report::graph::{Graph, GraphBuilder, PAGE_BUDGET, Page, Plotted, Point, Span, What};
+use gigatcp_report::graph::{
+    Graph, GraphBuilder, PAGE_BUDGET, Page, Plotted, Point, Said, Span, What,
+};
 use serde_json::Value;
 
 fn browser() -> Option<Browser> {
@@ -36,6 +38,10 @@ fn saved(name: &str, graph: &Graph, spans: Vec<Span>) -> PathBuf {
             graph,
             knows_windows: true,
             spans,
+            said: Said {
+                paragraphs: vec!["It was limited by a test.".into()],
+                findings: vec![("a-test: all of the time".into(), vec!["found <b>".into()])],
+            },
             notes: Vec::new(),
         }],
     };
@@ -192,6 +198,20 @@ fn everything_can_be_done_by_keyboard() {
     assert!(one.x0 <= 24.1 && one.x1 >= 24.1, "{one:?}");
     browser.keys("r");
     assert_eq!(browser.text("readout"), "No later retransmission.");
+}
+
+#[test]
+fn what_was_found_is_read_above_the_graph_and_unfolds() {
+    let Some(browser) = browser() else { return };
+    browser.open(&small(), "");
+    let said = browser.text("said");
+    assert!(said.contains("It was limited by a test."), "{said}");
+    assert!(said.contains("a-test: all of the time"), "{said}");
+    browser.script("document.querySelector('#said summary').click()");
+    let shown = browser.script("return document.querySelector('#said li').innerText");
+    assert_eq!(shown.as_str(), Some("found <b>"));
+    let name = browser.script("return document.querySelector('#spans button').innerText");
+    assert_eq!(name.as_str(), Some("random-loss 0.021\u{2013}0.034 s"));
 }
 
 #[test]

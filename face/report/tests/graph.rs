@@ -6,7 +6,9 @@ mod connection;
 use connection::{SIZE, Told, eventful};
 use gigatcp_flows::{Kind, Side};
 use gigatcp_report::graph::xplot::{Picture, Xplot};
-use gigatcp_report::graph::{Graph, GraphBuilder, PAGE_BUDGET, Page, Plotted, Point, Span, What};
+use gigatcp_report::graph::{
+    Graph, GraphBuilder, PAGE_BUDGET, Page, Plotted, Point, Said, Span, What,
+};
 use gigatcp_units::Instant;
 use gigatcp_wire::{Flags, SackBlock, SackBlocks, SeqNumber};
 use proptest::prelude::*;
@@ -292,6 +294,10 @@ fn page(graph: &Graph, name: &str) -> String {
         graph,
         knows_windows: true,
         spans: vec![span(name)],
+        said: Said {
+            paragraphs: vec![name.into()],
+            findings: vec![(name.into(), vec![name.into()])],
+        },
         notes: vec![name.into()],
     };
     let page = Page {

@@ -33,6 +33,7 @@ fn experiment() -> &'static Experiment {
             repeat: 1,
             only: Vec::new(),
             captures: None,
+            judge: false,
             plan,
         };
         let records = run(&job, &AtomicBool::new(false), &Progress::of(&job), &|_| {});

@@ -2,6 +2,11 @@
 //! beside tcptrace and tshark in the same run, and beside `cat`, which does
 //! nothing but read.
 //!
+//! Then how long it takes until there is a first graph to zoom into: `gigatcp why FILE
+//! --graph PAGE`, from its start to its end, with two threads, by wall time. Then the
+//! page is whole on the disk: all packets of the largest connections in it, what limited
+//! each of these at each time, and what is said of all is printed too.
+//!
 //! The captures are made first (`drive/capture/examples/make_capture.rs`) and
 //! taken away. Rates are by processor time, the system's share included, since a
 //! machine that others use too makes wall time worthless; two threads are the
@@ -23,15 +28,26 @@ struct Capture {
     rate: f64,
     /// Octets of memory beside 32 MiB for each connection, where that is asked.
     connections: Option<u64>,
+    /// Whether it is drawn too.
+    is_drawn: bool,
 }
 
-const CAPTURES: [Capture; 3] = [
+const CAPTURES: [Capture; 4] = [
     Capture {
         kind: "many",
         what: "1000 connections side by side",
         packets: 7_800_000,
         rate: 25.0,
         connections: Some(1000),
+        is_drawn: true,
+    },
+    Capture {
+        kind: "large",
+        what: "2 connections side by side",
+        packets: 7_800_000,
+        rate: 25.0,
+        connections: Some(2),
+        is_drawn: true,
     },
     Capture {
         kind: "short",
@@ -39,6 +55,7 @@ const CAPTURES: [Capture; 3] = [
         packets: 7_800_000,
         rate: 10.0,
         connections: Some(300_000),
+        is_drawn: false,
     },
     Capture {
         kind: "one-sided",
@@ -47,6 +64,7 @@ const CAPTURES: [Capture; 3] = [
         // All of it in 20 ms.
         rate: 10.0,
         connections: None,
+        is_drawn: false,
     },
 ];
 
@@ -70,6 +88,10 @@ const OTHERS: [Program; 3] = [
         words: &[],
     },
 ];
+
+/// Seconds until there is a first graph, and megabytes of its page.
+const GRAPH_S: f64 = 1.0;
+const GRAPH_MB: f64 = 3.0;
 
 /// Octets for each connection, and those beside.
 const PER_CONNECTION: f64 = 400.0;
@@ -143,6 +165,9 @@ fn compare(
         one.elapsed_s,
         one.elapsed_s / two.elapsed_s
     );
+    if capture.is_drawn {
+        first_graph(gigatcp, file, runs, is_short)?;
+    }
     for other in &OTHERS {
         if !process::has(other.name) {
             println!("  {}: SKIPPED, it is not installed", other.name);
@@ -152,6 +177,33 @@ fn compare(
         command.args(other.words).arg(file);
         let run = best(if other.name == "cat" { runs } else { 1 }, &command)?;
         show(other.name, &run, amount, Some(&one));
+    }
+    Ok(())
+}
+
+/// How soon there is a page of graphs, and how large it is.
+fn first_graph(gigatcp: &Path, file: &Path, runs: usize, is_short: bool) -> Result<(), Failed> {
+    let page = file.with_extension("html");
+    let mut command = Command::new(gigatcp);
+    command.args(["why", "--threads", "2", "--overwrite", "--graph"]);
+    command.arg(&page).arg(file);
+    let run = best(runs, &command)?;
+    let mb = std::fs::metadata(&page).map_or(0, |about| about.len()) as f64 / 1e6;
+    std::fs::remove_file(&page)
+        .map_err(|error| Failed::Usage(format!("{}: {error}", page.display())))?;
+    println!(
+        "  gigatcp why --graph, two threads: {:.3} s until the page is there, {mb:.2} MB",
+        run.elapsed_s
+    );
+    if !is_short {
+        let verdict = |is_met: bool| if is_met { "met" } else { "missed" };
+        println!(
+            "    goals {GRAPH_S} s {}: {:.2} of it, {GRAPH_MB} MB {}: {:.2} of it",
+            verdict(run.elapsed_s <= GRAPH_S),
+            run.elapsed_s / GRAPH_S,
+            verdict(mb <= GRAPH_MB),
+            mb / GRAPH_MB
+        );
     }
     Ok(())
 }

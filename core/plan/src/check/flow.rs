@@ -14,7 +14,7 @@ use gigatcp_units::{Bytes, Duration, Rate};
 use super::NO_TABLE;
 use crate::diagnostic::{Diagnostic, Place};
 use crate::keys::{self, MOST_FLOWS};
-use crate::model::{Flow, Stop};
+use crate::model::{Flow, KERNELS_OWN, Stop};
 use crate::reader::Reader;
 
 /// How long a flow sends when neither it nor the plan says.
@@ -40,6 +40,8 @@ pub(crate) struct Context {
     pub(crate) time_sequence: bool,
     /// When the run ends, if the plan says.
     pub(crate) end: Option<Duration>,
+    /// Whether senders are a kernel's.
+    pub(crate) kernel_sends: bool,
 }
 
 /// The buffer a host has for flows that ask for none.
@@ -128,7 +130,7 @@ impl Context {
             name: String::new(),
             start,
             stop: self.rest_of_run(start),
-            congestion: control(reader)?,
+            congestion: control(reader, self.kernel_sends)?,
             initial_ssthresh: reader.count("initial_ssthresh"),
             slow_start: slow_start(reader),
             send_buffer,
@@ -279,10 +281,21 @@ fn stop(reader: &Reader) -> Option<Stop> {
     bytes.or(reader.time("duration").map(Stop::Duration))
 }
 
-fn control(reader: &Reader) -> Option<&'static Entry> {
-    let names = congestion::entries().map(|entry| entry.name);
+fn control(reader: &Reader, kernel_sends: bool) -> Option<&'static Entry> {
+    let all = congestion::entries().chain(KERNELS_OWN);
+    let names = all.clone().map(|entry| entry.name);
+    let find = |name: &str| all.clone().find(|entry| entry.name == name);
     let what = "congestion control";
-    let named = reader.choice("congestion_control", what, names, congestion::find);
+    let named = reader.choice("congestion_control", what, names, find);
+    let is_kernels = |entry: &&Entry| KERNELS_OWN.iter().any(|own| own.name == entry.name);
+    if let Some(own) = named.filter(|entry| !kernel_sends && is_kernels(entry)) {
+        let message = format!("the engine has no `{}`, only kernels have", own.name);
+        reader.findings().add(
+            Diagnostic::error(reader.place_of_value("congestion_control"), message)
+                .label("the sender is the engine")
+                .hint("sender.stack = \"kernel\", and `gigatcp run PLAN --on live`"),
+        );
+    }
     named
         .or_else(|| congestion::find(CONTROL))
         .or(REGISTRY.first())

@@ -4,7 +4,7 @@ use alloc::format;
 
 use alloc::vec::Vec;
 
-use gigatcp_path::{CpuCosts, HopConfig, Picoseconds, RingConfig, RingsConfig};
+use gigatcp_path::{CpuCosts, HopConfig, Picoseconds, RingConfig, RingsConfig, StealConfig};
 use gigatcp_tcp::Profile;
 use gigatcp_tcp::profile::{SETTINGS, Setting, SettingValue};
 use gigatcp_units::{Bytes, Duration};
@@ -52,6 +52,7 @@ pub(crate) fn host(plan: &Reader, name: &'static str) -> Draft {
         Some(path::hop(&link, &format!("{name}-link")))
     });
     let rings_table = section(&reader, "rings", &keys::RINGS);
+    let cpu = section(&reader, "cpu", &keys::CPU);
     let stack = reader.choice("stack", "stack", Stack::NAMES.into_iter(), Stack::find);
     let host = Host {
         stack: stack.unwrap_or_default(),
@@ -61,7 +62,8 @@ pub(crate) fn host(plan: &Reader, name: &'static str) -> Draft {
         mtu: reader.octets("mtu").unwrap_or(1500),
         profile,
         settings,
-        costs: costs(&section(&reader, "cpu", &keys::CPU)),
+        costs: costs(&cpu),
+        steal: steal(&cpu),
         coalesce: reader.time("coalesce").unwrap_or(Duration::ZERO),
         tx_queue: reader.whole("tx_queue").unwrap_or(TX_QUEUE),
         link: None,
@@ -102,6 +104,16 @@ fn costs(reader: &Reader) -> CpuCosts {
         per_byte_queued: walks,
         queue_cached: reader.amount("queue_cached").unwrap_or(Bytes::ZERO),
     }
+}
+
+/// How often and for how long others have the processor.
+fn steal(reader: &Reader) -> Option<StealConfig> {
+    let (every, span) = (reader.time("steal_every"), reader.time("steal"));
+    for (key, other) in [("steal", "steal_every"), ("steal_every", "steal")] {
+        warn_idle(reader, key, reader.has(other), &format!("{other} is set"));
+    }
+    let (every, span) = every.zip(span)?;
+    Some(StealConfig { every, span })
 }
 
 /// Bytes a reading application takes at once where nobody says.
@@ -236,6 +248,11 @@ fn check_settings(profile: &Profile, reader: &Reader) {
             "pacing_ca_ratio",
             !by_window,
             "pacing and pacing_by_window are on",
+        ),
+        (
+            "tso_win_divisor",
+            profile.tso_win_divisor > 0 && !profile.segmentation_offload,
+            "segmentation_offload is on",
         ),
         ("max_pacing_rate", !profile.pacing, "pacing is on"),
         ("quick_acks", !profile.quick_ack, "quick_ack is on"),

@@ -236,6 +236,10 @@ pub const CPU: KeyTable = KeyTable {
             Kind::Cost, Is("0 s");
         queue_cached = r#""2 MiB""#, "bytes waiting in a socket buffer that cost nothing (needs per_byte_queued)":
             Kind::Amount(Bytes::new(0), Bytes::new(1 << 30)), Is("0 B");
+        steal_every = r#""200 ms""#, "others take the processor away after so long, a mean (needs steal)":
+            SOME_TIME, Is("never");
+        steal = r#""2 ms""#, "and keep it for so long, a mean: nothing is received or sent (needs steal_every)":
+            SOME_TIME, Is("none");
     }],
     has_settings: false,
 };

@@ -96,7 +96,7 @@ const SYSCTLS: &[(&str, Meaning)] = &[
     ("net.ipv4.tcp_recovery", Setting("rack")),
     ("net.ipv4.tcp_shrink_window", Setting("may_shrink_window")),
     ("net.ipv4.tcp_mtu_probing", PathMtuProbing),
-    ("net.ipv4.tcp_tso_win_divisor", Nothing),
+    ("net.ipv4.tcp_tso_win_divisor", Setting("tso_win_divisor")),
     ("net.ipv4.tcp_min_tso_segs", Nothing),
     ("net.ipv4.tcp_pacing_ss_ratio", Nothing),
     ("net.ipv4.tcp_pacing_ca_ratio", Nothing),

@@ -34,7 +34,7 @@ type Parsed<T> = Result<T, Mistake>;
 /// Reads a script.
 ///
 /// # Errors
-/// The first mistake, with its place.
+/// The first mistake, with its place; a script without an event is one.
 pub fn parse(text: &str) -> Result<Script, Mistake> {
     let mut cursor = Cursor::new(text);
     let mut script = Script {
@@ -44,6 +44,11 @@ pub fn parse(text: &str) -> Result<Script, Mistake> {
     loop {
         cursor.skip_blank()?;
         if cursor.is_at_end() {
+            if script.events.is_empty() {
+                // It would say of every stack that it does what is asked.
+                let end = text.len();
+                return Err(Mistake::new(end..end, "an event: nothing would be asked"));
+            }
             return Ok(script);
         }
         if cursor.starts_with("--") || cursor.starts_with("-D") {

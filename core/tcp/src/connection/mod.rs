@@ -32,7 +32,7 @@
 //! | `time_wait` | 3.6.1, RFC 6191, RFC 1337: when TIME-WAIT gives way |
 //! | `repair` | RFC 8985, 9937, 5682, 3522: who judges when |
 //! | `validation` | RFC 7661 and RFC 5681 4.1: windows that were not in use |
-//! | `pacing` | when it may leave |
+//! | `pacing`, `deferral` | when it may leave; whether it waits for more |
 //! | `timeout` | 3.8.1, 3.8.6.1: retransmission, window probes, TIME-WAIT |
 //! | `buffers` | 3.8.6.2: how large the buffers are |
 //! | `application` | 3.9: the calls of the user |
@@ -48,6 +48,7 @@ mod application;
 mod authenticate;
 mod buffers;
 mod challenge;
+mod deferral;
 mod ecn;
 mod fast_open;
 mod icmp;

@@ -125,6 +125,10 @@ impl<P: Payload> Connection<P> {
             }
         }
         if let Some(most) = self.sendable(unsent, allowance, window) {
+            let may_wait = self.profile.tso_win_divisor > 0;
+            if may_wait && self.waits_for_more(now, unsent, [allowance, window]) {
+                return None;
+            }
             if most > 0 && self.is_held_by_pacing(now) {
                 return None;
             }
@@ -248,7 +252,7 @@ impl<P: Payload> Connection<P> {
         self.set_limit(now, limit);
     }
 
-    fn congestion_limit(&self) -> Limit {
+    pub(super) fn congestion_limit(&self) -> Limit {
         match self.recovery.phase() {
             Phase::Recovery | Phase::Loss | Phase::Cwr => Limit::Recovery,
             _ if self.congestion.is_in_slow_start() => Limit::SlowStart,

@@ -149,6 +149,11 @@ impl<P: Payload> Connection<P> {
             Some(_) if self.pacing.first_window_left > 0 => self.pacing.first_window_left,
             // Two segments may leave at once at any rate.
             Some(pace) if most > 2 * smss => self.quantum_at(pace),
+            // Linux sizes them so whether it paces or not.
+            None if self.profile.tso_win_divisor > 0 => {
+                let pace = self.pace_of_window();
+                pace.map_or(device, |pace| self.quantum_at(pace))
+            }
             _ => device,
         };
         (most.min(at_most).min(device) / smss).max(1) * smss

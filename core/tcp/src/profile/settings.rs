@@ -164,6 +164,7 @@ pub const SETTINGS: &[Setting] = &[
     switch!(backoff),
     switch!(idle_restart),
     switch!(segmentation_offload),
+    count!(tso_win_divisor, 0..=100),
     switch!(buffer_doubling),
     switch!(rto_floor_on_variance),
     time!(

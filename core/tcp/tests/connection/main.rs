@@ -7,6 +7,7 @@ mod buffers;
 mod challenge;
 mod close;
 mod cwnd_validation;
+mod deferral;
 mod delayed_ack;
 mod ecn;
 mod ecn_doubt;

@@ -5,7 +5,7 @@
 //! [`Display`](core::fmt::Display), which is exact.
 
 use alloc::format;
-use alloc::string::String;
+use alloc::string::{String, ToString};
 
 use super::{BYTE_UNITS, DECIMAL_BYTE_UNITS, DURATION_UNITS, Quantity, RATE_UNITS, Unit};
 use crate::{Bytes, Duration, Probability, Rate};
@@ -71,20 +71,35 @@ fn three_digits(value: u64, units: &[Unit], zero_unit: &str) -> String {
 
 /// `value / scale` in units of the last of so many decimals, half up.
 fn rounded(value: u64, scale: u64, decimals: u32) -> u128 {
+    let one = 10u64.pow(decimals);
+    // Nearly always 64 bits hold it, and divide a great deal faster.
+    let near = value.checked_mul(one);
+    if let Some(sum) = near.and_then(|value| value.checked_add(scale / 2)) {
+        return (sum / scale).into();
+    }
     let scale = u128::from(scale);
-    (u128::from(value) * 10u128.pow(decimals) + scale / 2) / scale
+    (u128::from(value) * u128::from(one) + scale / 2) / scale
 }
 
 /// `number` with its last `decimals` digits behind the point.
 fn decimal(number: u128, decimals: u32, unit: &str) -> String {
-    let one = 10u128.pow(decimals);
-    let whole = number / one;
-    if decimals == 0 {
-        return format!("{whole} {unit}");
+    // No more than the value itself.
+    let number = u64::try_from(number).unwrap_or(u64::MAX);
+    let one = 10u64.pow(decimals);
+    let mut text = (number / one).to_string();
+    text.reserve(2 + decimals as usize + unit.len());
+    if decimals > 0 {
+        text.push('.');
     }
-    let fraction = number % one;
-    let width = decimals as usize;
-    format!("{whole}.{fraction:0width$} {unit}")
+    let mut rest = number % one;
+    for place in (0..decimals).rev() {
+        let digit = rest / 10u64.pow(place);
+        rest %= 10u64.pow(place);
+        text.push(char::from(b'0' + digit as u8));
+    }
+    text.push(' ');
+    text.push_str(unit);
+    text
 }
 
 #[cfg(test)]

@@ -16,10 +16,15 @@ pub(crate) const RULE: Rule = Rule {
               was room for more.",
     looks_for: "Times in which nothing is in flight and the window is open; times in which clearly \
                 less is in flight than just before, without a loss, and nothing is sent although \
-                acknowledgments come; pauses after a segment with PSH, behind which nothing \
-                waited; the time after the end was sent.",
+                acknowledgments come; pauses after a segment with PSH that is not full, behind \
+                which nothing waited (on full ones PSH tells nothing, since Linux sets it at the \
+                end of every write); long silences that no acknowledgment ends; segments that \
+                come several at once and then none, released by no acknowledgment; the time after \
+                the end was sent.",
     how_sure: "Certain where nothing is in flight. Where less is in flight than before, a busy \
-               sending host looks alike.",
+               sending host looks alike; so does an application that writes one segment at a time \
+               in equal steps. A writer that waits for room in its send buffer looks alike where \
+               acknowledgments come so closely that any pause ends soon after one.",
     views: "sender, receiver, middle",
     change: "Write more at once and sooner: larger writes, reading the disk ahead, not waiting for \
              each answer before the next request. If the application is busy, it is the \
@@ -46,6 +51,9 @@ fn judge(case: &Case<'_>, hearing: &mut Hearing) {
             hearing.bid(index, State::Closing, 0.9);
         }
         hearing.bid(index, State::Slack, 0.68);
+        if send_buffer::waits_for_room(case, index) {
+            continue;
+        }
         let dry = case.dry_share(index);
         if dry >= MOST_DRY {
             let sure = if dry >= 0.5 { 0.92 } else { 0.86 };
@@ -60,6 +68,10 @@ fn judge(case: &Case<'_>, hearing: &mut Hearing) {
         if is_idle && send_buffer::sure(case, index) == 0.0 && case.rounds[index].again == 0 {
             hearing.bid(index, State::Full, 0.83);
             hearing.bid(index, State::Slack, 0.83);
+        }
+        if comes_in_steps(case, index) {
+            hearing.bid(index, State::Full, 0.79);
+            hearing.bid(index, State::Slack, 0.79);
         }
         if writes_little(case, index) {
             hearing.bid(index, State::Full, 0.82);
@@ -76,6 +88,21 @@ fn comes_in_pieces(case: &Case<'_>, index: usize) -> bool {
         && round.free_starts >= 3 * round.clocked_starts
         && round.clocked * 4 < round.sent
         && round.again == 0
+        && case.after[index].is_none()
+}
+
+/// Whether several segments come at once and then none for a while, again and
+/// again, and no acknowledgment releases them: a host that makes segments as fast
+/// as it can makes them evenly.
+fn comes_in_steps(case: &Case<'_>, index: usize) -> bool {
+    let round = &case.rounds[index];
+    round.bunched * 4 >= round.segments
+        && round.segments >= 4 * round.count
+        && round.clocked * 10 < round.sent * 3
+        && round.again == 0
+        && case.sees_queues()
+        && !case.is_queued(index)
+        && !case.is_queued_before(index)
         && case.after[index].is_none()
 }
 

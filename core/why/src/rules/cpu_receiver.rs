@@ -17,8 +17,9 @@ pub(crate) const RULE: Rule = Rule {
     meaning: "The receiving host or its application takes data more slowly than it arrives. Its \
               buffer fills, and the window closes until it has read.",
     looks_for: "A window that is filled and well below what was offered before, again and again, \
-                in many rounds; near the receiver, acknowledgments that come later and later after \
-                the data.",
+                in many rounds (where nothing is said in a round, what was said last holds), and the \
+                queue and the pauses between, if that takes an eighth of the time; near the \
+                receiver, acknowledgments that come later and later after the data.",
     how_sure: "Fair. Whether the processor or the application is slow, a capture does not show.",
     views: "receiver; sender and middle by the window",
     change: "Find what the receiving host is busy with: its processor (top, one core at 100 %), \
@@ -43,11 +44,12 @@ fn largest(case: &Case<'_>) -> Vec<u64> {
     offered.collect()
 }
 
-/// Whether the window was filled while it was below its largest.
+/// Whether the window was filled while it was below its largest; where nothing
+/// was said in a round, what was said last holds.
 fn is_closing(case: &Case<'_>, index: usize, most: &[u64]) -> bool {
-    case.rounds[index]
-        .window
-        .is_some_and(|(least, _)| least < most[index] - most[index] / 8)
+    let before = &case.rounds[..=index];
+    let said = before.iter().rev().find_map(|round| round.window);
+    said.is_some_and(|(least, _)| least < most[index] - most[index] / 8)
 }
 
 fn judge(case: &Case<'_>, hearing: &mut Hearing) {

@@ -6,6 +6,7 @@ use super::{Evidence, Rule, Told, octets, round_evidence, span, speed};
 use crate::View;
 use crate::account::{Hearing, Won};
 use crate::case::Case;
+use crate::losses::Cause;
 use crate::round::State;
 
 pub(crate) const RULE: Rule = Rule {
@@ -14,7 +15,9 @@ pub(crate) const RULE: Rule = Rule {
     meaning: "The sending host makes segments as fast as it can, one after the other without a \
               pause, and that is less than windows and path would take.",
     looks_for: "Segments that follow one another evenly at the rate of the whole transfer, not as \
-                answers to acknowledgments; no queue on the path, no full window, no loss.",
+                answers to acknowledgments and rarely several at once, few of them short with PSH; \
+                no queue on the path, no full window, no loss. Away from the sender \
+                also a round trip that stays the same for many rounds.",
     how_sure: "Fair. A sender that is told its rate (pacing to a limit, a shaper in the host) \
                looks the same.",
     views: "sender; middle and receiver by the even distance of segments",
@@ -49,17 +52,21 @@ fn is_even(case: &Case<'_>, index: usize) -> bool {
 }
 
 fn judge(case: &Case<'_>, hearing: &mut Hearing) {
+    let is_loss = |(cause, _): &&(Cause, f64)| *cause != Cause::Reordering;
+    let losses = case.causes.iter().filter(is_loss).count();
     for index in 0..case.rounds.len() {
         let round = &case.rounds[index];
         let clocked = round.clocked as f64 / round.sent.max(1) as f64;
         let is_small = round.sent < 3 * case.mss();
         let has_ends = round.free_starts * 4 >= round.count && round.small > 0
             || round.small * 5 >= round.segments;
+        let is_bunched = round.bunched * 4 >= round.segments;
         let is_path = case.view == View::Sender && case.is_queued(index);
         if case.runs_dry(index)
             || is_small
             || is_path
             || has_ends
+            || is_bunched
             || round.again > 0
             || clocked > 0.6
         {
@@ -69,16 +76,18 @@ fn judge(case: &Case<'_>, hearing: &mut Hearing) {
         let is_steady = rate >= 0.85 * case.peak;
         // Away from the sender a bottleneck spaces segments just as evenly; but
         // its queue grows until something is lost.
-        let factor = match (case.view, case.trail.episodes.count) {
+        let factor = match (case.view, losses) {
             (View::Sender, _) => 1.0,
             (_, 0) if is_even(case, index) => 1.12,
             (_, 0) => 0.7,
             _ => 0.0,
         };
-        if case.busy(index) >= 0.85 && is_steady {
+        let busy = case.busy(index);
+        let is_even = round.bunched * 20 <= round.segments;
+        if (busy >= 0.85 || busy >= 0.7 && is_even) && is_steady {
             hearing.bid(index, State::Full, 0.8 * factor);
             hearing.bid(index, State::Slack, 0.75 * factor);
-        } else if case.busy(index) >= 0.6 && is_steady {
+        } else if busy >= 0.6 && is_steady {
             hearing.bid(index, State::Full, 0.6 * factor);
             hearing.bid(index, State::Slack, 0.6 * factor);
         }

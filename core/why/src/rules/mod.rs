@@ -139,6 +139,10 @@ pub fn find(id: &str) -> Option<&'static Rule> {
 /// Bids for what losses of this cause cost: their repair, the silence of
 /// timers, and the time in which the window was smaller for them.
 fn bid_losses(case: &Case<'_>, hearing: &mut Hearing, cause: Cause) {
+    // Most connections lose nothing.
+    if case.causes.is_empty() {
+        return;
+    }
     for index in 0..case.rounds.len() {
         let Some(episode) = case.after[index] else {
             continue;

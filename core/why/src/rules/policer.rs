@@ -16,7 +16,9 @@ pub(crate) const RULE: Rule = Rule {
               burst passes as long as tokens last; then losses come in rows.",
     looks_for: "Losses in rows, from about the same amount in flight on, at a rate clearly below \
                 what the slowest link carries, which segments or acknowledgments that follow \
-                closely on one another show.",
+                closely on one another show; losses in a rhythm (what is delivered from one to the \
+                next takes the same time) without a long queue before them; behind the slowest \
+                link, holes that leave their place in time.",
     how_sure: "Fair. Without anything that shows the link's rate a queue of a few packets looks \
                alike; where losses are few and single, random loss does.",
     views: "sender, receiver, middle",

@@ -16,7 +16,9 @@ pub(crate) const RULE: Rule = Rule {
     looks_for: "Losses with a round trip that had grown to its usual peak, or again and again at \
                 the same amount in flight, with as much under way as the slowest link carries; \
                 behind that link, holes whose neighbours follow closely on one another: what \
-                found no room took no time.",
+                found no room took no time. Losses in a rhythm, without signs of a policer, and a \
+                burst of the opening that fills the queue as never again, while more passes \
+                later.",
     how_sure: "Good where the queue shows in the round trip, or the capture was taken behind it.",
     views: "sender, receiver, middle",
     change: "A longer queue at the bottleneck (or active queue management with ECN), pacing at the \

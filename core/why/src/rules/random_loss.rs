@@ -13,8 +13,9 @@ pub(crate) const RULE: Rule = Rule {
     meaning: "Single segments get lost although no queue is full: damaged frames, a dirty fibre, a \
               bad optic, radio, a faulty card. The sender takes each for congestion and sends \
               less.",
-    looks_for: "Losses of few segments at different amounts in flight, with a round trip that had \
-                not grown before them.",
+    looks_for: "Losses of few segments at different amounts in flight, in no rhythm, with a round \
+                trip that had not grown before them, or with less under way than the slowest link \
+                carries; behind that link, holes that leave their place in time.",
     how_sure: "Good with several losses. A queue of a few packets that overflows looks alike; \
                there the flight at each loss is the same.",
     views: "sender, receiver, middle",

@@ -4,6 +4,7 @@
 use alloc::format;
 
 use super::{Evidence, Rule, Told, octets, round_evidence, span, speed};
+use crate::View;
 use crate::account::{Hearing, Won};
 use crate::case::Case;
 use crate::round::State;
@@ -18,9 +19,15 @@ pub(crate) const RULE: Rule = Rule {
               that, and smaller than rate times round trip.",
     looks_for: "The same amount in flight round after round, less than the window, without a loss \
                 before, without a queue in the round trip, and each acknowledgment answered at \
-                once: no window of congestion control stays the same for so long.",
+                once, or many segments with PSH, as of a writer that fills its buffer and sleeps: \
+                no window of congestion control stays the same for so long. Or pauses although \
+                acknowledgments come and the window is open, which end a quarter of a millisecond \
+                after one of them at the latest, at least 4 of 5, where by chance fewer than 3 of 10 \
+                would: a writer that waits for room is woken by the acknowledgment that frees a \
+                part of its buffer (on Linux a third).",
     how_sure: "Good at the sender. A window that the control was told never to exceed looks the \
-               same; so does an application that keeps a fixed amount under way.",
+               same; so does an application that keeps a fixed amount under way, or one whose \
+               writes happen to fall behind acknowledgments every time.",
     views: "sender; receiver and middle where timestamps or the handshake show the turnaround",
     change: "Give the sender a larger send buffer (at least twice rate times round trip; on Linux \
              the third number of net.ipv4.tcp_wmem, and no SO_SNDBUF in the application).",
@@ -61,8 +68,18 @@ pub(super) fn fills_window(case: &Case<'_>, index: usize) -> bool {
             .is_some_and(|(least, _)| round.flight + near >= least)
 }
 
+/// Whether acknowledgments release nothing for a while, and then one does: the
+/// writer sleeps until a part of its buffer is free (Linux: a third), and the
+/// acknowledgment that frees it wakes it.
+pub(super) fn waits_for_room(case: &Case<'_>, index: usize) -> bool {
+    case.trail.pauses.are_woken() && case.dry_share(index) >= 0.3
+}
+
 /// How sure it is that a round is limited by the send buffer.
 pub(super) fn sure(case: &Case<'_>, index: usize) -> f64 {
+    if waits_for_room(case, index) {
+        return 0.92;
+    }
     let round = &case.rounds[index];
     let is_after_loss = case.after[index].is_some();
     if is_after_loss || case.is_queued(index) || !is_flat(case, index) || round.segments == 0 {
@@ -72,9 +89,11 @@ pub(super) fn sure(case: &Case<'_>, index: usize) -> f64 {
         return 0.0;
     }
     let clocked = round.clocked as f64 / round.sent.max(1) as f64;
+    // Who waits for room in the buffer has PSH on full segments too.
+    let is_written = round.marked * 5 >= round.segments && round.marked > 0;
     if clocked >= 0.7 {
         0.86
-    } else if case.runs_dry(index) {
+    } else if is_written && (clocked >= 0.3 || case.view != View::Sender) {
         0.85
     } else if clocked >= 0.4 {
         0.62

@@ -12,6 +12,7 @@ impl Trail {
         if packet.flags.intersects(Flags::RST) {
             self.pass(packet.at, End::Event);
             self.over.get_or_insert(packet.at);
+            self.steady = 0;
         }
         if packet.flags.intersects(Flags::RST) || !packet.flags.contains(Flags::ACK) {
             return;
@@ -46,11 +47,14 @@ impl Trail {
     fn note_trip(&mut self, shown: &Shown<'_>) {
         let kinds = shown.verdict.kinds;
         self.round.acks += 1;
+        // What was held back behind a hole says nothing of the way.
         if let Some(trip) = shown.verdict.round_trip
             && self.has_data
+            && self.open.is_none()
         {
             self.round.trip.add(trip);
             self.last_trip = Some(trip);
+            self.note_round_trip();
         }
         if kinds.contains(Kind::ShowsSpurious) {
             self.round.spurious += 1;
@@ -73,10 +77,10 @@ impl Trail {
             self.round.offer(window);
         }
         if self.updates.ack != ack {
-            self.updates = Updates {
-                ack,
-                ..Updates::default()
-            };
+            self.updates.begin(ack);
+        }
+        if kinds.is_empty() && self.updates.is_nothing() && ack != self.best_updates.ack {
+            return;
         }
         let has_more = data.next_position() > ack;
         if kinds.contains(Kind::WindowUpdate) {

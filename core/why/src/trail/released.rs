@@ -4,19 +4,33 @@
 use super::*;
 
 impl Trail {
-    /// The acknowledgments that the sender of `packet` had seen count now.
-    pub(super) fn release(
+    /// The acknowledgments that the sender of the packet had seen count now.
+    pub(super) fn release(&mut self, (start, end): (u64, u64), shown: &Shown<'_>) {
+        if !self.pending.is_empty() {
+            let waiting = self.waits_unseen(start, end);
+            self.let_go((start, end), shown, waiting);
+        }
+    }
+
+    /// The same; `waiting` is since when and at which edge it waits unseen.
+    #[inline(always)]
+    pub(super) fn let_go(
         &mut self,
-        packet: &Observed,
         (start, end): (u64, u64),
         shown: &Shown<'_>,
+        mut waiting: Option<(Instant, u64)>,
     ) {
-        // Packets of other sizes take a little less or more.
+        let packet = shown.packet;
+        // Packets of other sizes take a little less or more. Near the sender it is
+        // its host that takes so long, now more and now less.
         let turn = self.turn.unwrap_or_default();
-        let turn = turn.saturating_sub(turn / 400 + Duration::from_micros(10));
+        let turn = if self.is_near() {
+            Duration::ZERO
+        } else {
+            turn.saturating_sub(turn / 400 + Duration::from_micros(10))
+        };
         let patience = turn.saturating_mul(4) + Duration::from_millis(200);
         let echo = packet.timestamps.map(|stamps| stamps.ecr);
-        let mut waiting = self.waits_unseen(start, end);
         while let Some(first) = self.pending.front().copied() {
             let due = first.at + turn;
             let is_unknown = matches!((first.ts_val, echo), (Some(val), Some(ecr))
@@ -45,11 +59,20 @@ impl Trail {
         }
     }
 
+    /// Whether from here to the sender and back is little of the whole round trip.
+    pub(super) fn is_near(&self) -> bool {
+        let turn = self.turn.unwrap_or_default();
+        self.last_trip.is_some_and(|trip| turn * 8 <= trip)
+    }
+
     /// A segment that begins at the old right edge, and goes beyond it, was sent
     /// after the window had moved; what lies between passed unseen, and until
     /// the window moved its sender had to wait. From when on, at the rate of
     /// before, and at which edge.
     fn waits_unseen(&self, start: u64, end: u64) -> Option<(Instant, u64)> {
+        if start <= self.nxt {
+            return None;
+        }
         // The edge before the acknowledgment that allowed it.
         let mut edge = self.edge;
         for one in &self.pending {
@@ -59,7 +82,7 @@ impl Trail {
             edge = edge.max(one.edge);
         }
         let at_edge = start + self.mss >= edge && end > edge;
-        if !self.knows_edge || start <= self.nxt || !at_edge {
+        if !self.knows_edge || !at_edge {
             return None;
         }
         let unseen = start - self.nxt;

@@ -1,10 +1,28 @@
 //! What the sender sends: new data, repairs, its end, a reset.
 
+use crate::echoes::Tick;
+
 use super::*;
+
+/// What a host takes to answer at once.
+const HOST: Duration = Duration::from_micros(20);
+
+/// A shorter time between segments is no pause.
+const LEAST_PAUSE: Duration = Duration::from_millis(2);
 
 impl Trail {
     /// The sender sends: data, or its end.
+    #[inline(always)]
     pub fn on_sent(&mut self, shown: &Shown<'_>) {
+        if self.is_expected(shown) {
+            self.on_expected(shown);
+        } else {
+            self.on_any(shown);
+        }
+    }
+
+    #[inline(never)]
+    fn on_any(&mut self, shown: &Shown<'_>) {
         let packet = shown.packet;
         if packet.flags.contains(Flags::RST) {
             return self.on_reset(shown);
@@ -12,6 +30,7 @@ impl Trail {
         if packet.seq_len() == 0 || packet.flags.contains(Flags::SYN) {
             return;
         }
+        self.steady = 0;
         let data = shown.connection.direction(self.side);
         let start = data.position_of(packet.seq);
         let end = start + u64::from(packet.seq_len());
@@ -23,7 +42,7 @@ impl Trail {
         if !self.has_data {
             self.begin(shown, start);
         }
-        self.release(packet, (start, end), shown);
+        self.release((start, end), shown);
         self.note_hole(shown, start);
         self.note_spacing(shown, start);
         let is_expiry = kinds.contains(Kind::TimeoutRetransmission);
@@ -66,7 +85,8 @@ impl Trail {
         self.close_round(shown.packet.at, shown.number);
     }
 
-    fn note_echo(&mut self, shown: &Shown<'_>) {
+    #[inline(always)]
+    pub(super) fn note_echo(&mut self, shown: &Shown<'_>) {
         let Some(stamps) = shown.packet.timestamps else {
             return;
         };
@@ -80,9 +100,17 @@ impl Trail {
             // With packets missing, what is echoed may have passed before.
             if !self.had_handshake {
                 self.turn = Some(self.turn.map_or(turn, |known| known.min(turn)));
+                self.note_round_trip();
             }
         }
-        let Some(unknown) = unknown else { return };
+        if let Some(unknown) = unknown {
+            self.note_lag(shown, &unknown);
+        }
+    }
+
+    /// An acknowledgment had passed that the segment does not know of.
+    #[cold]
+    fn note_lag(&mut self, shown: &Shown<'_>, unknown: &Tick) {
         let waited = shown.packet.at.saturating_since(unknown.at);
         let waited = waited.saturating_sub(self.turn.unwrap_or_default());
         let is_again = shown.verdict.kinds.is_retransmission();
@@ -131,7 +159,8 @@ impl Trail {
             self.gaps.push(Gap {
                 start: self.nxt,
                 end: start,
-                is_tight: self.data_spacing.is_close(octets, gap),
+                octets,
+                wait: gap,
             });
         }
     }
@@ -139,7 +168,6 @@ impl Trail {
     fn on_new(&mut self, shown: &Shown<'_>, start: u64, end: u64) {
         let packet = shown.packet;
         let octets = u64::from(packet.payload_len);
-        let is_first = self.round.segments == 0 && self.flight() == 0;
         // It goes on: whoever sent the reset was not one of the two.
         self.over = None;
         let data = shown.connection.direction(self.side);
@@ -147,19 +175,6 @@ impl Trail {
         if !shown.verdict.kinds.contains(Kind::OutOfOrder) {
             self.largest = self.largest.max(octets).min(65_536);
         }
-        if is_first && end > self.nxt {
-            self.round_end = end;
-        }
-        if start > self.nxt && self.flight() == 0 {
-            self.round_end = end;
-        }
-        self.nxt = self.nxt.max(end);
-        let flight = self.flight();
-        self.round.flight = self.round.flight.max(flight);
-        self.full[1] = self.full[1].max(flight);
-        self.round.sent += octets;
-        self.total_sent += octets;
-        self.round.segments += 1;
         if octets < self.mss && octets > 0 {
             self.round.small += 1;
         }
@@ -172,39 +187,100 @@ impl Trail {
         if let Some(open) = &mut self.open {
             open.sent += octets;
         }
-        let trip = self.trip().unwrap_or(Duration::from_millis(1));
-        let gap = packet.at.saturating_since(self.last_data);
+        self.count_new(packet.at, octets, (start, end));
+        self.is_pushed = packet.flags.contains(Flags::PSH);
+        self.is_all = self.is_pushed && !self.is_whole(shown, octets);
+        self.round.pushed += u64::from(self.is_all);
+        self.round.marked += u64::from(self.is_pushed);
+        if packet.flags.contains(Flags::FIN) {
+            self.fin = true;
+        }
+        self.look_ahead(octets);
+    }
+
+    /// What every segment of new data adds.
+    #[inline(always)]
+    pub(super) fn count_new(&mut self, at: Instant, octets: u64, (start, end): (u64, u64)) {
+        let is_first = self.round.segments == 0 && end > self.nxt || start > self.nxt;
+        if is_first && self.flight() == 0 {
+            self.round_end = end;
+        }
+        self.nxt = self.nxt.max(end);
+        let flight = self.flight();
+        self.round.flight = self.round.flight.max(flight);
+        self.full[1] = self.full[1].max(flight);
+        self.round.sent += octets;
+        self.total_sent += octets;
+        self.round.segments += 1;
+        let trip = self.round_trip;
+        let gap = at.saturating_since(self.last_data);
         if self.round.segments > 1 && gap < trip / 4 {
             self.round.train_octets += octets;
             self.round.train_time += gap;
         }
-        self.note_clock(packet.at, octets, gap, trip);
-        self.is_pushed = packet.flags.contains(Flags::PSH);
-        self.round.pushed += u64::from(self.is_pushed);
+        self.note_clock(at, octets, gap, trip);
         self.first_learned = None;
-        if packet.flags.contains(Flags::FIN) {
-            self.fin = true;
-        }
+    }
+
+    /// Whether so much is full segments and no rest. Such a packet may carry PSH
+    /// although more waits: Linux sets it at the end of each write, and within
+    /// long ones.
+    fn is_whole(&self, shown: &Shown<'_>, octets: u64) -> bool {
+        let options = |side| shown.connection.direction(side).options();
+        let here = options(self.side);
+        let there = options(crate::case::other(self.side));
+        // A capture on the host has many segments in one packet.
+        let offered = here.zip(there).and_then(|(mine, theirs)| {
+            let stamps = if mine.timestamps && theirs.timestamps {
+                12
+            } else {
+                0
+            };
+            Some(u64::from(mine.mss?.min(theirs.mss?)).saturating_sub(stamps))
+        });
+        let (usual, lead) = self.usual;
+        let is_of = |size: u64| size > 64 && octets.is_multiple_of(size);
+        is_of(self.mss) || offered.is_some_and(is_of) || lead >= 20 && is_of(usual)
     }
 
     /// Does an acknowledgment release what is sent, or something else?
+    #[inline]
     fn note_clock(&mut self, at: Instant, octets: u64, gap: Duration, trip: Duration) {
-        /// What a host takes to answer at once.
-        const HOST: Duration = Duration::from_micros(20);
         let since_ack = at.saturating_since(self.last_ack);
-        // Where segments follow closely anyway, any of them follows closely on
-        // some acknowledgment. Away from the sender the turnaround is known
-        // less exactly.
-        let at_once = (trip / 100).min(self.spacing / 8);
+        // Nearly always a segment is the answer to an acknowledgment, and the
+        // bounds by which it may not be one need not be worked out.
+        let may_be_dry = match self.first_learned {
+            None => self.is_pushed && gap > HOST * 2,
+            Some(first) => {
+                at.saturating_since(first) > HOST * 2 && (gap > HOST * 2 || !self.is_pushed)
+            }
+        };
+        if since_ack <= HOST && !may_be_dry && gap <= LEAST_PAUSE {
+            self.round.clocked += octets;
+        } else {
+            self.note_other_clock(at, octets, gap, trip);
+        }
+        if gap < trip {
+            self.spacing = self.spacing - self.spacing / 8 + gap / 8;
+        }
+    }
+
+    #[inline(never)]
+    fn note_other_clock(&mut self, at: Instant, octets: u64, gap: Duration, trip: Duration) {
+        let since_ack = at.saturating_since(self.last_ack);
+        // Where acknowledgments come closely anyway, any segment follows closely
+        // on one of them; a kernel answers in 10 to 120 us. Away from the sender
+        // the turnaround is known less exactly.
+        let share = if self.is_near() { 4 } else { 8 };
+        let at_once = (trip / 100).min(self.ack_every / share);
         let at_once = at_once.max(self.turn.unwrap_or_default() / 150).max(HOST);
         let is_clocked = since_ack <= at_once;
         if is_clocked {
             self.round.clocked += octets;
         }
-        self.note_dry(at, gap, at_once, trip);
-        let pause = (self.spacing * 4)
-            .max(trip / 10)
-            .max(Duration::from_millis(2));
+        self.note_dry(at, octets, gap, (at_once, trip));
+        self.round.bunched += u64::from(gap * 2 < self.spacing);
+        let pause = (self.spacing * 4).max(trip / 10).max(LEAST_PAUSE);
         if gap > pause && self.flight() > octets {
             if is_clocked {
                 self.round.clocked_starts += 1;
@@ -212,27 +288,41 @@ impl Trail {
                 self.round.free_starts += 1;
             }
         }
-        if gap < trip {
-            self.spacing = self.spacing - self.spacing / 8 + gap / 8;
-        }
     }
 
     /// Acknowledgments came and the window was open, or all that had been written
-    /// had left, as PSH tells; and yet nothing was sent until now.
-    fn note_dry(&mut self, at: Instant, gap: Duration, at_once: Duration, trip: Duration) {
+    /// had left, as PSH on a segment that is not full tells; and yet nothing was
+    /// sent until now. Full segments with PSH tell nothing by themselves: behind
+    /// those only a long silence counts.
+    fn note_dry(
+        &mut self,
+        at: Instant,
+        octets: u64,
+        gap: Duration,
+        (at_once, trip): (Duration, Duration),
+    ) {
         let answer = self.first_learned.map(|first| at.saturating_since(first));
         let late = (at_once * 2).max(trip / 20);
         let is_late = |since: Duration| since > late;
         let pause = (self.spacing * 4).max(trip / 10);
         // Elsewhere acknowledgments may have waited on the rest of their way.
-        let is_near = self.turn.unwrap_or_default() * 9 <= trip;
-        let is_dry = if self.is_pushed {
+        let is_near = self.is_near();
+        let is_dry = if self.is_all {
             answer.is_none_or(is_late) && gap > late
+        } else if self.is_pushed {
+            let long = late.max(pause);
+            is_near && answer.is_none_or(|since| since > long) && gap > long
         } else {
             is_near && answer.is_some_and(|since| since > late.max(pause))
         };
         if is_dry && self.open.is_none() {
             self.round.dry += gap;
+            // What Nagle's algorithm held back is no more than a rest.
+            if octets >= self.mss {
+                let since_ack = at.saturating_since(self.last_ack);
+                let is_under_way = self.flight() > octets;
+                self.pauses.on_end(is_under_way, since_ack, self.turn);
+            }
         }
     }
 
@@ -300,6 +390,7 @@ impl Trail {
     }
 
     fn on_reset(&mut self, shown: &Shown<'_>) {
+        self.steady = 0;
         self.pass(shown.packet.at, End::Event);
         self.over.get_or_insert(shown.packet.at);
         let data = shown.connection.direction(self.side);

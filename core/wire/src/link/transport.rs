@@ -157,9 +157,7 @@ impl Captured<'_> {
     #[inline]
     #[must_use]
     pub const fn seq_len(&self) -> u32 {
-        let syn = self.flags.contains(Flags::SYN) as u32;
-        let fin = self.flags.contains(Flags::FIN) as u32;
-        self.payload_len + syn + fin
+        self.payload_len + self.flags.seq_len()
     }
 
     /// What can be said of the TCP checksum.

@@ -41,7 +41,7 @@ pub use error::ReadError;
 pub use interface::CapturedInterface;
 pub use notes::{Note, NoteKind, Notes, Place};
 pub use options::{Options, OptionsIter, Order};
-pub use record::{Direction, Known, Record};
+pub use record::{Direction, Known, PlainRecord, Record};
 
 use input::Input;
 use interface::Work;
@@ -223,6 +223,23 @@ impl CaptureReader {
             return Ok(Some(self.record(&found)));
         }
         self.next_slowly()
+    }
+
+    /// Hands records to `take` as long as they are plain ones of a pcap file
+    /// and `take` wants them: many in a row for the price of little more than
+    /// looking at them. The one that is not taken is the next record still, so
+    /// that whoever calls this before every [`Self::next_record`] misses none.
+    /// It ends now and then by itself.
+    #[inline(always)]
+    pub fn next_plain(&mut self, take: impl FnMut(PlainRecord<'_>) -> bool) {
+        if let Inner::Pcap(pcap) = &mut self.inner {
+            let mut work = Work {
+                input: &mut self.input,
+                notes: &mut self.notes,
+                number: self.records + 1,
+            };
+            self.records += pcap.next_plain(&mut work, take);
+        }
     }
 
     /// The next record where more has to be read, or something is odd.

@@ -7,6 +7,9 @@
 
 use std::fmt;
 
+use gigatcp_units::grammar::{human_bytes, human_duration};
+use gigatcp_units::{Bytes, Duration};
+
 /// A kind of oddity.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 #[repr(u8)]
@@ -191,15 +194,27 @@ impl fmt::Display for Note {
         if self.kind.has_detail() {
             write!(f, " ({})", self.first_detail)?;
         }
-        write!(
-            f,
-            ": {} times, first at record {}, offset {}",
-            self.count, self.first_record, self.first_offset
-        )?;
-        if !unit.is_empty() {
-            write!(f, "; {} {unit}, at most {} at once", self.total, self.most)?;
+        let (record, offset) = (self.first_record, self.first_offset);
+        match self.count {
+            1 => write!(f, ": once, at record {record}, offset {offset}")?,
+            count => write!(
+                f,
+                ": {count} times, first at record {record}, offset {offset}"
+            )?,
         }
-        Ok(())
+        let amount = |amount: u64| match (unit, unit.strip_prefix("octets ")) {
+            ("ns", _) => human_duration(Duration::from_nanos(amount)),
+            (_, Some(what)) => format!("{} {what}", human_bytes(Bytes::new(amount))),
+            _ => format!("{amount} {unit}"),
+        };
+        match (unit, self.count) {
+            ("", _) => Ok(()),
+            (_, 1) => write!(f, "; {}", amount(self.total)),
+            _ => {
+                let most = amount(self.most);
+                write!(f, "; {}, at most {most} at once", amount(self.total))
+            }
+        }
     }
 }
 
@@ -220,7 +235,16 @@ pub struct Notes {
 
 impl Default for Notes {
     fn default() -> Self {
-        let empty = |kind| Note {
+        Self {
+            counters: NoteKind::ALL.map(Note::none),
+        }
+    }
+}
+
+impl Note {
+    /// This kind was not met.
+    pub(super) const fn none(kind: NoteKind) -> Self {
+        Self {
             kind,
             count: 0,
             first_offset: 0,
@@ -228,9 +252,6 @@ impl Default for Notes {
             first_detail: 0,
             total: 0,
             most: 0,
-        };
-        Self {
-            counters: NoteKind::ALL.map(empty),
         }
     }
 }
@@ -284,6 +305,19 @@ impl Notes {
         note.total = note.total.saturating_add(amount);
         note.most = note.most.max(amount);
     }
+
+    /// Counts several of one kind at once; `several.first_*` say where the
+    /// first was.
+    pub(super) fn add_several(&mut self, several: &Note) {
+        let note = &mut self.counters[several.kind as usize];
+        if note.count == 0 {
+            note.first_offset = several.first_offset;
+            note.first_record = several.first_record;
+        }
+        note.count += several.count;
+        note.total = note.total.saturating_add(several.total);
+        note.most = note.most.max(several.most);
+    }
 }
 
 #[cfg(test)]
@@ -307,6 +341,7 @@ mod tests {
         };
         notes.add_amount(NoteKind::ClockStepsBack, place(7), 300);
         notes.add_amount(NoteKind::ClockStepsBack, place(9), 1200);
+        notes.add_amount(NoteKind::SnapLength, place(4), 65_112);
         notes.add_detail(NoteKind::NotTcp, place(2), 17);
         notes.add_detail(NoteKind::NotTcp, place(3), 1);
         let said: Vec<String> = notes.iter().map(Note::to_string).collect();
@@ -314,7 +349,8 @@ mod tests {
             said,
             [
                 "the clock stepped back: 2 times, first at record 7, offset 700; \
-                 1500 ns, at most 1200 at once",
+                 1.50 us, at most 1.20 us at once",
+                "cut by the snap length: once, at record 4, offset 400; 65.1 kB not captured",
                 "not TCP (17): 2 times, first at record 2, offset 200",
             ]
         );

@@ -18,9 +18,9 @@ use gigatcp_units::Instant;
 use gigatcp_wire::link::LinkType;
 
 use super::interface::{CapturedInterface, Found, Piece, Work, lengths};
-use super::notes::NoteKind;
+use super::notes::{Note, NoteKind};
 use super::options::Order;
-use super::record::Direction;
+use super::record::{Direction, PlainRecord};
 
 /// Octets of the file header.
 pub const FILE_HEADER_LEN: usize = 24;
@@ -32,6 +32,9 @@ const MAX_RECORD: u32 = 16 << 20;
 const CHAIN: usize = 3;
 /// How far the times of such records may be from the last one before, s.
 const FAR: u32 = 86_400;
+/// How far plain records are handed out at once: what lies behind is given up
+/// as often.
+const STRETCH: usize = 1 << 20;
 /// How many octets are looked through before they are let go.
 const STRIDE: usize = 64 << 10;
 
@@ -105,6 +108,23 @@ struct Header {
     wire: u32,
 }
 
+impl Header {
+    /// Octets of the usual header.
+    const LEN: usize = 16;
+
+    /// The usual header, lowest octets first.
+    #[inline(always)]
+    const fn plain(octets: &[u8; Self::LEN]) -> Self {
+        let all = u128::from_le_bytes(*octets);
+        Self {
+            second: all as u32,
+            fraction: (all >> 32) as u32,
+            captured: (all >> 64) as u32,
+            wire: (all >> 96) as u32,
+        }
+    }
+}
+
 impl Pcap {
     /// Reads the file header, which must be there.
     pub fn start(magic: Magic, work: &mut Work<'_>) -> Self {
@@ -156,6 +176,71 @@ impl Pcap {
         is_here.then(|| self.take(header, work))
     }
 
+    /// Hands out records that are sound, in memory and in order of time, while
+    /// `take` takes them; how many it took. What is kept of a record for the
+    /// next one is kept in registers, and written down once.
+    #[inline(always)]
+    pub fn next_plain(
+        &mut self,
+        work: &mut Work<'_>,
+        mut take: impl FnMut(PlainRecord<'_>) -> bool,
+    ) -> u64 {
+        let interface = &self.interface[0];
+        let is_usual = self.order == Order::Little
+            && self.swapped == Swapped::No
+            && !self.is_modified
+            && interface.fcs_len == 0;
+        if !is_usual {
+            return 0;
+        }
+        let (link, mut last) = (interface.link, interface.clock.last());
+        let all = work.input.octets();
+        let mut cut = Note::none(NoteKind::SnapLength);
+        let (mut here, mut next, mut number) = (0, self.pending, work.number);
+        while next < STRETCH
+            && let Some((header, behind)) = all.get(next..).and_then(<[u8]>::split_first_chunk)
+        {
+            let header = Header::plain(header);
+            let time = self.time(&header);
+            let is_plain = self.is_sound(&header) && time >= last;
+            let Some(octets) = behind.get(..header.captured as usize) else {
+                break;
+            };
+            let record = PlainRecord {
+                number,
+                time,
+                wire_len: header.wire,
+                octets,
+                link,
+            };
+            if !is_plain || !take(record) {
+                break;
+            }
+            if header.captured < header.wire {
+                let missing = u64::from(header.wire - header.captured);
+                if cut.count == 0 {
+                    cut.first_offset = work.input.offset() + next as u64;
+                    cut.first_record = number;
+                }
+                cut.count += 1;
+                cut.total += missing;
+                cut.most = cut.most.max(missing);
+            }
+            last = time;
+            number += 1;
+            (here, next) = (next, next + Header::LEN + octets.len());
+        }
+        let taken = number - work.number;
+        if taken > 0 {
+            work.notes.add_several(&cut);
+            work.input.pass(here);
+            self.pending = next - here;
+            self.interface[0].clock.on_time(last);
+            self.last_second = Some((last.as_nanos() / 1_000_000_000) as u32);
+        }
+        taken
+    }
+
     /// The next record where more has to be read, or something is odd; nothing
     /// at the end of the file.
     #[inline(never)]
@@ -174,6 +259,12 @@ impl Pcap {
                 return Ok(odd);
             }
         }
+    }
+
+    #[inline(always)]
+    fn time(&self, header: &Header) -> Instant {
+        let fraction = u64::from(header.fraction) * self.tick;
+        Instant::from_nanos(u64::from(header.second) * 1_000_000_000 + fraction)
     }
 
     #[inline(always)]
@@ -220,10 +311,9 @@ impl Pcap {
     #[inline(always)]
     fn found(&mut self, header: Header, there: usize, work: &mut Work<'_>) -> Found {
         let place = work.place(0);
+        let time = self.time(&header);
         let interface = &mut self.interface[0];
-        let fraction = u64::from(header.fraction) * self.tick;
-        let nanos = u64::from(header.second) * 1_000_000_000 + fraction;
-        let time = interface.on_time(Instant::from_nanos(nanos), work.notes, place);
+        interface.on_time(time, work.notes, place);
         self.last_second = Some(header.second);
         let measured = (header.captured, header.wire);
         let (wire_len, len) = lengths(measured, interface.fcs_len, work.notes, place);

@@ -95,6 +95,22 @@ pub struct Record<'a> {
     pub options: Options<'a>,
 }
 
+/// One packet of a capture, if nothing about its record is out of the ordinary:
+/// the fields of [`Record`] that are of use then.
+#[derive(Clone, Copy, Debug)]
+pub struct PlainRecord<'a> {
+    /// Which one in the file, counted from 1.
+    pub number: u64,
+    /// When it was captured.
+    pub time: Instant,
+    /// Octets it had on the wire.
+    pub wire_len: u32,
+    /// Octets of it that the file holds.
+    pub octets: &'a [u8],
+    /// What the octets begin with.
+    pub link: LinkType,
+}
+
 impl<'a> Record<'a> {
     /// The TCP segment in the packet.
     ///

@@ -82,6 +82,11 @@ impl Clock {
         u64::try_from(shifted).ok().map(Instant::from_nanos)
     }
 
+    /// The time of the last record.
+    pub const fn last(&self) -> Instant {
+        self.last
+    }
+
     /// Takes the next record's time; by how many nanoseconds the clock
     /// stepped back, if it did.
     #[inline]

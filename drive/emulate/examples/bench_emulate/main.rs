@@ -14,7 +14,12 @@
 //!
 //! The machine's own figure, two kernels over a pair of Ethernet devices, is
 //! measured in the same rounds.
+//!
+//! `cargo run --release -p gigatcp-emulate --example bench_emulate -- --only delay`
+//! measures one part alone: `streams`, `rate`, `absences` (how long the
+//! machine's own processors are away), `delay`, `halts` or `loss`.
 
+mod absences;
 mod streams;
 mod trains;
 
@@ -34,13 +39,38 @@ pub struct Effort {
     pub window: Duration,
 }
 
+/// A part of the measurement, and its name.
+type Part = (&'static str, fn(Effort) -> Result<(), Any>);
+
+const PARTS: [Part; 6] = [
+    ("streams", streams::measure),
+    ("rate", trains::measure_rates),
+    ("absences", absences::measure),
+    ("delay", trains::measure_delays),
+    ("halts", trains::measure_halts),
+    ("loss", trains::measure_losses),
+];
+
 fn main() -> ExitCode {
     let words: Vec<String> = std::env::args().skip(1).collect();
-    let is_short = words.iter().any(|word| word == "--short");
-    if let Some(odd) = words.iter().find(|word| *word != "--short") {
-        eprintln!("bench-live: what is `{odd}`? There is `--short`");
-        return ExitCode::from(2);
-    }
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    let is_short = words.contains(&"--short");
+    let parts: &[Part] = match *words {
+        [] | ["--short"] => &PARTS,
+        ["--only", name] | ["--short", "--only", name] | ["--only", name, "--short"]
+            if let Some(at) = PARTS.iter().position(|part| part.0 == name) =>
+        {
+            &PARTS[at..=at]
+        }
+        _ => {
+            let names = PARTS.map(|part| part.0).join(", ");
+            eprintln!(
+                "bench-live: what is `{}`? There are `--short`, and `--only` with one of {names}",
+                words.join(" ")
+            );
+            return ExitCode::from(2);
+        }
+    };
     if let Err(error) = Namespace::new() {
         eprintln!("bench-live: {error}");
         if let Some(hint) = error.hint() {
@@ -59,7 +89,7 @@ fn main() -> ExitCode {
             window: Duration::from_secs(2),
         }
     };
-    match streams::measure(effort).and_then(|()| trains::measure(effort)) {
+    match parts.iter().try_for_each(|(_, measure)| measure(effort)) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("bench-live: {error}");

@@ -29,12 +29,17 @@ const TRAIN: usize = 8_000;
 /// When a datagram was sent and when it arrived, seconds from one beginning.
 type Passage = (f64, f64);
 
-/// Measures rate, delay and loss.
-pub fn measure(effort: Effort) -> Result<(), Any> {
+/// Rates: a train that is sent faster than the path is.
+pub fn measure_rates(effort: Effort) -> Result<(), Any> {
     println!("\nUDP datagrams of {PAYLOAD} octets: configured against measured");
     for mbit in [100, 1_000, 2_000] {
         rate(mbit, effort)?;
     }
+    Ok(())
+}
+
+/// Delays, of paths with nothing to do and with much.
+pub fn measure_delays(effort: Effort) -> Result<(), Any> {
     for (name, hop, interval_us) in [
         ("nothing", HopConfig::default(), 1000.0),
         ("10 ms", delayed(None), 1000.0),
@@ -51,7 +56,7 @@ pub fn measure(effort: Effort) -> Result<(), Any> {
     ] {
         delay(name, &hop, interval_us, effort)?;
     }
-    loss(effort)
+    Ok(())
 }
 
 fn delayed(bps: Option<u64>) -> HopConfig {
@@ -119,8 +124,58 @@ fn delay(name: &str, hop: &HopConfig, interval_us: f64, effort: Effort) -> Resul
     Ok(())
 }
 
+/// How often the kernel takes the path's processor away, where it has much to do
+/// and every processor has a thread besides that wants all of it.
+pub fn measure_halts(effort: Effort) -> Result<(), Any> {
+    const SECONDS: u64 = 10;
+    let hop = delayed(Some(1_000_000_000));
+    let config = EmulatorConfig {
+        forward: vec![hop],
+        ..EmulatorConfig::default()
+    };
+    let (mut halts, mut halted, mut late) = (0, Duration::ZERO, Vec::new());
+    for _ in 0..effort.rounds.min(2) {
+        let emulator = Emulator::start(&config, None)?;
+        let server = Addresses::of(Side::Server).v4;
+        let sender = emulator
+            .namespace(Side::Client)
+            .run(|| UdpSocket::bind((Addresses::of(Side::Client).v4, 0)))??;
+        sender.connect((server, PORT))?;
+        let is_over = AtomicBool::new(false);
+        thread::scope(|scope| {
+            for _ in 0..thread::available_parallelism().map_or(1, usize::from) {
+                scope.spawn(|| {
+                    while !is_over.load(Ordering::Relaxed) {
+                        std::hint::spin_loop()
+                    }
+                });
+            }
+            scope.spawn(|| {
+                while !is_over.load(Ordering::Relaxed) {
+                    // Nobody listens, and the other end says so now and then.
+                    let _ = sender.send(&[0; PAYLOAD]);
+                }
+            });
+            thread::sleep(StdDuration::from_secs(SECONDS));
+            is_over.store(true, Ordering::Relaxed);
+        });
+        let snapshot = emulator.stop()?;
+        halts += snapshot.stalls;
+        halted += snapshot.stalled;
+        let lateness = snapshot.ways[0].lateness.thousandth(990);
+        late.push(lateness.unwrap_or_default().as_nanos() as f64 / 1e3);
+    }
+    let rounds = late.len();
+    let [_, middle, _] = spread(&late);
+    println!(
+        "halts of the path above 10 ms: {halts} in {rounds} times {SECONDS} s, {:.0} ms; handed over late, of 99 % {middle:.1} us",
+        halted.as_secs_f64() * 1e3
+    );
+    Ok(())
+}
+
 /// Losses against their binomial distribution.
-fn loss(effort: Effort) -> Result<(), Any> {
+pub fn measure_losses(effort: Effort) -> Result<(), Any> {
     const P: f64 = 0.01;
     let hop = HopConfig {
         loss: vec![LossModel::Bernoulli(

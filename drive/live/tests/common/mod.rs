@@ -4,10 +4,11 @@
 #![allow(dead_code, reason = "each test file uses its part")]
 
 use std::io::{Read, Write};
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, TcpStream};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::os::fd::AsRawFd;
+use std::thread;
 
-use gigatcp_live::{Device, DeviceConfig, LabError, Namespace, Offloads, Options, Stack};
+use gigatcp_live::{Device, DeviceConfig, LabError, Namespace, Offloads, Options, Stack, Stream};
 use rand_core::{Rng, SeedableRng};
 use sha2::{Digest, Sha256};
 
@@ -69,7 +70,7 @@ fn try_site(config: &DeviceConfig) -> Result<Site, LabError> {
 
 /// Says it past the harness, which keeps what a passing test prints.
 pub fn say(text: &str) {
-    let name = std::thread::current().name().unwrap_or("test").to_string();
+    let name = thread::current().name().unwrap_or("test").to_string();
     let _ = writeln!(std::io::stderr(), "\n{name}: {text}");
 }
 
@@ -132,4 +133,45 @@ pub fn digest_of(mut from: impl Read) -> std::io::Result<(String, usize)> {
             }
         }
     }
+}
+
+/// Writes all octets on a thread of its own and closes; reads to the end here.
+/// The digest of what came, and how much that was.
+pub fn exchange<C>(
+    reader: impl Read,
+    mut writer: impl Write + Send,
+    octets: &[u8],
+    close: impl FnOnce() -> std::io::Result<C> + Send,
+) -> (String, usize) {
+    thread::scope(|scope| {
+        scope.spawn(move || {
+            writer.write_all(octets).unwrap();
+            close().map(drop).unwrap();
+        });
+        digest_of(reader).unwrap()
+    })
+}
+
+/// One way: what is written arrives, octet by octet.
+pub fn carry<C>(
+    writer: impl Write + Send,
+    reader: impl Read,
+    octets: &[u8],
+    close: impl FnOnce() -> std::io::Result<C> + Send,
+) {
+    let got = exchange(reader, writer, octets, close);
+    assert_eq!(got, (digest(octets), octets.len()));
+}
+
+/// Both ways at once: each end writes its octets, closes that direction, and
+/// reads to the end.
+pub fn carry_both_ways(engine: &Stream, kernel: &TcpStream, [ours, theirs]: [&[u8]; 2]) {
+    thread::scope(|scope| {
+        let peer =
+            scope.spawn(|| exchange(kernel, kernel, theirs, || kernel.shutdown(Shutdown::Write)));
+        let got = exchange(engine, engine, ours, || engine.shutdown(Shutdown::Write));
+        assert_eq!(got, (digest(theirs), theirs.len()), "what the engine read");
+        let got = peer.join().unwrap();
+        assert_eq!(got, (digest(ours), ours.len()), "what the kernel read");
+    });
 }

@@ -31,6 +31,7 @@ pub fn host(profile: Profile, mtu: u16, control: &str, buffer: u64) -> HostConfi
             events: EventMask::NONE,
         },
         costs: CpuCosts::default(),
+        steal: None,
         coalesce: Duration::ZERO,
         link: None,
         tx_queue: 1000,

@@ -301,6 +301,7 @@ fn host(draw: &mut Draw, ip: IpVersion) -> HostConfig {
     HostConfig {
         tcp,
         costs,
+        steal: None,
         coalesce: draw.pick(&[Duration::ZERO, Duration::ZERO, Duration::from_micros(100)]),
         link: draw.chance(40).then(|| HopConfig {
             name: "card".into(),

@@ -160,6 +160,7 @@ fn value_for(draw: &mut Draw, name: &str) -> Vec<SettingValue> {
         "rto_max" => time(draw, ms(4000), ms(120_000)),
         "time_wait" => time(draw, Duration::ZERO, ms(120_000)),
         "timestamp_tick" => time(draw, ms(1), ms(1000)),
+        "tso_win_divisor" => count(draw, 0, 8),
         "pacing_ss_ratio" | "pacing_ca_ratio" => count(draw, 100, 1000),
         "ecn" => SettingValue::Word(draw.pick(&EcnMode::ALL).name()),
         "ecn_option" => SettingValue::Word(draw.pick(&EcnOption::ALL).name()),

@@ -57,6 +57,7 @@ pub fn run(cases: &[Case], set: &[String], seeds: u32) -> Result<Vec<Ran>, Strin
         plan: all,
         only: Vec::new(),
         captures: None,
+        judge: false,
     };
     let progress = Progress::of(&job);
     let (done, worlds) = (AtomicUsize::new(0), progress.tasks().len());

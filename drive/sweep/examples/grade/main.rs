@@ -1,98 +1,47 @@
-//! Grades `why`: worlds whose cause is known, captured from three places,
+//! Grades `why`: connections whose cause is known, captured from several places,
 //! diagnosed from the capture alone.
 //!
-//! Usage: `grade [--seeds N] [--first SEED] [--cause ID] [--show]`. Prints a
-//! confusion matrix for each place, precision and recall of each cause, and
-//! what a confidence is worth.
+//! Usage: `grade [--seeds N] [--first SEED] [--cause ID] [--show]`; with `--live`
+//! the connections are of the machine's kernel, else simulated, and `--keep DIR`
+//! keeps their captures, `--again DIR` judges kept ones. Prints a confusion
+//! matrix for each place, precision and recall of each cause, and what a
+//! confidence is worth.
+//!
+//! | file | what |
+//! |---|---|
+//! | `worlds.rs`, `views.rs` | simulated worlds, and captures of them |
+//! | `kernels/` | connections of kernels: `worlds.rs` draws, `ends.rs` are the applications |
+//! | `draw.rs` | random parameters |
+//! | `diagnosis.rs` | what is said of captures |
+//! | `matrix.rs` | what was said of what |
 
+mod asked;
+mod diagnosis;
+mod draw;
+#[cfg(target_os = "linux")]
+mod kernels;
 mod matrix;
 mod views;
 mod worlds;
 
 use std::process::ExitCode;
 
+use asked::{Asked, Ground};
+use diagnosis::Captured;
 use matrix::Matrix;
 use rayon::prelude::*;
-use worlds::CAUSES;
 
-/// Where seeds for grading begin. Rules are written with seeds below.
-const FIRST: u64 = 1_000_000;
-
-struct Asked {
-    seeds: u64,
-    first: u64,
-    cause: Option<String>,
-    show: bool,
+/// Captures of one connection: sender, receiver, and perhaps more.
+pub struct Sample {
+    pub captures: Vec<Captured>,
+    pub about: String,
 }
 
-fn asked() -> Result<Asked, String> {
-    let mut asked = Asked {
-        seeds: 20,
-        first: FIRST,
-        cause: None,
-        show: false,
-    };
-    let mut words = std::env::args().skip(1);
-    while let Some(word) = words.next() {
-        let mut value = || words.next().ok_or(format!("{word} needs a value"));
-        match word.as_str() {
-            "--seeds" => asked.seeds = number(&value()?)?,
-            "--first" => asked.first = number(&value()?)?,
-            "--cause" => asked.cause = Some(value()?),
-            "--show" => asked.show = true,
-            _ => return Err(format!("what is `{word}`?")),
-        }
-    }
-    match &asked.cause {
-        Some(cause) if !CAUSES.contains(&cause.as_str()) => Err(format!(
-            "no cause `{cause}`; there are {}",
-            CAUSES.join(", ")
-        )),
-        _ => Ok(asked),
-    }
-}
-
-fn number(word: &str) -> Result<u64, String> {
-    word.parse().map_err(|_| format!("`{word}` is no number"))
-}
-
-fn main() -> ExitCode {
-    let asked = match asked() {
-        Ok(asked) => asked,
-        Err(error) => {
-            eprintln!("grade: {error}");
-            return ExitCode::from(2);
-        }
-    };
-    let causes: Vec<&'static str> = CAUSES
-        .into_iter()
-        .filter(|cause| asked.cause.as_ref().is_none_or(|only| only == cause))
-        .collect();
-    let jobs: Vec<(&'static str, u64)> = causes
-        .iter()
-        .flat_map(|cause| (0..asked.seeds).map(|seed| (*cause, asked.first + seed)))
-        .collect();
-    let graded: Vec<Vec<Graded>> = jobs
-        .par_iter()
-        .map(|(cause, seed)| grade(cause, *seed, asked.show))
-        .collect();
-    let mut matrices = views::VIEWS.map(Matrix::new);
-    for one in graded.iter().flatten() {
-        if asked.show {
-            println!("{}", one.shown);
-        }
-        matrices[one.view].add(one.truth, one.said, one.confidence);
-    }
-    println!(
-        "seeds {} to {}, {} worlds\n",
-        asked.first,
-        asked.first + asked.seeds - 1,
-        jobs.len()
-    );
-    for matrix in &matrices {
-        println!("{matrix}");
-    }
-    ExitCode::SUCCESS
+/// What is to be graded.
+struct Job {
+    injection: &'static str,
+    truth: &'static str,
+    seed: u64,
 }
 
 struct Graded {
@@ -103,15 +52,150 @@ struct Graded {
     shown: String,
 }
 
-fn grade(cause: &'static str, seed: u64, show: bool) -> Vec<Graded> {
-    let case = worlds::world(cause, seed);
-    let captures = views::captures(&case, seed);
+fn main() -> ExitCode {
+    let asked = match asked::asked() {
+        Ok(asked) => asked,
+        Err(error) => return refuse(&error),
+    };
+    let injections = asked.injections();
+    let seeds = || asked.first..asked.first + asked.seeds;
+    let jobs: Vec<Job> = injections
+        .iter()
+        .flat_map(|&(injection, truth)| {
+            seeds().map(move |seed| Job {
+                injection,
+                truth,
+                seed,
+            })
+        })
+        .collect();
+    let graded = match &asked.ground {
+        Ground::Simulated => jobs.par_iter().map(|job| simulated(job, &asked)).collect(),
+        Ground::Kernels => match on_kernels(&jobs, &asked) {
+            Ok(graded) => graded,
+            Err(End::Told(status)) => return ExitCode::from(status),
+            Err(End::Failed(error)) => return refuse(&error),
+        },
+    };
+    print(&asked, &jobs, &graded);
+    ExitCode::SUCCESS
+}
+
+fn refuse(error: &str) -> ExitCode {
+    eprintln!("grade: {error}");
+    ExitCode::from(2)
+}
+
+fn print(asked: &Asked, jobs: &[Job], graded: &[Vec<Graded>]) {
+    let mut causes: Vec<&str> = Vec::new();
+    for job in jobs {
+        if !causes.contains(&job.truth) {
+            causes.push(job.truth);
+        }
+    }
+    let views = asked.views();
+    let mut matrices: Vec<Matrix> = views
+        .iter()
+        .map(|view| Matrix::new(view, &causes))
+        .collect();
+    for one in graded.iter().flatten() {
+        if asked.show {
+            println!("{}", one.shown);
+        }
+        matrices[one.view].add(one.truth, one.said, one.confidence);
+    }
+    println!(
+        "seeds {} to {}, {} {}\n",
+        asked.first,
+        asked.first + asked.seeds - 1,
+        jobs.len(),
+        match asked.ground {
+            Ground::Simulated => "worlds",
+            Ground::Kernels => "connections of the kernel",
+        },
+    );
+    for matrix in &matrices {
+        println!("{matrix}");
+    }
+}
+
+fn simulated(job: &Job, asked: &Asked) -> Vec<Graded> {
+    let case = worlds::world(job.injection, job.seed);
+    let captures = views::captures(&case, job.seed);
+    let sample = Sample {
+        captures: captures.map(Captured::whole).into(),
+        about: case.about,
+    };
+    grade(job, &sample, asked)
+}
+
+/// Why nothing came out.
+enum End {
+    /// Another process has done it.
+    Told(u8),
+    Failed(String),
+}
+
+/// One after the other: they would be noise to each other.
+#[cfg(target_os = "linux")]
+fn on_kernels(jobs: &[Job], asked: &Asked) -> Result<Vec<Vec<Graded>>, End> {
+    let failed = End::Failed;
+    if let Some(folder) = &asked.again {
+        let grade = |job: &Job| {
+            let sample = kernels::again(job.injection, job.seed, folder)?;
+            Ok(grade(job, &sample, asked))
+        };
+        return jobs
+            .par_iter()
+            .map(grade)
+            .collect::<Result<_, String>>()
+            .map_err(failed);
+    }
+    if let Some(status) = kernels::begin().map_err(failed)? {
+        return Err(End::Told(u8::try_from(status).unwrap_or(1)));
+    }
+    let own = std::env::temp_dir().join(format!("gigatcp-grade-{}", std::process::id()));
+    let folder = asked.keep.as_ref().unwrap_or(&own);
+    let made = std::fs::create_dir_all(folder);
+    made.map_err(|error| End::Failed(format!("{}: {error}", folder.display())))?;
+    let run = |job: &Job| {
+        let sample = kernels::run(job.injection, job.seed, folder)?;
+        if asked.keep.is_none() {
+            kernels::forget(job.injection, job.seed, folder);
+        }
+        Ok(grade(job, &sample, asked))
+    };
+    let graded = jobs.iter().map(run).collect::<Result<_, String>>();
+    if asked.keep.is_none() {
+        let _ = std::fs::remove_dir(folder);
+    }
+    graded.map_err(failed)
+}
+
+#[cfg(not(target_os = "linux"))]
+fn on_kernels(_: &[Job], _: &Asked) -> Result<Vec<Vec<Graded>>, End> {
+    Err(End::Failed("`--live` needs Linux".into()))
+}
+
+/// Where only a place behind what swallows full segments saw it, nobody can
+/// know more than that nothing came.
+fn truth(job: &Job, view: &str) -> &'static str {
+    let passes = matches!(view, "sender" | "both");
+    if job.truth == "pmtu-black-hole" && !passes {
+        "unknown"
+    } else {
+        job.truth
+    }
+}
+
+fn grade(job: &Job, sample: &Sample, asked: &Asked) -> Vec<Graded> {
+    let views = asked.views();
+    let captures = &sample.captures;
+    let alone = captures.iter().cloned().map(diagnosis::diagnose);
+    let both = diagnosis::diagnose_both(captures[0].clone(), captures[1].clone());
     let mut graded = Vec::new();
-    let [sender, receiver, _] = captures.clone();
-    let both = views::diagnose_both(sender, receiver);
-    let diagnoses = captures.map(views::diagnose).into_iter().chain([both]);
-    for (view, diagnosis) in diagnoses.enumerate() {
-        let truth = case.truth(cause, views::VIEWS[view]);
+    for (view, diagnosis) in alone.chain([both]).enumerate() {
+        let truth = truth(job, views[view]);
         let answer = diagnosis
             .as_ref()
             .and_then(|diagnosis| diagnosis.headline());
@@ -119,12 +203,11 @@ fn grade(cause: &'static str, seed: u64, show: bool) -> Vec<Graded> {
             (verdict.rule.id, verdict.confidence)
         });
         let mut shown = String::new();
-        if show {
+        if asked.show {
             let mark = if said == truth { "ok   " } else { "WRONG" };
             shown = format!(
-                "{mark} {cause} {seed} {:8} [{}]",
-                views::VIEWS[view],
-                case.about
+                "{mark} {} {} {:8} [{}]",
+                job.injection, job.seed, views[view], sample.about
             );
             if let Some(diagnosis) = &diagnosis {
                 shown.push_str(&format!(

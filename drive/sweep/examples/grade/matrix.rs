@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use crate::worlds::CAUSES;
-
 /// What was said of what.
 pub struct Matrix {
     view: &'static str,
+    /// The order in which causes are printed.
+    causes: Vec<&'static str>,
     /// By truth and answer.
     counts: BTreeMap<(&'static str, &'static str), u64>,
     /// Confidences, and whether the answer was right.
@@ -15,9 +15,10 @@ pub struct Matrix {
 }
 
 impl Matrix {
-    pub const fn new(view: &'static str) -> Self {
+    pub fn new(view: &'static str, causes: &[&'static str]) -> Self {
         Self {
             view,
+            causes: causes.to_vec(),
             counts: BTreeMap::new(),
             sure: Vec::new(),
         }
@@ -81,7 +82,7 @@ impl fmt::Display for Matrix {
             Self::share(all - right - unknown, all)
         )?;
         writeln!(f, "cause                      recall precision  taken for")?;
-        for cause in CAUSES.into_iter().chain(["unknown"]) {
+        for cause in self.causes.iter().copied().chain(["unknown"]) {
             let of = self.count(|truth, _| truth == cause);
             if of == 0 {
                 continue;

@@ -1,19 +1,18 @@
-//! Captures of a world from three places, as files that anybody could have
-//! written, and what is said of them.
+//! Captures of a simulated world from three places, as files that anybody could
+//! have written.
 
 use std::net::Ipv4Addr;
 use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::sync::{Arc, Mutex};
 
-use gigatcp_capture::{CaptureReader, Interface, InterfaceId, PcapngWriter};
-use gigatcp_flows::{Observed, Side, Sightings};
+use gigatcp_capture::{Interface, InterfaceId, PcapngWriter};
 use gigatcp_sim::packet::Packet;
 use gigatcp_sim::{Tap, World};
 use gigatcp_units::Instant;
-use gigatcp_why::{Between, Diagnosis, Watcher};
 use gigatcp_wire::{Endpoints, IpHeader};
 
-use crate::worlds::{Case, Draw};
+use crate::draw::Draw;
+use crate::worlds::Case;
 
 /// Where captures are taken.
 pub const VIEWS: [&str; 4] = ["sender", "receiver", "middle", "both"];
@@ -109,49 +108,4 @@ pub fn captures(case: &Case, seed: u64) -> [Vec<u8>; 3] {
         let door = door.expect("taken once");
         door.writer.finish().expect("memory takes everything")
     })
-}
-
-/// What is said of the capture alone.
-pub fn diagnose(octets: Vec<u8>) -> Option<Diagnosis> {
-    watch(octets).0.diagnose(0)
-}
-
-/// What is said of the capture at the sender with that at the receiver.
-pub fn diagnose_both(sender: Vec<u8>, receiver: Vec<u8>) -> Option<Diagnosis> {
-    let (near, near_seen) = watch(sender);
-    let (far, far_seen) = watch(receiver);
-    let between = Between::new(&near_seen, &far_seen, near.sender(0)?);
-    match between {
-        Some(between) => near.diagnose_with(0, (&far, 0), &between),
-        None => near.diagnose(0),
-    }
-}
-
-fn watch(octets: Vec<u8>) -> (Watcher, Sightings) {
-    let mut reader = CaptureReader::from_octets(octets).expect("a capture");
-    let mut watcher = Watcher::new(1);
-    let mut seen = Sightings::new();
-    let mut now = Instant::ZERO;
-    while let Ok(Some(record)) = reader.next_record() {
-        now = record.time.unwrap_or(now);
-        let number = record.number;
-        if let Ok(segment) = record.dissect() {
-            let packet = Observed::new(now, &segment);
-            watcher.handle_packet(number, &packet);
-            let connection = watcher.table().connection(0);
-            let from = connection.map(|one| one.endpoint(Side::Client));
-            let is_client = from.is_some_and(|from| {
-                from.port == packet.src_port && { packet.endpoints.src() == from.address }
-            });
-            seen.add(
-                if is_client {
-                    Side::Client
-                } else {
-                    Side::Server
-                },
-                &packet,
-            );
-        }
-    }
-    (watcher, seen)
 }

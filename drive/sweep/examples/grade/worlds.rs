@@ -10,6 +10,8 @@ use gigatcp_tcp::{Config, Profile};
 use gigatcp_units::{Bytes, Duration, Probability, Rate};
 use gigatcp_wire::SeqNumber;
 
+use crate::draw::Draw;
+
 /// What is injected; the first is nothing.
 pub const CAUSES: [&str; 19] = [
     "path-saturated",
@@ -33,66 +35,12 @@ pub const CAUSES: [&str; 19] = [
     "policer",
 ];
 
-/// A random stream (`SplitMix64`).
-pub struct Draw(u64);
-
-impl Draw {
-    pub const fn new(seed: u64) -> Self {
-        Self(seed)
-    }
-
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut mixed = self.0;
-        mixed = (mixed ^ mixed >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-        mixed ^ mixed >> 31
-    }
-
-    /// Evenly from 0 up to 1.
-    pub fn unit(&mut self) -> f64 {
-        (self.next() >> 11) as f64 / (1_u64 << 53) as f64
-    }
-
-    /// Evenly between both.
-    fn between(&mut self, least: f64, most: f64) -> f64 {
-        least + (most - least) * self.unit()
-    }
-
-    /// The same on a scale of ratios.
-    fn magnitude(&mut self, least: f64, most: f64) -> f64 {
-        (self.between(least.ln(), most.ln())).exp()
-    }
-
-    fn chance(&mut self, probability: f64) -> bool {
-        self.unit() < probability
-    }
-
-    fn pick<T: Copy>(&mut self, all: &[T]) -> T {
-        all[(self.next() % all.len() as u64) as usize]
-    }
-}
-
 /// A world and what of its capture is lost.
 pub struct Case {
     pub world: WorldConfig,
     /// Chance that the capture lacks a packet.
     pub capture_loss: f64,
     pub about: String,
-}
-
-impl Case {
-    /// What is to be said of the injected `cause` from a place. Of a path that
-    /// swallows every full segment nothing passes behind it: there nobody can
-    /// know more than that nothing came.
-    pub fn truth(&self, cause: &'static str, view: &str) -> &'static str {
-        let passes = matches!(view, "sender" | "both");
-        if cause == "pmtu-black-hole" && !passes {
-            "unknown"
-        } else {
-            cause
-        }
-    }
 }
 
 /// What all worlds have.
@@ -182,6 +130,7 @@ fn host(base: &Base) -> HostConfig {
             events: gigatcp_events::EventMask::NONE,
         },
         costs: CpuCosts::default(),
+        steal: None,
         coalesce: Duration::ZERO,
         link: None,
         tx_queue: 1000,

@@ -8,6 +8,7 @@ use gigatcp_plan::{Flow, Scenario};
 use gigatcp_record::Negotiated;
 use gigatcp_units::{Bytes, Duration};
 
+use super::beyond::first_threshold;
 use super::end::kernel_name;
 use crate::negotiated::{cost, requested};
 
@@ -25,12 +26,14 @@ pub(super) struct Asked<'a> {
 impl Asked<'_> {
     /// What a sender asked for.
     pub(super) fn of_sender(&self) -> Vec<Negotiated> {
-        vec![
-            self.congestion(),
+        let mut all = vec![self.congestion()];
+        all.extend(self.first_threshold());
+        all.extend([
             self.send_buffer(),
             self.segment_size(Side::Client),
             self.window_scale("sender"),
-        ]
+        ]);
+        all
     }
 
     /// What a receiver asked for; `largest` is the largest window that the sender
@@ -60,6 +63,37 @@ impl Asked<'_> {
             effective: self.has.congestion.clone(),
             cause,
         }
+    }
+
+    /// Where the plan gives one.
+    fn first_threshold(&self) -> Option<Negotiated> {
+        let asked = self
+            .flow
+            .initial_ssthresh
+            .filter(|segments| *segments > 0)?;
+        let granted = first_threshold(&self.scenario.flows);
+        let said = |segments: Option<u64>| {
+            segments.map_or("none".to_owned(), |segments| format!("{segments} segments"))
+        };
+        let effective = self.granted.ssthresh;
+        let cause = if granted.is_none() {
+            "the route to the receiver has one for all flows, and they ask for different ones"
+                .to_owned()
+        } else if effective == Some(u64::from(asked)) {
+            "by the route to the receiver: a socket cannot be told one".to_owned()
+        } else {
+            format!(
+                "the kernel's {} does not begin with what the route says",
+                self.granted.congestion
+            )
+        };
+        Some(Negotiated {
+            what: "sender's first slow-start threshold".into(),
+            requested: said(Some(asked.into())),
+            granted: said(granted.map(u64::from)),
+            effective: said(effective),
+            cause,
+        })
     }
 
     fn send_buffer(&self) -> Negotiated {

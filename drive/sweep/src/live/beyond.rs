@@ -2,10 +2,11 @@
 //! refused where leaving it out would make another plan of it.
 
 use gigatcp_path::CpuCosts;
-use gigatcp_plan::{Host, Plan, Scenario, Series, Stack};
+use gigatcp_plan::{Flow, Host, Plan, Scenario, Series, Stack};
 use gigatcp_tcp::congestion::SlowStart;
 
 use super::end::kernel_name;
+use super::settings;
 use crate::run::Refusal;
 
 /// Flows that a live run may have: each takes two threads.
@@ -47,12 +48,6 @@ pub(crate) fn refusal(plan: &Plan, series: &Series) -> Option<Refusal> {
                 flow.name, flow.extra_delay
             ),
             "`--set flow.extra_delay='0 s'`, or run it in virtual time, without `--on live`",
-        );
-    }
-    if scenario.ethernet.is_some() {
-        return no(
-            "its path is a half-duplex Ethernet, which has one medium for both directions".into(),
-            "run it in virtual time, without `--on live`",
         );
     }
     let stacks = [scenario.sender.stack, scenario.receiver.stack];
@@ -108,6 +103,12 @@ fn of_machine(name: &str, host: &Host, flows: usize, left_out: &mut Vec<String>)
         say(
             &format!("cpu.{key}"),
             "this machine's processor costs what it costs",
+        );
+    }
+    if host.steal.is_some() {
+        say(
+            "cpu.steal",
+            "this machine's processor is taken away when it is",
         );
     }
     let card = "there is no network card";
@@ -183,7 +184,8 @@ fn of_kernel(name: &str, host: &Host, left_out: &mut Vec<String>) {
     if host.profile.name != "modern" {
         left_out.push(format!("{name}.profile, {}: {why}", host.profile.name));
     }
-    let settings = host.settings.iter().filter(|name| !HELD.contains(*name));
+    let is_held = |name: &str| HELD.contains(&name) || settings::is_known(name);
+    let settings = host.settings.iter().filter(|name| !is_held(name));
     left_out.extend(settings.map(|setting| format!("{name}.{setting}: {why}")));
 }
 
@@ -193,13 +195,22 @@ fn of_flows(scenario: &Scenario, left_out: &mut Vec<String>) {
     if flows.iter().any(|flow| flow.slow_start != SlowStart::Usual) {
         left_out.push("flow.slow_start: the kernel opens windows in its own way".to_owned());
     }
-    if flows
-        .iter()
-        .any(|flow| flow.initial_ssthresh.is_some_and(|segments| segments > 0))
-    {
+    if first_threshold(flows).is_none() && flows.iter().any(asks_for_threshold) {
         left_out.push(
-            "flow.initial_ssthresh: a socket cannot be told one; its module begins with its own"
+            "flow.initial_ssthresh: it goes by the route to the receiver, which all flows have in \
+             common, and they ask for different ones"
                 .to_owned(),
         );
     }
+}
+
+fn asks_for_threshold(flow: &Flow) -> bool {
+    flow.initial_ssthresh.is_some_and(|segments| segments > 0)
+}
+
+/// The first threshold that all flows ask for, in segments, if they agree.
+pub(super) fn first_threshold(flows: &[Flow]) -> Option<u32> {
+    let first = flows.first()?.initial_ssthresh?;
+    let is_same = |flow: &Flow| flow.initial_ssthresh == Some(first);
+    (first > 0 && flows.iter().all(is_same)).then_some(first)
 }

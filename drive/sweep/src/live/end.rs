@@ -11,7 +11,8 @@ use gigatcp_events::Limit;
 use gigatcp_linux::socket;
 use gigatcp_live::{Listener, Options, Stream};
 use gigatcp_meter::{Granted, LimitTally, View, Wishes};
-use gigatcp_plan::{Flow, Host, Stack};
+use gigatcp_plan::{Flow, Host, KERNELS_OWN, Stack};
+use gigatcp_tcp::congestion::{Entry, REGISTRY};
 use gigatcp_tcp::connection::Info;
 use gigatcp_units::{Bytes, Duration, Instant};
 
@@ -70,9 +71,21 @@ pub(super) fn kernel_name(flow: &Flow) -> &'static str {
     }
 }
 
+/// The control of an engine's end. Where a kernel sends by one of its own, the
+/// engine receives, and sends nothing that a control could hold back.
+fn engines_control(flow: &Flow) -> &'static Entry {
+    let is_kernels = KERNELS_OWN
+        .iter()
+        .any(|own| own.name == flow.congestion.name);
+    match is_kernels {
+        true => &REGISTRY[0],
+        false => flow.congestion,
+    }
+}
+
 fn options(host: &Host, flow: &Flow, local_port: Option<u16>) -> Options {
     Options {
-        congestion: flow.congestion,
+        congestion: engines_control(flow),
         slow_start: flow.slow_start,
         initial_ssthresh: flow.initial_ssthresh,
         send_buffer: flow.send_buffer,

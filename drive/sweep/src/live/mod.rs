@@ -17,6 +17,7 @@
 //! | `pattern.rs` | the octets they exchange |
 //! | `outcome.rs` | what is found becomes a record |
 //! | `asked.rs` | what a kernel's sockets asked for, got, and have |
+//! | `settings.rs` | settings of the plan that a kernel has too |
 //! | `beyond.rs` | what of a plan real time does not do |
 //! | `capture.rs` | packets at one end of the path into a file |
 //!
@@ -31,6 +32,7 @@ mod end;
 mod flow;
 mod outcome;
 mod pattern;
+mod settings;
 mod site;
 
 use std::io;
@@ -39,6 +41,7 @@ use std::thread;
 
 use gigatcp_emulate::{EmulatorError, Watch};
 use gigatcp_events::Limit;
+use gigatcp_linux::stolen::ProcessorTicks;
 use gigatcp_linux::{LabError, clock};
 use gigatcp_meter::MeterError;
 use gigatcp_plan::{Scenario, Series};
@@ -127,7 +130,11 @@ pub(crate) fn run(
         .map(|number| Running::new(scenario, number, &site, &goes_on))
         .collect::<Result<Vec<_>, _>>()?;
     let watch = |watched: &mut Watched| watched.watch(&running, &site, scenario, stop, progress);
+    let ticks = ProcessorTicks::now();
     let (watched, left) = carry_out(&running, &goes_on, watch)?;
+    let stolen = ProcessorTicks::now()
+        .zip(ticks)
+        .and_then(|(after, before)| after.stolen_since(before));
     let flows: Vec<FlowOutcome> = running
         .iter()
         .zip(watched.looks)
@@ -141,6 +148,7 @@ pub(crate) fn run(
         end: Instant::ZERO + watched.end.saturating_since(began),
         was_stopped: watched.was_stopped,
         samples_late: watched.late,
+        stolen,
         flows,
         remains: site.stop()?,
     };

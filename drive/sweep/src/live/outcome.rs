@@ -16,7 +16,7 @@ use super::site::{Remains, Site};
 use super::{beyond, site};
 use crate::found::{Counts, Found, Look};
 use crate::harvest::record_of_hop;
-use crate::negotiated;
+use crate::{found, negotiated};
 
 /// What was found of a series.
 pub(super) struct Outcome {
@@ -24,6 +24,8 @@ pub(super) struct Outcome {
     pub(super) end: Instant,
     pub(super) was_stopped: bool,
     pub(super) samples_late: Duration,
+    /// Share of the processors' time that others had.
+    pub(super) stolen: Option<f64>,
     pub(super) flows: Vec<FlowOutcome>,
     pub(super) remains: Remains,
 }
@@ -94,21 +96,15 @@ impl Outcome {
         let end = self.end;
         let flows = scenario.flows.iter().zip(self.flows);
         SeriesRecord {
-            name: series.name.clone(),
-            title: series.title.clone(),
-            repeat,
-            seed,
-            fitted: series.fitted.clone(),
-            fit_of: series.fit_of.clone(),
             partial: self.was_stopped,
             duration_ns: end.as_nanos(),
-            event_hash: String::new(),
             packets,
             flows: flows
                 .map(|(flow, found)| found.found(scenario, flow, end))
                 .collect(),
             hops,
             live: Some(live),
+            ..found::head(series, repeat, seed)
         }
     }
 
@@ -128,6 +124,7 @@ impl Outcome {
             stalled_ns: snapshot.stalled.as_nanos(),
             path_cpu_fraction: snapshot.processor.as_secs_f64()
                 / snapshot.at.as_secs_f64().max(1e-9),
+            stolen_fraction: self.stolen,
             samples_late_ns: self.samples_late.as_nanos(),
             ways: vec![
                 way_record("data", data, acks, client),

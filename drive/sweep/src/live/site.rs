@@ -10,13 +10,14 @@ use std::net::{IpAddr, SocketAddr};
 
 use gigatcp_emulate::Watch;
 use gigatcp_emulate::{Addresses, Emulator, EmulatorConfig, EmulatorError, End, Side, Snapshot};
-use gigatcp_linux::{LabError, Step, settings};
+use gigatcp_linux::settings::write;
+use gigatcp_linux::{LabError, Step, first_threshold};
 use gigatcp_live::{Device, DeviceConfig, Stack as Engine};
 use gigatcp_plan::{Host, Scenario, Stack};
 use gigatcp_tcp::IpVersion;
 use gigatcp_units::Duration;
 
-use super::LiveError;
+use super::{LiveError, beyond, settings};
 
 /// Packets of 1500 octets that wait in a device before it drops.
 const DEVICE_QUEUE: u32 = 10_000;
@@ -73,7 +74,12 @@ impl Site {
                     let place = &mut engines[usize::from(side == Side::Server)];
                     *place = Some(engine.map_err(LiveError::Engine)?);
                 }
-                None => furnish(&emulator, side, host)?,
+                None => {
+                    if side == Side::Client {
+                        set_first_threshold(&emulator, scenario)?;
+                    }
+                    furnish(&emulator, side, host)?;
+                }
             }
         }
         Ok(Self {
@@ -90,12 +96,7 @@ impl Site {
 
     /// An address of that end.
     pub(super) fn address(&self, side: Side, port: u16) -> SocketAddr {
-        let Addresses { v4, v6 } = Addresses::of(side);
-        let address = match self.ip {
-            IpVersion::V4 => IpAddr::V4(v4),
-            IpVersion::V6 => IpAddr::V6(v6),
-        };
-        SocketAddr::new(address, port)
+        SocketAddr::new(address(self.ip, side), port)
     }
 
     /// Processor time of the engine at that end.
@@ -134,9 +135,34 @@ fn device(side: Side, host: &Host) -> DeviceConfig {
     }
 }
 
+/// Lets the kernel's senders begin with the threshold that the plan gives them.
+fn set_first_threshold(emulator: &Emulator, scenario: &Scenario) -> Result<(), LiveError> {
+    let Some(segments) = beyond::first_threshold(&scenario.flows) else {
+        return Ok(());
+    };
+    let [from, to] = [Side::Client, Side::Server].map(|side| address(scenario.ip, side));
+    let set = || {
+        first_threshold::set(from, to, segments).map_err(|cause| {
+            let about = format!("a first slow-start threshold of {segments} segments");
+            LabError::about(Step::Setting, about, cause)
+        })
+    };
+    emulator.namespace(Side::Client).run(set)??;
+    Ok(())
+}
+
+/// An address of that end.
+fn address(ip: IpVersion, side: Side) -> IpAddr {
+    let Addresses { v4, v6 } = Addresses::of(side);
+    match ip {
+        IpVersion::V4 => IpAddr::V4(v4),
+        IpVersion::V6 => IpAddr::V6(v6),
+    }
+}
+
 /// What the kernel of that end is to be like: buffers fit themselves to the path
-/// from and up to what the plan's host has, and no connection learns from those
-/// before it.
+/// from and up to what the plan's host has, no connection learns from those
+/// before it, and what the plan says of settings that the kernel has too.
 fn furnish(emulator: &Emulator, side: Side, host: &Host) -> Result<(), LiveError> {
     let profile = &host.profile;
     let range = |start: gigatcp_units::Bytes, most: gigatcp_units::Bytes| {
@@ -154,14 +180,15 @@ fn furnish(emulator: &Emulator, side: Side, host: &Host) -> Result<(), LiveError
         ),
         ("net.ipv4.tcp_no_metrics_save", "1".to_owned()),
     ];
-    let write = || {
+    let wanted: Vec<_> = wanted.into_iter().chain(settings::said(host)).collect();
+    let write_all = || {
         wanted.iter().try_for_each(|(name, value)| {
             let about = |cause: io::Error| {
                 LabError::about(Step::Setting, format!("{name} = {value}"), cause)
             };
-            settings::write(name, value).map_err(about)
+            write(name, value).map_err(about)
         })
     };
-    emulator.namespace(side).run(write)??;
+    emulator.namespace(side).run(write_all)??;
     Ok(())
 }

@@ -54,6 +54,7 @@ Examples:
   gigatcp emulate --rtt '20 ms' --server 'iperf3 -s' -- sh -c 'iperf3 -c $GIGATCP_SERVER'
   gigatcp emulate fink-slow-start --server 'iperf3 -s' -- sh -c 'iperf3 -c $GIGATCP_SERVER -t 30'
   gigatcp emulate --rate '100 Mbit/s' --queue '50 packets' --write client.pcapng -- ./my-client
+  gigatcp emulate --rtt '20 ms' --policer '80 Mbit/s' --policer-burst '256 KiB' -- bash
   gigatcp emulate --rtt '80 ms' --sysctl net.ipv4.tcp_rmem='4096 131072 268435456' -- bash"
 )]
 pub(crate) struct Arguments {
@@ -151,6 +152,14 @@ struct Link {
     /// Chance that a packet arrives twice
     #[arg(long, value_name = "P", value_parser = values::probability)]
     duplicate: Option<Probability>,
+
+    /// Rate beyond which packets are dropped, without a queue, as in '80 Mbit/s'
+    #[arg(long, value_name = "RATE", value_parser = values::rate, requires = "policer_burst")]
+    policer: Option<Rate>,
+
+    /// What may pass at once beyond that rate, as in '256 KiB'
+    #[arg(long, value_name = "SIZE", value_parser = values::amount, requires = "policer")]
+    policer_burst: Option<Bytes>,
 
     /// Room of each queue, as in '100 packets', '1 MB' or '0.5 BDP' [default: 1 BDP, at least 100
     /// packets]

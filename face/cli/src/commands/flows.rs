@@ -14,15 +14,16 @@ use std::io::{self, Cursor, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use gigatcp_capture::{CaptureReader, Note, ReadError};
-use gigatcp_flows::{FlowTable, Observed, Verdict};
+use gigatcp_capture::{CaptureReader, ReadError};
+use gigatcp_flows::{FlowTable, Observed, Packet, Verdict};
 use gigatcp_report::escape::terminal;
 use gigatcp_units::Instant;
 
 use super::Outcome;
-use super::graphs::{self, Outputs};
+use super::graphs::{self, Known, Outputs, Survey};
+use super::segments::{About, Found, Walk};
 use crate::failure::Failure;
-use crate::output;
+use crate::{nearest, output};
 
 /// What can be typed.
 #[derive(clap::Args, Debug)]
@@ -83,13 +84,37 @@ enum Tool {
 /// A capture that was read.
 pub(super) struct Capture {
     pub(super) name: String,
-    pub(super) format: String,
-    pub(super) packets: u64,
+    pub(super) about: About,
     pub(super) segments: u64,
-    notes: Vec<Note>,
     pub(super) table: FlowTable,
-    /// What all times are whole multiples of, in nanoseconds: 1000 or 1.
-    pub(super) unit_ns: u64,
+    /// The first packet of each connection.
+    first_packets: Vec<u64>,
+    unit: Unit,
+}
+
+/// What all times are whole multiples of.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Unit {
+    is_finer: bool,
+}
+
+impl Unit {
+    #[inline(always)]
+    pub(super) const fn add(&mut self, at: Instant) {
+        self.is_finer |= !at.as_nanos().is_multiple_of(MICROSECOND);
+    }
+
+    /// Of two parts of a capture.
+    pub(super) const fn or(self, other: Self) -> Self {
+        Self {
+            is_finer: self.is_finer | other.is_finer,
+        }
+    }
+
+    /// In nanoseconds: 1000 or 1.
+    pub(super) const fn as_nanos(self) -> u64 {
+        if self.is_finer { 1 } else { MICROSECOND }
+    }
 }
 
 /// Where a capture comes from, once or several times.
@@ -133,6 +158,15 @@ impl Source {
         }
     }
 
+    /// Octets of it, where that is known.
+    pub(super) fn len(&self) -> u64 {
+        match self {
+            Self::File(path) => path.metadata().map_or(0, |about| about.len()),
+            Self::Input => 0,
+            Self::Held(octets) => octets.len() as u64,
+        }
+    }
+
     /// Begins to read it.
     pub(super) fn open(&self) -> Result<CaptureReader, ReadError> {
         match self {
@@ -168,7 +202,9 @@ fn show(arguments: &Arguments) -> Result<(), Failure> {
         let capture = read(&source, |_| Ok(()))?;
         capture.say_notes();
         if arguments.outputs.reads_again() {
-            graphs::write(&arguments.outputs, &source, &capture, |_, _| Vec::new())?;
+            graphs::write(&arguments.outputs, &source, &capture.survey(), |_, _| {
+                Known::default()
+            })?;
         }
         if arguments.json {
             captures.push(capture);
@@ -192,9 +228,23 @@ fn show(arguments: &Arguments) -> Result<(), Failure> {
 }
 
 impl Capture {
+    /// What its graphs are made by.
+    fn survey(&self) -> Survey<'_> {
+        let seen = self.table.connections().zip(&self.first_packets);
+        Survey {
+            name: &self.name,
+            format: &self.about.format,
+            packets: self.about.packets,
+            segments: self.segments,
+            connections: seen.map(|(one, first)| (one, *first)).collect(),
+            unit_ns: self.unit.as_nanos(),
+            threads: None,
+        }
+    }
+
     /// Says what was odd about it.
     fn say_notes(&self) {
-        for note in &self.notes {
+        for note in &self.about.notes {
             output::say(&format!("{}: {note}", terminal(&self.name)));
         }
     }
@@ -216,64 +266,72 @@ pub(super) fn read(
     mut each: impl FnMut(Step<'_>) -> Result<(), Failure>,
 ) -> Result<Capture, Failure> {
     let name = source.name();
-    let mut reader = source.open().map_err(|error| refused(&name, &error))?;
+    let reader = source.open().map_err(|error| refused(&name, &error))?;
+    let mut walk = Walk::new(reader);
     // Whoever sends packets must not know which of them collide.
     let mut table = FlowTable::new(RandomState::new().build_hasher().finish());
-    let mut now = Instant::ZERO;
+    let mut first_packets = Vec::new();
     let mut segments = 0;
-    let mut is_finer = false;
+    let mut unit = Unit::default();
+    let mut failed = None;
     loop {
-        let record = match reader.next_record() {
-            Ok(Some(record)) => record,
-            Ok(None) => break,
-            Err(error) => return Err(refused(&name, &error)),
-        };
-        // A packet without a time came at the time of the one before.
-        now = record.time.unwrap_or(now);
-        is_finer |= !now.as_nanos().is_multiple_of(MICROSECOND);
-        let place = record.place();
-        match record.dissect() {
-            Ok(segment) => {
-                segments += 1;
-                let packet = Observed::new(now, &segment);
-                let verdict = table.handle_packet(&packet);
-                each(Step {
-                    frame: place.record,
-                    packet: &packet,
-                    verdict,
-                    table: &table,
-                })?;
+        let more = walk.stretch(&mut |found: Found<'_>| {
+            unit.add(found.at);
+            let Some(segment) = found.segment.filter(|_| failed.is_none()) else {
+                return;
+            };
+            segments += 1;
+            let packet = segment.observed();
+            let verdict = table.handle_packet(&packet);
+            if verdict.connection == first_packets.len() {
+                first_packets.push(found.number);
             }
-            Err(obstacle) => reader.note_obstacle(place, &obstacle),
+            let step = Step {
+                frame: found.number,
+                packet: &packet,
+                verdict,
+                table: &table,
+            };
+            failed = each(step).err();
+        });
+        let is_over = !more.map_err(|error| refused(&name, &error))?;
+        if let Some(failure) = failed {
+            return Err(failure);
+        }
+        if is_over {
+            break;
         }
     }
     Ok(Capture {
         name,
-        format: reader.format().to_string(),
-        packets: reader.records(),
+        about: walk.about(),
         segments,
-        notes: reader.notes().iter().copied().collect(),
         table,
-        unit_ns: if is_finer { 1 } else { MICROSECOND },
+        first_packets,
+        unit,
     })
 }
 
 /// Why a capture cannot be read.
 pub(super) fn refused(name: &str, error: &ReadError) -> Failure {
-    let mut message = match error {
-        ReadError::Open { .. } => error.to_string(),
-        _ => format!("{name}: {error}"),
+    let failure = match error {
+        ReadError::Open { .. } => Failure::caused(error),
+        _ => Failure::caused(error).within(name),
     };
-    let mut source = std::error::Error::source(error);
-    while let Some(cause) = source {
-        message.push_str(&format!(": {cause}"));
-        source = cause.source();
-    }
-    let failure = Failure::new(message);
+    let failure = failure.effect("nothing was read of it");
     match error {
-        ReadError::Unknown { .. } | ReadError::NoPackets { .. } => {
+        ReadError::Unknown { .. } | ReadError::NoPackets { .. } | ReadError::Empty => {
             failure.hint("captures are pcap, pcapng or printed packets, plain, gzip or zstd")
         }
+        ReadError::Open { path, source } if source.kind() == io::ErrorKind::NotFound => {
+            match nearest::neighbour(path, "") {
+                Some(meant) => failure.hint(format!("did you mean `{}`?", meant.display())),
+                None => failure,
+            }
+        }
+        ReadError::Open { path, .. } if path.is_dir() => failure.hint(
+            "name a capture; `gigatcp why` also takes a folder that `gigatcp run` has stored",
+        ),
         _ => failure,
     }
 }

@@ -2,27 +2,33 @@
 //! page, files for xplot, CSV.
 //!
 //! The capture is read a second time: the first pass says which connections
-//! are the largest and how large their graphs will be. Nothing that exists is
+//! are the largest and how large their graphs will be. In the second, threads
+//! share those that are drawn and pass all others over. Nothing that exists is
 //! written over unless that is asked for; only the page that comes unasked
 //! replaces an older one of its kind.
 
-use std::collections::BTreeMap;
-use std::fs::{self, File, OpenOptions};
-use std::io::{self, BufWriter, Read, Write};
+use std::collections::HashMap;
+use std::fs::{self, File};
+use std::hash::{BuildHasher, Hasher, RandomState};
+use std::io::{self, BufWriter, Read};
 use std::path::{Path, PathBuf};
 
-use gigatcp_flows::{Connection, FlowTable, Side};
+use gigatcp_capture::{CaptureReader, ReadError};
+use gigatcp_flows::{Connection, FlowTable, Packet, Side};
 use gigatcp_report::escape::terminal;
 use gigatcp_report::graph::csv::Csv;
 use gigatcp_report::graph::xplot::{self, Picture, Xplot};
-use gigatcp_report::graph::{PAGE_BUDGET, Page, Plotted, Span, Watch, Watched};
+use gigatcp_report::graph::{PAGE_BUDGET, Page, Plotted, Said, Span, Watch, Watched};
 use gigatcp_report::html::is_page;
 use gigatcp_units::Bytes;
 use gigatcp_units::grammar::{human_bytes, human_duration};
 
-use super::flows::{Capture, Source, facts, read};
+use super::flows::{self, Source, facts};
+use super::segments::{Found, Walk};
+use super::shares;
 use crate::failure::Failure;
 use crate::output;
+use crate::whole_file::{WholeFile, refused};
 
 /// Connections that are drawn where none is named.
 const MOST_DRAWN: usize = 8;
@@ -101,11 +107,20 @@ impl Outputs {
             .hint("call it once for each"));
         }
         for file in self.graph.iter().chain(&self.csv) {
-            if file.exists() && !self.overwrite {
+            if file.is_file() && !self.overwrite {
                 return Err(taken(file));
             }
+            WholeFile::check(file)?;
         }
-        Ok(())
+        match &self.xplot {
+            Some(folder) if folder.exists() && !folder.is_dir() => Err(Failure::new(format!(
+                "{} is a file, and graphs for xplot are several",
+                folder.display()
+            ))
+            .effect("nothing was written")
+            .hint("name a folder")),
+            _ => Ok(()),
+        }
     }
 
     /// Whether nothing but the page that comes by itself is to be written.
@@ -114,7 +129,8 @@ impl Outputs {
     }
 
     /// Which connections are drawn, the largest first.
-    fn drawn(&self, table: &FlowTable) -> Result<Vec<usize>, Failure> {
+    fn drawn(&self, survey: &Survey<'_>) -> Result<Vec<usize>, Failure> {
+        let count = survey.connections.len();
         if self.connection.is_empty() {
             let octets = |connection: &Connection| {
                 Side::BOTH
@@ -122,10 +138,11 @@ impl Outputs {
                     .iter()
                     .sum::<u64>()
             };
-            let mut order: Vec<(u64, usize)> = table
-                .connections()
+            let mut order: Vec<(u64, usize)> = survey
+                .connections
+                .iter()
                 .enumerate()
-                .map(|(index, connection)| (octets(connection), index))
+                .map(|(index, (connection, _))| (octets(connection), index))
                 .collect();
             order.sort_by_key(|(octets, index)| (core::cmp::Reverse(*octets), *index));
             order.truncate(MOST_DRAWN);
@@ -134,10 +151,9 @@ impl Outputs {
         let mut drawn = Vec::new();
         for number in &self.connection {
             let index = number.wrapping_sub(1);
-            if table.connection(index).is_none() {
+            if index >= count {
                 return Err(Failure::new(format!(
-                    "there is no connection {number}: the capture has {}",
-                    table.len()
+                    "there is no connection {number}: the capture has {count}"
                 ))
                 .hint("numbers are those of the first column, without --connection"));
             }
@@ -162,106 +178,197 @@ fn taken(file: &Path) -> Failure {
         .hint("--overwrite replaces it")
 }
 
-/// Writes what is asked for. `spans` gives stretches of time of a connection to
-/// be named beneath its graph, by index and side.
+/// What is known of a stream beside its graph: stretches of time to be named
+/// beneath, and what was found out.
+#[derive(Default)]
+pub(super) struct Known {
+    pub(super) spans: Vec<Span>,
+    pub(super) said: Said,
+}
+
+/// What a first pass found out of a capture.
+pub(super) struct Survey<'a> {
+    pub(super) name: &'a str,
+    pub(super) format: &'a str,
+    pub(super) packets: u64,
+    pub(super) segments: u64,
+    /// In order, each with the number of its first packet.
+    pub(super) connections: Vec<(&'a Connection, u64)>,
+    /// What all times are whole multiples of.
+    pub(super) unit_ns: u64,
+    /// How many threads may work on it, where that was said.
+    pub(super) threads: Option<u32>,
+}
+
+/// Writes what is asked for. `known` tells of a connection by index and side.
 pub(super) fn write(
     outputs: &Outputs,
     source: &Source,
-    first: &Capture,
-    spans: impl Fn(usize, Side) -> Vec<Span>,
+    first: &Survey<'_>,
+    known: impl Fn(usize, Side) -> Known,
 ) -> Result<(), Failure> {
-    if first.table.is_empty() && outputs.is_unasked() {
+    if first.connections.is_empty() && outputs.is_unasked() {
         return Ok(());
     }
-    if first.table.is_empty() {
+    if first.connections.is_empty() {
         return Err(Failure::new(format!(
             "{} has no TCP connection to draw",
             first.name
         )));
     }
-    let drawn = outputs.drawn(&first.table)?;
-    let mut watches = BTreeMap::new();
-    if outputs.graph.is_some() || outputs.unasked.is_some() || outputs.xplot.is_some() {
-        for index in &drawn {
-            if let Some(connection) = first.table.connection(*index) {
-                watches.insert(*index, Watch::new(connection, first.unit_ns));
-            }
-        }
-    }
-    let mut csv = match &outputs.csv {
-        Some(file) => {
-            let out = BufWriter::with_capacity(1 << 16, create(file, outputs.overwrite)?);
-            Some(Csv::new(out).map_err(|error| refused(file, &error))?)
-        }
-        None => None,
-    };
-    read(source, |step| {
-        let verdict = step.verdict;
-        let Some(connection) = step.table.connection(verdict.connection) else {
-            return Ok(());
-        };
-        if let Some(watch) = watches.get_mut(&verdict.connection) {
-            watch.handle(step.frame, step.packet, &verdict, connection);
-        }
-        let is_listed = outputs.connection.is_empty() || drawn.contains(&verdict.connection);
-        if let (Some(csv), Some(file), true) = (&mut csv, &outputs.csv, is_listed) {
-            let written = csv.write(step.frame, step.packet, &verdict, connection);
-            return written.map_err(|error| refused(file, &error));
-        }
-        Ok(())
-    })?;
-    if let (Some(csv), Some(file)) = (csv, &outputs.csv) {
-        csv.finish().map_err(|error| refused(file, &error))?;
-        wrote(file);
+    let drawn = outputs.drawn(first)?;
+    if let Some(file) = &outputs.csv {
+        write_csv(outputs, source, file, &drawn)?;
     }
     let mut graphs = Vec::new();
-    for index in drawn {
-        if let Some(watch) = watches.remove(&index) {
-            graphs.extend(watch.finish().into_iter().map(|watched| (index, watched)));
-        }
+    if outputs.graph.is_some() || outputs.unasked.is_some() || outputs.xplot.is_some() {
+        graphs = watch(source, first, &drawn)?;
     }
     if let Some(file) = &outputs.graph {
-        let page = page(first, &graphs, &spans).html(PAGE_BUDGET);
-        let written = create(file, outputs.overwrite)?.write_all(page.as_bytes());
-        written.map_err(|error| refused(file, &error))?;
+        let page = page(first, &graphs, &known).html(PAGE_BUDGET);
+        WholeFile::write(file, page.as_bytes())?;
         wrote(file);
     }
     if let Some(file) = &outputs.unasked {
-        let page = page(first, &graphs, &spans).html(PAGE_BUDGET);
-        match fs::write(file, page) {
+        let page = page(first, &graphs, &known).html(PAGE_BUDGET);
+        match WholeFile::write(file, page.as_bytes()) {
             Ok(()) => wrote(file),
             // What was asked for is still to be had.
-            Err(error) => output::say(&format!(
-                "cannot write {REPORT}: {error} (--no-report wants none)"
-            )),
+            Err(failure) => failure.hint("--no-report wants none").warn(),
         }
     }
     if let Some(folder) = &outputs.xplot {
         for (_, watched) in &mut graphs {
             watched.graph.let_go(xplot::DETAIL);
         }
-        write_xplot(outputs, folder, first, &graphs, &spans)?;
+        write_xplot(outputs, folder, first, &graphs, &known)?;
     }
     Ok(())
 }
 
-fn create(file: &Path, overwrite: bool) -> Result<File, Failure> {
-    let mut options = OpenOptions::new();
-    options.write(true);
-    if overwrite {
-        options.create(true).truncate(true);
-    } else {
-        options.create_new(true);
-    }
-    options.open(file).map_err(|error| match error.kind() {
-        io::ErrorKind::AlreadyExists => taken(file),
-        _ => refused(file, &error),
-    })
+/// Every segment as a line.
+fn write_csv(
+    outputs: &Outputs,
+    source: &Source,
+    file: &Path,
+    drawn: &[usize],
+) -> Result<(), Failure> {
+    let out = BufWriter::with_capacity(1 << 16, WholeFile::begin(file)?);
+    let mut csv = Csv::new(out).map_err(|error| refused(file, &error))?;
+    flows::read(source, |step| {
+        let verdict = step.verdict;
+        let is_listed = outputs.connection.is_empty() || drawn.contains(&verdict.connection);
+        match step.table.connection(verdict.connection) {
+            Some(connection) if is_listed => csv
+                .write(step.frame, step.packet, &verdict, connection)
+                .map_err(|error| refused(file, &error)),
+            _ => Ok(()),
+        }
+    })?;
+    finish(csv.finish().map_err(|error| refused(file, &error))?, file)
 }
 
-fn refused(file: &Path, error: &io::Error) -> Failure {
-    Failure::io(&format!("write {}", file.display()), error)
-        .effect("what stands there is not complete")
+/// The graphs of the connections that are drawn, in their order.
+fn watch(
+    source: &Source,
+    first: &Survey<'_>,
+    drawn: &[usize],
+) -> Result<Vec<(usize, Watched)>, Failure> {
+    let work = |reader, share: shares::Share| {
+        let dealt = dealt(first, drawn, share.count as usize);
+        watch_some(reader, first, &dealt[share.index as usize])
+    };
+    let parts = shares::read(source, first.threads, work);
+    let parts = parts.map_err(|error| flows::refused(first.name, &error))?;
+    let mut graphs: Vec<(usize, Watched)> = parts.into_iter().flatten().collect();
+    // Both directions of a connection stay in their order.
+    graphs.sort_by_key(|(index, _)| drawn.iter().position(|one| one == index));
+    Ok(graphs)
+}
+
+/// Who watches which connections: each goes to the one who has the fewest packets.
+fn dealt(first: &Survey<'_>, drawn: &[usize], threads: usize) -> Vec<Vec<usize>> {
+    let mut dealt = vec![(0, Vec::new()); threads];
+    for index in drawn {
+        let (connection, _) = first.connections[*index];
+        let packets: u64 = Side::BOTH
+            .map(|side| connection.direction(side).packets())
+            .iter()
+            .sum();
+        if let Some((all, list)) = dealt.iter_mut().min_by_key(|(all, _)| *all) {
+            *all += packets;
+            list.push(*index);
+        }
+    }
+    dealt.into_iter().map(|(_, list)| list).collect()
+}
+
+/// Kinds of connections by their endpoints, of which nearly all are passed over.
+const KINDS: u32 = 1 << 16;
+
+/// The graphs of these connections. What belongs to any other is passed over after
+/// one look: from its first packet on it is known which kind a connection is of.
+fn watch_some(
+    reader: CaptureReader,
+    first: &Survey<'_>,
+    drawn: &[usize],
+) -> Result<Vec<(usize, Watched)>, ReadError> {
+    if drawn.is_empty() {
+        return Ok(Vec::new());
+    }
+    let mut watches: HashMap<u64, (usize, Watch)> = HashMap::new();
+    for index in drawn {
+        let (connection, first_packet) = first.connections[*index];
+        watches.insert(
+            first_packet,
+            (*index, Watch::new(connection, first.unit_ns)),
+        );
+    }
+    let mut begins: Vec<u64> = watches.keys().copied().collect();
+    begins.sort_unstable_by(|a, b| b.cmp(a));
+    let mut is_watched = vec![false; KINDS as usize];
+    let mut table = FlowTable::new(RandomState::new().build_hasher().finish());
+    // Of each connection in the table, if it is drawn.
+    let mut places: Vec<Option<(usize, Watch)>> = Vec::new();
+    let mut take = |found: Found<'_>| {
+        let Some(segment) = found.segment else {
+            return;
+        };
+        let kind = segment.pair().share(KINDS) as usize;
+        if begins.last() == Some(&found.number) {
+            begins.pop();
+            is_watched[kind] = true;
+        }
+        if !is_watched[kind] {
+            return;
+        }
+        let packet = segment.observed();
+        let (verdict, _, connection) = table.follow(&segment);
+        if verdict.connection == places.len() {
+            places.push(watches.remove(&found.number));
+        }
+        if let Some((_, watch)) = &mut places[verdict.connection] {
+            watch.handle(found.number, &packet, &verdict, connection);
+        }
+    };
+    let mut walk = Walk::new(reader);
+    while walk.stretch(&mut take)? {}
+    let done = places.into_iter().flatten();
+    Ok(done
+        .flat_map(|(index, watch)| {
+            let graphs = watch.finish().into_iter();
+            graphs.map(move |watched| (index, watched))
+        })
+        .collect())
+}
+
+/// Ends a file that was written piece by piece.
+fn finish(out: BufWriter<WholeFile>, file: &Path) -> Result<(), Failure> {
+    let all = out.into_inner().map_err(io::IntoInnerError::into_error);
+    let finished = all.and_then(WholeFile::finish);
+    finished.map_err(|error| refused(file, &error))?;
+    wrote(file);
+    Ok(())
 }
 
 fn wrote(file: &Path) {
@@ -276,22 +383,24 @@ fn ends(connection: &Connection, from: Side) -> String {
 }
 
 fn page<'a>(
-    first: &Capture,
+    first: &Survey<'_>,
     graphs: &'a [(usize, Watched)],
-    spans: &impl Fn(usize, Side) -> Vec<Span>,
+    known: &impl Fn(usize, Side) -> Known,
 ) -> Page<'a> {
     let plotted = graphs.iter().filter_map(|(index, watched)| {
-        let connection = first.table.connection(*index)?;
+        let (connection, _) = *first.connections.get(*index)?;
+        let known = known(*index, watched.side);
         Some(Plotted {
             label: format!("{}: {}", index + 1, ends(connection, watched.side)),
             facts: stream_facts(connection, watched.side),
             graph: &watched.graph,
             knows_windows: watched.knows_windows,
-            spans: spans(*index, watched.side),
+            spans: known.spans,
+            said: known.said,
             notes: Vec::new(),
         })
     });
-    let count = first.table.len();
+    let count = first.connections.len();
     let drawn = graphs.iter().map(|(index, _)| index);
     let drawn = drawn.collect::<std::collections::BTreeSet<_>>().len();
     let about = if drawn < count {
@@ -300,13 +409,13 @@ fn page<'a>(
         String::new()
     };
     let facts = [
-        ("Format", first.format.clone()),
+        ("Format", first.format.to_owned()),
         ("Packets", first.packets.to_string()),
         ("TCP segments", first.segments.to_string()),
         ("Connections", count.to_string()),
     ];
     Page {
-        title: first.name.clone(),
+        title: first.name.to_owned(),
         about,
         facts: facts.map(|(name, value)| (name.into(), value)).to_vec(),
         graphs: plotted.collect(),
@@ -338,12 +447,15 @@ fn stream_facts(connection: &Connection, side: Side) -> Vec<(String, String)> {
 fn write_xplot(
     outputs: &Outputs,
     folder: &Path,
-    first: &Capture,
+    first: &Survey<'_>,
     graphs: &[(usize, Watched)],
-    spans: &impl Fn(usize, Side) -> Vec<Span>,
+    known: &impl Fn(usize, Side) -> Known,
 ) -> Result<(), Failure> {
     let made = fs::create_dir_all(folder);
-    made.map_err(|error| Failure::io(&format!("make {}", folder.display()), &error))?;
+    made.map_err(|error| {
+        Failure::io(&format!("make the folder {}", folder.display()), &error)
+            .effect("nothing was written")
+    })?;
     let name = |index: usize, side: Side, picture: Picture| {
         let file = format!("{}-{}_{}.xpl", index + 1, side.name(), picture.suffix());
         folder.join(file)
@@ -357,22 +469,20 @@ fn write_xplot(
         }
     }
     for (index, watched) in graphs {
-        let Some(connection) = first.table.connection(*index) else {
-            continue;
-        };
+        let (connection, _) = first.connections[*index];
         let xplot = Xplot {
             graph: &watched.graph,
             title: &ends(connection, watched.side),
             first_at: connection.first_at(),
             knows_windows: watched.knows_windows,
-            spans: &spans(*index, watched.side),
+            spans: &known(*index, watched.side).spans,
         };
         for picture in Picture::ALL {
             let file = name(*index, watched.side, picture);
-            let mut out = BufWriter::new(create(&file, outputs.overwrite)?);
-            let written = xplot.write(picture, &mut out).and_then(|()| out.flush());
+            let mut out = BufWriter::new(WholeFile::begin(&file)?);
+            let written = xplot.write(picture, &mut out);
             written.map_err(|error| refused(&file, &error))?;
-            wrote(&file);
+            finish(out, &file)?;
         }
     }
     Ok(())

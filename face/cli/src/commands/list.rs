@@ -212,7 +212,8 @@ fn controls() -> Vec<Control> {
         name: entry.name,
         summary: entry.summary,
     };
-    congestion::entries().map(convert).collect()
+    let all = congestion::entries().chain(gigatcp_plan::KERNELS_OWN);
+    all.map(convert).collect()
 }
 
 fn controls_text() -> String {

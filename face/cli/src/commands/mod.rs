@@ -11,6 +11,8 @@ pub(crate) mod list;
 #[cfg(target_os = "linux")]
 pub(crate) mod privilege;
 pub(crate) mod run;
+mod segments;
+mod shares;
 pub(crate) mod theory;
 pub(crate) mod why;
 

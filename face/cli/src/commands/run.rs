@@ -92,7 +92,8 @@ pub(crate) struct Arguments {
     #[arg(long)]
     capture: bool,
 
-    /// Say why each flow was not faster, from its capture alone (implies --capture)
+    /// Say why each flow was not faster, from the packets at its sender's door alone; live, that
+    /// takes a capture (implies --capture)
     #[arg(long)]
     why: bool,
 
@@ -142,9 +143,11 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     }
     let interrupt = Interrupt::listen()?;
     let folder = begin(arguments, &job.plan.name, &hash, &interrupt)?;
-    if arguments.capture || arguments.why {
+    let is_live = job.ground == Ground::Live;
+    if arguments.capture || arguments.why && is_live {
         job.captures = Some(folder.path().to_path_buf());
     }
+    job.judge = arguments.capture || arguments.why;
 
     let started = Instant::now();
     let progress = Progress::of(&job);
@@ -164,7 +167,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
         partial,
         series,
     };
-    if job.captures.is_some() {
+    if is_live && job.captures.is_some() {
         why::judge(&mut record, folder.path());
     }
     say_end(&record, wanted, started, interrupt.signal());
@@ -206,6 +209,7 @@ fn job(arguments: &Arguments, plan: Plan) -> Result<Job, Failure> {
         seed: arguments.seed.unwrap_or(plan.seed),
         repeat: arguments.repeat.unwrap_or(plan.repeat),
         captures: None,
+        judge: false,
         plan,
     })
 }
@@ -301,7 +305,7 @@ fn threads(wanted: Option<usize>, worlds: usize) -> usize {
 }
 
 fn failed(error: &RunError) -> Failure {
-    let failure = Failure::new(error.to_string()).effect("nothing was stored");
+    let failure = Failure::caused(error).effect("nothing was stored");
     match error {
         RunError::World { .. } => failure.hint("`gigatcp check` shows the path as it was read"),
         RunError::Capture { .. } => failure

@@ -2,7 +2,9 @@
 //!
 //! The diagnosis is `gigatcp-why`; here files are read and verdicts shown.
 
+mod followed;
 mod joined;
+mod row;
 mod stored;
 mod summary;
 mod view;
@@ -11,20 +13,22 @@ pub(super) use stored::judge;
 pub(super) use view::wrap;
 
 use std::hash::{BuildHasher, Hasher, RandomState};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use gigatcp_capture::Note;
-use gigatcp_flows::{Observed, Side};
+use gigatcp_capture::{CaptureReader, ReadError};
+use gigatcp_flows::Side;
 use gigatcp_report::escape::terminal;
 use gigatcp_report::graph;
-use gigatcp_units::Instant;
 use gigatcp_why::{Diagnosis, RULES, Watcher};
 
+use followed::Followed;
 use stored::Stored;
 
 use super::Outcome;
-use super::flows::{self, Source};
-use super::graphs::{self, Outputs};
+use super::flows::{self, Source, Unit};
+use super::graphs::{self, Known, Outputs, Survey};
+use super::segments::{About, Found, Walk};
+use super::shares::{self, Share};
 use crate::failure::Failure;
 use crate::output;
 
@@ -43,8 +47,9 @@ Say why the connections of captures were not faster: for each a paragraph, the v
 the time they took, and where all of its time went.
 
 Captures are pcap, pcapng or printed packets (tcpdump's text, also in the middle of prose), plain, \
-gzip or zstd; - is standard input. The folder of a stored run stands for its captures. They may be taken at the sender, at the receiver or on the way: \
-which of them is found out. Of two captures of one connection, from two places, what both know is \
+gzip or zstd; - is standard input. The folder of a stored run stands for its captures; one without \
+is repeated in virtual time and judged by what its senders send and hear. They may be taken at the \
+sender, at the receiver or on the way: which of them is found out. Of two captures of one connection, from two places, what both know is \
 said too: what was lost between them, and on which way queues are. Every instant has one cause or is unknown; the times add up.
 
 Beside that, a page of graphs with the verdicts beneath, to zoom into, is written to report.html in \
@@ -57,7 +62,7 @@ tells what a verdict means and how it was found.",
 Examples:
   gigatcp why trace.pcapng                       why it was slow, in words
   gigatcp why here.pcap there.pcap               two captures of one connection, judged together
-  gigatcp why runs/my-0123456789abcdef           the captures of a stored run, and its own account
+  gigatcp why runs/my-0123456789abcdef           a stored run, and its own account
   gigatcp why --all trace.pcap.zst               every connection, not only the largest
   gigatcp why --summary trace.pcap               all connections, a line each, as fast as it goes
   gigatcp why --json a.pcap b.pcap | jq .        the same for programs
@@ -85,8 +90,9 @@ pub(crate) struct Arguments {
     #[arg(long, conflicts_with_all = ["all", "json", "graph", "xplot", "csv"])]
     summary: bool,
 
-    /// How many threads share the connections of --summary [default: one for each processor]
-    #[arg(long, value_name = "N", requires = "summary", value_parser = clap::value_parser!(u32).range(1..=256))]
+    /// How many threads share the connections of a file [default: one for each processor, where the
+    /// file is large]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=256))]
     threads: Option<u32>,
 
     #[command(flatten)]
@@ -115,10 +121,10 @@ impl Arguments {
 /// A capture that was read.
 pub(super) struct Capture {
     name: String,
-    format: String,
-    packets: u64,
-    notes: Vec<Note>,
-    watcher: Watcher,
+    about: About,
+    segments: u64,
+    unit: Unit,
+    followed: Followed,
 }
 
 /// A connection's place in the capture and what is said of it.
@@ -130,31 +136,36 @@ pub(super) struct Diagnosed {
 /// Reads and says why.
 pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     let (files, stored) = named_files(&arguments.files)?;
+    let (stored, bare): (Vec<Stored>, Vec<Stored>) =
+        stored.into_iter().partition(|run| !run.captures.is_empty());
     if arguments.summary {
-        arguments.outputs.check(files.len())?;
-        for file in &files {
-            if files.len() > 1 {
-                output::print(&format!("{}:\n", terminal(&file.display().to_string())))?;
-            }
-            summary::run(file, arguments.threads)?;
-        }
-        return Ok(Outcome::Done);
+        return summaries(arguments, &files);
+    }
+    if arguments.is_joined() && is_same(&files[0], &files[1]) {
+        return Err(named_twice(&files[0]));
     }
     let outputs = &arguments.outputs();
     outputs.check(files.len())?;
     let mut captures = Vec::new();
     let mut first: Option<First> = None;
     let mut together = Vec::new();
+    for run in &bare {
+        if arguments.json {
+            captures.push(run.json());
+        } else {
+            output::print(&run.told())?;
+        }
+    }
     for file in &files {
         let source = Source::new(file, outputs.reads_again())?;
-        let capture = read(&source)?;
-        for note in &capture.notes {
+        let capture = read(&source, arguments.threads)?;
+        for note in &capture.about.notes {
             output::say(&format!("{}: {note}", terminal(&capture.name)));
         }
         if outputs.reads_again() {
-            let whole = flows::read(&source, |_| Ok(()))?;
-            graphs::write(outputs, &source, &whole, |index, side| {
-                named(&capture, index, side)
+            let survey = capture.survey(arguments.threads);
+            graphs::write(outputs, &source, &survey, |index, side| {
+                known(&capture, index, side)
             })?;
         }
         let (shown, rest) = choose(&capture, arguments.all);
@@ -198,6 +209,31 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     Ok(Outcome::Done)
 }
 
+/// A table of each capture, and nothing else.
+fn summaries(arguments: &Arguments, files: &[PathBuf]) -> Result<Outcome, Failure> {
+    arguments.outputs.check(files.len())?;
+    for file in files {
+        if files.len() > 1 {
+            output::print(&format!("{}:\n", terminal(&file.display().to_string())))?;
+        }
+        summary::run(file, arguments.threads)?;
+    }
+    Ok(Outcome::Done)
+}
+
+fn named_twice(file: &Path) -> Failure {
+    let twice = terminal(&file.display().to_string());
+    Failure::new(format!("{twice} is named twice"))
+        .effect("nothing was read: two captures of a connection come from two places")
+        .hint("name it once, or the capture of another place beside it")
+}
+
+/// Whether two names are those of one file.
+fn is_same(one: &Path, other: &Path) -> bool {
+    let resolved = |path: &Path| path.canonicalize().ok();
+    resolved(one).is_some() && resolved(one) == resolved(other)
+}
+
 /// The captures that are named, those of stored runs in their place; and these.
 fn named_files(named: &[PathBuf]) -> Result<(Vec<PathBuf>, Vec<Stored>), Failure> {
     let (mut files, mut runs) = (Vec::new(), Vec::new());
@@ -222,14 +258,14 @@ struct First {
 
 /// The connections to show, in the order of the capture, and how many are not.
 fn choose(capture: &Capture, all: bool) -> (Vec<Diagnosed>, usize) {
-    let table = capture.watcher.table();
+    let followed = &capture.followed;
     let octets = |index: usize| {
-        table.connection(index).map_or(0, |connection| {
+        followed.connection(index).map_or(0, |connection| {
             let of = |side| connection.direction(side).unique_bytes();
             of(gigatcp_flows::Side::Client).max(of(gigatcp_flows::Side::Server))
         })
     };
-    let mut largest: Vec<usize> = (0..table.len())
+    let mut largest: Vec<usize> = (0..followed.len())
         .filter(|index| octets(*index) > 0)
         .collect();
     let count = largest.len();
@@ -241,7 +277,7 @@ fn choose(capture: &Capture, all: bool) -> (Vec<Diagnosed>, usize) {
     let shown: Vec<Diagnosed> = largest
         .into_iter()
         .filter_map(|index| {
-            let diagnosis = capture.watcher.diagnose(index)?;
+            let diagnosis = followed.diagnose(index)?;
             Some(Diagnosed { index, diagnosis })
         })
         .collect();
@@ -249,13 +285,14 @@ fn choose(capture: &Capture, all: bool) -> (Vec<Diagnosed>, usize) {
     (shown, rest)
 }
 
-/// The stretches of a connection's time that have a cause, for its graph.
-fn named(capture: &Capture, index: usize, side: Side) -> Vec<graph::Span> {
-    let table = capture.watcher.table();
-    let diagnosis = capture.watcher.diagnose(index);
+/// What is said of a connection beneath its graph: the stretches of its time
+/// that have a cause, and all that is printed.
+fn known(capture: &Capture, index: usize, side: Side) -> Known {
+    let followed = &capture.followed;
+    let diagnosis = followed.diagnose(index);
     let diagnosis = diagnosis.filter(|diagnosis| diagnosis.sender == side);
-    let (Some(connection), Some(diagnosis)) = (table.connection(index), diagnosis) else {
-        return Vec::new();
+    let (Some(connection), Some(diagnosis)) = (followed.connection(index), diagnosis) else {
+        return Known::default();
     };
     let mut spans: Vec<&gigatcp_why::Span> = diagnosis.spans.iter().collect();
     spans.sort_by_key(|span| std::cmp::Reverse(span.length));
@@ -278,36 +315,80 @@ fn named(capture: &Capture, index: usize, side: Side) -> Vec<graph::Span> {
             text: verdict.map_or_else(String::new, |verdict| verdict.finding.clone()),
         })
     });
-    named.collect()
+    Known {
+        spans: named.collect(),
+        said: view::said(&diagnosis),
+    }
 }
 
-fn read(source: &Source) -> Result<Capture, Failure> {
+/// Reads a capture with so many threads, or as many as it is worth.
+fn read(source: &Source, threads: Option<u32>) -> Result<Capture, Failure> {
     let name = source.name();
-    let mut reader = source
-        .open()
-        .map_err(|error| flows::refused(&name, &error))?;
     // Whoever sends packets must not know which of them collide.
-    let mut watcher = Watcher::new(RandomState::new().build_hasher().finish());
-    let mut now = Instant::ZERO;
-    loop {
-        let record = match reader.next_record() {
-            Ok(Some(record)) => record,
-            Ok(None) => break,
-            Err(error) => return Err(flows::refused(&name, &error)),
-        };
-        // A packet without a time came at the time of the one before.
-        now = record.time.unwrap_or(now);
-        let (place, number) = (record.place(), record.number);
-        match record.dissect() {
-            Ok(segment) => watcher.handle_packet(number, &Observed::new(now, &segment)),
-            Err(obstacle) => reader.note_obstacle(place, &obstacle),
-        }
+    let seed = RandomState::new().build_hasher().finish();
+    let parts = shares::read(source, threads, |reader, share| part(reader, share, seed));
+    let parts = parts.map_err(|error| flows::refused(&name, &error))?;
+    let (mut segments, mut unit) = (0, Unit::default());
+    let mut watchers = Vec::new();
+    let mut first = None;
+    for part in parts {
+        segments += part.segments;
+        unit = unit.or(part.unit);
+        watchers.push(part.watcher);
+        // All threads walked over the same records.
+        first.get_or_insert(part.about);
     }
     Ok(Capture {
         name,
-        format: reader.format().to_string(),
-        packets: reader.records(),
-        notes: reader.notes().iter().copied().collect(),
-        watcher,
+        about: first.unwrap_or_default(),
+        segments,
+        unit,
+        followed: Followed::new(watchers),
     })
+}
+
+/// What one thread found.
+struct Part {
+    watcher: Watcher,
+    segments: u64,
+    unit: Unit,
+    about: About,
+}
+
+/// One thread's work.
+fn part(reader: CaptureReader, share: Share, seed: u64) -> Result<Part, ReadError> {
+    let mut watcher = Watcher::new(seed);
+    let (mut segments, mut unit) = (0, Unit::default());
+    let mut take = |found: Found<'_>| {
+        unit.add(found.at);
+        if let Some(segment) = &found.segment
+            && share.has(segment)
+        {
+            segments += 1;
+            watcher.handle_packet(found.number, segment);
+        }
+    };
+    let mut walk = Walk::new(reader);
+    while walk.stretch(&mut take)? {}
+    Ok(Part {
+        watcher,
+        segments,
+        unit,
+        about: walk.about(),
+    })
+}
+
+impl Capture {
+    /// What its graphs are made by.
+    fn survey(&self, threads: Option<u32>) -> Survey<'_> {
+        Survey {
+            name: &self.name,
+            format: &self.about.format,
+            packets: self.about.packets,
+            segments: self.segments,
+            connections: self.followed.connections().collect(),
+            unit_ns: self.unit.as_nanos(),
+            threads,
+        }
+    }
 }

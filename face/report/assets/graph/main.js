@@ -65,6 +65,7 @@ async function choose(index) {
   if (byId("choice").selectedIndex !== index) return;
   const { meta } = tree;
   facts(meta.facts);
+  said(meta.said);
   band.choose(meta.spans);
   sequence.choose(tree);
   byId("kept").textContent = meta.kept < meta.points
@@ -84,6 +85,18 @@ function facts(list) {
     fact.append(element("dt", name), element("dd", value));
     return fact;
   }));
+}
+
+// What was found out: paragraphs to read, findings to unfold.
+function said({ paragraphs, findings }) {
+  const found = findings.map(([head, lines]) => {
+    const details = document.createElement("details");
+    const list = document.createElement("ul");
+    list.append(...lines.map((line) => element("li", line)));
+    details.append(element("summary", head), list);
+    return details;
+  });
+  byId("said").replaceChildren(...paragraphs.map((text) => element("p", text)), ...found);
 }
 
 function start() {

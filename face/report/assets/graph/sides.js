@@ -107,6 +107,12 @@ function note(panel, text) {
   g.fillText(text, (panel.left + panel.right) / 2, (panel.top + panel.bottom) / 2);
 }
 
+// When a stretch is, to a tenth of its length.
+function when(span) {
+  const places = Math.max(0, Math.min(9, 1 - Math.floor(Math.log10((span.to - span.from) / 1e9))));
+  return `${digits(span.from / 1e9, places)}\u2013${digits(span.to / 1e9, places)} s`;
+}
+
 // Named stretches of time in lanes, so that none hides another.
 class Band {
   constructor(canvas, shown) {
@@ -123,7 +129,7 @@ class Band {
   choose(spans) {
     this.spans = spans;
     this.selected = -1;
-    byId("span-text").textContent = "";
+    byId("span-text").textContent = "Choose a stretch to zoom into it and to read what was found.";
     const lanes = [];
     this.lane = spans.map((span) => {
       let lane = lanes.findIndex((end) => end <= span.from);
@@ -134,7 +140,7 @@ class Band {
     byId("band-frame").hidden = !spans.length;
     this.canvas.style.height = `${Math.max(1, lanes.length) * 22 + 6}px`;
     byId("spans").replaceChildren(...spans.map((span, index) => {
-      const button = element("button", span.name);
+      const button = element("button", `${span.name} ${when(span)}`);
       button.type = "button";
       button.setAttribute("aria-pressed", "false");
       button.addEventListener("click", () => this.select(index));

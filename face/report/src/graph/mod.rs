@@ -39,6 +39,6 @@ pub mod xplot;
 
 pub use block::Summary;
 pub use builder::{Graph, GraphBuilder};
-pub use page::{PAGE_BUDGET, Page, Plotted, Span};
+pub use page::{PAGE_BUDGET, Page, Plotted, Said, Span};
 pub use point::{Point, SackRange, What};
 pub use watch::{Watch, Watched};

@@ -49,6 +49,15 @@ pub struct Span {
     pub text: String,
 }
 
+/// What was found out about a stream, in words.
+#[derive(Clone, PartialEq, Eq, Default, Debug)]
+pub struct Said {
+    /// What a reader wants to know, a paragraph each.
+    pub paragraphs: Vec<String>,
+    /// What it rests on: a line to unfold, and what is behind it.
+    pub findings: Vec<(String, Vec<String>)>,
+}
+
 /// A graph, and what is said beside it.
 #[derive(Debug)]
 pub struct Plotted<'a> {
@@ -62,6 +71,8 @@ pub struct Plotted<'a> {
     pub knows_windows: bool,
     /// Stretches of time.
     pub spans: Vec<Span>,
+    /// What was found out.
+    pub said: Said,
     /// What a reader must know, in sentences.
     pub notes: Vec<String>,
 }
@@ -181,6 +192,7 @@ fn described(plotted: &Plotted<'_>, packed: &Packed) -> Value {
         "head": part(&packed.head),
         "chunks": packed.chunks.iter().map(part).collect::<Vec<_>>(),
         "spans": plotted.spans.iter().map(span).collect::<Vec<_>>(),
+        "said": { "paragraphs": plotted.said.paragraphs, "findings": plotted.said.findings },
         "notes": notes,
     })
 }

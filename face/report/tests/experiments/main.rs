@@ -45,6 +45,7 @@ impl Experiment {
             repeat: 1,
             only: Vec::new(),
             captures: None,
+            judge: false,
             plan: plan.clone(),
         };
         let records = run(&job, &AtomicBool::new(false), &Progress::of(&job), &|_| {});

@@ -80,9 +80,13 @@ struct HopView {
 /// A host.
 #[derive(Serialize, PartialEq, Debug)]
 struct HostView {
+    /// Whose TCP it is.
+    stack: &'static str,
     profile: &'static str,
     mtu_bytes: u32,
     has_cpu_costs: bool,
+    /// How often and for how long others have the processor, means.
+    steal_ns: Option<[u64; 2]>,
     coalesce_ns: u64,
     /// What is set otherwise than in the profile, as the plan writes it.
     settings: Vec<String>,
@@ -410,26 +414,37 @@ impl HopView {
 impl HostView {
     fn of(host: &Host) -> Self {
         Self {
+            stack: host.stack.name(),
             profile: host.profile.name,
             mtu_bytes: host.mtu,
             has_cpu_costs: host.costs != CpuCosts::default(),
+            steal_ns: host
+                .steal
+                .map(|steal| [steal.every.as_nanos(), steal.span.as_nanos()]),
             coalesce_ns: host.coalesce.as_nanos(),
             settings: profiles::changes(&host.profile),
         }
     }
 
     fn cells(&self, which: &str) -> Vec<String> {
-        let processor = if self.has_cpu_costs {
-            "declared costs"
+        let mut processor = if self.has_cpu_costs {
+            "declared costs".to_owned()
         } else {
-            "infinitely fast"
+            "infinitely fast".to_owned()
         };
+        if let Some([every, span]) = self.steal_ns {
+            let (every, span) = (time_text(every), time_text(span));
+            processor += &format!(", away for {span} each {every}");
+        }
         vec![
             which.to_owned(),
-            self.profile.to_owned(),
+            match self.stack {
+                "kernel" => "the kernel's".to_owned(),
+                _ => self.profile.to_owned(),
+            },
             self.mtu_bytes.to_string(),
             time_text(self.coalesce_ns),
-            processor.to_owned(),
+            processor,
             self.settings.join(", "),
         ]
     }

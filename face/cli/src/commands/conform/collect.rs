@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::{fs, io};
 
 use crate::failure::Failure;
+use crate::nearest;
 
 /// A script that was found.
 #[derive(Debug)]
@@ -22,8 +23,16 @@ pub(super) fn collect(paths: &[PathBuf]) -> Result<Vec<Found>, Failure> {
     let mut files = Vec::new();
     for path in paths {
         let before = files.len();
-        walk(path, &mut files)
-            .map_err(|error| Failure::io(&format!("read {}", path.display()), &error))?;
+        walk(path, &mut files).map_err(|error| {
+            let failure = Failure::io(&format!("read {}", path.display()), &error)
+                .effect("no script was run");
+            match nearest::neighbour(path, "") {
+                Some(meant) if error.kind() == io::ErrorKind::NotFound => {
+                    failure.hint(format!("did you mean `{}`?", meant.display()))
+                }
+                _ => failure,
+            }
+        })?;
         if files.len() == before {
             let said = format!("no packet script in {}", path.display());
             return Err(Failure::new(said).hint("scripts are files with the ending .pkt"));

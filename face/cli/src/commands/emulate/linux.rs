@@ -1,6 +1,5 @@
 //! The emulator at work: from arguments to the exit status of the command.
 
-use std::fs::File;
 use std::io::{IsTerminal, Write};
 use std::process::Child;
 use std::thread;
@@ -19,6 +18,7 @@ use super::{Arguments, End};
 use crate::commands::{Outcome, privilege};
 use crate::failure::Failure;
 use crate::output;
+use crate::whole_file::WholeFile;
 
 /// Time between two looks at the command.
 const STEP: Duration = Duration::from_millis(5);
@@ -37,12 +37,15 @@ pub(super) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     let config = config(arguments, found)?;
     let mut signals = Signals::new([SIGINT, SIGTERM])
         .map_err(|error| Failure::io("listen for Ctrl-C", &error))?;
+    if let Some(file) = &arguments.json {
+        // An hour later would be late to say so.
+        WholeFile::check(file).map_err(|failure| failure.effect("nothing was run"))?;
+    }
     let (watch, capture) = match &arguments.write {
         Some(file) => {
             let begun = Capture::begin(file, arguments.side(), arguments.whole);
             let (capture, handle) = begun.map_err(|error| {
-                let cause = std::error::Error::source(&error).map(|cause| format!(": {cause}"));
-                Failure::new(format!("{error}{}", cause.unwrap_or_default()))
+                Failure::caused(&error)
                     .effect("nothing was run")
                     .hint("name a file that can be written, as in `--write /tmp/emulate.pcapng`")
             })?;
@@ -71,16 +74,13 @@ pub(super) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     }
     if let Some(file) = &arguments.json {
         let record = view::record(&snapshot, machine, status);
-        let written = File::create(file).and_then(|mut file| {
-            serde_json::to_writer_pretty(&mut file, &record)?;
-            writeln!(file)
-        });
-        let name = format!("write the counters to {}", file.display());
-        written.map_err(|error| Failure::io(&name, &error))?;
+        let text = serde_json::to_string_pretty(&record)
+            .map_err(|error| Failure::fault(format!("cannot write JSON: {error}")))?;
+        WholeFile::write(file, format!("{text}\n").as_bytes())?;
     }
     if let (Some(handle), Some(file)) = (capture, &arguments.write) {
         let packets = handle.finish().map_err(|error| {
-            Failure::new(error.to_string())
+            Failure::caused(&error)
                 .effect("the capture is not complete; the command was not disturbed")
                 .hint("captures are large: choose a roomy disk")
         })?;

@@ -131,6 +131,11 @@ fn text(link: &Link) -> String {
             "reorder_delay",
             link.reorder_delay.map(|delay| delay.to_string()),
         );
+        say("policer", link.policer.map(|rate| rate.to_string()));
+        say(
+            "policer_burst",
+            link.policer_burst.map(|burst| burst.to_string()),
+        );
         say("duplicate", link.duplicate.map(|p| p.to_string()));
         if let Some(overhead) = link.link_overhead {
             text.push_str(&format!("link_overhead = {}\n", overhead.as_u64()));

@@ -225,12 +225,12 @@ fn offers(connection: &Connection, side: Side) -> Vec<Fact> {
 fn times(connection: &Connection, side: Side) -> Vec<Fact> {
     let direction = connection.direction(side);
     let trips = direction.round_trips();
-    let mean_owin = direction.mean_outstanding(connection.elapsed());
+    let mean_owin = connection.mean_outstanding(side);
     vec![
         octets(
             "outstanding_max_bytes",
             "most outstanding",
-            Some(direction.most_outstanding()),
+            Some(connection.most_outstanding(side)),
         ),
         octets(
             "outstanding_mean_bytes",

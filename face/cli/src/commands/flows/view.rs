@@ -8,6 +8,7 @@ use serde_json::{Map, Value, json};
 
 use super::{Capture, facts};
 use crate::grid::{Align, grid, line};
+use crate::output::counted;
 
 /// The schema of `--json`.
 const SCHEMA: &str = "gigatcp.flows/1";
@@ -34,14 +35,12 @@ pub(super) fn lines(capture: &Capture) -> String {
     }
     let count = cells.len() - 1;
     let mut text = grid(&columns, &cells);
-    let noun = if count == 1 {
-        "connection"
-    } else {
-        "connections"
-    };
     text.push_str(&format!(
-        "{count} {noun} in {} segments of {} packets ({})\n",
-        capture.segments, capture.packets, capture.format
+        "{} in {} of {} ({})\n",
+        counted(count as u64, "connection"),
+        counted(capture.segments, "segment"),
+        counted(capture.about.packets, "packet"),
+        capture.about.format
     ));
     text
 }
@@ -141,11 +140,11 @@ pub(super) fn json(captures: &[Capture]) -> Value {
 
 fn capture_json(capture: &Capture) -> Value {
     let connections: Vec<Value> = capture.table.connections().map(connection_json).collect();
-    let notes: Vec<Value> = capture.notes.iter().map(note_json).collect();
+    let notes: Vec<Value> = capture.about.notes.iter().map(note_json).collect();
     json!({
         "file": capture.name,
-        "format": capture.format,
-        "packets": capture.packets,
+        "format": capture.about.format,
+        "packets": capture.about.packets,
         "segments": capture.segments,
         "notes": notes,
         "connections": connections,

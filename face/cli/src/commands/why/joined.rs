@@ -9,6 +9,7 @@ use std::collections::HashMap;
 use gigatcp_flows::{Endpoint, Observed, Side, Sightings};
 use gigatcp_why::{Between, Diagnosis};
 
+use super::followed::Followed;
 use super::{Capture, Diagnosed};
 use crate::commands::flows::clocks::{Key, key_of};
 use crate::commands::flows::{self, Source};
@@ -29,14 +30,18 @@ pub(super) fn join(
     captures: [&Capture; 2],
     shown: &[Diagnosed],
 ) -> Result<Vec<Joined>, Failure> {
-    let [first, second] = captures.map(|capture| capture.watcher.table());
+    let [first, second] = captures.map(|capture| &capture.followed);
+    let key = |followed: &Followed, index: usize| {
+        let (watcher, place) = followed.at(index)?;
+        Some(key_of(watcher.table(), place)?.0)
+    };
     let there: HashMap<Key, usize> = (0..second.len())
-        .filter_map(|index| Some((key_of(second, index)?.0, index)))
+        .filter_map(|index| Some((key(second, index)?, index)))
         .collect();
     let pairs: Vec<[usize; 2]> = shown
         .iter()
         .filter_map(|one| {
-            let (key, _) = key_of(first, one.index)?;
+            let key = key(first, one.index)?;
             Some([one.index, *there.get(&key)?])
         })
         .collect();
@@ -55,7 +60,7 @@ pub(super) fn join(
     let [here, there] = sightings;
     let (here, there) = (here?, there?);
     let joined = pairs.iter().enumerate().filter_map(|(at, indices)| {
-        let sender = captures[0].watcher.sender(indices[0])?;
+        let sender = first.sender(indices[0])?;
         let clocks = here[at].compare(&there[at])?;
         let near = usize::from(clocks.is_nearer_to_client != (sender == Side::Client));
         let between = if near == 0 {
@@ -64,9 +69,9 @@ pub(super) fn join(
             Between::new(&there[at], &here[at], sender)
         }?;
         let far = 1 - near;
-        let watcher = &captures[near].watcher;
-        let other = (&captures[far].watcher, indices[far]);
-        let diagnosis = watcher.diagnose_with(indices[near], other, &between)?;
+        let (watcher, index) = captures[near].followed.at(indices[near])?;
+        let other = captures[far].followed.at(indices[far])?;
+        let diagnosis = watcher.diagnose_with(index, other, &between)?;
         Some(Joined {
             indices: *indices,
             near,

@@ -1,14 +1,23 @@
-//! Runs that were stored, and runs that have just ended: what their captures say
+//! Runs that were stored, and runs that have just ended: what their packets say
 //! alone, beside the engine's own account of its limits.
+//!
+//! A stored run is judged by its captures. One without is repeated where it was
+//! in virtual time, and its packets are judged as they pass: the same plan and
+//! seed give the same packets, which is checked against the record.
 
 use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
 
-use gigatcp_flows::Side;
-use gigatcp_record::{FlowRecord, RunRecord, SeriesRecord, WhyRecord, WhyVerdict};
-use gigatcp_why::Diagnosis;
+use gigatcp_record::{FlowRecord, RunRecord, SeriesRecord, WhyRecord};
+use gigatcp_report::escape::terminal;
+use gigatcp_sweep::{Ground, Job, Progress, watch};
+use gigatcp_units::Duration;
+use gigatcp_units::grammar::human_duration;
+use serde_json::{Value, json};
 
-use super::read;
+use super::{read, wrap};
 use crate::commands::flows::Source;
 use crate::failure::Failure;
 use crate::output;
@@ -34,7 +43,14 @@ impl Stored {
         };
         let file = folder.join(RECORD);
         let text = fs::read(&file).map_err(|error| {
-            Failure::io(&format!("read {}", file.display()), &error)
+            let said = match error.kind() {
+                io::ErrorKind::NotFound => Failure::new(format!(
+                    "{} is a folder without a stored run: it has no {RECORD}",
+                    folder.display()
+                )),
+                _ => Failure::io(&format!("read {}", file.display()), &error),
+            };
+            said.effect("nothing was read of it")
                 .hint("name a capture, or a folder that `gigatcp run` has stored")
         })?;
         let record: RunRecord = serde_json::from_slice(&text).map_err(|error| {
@@ -48,13 +64,95 @@ impl Stored {
             .map(|name| folder.join(name))
             .filter(|file| file.exists())
             .collect();
-        if captures.is_empty() {
-            return Err(
-                Failure::new(format!("the run in {} has no capture", folder.display()))
-                    .hint("`gigatcp run --why` takes one and judges it"),
-            );
+        let mut stored = Self { record, captures };
+        if stored.captures.is_empty() && !stored.is_judged() {
+            stored.repeat(folder)?;
         }
-        Ok(Some(Self { record, captures }))
+        Ok(Some(stored))
+    }
+
+    /// Whether its record says why.
+    fn is_judged(&self) -> bool {
+        let series = &self.record.series;
+        let mut flows = series.iter().flat_map(|series| &series.flows);
+        flows.any(|flow| flow.why.is_some())
+    }
+
+    /// Runs it again, in virtual time, and judges what passes.
+    fn repeat(&mut self, folder: &Path) -> Result<(), Failure> {
+        let record = &mut self.record;
+        let cannot = |why: &str| {
+            let what = format!("the run in {} has no capture, and {why}", folder.display());
+            Failure::new(what).hint("`gigatcp run --why` judges a run as it is made")
+        };
+        if record.plan_hash.ends_with("-live") {
+            return Err(cannot("what was live cannot be repeated"));
+        }
+        let plan = gigatcp_plan::parse("its plan", record.plan.as_bytes(), &record.overrides);
+        let plan = plan.map_err(|_| cannot("its plan cannot be read by this version"))?;
+        let job = Job {
+            ground: Ground::VirtualTime,
+            only: record.series.iter().map(|one| one.name.clone()).collect(),
+            seed: record.seed,
+            repeat: record.repeat,
+            captures: None,
+            judge: true,
+            plan,
+        };
+        let again = gigatcp_sweep::run(&job, &AtomicBool::new(false), &Progress::of(&job), &|_| ());
+        let again = again.map_err(|error| cannot(&error.to_string()))?;
+        // Numbers as they are read from a file, to compare with those that were.
+        let text = json!(again).to_string();
+        let read: Vec<SeriesRecord> = serde_json::from_str(&text)
+            .map_err(|error| cannot(&format!("its record cannot be read: {error}")))?;
+        if read.iter().map(bare).ne(record.series.iter().map(bare)) {
+            return Err(cannot(
+                "repeated by this version it comes out differently: version, or machine, is not \
+                 the one that made it",
+            ));
+        }
+        record.series = again;
+        Ok(())
+    }
+
+    /// What is said of each flow of a run without captures.
+    pub(super) fn told(&self) -> String {
+        let mut text = String::new();
+        for series in &self.record.series {
+            for (index, flow) in series.flows.iter().enumerate() {
+                text.push_str(&format!(
+                    "series {}, repeat {}, flow {} ({})\n",
+                    terminal(&series.name),
+                    series.repeat,
+                    index + 1,
+                    terminal(&flow.name)
+                ));
+                match &flow.why {
+                    Some(why) => text.push_str(&sentences(why)),
+                    None => text.push_str("  no data was sent\n"),
+                }
+                text.push_str(&format!(
+                    "  the engine's own account: {}\n\n",
+                    account(flow)
+                ));
+            }
+        }
+        text
+    }
+
+    /// The same for programs.
+    pub(super) fn json(&self) -> Value {
+        let series = self.record.series.iter().map(|series| {
+            let flows = series.flows.iter().map(
+                |flow| json!({"name": flow.name, "why": flow.why, "engine_account": account(flow)}),
+            );
+            json!({
+                "name": series.name,
+                "repeat": series.repeat,
+                "flows": flows.collect::<Vec<_>>(),
+            })
+        });
+        json!({"run": self.record.name, "series": series.collect::<Vec<_>>()})
     }
 
     /// The engine's own account of the flows of a capture, in lines.
@@ -76,6 +174,32 @@ impl Stored {
         });
         lines.collect()
     }
+}
+
+/// What came out of a series, without what is said of why.
+fn bare(series: &SeriesRecord) -> Value {
+    let mut series = series.clone();
+    for flow in &mut series.flows {
+        flow.why = None;
+    }
+    json!(series)
+}
+
+/// The paragraph of a flow, and its verdicts.
+fn sentences(why: &WhyRecord) -> String {
+    let mut text = wrap(&why.paragraph, 2);
+    for verdict in why.verdicts.iter().filter(|one| one.time_ns > 0) {
+        let line = format!(
+            "{}, {}, sure {:.0} %: {}",
+            verdict.id,
+            human_duration(Duration::from_nanos(verdict.time_ns)),
+            verdict.confidence * 100.0,
+            verdict.finding
+        );
+        text.push_str(&wrap(&line, 4));
+    }
+    text.push_str(&format!("  limited by: {}\n", why.limited_by));
+    text
 }
 
 /// Shares of the time under each limit of the sender.
@@ -113,39 +237,12 @@ pub(crate) fn judge(record: &mut RunRecord, folder: &Path) {
         if !file.exists() {
             continue;
         }
-        let Ok(capture) = read(&Source::File(file)) else {
+        let Ok(capture) = read(&Source::File(file), None) else {
             output::say(&format!("{name} cannot be read: nothing is said of why"));
             continue;
         };
-        let table = capture.watcher.table();
-        for (index, connection) in table.connections().enumerate() {
-            let port = connection.endpoint(Side::Client).port;
-            let number = usize::from(port.wrapping_sub(FIRST_PORT));
-            let flow = series.flows.get_mut(number);
-            if let Some(flow) = flow {
-                flow.why = capture.watcher.diagnose(index).map(|one| in_record(&one));
-            }
+        for watcher in capture.followed.watchers() {
+            watch::judge(watcher, &mut series.flows);
         }
-    }
-}
-
-/// The first port of senders, in virtual time and live; each further flow has the
-/// next one.
-const FIRST_PORT: u16 = 40_000;
-
-fn in_record(diagnosis: &Diagnosis) -> WhyRecord {
-    let verdicts = diagnosis.verdicts.iter().map(|verdict| WhyVerdict {
-        id: verdict.rule.id.to_owned(),
-        finding: verdict.finding.clone(),
-        confidence: (verdict.confidence * 1000.0).round() / 1000.0,
-        time_ns: verdict.time.as_nanos(),
-        cost_bps: verdict.cost.as_bps(),
-    });
-    WhyRecord {
-        dominant: diagnosis.dominant().map(|first| first.rule.id.to_owned()),
-        limited_by: diagnosis.limited_by(),
-        paragraph: diagnosis.paragraph.clone(),
-        unknown_ns: diagnosis.unknown.as_nanos(),
-        verdicts: verdicts.collect(),
     }
 }

@@ -2,6 +2,7 @@
 
 use gigatcp_flows::Side;
 use gigatcp_report::escape::terminal;
+use gigatcp_report::graph::Said;
 use gigatcp_units::grammar::{human_duration, human_rate};
 use gigatcp_why::{Diagnosis, Evidence, Verdict};
 use serde_json::{Value, json};
@@ -9,6 +10,7 @@ use serde_json::{Value, json};
 use super::joined::Joined;
 use super::{Capture, Diagnosed};
 use crate::grid::{Align, grid, line};
+use crate::output::counted;
 
 /// The schema of `--json`.
 const SCHEMA: &str = "gigatcp.why/1";
@@ -29,16 +31,12 @@ pub(super) fn text(capture: &Capture, shown: &[Diagnosed], rest: usize) -> Strin
     for line in same(capture, shown) {
         text.push_str(&line);
     }
-    let all = capture.watcher.table().len();
-    let noun = |count: usize| match count {
-        1 => "1 connection".to_string(),
-        _ => format!("{count} connections"),
-    };
+    let all = capture.followed.len();
     let mut last = format!(
-        "{} in {} packets ({})",
-        noun(all),
-        capture.packets,
-        capture.format
+        "{} in {} ({})",
+        counted(all as u64, "connection"),
+        counted(capture.about.packets, "packet"),
+        capture.about.format
     );
     let silent = all - shown.len() - rest;
     if rest > 0 {
@@ -57,9 +55,8 @@ pub(super) fn text(capture: &Capture, shown: &[Diagnosed], rest: usize) -> Strin
 /// Connections of one capture that are the same, seen from two places: their
 /// initial sequence numbers agree.
 fn same(capture: &Capture, shown: &[Diagnosed]) -> Vec<String> {
-    let table = capture.watcher.table();
     let name = |one: &Diagnosed| {
-        let connection = table.connection(one.index)?;
+        let connection = capture.followed.connection(one.index)?;
         let from = |side| connection.direction(side).first_position();
         let numbers = [from(Side::Client), from(Side::Server)];
         let ends = [
@@ -155,11 +152,42 @@ fn told(diagnosis: &Diagnosis) -> String {
     text
 }
 
+/// The same for the page of graphs.
+pub(super) fn said(diagnosis: &Diagnosis) -> Said {
+    let finding = |verdict: &Verdict| {
+        let [name, time, share, sure, cost] = cells(verdict);
+        let head = match (verdict.time.is_zero(), cost.as_str()) {
+            (true, _) => format!("{name} (sure {sure})"),
+            (_, "-") => format!("{name}: {time}, {share} of the time (sure {sure})"),
+            _ => format!("{name}: {time}, {share} of the time, {cost} lost (sure {sure})"),
+        };
+        let mut lines = vec![verdict.finding.clone()];
+        lines.extend(verdict.evidence.iter().take(SHOWN).map(piece));
+        lines.push(format!("change: {}", verdict.rule.change));
+        (head, lines)
+    };
+    Said {
+        paragraphs: vec![
+            diagnosis.paragraph.clone(),
+            format!("limited by: {}", diagnosis.limited_by()),
+        ],
+        findings: diagnosis.verdicts.iter().map(finding).collect(),
+    }
+}
+
 fn verdict_line(verdict: &Verdict) -> Vec<String> {
+    let [name, rest @ ..] = cells(verdict);
+    let mut line = vec![format!("  {name}")];
+    line.extend(rest);
+    line
+}
+
+/// Its name, time, share, confidence and cost.
+fn cells(verdict: &Verdict) -> [String; 5] {
     let has_time = !verdict.time.is_zero();
     let only = |text: String| if has_time { text } else { "-".into() };
-    vec![
-        format!("  {}", verdict.rule.id),
+    [
+        verdict.rule.id.into(),
         only(human_duration(verdict.time)),
         only(format!("{:.1} %", verdict.share * 100.0)),
         format!("{:.2}", verdict.confidence),
@@ -174,8 +202,8 @@ fn verdict_line(verdict: &Verdict) -> Vec<String> {
 fn evidence(verdict: &Verdict) -> String {
     let mut text = format!("  {}\n", verdict.rule.id);
     text.push_str(&wrap(&verdict.finding, 4));
-    for piece in verdict.evidence.iter().take(SHOWN) {
-        text.push_str(&wrap(&said(piece), 6));
+    for one in verdict.evidence.iter().take(SHOWN) {
+        text.push_str(&wrap(&piece(one), 6));
     }
     let left = verdict.evidence.len().saturating_sub(SHOWN);
     if left > 0 {
@@ -186,13 +214,13 @@ fn evidence(verdict: &Verdict) -> String {
     text
 }
 
-fn said(piece: &Evidence) -> String {
-    match (piece.packet, piece.at) {
+fn piece(evidence: &Evidence) -> String {
+    match (evidence.packet, evidence.at) {
         (Some(packet), Some(at)) => {
-            format!("packet {packet}, {}: {}", human_duration(at), piece.text)
+            format!("packet {packet}, {}: {}", human_duration(at), evidence.text)
         }
-        (Some(packet), None) => format!("packet {packet}: {}", piece.text),
-        _ => piece.text.clone(),
+        (Some(packet), None) => format!("packet {packet}: {}", evidence.text),
+        _ => evidence.text.clone(),
     }
 }
 
@@ -227,6 +255,7 @@ pub(super) fn json(captures: Vec<Value>, joined: Vec<Value>) -> Value {
 
 pub(super) fn capture_json(capture: &Capture, shown: &[Diagnosed], rest: usize) -> Value {
     let notes: Vec<Value> = capture
+        .about
         .notes
         .iter()
         .map(|note| {
@@ -244,8 +273,8 @@ pub(super) fn capture_json(capture: &Capture, shown: &[Diagnosed], rest: usize) 
         .collect();
     json!({
         "file": capture.name,
-        "format": capture.format,
-        "packets": capture.packets,
+        "format": capture.about.format,
+        "packets": capture.about.packets,
         "notes": notes,
         "connections": connections,
         "not_shown": rest,
@@ -272,7 +301,7 @@ fn connection_json(capture: &Capture, one: &Diagnosed) -> Value {
         Side::Client => Side::Server,
         Side::Server => Side::Client,
     };
-    let connection = capture.watcher.table().connection(one.index);
+    let connection = capture.followed.connection(one.index);
     let endpoint = |side| connection.map(|known| known.endpoint(side).to_string());
     let spans: Vec<Value> = spans
         .iter()

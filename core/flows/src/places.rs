@@ -1,0 +1,171 @@
+//! Where the connection of a pair of endpoints is.
+//!
+//! Linear probing over slots that hold the whole pair, so that one line of
+//! memory answers. A pair is never taken out: of a connection that was given up
+//! it stays, so that what comes late is known for one of its own.
+
+use alloc::boxed::Box;
+
+use crate::key::Words;
+
+/// Slots at first.
+const LEAST: usize = 256;
+
+/// The ports, in the last word of a slot; above them is the place.
+const PORTS: u64 = 0xffff_ffff;
+
+/// What a pair leads to: the index of its latest connection, or one that no
+/// connection has.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Place(u32);
+
+impl Place {
+    /// It was never seen.
+    pub const EMPTY: Self = Self(u32::MAX);
+    /// Its latest connection was given up.
+    pub const RETIRED: Self = Self(u32::MAX - 1);
+
+    /// That of a connection.
+    pub const fn of(index: usize) -> Self {
+        Self(index as u32)
+    }
+
+    /// The index of the connection, if there is one with this.
+    #[inline(always)]
+    pub const fn index(self) -> usize {
+        self.0 as usize
+    }
+
+    /// In the upper half of a slot's last word: zero is empty.
+    #[inline(always)]
+    const fn in_slot(word: u64) -> Self {
+        Self(((word >> 32) as u32).wrapping_sub(1))
+    }
+
+    const fn bits(self) -> u64 {
+        (self.0.wrapping_add(1) as u64) << 32
+    }
+}
+
+/// Pairs of `N` words and their places.
+#[derive(Debug)]
+pub(crate) struct Places<const N: usize> {
+    slots: Box<[Words<N>]>,
+    taken: usize,
+    seeds: [u64; 2],
+}
+
+impl<const N: usize> Places<N> {
+    /// An empty one. Whoever sends packets and does not know the seed cannot
+    /// choose which of them meet in a slot.
+    pub fn new(seed: u64) -> Self {
+        // Every bit of what a caller may give reaches both.
+        let first = fold(seed ^ 0x243f_6a88_85a3_08d3, 0x9e37_79b9_7f4a_7c15);
+        let second = fold(first ^ 0x1319_8a2e_0370_7344, seed | 1);
+        Self {
+            slots: alloc::vec![[0; N]; LEAST].into_boxed_slice(),
+            taken: 0,
+            seeds: [first, second],
+        }
+    }
+
+    /// What the pair leads to.
+    #[inline(always)]
+    pub fn find(&self, pair: &Words<N>) -> Place {
+        Place::in_slot(self.slots[self.slot_of(pair)][N - 1])
+    }
+
+    /// It leads there from now on.
+    pub fn put(&mut self, pair: &Words<N>, place: Place) {
+        let slot = self.slot_of(pair);
+        let is_new = self.slots[slot][N - 1] >> 32 == 0;
+        self.slots[slot] = *pair;
+        self.slots[slot][N - 1] |= place.bits();
+        if is_new {
+            self.taken += 1;
+            if self.taken * 4 > self.slots.len() * 3 {
+                self.grow();
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn hash(&self, pair: &Words<N>) -> usize {
+        let [first, second] = self.seeds;
+        let addresses = &pair[..N - 1];
+        let ports = pair[N - 1] & PORTS ^ second;
+        addresses
+            .iter()
+            .fold(ports, |hash, word| fold(hash, word ^ first)) as usize
+    }
+
+    /// Where the pair is, or would be.
+    #[inline(always)]
+    fn slot_of(&self, pair: &Words<N>) -> usize {
+        let mask = self.slots.len() - 1;
+        let mut slot = self.hash(pair) & mask;
+        loop {
+            let found = &self.slots[slot];
+            if is_of(found, pair) || found[N - 1] >> 32 == 0 {
+                return slot;
+            }
+            slot = (slot + 1) & mask;
+        }
+    }
+
+    #[cold]
+    fn grow(&mut self) {
+        let slots = alloc::vec![[0; N]; self.slots.len() * 2].into_boxed_slice();
+        let old = core::mem::replace(&mut self.slots, slots);
+        for slot in old.into_iter().filter(|slot| slot[N - 1] >> 32 != 0) {
+            let mut pair = slot;
+            pair[N - 1] &= PORTS;
+            let place = self.slot_of(&pair);
+            self.slots[place] = slot;
+        }
+    }
+}
+
+/// Whether the slot is the pair's. Differences come together: it nearly always
+/// is, and a branch for each word would cost more.
+#[inline(always)]
+fn is_of<const N: usize>(slot: &Words<N>, pair: &Words<N>) -> bool {
+    let words = slot[..N - 1].iter().zip(&pair[..N - 1]);
+    let off = words.fold(0, |off, (one, other)| off | (one ^ other));
+    off | (slot[N - 1] ^ pair[N - 1]) & PORTS == 0
+}
+
+/// Both halves of a product, mixed.
+#[inline(always)]
+const fn fold(a: u64, b: u64) -> u64 {
+    let product = a as u128 * b as u128;
+    product as u64 ^ (product >> 64) as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::collections::BTreeMap;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn a_pair_leads_to_where_it_was_put_last(
+            steps in prop::collection::vec((0_u64..400, 0_u64..3, any::<bool>()), 1..900),
+            seed in any::<u64>(),
+        ) {
+            let mut places = Places::<5>::new(seed);
+            let mut model = BTreeMap::new();
+            for (index, (addresses, ports, is_over)) in steps.into_iter().enumerate() {
+                let pair = [addresses, 0, 7, addresses, ports];
+                let place = if is_over { Place::RETIRED } else { Place::of(index) };
+                let before = model.insert(pair, place).unwrap_or(Place::EMPTY);
+                prop_assert_eq!(places.find(&pair), before);
+                places.put(&pair, place);
+            }
+            for (pair, place) in model {
+                prop_assert_eq!(places.find(&pair), place);
+            }
+        }
+    }
+}

@@ -1,0 +1,124 @@
+//! Whether what may leave waits for a larger super-segment.
+
+use gigatcp_events::{Limit, Phase};
+use gigatcp_tcp::Config;
+use gigatcp_units::Duration;
+
+use crate::script::{Script, with};
+
+const RTT: Duration = Duration::from_micros(600);
+const STEP: Duration = Duration::from_micros(10);
+
+/// Waits for the third part of the window.
+fn waiting() -> Config {
+    let mut config = with(|p| {
+        p.segmentation_offload = true;
+        p.tso_win_divisor = 3;
+    });
+    config.initial_ssthresh = Some(10);
+    config
+}
+
+/// A round trip of 600 us, and ten segments in flight since one ago; then `waiting`
+/// octets wait.
+fn opened(config: &Config, waiting: usize) -> Script {
+    let mut t = Script::connect(config);
+    t.leaving();
+    t.wait(RTT);
+    t.inject("S. 0:0(0) ack 1 win 65535 <mss 1000>");
+    t.expect(". 1:1(0) ack 1");
+    t.write(10_000 + waiting);
+    t.expect(". 1:10001(10000) ack 1");
+    t.wait(RTT);
+    t
+}
+
+fn nothing(t: &mut Script) {
+    t.expect_all([] as [&str; 0]);
+}
+
+#[test]
+fn what_an_acknowledgment_opens_waits_until_it_is_a_part_of_the_window() {
+    let mut t = opened(&waiting(), 30_000);
+    t.inject(". 1:1(0) ack 2001");
+    nothing(&mut t);
+    assert_eq!(t.limit(), Limit::Avoidance);
+    t.wait(STEP);
+    t.inject(". 1:1(0) ack 4001");
+    t.expect(". 10001:14001(4000) ack 1");
+    t.wait(STEP);
+    t.inject(". 1:1(0) ack 6001");
+    nothing(&mut t);
+}
+
+#[test]
+fn without_the_setting_it_leaves_at_once() {
+    let mut config = waiting();
+    config.profile.tso_win_divisor = 0;
+    let mut t = opened(&config, 30_000);
+    t.inject(". 1:1(0) ack 2001");
+    t.expect(". 10001:12001(2000) ack 1");
+}
+
+#[test]
+fn after_a_millisecond_without_anything_sent_it_leaves_at_once() {
+    let mut t = opened(&waiting(), 30_000);
+    t.wait(Duration::from_micros(401));
+    t.inject(". 1:1(0) ack 2001");
+    t.expect(". 10001:12001(2000) ack 1");
+}
+
+#[test]
+fn it_leaves_at_once_where_the_next_acknowledgment_is_far() {
+    let mut t = opened(&waiting(), 30_000);
+    t.inject(". 1:1(0) ack 4001");
+    t.expect(". 10001:14001(4000) ack 1");
+    // In flight are the four that have just left; the peer has room for one more.
+    t.wait(STEP);
+    t.inject(". 1:1(0) ack 10001 win 5000");
+    t.expect(". 14001:15001(1000) ack 1");
+    // The same half a round trip later: now it waits.
+    t.wait(RTT / 2);
+    t.inject(". 1:1(0) ack 10001 win 6000");
+    nothing(&mut t);
+    assert_eq!(t.limit(), Limit::ReceiveWindow);
+}
+
+#[test]
+fn the_end_of_the_stream_does_not_wait() {
+    let mut t = opened(&waiting(), 3500);
+    t.close();
+    nothing(&mut t);
+    t.inject(". 1:1(0) ack 2001");
+    t.expect(". 10001:12001(2000) ack 1");
+}
+
+#[test]
+fn the_last_segment_does_not_wait() {
+    let mut t = opened(&waiting(), 1000);
+    t.inject(". 1:1(0) ack 2001");
+    t.expect("P. 10001:11001(1000) ack 1");
+}
+
+#[test]
+fn recovery_does_not_wait() {
+    let mut t = opened(&waiting(), 30_000);
+    t.inject(". 1:1(0) ack 1");
+    t.inject(". 1:1(0) ack 1");
+    nothing(&mut t);
+    t.inject(". 1:1(0) ack 1");
+    t.expect(". 1:1001(1000) ack 1");
+    assert_eq!(t.tcp.info().phase, Phase::Recovery);
+    // Five segments fit; each further duplicate makes room for one.
+    for n in 4..=5 {
+        t.inject(". 1:1(0) ack 1");
+        nothing(&mut t);
+        assert_eq!(t.limit(), Limit::Recovery, "duplicate {n}");
+    }
+    let mut sent = 0;
+    for _ in 0..3 {
+        t.inject(". 1:1(0) ack 1");
+        sent += t.leaving().len();
+    }
+    assert!(sent >= 2, "{sent} left in recovery");
+}

@@ -1,0 +1,82 @@
+//! Data that was expected: the next octets, as many as before, and nothing that
+//! they could be part of.
+//!
+//! Nearly all data of a long connection is of that kind. What such a segment
+//! changes are sums, and what the acknowledgments change that it releases; all
+//! that decides this is known since the segment before ([`Trail::look_ahead`])
+//! and does not change until another kind of segment passes. Everything else takes
+//! the way through `sent.rs`, which comes to the same for these too: a test has
+//! both ways judge conversations of anything ([`crate::Watcher::without_prediction`]).
+
+use super::*;
+
+impl Trail {
+    /// Everything takes the long way.
+    pub fn never_expect(&mut self) {
+        self.expects = false;
+    }
+
+    /// Notes the size of segments that change nothing but sums, after one of so
+    /// many octets.
+    pub(super) fn look_ahead(&mut self, octets: u64) {
+        let is_undisturbed = self.open.is_none()
+            && self.hole.is_none()
+            && self.over.is_none()
+            && !self.fin
+            && self.una >= self.recover;
+        // Full segments, which PSH makes no end of, of the size that is usual.
+        let is_usual = octets == self.usual.0
+            && octets <= self.largest
+            && self.mss > 64
+            && octets > 0
+            && octets.is_multiple_of(self.mss);
+        let is_later = self.first_data.is_some_and(|first| first < self.last);
+        self.steady = if self.expects && is_undisturbed && is_usual && is_later {
+            octets
+        } else {
+            0
+        };
+    }
+
+    /// Whether it is expected data.
+    #[inline(always)]
+    pub(super) fn is_expected(&self, shown: &Shown<'_>) -> bool {
+        let packet = shown.packet;
+        let data = shown.connection.direction(self.side);
+        let octets = u64::from(packet.payload_len);
+        octets == self.steady
+            && octets > 0
+            && shown.verdict.kinds.is_empty()
+            && packet.flags.without(Flags::PSH) == Flags::ACK
+            && packet.seq.as_u32() == self.nxt as u32
+            && data.next_position() == self.nxt + octets
+            && u64::from(data.largest_segment()) <= self.mss
+            && packet.at >= self.last
+    }
+
+    /// Takes expected data in.
+    #[inline(always)]
+    pub(super) fn on_expected(&mut self, shown: &Shown<'_>) {
+        let packet = shown.packet;
+        let octets = self.steady;
+        let (start, end) = (self.nxt, self.nxt + octets);
+        self.note_echo(shown);
+        if !self.pending.is_empty() {
+            self.let_go((start, end), shown, None);
+        }
+        if start == self.nxt {
+            let gap = packet.at.saturating_since(self.last_data);
+            self.data_spacing.add(octets, gap);
+        }
+        if packet.at > self.last {
+            let state = self.open_state();
+            self.book(packet.at, state);
+        }
+        self.usual.1 += 1;
+        self.count_new(packet.at, octets, (start, end));
+        self.is_pushed = packet.flags.contains(Flags::PSH);
+        self.is_all = false;
+        self.round.marked += u64::from(self.is_pushed);
+        self.last_data = self.last_data.max(packet.at);
+    }
+}

@@ -1,0 +1,149 @@
+//! What a thread that has its turn before all others leaves to them.
+//!
+//! From a real-time thread that never sleeps the kernel takes its processor for
+//! 50 ms in one piece, as soon as ordinary threads have had less than a
+//! twentieth of a second (the fair server of `kernel/sched/deadline.c` since
+//! 6.12; `sched_rt_runtime_us` before). Whoever gives them a little more than
+//! that in pieces of some 40 us keeps its processor, and nothing is later than
+//! such a piece. So this is an account: others are owed a share of all time, and every
+//! sleep pays, the usual one until something is due as well as the one that is
+//! made for their sake.
+//!
+//! Not all of a sleep is theirs: some of it passes with the interrupt and the
+//! change of threads, and that is why shorter pieces would cost more. How much
+//! nobody says; 13 us were measured beside a thread that counts, twice as much
+//! beside several compilers. It begins with a little more than that, since each
+//! path would else begin with a halt or two, and learns: each time the kernel has taken the
+//! processor all the same, it was more ([`Rest::learn`]), and sleeps are longer.
+
+use gigatcp_units::{Duration, Instant};
+
+/// They are owed one part in so many: 6.7 %, where the kernel wants 5.
+const PARTS: u64 = 15;
+/// What of a sleep nobody has: at first, how much more each time it proves too
+/// little, and at most.
+const WAKING: Duration = Duration::from_micros(31);
+const WAKING_STEP: Duration = Duration::from_micros(6);
+const WAKING_MOST: Duration = Duration::from_micros(49);
+/// How much is owed before a sleep is made for it.
+const MOST_OWED: i64 = 20_000;
+/// How much of what they were given too much is remembered: the kernel counts
+/// anew each second, and they must have their 50 ms of any of them.
+const MOST_PAID: i64 = 8_000_000;
+/// How long a sleep is made beyond what of it nobody has; it ends some 14 us late.
+const PAUSE: Duration = Duration::from_micros(10);
+
+/// See the module's own text. Nanoseconds, negative where more was given than
+/// owed.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Rest {
+    owed: i64,
+    until: Instant,
+    /// What of a sleep nobody has, as far as is known.
+    waking: Duration,
+}
+
+impl Rest {
+    /// Nothing is owed at the beginning.
+    pub(crate) const fn new() -> Self {
+        Self {
+            owed: 0,
+            until: Instant::ZERO,
+            waking: WAKING,
+        }
+    }
+
+    /// Counts the time up to `now`.
+    pub(crate) fn pass(&mut self, now: Instant) {
+        let passed = now.saturating_since(self.until);
+        self.owed += (passed.as_nanos() / PARTS).cast_signed();
+        self.until = now;
+    }
+
+    /// Others had the processor for so long.
+    pub(crate) fn pay(&mut self, slept: Duration) {
+        let theirs = slept.saturating_sub(self.waking).as_nanos().cast_signed();
+        self.owed = (self.owed - theirs).max(-MOST_PAID);
+    }
+
+    /// The kernel has taken the processor for so long: others have had that, and too
+    /// little before.
+    pub(crate) fn learn(&mut self, taken: Duration) {
+        self.pay(taken);
+        self.waking = (self.waking + WAKING_STEP).min(WAKING_MOST);
+    }
+
+    /// How long a sleep for others' sake is.
+    pub(crate) fn pause(&self) -> Duration {
+        self.waking + PAUSE
+    }
+
+    /// Whether anything is owed.
+    pub(crate) const fn is_owing(&self) -> bool {
+        self.owed > 0
+    }
+
+    /// Whether it is time to sleep for others' sake.
+    pub(crate) const fn is_due(&self) -> bool {
+        self.owed >= MOST_OWED
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(us: u64) -> Instant {
+        Instant::ZERO + Duration::from_micros(us)
+    }
+
+    #[test]
+    fn who_never_sleeps_is_told_to_before_long_and_gives_more_than_a_twentieth() {
+        let mut rest = Rest::new();
+        let (mut now, mut theirs) = (0, 0);
+        while now < 1_000_000 {
+            now += 5;
+            rest.pass(at(now));
+            if rest.is_due() {
+                let slept = rest.pause() + Duration::from_micros(14);
+                now += slept.as_nanos() / 1000;
+                theirs += slept.saturating_sub(rest.waking).as_nanos() / 1000;
+                rest.pass(at(now));
+                rest.pay(slept);
+            }
+        }
+        assert!((60_000..75_000).contains(&theirs), "{theirs}");
+    }
+
+    #[test]
+    fn each_time_the_processor_was_taken_sleeps_are_longer_up_to_a_limit() {
+        let mut rest = Rest::new();
+        let mut before = rest.pause();
+        for _ in 0..3 {
+            rest.learn(Duration::from_micros(50_000));
+            assert!(rest.pause() > before);
+            before = rest.pause();
+        }
+        rest.learn(Duration::from_micros(50_000));
+        assert_eq!(rest.pause(), before);
+    }
+
+    #[test]
+    fn who_sleeps_anyway_is_left_alone() {
+        let mut rest = Rest::new();
+        for millis in 1..1000 {
+            rest.pass(at(millis * 1000));
+            rest.pay(Duration::from_micros(100));
+            assert!(!rest.is_due());
+        }
+    }
+
+    #[test]
+    fn a_long_sleep_does_not_pay_for_a_whole_second() {
+        let mut rest = Rest::new();
+        rest.pass(at(10_000_000));
+        rest.pay(Duration::from_micros(9_000_000));
+        rest.pass(at(10_000_000 + 130_000));
+        assert!(rest.is_due());
+    }
+}

@@ -1,0 +1,138 @@
+//! The first slow-start threshold of connections to a peer.
+//!
+//! A socket cannot be told one. A route can (`ssthresh lock` of `ip-route(8)`),
+//! and alone that does nothing: a connection begins with what the kernel
+//! remembers of its peer (`ip-tcp_metrics(8)`), and remembers what the route
+//! says only where a connection to the peer has ended before. So the peer's
+//! address is this machine's own for a moment, by a route with that metric, and
+//! one connection is opened to it and closed.
+//!
+//! What it costs: the kernel of the namespace has a memory from then on, of this
+//! peer. Its round-trip time there is that of the loopback, which only makes a
+//! first timeout longer, never shorter.
+//!
+//! Deliberately not here: whether a congestion control heeds it. Reno and CUBIC
+//! do; BBR begins without a threshold whatever the route says.
+
+use std::io::{self, Read, Write};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
+
+use netlink_packet_route::route::{
+    RouteAddress, RouteAttribute, RouteMessage, RouteMetric, RouteProtocol, RouteScope, RouteType,
+};
+use netlink_packet_route::{AddressFamily, RouteNetlinkMessage};
+
+use crate::{device, netlink, settings, socket};
+
+/// Number of the metric (`RTAX_SSTHRESH` of linux/rtnetlink.h), by which it is
+/// locked.
+const SSTHRESH: u32 = 6;
+
+/// The table of this machine's own addresses (`RT_TABLE_LOCAL`).
+const LOCAL: u8 = 255;
+
+/// Lets connections of the calling thread's namespace from `from` to `to` begin
+/// with a slow-start threshold of so many segments. There must be no connection
+/// to `to` yet: it would lose its way for a moment.
+///
+/// # Errors
+/// What the kernel says.
+pub fn set(from: IpAddr, to: IpAddr, segments: u32) -> io::Result<()> {
+    settings::write("net.ipv4.tcp_no_ssthresh_metrics_save", "0")?;
+    settings::write("net.ipv4.tcp_no_metrics_save", "0")?;
+    let control = device::control_socket(libc::AF_INET)?;
+    device::bring_up(&control, "lo")?;
+    let loopback = device::index(&control, "lo")?.unsigned_abs();
+    let metrics = vec![
+        RouteMetric::Lock(1 << SSTHRESH),
+        RouteMetric::SsThresh(segments),
+    ];
+    let way = || own(loopback, to, metrics.clone());
+    netlink::create(RouteNetlinkMessage::NewRoute(way()))?;
+    let met = meet(from, to);
+    let removed = netlink::change(RouteNetlinkMessage::DelRoute(way()));
+    met.and(removed)
+}
+
+/// The route that makes `to` an address of this machine.
+fn own(loopback: u32, to: IpAddr, metrics: Vec<RouteMetric>) -> RouteMessage {
+    let (family, length, address) = match to {
+        IpAddr::V4(to) => (AddressFamily::Inet, 32, RouteAddress::Inet(to)),
+        IpAddr::V6(to) => (AddressFamily::Inet6, 128, RouteAddress::Inet6(to)),
+    };
+    let mut message = RouteMessage::default();
+    message.header.address_family = family;
+    message.header.destination_prefix_length = length;
+    message.header.table = LOCAL;
+    message.header.protocol = RouteProtocol::Static;
+    message.header.scope = RouteScope::Host;
+    message.header.kind = RouteType::Local;
+    message.attributes = vec![
+        RouteAttribute::Destination(address),
+        RouteAttribute::Oif(loopback),
+        RouteAttribute::Metrics(metrics),
+    ];
+    message
+}
+
+/// A connection to an address of this machine's own, from its beginning to its
+/// end.
+fn meet(from: IpAddr, to: IpAddr) -> io::Result<()> {
+    let any: IpAddr = match to {
+        IpAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
+        IpAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
+    };
+    let listener = TcpListener::bind((any, 0))?;
+    let to = SocketAddr::new(to, listener.local_addr()?.port());
+    let connecting = socket::tcp(&to)?;
+    socket::bind(&connecting, &SocketAddr::new(from, 0))?;
+    socket::connect(&connecting, &to)?;
+    let mut connection = TcpStream::from(connecting);
+    let (mut peer, _) = listener.accept()?;
+    connection.write_all(&[0])?;
+    connection.shutdown(Shutdown::Write)?;
+    peer.read_to_end(&mut Vec::new())?;
+    drop(peer);
+    // Its end has come when the peer's is read; then it is remembered.
+    connection.read_to_end(&mut Vec::new())?;
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Namespace, tcp_info};
+
+    /// The first threshold of a connection under `control`.
+    fn first(from: IpAddr, to: IpAddr, control: &str) -> i64 {
+        let listener = TcpListener::bind((to, 0)).unwrap();
+        let to = listener.local_addr().unwrap();
+        let connecting = socket::tcp(&to).unwrap();
+        socket::set_congestion(&connecting, control).unwrap();
+        socket::bind(&connecting, &SocketAddr::new(from, 0)).unwrap();
+        socket::connect(&connecting, &to).unwrap();
+        let words = tcp_info::words(&socket::tcp_info(&connecting).unwrap());
+        let found = words.iter().find(|(name, _)| *name == "tcpi_snd_ssthresh");
+        found.unwrap().1
+    }
+
+    #[test]
+    fn connections_begin_with_the_threshold_that_was_set_for_their_peer() {
+        let namespace = match Namespace::new() {
+            Ok(namespace) => namespace,
+            Err(error) if error.is_missing_privilege() => {
+                let hint = error.hint().unwrap_or_default();
+                eprintln!("SKIPPED, NOTHING PROVEN: {error}\n  {hint}");
+                return;
+            }
+            Err(error) => panic!("{error}"),
+        };
+        let from: IpAddr = Ipv4Addr::LOCALHOST.into();
+        let [to, other] = [2, 3].map(|last| IpAddr::from([127, 83, 0, last]));
+        let found = namespace.run(|| {
+            set(from, to, 100).unwrap();
+            [first(from, to, "reno"), first(from, other, "reno")]
+        });
+        assert_eq!(found.unwrap(), [100, 0x7fff_ffff]);
+    }
+}

@@ -1,0 +1,74 @@
+//! The words of the command line.
+
+use std::path::PathBuf;
+
+use crate::PAIRINGS;
+
+/// What is asked for.
+pub(crate) struct Words {
+    /// Series by name; none: all.
+    pub(crate) only: Vec<String>,
+    pub(crate) repeat: u32,
+    /// Overrides of the plan.
+    pub(crate) set: Vec<String>,
+    /// Where the whole records go.
+    pub(crate) store: Option<PathBuf>,
+    /// Pairings by name; none: all.
+    pub(crate) pairings: Vec<String>,
+    /// Share of the processors' time that may be stolen before a run is made again.
+    pub(crate) steal_at_most: f64,
+}
+
+impl Words {
+    /// Reads them.
+    pub(crate) fn read(words: impl IntoIterator<Item = String>) -> Result<Self, String> {
+        let mut read = Self {
+            only: Vec::new(),
+            repeat: 1,
+            set: Vec::new(),
+            store: None,
+            pairings: Vec::new(),
+            steal_at_most: 1.0,
+        };
+        let mut words = words.into_iter();
+        while let Some(word) = words.next() {
+            let mut value = || words.next().ok_or(format!("`{word}` needs a value"));
+            match word.as_str() {
+                "--series" => read.only.push(value()?),
+                "--set" => read.set.push(value()?),
+                "--pairing" => read.pairings.push(pairing(value()?)?),
+                "--store" => read.store = Some(value()?.into()),
+                "--repeat" => read.repeat = repeats(&value()?)?,
+                "--steal-at-most" => read.steal_at_most = percent(&value()?)?,
+                odd => {
+                    return Err(format!(
+                        "what is `{odd}`? There are --series NAME, --pairing NAME, --repeat N, \
+                         --set KEY=VALUE, --steal-at-most PERCENT and --store DIR"
+                    ));
+                }
+            }
+        }
+        Ok(read)
+    }
+}
+
+fn pairing(name: String) -> Result<String, String> {
+    if PAIRINGS.iter().any(|pairing| pairing.name == name) {
+        return Ok(name);
+    }
+    let known = PAIRINGS.map(|pairing| pairing.name).join(", ");
+    Err(format!("no pairing is called `{name}`: there are {known}"))
+}
+
+fn repeats(word: &str) -> Result<u32, String> {
+    let number = word.parse().ok().filter(|number| *number > 0);
+    number.ok_or(format!("`{word}` is no number of runs"))
+}
+
+fn percent(word: &str) -> Result<f64, String> {
+    let number = word.strip_suffix('%').unwrap_or(word).trim_end();
+    let percent = number.parse::<f64>().ok();
+    let percent = percent.filter(|percent| (0.0..=100.0).contains(percent));
+    let percent = percent.ok_or(format!("`{word}` is no percentage between 0 and 100"))?;
+    Ok(percent / 100.0)
+}

@@ -1,0 +1,106 @@
+//! Settings of a plan's host that a kernel has too, under a name of its own.
+//!
+//! What a plan says of one of these is written in the namespace of that end;
+//! what it leaves alone stays what the kernel takes by itself. Other settings
+//! are named as left out (`beyond`).
+
+use gigatcp_plan::Host;
+use gigatcp_tcp::Profile;
+
+/// A setting of the engine, what the kernel calls it, and its value there.
+struct Known {
+    name: &'static str,
+    sysctl: &'static str,
+    value: fn(&Profile) -> u32,
+}
+
+const fn known(name: &'static str, sysctl: &'static str, value: fn(&Profile) -> u32) -> Known {
+    Known {
+        name,
+        sysctl,
+        value,
+    }
+}
+
+/// Documentation/networking/ip-sysctl.rst has what each does.
+const KNOWN: [Known; 16] = [
+    known("sack", "net.ipv4.tcp_sack", |p| p.sack.into()),
+    known("dsack", "net.ipv4.tcp_dsack", |p| p.dsack.into()),
+    known("timestamps", "net.ipv4.tcp_timestamps", |p| {
+        p.timestamps.into()
+    }),
+    known("window_scaling", "net.ipv4.tcp_window_scaling", |p| {
+        p.window_scaling.into()
+    }),
+    known("rack", "net.ipv4.tcp_recovery", |p| p.rack.into()),
+    // 3: tail loss probes; 0: none.
+    known("tlp", "net.ipv4.tcp_early_retrans", |p| {
+        3 * u32::from(p.tlp)
+    }),
+    // 2: with SACK too; 0: not at all.
+    known("frto", "net.ipv4.tcp_frto", |p| 2 * u32::from(p.frto)),
+    known("dup_thresh", "net.ipv4.tcp_reordering", |p| p.dup_thresh),
+    known("idle_restart", "net.ipv4.tcp_slow_start_after_idle", |p| {
+        p.idle_restart.into()
+    }),
+    known("tso_win_divisor", "net.ipv4.tcp_tso_win_divisor", |p| {
+        p.tso_win_divisor
+    }),
+    known("pacing_ss_ratio", "net.ipv4.tcp_pacing_ss_ratio", |p| {
+        p.pacing_ss_ratio
+    }),
+    known("pacing_ca_ratio", "net.ipv4.tcp_pacing_ca_ratio", |p| {
+        p.pacing_ca_ratio
+    }),
+    known("receive_autotuning", "net.ipv4.tcp_moderate_rcvbuf", |p| {
+        p.receive_autotuning.into()
+    }),
+    known("retries", "net.ipv4.tcp_retries2", |p| p.retries),
+    known("syn_retries", "net.ipv4.tcp_syn_retries", |p| p.syn_retries),
+    known("may_shrink_window", "net.ipv4.tcp_shrink_window", |p| {
+        p.may_shrink_window.into()
+    }),
+];
+
+/// Whether the kernel has it.
+pub(super) fn is_known(name: &str) -> bool {
+    KNOWN.iter().any(|known| known.name == name)
+}
+
+/// What of it the plan says: names and values.
+pub(super) fn said(host: &Host) -> impl Iterator<Item = (&'static str, String)> {
+    let profile = &host.profile;
+    let is_said = |known: &&Known| host.settings.contains(&known.name);
+    let said = KNOWN.iter().filter(is_said);
+    said.map(|known| (known.sysctl, (known.value)(profile).to_string()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_is_a_setting_of_the_engine() {
+        let all = gigatcp_tcp::profile::SETTINGS;
+        for Known { name, sysctl, .. } in &KNOWN {
+            assert!(all.iter().any(|setting| setting.name == *name), "{name}");
+            assert!(sysctl.starts_with("net.ipv4.tcp_"), "{sysctl}");
+        }
+    }
+
+    #[test]
+    fn only_what_a_plan_says_is_written() {
+        let text = "name = \"p\"\ntitle = \"t\"\n[path]\nrate = \"1 Mbit/s\"\nrtt = \"1 ms\"\n\
+                    [sender]\nstack = \"kernel\"\nsack = false\ntlp = false\ntso_win_divisor = 0\n";
+        let plan = gigatcp_plan::parse("p", text.as_bytes(), &[]).unwrap();
+        let scenario = &plan.series[0].scenario;
+        let said: Vec<_> = said(&scenario.sender).collect();
+        let expected = [
+            ("net.ipv4.tcp_sack", "0"),
+            ("net.ipv4.tcp_early_retrans", "0"),
+            ("net.ipv4.tcp_tso_win_divisor", "0"),
+        ];
+        assert_eq!(said, expected.map(|(name, value)| (name, value.to_owned())));
+        assert_eq!(super::said(&scenario.receiver).count(), 0);
+    }
+}

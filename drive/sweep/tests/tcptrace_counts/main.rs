@@ -1,0 +1,197 @@
+//! Our counts beside those of the installed tcptrace, direction by direction,
+//! on captures of simulated worlds from three places and on those that come with
+//! packages of Debian. Equal, or explained (`disagreements.rs`,
+//! `docs/notes/tcptrace.md`). Where tcptrace is missing, or the captures are, that
+//! is said, and nothing is compared; `cargo xtask ci` gets both where it can.
+
+#[path = "../../../sim/tests/common/mod.rs"]
+mod common;
+
+mod captures;
+mod columns;
+mod disagreements;
+mod program;
+mod worlds;
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use captures::{Place, Truth, capture};
+use columns::COLUMNS;
+use disagreements::{Difference, REASONS};
+use gigatcp_capture::CaptureReader;
+use gigatcp_flows::{Connection, FlowTable, Observed, Side};
+use gigatcp_units::Instant;
+use program::Row;
+
+/// What came out of comparing.
+#[derive(Default)]
+struct Compared {
+    counts: u64,
+    reasons: BTreeMap<&'static str, u64>,
+    unexplained: Vec<String>,
+}
+
+/// All of a capture; nothing where it cannot be read.
+fn ours(path: &Path) -> Option<FlowTable> {
+    let mut reader = CaptureReader::open(path).ok()?;
+    let mut table = FlowTable::new(1);
+    let mut now = Instant::ZERO;
+    while let Ok(Some(record)) = reader.next_record() {
+        now = record.time.unwrap_or(now);
+        if let Ok(segment) = record.dissect() {
+            table.handle_packet(&Observed::new(now, &segment));
+        }
+    }
+    Some(table)
+}
+
+impl Compared {
+    /// Of a connection that both have.
+    fn add(&mut self, name: &str, connection: &Connection, row: &Row, truth: Option<[Truth; 2]>) {
+        let client = connection.endpoint(Side::Client);
+        let is_a = row.ends[0] == (client.address, client.port);
+        for side in Side::BOTH {
+            let from = usize::from((side == Side::Client) != is_a);
+            let address = connection.endpoint(side).address.to_string();
+            let is_sender = address.starts_with("10.1.") || address.starts_with("fd00:1:");
+            let truth = truth.map(|truth| truth[usize::from(!is_sender)]);
+            for column in COLUMNS {
+                let theirs = row.count(column.name, from);
+                let difference = Difference {
+                    column: column.name,
+                    ours: (column.ours)(connection, side),
+                    theirs: theirs.map(|text| text.parse().expect("a number")),
+                    connection,
+                    side,
+                    row,
+                    from,
+                    truth,
+                };
+                self.judge(name, &difference, column.rounding);
+            }
+        }
+    }
+
+    fn judge(&mut self, name: &str, difference: &Difference<'_>, rounding: f64) {
+        self.counts += 1;
+        let (ours, theirs) = (difference.ours, difference.theirs);
+        let gap = ours.unwrap_or(0.0) - theirs.unwrap_or(0.0);
+        if gap.abs() <= rounding {
+            return;
+        }
+        if let Some(reason) = difference.reason() {
+            *self.reasons.entry(reason).or_default() += 1;
+        } else {
+            let side = difference.side.name();
+            let column = difference.column;
+            let line = format!("{name}, {side}: {column}: ours {ours:?}, theirs {theirs:?}");
+            self.unexplained.push(line);
+        }
+    }
+
+    fn show(&self) {
+        println!("{} counts, explained: {:?}", self.counts, self.reasons);
+        for line in &self.unexplained {
+            println!("{line}");
+        }
+    }
+}
+
+#[test]
+fn counts_of_simulated_worlds_are_those_of_the_installed_tcptrace_or_explained() {
+    let Some(program) = program::find() else {
+        return;
+    };
+    let folder = tempfile::tempdir().unwrap();
+    let mut compared = Compared::default();
+    for case in worlds::all() {
+        for place in Place::ALL {
+            let path = folder.path().join("door.pcap");
+            let config = case.config.clone();
+            let truth = capture(config, place, case.lacks, worlds::DELAY, &path);
+            let table = ours(&path).unwrap();
+            let rows = program::rows(&program, &path);
+            assert_eq!(table.connections().count(), rows.len(), "{}", case.name);
+            for (connection, row) in table.connections().zip(&rows) {
+                let end = connection.endpoint(Side::Client).address.to_string();
+                let number = end.rsplit(['.', ':']).next().unwrap();
+                let truth = truth[number.parse::<usize>().unwrap() - 1];
+                let name = format!("{} at the {place:?}", case.name);
+                compared.add(&name, connection, row, Some(truth));
+            }
+        }
+    }
+    compared.show();
+    assert!(compared.counts > 4000, "{}", compared.counts);
+    assert_eq!(compared.unexplained, [""; 0]);
+}
+
+/// All captures of a folder, and of those in it.
+fn files(folder: &Path, found: &mut Vec<PathBuf>) {
+    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+        let path = entry.path();
+        if path.is_dir() {
+            files(&path, found);
+        } else {
+            found.push(path);
+        }
+    }
+    found.sort();
+}
+
+/// What is no record of what passed a place, and why: `docs/notes/tcptrace.md`
+/// says it of each.
+const UNLIKE_CAPTURES: [&str; 5] = ["kday", "randomized", "bug7", "bug8", "babel_update_oobr"];
+
+#[test]
+fn counts_of_captures_that_debian_has_are_those_of_tcptrace_or_explained() {
+    let target = Path::new(env!("CARGO_TARGET_TMPDIR")).parent().unwrap();
+    let mut paths = Vec::new();
+    files(&target.join("debian-captures"), &mut paths);
+    if paths.is_empty() {
+        let line = "SKIPPED: no captures of Debian's packages in target/debian-captures, \
+                    see `cargo xtask ci`\n";
+        io::stderr().write_all(line.as_bytes()).unwrap();
+        return;
+    }
+    let Some(program) = program::find() else {
+        return;
+    };
+    let mut compared = Compared::default();
+    for path in &paths {
+        let name = path.file_name().unwrap().to_string_lossy();
+        if UNLIKE_CAPTURES.iter().any(|unlike| name.contains(unlike)) {
+            continue;
+        }
+        let Some(table) = ours(path) else {
+            continue;
+        };
+        let mut rows = program::rows(&program, path);
+        for connection in table.connections() {
+            let ends = Side::BOTH.map(|side| connection.endpoint(side));
+            let ends = ends.map(|end| (end.address, end.port));
+            let is_it = |row: &Row| row.ends == ends || row.ends == [ends[1], ends[0]];
+            // A capture of a kind that tcptrace does not read has no rows.
+            if let Some(index) = rows.iter().position(is_it) {
+                compared.add(&name, connection, &rows.remove(index), None);
+            }
+        }
+    }
+    compared.show();
+    assert_eq!(compared.unexplained, [""; 0]);
+}
+
+#[test]
+fn every_disagreement_with_tcptrace_is_in_the_notes() {
+    let notes = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/notes/tcptrace.md");
+    let notes = fs::read_to_string(notes).unwrap();
+    for (name, _) in REASONS {
+        assert!(notes.contains(&format!("`{name}`")), "{name}");
+    }
+    for name in UNLIKE_CAPTURES {
+        assert!(notes.contains(&format!("`{name}")), "{name}");
+    }
+}

@@ -1,0 +1,76 @@
+//! What the installed tcptrace prints about a capture.
+
+use std::collections::BTreeMap;
+use std::env;
+use std::io::{self, Write};
+use std::net::IpAddr;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// One connection: its ends, and each count of both directions, the first one
+/// that of the end that is named first.
+pub struct Row {
+    pub ends: [(IpAddr, u16); 2],
+    counts: BTreeMap<String, [String; 2]>,
+}
+
+impl Row {
+    /// A count of a direction, if tcptrace knows it.
+    pub fn count(&self, name: &str, from: usize) -> Option<&str> {
+        let both = self.counts.get(name);
+        let both = both.unwrap_or_else(|| panic!("tcptrace has no column {name}"));
+        Some(both[from].as_str()).filter(|text| *text != "NA")
+    }
+}
+
+/// Where tcptrace is; where it is nowhere, that is said.
+pub fn find() -> Option<PathBuf> {
+    let folders = env::var_os("PATH")?;
+    let found = env::split_paths(&folders)
+        .map(|folder| folder.join("tcptrace"))
+        .find(|program| program.is_file());
+    if found.is_none() {
+        // Straight to stderr: the test runner swallows what `eprintln!` says.
+        let line = "SKIPPED: tcptrace is not installed, nothing was compared with its counts\n";
+        io::stderr().write_all(line.as_bytes()).unwrap();
+    }
+    found
+}
+
+/// What it prints of the capture at `path`; nothing where it reads none of it.
+pub fn rows(program: &Path, path: &Path) -> Vec<Row> {
+    let mut command = Command::new(program);
+    command.args(["-l", "-r", "-W", "-n", "--csv"]).arg(path);
+    // Its user's own wishes are not ours.
+    command.env_remove("TCPTRACEOPTS").env("HOME", "/nowhere");
+    let output = command.output().unwrap();
+    let text = String::from_utf8_lossy(&output.stdout);
+    let lines: Vec<&str> = text
+        .lines()
+        .filter(|line| !line.starts_with('#') && !line.trim().is_empty())
+        .collect();
+    let Some((names, lines)) = lines.split_first() else {
+        return Vec::new();
+    };
+    let names: Vec<&str> = names.split(',').map(str::trim).collect();
+    lines.iter().filter_map(|line| row(&names, line)).collect()
+}
+
+fn row(names: &[&str], line: &str) -> Option<Row> {
+    let values: Vec<&str> = line.split(',').map(str::trim).collect();
+    let value = |name: &str| {
+        let index = names.iter().position(|other| *other == name)?;
+        values.get(index).copied()
+    };
+    let end = |host, port| Some((value(host)?.parse().ok()?, value(port)?.parse().ok()?));
+    let ends = [end("host_a", "port_a")?, end("host_b", "port_b")?];
+    let mut counts: BTreeMap<String, [String; 2]> = BTreeMap::new();
+    for (name, value) in names.iter().zip(&values) {
+        for (index, suffix) in ["_a2b", "_b2a"].into_iter().enumerate() {
+            if let Some(name) = name.strip_suffix(suffix) {
+                counts.entry(name.to_owned()).or_default()[index] = (*value).to_owned();
+            }
+        }
+    }
+    Some(Row { ends, counts })
+}

@@ -1,0 +1,217 @@
+//! Worlds in which each thing happens that either of us counts.
+
+use gigatcp_path::{HopConfig, LossModel, Reorder};
+use gigatcp_sim::{HostConfig, Reader, Stop, WorldConfig};
+use gigatcp_tcp::Profile;
+use gigatcp_units::{Bytes, Duration, Probability};
+use gigatcp_wire::{IpVersion, SeqNumber};
+
+use crate::captures::Lacks;
+use crate::common::{flow, host, link, wire, world};
+
+const MBIT: u64 = 1_000_000;
+
+/// A world, and what its captures lack.
+pub struct Case {
+    pub name: &'static str,
+    pub config: WorldConfig,
+    pub lacks: Lacks,
+}
+
+/// From one door to the other.
+pub const DELAY: Duration = Duration::from_millis(10);
+
+/// What happens to data on the way, by halves: of the first is seen what was
+/// lost, of the second what is lost later.
+fn way(loss: f64, reorder: f64) -> Vec<HopConfig> {
+    let probability = |chance| Probability::try_new(chance).unwrap();
+    let hop = |hop: HopConfig| HopConfig {
+        loss: vec![LossModel::Bernoulli(probability(loss / 2.0))],
+        reorder: (reorder > 0.0).then(|| Reorder {
+            probability: probability(reorder / 2.0),
+            extra_delay: Duration::from_millis(3),
+        }),
+        ..hop
+    };
+    vec![
+        hop(link("first", 100 * MBIT, DELAY / 2, 300)),
+        hop(wire("second", DELAY / 2)),
+    ]
+}
+
+fn case(name: &'static str, host: &HostConfig, octets: u64, forward: Vec<HopConfig>) -> Case {
+    let flows = vec![flow("one", host, Stop::Bytes(Bytes::new(octets)))];
+    let mut config = world(wire("unused", DELAY), wire("back", DELAY / 2), flows);
+    config.forward = forward;
+    config.reverse.push(wire("home", DELAY / 2));
+    Case {
+        name,
+        config,
+        lacks: Lacks::Nothing,
+    }
+}
+
+fn with(profile: Profile) -> HostConfig {
+    host(profile, 1500, "reno", 256 * 1024)
+}
+
+/// A burst of `count` packets of the way there is lost, after `first`.
+fn burst(first: u64, count: u64) -> Vec<HopConfig> {
+    let mut hops = way(0.0, 0.0);
+    hops[1].loss = vec![LossModel::Listed((first..first + count).collect())];
+    hops
+}
+
+/// All of them.
+pub fn all() -> Vec<Case> {
+    let mut cases = usual();
+    cases.extend(windows());
+    cases.extend(ends());
+    cases.extend(incomplete());
+    cases
+}
+
+/// Loss and reordering under several senders.
+fn usual() -> Vec<Case> {
+    let modern = with(Profile::MODERN);
+    let no_sack = with(Profile {
+        sack: false,
+        rack: false,
+        tlp: false,
+        ..Profile::MODERN
+    });
+    let no_timestamps = with(Profile {
+        timestamps: false,
+        ..Profile::MODERN
+    });
+    let mut v6 = with(Profile::MODERN);
+    v6.tcp.ip = IpVersion::V6;
+    let mut wraps = with(Profile::MODERN);
+    wraps.tcp.iss = SeqNumber::new(u32::MAX - 200_000);
+    // Timers that are too eager: repairs that nobody needs.
+    let eager = with(Profile {
+        rack: false,
+        dup_thresh: 1,
+        tlp: false,
+        ..Profile::MODERN
+    });
+    let copying = {
+        let mut hops = way(0.01, 0.0);
+        hops[0].duplicate = Some(Probability::try_new(0.01).unwrap());
+        hops
+    };
+    let mut acks_lost = case("acks lost", &modern, 600_000, way(0.01, 0.0));
+    acks_lost.config.reverse[0].loss =
+        vec![LossModel::Bernoulli(Probability::try_new(0.1).unwrap())];
+    vec![
+        case("clean", &modern, 400_000, way(0.0, 0.0)),
+        case("loss", &modern, 1_000_000, way(0.02, 0.0)),
+        case("reordering", &modern, 1_000_000, way(0.0, 0.03)),
+        case("both", &modern, 1_000_000, way(0.03, 0.03)),
+        case("no SACK", &no_sack, 1_000_000, way(0.02, 0.01)),
+        case("no timestamps", &no_timestamps, 1_000_000, way(0.02, 0.02)),
+        case(
+            "2.6.20",
+            &with(Profile::LINUX_2_6_20),
+            800_000,
+            way(0.02, 0.01),
+        ),
+        case("IPv6", &v6, 600_000, way(0.02, 0.02)),
+        case("wraps", &wraps, 600_000, way(0.02, 0.02)),
+        case("needless repairs", &eager, 600_000, way(0.0, 0.05)),
+        case("copies", &modern, 600_000, copying),
+        acks_lost,
+        case("ladder", &modern, 400_000, burst(60, 90)),
+    ]
+}
+
+/// Windows that close, and applications that wait.
+fn windows() -> Vec<Case> {
+    let paused = |profile, after, length| {
+        let mut host = host(profile, 1500, "reno", 64 * 1024);
+        host.reader = Reader {
+            read_size: Bytes::new(65_536),
+            pause: Some((Bytes::new(after), length)),
+        };
+        host
+    };
+    let probing = Profile {
+        bare_window_probes: false,
+        ..Profile::MODERN
+    };
+    let bare = Profile {
+        bare_window_probes: true,
+        ..Profile::MODERN
+    };
+    let alive = Profile {
+        keepalive: true,
+        keepalive_time: Duration::from_secs(2),
+        keepalive_interval: Duration::from_secs(1),
+        ..Profile::MODERN
+    };
+    let seconds = Duration::from_secs;
+    let mut slow = case("keep-alive", &with(alive), 20_000, way(0.0, 0.0));
+    slow.config.flows[0].supply = Some((Bytes::new(5_000), seconds(5)));
+    vec![
+        case(
+            "window full",
+            &paused(probing, 100_000, seconds(0)),
+            400_000,
+            way(0.0, 0.0),
+        ),
+        case(
+            "zero window",
+            &paused(probing, 100_000, seconds(10)),
+            300_000,
+            way(0.0, 0.0),
+        ),
+        case(
+            "bare probes",
+            &paused(bare, 100_000, seconds(10)),
+            300_000,
+            way(0.0, 0.0),
+        ),
+        slow,
+    ]
+}
+
+/// How it ends, and several at once.
+fn ends() -> Vec<Case> {
+    let modern = with(Profile::MODERN);
+    let gives_up = with(Profile {
+        retries: 3,
+        ..Profile::MODERN
+    });
+    let mut hops = way(0.0, 0.0);
+    hops[1].loss = vec![LossModel::Listed((100..1000).collect())];
+    let mut several = case("several", &modern, 300_000, way(0.02, 0.01));
+    for _ in 0..3 {
+        let mut more = several.config.flows[0].clone();
+        more.start = Duration::from_millis(7);
+        more.name = format!("more {}", several.config.flows.len());
+        several.config.flows.push(more);
+    }
+    vec![
+        case("gives up", &gives_up, 400_000, hops),
+        case("SYN lost", &modern, 50_000, burst(1, 1)),
+        case("nothing sent", &modern, 1, way(0.0, 0.0)),
+        several,
+    ]
+}
+
+/// Captures that lack something.
+fn incomplete() -> Vec<Case> {
+    let modern = with(Profile::MODERN);
+    let lacking = |name, lacks| Case {
+        lacks,
+        ..case(name, &modern, 600_000, way(0.02, 0.02))
+    };
+    let mut late = lacking("no beginning", Lacks::Beginning);
+    late.config.flows[0].stop = Stop::Bytes(Bytes::new(3_000_000));
+    vec![
+        lacking("data alone", Lacks::Answers),
+        lacking("answers alone", Lacks::Data),
+        lacking("capture loses", Lacks::Every(50)),
+        late,
+    ]
+}

@@ -1,0 +1,179 @@
+//! A connection as a line of a table.
+//!
+//! There may be hundreds of thousands: lines are written into one text, column
+//! by column, by hand where the general way would cost more than the diagnosis.
+
+use std::fmt::Write;
+use std::net::IpAddr;
+
+use gigatcp_flows::Endpoint;
+use gigatcp_units::grammar::{human_bytes, human_duration, human_rate};
+use gigatcp_why::Brief;
+
+/// The table's heading; endpoints last, whose width nobody knows before.
+pub(super) const HEADING: &str = "     #   packets  delivered      time          rate  round trip   \
+                                  again  limited by                    share  sure  sender > \
+                                  receiver\n";
+
+/// Octets of a line, or nearly.
+pub(super) const USUAL: usize = 160;
+
+/// A connection in the table.
+pub(super) struct Row {
+    pub(super) first_packet: u64,
+    pub(super) packets: u64,
+    pub(super) again: u64,
+    pub(super) from: Endpoint,
+    pub(super) to: Endpoint,
+    /// Nothing where no data was seen.
+    pub(super) brief: Option<Brief>,
+}
+
+impl Row {
+    /// Appends the line; `index` is that of the connection.
+    pub(super) fn put(&self, index: usize, out: &mut String) {
+        const NOTHING: &str = "-";
+        let mut line = Line { out };
+        line.right(&(index + 1).to_string(), 6);
+        line.right(&self.packets.to_string(), 8);
+        let shown = self.brief.as_ref().map(|brief| {
+            [
+                human_bytes(brief.delivered),
+                human_duration(brief.run),
+                human_rate(brief.rate),
+                human_duration(brief.round_trip),
+            ]
+        });
+        for (column, width) in [9, 8, 12, 10].into_iter().enumerate() {
+            let text = shown.as_ref().map_or(NOTHING, |all| &all[column]);
+            line.right(text, width);
+        }
+        line.right(&self.again.to_string(), 6);
+        let cause = self.brief.as_ref().map(|brief| brief.cause.as_ref());
+        let name = match cause {
+            None => NOTHING,
+            Some(None) => "unknown",
+            Some(Some(cause)) => cause.rule.id,
+        };
+        line.left(name, 28);
+        match &self.brief {
+            None => line.right(NOTHING, 5),
+            Some(brief) => {
+                let _ = write!(line.out, "{:>3.0} %  ", brief.share() * 100.0);
+            }
+        }
+        match cause.flatten() {
+            None => line.right(NOTHING, 4),
+            Some(cause) => line.right(&format!("{:.2}", cause.confidence), 4),
+        }
+        line.end(&self.from);
+        line.out.push_str(" > ");
+        line.end(&self.to);
+        line.out.push('\n');
+    }
+}
+
+/// A line that is being written: columns of ASCII, each with two spaces behind.
+struct Line<'a> {
+    out: &'a mut String,
+}
+
+impl Line<'_> {
+    fn spaces(&mut self, mut count: usize) {
+        const SPACES: &str = "                                ";
+        while count > 0 {
+            let some = count.min(SPACES.len());
+            self.out.push_str(&SPACES[..some]);
+            count -= some;
+        }
+    }
+
+    fn right(&mut self, text: &str, width: usize) {
+        self.spaces(width.saturating_sub(text.len()));
+        self.out.push_str(text);
+        self.spaces(2);
+    }
+
+    fn left(&mut self, text: &str, width: usize) {
+        self.out.push_str(text);
+        self.spaces(width.saturating_sub(text.len()) + 2);
+    }
+
+    /// An endpoint, as its [`core::fmt::Display`] has it.
+    fn end(&mut self, end: &Endpoint) {
+        let IpAddr::V4(address) = end.address else {
+            let _ = write!(self.out, "{end}");
+            return;
+        };
+        for (place, octet) in address.octets().into_iter().enumerate() {
+            if place > 0 {
+                self.out.push('.');
+            }
+            self.octet(octet);
+        }
+        self.out.push(':');
+        self.out.push_str(&end.port.to_string());
+    }
+
+    fn octet(&mut self, octet: u8) {
+        let digit = |value: u8| char::from(b'0' + value % 10);
+        if octet >= 100 {
+            self.out.push(digit(octet / 100));
+        }
+        if octet >= 10 {
+            self.out.push(digit(octet / 10));
+        }
+        self.out.push(digit(octet));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn endpoints_are_written_as_they_are_displayed() {
+        let addresses = [
+            "0.0.0.0",
+            "9.10.99.100",
+            "255.254.199.200",
+            "::1",
+            "2001:db8::7:8",
+        ];
+        for (address, port) in addresses.into_iter().zip([0, 9, 80, 40_000, 65_535]) {
+            let end = Endpoint {
+                address: address.parse().unwrap(),
+                port,
+            };
+            let mut out = String::new();
+            Line { out: &mut out }.end(&end);
+            assert_eq!(out, end.to_string());
+        }
+    }
+
+    #[test]
+    fn a_line_stands_beneath_its_heading() {
+        let end = Endpoint {
+            address: "10.0.0.1".parse().unwrap(),
+            port: 80,
+        };
+        let row = Row {
+            first_packet: 1,
+            packets: 12,
+            again: 3,
+            from: end,
+            to: end,
+            brief: None,
+        };
+        let mut out = String::new();
+        row.put(41, &mut out);
+        let nothing = "-";
+        let line = format!(
+            "{:>6}  {:>8}  {nothing:>9}  {nothing:>8}  {nothing:>12}  {nothing:>10}  {:>6}  \
+             {nothing:<28}  {nothing:>5}  {nothing:>4}  10.0.0.1:80 > 10.0.0.1:80\n",
+            42, 12, 3
+        );
+        assert_eq!(out, line);
+        assert_eq!(out.find("10.0.0.1"), HEADING.find("sender"));
+    }
+}
