@@ -2,7 +2,7 @@
 //! words of the W3C's WebDriver, over plain HTTP/1.1 on the loopback.
 
 use std::io::{BufRead, BufReader, Read, Write};
-use std::net::{TcpListener, TcpStream};
+use std::net::TcpStream;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::thread::sleep;
@@ -23,28 +23,22 @@ pub struct Browser {
 impl Browser {
     /// Starts one with a window of that size; nothing where none is installed.
     pub fn start(width: u32, height: u32) -> Option<Self> {
-        let port = TcpListener::bind("127.0.0.1:0")
-            .ok()?
-            .local_addr()
-            .ok()?
-            .port();
-        let driver = Command::new("chromedriver")
-            .arg(format!("--port={port}"))
+        // It chooses its port itself: one found free beforehand may be another's
+        // by the time it is used.
+        let mut driver = Command::new("chromedriver")
+            .arg("--port=0")
             .stdin(Stdio::null())
-            .stdout(Stdio::null())
+            .stdout(Stdio::piped())
             .stderr(Stdio::null())
             .spawn()
             .ok()?;
+        let said = driver.stdout.as_mut().expect("it says where it listens");
+        let port = port_said(BufReader::new(said));
         let mut browser = Self {
             driver,
             port,
             session: String::new(),
         };
-        let started = Instant::now();
-        while TcpStream::connect(("127.0.0.1", port)).is_err() {
-            assert!(started.elapsed() < PATIENCE, "chromedriver does not listen");
-            sleep(Duration::from_millis(50));
-        }
         let arguments = [
             "--headless".to_owned(),
             "--no-sandbox".into(),
@@ -213,6 +207,17 @@ impl Browser {
         assert!(value["error"].is_null(), "{method} {path}: {value}");
         value
     }
+}
+
+/// The port in chromedriver's "... was started successfully on port N.".
+fn port_said(said: impl BufRead) -> u16 {
+    for line in said.lines().map_while(Result::ok) {
+        let after = line.split("successfully on port ").nth(1);
+        if let Some(port) = after.and_then(|rest| rest.trim_end_matches('.').parse().ok()) {
+            return port;
+        }
+    }
+    panic!("chromedriver ended before it listened");
 }
 
 fn to(x: f64, y: f64) -> Value {

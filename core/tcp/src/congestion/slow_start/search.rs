@@ -97,8 +97,10 @@ impl Drain {
         self.credit %= price;
         let in_flight = ack.prior_in_flight.as_u64().saturating_sub(acked);
         let room = in_flight.saturating_add(allowance).min(window.cwnd);
-        if room <= self.target {
-            Finding::End(self.target.min(window.cwnd))
+        // Segments may have grown since the target was found.
+        let target = self.target.max(window.least);
+        if room <= target {
+            Finding::End(target.min(window.cwnd))
         } else {
             Finding::Drain(room)
         }
@@ -490,6 +492,21 @@ mod tests {
         path.pass_while(opens, 40).expect("it ends");
         path.pass_while(drains, 40);
         assert_eq!(path.cwnd, INITIAL_WINDOW);
+    }
+
+    #[test]
+    fn the_way_does_not_lead_below_a_segment_that_has_grown_meanwhile() {
+        let mut drain = Drain {
+            target: SMSS,
+            credit: 0,
+        };
+        let window = Window {
+            cwnd: 9 * SMSS,
+            smss: 9 * SMSS,
+            least: 9 * SMSS,
+        };
+        let finding = drain.on_ack(&ack_at(0, 1000), window);
+        assert_eq!(finding, Finding::End(9 * SMSS));
     }
 
     #[test]
