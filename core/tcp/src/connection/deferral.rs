@@ -63,6 +63,12 @@ impl<P: Payload> Connection<P> {
         true
     }
 
+    /// Whether the part of cwnd that is not in flight only waits for a larger
+    /// super-segment.
+    pub(super) fn waits_fill_the_window(&self) -> bool {
+        self.profile.tso_win_divisor > 0 && self.pacing.window_use.is_recent()
+    }
+
     /// Octets up to the end of the piece that SND.NXT lies in.
     fn rest_of_piece(&self) -> u64 {
         let smss = u64::from(self.smss);

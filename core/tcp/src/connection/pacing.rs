@@ -65,7 +65,7 @@ impl WindowUse {
 
     /// Whether cwnd was filled not longer than a round trip ago.
     #[inline]
-    fn is_recent(self) -> bool {
+    pub(super) fn is_recent(self) -> bool {
         self.filled || self.filled_before
     }
 }

@@ -40,11 +40,18 @@ impl<P: Payload> Connection<P> {
     /// the network together. More than cwnd was not, so with RACK that bounds
     /// it; Linux takes cwnd itself. The same holds for a timeout that comes
     /// while a loss is repaired.
+    ///
+    /// What of cwnd only waits for a larger super-segment counts as in flight:
+    /// it is this sender's own doing, not a window that is not in use, and
+    /// without it the window would be halved from less than it had proved to
+    /// carry.
     pub(super) fn flight_size_at_congestion(&self, acked: u64, limited_transmit: u64) -> u64 {
         let cwnd = self.congestion.cwnd().as_u64();
         let left = self.snd.flight_size().saturating_sub(limited_transmit);
         let flight_size = left.max((left + acked).min(cwnd));
-        if self.profile.rack && self.sack {
+        if self.waits_fill_the_window() {
+            flight_size.max(cwnd)
+        } else if self.profile.rack && self.sack {
             flight_size.min(cwnd)
         } else {
             flight_size

@@ -122,3 +122,41 @@ fn recovery_does_not_wait() {
     }
     assert!(sent >= 2, "{sent} left in recovery");
 }
+
+#[test]
+fn what_only_waited_counts_as_in_flight_when_the_window_is_halved() {
+    let mut t = opened(&waiting(), 30_000);
+    t.inject(". 1:1(0) ack 2001");
+    nothing(&mut t);
+    // Eight of ten segments are in flight. A sender without the setting would
+    // have sent the other two.
+    for _ in 0..3 {
+        t.inject(". 1:1(0) ack 2001");
+        t.leaving();
+    }
+    assert_eq!(t.tcp.info().phase, Phase::Recovery);
+    assert_eq!((t.cwnd(), t.ssthresh()), (5.0, 5.0));
+}
+
+#[test]
+fn what_the_application_did_not_fill_does_not() {
+    let mut t = opened(&waiting(), 1000);
+    t.inject(". 1:1(0) ack 10001");
+    t.leaving();
+    t.wait(RTT);
+    t.inject(". 1:1(0) ack 11001");
+    t.write(6000);
+    t.leaving();
+    // A round without anything that waited.
+    t.wait(RTT);
+    t.inject(". 1:1(0) ack 17001");
+    t.write(6000);
+    t.leaving();
+    t.wait(RTT);
+    for _ in 0..3 {
+        t.inject(". 1:1(0) ack 17001");
+        t.leaving();
+    }
+    assert_eq!(t.tcp.info().phase, Phase::Recovery);
+    assert_eq!((t.cwnd(), t.ssthresh()), (3.0, 3.0));
+}
