@@ -101,6 +101,13 @@ pub struct LiveRecord {
     pub stalled_ns: u64,
     /// Share of one processor that carrying the packets took.
     pub path_cpu_fraction: f64,
+    /// The processor that the path had to itself, by its number; absent where it
+    /// shared one with the hosts at its ends.
+    #[serde(default)]
+    pub path_processor: Option<usize>,
+    /// Whether all processors were kept awake while packets came.
+    #[serde(default)]
+    pub processors_awake: bool,
     /// Share of the time of this machine's processors that its hypervisor gave to
     /// others; absent where nobody tells.
     #[serde(default)]

@@ -20,6 +20,9 @@ pub struct Snapshot {
     pub stalls: u64,
     /// For how long in all.
     pub stalled: Duration,
+    /// Whether no processor of the machine sleeps while packets come, and not only
+    /// that of the path.
+    pub is_all_awake: bool,
     /// Octets of memory that hold packets.
     pub memory: usize,
 }

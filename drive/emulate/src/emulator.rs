@@ -89,7 +89,8 @@ pub struct EmulatorConfig {
     pub settings: Vec<(String, String)>,
     /// What the path ends in, at the client and at the server.
     pub ends: [End; 2],
-    /// The processor that carries packets, if only one may.
+    /// The processor that carries packets, if only one may; whoever says so sees to
+    /// it that it has no others to do ([`gigatcp_linux::Apart`]).
     pub processor: Option<usize>,
 }
 

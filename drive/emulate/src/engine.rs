@@ -43,7 +43,7 @@ const STALL: Duration = Duration::from_millis(10);
 const BATCH: usize = 32;
 /// Time between two looks at the counters.
 const LOOK: Duration = Duration::from_millis(50);
-/// How long after the last packet its processor is kept awake.
+/// How long after the last packet processors are kept awake.
 pub(crate) const AWAKE: Duration = Duration::from_secs(1);
 /// How long it sleeps where it may read nothing for want of memory, and nothing
 /// is due that would free some.
@@ -122,7 +122,7 @@ pub(crate) struct Engine {
     pub(crate) is_first: bool,
     /// What it leaves to others.
     pub(crate) rest: Rest,
-    /// Keeps its processor awake.
+    /// Keeps processors awake.
     pub(crate) vigil: Option<Vigil>,
     /// How long it does.
     pub(crate) awake_until: Instant,
@@ -296,15 +296,18 @@ impl Engine {
         Ok(self.woken(now))
     }
 
-    /// Keeps its processor awake as long as packets come.
+    /// Keeps processors awake as long as packets come.
     fn stay_awake(&mut self, now: Instant) {
-        let Some(vigil) = &self.vigil else { return };
+        if self.vigil.is_none() {
+            return;
+        }
         let reads = self.devices.iter().map(|device| device.counters().reads);
         let reads = reads.sum();
         if self.reads != reads {
             self.reads = reads;
             self.awake_until = now + AWAKE;
         }
+        let Some(vigil) = &mut self.vigil else { return };
         match process::processor() {
             Ok(processor) if now < self.awake_until => vigil.follow(processor),
             _ => vigil.rest(),
@@ -318,6 +321,7 @@ impl Engine {
         snapshot.at = now.saturating_since(Instant::ZERO);
         snapshot.stalls = self.stalls;
         snapshot.stalled = self.stalled;
+        snapshot.is_all_awake = self.vigil.as_ref().is_some_and(Vigil::is_for_all);
         snapshot.processor = Duration::from_nanos(clock::thread().unsigned_abs());
         snapshot.memory = self.devices.iter().map(Device::memory).sum();
         for (side, path) in self.paths.iter_mut().enumerate() {

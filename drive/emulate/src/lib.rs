@@ -37,7 +37,7 @@
 //! | `emulator.rs` | namespaces, devices, the thread between them |
 //! | `engine.rs` | the loop of that thread |
 //! | `rest.rs` | what that thread leaves to others |
-//! | `vigil.rs` | a processor that does not fall asleep while the path does |
+//! | `vigil.rs` | processors that do not fall asleep while the path has packets |
 //! | `path.rs` | hops one behind another, brought up to a clock |
 //! | `packet.rs` | a packet or super-segment as a path carries it |
 //! | `headers.rs` | the headers of a piece of a super-segment |

@@ -1,15 +1,18 @@
-//! A processor that does not fall asleep while the path does.
+//! Processors that do not fall asleep while the path has packets.
 //!
 //! A processor without work halts, and in a virtual machine that gives it back
-//! to the host. Until it is there again when a packet comes or is due takes 50 to
-//! several hundred microseconds; one that does anything at all takes ten. So a
+//! to the host. Until it is there again when a packet comes or is due takes 40 to
+//! several hundred microseconds, one time in a hundred milliseconds; one that
+//! does anything at all takes ten. So while packets come the kernel is asked to
+//! let none of its processors sleep ([`Wakefulness`]): those of the hosts at both
+//! ends have to wake up as well. Where that is not granted (it takes root) a
 //! thread counts on the path's processor whenever nobody else wants it: of the
 //! kernel's idle class, it yields to every other thread at once. It follows the
 //! path to whichever processor that runs on.
 //!
-//! The cost is the electricity: while packets come, the processor of the path is
-//! never idle. When none has come for a while ([`crate::engine`] says when) it
-//! may sleep, and the next packet is late by that.
+//! The cost is the electricity. When no packet has come for a while
+//! ([`crate::engine`] says when) they may sleep, and the next packet is late by
+//! that.
 
 use std::hint::black_box;
 use std::io;
@@ -17,7 +20,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread::{self, JoinHandle};
 
-use gigatcp_linux::process;
+use gigatcp_linux::{Wakefulness, process};
 
 /// No processor yet.
 const NOWHERE: usize = usize::MAX;
@@ -26,7 +29,16 @@ const COUNT: u32 = 200_000;
 
 /// See the module's own text. It ends when this value does.
 #[derive(Debug)]
-pub(crate) struct Vigil {
+pub(crate) enum Vigil {
+    /// The kernel sees to it, while it is asked to.
+    Asked(Option<Wakefulness>),
+    /// A thread does.
+    Counted(Counter),
+}
+
+/// The thread that counts.
+#[derive(Debug)]
+pub(crate) struct Counter {
     shared: Arc<Shared>,
     thread: Option<JoinHandle<()>>,
 }
@@ -38,9 +50,44 @@ struct Shared {
 }
 
 impl Vigil {
-    /// One that waits to be told where; nothing where the system will not have a
-    /// thread, or not one that yields to all others.
+    /// One that waits to be told where; nothing where the system will neither be
+    /// asked, nor have a thread, or one that yields to all others.
     pub(crate) fn new() -> Option<Self> {
+        match Wakefulness::ask() {
+            Ok(asked) => Some(Self::Asked(Some(asked))),
+            Err(_) => Counter::new().map(Self::Counted),
+        }
+    }
+
+    /// Packets come, and the path runs on this processor now.
+    pub(crate) fn follow(&mut self, processor: usize) {
+        match self {
+            // It was granted before.
+            Self::Asked(asked) => {
+                if asked.is_none() {
+                    *asked = Wakefulness::ask().ok();
+                }
+            }
+            Self::Counted(counter) => counter.follow(processor),
+        }
+    }
+
+    /// No packets come.
+    pub(crate) fn rest(&mut self) {
+        match self {
+            Self::Asked(asked) => *asked = None,
+            Self::Counted(counter) => counter.rest(),
+        }
+    }
+
+    /// Whether all processors are kept awake, and not the path's alone.
+    pub(crate) const fn is_for_all(&self) -> bool {
+        matches!(self, Self::Asked(_))
+    }
+}
+
+impl Counter {
+    fn new() -> Option<Self> {
         let shared = Arc::new(Shared {
             is_over: AtomicBool::new(false),
             processor: AtomicUsize::new(NOWHERE),
@@ -54,8 +101,7 @@ impl Vigil {
         })
     }
 
-    /// The path runs on this processor now.
-    pub(crate) fn follow(&self, processor: usize) {
+    fn follow(&self, processor: usize) {
         if self.shared.processor.swap(processor, Ordering::Relaxed) == NOWHERE
             && let Some(thread) = &self.thread
         {
@@ -63,13 +109,12 @@ impl Vigil {
         }
     }
 
-    /// No packets come.
-    pub(crate) fn rest(&self) {
+    fn rest(&self) {
         self.shared.processor.store(NOWHERE, Ordering::Relaxed);
     }
 }
 
-impl Drop for Vigil {
+impl Drop for Counter {
     fn drop(&mut self) {
         self.shared.is_over.store(true, Ordering::Relaxed);
         if let Some(thread) = self.thread.take() {
@@ -110,16 +155,26 @@ mod tests {
     use super::*;
 
     #[test]
-    fn it_ends_wherever_it_was_told_to_be() {
-        drop(Vigil::new().unwrap());
-        let vigil = Vigil::new().unwrap();
-        vigil.follow(process::processor().unwrap());
+    fn a_counter_ends_wherever_it_was_told_to_be() {
+        drop(Counter::new().unwrap());
+        let counter = Counter::new().unwrap();
+        counter.follow(process::processor().unwrap());
+        counter.rest();
+        counter.follow(NOWHERE - 1);
+        drop(counter);
+        let counter = Counter::new().unwrap();
+        counter.follow(process::processor().unwrap());
+        counter.rest();
+        drop(counter);
+    }
+
+    #[test]
+    fn it_is_asked_for_again_when_packets_come_again() {
+        let Some(mut vigil) = Vigil::new() else {
+            return;
+        };
         vigil.rest();
-        vigil.follow(NOWHERE - 1);
-        drop(vigil);
-        let vigil = Vigil::new().unwrap();
         vigil.follow(process::processor().unwrap());
-        vigil.rest();
-        drop(vigil);
+        assert!(!matches!(vigil, Vigil::Asked(None)));
     }
 }

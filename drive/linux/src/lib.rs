@@ -11,6 +11,8 @@
 //! | `enclosure.rs` | processes that end with us, and what they started with them |
 //! | `privilege.rs` | starting again as somebody who may make namespaces |
 //! | `process.rs` | namespaces of threads and of processes about to begin |
+//! | `apart.rs` | a processor that all threads but one keep off |
+//! | `wakefulness.rs` | processors that do not fall asleep |
 //! | `namespace.rs` | a network namespace that nothing outlives |
 //! | `orphans.rs` | connections nobody owns any more, ended |
 //! | `device.rs` | a TUN device and its interface: made, addressed, routed, brought up |
@@ -35,6 +37,7 @@
 #![cfg(target_os = "linux")]
 
 pub mod address;
+mod apart;
 pub mod clock;
 pub mod device;
 pub mod enclosure;
@@ -56,14 +59,17 @@ pub mod stolen;
 pub mod tcp_info;
 pub mod terminal;
 pub mod virtio;
+mod wakefulness;
 
 use std::io;
 use std::os::fd::{FromRawFd, OwnedFd, RawFd};
 
+pub use apart::Apart;
 pub use enclosure::Enclosure;
 pub use error::{LabError, Step};
 pub use namespace::Namespace;
 pub use pair::make_pair;
+pub use wakefulness::Wakefulness;
 
 /// The result of a system call that gives -1 on failure.
 ///

@@ -268,6 +268,7 @@ impl Case {
             settings: settings
                 .map(|(name, value)| ((*name).into(), (*value).into()))
                 .collect(),
+            processor: None,
         }
     }
 

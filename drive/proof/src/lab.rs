@@ -47,6 +47,8 @@ pub struct LabConfig {
     pub offloads: bool,
     /// Settings of the kernel at the far end.
     pub settings: Vec<(String, String)>,
+    /// The processor that the path has to itself, if any ([`gigatcp_linux::Apart`]).
+    pub processor: Option<usize>,
 }
 
 /// See the module's own text.
@@ -76,6 +78,7 @@ impl Lab {
                 mtu: [config.mtu; 2],
                 offloads: config.offloads,
                 settings: [&forwards[..], &config.settings].concat(),
+                processor: config.processor,
                 ..EmulatorConfig::default()
             },
             None,

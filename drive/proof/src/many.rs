@@ -198,6 +198,7 @@ fn path(sharing: &Sharing) -> LabConfig {
         mtu: 1500,
         offloads: true,
         settings: Vec::new(),
+        processor: None,
     }
 }
 

@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use gigatcp_linux::socket;
+use gigatcp_linux::{Apart, socket};
 use gigatcp_live::Options;
 use gigatcp_path::HopConfig;
 
@@ -72,6 +72,8 @@ impl Split {
 /// What failed, or what is missing.
 pub fn compete(rivals: &Rivals) -> Result<Split, Trouble> {
     let said = |error: io::Error| Trouble::Failed(error.to_string());
+    // Before there are any threads: they keep off it, too.
+    let apart = Apart::set();
     let lab = Lab::new(&LabConfig {
         forward: rivals.forward.clone(),
         reverse: rivals.reverse.clone(),
@@ -79,6 +81,7 @@ pub fn compete(rivals: &Rivals) -> Result<Split, Trouble> {
         mtu: rivals.mtu,
         offloads: true,
         settings: vec![("net.ipv4.tcp_no_metrics_save".into(), "1".into())],
+        processor: apart.as_ref().map(Apart::processor),
     })?;
     let at = SocketAddr::from((Lab::kernel_address(false), PORT));
     let listener = lab.kernel_listens(at, &rivals.control).map_err(said)?;

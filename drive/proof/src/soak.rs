@@ -224,6 +224,7 @@ fn path(seed: u64) -> LabConfig {
         mtu: 1500,
         offloads: true,
         settings: Vec::new(),
+        processor: None,
     }
 }
 

@@ -73,6 +73,20 @@ pub fn live_lines(live: &LiveRecord) -> Vec<String> {
             fixed(live.stalled_ns as f64 / 1e6, 0),
         ));
     }
+    if live.path_processor.is_none() {
+        lines.push(
+            "the path shared its processor with the hosts at its ends: whoever runs there when it \
+             wakes up stands still for a while"
+                .to_owned(),
+        );
+    }
+    if !live.processors_awake {
+        lines.push(
+            "processors could fall asleep between packets (it takes root to forbid it): waking up \
+             takes some 50 us and more in a virtual machine"
+                .to_owned(),
+        );
+    }
     if let Some(stolen) = live.stolen_fraction
         && stolen >= STOLEN
     {

@@ -7,7 +7,9 @@
 //!
 //! The thread that runs the series looks at all senders at the plan's sampling
 //! step, and at whether everything is over. One series runs at a time: two would
-//! take each other's processors.
+//! take each other's processors. Where there are several, the path has one to
+//! itself: it has its turn before all others, and an engine's thread that runs
+//! where the path wakes up would stand still for milliseconds.
 //!
 //! | file | what |
 //! |---|---|
@@ -42,7 +44,7 @@ use std::thread;
 use gigatcp_emulate::{EmulatorError, Watch};
 use gigatcp_events::Limit;
 use gigatcp_linux::stolen::ProcessorTicks;
-use gigatcp_linux::{LabError, clock};
+use gigatcp_linux::{Apart, LabError, clock};
 use gigatcp_meter::MeterError;
 use gigatcp_plan::{Scenario, Series};
 use gigatcp_record::SeriesRecord;
@@ -124,7 +126,10 @@ pub(crate) fn run(
     progress: &AtomicU64,
 ) -> Result<SeriesRecord, LiveError> {
     let scenario = &series.scenario;
-    let site = Site::build(scenario, seed, watch)?;
+    // Before there are any threads: they keep off it, too.
+    let apart = Apart::set();
+    let processor = apart.as_ref().map(Apart::processor);
+    let site = Site::build(scenario, seed, watch, processor)?;
     let goes_on = AtomicBool::new(true);
     let running = (0..scenario.flows.len())
         .map(|number| Running::new(scenario, number, &site, &goes_on))
@@ -148,6 +153,7 @@ pub(crate) fn run(
         end: Instant::ZERO + watched.end.saturating_since(began),
         was_stopped: watched.was_stopped,
         samples_late: watched.late,
+        processor,
         stolen,
         flows,
         remains: site.stop()?,

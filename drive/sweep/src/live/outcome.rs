@@ -24,6 +24,8 @@ pub(super) struct Outcome {
     pub(super) end: Instant,
     pub(super) was_stopped: bool,
     pub(super) samples_late: Duration,
+    /// The processor that the path had to itself.
+    pub(super) processor: Option<usize>,
     /// Share of the processors' time that others had.
     pub(super) stolen: Option<f64>,
     pub(super) flows: Vec<FlowOutcome>,
@@ -124,6 +126,8 @@ impl Outcome {
             stalled_ns: snapshot.stalled.as_nanos(),
             path_cpu_fraction: snapshot.processor.as_secs_f64()
                 / snapshot.at.as_secs_f64().max(1e-9),
+            path_processor: self.processor,
+            processors_awake: snapshot.is_all_awake,
             stolen_fraction: self.stolen,
             samples_late_ns: self.samples_late.as_nanos(),
             ways: vec![

@@ -49,6 +49,7 @@ impl Site {
         scenario: &Scenario,
         seed: u64,
         watch: Option<Box<dyn Watch>>,
+        processor: Option<usize>,
     ) -> Result<Self, LiveError> {
         let [forward, reverse] = scenario.path();
         let hosts = Side::ALL.map(|side| host(scenario, side));
@@ -62,6 +63,7 @@ impl Site {
                 Stack::Engine => End::Wire,
                 Stack::Kernel => End::Kernel,
             }),
+            processor,
             ..EmulatorConfig::default()
         };
         let mut emulator = Emulator::start(&config, watch)?;
