@@ -161,8 +161,8 @@ impl<W: Write> Maker<W> {
     ) -> io::Result<()> {
         while flow.next.wrapping_sub(flow.acked) < flow.window * MSS && flow.next < flow.all {
             let seq = flow.next;
-            self.packet(flow, at, true, ACK, seq, 1, None)?;
             flow.next = flow.next.wrapping_add(MSS);
+            self.packet(flow, at, true, ACK, seq, 1, None)?;
             let is_lost = flow.hole.is_none() && self.draw().is_multiple_of(2000);
             if is_lost {
                 flow.hole = Some(seq);

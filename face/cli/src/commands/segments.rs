@@ -78,7 +78,7 @@ impl Walk {
         }
     }
 
-    /// Hands on the next records, up to a mebibyte of them; false behind the last
+    /// Hands on the next records, up to 128 KiB of them; false behind the last
     /// one.
     #[inline(always)]
     pub(super) fn stretch(&mut self, to: &mut impl Take) -> Result<bool, ReadError> {
