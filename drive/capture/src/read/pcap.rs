@@ -33,8 +33,8 @@ const CHAIN: usize = 3;
 /// How far the times of such records may be from the last one before, s.
 const FAR: u32 = 86_400;
 /// How far plain records are handed out at once: what lies behind is given up
-/// as often, and whoever takes them does what is due, with memory that the next
-/// ones take while it is still in the processor's cache.
+/// as often, and whoever takes them judges what has ended, whose memory the next
+/// connections take while it is still in the processor's cache.
 const STRETCH: usize = 1 << 17;
 /// How many octets are looked through before they are let go.
 const STRIDE: usize = 64 << 10;
