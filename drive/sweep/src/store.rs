@@ -83,17 +83,30 @@ impl Folder {
     }
 
     /// Gives the folder its name, in place of an earlier run of the same plan
-    /// and seed; returns the final path.
+    /// and seed, which goes only when this one stands; returns the final path.
     ///
     /// # Errors
-    /// When the folder cannot be renamed.
+    /// When the folder cannot be renamed. The earlier run then still stands.
     pub fn commit(mut self) -> Result<PathBuf, StoreError> {
-        if self.target.exists() {
-            fs::remove_dir_all(&self.target).map_err(|e| error("replace", &self.target, e))?;
+        let mut earlier = self.building.clone().into_os_string();
+        earlier.push(".earlier");
+        let earlier = PathBuf::from(earlier);
+        let replaces = self.target.exists();
+        if replaces {
+            fs::rename(&self.target, &earlier).map_err(|e| error("replace", &self.target, e))?;
         }
-        fs::rename(&self.building, &self.target)
-            .map_err(|e| error("finish the folder", &self.target, e))?;
+        if let Err(refused) = fs::rename(&self.building, &self.target) {
+            if replaces {
+                // It was there a moment ago and its place is free.
+                let _ = fs::rename(&earlier, &self.target);
+            }
+            return Err(error("finish the folder", &self.target, refused));
+        }
         self.committed = true;
+        if replaces {
+            // Should it stay, its hidden name says what it is; this run stands.
+            let _ = fs::remove_dir_all(&earlier);
+        }
         Ok(self.target.clone())
     }
 }
@@ -160,6 +173,21 @@ mod tests {
         }
         let kept = fs::read(base.path().join("plan-0123/run.json")).unwrap();
         assert_eq!(kept, b"2");
+        assert_eq!(fs::read_dir(base.path()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn an_earlier_run_stays_where_the_new_one_cannot_take_its_place() {
+        let base = tempfile::tempdir().unwrap();
+        let begin = || Folder::begin(base.path(), "plan", "0123").unwrap();
+        let folder = begin();
+        folder.write("run.json", b"1").unwrap();
+        folder.commit().unwrap();
+        let folder = begin();
+        fs::remove_dir_all(folder.path()).unwrap();
+        assert!(folder.commit().is_err());
+        let kept = fs::read(base.path().join("plan-0123/run.json")).unwrap();
+        assert_eq!(kept, b"1");
         assert_eq!(fs::read_dir(base.path()).unwrap().count(), 1);
     }
 

@@ -47,7 +47,8 @@ pub(crate) struct Interrupt {
 struct Shared {
     stop: AtomicBool,
     signal: AtomicI32,
-    scratch: Mutex<Option<PathBuf>>,
+    is_aborted: AtomicBool,
+    scratch: Mutex<Vec<PathBuf>>,
 }
 
 impl Interrupt {
@@ -78,14 +79,30 @@ impl Interrupt {
         }
     }
 
-    /// Names the folder that a second signal removes.
-    pub(crate) fn remove_on_abort(&self, folder: &Path) {
-        *self.shared.scratch() = Some(folder.to_path_buf());
+    /// Makes a folder, which `place` names and a second signal removes: no signal
+    /// finds it made and not named.
+    pub(crate) fn making<T>(
+        &self,
+        make: impl FnOnce() -> Result<T, Failure>,
+        place: impl FnOnce(&T) -> &Path,
+    ) -> Result<T, Failure> {
+        let mut scratch = self.shared.scratch();
+        let made = make()?;
+        scratch.push(place(&made).to_path_buf());
+        Ok(made)
+    }
+
+    /// Waits for the end where a second signal is about to bring it: what fails
+    /// meanwhile fails because its folder is being removed.
+    pub(crate) fn wait_if_aborted(&self) {
+        while self.shared.is_aborted.load(Ordering::SeqCst) {
+            thread::park();
+        }
     }
 }
 
 impl Shared {
-    fn scratch(&self) -> MutexGuard<'_, Option<PathBuf>> {
+    fn scratch(&self) -> MutexGuard<'_, Vec<PathBuf>> {
         self.scratch.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -94,8 +111,11 @@ impl Shared {
             self.signal.store(signal, Ordering::SeqCst);
             return;
         }
-        if let Some(folder) = self.scratch().take() {
-            remove(&folder);
+        self.is_aborted.store(true, Ordering::SeqCst);
+        // Held until the end: nothing more is made.
+        let scratch = self.scratch();
+        for folder in &*scratch {
+            remove(folder);
         }
         output::say("\naborted: nothing was stored");
         process::exit(Signal(signal).exit_status().into());

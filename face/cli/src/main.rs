@@ -9,6 +9,7 @@
 //!   the command, in [`commands`].
 //! * [`failure`], [`diagnostics`]: what is said when something is wrong.
 //! * [`output`]: how things are said, and to whom.
+//! * [`json`]: long lists for programs, written as they are made.
 //! * [`whole_file`]: files that are there whole or not at all.
 //! * [`experiments`], [`plan_file`]: from a name to a checked plan.
 //! * [`profiles`]: the settings of hosts, by name.
@@ -27,6 +28,7 @@ mod experiments;
 mod failure;
 mod grid;
 mod interrupt;
+mod json;
 mod nearest;
 mod output;
 mod plan_file;

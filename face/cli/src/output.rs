@@ -8,6 +8,7 @@ use std::io::{self, ErrorKind, Write};
 use serde::Serialize;
 
 use crate::failure::Failure;
+use crate::json;
 
 /// So many of something: `1 packet`, `2 packets`.
 pub(crate) fn counted(count: u64, noun: &str) -> String {
@@ -31,8 +32,7 @@ pub(crate) fn print(text: &str) -> Result<(), Failure> {
 
 /// Writes `value` to stdout as JSON, one key a line.
 pub(crate) fn print_json(value: &impl Serialize) -> Result<(), Failure> {
-    let text = serde_json::to_string_pretty(value);
-    print(&text.map_err(|error| Failure::fault(format!("cannot write JSON: {error}")))?)
+    json::write(value, io::stdout().lock()).map_err(|error| refused(&error))
 }
 
 /// Copies `from` to stdout as it is and ends the line.
@@ -69,7 +69,12 @@ fn refused(error: &io::Error) -> Failure {
     if error.kind() == ErrorKind::BrokenPipe {
         return Failure::Unread;
     }
-    Failure::io("write to stdout", error)
-        .effect("what stands there is not complete")
-        .hint("is the disk full? Results of `gigatcp run` are in their folder all the same")
+    let failure = Failure::io("write to stdout", error).effect("what stands there is not complete");
+    match error.kind() {
+        ErrorKind::StorageFull => failure.hint(
+            "make room, or print to another disk; results of `gigatcp run` are in their folder \
+             all the same",
+        ),
+        _ => failure,
+    }
 }

@@ -11,6 +11,7 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, Once, PoisonError};
 use std::thread;
 
@@ -22,6 +23,15 @@ use crate::failure::Failure;
 
 /// The neighbours there are now, for whoever must end this process at once.
 static NEIGHBOURS: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
+
+/// Whether signals are somebody's who ends in order, files and all.
+static IS_HEARD: AtomicBool = AtomicBool::new(false);
+
+/// From now on Ctrl-C and SIGTERM do not end the process in the middle of a file:
+/// who calls this hears them and ends in order.
+pub(crate) fn signals_are_heard() {
+    IS_HEARD.store(true, Ordering::SeqCst);
+}
 
 /// A file that is being written.
 #[derive(Debug)]
@@ -73,6 +83,11 @@ impl WholeFile {
             out,
             moves: Some((neighbour, place)),
         })
+    }
+
+    /// The file as it is now, for who writes it from elsewhere.
+    pub(crate) fn handle(&self) -> io::Result<File> {
+        self.out.try_clone()
     }
 
     /// Puts it where it belongs.
@@ -129,6 +144,9 @@ pub(crate) fn refused(place: &Path, error: &io::Error) -> Failure {
 fn remember(neighbour: &Path) {
     static LISTENS: Once = Once::new();
     neighbours(|all| all.push(neighbour.to_owned()));
+    if IS_HEARD.load(Ordering::SeqCst) {
+        return;
+    }
     LISTENS.call_once(|| {
         // Without a listener Ctrl-C ends the process all the same.
         let Ok(mut signals) = Signals::new([SIGINT, SIGTERM]) else {

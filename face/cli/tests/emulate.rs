@@ -370,3 +370,40 @@ fn a_command_is_asked_to_end_first_and_made_to_then() {
     assert_eq!(child.wait().unwrap().code(), Some(143));
     until_running(&command, 0);
 }
+
+#[test]
+fn ctrl_c_leaves_the_files_that_were_asked_for_and_all_of_them() {
+    if !is_possible() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let place = |name: &str| folder.path().join(name).display().to_string();
+    let (json, packets) = (place("a.json"), place("a.pcapng"));
+    fs::write(&packets, "before").unwrap();
+    let seconds = unusual(5);
+    let words = ["--json", &json, "--write", &packets, "--", "sleep", &seconds];
+    let child = gigatcp(&words).spawn().unwrap();
+    until_running(&format!("sleep {seconds}"), 1);
+    // What stands there stays until all of the new is there.
+    assert_eq!(fs::read(&packets).unwrap(), b"before");
+    kill(&child, "-INT");
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(130), "{output:?}");
+    let record: serde_json::Value =
+        serde_json::from_slice(&fs::read(&json).unwrap()).expect("all of it is JSON");
+    assert!(record.is_object());
+    let written = fs::read(&packets).unwrap();
+    assert_eq!(written[..4], [0x0a, 0x0d, 0x0d, 0x0a]);
+    let left = fs::read_dir(folder.path()).unwrap().count();
+    assert_eq!(left, 2, "nothing else is left");
+
+    // Killed, it leaves what was there.
+    fs::write(&packets, "before").unwrap();
+    let words = ["-q", "--write", &packets, "--", "sleep", &seconds];
+    let mut child = gigatcp(&words).spawn().unwrap();
+    until_running(&format!("sleep {seconds}"), 1);
+    kill(&child, "-KILL");
+    child.wait().unwrap();
+    until_running(&format!("sleep {seconds}"), 0);
+    assert_eq!(fs::read(&packets).unwrap(), b"before");
+}

@@ -302,17 +302,24 @@ fn a_partial_result_does_not_replace_a_complete_one() {
 
 #[test]
 fn two_signals_leave_nothing_half_written() {
-    let bench = Bench::new(LONG);
-    let child = started(&bench, &["--capture"]);
-    send(&child, &["INT", "INT"]);
-    let (code, _, said) = ended(child);
-    assert_eq!(code, Some(130), "{said}");
-    // The second may come too late: then there is a whole partial result.
-    for name in bench.results() {
-        assert!(name.starts_with("long-"), "{name}");
-        let stored = fs::read(bench.path().join("runs").join(name).join("run.json"));
-        let stored = stored.expect("a folder with a name is complete");
-        assert!(serde_json::from_slice::<RunRecord>(&stored).is_ok());
+    // The second comes at once, or while what there is is being stored.
+    for between in [0, 2, 5, 10, 15, 20, 30, 50] {
+        let bench = Bench::new(LONG);
+        let child = started(&bench, &["--capture"]);
+        send(&child, &["INT"]);
+        sleep(Duration::from_millis(between));
+        // It may have ended.
+        let id = child.id().to_string();
+        let _ = Command::new("kill").args(["-INT", &id]).output();
+        let (code, _, said) = ended(child);
+        assert_eq!(code, Some(130), "{between} ms: {said}");
+        // The second may come too late: then there is a whole partial result.
+        for name in bench.results() {
+            assert!(name.starts_with("long-"), "{between} ms: {name}");
+            let stored = fs::read(bench.path().join("runs").join(name).join("run.json"));
+            let stored = stored.expect("a folder with a name is complete");
+            assert!(serde_json::from_slice::<RunRecord>(&stored).is_ok());
+        }
     }
 }
 

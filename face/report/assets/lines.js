@@ -61,7 +61,7 @@ class LineChart {
     const { x, y } = this.plot;
     g.strokeStyle = lineStyle(line.index).colour;
     g.globalAlpha = 0.45;
-    g.lineWidth = 5;
+    g.lineWidth = Math.min(5, Math.max(1, this.room(line) * 0.7));
     g.beginPath();
     line.t.forEach((t, i) => {
       g.moveTo(x.position(t), y.position(line.low[i]));
@@ -92,16 +92,23 @@ class LineChart {
     this.marks(g, line, style);
   }
 
+  // Pixels from one point of the line to the next.
+  room(line) {
+    const { x } = this.plot;
+    return (x.position(line.t[line.t.length - 1]) - x.position(line.t[0])) / Math.max(1, line.t.length - 1);
+  }
+
   // A mark at every point, or, on dense lines, every so many pixels, shifted
   // by the line's number so that lines upon each other can be told apart.
   marks(g, line, style) {
     const { x, y, left } = this.plot;
-    let next = line.everyMark ? -Infinity : left + 20 + ((line.index * 37) % 110);
+    const everyMark = line.everyMark && (line.t.length === 1 || this.room(line) >= 5);
+    let next = everyMark ? -Infinity : left + 20 + ((line.index * 37) % 110);
     line.t.forEach((t, i) => {
       const px = x.position(t);
       if (px < next || line.v[i] === null) return;
-      if (!line.everyMark) next = px + 110;
-      markPath(g, style.mark, px, y.position(line.v[i]), line.everyMark ? 2.8 : 4);
+      if (!everyMark) next = px + 110;
+      markPath(g, style.mark, px, y.position(line.v[i]), everyMark ? 2.8 : 4);
       g.fill();
     });
   }

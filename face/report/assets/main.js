@@ -91,6 +91,8 @@ function drawAll() {
 function notes() {
   const left = DATA.lines_left_out;
   if (left) byId("graphs").prepend(element("p", `${left} flows beyond the first ${DATA.lines.length} are in the tables only.`, "partial"));
+  const most = Math.max(0, ...DATA.lines.map((line) => line.throughput.joined));
+  if (most > 1) byId("throughput").after(element("p", `Long series are drawn by the mean of neighbouring intervals, of up to ${most}. run.json has every one.`, "note"));
   const merged = DATA.lines.filter((line) => line.timeline_spans > line.timeline.length).length;
   if (merged) byId("limits").append(element("p", `Of ${merged} series, changes too close to be seen are merged to the limit that held longest. run.json and the table below have all of the time.`, "note"));
 }

@@ -64,7 +64,11 @@ pub fn page(report: &Report<'_>) -> String {
         "Intervals",
         &scroll(&tables::intervals(report)),
     );
-    section(&mut out, "fitted", "Fitted inputs", &tables::fitted(&rows));
+    let fitted = match tables::fitted(&rows) {
+        list if list.starts_with("<dl>") => scroll(&list),
+        none => none,
+    };
+    section(&mut out, "fitted", "Fitted inputs", &fitted);
     section(
         &mut out,
         "negotiated",

@@ -19,6 +19,12 @@ use crate::shares;
 /// Rows of one table of intervals; `run.json` has the rest.
 const MAX_INTERVALS: usize = 1200;
 
+/// Intervals shown on the whole page, where each flow has more than a few.
+const ALL_INTERVALS: usize = 12_000;
+
+/// Intervals of a flow that are shown however many flows there are.
+const FEW_INTERVALS: usize = 60;
+
 /// All series: quantities published and ours, with ratios.
 pub(crate) fn summary(report: &Report<'_>, rows: &[Row<'_>]) -> String {
     let compared = rows.iter().any(|row| row.published.is_some());
@@ -168,6 +174,8 @@ fn share_cell(permille: u32) -> String {
 /// Intervals of every flow of every series, folded up.
 pub(crate) fn intervals(report: &Report<'_>) -> String {
     let mut out = String::new();
+    let flows: usize = report.run.series.iter().map(|one| one.flows.len()).sum();
+    let most = (ALL_INTERVALS / flows.max(1)).clamp(FEW_INTERVALS, MAX_INTERVALS);
     for series in &report.run.series {
         for (index, flow) in series.flows.iter().enumerate() {
             let published = report.published_for(series).filter(|_| index == 0);
@@ -175,7 +183,7 @@ pub(crate) fn intervals(report: &Report<'_>) -> String {
                 out,
                 "<details><summary>{}</summary>\n{}</details>\n",
                 html(&interval_title(series, flow)),
-                interval_table(flow, published)
+                interval_table(flow, published, most)
             );
         }
     }
@@ -201,7 +209,7 @@ fn interval_title(series: &SeriesRecord, flow: &FlowRecord) -> String {
     )
 }
 
-fn interval_table(flow: &FlowRecord, published: Option<&PublishedSeries>) -> String {
+fn interval_table(flow: &FlowRecord, published: Option<&PublishedSeries>, most: usize) -> String {
     let mut out =
         String::from("<div class=\"scroll\"><table class=\"numbers\"><thead><tr><th>#</th>");
     if let Some(published) = published {
@@ -220,15 +228,15 @@ fn interval_table(flow: &FlowRecord, published: Option<&PublishedSeries>) -> Str
     out.push_str("</tr></thead><tbody>\n");
     let lines = published.map_or(0, |published| published.intervals.len());
     let count = flow.intervals.len().max(lines);
-    for index in 0..count.min(MAX_INTERVALS) {
+    for index in 0..count.min(most) {
         out.push_str(&interval_row(index, flow, published));
     }
     out.push_str(&total_row(flow, published));
     out.push_str("</tbody></table></div>\n");
-    if count > MAX_INTERVALS {
+    if count > most {
         let _ = writeln!(
             out,
-            "<p class=\"note\">The first {MAX_INTERVALS} of {count} intervals; run.json has all.</p>"
+            "<p class=\"note\">The first {most} of {count} intervals; run.json has all.</p>"
         );
     }
     out

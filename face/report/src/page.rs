@@ -10,7 +10,9 @@
 //! ([`crate::group::Group::representative`]); the throughput of the others is
 //! there as lowest and highest of every interval.
 
-use gigatcp_record::{FlowRecord, LimitSpan, Sample, SequenceDetail, SequenceStep, TimeSequence};
+use gigatcp_record::{
+    FlowRecord, IntervalRecord, LimitSpan, Sample, SequenceDetail, SequenceStep, TimeSequence,
+};
 use serde::Serialize;
 
 use crate::Report;
@@ -26,8 +28,9 @@ const MAX_LINES: usize = 64;
 const MAX_SEQUENCES: usize = 12;
 /// Points of sampled quantities on the whole page.
 const SAMPLE_POINTS: usize = 60_000;
-/// Points of a line of throughput.
-const INTERVAL_POINTS: usize = 2_000;
+/// Points of a line of throughput: more are upon each other on most screens, and
+/// of hours of seconds nothing but noise is seen.
+const INTERVAL_POINTS: usize = 240;
 /// Spans of the limited-by timelines on the whole page.
 const LIMIT_SPANS: usize = 12_000;
 /// Steps of all time-sequence overviews.
@@ -91,6 +94,8 @@ pub struct Rates {
 pub struct Throughput {
     /// The drawn repeat.
     pub drawn: Rates,
+    /// Intervals of the tester that a point is the mean of.
+    pub joined: usize,
     /// Lowest of all repeats at the same interval; empty for one repeat.
     pub low: Vec<f64>,
     /// Highest of all repeats at the same interval; empty for one repeat.
@@ -221,13 +226,31 @@ fn line(row: &Row<'_>, lines: usize, limits: &mut Vec<String>) -> Line {
     }
 }
 
-fn rate_points(flow: &FlowRecord) -> Vec<(f64, f64)> {
-    let point = |line: &gigatcp_record::IntervalRecord| {
-        let middle_ms = (line.start_ns as f64 + line.end_ns as f64) / 2e6;
-        let length_ns = line.end_ns.saturating_sub(line.start_ns);
-        (middle_ms, nuttcp::mbps(line.bytes, length_ns))
+/// A point for every `joined` intervals: their middle and their mean rate.
+fn rate_points(flow: &FlowRecord, joined: usize) -> Vec<(f64, f64)> {
+    let point = |lines: &[IntervalRecord]| {
+        let (first, last) = (&lines[0], &lines[lines.len() - 1]);
+        let middle_ms = (first.start_ns as f64 + last.end_ns as f64) / 2e6;
+        let length_ns = last.end_ns.saturating_sub(first.start_ns);
+        let bytes = lines.iter().map(|line| line.bytes).sum();
+        (middle_ms, nuttcp::mbps(bytes, length_ns))
     };
-    flow.intervals.iter().map(point).collect()
+    flow.intervals.chunks(joined).map(point).collect()
+}
+
+/// How many of so many intervals make a point: 1, 2, 5, 10, 20 …, whichever is
+/// enough.
+fn joined(intervals: usize) -> usize {
+    let enough = intervals.div_ceil(INTERVAL_POINTS);
+    let mut tens = 1;
+    loop {
+        for factor in [1, 2, 5] {
+            if factor * tens >= enough {
+                return factor * tens;
+            }
+        }
+        tens *= 10;
+    }
 }
 
 /// Rates rounded to what a graph can show, in columns.
@@ -246,17 +269,17 @@ fn rounded(mbps: f64) -> f64 {
 }
 
 fn throughput(group: &Group<'_>, index: usize, drawn: Option<&FlowRecord>) -> Throughput {
-    let points = drawn.map_or_else(Vec::new, rate_points);
-    // Intervals are seconds: thousands of them are hours, and neighbours are
-    // then drawn on the same pixel.
-    let step = points.len().div_ceil(INTERVAL_POINTS).max(1);
-    let all: Vec<Vec<(f64, f64)>> = group.flows(index).map(rate_points).collect();
+    let joined = joined(drawn.map_or(0, |flow| flow.intervals.len()));
+    let points = drawn.map_or_else(Vec::new, |flow| rate_points(flow, joined));
+    let all = group.flows(index).map(|flow| rate_points(flow, joined));
+    let all: Vec<Vec<(f64, f64)>> = all.collect();
     let mut result = Throughput {
-        drawn: rates(&points.iter().copied().step_by(step).collect::<Vec<_>>()),
+        drawn: rates(&points),
+        joined,
         ..Throughput::default()
     };
     if all.len() > 1 {
-        for at in (0..points.len()).step_by(step) {
+        for at in 0..points.len() {
             let values = || all.iter().filter_map(|repeat| repeat.get(at)).map(|p| p.1);
             result
                 .low

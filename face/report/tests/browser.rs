@@ -4,6 +4,7 @@
 
 mod connection;
 mod driver;
+mod sample;
 
 use std::fs;
 use std::io::Write;
@@ -328,4 +329,38 @@ fn a_million_segments_are_drawn_again_at_every_key() {
     // busy with other tests.
     println!("the slowest of 61 pictures took {slowest} ms");
     assert!(slowest > 0.0, "every key drew a picture");
+}
+
+#[test]
+fn a_long_run_is_lines_and_not_a_smear_on_a_telephone() {
+    let Some(browser) = browser() else { return };
+    // Bursts of a second on eight series, for most of an hour.
+    let mut run = sample::run(1);
+    for series in &mut run.series {
+        let flow = &mut series.flows[0];
+        let interval = flow.intervals[0].clone();
+        let seconds = (0..3_000_u64).map(|second| gigatcp_record::IntervalRecord {
+            start_ns: second * 1_000_000_000,
+            end_ns: (second + 1) * 1_000_000_000,
+            bytes: (second * second % 7) * 100_000,
+            ..interval.clone()
+        });
+        flow.intervals = seconds.collect();
+    }
+    let file = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("report-long.html");
+    fs::write(&file, gigatcp_report::Report::new(&run, None).html()).unwrap();
+    browser.resize(390, 844);
+    browser.open(&file, "");
+    let overflow = browser.script("return document.documentElement.scrollWidth - innerWidth");
+    assert!(overflow.as_i64().unwrap() <= 0, "{overflow} too wide");
+    // Of the graph, what is not paper.
+    let inked = browser.script(
+        "const c = document.getElementById('throughput'), g = c.getContext('2d');
+         const d = g.getImageData(0, 0, c.width, c.height).data; let n = 0;
+         for (let i = 0; i < d.length; i += 4) n += d[i] !== d[0] || d[i + 1] !== d[1];
+         return n / (d.length / 4)",
+    );
+    assert!(inked.as_f64().unwrap() < 0.2, "{inked} of it is ink");
+    let notes = browser.script("return document.getElementById('graphs').textContent");
+    assert!(notes.as_str().unwrap().contains("of up to 20"), "{notes}");
 }

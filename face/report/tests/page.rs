@@ -194,3 +194,47 @@ fn every_series_has_its_row_in_every_table() {
         assert!(page.matches(&cell).count() >= 4, "{}", series.name);
     }
 }
+
+/// A run of one series that bursts for a second in ten, for most of an hour.
+fn bursts() -> RunRecord {
+    const SECOND_NS: u64 = 1_000_000_000;
+    let mut run = sample::run(1);
+    run.series.truncate(1);
+    let flow = &mut run.series[0].flows[0];
+    let interval = flow.intervals[0].clone();
+    flow.intervals = (0..3_000)
+        .map(|second| gigatcp_record::IntervalRecord {
+            start_ns: second * SECOND_NS,
+            end_ns: (second + 1) * SECOND_NS,
+            bytes: if second % 10 == 3 { 100_000 } else { 0 },
+            ..interval.clone()
+        })
+        .collect();
+    run
+}
+
+#[test]
+fn of_an_hour_of_seconds_every_octet_is_drawn_in_the_mean_of_its_neighbours() {
+    let page = page(&bursts());
+    keep("report-bursts.html", &page);
+    let (_, data) = page.split_once("id=\"data\">").expect("the data");
+    let (data, _) = data.split_once("</script>").expect("their end");
+    let data: serde_json::Value = serde_json::from_str(data).expect("they are JSON");
+    let throughput = &data["lines"][0]["throughput"];
+    assert_eq!(throughput["joined"], 20);
+    let rates = throughput["drawn"]["v"].as_array().expect("rates");
+    // Two bursts of 0.8 Mbit in 20 s.
+    assert_eq!(rates.len(), 150);
+    assert!(rates.iter().all(|rate| rate.as_f64() == Some(0.08)));
+    assert_eq!(throughput["drawn"]["t"][0], 10_000.0);
+}
+
+#[test]
+fn tables_of_intervals_leave_room_for_one_another() {
+    let mut run = bursts();
+    let series = run.series[0].clone();
+    run.series = vec![series; 40];
+    let page = page(&run);
+    assert!(page.contains("The first 300 of 3000 intervals; run.json has all."));
+    assert!(page.len() < 3_000_000, "{} octets", page.len());
+}

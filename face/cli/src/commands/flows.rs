@@ -23,6 +23,7 @@ use super::Outcome;
 use super::graphs::{self, Known, Outputs, Survey};
 use super::segments::{About, Found, Walk};
 use crate::failure::Failure;
+use crate::json::Each;
 use crate::{nearest, output};
 
 /// What can be typed.
@@ -196,35 +197,65 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
 /// The connections of each file.
 fn show(arguments: &Arguments) -> Result<(), Failure> {
     arguments.outputs.check(arguments.files.len())?;
-    let mut captures = Vec::new();
+    if arguments.json {
+        return show_json(arguments);
+    }
     for file in &arguments.files {
-        let source = Source::new(file, arguments.outputs.reads_again())?;
-        let capture = read(&source, |_| Ok(()))?;
-        capture.say_notes();
-        if arguments.outputs.reads_again() {
-            graphs::write(&arguments.outputs, &source, &capture.survey(), |_, _| {
-                Known::default()
-            })?;
-        }
-        if arguments.json {
-            captures.push(capture);
-            continue;
-        }
+        let capture = taken(arguments, file)?;
+        let mut out = output::Stream::new();
         if arguments.files.len() > 1 {
-            output::print(&format!("{}:", terminal(&capture.name)))?;
+            out.write(&format!("{}:\n", terminal(&capture.name)))?;
         }
         if arguments.long {
             for (index, connection) in capture.table.connections().enumerate() {
-                output::print(&view::long(index, connection))?;
+                out.write(&view::long(index, connection))?;
             }
         } else {
-            output::print(&view::lines(&capture))?;
+            out.write(&view::lines(&capture))?;
         }
-    }
-    if arguments.json {
-        output::print_json(&view::json(&captures))?;
+        out.finish()?;
     }
     Ok(())
+}
+
+/// The same for programs, each capture let go when it is written.
+fn show_json(arguments: &Arguments) -> Result<(), Failure> {
+    check_captures(&arguments.files)?;
+    // Nothing is written where already the first cannot be read.
+    let mut files = arguments.files.iter();
+    let first = files
+        .next()
+        .map(|file| taken(arguments, file))
+        .transpose()?;
+    let rest = files.map(|file| taken(arguments, file));
+    let captures = Each::new(first.into_iter().map(Ok).chain(rest));
+    let printed = output::print_json(&view::Document::new(&captures));
+    captures.failed().and(printed)
+}
+
+/// Whether these can be read, before anything of several is written.
+pub(super) fn check_captures(files: &[PathBuf]) -> Result<(), Failure> {
+    // A pipe can be opened once.
+    for file in files.iter().filter(|file| file.is_file()) {
+        let source = Source::File(file.clone());
+        source
+            .open()
+            .map_err(|error| refused(&source.name(), &error))?;
+    }
+    Ok(())
+}
+
+/// Reads a file, says what is odd, and draws what is asked for.
+fn taken(arguments: &Arguments, file: &Path) -> Result<Capture, Failure> {
+    let source = Source::new(file, arguments.outputs.reads_again())?;
+    let capture = read(&source, |_| Ok(()))?;
+    capture.say_notes();
+    if arguments.outputs.reads_again() {
+        graphs::write(&arguments.outputs, &source, &capture.survey(), |_, _| {
+            Known::default()
+        })?;
+    }
+    Ok(capture)
 }
 
 impl Capture {

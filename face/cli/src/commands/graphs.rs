@@ -439,7 +439,7 @@ fn stream_facts(connection: &Connection, side: Side) -> Vec<(String, String)> {
     let known = facts::of(connection, side);
     for key in SHOWN {
         let fact = known.iter().find(|fact| fact.key == key);
-        shown.extend(fact.map(|fact| (fact.label.to_owned(), fact.text.clone())));
+        shown.extend(fact.map(|fact| (fact.label.to_owned(), fact.value.text())));
     }
     shown
 }

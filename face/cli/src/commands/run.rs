@@ -152,7 +152,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     let started = Instant::now();
     let progress = Progress::of(&job);
     let wanted = progress.tasks().len();
-    let series = execute(arguments, &job, &progress, &interrupt)?;
+    let series = execute(arguments, &job, &progress, &interrupt);
+    let series = series.inspect_err(|_| interrupt.wait_if_aborted())?;
     let partial = series.len() < wanted || series.iter().any(|series| series.partial);
     let mut record = RunRecord {
         schema: SCHEMA.to_owned(),
@@ -171,7 +172,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
         why::judge(&mut record, folder.path());
     }
     say_end(&record, wanted, started, interrupt.signal());
-    finish(arguments, &record, published.as_ref(), folder, &interrupt)
+    let finished = finish(arguments, &record, published.as_ref(), folder, &interrupt);
+    finished.inspect_err(|_| interrupt.wait_if_aborted())
 }
 
 /// Stores the record and shows it.
@@ -252,13 +254,14 @@ fn begin(
     hash: &str,
     interrupt: &Interrupt,
 ) -> Result<Folder, Failure> {
-    let folder = Folder::begin(&arguments.out, name, hash).map_err(|error| {
-        unwritable(&error)
-            .effect("nothing was stored: results have no place")
-            .hint("name a folder that can be written, as in `--out /tmp/runs`")
-    })?;
-    interrupt.remove_on_abort(folder.path());
-    Ok(folder)
+    let make = || {
+        Folder::begin(&arguments.out, name, hash).map_err(|error| {
+            unwritable(&error)
+                .effect("nothing was stored: results have no place")
+                .hint("name a folder that can be written, as in `--out /tmp/runs`")
+        })
+    };
+    interrupt.making(make, Folder::path)
 }
 
 fn unwritable(error: &StoreError) -> Failure {
@@ -382,7 +385,7 @@ fn store(folder: Folder, report: &Report<'_>) -> Result<PathBuf, Failure> {
         .and_then(|()| folder.commit());
     stored.map_err(|error| {
         unwritable(&error)
-            .effect("the results are lost; an earlier result in that place may be gone too")
+            .effect("the results are lost; an earlier result in that place is still there")
             .hint("make room, or run again with another `--out`")
     })
 }

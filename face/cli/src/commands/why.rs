@@ -20,6 +20,8 @@ use gigatcp_flows::Side;
 use gigatcp_report::escape::terminal;
 use gigatcp_report::graph;
 use gigatcp_why::{Diagnosis, RULES, Watcher};
+use serde::Serialize;
+use serde_json::Value;
 
 use followed::Followed;
 use stored::Stored;
@@ -30,7 +32,8 @@ use super::graphs::{self, Known, Outputs, Survey};
 use super::segments::{About, Found, Walk};
 use super::shares::{self, Share};
 use crate::failure::Failure;
-use crate::output;
+use crate::json::Each;
+use crate::output::{self, Stream};
 
 /// Connections shown where not all are asked for.
 const SHOWN: usize = 5;
@@ -146,67 +149,139 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     }
     let outputs = &arguments.outputs();
     outputs.check(files.len())?;
-    let mut captures = Vec::new();
-    let mut first: Option<First> = None;
-    let mut together = Vec::new();
-    for run in &bare {
-        if arguments.json {
-            captures.push(run.json());
-        } else {
+    let ask = Ask {
+        arguments,
+        outputs,
+        stored: &stored,
+    };
+    if arguments.json {
+        ask.answer_json(&files, &bare)?;
+    } else {
+        ask.answer(&files, &bare)?;
+    }
+    Ok(Outcome::Done)
+}
+
+/// What is asked, whichever capture it is about.
+#[derive(Clone, Copy)]
+struct Ask<'a> {
+    arguments: &'a Arguments,
+    outputs: &'a Outputs,
+    stored: &'a [Stored],
+}
+
+impl Ask<'_> {
+    /// In words.
+    fn answer(self, files: &[PathBuf], bare: &[Stored]) -> Result<(), Failure> {
+        for run in bare {
             output::print(&run.told())?;
         }
+        let mut first = None;
+        for file in files {
+            let taken = self.take(file)?;
+            let mut out = Stream::new();
+            if files.len() > 1 {
+                out.write(&format!("{}:\n\n", terminal(&taken.capture.name)))?;
+            }
+            view::put(&taken, &mut out)?;
+            for run in self.stored {
+                out.write(&run.account(file))?;
+            }
+            out.finish()?;
+            if !self.arguments.is_joined() {
+                continue;
+            }
+            let Some(before) = &first else {
+                first = Some(taken);
+                continue;
+            };
+            let joined = joined::join([before, &taken])?;
+            output::print(&view::joined([&before.capture, &taken.capture], &joined))?;
+        }
+        Ok(())
     }
-    for file in &files {
-        let source = Source::new(file, outputs.reads_again())?;
-        let capture = read(&source, arguments.threads)?;
+
+    /// For programs, each capture let go when it is written, but where two are
+    /// joined.
+    fn answer_json(self, files: &[PathBuf], bare: &[Stored]) -> Result<(), Failure> {
+        flows::check_captures(files)?;
+        let bare = bare.iter().map(|run| Ok(Listed::Run(run.json())));
+        if self.arguments.is_joined() {
+            let both = [self.take(&files[0])?, self.take(&files[1])?];
+            let captures = [&both[0].capture, &both[1].capture];
+            let joined = joined::join([&both[0], &both[1]])?;
+            let joined = joined.iter().map(|one| view::joined_json(captures, one));
+            let joined = joined.collect();
+            let all = Each::new(bare.chain(both.iter().map(|one| Ok(Listed::Both(one)))));
+            return output::print_json(&view::Document::new(&all, joined));
+        }
+        // Nothing is written where already the first cannot be read.
+        let mut files = files.iter();
+        let first = files.next().map(|file| self.take(file)).transpose()?;
+        let rest = files.map(|file| self.take(file));
+        let taken = first.into_iter().map(Ok).chain(rest);
+        let all = Each::new(bare.chain(taken.map(|one| one.map(Listed::One))));
+        let printed = output::print_json(&view::Document::new(&all, Vec::new()));
+        all.failed().and(printed)
+    }
+
+    /// Reads a file, says what is odd, and draws what is asked for.
+    fn take(self, file: &Path) -> Result<Taken, Failure> {
+        let source = Source::new(file, self.outputs.reads_again())?;
+        let threads = self.arguments.threads;
+        let capture = read(&source, threads)?;
         for note in &capture.about.notes {
             output::say(&format!("{}: {note}", terminal(&capture.name)));
         }
-        if outputs.reads_again() {
-            let survey = capture.survey(arguments.threads);
-            graphs::write(outputs, &source, &survey, |index, side| {
+        if self.outputs.reads_again() {
+            let survey = capture.survey(threads);
+            graphs::write(self.outputs, &source, &survey, |index, side| {
                 known(&capture, index, side)
             })?;
         }
-        let (shown, rest) = choose(&capture, arguments.all);
-        if arguments.json {
-            let mut value = view::capture_json(&capture, &shown, rest);
-            if let Some(run) = stored.first() {
-                value["engine_account"] = run.account(file).into();
-            }
-            captures.push(value);
-        } else {
-            if files.len() > 1 {
-                output::print(&format!("{}:\n", terminal(&capture.name)))?;
-            }
-            output::print(&view::text(&capture, &shown, rest))?;
-            for run in &stored {
-                output::print(&run.account(file))?;
-            }
-        }
-        if !arguments.is_joined() {
-            continue;
-        }
-        let Some(before) = &first else {
-            first = Some(First {
-                source,
-                capture,
-                shown,
-            });
-            continue;
-        };
-        let both = [&before.capture, &capture];
-        let joined = joined::join([&before.source, &source], both, &before.shown)?;
-        if arguments.json {
-            together.extend(joined.iter().map(|one| view::joined_json(both, one)));
-        } else {
-            output::print(&view::joined(both, &joined))?;
-        }
+        let (shown, count) = choose(&capture, self.arguments.all);
+        let account = self.stored.first().map(|run| run.account(file));
+        Ok(Taken {
+            source,
+            capture,
+            shown,
+            count,
+            account,
+        })
     }
-    if arguments.json {
-        output::print_json(&view::json(captures, together))?;
+}
+
+/// A capture that was read, and which of its connections are shown.
+struct Taken {
+    source: Source,
+    capture: Capture,
+    shown: Vec<usize>,
+    /// Connections that carried data.
+    count: usize,
+    /// The engine's own account, where it is of a stored run.
+    account: Option<String>,
+}
+
+impl Taken {
+    /// What is said of those shown, each made when it is asked for.
+    fn diagnosed(&self) -> impl Iterator<Item = Diagnosed> {
+        self.shown.iter().filter_map(|index| {
+            let diagnosis = self.capture.followed.diagnose(*index)?;
+            Some(Diagnosed {
+                index: *index,
+                diagnosis,
+            })
+        })
     }
-    Ok(Outcome::Done)
+}
+
+/// What a list of captures may have in it.
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Listed<'a> {
+    Run(Value),
+    One(Taken),
+    Both(&'a Taken),
 }
 
 /// A table of each capture, and nothing else.
@@ -249,15 +324,9 @@ fn named_files(named: &[PathBuf]) -> Result<(Vec<PathBuf>, Vec<Stored>), Failure
     Ok((files, runs))
 }
 
-/// The first of two captures.
-struct First {
-    source: Source,
-    capture: Capture,
-    shown: Vec<Diagnosed>,
-}
-
-/// The connections to show, in the order of the capture, and how many are not.
-fn choose(capture: &Capture, all: bool) -> (Vec<Diagnosed>, usize) {
+/// The connections to show, in the order of the capture, and how many carried
+/// data.
+fn choose(capture: &Capture, all: bool) -> (Vec<usize>, usize) {
     let followed = &capture.followed;
     let octets = |index: usize| {
         followed.connection(index).map_or(0, |connection| {
@@ -274,15 +343,7 @@ fn choose(capture: &Capture, all: bool) -> (Vec<Diagnosed>, usize) {
         largest.truncate(SHOWN);
         largest.sort_unstable();
     }
-    let shown: Vec<Diagnosed> = largest
-        .into_iter()
-        .filter_map(|index| {
-            let diagnosis = followed.diagnose(index)?;
-            Some(Diagnosed { index, diagnosis })
-        })
-        .collect();
-    let rest = count - shown.len();
-    (shown, rest)
+    (largest, count)
 }
 
 /// What is said of a connection beneath its graph: the stretches of its time

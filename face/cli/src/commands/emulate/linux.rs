@@ -1,13 +1,14 @@
 //! The emulator at work: from arguments to the exit status of the command.
 
 use std::io::{IsTerminal, Write};
+use std::path::Path;
 use std::process::Child;
 use std::thread;
 use std::time::{Duration, Instant};
 
 use gigatcp_emulate::{Emulator, EmulatorConfig, EmulatorError, Side, Snapshot, Watch};
 use gigatcp_linux::{Enclosure, terminal};
-use gigatcp_sweep::live::capture::Capture;
+use gigatcp_sweep::live::capture::{Capture, Handle};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
@@ -18,7 +19,7 @@ use super::{Arguments, End};
 use crate::commands::{Outcome, privilege};
 use crate::failure::Failure;
 use crate::output;
-use crate::whole_file::WholeFile;
+use crate::whole_file::{self, WholeFile};
 
 /// Time between two looks at the command.
 const STEP: Duration = Duration::from_millis(5);
@@ -37,23 +38,13 @@ pub(super) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     let config = config(arguments, found)?;
     let mut signals = Signals::new([SIGINT, SIGTERM])
         .map_err(|error| Failure::io("listen for Ctrl-C", &error))?;
+    whole_file::signals_are_heard();
     if let Some(file) = &arguments.json {
         // An hour later would be late to say so.
         WholeFile::check(file).map_err(|failure| failure.effect("nothing was run"))?;
     }
-    let (watch, capture) = match &arguments.write {
-        Some(file) => {
-            let begun = Capture::begin(file, arguments.side(), arguments.whole);
-            let (capture, handle) = begun.map_err(|error| {
-                Failure::caused(&error)
-                    .effect("nothing was run")
-                    .hint("name a file that can be written, as in `--write /tmp/emulate.pcapng`")
-            })?;
-            let watch: Box<dyn Watch> = Box::new(capture);
-            (Some(watch), Some(handle))
-        }
-        None => (None, None),
-    };
+    let begun = arguments.write.as_ref().map(|file| begin(arguments, file));
+    let (watch, written) = begun.transpose()?.unzip();
     // Before the path has memory that the keeper would share.
     let mut jobs = Jobs::new(Enclosure::new().map_err(|error| privilege::lab_failure(&error))?);
     let emulator = Emulator::start(&config, watch).map_err(|error| failure(&error))?;
@@ -67,7 +58,10 @@ pub(super) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
         unread: emulator.dropped_by_device(side),
         untaken: emulator.dropped_by_kernel(side.other()),
     });
-    let snapshot = emulator.stop().map_err(|error| failure(&error))?;
+    let stopped = emulator.stop().map_err(|error| failure(&error));
+    // Whatever became of the path, its packets are there.
+    let written = written.map(Written::finish).transpose();
+    let snapshot = stopped?;
     let status = ended?;
     if !arguments.quiet {
         output::say(view::summary(&snapshot, machine).trim_end());
@@ -78,17 +72,50 @@ pub(super) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
             .map_err(|error| Failure::fault(format!("cannot write JSON: {error}")))?;
         WholeFile::write(file, format!("{text}\n").as_bytes())?;
     }
-    if let (Some(handle), Some(file)) = (capture, &arguments.write) {
-        let packets = handle.finish().map_err(|error| {
-            Failure::caused(&error)
-                .effect("the capture is not complete; the command was not disturbed")
-                .hint("captures are large: choose a roomy disk")
-        })?;
-        if !arguments.quiet {
-            output::say(&format!("  {packets} packets in {}", file.display()));
-        }
+    if let (Some(packets), Some(file)) = (written?, &arguments.write)
+        && !arguments.quiet
+    {
+        output::say(&format!("  {packets} packets in {}", file.display()));
     }
     Ok(Outcome::Told(status))
+}
+
+/// A capture that is being written, which stands there when it is whole.
+struct Written {
+    file: WholeFile,
+    handle: Handle,
+}
+
+/// Begins it before anything runs.
+fn begin(arguments: &Arguments, place: &Path) -> Result<(Box<dyn Watch>, Written), Failure> {
+    let said = |failure: Failure| {
+        failure
+            .effect("nothing was run")
+            .hint("name a file that can be written, as in `--write /tmp/emulate.pcapng`")
+    };
+    let file = WholeFile::begin(place).map_err(said)?;
+    let out = file.handle();
+    let out =
+        out.map_err(|error| said(Failure::io(&format!("write {}", place.display()), &error)))?;
+    let begun = Capture::into(out, arguments.side(), arguments.whole);
+    let (capture, handle) = begun.map_err(|error| said(Failure::caused(&error)))?;
+    Ok((Box::new(capture), Written { file, handle }))
+}
+
+impl Written {
+    /// Ends it; how many packets are in it.
+    fn finish(self) -> Result<u64, Failure> {
+        let failed = |failure: Failure| {
+            failure
+                .effect("there is no capture; the command was not disturbed")
+                .hint("captures are large: choose a roomy disk")
+        };
+        let packets = self.handle.finish();
+        let packets = packets.map_err(|error| failed(Failure::caused(&error)))?;
+        let finished = self.file.finish();
+        finished.map_err(|error| failed(Failure::io("finish the capture", &error)))?;
+        Ok(packets)
+    }
 }
 
 impl Arguments {

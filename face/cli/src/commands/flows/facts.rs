@@ -3,7 +3,7 @@
 use gigatcp_flows::{Connection, Kind, Side};
 use gigatcp_units::grammar::{human_bytes, human_duration};
 use gigatcp_units::{Bytes, Duration};
-use serde_json::{Value, json};
+use serde::{Serialize, Serializer};
 
 /// A fact.
 pub(in crate::commands) struct Fact {
@@ -12,7 +12,44 @@ pub(in crate::commands) struct Fact {
     /// Its name in a table.
     pub label: &'static str,
     pub value: Value,
-    pub text: String,
+}
+
+/// What is known, if it is: a number for programs, text for people.
+#[derive(Clone, Copy)]
+pub(in crate::commands) enum Value {
+    Number(Option<u64>),
+    Octets(Option<u64>),
+    Time(Option<Duration>),
+    Flag(Option<bool>),
+    /// Of a SYN that was seen: the scale it offers, if it does.
+    Scale(Option<Option<u8>>),
+}
+
+impl Value {
+    /// For people.
+    pub(in crate::commands) fn text(self) -> String {
+        let known = match self {
+            Self::Number(number) => number.map(|number| number.to_string()),
+            Self::Octets(octets) => octets.map(|octets| human_bytes(Bytes::new(octets))),
+            Self::Time(time) => Some(time.map_or_else(|| "-".into(), human_duration)),
+            Self::Flag(flag) => flag.map(|flag| if flag { "yes" } else { "no" }.into()),
+            Self::Scale(seen) => {
+                seen.map(|scale| scale.map_or_else(|| "none".into(), |scale| scale.to_string()))
+            }
+        };
+        known.unwrap_or_else(|| "?".into())
+    }
+}
+
+impl Serialize for Value {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        match *self {
+            Self::Number(number) | Self::Octets(number) => number.serialize(to),
+            Self::Time(time) => time.map(Duration::as_nanos).serialize(to),
+            Self::Flag(flag) => flag.serialize(to),
+            Self::Scale(scale) => scale.flatten().serialize(to),
+        }
+    }
 }
 
 /// Facts that are mere counts.
@@ -165,21 +202,15 @@ fn offers(connection: &Connection, side: Side) -> Vec<Fact> {
     let direction = connection.direction(side);
     let options = direction.options();
     let windows = direction.windows();
-    let number = |key, label, value: Option<u64>| Fact {
+    let number = |key, label, value| Fact {
         key,
         label,
-        value: json!(value),
-        text: value.map_or_else(|| "?".into(), |value| value.to_string()),
+        value: Value::Number(value),
     };
-    let flag = |key, label, value: Option<bool>| Fact {
+    let flag = |key, label, value| Fact {
         key,
         label,
-        value: json!(value),
-        text: match value {
-            Some(true) => "yes".into(),
-            Some(false) => "no".into(),
-            None => "?".into(),
-        },
+        value: Value::Flag(value),
     };
     let scale = options.map(|options| options.window_scale);
     vec![
@@ -191,12 +222,7 @@ fn offers(connection: &Connection, side: Side) -> Vec<Fact> {
         Fact {
             key: "window_scale",
             label: "window scale",
-            value: json!(scale.flatten()),
-            text: match scale {
-                Some(Some(scale)) => scale.to_string(),
-                Some(None) => "none".into(),
-                None => "?".into(),
-            },
+            value: Value::Scale(scale),
         },
         flag(
             "sack_permitted",
@@ -250,29 +276,26 @@ fn times(connection: &Connection, side: Side) -> Vec<Fact> {
     ]
 }
 
-fn count(key: &'static str, label: &'static str, value: u64) -> Fact {
+const fn count(key: &'static str, label: &'static str, value: u64) -> Fact {
     Fact {
         key,
         label,
-        value: json!(value),
-        text: value.to_string(),
+        value: Value::Number(Some(value)),
     }
 }
 
-fn octets(key: &'static str, label: &'static str, value: Option<u64>) -> Fact {
+const fn octets(key: &'static str, label: &'static str, value: Option<u64>) -> Fact {
     Fact {
         key,
         label,
-        value: json!(value),
-        text: value.map_or_else(|| "?".into(), |value| human_bytes(Bytes::new(value))),
+        value: Value::Octets(value),
     }
 }
 
-fn time(key: &'static str, label: &'static str, value: Option<Duration>) -> Fact {
+const fn time(key: &'static str, label: &'static str, value: Option<Duration>) -> Fact {
     Fact {
         key,
         label,
-        value: json!(value.map(Duration::as_nanos)),
-        text: value.map_or_else(|| "-".into(), human_duration),
+        value: Value::Time(value),
     }
 }

@@ -2,12 +2,15 @@
 
 use gigatcp_capture::Note;
 use gigatcp_flows::{Connection, Kind, Scaling, Side};
-use gigatcp_units::Bytes;
 use gigatcp_units::grammar::{human_bytes, human_duration};
-use serde_json::{Map, Value, json};
+use gigatcp_units::{Bytes, Duration};
+use serde::ser::SerializeMap;
+use serde::{Serialize, Serializer};
+use serde_json::{Value, json};
 
 use super::{Capture, facts};
 use crate::grid::{Align, grid, line};
+use crate::json::Each;
 use crate::output::counted;
 
 /// The schema of `--json`.
@@ -118,7 +121,11 @@ pub(super) fn long(index: usize, connection: &Connection) -> String {
     let client = facts::of(connection, Side::Client);
     let server = facts::of(connection, Side::Server);
     for (left, right) in client.into_iter().zip(server) {
-        cells.push(vec![format!("  {}", left.label), left.text, right.text]);
+        cells.push(vec![
+            format!("  {}", left.label),
+            left.value.text(),
+            right.value.text(),
+        ]);
     }
     text.push_str(&grid(&[Align::Left, Align::Right, Align::Right], &cells));
     text
@@ -133,22 +140,44 @@ const fn scaling(connection: &Connection) -> &'static str {
 }
 
 /// All of it for programs.
-pub(super) fn json(captures: &[Capture]) -> Value {
-    let captures: Vec<Value> = captures.iter().map(capture_json).collect();
-    json!({ "schema": SCHEMA, "captures": captures })
+#[derive(Serialize)]
+pub(super) struct Document<L> {
+    captures: L,
+    schema: &'static str,
 }
 
-fn capture_json(capture: &Capture) -> Value {
-    let connections: Vec<Value> = capture.table.connections().map(connection_json).collect();
-    let notes: Vec<Value> = capture.about.notes.iter().map(note_json).collect();
-    json!({
-        "file": capture.name,
-        "format": capture.about.format,
-        "packets": capture.about.packets,
-        "segments": capture.segments,
-        "notes": notes,
-        "connections": connections,
-    })
+impl<'a, I> Document<&'a Each<I>> {
+    pub(super) const fn new(captures: &'a Each<I>) -> Self {
+        Self {
+            captures,
+            schema: SCHEMA,
+        }
+    }
+}
+
+// Fields stand in the order of their names, as everywhere in what is printed.
+
+impl Serialize for Capture {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        #[derive(Serialize)]
+        struct Fields<'a, L> {
+            connections: L,
+            file: &'a str,
+            format: &'a str,
+            notes: Vec<Value>,
+            packets: u64,
+            segments: u64,
+        }
+        let fields = Fields {
+            connections: Each::new(self.table.connections().map(|one| Ok(ForPrograms(one)))),
+            file: &self.name,
+            format: &self.about.format,
+            notes: self.about.notes.iter().map(note_json).collect(),
+            packets: self.about.packets,
+            segments: self.segments,
+        };
+        fields.serialize(to)
+    }
 }
 
 fn note_json(note: &Note) -> Value {
@@ -160,30 +189,62 @@ fn note_json(note: &Note) -> Value {
     })
 }
 
-fn connection_json(connection: &Connection) -> Value {
-    let side = |side| {
-        let endpoint = connection.endpoint(side);
-        let mut values = Map::new();
-        values.insert("address".into(), json!(endpoint.address.to_string()));
-        values.insert("port".into(), json!(endpoint.port));
-        for fact in facts::of(connection, side) {
-            values.insert(fact.key.into(), fact.value);
+/// A connection.
+struct ForPrograms<'a>(&'a Connection);
+
+impl Serialize for ForPrograms<'_> {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        #[derive(Serialize)]
+        struct Fields<'a> {
+            client: End<'a>,
+            elapsed_ns: u64,
+            end: &'a str,
+            first_ns: u64,
+            handshake_round_trip_ns: Option<u64>,
+            one_sided: bool,
+            server: End<'a>,
+            window_scaling: &'a str,
         }
-        Value::Object(values)
-    };
-    let scaling = match connection.scaling() {
-        Scaling::Used => "used",
-        Scaling::Unused => "unused",
-        Scaling::Unknown => "unknown",
-    };
-    json!({
-        "first_ns": connection.first_at().as_nanos(),
-        "elapsed_ns": connection.elapsed().as_nanos(),
-        "handshake_round_trip_ns": connection.handshake_round_trip().map(|trip| trip.as_nanos()),
-        "window_scaling": scaling,
-        "one_sided": connection.is_one_sided(),
-        "end": end(connection),
-        "client": side(Side::Client),
-        "server": side(Side::Server),
-    })
+        let connection = self.0;
+        let fields = Fields {
+            client: End(connection, Side::Client),
+            elapsed_ns: connection.elapsed().as_nanos(),
+            end: end(connection),
+            first_ns: connection.first_at().as_nanos(),
+            handshake_round_trip_ns: connection.handshake_round_trip().map(Duration::as_nanos),
+            one_sided: connection.is_one_sided(),
+            server: End(connection, Side::Server),
+            window_scaling: match connection.scaling() {
+                Scaling::Used => "used",
+                Scaling::Unused => "unused",
+                Scaling::Unknown => "unknown",
+            },
+        };
+        fields.serialize(to)
+    }
+}
+
+/// One side of a connection, and what it sent.
+struct End<'a>(&'a Connection, Side);
+
+impl Serialize for End<'_> {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        let Self(connection, side) = *self;
+        let endpoint = connection.endpoint(side);
+        let mut facts = facts::of(connection, side);
+        facts.sort_unstable_by_key(|fact| fact.key);
+        let place = |key| facts.partition_point(|fact| fact.key < key);
+        let (address, port) = (place("address"), place("port"));
+        let mut fields = to.serialize_map(Some(facts.len() + 2))?;
+        for (index, fact) in facts.iter().enumerate() {
+            if index == address {
+                fields.serialize_entry("address", &endpoint.address.to_string())?;
+            }
+            if index == port {
+                fields.serialize_entry("port", &endpoint.port)?;
+            }
+            fields.serialize_entry(fact.key, &fact.value)?;
+        }
+        fields.end()
+    }
 }

@@ -9,8 +9,8 @@ use std::collections::HashMap;
 use gigatcp_flows::{Endpoint, Observed, Side, Sightings};
 use gigatcp_why::{Between, Diagnosis};
 
+use super::Taken;
 use super::followed::Followed;
-use super::{Capture, Diagnosed};
 use crate::commands::flows::clocks::{Key, key_of};
 use crate::commands::flows::{self, Source};
 use crate::failure::Failure;
@@ -25,12 +25,8 @@ pub(super) struct Joined {
 }
 
 /// Judges the connections shown of the first capture that are in the second too.
-pub(super) fn join(
-    sources: [&Source; 2],
-    captures: [&Capture; 2],
-    shown: &[Diagnosed],
-) -> Result<Vec<Joined>, Failure> {
-    let [first, second] = captures.map(|capture| &capture.followed);
+pub(super) fn join(captures: [&Taken; 2]) -> Result<Vec<Joined>, Failure> {
+    let [first, second] = captures.map(|taken| &taken.capture.followed);
     let key = |followed: &Followed, index: usize| {
         let (watcher, place) = followed.at(index)?;
         Some(key_of(watcher.table(), place)?.0)
@@ -38,11 +34,12 @@ pub(super) fn join(
     let there: HashMap<Key, usize> = (0..second.len())
         .filter_map(|index| Some((key(second, index)?, index)))
         .collect();
-    let pairs: Vec<[usize; 2]> = shown
+    let pairs: Vec<[usize; 2]> = captures[0]
+        .shown
         .iter()
-        .filter_map(|one| {
-            let key = key(first, one.index)?;
-            Some([one.index, *there.get(&key)?])
+        .filter_map(|index| {
+            let key = key(first, *index)?;
+            Some([*index, *there.get(&key)?])
         })
         .collect();
     if pairs.is_empty() {
@@ -56,7 +53,7 @@ pub(super) fn join(
                 .map(|one| one.endpoint(Side::Client))
         })
         .collect();
-    let sightings = [0, 1].map(|place| see(sources[place], place, &pairs, &clients));
+    let sightings = [0, 1].map(|place| see(&captures[place].source, place, &pairs, &clients));
     let [here, there] = sightings;
     let (here, there) = (here?, there?);
     let joined = pairs.iter().enumerate().filter_map(|(at, indices)| {
@@ -69,8 +66,8 @@ pub(super) fn join(
             Between::new(&there[at], &here[at], sender)
         }?;
         let far = 1 - near;
-        let (watcher, index) = captures[near].followed.at(indices[near])?;
-        let other = captures[far].followed.at(indices[far])?;
+        let (watcher, index) = captures[near].capture.followed.at(indices[near])?;
+        let other = captures[far].capture.followed.at(indices[far])?;
         let diagnosis = watcher.diagnose_with(index, other, &between)?;
         Some(Joined {
             indices: *indices,

@@ -1,16 +1,22 @@
 //! Verdicts as text and as JSON.
 
-use gigatcp_flows::Side;
+use std::collections::HashMap;
+
+use gigatcp_flows::{Endpoint, Side};
 use gigatcp_report::escape::terminal;
 use gigatcp_report::graph::Said;
 use gigatcp_units::grammar::{human_duration, human_rate};
-use gigatcp_why::{Diagnosis, Evidence, Verdict};
+use gigatcp_why::{Diagnosis, Evidence, Verdict, View};
+use serde::ser::SerializeMap;
+use serde::{Serialize, Serializer};
 use serde_json::{Value, json};
 
 use super::joined::Joined;
-use super::{Capture, Diagnosed};
+use super::{Capture, Diagnosed, Taken};
+use crate::failure::Failure;
 use crate::grid::{Align, grid, line};
-use crate::output::counted;
+use crate::json::Each;
+use crate::output::{Stream, counted};
 
 /// The schema of `--json`.
 const SCHEMA: &str = "gigatcp.why/1";
@@ -22,15 +28,17 @@ const WIDTH: usize = 88;
 const SHOWN: usize = 5;
 
 /// Everything about one capture.
-pub(super) fn text(capture: &Capture, shown: &[Diagnosed], rest: usize) -> String {
-    let mut text = String::new();
-    for one in shown {
-        text.push_str(&connection(one));
-        text.push('\n');
+pub(super) fn put(taken: &Taken, out: &mut Stream) -> Result<(), Failure> {
+    let mut places = Places::default();
+    let mut shown = 0;
+    for one in taken.diagnosed() {
+        out.write(&connection(&one))?;
+        out.write("\n")?;
+        places.add(&taken.capture, &one);
+        shown += 1;
     }
-    for line in same(capture, shown) {
-        text.push_str(&line);
-    }
+    out.write(&places.same())?;
+    let capture = &taken.capture;
     let all = capture.followed.len();
     let mut last = format!(
         "{} in {} ({})",
@@ -38,7 +46,8 @@ pub(super) fn text(capture: &Capture, shown: &[Diagnosed], rest: usize) -> Strin
         counted(capture.about.packets, "packet"),
         capture.about.format
     );
-    let silent = all - shown.len() - rest;
+    let rest = taken.count - shown;
+    let silent = all - taken.count;
     if rest > 0 {
         last.push_str(&format!(
             "; {rest} smaller with data not shown, --all shows them"
@@ -47,44 +56,57 @@ pub(super) fn text(capture: &Capture, shown: &[Diagnosed], rest: usize) -> Strin
     if silent > 0 {
         last.push_str(&format!("; {silent} without data"));
     }
-    text.push_str(&last);
-    text.push('\n');
-    text
+    last.push('\n');
+    out.write(&last)
 }
 
-/// Connections of one capture that are the same, seen from two places: their
+/// By what a connection is known again: the positions both sides begin at, and
+/// both ends.
+type Name = ([u64; 2], [Endpoint; 2]);
+
+/// Connections of one capture that are the same, seen from several places: their
 /// initial sequence numbers agree.
-fn same(capture: &Capture, shown: &[Diagnosed]) -> Vec<String> {
-    let name = |one: &Diagnosed| {
-        let connection = capture.followed.connection(one.index)?;
-        let from = |side| connection.direction(side).first_position();
-        let numbers = [from(Side::Client), from(Side::Server)];
-        let ends = [
-            connection.endpoint(Side::Client),
-            connection.endpoint(Side::Server),
-        ];
-        Some((numbers, ends))
-    };
-    let mut lines = Vec::new();
-    for (place, one) in shown.iter().enumerate() {
-        for other in &shown[place + 1..] {
-            let (here, there) = (one.diagnosis.view, other.diagnosis.view);
-            if name(one).is_some() && name(one) == name(other) && here != there {
-                lines.push(wrap(
-                    &format!(
-                        "Connections {} and {} are one connection, captured at two places: {} and \
-                         {}. What one of them says holds for both.",
-                        one.index + 1,
-                        other.index + 1,
-                        here.name(),
-                        there.name()
-                    ),
-                    0,
-                ));
+#[derive(Default)]
+struct Places {
+    /// Of each connection shown, its number and where it was captured.
+    seen: Vec<(usize, View)>,
+    /// Those of one name.
+    named: HashMap<Name, Vec<usize>>,
+}
+
+impl Places {
+    fn add(&mut self, capture: &Capture, one: &Diagnosed) {
+        let Some(connection) = capture.followed.connection(one.index) else {
+            return;
+        };
+        let numbers = Side::BOTH.map(|side| connection.direction(side).first_position());
+        let ends = Side::BOTH.map(|side| connection.endpoint(side));
+        let place = self.seen.len();
+        self.seen.push((one.index + 1, one.diagnosis.view));
+        self.named.entry((numbers, ends)).or_default().push(place);
+    }
+
+    /// A line for each two of a name.
+    fn same(&self) -> String {
+        let mut pairs: Vec<[usize; 2]> = Vec::new();
+        for alike in self.named.values() {
+            for (index, place) in alike.iter().enumerate() {
+                pairs.extend(alike[index + 1..].iter().map(|other| [*place, *other]));
             }
         }
+        pairs.sort_unstable();
+        let lines = pairs.iter().filter_map(|pair| {
+            let [(one, here), (other, there)] = pair.map(|place| self.seen[place]);
+            let line = format!(
+                "Connections {one} and {other} are one connection, captured at two places: {} \
+                 and {}. What one of them says holds for both.",
+                here.name(),
+                there.name()
+            );
+            (here != there).then(|| wrap(&line, 0))
+        });
+        lines.collect()
     }
-    lines
 }
 
 fn connection(one: &Diagnosed) -> String {
@@ -249,36 +271,57 @@ pub(crate) fn wrap(text: &str, indent: usize) -> String {
 }
 
 /// Everything for programs.
-pub(super) fn json(captures: Vec<Value>, joined: Vec<Value>) -> Value {
-    json!({ "schema": SCHEMA, "captures": captures, "joined": joined })
+#[derive(Serialize)]
+pub(super) struct Document<L> {
+    captures: L,
+    joined: Vec<Value>,
+    schema: &'static str,
 }
 
-pub(super) fn capture_json(capture: &Capture, shown: &[Diagnosed], rest: usize) -> Value {
-    let notes: Vec<Value> = capture
-        .about
-        .notes
-        .iter()
-        .map(|note| {
-            json!({
-                "what": note.to_string(),
-                "count": note.count,
-                "first_offset": note.first_offset,
-                "first_record": note.first_record,
-            })
+impl<'a, I> Document<&'a Each<I>> {
+    pub(super) const fn new(captures: &'a Each<I>, joined: Vec<Value>) -> Self {
+        Self {
+            captures,
+            joined,
+            schema: SCHEMA,
+        }
+    }
+}
+
+impl Serialize for Taken {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        let mut shown = 0;
+        let connections = self.diagnosed().map(|one| {
+            shown += 1;
+            Ok(connection_json(&self.capture, &one))
+        });
+        let connections = Each::new(connections);
+        let mut fields = to.serialize_map(None)?;
+        // In the order of their names, as everywhere in what is printed.
+        fields.serialize_entry("connections", &connections)?;
+        drop(connections);
+        if let Some(account) = &self.account {
+            fields.serialize_entry("engine_account", account)?;
+        }
+        fields.serialize_entry("file", &self.capture.name)?;
+        fields.serialize_entry("format", &self.capture.about.format)?;
+        fields.serialize_entry("not_shown", &(self.count - shown))?;
+        fields.serialize_entry("notes", &notes_json(&self.capture))?;
+        fields.serialize_entry("packets", &self.capture.about.packets)?;
+        fields.end()
+    }
+}
+
+fn notes_json(capture: &Capture) -> Vec<Value> {
+    let notes = capture.about.notes.iter().map(|note| {
+        json!({
+            "what": note.to_string(),
+            "count": note.count,
+            "first_offset": note.first_offset,
+            "first_record": note.first_record,
         })
-        .collect();
-    let connections: Vec<Value> = shown
-        .iter()
-        .map(|one| connection_json(capture, one))
-        .collect();
-    json!({
-        "file": capture.name,
-        "format": capture.about.format,
-        "packets": capture.about.packets,
-        "notes": notes,
-        "connections": connections,
-        "not_shown": rest,
-    })
+    });
+    notes.collect()
 }
 
 fn connection_json(capture: &Capture, one: &Diagnosed) -> Value {
