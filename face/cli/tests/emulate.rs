@@ -381,7 +381,9 @@ fn ctrl_c_leaves_the_files_that_were_asked_for_and_all_of_them() {
     let (json, packets) = (place("a.json"), place("a.pcapng"));
     fs::write(&packets, "before").unwrap();
     let seconds = unusual(5);
-    let words = ["--json", &json, "--write", &packets, "--", "sleep", &seconds];
+    let words = [
+        "--json", &json, "--write", &packets, "--", "sleep", &seconds,
+    ];
     let child = gigatcp(&words).spawn().unwrap();
     until_running(&format!("sleep {seconds}"), 1);
     // What stands there stays until all of the new is there.

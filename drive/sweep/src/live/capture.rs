@@ -45,14 +45,18 @@ impl Capture {
             what: format!("{}, the file", path.display()),
             source,
         })?;
-        Self::into(file, side, is_whole)
+        Self::begin_in(file, side, is_whole)
     }
 
     /// The same into a file that was made.
     ///
     /// # Errors
     /// When it cannot be written.
-    pub fn into(file: File, side: Side, is_whole: bool) -> Result<(Self, Handle), CaptureError> {
+    pub fn begin_in(
+        file: File,
+        side: Side,
+        is_whole: bool,
+    ) -> Result<(Self, Handle), CaptureError> {
         let end = match side {
             Side::Client => "client",
             Side::Server => "server",

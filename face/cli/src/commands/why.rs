@@ -220,7 +220,7 @@ impl Ask<'_> {
         let first = files.next().map(|file| self.take(file)).transpose()?;
         let rest = files.map(|file| self.take(file));
         let taken = first.into_iter().map(Ok).chain(rest);
-        let all = Each::new(bare.chain(taken.map(|one| one.map(Listed::One))));
+        let all = Each::new(bare.chain(taken.map(|one| Ok(Listed::One(Box::new(one?))))));
         let printed = output::print_json(&view::Document::new(&all, Vec::new()));
         all.failed().and(printed)
     }
@@ -280,7 +280,7 @@ impl Taken {
 #[serde(untagged)]
 enum Listed<'a> {
     Run(Value),
-    One(Taken),
+    One(Box<Taken>),
     Both(&'a Taken),
 }
 

@@ -97,7 +97,7 @@ fn begin(arguments: &Arguments, place: &Path) -> Result<(Box<dyn Watch>, Written
     let out = file.handle();
     let out =
         out.map_err(|error| said(Failure::io(&format!("write {}", place.display()), &error)))?;
-    let begun = Capture::into(out, arguments.side(), arguments.whole);
+    let begun = Capture::begin_in(out, arguments.side(), arguments.whole);
     let (capture, handle) = begun.map_err(|error| said(Failure::caused(&error)))?;
     Ok((Box::new(capture), Written { file, handle }))
 }
