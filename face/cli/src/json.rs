@@ -61,8 +61,8 @@ mod tests {
     use super::*;
 
     #[derive(Serialize)]
-    struct Document<I: Iterator<Item = Result<Value, Failure>>> {
-        list: Each<I>,
+    struct Document<L> {
+        list: L,
     }
 
     fn written<I: Iterator<Item = Result<Value, Failure>>>(

@@ -238,9 +238,11 @@ pub(super) fn check_captures(files: &[PathBuf]) -> Result<(), Failure> {
     // A pipe can be opened once.
     for file in files.iter().filter(|file| file.is_file()) {
         let source = Source::File(file.clone());
-        source
+        // Of text only its packets tell.
+        let begun = source
             .open()
-            .map_err(|error| refused(&source.name(), &error))?;
+            .and_then(|reader| Walk::new(reader).stretch(&mut |_: Found<'_>| ()));
+        begun.map_err(|error| refused(&source.name(), &error))?;
     }
     Ok(())
 }
