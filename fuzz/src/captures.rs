@@ -73,6 +73,7 @@ pub fn flows(octets: &[u8]) {
             ack: number(4),
             flags: Flags::from_bits(word(6) as u16),
             wnd: word(8) as u16,
+            urgent: 0,
             payload_len: word(10) >> if is_wild { 0 } else { 8 },
             options_len: piece[1],
             ecn: Ecn::from_bits(piece[1]),

@@ -170,7 +170,8 @@ impl Connection {
             };
             sequence::on_segment(from, peer, packet, &around, pool)
         };
-        if packet.flags.contains(Flags::ACK) && !packet.flags.contains(Flags::RST) {
+        let is_bare_copy = kinds.contains(Kind::CapturedTwice) && packet.seq_len() == 0;
+        if says_what_arrived(peer, packet) && !is_bare_copy {
             let done = acknowledgment::on_acknowledgment(from, peer, packet, pool);
             kinds = kinds.with(done.kinds);
             sample = done.round_trip;
@@ -401,6 +402,19 @@ impl Connection {
         let [client, server] = &self.sides;
         client.packets() == 0 || server.packets() == 0
     }
+}
+
+/// Whether its acknowledgment counts. That of a reset does where it answers a SYN
+/// that nobody has acknowledged (RFC 9293 section 3.10.7.1): no other one has to be
+/// of what arrived.
+fn says_what_arrived(peer: &Direction, packet: &Observed) -> bool {
+    if !packet.flags.contains(Flags::RST) {
+        return packet.flags.contains(Flags::ACK);
+    }
+    packet.flags.contains(Flags::ACK)
+        && peer.has_syn()
+        && peer.una == peer.base
+        && peer.position(packet.ack) == peer.base + 1
 }
 
 /// RFC 5961 section 3.2: a reset counts at exactly RCV.NXT, is asked back

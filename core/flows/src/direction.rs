@@ -448,6 +448,12 @@ impl Direction {
         self.idle_max
     }
 
+    /// Duplicate acknowledgments of what it sent since SND.UNA moved.
+    #[must_use]
+    pub const fn duplicates_at_edge(&self) -> u32 {
+        self.duplicates
+    }
+
     /// Round-trip times of what this direction sent.
     #[must_use]
     pub const fn round_trips(&self) -> &RoundTrips {

@@ -22,6 +22,8 @@
 //! | `clocks.rs` | the clocks of two captures of one connection |
 //! | `wireshark.rs` | what tshark would say, to compare with |
 //! | `correction.rs` | where that is wrong |
+//! | `detail.rs`, `transmissions.rs` | what only the detailed view counts |
+//! | `spread.rs` | least, most, mean and deviation |
 //!
 //! Memory is flat: a connection keeps intervals and never packets. What is in
 //! flight has one boundary for each segment up to [`MAX_BOUNDARIES`], from
@@ -40,6 +42,7 @@ mod acknowledgment;
 mod clocks;
 mod connection;
 mod correction;
+mod detail;
 mod direction;
 mod gaps;
 mod glance;
@@ -53,12 +56,15 @@ mod retransmission;
 mod round_trips;
 mod sent;
 mod sequence;
+mod spread;
 mod table;
+mod transmissions;
 mod wireshark;
 
 pub use clocks::{Clocks, Crossing, Sightings};
 pub use connection::{Connection, Scaling, Side};
 pub use correction::Correction;
+pub use detail::{Detail, Details};
 pub use direction::{Direction, Options, Shares};
 pub use glance::{Glance, Packet};
 pub use key::{Endpoint, Pair};
@@ -67,5 +73,6 @@ pub use observed::Observed;
 pub use plain::Plain;
 pub use round_trips::RoundTrips;
 pub use sent::MAX_BOUNDARIES;
+pub use spread::Spread;
 pub use table::{FlowTable, Verdict};
 pub use wireshark::{Wireshark, WiresharkFlag, WiresharkFlags};

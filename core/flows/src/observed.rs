@@ -25,6 +25,8 @@ pub struct Observed {
     pub flags: Flags,
     /// SEG.WND as on the wire.
     pub wnd: u16,
+    /// SEG.UP, valid when URG is set.
+    pub urgent: u16,
     /// Octets of payload on the wire.
     pub payload_len: u32,
     /// Octets of options.
@@ -59,6 +61,7 @@ impl Observed {
             ack: segment.ack,
             flags: segment.flags,
             wnd: segment.wnd.0,
+            urgent: segment.urgent,
             payload_len: segment.payload_len,
             options_len: segment.options_len() as u8,
             ecn: segment.ecn,
@@ -100,6 +103,7 @@ impl Observed {
             ack: segment.ack,
             flags: segment.flags,
             wnd: segment.wnd.0,
+            urgent: segment.urgent,
             payload_len: segment.payload.len() as u32,
             options_len: options.wire_len() as u8,
             ecn: segment.ecn,

@@ -126,6 +126,7 @@ impl Packet for Plain<'_> {
             ack: SeqNumber::new(self.long(42)),
             flags: Flags::from_bits(self.word(46)),
             wnd: self.word(48),
+            urgent: self.word(52),
             payload_len: self.payload_len,
             options_len: self.options_len(),
             ecn: Ecn::from_bits(self.octets[15]),

@@ -80,8 +80,12 @@ impl Connection {
             if !peer.seen.has(Seen::QUIET) {
                 return None;
             }
-        } else if len == 0 && waiting == 0 && peer.packets() == 0 {
-            return None;
+        } else if len == 0 {
+            // It may be the last one, captured twice.
+            let is_alike = packet.ident == from.ident && packet.ident != 0;
+            if is_alike || waiting == 0 && peer.packets() == 0 {
+                return None;
+            }
         }
 
         self.last_at = packet.at;

@@ -40,7 +40,7 @@ pub(crate) fn on_segment(
     let len = u64::from(packet.seq_len());
     let start = data.position(packet.seq);
     let end = start + len;
-    if is_captured_twice(data, packet) {
+    if is_captured_twice(data, peer, packet) {
         kinds.add(Kind::CapturedTwice);
         data.rare().repeated += u64::from(packet.payload_len);
         return kinds;
@@ -52,19 +52,36 @@ pub(crate) fn on_segment(
     }
     let is_probe = kinds.contains(Kind::ZeroWindowProbe) || kinds.contains(Kind::KeepAlive);
     if packet.payload_len > 0 && around.knows_scale && !is_probe {
-        judge_window(data, end, around, &mut kinds);
+        judge_window(data, peer, end, around, &mut kinds);
     }
     kinds
 }
 
 /// The last packet again, octet for octet as far as the headers tell. SYN and
 /// FIN count: whoever sends them again gives them another identification.
-fn is_captured_twice(data: &Direction, packet: &Observed) -> bool {
+fn is_captured_twice(data: &Direction, peer: &Direction, packet: &Observed) -> bool {
     packet.ident != 0
         && packet.ident == data.ident
         && packet.seq.as_u32() == data.last_seq
-        && packet.seq_len() > 0
         && data.packets() > 0
+        && (packet.seq_len() > 0 || says_nothing_new(data, peer, packet))
+}
+
+/// Whether a bare acknowledgment is in nothing beyond the ones before. Some hosts
+/// number them all the same, so more must agree than of data.
+fn says_nothing_new(data: &Direction, peer: &Direction, packet: &Observed) -> bool {
+    let stamps = packet.timestamps;
+    let reported = peer.rare.as_ref().map_or(0, |rare| rare.repair.high_sacked);
+    let blocks = packet.sack.as_slice();
+    packet.flags == Flags::ACK
+        && packet.seq.as_u32() == data.next as u32
+        && peer.is_started()
+        && peer.position(packet.ack) == peer.una
+        && packet.wnd == data.wnd
+        && stamps.is_none_or(|stamps| stamps.val == data.ts_val)
+        && blocks
+            .iter()
+            .all(|block| peer.position(block.right) <= reported.max(peer.una))
 }
 
 /// Whether the peer's window is closed and everything in it acknowledged.
@@ -203,16 +220,29 @@ fn on_old(
 }
 
 /// Against the right edge of every window offered so far. The edge itself
-/// never moves left (RFC 9293 SHLD-14 asks it of receivers).
+/// never moves left (RFC 9293 SHLD-14 asks it of receivers). A window is full that
+/// has no room for what a sender would send: a segment, or half of the largest
+/// window where a segment is larger than that (RFC 9293 section 3.8.6.2.1).
 #[inline]
-fn judge_window(data: &Direction, end: u64, around: &Around, kinds: &mut Kinds) {
+fn judge_window(data: &Direction, peer: &Direction, end: u64, around: &Around, kinds: &mut Kinds) {
     if data.edge == data.base {
         return;
     }
     let fin = u64::from(data.has_fin());
     if end > data.edge + fin {
         kinds.add(Kind::BeyondWindow);
-    } else if data.edge.saturating_sub(end) < u64::from(around.segment_size) && end == data.next {
+    } else if end == data.next && data.edge.saturating_sub(end) < peer.least_worth(around) {
         kinds.add(Kind::WindowFull);
+    }
+}
+
+impl Direction {
+    /// Octets of room in its windows that a sender would use.
+    fn least_worth(&self, around: &Around) -> u64 {
+        let segment = u64::from(around.segment_size);
+        match self.windows() {
+            Some(windows) => segment.min((windows.most / 2).max(1)),
+            None => segment,
+        }
     }
 }

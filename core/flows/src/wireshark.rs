@@ -125,6 +125,14 @@ impl WiresharkFlags {
     }
 }
 
+impl FromIterator<WiresharkFlag> for WiresharkFlags {
+    fn from_iter<T: IntoIterator<Item = WiresharkFlag>>(flags: T) -> Self {
+        let mut set = Self::default();
+        flags.into_iter().for_each(|flag| set.add(flag));
+        set
+    }
+}
+
 #[derive(Clone, Default, Debug)]
 struct Way {
     next: Option<SeqNumber>,
@@ -367,7 +375,9 @@ fn judge_again(
     if len > 1 && next - 1 == seq {
         return;
     }
-    let is_acked = peer.last_ack.is_some_and(|ack| !end.is_after(ack));
+    // It takes an acknowledgment of zero, as a reset has, for none.
+    let last_ack = peer.last_ack.filter(|ack| ack.as_u32() != 0);
+    let is_acked = last_ack.is_some_and(|ack| !end.is_after(ack));
     if len > 0 && is_acked {
         flags.add(WiresharkFlag::SpuriousRetransmission);
         flags.add(WiresharkFlag::Retransmission);
@@ -376,15 +386,20 @@ fn judge_again(
     if !seq.is_before(next) {
         return;
     }
-    let is_recent = packet.at.saturating_since(peer.last_ack_at) < RECENT && peer.duplicates >= 2;
+    // Its differences of times are never negative: before is long ago.
+    let since = |before: Instant| {
+        let is_after = packet.at >= before;
+        is_after.then(|| packet.at.saturating_since(before))
+    };
+    let is_within = |before, limit| since(before).is_some_and(|since| since < limit);
+    let is_recent = is_within(peer.last_ack_at, RECENT) && peer.duplicates >= 2;
     let is_fast = is_recent && peer.last_ack == Some(seq);
     if is_fast {
         flags.add(WiresharkFlag::FastRetransmission);
         flags.add(WiresharkFlag::Retransmission);
         return;
     }
-    let since = packet.at.saturating_since(own.next_at);
-    let is_soon = since < round_trip.unwrap_or(OUT_OF_ORDER);
+    let is_soon = is_within(own.next_at, round_trip.unwrap_or(OUT_OF_ORDER));
     if is_soon && next != end + u32::from(step.is_control) {
         flags.add(WiresharkFlag::OutOfOrder);
     } else {

@@ -56,6 +56,7 @@ fn packet(from: Side, at_us: i64, index: u32) -> Observed {
         ack: SeqNumber::new(ack),
         flags: Flags::ACK,
         wnd: 500,
+        urgent: 0,
         payload_len: if is_client { 1_448 } else { 0 },
         options_len: 0,
         ecn: Ecn::NotEct,

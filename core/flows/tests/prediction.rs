@@ -65,6 +65,7 @@ impl Talk {
             ack: SeqNumber::new(self.acked[side]),
             flags: Flags::ACK,
             wnd: 500,
+            urgent: 0,
             payload_len: 0,
             options_len: 12,
             ecn: Ecn::NotEct,
@@ -112,7 +113,9 @@ impl Talk {
                 let waits = other.wrapping_sub(self.acked[side]);
                 let less = if step.wild & 1 == 0 { 0 } else { waits / 2 };
                 self.acked[side] = other.wrapping_sub(less);
-                vec![self.packet(side, step)]
+                let packet = self.packet(side, step);
+                let copies = 1 + usize::from(step.wild.is_multiple_of(8));
+                vec![packet; copies]
             }
             25 => {
                 // Lost before the capture.

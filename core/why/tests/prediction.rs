@@ -40,6 +40,7 @@ impl Transfer {
             ack: SeqNumber::new(if is_data { 900 } else { self.acked }),
             flags,
             wnd: 300,
+            urgent: 0,
             payload_len: len,
             options_len: 12,
             ecn: Ecn::NotEct,

@@ -1,19 +1,22 @@
 //! Which of our facts is which column of tcptrace.
 
-use gigatcp_flows::{Connection, Direction, Kind, Side};
+use gigatcp_flows::{Connection, Detail, Direction, Kind, Side, Spread};
 use gigatcp_units::Duration;
+
+/// What we say; nothing where we do not know.
+pub type Ours = fn(&Connection, Side, &Detail) -> Option<f64>;
 
 /// One fact of a direction.
 pub struct Column {
     /// tcptrace's name for it.
     pub name: &'static str,
-    /// What we say; nothing where we do not know.
-    pub ours: fn(&Connection, Side) -> Option<f64>,
+    /// Ours.
+    pub ours: Ours,
     /// How far it may be off, being printed with so many digits.
     pub rounding: f64,
 }
 
-const fn column(name: &'static str, ours: fn(&Connection, Side) -> Option<f64>) -> Column {
+const fn column(name: &'static str, ours: Ours) -> Column {
     Column {
         name,
         ours,
@@ -22,7 +25,7 @@ const fn column(name: &'static str, ours: fn(&Connection, Side) -> Option<f64>) 
 }
 
 /// Printed in milliseconds with a digit behind the point.
-const fn time(name: &'static str, ours: fn(&Connection, Side) -> Option<f64>) -> Column {
+const fn time(name: &'static str, ours: Ours) -> Column {
     Column {
         name,
         ours,
@@ -42,10 +45,22 @@ fn millis(duration: Option<Duration>) -> Option<f64> {
     duration.map(|duration| duration.as_nanos() as f64 / 1e6)
 }
 
+fn detailed(detail: &Detail, fact: fn(&Detail) -> u64) -> Option<f64> {
+    Some(fact(detail) as f64)
+}
+
+fn intervals(detail: &Detail, fact: fn(&Spread) -> Option<Duration>) -> Option<f64> {
+    millis(fact(&detail.repeat_intervals()))
+}
+
+fn last(detail: &Detail, fact: fn(&Spread) -> Option<Duration>) -> Option<f64> {
+    millis(fact(&detail.last_round_trips()))
+}
+
 /// All that both have.
 pub const COLUMNS: &[Column] = &[
-    column("total_packets", |c, s| of(c, s, Direction::packets)),
-    column("resets_sent", |c, s| {
+    column("total_packets", |c, s, _| of(c, s, Direction::packets)),
+    column("resets_sent", |c, s, _| {
         let kinds = [
             Kind::ResetExact,
             Kind::ResetInWindow,
@@ -53,21 +68,27 @@ pub const COLUMNS: &[Column] = &[
         ];
         kinds.into_iter().map(|kind| count(c, s, kind)).sum()
     }),
-    column("dsack_pkts_sent", |c, s| count(c, s, Kind::DuplicateReport)),
-    column("unique_bytes_sent", |c, s| {
+    column("dsack_pkts_sent", |c, s, _| {
+        count(c, s, Kind::DuplicateReport)
+    }),
+    column("unique_bytes_sent", |c, s, _| {
         of(c, s, Direction::unique_bytes)
     }),
-    column("actual_data_pkts", |c, s| of(c, s, Direction::data_packets)),
-    column("actual_data_bytes", |c, s| of(c, s, Direction::bytes)),
-    column("rexmt_data_pkts", |c, s| {
+    column("actual_data_pkts", |c, s, _| {
+        of(c, s, Direction::data_packets)
+    }),
+    column("actual_data_bytes", |c, s, _| of(c, s, Direction::bytes)),
+    column("rexmt_data_pkts", |c, s, _| {
         of(c, s, Direction::retransmitted_packets)
     }),
-    column("rexmt_data_bytes", |c, s| {
+    column("rexmt_data_bytes", |c, s, _| {
         of(c, s, Direction::retransmitted_bytes)
     }),
-    column("zwnd_probe_pkts", |c, s| count(c, s, Kind::ZeroWindowProbe)),
-    column("outoforder_pkts", |c, s| count(c, s, Kind::OutOfOrder)),
-    column("adv_wind_scale", |c, s| {
+    column("zwnd_probe_pkts", |c, s, _| {
+        count(c, s, Kind::ZeroWindowProbe)
+    }),
+    column("outoforder_pkts", |c, s, _| count(c, s, Kind::OutOfOrder)),
+    column("adv_wind_scale", |c, s, _| {
         let options = c.direction(s).options();
         Some(
             options
@@ -76,56 +97,134 @@ pub const COLUMNS: &[Column] = &[
                 .into(),
         )
     }),
-    column("mss_requested", |c, s| {
+    column("mss_requested", |c, s, _| {
         let options = c.direction(s).options();
         Some(options.and_then(|options| options.mss).unwrap_or(0).into())
     }),
-    column("max_segm_size", |c, s| {
+    column("max_segm_size", |c, s, _| {
         of(c, s, |direction| direction.largest_segment().into())
     }),
-    column("max_win_adv", |c, s| {
+    column("max_win_adv", |c, s, _| {
         c.direction(s).windows().map(|w| w.most as f64)
     }),
-    column("min_win_adv", |c, s| {
+    column("min_win_adv", |c, s, _| {
         c.direction(s).windows().map(|w| w.least as f64)
     }),
     Column {
         name: "avg_win_adv",
-        ours: |c, s| c.direction(s).windows().map(|w| w.mean),
+        ours: |c, s, _| c.direction(s).windows().map(|w| w.mean),
         rounding: 1.0,
     },
-    column("zero_win_adv", |c, s| count(c, s, Kind::ZeroWindow)),
-    column("max_owin", |c, s| Some(c.most_outstanding(s) as f64)),
-    column("ttl_stream_length", |c, s| {
+    column("zero_win_adv", |c, s, _| count(c, s, Kind::ZeroWindow)),
+    column("max_owin", |c, s, _| Some(c.most_outstanding(s) as f64)),
+    column("ttl_stream_length", |c, s, _| {
         let direction = c.direction(s);
         // Of the sequence space, SYN and FIN take one each.
         let is_whole = direction.has_syn() && direction.has_fin();
         is_whole.then(|| direction.stream_length() as f64 - 2.0)
     }),
-    column("missed_data", |c, s| {
+    column("missed_data", |c, s, _| {
         let direction = c.direction(s);
         let is_whole = direction.has_syn() && direction.has_fin();
         let missed = direction.stream_length() as f64 - 2.0 - direction.unique_bytes() as f64;
         is_whole.then_some(missed)
     }),
-    time("idletime_max", |c, s| {
+    time("idletime_max", |c, s, _| {
         let direction = c.direction(s);
         (direction.packets() > 1).then(|| millis(Some(direction.longest_idle())))?
     }),
-    column("hardware_dups", |c, s| count(c, s, Kind::CapturedTwice)),
-    column("RTT_samples", |c, s| {
+    column("hardware_dups", |c, s, _| count(c, s, Kind::CapturedTwice)),
+    column("RTT_samples", |c, s, _| {
         Some(c.direction(s).round_trips().count() as f64)
     }),
-    time("RTT_min", |c, s| millis(c.direction(s).round_trips().min())),
-    time("RTT_max", |c, s| millis(c.direction(s).round_trips().max())),
-    time("RTT_avg", |c, s| {
+    time("RTT_min", |c, s, _| {
+        millis(c.direction(s).round_trips().min())
+    }),
+    time("RTT_max", |c, s, _| {
+        millis(c.direction(s).round_trips().max())
+    }),
+    time("RTT_avg", |c, s, _| {
         millis(c.direction(s).round_trips().mean())
     }),
-    time("RTT_stdev", |c, s| {
+    time("RTT_stdev", |c, s, _| {
         millis(c.direction(s).round_trips().deviation())
     }),
     // tcptrace has it with the data, not with who acknowledges.
-    column("duplicate_acks", |c, s| {
+    column("duplicate_acks", |c, s, _| {
         count(c, s.other(), Kind::DuplicateAck)
+    }),
+    column("ack_pkts_sent", |_, _, d| detailed(d, Detail::ack_packets)),
+    column("pure_acks_sent", |_, _, d| detailed(d, Detail::pure_acks)),
+    column("sack_pkts_sent", |_, _, d| {
+        detailed(d, Detail::sack_packets)
+    }),
+    column("max_sack_blks/ack", |_, _, d| {
+        Some(d.most_sack_blocks().into())
+    }),
+    column("pushed_data_pkts", |_, _, d| {
+        detailed(d, Detail::pushed_packets)
+    }),
+    column("urgent_data_pkts", |_, _, d| {
+        detailed(d, Detail::urgent_packets)
+    }),
+    column("urgent_data_bytes", |_, _, d| {
+        detailed(d, Detail::urgent_bytes)
+    }),
+    column("min_segm_size", |_, _, d| d.least_segment().map(f64::from)),
+    Column {
+        name: "avg_segm_size",
+        ours: |c, s, _| {
+            let direction = c.direction(s);
+            let mean = direction.bytes().checked_div(direction.data_packets());
+            mean.map(|mean| mean as f64)
+        },
+        rounding: 1.0,
+    },
+    column("initial_window_bytes", |c, s, d| {
+        d.initial_window_bytes(c, s).map(|count| count as f64)
+    }),
+    column("initial_window_pkts", |c, s, d| {
+        d.initial_window_packets(c, s).map(|count| count as f64)
+    }),
+    Column {
+        name: "data_xmit_time",
+        ours: |_, _, d| d.data_time().map(|time| time.as_nanos() as f64 / 1e9),
+        rounding: 0.00051,
+    },
+    column("post-loss_acks", |_, _, d| {
+        detailed(d, Detail::post_loss_acks)
+    }),
+    column("ambiguous_acks", |_, _, d| {
+        detailed(d, Detail::ambiguous_acks)
+    }),
+    time("RTT_min_(last)", |_, _, d| last(d, Spread::min)),
+    time("RTT_max_(last)", |_, _, d| last(d, Spread::max)),
+    time("RTT_avg_(last)", |_, _, d| last(d, Spread::mean)),
+    time("RTT_sdv_(last)", |_, _, d| last(d, Spread::deviation)),
+    column("segs_cum_acked", |_, _, d| {
+        detailed(d, Detail::cumulatively_acked)
+    }),
+    column("triple_dupacks", |_, _, d| {
+        detailed(d, Detail::triple_duplicates)
+    }),
+    column("max_#_retrans", |_, _, d| Some(d.most_repeats().into())),
+    time("min_retr_time", |_, _, d| intervals(d, Spread::min)),
+    time("max_retr_time", |_, _, d| intervals(d, Spread::max)),
+    time("avg_retr_time", |_, _, d| intervals(d, Spread::mean)),
+    time("sdv_retr_time", |_, _, d| intervals(d, Spread::deviation)),
+    column("RTT_full_sz_smpls", |_, _, d| {
+        Some(d.full_round_trips().count() as f64)
+    }),
+    time("RTT_full_sz_min", |_, _, d| {
+        millis(d.full_round_trips().min())
+    }),
+    time("RTT_full_sz_max", |_, _, d| {
+        millis(d.full_round_trips().max())
+    }),
+    time("RTT_full_sz_avg", |_, _, d| {
+        millis(d.full_round_trips().mean())
+    }),
+    time("RTT_full_sz_stdev", |_, _, d| {
+        millis(d.full_round_trips().deviation())
     }),
 ];

@@ -1,7 +1,7 @@
 //! Where our counts are others than tcptrace's, and why. What each of these
 //! means, and who is right, is in `docs/notes/tcptrace.md` under its name.
 
-use gigatcp_flows::{Connection, Direction, Kind, Side};
+use gigatcp_flows::{Connection, Detail, Direction, Kind, Side};
 
 use crate::captures::Truth;
 use crate::program::Row;
@@ -12,6 +12,7 @@ pub struct Difference<'a> {
     pub ours: Option<f64>,
     pub theirs: Option<f64>,
     pub connection: &'a Connection,
+    pub detail: &'a Detail,
     pub side: Side,
     pub row: &'a Row,
     /// Which direction of the row it is.
@@ -31,6 +32,51 @@ pub const REASONS: &[Reason] = &[
             && !d.is_by_control()
     }),
     ("octet-of-control", |d| d.is_by_control()),
+    ("mean-of-one-more", |d| {
+        let share = match d.column {
+            "avg_segm_size" => 1e-3,
+            "avg_retr_time" | "RTT_avg" | "RTT_avg_(last)" => 1e-4,
+            _ => return false,
+        };
+        let ours = d.ours.unwrap_or(0.0);
+        d.gap() < 0.0 && -d.gap() <= ours * share + if share > 5e-4 { 1.0 } else { 0.101 }
+    }),
+    ("octet-is-full-size", |d| {
+        let has_octet = d.direction().has_syn() || d.detail.least_segment() == Some(1);
+        d.column.starts_with("RTT_full") && has_octet
+    }),
+    ("initial-window-unknown", |d| {
+        d.column.starts_with("initial_window") && d.ours.is_none()
+    }),
+    ("initial-window-again", |d| {
+        let has_again = d.direction().retransmitted_packets() > 0;
+        d.column.starts_with("initial_window") && d.gap() > 0.0 && has_again
+    }),
+    ("urgent-pointer-beyond", |d| {
+        d.column == "urgent_data_bytes" && d.gap() > 0.0
+    }),
+    ("split-at-quadrant", |d| {
+        d.column == "segs_cum_acked" && d.gap() == 1.0
+    }),
+    ("interval-of-copy", |d| {
+        let is_of_copy = d.column.ends_with("_retr_time")
+            || d.is_one_of(&["max_#_retrans", "ambiguous_acks"])
+            || d.is_since_last();
+        is_of_copy && d.count("hardware_dups") > 0.0
+    }),
+    ("repeat-of-unseen", |d| {
+        let rexmt = d.count("rexmt_data_pkts");
+        let is_more = d.direction().retransmitted_packets() as f64 > rexmt;
+        let columns = ["ambiguous_acks", "max_#_retrans", "post-loss_acks"];
+        is_more && (d.is_one_of(&columns) || d.is_since_last())
+    }),
+    ("loss-after-needless-repair", |d| {
+        let theirs = d.count("post-loss_acks");
+        let is_more = theirs > d.detail.post_loss_acks() as f64;
+        let columns = ["post-loss_acks", "ambiguous_acks"];
+        let has_again = d.direction().retransmitted_packets() > 0;
+        is_more && has_again && (d.is_one_of(&columns) || d.is_since_last())
+    }),
     ("probe-octet", |d| {
         let probes = d.direction().count_of(Kind::ZeroWindowProbe);
         d.column.starts_with("rexmt") && probes > 0 && d.gap() == -1.0
@@ -86,6 +132,7 @@ pub const REASONS: &[Reason] = &[
     ("other-samples", |d| {
         let samples = d.direction().round_trips().count() as f64;
         d.column == "RTT_samples"
+            || d.column.starts_with("RTT_full_sz")
             || d.column.starts_with("RTT_") && samples != d.count("RTT_samples")
     }),
     ("reset-as-octet", |d| {
@@ -95,15 +142,13 @@ pub const REASONS: &[Reason] = &[
     ("duplicate-of-unseen", |d| {
         let data = d.direction();
         let lacks = data.acked_unseen_bytes() > 0 || !data.has_syn();
-        d.column == "duplicate_acks" && d.gap() < 0.0 && lacks
+        d.is_of_duplicates() && d.gap() < 0.0 && lacks
     }),
     ("duplicate-by-sack", |d| {
         let sacks = d.row.count("sack_pkts_sent", 1 - d.from);
-        d.column == "duplicate_acks" && d.gap() < 0.0 && sacks.is_some_and(|sacks| sacks != "0")
+        d.is_of_duplicates() && d.gap() < 0.0 && sacks.is_some_and(|sacks| sacks != "0")
     }),
-    ("no-duplicate", |d| {
-        d.column == "duplicate_acks" && d.gap() > 0.0
-    }),
+    ("no-duplicate", |d| d.is_of_duplicates() && d.gap() > 0.0),
 ];
 
 impl Difference<'_> {
@@ -114,6 +159,14 @@ impl Difference<'_> {
 
     fn is_one_of(&self, columns: &[&str]) -> bool {
         columns.contains(&self.column)
+    }
+
+    fn is_since_last(&self) -> bool {
+        self.column.ends_with("_(last)")
+    }
+
+    fn is_of_duplicates(&self) -> bool {
+        self.is_one_of(&["duplicate_acks", "triple_dupacks"])
     }
 
     fn direction(&self) -> &Direction {

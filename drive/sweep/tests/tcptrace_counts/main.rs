@@ -22,7 +22,7 @@ use captures::{Place, Truth, capture};
 use columns::COLUMNS;
 use disagreements::{Difference, REASONS};
 use gigatcp_capture::CaptureReader;
-use gigatcp_flows::{Connection, FlowTable, Observed, Side};
+use gigatcp_flows::{Connection, Detail, Details, FlowTable, Observed, Side};
 use gigatcp_units::Instant;
 use program::Row;
 
@@ -35,22 +35,40 @@ struct Compared {
 }
 
 /// All of a capture; nothing where it cannot be read.
-fn ours(path: &Path) -> Option<FlowTable> {
+fn ours(path: &Path) -> Option<(FlowTable, Details)> {
     let mut reader = CaptureReader::open(path).ok()?;
     let mut table = FlowTable::new(1);
+    let mut details = Details::new();
     let mut now = Instant::ZERO;
     while let Ok(Some(record)) = reader.next_record() {
         now = record.time.unwrap_or(now);
         if let Ok(segment) = record.dissect() {
-            table.handle_packet(&Observed::new(now, &segment));
+            let observed = Observed::new(now, &segment);
+            let verdict = table.handle_packet(&observed);
+            details.handle_packet(&table, &verdict, &observed);
         }
     }
-    Some(table)
+    Some((table, details))
+}
+
+/// A connection, and what only the detailed view counts of it.
+#[derive(Clone, Copy)]
+struct Both<'a> {
+    connection: &'a Connection,
+    details: [&'a Detail; 2],
+}
+
+fn both<'a>(details: &'a Details, index: usize, connection: &'a Connection) -> Both<'a> {
+    Both {
+        connection,
+        details: Side::BOTH.map(|side| details.of(index, side).unwrap()),
+    }
 }
 
 impl Compared {
     /// Of a connection that both have.
-    fn add(&mut self, name: &str, connection: &Connection, row: &Row, truth: Option<[Truth; 2]>) {
+    fn add(&mut self, name: &str, both: Both<'_>, row: &Row, truth: Option<[Truth; 2]>) {
+        let connection = both.connection;
         let client = connection.endpoint(Side::Client);
         let is_a = row.ends[0] == (client.address, client.port);
         for side in Side::BOTH {
@@ -60,11 +78,13 @@ impl Compared {
             let truth = truth.map(|truth| truth[usize::from(!is_sender)]);
             for column in COLUMNS {
                 let theirs = row.count(column.name, from);
+                let detail = &both.details[side as usize];
                 let difference = Difference {
                     column: column.name,
-                    ours: (column.ours)(connection, side),
+                    ours: (column.ours)(connection, side, detail),
                     theirs: theirs.map(|text| text.parse().expect("a number")),
                     connection,
+                    detail,
                     side,
                     row,
                     from,
@@ -112,15 +132,15 @@ fn counts_of_simulated_worlds_are_those_of_the_installed_tcptrace_or_explained()
             let path = folder.path().join("door.pcap");
             let config = case.config.clone();
             let truth = capture(config, place, case.lacks, worlds::DELAY, &path);
-            let table = ours(&path).unwrap();
+            let (table, details) = ours(&path).unwrap();
             let rows = program::rows(&program, &path);
             assert_eq!(table.connections().count(), rows.len(), "{}", case.name);
-            for (connection, row) in table.connections().zip(&rows) {
+            for ((index, connection), row) in table.connections().enumerate().zip(&rows) {
                 let end = connection.endpoint(Side::Client).address.to_string();
                 let number = end.rsplit(['.', ':']).next().unwrap();
                 let truth = truth[number.parse::<usize>().unwrap() - 1];
                 let name = format!("{} at the {place:?}", case.name);
-                compared.add(&name, connection, row, Some(truth));
+                compared.add(&name, both(&details, index, connection), row, Some(truth));
             }
         }
     }
@@ -166,17 +186,22 @@ fn counts_of_captures_that_debian_has_are_those_of_tcptrace_or_explained() {
         if UNLIKE_CAPTURES.iter().any(|unlike| name.contains(unlike)) {
             continue;
         }
-        let Some(table) = ours(path) else {
+        let Some((table, details)) = ours(path) else {
             continue;
         };
         let mut rows = program::rows(&program, path);
-        for connection in table.connections() {
+        for (index, connection) in table.connections().enumerate() {
             let ends = Side::BOTH.map(|side| connection.endpoint(side));
             let ends = ends.map(|end| (end.address, end.port));
             let is_it = |row: &Row| row.ends == ends || row.ends == [ends[1], ends[0]];
             // A capture of a kind that tcptrace does not read has no rows.
-            if let Some(index) = rows.iter().position(is_it) {
-                compared.add(&name, connection, &rows.remove(index), None);
+            if let Some(place) = rows.iter().position(is_it) {
+                compared.add(
+                    &name,
+                    both(&details, index, connection),
+                    &rows.remove(place),
+                    None,
+                );
             }
         }
     }

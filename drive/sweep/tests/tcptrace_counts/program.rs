@@ -52,14 +52,16 @@ pub fn rows(program: &Path, path: &Path) -> Vec<Row> {
     let Some((names, lines)) = lines.split_first() else {
         return Vec::new();
     };
-    let names: Vec<&str> = names.split(',').map(str::trim).collect();
+    // One of them has a blank in one direction, and none in the other.
+    let name = |name: &str| name.trim().replace(' ', "_");
+    let names: Vec<String> = names.split(',').map(name).collect();
     lines.iter().filter_map(|line| row(&names, line)).collect()
 }
 
-fn row(names: &[&str], line: &str) -> Option<Row> {
+fn row(names: &[String], line: &str) -> Option<Row> {
     let values: Vec<&str> = line.split(',').map(str::trim).collect();
     let value = |name: &str| {
-        let index = names.iter().position(|other| *other == name)?;
+        let index = names.iter().position(|other| other == name)?;
         values.get(index).copied()
     };
     let end = |host, port| Some((value(host)?.parse().ok()?, value(port)?.parse().ok()?));

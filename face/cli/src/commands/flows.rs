@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use gigatcp_capture::{CaptureReader, ReadError};
-use gigatcp_flows::{FlowTable, Observed, Packet, Verdict};
+use gigatcp_flows::{Details, FlowTable, Observed, Packet, Verdict};
 use gigatcp_report::escape::terminal;
 use gigatcp_units::Instant;
 
@@ -91,6 +91,8 @@ pub(super) struct Capture {
     /// The first packet of each connection.
     first_packets: Vec<u64>,
     unit: Unit,
+    /// What only the detailed view counts, where it was asked for.
+    details: Details,
 }
 
 /// What all times are whole multiples of.
@@ -208,7 +210,7 @@ fn show(arguments: &Arguments) -> Result<(), Failure> {
         }
         if arguments.long {
             for (index, connection) in capture.table.connections().enumerate() {
-                out.write(&view::long(index, connection))?;
+                out.write(&view::long(index, connection, &capture.details))?;
             }
         } else {
             out.write(&view::lines(&capture))?;
@@ -250,7 +252,15 @@ pub(super) fn check_captures(files: &[PathBuf]) -> Result<(), Failure> {
 /// Reads a file, says what is odd, and draws what is asked for.
 fn taken(arguments: &Arguments, file: &Path) -> Result<Capture, Failure> {
     let source = Source::new(file, arguments.outputs.reads_again())?;
-    let capture = read(&source, |_| Ok(()))?;
+    let mut details = Details::new();
+    let is_detailed = arguments.long || arguments.json;
+    let mut capture = read(&source, |step| {
+        if is_detailed {
+            details.handle_packet(step.table, &step.verdict, step.packet);
+        }
+        Ok(())
+    })?;
+    capture.details = details;
     capture.say_notes();
     if arguments.outputs.reads_again() {
         graphs::write(&arguments.outputs, &source, &capture.survey(), |_, _| {
@@ -342,6 +352,7 @@ pub(super) fn read(
         table,
         first_packets,
         unit,
+        details: Details::new(),
     })
 }
 

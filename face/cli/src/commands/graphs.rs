@@ -436,7 +436,11 @@ fn stream_facts(connection: &Connection, side: Side) -> Vec<(String, String)> {
         "idle_max_ns",
     ];
     let mut shown = vec![("time".to_owned(), human_duration(connection.elapsed()))];
-    let known = facts::of(connection, side);
+    let known = facts::of(facts::Whose {
+        connection,
+        side,
+        detail: None,
+    });
     for key in SHOWN {
         let fact = known.iter().find(|fact| fact.key == key);
         shown.extend(fact.map(|fact| (fact.label.to_owned(), fact.value.text())));

@@ -50,6 +50,7 @@ impl Told {
             ack: SeqNumber::new(ack),
             flags: Flags::ACK,
             wnd: 500,
+            urgent: 0,
             payload_len: 0,
             options_len: 0,
             ecn: Ecn::NotEct,

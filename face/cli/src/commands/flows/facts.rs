@@ -1,9 +1,18 @@
 //! What is known of one direction: each fact once, for people and programs.
 
-use gigatcp_flows::{Connection, Kind, Side};
+use gigatcp_flows::{Connection, Detail, Kind, Side, Spread};
 use gigatcp_units::grammar::{human_bytes, human_duration};
 use gigatcp_units::{Bytes, Duration};
 use serde::{Serialize, Serializer};
+
+/// Of which direction.
+#[derive(Clone, Copy)]
+pub(in crate::commands) struct Whose<'a> {
+    pub connection: &'a Connection,
+    pub side: Side,
+    /// What only the detailed view counts, where it was asked for.
+    pub detail: Option<&'a Detail>,
+}
 
 /// A fact.
 pub(in crate::commands) struct Fact {
@@ -19,6 +28,8 @@ pub(in crate::commands) struct Fact {
 pub(in crate::commands) enum Value {
     Number(Option<u64>),
     Octets(Option<u64>),
+    /// Octets to the last one, of what there may be none of.
+    Size(Option<u64>),
     Time(Option<Duration>),
     Flag(Option<bool>),
     /// Of a SYN that was seen: the scale it offers, if it does.
@@ -31,6 +42,7 @@ impl Value {
         let known = match self {
             Self::Number(number) => number.map(|number| number.to_string()),
             Self::Octets(octets) => octets.map(|octets| human_bytes(Bytes::new(octets))),
+            Self::Size(size) => Some(size.map_or_else(|| "-".into(), |size| size.to_string())),
             Self::Time(time) => Some(time.map_or_else(|| "-".into(), human_duration)),
             Self::Flag(flag) => flag.map(|flag| if flag { "yes" } else { "no" }.into()),
             Self::Scale(seen) => {
@@ -44,7 +56,9 @@ impl Value {
 impl Serialize for Value {
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
         match *self {
-            Self::Number(number) | Self::Octets(number) => number.serialize(to),
+            Self::Number(number) | Self::Octets(number) | Self::Size(number) => {
+                number.serialize(to)
+            }
             Self::Time(time) => time.map(Duration::as_nanos).serialize(to),
             Self::Flag(flag) => flag.serialize(to),
             Self::Scale(scale) => scale.flatten().serialize(to),
@@ -128,11 +142,19 @@ const COUNTS: [(Kind, &str, &str); 28] = [
     (Kind::CongestionWindowReduced, "cwr", "CWR"),
 ];
 
-/// Everything known of what `side` sent.
-pub(in crate::commands) fn of(connection: &Connection, side: Side) -> Vec<Fact> {
+/// Everything known of what a side sent.
+pub(in crate::commands) fn of(whose: Whose<'_>) -> Vec<Fact> {
+    let Whose {
+        connection,
+        side,
+        detail,
+    } = whose;
     let mut facts = amounts(connection, side);
+    facts.extend(detail.into_iter().flat_map(|it| contents(it, whose)));
     facts.extend(offers(connection, side));
     facts.extend(times(connection, side));
+    facts.extend(detail.into_iter().flat_map(acknowledgments));
+    facts.extend(detail.into_iter().flat_map(repeats));
     let direction = connection.direction(side);
     for (kind, key, label) in COUNTS {
         facts.push(count(key, label, direction.count_of(kind)));
@@ -194,6 +216,127 @@ fn amounts(connection: &Connection, side: Side) -> Vec<Fact> {
             "largest_segment_bytes",
             "largest segment",
             direction.largest_segment().into(),
+        ),
+    ]
+}
+
+/// What packets are made of, as only the detailed view counts it.
+fn contents(detail: &Detail, whose: Whose<'_>) -> Vec<Fact> {
+    let direction = whose.connection.direction(whose.side);
+    let mean = direction.bytes().checked_div(direction.data_packets());
+    let size = |key, label, value| Fact {
+        key,
+        label,
+        value: Value::Size(value),
+    };
+    vec![
+        size(
+            "least_segment_bytes",
+            "least segment",
+            detail.least_segment().map(u64::from),
+        ),
+        size("mean_segment_bytes", "mean segment", mean),
+        count("ack_packets", "packets with ACK", detail.ack_packets()),
+        count("pure_acks", "of them nothing else", detail.pure_acks()),
+        count("syn_packets", "packets with SYN", detail.syn_packets()),
+        count("fin_packets", "packets with FIN", detail.fin_packets()),
+        count("sack_packets", "packets with SACK", detail.sack_packets()),
+        count(
+            "sack_blocks_max",
+            "most SACK blocks",
+            detail.most_sack_blocks().into(),
+        ),
+        count(
+            "pushed_packets",
+            "data packets with PSH",
+            detail.pushed_packets(),
+        ),
+        count(
+            "urgent_packets",
+            "data packets with URG",
+            detail.urgent_packets(),
+        ),
+        octets("urgent_bytes", "urgent data", Some(detail.urgent_bytes())),
+        Fact {
+            key: "initial_window_packets",
+            label: "initial window, packets",
+            value: Value::Number(detail.initial_window_packets(whose.connection, whose.side)),
+        },
+        octets(
+            "initial_window_bytes",
+            "initial window",
+            detail.initial_window_bytes(whose.connection, whose.side),
+        ),
+        time("data_time_ns", "first data to last", detail.data_time()),
+    ]
+}
+
+/// What came back for what was sent.
+fn acknowledgments(detail: &Detail) -> Vec<Fact> {
+    let full = detail.full_round_trips();
+    let last = detail.last_round_trips();
+    vec![
+        count(
+            "full_rtt_samples",
+            "round trips of full segments",
+            full.count(),
+        ),
+        time("full_rtt_min_ns", "least of these", full.min()),
+        time("full_rtt_mean_ns", "mean of these", full.mean()),
+        time("full_rtt_max_ns", "longest of these", full.max()),
+        time("full_rtt_deviation_ns", "their deviation", full.deviation()),
+        count(
+            "triple_duplicate_acks",
+            "third duplicate ACKs for it",
+            detail.triple_duplicates(),
+        ),
+        count(
+            "cumulatively_acked_segments",
+            "segments acknowledged with later ones",
+            detail.cumulatively_acked(),
+        ),
+        count(
+            "post_loss_acks",
+            "ACKs after a repair before them",
+            detail.post_loss_acks(),
+        ),
+        count("ambiguous_acks", "ambiguous ACKs", last.count()),
+        time(
+            "last_rtt_min_ns",
+            "least since the last sending",
+            last.min(),
+        ),
+        time("last_rtt_mean_ns", "mean since it", last.mean()),
+        time("last_rtt_max_ns", "longest since it", last.max()),
+        time("last_rtt_deviation_ns", "their deviation", last.deviation()),
+    ]
+}
+
+/// How long a segment waited before it was sent again.
+fn repeats(detail: &Detail) -> Vec<Fact> {
+    let intervals: Spread = detail.repeat_intervals();
+    vec![
+        count(
+            "most_repeats",
+            "most often one was sent again",
+            detail.most_repeats().into(),
+        ),
+        count(
+            "repeat_intervals",
+            "times between two sendings",
+            intervals.count(),
+        ),
+        time("repeat_interval_min_ns", "least of these", intervals.min()),
+        time("repeat_interval_mean_ns", "mean of these", intervals.mean()),
+        time(
+            "repeat_interval_max_ns",
+            "longest of these",
+            intervals.max(),
+        ),
+        time(
+            "repeat_interval_deviation_ns",
+            "their deviation",
+            intervals.deviation(),
         ),
     ]
 }

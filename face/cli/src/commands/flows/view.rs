@@ -1,14 +1,15 @@
 //! Connections as lines, at length, and as JSON.
 
 use gigatcp_capture::Note;
-use gigatcp_flows::{Connection, Kind, Scaling, Side};
+use gigatcp_flows::{Connection, Detail, Details, Kind, Scaling, Side};
 use gigatcp_units::grammar::{human_bytes, human_duration};
 use gigatcp_units::{Bytes, Duration};
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 use serde_json::{Value, json};
 
-use super::{Capture, facts};
+use super::Capture;
+use super::facts::{self, Whose};
 use crate::grid::{Align, grid, line};
 use crate::json::Each;
 use crate::output::counted;
@@ -95,7 +96,7 @@ fn end(connection: &Connection) -> &'static str {
 }
 
 /// Everything about one connection.
-pub(super) fn long(index: usize, connection: &Connection) -> String {
+pub(super) fn long(index: usize, connection: &Connection, details: &Details) -> String {
     let mut text = format!(
         "connection {}: {} to {}\n",
         index + 1,
@@ -118,8 +119,13 @@ pub(super) fn long(index: usize, connection: &Connection) -> String {
         .map(|(label, text)| vec![format!("  {label}"), text])
         .collect();
     cells.push(line(["", "client", "server"]));
-    let client = facts::of(connection, Side::Client);
-    let server = facts::of(connection, Side::Server);
+    let [client, server] = Side::BOTH.map(|side| {
+        facts::of(Whose {
+            connection,
+            side,
+            detail: details.of(index, side),
+        })
+    });
     for (left, right) in client.into_iter().zip(server) {
         cells.push(vec![
             format!("  {}", left.label),
@@ -169,7 +175,10 @@ impl Serialize for Capture {
             segments: u64,
         }
         let fields = Fields {
-            connections: Each::new(self.table.connections().map(|one| Ok(ForPrograms(one)))),
+            connections: Each::new(self.table.connections().enumerate().map(|(index, one)| {
+                let details = Side::BOTH.map(|side| self.details.of(index, side));
+                Ok(ForPrograms(one, details))
+            })),
             file: &self.name,
             format: &self.about.format,
             notes: self.about.notes.iter().map(note_json).collect(),
@@ -189,8 +198,8 @@ fn note_json(note: &Note) -> Value {
     })
 }
 
-/// A connection.
-struct ForPrograms<'a>(&'a Connection);
+/// A connection, and what only the detailed view counts of its sides.
+struct ForPrograms<'a>(&'a Connection, [Option<&'a Detail>; 2]);
 
 impl Serialize for ForPrograms<'_> {
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
@@ -205,15 +214,22 @@ impl Serialize for ForPrograms<'_> {
             server: End<'a>,
             window_scaling: &'a str,
         }
-        let connection = self.0;
+        let Self(connection, details) = *self;
+        let side = |side| {
+            End(Whose {
+                connection,
+                side,
+                detail: details[side as usize],
+            })
+        };
         let fields = Fields {
-            client: End(connection, Side::Client),
+            client: side(Side::Client),
             elapsed_ns: connection.elapsed().as_nanos(),
             end: end(connection),
             first_ns: connection.first_at().as_nanos(),
             handshake_round_trip_ns: connection.handshake_round_trip().map(Duration::as_nanos),
             one_sided: connection.is_one_sided(),
-            server: End(connection, Side::Server),
+            server: side(Side::Server),
             window_scaling: match connection.scaling() {
                 Scaling::Used => "used",
                 Scaling::Unused => "unused",
@@ -225,13 +241,13 @@ impl Serialize for ForPrograms<'_> {
 }
 
 /// One side of a connection, and what it sent.
-struct End<'a>(&'a Connection, Side);
+struct End<'a>(Whose<'a>);
 
 impl Serialize for End<'_> {
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
-        let Self(connection, side) = *self;
-        let endpoint = connection.endpoint(side);
-        let mut facts = facts::of(connection, side);
+        let Self(whose) = *self;
+        let endpoint = whose.connection.endpoint(whose.side);
+        let mut facts = facts::of(whose);
         facts.sort_unstable_by_key(|fact| fact.key);
         let place = |key| facts.partition_point(|fact| fact.key < key);
         let (address, port) = (place("address"), place("port"));

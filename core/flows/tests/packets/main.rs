@@ -1,162 +1,18 @@
 //! Connections written by hand, packet by packet, and arbitrary ones.
 
-use std::net::{Ipv4Addr, Ipv6Addr};
+mod details;
+mod told;
 
-use gigatcp_flows::{Connection, FlowTable, Kind, Kinds, MAX_BOUNDARIES, Observed, Scaling, Side};
+use std::net::Ipv6Addr;
+
+use gigatcp_flows::{
+    Connection, Details, FlowTable, Kind, MAX_BOUNDARIES, Observed, Scaling, Side,
+};
 use gigatcp_units::{Duration, Instant};
 use gigatcp_wire::{Ecn, Endpoints, Flags, SackBlock, SackBlocks, SeqNumber, Timestamps};
 use proptest::prelude::*;
 
-const CLIENT: Endpoints = Endpoints::V4 {
-    src: Ipv4Addr::new(192, 0, 2, 1),
-    dst: Ipv4Addr::new(192, 0, 2, 2),
-};
-
-/// A capture being told: microseconds, who, what.
-struct Capture {
-    table: FlowTable,
-    client_iss: u32,
-    server_iss: u32,
-}
-
-/// A packet of which only what matters is said.
-#[derive(Clone, Copy)]
-struct Said {
-    from: Side,
-    /// Relative to the SYNs.
-    seq: u32,
-    ack: u32,
-    len: u32,
-    wnd: u16,
-    flags: Flags,
-    sack: Option<(u32, u32)>,
-    ts: Option<(u32, u32)>,
-    ident: u16,
-}
-
-const DATA: Said = Said {
-    from: Side::Client,
-    seq: 1,
-    ack: 1,
-    len: 1000,
-    wnd: 100,
-    flags: Flags::ACK,
-    sack: None,
-    ts: None,
-    ident: 0,
-};
-
-const ACK: Said = Said {
-    from: Side::Server,
-    len: 0,
-    ..DATA
-};
-
-impl Capture {
-    /// Only in the middle of a connection.
-    fn new(client_iss: u32) -> Self {
-        Self {
-            table: FlowTable::new(7),
-            client_iss,
-            server_iss: client_iss.wrapping_mul(77),
-        }
-    }
-
-    /// After a handshake of 1 ms, MSS 1460, scale 7, SACK.
-    fn open(client_iss: u32) -> Self {
-        Self::open_with(client_iss, 65_000)
-    }
-
-    /// The same, where the SYNs offer so much.
-    fn open_with(client_iss: u32, wnd: u16) -> Self {
-        let mut capture = Self::new(client_iss);
-        let syn = Said {
-            wnd,
-            seq: 0,
-            len: 0,
-            flags: Flags::SYN,
-            ..DATA
-        };
-        capture.say(0, syn);
-        capture.say(
-            1000,
-            Said {
-                from: Side::Server,
-                flags: Flags::SYN | Flags::ACK,
-                ..syn
-            },
-        );
-        capture.say(1001, Said { len: 0, ..DATA });
-        capture
-    }
-
-    fn packet(&self, us: u64, said: Said) -> Observed {
-        let is_client = said.from == Side::Client;
-        let (own, other) = if is_client {
-            (self.client_iss, self.server_iss)
-        } else {
-            (self.server_iss, self.client_iss)
-        };
-        let is_syn = said.flags.contains(Flags::SYN);
-        let at = |iss: u32, place: u32| SeqNumber::new(iss.wrapping_add(place));
-        let mut sack = SackBlocks::default();
-        if let Some((left, right)) = said.sack {
-            let (left, right) = (at(other, left), at(other, right));
-            assert!(sack.try_push(SackBlock { left, right }));
-        }
-        let (endpoints, src_port, dst_port) = if is_client {
-            (CLIENT, 40_000, 80)
-        } else {
-            (CLIENT.reversed(), 80, 40_000)
-        };
-        Observed {
-            at: Instant::from_nanos(us * 1000),
-            endpoints,
-            src_port,
-            dst_port,
-            seq: at(own, said.seq),
-            ack: at(other, said.ack),
-            flags: said.flags,
-            wnd: said.wnd,
-            payload_len: said.len,
-            options_len: 0,
-            ecn: Ecn::NotEct,
-            ident: said.ident,
-            timestamps: said.ts.map(|(val, ecr)| Timestamps { val, ecr }),
-            sack,
-            mss: is_syn.then_some(1460),
-            window_scale: is_syn.then_some(7),
-            sack_permitted: is_syn,
-        }
-    }
-
-    fn say(&mut self, us: u64, said: Said) -> Vec<Kind> {
-        let packet = self.packet(us, said);
-        kinds(self.table.handle_packet(&packet).kinds)
-    }
-
-    fn connection(&self) -> &Connection {
-        self.table.connections().last().unwrap()
-    }
-}
-
-fn kinds(kinds: Kinds) -> Vec<Kind> {
-    kinds.iter().collect()
-}
-
-fn data(place: u32) -> Said {
-    Said {
-        seq: 1 + 1000 * place,
-        ..DATA
-    }
-}
-
-fn ack(place: u32) -> Said {
-    Said {
-        ack: 1 + 1000 * place,
-        ..ACK
-    }
-}
+use told::{ACK, CLIENT, Capture, DATA, Said, ack, data};
 
 #[test]
 fn a_handshake_tells_sides_options_and_round_trip() {
@@ -536,6 +392,7 @@ fn anything() -> impl Strategy<Value = Observed> {
                 flags & 0x1f9
             }),
             wnd,
+            urgent: wnd,
             payload_len: len,
             options_len: 40,
             ecn: Ecn::Ce,
@@ -585,9 +442,11 @@ proptest! {
     ) {
         let mut table = FlowTable::new(seed);
         let mut again = FlowTable::new(!seed);
+        let mut details = Details::new();
         let mut bytes = 0;
         for packet in &packets {
             let verdict = table.handle_packet(packet);
+            details.handle_packet(&table, &verdict, packet);
             prop_assert_eq!(verdict, again.handle_packet(packet), "the seed matters");
             bytes += u64::from(packet.payload_len);
         }

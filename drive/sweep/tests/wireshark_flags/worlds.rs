@@ -1,21 +1,14 @@
-//! Our tshark against the installed one, packet for packet, on captures of
-//! simulated worlds from both doors. Skipped, and said so, where tshark is not
-//! installed.
-
-#[path = "../../sim/tests/common/mod.rs"]
-mod common;
+//! Captures of simulated worlds from both doors.
 
 use std::fs::File;
 use std::net::Ipv4Addr;
 use std::path::Path;
-use std::process::Command;
 use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::sync::{Arc, Mutex};
 
-use common::{flow, host, link, wire, world};
-use gigatcp_capture::independent_reader::find_tshark;
-use gigatcp_capture::{CaptureReader, Interface, InterfaceId, PcapngWriter};
-use gigatcp_flows::{FlowTable, Observed, Wireshark, WiresharkFlag};
+use crate::common::{flow, host, link, wire, world};
+use crate::{names, ours, tshark};
+use gigatcp_capture::{Interface, InterfaceId, PcapngWriter};
 use gigatcp_path::{HopConfig, LossModel, Reorder};
 use gigatcp_sim::packet::Packet;
 use gigatcp_sim::{Stop, Tap, World};
@@ -81,55 +74,11 @@ fn capture(path: &Path, profile: Profile, forward: HopConfig, at_sender: bool) {
     door.writer.finish().unwrap();
 }
 
-/// Names of flags, for each packet.
-type Lines = Vec<String>;
-
-fn ours(path: &Path) -> Lines {
-    let mut reader = CaptureReader::open(path).unwrap();
-    let mut table = FlowTable::new(1);
-    let mut wireshark = Wireshark::new();
-    let mut lines = Vec::new();
-    while let Some(record) = reader.next_record().unwrap() {
-        let segment = record.dissect().unwrap();
-        let observed = Observed::new(record.time.unwrap(), &segment);
-        let verdict = table.handle_packet(&observed);
-        let flags = wireshark.handle_packet(verdict.connection, false, verdict.from, &observed);
-        let names: Vec<&str> = flags.iter().map(WiresharkFlag::name).collect();
-        lines.push(names.join(" "));
-    }
-    lines
-}
-
-fn theirs(path: &Path) -> Lines {
-    let mut command = Command::new(find_tshark().unwrap());
-    command.arg("-n").arg("-r").arg(path);
-    command.args(["-d", "tcp.port==0-65535,data", "-T", "fields"]);
-    command.args(["-E", "separator=;"]);
-    for flag in WiresharkFlag::ALL {
-        command
-            .arg("-e")
-            .arg(format!("tcp.analysis.{}", flag.name()));
-    }
-    let output = command.output().unwrap();
-    assert!(output.status.success());
-    let text = String::from_utf8(output.stdout).unwrap();
-    let names = |line: &str| {
-        let fields = line.split(';').zip(WiresharkFlag::ALL);
-        let set: Vec<&str> = fields
-            .filter(|(field, _)| !field.is_empty())
-            .map(|(_, flag)| flag.name())
-            .collect();
-        set.join(" ")
-    };
-    text.lines().map(names).collect()
-}
-
 #[test]
 fn every_packet_has_the_flags_that_the_installed_tshark_gives_it() {
-    if find_tshark().is_none() {
-        println!("skipped: tshark is not installed");
+    let Some(program) = tshark::find() else {
         return;
-    }
+    };
     let folder = tempfile::tempdir().unwrap();
     let no_sack = Profile {
         sack: false,
@@ -156,16 +105,17 @@ fn every_packet_has_the_flags_that_the_installed_tshark_gives_it() {
             for at_sender in [true, false] {
                 let path = folder.path().join("door.pcapng");
                 capture(&path, profile, forward.clone(), at_sender);
-                let (ours, theirs) = (ours(&path), theirs(&path));
+                let (ours, theirs) = (ours(&path), tshark::flags(&program, &path));
                 assert_eq!(ours.len(), theirs.len());
-                let differ = ours.iter().zip(&theirs).enumerate();
-                for (index, (ours, theirs)) in differ.filter(|(_, (a, b))| a != b) {
+                let differ = ours.iter().zip(&theirs);
+                for ((frame, ours), (_, theirs)) in differ.filter(|(a, b)| a.1.flags != *b.1) {
                     wrong += 1;
                     if wrong < 40 {
                         println!(
-                            "{name} loss {loss} reorder {reorder} sender {at_sender}, frame {}: \
-                             tshark says [{theirs}], we [{ours}]",
-                            index + 1
+                            "{name} loss {loss} reorder {reorder} sender {at_sender}, frame {frame}: \
+                             tshark says [{}], we [{}]",
+                            names(*theirs),
+                            names(ours.flags)
                         );
                     }
                 }

@@ -1,0 +1,206 @@
+//! The segments that wait for an acknowledgment, each with the times it passed:
+//! what tcptrace keeps of them, for the counts of [`crate::Detail`].
+//!
+//! Unlike `sent.rs`, which forgets every second boundary of a large flight, all
+//! are kept up to [`MAX_SEGMENTS`] and found by their place, at a cost that grows
+//! with the logarithm of their number. What was acknowledged is forgotten.
+
+use alloc::collections::BTreeMap;
+
+use gigatcp_units::{Duration, Instant};
+
+/// Segments kept of one direction. Beyond, the oldest is forgotten: what is said
+/// of acknowledgments and repeats of it is not counted.
+const MAX_SEGMENTS: usize = 1 << 16;
+
+#[derive(Clone, Copy, Debug)]
+struct Segment {
+    end: u64,
+    /// When it last passed.
+    at: Instant,
+    /// How often it was sent again.
+    repeats: u32,
+}
+
+/// What an acknowledgment says of the segments that it covers.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub(crate) struct Covered {
+    /// How many they are.
+    pub segments: u64,
+    /// What ends exactly at the acknowledgment, if anything does.
+    pub exact: Option<Exact>,
+}
+
+/// A segment that an acknowledgment ends at.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Exact {
+    pub octets: u64,
+    /// Since it last passed.
+    pub after: Duration,
+    pub was_repeated: bool,
+    /// Something before it passed later than it did.
+    pub is_overtaken: bool,
+}
+
+/// The segments of one direction, by their beginnings; none overlaps another.
+#[derive(Clone, Default, Debug)]
+pub(crate) struct Transmissions {
+    waiting: BTreeMap<u64, Segment>,
+    /// When the last of those that are acknowledged passed.
+    latest: Instant,
+}
+
+impl Transmissions {
+    /// Octets from `start` up to `end` pass. Those that wait already pass again:
+    /// how long after the time before, and how often the segment they are of was
+    /// sent again so far. `is_again` says that the others were sent before too,
+    /// though not seen.
+    pub fn on_sent(
+        &mut self,
+        start: u64,
+        end: u64,
+        at: Instant,
+        is_again: bool,
+    ) -> Option<(Duration, u32)> {
+        // Nearly always it is what comes next.
+        let is_next = self
+            .waiting
+            .last_key_value()
+            .is_none_or(|(_, last)| last.end <= start);
+        if is_next {
+            self.put(start, end, at, u32::from(is_again));
+            return None;
+        }
+        let mut first = None;
+        let mut place = start;
+        while let Some((from, segment)) = self.overlapping(place, end) {
+            let (next, after) = (segment.end, at.saturating_since(segment.at));
+            segment.at = at;
+            segment.repeats += 1;
+            let repeats = segment.repeats;
+            if from > place {
+                self.put(place, from, at, u32::from(is_again && first.is_none()));
+            }
+            place = next;
+            if from <= start {
+                first = Some((after, repeats));
+            } else {
+                first = first.map(|(after, most)| (after, most.max(repeats)));
+            }
+        }
+        if place < end {
+            self.put(place, end, at, u32::from(is_again && place == start));
+        }
+        first
+    }
+
+    /// The first segment that has octets from `start` up to `end`.
+    fn overlapping(&mut self, start: u64, end: u64) -> Option<(u64, &mut Segment)> {
+        if start >= end {
+            return None;
+        }
+        let before = self.waiting.range(..=start).next_back();
+        let from = match before {
+            Some((from, segment)) if segment.end > start => *from,
+            _ => *self.waiting.range(start..end).next()?.0,
+        };
+        self.waiting.get_mut(&from).map(|segment| (from, segment))
+    }
+
+    fn put(&mut self, start: u64, end: u64, at: Instant, repeats: u32) {
+        if self.waiting.len() == MAX_SEGMENTS {
+            self.waiting.pop_first();
+        }
+        self.waiting.insert(start, Segment { end, at, repeats });
+    }
+
+    /// Everything up to `ack` has arrived.
+    pub fn on_acknowledged(&mut self, ack: u64, now: Instant) -> Covered {
+        let mut covered = Covered::default();
+        while let Some(first) = self.waiting.first_entry()
+            && first.get().end <= ack
+        {
+            let (start, segment) = first.remove_entry();
+            covered.segments += 1;
+            if segment.end == ack {
+                covered.exact = Some(Exact {
+                    octets: segment.end - start,
+                    after: now.saturating_since(segment.at),
+                    was_repeated: segment.repeats > 0,
+                    is_overtaken: self.latest > segment.at,
+                });
+            }
+            self.latest = self.latest.max(segment.at);
+        }
+        covered
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(ms: u64) -> Instant {
+        Instant::ZERO + Duration::from_millis(ms)
+    }
+
+    #[test]
+    fn a_segment_sent_again_is_timed_from_its_latest_transmission() {
+        let mut sent = Transmissions::default();
+        assert_eq!(sent.on_sent(0, 10, at(1), false), None);
+        assert_eq!(sent.on_sent(10, 20, at(2), false), None);
+        let again = sent.on_sent(0, 10, at(7), true);
+        assert_eq!(again, Some((Duration::from_millis(6), 1)));
+        let again = sent.on_sent(0, 20, at(10), true);
+        assert_eq!(again, Some((Duration::from_millis(3), 2)));
+        let covered = sent.on_acknowledged(20, at(15));
+        let exact = covered.exact.unwrap();
+        assert_eq!((covered.segments, exact.octets), (2, 10));
+        assert!(exact.was_repeated && !exact.is_overtaken);
+        assert_eq!(exact.after, Duration::from_millis(5));
+    }
+
+    #[test]
+    fn what_waited_while_something_before_it_was_repaired_is_overtaken() {
+        let mut sent = Transmissions::default();
+        sent.on_sent(0, 10, at(1), false);
+        sent.on_sent(10, 20, at(2), false);
+        sent.on_sent(0, 10, at(7), true);
+        // The repair alone, then the rest.
+        assert!(!sent.on_acknowledged(10, at(8)).exact.unwrap().is_overtaken);
+        let exact = sent.on_acknowledged(20, at(9)).exact.unwrap();
+        assert!(exact.is_overtaken && !exact.was_repeated);
+    }
+
+    #[test]
+    fn what_fills_holes_and_what_overlaps_is_put_where_nothing_was() {
+        let mut sent = Transmissions::default();
+        sent.on_sent(20, 30, at(1), false);
+        sent.on_sent(40, 50, at(1), false);
+        let again = sent.on_sent(10, 60, at(3), true);
+        assert_eq!(again, None);
+        // Five pieces: three that were never seen, two that passed again.
+        let covered = sent.on_acknowledged(60, at(4));
+        assert_eq!(covered.segments, 5);
+        assert_eq!(sent.on_acknowledged(70, at(5)), Covered::default());
+    }
+
+    #[test]
+    fn an_acknowledgment_inside_of_a_segment_covers_it_not() {
+        let mut sent = Transmissions::default();
+        sent.on_sent(0, 30, at(1), false);
+        assert_eq!(sent.on_acknowledged(20, at(2)), Covered::default());
+        assert_eq!(sent.on_acknowledged(30, at(3)).segments, 1);
+    }
+
+    #[test]
+    fn of_too_many_the_oldest_are_forgotten() {
+        let mut sent = Transmissions::default();
+        let count = MAX_SEGMENTS as u64 + 5;
+        for place in 0..count {
+            sent.on_sent(place, place + 1, at(1), false);
+        }
+        let covered = sent.on_acknowledged(count, at(2));
+        assert_eq!(covered.segments, MAX_SEGMENTS as u64);
+    }
+}

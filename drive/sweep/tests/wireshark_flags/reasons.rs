@@ -1,0 +1,59 @@
+//! Where tshark's flags are others than those we say it gives, and where they are
+//! not what happened. What each of these means, and who is right, is in
+//! `docs/notes/tshark.md` under its name.
+
+use gigatcp_flows::{Kind, Kinds, Observed, WiresharkFlag};
+
+/// A flag that a packet does not deserve, or something that it is and no flag
+/// tells.
+#[derive(Clone, Copy, Debug)]
+pub struct Disagreement<'a> {
+    pub capture: &'a str,
+    pub wrong: Option<WiresharkFlag>,
+    pub missing: Option<Kind>,
+    /// All that it is.
+    pub kinds: Kinds,
+    pub packet: Observed,
+}
+
+/// Why flags are others than ours of tshark, by the name of the capture.
+pub type Otherwise = (&'static str, fn(&str) -> bool);
+
+/// All of them; the first one that fits is meant.
+pub const FLAGS_OF_OTHERS: &[Otherwise] = &[
+    ("random-order", |name| name.contains("randomized")),
+    ("longer-than-its-frame", |name| name.starts_with("kday")),
+];
+
+/// A reason: its name, and whether it explains a disagreement.
+pub type Reason = (&'static str, fn(&Disagreement<'_>) -> bool);
+
+/// All reasons; the first one that fits is meant.
+pub const REASONS: &[Reason] = &[
+    ("random-order", |d| d.capture.contains("randomized")),
+    ("captured-twice", |d| d.kinds.contains(Kind::CapturedTwice)),
+    ("reports-a-duplicate", |d| {
+        d.kinds.contains(Kind::DuplicateReport)
+    }),
+    ("duplicate-by-sack", |d| {
+        d.kinds.contains(Kind::DuplicateAck) && !d.packet.sack.is_empty()
+    }),
+    ("nothing-outstanding", |d| {
+        d.wrong == Some(WiresharkFlag::DuplicateAck) && d.kinds.is_empty()
+    }),
+    ("first-window", |d| {
+        d.wrong == Some(WiresharkFlag::WindowUpdate) && d.kinds.is_empty()
+    }),
+    ("first-fragment", |d| {
+        let lost = [WiresharkFlag::LostSegment, WiresharkFlag::AckLostSegment];
+        d.wrong.is_some_and(|flag| lost.contains(&flag)) && d.capture == "jpegs.cap"
+    }),
+    ("told-once", |d| d.missing == Some(Kind::AckedUnseen)),
+    ("room-for-no-segment", |d| {
+        d.missing == Some(Kind::WindowFull)
+    }),
+    ("clock-steps-back", |d| {
+        d.capture == "test1-out-of-order.pcap"
+    }),
+    ("fuzzed", |d| d.capture.contains("oobr")),
+];

@@ -1,0 +1,42 @@
+//! What the installed tshark says of a capture.
+
+use std::collections::BTreeMap;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use gigatcp_capture::independent_reader::find_tshark;
+use gigatcp_flows::{WiresharkFlag, WiresharkFlags};
+
+/// Where it is; where it is nowhere, that is said.
+pub fn find() -> Option<PathBuf> {
+    let found = find_tshark();
+    if found.is_none() {
+        // Straight to stderr: the test runner swallows what `eprintln!` says.
+        let line = "SKIPPED: tshark is not installed, nothing was compared with its flags\n";
+        io::stderr().write_all(line.as_bytes()).unwrap();
+    }
+    found
+}
+
+/// Its flags of every frame in which it finds TCP.
+pub fn flags(program: &Path, path: &Path) -> BTreeMap<u64, WiresharkFlags> {
+    let mut command = Command::new(program);
+    // What is in the segments does not matter, and may be malformed.
+    command.args(["-n", "-Y", "tcp", "-d", "tcp.port==0-65535,data"]);
+    command.args(["-T", "fields", "-E", "separator=;", "-e", "frame.number"]);
+    for flag in WiresharkFlag::ALL {
+        let field = format!("tcp.analysis.{}", flag.name());
+        command.args(["-e", &field]);
+    }
+    let output = command.arg("-r").arg(path).output().unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    text.lines().map(line).collect()
+}
+
+fn line(line: &str) -> (u64, WiresharkFlags) {
+    let (frame, fields) = line.split_once(';').unwrap();
+    let fields = fields.split(';').zip(WiresharkFlag::ALL);
+    let set = fields.filter(|(field, _)| !field.is_empty());
+    (frame.parse().unwrap(), set.map(|(_, flag)| flag).collect())
+}
