@@ -88,11 +88,7 @@ struct Written {
 
 /// Begins it before anything runs.
 fn begin(arguments: &Arguments, place: &Path) -> Result<(Box<dyn Watch>, Written), Failure> {
-    let said = |failure: Failure| {
-        failure
-            .effect("nothing was run")
-            .hint("name a file that can be written, as in `--write /tmp/emulate.pcapng`")
-    };
+    let said = |failure: Failure| failure.effect("nothing was run");
     let file = WholeFile::begin(place).map_err(said)?;
     let out = file.handle();
     let out =
