@@ -298,16 +298,13 @@ impl Engine {
 
     /// Keeps processors awake as long as packets come.
     fn stay_awake(&mut self, now: Instant) {
-        if self.vigil.is_none() {
-            return;
-        }
+        let Some(vigil) = &mut self.vigil else { return };
         let reads = self.devices.iter().map(|device| device.counters().reads);
         let reads = reads.sum();
         if self.reads != reads {
             self.reads = reads;
             self.awake_until = now + AWAKE;
         }
-        let Some(vigil) = &mut self.vigil else { return };
         match process::processor() {
             Ok(processor) if now < self.awake_until => vigil.follow(processor),
             _ => vigil.rest(),
