@@ -27,8 +27,8 @@
 //!
 //! Memory is flat: a connection keeps intervals and never packets. What is in
 //! flight has one boundary for each segment up to [`MAX_BOUNDARIES`], from
-//! there on for every second, every fourth: the counts stay exact, round trips
-//! are sampled less often. An idle connection keeps none.
+//! there on for every second, every fourth, all over the flight: the counts stay
+//! exact, round trips are sampled less often. An idle connection keeps none.
 //!
 //! Deliberately not here: payload, checksums, reassembly; and what only the
 //! sender can know. A verdict rests on what passed the place of capture.

@@ -1,4 +1,10 @@
 //! When what is in flight was sent: boundaries of segments and their times.
+//!
+//! Of a flight of more than [`MAX_BOUNDARIES`] segments a sample is kept, every
+//! second, every fourth, every 2^n-th of them, whichever their places choose: so
+//! all parts of the flight are known equally well, the oldest too, which is
+//! acknowledged next, and receivers that acknowledge every second segment or every
+//! fortieth still hit some of them.
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -7,9 +13,12 @@ use gigatcp_units::Instant;
 
 use crate::gaps::Gaps;
 
-/// Boundaries kept of one direction. When there are more, every second one is
-/// forgotten.
+/// Boundaries kept of one direction; of more, half are forgotten, and half of what
+/// is sent from then on is not noted.
 pub const MAX_BOUNDARIES: usize = 1024;
+
+/// When so few are left of a sample, twice as many are noted again.
+const FEW: usize = MAX_BOUNDARIES / 4;
 
 /// Boundaries that there is room for at first.
 const LEAST: usize = 8;
@@ -31,13 +40,28 @@ pub(crate) struct InFlight {
     /// How many were ever put in and taken out.
     put: usize,
     taken: usize,
+    /// One in 2^n is kept.
+    rarity: u32,
     pub gaps: Gaps,
+}
+
+/// Whether the boundary at `end` is of the sample of one in 2^n. Whoever is of one
+/// sample is of every larger one.
+const fn is_of_sample(end: u64, rarity: u32) -> bool {
+    // The finalizer of SplitMix64 (Steele et al., 2014): no regular distance between
+    // boundaries, or between acknowledgments, chooses all of them or none.
+    let mixed = (end ^ (end >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    (mixed ^ (mixed >> 31)).trailing_zeros() >= rarity
 }
 
 impl InFlight {
     /// A segment that ends at `end`, beyond all others, passes.
     #[inline(always)]
     pub fn on_sent(&mut self, end: u64, at: Instant) {
+        if self.rarity > 0 && !self.is_noted(end) {
+            return;
+        }
         if self.put - self.taken == self.boundaries.len() {
             self.make_room();
         }
@@ -53,14 +77,31 @@ impl InFlight {
         let len = self.boundaries.len();
         let mask = len.wrapping_sub(1);
         let ordered = (self.taken..self.put).map(|index| self.boundaries[index & mask]);
-        let mut next: Vec<Boundary> = if len == MAX_BOUNDARIES {
-            ordered.skip(1).step_by(2).collect()
-        } else {
-            ordered.collect()
-        };
+        let mut next: Vec<Boundary> = ordered.collect();
+        if len == MAX_BOUNDARIES {
+            self.rarity += 1;
+            next.retain(|boundary| is_of_sample(boundary.end, self.rarity));
+            if next.len() > MAX_BOUNDARIES / 4 * 3 {
+                // Somebody has chosen them so.
+                let mut index = 0;
+                next.retain(|_| {
+                    index += 1;
+                    index % 2 == 0
+                });
+            }
+        }
         (self.taken, self.put) = (0, next.len());
         next.resize((len * 2).clamp(LEAST, MAX_BOUNDARIES), Boundary::default());
         self.boundaries = next;
+    }
+
+    /// Whether a boundary is of the sample that is kept.
+    #[inline(never)]
+    fn is_noted(&mut self, end: u64) -> bool {
+        if self.put - self.taken < FEW {
+            self.rarity -= 1;
+        }
+        is_of_sample(end, self.rarity)
     }
 
     /// Everything up to `ack` has arrived: when what ends exactly there was
@@ -109,7 +150,8 @@ impl Pool {
 
     /// Takes memory back that nobody uses.
     #[inline]
-    pub fn give(&mut self, empty: Box<InFlight>) {
+    pub fn give(&mut self, mut empty: Box<InFlight>) {
+        empty.rarity = 0;
         if self.0.len() < MAX_SPARE {
             self.0.push(empty);
         }
@@ -124,21 +166,19 @@ mod tests {
 
     proptest! {
         #[test]
-        fn boundaries_are_what_a_queue_of_them_says(
+        fn boundaries_are_what_a_queue_of_all_of_them_says(
             steps in prop::collection::vec((1_u64..9, any::<bool>(), 0_u64..99), 1..4000),
         ) {
             let (mut held, mut model) = (InFlight::default(), VecDeque::new());
             let (mut next, mut una) = (1 << 33, 1 << 33);
+            let mut most = 0;
             for (index, (len, is_sent, part)) in steps.into_iter().enumerate() {
                 if is_sent || part > 0 && model.len() < 40 {
                     next += len;
                     let at = Instant::from_nanos(index as u64);
-                    if model.len() == MAX_BOUNDARIES {
-                        let mut keeps = true;
-                        model.retain(|_| { keeps = !keeps; keeps });
-                    }
                     held.on_sent(next, at);
                     model.push_back((next, at));
+                    most = most.max(model.len());
                     continue;
                 }
                 una += (next - una) * part / 4000;
@@ -147,9 +187,61 @@ mod tests {
                     exact = (end == una).then_some(at);
                     model.pop_front();
                 }
-                prop_assert_eq!(held.on_acknowledged(una), exact);
-                prop_assert_eq!(held.is_empty(), model.is_empty());
+                let known = held.on_acknowledged(una);
+                prop_assert!(known == exact || known.is_none() && most > MAX_BOUNDARIES);
+                prop_assert!(!held.is_empty() || model.is_empty() || most > MAX_BOUNDARIES);
+                prop_assert!(held.put - held.taken <= MAX_BOUNDARIES);
             }
+        }
+
+        #[test]
+        fn of_a_large_flight_each_part_is_known_as_well_as_another(
+            flight in 2_000_u64..200_000,
+            size in 500_u64..9_000,
+            each in 1_u64..45,
+            start in any::<u32>(),
+        ) {
+            let first = (1 << 40) + u64::from(start);
+            let mut held = InFlight::default();
+            let end = |index: u64| first + (index + 1) * size;
+            for index in 0..flight {
+                held.on_sent(end(index), Instant::from_nanos(index));
+            }
+            // Three round trips, each acknowledgment of so many segments.
+            let (mut known, mut of_round) = (Vec::new(), 0);
+            for index in 0..3 * flight {
+                if index % each == each - 1 {
+                    let sent = held.on_acknowledged(end(index));
+                    prop_assert!(sent.is_none_or(|at| at.as_nanos() == index));
+                    of_round += u64::from(sent.is_some());
+                }
+                held.on_sent(end(flight + index), Instant::from_nanos(flight + index));
+                if index % (flight / 4) == 0 {
+                    known.push(core::mem::take(&mut of_round));
+                }
+            }
+            // A quarter of a round trip has some 128 boundaries; one in `each` is met.
+            let least = known[1..].iter().min().copied().unwrap_or_default();
+            prop_assert!(each >= 8 || least >= 2, "{known:?}");
+            prop_assert!(known.iter().sum::<u64>() >= 4, "{known:?}");
+        }
+
+        #[test]
+        fn a_flight_that_has_become_small_is_known_whole_again(
+            flight in 2_000_u64..100_000,
+        ) {
+            let mut held = InFlight::default();
+            let end = |index: u64| (index + 1) * 1448;
+            for index in 0..flight {
+                held.on_sent(end(index), Instant::from_nanos(index));
+            }
+            held.on_acknowledged(end(flight - 10));
+            let mut known = 0;
+            for index in flight..flight + 3_000 {
+                held.on_sent(end(index), Instant::from_nanos(index));
+                known += u64::from(held.on_acknowledged(end(index - 8)).is_some());
+            }
+            prop_assert!(known > 2_900, "{known}");
         }
     }
 }
