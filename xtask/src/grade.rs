@@ -4,20 +4,30 @@
 //! captures and the diagnosis. Its worlds have one known cause each; they are
 //! captured from three places and diagnosed from the capture alone. With `--live`
 //! they are connections of this machine's kernel over emulated paths, which needs
-//! root, or a user namespace of one's own. `--write` keeps what came out as
-//! `docs/grade.txt` or `docs/grade-live.txt`; arguments else are handed on.
+//! root, or a user namespace of one's own; with `--fat` the paths are long and fat.
+//! `--write` keeps what came out as `docs/grade.txt`, `docs/grade-live.txt` or
+//! `docs/grade-fat.txt`; arguments else are handed on.
 
 use std::process::Command;
 
 use crate::{Failed, process, top};
 
-/// Where the kept grades are: simulated ones, and those of the kernel.
-const KEPT: [&str; 2] = ["docs/grade.txt", "docs/grade-live.txt"];
+/// Where the kept grades are.
+fn kept(words: &[String]) -> &'static str {
+    let has = |option: &str| words.iter().any(|word| word == option);
+    if has("--live") {
+        "docs/grade-live.txt"
+    } else if has("--fat") {
+        "docs/grade-fat.txt"
+    } else {
+        "docs/grade.txt"
+    }
+}
 
 /// Runs the grading with the given arguments.
 pub fn run(words: &[String]) -> Result<(), Failed> {
     let program = process::build_example("gigatcp-sweep", "grade", "test")?;
-    let kept = KEPT[usize::from(words.iter().any(|word| word == "--live"))];
+    let kept = kept(words);
     let keeps = words.iter().any(|word| word == "--write");
     let rest: Vec<&String> = words.iter().filter(|word| *word != "--write").collect();
     let mut command = Command::new(program);

@@ -33,6 +33,9 @@ const SOME_TRIP: Duration = Duration::from_millis(1);
 /// Acknowledgments that wait at most.
 const MAX_PENDING: usize = 4096;
 
+/// From so many on, close ones count as one.
+const MANY_PENDING: usize = MAX_PENDING / 2;
+
 /// Room for so many is kept for another trail.
 const MAX_SPARE: usize = 64;
 

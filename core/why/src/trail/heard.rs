@@ -29,19 +29,39 @@ impl Trail {
         self.note_trip(shown);
         self.note_window(shown, ack);
         self.freeze(shown, ack, edge);
-        if self.pending.len() == MAX_PENDING
-            && let Some(first) = self.pending.pop_front()
-        {
-            let due = (first.at + self.turn.unwrap_or_default()).min(packet.at);
-            self.pass(due, End::Event);
-            self.learn(&first, shown.number);
+        self.keep(
+            Pending {
+                at: packet.at,
+                ack,
+                edge,
+                ts_val: packet.timestamps.map(|stamps| stamps.val),
+            },
+            shown.number,
+        );
+    }
+
+    /// Keeps an acknowledgment until the sender has learned of it. Where very many
+    /// are on their way, those that come closer than a part of that way count as
+    /// one, the last of them: it says what they said.
+    #[inline]
+    fn keep(&mut self, known: Pending, number: u64) {
+        if self.pending.len() >= MANY_PENDING {
+            let turn = self.turn.unwrap_or_default();
+            let before = self.pending.iter().nth_back(1);
+            let is_close = |before: &Pending| {
+                known.at.saturating_since(before.at) < turn / (MANY_PENDING as u64 / 2)
+            };
+            if before.is_some_and(is_close) {
+                self.pending.pop_back();
+            } else if self.pending.len() == MAX_PENDING
+                && let Some(first) = self.pending.pop_front()
+            {
+                let due = (first.at + turn).min(known.at);
+                self.pass(due, End::Event);
+                self.learn(&first, number);
+            }
         }
-        self.pending.push_back(Pending {
-            at: packet.at,
-            ack,
-            edge,
-            ts_val: packet.timestamps.map(|stamps| stamps.val),
-        });
+        self.pending.push_back(known);
     }
 
     fn note_trip(&mut self, shown: &Shown<'_>) {

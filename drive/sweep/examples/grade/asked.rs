@@ -5,7 +5,7 @@ use std::path::PathBuf;
 #[cfg(target_os = "linux")]
 use crate::kernels;
 use crate::views;
-use crate::worlds::CAUSES;
+use crate::worlds::{CAUSES, Size};
 
 /// Where seeds for grading begin. Rules are written with seeds below.
 const FIRST: u64 = 1_000_000;
@@ -18,6 +18,8 @@ pub enum Ground {
 
 pub struct Asked {
     pub ground: Ground,
+    /// Of simulated paths.
+    pub size: Size,
     pub seeds: u64,
     pub first: u64,
     pub cause: Option<String>,
@@ -31,6 +33,7 @@ pub struct Asked {
 pub fn asked() -> Result<Asked, String> {
     let mut asked = Asked {
         ground: Ground::Simulated,
+        size: Size::Usual,
         seeds: 20,
         first: FIRST,
         cause: None,
@@ -46,6 +49,7 @@ pub fn asked() -> Result<Asked, String> {
             "--first" => asked.first = number(&value()?)?,
             "--cause" => asked.cause = Some(value()?),
             "--show" => asked.show = true,
+            "--fat" => asked.size = Size::Fat,
             "--live" => asked.ground = Ground::Kernels,
             "--keep" => asked.keep = Some(value()?.into()),
             "--again" => asked.again = Some(value()?.into()),
@@ -55,6 +59,9 @@ pub fn asked() -> Result<Asked, String> {
     let is_simulated = matches!(asked.ground, Ground::Simulated);
     if is_simulated && (asked.keep.is_some() || asked.again.is_some()) {
         return Err("only captures of kernels are kept: add `--live`".into());
+    }
+    if !is_simulated && asked.size == Size::Fat {
+        return Err("only simulated paths are fat: leave out `--live`".into());
     }
     match &asked.cause {
         Some(cause) if asked.injections().is_empty() => Err(format!(

@@ -1,8 +1,8 @@
 //! Grades `why`: connections whose cause is known, captured from several places,
 //! diagnosed from the capture alone.
 //!
-//! Usage: `grade [--seeds N] [--first SEED] [--cause ID] [--show]`; with `--live`
-//! the connections are of the machine's kernel, else simulated, and `--keep DIR`
+//! Usage: `grade [--seeds N] [--first SEED] [--cause ID] [--show]`; with `--fat` over
+//! paths of thousands of segments instead of hundreds; with `--live` the connections are of the machine's kernel, else simulated, and `--keep DIR`
 //! keeps their captures, `--again DIR` judges kept ones. Prints a confusion
 //! matrix for each place, precision and recall of each cause, and what a
 //! confidence is worth.
@@ -30,6 +30,7 @@ use asked::{Asked, Ground};
 use diagnosis::Captured;
 use matrix::Matrix;
 use rayon::prelude::*;
+use worlds::Size;
 
 /// Captures of one connection: sender, receiver, and perhaps more.
 pub struct Sample {
@@ -110,6 +111,7 @@ fn print(asked: &Asked, jobs: &[Job], graded: &[Vec<Graded>]) {
         asked.first + asked.seeds - 1,
         jobs.len(),
         match asked.ground {
+            Ground::Simulated if asked.size == Size::Fat => "worlds of long fat paths",
             Ground::Simulated => "worlds",
             Ground::Kernels => "connections of the kernel",
         },
@@ -120,7 +122,7 @@ fn print(asked: &Asked, jobs: &[Job], graded: &[Vec<Graded>]) {
 }
 
 fn simulated(job: &Job, asked: &Asked) -> Vec<Graded> {
-    let case = worlds::world(job.injection, job.seed);
+    let case = worlds::world(job.injection, job.seed, asked.size);
     let captures = views::captures(&case, job.seed);
     let sample = Sample {
         captures: captures.map(Captured::whole).into(),

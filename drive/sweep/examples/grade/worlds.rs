@@ -43,6 +43,15 @@ pub struct Case {
     pub about: String,
 }
 
+/// How long and how fat paths are.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Size {
+    /// Some hundred segments in flight fill them.
+    Usual,
+    /// Some thousand to ten thousand.
+    Fat,
+}
+
 /// What all worlds have.
 struct Base {
     rate: f64,
@@ -64,10 +73,10 @@ fn seconds(s: f64) -> Duration {
 }
 
 /// The world of `cause` with this seed.
-pub fn world(cause: &str, seed: u64) -> Case {
+pub fn world(cause: &str, seed: u64, size: Size) -> Case {
     let number = CAUSES.iter().position(|one| *one == cause).unwrap_or(0) as u64;
     let mut draw = Draw::new(seed.wrapping_mul(977).wrapping_add(number));
-    let base = base(&mut draw, cause);
+    let base = base(&mut draw, cause, size);
     let mut case = plain(&mut draw, &base, seed);
     case.about = format!(
         "{:.0} Mbit/s, {:.1} ms, MTU {}, {}, pacing {}, timestamps {}",
@@ -82,17 +91,29 @@ pub fn world(cause: &str, seed: u64) -> Case {
     case
 }
 
-fn base(draw: &mut Draw, cause: &str) -> Base {
-    let rate = draw.magnitude(10e6, 200e6);
+fn base(draw: &mut Draw, cause: &str, size: Size) -> Base {
+    let (rates, [shortest, longest]) = match size {
+        Size::Usual => ([10e6, 200e6], [0.008, 0.1]),
+        Size::Fat => ([300e6, 3e9], [0.02, 0.15]),
+    };
+    let rate = draw.magnitude(rates[0], rates[1]);
     // A short queue overflows again and again only where windows grow fast.
-    let longest = if cause == "queue-overflow" { 0.02 } else { 0.1 };
-    let rtt = draw.magnitude(0.008, longest);
+    let longest = if cause == "queue-overflow" {
+        shortest * 2.5
+    } else {
+        longest
+    };
+    let rtt = draw.magnitude(shortest, longest);
     let mtu = if cause == "mss-clamped" {
         9000
     } else {
         draw.pick(&[1500, 1500, 1500, 9000])
     };
-    let rate = if mtu == 9000 { rate * 3.0 } else { rate };
+    let rate = if mtu == 9000 && size == Size::Usual {
+        rate * 3.0
+    } else {
+        rate
+    };
     let has_pacing = draw.chance(0.6);
     let profile = Profile {
         pacing: has_pacing,
