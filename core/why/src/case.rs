@@ -286,6 +286,34 @@ impl<'a> Case<'a> {
         between.fate(episode.start as u32, episode.at)
     }
 
+    /// Whether the window, made smaller by a loss before, was growing again around
+    /// this round as congestion avoidance makes it (RFC 5681 section 3.1), by about
+    /// a segment each round trip: no host and no application does that.
+    pub fn reopens(&self, index: usize) -> bool {
+        /// Rounds looked at on either side, and steps that tell.
+        const AROUND: usize = 8;
+        const LEAST: usize = 6;
+        let Some(episode) = self.after[index] else {
+            return false;
+        };
+        let is_after = |other: &usize| {
+            self.after[*other] == Some(episode) && self.rounds[*other].again == 0
+        };
+        let from = (index.saturating_sub(AROUND)..index)
+            .rev()
+            .take_while(is_after);
+        let from = from.last().unwrap_or(index);
+        let until = (index + AROUND + 1).min(self.rounds.len());
+        let until = (index..until).take_while(is_after).last().unwrap_or(index);
+        let near = &self.rounds[from..=until];
+        let steps = near.windows(2);
+        let up = steps.clone().filter(|pair| pair[1].flight > pair[0].flight);
+        let (count, up) = (steps.len(), up.count());
+        let trips: u64 = near.iter().map(|round| round.count).sum();
+        let grown = near[near.len() - 1].flight.saturating_sub(near[0].flight);
+        count >= LEAST && up * 4 >= count * 3 && grown * 3 >= trips.saturating_sub(1) * self.mss()
+    }
+
     /// Whether there was a standing queue.
     pub fn is_queued(&self, index: usize) -> bool {
         /// A single acknowledgment is late for other reasons.

@@ -69,6 +69,7 @@ fn judge(case: &Case<'_>, hearing: &mut Hearing) {
             || is_bunched
             || round.again > 0
             || clocked > 0.6
+            || case.reopens(index)
         {
             continue;
         }

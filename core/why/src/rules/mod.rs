@@ -153,8 +153,16 @@ fn bid_losses(case: &Case<'_>, hearing: &mut Hearing, cause: Cause) {
         }
         hearing.bid(index, State::Recovery, sure);
         hearing.bid(index, State::Timeout, sure * 0.9);
-        if case.rate(index) < 0.9 * case.peak && !case.is_queued(index) {
+        if case.is_queued(index) {
+            continue;
+        }
+        if case.rate(index) < 0.9 * case.peak {
             hearing.bid(index, State::Full, sure * 0.95);
+            hearing.bid(index, State::Slack, sure * 0.7);
+        } else if case.sees_queues() && case.reopens(index) {
+            // On a long fat path the window may never again be what it takes: no
+            // round shows how fast it could be, but none has a queue either.
+            hearing.bid(index, State::Full, sure * 0.93);
             hearing.bid(index, State::Slack, sure * 0.7);
         }
     }
