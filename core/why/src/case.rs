@@ -325,6 +325,30 @@ impl<'a> Case<'a> {
                 .is_some_and(|queue| queue >= self.queue_step)
     }
 
+    /// Whether the slowest link was busy and a queue stood before it, be it short:
+    /// no segment of the round came through as fast as the fastest, by what several
+    /// segments take on that link, and together they came as fast as it carries.
+    pub fn is_carried(&self, index: usize) -> bool {
+        /// Segments that have to wait for it, and more on long paths.
+        const LEAST: f64 = 8.0;
+        let (Some(line), Some(least)) = (self.line, self.least_trip(index)) else {
+            return false;
+        };
+        let some = Duration::from_secs_f64(LEAST * self.mss() as f64 / line.max(1.0));
+        let step = some.max(self.base / 50).max(Duration::from_micros(20));
+        self.near_rate(index) >= 0.95 * line && least.saturating_sub(self.base) >= step
+    }
+
+    /// The least round trip of a round, where several samples tell.
+    fn least_trip(&self, index: usize) -> Option<Duration> {
+        let round = &self.rounds[index];
+        let trip = round.trip.least.filter(|_| round.trip.count >= 8)?;
+        match self.view {
+            View::Sender | View::Unknown => Some(trip),
+            View::Receiver | View::Middle => round.turn.least.map(|turn| trip + turn),
+        }
+    }
+
     /// What a queue added just before the episode.
     pub fn queue_before(&self, episode: &Episode) -> Option<Duration> {
         let turn = match self.view {

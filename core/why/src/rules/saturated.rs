@@ -14,7 +14,8 @@ pub(crate) const RULE: Rule = Rule {
     meaning: "The bottleneck was busy all the time: more in flight only made its queue longer. \
               Nothing is wrong with the hosts.",
     looks_for: "A round trip above its least (a standing queue) while the rate of delivery stays \
-                at its highest.",
+                at its highest; of a short queue, that no segment comes through without it while \
+                as much is delivered as the slowest link carries.",
     how_sure: "Good. A receiver that is slow to acknowledge looks alike from the sender.",
     views: "sender, receiver, middle",
     change: "Nothing at the hosts. More rate at the bottleneck, or less competing traffic.",
@@ -50,6 +51,9 @@ fn judge(case: &Case<'_>, hearing: &mut Hearing) {
             hearing.bid(index, State::Full, 0.88);
             hearing.bid(index, State::Slack, 0.72);
             hearing.bid(index, State::Recovery, 0.86);
+        } else if case.is_carried(index) {
+            hearing.bid(index, State::Full, 0.87);
+            hearing.bid(index, State::Slack, 0.7);
         } else if case.is_queued(index) {
             hearing.bid(index, State::Full, 0.6);
         } else if is_fast && case.after[index].is_some() {
