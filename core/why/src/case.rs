@@ -233,6 +233,17 @@ impl<'a> Case<'a> {
         round.pushed * 5 >= round.segments && round.pushed > 0
     }
 
+    /// The share of what was sent in a round that left as the answer to an
+    /// acknowledgment; nothing where these come so closely that everything follows
+    /// one of them at once, as on a fat path.
+    pub fn clocked(&self, index: usize) -> Option<f64> {
+        /// Twice what a host takes to answer.
+        const DENSE: f64 = 40e3;
+        let round = &self.rounds[index];
+        let is_dense = round.ack_gaps.mean().is_some_and(|mean| mean < DENSE);
+        (!is_dense).then(|| round.clocked as f64 / round.sent.max(1) as f64)
+    }
+
     /// How much of the time around a round the sender had nothing to send.
     pub fn dry_share(&self, index: usize) -> f64 {
         let until = (index + 3).min(self.rounds.len());

@@ -112,12 +112,14 @@ impl Spread {
         self.squares += other.squares;
     }
 
+    /// Their mean, of enough samples.
+    pub fn mean(&self) -> Option<f64> {
+        (self.count >= 8.0).then(|| self.sum / self.count)
+    }
+
     /// Standard deviation over mean, of enough samples.
     pub fn variation(&self) -> Option<f64> {
-        if self.count < 8.0 || self.sum <= 0.0 {
-            return None;
-        }
-        let mean = self.sum / self.count;
+        let mean = self.mean().filter(|mean| *mean > 0.0)?;
         let variance = (self.squares / self.count - mean * mean).max(0.0);
         Some(libm::sqrt(variance) / mean)
     }

@@ -56,7 +56,7 @@ fn judge(case: &Case<'_>, hearing: &mut Hearing) {
     let losses = case.causes.iter().filter(is_loss).count();
     for index in 0..case.rounds.len() {
         let round = &case.rounds[index];
-        let clocked = round.clocked as f64 / round.sent.max(1) as f64;
+        let is_clocked = case.clocked(index).is_some_and(|share| share > 0.6);
         let is_small = round.sent < 3 * case.mss();
         let has_ends = round.free_starts * 4 >= round.count && round.small > 0
             || round.small * 5 >= round.segments;
@@ -68,7 +68,7 @@ fn judge(case: &Case<'_>, hearing: &mut Hearing) {
             || has_ends
             || is_bunched
             || round.again > 0
-            || clocked > 0.6
+            || is_clocked
             || case.reopens(index)
         {
             continue;

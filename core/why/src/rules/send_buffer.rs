@@ -88,7 +88,10 @@ pub(super) fn sure(case: &Case<'_>, index: usize) -> f64 {
     if fills_window(case, index) {
         return 0.0;
     }
-    let clocked = round.clocked as f64 / round.sent.max(1) as f64;
+    let Some(clocked) = case.clocked(index) else {
+        // A busy host does not pause, a full buffer does until it is acknowledged.
+        return if case.busy(index) < 0.85 { 0.85 } else { 0.62 };
+    };
     // Who waits for room in the buffer has PSH on full segments too.
     let is_written = round.marked * 5 >= round.segments && round.marked > 0;
     if clocked >= 0.7 {
