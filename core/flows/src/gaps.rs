@@ -3,13 +3,17 @@
 //! Each gap remembers the packet that showed it: what fills it later was
 //! overtaken by that packet if it is older, and sent again if it is newer.
 
-use alloc::vec::Vec;
+use alloc::collections::VecDeque;
 
 use gigatcp_units::Instant;
 
-/// Gaps kept of one direction. Beyond, the oldest is given up: what would fill
-/// it counts as seen before.
-const MAX_GAPS: usize = 1024;
+/// Gaps kept of one direction: an opening that overshoots loses every second of
+/// some ten thousand segments. Beyond, the oldest is given up: what would fill it
+/// counts as seen before.
+const MAX_GAPS: usize = 1 << 16;
+
+/// Room for so many is kept for another connection.
+const MAX_SPARE: usize = 1 << 10;
 
 /// The packet that showed a gap by coming after it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -28,21 +32,26 @@ pub(crate) struct Gap {
     pub opener: Opener,
 }
 
-/// All gaps, ascending, disjoint.
+/// All gaps, ascending, disjoint. Most are filled from the front.
 #[derive(Clone, Default, Debug)]
-pub(crate) struct Gaps(Vec<Gap>);
+pub(crate) struct Gaps(VecDeque<Gap>);
 
 impl Gaps {
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
+    /// Keeps little room.
+    pub fn shrink(&mut self) {
+        self.0.shrink_to(MAX_SPARE);
+    }
+
     /// Where a gap lies that is the highest of all.
     pub fn open(&mut self, gap: Gap) {
         if self.0.len() == MAX_GAPS {
-            self.0.remove(0);
+            self.0.pop_front();
         }
-        self.0.push(gap);
+        self.0.push_back(gap);
     }
 
     /// Octets between `start` and `end` are there now: how many of them filled
@@ -91,12 +100,12 @@ impl Gaps {
     /// Nothing below `edge` will be looked for any more; how many octets of it
     /// were missing.
     pub fn close_below(&mut self, edge: u64) -> u64 {
-        if self.0.first().is_none_or(|gap| gap.start >= edge) {
+        if self.0.front().is_none_or(|gap| gap.start >= edge) {
             return 0;
         }
         let whole = self.0.partition_point(|gap| gap.end <= edge);
         let mut missing: u64 = self.0.drain(..whole).map(|gap| gap.end - gap.start).sum();
-        if let Some(gap) = self.0.first_mut()
+        if let Some(gap) = self.0.front_mut()
             && gap.start < edge
         {
             missing += edge - gap.start;

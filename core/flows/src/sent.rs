@@ -152,6 +152,7 @@ impl Pool {
     #[inline]
     pub fn give(&mut self, mut empty: Box<InFlight>) {
         empty.rarity = 0;
+        empty.gaps.shrink();
         if self.0.len() < MAX_SPARE {
             self.0.push(empty);
         }

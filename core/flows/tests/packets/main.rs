@@ -332,6 +332,29 @@ fn connections_past_four_gibibytes_count_on() {
 }
 
 #[test]
+fn every_second_segment_of_a_large_flight_lost_is_so_many_retransmissions() {
+    const LOST: u32 = 20_000;
+    let mut capture = Capture::open(77);
+    let numbered = |place: u32, at: u32| Said {
+        ts: Some((at, 1)),
+        ..data(place)
+    };
+    for place in 0..LOST {
+        let kinds = capture.say(2000 + u64::from(place), numbered(2 * place + 1, 10));
+        assert!(kinds.contains(&Kind::AfterGap), "{place}");
+    }
+    for place in 0..LOST {
+        let packet = capture.packet(90_000 + u64::from(place), numbered(2 * place, 90));
+        let kinds = capture.table.handle_packet(&packet).kinds;
+        assert!(kinds.is_retransmission(), "{place}");
+    }
+    let client = capture.connection().direction(Side::Client);
+    assert_eq!(client.retransmitted_segments(), u64::from(LOST));
+    assert_eq!(client.unique_bytes(), 2 * 1000 * u64::from(LOST));
+    assert_eq!(client.spurious_segments(), 0);
+}
+
+#[test]
 fn an_idle_connection_is_small() {
     assert!(
         size_of::<Connection>() <= 640,
