@@ -307,9 +307,8 @@ impl<'a> Case<'a> {
         let Some(episode) = self.after[index] else {
             return false;
         };
-        let is_after = |other: &usize| {
-            self.after[*other] == Some(episode) && self.rounds[*other].again == 0
-        };
+        let is_after =
+            |other: &usize| self.after[*other] == Some(episode) && self.rounds[*other].again == 0;
         let from = (index.saturating_sub(AROUND)..index)
             .rev()
             .take_while(is_after);

@@ -16,10 +16,11 @@ mod views;
 mod worlds;
 
 use gigatcp_why::Diagnosis;
+use worlds::Size;
 
 /// What is said of the world with this cause, from each place.
-fn diagnoses(cause: &str, seed: u64) -> [Option<Diagnosis>; 3] {
-    let case = worlds::world(cause, seed);
+fn diagnoses(cause: &str, seed: u64, size: Size) -> [Option<Diagnosis>; 3] {
+    let case = worlds::world(cause, seed, size);
     let captures = views::captures(&case, seed);
     captures.map(|octets| diagnosis::diagnose(diagnosis::Captured::whole(octets)))
 }
@@ -43,7 +44,7 @@ fn causes_that_show_everywhere_are_found_from_every_place() {
         "mss-clamped",
         "capture-artefact",
     ] {
-        for (place, diagnosis) in diagnoses(cause, 3).into_iter().enumerate() {
+        for (place, diagnosis) in diagnoses(cause, 3, Size::Usual).into_iter().enumerate() {
             let diagnosis = diagnosis.expect("data was sent");
             check(&diagnosis);
             let said = diagnosis.headline().map(|first| first.rule.id);
@@ -63,7 +64,7 @@ fn causes_of_the_sending_host_and_its_path_are_found_at_the_sender() {
         "cpu-limited-sender",
         "reordering-taken-for-loss",
     ] {
-        let [at_sender, _, _] = diagnoses(cause, 3);
+        let [at_sender, _, _] = diagnoses(cause, 3, Size::Usual);
         let diagnosis = at_sender.expect("data was sent");
         check(&diagnosis);
         let said = diagnosis.headline().map(|first| first.rule.id);
@@ -72,8 +73,19 @@ fn causes_of_the_sending_host_and_its_path_are_found_at_the_sender() {
 }
 
 #[test]
+fn a_full_path_of_thousands_of_segments_is_one_from_every_place() {
+    // 1515 Mbit/s, 26 ms: 3300 segments fill it, 6000 and more its queue too.
+    for diagnosis in diagnoses("path-saturated", 4, Size::Fat) {
+        let diagnosis = diagnosis.expect("data was sent");
+        check(&diagnosis);
+        let said = diagnosis.headline().map(|first| first.rule.id);
+        assert_eq!(said, Some("path-saturated"), "{}", diagnosis.limited_by());
+    }
+}
+
+#[test]
 fn the_place_of_capture_is_found_out() {
-    let found = diagnoses("receive-window-limited", 2).map(|diagnosis| {
+    let found = diagnoses("receive-window-limited", 2, Size::Usual).map(|diagnosis| {
         let diagnosis = diagnosis.expect("data was sent");
         diagnosis.view.name()
     });
@@ -83,7 +95,7 @@ fn the_place_of_capture_is_found_out() {
 #[test]
 fn two_captures_say_together_what_was_lost_between_them_and_why() {
     for cause in ["random-loss", "queue-overflow", "path-saturated"] {
-        let case = worlds::world(cause, 3);
+        let case = worlds::world(cause, 3, Size::Usual);
         let captures = views::captures(&case, 3).map(diagnosis::Captured::whole);
         let [sender, receiver, _] = captures;
         let diagnosis = diagnosis::diagnose_both(sender, receiver).expect("data was sent");
