@@ -6,6 +6,7 @@ use gigatcp_wire::{Ecn, Flags, SeqNumber};
 use crate::direction::{Direction, Seen};
 use crate::glance::{Glance, Packet};
 use crate::key::{Key, Pair};
+use crate::round_trips::Sample;
 use crate::sent::Pool;
 use crate::sequence::{self, Around};
 use crate::{Endpoint, Kind, Kinds, Observed, acknowledgment};
@@ -125,10 +126,10 @@ impl Connection {
         glance: &Glance,
         is_first: bool,
         pool: &mut Pool,
-    ) -> (Side, Kinds, Option<Duration>) {
+    ) -> (Side, Kinds, Sample) {
         let index = self.index(is_first);
         match self.take_expected(glance, index, pool) {
-            Some(expected) => (Side::BOTH[index], expected.kinds, expected.round_trip),
+            Some(expected) => (Side::BOTH[index], expected.kinds, expected.sample),
             None => self.handle_unexpected(&packet.observed(), is_first, pool),
         }
     }
@@ -140,7 +141,7 @@ impl Connection {
         packet: &Observed,
         is_first: bool,
         pool: &mut Pool,
-    ) -> (Side, Kinds, Option<Duration>) {
+    ) -> (Side, Kinds, Sample) {
         let index = self.index(is_first);
         let back = self.last_at.saturating_since(packet.at);
         self.origin = self.origin.wrapping_sub(back.as_nanos());
@@ -205,7 +206,7 @@ impl Connection {
         let may_time = client.has_syn() && server.has_syn();
         let is_timed = self.traits & HAS_ROUND_TRIP != 0 || !may_time;
         self.look_ahead(is_timed);
-        (Side::BOTH[index], kinds, sample)
+        (Side::BOTH[index], kinds, sample.into())
     }
 
     /// The connection's time at its last packet.

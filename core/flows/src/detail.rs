@@ -195,7 +195,7 @@ impl Detail {
             self.post_loss_acks += 1;
         } else if exact.was_repeated {
             self.again.get_or_insert_default().trips.add(exact.after);
-        } else if let Some(sample) = verdict.round_trip {
+        } else if let Some(sample) = verdict.round_trip() {
             self.full.add(exact.octets, sample);
         }
     }

@@ -19,12 +19,13 @@
 //! the sum of windows from the packets since the last one that was another, the
 //! octets in flight over time from those that changed them.
 
-use gigatcp_units::{Duration, Instant};
+use gigatcp_units::Instant;
 use gigatcp_wire::Flags;
 
 use crate::connection::{Connection, KNOWS_SCALE};
 use crate::direction::{Direction, Seen};
 use crate::glance::Glance;
+use crate::round_trips::Sample;
 use crate::sent::Pool;
 use crate::{Kind, Kinds, Scaling};
 
@@ -36,7 +37,7 @@ const LEAST_SEGMENT: u32 = 576;
 pub(crate) struct Expected {
     pub kinds: Kinds,
     /// The round trip that its acknowledgment shows, if it is a sample.
-    pub round_trip: Option<Duration>,
+    pub sample: Sample,
 }
 
 impl Connection {
@@ -94,10 +95,10 @@ impl Connection {
         let wnd = u32::from(packet.wnd) << from.shift;
         let mut expected = Expected {
             kinds: Kinds::NONE,
-            round_trip: None,
+            sample: Sample::NONE,
         };
         if acked > 0 {
-            expected.round_trip = peer.acknowledge(acked, waiting, packet.at, time, pool);
+            expected.sample = peer.acknowledge(acked, waiting, packet.at, time, pool);
         } else if len == 0 {
             expected.kinds = from.say_again(peer, packet, waiting > 0);
         }
@@ -196,7 +197,7 @@ impl Direction {
         at: Instant,
         time: u64,
         pool: &mut Pool,
-    ) -> Option<Duration> {
+    ) -> Sample {
         if waiting > self.owin_max {
             self.owin_max = waiting;
         }
@@ -204,7 +205,9 @@ impl Direction {
         let is_sample = self.una >= self.karn;
         self.una += acked;
         self.duplicates = 0;
-        let in_flight = self.in_flight.as_mut()?;
+        let Some(in_flight) = self.in_flight.as_mut() else {
+            return Sample::NONE;
+        };
         let sent_at = in_flight.on_acknowledged(self.una);
         if in_flight.is_empty()
             && let Some(empty) = self.in_flight.take()
@@ -212,9 +215,14 @@ impl Direction {
             pool.give(empty);
         }
         // Whoever measures an octet that arrived twice measures nothing.
-        let sample = at.saturating_since(sent_at.filter(|_| is_sample)?);
-        self.rtt.add(sample);
-        Some(sample)
+        match sent_at {
+            Some(sent_at) if is_sample => {
+                let sample = at.saturating_since(sent_at);
+                self.rtt.add(sample);
+                Sample::of(sample)
+            }
+            _ => Sample::NONE,
+        }
     }
 
     /// A bare segment that acknowledges nothing new: RFC 5681 section 2 calls it

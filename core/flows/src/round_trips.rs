@@ -9,6 +9,39 @@ use gigatcp_units::Duration;
 
 use crate::Spread;
 
+/// A sample, or none, in one word.
+///
+/// It is handed on with every packet. Two words would go through memory, written
+/// one by one and read as one, which the processor cannot forward from its stores.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Sample(u64);
+
+impl Sample {
+    /// There is none; nothing lasts so long.
+    pub const NONE: Self = Self(u64::MAX);
+
+    #[inline(always)]
+    pub const fn of(sample: Duration) -> Self {
+        Self(sample.as_nanos())
+    }
+
+    #[inline(always)]
+    pub const fn get(self) -> Option<Duration> {
+        if self.0 == Self::NONE.0 {
+            None
+        } else {
+            Some(Duration::from_nanos(self.0))
+        }
+    }
+}
+
+impl From<Option<Duration>> for Sample {
+    #[inline(always)]
+    fn from(sample: Option<Duration>) -> Self {
+        sample.map_or(Self::NONE, Self::of)
+    }
+}
+
 /// Statistics of round-trip times.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct RoundTrips {

@@ -16,6 +16,7 @@ use gigatcp_wire::Flags;
 use crate::glance::{Glance, Packet};
 use crate::key::{Key, Pair};
 use crate::places::{Place, Places};
+use crate::round_trips::Sample;
 use crate::sent::Pool;
 use crate::{Connection, Endpoint, Kinds, Side};
 
@@ -28,9 +29,17 @@ pub struct Verdict {
     pub from: Side,
     /// What it is.
     pub kinds: Kinds,
+    pub(crate) sample: Sample,
+}
+
+impl Verdict {
     /// From the segment that it acknowledges to its passing here, where that is
     /// a sample (Karn).
-    pub round_trip: Option<Duration>,
+    #[inline(always)]
+    #[must_use]
+    pub const fn round_trip(&self) -> Option<Duration> {
+        self.sample.get()
+    }
 }
 
 /// The connections of a capture.
@@ -90,7 +99,7 @@ impl FlowTable {
         }
         let connection = &mut self.connections[index];
         let pool = &mut self.pool;
-        let (from, kinds, round_trip) = if self.predicts {
+        let (from, kinds, sample) = if self.predicts {
             connection.handle(packet, &glance, pair.is_first, pool)
         } else {
             connection.handle_unexpected(&packet.observed(), pair.is_first, pool)
@@ -99,7 +108,7 @@ impl FlowTable {
             connection: index,
             from,
             kinds,
-            round_trip,
+            sample,
         };
         (verdict, glance, connection)
     }

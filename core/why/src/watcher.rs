@@ -221,8 +221,7 @@ impl Followed {
         Some((trail, self.first?))
     }
 
-    /// One body for packets in whatever form they came.
-    #[inline(never)]
+    #[inline(always)]
     fn handle(&mut self, shown: &Shown<'_>, spare: &mut VecDeque<Box<Trail>>, predicts: bool) {
         let packet = shown.packet;
         if self.first.is_none() {
@@ -232,7 +231,7 @@ impl Followed {
         self.last_packet = shown.number;
         let from = shown.verdict.from;
         let to = other(from);
-        if shown.verdict.round_trip.is_some() && self.halves[to as usize].is_none() {
+        if shown.verdict.round_trip().is_some() && self.halves[to as usize].is_none() {
             self.note_handshake(shown, from);
         }
         if packet.payload_len > 0 && self.trails[from as usize].is_none() {
@@ -276,7 +275,7 @@ impl Followed {
             && half.is_none()
             && !shown.packet.flags.contains(Flags::RST)
             && !shown.verdict.kinds.contains(Kind::AckedUnseen)
-            && let Some(trip) = shown.verdict.round_trip
+            && let Some(trip) = shown.verdict.round_trip()
         {
             *half = Some(trip);
         }

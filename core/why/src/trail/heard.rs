@@ -68,7 +68,7 @@ impl Trail {
         let kinds = shown.verdict.kinds;
         self.round.acks += 1;
         // What was held back behind a hole says nothing of the way.
-        if let Some(trip) = shown.verdict.round_trip
+        if let Some(trip) = shown.verdict.round_trip()
             && self.has_data
             && self.open.is_none()
         {

@@ -19,7 +19,7 @@ use gigatcp_units::{Duration, Instant};
 use gigatcp_why::Watcher;
 
 use super::super::flows::{self, Source};
-use super::super::segments::{About, Found, Take, Walk};
+use super::super::segments::{About, Found, Segment, Take, Walk};
 use super::super::shares::{self, Share};
 use super::row::{self, HEADING, Row};
 use crate::failure::Failure;
@@ -165,6 +165,15 @@ impl Judge {
         Ok(rows)
     }
 
+    /// Whether the packet is of a connection that it follows. Out of line: what
+    /// looks it up would have its registers from those of every packet.
+    #[cold]
+    #[inline(never)]
+    fn follows(&self, segment: &Segment<'_>) -> bool {
+        let ends = segment.pair().ends();
+        self.only.as_ref().is_none_or(|only| only.contains(&ends))
+    }
+
     /// Takes in all records of a capture and judges what is in it.
     fn walk(&mut self, walk: &mut Walk) -> Result<(), ReadError> {
         while walk.stretch(self)? {
@@ -217,8 +226,7 @@ impl Take for Judge {
         let Some(segment) = &found.segment else {
             return;
         };
-        let is_left_out = |only: &HashSet<Ends>| !only.contains(&segment.pair().ends());
-        if self.share.has(segment) && !self.only.as_ref().is_some_and(is_left_out) {
+        if self.share.has(segment) && (self.only.is_none() || self.follows(segment)) {
             self.watcher.handle_packet(found.number, segment);
         }
     }
