@@ -100,6 +100,7 @@ impl<'a> Case<'a> {
         case.measure();
         case.usual_shares = case.middle_shares();
         case.causes = losses::causes(&case);
+
         case
     }
 
@@ -265,21 +266,26 @@ impl<'a> Case<'a> {
         self.line.map(|line| rate / line)
     }
 
-    /// Whether what was lost had left its place in time behind; nothing where
-    /// no hole shows here.
+    /// Whether what was lost left no place in time behind: it never was on the
+    /// slowest link. False where it left exactly its place, or where the link had
+    /// been idle before it; nothing where no hole shows here, or a burst ended
+    /// with it.
     pub fn is_tight(&self, episode: &Episode) -> Option<bool> {
         let (trail, gap) = self.gap(episode)?;
-        (!self.is_pause(gap)).then(|| trail.data_spacing.is_close(gap.octets, gap.wait))
+        hole(trail, gap, self.mss(), self.base)
+    }
+
+    /// Whether there was time behind it at all, its place or any other; nothing
+    /// where none shows, or a long pause followed.
+    pub fn is_loose(&self, episode: &Episode) -> Option<bool> {
+        let (trail, gap) = self.gap(episode)?;
+        (gap.wait * 2 <= self.base).then(|| !trail.data_spacing.is_close(gap.octets, gap.wait))
     }
 
     /// Whether what was lost was the end of a burst.
     pub fn ends_burst(&self, episode: &Episode) -> bool {
-        self.gap(episode).is_some_and(|(_, gap)| self.is_pause(gap))
-    }
-
-    /// Behind that hole nothing was to come for a while.
-    fn is_pause(&self, gap: &Gap) -> bool {
-        gap.wait * 2 > self.base
+        self.gap(episode)
+            .is_some_and(|(_, gap)| gap.wait * 2 > self.base)
     }
 
     fn gap(&self, episode: &Episode) -> Option<(&Trail, &Gap)> {
@@ -451,6 +457,19 @@ pub(crate) struct Other<'a> {
     /// The same direction as it was lived there.
     pub trail: &'a Trail,
     pub between: &'a Between,
+}
+
+/// Whether a hole left no place in time; see [`Case::is_tight`].
+fn hole(trail: &Trail, gap: &Gap, mss: u64, base: Duration) -> Option<bool> {
+    let spacing = &trail.data_spacing;
+    if spacing.is_close(gap.octets, gap.wait) {
+        return Some(true);
+    }
+    let missing = (gap.end - gap.start).div_ceil(mss.max(1)) as f64;
+    let places = spacing.places(gap.octets, gap.wait);
+    let is_exact = (places - missing - 1.0).abs() <= 0.25 + missing / 16.0;
+    let was_idle = gap.train <= 2 * mss && gap.wait * 2 <= base;
+    (is_exact || was_idle).then_some(false)
 }
 
 /// What was acknowledged of a direction, a position.

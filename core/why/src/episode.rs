@@ -27,6 +27,10 @@ pub(crate) struct Episode {
     pub again: u64,
     /// Of these, proven to have been needless.
     pub spurious: u64,
+    /// Of these, segments that were late only: their originals passed here too.
+    pub overtaken: u64,
+    /// Segments sent again of what had been there, those included.
+    pub needless: u64,
     /// The longest row of octets that was sent again without a break.
     pub row: u64,
     /// Where that row ended.

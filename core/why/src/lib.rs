@@ -21,7 +21,7 @@
 //! | `packed.rs` | rounds in few octets |
 //! | `view.rs` | where the capture was taken |
 //! | `between.rs` | what two captures of one connection know together |
-//! | `case.rs`, `losses.rs` | what rules are asked about; why segments were lost |
+//! | `case.rs`, `losses.rs`, `metered.rs` | what rules are asked about; why segments were lost |
 //! | `rules/` | one rule in one file |
 //! | `account.rs` | whose each stretch of time is |
 //! | `verdict.rs`, `words.rs` | what is said of it |
@@ -44,6 +44,7 @@ mod case;
 mod echoes;
 mod episode;
 mod losses;
+mod metered;
 mod packed;
 mod round;
 mod rules;

@@ -13,6 +13,7 @@ use crate::View;
 use crate::between::Fate;
 use crate::case::Case;
 use crate::episode::Episode;
+use crate::metered::metered;
 use crate::round::{Round, State};
 
 /// What a loss came from.
@@ -62,10 +63,12 @@ struct Summary {
     /// Whether most began with the slowest link busy and the queue before it at
     /// its longest.
     overflows: bool,
+    /// The meter that they met, and how sure that is.
+    metered: Option<(Cause, f64)>,
 }
 
 /// A queue is long from this part of the longest on.
-const LONG: f64 = 0.55;
+pub(crate) const LONG: f64 = 0.55;
 
 /// With less than this under way, of what the slowest link carries, its queue is
 /// empty.
@@ -92,12 +95,23 @@ impl Summary {
             rhythm: None,
             policed: None,
             overflows: false,
+            metered: None,
         };
         let full = later.iter().filter(|one| is_full(case, one)).count();
         summary.overflows = full > 0 && full * 2 >= later.len();
         summary.rhythm = summary.rhythm(&windows);
         summary.policed = summary.policed(case, episodes, &windows);
+        summary.metered = metered(case).filter(|met| summary.agrees(*met));
         summary
+    }
+
+    /// Whether nothing that is surer speaks against such a meter: losses in a rhythm
+    /// tell a queue from a policer by what was under way.
+    fn agrees(&self, (met, sure): (Cause, f64)) -> bool {
+        match met {
+            Cause::Overflow => self.policed.is_none_or(|other| other <= sure),
+            _ => self.policed.is_some() || self.rhythm != Some(true),
+        }
     }
 
     /// How little the flights at losses differ, 1 being not at all.
@@ -156,10 +170,10 @@ impl Summary {
         let is_short = is_near && queue < LONG;
         // Elsewhere what is lost in a full queue leaves no place in time behind.
         let told = |is: bool| {
-            let same = |one: &&Episode| case.is_tight(one) == Some(is);
+            let same = |one: &&Episode| case.is_loose(one) == Some(is);
             later.iter().filter(same).count()
         };
-        let is_loose = !is_near && told(false) > 4 * told(true);
+        let is_loose = !is_near && told(true) > 4 * told(false);
         match (self.rhythm, case.line) {
             (Some(true), Some(_)) if fill < 0.85 => return Some(0.92),
             (Some(true), Some(_)) if fill < NOT_FULL && queue < 0.9 => return Some(0.86),
@@ -259,7 +273,7 @@ fn quarter(mut samples: Vec<f64>, quarters: usize) -> f64 {
 }
 
 /// The queue before the episode, of the longest.
-fn part_of_longest(case: &Case<'_>, episode: &Episode) -> f64 {
+pub(crate) fn part_of_longest(case: &Case<'_>, episode: &Episode) -> f64 {
     let queue = case.queue_before(episode).unwrap_or_default();
     queue.as_secs_f64() / case.queue_most.as_secs_f64().max(1e-9)
 }
@@ -272,7 +286,8 @@ fn is_full(case: &Case<'_>, episode: &Episode) -> bool {
 }
 
 fn cause(case: &Case<'_>, episode: &Episode, summary: &Summary) -> (Cause, f64) {
-    if episode.spurious * 2 >= episode.again.max(1) || episode.late > 2 * episode.again {
+    let needless = needless(case, episode);
+    if needless * 2 >= episode.again.max(1) || episode.late > 2 * episode.again {
         return (Cause::Reordering, 0.9);
     }
     if let Some(sure) = black_hole(case, episode) {
@@ -281,10 +296,27 @@ fn cause(case: &Case<'_>, episode: &Episode, summary: &Summary) -> (Cause, f64) 
     if let Some(sure) = overrun(case, episode) {
         return (Cause::Overrun, sure);
     }
+    let is_repeated = episode.timeouts >= 3 && episode.again <= episode.timeouts + 2;
+    if let Some(metered) = summary.metered.filter(|_| !is_repeated) {
+        return metered;
+    }
     if let Some(fate) = case.fate(episode).filter(|fate| fate.is_lost) {
         return between(case, episode, summary, &fate);
     }
     by_queue(case, episode, summary)
+}
+
+/// Segments of an episode that had not been lost, as the sender was told or as
+/// what passes near the receiver shows.
+fn needless(case: &Case<'_>, episode: &Episode) -> u64 {
+    let proven = episode.spurious.max(episode.overtaken);
+    // Acknowledgments that are lost, and timers, make needless copies as well.
+    let is_reordered = case.trail.episodes.list.iter().any(|one| one.overtaken > 0);
+    if case.view == View::Receiver && is_reordered && episode.timeouts == 0 {
+        proven.max(episode.needless)
+    } else {
+        proven
+    }
 }
 
 /// Lost between two captures: what was before it in the queue is known.

@@ -11,8 +11,11 @@
 
 mod expected;
 mod heard;
+pub(crate) mod meter;
+mod overtaken;
 mod released;
 mod sent;
+pub(crate) mod spacing;
 
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
@@ -26,6 +29,7 @@ use crate::case::acked_to;
 use crate::echoes::{Echoes, is_newer};
 use crate::episode::{Episode, Episodes, Expiry, Frozen, Hole};
 use crate::round::{Round, Rounds, Stamp, State};
+use spacing::Spacing;
 
 /// A round trip where none was measured.
 const SOME_TRIP: Duration = Duration::from_millis(1);
@@ -108,74 +112,6 @@ pub(crate) struct Shown<'a> {
     pub number: u64,
 }
 
-/// The time that a number of octets takes at the closest: what the slowest link
-/// needs for them, where enough of them follow one another.
-#[derive(Clone, Copy, Default, Debug)]
-pub(crate) struct Spacing {
-    /// Nanoseconds for [`Spacing::UNIT`] octets.
-    least: u64,
-    often: u64,
-    /// So many octets, and a gap that is too long for them to be close.
-    far: (u64, u64),
-}
-
-impl Spacing {
-    const UNIT: u64 = 1 << 20;
-    /// So often it must have been seen.
-    const LEAST_OFTEN: u64 = 4;
-
-    #[inline]
-    fn add(&mut self, octets: u64, gap: Duration) {
-        // Most come at once, or further apart than the closest, and are of the same
-        // size as the one before: then this is all.
-        let (size, far) = self.far;
-        if !gap.is_zero() && (octets != size || gap.as_nanos() < far) {
-            self.add_close(octets, gap);
-        }
-    }
-
-    #[inline(never)]
-    fn add_close(&mut self, octets: u64, gap: Duration) {
-        let size = octets.max(1);
-        let time = gap.as_nanos().saturating_mul(Self::UNIT);
-        // Each is `time / octets`; a product shows what it is below for less than a
-        // quotient.
-        let is_each_below = |bound: u64| u128::from(time) < u128::from(bound) * u128::from(size);
-        let is_far = self.often > 0 && !is_each_below(self.least + self.least / 8 + 1);
-        if is_far || is_each_below(1) {
-            self.note_far(octets);
-            return;
-        }
-        if self.often == 0 || is_each_below(self.least - self.least / 8) {
-            (self.least, self.often) = (time / size, 1);
-        } else {
-            self.often += 1;
-        }
-        self.note_far(octets);
-    }
-
-    /// Works out which gap is too long for so many octets.
-    fn note_far(&mut self, octets: u64) {
-        let bound = u128::from(self.least + self.least / 8 + 1) * u128::from(octets.max(1));
-        let far = bound.div_ceil(u128::from(Self::UNIT));
-        // Products beyond 64 bits are looked at one by one.
-        let is_sure = self.often > 0 && bound <= u128::from(u64::MAX);
-        self.far = (octets, if is_sure { far as u64 } else { u64::MAX });
-    }
-
-    /// Octets per second.
-    pub fn rate(&self) -> Option<f64> {
-        (self.often >= Self::LEAST_OFTEN)
-            .then(|| Self::UNIT as f64 * 1e9 / self.least.max(1) as f64)
-    }
-
-    /// Whether that many octets took hardly longer than at the closest.
-    pub fn is_close(&self, octets: u64, gap: Duration) -> bool {
-        let each = gap.as_nanos().saturating_mul(Self::UNIT) / octets.max(1);
-        each <= self.least + self.least / 2
-    }
-}
-
 /// Pauses in which nothing was sent although acknowledgments allowed it, and
 /// whether acknowledgments ended them: what waits for room in its send buffer is
 /// woken by them, what has nothing to send is not.
@@ -230,6 +166,8 @@ pub(crate) struct Gap {
     /// The size of the segment behind it, and the time since that before it.
     pub octets: u64,
     pub wait: Duration,
+    /// Octets that had followed closely on one another up to the hole.
+    pub train: u64,
 }
 
 /// Holes kept at most.
@@ -326,6 +264,8 @@ pub(crate) struct Trail {
     pub ack_spacing: Spacing,
     pub pauses: Pauses,
     pub gaps: Vec<Gap>,
+    overtaken: overtaken::Overtaken,
+    pub meter: meter::Meter,
 }
 
 impl Trail {
@@ -340,6 +280,8 @@ impl Trail {
         self.pending.shrink_to(MAX_SPARE);
         self.episodes = Episodes::default();
         self.gaps = Vec::new();
+        self.overtaken = overtaken::Overtaken::default();
+        self.meter = meter::Meter::default();
         self.echoes = Echoes::default();
     }
 
@@ -412,6 +354,8 @@ impl Trail {
             ack_spacing: Spacing::default(),
             pauses: Pauses::default(),
             gaps: Vec::new(),
+            overtaken: overtaken::Overtaken::default(),
+            meter: meter::Meter::default(),
         }
     }
 
@@ -566,6 +510,7 @@ impl Trail {
     fn end_episode(&mut self) {
         if let Some(mut open) = self.open.take() {
             open.until = self.last;
+            self.meter.on_repaired();
             self.episodes.push(open);
             // The window is another one now.
             self.full = [0, self.flight()];
@@ -597,6 +542,7 @@ impl Trail {
             self.end_episode();
         }
         self.close_round(self.last, number);
+        self.meter.forget_recent();
         self.rounds.finish();
     }
 }

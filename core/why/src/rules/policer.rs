@@ -18,7 +18,9 @@ pub(crate) const RULE: Rule = Rule {
                 what the slowest link carries, which segments or acknowledgments that follow \
                 closely on one another show; losses in a rhythm (what is delivered from one to the \
                 next takes the same time) without a long queue before them; behind the slowest \
-                link, holes that leave their place in time.",
+                link, holes that leave their place in time. Losses where what had left, or passed, \
+                exceeds a rate below that of the link by the same burst each time, and never \
+                more arrived.",
     how_sure: "Fair. Without anything that shows the link's rate a queue of a few packets looks \
                alike; where losses are few and single, random loss does.",
     views: "sender, receiver, middle",

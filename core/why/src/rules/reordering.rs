@@ -12,8 +12,9 @@ pub(crate) const RULE: Rule = Rule {
     name: "reordering taken for loss",
     meaning: "Packets overtake one another on the way. Three duplicate acknowledgments later the \
               sender sends again what was never lost, and closes its window.",
-    looks_for: "Segments sent again that D-SACK or timestamps prove to have been needless; near \
-                the receiver, segments that turn up late and out of order.",
+    looks_for: "Segments sent again that D-SACK or timestamps prove to have been needless; behind \
+                what reorders, originals that turn up late, by their timestamp or IP \
+                identification, and copies of them.",
     how_sure: "Nearly certain with D-SACK or timestamps, which are proofs.",
     views: "sender, receiver, middle",
     change: "Find what reorders (load sharing packet by packet, parallel links), or use a sender \

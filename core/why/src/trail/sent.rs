@@ -2,6 +2,7 @@
 
 use crate::echoes::Tick;
 
+use super::overtaken::Turned;
 use super::*;
 
 /// What a host takes to answer at once.
@@ -48,16 +49,17 @@ impl Trail {
         let is_expiry = kinds.contains(Kind::TimeoutRetransmission);
         let silence = packet.at.saturating_since(self.last);
         self.pass(packet.at, if is_expiry { End::Expiry } else { End::Event });
+        if kinds.is_retransmission() || kinds.contains(Kind::OutOfOrder) {
+            self.data_spacing.skip();
+        }
         if kinds.is_retransmission() {
-            self.on_again(shown, start, end, silence);
+            self.on_old(shown, (start, end), silence);
         } else {
             self.on_new(shown, start, end);
         }
         if kinds.contains(Kind::OutOfOrder) {
-            self.round.late += 1;
-            if let Some(open) = &mut self.open {
-                open.late += 1;
-            }
+            self.overtaken.on_late((start, end), packet);
+            self.note_late();
         }
         if kinds.contains(Kind::CongestionExperienced) {
             self.round.marks += 1;
@@ -131,6 +133,7 @@ impl Trail {
     fn note_hole(&mut self, shown: &Shown<'_>, start: u64) {
         if shown.verdict.kinds.contains(Kind::AfterGap) && start > self.nxt {
             self.round.gaps += 1;
+            self.meter.on_hole(start - self.nxt);
             self.hole.get_or_insert((start, shown.packet.at));
             self.episodes.on_hole(Hole {
                 at: shown.packet.at,
@@ -161,7 +164,12 @@ impl Trail {
                 end: start,
                 octets,
                 wait: gap,
+                train: self.data_spacing.train,
             });
+            // Behind it another train begins, if it left no place.
+            if !self.data_spacing.is_close(octets, gap) {
+                self.data_spacing.train = octets;
+            }
         }
     }
 
@@ -209,6 +217,7 @@ impl Trail {
         let flight = self.flight();
         self.round.flight = self.round.flight.max(flight);
         self.full[1] = self.full[1].max(flight);
+        self.meter.on_sent(at, octets, end);
         self.round.sent += octets;
         self.total_sent += octets;
         self.round.segments += 1;
@@ -326,6 +335,33 @@ impl Trail {
         }
     }
 
+    fn note_late(&mut self) {
+        self.round.late += 1;
+        if let Some(open) = &mut self.open {
+            open.late += 1;
+        }
+    }
+
+    /// Sent again, or overtaken by its own copy.
+    fn on_old(&mut self, shown: &Shown<'_>, (start, end): (u64, u64), silence: Duration) {
+        let kinds = shown.verdict.kinds;
+        let turned = self.overtaken.on_again((start, end), shown.packet, kinds);
+        if turned == Turned::Overtaken {
+            self.note_late();
+        } else {
+            self.on_again(shown, start, end, silence);
+        }
+        let episode = match &mut self.open {
+            Some(open) => Some(open),
+            None => self.episodes.list.last_mut(),
+        };
+        let Some(episode) = episode else { return };
+        // What had been acknowledged when its copy passed had arrived.
+        let was_there = turned != Turned::AsItSeems || kinds.contains(Kind::NeedlessRetransmission);
+        episode.overtaken += u64::from(turned != Turned::AsItSeems);
+        episode.needless += u64::from(was_there);
+    }
+
     fn on_again(&mut self, shown: &Shown<'_>, start: u64, end: u64, silence: Duration) {
         let kinds = shown.verdict.kinds;
         let segments = u64::from(shown.packet.payload_len)
@@ -348,6 +384,8 @@ impl Trail {
                 flight: self.flight(),
                 again: 0,
                 spurious: 0,
+                overtaken: 0,
+                needless: 0,
                 row: 0,
                 row_end: start,
                 timeouts: 0,
@@ -360,6 +398,8 @@ impl Trail {
             });
             self.recover = self.nxt;
         }
+        self.meter.on_lost(start, end - start);
+        self.meter.on_sent(shown.packet.at, end - start, end);
         let Some(open) = &mut self.open else { return };
         open.again += segments;
         open.full_sized &= end - start >= self.mss;

@@ -1,6 +1,7 @@
 //! Captures of a simulated world from three places, as files that anybody could
 //! have written.
 
+use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
 use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::sync::{Arc, Mutex};
@@ -21,7 +22,6 @@ pub const VIEWS: [&str; 4] = ["sender", "receiver", "middle", "both"];
 struct Door {
     writer: PcapngWriter<Vec<u8>>,
     interface: InterfaceId,
-    idents: [u16; 2],
     draw: Draw,
     loss: f64,
 }
@@ -34,13 +34,12 @@ impl Door {
         Self {
             writer,
             interface,
-            idents: [0; 2],
             draw: Draw::new(seed),
             loss,
         }
     }
 
-    fn write(&mut self, now: Instant, packet: &Packet) {
+    fn write(&mut self, now: Instant, packet: &Packet, ident: u16) {
         let Some(segment) = packet.segment() else {
             return;
         };
@@ -53,12 +52,10 @@ impl Door {
         } else {
             endpoints
         };
-        let ident = &mut self.idents[usize::from(packet.reverse)];
         let header = IpHeader {
-            ident: *ident,
+            ident,
             ..IpHeader::new(endpoints)
         };
-        *ident = ident.wrapping_add(segment.wire_segments() as u16);
         if self.loss > 0.0 && self.draw.unit() < self.loss {
             return;
         }
@@ -68,16 +65,85 @@ impl Door {
     }
 }
 
-struct Doors([Option<Door>; 3]);
+/// A segment that left, and the identification it got.
+struct Given {
+    left: Instant,
+    ident: u16,
+    /// The doors that it has passed.
+    was_at: [bool; 3],
+}
+
+/// IPv4 identification as the hosts give it: one more for each packet that leaves,
+/// whatever becomes of it on the way.
+struct Idents {
+    /// The next one of the sender of data.
+    next: u16,
+    /// Transmissions of each sequence number; those with data stand apart.
+    given: BTreeMap<(u32, bool), Vec<Given>>,
+    /// What comes back is never out of order: counted at each door.
+    back: [u16; 3],
+    /// When the latest segment had left that has passed each door: what passes in
+    /// order left later.
+    front: [Instant; 3],
+}
+
+impl Idents {
+    fn of(&mut self, place: usize, now: Instant, packet: &Packet) -> u16 {
+        let Some(segment) = packet.segment() else {
+            return 0;
+        };
+        let segments = segment.wire_segments();
+        if packet.reverse {
+            let ident = self.back[place];
+            self.back[place] = ident.wrapping_add(segments as u16);
+            return ident;
+        }
+        let (seq, has_data) = (segment.seq.as_u32(), segment.payload.len > 0);
+        if place == 0 {
+            let ident = self.next;
+            for each in 0..segments as u32 {
+                let seq = seq.wrapping_add(each * u32::from(segment.segment_size));
+                let given = self.given.entry((seq, has_data)).or_default();
+                given.push(Given {
+                    left: now,
+                    ident: self.next,
+                    was_at: [false; 3],
+                });
+                self.next = self.next.wrapping_add(1);
+            }
+            return ident;
+        }
+        // Of several transmissions the first that is in order; else it is late.
+        let front = &mut self.front[place];
+        let given = self.given.get_mut(&(seq, has_data));
+        let given = given.map_or(&mut [][..], Vec::as_mut_slice);
+        let is_in_order = |one: &Given| !one.was_at[place] && one.left >= *front;
+        let found = given.iter().position(is_in_order);
+        let late = || given.iter().rposition(|one| !one.was_at[place]);
+        let Some(one) = found.or_else(late).and_then(|found| given.get_mut(found)) else {
+            return 0;
+        };
+        one.was_at[place] = true;
+        *front = (*front).max(one.left);
+        one.ident
+    }
+}
+
+struct Doors {
+    doors: [Option<Door>; 3],
+    idents: Idents,
+}
 
 #[derive(Clone)]
 struct Shared(Arc<Mutex<Doors>>);
 
 impl Shared {
     fn write(&self, place: usize, now: Instant, packet: &Packet) {
-        let mut doors = self.0.lock().expect("one thread");
-        if let Some(door) = &mut doors.0[place] {
-            door.write(now, packet);
+        let mut shared = self.0.lock().expect("one thread");
+        let shared = &mut *shared;
+        let ident = shared.idents.of(place, now, packet);
+        if let Some(door) = &mut shared.doors[place] {
+            door.write(now, packet, ident);
         }
     }
 }
@@ -98,13 +164,21 @@ impl Tap for Shared {
 /// Runs the world; the captures from all places, as files.
 pub fn captures(case: &Case, seed: u64) -> [Vec<u8>; 3] {
     let door = |place: u64| Some(Door::new(case.capture_loss, seed ^ place << 40));
-    let shared = Shared(Arc::new(Mutex::new(Doors([door(1), door(2), door(3)]))));
+    let shared = Shared(Arc::new(Mutex::new(Doors {
+        doors: [door(1), door(2), door(3)],
+        idents: Idents {
+            next: 0,
+            given: BTreeMap::new(),
+            back: [0; 3],
+            front: [Instant::ZERO; 3],
+        },
+    })));
     let mut world = World::new(case.world.clone()).expect("a world that can be built");
     world.set_tap(Box::new(shared.clone()));
     world.run(&AtomicBool::new(false), &AtomicU64::new(0));
     drop(world);
     let mut doors = shared.0.lock().expect("one thread");
-    std::mem::take(&mut doors.0.each_mut().map(Option::take)).map(|door| {
+    std::mem::take(&mut doors.doors.each_mut().map(Option::take)).map(|door| {
         let door = door.expect("taken once");
         door.writer.finish().expect("memory takes everything")
     })

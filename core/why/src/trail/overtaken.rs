@@ -1,0 +1,168 @@
+//! Copies of what was only late: segments that a sender took for lost and that
+//! had been overtaken, as whoever sees both of them knows.
+//!
+//! Behind what reorders, the original passes late and out of order, and a copy of
+//! it passes as well: before or after. Which of two is the original its timestamp
+//! tells, or without timestamps the IP identification, which grows from packet to
+//! packet of a connection where a host counts it. That there is a copy proves that
+//! the sender took the segment for lost (RFC 3522 and RFC 2883 prove it to the
+//! sender; this needs neither).
+//!
+//! Deliberately not here: what becomes of either behind the place of capture. Near
+//! the sender nothing has been overtaken yet, and nothing is said.
+
+use alloc::collections::VecDeque;
+
+use gigatcp_flows::{Glance, Kinds};
+
+use crate::echoes::is_newer;
+
+/// Passages remembered.
+const MOST: usize = 64;
+
+/// A segment that came late, or was sent again.
+#[derive(Clone, Copy, Debug)]
+struct Passage {
+    start: u64,
+    end: u64,
+    made: Made,
+    is_copy: bool,
+}
+
+/// What tells which of two packets is older.
+#[derive(Clone, Copy, Debug)]
+struct Made {
+    ts_val: Option<u32>,
+    ident: u16,
+}
+
+impl Made {
+    const fn of(packet: &Glance) -> Self {
+        Self {
+            ts_val: match packet.timestamps {
+                Some(stamps) => Some(stamps.val),
+                None => None,
+            },
+            ident: packet.ident,
+        }
+    }
+
+    /// Whether it was made before `other`; nothing where both look alike.
+    fn is_before(self, other: Self) -> Option<bool> {
+        if let (Some(mine), Some(theirs)) = (self.ts_val, other.ts_val)
+            && mine != theirs
+        {
+            return Some(is_newer(theirs, mine));
+        }
+        let are_counted = self.ident != 0 && other.ident != 0 && self.ident != other.ident;
+        are_counted.then(|| other.ident.wrapping_sub(self.ident).cast_signed() > 0)
+    }
+}
+
+/// What a packet of octets that had been passed over turned out to be.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Turned {
+    /// A copy of what had come late.
+    CopyOfLate,
+    /// Late itself: a copy of it has overtaken it.
+    Overtaken,
+    /// What it seems.
+    AsItSeems,
+}
+
+/// Late segments and copies of them, the latest ones.
+#[derive(Clone, Default, Debug)]
+pub(crate) struct Overtaken(VecDeque<Passage>);
+
+impl Overtaken {
+    /// A segment from `start` to `end` passes late and out of order.
+    pub fn on_late(&mut self, range: (u64, u64), packet: &Glance) {
+        self.note(range, packet, false);
+    }
+
+    /// A segment passes that looks sent again.
+    pub fn on_again(&mut self, (start, end): (u64, u64), packet: &Glance, kinds: Kinds) -> Turned {
+        debug_assert!(kinds.is_retransmission());
+        let made = Made::of(packet);
+        let covers = |one: &Passage| one.start < end && start < one.end;
+        if let Some(place) = self.0.iter().position(covers) {
+            let other = self.0[place];
+            let is_older = made.is_before(other.made);
+            if !other.is_copy && is_older == Some(false) {
+                self.0.remove(place);
+                return Turned::CopyOfLate;
+            }
+            if other.is_copy && is_older == Some(true) {
+                self.0.remove(place);
+                return Turned::Overtaken;
+            }
+        }
+        self.note((start, end), packet, true);
+        Turned::AsItSeems
+    }
+
+    fn note(&mut self, (start, end): (u64, u64), packet: &Glance, is_copy: bool) {
+        if self.0.len() == MOST {
+            self.0.pop_front();
+        }
+        self.0.push_back(Passage {
+            start,
+            end,
+            made: Made::of(packet),
+            is_copy,
+        });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use gigatcp_flows::Kind;
+    use gigatcp_units::Instant;
+    use gigatcp_wire::{Flags, SeqNumber};
+
+    fn packet(ident: u16) -> Glance {
+        Glance {
+            at: Instant::ZERO,
+            seq: SeqNumber::new(0),
+            ack: SeqNumber::new(0),
+            flags: Flags::ACK,
+            wnd: 0,
+            ident,
+            options_len: 0,
+            says_more: false,
+            payload_len: 1000,
+            timestamps: None,
+        }
+    }
+
+    fn again() -> Kinds {
+        let mut kinds = Kinds::NONE;
+        kinds.add(Kind::FastRetransmission);
+        kinds
+    }
+
+    #[test]
+    fn a_newer_packet_of_what_came_late_is_a_needless_copy() {
+        let mut overtaken = Overtaken::default();
+        overtaken.on_late((0, 1000), &packet(7));
+        let turned = overtaken.on_again((0, 1000), &packet(20), again());
+        assert_eq!(turned, Turned::CopyOfLate);
+    }
+
+    #[test]
+    fn an_older_packet_behind_its_copy_was_overtaken_by_it() {
+        let mut overtaken = Overtaken::default();
+        let first = overtaken.on_again((0, 1000), &packet(20), again());
+        let second = overtaken.on_again((0, 1000), &packet(7), again());
+        assert_eq!((first, second), (Turned::AsItSeems, Turned::Overtaken));
+    }
+
+    #[test]
+    fn a_copy_of_a_copy_shows_nothing() {
+        let mut overtaken = Overtaken::default();
+        overtaken.on_again((0, 1000), &packet(20), again());
+        let turned = overtaken.on_again((0, 1000), &packet(30), again());
+        assert_eq!(turned, Turned::AsItSeems);
+    }
+}

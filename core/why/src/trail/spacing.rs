@@ -1,0 +1,150 @@
+//! What the slowest link carries, by how closely segments follow on one another.
+//!
+//! Behind the slowest link segments that were sent at once follow on one another
+//! in the time that it needs for each: of all the distances between segments that
+//! one comes again and again (Dovrolis, Ramanathan, Moore, INFOCOM 2001), and
+//! what is shorter is noise: a clock that was read late, a host that was busy. So
+//! distances are counted, and the shortest of those that come often is taken.
+//!
+//! Deliberately not here: traffic of others between the segments, which makes
+//! other distances common.
+
+use gigatcp_units::Duration;
+
+/// A distance, and how often it came more than others did.
+#[derive(Clone, Copy, Default, Debug)]
+struct Usual {
+    /// Nanoseconds for [`Spacing::UNIT`] octets.
+    each: u64,
+    count: u64,
+}
+
+/// Distances between segments.
+#[derive(Clone, Copy, Default, Debug)]
+pub(crate) struct Spacing {
+    /// By the method of Misra and Gries: what makes up a ninth of all is here. The
+    /// first is looked at first.
+    usual: [Usual; 8],
+    /// So many octets, and which gaps between them are of the first.
+    quick: (u64, u64, u64),
+    /// Octets that followed closely on one another up to now.
+    pub train: u64,
+    /// The next gap is none between neighbours.
+    skips: bool,
+}
+
+impl Spacing {
+    const UNIT: u64 = 1 << 20;
+    /// So often it must have been seen, and so much less often than the most
+    /// frequent one.
+    const LEAST_OFTEN: u64 = 4;
+    const LEAST_SHARE: u64 = 24;
+
+    #[inline]
+    pub fn add(&mut self, octets: u64, gap: Duration) {
+        let (size, low, high) = self.quick;
+        let ns = gap.as_nanos();
+        if octets == size && low <= ns && ns <= high {
+            self.usual[0].count += 1;
+            self.train += octets;
+        } else if ns > 0 {
+            self.add_other(octets, ns);
+        }
+    }
+
+    /// The last packet was none of those that follow on one another.
+    pub const fn skip(&mut self) {
+        self.quick = (0, 0, 0);
+        self.skips = true;
+    }
+
+    #[inline(never)]
+    fn add_other(&mut self, octets: u64, ns: u64) {
+        if core::mem::take(&mut self.skips) {
+            self.train = octets;
+            return;
+        }
+        let each = ns.saturating_mul(Self::UNIT) / octets.max(1);
+        let is_same = |one: &Usual| one.count > 0 && each.abs_diff(one.each) <= one.each / 16;
+        if let Some(place) = self.usual.iter().position(is_same) {
+            self.usual[place].count += 1;
+            if self.usual[place].count > self.usual[0].count {
+                self.usual.swap(0, place);
+            }
+        } else if let Some(free) = self.usual.iter_mut().find(|one| one.count == 0) {
+            *free = Usual { each, count: 1 };
+        } else {
+            self.usual.iter_mut().for_each(|one| one.count -= 1);
+        }
+        let each = self.usual[0].each;
+        let of = |share: u64| {
+            let time = u128::from(each - each / 16 * share) * u128::from(octets);
+            u64::try_from(time / u128::from(Self::UNIT)).unwrap_or(u64::MAX)
+        };
+        self.quick = (octets, of(1).max(1), of(0).saturating_add(of(0) / 16));
+        let is_close = self.is_close(octets, Duration::from_nanos(ns));
+        self.train = if is_close {
+            self.train + octets
+        } else {
+            octets
+        };
+    }
+
+    /// The shortest that comes often, in nanoseconds for [`Self::UNIT`] octets.
+    fn each(&self) -> Option<u64> {
+        let most = self.usual.iter().map(|one| one.count).max().unwrap_or(0);
+        let least = (most / Self::LEAST_SHARE).max(Self::LEAST_OFTEN);
+        let often = self.usual.iter().filter(|one| one.count >= least);
+        often.map(|one| one.each).min()
+    }
+
+    /// Octets per second.
+    pub fn rate(&self) -> Option<f64> {
+        let each = self.each()?;
+        Some(Self::UNIT as f64 * 1e9 / each.max(1) as f64)
+    }
+
+    /// For how many segments of so many octets there was time in a gap.
+    pub fn places(&self, octets: u64, gap: Duration) -> f64 {
+        let each = self.each().unwrap_or(self.usual[0].each);
+        let time = each.saturating_mul(octets.max(1)) as f64 / Self::UNIT as f64;
+        gap.as_nanos() as f64 / time.max(1.0)
+    }
+
+    /// Whether that many octets took hardly longer than at the closest.
+    pub fn is_close(&self, octets: u64, gap: Duration) -> bool {
+        self.places(octets, gap) <= 1.5
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_distance_that_comes_often_is_the_links_whatever_noise_is_shorter() {
+        let mut spacing = Spacing::default();
+        for round in 0..200_u64 {
+            // Noise, never the same; the link; a pause.
+            spacing.add(1448, Duration::from_micros(20 + round * 7 % 100));
+            spacing.add(1448, Duration::from_micros(357));
+            spacing.add(1448, Duration::from_micros(356));
+            spacing.add(1448, Duration::from_micros(9000 + round * 131));
+        }
+        let rate = spacing.rate().expect("often enough");
+        assert!((rate / (1448.0 / 357e-6) - 1.0).abs() < 0.07, "{rate}");
+    }
+
+    #[test]
+    fn a_train_is_what_follows_closely() {
+        let mut spacing = Spacing::default();
+        for _ in 0..9 {
+            spacing.add(1000, Duration::from_micros(100));
+        }
+        spacing.add(1000, Duration::from_micros(5000));
+        for _ in 0..3 {
+            spacing.add(1000, Duration::from_micros(100));
+        }
+        assert_eq!(spacing.train, 4000);
+    }
+}
