@@ -17,6 +17,9 @@ use gigatcp_units::{Duration, Instant};
 /// Packets before a loss whose delays tell how long the queue was.
 const NEAR: usize = 3;
 
+/// So many packets lost within a round trip are a flood.
+const FLOOD: usize = 16;
+
 /// One way between the two places.
 #[derive(Clone, Debug)]
 struct Way {
@@ -92,17 +95,26 @@ impl Between {
     }
 
     /// What became of the first transmission of the octet with this sequence
-    /// number that left before `by`: nothing where it is not known.
-    pub(crate) fn fate(&self, seq: u32, by: Instant) -> Option<Fate> {
+    /// number that left before `by`, and of those behind it for a `round`: nothing
+    /// where it is not known.
+    pub(crate) fn fate(&self, seq: u32, by: Instant, round: Duration) -> Option<Fate> {
         let way = &self.forth;
         let until = way.crossings.partition_point(|one| one.here < by);
-        let index = way.crossings[..until]
-            .iter()
-            .rposition(|one| one.seq == seq)?;
+        let sent = &way.crossings[..until];
+        let exact = sent.iter().rposition(|one| one.seq == seq);
+        // Of a long connection a sample is remembered: then what was before it.
+        let is_before = |one: &Crossing| seq.wrapping_sub(one.seq) >> 31 == 0;
+        let index = exact.or_else(|| sent.iter().rposition(is_before))?;
+        let flood = way.flood(index, round);
+        let is_lost = match exact {
+            Some(index) => sent[index].there.is_none(),
+            None => flood.map(|_| true)?,
+        };
         let before = way.late[..index].iter().rev().flatten().take(NEAR);
         Some(Fate {
-            is_lost: way.crossings[index].there.is_none(),
+            is_lost,
             queue: before.max().copied().unwrap_or_default(),
+            flood,
         })
     }
 }
@@ -112,6 +124,10 @@ impl Between {
 pub(crate) struct Fate {
     pub is_lost: bool,
     pub queue: Duration,
+    /// Where many were lost within a round trip: how long the queue was before
+    /// all but a tenth of them. What a full queue drops finds it full, each time; a
+    /// policer does not ask for the queue.
+    pub flood: Option<Duration>,
 }
 
 impl Way {
@@ -133,6 +149,23 @@ impl Way {
             .map(|delay| delay.map(|delay| Duration::from_nanos((delay - least) as u64)))
             .collect();
         Self { crossings, late }
+    }
+
+    /// The queue before all but a tenth of what was lost from this packet on for a
+    /// `round`, where that is a flood.
+    fn flood(&self, first: usize, round: Duration) -> Option<Duration> {
+        let until = self.crossings[first].here + round;
+        let until = self.crossings.partition_point(|one| one.here < until);
+        let mut queue = *self.late[..first].iter().rev().flatten().next()?;
+        let mut queues = Vec::new();
+        for late in &self.late[first..until] {
+            match late {
+                Some(late) => queue = *late,
+                None => queues.push(queue),
+            }
+        }
+        queues.sort_unstable();
+        (queues.len() >= FLOOD).then(|| queues[queues.len() / 10])
     }
 
     fn count(&self) -> (u64, u64) {

@@ -300,7 +300,7 @@ impl<'a> Case<'a> {
     /// tells.
     pub fn fate(&self, episode: &Episode) -> Option<Fate> {
         let between = self.other?.between;
-        between.fate(episode.start as u32, episode.at)
+        between.fate(episode.start as u32, episode.at, self.base)
     }
 
     /// Whether the window, made smaller by a loss before, was growing again around

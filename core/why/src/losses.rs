@@ -326,6 +326,12 @@ fn between(case: &Case<'_>, episode: &Episode, summary: &Summary, fate: &Fate) -
     }
     let most = case.other.map(|other| other.between.queues().0);
     let most = most.unwrap_or_default().as_secs_f64();
+    if fate
+        .flood
+        .is_some_and(|queue| queue.as_secs_f64() < 0.7 * most)
+    {
+        return (Cause::Policer, 0.88);
+    }
     let is_long = fate.queue.as_secs_f64() >= LONG * most;
     match case.is_tight(episode) {
         Some(true) if is_long => (Cause::Overflow, 0.95),

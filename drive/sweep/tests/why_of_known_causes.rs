@@ -94,9 +94,15 @@ fn the_place_of_capture_is_found_out() {
 
 #[test]
 fn two_captures_say_together_what_was_lost_between_them_and_why() {
-    for cause in ["random-loss", "queue-overflow", "path-saturated"] {
-        let case = worlds::world(cause, 3, Size::Usual);
-        let captures = views::captures(&case, 3).map(diagnosis::Captured::whole);
+    for (cause, seed, size) in [
+        ("random-loss", 3, Size::Usual),
+        ("queue-overflow", 3, Size::Usual),
+        ("path-saturated", 3, Size::Usual),
+        // Losses go on while the queue drains.
+        ("policer", 4, Size::Fat),
+    ] {
+        let case = worlds::world(cause, seed, size);
+        let captures = views::captures(&case, seed).map(diagnosis::Captured::whole);
         let [sender, receiver, _] = captures;
         let diagnosis = diagnosis::diagnose_both(sender, receiver).expect("data was sent");
         check(&diagnosis);
