@@ -9,7 +9,8 @@
 //! policer, which is slower.
 //!
 //! What is kept are the departures of the last moments, and of those around losses
-//! [`MAX_LOG`] for the end. Deliberately not here: traffic of others through the
+//! [`MAX_LOG`] for the end; nothing before the first loss, which ends an opening and
+//! is no measure for the others: most connections lose nothing. Deliberately not here: traffic of others through the
 //! same meter, which hides its level.
 
 use alloc::collections::VecDeque;
@@ -18,7 +19,7 @@ use alloc::vec::Vec;
 use gigatcp_units::{Duration, Instant};
 
 /// Departures remembered.
-const RECENT: usize = 512;
+const RECENT: usize = 256;
 
 /// Departures around losses kept.
 const MAX_LOG: usize = 1536;
@@ -49,20 +50,29 @@ struct Departure {
     before: u32,
 }
 
-/// The same, since the one before; the first of a row has no time.
+/// The same, since the one before, in few octets: every loss logs many.
 #[derive(Clone, Copy, Debug)]
 struct Logged {
-    gap_us: Option<u32>,
+    /// Microseconds; [`BEGINS`] for the first of a row.
+    gap_us: u32,
     octets: u32,
     lost: u32,
+    /// Octets before the first loss of an episode: what was lost behind it met the
+    /// same; [`FOLLOWS`] there.
     before: u32,
-    /// The first loss of an episode: what was lost behind it met the same.
-    is_first: bool,
 }
+
+/// No time.
+const BEGINS: u32 = u32::MAX;
+
+/// Octets are fewer.
+const FOLLOWS: u32 = 1 << 31;
 
 /// Departures of one direction.
 #[derive(Clone, Default, Debug)]
 pub(crate) struct Meter {
+    /// Something was lost.
+    is_on: bool,
     recent: VecDeque<Departure>,
     /// When the latest that was logged had left.
     logged: Option<Instant>,
@@ -86,6 +96,9 @@ impl Meter {
     /// Octets leave, up to the place `end`.
     #[inline]
     pub fn on_sent(&mut self, at: Instant, octets: u64, end: u64) {
+        if !self.is_on {
+            return;
+        }
         if let Some(last) = self.recent.back_mut()
             && at.saturating_since(last.at) <= AT_ONCE
         {
@@ -113,7 +126,7 @@ impl Meter {
 
     /// So many octets are missing behind what passed last.
     pub fn on_hole(&mut self, octets: u64) {
-        self.has_holes = true;
+        (self.is_on, self.has_holes) = (true, true);
         if let Some(last) = self.recent.back_mut() {
             last.before = last.octets - last.lost;
             last.lost = last.lost.saturating_add(octets as u32);
@@ -123,6 +136,7 @@ impl Meter {
 
     /// The octets from `start` on were lost when they left first.
     pub fn on_lost(&mut self, start: u64, octets: u64) {
+        self.is_on = true;
         if self.has_holes {
             return;
         }
@@ -155,9 +169,12 @@ impl Meter {
             return;
         };
         let from = first.saturating_sub(BEFORE);
+        let until = (last + 1).min(first + BEHIND + 1);
+        let room = MAX_LOG.saturating_sub(self.log.len());
+        self.log.reserve_exact(room.min(until - from));
         let mut before: Option<Instant> = None;
-        for (place, one) in self.recent.iter().enumerate().skip(from) {
-            if place > last.min(first + BEHIND) || self.log.len() == MAX_LOG {
+        for (place, one) in self.recent.iter().enumerate().take(until).skip(from) {
+            if self.log.len() == MAX_LOG {
                 break;
             }
             // What was logged already goes on.
@@ -165,14 +182,14 @@ impl Meter {
                 before = Some(one.at);
                 continue;
             }
-            let gap = before.map(|before| one.at.saturating_since(before));
-            let gap_us = gap.map(|gap| u32::try_from(gap.as_nanos() / 1000).unwrap_or(u32::MAX));
+            let gap = before.map(|before| one.at.saturating_since(before).as_nanos() / 1000);
+            let gap_us = gap.map(|gap| gap.min(u64::from(BEGINS) - 1) as u32);
+            let follows = if place == first { 0 } else { FOLLOWS };
             self.log.push(Logged {
-                gap_us,
+                gap_us: gap_us.unwrap_or(BEGINS),
                 octets: one.octets,
                 lost: one.lost,
-                before: one.before,
-                is_first: place == first,
+                before: one.before.min(FOLLOWS - 1) | follows,
             });
             before = Some(one.at);
         }
@@ -221,9 +238,10 @@ impl Meter {
     fn levels(&self, rate: f64, mut each: impl FnMut(f64, bool)) {
         let (mut level, mut is_known) = (0.0_f64, false);
         for one in &self.log {
-            match one.gap_us {
-                Some(gap) => level -= rate * f64::from(gap) * 1e-6,
-                None => (level, is_known) = (0.0, false),
+            if one.gap_us == BEGINS {
+                (level, is_known) = (0.0, false);
+            } else {
+                level -= rate * f64::from(one.gap_us) * 1e-6;
             }
             if level < 0.0 {
                 (level, is_known) = (0.0, true);
@@ -231,11 +249,11 @@ impl Meter {
             if is_known && one.lost == 0 {
                 each(level + f64::from(one.octets), false);
             } else if is_known {
-                let before = f64::from(one.before);
+                let before = f64::from(one.before & !FOLLOWS);
                 if before > 0.0 {
                     each(level + before, false);
                 }
-                if one.is_first {
+                if one.before & FOLLOWS == 0 {
                     each(level + before, true);
                 }
             }
