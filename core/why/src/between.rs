@@ -106,10 +106,10 @@ impl Between {
         let is_before = |one: &Crossing| seq.wrapping_sub(one.seq) >> 31 == 0;
         let index = exact.or_else(|| sent.iter().rposition(is_before))?;
         let flood = way.flood(index, round);
-        let is_lost = match exact {
-            Some(index) => sent[index].there.is_none(),
-            None => flood.map(|_| true)?,
-        };
+        if exact.is_none() && flood.is_none() {
+            return None;
+        }
+        let is_lost = exact.is_none_or(|exact| sent[exact].there.is_none());
         let before = way.late[..index].iter().rev().flatten().take(NEAR);
         Some(Fate {
             is_lost,

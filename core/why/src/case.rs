@@ -100,7 +100,6 @@ impl<'a> Case<'a> {
         case.measure();
         case.usual_shares = case.middle_shares();
         case.causes = losses::causes(&case);
-
         case
     }
 
@@ -183,8 +182,7 @@ impl<'a> Case<'a> {
 
     /// Whether queues show in the round trips that can be measured here.
     pub fn sees_queues(&self) -> bool {
-        matches!(self.view, View::Sender | View::Unknown)
-            || self.rounds.iter().any(|round| round.turn.count > 0)
+        self.view.is_near_sender() || self.rounds.iter().any(|round| round.turn.count > 0)
     }
 
     pub fn data(&self) -> &Direction {

@@ -53,6 +53,12 @@ pub(crate) struct Episode {
 }
 
 impl Episode {
+    /// Whether the same was lost again and again: it met something else than a
+    /// full queue.
+    pub const fn is_repeated(&self) -> bool {
+        self.timeouts >= 3 && self.again <= self.timeouts + 2
+    }
+
     /// Whether nothing but full segments was sent again.
     pub const fn full_sized_only(&self) -> bool {
         self.full_sized

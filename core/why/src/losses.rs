@@ -166,7 +166,7 @@ impl Summary {
         let fills = windows.iter().filter_map(|one| case.fill(one.first));
         let fill = quarter(fills.collect(), 2);
         // A queue shows in the round trip of the sender's own segments, fine.
-        let is_near = matches!(case.view, View::Sender | View::Unknown);
+        let is_near = case.view.is_near_sender();
         let is_short = is_near && queue < LONG;
         // Elsewhere what is lost in a full queue leaves no place in time behind.
         let told = |is: bool| {
@@ -296,8 +296,7 @@ fn cause(case: &Case<'_>, episode: &Episode, summary: &Summary) -> (Cause, f64) 
     if let Some(sure) = overrun(case, episode) {
         return (Cause::Overrun, sure);
     }
-    let is_repeated = episode.timeouts >= 3 && episode.again <= episode.timeouts + 2;
-    if let Some(metered) = summary.metered.filter(|_| !is_repeated) {
+    if let Some(metered) = summary.metered.filter(|_| !episode.is_repeated()) {
         return metered;
     }
     if let Some(fate) = case.fate(episode).filter(|fate| fate.is_lost) {
@@ -398,8 +397,7 @@ fn by_queue(case: &Case<'_>, episode: &Episode, summary: &Summary) -> (Cause, f6
     let Some(queue) = case.queue_before(episode) else {
         return (Cause::Unclear, 0.0);
     };
-    // What is lost again and again met something else than a full queue.
-    if episode.timeouts >= 3 && episode.again <= episode.timeouts + 2 {
+    if episode.is_repeated() {
         return (Cause::Unclear, 0.0);
     }
     if let Some(sure) = summary.policed {
@@ -410,7 +408,7 @@ fn by_queue(case: &Case<'_>, episode: &Episode, summary: &Summary) -> (Cause, f6
     }
     let (queue, most) = (queue.as_secs_f64(), case.queue_most.as_secs_f64());
     let sees = case.sees_queues();
-    let is_near = matches!(case.view, View::Sender | View::Unknown);
+    let is_near = case.view.is_near_sender();
     // Elsewhere queues are seen by timestamps, in ticks.
     let is_fine = is_near || case.queue_most >= Duration::from_millis(3);
     let is_queue_seen = sees && is_fine && case.queue_most >= case.base / 25;

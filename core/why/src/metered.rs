@@ -9,7 +9,6 @@ use alloc::vec::Vec;
 
 use gigatcp_units::Duration;
 
-use crate::View;
 use crate::case::Case;
 use crate::episode::Episode;
 use crate::losses::{Cause, LONG, part_of_longest};
@@ -31,7 +30,7 @@ const SLOWER: f64 = 0.87;
 /// What the losses met, where that is a meter, and how sure it is.
 pub(crate) fn metered(case: &Case<'_>) -> Option<(Cause, f64)> {
     // Elsewhere what passes has been through the meter: a queue has made it even.
-    let is_near = matches!(case.view, View::Sender | View::Unknown);
+    let is_near = case.view.is_near_sender();
     let line = case.line?;
     let rates = (1..=STEPS).map(|step| line * STEP * f64::from(step));
     let fits = rates.filter_map(|rate| Some((rate, case.trail.meter.fit(rate, case.mss())?)));

@@ -21,6 +21,12 @@ pub enum View {
 }
 
 impl View {
+    /// Whether the round trip measured there is that of the whole path, and what
+    /// leaves the sender is seen as it leaves; or nothing speaks against that.
+    pub(crate) const fn is_near_sender(self) -> bool {
+        matches!(self, Self::Sender | Self::Unknown)
+    }
+
     /// Its name in records and sentences.
     #[must_use]
     pub const fn name(self) -> &'static str {

@@ -10,8 +10,8 @@
 //!
 //! What is kept are the departures of the last moments, and of those around losses
 //! [`MAX_LOG`] for the end; nothing before the first loss, which ends an opening and
-//! is no measure for the others: most connections lose nothing. Deliberately not here: traffic of others through the
-//! same meter, which hides its level.
+//! is no measure for the others: most connections lose nothing. Deliberately not
+//! here: traffic of others through the same meter, which hides its level.
 
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;

@@ -2,10 +2,10 @@
 //! diagnosed from the capture alone.
 //!
 //! Usage: `grade [--seeds N] [--first SEED] [--cause ID] [--show]`; with `--fat` over
-//! paths of thousands of segments instead of hundreds; with `--live` the connections are of the machine's kernel, else simulated, and `--keep DIR`
-//! keeps their captures, `--again DIR` judges kept ones. Prints a confusion
-//! matrix for each place, precision and recall of each cause, and what a
-//! confidence is worth.
+//! paths of thousands of segments instead of hundreds; with `--live` the connections
+//! are of the machine's kernel, else simulated, and `--keep DIR` keeps their captures,
+//! `--again DIR` judges kept ones. Prints a confusion matrix for each place,
+//! precision and recall of each cause, and what a confidence is worth.
 //!
 //! | file | what |
 //! |---|---|

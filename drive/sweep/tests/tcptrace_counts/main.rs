@@ -9,14 +9,15 @@ mod common;
 
 mod captures;
 mod columns;
+#[path = "../debian_captures/mod.rs"]
+mod debian_captures;
 mod disagreements;
 mod program;
 mod worlds;
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::io::{self, Write};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use captures::{Place, Truth, capture};
 use columns::COLUMNS;
@@ -149,34 +150,15 @@ fn counts_of_simulated_worlds_are_those_of_the_installed_tcptrace_or_explained()
     assert_eq!(compared.unexplained, [""; 0]);
 }
 
-/// All captures of a folder, and of those in it.
-fn files(folder: &Path, found: &mut Vec<PathBuf>) {
-    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
-        let path = entry.path();
-        if path.is_dir() {
-            files(&path, found);
-        } else {
-            found.push(path);
-        }
-    }
-    found.sort();
-}
-
 /// What is no record of what passed a place, and why: `docs/notes/tcptrace.md`
 /// says it of each.
 const UNLIKE_CAPTURES: [&str; 5] = ["kday", "randomized", "bug7", "bug8", "babel_update_oobr"];
 
 #[test]
 fn counts_of_captures_that_debian_has_are_those_of_tcptrace_or_explained() {
-    let target = Path::new(env!("CARGO_TARGET_TMPDIR")).parent().unwrap();
-    let mut paths = Vec::new();
-    files(&target.join("debian-captures"), &mut paths);
-    if paths.is_empty() {
-        let line = "SKIPPED: no captures of Debian's packages in target/debian-captures, \
-                    see `cargo xtask ci`\n";
-        io::stderr().write_all(line.as_bytes()).unwrap();
+    let Some(paths) = debian_captures::all() else {
         return;
-    }
+    };
     let Some(program) = program::find() else {
         return;
     };

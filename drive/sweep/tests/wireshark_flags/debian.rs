@@ -2,13 +2,12 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::io::{self, Write};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use gigatcp_flows::{Correction, WiresharkFlag, WiresharkFlags};
 
 use crate::reasons::{Disagreement, FLAGS_OF_OTHERS, REASONS};
-use crate::{Said, names, ours, tshark};
+use crate::{Said, debian_captures, names, ours, tshark};
 
 /// A capture, and what both say of its frames.
 struct Compared {
@@ -25,30 +24,9 @@ struct Frame {
     theirs: WiresharkFlags,
 }
 
-/// All captures of a folder, and of those in it.
-fn files(folder: &Path, found: &mut Vec<PathBuf>) {
-    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
-        let path = entry.path();
-        if path.is_dir() {
-            files(&path, found);
-        } else {
-            found.push(path);
-        }
-    }
-    found.sort();
-}
-
 /// Every capture that has TCP; nothing where they or tshark are missing.
 fn compare() -> Option<Vec<Compared>> {
-    let target = Path::new(env!("CARGO_TARGET_TMPDIR")).parent().unwrap();
-    let mut paths = Vec::new();
-    files(&target.join("debian-captures"), &mut paths);
-    if paths.is_empty() {
-        let line = "SKIPPED: no captures of Debian's packages in target/debian-captures, \
-                    see `cargo xtask ci`\n";
-        io::stderr().write_all(line.as_bytes()).unwrap();
-        return None;
-    }
+    let paths = debian_captures::all()?;
     let program = tshark::find()?;
     let compared = paths.iter().filter_map(|path| {
         let ours = ours(path);

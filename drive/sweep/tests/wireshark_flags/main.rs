@@ -8,6 +8,8 @@
 mod common;
 
 mod debian;
+#[path = "../debian_captures/mod.rs"]
+mod debian_captures;
 mod reasons;
 mod tshark;
 mod worlds;

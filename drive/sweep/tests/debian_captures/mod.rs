@@ -1,0 +1,32 @@
+//! The captures in packages of Debian, where `cargo xtask ci` has put them.
+
+use std::fs;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+/// All of them; where there are none, that is said.
+pub fn all() -> Option<Vec<PathBuf>> {
+    let target = Path::new(env!("CARGO_TARGET_TMPDIR")).parent().unwrap();
+    let mut paths = Vec::new();
+    files(&target.join("debian-captures"), &mut paths);
+    if paths.is_empty() {
+        let line = "SKIPPED: no captures of Debian's packages in target/debian-captures, \
+                    see `cargo xtask ci`\n";
+        io::stderr().write_all(line.as_bytes()).unwrap();
+        return None;
+    }
+    Some(paths)
+}
+
+/// All captures of a folder, and of those in it.
+fn files(folder: &Path, found: &mut Vec<PathBuf>) {
+    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+        let path = entry.path();
+        if path.is_dir() {
+            files(&path, found);
+        } else {
+            found.push(path);
+        }
+    }
+    found.sort();
+}
