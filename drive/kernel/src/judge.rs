@@ -20,7 +20,7 @@ use crate::stack::KernelStack;
 use gigatcp_linux::LabError;
 
 /// How often a script is tried that fails.
-pub const ATTEMPTS: u32 = 3;
+pub const ATTEMPTS: u32 = 5;
 
 /// The internet protocol a script is run over.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
