@@ -3,9 +3,9 @@
 //! A round has some fifty figures, of which most are nothing and the others
 //! small. What is kept of it is a bit for each figure that is not zero, and
 //! these figures in groups of seven bits, lowest first: 480 octets become some
-//! hundred. Times and packet numbers are those since the round before. Nothing
-//! is rounded: figures with a point are kept with their bits reversed, since
-//! the last ones are mostly zero.
+//! hundred. Times and packet numbers are those since the round before, and what
+//! is near another figure is what it differs by. Nothing is rounded: figures with
+//! a point are kept with their bits reversed, since the last ones are mostly zero.
 
 use alloc::vec::Vec;
 
@@ -66,10 +66,10 @@ impl Packed {
             at += 1;
         }
         octets[..8].copy_from_slice(&present.to_le_bytes());
-        // Most connections have a round or two: room for a quarter more, and
-        // not for as many again.
+        // There are many connections: room for an eighth more, and not for as
+        // many again.
         if self.octets.len() + at > self.octets.capacity() {
-            self.octets.reserve_exact(at.max(self.octets.len() / 4));
+            self.octets.reserve_exact(at.max(self.octets.len() / 8));
         }
         self.octets.extend_from_slice(&octets[..at]);
         self.len += 1;
@@ -107,6 +107,17 @@ impl Packed {
     }
 }
 
+/// How `value` differs from `base`: little in few bits, whichever is more.
+const fn apart(value: u64, base: u64) -> u64 {
+    let by = value.wrapping_sub(base).cast_signed();
+    ((by << 1) ^ (by >> 63)).cast_unsigned()
+}
+
+/// What is `by` [apart] from `base`.
+const fn together(by: u64, base: u64) -> u64 {
+    base.wrapping_add((by >> 1) ^ (by & 1).wrapping_neg())
+}
+
 const fn float(value: f64) -> u64 {
     value.to_bits().reverse_bits()
 }
@@ -115,11 +126,13 @@ const fn float(value: f64) -> u64 {
 fn figures(round: &Round, before: Before) -> [u64; FIGURES] {
     let start = round.start.as_nanos();
     let samples = |all: &Samples| {
-        let least = all.least.unwrap_or_default();
+        let least = all.least.unwrap_or_default().as_nanos();
         [
-            least.as_nanos(),
-            all.most.as_nanos(),
-            all.sum.as_nanos(),
+            least,
+            all.most.as_nanos().wrapping_sub(least),
+            all.sum
+                .as_nanos()
+                .wrapping_sub(least.wrapping_mul(all.count)),
             all.count,
         ]
     };
@@ -132,9 +145,9 @@ fn figures(round: &Round, before: Before) -> [u64; FIGURES] {
         ],
         None => [0, 0],
     };
-    let (least, most) = round
-        .window
-        .map_or((0, 0), |(least, most)| (least + 1, most));
+    let (least, most) = round.window.map_or((0, 0), |(least, most)| {
+        (least + 1, most.wrapping_sub(least))
+    });
     let mut all = [0; FIGURES];
     let mut left = all.iter_mut();
     let mut put = |values: &[u64]| {
@@ -151,7 +164,8 @@ fn figures(round: &Round, before: Before) -> [u64; FIGURES] {
         round.count,
     ]);
     put(&round.spent.map(Duration::as_nanos));
-    put(&[round.sent, round.acked, round.segments, round.clocked]);
+    let acked = apart(round.acked, round.sent);
+    put(&[round.sent, acked, round.segments, round.clocked]);
     put(&[round.small, round.pushed, round.marked]);
     put(&[round.gaps, round.bunched]);
     put(&[
@@ -161,7 +175,8 @@ fn figures(round: &Round, before: Before) -> [u64; FIGURES] {
     ]);
     put(&spread(&round.ack_gaps));
     put(&spread(&round.ack_sizes));
-    put(&[round.again, round.spurious, round.late, round.flight]);
+    let flight = apart(round.flight, round.sent);
+    put(&[round.again, round.spurious, round.late, flight]);
     put(&samples(&round.trip));
     put(&samples(&round.turn));
     put(&stamp(round.ack_stamp));
@@ -180,8 +195,8 @@ fn round(all: &[u64; FIGURES], before: Before) -> Round {
     let start = next().wrapping_add(before.end);
     let samples = |[least, most, sum, count]: [u64; 4]| Samples {
         least: (count > 0).then(|| Duration::from_nanos(least)),
-        most: Duration::from_nanos(most),
-        sum: Duration::from_nanos(sum),
+        most: Duration::from_nanos(most.wrapping_add(least)),
+        sum: Duration::from_nanos(sum.wrapping_add(least.wrapping_mul(count))),
         count,
     };
     let float = |value: u64| f64::from_bits(value.reverse_bits());
@@ -197,14 +212,18 @@ fn round(all: &[u64; FIGURES], before: Before) -> Round {
         })
     };
     // Fields in the order of the figures: that is the order of evaluation.
+    let sent;
     Round {
         start: Instant::from_nanos(start),
         end: Instant::from_nanos(next().wrapping_add(start)),
         packet: next().wrapping_add(before.packet),
         count: next(),
         spent: [(); STATES].map(|()| Duration::from_nanos(next())),
-        sent: next(),
-        acked: next(),
+        sent: {
+            sent = next();
+            sent
+        },
+        acked: together(next(), sent),
         segments: next(),
         clocked: next(),
         small: next(),
@@ -220,7 +239,7 @@ fn round(all: &[u64; FIGURES], before: Before) -> Round {
         again: next(),
         spurious: next(),
         late: next(),
-        flight: next(),
+        flight: together(next(), sent),
         trip: samples([(); 4].map(|()| next())),
         turn: samples([(); 4].map(|()| next())),
         ack_stamp: stamp([(); 2].map(|()| next())),
@@ -228,7 +247,7 @@ fn round(all: &[u64; FIGURES], before: Before) -> Round {
         still: Duration::from_nanos(next()),
         window: match [next(), next()] {
             [0, _] => None,
-            [least, most] => Some((least - 1, most)),
+            [least, most] => Some((least - 1, most.wrapping_add(least - 1))),
         },
         train_octets: next(),
         train_time: Duration::from_nanos(next()),

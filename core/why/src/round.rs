@@ -372,15 +372,20 @@ pub(crate) struct Rounds {
 /// Rounds that are not packed yet: most connections have no more than these.
 const UNPACKED: usize = 6;
 
+/// The same of a connection that has had more.
+const UNPACKED_LATER: usize = 2;
+
 impl Rounds {
     pub fn push(&mut self, round: &Round) {
         if self.packed.len() + self.whole.len() == MAX_ROUNDS {
             self.halve();
         }
-        if self.whole.len() == UNPACKED {
+        let is_long = self.packed.len() > 0;
+        if self.whole.len() == if is_long { UNPACKED_LATER } else { UNPACKED } {
             self.whole
                 .drain(..)
                 .for_each(|round| self.packed.push(&round));
+            self.whole.shrink_to(UNPACKED_LATER);
         }
         // A round is large: little room for more than are needed.
         if self.whole.len() == self.whole.capacity() {

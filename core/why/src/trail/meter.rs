@@ -17,6 +17,7 @@ use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
 use gigatcp_units::{Duration, Instant};
+use gigatcp_wire::SeqNumber;
 
 /// Departures remembered.
 const RECENT: usize = 256;
@@ -38,12 +39,14 @@ const LEAST_LOSSES: usize = 4;
 /// finds it full or empty, and nothing is shown.
 const LEAST_DEPTH: f64 = 2.0;
 
-/// Octets that left at once.
+/// Octets that left at once, in few of memory: connections that lost something keep
+/// many of these.
 #[derive(Clone, Copy, Debug)]
 struct Departure {
     at: Instant,
-    /// The place behind it.
-    end: u64,
+    /// The place behind it, of which the lower half is enough: places that are
+    /// compared are no 2 GiB apart (RFC 7323 section 2.2).
+    end: SeqNumber,
     octets: u32,
     /// Octets of it that were lost, and how many before the first of these.
     lost: u32,
@@ -92,6 +95,15 @@ pub(crate) struct Fit {
     pub depth: f64,
 }
 
+const fn lower_half(place: u64) -> SeqNumber {
+    SeqNumber::new(place as u32)
+}
+
+fn furthest(one: SeqNumber, place: u64) -> SeqNumber {
+    let other = lower_half(place);
+    if other.is_after(one) { other } else { one }
+}
+
 impl Meter {
     /// Octets leave, up to the place `end`.
     #[inline]
@@ -103,7 +115,7 @@ impl Meter {
             && at.saturating_since(last.at) <= AT_ONCE
         {
             last.octets = last.octets.saturating_add(octets as u32);
-            last.end = last.end.max(end);
+            last.end = furthest(last.end, end);
             return;
         }
         self.put(at, octets as u32, end);
@@ -111,7 +123,10 @@ impl Meter {
 
     #[inline(never)]
     fn put(&mut self, at: Instant, octets: u32, end: u64) {
-        let end = self.recent.back().map_or(end, |last| last.end.max(end));
+        let end = match self.recent.back() {
+            Some(last) => furthest(last.end, end),
+            None => lower_half(end),
+        };
         if self.recent.len() == RECENT {
             self.recent.pop_front();
         }
@@ -140,16 +155,16 @@ impl Meter {
         if self.has_holes {
             return;
         }
-        let place = self.recent.partition_point(|one| one.end <= start);
+        let start = lower_half(start);
+        let place = self.recent.partition_point(|one| !one.end.is_after(start));
         let begin = place.checked_sub(1).map(|before| self.recent[before].end);
         let Some(one) = self.recent.get_mut(place) else {
             return;
         };
-        let begin = begin.unwrap_or(one.end.saturating_sub(one.octets.into()));
-        if start < begin {
+        let begin = begin.unwrap_or(one.end - one.octets);
+        let Ok(before) = u32::try_from(start.distance_from(begin)) else {
             return;
-        }
-        let before = (start - begin) as u32;
+        };
         one.before = if one.lost == 0 {
             before
         } else {

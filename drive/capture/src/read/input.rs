@@ -16,7 +16,7 @@ const WINDOW: usize = 256 << 10;
 
 /// Of a mapped file what lies so far back is given up, so that reading takes no
 /// more memory than this.
-const KEPT: usize = 1 << 20;
+const KEPT: usize = 256 << 10;
 
 /// A source of octets and the place in it.
 #[derive(Debug)]
