@@ -108,6 +108,10 @@ pub struct LiveRecord {
     /// Whether all processors were kept awake while packets came.
     #[serde(default)]
     pub processors_awake: bool,
+    /// Whether the engines at its ends came before ordinary threads, as a kernel
+    /// does; true where there were none.
+    #[serde(default)]
+    pub engines_first: bool,
     /// Share of the time of this machine's processors that its hypervisor gave to
     /// others; absent where nobody tells.
     #[serde(default)]

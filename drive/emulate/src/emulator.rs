@@ -224,7 +224,7 @@ impl Emulator {
         let run = move || {
             // Wishes: the path is as punctual as it is allowed to be.
             if has_times {
-                engine.is_first = clock::be_punctual().is_ok();
+                engine.is_first = clock::be_punctual(clock::Rank::Path).is_ok();
                 engine.vigil = has_processors.then(Vigil::new).flatten();
             } else {
                 let _ = clock::wake_sharply();

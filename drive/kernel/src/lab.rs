@@ -120,7 +120,7 @@ impl Lab {
         let sniffer =
             sniff::open(index).map_err(|cause| LabError::new(Step::PacketSocket, cause))?;
         // A wish: without the privilege, times are an ordinary thread's.
-        let _ = clock::be_punctual();
+        let _ = clock::be_punctual(clock::Rank::Path);
         Ok(Self {
             tun,
             sniffer,

@@ -85,16 +85,32 @@ pub fn wake_sharply() -> io::Result<()> {
     Ok(())
 }
 
+/// Who comes first of those that come before ordinary threads.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Rank {
+    /// A host at the end of a path.
+    Host,
+    /// The path, whose delays are the hosts'.
+    Path,
+}
+
 /// The same, and a turn before ordinary threads. Both are wishes: without the
 /// privilege, times are as good as an ordinary thread's.
-pub fn be_punctual() -> io::Result<()> {
+pub fn be_punctual(rank: Rank) -> io::Result<()> {
     wake_sharply()?;
     // SAFETY: plain integers.
     let lowest = check(unsafe { libc::sched_get_priority_min(libc::SCHED_RR) })?;
-    let parameters = libc::sched_param {
-        sched_priority: lowest,
-    };
+    schedule(libc::SCHED_RR, lowest + i32::from(rank == Rank::Path))
+}
+
+/// The calling thread has its turn like all others again.
+pub fn be_ordinary() -> io::Result<()> {
+    schedule(libc::SCHED_OTHER, 0)
+}
+
+fn schedule(class: i32, sched_priority: i32) -> io::Result<()> {
+    let parameters = libc::sched_param { sched_priority };
     // SAFETY: `parameters` outlives the call; 0 is the calling thread.
-    check(unsafe { libc::sched_setscheduler(0, libc::SCHED_RR, &raw const parameters) })?;
+    check(unsafe { libc::sched_setscheduler(0, class, &raw const parameters) })?;
     Ok(())
 }

@@ -22,7 +22,9 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use gigatcp_linux::{LabError, device, interface, process, socket};
-use gigatcp_live::{Device, DeviceConfig, Namespace, Offloads, Options, Stack, Step, make_pair};
+use gigatcp_live::{
+    Device, DeviceConfig, Namespace, Offloads, Options, Scheduling, Stack, Step, make_pair,
+};
 
 /// Octets of one call of an application.
 const CALL: usize = 256 * 1024;
@@ -33,6 +35,10 @@ const PORT: u16 = 5001;
 const PAIR: &str = "pair0";
 /// The congestion control of both sides.
 const CONGESTION: &str = "cubic";
+const ON_THE_FIRST: Scheduling = Scheduling {
+    processor: Some(0),
+    is_first: false,
+};
 
 type Any = Box<dyn std::error::Error + Send + Sync>;
 
@@ -207,7 +213,7 @@ fn measure_engine(way: Way, setting: Setting, window: Duration) -> Result<f64, A
         engine: vec![OTHER],
         ..DeviceConfig::default()
     };
-    let stack = Stack::start_on(Device::open(&namespace, &config)?, Some(0))?;
+    let stack = Stack::start_with(Device::open(&namespace, &config)?, ON_THE_FIRST)?;
     let listener = namespace.run(|| listen(KERNEL))??;
     let options = Options::default().with_congestion(CONGESTION)?;
     let ours = stack.connect((KERNEL, PORT), &options)?;

@@ -39,6 +39,7 @@ use crate::accept::Acceptor;
 use crate::arrival::Arrival;
 use crate::device::{Device, DeviceCounters};
 use crate::octets::Octets;
+use crate::precedence::Precedence;
 use crate::shared::{Shared, Wish, now};
 use crate::socket::{Inner, Socket, Trouble};
 use crate::wheel::Wheel;
@@ -79,6 +80,9 @@ pub struct StackCounters {
     pub copying: u64,
     /// Processor time of the thread that drives the engine.
     pub processor: Duration,
+    /// Whether it comes before ordinary threads while it has little to do
+    /// ([`Scheduling::is_first`](crate::Scheduling::is_first)).
+    pub is_first: bool,
     /// Of the device.
     pub device: DeviceCounters,
 }
@@ -136,6 +140,7 @@ pub struct Engine {
     copying: Vec<u32>,
     copying_until: Instant,
     counters: StackCounters,
+    precedence: Precedence,
     is_over: bool,
     // Lists that are empty between uses and keep their memory.
     burst: Vec<Segment<Octets>>,
@@ -163,6 +168,7 @@ impl Engine {
             copying: Vec::new(),
             copying_until: Instant::FAR_FUTURE,
             counters: StackCounters::default(),
+            precedence: Precedence::default(),
             is_over: false,
             burst: Vec::new(),
             due: Vec::new(),
@@ -172,7 +178,8 @@ impl Engine {
 
     /// Turns until it is stopped or the device is gone; then everybody who
     /// waits for something learns it.
-    pub fn run(mut self) -> io::Result<()> {
+    pub fn run(mut self, precedence: Precedence) -> io::Result<()> {
+        self.precedence = precedence;
         let done = self.turns();
         let trouble = Trouble {
             kind: io::ErrorKind::NotConnected,
@@ -199,6 +206,7 @@ impl Engine {
             if !is_busy && !self.is_over {
                 self.sleep()?;
             }
+            self.precedence.look();
         }
         self.abort_all()
     }
@@ -338,6 +346,7 @@ impl Engine {
             copying: self.copying.len() as u64,
             device: self.device.counters(),
             processor: Duration::from_nanos(clock::thread().unsigned_abs()),
+            is_first: self.precedence.is_granted(),
             ..self.counters
         }
     }

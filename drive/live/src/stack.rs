@@ -15,6 +15,7 @@ use crate::accept::Acceptor;
 use crate::device::Device;
 use crate::engine::{Engine, StackCounters};
 use crate::options::Options;
+use crate::precedence::Precedence;
 use crate::shared::{Shared, Wish, gone};
 use crate::socket::Socket;
 use crate::stream::{Listener, Stream};
@@ -24,6 +25,17 @@ const LOOK: Duration = Duration::from_millis(2);
 
 /// How long somebody waits before asking whether to go on.
 pub(crate) const PATIENCE: Duration = Duration::from_millis(20);
+
+/// How the thread of a stack gets a processor.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct Scheduling {
+    /// The only one that it may use, by its number.
+    pub processor: Option<usize>,
+    /// Whether it comes before ordinary threads while it takes less than half of a
+    /// processor, as the kernel's own TCP does. It takes the privilege
+    /// (`CAP_SYS_NICE`); [`StackCounters::is_first`] says whether it was granted.
+    pub is_first: bool,
+}
 
 /// A TCP of its own on a device. When it is dropped its connections are reset
 /// and the device is gone; [`Stack::settle`] first waits for those that still
@@ -40,14 +52,14 @@ impl Stack {
     /// # Errors
     /// When there is no thread, no descriptor or no randomness to be had.
     pub fn start(device: Device) -> io::Result<Self> {
-        Self::start_on(device, None)
+        Self::start_with(device, Scheduling::default())
     }
 
-    /// The same on one processor alone.
+    /// The same, and how its thread gets a processor.
     ///
     /// # Errors
     /// As [`Stack::start`]; also when there is no such processor.
-    pub fn start_on(device: Device, processor: Option<usize>) -> io::Result<Self> {
+    pub fn start_with(device: Device, scheduling: Scheduling) -> io::Result<Self> {
         let mut secret = [0; 16];
         File::open("/dev/urandom")?.read_exact(&mut secret)?;
         let shared = Arc::new(Shared::new()?);
@@ -55,10 +67,14 @@ impl Stack {
         let (answer, pinned) = sync_channel(1);
         let named = thread::Builder::new().name("gigatcp".into());
         let thread = named.spawn(move || {
+            let processor = scheduling.processor;
             let done = processor.map_or(Ok(()), process::pin_to_processor);
             // Whoever started it waits for the answer.
             let _ = answer.send(done);
-            engine.run()
+            engine.run(match scheduling.is_first {
+                true => Precedence::ask(),
+                false => Precedence::default(),
+            })
         })?;
         let stack = Self {
             shared,

@@ -6,14 +6,15 @@ use std::time::Duration;
 
 use gigatcp_live::Options;
 use gigatcp_plan::Series;
-use gigatcp_proof::{Rivals, Trouble, compete};
+use gigatcp_proof::{Rivals, Split, Trouble, compete};
+use gigatcp_units::Bytes;
 
 const PLAN: &str = include_str!("../../../experiments/duel/plan.toml");
 /// What is asked for.
 const JAIN: f64 = 0.95;
 
 fn main() -> ExitCode {
-    match words().and_then(|(only, seconds)| measure(&only, seconds)) {
+    match words().and_then(|words| measure(&words)) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("rivals: {error}");
@@ -22,9 +23,19 @@ fn main() -> ExitCode {
     }
 }
 
-/// Only these series, and how long each counts.
-fn words() -> Result<(Vec<String>, u64), String> {
-    let (mut only, mut seconds) = (Vec::new(), 20);
+/// What was asked for.
+struct Words {
+    /// Only these series.
+    only: Vec<String>,
+    /// How long each counts.
+    seconds: u64,
+    /// Round trips of each path: the plan's, and others within the time that a
+    /// packet takes at the bottleneck.
+    phases: u32,
+}
+
+fn words() -> Result<Words, String> {
+    let (mut only, mut seconds, mut phases) = (Vec::new(), 20, 1);
     let mut words = std::env::args().skip(1);
     while let Some(word) = words.next() {
         let value = words.next().ok_or(format!("`{word}` needs a value"))?;
@@ -34,13 +45,30 @@ fn words() -> Result<(Vec<String>, u64), String> {
                 let number = value.parse().ok().filter(|number| *number > 0);
                 seconds = number.ok_or(format!("`{value}` is no number of seconds"))?;
             }
-            odd => return Err(format!("what is `{odd}`? There are --series and --seconds")),
+            "--phases" => {
+                let number = value.parse().ok().filter(|number| *number > 0);
+                phases = number.ok_or(format!("`{value}` is no number of phases"))?;
+            }
+            odd => {
+                return Err(format!(
+                    "what is `{odd}`? There are --series NAME, --seconds N and --phases N"
+                ));
+            }
         }
     }
-    Ok((only, seconds))
+    Ok(Words {
+        only,
+        seconds,
+        phases,
+    })
 }
 
-fn measure(only: &[String], seconds: u64) -> Result<(), String> {
+fn measure(words: &Words) -> Result<(), String> {
+    let Words {
+        only,
+        seconds,
+        phases,
+    } = words;
     let plan = gigatcp_plan::parse("duel", PLAN.as_bytes(), &[]);
     let plan = plan.map_err(|found| found.to_string())?;
     let wanted = |series: &&Series| only.is_empty() || only.contains(&series.name);
@@ -48,27 +76,20 @@ fn measure(only: &[String], seconds: u64) -> Result<(), String> {
     println!("series                                                     engine    kernel    Jain");
     let mut found = Vec::new();
     for series in plan.series.iter().filter(wanted) {
-        let split =
-            compete(&rivals(series, plan.seed, seconds)).map_err(|trouble| match trouble {
-                Trouble::Lab(error) => match error.hint() {
-                    Some(hint) => format!("{error}\n  {hint}"),
-                    None => error.to_string(),
-                },
-                Trouble::Failed(what) => what,
-            })?;
-        let jain = split.jain();
-        found.push(jain);
-        let note = match split.stalls {
-            0 => String::new(),
-            stalls => format!("  the path had lost its processor {stalls} times"),
-        };
-        println!(
-            "{:<10} {:<46} {:8.1}  {:8.1}  {jain:6.3}{note}",
-            series.name,
-            series.title,
-            split.engine / 1e6,
-            split.kernel / 1e6
-        );
+        let mut all = Split::default();
+        for phase in 0..*phases {
+            let rivals = rivals(series, plan.seed, *seconds);
+            let split = compete(&at_phase(rivals, phase, *phases)).map_err(said)?;
+            if *phases > 1 {
+                println!("  at phase {phase}/{phases}{:46}{}", "", shares(&split));
+            }
+            all.engine += split.engine / f64::from(*phases);
+            all.kernel += split.kernel / f64::from(*phases);
+            all.stalls += split.stalls;
+        }
+        found.push(all.jain());
+        let (name, title) = (&series.name, &series.title);
+        println!("{name:<10} {title:<46} {}", shares(&all));
     }
     found.sort_by(f64::total_cmp);
     let (Some(least), middle) = (found.first(), found.get(found.len() / 2)) else {
@@ -81,6 +102,44 @@ fn measure(only: &[String], seconds: u64) -> Result<(), String> {
         found.len()
     );
     Ok(())
+}
+
+fn said(trouble: Trouble) -> String {
+    match trouble {
+        Trouble::Lab(error) => match error.hint() {
+            Some(hint) => format!("{error}\n  {hint}"),
+            None => error.to_string(),
+        },
+        Trouble::Failed(what) => what,
+    }
+}
+
+fn shares(split: &Split) -> String {
+    let note = match split.stalls {
+        0 => String::new(),
+        stalls => format!("  the path had lost its processor {stalls} times"),
+    };
+    format!(
+        "{:8.1}  {:8.1}  {:6.3}{note}",
+        split.engine / 1e6,
+        split.kernel / 1e6,
+        split.jain()
+    )
+}
+
+/// The same over a round trip that is longer by a part of the time that a packet
+/// takes at the bottleneck: who sends into a full queue first after a packet has
+/// left it depends on where in that time acknowledgments arrive (Floyd and
+/// Jacobson, "On traffic phase effects in packet-switched gateways", 1992).
+fn at_phase(mut rivals: Rivals, phase: u32, phases: u32) -> Rivals {
+    let rates = rivals.forward.iter().filter_map(|hop| hop.rate);
+    if let Some(rate) = rates.min()
+        && let Some(last) = rivals.forward.last_mut()
+    {
+        let packet = rate.time_for(Bytes::new(rivals.mtu.into()));
+        last.one_way_delay += packet * phase.into() / phases.into();
+    }
+    rivals
 }
 
 fn rivals(series: &Series, seed: u64, seconds: u64) -> Rivals {

@@ -15,7 +15,7 @@ use std::{io, thread};
 
 use gigatcp_emulate::{Addresses, Emulator, EmulatorConfig, EmulatorError, NAME, Side, Snapshot};
 use gigatcp_linux::{LabError, Namespace, Step, device, interface, settings, socket};
-use gigatcp_live::{Device, DeviceConfig, Offloads, Stack};
+use gigatcp_live::{Device, DeviceConfig, Offloads, Scheduling, Stack};
 use gigatcp_path::HopConfig;
 
 /// The engine's address.
@@ -99,7 +99,13 @@ impl Lab {
             ..DeviceConfig::default()
         };
         let device = Device::open(emulator.namespace(Side::Client), &device)?;
-        let stack = Stack::start(device).map_err(|cause| LabError::new(Step::Thread, cause))?;
+        // Where the path has a processor to itself, something is measured.
+        let scheduling = Scheduling {
+            processor: None,
+            is_first: config.processor.is_some(),
+        };
+        let stack = Stack::start_with(device, scheduling)
+            .map_err(|cause| LabError::new(Step::Thread, cause))?;
         Ok(Self { stack, emulator })
     }
 

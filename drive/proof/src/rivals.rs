@@ -46,7 +46,7 @@ pub struct Rivals {
 }
 
 /// What each got, bits per second.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Default, Debug)]
 pub struct Split {
     /// The engine's flow.
     pub engine: f64,

@@ -87,6 +87,13 @@ pub fn live_lines(live: &LiveRecord) -> Vec<String> {
                 .to_owned(),
         );
     }
+    if !live.engines_first {
+        lines.push(
+            "engines had their turn among ordinary threads (it takes CAP_SYS_NICE to come first, as \
+             a kernel's TCP does): while another runs they stand still, and send a burst afterwards"
+                .to_owned(),
+        );
+    }
     if let Some(stolen) = live.stolen_fraction
         && stolen >= STOLEN
     {

@@ -70,7 +70,7 @@ pub fn measure(effort: Effort) -> Result<(), Any> {
 fn watch(processor: usize) -> std::io::Result<[Gaps; FROM.len()]> {
     process::pin_to_processor(processor)?;
     // A wish: without the privilege, other threads count as well.
-    let _ = clock::be_punctual();
+    let _ = clock::be_punctual(clock::Rank::Path);
     let mut gaps = [Gaps::default(); FROM.len()];
     let mut last = clock::monotonic();
     let end = last + WATCHED.as_nanos() as i64;

@@ -278,7 +278,7 @@ fn send(
 ) -> Result<(), Any> {
     process::pin_to_processor(0)?;
     // A wish: what disturbs the sender is not the path's.
-    let _ = clock::be_punctual();
+    let _ = clock::be_punctual(clock::Rank::Path);
     let began = seconds_since(zero) + 0.02;
     let mut payload = [0; PAYLOAD];
     for n in 0..count {

@@ -128,6 +128,7 @@ impl Outcome {
                 / snapshot.at.as_secs_f64().max(1e-9),
             path_processor: self.processor,
             processors_awake: snapshot.is_all_awake,
+            engines_first: self.remains.engines_first,
             stolen_fraction: self.stolen,
             samples_late_ns: self.samples_late.as_nanos(),
             ways: vec![

@@ -12,7 +12,7 @@ use gigatcp_emulate::Watch;
 use gigatcp_emulate::{Addresses, Emulator, EmulatorConfig, EmulatorError, End, Side, Snapshot};
 use gigatcp_linux::settings::write;
 use gigatcp_linux::{LabError, Step, first_threshold};
-use gigatcp_live::{Device, DeviceConfig, Stack as Engine};
+use gigatcp_live::{Device, DeviceConfig, Scheduling, Stack as Engine};
 use gigatcp_plan::{Host, Scenario, Stack};
 use gigatcp_tcp::IpVersion;
 use gigatcp_units::Duration;
@@ -21,6 +21,12 @@ use super::{LiveError, beyond, settings};
 
 /// Packets of 1500 octets that wait in a device before it drops.
 const DEVICE_QUEUE: u32 = 10_000;
+
+/// A kernel's TCP comes before all threads, and so do the engines.
+const AS_A_KERNEL: Scheduling = Scheduling {
+    processor: None,
+    is_first: true,
+};
 
 /// See the module's own text. Senders are at the path's client, receivers at its
 /// server.
@@ -34,6 +40,8 @@ pub(super) struct Site {
 pub(super) struct Remains {
     pub(super) snapshot: Snapshot,
     pub(super) dropped_by_device: [Option<u64>; 2],
+    /// Whether all engines came before ordinary threads, as asked for.
+    pub(super) engines_first: bool,
 }
 
 /// The host at that end.
@@ -72,7 +80,8 @@ impl Site {
             let host = host(scenario, side);
             match emulator.take_wire(side) {
                 Some(wire) => {
-                    let engine = Engine::start(Device::over(wire, &device(side, host)));
+                    let device = Device::over(wire, &device(side, host));
+                    let engine = Engine::start_with(device, AS_A_KERNEL);
                     let place = &mut engines[usize::from(side == Side::Server)];
                     *place = Some(engine.map_err(LiveError::Engine)?);
                 }
@@ -107,6 +116,11 @@ impl Site {
         counters.map_or(Duration::ZERO, |counters| counters.processor)
     }
 
+    fn engines_are_first(&self) -> bool {
+        let is_first = |engine: &Engine| engine.counters().is_ok_and(|all| all.is_first);
+        self.engines.iter().flatten().all(is_first)
+    }
+
     /// Takes it down, the path first: whoever still waits for something learns
     /// that it is over.
     pub(super) fn stop(self) -> Result<Remains, EmulatorError> {
@@ -114,12 +128,14 @@ impl Site {
             Some(_) => Some(0),
             None => self.emulator.dropped_by_device(side),
         });
+        let engines_first = self.engines_are_first();
         let snapshot = self.emulator.stop()?;
         // They end because their wires have, which is no error here.
         drop(self.engines);
         Ok(Remains {
             snapshot,
             dropped_by_device,
+            engines_first,
         })
     }
 }
