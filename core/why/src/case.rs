@@ -32,6 +32,8 @@ pub(crate) struct Case<'a> {
     pub capacity: f64,
     /// Round trips of the rounds, as far as measured.
     pub trips: Vec<Option<Duration>>,
+    /// The least turnaround of any round.
+    pub least_turn: Option<Duration>,
     /// What queues added on the way of the data to here, and of the
     /// acknowledgments to here, as timestamps tell it.
     forth: OneWay,
@@ -87,6 +89,7 @@ impl<'a> Case<'a> {
             },
             capacity: 0.0,
             trips,
+            least_turn: least(|round| round.turn.least),
             forth: one_way(rounds, |round| round.data_stamp),
             back: one_way(rounds, |round| round.ack_stamp),
             queue_step: Duration::ZERO,
@@ -234,13 +237,18 @@ impl<'a> Case<'a> {
 
     /// The share of what was sent in a round that left as the answer to an
     /// acknowledgment; nothing where these come so closely that everything follows
-    /// one of them at once, as on a fat path.
+    /// one of them at once, as on a fat path, or far from a sender whose answers are
+    /// known less exactly.
     pub fn clocked(&self, index: usize) -> Option<f64> {
-        /// Twice what a host takes to answer.
-        const DENSE: f64 = 40e3;
         let round = &self.rounds[index];
-        let is_dense = round.ack_gaps.mean().is_some_and(|mean| mean < DENSE);
-        (!is_dense).then(|| round.clocked as f64 / round.sent.max(1) as f64)
+        let at_once = Trail::at_once(self.trail.turn).as_nanos() as f64;
+        let is_dense = round
+            .ack_gaps
+            .mean()
+            .is_some_and(|mean| mean < 2.0 * at_once);
+        let share = round.clocked as f64 / round.sent.max(1) as f64;
+        // Chance makes it more, never less.
+        (!is_dense || share < 0.4).then_some(share)
     }
 
     /// How much of the time around a round the sender had nothing to send.
@@ -413,19 +421,6 @@ impl<'a> Case<'a> {
         back.sort_by(f64::total_cmp);
         let middle = forth.len() / 2;
         Some((*forth.get(middle)?, *back.get(middle)?))
-    }
-
-    /// Whether the queue of that round is on the way to the sender and back,
-    /// seen from here.
-    pub fn is_queued_before(&self, index: usize) -> bool {
-        let least = self
-            .rounds
-            .iter()
-            .filter_map(|round| round.turn.least)
-            .min();
-        let here = self.rounds[index].turn.least;
-        matches!((least, here), (Some(least), Some(here))
-            if here.saturating_sub(least) >= self.queue_step)
     }
 
     pub fn spent(&self, state: State) -> Duration {

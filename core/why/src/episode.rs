@@ -4,6 +4,8 @@ use alloc::vec::Vec;
 
 use gigatcp_units::{Duration, Instant};
 
+use crate::flood::Flood;
+
 /// Episodes kept one by one; later ones are only counted.
 const MAX_EPISODES: usize = 512;
 
@@ -35,6 +37,8 @@ pub(crate) struct Episode {
     pub row: u64,
     /// Where that row ended.
     pub row_end: u64,
+    /// What was lost closely together.
+    pub flood: Flood,
     /// Timeouts in it.
     pub timeouts: u64,
     /// The last round trip measured before it, at the place of capture.

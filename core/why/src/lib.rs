@@ -43,6 +43,7 @@ mod brief;
 mod case;
 mod echoes;
 mod episode;
+mod flood;
 mod losses;
 mod metered;
 mod packed;
@@ -52,6 +53,7 @@ mod trail;
 mod verdict;
 mod view;
 mod watcher;
+mod way_back;
 mod words;
 
 pub use account::{LEAST_SURE, Span};

@@ -13,6 +13,7 @@ use crate::View;
 use crate::between::Fate;
 use crate::case::Case;
 use crate::episode::Episode;
+use crate::flood::fills_link;
 use crate::metered::metered;
 use crate::round::{Round, State};
 
@@ -65,6 +66,9 @@ struct Summary {
     overflows: bool,
     /// The meter that they met, and how sure that is.
     metered: Option<(Cause, f64)>,
+    /// Whether the flood that ended slow start met a queue before the slowest link,
+    /// and no policer; nothing where it does not show. See `flood.rs`.
+    fills_link: Option<bool>,
 }
 
 /// A queue is long from this part of the longest on.
@@ -96,11 +100,12 @@ impl Summary {
             policed: None,
             overflows: false,
             metered: None,
+            fills_link: episodes.first().and_then(|one| fills_link(case, one)),
         };
         let full = later.iter().filter(|one| is_full(case, one)).count();
         summary.overflows = full > 0 && full * 2 >= later.len();
         summary.rhythm = summary.rhythm(&windows);
-        summary.policed = summary.policed(case, episodes, &windows);
+        summary.policed = summary.flooded(summary.policed(case, episodes, &windows));
         summary.metered = metered(case).filter(|met| summary.agrees(*met));
         summary
     }
@@ -144,6 +149,14 @@ impl Summary {
         } else {
             (rates > 0.2 || self.evenness() < 0.6).then_some(false)
         }
+    }
+
+    /// The same, or where the flood that ended slow start shows a policer.
+    fn flooded(&self, policed: Option<f64>) -> Option<f64> {
+        let is_shown = self.fills_link == Some(false);
+        is_shown
+            .then(|| policed.unwrap_or(0.0).max(0.84))
+            .or(policed)
     }
 
     /// A policer drops in rows, always from about the same rate on, while the
@@ -425,8 +438,8 @@ fn by_queue(case: &Case<'_>, episode: &Episode, summary: &Summary) -> (Cause, f6
         return (Cause::Overflow, if episode.again >= 2 { 0.8 } else { 0.72 });
     }
     if is_flood && episode.timeouts == 0 {
-        // Without a busy link there is no queue that could be full.
-        return if is_idle {
+        // Without a busy link there is no queue that could be full, but for bursts.
+        return if is_idle && summary.fills_link != Some(true) {
             (Cause::Policer, 0.72)
         } else {
             (Cause::Overflow, 0.8)

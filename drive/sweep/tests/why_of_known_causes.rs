@@ -84,6 +84,25 @@ fn a_full_path_of_thousands_of_segments_is_one_from_every_place() {
 }
 
 #[test]
+fn what_limits_long_fat_paths_is_found_far_from_the_sender() {
+    for (cause, seed) in [
+        // A short queue, and a policer, each with one flood that ends slow start.
+        ("queue-overflow", 3),
+        ("policer", 2),
+        ("ack-path", 1),
+        ("cpu-limited-sender", 10),
+        // The window closes, and what is under way fills it.
+        ("cpu-limited-receiver", 2),
+    ] {
+        let [_, at_receiver, _] = diagnoses(cause, seed, Size::Fat);
+        let diagnosis = at_receiver.expect("data was sent");
+        check(&diagnosis);
+        let said = diagnosis.headline().map(|first| first.rule.id);
+        assert_eq!(said, Some(cause), "{}", diagnosis.limited_by());
+    }
+}
+
+#[test]
 fn the_place_of_capture_is_found_out() {
     let found = diagnoses("receive-window-limited", 2, Size::Usual).map(|diagnosis| {
         let diagnosis = diagnosis.expect("data was sent");

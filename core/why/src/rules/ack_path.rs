@@ -15,9 +15,13 @@ pub(crate) const RULE: Rule = Rule {
               by few, late ones: it sends in bursts, and its window opens slowly.",
     looks_for: "Acknowledgments of many segments each, without offload that would explain them; \
                 acknowledgments at equal distances whatever they acknowledge; a queue in the \
-                round trip while data does not arrive any faster.",
-    how_sure: "Fair. A receiver that acknowledges rarely (receive offload) looks alike.",
-    views: "sender, middle; not the receiver",
+                round trip while data does not arrive any faster. Away from the sender, \
+                turnarounds of which not one is as short as the shortest was (by a hundredth of \
+                the round trip), while data comes at less than 0.7 of what the slowest link \
+                carries: a queue before that link would have kept it busy.",
+    how_sure: "Fair. A receiver that acknowledges rarely (receive offload) looks alike; away from \
+               the sender, so does a path that has become longer.",
+    views: "sender; receiver and middle with timestamps",
     change: "More rate on the way back, priority for acknowledgments, no upload filling the same \
              link; on the sender, counting octets (RFC 3465) and pacing.",
     references: &["RFC 3449", "RFC 3465", "RFC 9293 section 3.8.6.3"],
@@ -85,6 +89,8 @@ fn judge(case: &Case<'_>, hearing: &mut Hearing) {
             // A queue of data spaces them evenly; these come in bursts, so what
             // waited on the way to the sender were acknowledgments.
             0.89
+        } else if case.is_queued_back(index) {
+            0.9
         } else {
             0.0
         });

@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 
 use gigatcp_units::Duration;
 
-use super::{Evidence, Rule, Told, octets, round_evidence, span};
+use super::{Evidence, Rule, Told, octets, round_evidence, send_buffer, span};
 use crate::View;
 use crate::account::{Hearing, Won};
 use crate::case::Case;
@@ -18,7 +18,8 @@ pub(crate) const RULE: Rule = Rule {
               buffer fills, and the window closes until it has read.",
     looks_for: "A window that is filled and well below what was offered before, again and again, \
                 in many rounds (where nothing is said in a round, what was said last holds), and the \
-                queue and the pauses between, if that takes an eighth of the time; near the \
+                queue and the pauses between, if that takes an eighth of the time; as much under \
+                way as such a window allows; near the \
                 receiver, acknowledgments that come later and later after the data.",
     how_sure: "Fair. Whether the processor or the application is slow, a capture does not show.",
     views: "receiver; sender and middle by the window",
@@ -76,10 +77,20 @@ fn judge(case: &Case<'_>, hearing: &mut Hearing) {
         });
     if case.knows_windows() && full >= 4 && closing >= case.run / 8 {
         for index in 0..case.rounds.len() {
+            let is_waiting = !case.rounds[index].spent_in(State::Window).is_zero();
             if case.is_queued(index) {
                 hearing.bid(index, State::Full, 0.89);
+            } else if is_waiting && is_closing(case, index, &most) {
+                hearing.bid(index, State::Full, 0.82);
             }
             hearing.bid(index, State::Slack, 0.73);
+        }
+    }
+    // A window that had been larger and is full now is what the host has left of its
+    // buffer.
+    for index in case.rounds_with(State::Full) {
+        if full >= 4 && is_closing(case, index, &most) && send_buffer::fills_window(case, index) {
+            hearing.bid(index, State::Full, 0.88);
         }
     }
     // Near the receiver the queue before a slow host is the only one on the way

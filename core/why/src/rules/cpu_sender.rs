@@ -17,7 +17,8 @@ pub(crate) const RULE: Rule = Rule {
     looks_for: "Segments that follow one another evenly at the rate of the whole transfer, not as \
                 answers to acknowledgments and rarely several at once, few of them short with PSH; \
                 no queue on the path, no full window, no loss. Away from the sender \
-                also a round trip that stays the same for many rounds.",
+                also a round trip that stays the same for many rounds, and segments not much \
+                closer at any time than that rate makes them.",
     how_sure: "Fair. A sender that is told its rate (pacing to a limit, a shaper in the host) \
                looks the same.",
     views: "sender; middle and receiver by the even distance of segments",
@@ -61,10 +62,18 @@ fn judge(case: &Case<'_>, hearing: &mut Hearing) {
         let has_ends = round.free_starts * 4 >= round.count && round.small > 0
             || round.small * 5 >= round.segments;
         let is_bunched = round.bunched * 4 >= round.segments;
-        let is_path = case.view == View::Sender && case.is_queued(index);
+        let is_near = case.view == View::Sender;
+        let is_path = if is_near {
+            case.is_queued(index)
+        } else {
+            case.is_carried(index)
+        };
+        // Who waits for the window is not busy.
+        let is_window = round.spent_in(State::Window) * 8 >= round.length();
         if case.runs_dry(index)
             || is_small
             || is_path
+            || is_window
             || has_ends
             || is_bunched
             || round.again > 0
@@ -84,7 +93,10 @@ fn judge(case: &Case<'_>, hearing: &mut Hearing) {
             _ => 0.0,
         };
         let busy = case.busy(index);
-        let is_even = round.bunched * 20 <= round.segments;
+        // Evenly made, they are as far apart as the rate says; elsewhere the closest
+        // that come often show how far that is.
+        let is_even =
+            round.bunched * 20 <= round.segments && (is_near || !case.is_below_line(index));
         if (busy >= 0.85 || busy >= 0.7 && is_even) && is_steady {
             hearing.bid(index, State::Full, 0.8 * factor);
             hearing.bid(index, State::Slack, 0.75 * factor);

@@ -159,7 +159,7 @@ fn bid_losses(case: &Case<'_>, hearing: &mut Hearing, cause: Cause) {
         if case.rate(index) < 0.9 * case.peak {
             hearing.bid(index, State::Full, sure * 0.95);
             hearing.bid(index, State::Slack, sure * 0.7);
-        } else if case.sees_queues() && case.reopens(index) {
+        } else if (case.sees_queues() || case.is_below_line(index)) && case.reopens(index) {
             // On a long fat path the window may never again be what it takes: no
             // round shows how fast it could be, but none has a queue either.
             hearing.bid(index, State::Full, sure * 0.93);

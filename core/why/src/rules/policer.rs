@@ -20,7 +20,9 @@ pub(crate) const RULE: Rule = Rule {
                 next takes the same time) without a long queue before them; behind the slowest \
                 link, holes that leave their place in time. Losses where what had left, or passed, \
                 exceeds a rate below that of the link by the same burst each time, and never \
-                more arrived.",
+                more arrived. A flood that ends slow start and of which less than half went \
+                through: no more than twice the rate of the slowest link can have come, and a \
+                full queue before it lets half of that through.",
     how_sure: "Fair. Without anything that shows the link's rate a queue of a few packets looks \
                alike; where losses are few and single, random loss does.",
     views: "sender, receiver, middle",

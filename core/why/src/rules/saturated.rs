@@ -15,7 +15,8 @@ pub(crate) const RULE: Rule = Rule {
               Nothing is wrong with the hosts.",
     looks_for: "A round trip above its least (a standing queue) while the rate of delivery stays \
                 at its highest; of a short queue, that no segment comes through without it while \
-                as much is delivered as the slowest link carries.",
+                as much is delivered as the slowest link carries. Where queues do not show, \
+                segments without a pause, at hardly less than that.",
     how_sure: "Good. A receiver that is slow to acknowledge looks alike from the sender.",
     views: "sender, receiver, middle",
     change: "Nothing at the hosts. More rate at the bottleneck, or less competing traffic.",
@@ -32,7 +33,8 @@ fn judge(case: &Case<'_>, hearing: &mut Hearing) {
     for index in 0..case.rounds.len() {
         let is_fast = case.rate(index) >= 0.8 * case.peak;
         // Without timestamps, queues before the place of capture do not show.
-        if !case.sees_queues() && is_fast && case.busy(index) >= 0.85 {
+        let is_busy = case.busy(index) >= 0.85 && !case.is_below_line(index);
+        if !case.sees_queues() && is_fast && is_busy {
             let sure = if case.trail.episodes.count > 0 {
                 0.75
             } else {

@@ -1,6 +1,7 @@
 //! What the sender sends: new data, repairs, its end, a reset.
 
 use crate::echoes::Tick;
+use crate::flood::Flood;
 
 use super::overtaken::Turned;
 use super::*;
@@ -231,6 +232,12 @@ impl Trail {
         self.first_learned = None;
     }
 
+    /// What is an answer at once even where acknowledgments come closely: as exactly
+    /// as the way from here to the sender and back is known.
+    pub fn at_once(turn: Option<Duration>) -> Duration {
+        (turn.unwrap_or_default() / 150).max(HOST)
+    }
+
     /// Whether so much is full segments and no rest. Such a packet may carry PSH
     /// although more waits: Linux sets it at the end of each write, and within
     /// long ones.
@@ -282,7 +289,7 @@ impl Trail {
         // the turnaround is known less exactly.
         let share = if self.is_near() { 4 } else { 8 };
         let at_once = (trip / 100).min(self.ack_every / share);
-        let at_once = at_once.max(self.turn.unwrap_or_default() / 150).max(HOST);
+        let at_once = at_once.max(Self::at_once(self.turn));
         let is_clocked = since_ack <= at_once;
         if is_clocked {
             self.round.clocked += octets;
@@ -388,6 +395,7 @@ impl Trail {
                 needless: 0,
                 row: 0,
                 row_end: start,
+                flood: Flood::new(start, self.nxt),
                 timeouts: 0,
                 trip: self.last_trip,
                 turn: self.last_turn,
@@ -401,6 +409,7 @@ impl Trail {
         self.meter.on_lost(start, end - start);
         self.meter.on_sent(shown.packet.at, end - start, end);
         let Some(open) = &mut self.open else { return };
+        open.flood.on_lost(start, end, self.mss);
         open.again += segments;
         open.full_sized &= end - start >= self.mss;
         if is_expiry {

@@ -1,0 +1,165 @@
+//! What a capture at the receiver tells of a sender far away, on paths that thousands
+//! of segments fill: packets as physics makes them, without a simulator.
+
+use std::net::Ipv4Addr;
+
+use gigatcp_flows::Observed;
+use gigatcp_units::{Duration, Instant};
+use gigatcp_why::Watcher;
+use gigatcp_wire::{Ecn, Endpoints, Flags, SackBlocks, SeqNumber, Timestamps};
+use proptest::prelude::*;
+
+const MSS: u32 = 1448;
+
+/// Data that comes two segments at a time, each pair for one acknowledgment.
+#[derive(Clone, Copy, Debug)]
+struct Path {
+    /// From the receiver to the sender and back, without a queue.
+    turn: Duration,
+    /// From pair to pair, and between the two of a pair.
+    pairs: Duration,
+    within: Duration,
+    /// What waits on the way longer from the second quarter of the time on.
+    queue: Duration,
+    /// On the way of the data: the sender's clock is older then.
+    is_forth: bool,
+}
+
+impl Path {
+    fn packet(at: Duration, from_sender: bool, flags: Flags) -> Observed {
+        let sender = Endpoints::V4 {
+            src: Ipv4Addr::new(192, 0, 2, 1),
+            dst: Ipv4Addr::new(192, 0, 2, 2),
+        };
+        let is_syn = flags.contains(Flags::SYN);
+        Observed {
+            at: Instant::ZERO + Duration::from_secs(1) + at,
+            endpoints: if from_sender {
+                sender
+            } else {
+                sender.reversed()
+            },
+            src_port: if from_sender { 4000 } else { 80 },
+            dst_port: if from_sender { 80 } else { 4000 },
+            seq: SeqNumber::new(0),
+            ack: SeqNumber::new(0),
+            flags,
+            wnd: 60_000,
+            urgent: 0,
+            payload_len: 0,
+            options_len: 12,
+            ecn: Ecn::NotEct,
+            ident: 0,
+            timestamps: None,
+            sack: SackBlocks::default(),
+            mss: is_syn.then_some(1460),
+            window_scale: is_syn.then_some(12),
+            sack_permitted: is_syn,
+        }
+    }
+
+    /// A clock that ticks each millisecond.
+    fn stamps(val: Duration, ecr: Duration) -> Option<Timestamps> {
+        let ticks = |at: Duration| 1 + (at.as_nanos() / 1_000_000) as u32;
+        Some(Timestamps {
+            val: ticks(val),
+            ecr: ticks(ecr),
+        })
+    }
+
+    /// What `why` calls the cause, and all that it says.
+    fn cause(self) -> (Option<&'static str>, String) {
+        let mut watcher = Watcher::new(1);
+        let mut number = 0;
+        let mut show = |observed: &Observed| {
+            number += 1;
+            watcher.handle_packet(number, observed);
+        };
+        let zero = Duration::ZERO;
+        for (at, from_sender, flags) in [
+            (zero, true, Flags::SYN),
+            (zero, false, Flags::SYN | Flags::ACK),
+            (self.turn, true, Flags::ACK),
+        ] {
+            let next = u32::from(!flags.contains(Flags::SYN));
+            show(&Observed {
+                seq: SeqNumber::new(next),
+                ack: SeqNumber::new(u32::from(flags.contains(Flags::ACK))),
+                timestamps: Self::stamps(at, zero),
+                ..Self::packet(at, from_sender, flags)
+            });
+        }
+        let run = self.turn * 60;
+        let (mut at, mut seq) = (self.turn, 1_u32);
+        while at < run {
+            let queue = if at > run / 4 { self.queue } else { zero };
+            let late = if self.is_forth { queue } else { zero };
+            for second in [false, true] {
+                let at = if second { at + self.within } else { at };
+                // The acknowledgment that released it had passed so long before.
+                let echoed = at.saturating_sub(self.turn + queue);
+                show(&Observed {
+                    seq: SeqNumber::new(seq),
+                    ack: SeqNumber::new(1),
+                    payload_len: MSS,
+                    timestamps: Self::stamps(at.saturating_sub(self.turn / 2 + late), echoed),
+                    ..Self::packet(at, true, Flags::ACK)
+                });
+                seq += MSS;
+            }
+            let said = at + self.within;
+            show(&Observed {
+                seq: SeqNumber::new(1),
+                ack: SeqNumber::new(seq),
+                timestamps: Self::stamps(said, at),
+                ..Self::packet(said, false, Flags::ACK)
+            });
+            at += self.pairs;
+        }
+        let diagnosis = watcher.diagnose(0).expect("data was sent");
+        let said = diagnosis.headline().map(|first| first.rule.id);
+        (said, format!("{self:?}: {}", diagnosis.limited_by()))
+    }
+}
+
+/// A path of 20 to 150 ms, and what a link of 300 Mbit/s to 3 Gbit/s takes for a segment.
+fn path() -> impl Strategy<Value = Path> {
+    (20_000_u64..150_000, 4_u64..40).prop_map(|(turn, within)| Path {
+        turn: Duration::from_micros(turn),
+        pairs: Duration::from_micros(within * 2),
+        within: Duration::from_micros(within),
+        queue: Duration::ZERO,
+        is_forth: false,
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(12))]
+
+    #[test]
+    fn a_queue_while_the_slowest_link_is_idle_is_one_of_acknowledgments(
+        path in path(), idle in 3_u64..12, share in 2_u64..10,
+    ) {
+        // Of the round trip, and more than the clock's ticks are apart.
+        let queue = (path.turn * share / 100).max(Duration::from_micros(1500));
+        let path = Path { pairs: path.pairs * idle, queue, ..path };
+        let (said, all) = path.cause();
+        prop_assert_eq!(said, Some("ack-path"), "{}", all);
+    }
+
+    #[test]
+    fn a_queue_before_a_busy_link_is_one_of_data(path in path(), share in 4_u64..10) {
+        let queue = (path.turn * share / 100).max(Duration::from_micros(1500));
+        let path = Path { queue, is_forth: true, ..path };
+        let (said, all) = path.cause();
+        prop_assert_eq!(said, Some("path-saturated"), "{}", all);
+    }
+
+    #[test]
+    fn what_comes_evenly_and_without_a_queue_is_made_so_however_close_acknowledgments_are(
+        path in path(),
+    ) {
+        let (said, all) = path.cause();
+        prop_assert_eq!(said, Some("cpu-limited-sender"), "{}", all);
+    }
+}
