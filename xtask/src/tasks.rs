@@ -121,10 +121,13 @@ pub const TASKS: [Task; 13] = [
         name: "duel",
         forms: &[
             (
-                "[--series NAME] [--pairing NAME] [--repeat N] [--set KEY=VALUE] [--store DIR]",
+                "[--series NAME] [--pairing NAME] [--repeat N] [--set KEY=VALUE] [--store DIR] \
+                 [--steal-at-most P]",
                 &[
                     "engine and kernel over the same paths;",
-                    "half an hour, needs root",
+                    "half an hour, needs root; runs of which P %",
+                    "and more of the processors was stolen are made",
+                    "again",
                 ],
             ),
             (
@@ -144,13 +147,25 @@ pub const TASKS: [Task; 13] = [
     },
     Task {
         name: "grade",
-        forms: &[(
-            "[--seeds N] [--first SEED] [--cause ID] [--show] [--write]",
-            &[
-                "does `gigatcp why` find the known cause?",
-                "--write keeps it: docs/grade.txt",
-            ],
-        )],
+        forms: &[
+            (
+                "[--fat] [--seeds N] [--first SEED] [--cause ID] [--show] [--write]",
+                &[
+                    "does `gigatcp why` find the known cause?",
+                    "--fat: over paths of thousands of segments;",
+                    "--write keeps it: docs/grade.txt, grade-fat.txt",
+                ],
+            ),
+            (
+                "--live [--keep DIR] [--again DIR] [--seeds N] [--first SEED] [--cause ID] [--show] \
+                 [--write]",
+                &[
+                    "the same of connections of this machine's",
+                    "kernel, docs/grade-live.txt; --keep keeps the",
+                    "captures, --again judges those; needs root",
+                ],
+            ),
+        ],
         run: grade::run,
     },
     Task {
@@ -285,6 +300,10 @@ mod tests {
         assert_eq!(mistake("grade", "--seeds 20 --cause policer --show"), None);
         assert_eq!(mistake("bench", "--goals --only reno --set a=b"), None);
         assert_eq!(mistake("ledger", "MUST-36"), None);
+        assert_eq!(mistake("grade", "--write --fat --seeds 20"), None);
+        let again = "--write --live --again captures --first 2000000";
+        assert_eq!(mistake("grade", again), None);
+        assert_eq!(mistake("duel", "--steal-at-most 1.5"), None);
         let said = mistake("grade", "--sedes 20").unwrap();
         assert!(said.starts_with("what is `--sedes`? usage: cargo xtask grade"));
         let said = mistake("grade", "--seeds banana").unwrap();
