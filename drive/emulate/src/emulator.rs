@@ -201,6 +201,7 @@ impl Emulator {
             snapshot: Mutex::default(),
         });
         let zero = clock::monotonic();
+        let early = early(config.processor);
         let mut engine = Engine {
             devices: [client, server],
             paths,
@@ -209,7 +210,7 @@ impl Emulator {
             watch,
             shared: Arc::clone(&shared),
             zero,
-            early: early(),
+            early,
             is_first: false,
             rest: Rest::new(),
             vigil: None,
@@ -220,7 +221,7 @@ impl Emulator {
         };
         let processor = config.processor;
         let has_times = config.forward.iter().chain(&config.reverse).any(takes_time);
-        let has_processors = early() > Duration::ZERO;
+        let has_processors = early > Duration::ZERO;
         let run = move || {
             // Wishes: the path is as punctual as it is allowed to be.
             if has_times {
@@ -345,10 +346,12 @@ fn takes_time(hop: &HopConfig) -> bool {
         || hop.reorder.is_some()
 }
 
-/// A single processor has better things to do than wait for the path.
-fn early() -> Duration {
-    match thread::available_parallelism().map_or(1, usize::from) {
-        1 => Duration::ZERO,
+/// A single processor has better things to do than wait for the path; one that is
+/// the path's alone has not, and is none of those that the caller may use.
+fn early(own: Option<usize>) -> Duration {
+    let others = thread::available_parallelism().map_or(1, usize::from);
+    match (own, others) {
+        (None, 1) => Duration::ZERO,
         _ => EARLY,
     }
 }
