@@ -204,16 +204,16 @@ impl Screen {
         }
         self.drawn = Instant::now();
         let now = emulator.snapshot();
-        let line = view::line(&self.before, &now);
         let mut out = std::io::stderr().lock();
         // Nobody may be there to see it.
         let _ = if terminal::is_ours(&std::io::stderr()) {
             self.has_line = true;
             // A line that wraps could not be taken back.
             let columns = terminal::columns(&std::io::stderr()).unwrap_or(80);
-            let line: String = line.chars().take(columns.saturating_sub(1)).collect();
+            let line = view::line(&self.before, &now, columns.saturating_sub(1));
             write!(out, "\r\x1b[2K{line}").and_then(|()| out.flush())
         } else {
+            let line = view::line(&self.before, &now, usize::MAX);
             write!(out, "\x1b]2;{line}\x07").and_then(|()| out.flush())
         };
         self.before = now;

@@ -10,8 +10,9 @@ const WAYS: [&str; 2] = ["client -> server", "server -> client"];
 /// The form of the JSON.
 const SCHEMA: &str = "gigatcp.emulate/1";
 
-/// A line of how it goes, with rates since `before`.
-pub(super) fn line(before: &Snapshot, now: &Snapshot) -> String {
+/// A line of how it goes, with rates since `before`: of both directions where so
+/// many columns are enough, of one after the other where they are not.
+pub(super) fn line(before: &Snapshot, now: &Snapshot, columns: usize) -> String {
     let seconds = now.at.saturating_sub(before.at).as_secs_f64().max(1e-3);
     let ways = now.ways.iter().zip(&before.ways).zip(["->", "<-"]);
     let parts: Vec<String> = ways
@@ -28,7 +29,13 @@ pub(super) fn line(before: &Snapshot, now: &Snapshot) -> String {
             part
         })
         .collect();
-    format!("{:.0} s  {}", now.at.as_secs_f64(), parts.join("   "))
+    let both = format!("{:.0} s  {}", now.at.as_secs_f64(), parts.join("   "));
+    if both.chars().count() <= columns {
+        return both;
+    }
+    let turn = now.at.as_secs_f64().round() as usize % parts.len();
+    let one = format!("{:.0} s  {}", now.at.as_secs_f64(), parts[turn]);
+    one.chars().take(columns).collect()
 }
 
 /// What waits, and how long what comes now would.
