@@ -45,6 +45,14 @@ pub(crate) struct WholeFile {
 impl WholeFile {
     /// Begins the file that is to stand at `place`.
     pub(crate) fn begin(place: &Path) -> Result<Self, Failure> {
+        if place.as_os_str() == "-" {
+            // Stdout has what is said; two things there would be of use to nobody.
+            return Err(
+                Failure::new("`-` is standard output, which has something else on it")
+                    .effect("nothing was written")
+                    .hint("name a file; one of that name is `./-`"),
+            );
+        }
         if place.is_dir() {
             return Err(Failure::new(format!("{} is a folder", place.display()))
                 .effect("nothing was written")
@@ -131,8 +139,12 @@ impl Drop for WholeFile {
 
 /// Why a file could not be written.
 pub(crate) fn refused(place: &Path, error: &io::Error) -> Failure {
-    let failure = Failure::io(&format!("write {}", place.display()), error)
-        .effect("nothing was written there: what was there before still is");
+    let failure = Failure::io(&format!("write {}", place.display()), error);
+    let failure = if place.exists() && !place.is_file() {
+        failure.effect("what went there is not complete")
+    } else {
+        failure.effect("nothing was written there: what was there before still is")
+    };
     match error.kind() {
         io::ErrorKind::NotFound => failure.hint("is there such a folder?"),
         io::ErrorKind::StorageFull => failure.hint("make room, or name a file on another disk"),
@@ -208,6 +220,7 @@ mod tests {
         assert!(WholeFile::check(folder.path()).is_err());
         assert!(WholeFile::check(&folder.path().join("none/a.csv")).is_err());
         assert!(WholeFile::check(&folder.path().join("a.csv")).is_ok());
+        assert!(WholeFile::check(Path::new("-")).is_err());
         assert!(names(folder.path()).is_empty());
     }
 

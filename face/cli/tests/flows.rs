@@ -224,9 +224,11 @@ fn standard_input_has_graphs_too_and_a_connection_that_is_not_there_has_none() {
         !is_done && said.contains("there is no connection 2"),
         "{said}"
     );
+    assert!(said.contains("hint: `gigatcp flows FILE`"), "{said}");
     assert!(!folder.path().join("b.html").exists());
     let (is_done, said) = flows(&folder, &["trace.txt", "--overwrite"]);
     assert!(!is_done && said.contains("none is asked for"), "{said}");
+    assert!(said.contains("hint: as in"), "{said}");
     let (is_done, said) = flows(&folder, &["trace.txt", "trace.txt", "--csv", "c.csv"]);
     assert!(
         !is_done && said.contains("graphs are of one capture"),
@@ -323,6 +325,42 @@ fn why_of(folder: &TempDir, words: &[&str]) -> (bool, String) {
         .expect("the command starts");
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     (output.status.success(), said)
+}
+
+/// A pipe is read once, also where graphs look at a capture twice: a shell's
+/// `<(zcat trace.gz)` is one.
+#[cfg(unix)]
+#[test]
+fn a_named_pipe_is_a_capture_like_any_other() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let pipe = folder.path().join("pipe");
+    let made = Command::new("mkfifo").arg(&pipe).status();
+    assert!(made.expect("mkfifo starts").success());
+    for words in [
+        &["pipe"][..],
+        &["pipe", "--summary"],
+        &["pipe", "--graph", "a.html"],
+    ] {
+        let place = pipe.clone();
+        let writer = std::thread::spawn(move || {
+            fs::write(place, include_str!("cmd/flows.in/trace.txt")).expect("it is read");
+        });
+        let (is_done, said) = why_of(&folder, words);
+        assert!(is_done, "{words:?}: {said}");
+        writer.join().expect("it is written");
+    }
+    assert!(in_folder(&folder, "a.html").contains("40000"));
+    assert!(!folder.path().join("report.html").exists());
+}
+
+#[cfg(unix)]
+#[test]
+fn a_link_that_points_nowhere_is_called_so() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let link = folder.path().join("trace.pcap");
+    std::os::unix::fs::symlink("gone.pcap", link).expect("a link");
+    let (is_done, said) = why_of(&folder, &["trace.pcap"]);
+    assert!(!is_done && said.contains("points nowhere"), "{said}");
 }
 
 #[test]

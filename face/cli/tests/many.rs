@@ -121,6 +121,7 @@ fn nothing_is_written_where_one_of_several_captures_cannot_be_read() {
         for files in [
             ["a.pcap", "b.pcap", "a.pcap"],
             ["b.pcap", "a.pcap", "a.pcap"],
+            ["a.pcap", "gone-b.pcap", "a.pcap"],
         ] {
             let output = Command::new(env!("CARGO_BIN_EXE_gigatcp"))
                 .args([command, "--json"])

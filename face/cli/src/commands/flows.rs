@@ -9,6 +9,7 @@ pub(super) mod facts;
 mod flags;
 mod view;
 
+use std::fs::File;
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::io::{self, Cursor, Read};
 use std::path::{Path, PathBuf};
@@ -126,38 +127,50 @@ pub(super) enum Source {
     File(PathBuf),
     /// Standard input, as it comes.
     Input,
-    /// Standard input, held in memory.
-    Held(Arc<[u8]>),
+    /// Standard input or a pipe, held in memory.
+    Held {
+        /// What it is called.
+        name: String,
+        /// All of it.
+        octets: Arc<[u8]>,
+    },
 }
 
 impl Source {
-    /// `file`, or standard input where that is `-`; held where it is to be
-    /// read more than once.
+    /// `file`, or standard input where that is `-`; what can be read only once is
+    /// held where it is to be read more often.
     pub(super) fn new(file: &Path, is_read_again: bool) -> Result<Self, Failure> {
-        if file.as_os_str() != "-" {
-            return Ok(Self::File(file.to_owned()));
-        }
-        if !is_read_again {
+        let is_input = file.as_os_str() == "-";
+        if !is_read_again && is_input {
             return Ok(Self::Input);
         }
-        let mut octets = Vec::new();
-        let mut input = io::stdin().lock().take(MOST_HELD + 1);
-        let read = input.read_to_end(&mut octets);
-        read.map_err(|error| Failure::io("read standard input", &error))?;
+        if !is_read_again || !is_input && !is_pipe(file) {
+            return Ok(Self::File(file.to_owned()));
+        }
+        let name = file.display().to_string();
+        let what = if is_input { "standard input" } else { &name };
+        let octets = if is_input {
+            held(io::stdin().lock())
+        } else {
+            File::open(file).and_then(held)
+        };
+        let octets = octets.map_err(|error| Failure::io(&format!("read {what}"), &error))?;
         if octets.len() as u64 > MOST_HELD {
-            return Err(Failure::new(
-                "standard input has more than 1 GiB, and graphs read a capture twice",
-            )
+            return Err(Failure::new(format!(
+                "{what} has more than 1 GiB, and graphs read a capture twice"
+            ))
             .hint("write it to a file, and name that"));
         }
-        Ok(Self::Held(octets.into()))
+        let octets = octets.into();
+        Ok(Self::Held { name, octets })
     }
 
     /// What it is called.
     pub(super) fn name(&self) -> String {
         match self {
             Self::File(path) => path.display().to_string(),
-            Self::Input | Self::Held(_) => "-".into(),
+            Self::Input => "-".into(),
+            Self::Held { name, .. } => name.clone(),
         }
     }
 
@@ -166,7 +179,7 @@ impl Source {
         match self {
             Self::File(path) => path.metadata().map_or(0, |about| about.len()),
             Self::Input => 0,
-            Self::Held(octets) => octets.len() as u64,
+            Self::Held { octets, .. } => octets.len() as u64,
         }
     }
 
@@ -175,15 +188,29 @@ impl Source {
         match self {
             Self::File(path) => CaptureReader::open(path),
             Self::Input => CaptureReader::standard_input(),
-            Self::Held(octets) => CaptureReader::from_reader(Cursor::new(Arc::clone(octets))),
+            Self::Held { octets, .. } => {
+                CaptureReader::from_reader(Cursor::new(Arc::clone(octets)))
+            }
         }
     }
+}
+
+/// Whether it is neither file nor folder, and so can be read once.
+pub(super) fn is_pipe(file: &Path) -> bool {
+    file.exists() && !file.is_file() && !file.is_dir()
+}
+
+/// All of it, or an octet more than may be held.
+fn held(from: impl Read) -> io::Result<Vec<u8>> {
+    let mut octets = Vec::new();
+    from.take(MOST_HELD + 1).read_to_end(&mut octets)?;
+    Ok(octets)
 }
 
 /// In nanoseconds.
 const MICROSECOND: u64 = 1_000;
 
-/// Octets of standard input that are held at most.
+/// Octets of standard input or a pipe that are held at most.
 const MOST_HELD: u64 = 1 << 30;
 
 /// Reads and shows.
@@ -238,7 +265,8 @@ fn show_json(arguments: &Arguments) -> Result<(), Failure> {
 /// Whether these can be read, before anything of several is written.
 pub(super) fn check_captures(files: &[PathBuf]) -> Result<(), Failure> {
     // A pipe can be opened once.
-    for file in files.iter().filter(|file| file.is_file()) {
+    let is_checked = |file: &&PathBuf| file.as_os_str() != "-" && !is_pipe(file);
+    for file in files.iter().filter(is_checked) {
         let source = Source::File(file.clone());
         // Of text only its packets tell.
         let begun = source
@@ -367,11 +395,20 @@ pub(super) fn refused(name: &str, error: &ReadError) -> Failure {
         ReadError::Unknown { .. } | ReadError::NoPackets { .. } | ReadError::Empty => {
             failure.hint("captures are pcap, pcapng or printed packets, plain, gzip or zstd")
         }
+        ReadError::Open { path, .. } if path.is_symlink() && !path.exists() => {
+            failure.hint("it is a link that points nowhere: name the capture itself")
+        }
         ReadError::Open { path, source } if source.kind() == io::ErrorKind::NotFound => {
             match nearest::neighbour(path, "") {
                 Some(meant) => failure.hint(format!("did you mean `{}`?", meant.display())),
-                None => failure,
+                None => failure.hint("name a capture that is there; `ls` shows what is"),
             }
+        }
+        ReadError::Open { path, source } if source.kind() == io::ErrorKind::PermissionDenied => {
+            failure.hint(format!(
+                "have it read by who may: `sudo cat {} | gigatcp why -`",
+                path.display()
+            ))
         }
         ReadError::Open { path, .. } if path.is_dir() => failure.hint(
             "name a capture; `gigatcp why` also takes a folder that `gigatcp run` has stored",

@@ -98,7 +98,8 @@ impl Outputs {
             }
             return Err(Failure::new(
                 "--connection and --overwrite are about --graph, --xplot and --csv, and none is asked for",
-            ));
+            )
+            .hint("as in `--graph page.html --overwrite`"));
         }
         if captures != 1 {
             return Err(Failure::new(format!(
@@ -119,6 +120,11 @@ impl Outputs {
             ))
             .effect("nothing was written")
             .hint("name a folder")),
+            Some(folder) if folder.as_os_str() == "-" => Err(Failure::new(
+                "`-` is standard output, and graphs for xplot are several files",
+            )
+            .effect("nothing was written")
+            .hint("name a folder; one of that name is `./-`")),
             _ => Ok(()),
         }
     }
@@ -155,7 +161,7 @@ impl Outputs {
                 return Err(Failure::new(format!(
                     "there is no connection {number}: the capture has {count}"
                 ))
-                .hint("numbers are those of the first column, without --connection"));
+                .hint("`gigatcp flows FILE` shows them with their numbers"));
             }
             if !drawn.contains(&index) {
                 drawn.push(index);
@@ -458,7 +464,8 @@ fn write_xplot(
     let made = fs::create_dir_all(folder);
     made.map_err(|error| {
         Failure::io(&format!("make the folder {}", folder.display()), &error)
-            .effect("nothing was written")
+            .effect("no graphs were written for xplot")
+            .hint("name a folder where one can be made, as in `--xplot graphs`")
     })?;
     let name = |index: usize, side: Side, picture: Picture| {
         let file = format!("{}-{}_{}.xpl", index + 1, side.name(), picture.suffix());

@@ -57,7 +57,7 @@ said too: what was lost between them, and on which way queues are. Every instant
 
 Beside that, a page of graphs with the verdicts beneath, to zoom into, is written to report.html in \
 the working folder; one that was written before is replaced. --no-report leaves it out. There is \
-none of standard input, of several captures, and with --json, unless --graph names one.
+none of standard input or a pipe, of several captures, and with --json, unless --graph names one.
 
 Of many connections the largest are shown, and one line tells of the rest. `gigatcp explain ID` \
 tells what a verdict means and how it was found.",
@@ -111,8 +111,7 @@ impl Arguments {
 
     /// What is written: the report too, where it is to be had.
     fn outputs(&self) -> Outputs {
-        let is_capture = |file: &PathBuf| file.as_os_str() != "-" && !file.is_dir();
-        let has_one = matches!(&self.files[..], [file] if is_capture(file));
+        let has_one = matches!(&self.files[..], [file] if file.is_file());
         if self.no_report || self.json || !has_one {
             self.outputs.clone()
         } else {

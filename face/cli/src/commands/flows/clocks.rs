@@ -86,9 +86,13 @@ struct Compared<'a> {
 pub(super) fn show(arguments: &Arguments) -> Result<(), Failure> {
     let [first, second] = &arguments.files[..] else {
         return Err(Failure::new(format!(
-            "clocks are compared of two captures, and {} are named",
-            arguments.files.len()
-        )));
+            "clocks are compared of two captures, and {} named",
+            match arguments.files.len() {
+                1 => "one is".to_owned(),
+                count => format!("{count} are"),
+            }
+        ))
+        .hint("as in `gigatcp flows --clocks here.pcap there.pcap`"));
     };
     let source = Source::new(first, true)?;
     let whole = read(&source, |_| Ok(()))?;
