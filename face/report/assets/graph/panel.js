@@ -3,6 +3,7 @@
 // drawn once, however many packets are in it.
 
 const LEFT = 92, RIGHT = 26;
+const LINE = 13; // height of letters
 const NANOS = [{ name: "s", size: 1e9 }, { name: "ms", size: 1e6 }, { name: "µs", size: 1e3 }, { name: "ns", size: 1 }];
 const RATES = [{ name: "Tbit/s", size: 1e12 }, { name: "Gbit/s", size: 1e9 }, { name: "Mbit/s", size: 1e6 }, { name: "kbit/s", size: 1e3 }, { name: "bit/s", size: 1 }];
 
@@ -197,10 +198,11 @@ class Bars {
   }
 }
 
-// Letters that stay clear of each other.
+// Letters that stay clear of each other. Words, of which there are few, also stay
+// clear of whatever else was drawn before them.
 class Letters {
   constructor(panel, letter, colour) {
-    Object.assign(this, { panel, letter, colour, after: -Infinity, places: [] });
+    Object.assign(this, { panel, letter, colour, after: -Infinity, places: [], half: 5 * letter.length });
   }
 
   add(px, py) {
@@ -208,17 +210,27 @@ class Letters {
     if (px < this.after || px < left - 4 || px > right + 4) return;
     this.after = px + 15 * this.letter.length;
     // A word at the edge stands inside.
-    const half = 5 * this.letter.length;
-    this.places.push([Math.min(Math.max(px, left + half), right - half), py]);
+    this.places.push([Math.min(Math.max(px, left + this.half), right - this.half), py]);
   }
 
-  draw() {
+  draw(taken) {
     const { g } = this.panel;
     g.font = "700 12px " + FONT.slice(5);
     g.textAlign = "center";
     g.textBaseline = "bottom";
     g.fillStyle = this.colour;
-    for (const [px, py] of this.places) g.fillText(this.letter, px, py);
+    for (const place of this.places) {
+      const [px, py] = this.letter.length > 1 ? this.raised(place, taken) : place;
+      taken.push([px, py, this.half]);
+      g.fillText(this.letter, px, py);
+    }
     g.font = FONT;
+  }
+
+  // So far up that nothing is in the way.
+  raised([px, py], taken) {
+    let free = py;
+    while (taken.some(([x, y, half]) => Math.abs(x - px) < half + this.half && Math.abs(y - free) < LINE)) free -= LINE;
+    return [px, free >= this.panel.top + LINE ? free : py];
   }
 }

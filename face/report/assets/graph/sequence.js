@@ -154,7 +154,8 @@ class SequencePanel {
     sent.fill(colours.sent);
     late.fill(colours.again);
     again.fill(colours.again);
-    for (const set of Object.values(letters)) set.draw();
+    const taken = [];
+    for (const set of Object.values(letters)) set.draw(taken);
     this.markSelected();
   }
 
