@@ -186,6 +186,14 @@ impl<'a> Row<'a> {
             .fold(0, |sum, share| sum.saturating_add(share.spent_ns))
     }
 
+    /// Whether the connection failed in any repeat.
+    #[must_use]
+    pub fn has_failed(&self) -> bool {
+        self.group
+            .flows(self.flow)
+            .any(|flow| flow.failure.is_some())
+    }
+
     /// Whether a part of this series is a declared, fitted input.
     #[must_use]
     pub fn is_fitted(&self) -> bool {

@@ -11,6 +11,7 @@
 //! * [`shares`]: percentages that add up to exactly 100.0.
 //! * [`group`]: the repeats of one series, their median and spread.
 //! * [`compare`]: a series beside what was published, quantity by quantity.
+//! * [`brief`]: what of a long run a terminal shows.
 //! * [`table`]: all of it as plain text. Nothing is said by colour.
 //! * [`page`], [`html`]: all of it as one page that needs no network, with
 //!   graphs drawn by our own renderer (`assets/`).
@@ -23,6 +24,7 @@
 #![forbid(unsafe_code)]
 #![deny(missing_docs)]
 
+pub mod brief;
 pub mod compare;
 pub mod crowd;
 pub mod escape;
@@ -38,6 +40,7 @@ pub mod shares;
 pub mod table;
 pub mod thin;
 
+use brief::Detail;
 use gigatcp_record::{RunRecord, SeriesRecord};
 
 pub use published::{Published, PublishedError, PublishedSeries};
@@ -68,25 +71,37 @@ impl<'a> Report<'a> {
     /// The interval lines, totals and limits of one series as plain text.
     #[must_use]
     pub fn text_series(&self, series: &SeriesRecord) -> String {
-        table::series(series, self.published_for(series))
+        table::series(series, self.published_for(series), Detail::Whole)
     }
 
     /// All series in one table of plain text, with repeats summed up as n,
     /// median and spread, and where the time went.
     #[must_use]
     pub fn text_summary(&self) -> String {
-        table::summary(self)
+        table::summary(self, Detail::Whole)
     }
 
-    /// All that a terminal shows of a run: the first repeat of every series, then
-    /// all of them in one table.
+    /// All that there is to show of a run on a terminal: the first repeat of every
+    /// series, then all of them in one table.
     #[must_use]
     pub fn text(&self) -> String {
+        self.text_each(Detail::Whole) + &self.text_summary()
+    }
+
+    /// The same, shortened where it would fill very many screens; what is left out is
+    /// counted.
+    #[must_use]
+    pub fn text_brief(&self) -> String {
+        brief::text(self)
+    }
+
+    /// The series, one by one.
+    fn text_each(&self, detail: Detail) -> String {
         let mut text = String::new();
         // The other repeats are in the summary; interval lines of all would bury
         // it.
         for series in self.run.series.iter().filter(|series| series.repeat == 0) {
-            text.push_str(&self.text_series(series));
+            text.push_str(&table::series(series, self.published_for(series), detail));
             text.push('\n');
         }
         if self.run.repeat > 1 {
@@ -96,7 +111,6 @@ impl<'a> Report<'a> {
                  disk.\n\n"
             ));
         }
-        text.push_str(&self.text_summary());
         text
     }
 

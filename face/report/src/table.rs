@@ -7,9 +7,10 @@
 
 use std::fmt::Write;
 
-use gigatcp_record::{FlowRecord, HopRecord, LiveRecord, SeriesRecord, WayRecord};
+use gigatcp_record::{FlowRecord, HopRecord, LiveRecord, Negotiated, SeriesRecord, WayRecord};
 
 use crate::Report;
+use crate::brief::{self, Detail};
 use crate::compare::{Quantity, Row, limits_met, rows};
 use crate::crowd;
 use crate::escape::terminal;
@@ -20,7 +21,11 @@ use crate::{nuttcp, shares};
 
 /// One series: heading, interval lines of every flow, totals, limits, path.
 #[must_use]
-pub fn series(record: &SeriesRecord, published: Option<&PublishedSeries>) -> String {
+pub fn series(
+    record: &SeriesRecord,
+    published: Option<&PublishedSeries>,
+    detail: Detail,
+) -> String {
     let mut out = heading(record);
     let crowded = record.flows.len() > crowd::MOST_SHOWN;
     if crowded {
@@ -29,7 +34,10 @@ pub fn series(record: &SeriesRecord, published: Option<&PublishedSeries>) -> Str
     let shown = if crowded { &[] } else { &record.flows[..] };
     for (index, flow) in shown.iter().enumerate() {
         let counterpart = published.filter(|_| index == 0);
-        flow_text(&mut out, flow, counterpart, record.flows.len() > 1);
+        if record.flows.len() > 1 {
+            let _ = writeln!(out, "\nflow {}", terminal(&flow.name));
+        }
+        flow_text(&mut out, flow, counterpart, detail);
     }
     if !record.hops.is_empty() {
         out.push_str("\npath, in order:\n");
@@ -179,11 +187,8 @@ fn flow_text(
     out: &mut String,
     flow: &FlowRecord,
     published: Option<&PublishedSeries>,
-    named: bool,
+    detail: Detail,
 ) {
-    if named {
-        let _ = writeln!(out, "\nflow {}", terminal(&flow.name));
-    }
     let _ = writeln!(
         out,
         "{}; sender {}, receiver {}\n",
@@ -192,20 +197,12 @@ fn flow_text(
         terminal(&flow.receiver_profile),
     );
     match published {
-        Some(published) => side_by_side(out, flow, published),
-        None => ours_alone(out, flow),
+        Some(published) => side_by_side(out, flow, published, detail),
+        None => ours_alone(out, flow, detail),
     }
     limited_by(out, flow);
     for value in &flow.negotiated {
-        let _ = writeln!(
-            out,
-            "{}: asked for {}, granted {}, in effect {}: {}",
-            terminal(&value.what),
-            terminal(&value.requested),
-            terminal(&value.granted),
-            terminal(&value.effective),
-            terminal(&value.cause),
-        );
+        let _ = writeln!(out, "{}", negotiated_line(value));
     }
     if !flow.untold.is_empty() {
         let _ = writeln!(
@@ -217,6 +214,18 @@ fn flow_text(
     for line in end_and_card(flow).into_iter().chain(why(flow)) {
         let _ = writeln!(out, "{}", terminal(&line));
     }
+}
+
+/// A value that is not what was asked for; a line.
+pub(crate) fn negotiated_line(value: &Negotiated) -> String {
+    format!(
+        "{}: asked for {}, granted {}, in effect {}: {}",
+        terminal(&value.what),
+        terminal(&value.requested),
+        terminal(&value.granted),
+        terminal(&value.effective),
+        terminal(&value.cause),
+    )
 }
 
 /// How the connection ended, if badly, and what the receiver's network card
@@ -271,21 +280,14 @@ pub fn why(flow: &FlowRecord) -> Vec<String> {
     why.collect()
 }
 
-fn ours_alone(out: &mut String, flow: &FlowRecord) {
-    own_intervals(out, flow);
+fn ours_alone(out: &mut String, flow: &FlowRecord, detail: Detail) {
+    out.push_str(&brief::intervals(&flow.intervals, detail));
     let _ = writeln!(out, "{}\n", nuttcp::total(flow));
 }
 
-fn own_intervals(out: &mut String, flow: &FlowRecord) {
-    for interval in &flow.intervals {
-        let retransmissions = nuttcp::retransmissions(interval.retransmitted_segments);
-        let _ = writeln!(out, "{}{retransmissions}", nuttcp::interval(interval));
-    }
-}
-
-fn side_by_side(out: &mut String, flow: &FlowRecord, published: &PublishedSeries) {
+fn side_by_side(out: &mut String, flow: &FlowRecord, published: &PublishedSeries, detail: Detail) {
     if published.intervals.is_empty() {
-        own_intervals(out, flow);
+        out.push_str(&brief::intervals(&flow.intervals, detail));
     } else {
         intervals_side_by_side(out, flow, published);
     }
@@ -421,7 +423,7 @@ fn hop_cells(hops: &[HopRecord]) -> Vec<Vec<String>> {
 
 /// All series: quantities published and ours, then where the time went.
 #[must_use]
-pub fn summary(report: &Report<'_>) -> String {
+pub fn summary(report: &Report<'_>, detail: Detail) -> String {
     let mut rows = rows(report);
     if rows.is_empty() {
         return "no series were run\n".to_owned();
@@ -429,6 +431,10 @@ pub fn summary(report: &Report<'_>) -> String {
     let all = rows.len();
     rows.retain(|row| row.flow < crowd::MOST_SHOWN);
     let left_out = all - rows.len();
+    let not_kept = match detail {
+        Detail::Brief => brief::kept(&mut rows),
+        Detail::Whole => 0,
+    };
     let mut cells = vec![summary_heading()];
     for row in &rows {
         summary_rows(row, &mut cells);
@@ -438,6 +444,12 @@ pub fn summary(report: &Report<'_>) -> String {
         let _ = writeln!(
             out,
             "{left_out} more flows are not shown here; run.json and report.html have them"
+        );
+    }
+    if not_kept > 0 {
+        let _ = writeln!(
+            out,
+            "{not_kept} more rows are not shown: --all shows them; run.json and report.html have them"
         );
     }
     out.push_str(&notes(report, &rows));
@@ -497,6 +509,18 @@ fn notes(report: &Report<'_>, rows: &[Row<'_>]) -> String {
     let mut out = String::new();
     if rows.iter().any(Row::is_fitted) {
         out.push_str("* has a fitted input, named with the series\n");
+    }
+    let failed: Vec<String> = rows
+        .iter()
+        .filter(|row| row.has_failed())
+        .map(|row| terminal(&row.label))
+        .collect();
+    if !failed.is_empty() {
+        let _ = writeln!(
+            out,
+            "connections that failed, their average is over the time until the last octet: {}",
+            failed.join(", ")
+        );
     }
     for row in rows.iter().filter(|row| row.group.is_partial()) {
         let _ = writeln!(out, "{} was cut short", terminal(&row.label));

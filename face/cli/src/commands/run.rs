@@ -36,7 +36,8 @@ Run an experiment or a plan, and show and store what came out.
 For every series: throughput per interval as nuttcp prints it, side by side with what was \
 published where the experiment repeats something published; what limited the sender, as shares \
 of the time; and what every path element carried and dropped. Then all series in one table. Of \
-repeats, the first is shown and all are in the table, as median, lowest and highest.
+repeats, the first is shown and all are in the table, as median, lowest and highest. Of more than \
+12 series the table is shown, of more than 30 intervals their sums; --all shows everything.
 
 With `--on live` the same plan runs in real time: the engine at both ends of the emulated path, or \
 the kernel where the plan says sender.stack is kernel, with the same tables. What a plan says and \
@@ -96,6 +97,10 @@ pub(crate) struct Arguments {
     /// takes a capture (implies --capture)
     #[arg(long)]
     why: bool,
+
+    /// Show every series, interval and row, however many there are
+    #[arg(long, conflicts_with = "json")]
+    all: bool,
 
     /// Print run.json instead of tables, and nothing else, on stdout
     #[arg(long)]
@@ -399,7 +404,11 @@ fn show(arguments: &Arguments, report: &Report<'_>, folder: &Path) -> Result<(),
         output::say(&format!("stored in {}", folder.display()));
         return output::print_all(file);
     }
-    let mut text = report.text();
+    let mut text = if arguments.all {
+        report.text()
+    } else {
+        report.text_brief()
+    };
     text.push_str(&format!("\nstored in {}", folder.display()));
     output::print(&text)
 }

@@ -1,0 +1,195 @@
+//! What a terminal shows where all of a run would fill a hundred screens.
+//!
+//! Of many intervals neighbours are summed up to one line. Of many series there
+//! is the table alone, of very many the rows of those that something was
+//! published for, and the first of the others. What is left out is counted, and
+//! what must not be passed over in silence (a connection that failed, a value
+//! that is not what was asked for) is said beneath. Runs in real time are few, and
+//! say of themselves what disturbed them: they are never shortened.
+
+use std::fmt::Write as _;
+
+use gigatcp_record::{FlowRecord, IntervalRecord, SeriesRecord};
+
+use crate::Report;
+use crate::compare::Row;
+use crate::escape::terminal;
+use crate::{nuttcp, table};
+
+/// Most interval lines of a flow.
+pub const MOST_INTERVALS: usize = 30;
+
+/// Most series that are shown one by one.
+pub const MOST_SERIES: usize = 12;
+
+/// Rows of the table where there are more; those with something published are
+/// all kept.
+pub const MOST_ROWS: usize = 24;
+
+/// Most remarks beneath the table.
+const MOST_REMARKS: usize = 8;
+
+/// How much of a run is shown.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Detail {
+    /// What fits a few screens.
+    Brief,
+    /// All of it.
+    Whole,
+}
+
+/// The whole text of a run, shortened where it has to be.
+pub(crate) fn text(report: &Report<'_>) -> String {
+    let first = || report.run.series.iter().filter(|one| one.repeat == 0);
+    let count = first().count();
+    if count <= MOST_SERIES || first().any(|one| one.live.is_some()) {
+        let mut out = report.text_each(Detail::Brief);
+        out.push_str(&table::summary(report, Detail::Brief));
+        return out;
+    }
+    let mut out = format!(
+        "{count} series: --series NAME shows one with its intervals and its path, --all shows \
+         all.\n\n"
+    );
+    out.push_str(&table::summary(report, Detail::Brief));
+    out.push_str(&remarks(first()));
+    out
+}
+
+/// What is said of series that are not shown one by one, once for all of which
+/// the same is to be said.
+fn remarks<'a>(series: impl Iterator<Item = &'a SeriesRecord>) -> String {
+    let mut said: Vec<(String, Vec<&str>)> = Vec::new();
+    for one in series {
+        for line in one.flows.iter().flat_map(remarks_on) {
+            match said.iter_mut().find(|(known, _)| *known == line) {
+                Some((_, names)) => names.push(&one.name),
+                None => said.push((line, vec![&one.name])),
+            }
+        }
+    }
+    let mut out = String::new();
+    if said.is_empty() {
+        return out;
+    }
+    out.push('\n');
+    for (line, names) in said.iter().take(MOST_REMARKS) {
+        let first = terminal(names.first().unwrap_or(&""));
+        let _ = match names.len() {
+            1 => writeln!(out, "{first}: {line}"),
+            count => writeln!(out, "{first} and {} more: {line}", count - 1),
+        };
+    }
+    if said.len() > MOST_REMARKS {
+        let more = said.len() - MOST_REMARKS;
+        let _ = writeln!(out, "{more} more remarks on series: --all shows them");
+    }
+    out
+}
+
+fn remarks_on(flow: &FlowRecord) -> Vec<String> {
+    let failure = flow.failure.iter().map(|failure| {
+        let failure = terminal(failure);
+        format!("the connection failed: {failure}")
+    });
+    let overridden = flow.negotiated.iter().map(table::negotiated_line);
+    let why = table::why(flow).into_iter().map(|line| terminal(&line));
+    failure.chain(overridden).chain(why).collect()
+}
+
+/// The rows that are kept, in their order; how many are not.
+pub(crate) fn kept(rows: &mut Vec<Row<'_>>) -> usize {
+    let all = rows.len();
+    if all <= MOST_ROWS {
+        return 0;
+    }
+    let published = rows.iter().filter(|row| row.published.is_some()).count();
+    let mut room = MOST_ROWS.saturating_sub(published);
+    rows.retain(|row| {
+        let is_kept = row.published.is_some() || room > 0;
+        if row.published.is_none() {
+            room = room.saturating_sub(1);
+        }
+        is_kept
+    });
+    all - rows.len()
+}
+
+/// The lines of these intervals, neighbours summed up where there are too many.
+pub(crate) fn intervals(intervals: &[IntervalRecord], detail: Detail) -> String {
+    let together = match detail {
+        Detail::Brief => together(intervals.len()),
+        Detail::Whole => 1,
+    };
+    let mut out = String::new();
+    for some in intervals.chunks(together) {
+        let Some((first, last)) = some.first().zip(some.last()) else {
+            continue;
+        };
+        let sum = IntervalRecord {
+            start_ns: first.start_ns,
+            end_ns: last.end_ns,
+            bytes: some.iter().map(|one| one.bytes).sum(),
+            retransmitted_segments: some.iter().map(|one| one.retransmitted_segments).sum(),
+        };
+        let retransmissions = nuttcp::retransmissions(sum.retransmitted_segments);
+        let _ = writeln!(out, "{}{retransmissions}", nuttcp::interval(&sum));
+    }
+    if together > 1 {
+        let count = intervals.len();
+        let _ = writeln!(
+            out,
+            "{count} intervals, {together} to a line; --all shows each"
+        );
+    }
+    out
+}
+
+/// How many of so many intervals share a line: 1, 2 or 5 times a power of ten.
+fn together(count: usize) -> usize {
+    let mut power = 1;
+    loop {
+        for step in [1, 2, 5] {
+            if count.div_ceil(step * power) <= MOST_INTERVALS {
+                return step * power;
+            }
+        }
+        power *= 10;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn second(index: u64) -> IntervalRecord {
+        IntervalRecord {
+            start_ns: index * 1_000_000_000,
+            end_ns: (index + 1) * 1_000_000_000,
+            bytes: 1 << 20,
+            retransmitted_segments: index % 2,
+        }
+    }
+
+    #[test]
+    fn as_many_intervals_share_a_line_as_leave_thirty_lines() {
+        for (count, expected) in [(0, 1), (30, 1), (31, 2), (61, 5), (3000, 100), (3001, 200)] {
+            assert_eq!(together(count), expected, "{count}");
+        }
+    }
+
+    #[test]
+    fn a_line_of_several_intervals_is_their_sum() {
+        let all: Vec<IntervalRecord> = (0..61).map(second).collect();
+        let text = intervals(&all, Detail::Brief);
+        let lines: Vec<&str> = text.lines().collect();
+        assert_eq!(lines.len(), 14);
+        assert_eq!(
+            lines[0],
+            "    5.0000 MB /   5.00 sec =     8.3886 Mbps 2 retrans"
+        );
+        assert_eq!(lines[12], "    1.0000 MB /   1.00 sec =     8.3886 Mbps");
+        assert_eq!(lines[13], "61 intervals, 5 to a line; --all shows each");
+        assert_eq!(intervals(&all, Detail::Whole).lines().count(), 61);
+    }
+}

@@ -1,0 +1,110 @@
+//! What a terminal shows of runs that are too long for it.
+
+mod sample;
+
+use gigatcp_record::{RunRecord, SeriesRecord};
+use gigatcp_report::brief::{MOST_ROWS, MOST_SERIES};
+use gigatcp_report::{Published, Report};
+
+/// The first of the sample's series, so many times over, each with a name of its own.
+fn run(count: usize) -> RunRecord {
+    let mut run = sample::run(1);
+    let first = run.series[0].clone();
+    let named = |index: usize| SeriesRecord {
+        name: format!("series-{index}"),
+        ..first.clone()
+    };
+    run.series = (0..count).map(named).collect();
+    run
+}
+
+/// Something published for the last of so many series.
+fn published(count: usize) -> Published {
+    let text = format!(
+        r#"
+schema = "gigatcp.published/1"
+[source]
+author = "A. Author"
+title = "How fast?"
+place = "a list"
+date = "2007-05-06"
+
+[[series]]
+name = "series-{}"
+id = "X1"
+date = "2007-05-06"
+command = "nuttcp"
+mbps = [100.0, 100.0]
+"#,
+        count - 1
+    );
+    Published::parse(&text, "published.toml").expect("it is well-formed")
+}
+
+#[test]
+fn a_few_series_are_shown_one_by_one() {
+    let run = run(MOST_SERIES);
+    let report = Report::new(&run, None);
+    assert_eq!(report.text_brief(), report.text());
+}
+
+#[test]
+fn of_many_series_the_table_is_shown_and_the_way_to_the_others() {
+    let run = run(MOST_SERIES + 1);
+    let report = Report::new(&run, None);
+    let brief = report.text_brief();
+    assert!(
+        brief.starts_with("13 series: --series NAME shows one"),
+        "{brief}"
+    );
+    assert!(!brief.contains(" sec = "), "{brief}");
+    assert!(brief.contains(&report.text_summary()), "{brief}");
+    assert!(
+        brief.contains("\nseries-0 and 12 more: receive buffer: asked for 60 MiB"),
+        "{brief}"
+    );
+}
+
+#[test]
+fn of_very_many_rows_the_published_ones_are_kept_and_the_others_counted() {
+    let count = MOST_ROWS + 100;
+    let run = run(count);
+    let published = published(count);
+    let brief = Report::new(&run, Some(&published)).text_brief();
+    let last = format!("\nseries-{} ", count - 1);
+    assert!(
+        brief.contains("\nseries-0 ") && brief.contains(&last),
+        "{brief}"
+    );
+    assert!(!brief.contains("\nseries-100 "), "{brief}");
+    assert!(
+        brief.contains("\n100 more rows are not shown: --all"),
+        "{brief}"
+    );
+    assert!(brief.lines().count() < 100, "{brief}");
+}
+
+#[test]
+fn what_was_not_granted_or_failed_is_said_once_for_all_of_which_it_holds() {
+    let mut run = run(MOST_SERIES + 1);
+    for series in &mut run.series[2..5] {
+        series.flows[0].failure = Some("the peer stopped answering".to_owned());
+    }
+    let brief = Report::new(&run, None).text_brief();
+    let said = "\nseries-2 and 2 more: the connection failed: the peer stopped answering\n";
+    assert!(brief.contains(said), "{brief}");
+    assert!(
+        brief.contains("until the last octet: series-2, series-3, series-4\n"),
+        "{brief}"
+    );
+}
+
+#[test]
+fn what_a_run_in_real_time_says_of_itself_is_never_left_out() {
+    let mut run = run(MOST_SERIES + 1);
+    for series in &mut run.series {
+        series.live = Some(gigatcp_record::LiveRecord::default());
+    }
+    let report = Report::new(&run, None);
+    assert!(report.text_brief().contains("in real time:"));
+}
