@@ -227,10 +227,16 @@ class Letters {
     g.font = FONT;
   }
 
-  // So far up that nothing is in the way.
+  // Where nothing is in the way: further up, or beside it where the frame ends.
   raised([px, py], taken) {
-    let free = py;
-    while (taken.some(([x, y, half]) => Math.abs(x - px) < half + this.half && Math.abs(y - free) < LINE)) free -= LINE;
-    return [px, free >= this.panel.top + LINE ? free : py];
+    const { left, right, top } = this.panel;
+    for (const aside of [0, -2, 2, -4, 4]) {
+      const x = px + aside * this.half;
+      if (x < left + this.half || x > right - this.half) continue;
+      for (let y = py; y === py || y >= top + LINE; y -= LINE) {
+        if (!taken.some(([tx, ty, half]) => Math.abs(tx - x) < half + this.half && Math.abs(ty - y) < LINE)) return [x, y];
+      }
+    }
+    return [px, py];
   }
 }
