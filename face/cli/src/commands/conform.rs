@@ -46,7 +46,8 @@ failure; 1 a script failed or cannot be read; 2 wrong usage.",
     after_help = "\
 Examples:
   gigatcp conform conformance/script               all scripts of this checkout
-  gigatcp conform conformance/script/close/fin.pkt one, with its story if it fails
+  gigatcp conform conformance/script/close/we-close-first.pkt
+                                                   one, with its story if it fails
   gigatcp conform ~/linux/packetdrill --lenient time,push
   gigatcp conform conformance/script --stack kernel
   gigatcp conform ~/linux/packetdrill --stack kernel --every-version
