@@ -96,8 +96,14 @@ impl Path {
             let late = if self.is_forth { queue } else { zero };
             for second in [false, true] {
                 let at = if second { at + self.within } else { at };
-                // The acknowledgment that released it had passed so long before.
+                // The acknowledgment that released it had passed so long before; the
+                // first data knows of the handshake only.
                 let echoed = at.saturating_sub(self.turn + queue);
+                let echoed = if echoed < self.turn + self.within {
+                    zero
+                } else {
+                    echoed
+                };
                 show(&Observed {
                     seq: SeqNumber::new(seq),
                     ack: SeqNumber::new(1),
@@ -111,7 +117,7 @@ impl Path {
             show(&Observed {
                 seq: SeqNumber::new(1),
                 ack: SeqNumber::new(seq),
-                timestamps: Self::stamps(said, at),
+                timestamps: Self::stamps(said, said),
                 ..Self::packet(said, false, Flags::ACK)
             });
             at += self.pairs;
@@ -153,6 +159,18 @@ proptest! {
         let path = Path { queue, is_forth: true, ..path };
         let (said, all) = path.cause();
         prop_assert_eq!(said, Some("path-saturated"), "{}", all);
+    }
+
+    #[test]
+    fn as_much_under_way_all_the_time_pair_by_pair_is_a_full_buffer(
+        path in path(), idle in 3_u64..12,
+    ) {
+        // Closer than the turnaround is known.
+        let turn = path.turn.max(Duration::from_millis(40));
+        let pairs = (path.pairs * idle).min(turn / 150);
+        let path = Path { turn, pairs, ..path };
+        let (said, all) = path.cause();
+        prop_assert_eq!(said, Some("send-buffer-limited"), "{}", all);
     }
 
     #[test]

@@ -68,12 +68,16 @@ fn judge(case: &Case<'_>, hearing: &mut Hearing) {
         } else {
             case.is_carried(index)
         };
+        // Evenly made, segments are as far apart as the rate says; elsewhere the
+        // closest that come often show how far that is.
+        let is_closer = !is_near && case.is_below_line(index);
         // Who waits for the window is not busy.
         let is_window = round.spent_in(State::Window) * 8 >= round.length();
         if case.runs_dry(index)
             || is_small
             || is_path
             || is_window
+            || is_closer
             || has_ends
             || is_bunched
             || round.again > 0
@@ -93,10 +97,7 @@ fn judge(case: &Case<'_>, hearing: &mut Hearing) {
             _ => 0.0,
         };
         let busy = case.busy(index);
-        // Evenly made, they are as far apart as the rate says; elsewhere the closest
-        // that come often show how far that is.
-        let is_even =
-            round.bunched * 20 <= round.segments && (is_near || !case.is_below_line(index));
+        let is_even = round.bunched * 20 <= round.segments;
         if (busy >= 0.85 || busy >= 0.7 && is_even) && is_steady {
             hearing.bid(index, State::Full, 0.8 * factor);
             hearing.bid(index, State::Slack, 0.75 * factor);

@@ -20,7 +20,9 @@ pub(crate) const RULE: Rule = Rule {
     looks_for: "The same amount in flight round after round, less than the window, without a loss \
                 before, without a queue in the round trip, and each acknowledgment answered at \
                 once, or many segments with PSH, as of a writer that fills its buffer and sleeps: \
-                no window of congestion control stays the same for so long. Or pauses although \
+                no window of congestion control stays the same for so long. Where \
+                acknowledgments come so closely that all is an answer to one, the same with \
+                pauses, or at less than 0.7 of what the slowest link carries. Or pauses although \
                 acknowledgments come and the window is open, which end a quarter of a millisecond \
                 after one of them at the latest, at least 4 of 5, where by chance fewer than 3 of 10 \
                 would: a writer that waits for room is woken by the acknowledgment that frees a \
@@ -89,8 +91,10 @@ pub(super) fn sure(case: &Case<'_>, index: usize) -> f64 {
         return 0.0;
     }
     let Some(clocked) = case.clocked(index) else {
-        // A busy host does not pause, a full buffer does until it is acknowledged.
-        return if case.busy(index) < 0.85 { 0.85 } else { 0.62 };
+        // A busy host does not pause, a full buffer does until it is acknowledged, be
+        // the pauses short: its segments come closer than the rate makes them.
+        let pauses = case.busy(index) < 0.85 || case.is_below_line(index);
+        return if pauses { 0.85 } else { 0.62 };
     };
     // Who waits for room in the buffer has PSH on full segments too.
     let is_written = round.marked * 5 >= round.segments && round.marked > 0;
