@@ -159,7 +159,9 @@ impl Connection {
             (server, client)
         };
         let mut sample = None;
-        let (wire_segments, segment_size) = Direction::segments_of(&packet.glance(), peer);
+        let glance = packet.glance();
+        from.weigh(&glance, peer);
+        let (wire_segments, segment_size) = from.segments_of(&glance, peer);
         let mut kinds = if packet.flags.contains(Flags::RST) {
             judge_reset(from, peer, packet)
         } else {

@@ -150,6 +150,9 @@ pub struct Direction {
     /// By how much its windows are scaled.
     pub(crate) shift: u8,
     scale: u8,
+    /// For and against that what is larger than a segment of Ethernet is several
+    /// of them: see [`Self::weigh`].
+    gathered: i8,
     mss: u16,
     wnd_max: u32,
     wnd_min: u32,
@@ -210,14 +213,47 @@ impl Direction {
     /// it: a jumbo frame's.
     pub(crate) const JUMBO: u32 = 9_216;
 
+    /// The MSS of Ethernet, over IPv4 and over IPv6.
+    pub(crate) const ETHERNET: u32 = 1_460;
+    const ETHERNET_V6: u32 = 1_440;
+
+    /// Whether it is a whole number of segments of that size.
+    fn is_whole(packet: &Glance, mss: u32) -> bool {
+        let size = mss - u32::from(packet.options_len);
+        packet.payload_len.is_multiple_of(size)
+    }
+
+    /// Without the handshake nothing says how large a segment is on the wire, and
+    /// a host hands several over as one. Such are mostly whole numbers of
+    /// Ethernet's, jumbo frames hardly ever: the latest that were larger than one
+    /// of Ethernet's decide.
+    pub(crate) fn weigh(&mut self, packet: &Glance, peer: &Self) {
+        const MOST: i8 = 8;
+        let full = Self::ETHERNET - u32::from(packet.options_len);
+        if peer.mss().is_some() || packet.payload_len <= full {
+            return;
+        }
+        let was_gathered = self.gathered > 0;
+        let is_whole =
+            Self::is_whole(packet, Self::ETHERNET) || Self::is_whole(packet, Self::ETHERNET_V6);
+        let step = if is_whole { 1 } else { -1 };
+        self.gathered = (self.gathered + step).clamp(-MOST, MOST);
+        if self.gathered > 0 && !was_gathered {
+            self.largest = self.largest.min(full);
+        }
+    }
+
     /// Payload octets of a wire segment of this direction with so many octets
     /// of options, where the peer's MSS is `mss`. Without a known MSS a segment
-    /// larger than a jumbo frame holds is taken for one of Ethernet's.
-    fn segment_size(packet: &Glance, mss: Option<u16>) -> u32 {
-        const ETHERNET: u32 = 1_460;
+    /// larger than a jumbo frame holds is taken for one of Ethernet's, and others
+    /// as [weighed](Self::weigh).
+    fn segment_size(&self, packet: &Glance, mss: Option<u16>) -> u32 {
         let mss = match mss {
             Some(mss) => u32::from(mss.max(64)),
-            None if packet.payload_len > Self::JUMBO => ETHERNET,
+            None if self.gathered > 0 && Self::is_whole(packet, Self::ETHERNET_V6) => {
+                Self::ETHERNET_V6
+            }
+            None if self.gathered > 0 || packet.payload_len > Self::JUMBO => Self::ETHERNET,
             None => u32::MAX,
         };
         // RFC 6691: the MSS does not count options, what is sent must.
@@ -226,11 +262,11 @@ impl Direction {
 
     /// How many segments a packet is on the wire, and how large they are.
     #[inline]
-    pub(crate) fn segments_of(packet: &Glance, peer: &Self) -> (u64, u32) {
+    pub(crate) fn segments_of(&self, packet: &Glance, peer: &Self) -> (u64, u32) {
         if packet.payload_len <= 536 {
             return (1, 536);
         }
-        let size = Self::segment_size(packet, peer.mss());
+        let size = self.segment_size(packet, peer.mss());
         if packet.payload_len <= size {
             return (1, size);
         }

@@ -140,7 +140,8 @@ impl Direction {
             }
             return Some(0);
         }
-        let (segments, _) = Self::segments_of(packet, peer);
+        self.weigh(packet, peer);
+        let (segments, _) = self.segments_of(packet, peer);
         if segments == 1 {
             self.largest = self.largest.max(len);
         } else {
@@ -287,7 +288,7 @@ impl Direction {
         };
         self.single = match (peer.mss(), scaling) {
             (Some(mss), _) => u32::from(mss.max(64)),
-            (None, Scaling::Unknown) => Self::JUMBO,
+            (None, Scaling::Unknown) => Self::ETHERNET,
             // So large that anything may fill the window.
             (None, _) => u32::MAX,
         };

@@ -42,6 +42,9 @@ pub(crate) struct Case<'a> {
     pub queue_step: Duration,
     /// The most that queues added.
     pub queue_most: Duration,
+    /// What the queue that others fill too adds when it is full, where losses show
+    /// that.
+    pub shared: Option<Duration>,
     /// Of each round, the last episode that began before it ended.
     pub after: Vec<Option<usize>>,
     /// Why the segments of each episode were lost, and how sure that is.
@@ -94,6 +97,7 @@ impl<'a> Case<'a> {
             back: one_way(rounds, |round| round.ack_stamp),
             queue_step: Duration::ZERO,
             queue_most: Duration::ZERO,
+            shared: None,
             after: Vec::new(),
             causes: Vec::new(),
             usual_shares: None,
@@ -102,6 +106,7 @@ impl<'a> Case<'a> {
         };
         case.measure();
         case.usual_shares = case.middle_shares();
+        case.shared = losses::shared_queue(&case);
         case.causes = losses::causes(&case);
         case
     }

@@ -234,6 +234,32 @@ impl Summary {
     }
 }
 
+/// The queue before a link that others use as well, as long at each loss as at the
+/// others although what was under way would not have filled the link: what makes a
+/// round trip longer by as much again and again is what is lost in. A policer delays
+/// nothing, and damage does not wait for it.
+pub(crate) fn shared_queue(case: &Case<'_>) -> Option<Duration> {
+    /// So many losses tell.
+    const LEAST: usize = 2;
+    // The first ends an opening.
+    let later = case.trail.episodes.list.get(1..).unwrap_or_default();
+    if !case.view.is_near_sender() || later.len() < LEAST {
+        return None;
+    }
+    let is_ours = |one: &&Episode| case.fill(one).is_none_or(|fill| fill >= NOT_FULL);
+    let mut queues: Vec<Duration> = later
+        .iter()
+        .filter_map(|one| case.queue_before(one))
+        .collect();
+    queues.sort_unstable();
+    let at = |quarters: usize| queues.get(queues.len() * quarters / 4).copied();
+    let (low, middle, high) = (at(1)?, at(2)?, at(3)?);
+    let is_long = middle >= case.base / 4;
+    let is_same = low >= high * 3 / 4;
+    let is_shared = later.iter().filter(is_ours).count() * 4 <= later.len();
+    (is_long && is_same && is_shared).then_some(middle)
+}
+
 /// Losses of what was under way together: they met the same.
 struct Window<'a> {
     first: &'a Episode,
@@ -308,6 +334,12 @@ fn cause(case: &Case<'_>, episode: &Episode, summary: &Summary) -> (Cause, f64) 
     }
     if let Some(sure) = overrun(case, episode) {
         return (Cause::Overrun, sure);
+    }
+    if let (Some(usual), Some(queue)) = (case.shared, case.queue_before(episode))
+        && queue >= usual / 2
+        && !episode.is_repeated()
+    {
+        return (Cause::Overflow, 0.85);
     }
     if let Some(metered) = summary.metered.filter(|_| !episode.is_repeated()) {
         return metered;

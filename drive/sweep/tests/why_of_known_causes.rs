@@ -15,7 +15,12 @@ mod views;
 #[path = "../examples/grade/worlds.rs"]
 mod worlds;
 
-use gigatcp_why::Diagnosis;
+use std::sync::atomic::AtomicBool;
+
+use gigatcp_capture::CaptureReader;
+use gigatcp_flows::Observed;
+use gigatcp_sweep::{Ground, Job, Progress, run};
+use gigatcp_why::{Diagnosis, Watcher};
 use worlds::Size;
 
 /// What is said of the world with this cause, from each place.
@@ -129,5 +134,58 @@ fn two_captures_say_together_what_was_lost_between_them_and_why() {
         assert_eq!(said, Some(cause), "{}", diagnosis.limited_by());
         let joined = diagnosis.joined.expect("they are of one connection");
         assert!(joined.starts_with("Seen in both captures: of "), "{joined}");
+    }
+}
+
+/// Two flows of one sender share a queue.
+fn sharing(path: &str) -> [Diagnosis; 2] {
+    let flow = "congestion_control = \"cubic-linux\"\nslow_start = \"hystart\"";
+    let plan = format!(
+        "name = \"sharing\"\n[path]\n{path}\n[[flow]]\nname = \"a\"\n{flow}\nduration = \"8 s\"\n\
+         [[flow]]\nname = \"b\"\n{flow}\nduration = \"8 s\"\nstart = \"0.3 s\"\n"
+    );
+    let folder = tempfile::tempdir().expect("a folder");
+    let job = Job {
+        ground: Ground::VirtualTime,
+        plan: gigatcp_plan::parse("plan.toml", plan.as_bytes(), &[]).expect("a valid plan"),
+        only: Vec::new(),
+        seed: 1,
+        repeat: 1,
+        captures: Some(folder.path().to_path_buf()),
+        judge: false,
+    };
+    run(&job, &AtomicBool::new(false), &Progress::of(&job), &|_| {}).expect("a run");
+    let octets = std::fs::read(folder.path().join("sharing.pcapng")).expect("a capture");
+    let mut reader = CaptureReader::from_octets(octets).expect("a capture");
+    let mut watcher = Watcher::new(1);
+    while let Ok(Some(record)) = reader.next_record() {
+        let at = record.time.expect("a time");
+        let segment = record.dissect().expect("TCP");
+        watcher.handle_packet(record.number, &Observed::new(at, &segment));
+    }
+    [0, 1].map(|index| watcher.diagnose(index).expect("data was sent"))
+}
+
+#[test]
+fn what_is_lost_in_a_queue_that_others_fill_too_met_neither_a_policer_nor_chance() {
+    for path in [
+        "rate = \"67 Mbit/s\"\nrtt = \"4.5 ms\"\nqueue = \"1.14 BDP\"",
+        "rate = \"200 Mbit/s\"\nrtt = \"12 ms\"\nqueue = \"0.8 BDP\"",
+        "rate = \"40 Mbit/s\"\nrtt = \"30 ms\"\nqueue = \"1 BDP\"",
+    ] {
+        for diagnosis in sharing(path) {
+            check(&diagnosis);
+            // A single loss does not tell.
+            let mut verdicts = diagnosis.verdicts.iter();
+            let is_wrong = verdicts.any(|one| match one.rule.id {
+                "policer" => true,
+                "random-loss" => one.time * 50 > diagnosis.run,
+                _ => false,
+            });
+            assert!(!is_wrong, "{path}: {}", diagnosis.limited_by());
+            let most = diagnosis.headline().map(|first| first.rule.id);
+            let is_right = matches!(most, Some("path-saturated" | "queue-overflow"));
+            assert!(is_right, "{path}: {}", diagnosis.limited_by());
+        }
     }
 }

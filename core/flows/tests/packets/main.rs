@@ -499,3 +499,37 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn without_the_handshake_whole_numbers_of_ethernet_segments_are_such_and_jumbo_frames_are_not() {
+    let told = |sizes: &[u32]| {
+        let mut capture = Capture::new(1);
+        let mut seq = 1;
+        for (place, len) in (0_u32..).zip(sizes.iter().cycle().take(60)) {
+            capture.say(
+                place.into(),
+                Said {
+                    seq,
+                    len: *len,
+                    ts: Some((place, 1)),
+                    ..DATA
+                },
+            );
+            seq += len;
+        }
+        let client = capture.connection().direction(Side::Client);
+        (
+            client.wire_segments(),
+            client.largest_segment(),
+            client.has_super_segments(),
+        )
+    };
+    // The odd one is the end of what was written.
+    assert_eq!(
+        told(&[4380, 2920, 5840, 3000, 1460]),
+        (12 * (3 + 2 + 4 + 3 + 1), 1460, true)
+    );
+    assert_eq!(told(&[8960, 4000, 8960]), (60, 8960, false));
+    // Of IPv6.
+    assert_eq!(told(&[2880, 4320, 1440]), (20 * (2 + 3 + 1), 1440, true));
+}

@@ -20,7 +20,9 @@ pub(crate) const RULE: Rule = Rule {
                 burst of the opening that fills the queue as never again, while more passes \
                 later. Near the sender, losses where what had left would have filled a queue of \
                 the same length before the slowest link each time, and never more arrived. A \
-                flood that ends slow start, came at the rate of the slowest link or faster, and \
+                round trip that was longer by the same before losses again and again although \
+                less was under way than the link carries: others fill the queue, too. A flood \
+                that ends slow start, came at the rate of the slowest link or faster, and \
                 of which half went through.",
     how_sure: "Good where the queue shows in the round trip, or the capture was taken behind it.",
     views: "sender, receiver, middle",

@@ -57,7 +57,9 @@ fn judge(case: &Case<'_>, hearing: &mut Hearing) {
             hearing.bid(index, State::Full, 0.87);
             hearing.bid(index, State::Slack, 0.7);
         } else if case.is_queued(index) {
-            hearing.bid(index, State::Full, 0.6);
+            // Slower than the link: it is others who fill it, if anybody does.
+            let sure = if case.shared.is_some() { 0.84 } else { 0.6 };
+            hearing.bid(index, State::Full, sure);
         } else if is_fast && case.after[index].is_some() {
             hearing.bid(index, State::Full, 0.55);
             hearing.bid(index, State::Recovery, 0.55);
@@ -81,6 +83,13 @@ fn tell(case: &Case<'_>, won: &Won) -> Told {
         span(queue)
     );
     let mut evidence = alloc::vec![round_evidence(case, won.round, text)];
+    if let Some(queue) = case.shared {
+        evidence.push(Evidence::figure(format!(
+            "others fill the same queue: with less under way than the link carries it added {} \
+             before losses, again and again",
+            span(queue)
+        )));
+    }
     let marks: u64 = case.rounds.iter().map(|round| round.marks).sum();
     if marks > 0 {
         evidence.push(Evidence::figure(format!(
