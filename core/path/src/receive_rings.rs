@@ -192,6 +192,12 @@ impl ReceiveRings {
         Ok(Some(ring))
     }
 
+    /// Whether a frame of that size would get to the stack now.
+    #[must_use]
+    pub fn takes(mut self, ip_bytes: u64) -> bool {
+        self.handle_frame(ip_bytes).is_ok() && self.take_up(ip_bytes).is_ok()
+    }
+
     /// The stack is done with a buffer of that ring.
     pub fn release(&mut self, ring: Ring) {
         let state = self.state_mut(ring);

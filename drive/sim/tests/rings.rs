@@ -20,6 +20,9 @@ use gigatcp_units::{Bytes, Duration, Instant, Rate};
 use gigatcp_wire::Flags;
 use proptest::prelude::*;
 
+/// Octets that an echo request has before what it carries (RFC 792, RFC 791).
+const ICMP_AND_IP: u64 = 8 + 20;
+
 /// Sequence number of the first octet of data, as traces print it.
 const FIRST: u64 = 1;
 
@@ -236,6 +239,11 @@ fn the_stall_of_2001_follows_from_ring_pool_window_and_one_pause() {
     assert_eq!(edge, 532_481 + (2 << 20));
     assert_eq!(seen.resets_taken, 1);
     assert!(!receiver.has_failed(), "the reset was taken");
+
+    // Long after: `ping -s 4096` gets no answer, `ping` does.
+    let rings = receiver.rings().expect("a card");
+    let answers = [4096, 56].map(|payload| rings.clone().takes(ICMP_AND_IP + payload));
+    assert_eq!(answers, [false, true]);
 }
 
 #[test]
