@@ -131,7 +131,7 @@ pub const TASKS: [Task; 13] = [
                 ],
             ),
             (
-                "--rivals [--series NAME] [--seconds N]",
+                "--rivals [--series NAME] [--seconds N] [--phases N]",
                 &["a flow of each on one path"],
             ),
         ],
@@ -304,6 +304,7 @@ mod tests {
         let again = "--write --live --again captures --first 2000000";
         assert_eq!(mistake("grade", again), None);
         assert_eq!(mistake("duel", "--steal-at-most 1.5"), None);
+        assert_eq!(mistake("duel", "--rivals --seconds 7 --phases 4"), None);
         let said = mistake("grade", "--sedes 20").unwrap();
         assert!(said.starts_with("what is `--sedes`? usage: cargo xtask grade"));
         let said = mistake("grade", "--seeds banana").unwrap();

@@ -20,10 +20,9 @@ const WHILE: i64 = 20_000_000;
 /// The precedence of the thread that looks.
 #[derive(Debug, Default)]
 pub struct Precedence {
-    is_wanted: bool,
-    is_first: bool,
-    /// Whether the system has granted it.
+    /// Whether it was asked for, and the system has granted it.
     is_granted: bool,
+    is_first: bool,
     turns: u32,
     /// Both clocks when its share was last taken: nanoseconds that have passed,
     /// and those it had a processor.
@@ -37,9 +36,8 @@ impl Precedence {
     pub fn ask() -> Self {
         let is_granted = clock::be_punctual(clock::Rank::Host).is_ok();
         Self {
-            is_wanted: is_granted,
-            is_first: is_granted,
             is_granted,
+            is_first: is_granted,
             turns: 0,
             passed: clock::monotonic(),
             had: clock::thread(),
@@ -54,7 +52,7 @@ impl Precedence {
     /// After each turn of the event loop.
     #[inline]
     pub fn look(&mut self) {
-        if !self.is_wanted {
+        if !self.is_granted {
             return;
         }
         self.turns += 1;
