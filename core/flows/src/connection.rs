@@ -369,6 +369,16 @@ impl Connection {
         }
     }
 
+    /// What the windows that `side` offers are multiples of, octets (RFC 7323 section
+    /// 2.2): one where they are not scaled, or that is not known.
+    #[must_use]
+    pub const fn window_unit(&self, side: Side) -> u64 {
+        match self.scaling() {
+            Scaling::Used => 1 << self.direction(side).own_scale(),
+            Scaling::Unused | Scaling::Unknown => 1,
+        }
+    }
+
     /// What is known of window scaling.
     #[inline]
     #[must_use]

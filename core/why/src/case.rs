@@ -8,6 +8,7 @@ use gigatcp_units::{Duration, Instant, Rate};
 use crate::View;
 use crate::between::{Between, Fate};
 use crate::episode::Episode;
+use crate::ethernet::Ethernet;
 use crate::losses::{self, Cause};
 use crate::round::{Round, Stamp, State};
 use crate::trail::{Gap, Trail};
@@ -45,6 +46,8 @@ pub(crate) struct Case<'a> {
     /// What the queue that others fill too adds when it is full, where losses show
     /// that.
     pub shared: Option<Duration>,
+    /// An Ethernet before the place of capture, where one was full.
+    pub ethernet: Option<Ethernet>,
     /// Of each round, the last episode that began before it ended.
     pub after: Vec<Option<usize>>,
     /// Why the segments of each episode were lost, and how sure that is.
@@ -98,6 +101,7 @@ impl<'a> Case<'a> {
             queue_step: Duration::ZERO,
             queue_most: Duration::ZERO,
             shared: None,
+            ethernet: None,
             after: Vec::new(),
             causes: Vec::new(),
             usual_shares: None,
@@ -107,6 +111,7 @@ impl<'a> Case<'a> {
         case.measure();
         case.usual_shares = case.middle_shares();
         case.shared = losses::shared_queue(&case);
+        case.ethernet = Ethernet::of(&case);
         case.causes = losses::causes(&case);
         case
     }
@@ -186,6 +191,26 @@ impl<'a> Case<'a> {
         } else {
             self.trail.mss.max(1)
         }
+    }
+
+    /// Octets of headers of a segment with data.
+    pub fn headers(&self) -> u64 {
+        let has_stamps = self
+            .data()
+            .options()
+            .is_some_and(|options| options.timestamps);
+        let ip = match self.connection.endpoint(self.side).address {
+            core::net::IpAddr::V4(_) => 20,
+            core::net::IpAddr::V6(_) => 40,
+        };
+        ip + 20 + if has_stamps { 12 } else { 0 }
+    }
+
+    /// Whether an Ethernet before the place of capture was full in that round.
+    pub fn fills_ethernet(&self, index: usize) -> bool {
+        self.ethernet
+            .as_ref()
+            .is_some_and(|link| link.is_full(index))
     }
 
     /// Whether queues show in the round trips that can be measured here.

@@ -73,6 +73,10 @@ impl Episode {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Frozen {
     pub edge: u64,
+    /// The same when it was first seen to stand there, and what windows are multiples
+    /// of: by less than that it may seem to have moved.
+    pub first_edge: u64,
+    pub unit: u64,
     pub since: Instant,
     pub until: Instant,
     pub first_ack: u64,
@@ -81,6 +85,14 @@ pub(crate) struct Frozen {
     /// The packet that offered this edge first, and the last that did.
     pub packet: u64,
     pub last_packet: u64,
+}
+
+impl Frozen {
+    /// Whether enough was acknowledged in that time for an edge that moves to have
+    /// moved.
+    pub fn stands(&self, mss: u64) -> bool {
+        self.acked >= (2 * mss.max(1)).max(self.unit + mss)
+    }
 }
 
 /// A timer that ran out.

@@ -22,6 +22,7 @@
 //! | `view.rs` | where the capture was taken |
 //! | `between.rs` | what two captures of one connection know together |
 //! | `case.rs`, `losses.rs`, `metered.rs` | what rules are asked about; why segments were lost |
+//! | `ethernet.rs` | whether an Ethernet before the place of capture is full |
 //! | `rules/` | one rule in one file |
 //! | `account.rs` | whose each stretch of time is |
 //! | `verdict.rs`, `words.rs` | what is said of it |
@@ -43,6 +44,7 @@ mod brief;
 mod case;
 mod echoes;
 mod episode;
+mod ethernet;
 mod flood;
 mod losses;
 mod metered;

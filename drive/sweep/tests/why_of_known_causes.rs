@@ -137,25 +137,22 @@ fn two_captures_say_together_what_was_lost_between_them_and_why() {
     }
 }
 
-/// Two flows of one sender share a queue.
-fn sharing(path: &str) -> [Diagnosis; 2] {
-    let flow = "congestion_control = \"cubic-linux\"\nslow_start = \"hystart\"";
-    let plan = format!(
-        "name = \"sharing\"\n[path]\n{path}\n[[flow]]\nname = \"a\"\n{flow}\nduration = \"8 s\"\n\
-         [[flow]]\nname = \"b\"\n{flow}\nduration = \"8 s\"\nstart = \"0.3 s\"\n"
-    );
+/// What is said at the sender of each of the first `count` connections of a plan.
+fn at_sender(text: &str, only: &[&str], count: usize) -> Vec<Diagnosis> {
     let folder = tempfile::tempdir().expect("a folder");
     let job = Job {
         ground: Ground::VirtualTime,
-        plan: gigatcp_plan::parse("plan.toml", plan.as_bytes(), &[]).expect("a valid plan"),
-        only: Vec::new(),
+        plan: gigatcp_plan::parse("plan.toml", text.as_bytes(), &[]).expect("a valid plan"),
+        only: only.iter().map(|one| (*one).to_owned()).collect(),
         seed: 1,
         repeat: 1,
         captures: Some(folder.path().to_path_buf()),
         judge: false,
     };
     run(&job, &AtomicBool::new(false), &Progress::of(&job), &|_| {}).expect("a run");
-    let octets = std::fs::read(folder.path().join("sharing.pcapng")).expect("a capture");
+    let mut files = std::fs::read_dir(folder.path()).expect("a folder");
+    let file = files.next().expect("a capture").expect("a capture").path();
+    let octets = std::fs::read(file).expect("a capture");
     let mut reader = CaptureReader::from_octets(octets).expect("a capture");
     let mut watcher = Watcher::new(1);
     while let Ok(Some(record)) = reader.next_record() {
@@ -163,7 +160,72 @@ fn sharing(path: &str) -> [Diagnosis; 2] {
         let segment = record.dissect().expect("TCP");
         watcher.handle_packet(record.number, &Observed::new(at, &segment));
     }
-    [0, 1].map(|index| watcher.diagnose(index).expect("data was sent"))
+    let diagnose = |index| watcher.diagnose(index).expect("data was sent");
+    (0..count).map(diagnose).collect()
+}
+
+/// Two flows of one sender share a queue.
+fn sharing(path: &str) -> Vec<Diagnosis> {
+    let flow = "congestion_control = \"cubic-linux\"\nslow_start = \"hystart\"";
+    let plan = format!(
+        "name = \"sharing\"\n[path]\n{path}\n[[flow]]\nname = \"a\"\n{flow}\nduration = \"8 s\"\n\
+         [[flow]]\nname = \"b\"\n{flow}\nduration = \"8 s\"\nstart = \"0.3 s\"\n"
+    );
+    at_sender(&plan, &[], 2)
+}
+
+/// What is said of a sender with an interface of that rate, which is the slowest link.
+fn behind_interface(rate: &str, mtu: u32, rtt: &str) -> Diagnosis {
+    let plan = format!(
+        "name = \"interface\"\n[path]\nrate = \"40 Gbit/s\"\nrtt = \"{rtt}\"\n[sender]\nmtu = {mtu}\n\
+         [sender.link]\nname = \"interface\"\nrate = \"{rate}\"\n[receiver]\nmtu = {mtu}\n\
+         [[flow]]\nduration = \"4 s\"\n"
+    );
+    at_sender(&plan, &[], 1).remove(0)
+}
+
+#[test]
+fn the_senders_own_interface_is_told_from_a_slow_host_by_its_speed() {
+    for (rate, mtu, rtt) in [
+        ("100 Mbit/s", 1500, "30 ms"),
+        ("1 Gbit/s", 1500, "20 ms"),
+        ("1 Gbit/s", 9000, "2 ms"),
+        // Three segments to a round trip.
+        ("1 Gbit/s", 4470, "100 us"),
+        ("2.5 Gbit/s", 1500, "5 ms"),
+    ] {
+        let diagnosis = behind_interface(rate, mtu, rtt);
+        check(&diagnosis);
+        let most = diagnosis.headline().expect("a cause");
+        assert_eq!(most.rule.id, "path-saturated", "{rate}, {mtu}, {rtt}");
+        let says = format!("an Ethernet of {rate}");
+        assert!(most.finding.contains(&says), "{}", most.finding);
+    }
+    // What is as fast as no Ethernet may be a processor.
+    let diagnosis = behind_interface("870 Mbit/s", 1500, "20 ms");
+    let most = diagnosis.headline().expect("a cause");
+    assert_eq!(
+        most.rule.id,
+        "cpu-limited-sender",
+        "{}",
+        diagnosis.limited_by()
+    );
+}
+
+#[test]
+fn a_window_told_in_units_stands_still_too() {
+    let plan = include_str!("../../../experiments/shalunov-stall/plan.toml");
+    let diagnosis = at_sender(plan, &["modern-receiver"], 1).remove(0);
+    check(&diagnosis);
+    let share = |id: &str| {
+        let found = diagnosis.verdicts.iter().find(|one| one.rule.id == id);
+        found.map_or(0.0, |one| one.time.as_secs_f64()) / diagnosis.run.as_secs_f64()
+    };
+    // The pause, and then the interface of the sender.
+    let told = diagnosis.limited_by();
+    assert!(share("rx-ring-overrun") > 0.1, "{told}");
+    assert!(share("path-saturated") > 0.5, "{told}");
+    assert_eq!(share("random-loss"), 0.0, "{told}");
 }
 
 #[test]

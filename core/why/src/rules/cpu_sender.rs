@@ -20,7 +20,7 @@ pub(crate) const RULE: Rule = Rule {
                 also a round trip that stays the same for many rounds, and segments not much \
                 closer at any time than that rate makes them.",
     how_sure: "Fair. A sender that is told its rate (pacing to a limit, a shaper in the host) \
-               looks the same.",
+               looks the same, and so does an interface whose speed is none of an Ethernet's.",
     views: "sender; middle and receiver by the even distance of segments",
     change: "Find what the sending host is busy with: one core at 100 %, segmentation offload off, \
              small segments (MTU), checksums in software, small writes.",

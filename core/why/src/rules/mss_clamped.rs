@@ -48,19 +48,6 @@ fn offered(case: &Case<'_>) -> Option<u64> {
     Some(u64::from(mss).saturating_sub(stamps))
 }
 
-/// Octets of headers of a segment.
-fn headers(case: &Case<'_>) -> u64 {
-    let stamps = case
-        .data()
-        .options()
-        .is_some_and(|options| options.timestamps);
-    let ip = match case.connection.endpoint(case.side).address {
-        core::net::IpAddr::V4(_) => 20,
-        core::net::IpAddr::V6(_) => 40,
-    };
-    ip + 20 + if stamps { 12 } else { 0 }
-}
-
 fn judge(case: &Case<'_>, hearing: &mut Hearing) {
     let Some(offered) = offered(case) else { return };
     let mss = case.mss();
@@ -70,14 +57,14 @@ fn judge(case: &Case<'_>, hearing: &mut Hearing) {
     // 4.3BSD rounds down to whole clusters of 2048, which is its right.
     let is_rounded = mss == offered / 2048 * 2048 || mss == offered / 1024 * 1024;
     if mss * 10 < offered * 9 && !is_rounded && full >= 2 && full * 3 >= sent && mss > 100 {
-        let is_plateau = PLATEAUS.contains(&(mss + headers(case))) || mss + headers(case) == 1500;
+        let is_plateau = PLATEAUS.contains(&(mss + case.headers())) || mss + case.headers() == 1500;
         hearing.remark(if is_plateau || full > 20 { 0.9 } else { 0.75 });
     }
 }
 
 fn tell(case: &Case<'_>, _: &Won) -> Told {
     let mss = case.mss();
-    let mtu = mss + headers(case);
+    let mtu = mss + case.headers();
     let offered = offered(case).unwrap_or_default();
     let finding = format!(
         "Full segments have {mss} octets although both SYNs allow {offered}: the sender takes the \

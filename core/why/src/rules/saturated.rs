@@ -2,10 +2,13 @@
 
 use alloc::format;
 
+use gigatcp_units::Rate;
+
 use super::{Evidence, Rule, Told, round_evidence, span, speed};
 use crate::View;
 use crate::account::{Hearing, Won};
 use crate::case::Case;
+use crate::ethernet::Ethernet;
 use crate::round::State;
 
 pub(crate) const RULE: Rule = Rule {
@@ -16,13 +19,17 @@ pub(crate) const RULE: Rule = Rule {
     looks_for: "A round trip above its least (a standing queue) while the rate of delivery stays \
                 at its highest; of a short queue, that no segment comes through without it while \
                 as much is delivered as the slowest link carries. Where queues do not show, \
-                segments without a pause, at hardly less than that.",
+                segments without a pause, at hardly less than that. Anywhere, segments \
+                without a pause at just the speed of an Ethernet: at the sender its own interface, \
+                whose queue does not show.",
     how_sure: "Good. A receiver that is slow to acknowledge looks alike from the sender.",
     views: "sender, receiver, middle",
-    change: "Nothing at the hosts. More rate at the bottleneck, or less competing traffic.",
+    change: "Nothing but the bottleneck: more rate there (where it is the sender's own interface, a \
+             faster one), or less competing traffic.",
     references: &[
         "RFC 8337 (model-based metrics)",
         "Cardwell and others, BBR, 2016",
+        "IEEE 802.3 (speeds; 38 octets beside each packet)",
     ],
     is_fault: false,
     judge,
@@ -31,6 +38,11 @@ pub(crate) const RULE: Rule = Rule {
 
 fn judge(case: &Case<'_>, hearing: &mut Hearing) {
     for index in 0..case.rounds.len() {
+        if case.fills_ethernet(index) {
+            hearing.bid(index, State::Full, 0.95);
+            hearing.bid(index, State::Slack, 0.95);
+            continue;
+        }
         let is_fast = case.rate(index) >= 0.8 * case.peak;
         // Without timestamps, queues before the place of capture do not show.
         let is_busy = case.busy(index) >= 0.85 && !case.is_below_line(index);
@@ -68,6 +80,11 @@ fn judge(case: &Case<'_>, hearing: &mut Hearing) {
 }
 
 fn tell(case: &Case<'_>, won: &Won) -> Told {
+    if case.fills_ethernet(won.round)
+        && let Some(link) = &case.ethernet
+    {
+        return tell_ethernet(case, won, link);
+    }
     let finding = format!(
         "The path was full for {}: about {} went through, and more in flight only lengthened the \
          round trip, from {} by up to {}.",
@@ -97,4 +114,29 @@ fn tell(case: &Case<'_>, won: &Won) -> Told {
         )));
     }
     Told { finding, evidence }
+}
+
+/// Where the capture is the sender's, that Ethernet is its own.
+fn tell_ethernet(case: &Case<'_>, won: &Won, link: &Ethernet) -> Told {
+    let beside = case.headers() + Ethernet::FRAME;
+    let (whose, left) = match case.view {
+        View::Sender => ("The sender's own interface", "left"),
+        _ => ("An Ethernet on the way here", "came"),
+    };
+    let finding = format!(
+        "{whose} was full for {}: segments {left} without a pause, as fast as an Ethernet of {} \
+         takes them. With {} octets in each segment that is {} of data.",
+        span(won.time),
+        Rate::from_bps(link.speed as u64),
+        case.mss(),
+        speed(link.speed / 8.0 * case.mss() as f64 / (case.mss() + beside) as f64),
+    );
+    let text = format!(
+        "{} of data, and {beside} octets of headers and frame with each segment",
+        speed(case.rate(won.round)),
+    );
+    Told {
+        finding,
+        evidence: alloc::vec![round_evidence(case, won.round, text)],
+    }
 }

@@ -124,25 +124,30 @@ impl Trail {
         }
     }
 
-    /// Does the right edge stand still while data is acknowledged?
+    /// Does the right edge stand still while data is acknowledged? A scaled window is
+    /// told in units, so the edge seems to move by less than one of them.
     fn freeze(&mut self, shown: &Shown<'_>, ack: u64, edge: u64) {
         let at = shown.packet.at;
         match &mut self.frozen {
-            Some(frozen) if frozen.edge == edge => {
+            Some(frozen) if edge < frozen.first_edge + frozen.unit => {
+                frozen.edge = edge;
                 frozen.until = at;
                 frozen.acked = ack.saturating_sub(frozen.first_ack);
-                if frozen.acked >= 2 * self.mss.max(1) {
+                if frozen.stands(self.mss) {
                     let stood = at.saturating_since(frozen.since);
                     self.round.still = self.round.still.max(stood);
                 }
                 frozen.last_packet = shown.number;
             }
             other => {
-                if let Some(done) = other.filter(|done| done.acked >= 2 * self.mss.max(1)) {
+                if let Some(done) = other.filter(|done| done.stands(self.mss)) {
                     self.last_frozen = Some(done);
                 }
+                let unit = shown.connection.window_unit(crate::case::other(self.side));
                 *other = Some(Frozen {
                     edge,
+                    first_edge: edge,
+                    unit,
                     since: at,
                     until: at,
                     first_ack: ack,
@@ -157,7 +162,7 @@ impl Trail {
     /// The edge that stands still, or the last one that did.
     pub(super) fn stillness(&self) -> Option<Frozen> {
         self.frozen
-            .filter(|now| now.acked >= 2 * self.mss.max(1))
+            .filter(|now| now.stands(self.mss))
             .or(self.last_frozen)
     }
 }

@@ -88,7 +88,34 @@ pub fn world(cause: &str, seed: u64, size: Size) -> Case {
         base.profile.timestamps
     );
     inject(cause, &mut draw, &base, &mut case);
+    // Drawn apart, so that all other worlds are what they would be without.
+    let mut draw = Draw::new(!seed);
+    if cause == "path-saturated" && draw.chance(0.3) {
+        narrow_first(&mut draw, &base, &mut case);
+    }
     case
+}
+
+/// The bottleneck is the sender's own interface, an Ethernet.
+fn narrow_first(draw: &mut Draw, base: &Base, case: &mut Case) {
+    let speeds = [10e6, 100e6, 1e9, 2.5e9];
+    let apart = |speed: &f64| (speed / base.rate).ln().abs();
+    let speed = speeds
+        .into_iter()
+        .min_by(|a, b| apart(a).total_cmp(&apart(b)))
+        .unwrap_or(base.rate);
+    for hop in case.world.forward.iter_mut().chain(&mut case.world.reverse) {
+        hop.rate = Some(Rate::from_bps((speed * draw.between(2.0, 10.0)) as u64));
+        hop.limit_packets = None;
+    }
+    case.world.flows[0].sender.link = Some(HopConfig {
+        name: "interface".into(),
+        rate: Some(Rate::from_bps(speed as u64)),
+        // As Ethernet adds to each packet (IEEE 802.3).
+        link_overhead: Bytes::new(38),
+        ..HopConfig::default()
+    });
+    case.about = format!("{}, own interface {:.0} Mbit/s", case.about, speed / 1e6);
 }
 
 fn base(draw: &mut Draw, cause: &str, size: Size) -> Base {
