@@ -4,9 +4,10 @@
 //! captures and the diagnosis. Its worlds have one known cause each; they are
 //! captured from three places and diagnosed from the capture alone. With `--live`
 //! they are connections of this machine's kernel over emulated paths, which needs
-//! root, or a user namespace of one's own; with `--fat` the paths are long and fat.
-//! `--write` keeps what came out as `docs/grade.txt`, `docs/grade-live.txt` or
-//! `docs/grade-fat.txt`; arguments else are handed on.
+//! root, or a user namespace of one's own; with `--fat` the paths are long and fat;
+//! with `--shared` others use them as well. `--write` keeps what came out as
+//! `docs/grade.txt`, `docs/grade-live.txt`, `docs/grade-fat.txt` or
+//! `docs/grade-shared.txt`; arguments else are handed on.
 
 use std::process::Command;
 
@@ -19,6 +20,8 @@ fn kept(words: &[String]) -> &'static str {
         "docs/grade-live.txt"
     } else if has("--fat") {
         "docs/grade-fat.txt"
+    } else if has("--shared") {
+        "docs/grade-shared.txt"
     } else {
         "docs/grade.txt"
     }

@@ -149,11 +149,13 @@ pub const TASKS: [Task; 13] = [
         name: "grade",
         forms: &[
             (
-                "[--fat] [--seeds N] [--first SEED] [--cause ID] [--show] [--write]",
+                "[--fat | --shared] [--seeds N] [--first SEED] [--cause ID] [--keep DIR] [--show] \
+                 [--write]",
                 &[
                     "does `gigatcp why` find the known cause?",
                     "--fat: over paths of thousands of segments;",
-                    "--write keeps it: docs/grade.txt, grade-fat.txt",
+                    "--shared: over paths that others use as well;",
+                    "--write keeps it: docs/grade.txt, -fat, -shared",
                 ],
             ),
             (

@@ -43,6 +43,9 @@ pub(crate) struct Episode {
     pub timeouts: u64,
     /// The last round trip measured before it, at the place of capture.
     pub trip: Option<Duration>,
+    /// The same of an acknowledgment that told of no hole: others may have been delayed
+    /// until what came behind the hole (RFC 5681 section 4.2).
+    pub punctual_trip: Option<Duration>,
     /// The last turnaround, likewise.
     pub turn: Option<Duration>,
     /// Packets that came late, out of order.

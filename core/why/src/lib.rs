@@ -22,6 +22,7 @@
 //! | `view.rs` | where the capture was taken |
 //! | `between.rs` | what two captures of one connection know together |
 //! | `case.rs`, `losses.rs`, `metered.rs` | what rules are asked about; why segments were lost |
+//! | `crowded.rs`, `flood.rs` | whether losses come when the queue is longer; what went through a flood of them |
 //! | `ethernet.rs` | whether an Ethernet before the place of capture is full |
 //! | `rules/` | one rule in one file |
 //! | `account.rs` | whose each stretch of time is |
@@ -42,6 +43,7 @@ mod account;
 mod between;
 mod brief;
 mod case;
+mod crowded;
 mod echoes;
 mod episode;
 mod ethernet;

@@ -12,6 +12,7 @@ use gigatcp_units::Duration;
 use crate::View;
 use crate::between::Fate;
 use crate::case::Case;
+use crate::crowded::crowded;
 use crate::episode::Episode;
 use crate::flood::fills_link;
 use crate::metered::metered;
@@ -69,6 +70,9 @@ struct Summary {
     /// Whether the flood that ended slow start met a queue before the slowest link,
     /// and no policer; nothing where it does not show. See `flood.rs`.
     fills_link: Option<bool>,
+    /// How sure it is that losses come when the queue is longer than around them. See
+    /// `crowded.rs`.
+    crowded: Option<f64>,
 }
 
 /// A queue is long from this part of the longest on.
@@ -101,6 +105,7 @@ impl Summary {
             overflows: false,
             metered: None,
             fills_link: episodes.first().and_then(|one| fills_link(case, one)),
+            crowded: crowded(case),
         };
         let full = later.iter().filter(|one| is_full(case, one)).count();
         summary.overflows = full > 0 && full * 2 >= later.len();
@@ -326,7 +331,8 @@ fn is_full(case: &Case<'_>, episode: &Episode) -> bool {
 
 fn cause(case: &Case<'_>, episode: &Episode, summary: &Summary) -> (Cause, f64) {
     let needless = needless(case, episode);
-    if needless * 2 >= episode.again.max(1) || episode.late > 2 * episode.again {
+    // One of two may be a rescue of the last segment (RFC 6675 section 4).
+    if needless * 2 > episode.again || episode.late > 2 * episode.again {
         return (Cause::Reordering, 0.9);
     }
     if let Some(sure) = black_hole(case, episode) {
@@ -508,6 +514,9 @@ fn by_queue(case: &Case<'_>, episode: &Episode, summary: &Summary) -> (Cause, f6
     }
     if is_long && summary.queued >= 0.4 && is_busy != Some(false) {
         return (Cause::Overflow, 0.6);
+    }
+    if let Some(sure) = summary.crowded {
+        return (Cause::Overflow, sure);
     }
     let is_short = queue < 0.3 * most || !is_queue_seen || is_busy == Some(false);
     let sure = match (is_few, is_short) {

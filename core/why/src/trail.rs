@@ -216,6 +216,8 @@ pub(crate) struct Trail {
     last_data: Instant,
     last_ack: Instant,
     last_trip: Option<Duration>,
+    /// The same of an acknowledgment that told of no hole.
+    punctual_trip: Option<Duration>,
     /// From the sender to the receiver and back, as measured last; until then
     /// [`SOME_TRIP`].
     round_trip: Duration,
@@ -321,6 +323,7 @@ impl Trail {
             last_data: at,
             last_ack: at,
             last_trip: None,
+            punctual_trip: None,
             round_trip: SOME_TRIP,
             last_turn: None,
             frozen: None,

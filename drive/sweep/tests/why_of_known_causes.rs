@@ -21,10 +21,10 @@ use gigatcp_capture::CaptureReader;
 use gigatcp_flows::Observed;
 use gigatcp_sweep::{Ground, Job, Progress, run};
 use gigatcp_why::{Diagnosis, Watcher};
-use worlds::Size;
+use worlds::Paths;
 
 /// What is said of the world with this cause, from each place.
-fn diagnoses(cause: &str, seed: u64, size: Size) -> [Option<Diagnosis>; 3] {
+fn diagnoses(cause: &str, seed: u64, paths: Paths) -> [Option<Diagnosis>; 3] {
     let case = worlds::world(cause, seed, size);
     let captures = views::captures(&case, seed);
     captures.map(|octets| diagnosis::diagnose(diagnosis::Captured::whole(octets)))
@@ -49,7 +49,7 @@ fn causes_that_show_everywhere_are_found_from_every_place() {
         "mss-clamped",
         "capture-artefact",
     ] {
-        for (place, diagnosis) in diagnoses(cause, 3, Size::Usual).into_iter().enumerate() {
+        for (place, diagnosis) in diagnoses(cause, 3, Paths::Usual).into_iter().enumerate() {
             let diagnosis = diagnosis.expect("data was sent");
             check(&diagnosis);
             let said = diagnosis.headline().map(|first| first.rule.id);
@@ -69,7 +69,7 @@ fn causes_of_the_sending_host_and_its_path_are_found_at_the_sender() {
         "cpu-limited-sender",
         "reordering-taken-for-loss",
     ] {
-        let [at_sender, _, _] = diagnoses(cause, 3, Size::Usual);
+        let [at_sender, _, _] = diagnoses(cause, 3, Paths::Usual);
         let diagnosis = at_sender.expect("data was sent");
         check(&diagnosis);
         let said = diagnosis.headline().map(|first| first.rule.id);
@@ -80,7 +80,7 @@ fn causes_of_the_sending_host_and_its_path_are_found_at_the_sender() {
 #[test]
 fn a_full_path_of_thousands_of_segments_is_one_from_every_place() {
     // 700 Mbit/s, 97 ms: 5600 segments fill it.
-    for diagnosis in diagnoses("path-saturated", 1, Size::Fat) {
+    for diagnosis in diagnoses("path-saturated", 1, Paths::Fat) {
         let diagnosis = diagnosis.expect("data was sent");
         check(&diagnosis);
         let said = diagnosis.headline().map(|first| first.rule.id);
@@ -99,7 +99,7 @@ fn what_limits_long_fat_paths_is_found_far_from_the_sender() {
         // The window closes, and what is under way fills it.
         ("cpu-limited-receiver", 2),
     ] {
-        let [_, at_receiver, _] = diagnoses(cause, seed, Size::Fat);
+        let [_, at_receiver, _] = diagnoses(cause, seed, Paths::Fat);
         let diagnosis = at_receiver.expect("data was sent");
         check(&diagnosis);
         let said = diagnosis.headline().map(|first| first.rule.id);
@@ -109,7 +109,7 @@ fn what_limits_long_fat_paths_is_found_far_from_the_sender() {
 
 #[test]
 fn the_place_of_capture_is_found_out() {
-    let found = diagnoses("receive-window-limited", 2, Size::Usual).map(|diagnosis| {
+    let found = diagnoses("receive-window-limited", 2, Paths::Usual).map(|diagnosis| {
         let diagnosis = diagnosis.expect("data was sent");
         diagnosis.view.name()
     });
@@ -119,11 +119,11 @@ fn the_place_of_capture_is_found_out() {
 #[test]
 fn two_captures_say_together_what_was_lost_between_them_and_why() {
     for (cause, seed, size) in [
-        ("random-loss", 3, Size::Usual),
-        ("queue-overflow", 3, Size::Usual),
-        ("path-saturated", 3, Size::Usual),
+        ("random-loss", 3, Paths::Usual),
+        ("queue-overflow", 3, Paths::Usual),
+        ("path-saturated", 3, Paths::Usual),
         // Losses go on while the queue drains.
-        ("policer", 4, Size::Fat),
+        ("policer", 4, Paths::Fat),
     ] {
         let case = worlds::world(cause, seed, size);
         let captures = views::captures(&case, seed).map(diagnosis::Captured::whole);

@@ -72,9 +72,14 @@ impl Trail {
             && self.has_data
             && self.open.is_none()
         {
-            self.round.trip.add(trip);
             self.last_trip = Some(trip);
             self.note_round_trip();
+            // The one that tells of the hole may have been delayed until then (RFC 5681
+            // section 4.2).
+            if !shown.packet.says_more {
+                self.round.trip.add(trip);
+                self.punctual_trip = Some(trip);
+            }
         }
         if kinds.contains(Kind::ShowsSpurious) {
             self.round.spurious += 1;

@@ -398,6 +398,7 @@ impl Trail {
                 flood: Flood::new(start, self.nxt),
                 timeouts: 0,
                 trip: self.last_trip,
+                punctual_trip: self.punctual_trip,
                 turn: self.last_turn,
                 late: 0,
                 frozen: self.stillness(),

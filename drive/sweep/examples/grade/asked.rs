@@ -5,7 +5,7 @@ use std::path::PathBuf;
 #[cfg(target_os = "linux")]
 use crate::kernels;
 use crate::views;
-use crate::worlds::{CAUSES, Size};
+use crate::worlds::{CAUSES, Paths};
 
 /// Where seeds for grading begin. Rules are written with seeds below.
 const FIRST: u64 = 1_000_000;
@@ -19,21 +19,21 @@ pub enum Ground {
 pub struct Asked {
     pub ground: Ground,
     /// Of simulated paths.
-    pub size: Size,
+    pub paths: Paths,
     pub seeds: u64,
     pub first: u64,
     pub cause: Option<String>,
     pub show: bool,
-    /// Where captures of kernels are kept.
+    /// Where captures are kept.
     pub keep: Option<PathBuf>,
-    /// Where they were kept.
+    /// Where those of kernels were kept.
     pub again: Option<PathBuf>,
 }
 
 pub fn asked() -> Result<Asked, String> {
     let mut asked = Asked {
         ground: Ground::Simulated,
-        size: Size::Usual,
+        paths: Paths::Usual,
         seeds: 20,
         first: FIRST,
         cause: None,
@@ -49,7 +49,8 @@ pub fn asked() -> Result<Asked, String> {
             "--first" => asked.first = number(&value()?)?,
             "--cause" => asked.cause = Some(value()?),
             "--show" => asked.show = true,
-            "--fat" => asked.size = Size::Fat,
+            "--fat" => asked.paths = Paths::Fat,
+            "--shared" => asked.paths = Paths::Shared,
             "--live" => asked.ground = Ground::Kernels,
             "--keep" => asked.keep = Some(value()?.into()),
             "--again" => asked.again = Some(value()?.into()),
@@ -57,11 +58,11 @@ pub fn asked() -> Result<Asked, String> {
         }
     }
     let is_simulated = matches!(asked.ground, Ground::Simulated);
-    if is_simulated && (asked.keep.is_some() || asked.again.is_some()) {
-        return Err("only captures of kernels are kept: add `--live`".into());
+    if is_simulated && asked.again.is_some() {
+        return Err("only captures of kernels are judged again: add `--live`".into());
     }
-    if !is_simulated && asked.size == Size::Fat {
-        return Err("only simulated paths are fat: leave out `--live`".into());
+    if !is_simulated && asked.paths != Paths::Usual {
+        return Err("only simulated paths are fat, or shared: leave out `--live`".into());
     }
     match &asked.cause {
         Some(cause) if asked.injections().is_empty() => Err(format!(

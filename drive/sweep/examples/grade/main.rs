@@ -2,9 +2,10 @@
 //! diagnosed from the capture alone.
 //!
 //! Usage: `grade [--seeds N] [--first SEED] [--cause ID] [--show]`; with `--fat` over
-//! paths of thousands of segments instead of hundreds; with `--live` the connections
-//! are of the machine's kernel, else simulated, and `--keep DIR` keeps their captures,
-//! `--again DIR` judges kept ones. Prints a confusion matrix for each place,
+//! paths of thousands of segments instead of hundreds, with `--shared` over paths that
+//! others use as well; with `--live` the connections
+//! are of the machine's kernel, else simulated. `--keep DIR` keeps the captures; of
+//! kernels `--again DIR` judges kept ones. Prints a confusion matrix for each place,
 //! precision and recall of each cause, and what a confidence is worth.
 //!
 //! | file | what |
@@ -25,12 +26,13 @@ mod views;
 mod worlds;
 
 use std::process::ExitCode;
+use std::{fs, io};
 
 use asked::{Asked, Ground};
 use diagnosis::Captured;
 use matrix::Matrix;
 use rayon::prelude::*;
-use worlds::Size;
+use worlds::Paths;
 
 /// Captures of one connection: sender, receiver, and perhaps more.
 pub struct Sample {
@@ -71,7 +73,13 @@ fn main() -> ExitCode {
         })
         .collect();
     let graded = match &asked.ground {
-        Ground::Simulated => jobs.par_iter().map(|job| simulated(job, &asked)).collect(),
+        Ground::Simulated => {
+            let all = jobs.par_iter().map(|job| simulated(job, &asked));
+            match all.collect::<Result<_, String>>() {
+                Ok(graded) => graded,
+                Err(error) => return refuse(&error),
+            }
+        }
         Ground::Kernels => match on_kernels(&jobs, &asked) {
             Ok(graded) => graded,
             Err(End::Told(status)) => return ExitCode::from(status),
@@ -111,8 +119,11 @@ fn print(asked: &Asked, jobs: &[Job], graded: &[Vec<Graded>]) {
         asked.first + asked.seeds - 1,
         jobs.len(),
         match asked.ground {
-            Ground::Simulated if asked.size == Size::Fat => "worlds of long fat paths",
-            Ground::Simulated => "worlds",
+            Ground::Simulated => match asked.paths {
+                Paths::Usual => "worlds",
+                Paths::Fat => "worlds of long fat paths",
+                Paths::Shared => "worlds of paths that others use as well",
+            },
             Ground::Kernels => "connections of the kernel",
         },
     );
@@ -121,14 +132,22 @@ fn print(asked: &Asked, jobs: &[Job], graded: &[Vec<Graded>]) {
     }
 }
 
-fn simulated(job: &Job, asked: &Asked) -> Vec<Graded> {
-    let case = worlds::world(job.injection, job.seed, asked.size);
+fn simulated(job: &Job, asked: &Asked) -> Result<Vec<Graded>, String> {
+    let case = worlds::world(job.injection, job.seed, asked.paths);
     let captures = views::captures(&case, job.seed);
+    if let Some(folder) = &asked.keep {
+        let told = |error: io::Error| format!("{}: {error}", folder.display());
+        fs::create_dir_all(folder).map_err(told)?;
+        for (octets, view) in captures.iter().zip(views::VIEWS) {
+            let name = format!("{}-{}-{view}.pcapng", job.injection, job.seed);
+            fs::write(folder.join(name), octets).map_err(told)?;
+        }
+    }
     let sample = Sample {
         captures: captures.map(Captured::whole).into(),
         about: case.about,
     };
-    grade(job, &sample, asked)
+    Ok(grade(job, &sample, asked))
 }
 
 /// Why nothing came out.
@@ -158,7 +177,7 @@ fn on_kernels(jobs: &[Job], asked: &Asked) -> Result<Vec<Vec<Graded>>, End> {
     }
     let own = std::env::temp_dir().join(format!("gigatcp-grade-{}", std::process::id()));
     let folder = asked.keep.as_ref().unwrap_or(&own);
-    let made = std::fs::create_dir_all(folder);
+    let made = fs::create_dir_all(folder);
     made.map_err(|error| End::Failed(format!("{}: {error}", folder.display())))?;
     let run = |job: &Job| {
         let sample = kernels::run(job.injection, job.seed, folder)?;
@@ -169,7 +188,7 @@ fn on_kernels(jobs: &[Job], asked: &Asked) -> Result<Vec<Vec<Graded>>, End> {
     };
     let graded = jobs.iter().map(run).collect::<Result<_, String>>();
     if asked.keep.is_none() {
-        let _ = std::fs::remove_dir(folder);
+        let _ = fs::remove_dir(folder);
     }
     graded.map_err(failed)
 }

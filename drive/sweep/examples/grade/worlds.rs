@@ -45,11 +45,13 @@ pub struct Case {
 
 /// How long and how fat paths are.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub enum Size {
+pub enum Paths {
     /// Some hundred segments in flight fill them.
     Usual,
     /// Some thousand to ten thousand.
     Fat,
+    /// The usual ones, with traffic of others.
+    Shared,
 }
 
 /// What all worlds have.
@@ -73,10 +75,10 @@ fn seconds(s: f64) -> Duration {
 }
 
 /// The world of `cause` with this seed.
-pub fn world(cause: &str, seed: u64, size: Size) -> Case {
+pub fn world(cause: &str, seed: u64, paths: Paths) -> Case {
     let number = CAUSES.iter().position(|one| *one == cause).unwrap_or(0) as u64;
     let mut draw = Draw::new(seed.wrapping_mul(977).wrapping_add(number));
-    let base = base(&mut draw, cause, size);
+    let base = base(&mut draw, cause, paths);
     let mut case = plain(&mut draw, &base, seed);
     case.about = format!(
         "{:.0} Mbit/s, {:.1} ms, MTU {}, {}, pacing {}, timestamps {}",
@@ -93,7 +95,38 @@ pub fn world(cause: &str, seed: u64, size: Size) -> Case {
     if cause == "path-saturated" && draw.chance(0.3) {
         narrow_first(&mut draw, &base, &mut case);
     }
+    if paths == Paths::Shared {
+        share(&mut draw, cause, &base, &mut case);
+    }
     case
+}
+
+/// Others send over the same path, from hosts of their own: now and then, or as much as
+/// the path takes where that is what it is to be full of.
+fn share(draw: &mut Draw, cause: &str, base: &Base, case: &mut Case) {
+    // There a list of packets says what is lost.
+    if cause == "rto-ladder" {
+        return;
+    }
+    let is_greedy = matches!(cause, "path-saturated" | "queue-overflow") && draw.chance(0.5);
+    for number in 0..draw.pick(&[1, 2, 3]) {
+        let every = draw.magnitude(0.02, 0.5);
+        let load = draw.between(0.05, 0.2);
+        let amount = (base.rate / 8.0 * every * load).max(500.0);
+        case.world.flows.push(FlowConfig {
+            name: format!("other {number}"),
+            start: seconds(draw.between(0.0, 0.5)),
+            extra_delay: seconds(base.rtt * draw.between(0.0, 0.5)),
+            supply: (!is_greedy).then_some((Bytes::new(amount as u64), seconds(every))),
+            stop: Stop::After(seconds(length(base))),
+            sender: host(base),
+            receiver: host(base),
+            ..case.world.flows[0].clone()
+        });
+    }
+    let others = case.world.flows.len() - 1;
+    let how = if is_greedy { "greedy" } else { "sparing" };
+    case.about = format!("{}, {others} others, {how}", case.about);
 }
 
 /// The bottleneck is the sender's own interface, an Ethernet.
@@ -118,10 +151,10 @@ fn narrow_first(draw: &mut Draw, base: &Base, case: &mut Case) {
     case.about = format!("{}, own interface {:.0} Mbit/s", case.about, speed / 1e6);
 }
 
-fn base(draw: &mut Draw, cause: &str, size: Size) -> Base {
-    let (rates, [shortest, longest]) = match size {
-        Size::Usual => ([10e6, 200e6], [0.008, 0.1]),
-        Size::Fat => ([300e6, 3e9], [0.02, 0.15]),
+fn base(draw: &mut Draw, cause: &str, paths: Paths) -> Base {
+    let (rates, [shortest, longest]) = match paths {
+        Paths::Usual | Paths::Shared => ([10e6, 200e6], [0.008, 0.1]),
+        Paths::Fat => ([300e6, 3e9], [0.02, 0.15]),
     };
     let rate = draw.magnitude(rates[0], rates[1]);
     // A short queue overflows again and again only where windows grow fast.
@@ -136,7 +169,7 @@ fn base(draw: &mut Draw, cause: &str, size: Size) -> Base {
     } else {
         draw.pick(&[1500, 1500, 1500, 9000])
     };
-    let rate = if mtu == 9000 && size == Size::Usual {
+    let rate = if mtu == 9000 && paths != Paths::Fat {
         rate * 3.0
     } else {
         rate
