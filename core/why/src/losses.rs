@@ -70,6 +70,9 @@ struct Summary {
     /// Whether the flood that ended slow start met a queue before the slowest link,
     /// and no policer; nothing where it does not show. See `flood.rs`.
     fills_link: Option<bool>,
+    /// Whether some of what was lost, away from the sender, left no place in time behind.
+    /// Damage always does; a queue does too where others fill the place.
+    leaves_none: bool,
     /// How sure it is that losses come when the queue is longer than around them. See
     /// `crowded.rs`.
     crowded: Option<f64>,
@@ -105,6 +108,7 @@ impl Summary {
             overflows: false,
             metered: None,
             fills_link: episodes.first().and_then(|one| fills_link(case, one)),
+            leaves_none: leaves_none(case, later),
             crowded: crowded(case),
         };
         let full = later.iter().filter(|one| is_full(case, one)).count();
@@ -265,6 +269,17 @@ pub(crate) fn shared_queue(case: &Case<'_>) -> Option<Duration> {
     (is_long && is_same && is_shared).then_some(middle)
 }
 
+/// Whether more than one hole, and not few of all, left no place in time behind.
+fn leaves_none(case: &Case<'_>, episodes: &[Episode]) -> bool {
+    let told = |is: bool| {
+        let same = |one: &&Episode| case.is_tight(one) == Some(is);
+        episodes.iter().filter(same).count()
+    };
+    let (none, some) = (told(true), told(false));
+    let is_seen = case.other.is_some() || !case.view.is_near_sender();
+    is_seen && none >= 2 && none * 6 >= none + some
+}
+
 /// Losses of what was under way together: they met the same.
 struct Window<'a> {
     first: &'a Episode,
@@ -383,8 +398,12 @@ fn between(case: &Case<'_>, episode: &Episode, summary: &Summary, fate: &Fate) -
         return (Cause::Policer, 0.88);
     }
     let is_long = fate.queue.as_secs_f64() >= LONG * most;
+    if let Some(sure) = summary.crowded.filter(|_| !is_long) {
+        return (Cause::Overflow, sure);
+    }
     match case.is_tight(episode) {
         Some(true) if is_long => (Cause::Overflow, 0.95),
+        Some(false) if !is_long && summary.leaves_none => (Cause::Overflow, 0.78),
         Some(false) if !is_long => (Cause::Random, 0.95),
         _ if is_flood(case, episode) && !is_long && !more_passed(case, episode) => {
             (Cause::Policer, 0.72)
@@ -488,6 +507,7 @@ fn by_queue(case: &Case<'_>, episode: &Episode, summary: &Summary) -> (Cause, f6
     let is_busy = case.fill(episode).map(|fill| fill >= NOT_FULL);
     match (tight, is_busy) {
         (Some(true), _) => return (Cause::Overflow, 0.87),
+        (Some(false), _) if is_few && summary.leaves_none => return (Cause::Overflow, 0.78),
         (Some(false), _) if is_few => return (Cause::Random, 0.87),
         // What is sent again had passed here.
         (None, Some(false)) if !is_near && is_few && !summary.overflows => {

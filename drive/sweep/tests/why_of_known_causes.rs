@@ -25,7 +25,7 @@ use worlds::Paths;
 
 /// What is said of the world with this cause, from each place.
 fn diagnoses(cause: &str, seed: u64, paths: Paths) -> [Option<Diagnosis>; 3] {
-    let case = worlds::world(cause, seed, size);
+    let case = worlds::world(cause, seed, paths);
     let captures = views::captures(&case, seed);
     captures.map(|octets| diagnosis::diagnose(diagnosis::Captured::whole(octets)))
 }
@@ -118,14 +118,14 @@ fn the_place_of_capture_is_found_out() {
 
 #[test]
 fn two_captures_say_together_what_was_lost_between_them_and_why() {
-    for (cause, seed, size) in [
+    for (cause, seed, paths) in [
         ("random-loss", 3, Paths::Usual),
         ("queue-overflow", 3, Paths::Usual),
         ("path-saturated", 3, Paths::Usual),
         // Losses go on while the queue drains.
         ("policer", 4, Paths::Fat),
     ] {
-        let case = worlds::world(cause, seed, size);
+        let case = worlds::world(cause, seed, paths);
         let captures = views::captures(&case, seed).map(diagnosis::Captured::whole);
         let [sender, receiver, _] = captures;
         let diagnosis = diagnosis::diagnose_both(sender, receiver).expect("data was sent");
@@ -162,6 +162,18 @@ fn at_sender(text: &str, only: &[&str], count: usize) -> Vec<Diagnosis> {
     }
     let diagnose = |index| watcher.diagnose(index).expect("data was sent");
     (0..count).map(diagnose).collect()
+}
+
+#[test]
+fn what_others_do_to_a_queue_is_no_damage() {
+    // A queue of a few packets, into which others send now and then; and damage.
+    for (cause, seed) in [("queue-overflow", 8), ("random-loss", 6)] {
+        let [at_sender, _, _] = diagnoses(cause, seed, Paths::Shared);
+        let diagnosis = at_sender.expect("data was sent");
+        check(&diagnosis);
+        let said = diagnosis.headline().map(|first| first.rule.id);
+        assert_eq!(said, Some(cause), "{}", diagnosis.limited_by());
+    }
 }
 
 /// Two flows of one sender share a queue.

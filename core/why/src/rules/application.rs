@@ -1,13 +1,14 @@
 //! The application writes less than the connection would take.
 
 use alloc::format;
+use alloc::string::String;
 
 use gigatcp_units::Instant;
 
-use super::{Rule, Told, round_evidence, send_buffer, span};
+use super::{Rule, Told, octets, round_evidence, send_buffer, span};
 use crate::account::{Hearing, Won};
 use crate::case::Case;
-use crate::round::State;
+use crate::round::{Round, State};
 
 pub(crate) const RULE: Rule = Rule {
     id: "application-limited",
@@ -118,21 +119,48 @@ fn writes_little(case: &Case<'_>, index: usize) -> bool {
 }
 
 fn tell(case: &Case<'_>, won: &Won) -> Told {
-    let idle = case.spent(State::Idle);
-    let finding = format!(
-        "The application had nothing to send for {}; for {} of that nothing was in flight.",
-        span(won.time),
-        span(idle.min(won.time)),
-    );
+    let idle = case.spent(State::Idle).min(won.time);
+    let finding = if idle.is_zero() {
+        format!(
+            "The application had nothing to send for {}, as pauses and amounts tell; something was \
+             in flight all the time.",
+            span(won.time)
+        )
+    } else {
+        format!(
+            "The application had nothing to send for {}; for {} of that nothing was in flight.",
+            span(won.time),
+            span(idle),
+        )
+    };
     let evidence = case
         .rounds
         .get(won.round)
         .map_or_else(Default::default, |round| {
-            let text = format!(
-                "nothing sent for {} although the window was open",
-                span(round.spent_in(State::Idle) + round.spent_in(State::Slack))
-            );
-            alloc::vec![round_evidence(case, won.round, text)]
+            alloc::vec![round_evidence(case, won.round, shown(round))]
         });
     Told { finding, evidence }
+}
+
+/// What shows it in that round.
+fn shown(round: &Round) -> String {
+    let (idle, slack) = (round.spent_in(State::Idle), round.spent_in(State::Slack));
+    if !idle.is_zero() {
+        format!(
+            "nothing in flight for {} although the window was open",
+            span(idle)
+        )
+    } else if !slack.is_zero() {
+        format!(
+            "for {} no more than {} in flight, clearly less than before, without a loss",
+            span(slack),
+            octets(round.flight)
+        )
+    } else {
+        format!(
+            "{} of {} left without an acknowledgment to release them",
+            octets(round.sent.saturating_sub(round.clocked)),
+            octets(round.sent)
+        )
+    }
 }

@@ -1,6 +1,7 @@
 //! A sending host that cannot send faster.
 
 use alloc::format;
+use alloc::vec::Vec;
 
 use super::{Evidence, Rule, Told, octets, round_evidence, span, speed};
 use crate::View;
@@ -52,7 +53,39 @@ fn is_even(case: &Case<'_>, index: usize) -> bool {
     }
 }
 
+/// The pace of a sender that goes on at the same one while the queues of others come and
+/// go: near the sender, how fast segments that follow closely leave, in most rounds.
+fn usual_pace(case: &Case<'_>) -> Option<f64> {
+    /// So many rounds tell.
+    const LEAST: usize = 8;
+    if case.view != View::Sender {
+        return None;
+    }
+    let rounds = 0..case.rounds.len();
+    let mut paces: Vec<f64> = rounds.filter_map(|index| pace(case, index)).collect();
+    paces.sort_by(f64::total_cmp);
+    let usual = *paces.get(paces.len() / 2)?;
+    let same = paces.iter().filter(|pace| is_same(**pace, usual)).count();
+    let is_usual = paces.len() >= LEAST && same * 10 >= paces.len() * 7;
+    // What is as fast as the slowest link may be held back by it.
+    let is_slower = case.line.is_none_or(|line| usual < 0.9 * line);
+    (is_usual && is_slower).then_some(usual)
+}
+
+/// Octets per second of segments that follow closely on one another, where nearly all do.
+fn pace(case: &Case<'_>, index: usize) -> Option<f64> {
+    let round = &case.rounds[index];
+    let is_busy = round.segments >= 8 && case.busy(index) >= 0.85;
+    let time = round.train_time.as_secs_f64();
+    (is_busy && time > 0.0).then(|| round.train_octets as f64 / time)
+}
+
+fn is_same(pace: f64, usual: f64) -> bool {
+    (pace / usual - 1.0).abs() <= 0.04
+}
+
 fn judge(case: &Case<'_>, hearing: &mut Hearing) {
+    let usual = usual_pace(case);
     let is_loss = |(cause, _): &&(Cause, f64)| *cause != Cause::Reordering;
     let losses = case.causes.iter().filter(is_loss).count();
     for index in 0..case.rounds.len() {
@@ -73,6 +106,20 @@ fn judge(case: &Case<'_>, hearing: &mut Hearing) {
         let is_closer = !is_near && case.is_below_line(index);
         // Who waits for the window is not busy.
         let is_window = round.spent_in(State::Window) * 8 >= round.length();
+        // Where queues come and go, neither they nor windows set such a pace.
+        let stands = round
+            .trip
+            .least
+            .is_some_and(|least| least >= case.base + case.queue_step);
+        let is_paced = !stands
+            && usual
+                .zip(pace(case, index))
+                .is_some_and(|(usual, pace)| is_same(pace, usual));
+        if is_paced && !case.runs_dry(index) && !is_clocked && !is_window && !has_ends {
+            hearing.bid(index, State::Full, 0.89);
+            hearing.bid(index, State::Slack, 0.89);
+            continue;
+        }
         if case.runs_dry(index)
             || is_small
             || is_path
