@@ -15,6 +15,7 @@
 //! | `wakefulness.rs` | processors that do not fall asleep |
 //! | `namespace.rs` | a network namespace that nothing outlives |
 //! | `orphans.rs` | connections nobody owns any more, ended |
+//! | `batch.rs` | several packets written by one system call |
 //! | `device.rs` | a TUN device and its interface: made, addressed, routed, brought up |
 //! | `virtio.rs` | what stands before a packet: segmentation and checksums left to others |
 //! | `interface.rs` | addresses and routes of an interface |
@@ -38,6 +39,7 @@
 
 pub mod address;
 mod apart;
+pub mod batch;
 pub mod clock;
 pub mod device;
 pub mod enclosure;

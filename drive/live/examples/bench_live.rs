@@ -149,7 +149,9 @@ fn measure_all(settings: &[Setting], rounds: usize, window: Duration) -> Result<
     println!(
         "one flow, IPv4, {CONGESTION}, {rounds} rounds of {window:?}, {processors} processors"
     );
-    println!("Gbit/s of payload            MTU offloads   least  middle    most  ratio   goal");
+    println!(
+        "Gbit/s of payload            MTU offloads   least  middle    most  ratio   goal      ns a packet"
+    );
     for &setting in settings {
         let mut figures = vec![Vec::new(); Way::ALL.len()];
         for _ in 0..rounds {
@@ -164,7 +166,7 @@ fn measure_all(settings: &[Setting], rounds: usize, window: Duration) -> Result<
     Ok(())
 }
 
-fn print_line(way: Way, setting: Setting, figures: &[f64], kernels: &[f64]) {
+fn print_line(way: Way, setting: Setting, figures: &[Figures], kernels: &[Figures]) {
     let spread = |mut values: Vec<f64>| {
         values.sort_by(f64::total_cmp);
         (
@@ -173,11 +175,12 @@ fn print_line(way: Way, setting: Setting, figures: &[f64], kernels: &[f64]) {
             values[values.len() - 1],
         )
     };
-    let (least, middle, most) = spread(figures.to_vec());
+    let goodputs = |of: &[Figures]| of.iter().map(|figures| figures.goodput).collect();
+    let (least, middle, most) = spread(goodputs(figures));
     let ratios = figures
         .iter()
         .zip(kernels)
-        .map(|(ours, theirs)| ours / theirs);
+        .map(|(ours, theirs)| ours.goodput / theirs.goodput);
     let (_, ratio, _) = spread(ratios.collect());
     let Setting { mtu, offloads } = setting;
     let on = if offloads { "on" } else { "off" };
@@ -186,21 +189,39 @@ fn print_line(way: Way, setting: Setting, figures: &[f64], kernels: &[f64]) {
         (_, share) if share >= 1.0 => format!("{:4.0}  met", goal(setting)),
         (_, share) => format!("{:4.0}  {:.0} % of it", goal(setting), share * 100.0),
     };
+    let packet = match way {
+        Way::KernelToKernel => String::new(),
+        _ => format!(
+            "{:.0}",
+            spread(figures.iter().map(|run| run.packet_ns).collect()).1
+        ),
+    };
     let name = way.name();
     println!(
-        "{name:25} {mtu:6} {on:>8} {least:7.2} {middle:7.2} {most:7.2} {ratio:6.2}   {verdict}"
+        "{name:25} {mtu:6} {on:>8} {least:7.2} {middle:7.2} {most:7.2} {ratio:6.2}   {verdict:14} {packet:>6}"
     );
 }
 
-/// One run: Gbit/s.
-fn measure(way: Way, setting: Setting, window: Duration) -> Result<f64, Any> {
+/// What a run gave.
+#[derive(Clone, Copy)]
+struct Figures {
+    /// Gbit/s.
+    goodput: f64,
+    /// Processor time of the engine's thread for each packet it has read or
+    /// written, super-segments as one: this tells the engine apart from what else
+    /// the machine does.
+    packet_ns: f64,
+}
+
+/// One run.
+fn measure(way: Way, setting: Setting, window: Duration) -> Result<Figures, Any> {
     match way {
         Way::KernelToKernel => measure_kernels(setting, window),
         _ => measure_engine(way, setting, window),
     }
 }
 
-fn measure_engine(way: Way, setting: Setting, window: Duration) -> Result<f64, Any> {
+fn measure_engine(way: Way, setting: Setting, window: Duration) -> Result<Figures, Any> {
     let namespace = Namespace::new()?;
     let offloads = Offloads {
         checksum: setting.offloads,
@@ -222,11 +243,16 @@ fn measure_engine(way: Way, setting: Setting, window: Duration) -> Result<f64, A
         Way::EngineToKernel => flow(&ours, 0, &theirs, 1, window, || ours.abort()),
         _ => flow(&theirs, 1, &ours, 0, window, || ours.abort()),
     };
+    let counters = stack.counters()?;
     stack.stop()?;
-    goodput
+    let packets = counters.device.reads + counters.device.writes;
+    Ok(Figures {
+        goodput: goodput?,
+        packet_ns: counters.processor.as_nanos() as f64 / packets as f64,
+    })
 }
 
-fn measure_kernels(setting: Setting, window: Duration) -> Result<f64, Any> {
+fn measure_kernels(setting: Setting, window: Duration) -> Result<Figures, Any> {
     let (here, there) = (Namespace::new()?, Namespace::new()?);
     make_pair(&here, &there, PAIR)?;
     here.run(|| furnish(KERNEL, setting))??;
@@ -240,7 +266,10 @@ fn measure_kernels(setting: Setting, window: Duration) -> Result<f64, Any> {
         let _ = receiver.shutdown(Shutdown::Both);
         let _ = sender.shutdown(Shutdown::Both);
     };
-    flow(&sender, 0, &receiver, 1, window, end)
+    Ok(Figures {
+        goodput: flow(&sender, 0, &receiver, 1, window, end)?,
+        packet_ns: f64::NAN,
+    })
 }
 
 /// An end of the pair.

@@ -10,7 +10,8 @@
 //! addresses [`DeviceConfig::kernel`]; on the other, behind a route, is the
 //! engine with [`DeviceConfig::engine`].
 //!
-//! What one packet costs: a system call each way, one copy between kernel and
+//! What one packet costs: a system call each way (the pieces of a super-segment
+//! share one, [`gigatcp_linux::batch`]), one copy between kernel and
 //! user, and no other copy: a payload is written from where the application's
 //! octets lie, and read into memory that the receive buffer shares
 //! ([`crate::slabs`]). A system call reads one packet because the driver gives no
@@ -22,11 +23,13 @@
 //! Deliberately not here: several queues, UDP, Ethernet frames (TAP). One queue
 //! is one thread.
 
+use std::collections::VecDeque;
 use std::fs::File;
 use std::io::{self, IoSlice, Write};
 use std::net::IpAddr;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
+use gigatcp_linux::batch::{self, BatchWriter};
 use gigatcp_linux::device::Reception;
 use gigatcp_linux::virtio::{ChecksumState, Segmentation, VirtioHeader};
 use gigatcp_linux::{LabError, Namespace, Step, device, interface, steering};
@@ -41,6 +44,11 @@ use crate::slabs::Slabs;
 
 /// Where the checksum stands in a TCP header.
 const CHECKSUM_OFFSET: u16 = 16;
+
+/// Packets that are written one by one after the device was full: of some that
+/// are written together, those behind one that finds no room may find it, and
+/// overtake. One alone waits, and all behind it.
+const CAREFUL: u32 = 10_000;
 
 /// Slabs that wait to be used again.
 const SLABS_KEPT: usize = 8;
@@ -94,6 +102,23 @@ pub struct DeviceCounters {
     pub refused: u64,
     /// Slabs of half a megabyte allocated for what was read.
     pub slabs: u64,
+    /// Of the packets written, those that left several in a call
+    /// ([`gigatcp_linux::batch`]).
+    pub batched: u64,
+    /// Why none may, where segments are cut here and that would be faster.
+    pub one_by_one: Option<io::ErrorKind>,
+}
+
+impl DeviceCounters {
+    /// Counts what became of a packet; the error, where that is the device's end.
+    fn count(&mut self, written: io::Result<usize>) -> Option<io::Error> {
+        match written {
+            Ok(_) => self.writes += 1,
+            Err(error) if is_gone(&error) => return Some(error),
+            Err(_) => self.refused += 1,
+        }
+        None
+    }
 }
 
 /// See the module's own text.
@@ -105,8 +130,13 @@ pub struct Device {
     /// The packet that was read last, where it did not join those before it. Its
     /// octets are in the slab.
     ahead: Option<Result<Read, Refusal>>,
-    /// The headers of the packet being written.
+    /// The headers of the packets being written.
     headers: Vec<u8>,
+    /// Pieces being written, and where in `headers` those of each end.
+    pieces: Vec<(Segment<Octets>, usize)>,
+    writer: BatchWriter,
+    /// Packets to be written before any go together again.
+    one_by_one: u32,
     counters: DeviceCounters,
 }
 
@@ -146,7 +176,11 @@ impl Device {
             // A wish: without, it is slower.
             let _ = steering::receive_elsewhere(&config.name);
         }
-        Ok(Self::over(tun, config))
+        let mut device = Self::over(tun, config);
+        if !config.offloads.segmentation {
+            device.writer = BatchWriter::new();
+        }
+        Ok(device)
     }
 
     /// The engine's end of `descriptor`: one that gives and takes a packet with
@@ -162,6 +196,9 @@ impl Device {
             slabs: Slabs::new(SLABS_KEPT),
             ahead: None,
             headers: Vec::with_capacity(128),
+            pieces: Vec::new(),
+            writer: BatchWriter::one_by_one(),
+            one_by_one: 0,
             counters: DeviceCounters::default(),
         }
     }
@@ -177,6 +214,8 @@ impl Device {
     pub fn counters(&self) -> DeviceCounters {
         DeviceCounters {
             slabs: self.slabs.allocated(),
+            batched: self.writer.batched(),
+            one_by_one: self.writer.refusal().map(io::Error::kind),
             ..self.counters
         }
     }
@@ -268,27 +307,43 @@ impl Device {
     }
 
     /// Sends a segment between `endpoints`, in pieces where the device does not
-    /// cut. Says whether all of it is gone; if not the device is full, and
-    /// `segment` is what is left. What the kernel refuses is lost, as on any
-    /// wire, and counted.
+    /// cut. What it has no room for is appended to `left`, in its order; what the
+    /// kernel refuses is lost, as on any wire, and counted.
     ///
     /// # Errors
     /// That the device is gone.
     pub fn write(
         &mut self,
         endpoints: Endpoints,
-        segment: &mut Segment<Octets>,
-    ) -> io::Result<bool> {
-        let goes_whole = self.config.offloads.segmentation && !is_cut_here(segment);
-        while !goes_whole && segment.wire_segments() > 1 {
-            let mut rest = segment.clone();
-            let front = rest.split_front(1);
-            if !self.write_packet(endpoints, &front)? {
-                return Ok(false);
+        mut segment: Segment<Octets>,
+        left: &mut VecDeque<(Endpoints, Segment<Octets>)>,
+    ) -> io::Result<()> {
+        let goes_whole = self.config.offloads.segmentation && !is_cut_here(&segment);
+        let mut pieces = if goes_whole {
+            1
+        } else {
+            segment.wire_segments()
+        };
+        let before = left.len();
+        while pieces > 1 && left.len() == before {
+            if self.writer.is_batching() && self.one_by_one == 0 {
+                let count = pieces.min(batch::MOST);
+                let rest = self.write_pieces(endpoints, segment, count, left)?;
+                let Some(rest) = rest else { return Ok(()) };
+                segment = rest;
+                pieces -= count;
+            } else {
+                let front = segment.split_front(1);
+                if !self.write_packet(endpoints, &front)? {
+                    left.push_back((endpoints, front));
+                }
+                pieces -= 1;
             }
-            *segment = rest;
         }
-        self.write_packet(endpoints, segment)
+        if left.len() > before || !self.write_packet(endpoints, &segment)? {
+            left.push_back((endpoints, segment));
+        }
+        Ok(())
     }
 
     fn write_packet(
@@ -296,38 +351,102 @@ impl Device {
         endpoints: Endpoints,
         segment: &Segment<Octets>,
     ) -> io::Result<bool> {
+        self.headers.clear();
+        if !self.put_headers(endpoints, segment) {
+            return Ok(true);
+        }
+        let [head, tail] = segment.payload.pieces();
+        let gathered = [&self.headers, head, tail].map(IoSlice::new);
+        let written = loop {
+            match (&self.tun).write_vectored(&gathered) {
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                written => break written,
+            }
+        };
+        if is_full(&written) {
+            self.one_by_one = CAREFUL;
+            return Ok(false);
+        }
+        self.one_by_one = self.one_by_one.saturating_sub(1);
+        match self.counters.count(written) {
+            Some(gone) => Err(self.gone(&gone)),
+            None => Ok(true),
+        }
+    }
+
+    /// Cuts `count` pieces off the front of `segment` and sends them in one call
+    /// ([`gigatcp_linux::batch`]); what remains of it, if anything does.
+    fn write_pieces(
+        &mut self,
+        endpoints: Endpoints,
+        segment: Segment<Octets>,
+        count: usize,
+        left: &mut VecDeque<(Endpoints, Segment<Octets>)>,
+    ) -> io::Result<Option<Segment<Octets>>> {
+        self.headers.clear();
+        self.pieces.clear();
+        let is_all = count == segment.wire_segments();
+        let mut rest = Some(segment);
+        for number in 1..=count {
+            let is_last = is_all && number == count;
+            let front = |rest: &mut Segment<Octets>| rest.split_front(1);
+            let piece = if is_last {
+                rest.take()
+            } else {
+                rest.as_mut().map(front)
+            };
+            if let Some(piece) = piece
+                && self.put_headers(endpoints, &piece)
+            {
+                self.pieces.push((piece, self.headers.len()));
+            }
+        }
+        let mut parts = [[IoSlice::new(&[]); 3]; batch::MOST];
+        let mut start = 0;
+        for (parts, (piece, end)) in parts.iter_mut().zip(&self.pieces) {
+            let [head, tail] = piece.payload.pieces();
+            *parts = [&self.headers[start..*end], head, tail].map(IoSlice::new);
+            start = *end;
+        }
+        let parts = &parts[..self.pieces.len()];
+        let (mut gone, mut number) = (None, 0);
+        let counters = &mut self.counters;
+        self.writer.write(self.tun.as_fd(), parts, |written| {
+            if is_full(&written) {
+                left.push_back((endpoints, self.pieces[number].0.clone()));
+                self.one_by_one = CAREFUL;
+            } else if let Some(error) = counters.count(written) {
+                gone = Some(error);
+            }
+            number += 1;
+        });
+        self.pieces.clear();
+        match gone {
+            Some(gone) => Err(self.gone(&gone)),
+            None => Ok(rest),
+        }
+    }
+
+    /// Appends what stands before the payload of `segment`; says whether there can
+    /// be such.
+    fn put_headers(&mut self, endpoints: Endpoints, segment: &Segment<Octets>) -> bool {
         let header = self.header_for(&endpoints, segment);
         let fill = match header.checksum {
             ChecksumState::Partial { .. } => ChecksumFill::PseudoHeader,
             _ => ChecksumFill::Whole,
         };
-        self.headers.clear();
+        let before = self.headers.len();
         self.headers.extend_from_slice(&header.encode());
         let ip = IpHeader::new(endpoints);
-        if encode_headers(&ip, segment, fill, &mut self.headers).is_err() {
+        let is_put = encode_headers(&ip, segment, fill, &mut self.headers).is_ok();
+        if !is_put {
             // Larger than IP counts: the engine's own limit forbids it, so it
             // is its fault and not a reason to stop.
             debug_assert!(false, "a segment that no packet holds");
+            self.headers.truncate(before);
             self.counters.refused += 1;
-            return Ok(true);
         }
-        let [head, tail] = segment.payload.pieces();
-        let gathered = [&self.headers, head, tail].map(IoSlice::new);
-        loop {
-            match (&self.tun).write_vectored(&gathered) {
-                Ok(_) => {
-                    self.counters.writes += 1;
-                    return Ok(true);
-                }
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(false),
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) if is_gone(&error) => return Err(self.gone(&error)),
-                Err(_) => {
-                    self.counters.refused += 1;
-                    return Ok(true);
-                }
-            }
-        }
+        is_put
     }
 
     /// That the device is no more, in words.
@@ -368,6 +487,10 @@ impl AsFd for Device {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.tun.as_fd()
     }
+}
+
+fn is_full(written: &io::Result<usize>) -> bool {
+    matches!(written, Err(error) if error.kind() == io::ErrorKind::WouldBlock)
 }
 
 /// Segmentation offload would copy what belongs to one piece to all: the urgent
@@ -412,3 +535,6 @@ fn furnish(config: &DeviceConfig) -> io::Result<()> {
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests;

@@ -271,11 +271,14 @@ impl Engine {
 
     /// Tries again what the device did not take, then whoever waited for that.
     fn flush(&mut self) -> io::Result<()> {
-        while let Some((endpoints, segment)) = self.waiting.front_mut() {
-            if !self.device.write(*endpoints, segment)? {
+        while let Some((endpoints, segment)) = self.waiting.pop_front() {
+            let others = self.waiting.len();
+            self.device.write(endpoints, segment, &mut self.waiting)?;
+            let left = self.waiting.len() - others;
+            if left > 0 {
+                self.waiting.rotate_right(left);
                 return Ok(());
             }
-            self.waiting.pop_front();
         }
         for slot in std::mem::take(&mut self.held) {
             self.process(slot, Input::Look)?;
@@ -287,11 +290,13 @@ impl Engine {
         Ok(())
     }
 
-    fn send(&mut self, endpoints: Endpoints, mut segment: Segment<Octets>) -> io::Result<()> {
-        if self.is_blocked() || !self.device.write(endpoints, &mut segment)? {
-            self.counters.device_full += u64::from(!self.is_blocked());
+    fn send(&mut self, endpoints: Endpoints, segment: Segment<Octets>) -> io::Result<()> {
+        if self.is_blocked() {
             self.waiting.push_back((endpoints, segment));
+            return Ok(());
         }
+        self.device.write(endpoints, segment, &mut self.waiting)?;
+        self.counters.device_full += u64::from(self.is_blocked());
         Ok(())
     }
 

@@ -14,7 +14,7 @@ use common::{ALL, ENGINE_V4, ENGINE_V6, KERNEL_V4, KERNEL_V6, NO, Site};
 use common::{carry, device_config, digest, digest_of, on_device, options, random, say, site};
 use gigatcp_linux::virtio::{HEADER_LEN, VirtioHeader};
 use gigatcp_linux::{device, interface, packets};
-use gigatcp_live::{Device, DeviceConfig, Namespace, Stack, Stream};
+use gigatcp_live::{Device, DeviceConfig, Namespace, Offloads, Stack, Stream};
 use gigatcp_wire::bytes::Bytes;
 use gigatcp_wire::{Checksum, Endpoints, Flags, IpHeader, Segment, SeqNumber};
 use gigatcp_wire::{decode_packet, encode_packet};
@@ -89,7 +89,18 @@ fn a_device_whose_other_end_is_closed_ends_every_wait_with_words() {
 
 #[test]
 fn an_interface_that_is_down_for_a_while_loses_nothing() {
-    let Some(site) = site(1500, ALL) else { return };
+    down_for_a_while(ALL);
+}
+
+#[test]
+fn packets_that_leave_together_are_counted_as_refused_like_others() {
+    down_for_a_while(NO);
+}
+
+fn down_for_a_while(offloads: Offloads) {
+    let Some(site) = site(1500, offloads) else {
+        return;
+    };
     let octets = random(21, 4_000_000);
     let listener = site.kernel_listens(KERNEL_V4, 80, "cubic");
     let ours = site
@@ -125,6 +136,8 @@ fn an_interface_that_is_down_for_a_while_loses_nothing() {
     });
     let counters = site.stack.counters().unwrap();
     assert!(counters.device.refused > 0, "{counters:?}");
+    let is_batching = offloads == NO && counters.device.one_by_one.is_none();
+    assert_eq!(counters.device.batched > 0, is_batching, "{counters:?}");
     site.stack.stop().unwrap();
 }
 

@@ -1,0 +1,352 @@
+//! Several packets written by one system call (`io_uring(7)`).
+//!
+//! A TUN device takes one packet in a `write`, and a quarter of what such a call
+//! costs is getting into the kernel and to the device. `io_uring_enter` does that
+//! once for as many writes as stand in a ring that it shares with us. Every write
+//! asks not to be kept waiting (`RWF_NOWAIT`), so each is done or refused before
+//! the call returns: packets keep their order, nothing is left to threads of the
+//! kernel, and what was lent for the call is free again after it.
+//!
+//! What is refused is refused as `write` would, with the same error number, and
+//! those behind it are tried all the same: where a device is full and has room
+//! again within a call, packets overtake the one it had no room for. (A chain of
+//! writes that ends there, `IOSQE_IO_LINK`, costs as much as it gains.)
+//!
+//! Where there is no ring for us (`kernel.io_uring_disabled`, a container that
+//! filters system calls, a device that cannot be asked not to wait) packets are
+//! written one by one, and [`BatchWriter::refusal`] says why.
+//!
+//! Deliberately not here: reading. A batch of reads has to be asked for before
+//! anybody knows how many packets wait; it gains a tenth of a read where many do,
+//! and one alone costs a quarter more than a plain one (docs/notes/live.md).
+
+use std::io::{self, ErrorKind, IoSlice};
+use std::os::fd::{AsRawFd, BorrowedFd};
+
+use io_uring::{IoUring, opcode, types};
+
+use crate::check_size;
+
+/// Most packets of a call.
+pub const MOST: usize = 64;
+
+/// See the module's own text.
+pub struct BatchWriter {
+    ring: Option<IoUring>,
+    /// Why there is none, where one was wanted.
+    refusal: Option<io::Error>,
+    /// Packets that were written several in a call.
+    batched: u64,
+    /// What became of each packet of a call, as the kernel says it; nothing where
+    /// it was not written yet.
+    results: Vec<Option<i32>>,
+}
+
+impl BatchWriter {
+    /// One with a ring, where there is one for us.
+    #[must_use]
+    pub fn new() -> Self {
+        match IoUring::new(MOST as u32) {
+            Ok(ring) => Self {
+                ring: Some(ring),
+                ..Self::one_by_one()
+            },
+            Err(error) => Self {
+                refusal: Some(error),
+                ..Self::one_by_one()
+            },
+        }
+    }
+
+    /// One that writes packet by packet, because that is what is wanted.
+    #[must_use]
+    pub fn one_by_one() -> Self {
+        Self {
+            ring: None,
+            refusal: None,
+            batched: 0,
+            results: Vec::with_capacity(MOST),
+        }
+    }
+
+    /// Why packets are written one by one where batches were wanted. It may turn
+    /// out at the first of them.
+    #[must_use]
+    pub fn refusal(&self) -> Option<&io::Error> {
+        self.refusal.as_ref()
+    }
+
+    /// Packets that were written several in a call.
+    #[must_use]
+    pub const fn batched(&self) -> u64 {
+        self.batched
+    }
+
+    /// Whether packets are written several in a call.
+    #[must_use]
+    pub const fn is_batching(&self) -> bool {
+        self.ring.is_some()
+    }
+
+    /// Writes `packets` in their order, each put together of its parts, and tells
+    /// `each` in the same order what became of it, as `writev(2)` would say it. A
+    /// signal interrupts nothing.
+    pub fn write<const N: usize>(
+        &mut self,
+        to: BorrowedFd<'_>,
+        packets: &[[IoSlice<'_>; N]],
+        mut each: impl FnMut(io::Result<usize>),
+    ) {
+        for packets in packets.chunks(MOST) {
+            self.results.clear();
+            self.results.resize(packets.len(), None);
+            if packets.len() > 1 {
+                self.write_together(to, packets);
+            }
+            for (packet, result) in packets.iter().zip(&self.results) {
+                each(match *result {
+                    Some(errno) if errno < 0 => Err(io::Error::from_raw_os_error(-errno)),
+                    Some(written) => Ok(written.unsigned_abs() as usize),
+                    None => write_one(to, packet),
+                });
+            }
+        }
+    }
+
+    /// Writes what can be by one call, and gives the ring up where it failed.
+    fn write_together<const N: usize>(&mut self, to: BorrowedFd<'_>, packets: &[[IoSlice<'_>; N]]) {
+        let Some(ring) = &mut self.ring else { return };
+        if let Err(error) = submit(ring, to, packets, &mut self.results) {
+            // What was not submitted must never be: it points at what was lent.
+            self.ring = None;
+            self.refusal = Some(error);
+        }
+        let written = |result: &&Option<i32>| result.is_some_and(|len| len >= 0);
+        self.batched += self.results.iter().filter(written).count() as u64;
+    }
+}
+
+/// Has the kernel make the writes, and notes in `results` what became of them.
+///
+/// # Errors
+/// That it makes no more: the ring cannot be used again then.
+fn submit<const N: usize>(
+    ring: &mut IoUring,
+    to: BorrowedFd<'_>,
+    packets: &[[IoSlice<'_>; N]],
+    results: &mut [Option<i32>],
+) -> io::Result<()> {
+    let device = types::Fd(to.as_raw_fd());
+    for (number, parts) in packets.iter().enumerate() {
+        let entry = opcode::Writev::new(device, parts.as_ptr().cast(), N as u32)
+            .rw_flags(libc::RWF_NOWAIT)
+            .build()
+            .user_data(number as u64);
+        // SAFETY: an `IoSlice` is an `iovec`. This function returns when nothing
+        // that was submitted is still under way, so packets and descriptor outlive
+        // every write; what could not be submitted goes with the ring.
+        let pushed = unsafe { ring.submission().push(&entry) };
+        pushed.map_err(io::Error::other)?;
+    }
+    let mut ended = 0;
+    let mut is_supported = true;
+    while ended < packets.len() {
+        let waited = ring.submit_and_wait(packets.len() - ended);
+        for done in ring.completion() {
+            ended += 1;
+            match -done.result() {
+                // Nothing was written; it is tried in the plain way.
+                libc::EINTR => {}
+                libc::EOPNOTSUPP => is_supported = false,
+                _ => results[done.user_data() as usize] = Some(done.result()),
+            }
+        }
+        let is_under_way = packets.len() - ring.submission().len() > ended;
+        match waited {
+            Err(error) if error.kind() != ErrorKind::Interrupted && !is_under_way => {
+                return Err(error);
+            }
+            _ => {}
+        }
+    }
+    if is_supported {
+        Ok(())
+    } else {
+        Err(io::Error::from_raw_os_error(libc::EOPNOTSUPP))
+    }
+}
+
+/// Writes a packet in the plain way; calls again what a signal interrupted.
+fn write_one(to: BorrowedFd<'_>, parts: &[IoSlice<'_>]) -> io::Result<usize> {
+    loop {
+        let count = parts.len() as libc::c_int;
+        // SAFETY: an `IoSlice` is an `iovec`; pointer and count are those of
+        // `parts`.
+        let written = unsafe { libc::writev(to.as_raw_fd(), parts.as_ptr().cast(), count) };
+        match check_size(written) {
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            done => return done,
+        }
+    }
+}
+
+impl Default for BatchWriter {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl std::fmt::Debug for BatchWriter {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let mut debug = f.debug_struct("BatchWriter");
+        debug.field("refusal", &self.refusal()).finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::fd::AsFd;
+
+    use bytes::BytesMut;
+
+    use super::*;
+    use crate::{device, packets};
+
+    /// Packets of different lengths, in two parts each.
+    fn packets_of(count: usize) -> Vec<(Vec<u8>, Vec<u8>)> {
+        let parts = |n: usize| (vec![n as u8; 20 + n % 7], vec![!(n as u8); n % 1400]);
+        (0..count).map(parts).collect()
+    }
+
+    fn slices(packets: &[(Vec<u8>, Vec<u8>)]) -> Vec<[IoSlice<'_>; 2]> {
+        packets
+            .iter()
+            .map(|(head, tail)| [IoSlice::new(head), IoSlice::new(tail)])
+            .collect()
+    }
+
+    type Results = Vec<Result<usize, Option<i32>>>;
+
+    /// What `writer` makes of `packets` on a wire: the results, and what arrives.
+    fn carry(writer: &mut BatchWriter, packets: &[(Vec<u8>, Vec<u8>)]) -> (Results, Vec<Vec<u8>>) {
+        let [near, far] = packets::pair().unwrap();
+        let mut results = Vec::new();
+        writer.write(near.as_fd(), &slices(packets), |result| {
+            results.push(result.map_err(|error| error.raw_os_error()));
+        });
+        let mut arrived = Vec::new();
+        let mut into = BytesMut::with_capacity(4096);
+        while device::read_packet(&far, &mut into).is_ok() {
+            arrived.push(into.to_vec());
+            into.clear();
+        }
+        (results, arrived)
+    }
+
+    fn both_ways() -> [BatchWriter; 2] {
+        [BatchWriter::new(), BatchWriter::one_by_one()]
+    }
+
+    fn whole(packets: &[(Vec<u8>, Vec<u8>)]) -> Vec<Vec<u8>> {
+        packets.iter().map(|(a, b)| [&a[..], b].concat()).collect()
+    }
+
+    /// Runs `work` on a thread that the system lets have no ring.
+    fn without_rings<T: Send>(work: impl FnOnce() -> T + Send) -> T {
+        const LOAD: u16 = (libc::BPF_LD | libc::BPF_W | libc::BPF_ABS) as u16;
+        const EQUAL: u16 = (libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K) as u16;
+        const RETURN: u16 = (libc::BPF_RET | libc::BPF_K) as u16;
+        let step = |code, jt, k| libc::sock_filter { code, jt, jf: 0, k };
+        let mut steps = [
+            // The number of the call.
+            step(LOAD, 0, 0),
+            step(EQUAL, 1, libc::SYS_io_uring_setup as u32),
+            step(RETURN, 0, libc::SECCOMP_RET_ALLOW),
+            step(RETURN, 0, libc::SECCOMP_RET_ERRNO | libc::EPERM as u32),
+        ];
+        let mut filter = move || {
+            let program = libc::sock_fprog {
+                len: steps.len() as u16,
+                filter: steps.as_mut_ptr(),
+            };
+            // SAFETY: `program` and its steps outlive the calls, which bind the
+            // calling thread alone.
+            unsafe {
+                assert_eq!(libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), 0);
+                let how = libc::SECCOMP_MODE_FILTER;
+                assert_eq!(
+                    libc::prctl(libc::PR_SET_SECCOMP, how, &raw const program),
+                    0
+                );
+            }
+        };
+        std::thread::scope(|scope| {
+            let done = scope.spawn(move || {
+                filter();
+                work()
+            });
+            done.join().unwrap()
+        })
+    }
+
+    #[test]
+    fn both_ways_carry_the_same_octets_in_the_same_order() {
+        for count in [0, 1, 2, 63, 64, 65, 200] {
+            let packets = packets_of(count);
+            for mut writer in both_ways() {
+                let (results, arrived) = carry(&mut writer, &packets);
+                assert_eq!(arrived, whole(&packets), "{count}");
+                let lengths: Vec<_> = arrived.iter().map(|packet| Ok(packet.len())).collect();
+                assert_eq!(results, lengths);
+                // One alone gains nothing.
+                let alone = u64::from(count % MOST == 1);
+                let batched = count as u64 - alone;
+                assert_eq!(
+                    writer.batched(),
+                    if writer.is_batching() { batched } else { 0 }
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn a_full_device_refuses_what_it_has_no_room_for_and_nobody_waits() {
+        let packets = packets_of(4_000);
+        for mut writer in both_ways() {
+            let (results, arrived) = carry(&mut writer, &packets);
+            assert_eq!(results.len(), packets.len());
+            let taken = results.iter().filter(|result| result.is_ok()).count();
+            assert!(taken > 2 && taken < packets.len(), "{taken}");
+            assert_eq!(arrived.len(), taken);
+            let refusals = results.iter().filter_map(|result| result.err());
+            assert!(refusals.flatten().all(|errno| errno == libc::EAGAIN));
+        }
+    }
+
+    #[test]
+    fn one_that_is_refused_keeps_nobody_behind_it_from_being_written() {
+        let mut packets = packets_of(200);
+        // More than a datagram of a socket may have.
+        packets[4].1 = vec![0; 10 << 20];
+        packets[199].1 = vec![0; 10 << 20];
+        for mut writer in both_ways() {
+            let (results, arrived) = carry(&mut writer, &packets);
+            assert_eq!(results[4], Err(Some(libc::EMSGSIZE)));
+            assert_eq!(results[199], Err(Some(libc::EMSGSIZE)));
+            let expected = [&packets[..4], &packets[5..199]].concat();
+            assert_eq!(arrived, whole(&expected));
+        }
+    }
+
+    #[test]
+    fn where_rings_are_forbidden_packets_are_written_one_by_one_and_it_says_why() {
+        let packets = packets_of(30);
+        let (arrived, refusal) = without_rings(|| {
+            let mut writer = BatchWriter::new();
+            let (_, arrived) = carry(&mut writer, &packets);
+            (arrived, writer.refusal().and_then(io::Error::raw_os_error))
+        });
+        assert_eq!(arrived, whole(&packets));
+        assert_eq!(refusal, Some(libc::EPERM));
+    }
+}

@@ -1,0 +1,94 @@
+//! Pieces that leave together.
+
+use std::collections::BTreeSet;
+use std::net::Ipv4Addr;
+
+use bytes::{Bytes, BytesMut};
+use gigatcp_linux::packets;
+use gigatcp_wire::SeqNumber;
+
+use super::*;
+
+const ENDPOINTS: Endpoints = Endpoints::V4 {
+    src: Ipv4Addr::new(10, 0, 0, 1),
+    dst: Ipv4Addr::new(10, 0, 0, 2),
+};
+/// Octets of a piece's payload.
+const SIZE: u16 = 1000;
+/// Pieces of a segment: more than one call writes.
+const PIECES: u32 = 64;
+
+/// A device that is a wire and cuts segments, and its other end.
+fn device(writer: BatchWriter) -> (Device, OwnedFd) {
+    let config = DeviceConfig {
+        offloads: Offloads {
+            checksum: false,
+            segmentation: false,
+        },
+        ..DeviceConfig::default()
+    };
+    let [near, far] = packets::pair().unwrap();
+    let device = Device {
+        writer,
+        ..Device::over(near, &config)
+    };
+    (device, far)
+}
+
+fn segment(number: u32) -> Segment<Octets> {
+    let octets = vec![number as u8; (PIECES * u32::from(SIZE)) as usize];
+    Segment {
+        seq: SeqNumber::new(number * PIECES * u32::from(SIZE)),
+        flags: Flags::ACK,
+        payload: Bytes::from(octets).into(),
+        segment_size: SIZE,
+        ..Segment::default()
+    }
+}
+
+/// Sequence numbers of all that has arrived.
+fn arrived(far: &OwnedFd) -> Vec<u32> {
+    let mut found = Vec::new();
+    let mut packet = BytesMut::with_capacity(4096);
+    while device::read_packet(far, &mut packet).is_ok() {
+        let Ok(Read::Segment(Found { segment, .. })) = arrival::read(&packet) else {
+            panic!("a segment");
+        };
+        found.push(segment.seq.as_u32());
+        packet.clear();
+    }
+    found
+}
+
+#[test]
+fn what_a_full_device_does_not_take_is_left_and_nothing_is_there_twice() {
+    for writer in [BatchWriter::new(), BatchWriter::one_by_one()] {
+        let (mut device, far) = device(writer);
+        let mut left = VecDeque::new();
+        let mut numbers = 0;
+        while left.is_empty() {
+            device
+                .write(ENDPOINTS, segment(numbers), &mut left)
+                .unwrap();
+            numbers += 1;
+        }
+        let mut found = arrived(&far);
+        assert_eq!(found.len() as u64, device.counters().writes);
+        assert!(found.is_sorted());
+        let is_batching = device.writer.is_batching();
+        assert_eq!(device.counters().batched > 0, is_batching);
+        let before = device.counters().batched;
+        while let Some((endpoints, segment)) = left.pop_front() {
+            let mut again = VecDeque::new();
+            device.write(endpoints, segment, &mut again).unwrap();
+            assert!(again.is_empty());
+            found.extend(arrived(&far));
+        }
+        // One by one, for a while.
+        assert_eq!(device.counters().batched, before);
+        let expected = (0..numbers * PIECES).map(|piece| piece * u32::from(SIZE));
+        assert_eq!(found.len(), expected.len());
+        assert!(BTreeSet::from_iter(found).into_iter().eq(expected));
+        assert_eq!(device.counters().refused, 0);
+    }
+}
