@@ -2,6 +2,8 @@
 //!
 //! One system call reads a packet or a super-segment, one writes it; the driver
 //! gives no more than one at a time, so a batch is a loop until nothing waits.
+//! Without offloads, where single packets are many, one call writes several of
+//! them ([`gigatcp_linux::batch`]).
 //! What was read is written from where it lies: nothing is copied in between,
 //! and the checksum that the sending kernel left undone is left to the receiving
 //! one, which knows that the packet never was on a wire.
@@ -11,12 +13,17 @@ use std::io::{self, ErrorKind, IoSlice, Write};
 use std::net::IpAddr;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
+use gigatcp_linux::batch::BatchWriter;
 use gigatcp_linux::device::{self, Offloads, Reception};
 use gigatcp_linux::{LabError, Step, interface, steering};
 
 use crate::headers::device_octets;
 use crate::packet::Packet;
 use crate::slabs::Slabs;
+
+/// Packets that are written by one call: of what more would gain, eight gain the
+/// larger part.
+const BATCH: usize = 8;
 
 /// The name of the device in both namespaces.
 pub const NAME: &str = "path0";
@@ -50,6 +57,22 @@ pub struct DeviceCounters {
     pub refused: u64,
     /// Times that nothing was read because the memory was full.
     pub full: u64,
+    /// Of the packets written, those that were handed over several in a call.
+    pub batched: u64,
+    /// Why none may be, where that would be faster.
+    pub one_by_one: Option<ErrorKind>,
+}
+
+impl DeviceCounters {
+    /// Counts what became of a packet; the error, where that is the device's end.
+    fn count(&mut self, written: io::Result<usize>) -> Option<io::Error> {
+        match written {
+            Ok(_) => self.writes += 1,
+            Err(error) if is_gone(&error) => return Some(error),
+            Err(_) => self.refused += 1,
+        }
+        None
+    }
 }
 
 /// See the module's own text.
@@ -57,7 +80,9 @@ pub struct DeviceCounters {
 pub struct Device {
     tun: File,
     slabs: Slabs,
-    scratch: Vec<u8>,
+    /// Headers of packets being written, where they are not as they were read.
+    scratch: [Vec<u8>; BATCH],
+    writer: BatchWriter,
     counters: DeviceCounters,
 }
 
@@ -87,7 +112,11 @@ impl Device {
             // A wish: without, it is slower.
             let _ = steering::receive_elsewhere(NAME);
         }
-        Ok(Self::of(tun.into(), config.memory))
+        let mut device = Self::of(tun.into(), config.memory);
+        if !config.offloads {
+            device.writer = BatchWriter::new();
+        }
+        Ok(device)
     }
 
     /// One end of a wire without a kernel ([`gigatcp_linux::packets::pair`]) instead,
@@ -101,15 +130,20 @@ impl Device {
         Self {
             tun,
             slabs: Slabs::new(memory),
-            scratch: Vec::with_capacity(256),
+            scratch: [const { Vec::new() }; BATCH],
+            writer: BatchWriter::one_by_one(),
             counters: DeviceCounters::default(),
         }
     }
 
     /// What passed.
     #[must_use]
-    pub const fn counters(&self) -> DeviceCounters {
-        self.counters
+    pub fn counters(&self) -> DeviceCounters {
+        DeviceCounters {
+            batched: self.writer.batched(),
+            one_by_one: self.writer.refusal().map(io::Error::kind),
+            ..self.counters
+        }
     }
 
     /// Whether there is memory for a packet.
@@ -149,18 +183,34 @@ impl Device {
         }
     }
 
-    /// Hands a packet to the kernel of this end. What it refuses is lost, as on
-    /// any wire, and counted.
+    /// How many packets are best handed over together ([`Device::write`]).
+    #[must_use]
+    pub const fn batch(&self) -> usize {
+        if self.writer.is_batching() { BATCH } else { 1 }
+    }
+
+    /// Hands packets to the kernel of this end, by one call where that is allowed
+    /// ([`gigatcp_linux::batch`]). What it refuses is lost, as on any wire, and
+    /// counted.
     ///
     /// # Errors
     /// That the device is gone.
-    pub fn write(&mut self, packet: &Packet) -> io::Result<()> {
-        let octets = device_octets(packet, &mut self.scratch);
-        let written = match octets {
-            [whole, []] => write(|| (&self.tun).write(whole)),
-            parts => write(|| (&self.tun).write_vectored(&parts.map(IoSlice::new))),
-        };
-        self.count(written)
+    pub fn write(&mut self, packets: &[Packet]) -> io::Result<()> {
+        for packets in packets.chunks(BATCH) {
+            let mut parts = [[IoSlice::new(&[]); 2]; BATCH];
+            for ((parts, scratch), packet) in parts.iter_mut().zip(&mut self.scratch).zip(packets) {
+                *parts = device_octets(packet, scratch).map(IoSlice::new);
+            }
+            let mut gone = None;
+            let counters = &mut self.counters;
+            let count = |written| gone = gone.take().or(counters.count(written));
+            self.writer
+                .write(self.tun.as_fd(), &parts[..packets.len()], count);
+            if let Some(gone) = gone {
+                return Err(gone);
+            }
+        }
+        Ok(())
     }
 
     /// The same for a packet of our own, behind its header for offloads.
@@ -169,16 +219,7 @@ impl Device {
     /// That the device is gone.
     pub fn write_octets(&mut self, octets: &[u8]) -> io::Result<()> {
         let written = write(|| (&self.tun).write(octets));
-        self.count(written)
-    }
-
-    fn count(&mut self, written: io::Result<usize>) -> io::Result<()> {
-        match written {
-            Ok(_) => self.counters.writes += 1,
-            Err(error) if is_gone(&error) => return Err(error),
-            Err(_) => self.counters.refused += 1,
-        }
-        Ok(())
+        self.counters.count(written).map_or(Ok(()), Err)
     }
 }
 

@@ -21,6 +21,7 @@ use gigatcp_units::{Duration, Instant};
 use crate::counters::{Lateness, Snapshot};
 use crate::device::{Device, DeviceConfig, NAME};
 use crate::engine::{AWAKE, EARLY, Engine, Shared, Side, Watch};
+use crate::outbox::Outbox;
 use crate::path::Path;
 use crate::rest::Rest;
 use crate::too_big::Routers;
@@ -203,6 +204,8 @@ impl Emulator {
         let zero = clock::monotonic();
         let early = early(config.processor);
         let mut engine = Engine {
+            // What comes from the client is for the server.
+            outboxes: [Outbox::new(server.batch()), Outbox::new(client.batch())],
             devices: [client, server],
             paths,
             lateness: [Lateness::default(), Lateness::default()],

@@ -3,7 +3,8 @@
 //!
 //! One thread, because a packet that is read and written on one processor stays
 //! in its cache, and because nothing is then shared. It reads until nothing
-//! waits, hands over what is due, and sleeps until the next thing is due or
+//! waits, hands over what is due (several packets at once where that is cheaper,
+//! [`crate::outbox`]), and sleeps until the next thing is due or
 //! something can be read. A sleeping thread wakes up late, by tens of
 //! microseconds; so it sleeps [`EARLY`] less than it should and spends the rest
 //! looking, which costs its processor and nobody's accuracy.
@@ -25,6 +26,7 @@ use gigatcp_units::{Duration, Instant};
 
 use crate::counters::{Lateness, Snapshot};
 use crate::device::{Device, Read};
+use crate::outbox::Outbox;
 use crate::packet::Packet;
 use crate::path::{Delivery, Path};
 use crate::rest::Rest;
@@ -109,6 +111,7 @@ pub(crate) struct Shared {
 pub(crate) struct Engine {
     pub(crate) devices: [Device; 2],
     pub(crate) paths: [Path; 2],
+    pub(crate) outboxes: [Outbox; 2],
     pub(crate) lateness: [Lateness; 2],
     pub(crate) routers: Routers,
     pub(crate) watch: Option<Box<dyn Watch>>,
@@ -181,37 +184,61 @@ impl Engine {
     /// Reads what `side` has sent, and hands over what is due of it at the other
     /// side; says whether there was nothing.
     fn carry(&mut self, side: Side) -> io::Result<bool> {
-        let mut is_idle = self.deliver(side)?;
+        let now = self.now();
+        let mut is_idle = self.deliver_until(side, now);
+        self.hand_over(side)?;
         for _ in 0..BATCH {
             let Read::Packet(packet) = self.devices[side.index()].read()? else {
                 break;
             };
             is_idle = false;
             let at = self.now();
-            self.deliver_until(side, at)?;
+            self.deliver_until(side, at);
             self.see(at, side, true, &packet);
             self.paths[side.index()].handle_arrival(at, packet);
-            self.deliver_until(side, at)?;
+            self.deliver_until(side, at);
+            if self.outboxes[side.index()].is_due(at) {
+                self.hand_over(side)?;
+            }
             self.bury(side)?;
         }
+        self.hand_over(side)?;
         Ok(is_idle)
     }
 
-    fn deliver(&mut self, from: Side) -> io::Result<bool> {
-        let now = self.now();
-        self.deliver_until(from, now)
-    }
-
-    /// Hands over what is due by `now`; says whether that was nothing.
-    fn deliver_until(&mut self, from: Side, now: Instant) -> io::Result<bool> {
+    /// Puts what is due by `now` on the doorstep; says whether that was nothing.
+    fn deliver_until(&mut self, from: Side, now: Instant) -> bool {
         let mut is_nothing = true;
         while let Some(Delivery { due, packet }) = self.paths[from.index()].poll_delivery(now) {
             is_nothing = false;
-            self.lateness[from.index()].count(now.saturating_since(due));
-            self.see(now, from.other(), false, &packet);
-            self.devices[from.other().index()].write(&packet)?;
+            self.outboxes[from.index()].put(now, due, packet);
         }
-        Ok(is_nothing)
+        is_nothing
+    }
+
+    /// Hands over what waits for it.
+    fn hand_over(&mut self, from: Side) -> io::Result<()> {
+        if self.outboxes[from.index()].is_empty() {
+            return Ok(());
+        }
+        let now = self.now();
+        let (packets, due) = self.outboxes[from.index()].packets();
+        for due in due {
+            self.lateness[from.index()].count(now.saturating_since(*due));
+        }
+        if let Some(watch) = &mut self.watch {
+            for packet in packets {
+                watch.on_packet(&Sight {
+                    at: now,
+                    side: from.other(),
+                    is_sent: false,
+                    packet,
+                });
+            }
+        }
+        self.devices[from.other().index()].write(packets)?;
+        self.outboxes[from.index()].clear();
+        Ok(())
     }
 
     /// Lets go of what was dropped, and tells its sender where that is due.

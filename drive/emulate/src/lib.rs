@@ -59,6 +59,7 @@ mod device;
 mod emulator;
 mod engine;
 mod headers;
+mod outbox;
 mod packet;
 mod path;
 mod rest;

@@ -191,6 +191,30 @@ fn every_octet_arrives_through_loss_reordering_and_duplicates() {
 }
 
 #[test]
+fn without_offloads_packets_are_handed_over_together_where_the_system_lets_them() {
+    let octets = random(5, 12_000_000);
+    for offloads in [true, false] {
+        let config = EmulatorConfig {
+            offloads,
+            ..EmulatorConfig::default()
+        };
+        let Some(emulator) = start(&config) else {
+            return;
+        };
+        assert_eq!(
+            transfer(&emulator, Side::Client, false, &octets),
+            digest(&octets)
+        );
+        let snapshot = settle(emulator);
+        let [client, server] = snapshot.ways.map(|way| way.device);
+        assert_eq!(server.writes + server.refused, client.reads);
+        let is_batching = !offloads && server.one_by_one.is_none();
+        assert_eq!(server.batched > 0, is_batching, "{server:?}");
+        assert!(server.batched <= server.writes);
+    }
+}
+
+#[test]
 fn a_hop_that_takes_less_than_the_ends_send_tells_them() {
     for offloads in [true, false] {
         let narrow = HopConfig {

@@ -188,6 +188,13 @@ fn notes(snapshot: &Snapshot, machine: [MachineDrops; 2]) -> Vec<String> {
             "this machine had no processor for the path {stalls} times, for 10 ms or more"
         ));
     }
+    let mut refusals = snapshot.ways.iter().map(|way| way.device.one_by_one);
+    if let Some(refusal) = refusals.find_map(|refusal| refusal) {
+        notes.push(format!(
+            "packets were handed over one by one, not several in a call (io_uring: {refusal}): carrying takes \
+             a sixth more of a processor"
+        ));
+    }
     for ((way, name), drops) in snapshot.ways.iter().zip(WAYS).zip(machine) {
         let device = &way.device;
         if let Some(dropped @ 1..) = drops.unread {
@@ -239,6 +246,9 @@ struct Direction {
     dropped_by_device: Option<u64>,
     dropped_by_kernel: Option<u64>,
     reads: u64,
+    writes: u64,
+    /// Of these, several in a call.
+    batched: u64,
     refused: u64,
     late_p50_ns: Option<u64>,
     late_p99_ns: Option<u64>,
@@ -276,6 +286,8 @@ pub(super) fn record(snapshot: &Snapshot, machine: [MachineDrops; 2], exit_statu
             dropped_by_device: drops.unread,
             dropped_by_kernel: drops.untaken,
             reads: way.device.reads,
+            writes: far_end.device.writes,
+            batched: far_end.device.batched,
             refused: far_end.device.refused,
             late_p50_ns: late(500),
             late_p99_ns: late(990),
