@@ -36,6 +36,7 @@
 //! |---|---|
 //! | `emulator.rs` | namespaces, devices, the thread between them |
 //! | `engine.rs` | the loop of that thread |
+//! | `outbox.rs` | packets that are due and wait for others to be handed over together |
 //! | `rest.rs` | what that thread leaves to others |
 //! | `vigil.rs` | processors that do not fall asleep while the path has packets |
 //! | `path.rs` | hops one behind another, brought up to a clock |
