@@ -4,6 +4,8 @@
 use std::fmt;
 use std::io;
 
+use crate::forbidden;
+
 /// A step of building a laboratory, in the order they are taken.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Step {
@@ -31,13 +33,17 @@ pub enum Step {
     Setting,
     /// A thread of its own.
     Thread,
+    /// Starting this program again, in a user namespace.
+    Again,
 }
 
 impl Step {
     /// What was being done, to follow "cannot".
     const fn action(self) -> &'static str {
         match self {
-            Self::UserNamespace => "make a user namespace",
+            Self::UserNamespace => {
+                "make a user namespace, in which somebody who is not root may make networks"
+            }
             Self::NetworkNamespace => "make a network namespace",
             Self::ProcessNamespace => "make a process namespace",
             Self::EnterNamespace => "enter a network namespace",
@@ -49,6 +55,7 @@ impl Step {
             Self::PacketSocket => "open a packet socket",
             Self::Setting => "write a setting of the namespace",
             Self::Thread => "start a thread",
+            Self::Again => "start this program again in a user namespace",
         }
     }
 }
@@ -86,7 +93,14 @@ impl LabError {
 
     /// What is missing and what to type, where that is known.
     #[must_use]
-    pub fn hint(&self) -> Option<&'static str> {
+    pub fn hint(&self) -> Option<String> {
+        match self.step {
+            Step::UserNamespace => Some(forbidden::why(&self.cause)),
+            _ => self.known_hint().map(str::to_owned),
+        }
+    }
+
+    fn known_hint(&self) -> Option<&'static str> {
         match (self.step, self.cause.raw_os_error()?) {
             (
                 Step::NetworkNamespace
@@ -100,27 +114,20 @@ impl LabError {
                 "CAP_SYS_ADMIN and CAP_NET_ADMIN are missing: run it as root, or in a user \
                  namespace of your own with `unshare --user --map-root-user` before the command",
             ),
-            (Step::UserNamespace, libc::EPERM | libc::EACCES) => Some(
-                "user namespaces are forbidden here: run it as root, or allow them with \
-                 `sysctl -w kernel.unprivileged_userns_clone=1` (Debian) or \
-                 `sysctl -w kernel.apparmor_restrict_unprivileged_userns=0` (Ubuntu)",
-            ),
-            (Step::UserNamespace, libc::ENOSPC) => {
-                Some("no more user namespaces: raise `sysctl user.max_user_namespaces`")
-            }
             (Step::NetworkNamespace, libc::ENOSPC) => {
-                Some("no more network namespaces: raise `sysctl user.max_net_namespaces`")
+                Some("as root raise `sysctl user.max_net_namespaces`")
             }
             (Step::ProcessNamespace, libc::ENOSPC) => {
-                Some("no more process namespaces: raise `sysctl user.max_pid_namespaces`")
+                Some("as root raise `sysctl user.max_pid_namespaces`")
             }
             (Step::OpenTun, libc::ENOENT | libc::ENODEV | libc::ENXIO) => Some(
-                "the tun driver is missing: `modprobe tun`; in a container add \
+                "the tun driver is missing: as root type `modprobe tun`; in a container add \
                  `--device /dev/net/tun`",
             ),
-            (Step::OpenTun, libc::EPERM | libc::EACCES) => {
-                Some("/dev/net/tun may not be opened: `chmod 666 /dev/net/tun` as root")
-            }
+            (Step::OpenTun, libc::EPERM | libc::EACCES) => Some(
+                "who is not root needs leave to open it: as root type `chmod 666 /dev/net/tun`; in a \
+                 container add `--device /dev/net/tun`",
+            ),
             _ => None,
         }
     }
@@ -139,6 +146,14 @@ impl fmt::Display for LabError {
         if !self.what.is_empty() {
             write!(f, " ({})", self.what)?;
         }
+        let is_namespace = matches!(
+            self.step,
+            Step::UserNamespace | Step::NetworkNamespace | Step::ProcessNamespace
+        );
+        if is_namespace && self.cause.raw_os_error() == Some(libc::ENOSPC) {
+            // The kernel's words are of disks.
+            return f.write_str(": there may be no more of them (ENOSPC)");
+        }
         write!(f, ": {}", self.cause)
     }
 }
@@ -146,5 +161,24 @@ impl fmt::Display for LabError {
 impl std::error::Error for LabError {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         Some(&self.cause)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_limit_of_namespaces_is_not_told_as_a_full_disk() {
+        let error = LabError::new(
+            Step::UserNamespace,
+            io::Error::from_raw_os_error(libc::ENOSPC),
+        );
+        let said = error.to_string();
+        assert!(
+            said.contains("no more of them") && !said.contains("device"),
+            "{said}"
+        );
+        assert!(error.is_missing_privilege());
     }
 }

@@ -33,6 +33,7 @@
 //! | `address.rs` | addresses in the kernel's form |
 //! | `settings.rs` | settings under `/proc/sys/net`, and the baseline |
 //! | `error.rs` | what may be missing, and what to type |
+//! | `forbidden.rs` | why there may be no user namespace |
 #![deny(missing_docs)]
 #![deny(unsafe_op_in_unsafe_fn)]
 #![cfg(target_os = "linux")]
@@ -45,6 +46,7 @@ pub mod device;
 pub mod enclosure;
 mod error;
 pub mod first_threshold;
+mod forbidden;
 pub mod interface;
 mod namespace;
 mod netlink;

@@ -24,14 +24,20 @@ pub fn begin_again() -> Result<Option<ExitStatus>, LabError> {
     if process::is_root() {
         return Ok(None);
     }
-    let program = env::current_exe().map_err(failed)?;
-    let mut command = Command::new(program);
+    let program = env::current_exe().map_err(|cause| LabError::new(Step::Again, cause))?;
+    let mut command = Command::new(&program);
     command.args(env::args_os().skip(1));
     process::begin_in_user_namespace(&mut command);
     process::end_with_us(&mut command);
-    command.status().map(Some).map_err(failed)
-}
-
-fn failed(cause: io::Error) -> LabError {
-    LabError::new(Step::UserNamespace, cause)
+    command.status().map(Some).map_err(|cause| {
+        // Its file has been removed or replaced.
+        if cause.kind() == io::ErrorKind::NotFound {
+            return LabError::about(Step::Again, program.to_string_lossy(), cause);
+        }
+        LabError::about(
+            Step::UserNamespace,
+            format!("tried as user {}", process::user()),
+            cause,
+        )
+    })
 }

@@ -89,8 +89,14 @@ pub fn allow_descriptors(number: u64) -> io::Result<()> {
 
 /// Whether the process acts as root, of the machine or of a user namespace.
 pub fn is_root() -> bool {
+    user() == 0
+}
+
+/// The number of the user that the process acts as.
+#[must_use]
+pub fn user() -> u32 {
     // SAFETY: takes nothing and cannot fail.
-    unsafe { libc::geteuid() == 0 }
+    unsafe { libc::geteuid() }
 }
 
 /// Makes `command` begin in a user namespace in which the present user is

@@ -100,7 +100,7 @@ pub enum LiveError {
 impl LiveError {
     /// What to type, where it is known.
     #[must_use]
-    pub fn hint(&self) -> Option<&'static str> {
+    pub fn hint(&self) -> Option<String> {
         match self {
             Self::Lab(error) | Self::Path(EmulatorError::Lab(error)) => error.hint(),
             _ => None,

@@ -43,7 +43,7 @@ pub fn begin() -> Result<Option<i32>, String> {
     }
 }
 
-fn said(error: &dyn std::error::Error, hint: Option<&str>) -> String {
+fn said(error: &dyn std::error::Error, hint: Option<String>) -> String {
     let hint = hint.map_or_else(String::new, |hint| format!("\n  hint: {hint}"));
     format!("{error}{hint}")
 }
