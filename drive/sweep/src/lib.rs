@@ -10,6 +10,7 @@
 //!   ends of an emulated path.
 //! * [`mod@run`]: all series and repeats, on as many cores as there are. Results
 //!   do not depend on how many: every world is alone with its seed.
+//! * [`leftover`]: what a program that was killed has left half made.
 //! * [`store`]: `runs/<name>-<hash>/`, written whole or not at all.
 //! * [`tap`]: packets into a capture file.
 //! * [`watch`]: packets judged as they pass, without a file.
@@ -18,6 +19,7 @@
 
 mod found;
 pub mod harvest;
+pub mod leftover;
 #[cfg(target_os = "linux")]
 pub mod live;
 mod negotiated;

@@ -2,14 +2,17 @@
 //!
 //! Files are written into a hidden folder beside the final one, which takes
 //! its name only when everything is there. A folder that is not committed is
-//! removed, whatever happens.
+//! removed, whatever happens: where the process had no time for it (`kill -9`), by
+//! the next one that stores something there.
 
-use std::fs;
+use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 
 use gigatcp_events::EventHash;
 use gigatcp_record::RunRecord;
+
+use crate::leftover;
 
 /// Why results could not be stored.
 #[derive(Debug, thiserror::Error)]
@@ -35,6 +38,10 @@ fn error(action: &'static str, path: &Path, source: io::Error) -> StoreError {
 #[derive(Debug)]
 pub struct Folder {
     building: PathBuf,
+    /// Says that somebody makes it.
+    lock: Option<File>,
+    /// What others have left behind, and is removed.
+    removed: Vec<PathBuf>,
     target: PathBuf,
     committed: bool,
 }
@@ -49,12 +56,22 @@ impl Folder {
         fs::create_dir_all(base).map_err(|e| error("create the folder", base, e))?;
         let target = base.join(format!("{name}-{hash}"));
         let building = base.join(format!(".{name}-{hash}.{}", std::process::id()));
+        let removed = clear(base);
         fs::create_dir(&building).map_err(|e| error("create the folder", &building, e))?;
         Ok(Self {
+            lock: leftover::lock(&building),
             building,
+            removed,
             target,
             committed: false,
         })
+    }
+
+    /// Half-made folders that runs which were killed had left there, and which are
+    /// removed.
+    #[must_use]
+    pub fn removed(&self) -> &[PathBuf] {
+        &self.removed
     }
 
     /// Where files go until the folder is committed.
@@ -89,7 +106,7 @@ impl Folder {
     /// When the folder cannot be renamed. The earlier run then still stands.
     pub fn commit(mut self) -> Result<PathBuf, StoreError> {
         let mut earlier = self.building.clone().into_os_string();
-        earlier.push(".earlier");
+        earlier.push(EARLIER);
         let earlier = PathBuf::from(earlier);
         let replaces = self.target.exists();
         if replaces {
@@ -103,6 +120,7 @@ impl Folder {
             return Err(error("finish the folder", &self.target, refused));
         }
         self.committed = true;
+        drop(self.lock.take());
         if replaces {
             // Should it stay, its hidden name says what it is; this run stands.
             let _ = fs::remove_dir_all(&earlier);
@@ -118,6 +136,53 @@ impl Drop for Folder {
             let _ = fs::remove_dir_all(&self.building);
         }
     }
+}
+
+/// What a run that is replaced is called until the new one stands, behind the name
+/// of that.
+const EARLIER: &str = ".earlier";
+
+/// Removes what nobody makes any more in `base`, and gives runs back their name
+/// that were to be replaced and are not; says which were removed.
+fn clear(base: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(base).into_iter().flatten().flatten();
+    let names = entries.filter_map(|entry| entry.file_name().into_string().ok());
+    let names: Vec<String> = names.filter(|name| name.starts_with('.')).collect();
+    let mut removed = Vec::new();
+    for name in names {
+        let (hidden, is_earlier) = match name.strip_suffix(EARLIER) {
+            Some(hidden) => (hidden, true),
+            None => (name.as_str(), false),
+        };
+        let Some((stem, maker)) = leftover::maker(hidden).filter(|(stem, _)| is_run(stem)) else {
+            continue;
+        };
+        let path = base.join(&name);
+        if !leftover::is_abandoned(&path, maker) {
+            continue;
+        }
+        let target = base.join(&stem[1..]);
+        if is_earlier && !target.exists() {
+            // What was to replace it does not.
+            let _ = fs::rename(&path, &target);
+        } else if fs::remove_dir_all(&path).is_ok() {
+            removed.push(path);
+        }
+    }
+    removed.sort();
+    removed
+}
+
+/// Whether a hidden folder's name, without its maker, is one of this file's:
+/// `.<name>-<hash>`, and `-live` behind the hash of a run in real time.
+fn is_run(stem: &str) -> bool {
+    let stem = stem.strip_suffix("-live").unwrap_or(stem);
+    let hash = stem
+        .strip_prefix('.')
+        .and_then(|stem| stem.rsplit_once('-'));
+    hash.is_some_and(|(_, hash)| {
+        !hash.is_empty() && hash.bytes().all(|octet| octet.is_ascii_hexdigit())
+    })
 }
 
 /// Fingerprint of what determines a run: plan text, overrides, which series,
@@ -161,6 +226,36 @@ mod tests {
         folder.write("run.json", b"{}").unwrap();
         drop(folder);
         assert_eq!(fs::read_dir(base.path()).unwrap().count(), 0);
+    }
+
+    #[test]
+    fn what_a_killed_run_has_left_is_removed_by_the_next_and_nothing_else_is() {
+        let base = tempfile::tempdir().unwrap();
+        let at = |name: &str| base.path().join(name);
+        let nobody = u32::MAX;
+        let half_made = at(&format!(".plan-0123.{nobody}"));
+        fs::create_dir(&half_made).unwrap();
+        fs::write(half_made.join("a.pcapng"), b"half").unwrap();
+        let live = at(&format!(".plan-0123-live.{nobody}"));
+        fs::create_dir(&live).unwrap();
+        let replaced = at(&format!(".other-4567.{nobody}.earlier"));
+        fs::create_dir(&replaced).unwrap();
+        fs::write(replaced.join("run.json"), b"earlier").unwrap();
+        let strange = [".plan-0123", ".notes.12", "plan-89ab"].map(at);
+        strange
+            .iter()
+            .for_each(|path| fs::create_dir(path).unwrap());
+
+        let somebody = Folder::begin(base.path(), "some", "0123").unwrap();
+        assert_eq!(somebody.removed(), [live, half_made.clone()]);
+        assert!(!half_made.exists());
+        // It was taken away, and nothing has come in its place.
+        let kept = fs::read(at("other-4567").join("run.json")).unwrap();
+        assert_eq!(kept, b"earlier");
+        // Who is at work is left alone.
+        let next = Folder::begin(base.path(), "next", "0123").unwrap();
+        assert!(next.removed().is_empty() && somebody.path().exists());
+        assert!(strange.iter().all(|path| path.exists()));
     }
 
     #[test]

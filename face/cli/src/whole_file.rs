@@ -5,7 +5,8 @@
 //! whatever stood there before still stands, and nothing half written does.
 //! What is no file (a pipe, `/dev/stdout`) is written as it is.
 //!
-//! `kill -9` leaves the neighbour behind: its name says whose it is.
+//! `kill -9` leaves the neighbour behind. Whoever next writes a file of that name
+//! finds it, removes it, and says so.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
@@ -19,7 +20,10 @@ use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 use signal_hook::low_level::emulate_default_handler;
 
+use gigatcp_sweep::leftover;
+
 use crate::failure::Failure;
+use crate::output;
 
 /// The neighbours there are now, for whoever must end this process at once.
 static NEIGHBOURS: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
@@ -37,6 +41,9 @@ pub(crate) fn signals_are_heard() {
 #[derive(Debug)]
 pub(crate) struct WholeFile {
     out: File,
+    /// Says that somebody writes the neighbour.
+    #[expect(dead_code, reason = "it is held as long as the value lives")]
+    lock: Option<File>,
     /// The neighbour, and whose place it takes; nothing where the place itself
     /// is written.
     moves: Option<(PathBuf, PathBuf)>,
@@ -74,7 +81,11 @@ impl WholeFile {
     fn open(place: &Path) -> io::Result<Self> {
         if place.exists() && !place.is_file() {
             let out = OpenOptions::new().write(true).open(place)?;
-            return Ok(Self { out, moves: None });
+            return Ok(Self {
+                out,
+                lock: None,
+                moves: None,
+            });
         }
         // A link keeps pointing where it does.
         let place = fs::canonicalize(place).unwrap_or_else(|_| place.to_owned());
@@ -83,11 +94,13 @@ impl WholeFile {
             OpenOptions::new().write(true).open(&place)?;
         }
         let name = place.file_name().unwrap_or_default().to_string_lossy();
-        let hidden = format!(".{name}.{}.part", process::id());
+        clear(&place, &name);
+        let hidden = format!(".{name}.{}{PART}", process::id());
         let neighbour = place.with_file_name(hidden);
         remember(&neighbour);
         let out = File::create(&neighbour).inspect_err(|_| forget(&neighbour))?;
         Ok(Self {
+            lock: leftover::lock(&neighbour),
             out,
             moves: Some((neighbour, place)),
         })
@@ -153,6 +166,31 @@ pub(crate) fn refused(place: &Path, error: &io::Error) -> Failure {
     }
 }
 
+/// The end of a neighbour's name.
+const PART: &str = ".part";
+
+/// Removes neighbours of `place`, a file called `name`, that nobody writes any
+/// more.
+fn clear(place: &Path, name: &str) {
+    let folder = place.parent().filter(|path| !path.as_os_str().is_empty());
+    let entries = fs::read_dir(folder.unwrap_or(Path::new(".")));
+    for entry in entries.into_iter().flatten().flatten() {
+        let hidden = entry.file_name();
+        let maker = hidden.to_str().and_then(|hidden| {
+            let (stem, maker) = leftover::maker(hidden.strip_suffix(PART)?)?;
+            (stem.strip_prefix('.')? == name).then_some(maker)
+        });
+        let path = entry.path();
+        let is_abandoned = maker.is_some_and(|maker| leftover::is_abandoned(&path, maker));
+        if is_abandoned && fs::remove_file(&path).is_ok() {
+            output::say(&format!(
+                "removed {}, which a command that was killed had left half written",
+                path.display()
+            ));
+        }
+    }
+}
+
 fn remember(neighbour: &Path) {
     static LISTENS: Once = Once::new();
     neighbours(|all| all.push(neighbour.to_owned()));
@@ -212,6 +250,21 @@ mod tests {
         WholeFile::write(&place, b"after").unwrap();
         assert_eq!(fs::read(&place).unwrap(), b"after");
         assert_eq!(names(folder.path()), ["a.csv"]);
+    }
+
+    #[test]
+    fn what_a_killed_writer_has_left_is_removed_by_the_next_of_that_name() {
+        let folder = tempfile::tempdir().unwrap();
+        let nobody = u32::MAX;
+        let mine = format!(".a.csv.{nobody}.part");
+        let others = [format!(".b.csv.{nobody}.part"), ".a.csv.part".into()];
+        for name in others.iter().chain([&mine]) {
+            fs::write(folder.path().join(name), "half").unwrap();
+        }
+        let place = folder.path().join("a.csv");
+        WholeFile::begin(&place).unwrap().finish().unwrap();
+        let [b, a] = &others;
+        assert_eq!(names(folder.path()), [a, b, "a.csv"]);
     }
 
     #[test]

@@ -408,4 +408,14 @@ fn ctrl_c_leaves_the_files_that_were_asked_for_and_all_of_them() {
     child.wait().unwrap();
     until_running(&format!("sleep {seconds}"), 0);
     assert_eq!(fs::read(&packets).unwrap(), b"before");
+    // The half of a capture that it was writing goes with the next.
+    let names = || fs::read_dir(folder.path()).unwrap().count();
+    assert_eq!(names(), 3);
+    let output = run(&["-q", "--write", &packets, "--", "true"]);
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(
+        said.starts_with("removed ") && said.contains(".part"),
+        "{said}"
+    );
+    assert_eq!(names(), 2);
 }

@@ -193,6 +193,24 @@ fn a_live_run_that_is_killed_leaves_nothing() {
         );
         thread::sleep(Duration::from_millis(20));
     }
+    // What it had begun to store goes with the next run.
+    let names = || {
+        let entries = fs::read_dir(folder.path().join("runs")).unwrap().flatten();
+        let names = entries.map(|entry| entry.file_name().into_string().unwrap());
+        names
+            .filter(|name| name.starts_with('.'))
+            .collect::<Vec<_>>()
+    };
+    let [half_made] = &names()[..] else {
+        panic!("{:?}", names());
+    };
+    let output = gigatcp(folder.path(), &[]).output().unwrap();
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(
+        said.contains("removed ") && said.contains(half_made),
+        "{said}"
+    );
+    assert!(names().is_empty());
 }
 
 #[test]

@@ -44,7 +44,8 @@ A rate is that of a link with 38 bytes a packet more than IP has, as Ethernet, u
 
 What the server's command prints goes to stderr. Counters are shown on stderr while it runs, where that is a terminal, and at the end. When the \
 command ends everything ends, background processes included; so it is after an error, Ctrl-C or \
-`kill -9`. Root is not needed where user namespaces are allowed.
+`kill -9`; of a capture that was being written the latter leaves `.FILE.PID.part`, which the next \
+command that writes FILE removes. Root is not needed where user namespaces are allowed.
 
 Exit status: that of the command, 128 and the signal's number if one ended it; 127 where it cannot \
 be started; 2 wrong usage, plan or surroundings.",

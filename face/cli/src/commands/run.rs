@@ -266,7 +266,14 @@ fn begin(
                 .hint("name a folder that can be written, as in `--out /tmp/runs`")
         })
     };
-    interrupt.making(make, Folder::path)
+    let folder = interrupt.making(make, Folder::path)?;
+    for left in folder.removed() {
+        output::say(&format!(
+            "removed {}, which a run that was killed had left half made",
+            left.display()
+        ));
+    }
+    Ok(folder)
 }
 
 fn unwritable(error: &StoreError) -> Failure {

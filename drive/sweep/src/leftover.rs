@@ -1,0 +1,79 @@
+//! What a program that was killed has left half made, found by a later one.
+//!
+//! Files and folders that are being made have a hidden name with the number of
+//! the process that makes them, and are locked by it (`flock(2)`): the kernel
+//! takes the lock away however the process ends, so what nobody holds is
+//! nobody's. A number alone would not say so: it comes again, and means another
+//! process in another container.
+
+use std::fs::{File, TryLockError};
+use std::path::Path;
+use std::time::{Duration, SystemTime};
+
+/// The longest that somebody takes from making a thing to locking it.
+const YOUNG: Duration = Duration::from_secs(60);
+
+/// Locks what was made at `path`, as long as the value lives; nothing where the
+/// file system has no locks.
+#[must_use]
+pub fn lock(path: &Path) -> Option<File> {
+    let file = File::open(path).ok()?;
+    file.try_lock().ok()?;
+    Some(file)
+}
+
+/// Whether nobody makes any more what stands at `path`, of process `maker`.
+#[must_use]
+pub fn is_abandoned(path: &Path, maker: u32) -> bool {
+    let Ok(file) = File::open(path) else {
+        return false;
+    };
+    match file.try_lock() {
+        Ok(()) => !may_be_young(&file, maker),
+        Err(TryLockError::WouldBlock | TryLockError::Error(_)) => false,
+    }
+}
+
+/// Whether its maker may be there and not have locked it yet.
+fn may_be_young(file: &File, maker: u32) -> bool {
+    let modified = file.metadata().and_then(|about| about.modified());
+    let age = modified.map(|then| SystemTime::now().duration_since(then));
+    let is_young = !matches!(age, Ok(Ok(age)) if age > YOUNG);
+    is_young && Path::new("/proc").join(maker.to_string()).exists()
+}
+
+/// The process number at the end of a name, and what stands before it and a dot.
+#[must_use]
+pub fn maker(name: &str) -> Option<(&str, u32)> {
+    let (name, number) = name.rsplit_once('.')?;
+    let is_number = !number.is_empty() && number.bytes().all(|octet| octet.is_ascii_digit());
+    Some((name, number.parse().ok().filter(|_| is_number)?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A number that no process has.
+    const NOBODY: u32 = u32::MAX;
+
+    #[test]
+    fn what_is_locked_is_somebodys_and_what_is_not_is_nobodys() {
+        let folder = tempfile::tempdir().unwrap();
+        let lock = lock(folder.path()).unwrap();
+        assert!(!is_abandoned(folder.path(), NOBODY));
+        drop(lock);
+        assert!(is_abandoned(folder.path(), NOBODY));
+        // Just made, by somebody who may be about to lock it.
+        assert!(!is_abandoned(folder.path(), std::process::id()));
+        assert!(!is_abandoned(&folder.path().join("none"), NOBODY));
+    }
+
+    #[test]
+    fn a_maker_is_the_number_at_the_end() {
+        assert_eq!(maker(".plan-0123.77"), Some((".plan-0123", 77)));
+        for other in [".plan-0123", "a.b", "a.", "a.-1", "a.+1", ""] {
+            assert_eq!(maker(other), None, "{other}");
+        }
+    }
+}
