@@ -463,6 +463,15 @@ fn overrun(case: &Case<'_>, episode: &Episode) -> Option<f64> {
     (is_near && (is_row && stood >= least || is_stuck && is_long)).then_some(sure)
 }
 
+/// Without a busy link there is no queue that could be full, but for bursts.
+fn by_flood(is_idle: bool, summary: &Summary) -> (Cause, f64) {
+    if is_idle && summary.fills_link != Some(true) {
+        (Cause::Policer, 0.72)
+    } else {
+        (Cause::Overflow, 0.8)
+    }
+}
+
 fn by_queue(case: &Case<'_>, episode: &Episode, summary: &Summary) -> (Cause, f64) {
     let Some(queue) = case.queue_before(episode) else {
         return (Cause::Unclear, 0.0);
@@ -495,12 +504,7 @@ fn by_queue(case: &Case<'_>, episode: &Episode, summary: &Summary) -> (Cause, f6
         return (Cause::Overflow, if episode.again >= 2 { 0.8 } else { 0.72 });
     }
     if is_flood && episode.timeouts == 0 {
-        // Without a busy link there is no queue that could be full, but for bursts.
-        return if is_idle && summary.fills_link != Some(true) {
-            (Cause::Policer, 0.72)
-        } else {
-            (Cause::Overflow, 0.8)
-        };
+        return by_flood(is_idle, summary);
     }
     let is_few = episode.again <= 4.max(episode.flight / case.mss() / 16);
     let tight = case.is_tight(episode).filter(|_| !is_near);
