@@ -69,7 +69,12 @@ fn usual_pace(case: &Case<'_>) -> Option<f64> {
     let is_usual = paces.len() >= LEAST && same * 10 >= paces.len() * 7;
     // What is as fast as the slowest link may be held back by it.
     let is_slower = case.line.is_none_or(|line| usual < 0.9 * line);
-    (is_usual && is_slower).then_some(usual)
+    // A window made smaller by a loss may grow so slowly that its pace hardly changes.
+    let before = (0..case.rounds.len())
+        .filter(|index| case.after[*index].is_none())
+        .filter_map(|index| pace(case, index));
+    let is_older = before.filter(|pace| is_same(*pace, usual)).count() >= LEAST / 2;
+    (is_usual && is_slower && is_older).then_some(usual)
 }
 
 /// Octets per second of segments that follow closely on one another, where nearly all do.
