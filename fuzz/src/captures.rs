@@ -9,7 +9,7 @@ use std::net::Ipv4Addr;
 use gigatcp_capture::{CaptureReader, NoteKind, ReadError, Record};
 use gigatcp_flows::{Connection, FlowTable, Observed, Side, Wireshark};
 use gigatcp_units::Instant;
-use gigatcp_wire::link::{LinkType, dissect};
+use gigatcp_wire::link::{Fragmentation, LinkType, dissect};
 use gigatcp_wire::{Ecn, Endpoints, Flags, SackBlock, SackBlocks, SeqNumber, Timestamps};
 
 /// The most that is read of one input, so that a packed one of a few octets
@@ -83,6 +83,7 @@ pub fn flows(octets: &[u8]) {
             mss: Some(word(8) as u16),
             window_scale: Some(piece[9]),
             sack_permitted: true,
+            fragmentation: Fragmentation::Whole,
         };
         let [verdict, again] = tables.each_mut().map(|table| table.handle_packet(&packet));
         assert_eq!(verdict, again, "the seed shows");

@@ -4,6 +4,7 @@
 //! |---|---|
 //! | [`targets`] | octets in, no panic out: packets, options, scripts, captures, the engine |
 //! | [`captures`] | captures of every form, in memory and in pieces |
+//! | [`fragments`] | fragments that fit, and such that do not |
 //! | [`engine`] | an engine driven by arbitrary octets, with what must always hold |
 //! | [`peers`] | peers that lie, flood, starve and stall, and what each costs |
 //! | [`flood`] | SYNs without end at a listener, and what they cost |
@@ -23,6 +24,7 @@
 pub mod captures;
 pub mod engine;
 pub mod flood;
+pub mod fragments;
 pub mod memory;
 pub mod octets;
 pub mod peers;

@@ -4,7 +4,7 @@
 use gigatcp_wire::bytes::Bytes;
 use gigatcp_wire::{decode_packet, encode_packet};
 
-use crate::{captures, engine};
+use crate::{captures, engine, fragments};
 
 /// A target by name.
 #[derive(Clone, Copy, Debug)]
@@ -16,7 +16,7 @@ pub struct Target {
 }
 
 /// Every target.
-pub const ALL: [Target; 10] = [
+pub const ALL: [Target; 11] = [
     Target {
         name: "packet",
         feed: packet,
@@ -58,6 +58,10 @@ pub const ALL: [Target; 10] = [
     Target {
         name: "flows",
         feed: captures::flows,
+    },
+    Target {
+        name: "fragments",
+        feed: fragments::fragments,
     },
 ];
 

@@ -15,6 +15,7 @@ use alloc::vec::Vec;
 
 use gigatcp_units::{Duration, Instant};
 use gigatcp_wire::Flags;
+use gigatcp_wire::link::Fragmentation;
 
 use crate::transmissions::Transmissions;
 use crate::{Connection, FlowTable, Kind, Observed, Side, Spread, Verdict};
@@ -34,6 +35,8 @@ pub struct Detail {
     least_segment: Option<u32>,
     initial: Initial,
     data_times: Option<(Instant, Instant)>,
+    fragmented_packets: u64,
+    lone_first_fragments: u64,
     triple_duplicates: u64,
     post_loss_acks: u64,
     cumulatively_acked: u64,
@@ -105,6 +108,11 @@ impl Details {
 impl Detail {
     /// Its own packet.
     fn count(&mut self, connection: &Connection, verdict: &Verdict, packet: &Observed) {
+        match packet.fragmentation {
+            Fragmentation::Whole => {}
+            Fragmentation::First => self.lone_first_fragments += 1,
+            Fragmentation::Reassembled => self.fragmented_packets += 1,
+        }
         let flags = packet.flags;
         let has_data = packet.payload_len > 0;
         if flags.contains(Flags::ACK) {
@@ -198,6 +206,18 @@ impl Detail {
         } else if let Some(sample) = verdict.round_trip() {
             self.full.add(exact.octets, sample);
         }
+    }
+
+    /// Packets that came in fragments and were put together.
+    #[must_use]
+    pub const fn fragmented_packets(&self) -> u64 {
+        self.fragmented_packets
+    }
+
+    /// First fragments whose rest did not come: packets of what they hold.
+    #[must_use]
+    pub const fn lone_first_fragments(&self) -> u64 {
+        self.lone_first_fragments
     }
 
     /// Packets with ACK.

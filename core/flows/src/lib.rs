@@ -6,6 +6,7 @@
 //!
 //! | file | what |
 //! |---|---|
+//! | `datagrams.rs` | packets that came in fragments, put together and in order |
 //! | `observed.rs` | a packet as the analysis sees it |
 //! | `glance.rs` | the few words of it that nearly everything is decided by |
 //! | `plain.rs` | a packet at one look, as nearly all are |
@@ -30,7 +31,7 @@
 //! there on for every second, every fourth, all over the flight: the counts stay
 //! exact, round trips are sampled less often. An idle connection keeps none.
 //!
-//! Deliberately not here: payload, checksums, reassembly; and what only the
+//! Deliberately not here: payload, checksums, the stream put together; and what only the
 //! sender can know. A verdict rests on what passed the place of capture.
 #![no_std]
 #![forbid(unsafe_code)]
@@ -42,6 +43,7 @@ mod acknowledgment;
 mod clocks;
 mod connection;
 mod correction;
+mod datagrams;
 mod detail;
 mod direction;
 mod gaps;
@@ -64,6 +66,7 @@ mod wireshark;
 pub use clocks::{Clocks, Crossing, Sightings};
 pub use connection::{Connection, Scaling, Side};
 pub use correction::Correction;
+pub use datagrams::{Arrival, Datagrams, Looked, MAX_HELD, Odd, OddFragment};
 pub use detail::{Detail, Details};
 pub use direction::{Direction, Options, Shares};
 pub use glance::{Glance, Packet};

@@ -1,7 +1,7 @@
 //! A packet as the analysis sees it: the header fields that matter, read once.
 
 use gigatcp_units::Instant;
-use gigatcp_wire::link::Captured;
+use gigatcp_wire::link::{Captured, Fragmentation};
 use gigatcp_wire::{
     Ecn, Endpoints, Flags, Payload, SackBlocks, Segment, SeqNumber, Timestamps, option_kind,
 };
@@ -45,6 +45,8 @@ pub struct Observed {
     pub window_scale: Option<u8>,
     /// SACK-permitted, of a SYN.
     pub sack_permitted: bool,
+    /// Whether the packet came in fragments.
+    pub fragmentation: Fragmentation,
 }
 
 impl Observed {
@@ -71,6 +73,7 @@ impl Observed {
             mss: None,
             window_scale: None,
             sack_permitted: false,
+            fragmentation: segment.fragmentation,
         };
         match segment.option_octets {
             [] => {}
@@ -113,6 +116,7 @@ impl Observed {
             mss: options.mss,
             window_scale: options.window_scale,
             sack_permitted: options.sack_permitted,
+            fragmentation: Fragmentation::Whole,
         }
     }
 

@@ -8,7 +8,7 @@
 use core::net::Ipv4Addr;
 
 use gigatcp_units::Instant;
-use gigatcp_wire::link::LinkType;
+use gigatcp_wire::link::{Fragmentation, LinkType};
 use gigatcp_wire::{Ecn, Endpoints, Flags, SackBlocks, SeqNumber, Timestamps};
 
 use crate::Observed;
@@ -136,6 +136,7 @@ impl Packet for Plain<'_> {
             mss: None,
             window_scale: None,
             sack_permitted: false,
+            fragmentation: Fragmentation::Whole,
         }
     }
 }

@@ -20,6 +20,7 @@
 use alloc::vec::Vec;
 
 use gigatcp_units::{Duration, Instant};
+use gigatcp_wire::link::Fragmentation;
 use gigatcp_wire::{Flags, SeqNumber};
 
 use crate::{Observed, Side};
@@ -183,6 +184,10 @@ impl Wireshark {
     ) -> WiresharkFlags {
         if self.views.len() <= connection {
             self.views.resize_with(connection + 1, View::default);
+        }
+        // tshark waits for the other fragments, and does not see the segment.
+        if packet.fragmentation == Fragmentation::First {
+            return WiresharkFlags::default();
         }
         let view = &mut self.views[connection];
         let is_first = view.ways.iter().all(|way| way.next.is_none());

@@ -4,6 +4,7 @@ use std::net::Ipv4Addr;
 
 use gigatcp_flows::{Clocks, Crossing, Observed, Side, Sightings};
 use gigatcp_units::Instant;
+use gigatcp_wire::link::Fragmentation;
 use gigatcp_wire::{Ecn, Endpoints, Flags, SackBlocks, SeqNumber};
 
 /// A path between two places, and the clock of the second one.
@@ -66,6 +67,7 @@ fn packet(from: Side, at_us: i64, index: u32) -> Observed {
         mss: None,
         window_scale: None,
         sack_permitted: false,
+        fragmentation: Fragmentation::Whole,
     }
 }
 

@@ -5,6 +5,7 @@ use std::net::Ipv4Addr;
 
 use gigatcp_flows::{FlowTable, Observed, Side};
 use gigatcp_units::{Duration, Instant};
+use gigatcp_wire::link::Fragmentation;
 use gigatcp_wire::{Ecn, Endpoints, Flags, SackBlock, SackBlocks, SeqNumber, Timestamps};
 use proptest::prelude::*;
 
@@ -78,6 +79,7 @@ impl Talk {
             mss: None,
             window_scale: None,
             sack_permitted: false,
+            fragmentation: Fragmentation::Whole,
         }
     }
 

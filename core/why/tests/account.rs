@@ -5,6 +5,7 @@ use std::net::Ipv4Addr;
 use gigatcp_flows::{Observed, Packet};
 use gigatcp_units::{Duration, Instant};
 use gigatcp_why::{Diagnosis, Watcher};
+use gigatcp_wire::link::Fragmentation;
 use gigatcp_wire::{Ecn, Endpoints, Flags, SackBlock, SackBlocks, SeqNumber, Timestamps};
 use proptest::prelude::*;
 
@@ -58,6 +59,7 @@ fn packet() -> impl Strategy<Value = (u64, bool, Observed)> {
                     mss: is_syn.then_some(1000),
                     window_scale: is_syn.then_some(2),
                     sack_permitted: is_syn,
+                    fragmentation: Fragmentation::Whole,
                 };
                 (gap, back, observed)
             },
@@ -217,6 +219,7 @@ fn steady(rounds: u64) -> Watcher {
                 mss: is_syn.then_some(1000),
                 window_scale: is_syn.then_some(3),
                 sack_permitted: is_syn,
+                fragmentation: Fragmentation::Whole,
             },
         );
     };

@@ -6,6 +6,7 @@ use std::net::Ipv4Addr;
 use gigatcp_flows::Observed;
 use gigatcp_units::{Duration, Instant};
 use gigatcp_why::Watcher;
+use gigatcp_wire::link::Fragmentation;
 use gigatcp_wire::{Ecn, Endpoints, Flags, SackBlocks, SeqNumber, Timestamps};
 use proptest::prelude::*;
 
@@ -55,6 +56,7 @@ impl Path {
             mss: is_syn.then_some(1460),
             window_scale: is_syn.then_some(12),
             sack_permitted: is_syn,
+            fragmentation: Fragmentation::Whole,
         }
     }
 

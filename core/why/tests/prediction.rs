@@ -6,6 +6,7 @@ use std::net::Ipv4Addr;
 use gigatcp_flows::Observed;
 use gigatcp_units::{Duration, Instant};
 use gigatcp_why::Watcher;
+use gigatcp_wire::link::Fragmentation;
 use gigatcp_wire::{Ecn, Endpoints, Flags, SackBlocks, SeqNumber, Timestamps};
 use proptest::prelude::*;
 
@@ -53,6 +54,7 @@ impl Transfer {
             mss: is_syn.then_some(FULL as u16),
             window_scale: is_syn.then_some(7),
             sack_permitted: false,
+            fragmentation: Fragmentation::Whole,
         });
         if is_data {
             self.next = self.next.wrapping_add(len + u32::from(is_syn));

@@ -9,6 +9,7 @@ use gigatcp_flows::{
     Connection, Details, FlowTable, Kind, MAX_BOUNDARIES, Observed, Scaling, Side,
 };
 use gigatcp_units::{Duration, Instant};
+use gigatcp_wire::link::Fragmentation;
 use gigatcp_wire::{Ecn, Endpoints, Flags, SackBlock, SackBlocks, SeqNumber, Timestamps};
 use proptest::prelude::*;
 
@@ -425,6 +426,7 @@ fn anything() -> impl Strategy<Value = Observed> {
             mss,
             window_scale,
             sack_permitted: true,
+            fragmentation: Fragmentation::Whole,
         }
     })
 }

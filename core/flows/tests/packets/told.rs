@@ -4,6 +4,7 @@ use std::net::Ipv4Addr;
 
 use gigatcp_flows::{Connection, Detail, Details, FlowTable, Kind, Kinds, Observed, Side};
 use gigatcp_units::Instant;
+use gigatcp_wire::link::Fragmentation;
 use gigatcp_wire::{Ecn, Endpoints, Flags, SackBlock, SackBlocks, SeqNumber, Timestamps};
 
 pub const CLIENT: Endpoints = Endpoints::V4 {
@@ -131,6 +132,7 @@ impl Capture {
             mss: is_syn.then_some(1460),
             window_scale: is_syn.then_some(7),
             sack_permitted: is_syn,
+            fragmentation: Fragmentation::Whole,
         }
     }
 

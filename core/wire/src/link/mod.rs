@@ -15,28 +15,32 @@
 //! | `cooked.rs` | Linux cooked captures, both versions |
 //! | `loopback.rs` | BSD loopback in both orders; bare IP |
 //! | `gre.rs` | GRE |
-//! | `network.rs` | IPv4 and IPv6 as captures show them; fragments; tunnels |
+//! | `network.rs` | IPv4 and IPv6 as captures show them; tunnels |
+//! | `fragment.rs`, `reassembly.rs` | fragments of either, and what they make together |
 //! | `transport.rs` | TCP, and what can be said of its checksum |
 //!
 //! Nothing that was captured makes these functions panic, and nesting is
 //! followed for sixteen layers and no further.
 //!
-//! Deliberately not here: reassembly of fragments, tunnels inside UDP (VXLAN,
-//! Geneve, GTP-U), radio and frame relay headers, and encrypted payloads; such
+//! Deliberately not here: tunnels inside UDP (VXLAN, Geneve, GTP-U), radio and frame relay headers, and encrypted payloads; such
 //! packets are told by what stopped the walk.
 
 mod cooked;
 mod ethernet;
+mod fragment;
 mod gre;
 mod link_type;
 mod loopback;
 mod mpls;
 mod network;
 mod ppp;
+mod reassembly;
 mod transport;
 
+pub use fragment::{Fragment, Fragmentation};
 pub use link_type::LinkType;
 pub use network::LengthFrom;
+pub use reassembly::{DatagramId, LIMIT, MAX_DATAGRAMS, MAX_PIECES, Outcome, Reassembly};
 pub use transport::{Captured, ChecksumVerdict};
 
 use crate::Endpoints;
@@ -117,7 +121,8 @@ pub enum Obstacle {
         /// Its protocol number.
         protocol: u8,
     },
-    /// A fragment other than the first, which alone has the TCP header.
+    /// A fragment other than the first, which alone has a TCP header:
+    /// [`Reassembly`] puts them together.
     LaterFragment {
         /// Between whom.
         endpoints: Endpoints,
@@ -188,6 +193,8 @@ struct Walk<'a> {
     vlan: Option<u16>,
     /// The innermost IP header so far.
     packet: Option<Packet<'a>>,
+    /// The outermost fragment on the way.
+    fragment: Option<Fragment<'a>>,
 }
 
 impl<'a> Walk<'a> {
@@ -252,39 +259,73 @@ const fn first(link: LinkType) -> Option<Next> {
 }
 
 /// Finds the TCP segment in a captured packet: `octets` of it were captured,
-/// on the wire it had `wire_len`.
+/// on the wire it had `wire_len`. Of a first fragment that is what it has of a
+/// segment.
 ///
 /// # Errors
 /// [`Obstacle`], where there is none or it cannot be seen.
 #[inline]
 pub fn dissect(link: LinkType, octets: &[u8], wire_len: u32) -> Result<Captured<'_>, Obstacle> {
-    let Some(mut next) = first(link) else {
-        return Err(Obstacle::UnknownLinkType { link });
-    };
-    let mut walk = Walk {
+    let mut walk = start(octets, wire_len);
+    let first = begin(&mut walk, link)?;
+    go(&mut walk, first)
+}
+
+/// The same, and the fragment that was met on the way, if the packet is one.
+///
+/// # Errors
+/// As of [`dissect`], beside the fragment.
+#[inline]
+pub fn look(
+    link: LinkType,
+    octets: &[u8],
+    wire_len: u32,
+) -> (Result<Captured<'_>, Obstacle>, Option<Fragment<'_>>) {
+    let mut walk = start(octets, wire_len);
+    let found = begin(&mut walk, link).and_then(|first| go(&mut walk, first));
+    (found, walk.fragment)
+}
+
+#[inline]
+fn start(octets: &[u8], wire_len: u32) -> Walk<'_> {
+    Walk {
         octets,
         // Whoever says less than was captured is wrong.
         wire: (wire_len as usize).max(octets.len()),
         layers: Layers::default(),
         vlan: None,
         packet: None,
+        fragment: None,
+    }
+}
+
+#[inline]
+fn begin(walk: &mut Walk<'_>, link: LinkType) -> Result<Next, Obstacle> {
+    let Some(next) = first(link) else {
+        return Err(Obstacle::UnknownLinkType { link });
     };
     match link {
         LinkType::PPP_PPPD | LinkType::PPP_WITH_DIR => {
             walk.take(1, Layer::Ppp)?;
         }
-        LinkType::RAW_BSD | LinkType::RAW_OPENBSD if octets.first() == Some(&0) => {
-            next = Next::Loopback;
+        LinkType::RAW_BSD | LinkType::RAW_OPENBSD if walk.octets.first() == Some(&0) => {
+            return Ok(Next::Loopback);
         }
         _ => {}
     }
+    Ok(next)
+}
+
+/// From layer to layer.
+#[inline]
+fn go<'a>(walk: &mut Walk<'a>, mut next: Next) -> Result<Captured<'a>, Obstacle> {
     for _ in 0..MAX_LAYERS {
         next = match next {
-            Next::Ip => network::step(&mut walk)?,
-            Next::Tcp => return transport::read(&walk),
-            Next::Ethernet => ethernet::step(&mut walk)?,
-            Next::EtherType(kind) => ethernet::ether_type(&mut walk, kind)?,
-            other => rare(other, &mut walk)?,
+            Next::Ip => network::step(walk)?,
+            Next::Tcp => return transport::read(walk),
+            Next::Ethernet => ethernet::step(walk)?,
+            Next::EtherType(kind) => ethernet::ether_type(walk, kind)?,
+            other => rare(other, walk)?,
         };
     }
     Err(Obstacle::TooDeep)

@@ -5,12 +5,15 @@
 //! zero, or let it wrap; then the length on the wire is what there is
 //! (`LengthFrom::Wire`). Jumbograms (RFC 2675) say theirs in an option.
 //!
-//! Not here: reassembly. The first fragment has the TCP header and is read,
-//! with as much payload as is in it; the others are told by place and length.
+//! A fragment is told with its place and octets (`fragment.rs`), to be put
+//! together with the others (`reassembly.rs`); of the first one what is in it
+//! is read all the same. An IPv6 packet in a single fragment is a whole one
+//! (RFC 6946).
 
 use core::net::{Ipv4Addr, Ipv6Addr};
 
-use super::{Layer, Next, Obstacle, Walk, long, word};
+use super::fragment::{self, Piece};
+use super::{Fragmentation, Layer, Next, Obstacle, Walk, long, word};
 use crate::checksum::TCP_PROTOCOL;
 use crate::{Ecn, Endpoints, IpHeader};
 
@@ -50,7 +53,7 @@ pub(super) struct Packet<'a> {
     pub length_from: LengthFrom,
     /// The IPv4 header, for its checksum; nothing of IPv6.
     pub octets: &'a [u8],
-    pub is_first_fragment: bool,
+    pub fragmentation: Fragmentation,
     /// A routing header changes the destination that TCP summed.
     pub is_routed: bool,
     /// The header promises more than the wire had.
@@ -103,34 +106,34 @@ fn v4(walk: &mut Walk<'_>) -> Result<Next, Obstacle> {
         dst: address(16),
     };
     let payload_len = total - start;
-    let fragment = word(header, 6);
-    let offset = u32::from(fragment & 0x1fff) * 8;
-    if offset > 0 {
-        return Err(Obstacle::LaterFragment {
-            endpoints,
-            ident: u32::from(word(header, 4)),
-            offset,
-            len: payload_len as u32,
-        });
-    }
+    let field = word(header, 6);
     walk.packet = Some(Packet {
         header: IpHeader {
             endpoints,
             dscp: header[1] >> 2,
             ttl: header[8],
             ident: word(header, 4),
-            dont_fragment: fragment & 0x4000 != 0,
+            dont_fragment: field & 0x4000 != 0,
             flow_label: 0,
         },
         ecn: Ecn::from_bits(header[1]),
         length_from,
         octets: header,
-        is_first_fragment: fragment & 0x2000 != 0,
+        fragmentation: Fragmentation::Whole,
         is_routed: false,
         exceeds_wire,
         payload_len,
     });
     end_at(walk, payload_len);
+    if field & 0x3fff != 0 {
+        let piece = Piece {
+            protocol: header[9],
+            ident: u32::from(word(header, 4)),
+            offset: u32::from(field & 0x1fff) * 8,
+            more: field & 0x2000 != 0,
+        };
+        fragment::found(walk, piece)?;
+    }
     carried(walk, header[9])
 }
 
@@ -161,7 +164,7 @@ fn v6(walk: &mut Walk<'_>) -> Result<Next, Obstacle> {
         ecn: Ecn::from_bits((first >> 20) as u8),
         length_from,
         octets: &[],
-        is_first_fragment: false,
+        fragmentation: Fragmentation::Whole,
         is_routed: false,
         exceeds_wire: payload_len > behind,
         payload_len,
@@ -179,7 +182,7 @@ fn end_at(walk: &mut Walk<'_>, len: usize) {
 
 /// What an IP packet carries.
 #[inline]
-fn carried(walk: &mut Walk<'_>, protocol: u8) -> Result<Next, Obstacle> {
+pub(super) fn carried(walk: &mut Walk<'_>, protocol: u8) -> Result<Next, Obstacle> {
     if protocol == TCP_PROTOCOL {
         return Ok(Next::Tcp);
     }
@@ -188,7 +191,9 @@ fn carried(walk: &mut Walk<'_>, protocol: u8) -> Result<Next, Obstacle> {
 
 #[inline(never)]
 fn carried_rarely(walk: &mut Walk<'_>, mut protocol: u8) -> Result<Next, Obstacle> {
-    let is_v6 = walk.packet.is_some_and(|packet| packet.octets.is_empty());
+    let is_v6 = walk
+        .packet
+        .is_some_and(|packet| matches!(packet.header.endpoints, Endpoints::V6 { .. }));
     // Every step is at least eight octets on, so the chain ends with the
     // packet.
     loop {
@@ -200,7 +205,7 @@ fn carried_rarely(walk: &mut Walk<'_>, mut protocol: u8) -> Result<Next, Obstacl
             HOP_BY_HOP | ROUTING | DESTINATION | MOBILITY | HOST_IDENTITY | SHIM6 if is_v6 => {
                 extension(walk, protocol)?
             }
-            FRAGMENT if is_v6 => fragment(walk)?,
+            FRAGMENT if is_v6 => fragment_header(walk)?,
             _ => return Err(Obstacle::NotTcp { protocol }),
         }
     }
@@ -263,22 +268,18 @@ fn jumbo_length(mut options: &[u8]) -> Option<u32> {
     }
 }
 
-/// RFC 8200 section 4.5.
-fn fragment(walk: &mut Walk<'_>) -> Result<u8, Obstacle> {
+/// RFC 8200 section 4.5. A packet in a single fragment is whole (RFC 6946).
+fn fragment_header(walk: &mut Walk<'_>) -> Result<u8, Obstacle> {
     let header = over(walk, 8)?;
     let field = word(header, 2);
-    let Some(packet) = &mut walk.packet else {
-        return Err(Obstacle::Malformed { layer: Layer::Ipv6 });
+    let piece = Piece {
+        protocol: header[0],
+        ident: long(header, 4),
+        offset: u32::from(field & 0xfff8),
+        more: field & 1 == 1,
     };
-    let offset = u32::from(field & 0xfff8);
-    if offset > 0 {
-        return Err(Obstacle::LaterFragment {
-            endpoints: packet.header.endpoints,
-            ident: long(header, 4),
-            offset,
-            len: packet.payload_len as u32,
-        });
+    if piece.offset > 0 || piece.more {
+        fragment::found(walk, piece)?;
     }
-    packet.is_first_fragment = field & 1 == 1;
     Ok(header[0])
 }

@@ -223,7 +223,7 @@ fn first_fragments_are_read_and_later_ones_told() {
     let mut octets = ip_packet(V4);
     octets[6..8].copy_from_slice(&0x2000_u16.to_be_bytes());
     let read = found(LinkType::RAW, &octets);
-    assert!(read.is_first_fragment);
+    assert_eq!(read.fragmentation, Fragmentation::First);
     assert_eq!(read.tcp_checksum(), ChecksumVerdict::NotCaptured);
     octets[6..8].copy_from_slice(&0x2003_u16.to_be_bytes());
     let later = |endpoints, ident, len| Obstacle::LaterFragment {
@@ -237,7 +237,8 @@ fn first_fragments_are_read_and_later_ones_told() {
     assert_eq!(obstacle, later(V4, 4711, len));
 
     let first = v6_with(&[&[6, 0, 0, 1, 0, 0, 0, 9]], 44);
-    assert!(found(LinkType::RAW, &first).is_first_fragment);
+    let read = found(LinkType::RAW, &first);
+    assert_eq!(read.fragmentation, Fragmentation::First);
     let whole = v6_with(&[&[6, 0, 0, 0, 0, 0, 0, 9]], 44);
     check(LinkType::RAW, &whole, V6);
     let octets = v6_with(&[&[6, 0, 0, 24, 0, 0, 0, 9]], 44);

@@ -6,7 +6,7 @@
 //! questions need neither.
 
 use super::network::{LengthFrom, Packet};
-use super::{Layer, Layers, Obstacle, Walk, long, word};
+use super::{Fragmentation, Layer, Layers, Obstacle, Walk, long, word};
 use crate::decode::read_options;
 use crate::{
     Checksum, Ecn, FIXED_HEADER_LEN, Flags, IpHeader, Options, SeqNumber, Timestamps, WireWindow,
@@ -41,9 +41,8 @@ pub struct Captured<'a> {
     pub vlan: Option<u16>,
     /// Where the length of the packet is from.
     pub length_from: LengthFrom,
-    /// Whether the packet goes on in fragments that are not looked at: the
-    /// payload is that of this one.
-    pub is_first_fragment: bool,
+    /// Whether the packet came in fragments, and whether this is all of it.
+    pub fragmentation: Fragmentation,
     /// Whether the IP header promises more octets than the wire had, as in
     /// captures that were cut and say nothing of it.
     pub exceeds_wire: bool,
@@ -98,7 +97,7 @@ pub(super) fn read<'a>(walk: &Walk<'a>) -> Result<Captured<'a>, Obstacle> {
         layers: walk.layers,
         vlan: walk.vlan,
         length_from: packet.length_from,
-        is_first_fragment: packet.is_first_fragment,
+        fragmentation: packet.fragmentation,
         exceeds_wire: packet.exceeds_wire,
         src_port: word(fixed, 0),
         dst_port: word(fixed, 2),
@@ -165,7 +164,7 @@ impl Captured<'_> {
     pub fn tcp_checksum(&self) -> ChecksumVerdict {
         let len = u32::from(self.header_len) + self.payload_len;
         let is_whole = self.segment.len() == len as usize;
-        if !is_whole || self.is_first_fragment || self.is_routed {
+        if !is_whole || self.fragmentation == Fragmentation::First || self.is_routed {
             return ChecksumVerdict::NotCaptured;
         }
         let endpoints = &self.ip.endpoints;
@@ -186,7 +185,7 @@ impl Captured<'_> {
     }
 
     /// What can be said of the checksum of the IPv4 header; nothing of IPv6,
-    /// which has none.
+    /// which has none, nor of a packet that was put together, which has many.
     #[must_use]
     pub fn ip_checksum(&self) -> Option<ChecksumVerdict> {
         if self.ip_octets.is_empty() {

@@ -61,8 +61,17 @@ pub enum NoteKind {
     NotIp,
     /// An IP packet that is not TCP; the detail is its protocol number.
     NotTcp,
-    /// A fragment other than the first: it has no TCP header.
+    /// A fragment other than the first, of a packet that was not put together:
+    /// it has no TCP header.
     LaterFragment,
+    /// A first fragment whose rest did not come: read as a segment of what it
+    /// holds.
+    FirstFragmentAlone,
+    /// Fragments that overlap, or say different things of where their packet
+    /// ends, so that it was not put together (RFC 5722).
+    FragmentsContradict,
+    /// A fragment that came again.
+    FragmentTwice,
     /// Headers that cannot be.
     MalformedHeaders,
     /// More headers inside one another than are followed.
@@ -113,6 +122,9 @@ impl NoteKind {
         Self::NotIp,
         Self::NotTcp,
         Self::LaterFragment,
+        Self::FirstFragmentAlone,
+        Self::FragmentsContradict,
+        Self::FragmentTwice,
         Self::MalformedHeaders,
         Self::NestedTooDeep,
         Self::UnreadText,
@@ -149,6 +161,9 @@ impl NoteKind {
             Self::NotIp => ("not IP", ""),
             Self::NotTcp => ("not TCP", ""),
             Self::LaterFragment => ("fragment without a TCP header", ""),
+            Self::FirstFragmentAlone => ("first fragment whose rest did not come", ""),
+            Self::FragmentsContradict => ("fragments that overlap or contradict one another", ""),
+            Self::FragmentTwice => ("fragment that came twice", ""),
             Self::MalformedHeaders => ("malformed headers", ""),
             Self::NestedTooDeep => ("headers nested too deep", ""),
             Self::UnreadText => ("shape of a packet that cannot be read", ""),

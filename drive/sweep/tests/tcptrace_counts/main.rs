@@ -13,6 +13,8 @@ mod columns;
 mod debian_captures;
 mod disagreements;
 mod program;
+#[path = "../segments/mod.rs"]
+mod segments;
 mod worlds;
 
 use std::collections::BTreeMap;
@@ -22,9 +24,7 @@ use std::path::Path;
 use captures::{Place, Truth, capture};
 use columns::COLUMNS;
 use disagreements::{Difference, REASONS};
-use gigatcp_capture::CaptureReader;
-use gigatcp_flows::{Connection, Detail, Details, FlowTable, Observed, Side};
-use gigatcp_units::Instant;
+use gigatcp_flows::{Connection, Detail, Details, FlowTable, Side};
 use program::Row;
 
 /// What came out of comparing.
@@ -37,18 +37,12 @@ struct Compared {
 
 /// All of a capture; nothing where it cannot be read.
 fn ours(path: &Path) -> Option<(FlowTable, Details)> {
-    let mut reader = CaptureReader::open(path).ok()?;
     let mut table = FlowTable::new(1);
     let mut details = Details::new();
-    let mut now = Instant::ZERO;
-    while let Ok(Some(record)) = reader.next_record() {
-        now = record.time.unwrap_or(now);
-        if let Ok(segment) = record.dissect() {
-            let observed = Observed::new(now, &segment);
-            let verdict = table.handle_packet(&observed);
-            details.handle_packet(&table, &verdict, &observed);
-        }
-    }
+    segments::each(path, |_, observed| {
+        let verdict = table.handle_packet(observed);
+        details.handle_packet(&table, &verdict, observed);
+    })?;
     Some((table, details))
 }
 

@@ -7,21 +7,24 @@
 #[path = "../../../sim/tests/common/mod.rs"]
 mod common;
 
+#[path = "../../../../core/wire/tests/cut/mod.rs"]
+mod cut;
 mod debian;
 #[path = "../debian_captures/mod.rs"]
 mod debian_captures;
+mod fragments;
 mod reasons;
+#[path = "../segments/mod.rs"]
+mod segments;
 mod tshark;
 mod worlds;
 
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use gigatcp_capture::CaptureReader;
 use gigatcp_flows::{
     Connection, FlowTable, Kinds, Observed, Wireshark, WiresharkFlag, WiresharkFlags,
 };
-use gigatcp_units::Instant;
 
 /// What we say of a packet.
 #[derive(Clone, Copy)]
@@ -36,32 +39,21 @@ struct Said {
 /// Every segment by the number of its frame; as far as the capture can be read.
 fn ours(path: &Path) -> BTreeMap<u64, Said> {
     let mut all = BTreeMap::new();
-    let Ok(mut reader) = CaptureReader::open(path) else {
-        return all;
-    };
     let mut table = FlowTable::new(1);
     let mut wireshark = Wireshark::new();
-    let mut now = Instant::ZERO;
-    let mut frame = 0;
-    while let Ok(Some(record)) = reader.next_record() {
-        frame += 1;
-        now = record.time.unwrap_or(now);
-        let Ok(segment) = record.dissect() else {
-            continue;
-        };
-        let observed = Observed::new(now, &segment);
-        let verdict = table.handle_packet(&observed);
+    segments::each(path, |frame, observed| {
+        let verdict = table.handle_packet(observed);
         let connection = table.connection(verdict.connection);
         let is_successor = connection.is_some_and(Connection::is_successor);
         let (index, from) = (verdict.connection, verdict.from);
-        let flags = wireshark.handle_packet(index, is_successor, from, &observed);
+        let flags = wireshark.handle_packet(index, is_successor, from, observed);
         let said = Said {
             flags,
             kinds: verdict.kinds,
-            observed,
+            observed: *observed,
         };
         all.insert(frame, said);
-    }
+    });
     all
 }
 

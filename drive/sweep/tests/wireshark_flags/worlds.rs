@@ -50,7 +50,7 @@ impl Tap for DoorTap {
     }
 }
 
-fn capture(path: &Path, profile: Profile, forward: HopConfig, at_sender: bool) {
+pub fn capture(path: &Path, profile: Profile, forward: HopConfig, at_sender: bool) {
     let host = host(profile, 1500, "reno", 8 * MB);
     let config = world(
         forward,

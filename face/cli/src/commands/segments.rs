@@ -2,10 +2,11 @@
 //!
 //! Nearly all of them are plain ones that are read at once
 //! ([`gigatcp_flows::Plain`]); whoever passes most of them over pays for a look
-//! at each and no more. What shows no TCP is counted by the reader.
+//! at each and no more. What came in fragments is one segment
+//! ([`gigatcp_flows::Datagrams`]). What shows no TCP is counted by the reader.
 
-use gigatcp_capture::{CaptureReader, Note, ReadError};
-use gigatcp_flows::{Glance, Observed, Packet, Pair, Plain};
+use gigatcp_capture::{CaptureReader, Note, NoteKind, Place, ReadError, Record};
+use gigatcp_flows::{Arrival, Datagrams, Glance, Observed, Odd, Packet, Pair, Plain};
 use gigatcp_units::Instant;
 
 /// A segment, its fields not yet in one place.
@@ -68,13 +69,15 @@ impl<F: FnMut(Found<'_>)> Take for F {
 pub(super) struct Walk {
     reader: CaptureReader,
     now: Instant,
+    datagrams: Datagrams,
 }
 
 impl Walk {
-    pub(super) const fn new(reader: CaptureReader) -> Self {
+    pub(super) fn new(reader: CaptureReader) -> Self {
         Self {
             reader,
             now: Instant::ZERO,
+            datagrams: Datagrams::new(),
         }
     }
 
@@ -82,6 +85,9 @@ impl Walk {
     /// one.
     #[inline(always)]
     pub(super) fn stretch(&mut self, to: &mut impl Take) -> Result<bool, ReadError> {
+        if !self.datagrams.is_empty() {
+            return self.slowly(to);
+        }
         let now = &mut self.now;
         self.reader.next_plain(|record| {
             let (at, link) = (record.time, record.link);
@@ -97,6 +103,8 @@ impl Walk {
             true
         });
         let Some(record) = self.reader.next_record()? else {
+            self.datagrams.handle_end();
+            self.hand_on(to);
             return Ok(false);
         };
         self.now = record.time.unwrap_or(self.now);
@@ -113,17 +121,77 @@ impl Walk {
             return Ok(true);
         }
         let (place, number) = (record.place(), record.number);
-        match record.dissect() {
-            Ok(segment) => {
+        match record.look() {
+            (found, Some(fragment)) => {
+                let arrival = arrival(&record, at);
+                self.datagrams
+                    .handle_looked(&arrival, found, Some(&fragment));
+                self.hand_on(to);
+            }
+            (Ok(segment), None) => {
                 let observed = Observed::new(at, &segment);
                 show(number, Some(Segment::Other(&observed)));
             }
-            Err(obstacle) => {
+            (Err(obstacle), None) => {
                 show(number, None);
                 self.reader.note_obstacle(place, &obstacle);
             }
         }
         Ok(true)
+    }
+
+    /// The next record while others wait for what comes of a fragment.
+    #[cold]
+    #[inline(never)]
+    fn slowly(&mut self, to: &mut impl Take) -> Result<bool, ReadError> {
+        let record = self.reader.next_record()?;
+        let is_more = record.is_some();
+        match &record {
+            Some(record) => {
+                self.now = record.time.unwrap_or(self.now);
+                self.datagrams.handle_packet(&arrival(record, self.now));
+            }
+            None => self.datagrams.handle_end(),
+        }
+        self.hand_on(to);
+        Ok(is_more)
+    }
+
+    /// Hands on what has waited long enough.
+    #[cold]
+    #[inline(never)]
+    fn hand_on(&mut self, to: &mut impl Take) {
+        while let Some(packet) = self.datagrams.poll_packet() {
+            let (number, at) = (packet.number, packet.at);
+            let observed = packet.found.unwrap_or_else(|obstacle| {
+                let place = Place {
+                    offset: packet.offset,
+                    record: number,
+                };
+                self.reader.note_obstacle(place, &obstacle);
+                None
+            });
+            to.take(Found {
+                number,
+                at,
+                segment: observed.as_ref().map(Segment::Other),
+            });
+        }
+        while let Some(odd) = self.datagrams.poll_odd() {
+            let place = Place {
+                offset: odd.offset,
+                record: odd.number,
+            };
+            let kind = match odd.what {
+                Odd::FirstAlone => NoteKind::FirstFragmentAlone,
+                Odd::WithoutHeader => NoteKind::LaterFragment,
+                Odd::Contradiction => NoteKind::FragmentsContradict,
+                Odd::Twice => NoteKind::FragmentTwice,
+            };
+            for _ in 0..odd.count {
+                self.reader.notes_mut().add(kind, place);
+            }
+        }
     }
 
     /// What there is to say of the capture itself, after the last record.
@@ -133,6 +201,17 @@ impl Walk {
             packets: self.reader.records(),
             notes: self.reader.notes().iter().copied().collect(),
         }
+    }
+}
+
+fn arrival<'a>(record: &Record<'a>, at: Instant) -> Arrival<'a> {
+    Arrival {
+        number: record.number,
+        offset: record.offset,
+        at,
+        link: record.link,
+        octets: record.octets,
+        wire_len: record.wire_len,
     }
 }
 

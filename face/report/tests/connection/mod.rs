@@ -9,6 +9,7 @@ use std::net::Ipv4Addr;
 use gigatcp_flows::{FlowTable, Observed};
 use gigatcp_report::graph::{Watch, Watched};
 use gigatcp_units::Instant;
+use gigatcp_wire::link::Fragmentation;
 use gigatcp_wire::{Ecn, Endpoints, Flags, SackBlock, SackBlocks, SeqNumber};
 
 const CLIENT: Endpoints = Endpoints::V4 {
@@ -60,6 +61,7 @@ impl Told {
             mss: is_syn.then_some(1_460),
             window_scale: is_syn.then_some(7),
             sack_permitted: is_syn,
+            fragmentation: Fragmentation::Whole,
         });
         self.packets.last_mut().expect("just pushed")
     }

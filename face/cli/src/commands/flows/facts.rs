@@ -236,6 +236,16 @@ fn contents(detail: &Detail, whose: Whose<'_>) -> Vec<Fact> {
             detail.least_segment().map(u64::from),
         ),
         size("mean_segment_bytes", "mean segment", mean),
+        count(
+            "fragmented_packets",
+            "packets in fragments",
+            detail.fragmented_packets(),
+        ),
+        count(
+            "lone_first_fragments",
+            "first fragments alone",
+            detail.lone_first_fragments(),
+        ),
         count("ack_packets", "packets with ACK", detail.ack_packets()),
         count("pure_acks", "of them nothing else", detail.pure_acks()),
         count("syn_packets", "packets with SYN", detail.syn_packets()),

@@ -1,0 +1,341 @@
+//! Putting fragments together, as RFC 791 section 3.2 and RFC 8200 section 4.5
+//! want it, with RFC 815's insight that only what is missing has to be known:
+//! of a packet its pieces' places are kept, and its first 256 octets, where the
+//! TCP header is. Lengths count, not octets, so that a snap length does no harm
+//! that reaches not into that header.
+//!
+//! * Fragments belong together by source, destination and identification, and
+//!   in IPv4 by protocol too.
+//! * They may come in any order. One that comes again, the same place and
+//!   length, is passed over.
+//! * Fragments that overlap otherwise, or contradict one another about the end,
+//!   make the packet one that is not put together, with all that still come of
+//!   it (RFC 5722 section 4, which says so of IPv6; Linux does the same with IPv4).
+//! * A packet has 60 seconds from its first fragment that came (RFC 8200
+//!   section 4.5, RFC 1122 section 3.3.2), in the time of the capture.
+//! * One that has CE in a fragment has CE (RFC 3168 section 5.3).
+//!
+//! Memory: at most [`MAX_DATAGRAMS`] packets at once, the oldest of which is
+//! given up for one more, of at most [`MAX_PIECES`] fragments each: a megabyte,
+//! whatever is sent.
+//!
+//! Deliberately not here: fragments inside what was put together (two tunnels'
+//! worth of fragments), and a memory of packets that are done: fragments that
+//! come again after that begin another one, as they do in a kernel. Where
+//! identifications come round within a minute, a fragment that stayed behind
+//! may be taken for one of the next packet (RFC 4963); no kernel knows better.
+
+use alloc::collections::VecDeque;
+use alloc::vec::Vec;
+
+use gigatcp_units::{Duration, Instant};
+
+use super::fragment::{Fragment, Fragmentation, Piece};
+use super::network::{self, LengthFrom, Packet};
+use super::{Captured, Layer, Layers, Obstacle, Walk};
+use crate::{Ecn, Endpoints, IpHeader};
+
+/// Packets that are put together at once.
+pub const MAX_DATAGRAMS: usize = 256;
+
+/// Fragments of a packet: as many as 64 KiB have of 256 octets.
+pub const MAX_PIECES: usize = 256;
+
+/// How long a packet's fragments are waited for.
+pub const LIMIT: Duration = Duration::from_secs(60);
+
+/// Octets that are kept of a packet: extension headers, another IP header, and
+/// TCP's with all its options.
+const HEAD: usize = 256;
+
+/// What no packet is longer than.
+const MAX_LENGTH: u32 = 65_535;
+
+/// A packet that is being put together, named by when it began.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct DatagramId(u64);
+
+/// What came of a fragment.
+#[derive(Debug)]
+pub enum Outcome<'a> {
+    /// Others are missing.
+    Incomplete(DatagramId),
+    /// It was the last one missing: what all together show.
+    Complete(DatagramId, Result<Captured<'a>, Obstacle>),
+    /// It was there before.
+    Duplicate(DatagramId),
+    /// It and others cannot be of one packet, or are more than are followed:
+    /// the packet is given up.
+    Contradicts(DatagramId),
+}
+
+/// What belongs together.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Key {
+    endpoints: Endpoints,
+    ident: u32,
+    /// Of IPv4 alone (RFC 8200 section 4.5).
+    protocol: Option<u8>,
+}
+
+/// A fragment's place.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Range {
+    start: u16,
+    end: u16,
+    /// What was captured of it ends here.
+    captured: u16,
+}
+
+/// What the first fragment says.
+#[derive(Clone, Copy, Debug)]
+struct First {
+    protocol: u8,
+    header: IpHeader,
+    layers: Layers,
+    vlan: Option<u16>,
+    is_routed: bool,
+    ecn: Ecn,
+}
+
+#[derive(Clone, Debug)]
+struct Datagram {
+    id: DatagramId,
+    key: Key,
+    began: Instant,
+    /// In order, none over another.
+    pieces: Vec<Range>,
+    /// Octets that they have.
+    covered: u32,
+    /// Where the last one ends.
+    total: Option<u32>,
+    first: Option<First>,
+    has_ce: bool,
+    is_discarded: bool,
+    head: [u8; HEAD],
+}
+
+/// The packets of a capture whose fragments are being put together.
+#[derive(Clone, Default, Debug)]
+pub struct Reassembly {
+    /// By the first of their fragments that came.
+    datagrams: VecDeque<Datagram>,
+    begun: u64,
+    /// One that had to give way.
+    displaced: Option<DatagramId>,
+    /// The one that was completed last.
+    done: Option<Datagram>,
+}
+
+impl Reassembly {
+    /// Takes a fragment in that was captured at `at`. What is given up by then
+    /// is told by [`Self::poll_given_up`], which is to be asked before.
+    pub fn handle_fragment(&mut self, at: Instant, fragment: &Fragment<'_>) -> Outcome<'_> {
+        let index = self.find(at, fragment);
+        let datagram = &mut self.datagrams[index];
+        let id = datagram.id;
+        match datagram.add(fragment) {
+            Added::Duplicate => return Outcome::Duplicate(id),
+            Added::Contradiction => {
+                datagram.discard();
+                return Outcome::Contradicts(id);
+            }
+            Added::New if !datagram.is_complete() => return Outcome::Incomplete(id),
+            Added::New => {}
+        }
+        match self.datagrams.remove(index) {
+            Some(done) => Outcome::Complete(id, self.done.insert(done).read()),
+            None => Outcome::Incomplete(id),
+        }
+    }
+
+    /// A packet that is given up: it had to give way, or its time was over at
+    /// `now`.
+    pub fn poll_given_up(&mut self, now: Instant) -> Option<DatagramId> {
+        if let Some(id) = self.displaced.take() {
+            return Some(id);
+        }
+        let is_late = |one: &Datagram| now.saturating_since(one.began) > LIMIT;
+        while self.datagrams.front().is_some_and(is_late) {
+            let one = self.datagrams.pop_front()?;
+            if !one.is_discarded {
+                return Some(one.id);
+            }
+        }
+        None
+    }
+
+    /// Gives up a packet before its time.
+    pub fn give_up(&mut self, id: DatagramId) {
+        self.datagrams.retain(|one| one.id != id);
+    }
+
+    /// Where the packet of this fragment is, which may begin with it.
+    fn find(&mut self, at: Instant, fragment: &Fragment<'_>) -> usize {
+        let endpoints = fragment.endpoints();
+        let key = Key {
+            endpoints,
+            ident: fragment.piece.ident,
+            protocol: matches!(endpoints, Endpoints::V4 { .. }).then_some(fragment.piece.protocol),
+        };
+        let found = self
+            .datagrams
+            .iter()
+            .rposition(|one| one.key == key && at.saturating_since(one.began) <= LIMIT);
+        if let Some(index) = found {
+            return index;
+        }
+        if self.datagrams.len() >= MAX_DATAGRAMS {
+            let oldest = self.datagrams.pop_front();
+            self.displaced = oldest.filter(|one| !one.is_discarded).map(|one| one.id);
+        }
+        self.begun += 1;
+        self.datagrams.push_back(Datagram {
+            id: DatagramId(self.begun),
+            key,
+            began: at,
+            pieces: Vec::new(),
+            covered: 0,
+            total: None,
+            first: None,
+            has_ce: false,
+            is_discarded: false,
+            head: [0; HEAD],
+        });
+        self.datagrams.len() - 1
+    }
+}
+
+/// What a fragment is to the others.
+enum Added {
+    New,
+    Duplicate,
+    Contradiction,
+}
+
+impl Datagram {
+    fn add(&mut self, fragment: &Fragment<'_>) -> Added {
+        let Piece { offset, more, .. } = fragment.piece;
+        let len = fragment.payload_len();
+        let end = offset.saturating_add(len);
+        let is_odd = len == 0 || more && !len.is_multiple_of(8) || end > MAX_LENGTH;
+        let is_full = self.pieces.len() >= MAX_PIECES;
+        if is_odd || is_full || self.is_discarded {
+            return Added::Contradiction;
+        }
+        let captured = offset + (fragment.octets.len() as u32).min(len);
+        let range = Range {
+            start: offset as u16,
+            end: end as u16,
+            captured: captured as u16,
+        };
+        let place = self.pieces.partition_point(|one| one.start < range.start);
+        let next = self.pieces.get(place);
+        if next.is_some_and(|next| (next.start, next.end) == (range.start, range.end)) {
+            return Added::Duplicate;
+        }
+        let overlaps_next = next.is_some_and(|next| next.start < range.end);
+        let before = place.checked_sub(1).map(|before| self.pieces[before]);
+        let overlaps_before = before.is_some_and(|before| before.end > range.start);
+        if overlaps_next || overlaps_before || !self.agrees_about_end(end, more) {
+            return Added::Contradiction;
+        }
+        self.pieces.insert(place, range);
+        self.covered += len;
+        if !more {
+            self.total = Some(end);
+        }
+        self.keep(fragment);
+        Added::New
+    }
+
+    /// Whether a fragment that ends there, and is the last one or not, leaves
+    /// all others inside.
+    fn agrees_about_end(&self, end: u32, more: bool) -> bool {
+        let farthest = self.pieces.last().map_or(0, |last| u32::from(last.end));
+        match self.total {
+            Some(total) => more && end < total,
+            None => more || farthest <= end,
+        }
+    }
+
+    fn keep(&mut self, fragment: &Fragment<'_>) {
+        let packet = &fragment.packet;
+        self.has_ce |= packet.ecn == Ecn::Ce;
+        if fragment.is_first() {
+            self.first = Some(First {
+                protocol: fragment.piece.protocol,
+                header: packet.header,
+                layers: fragment.layers,
+                vlan: fragment.vlan,
+                is_routed: packet.is_routed,
+                ecn: packet.ecn,
+            });
+        }
+        let start = fragment.piece.offset as usize;
+        if let Some(room) = self.head.get_mut(start..) {
+            let kept = room.len().min(fragment.octets.len());
+            room[..kept].copy_from_slice(&fragment.octets[..kept]);
+        }
+    }
+
+    /// Nothing is to be known of it any more but its name.
+    fn discard(&mut self) {
+        self.is_discarded = true;
+        self.pieces = Vec::new();
+    }
+
+    /// None is over another, so that their lengths add up to the whole.
+    fn is_complete(&self) -> bool {
+        self.total == Some(self.covered)
+    }
+
+    /// Octets from its beginning on that were captured without a gap.
+    fn captured(&self) -> usize {
+        let mut to = 0;
+        for piece in &self.pieces {
+            if piece.start != to {
+                break;
+            }
+            to = piece.captured;
+            if piece.captured < piece.end {
+                break;
+            }
+        }
+        usize::from(to)
+    }
+
+    /// What the whole shows.
+    fn read(&self) -> Result<Captured<'_>, Obstacle> {
+        let Some(first) = self.first else {
+            return Err(Obstacle::Malformed { layer: Layer::Ipv4 });
+        };
+        let ecn = if self.has_ce { Ecn::Ce } else { first.ecn };
+        let mut walk = Walk {
+            octets: &self.head[..self.captured().min(HEAD)],
+            wire: self.covered as usize,
+            layers: first.layers,
+            vlan: first.vlan,
+            packet: Some(Packet {
+                header: first.header,
+                ecn,
+                length_from: LengthFrom::Header,
+                octets: &[],
+                fragmentation: Fragmentation::Reassembled,
+                is_routed: first.is_routed,
+                exceeds_wire: false,
+                payload_len: self.covered as usize,
+            }),
+            fragment: None,
+        };
+        let next = network::carried(&mut walk, first.protocol)?;
+        let mut read = super::go(&mut walk, next)?;
+        if read.fragmentation == Fragmentation::Whole {
+            read.fragmentation = Fragmentation::Reassembled;
+        }
+        Ok(read)
+    }
+}
+
+#[cfg(test)]
+mod tests;

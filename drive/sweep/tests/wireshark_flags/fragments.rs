@@ -1,0 +1,210 @@
+//! Worlds whose packets were cut into fragments on the way, some of which come
+//! twice, out of order, or not at all: the same segments in the same frames as
+//! the installed tshark finds, and the same flags.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use gigatcp_capture::CaptureReader;
+use gigatcp_path::{HopConfig, LossModel, Reorder};
+use gigatcp_tcp::Profile;
+use gigatcp_units::{Duration, Probability};
+use gigatcp_wire::link::Fragmentation;
+
+use crate::common::link;
+use crate::cut::cut;
+use crate::{names, ours, tshark, worlds};
+
+/// What is done to the packets of a capture.
+#[derive(Clone, Copy)]
+struct Harm {
+    is_v6: bool,
+    /// Octets of payload of a fragment.
+    size: usize,
+    /// Of a hundred fragments: are lost; come twice; come late.
+    lost: u64,
+    twice: u64,
+    late: u64,
+    /// Whether the TCP header is cut too.
+    cuts_header: bool,
+}
+
+const NONE: Harm = Harm {
+    is_v6: false,
+    size: 552,
+    lost: 0,
+    twice: 0,
+    late: 0,
+    cuts_header: false,
+};
+
+struct Draw(u64);
+
+impl Draw {
+    fn below(&mut self, end: u64) -> u64 {
+        self.0 = self
+            .0
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) % end
+    }
+}
+
+/// The capture `from` as a classic one whose packets came in fragments.
+fn in_fragments(from: &Path, to: &Path, harm: Harm) {
+    let mut reader = CaptureReader::open(from).unwrap();
+    let mut draw = Draw(1);
+    let mut all: Vec<(u64, Vec<u8>)> = Vec::new();
+    while let Some(record) = reader.next_record().unwrap() {
+        let at = record.time.unwrap().as_nanos();
+        let packet = if harm.is_v6 {
+            as_v6(record.octets)
+        } else {
+            record.octets.to_vec()
+        };
+        let head = if harm.is_v6 { 40 } else { 20 };
+        let from = if harm.cuts_header { 8 } else { harm.size };
+        let places: Vec<usize> = (from..packet.len() - head).step_by(harm.size).collect();
+        if places.is_empty() {
+            all.push((at, packet));
+            continue;
+        }
+        for (nth, part) in cut(&packet, record.number as u32, &places)
+            .into_iter()
+            .enumerate()
+        {
+            let late = 20_000 * u64::from(draw.below(100) < harm.late) + 700 * nth as u64;
+            if draw.below(100) < harm.twice {
+                all.push((at + late + 5_000, part.clone()));
+            }
+            if draw.below(100) >= harm.lost {
+                all.push((at + late, part));
+            }
+        }
+    }
+    all.sort_by_key(|(at, _)| *at);
+    let mut file = Vec::new();
+    // Nanoseconds, bare IP.
+    for word in [0xa1b2_3c4d_u32, 0x0004_0002, 0, 0, 65_535, 101] {
+        file.extend(word.to_le_bytes());
+    }
+    for (at, packet) in all {
+        let len = packet.len() as u32;
+        let seconds = (at / 1_000_000_000) as u32;
+        for word in [seconds, (at % 1_000_000_000) as u32, len, len] {
+            file.extend(word.to_le_bytes());
+        }
+        file.extend(packet);
+    }
+    fs::write(to, file).unwrap();
+}
+
+/// The same TCP in IPv6; nobody here asks for its checksum.
+fn as_v6(packet: &[u8]) -> Vec<u8> {
+    let mut out = vec![0x60, 0, 0, 0];
+    out.extend((packet.len() as u16 - 20).to_be_bytes());
+    out.extend([6, 64]);
+    for end in [&packet[12..16], &packet[16..20]] {
+        out.extend([0xfd, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
+        out.extend(end);
+    }
+    out.extend(&packet[20..]);
+    out
+}
+
+/// Sequence number and payload of each frame in which tshark finds TCP.
+fn segments_of_tshark(program: &Path, path: &Path) -> BTreeMap<u64, (u32, u32)> {
+    let mut command = Command::new(program);
+    command.args(["-n", "-Y", "tcp", "-d", "tcp.port==0-65535,data"]);
+    command.args(["-T", "fields", "-E", "separator=;"]);
+    for field in ["frame.number", "tcp.seq_raw", "tcp.len"] {
+        command.args(["-e", field]);
+    }
+    let output = command.arg("-r").arg(path).output().unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    let number = |field: &str| field.parse::<u32>().unwrap();
+    let segment = |line: &str| {
+        let fields: Vec<u32> = line.split(';').map(number).collect();
+        (u64::from(fields[0]), (fields[1], fields[2]))
+    };
+    text.lines().map(segment).collect()
+}
+
+#[test]
+fn segments_in_fragments_are_found_where_tshark_finds_them_with_the_same_flags() {
+    let Some(program) = tshark::find() else {
+        return;
+    };
+    let folder = tempfile::tempdir().unwrap();
+    let forward = HopConfig {
+        loss: vec![LossModel::Bernoulli(Probability::try_new(0.02).unwrap())],
+        reorder: Some(Reorder {
+            probability: Probability::try_new(0.01).unwrap(),
+            extra_delay: Duration::from_millis(3),
+        }),
+        ..link("forward", 100_000_000, Duration::from_millis(10), 10_000)
+    };
+    let (lost, twice, late) = (2, 3, 5);
+    let harms = [
+        NONE,
+        Harm { late, ..NONE },
+        Harm { lost, ..NONE },
+        Harm { twice, ..NONE },
+        Harm {
+            lost,
+            twice,
+            late,
+            cuts_header: true,
+            ..NONE
+        },
+        Harm {
+            lost,
+            twice,
+            late,
+            is_v6: true,
+            size: 1232,
+            ..NONE
+        },
+    ];
+    let (mut alone, mut together) = (0, 0);
+    for at_sender in [true, false] {
+        let whole = folder.path().join("whole.pcapng");
+        worlds::capture(&whole, Profile::MODERN, forward.clone(), at_sender);
+        for (index, harm) in harms.into_iter().enumerate() {
+            let path = folder.path().join("fragments.pcap");
+            in_fragments(&whole, &path, harm);
+            let mut ours = ours(&path);
+            // tshark shows no segment where fragments are missing.
+            ours.retain(|_, said| {
+                let is_first = said.observed.fragmentation == Fragmentation::First;
+                alone += u64::from(is_first);
+                together += u64::from(said.observed.fragmentation == Fragmentation::Reassembled);
+                !is_first
+            });
+            let theirs = segments_of_tshark(&program, &path);
+            let found: BTreeMap<u64, (u32, u32)> = ours
+                .iter()
+                .map(|(frame, said)| {
+                    (
+                        *frame,
+                        (said.observed.seq.as_u32(), said.observed.payload_len),
+                    )
+                })
+                .collect();
+            assert_eq!(found.len(), theirs.len(), "harm {index}");
+            assert_eq!(found, theirs, "harm {index}");
+            let flags = tshark::flags(&program, &path);
+            for (frame, said) in &ours {
+                assert_eq!(
+                    names(said.flags),
+                    names(flags[frame]),
+                    "harm {index}, at the sender {at_sender}, frame {frame}"
+                );
+            }
+        }
+    }
+    println!("{together} segments put together, {alone} first fragments alone");
+    assert!(together > 10_000 && alone > 100);
+}
