@@ -1,7 +1,7 @@
 //! A fragment of an IP packet: which packet it is of, where in it it lies, and
 //! what of it was captured. RFC 791 section 3.2, RFC 8200 section 4.5.
 
-use super::network::Packet;
+use super::network::{self, Packet};
 use super::{Layers, Obstacle, Walk};
 use crate::Endpoints;
 
@@ -71,12 +71,15 @@ impl Fragment<'_> {
 /// The walk stands behind the header of a fragment: notes it. Only the first
 /// one has what can be read on.
 #[cold]
+#[inline(never)]
 pub(super) fn found(walk: &mut Walk<'_>, piece: Piece) -> Result<(), Obstacle> {
-    let Some(packet) = &mut walk.packet else {
+    let Some(packet) = walk.packet else {
         return Ok(());
     };
-    packet.fragmentation = Fragmentation::First;
-    let packet = *packet;
+    let protocol = piece.protocol;
+    if !network::may_carry_tcp(protocol) {
+        return Err(Obstacle::NotTcp { protocol });
+    }
     // A tunnel may be cut in pieces and carry some: the outer ones come first.
     walk.fragment.get_or_insert(Fragment {
         piece,

@@ -271,12 +271,35 @@ pub fn dissect(link: LinkType, octets: &[u8], wire_len: u32) -> Result<Captured<
     go(&mut walk, first)
 }
 
-/// The same, and the fragment that was met on the way, if the packet is one.
+/// The same, and the fragment that was met on the way, if the packet is one of
+/// a packet that may have TCP in it.
 ///
 /// # Errors
 /// As of [`dissect`], beside the fragment.
 #[inline]
 pub fn look(
+    link: LinkType,
+    octets: &[u8],
+    wire_len: u32,
+) -> (Result<Captured<'_>, Obstacle>, Option<Fragment<'_>>) {
+    let found = dissect(link, octets, wire_len);
+    let is_settled = match &found {
+        Ok(segment) => segment.fragmentation == Fragmentation::Whole,
+        Err(obstacle) => matches!(
+            obstacle,
+            Obstacle::NotTcp { .. } | Obstacle::NotIp { .. } | Obstacle::UnknownLinkType { .. }
+        ),
+    };
+    if is_settled {
+        return (found, None);
+    }
+    look_again(link, octets, wire_len)
+}
+
+/// Few packets are worth that; all others would pay for its answer.
+#[cold]
+#[inline(never)]
+fn look_again(
     link: LinkType,
     octets: &[u8],
     wire_len: u32,

@@ -13,7 +13,7 @@
 use core::net::{Ipv4Addr, Ipv6Addr};
 
 use super::fragment::{self, Piece};
-use super::{Fragmentation, Layer, Next, Obstacle, Walk, long, word};
+use super::{Layer, Next, Obstacle, Walk, long, word};
 use crate::checksum::TCP_PROTOCOL;
 use crate::{Ecn, Endpoints, IpHeader};
 
@@ -53,7 +53,6 @@ pub(super) struct Packet<'a> {
     pub length_from: LengthFrom,
     /// The IPv4 header, for its checksum; nothing of IPv6.
     pub octets: &'a [u8],
-    pub fragmentation: Fragmentation,
     /// A routing header changes the destination that TCP summed.
     pub is_routed: bool,
     /// The header promises more than the wire had.
@@ -119,7 +118,6 @@ fn v4(walk: &mut Walk<'_>) -> Result<Next, Obstacle> {
         ecn: Ecn::from_bits(header[1]),
         length_from,
         octets: header,
-        fragmentation: Fragmentation::Whole,
         is_routed: false,
         exceeds_wire,
         payload_len,
@@ -164,7 +162,6 @@ fn v6(walk: &mut Walk<'_>) -> Result<Next, Obstacle> {
         ecn: Ecn::from_bits((first >> 20) as u8),
         length_from,
         octets: &[],
-        fragmentation: Fragmentation::Whole,
         is_routed: false,
         exceeds_wire: payload_len > behind,
         payload_len,
@@ -178,6 +175,26 @@ fn v6(walk: &mut Walk<'_>) -> Result<Next, Obstacle> {
 fn end_at(walk: &mut Walk<'_>, len: usize) {
     walk.wire = len;
     walk.octets = &walk.octets[..walk.octets.len().min(len)];
+}
+
+/// Whether TCP can be in a packet of this protocol, be it in a tunnel or behind
+/// other headers.
+pub(super) const fn may_carry_tcp(protocol: u8) -> bool {
+    matches!(
+        protocol,
+        TCP_PROTOCOL
+            | IP_IN_IP
+            | IPV6_IN_IP
+            | GRE
+            | HOP_BY_HOP
+            | ROUTING
+            | FRAGMENT
+            | AUTHENTICATION
+            | DESTINATION
+            | MOBILITY
+            | HOST_IDENTITY
+            | SHIM6
+    )
 }
 
 /// What an IP packet carries.

@@ -19,8 +19,8 @@
 //! given up for one more, of at most [`MAX_PIECES`] fragments each: a megabyte,
 //! whatever is sent.
 //!
-//! Deliberately not here: fragments inside what was put together (two tunnels'
-//! worth of fragments), and a memory of packets that are done: fragments that
+//! Deliberately not here: fragments inside what was put together (of the inner
+//! packet of a tunnel the first one is read alone), and a memory of packets that are done: fragments that
 //! come again after that begin another one, as they do in a kernel. Where
 //! identifications come round within a minute, a fragment that stayed behind
 //! may be taken for one of the next packet (RFC 4963); no kernel knows better.
@@ -321,7 +321,6 @@ impl Datagram {
                 ecn,
                 length_from: LengthFrom::Header,
                 octets: &[],
-                fragmentation: Fragmentation::Reassembled,
                 is_routed: first.is_routed,
                 exceeds_wire: false,
                 payload_len: self.covered as usize,

@@ -97,7 +97,10 @@ pub(super) fn read<'a>(walk: &Walk<'a>) -> Result<Captured<'a>, Obstacle> {
         layers: walk.layers,
         vlan: walk.vlan,
         length_from: packet.length_from,
-        fragmentation: packet.fragmentation,
+        fragmentation: match walk.fragment {
+            None => Fragmentation::Whole,
+            Some(_) => Fragmentation::First,
+        },
         exceeds_wire: packet.exceeds_wire,
         src_port: word(fixed, 0),
         dst_port: word(fixed, 2),

@@ -204,14 +204,27 @@ fn packets_are_told_apart_by_addresses_identification_and_protocol() {
     let parts = |ident| cut(&packet(V4, 100), ident, &[64]);
     let mut other = parts(9);
     for part in &mut other {
-        part[9] = 17;
+        part[9] = 47;
     }
     let mixed = [&parts(9)[0], &parts(10)[1], &other[1]];
     assert_eq!(said(&mixed.map(Clone::clone)), "...");
     // Of IPv6 the protocol stands in the first fragment alone.
     let mut parts = cut(&packet(V6, 100), 9, &[64]);
-    parts[1][40] = 17;
+    parts[1][40] = 60;
     assert_eq!(said(&parts), ".c");
+}
+
+#[test]
+fn fragments_of_what_has_no_tcp_are_told_as_that() {
+    for endpoints in [V4, V6] {
+        let mut parts = cut(&packet(endpoints, 100), 9, &[64]);
+        for part in &mut parts {
+            part[if endpoints == V4 { 9 } else { 40 }] = 17;
+            let (found, fragment) = look(LinkType::RAW, part, part.len() as u32);
+            assert_eq!(found.err(), Some(Obstacle::NotTcp { protocol: 17 }));
+            assert!(fragment.is_none());
+        }
+    }
 }
 
 #[test]
