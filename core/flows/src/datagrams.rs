@@ -19,9 +19,7 @@ use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
 use gigatcp_units::Instant;
-use gigatcp_wire::link::{
-    Captured, DatagramId, Fragment, LinkType, Obstacle, Outcome, Reassembly, look,
-};
+use gigatcp_wire::link::{DatagramId, Fragment, LinkType, Obstacle, Outcome, Reassembly, look};
 
 use crate::Observed;
 
@@ -133,16 +131,6 @@ impl Datagrams {
     /// has none.
     pub fn handle_packet(&mut self, arrival: &Arrival<'_>) {
         let (found, fragment) = look(arrival.link, arrival.octets, arrival.wire_len);
-        self.handle_looked(arrival, found, fragment.as_ref());
-    }
-
-    /// The same of a packet that was looked at.
-    pub fn handle_looked(
-        &mut self,
-        arrival: &Arrival<'_>,
-        found: Result<Captured<'_>, Obstacle>,
-        fragment: Option<&Fragment<'_>>,
-    ) {
         let looked = Looked {
             number: arrival.number,
             offset: arrival.offset,
@@ -152,7 +140,7 @@ impl Datagrams {
         while let Some(id) = self.reassembly.poll_given_up(arrival.at) {
             self.settle(id);
         }
-        match fragment {
+        match &fragment {
             None => self.held.push_back(Slot::Known(looked)),
             Some(fragment) => self.handle_fragment(looked, fragment),
         }

@@ -37,6 +37,7 @@ pub struct Detail {
     data_times: Option<(Instant, Instant)>,
     fragmented_packets: u64,
     lone_first_fragments: u64,
+    handshake: Option<Duration>,
     triple_duplicates: u64,
     post_loss_acks: u64,
     cumulatively_acked: u64,
@@ -194,6 +195,10 @@ impl Detail {
         let Some(acked) = direction.acked_position() else {
             return;
         };
+        let is_of_syn = direction.has_syn() && acked == direction.first_position() + 1;
+        if is_of_syn && self.handshake.is_none() {
+            self.handshake = verdict.round_trip();
+        }
         let covered = self.transmissions.on_acknowledged(acked, packet.at);
         self.cumulatively_acked += covered.segments - u64::from(covered.exact.is_some());
         let Some(exact) = covered.exact else {
@@ -302,6 +307,12 @@ impl Detail {
     pub fn data_time(&self) -> Option<Duration> {
         self.data_times
             .map(|(first, last)| last.saturating_since(first))
+    }
+
+    /// From its SYN to the first acknowledgment of it, where that is a sample.
+    #[must_use]
+    pub const fn handshake_round_trip(&self) -> Option<Duration> {
+        self.handshake
     }
 
     /// How often a third duplicate acknowledgment in a row came for what it sent

@@ -20,6 +20,7 @@
 //! | `round.rs`, `episode.rs` | what is kept: rounds; losses and their repair |
 //! | `packed.rs` | rounds in few octets |
 //! | `view.rs` | where the capture was taken |
+//! | `segment_size.rs` | how large full segments are, and why |
 //! | `between.rs` | what two captures of one connection know together |
 //! | `case.rs`, `losses.rs`, `metered.rs` | what rules are asked about; why segments were lost |
 //! | `crowded.rs`, `flood.rs` | whether losses come when the queue is longer; what went through a flood of them |
@@ -53,6 +54,7 @@ mod metered;
 mod packed;
 mod round;
 mod rules;
+mod segment_size;
 mod trail;
 mod verdict;
 mod view;
@@ -65,6 +67,7 @@ pub use between::Between;
 pub use brief::{Brief, Cause};
 pub use round::{MAX_ROUNDS, State};
 pub use rules::{Evidence, RULES, Rule, find};
+pub use segment_size::{SegmentSize, SizeCause};
 pub use verdict::{Diagnosis, Verdict};
 pub use view::View;
-pub use watcher::Watcher;
+pub use watcher::{Surroundings, Watcher};

@@ -4,15 +4,17 @@ use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
-use gigatcp_flows::{FlowTable, Kind, Packet, Side};
+use gigatcp_flows::{FlowTable, Kind, Packet, Side, Verdict};
 use gigatcp_units::{Duration, Instant};
 use gigatcp_wire::Flags;
 
 use crate::between::Between;
 use crate::brief::Brief;
-use crate::case::{Other, other};
+use crate::case::{Case, Other, other};
+use crate::segment_size::SegmentSize;
 use crate::trail::{Shown, Trail};
 use crate::verdict::Diagnosis;
+use crate::view::View;
 
 /// Both directions of one connection.
 #[derive(Clone, Default, Debug)]
@@ -41,6 +43,15 @@ pub struct Watcher {
     ended: VecDeque<(Instant, usize)>,
     /// Trails whose memory the next ones take.
     spare: VecDeque<Box<Trail>>,
+}
+
+/// What a direction shows of where it went, without a word on what limited it.
+#[derive(Clone, Copy, Debug)]
+pub struct Surroundings {
+    /// Where the capture was taken.
+    pub view: View,
+    /// How large its full segments are, and why.
+    pub segments: SegmentSize,
 }
 
 /// Trails kept for that at most.
@@ -74,9 +85,10 @@ impl Watcher {
         }
     }
 
-    /// Takes a packet in. `number` is what evidence calls it by.
+    /// Takes a packet in, and says what it is. `number` is what evidence calls it
+    /// by.
     #[inline(always)]
-    pub fn handle_packet(&mut self, number: u64, packet: &impl Packet) {
+    pub fn handle_packet(&mut self, number: u64, packet: &impl Packet) -> Verdict {
         let (verdict, packet, connection) = self.table.follow(packet);
         let packet = &packet;
         let index = verdict.connection;
@@ -98,6 +110,7 @@ impl Watcher {
             followed.is_listed = true;
             self.ended.push_back((packet.at, index));
         }
+        verdict
     }
 
     /// A connection that has ended and was not heard of since `by`, if there is
@@ -141,7 +154,19 @@ impl Watcher {
         Some(Diagnosis::of(connection, &trail, start, None))
     }
 
-    /// The same with what another capture of the connection knows, which was
+    /// What that side's data shows of where it went. Nothing where it sent none.
+    #[must_use]
+    pub fn surroundings(&self, index: usize, side: Side) -> Option<Surroundings> {
+        let connection = self.table.connection(index)?;
+        let (trail, start) = self.followed.get(index)?.lived(side)?;
+        let case = Case::new(connection, &trail, start, None);
+        Some(Surroundings {
+            view: case.view,
+            segments: SegmentSize::of(&case),
+        })
+    }
+
+    /// The same diagnosis with what another capture of the connection knows, which was
     /// taken nearer to the receiver of the data: there it has the number `index`.
     #[must_use]
     pub fn diagnose_with(

@@ -23,6 +23,25 @@ mtu = 1500
 name = "one"
 "#;
 
+/// A route that remembers an MTU nobody told it of, as in 2001.
+const SMALL: &str = r#"
+name = "small"
+path = { rate = "50 Mbit/s", rtt = "10 ms" }
+flow = { duration = "1 s" }
+[sender]
+mtu = 4470
+profile = "bsd-4.3-reno"
+[receiver]
+mtu = 4470
+profile = "bsd-4.3-reno"
+[[series]]
+name = "from-the-new-route"
+set = { "sender.route_mtu" = 1500 }
+[[series]]
+name = "to-the-new-route"
+set = { "receiver.route_mtu" = 1500 }
+"#;
+
 /// A folder with the capture of a run in it.
 fn captured(plan: &str, series: &str) -> (TempDir, PathBuf) {
     let folder = tempfile::tempdir().expect("a folder for the test");
@@ -486,4 +505,58 @@ fn two_captures_of_one_connection_are_judged_together() {
         "{text}"
     );
     assert!(text.contains("packets with data 0 were lost"), "{text}");
+}
+
+/// `flows` and `why` ask the same code where a capture was taken and how large
+/// full segments are, and must not differ.
+#[test]
+fn flows_and_why_agree_about_the_place_of_capture_and_small_segments() {
+    let tests = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/cmd");
+    let said = |command: &str, file: &PathBuf| -> Value {
+        let output = Command::new(env!("CARGO_BIN_EXE_gigatcp"))
+            .args([command, "--json"])
+            .args((command == "why").then_some("--all"))
+            .arg(file)
+            .output()
+            .expect("the command starts");
+        serde_json::from_slice(&output.stdout).expect("it is JSON")
+    };
+    let files = [
+        "flows.in/near.txt",
+        "flows.in/far.txt",
+        "flows.in/trace.txt",
+        "why.in/stall.txt",
+    ];
+    let (_clamped, clamped) = captured(SMALL, "from-the-new-route");
+    let (_rounded, rounded) = captured(SMALL, "to-the-new-route");
+    let mut files: Vec<PathBuf> = files.map(|name| tests.join(name)).into();
+    files.extend([clamped, rounded]);
+    let (mut compared, mut small) = (0, 0);
+    let mut causes = Vec::new();
+    for file in files {
+        let (flows, why) = (said("flows", &file), said("why", &file));
+        let connections = flows["captures"][0]["connections"]
+            .as_array()
+            .expect("some");
+        let diagnosed = why["captures"][0]["connections"].as_array().expect("some");
+        for one in diagnosed {
+            let number = one["connection"].as_u64().expect("a number") as usize;
+            let here = &connections[number - 1];
+            assert_eq!(here["capture_point"], one["view"], "{}", file.display());
+            let side = here["data_sender"].as_str().expect("a side");
+            let is_small = ["path_mtu", "plateau"]
+                .map(Value::from)
+                .contains(&here[side]["mss_cause"]);
+            let verdicts = one["verdicts"].as_array().expect("verdicts");
+            let says_so = verdicts
+                .iter()
+                .any(|verdict| verdict["id"] == "mss-clamped");
+            assert_eq!(is_small, says_so, "{}", file.display());
+            compared += 1;
+            small += usize::from(says_so);
+            causes.push(here[side]["mss_cause"].clone());
+        }
+    }
+    assert!(compared >= 6 && small == 1, "{compared}, {small}");
+    assert_eq!(causes[causes.len() - 2..], ["path_mtu", "clusters"]);
 }

@@ -4,7 +4,8 @@ use alloc::{format, vec};
 
 use super::{Evidence, Rule, Told};
 use crate::account::{Hearing, Won};
-use crate::case::{Case, other};
+use crate::case::Case;
+use crate::segment_size::{SegmentSize, SizeCause};
 
 pub(crate) const RULE: Rule = Rule {
     id: "mss-clamped",
@@ -30,53 +31,37 @@ pub(crate) const RULE: Rule = Rule {
     tell,
 };
 
-/// MTUs that RFC 1191 table 7-1 has.
-const PLATEAUS: [u64; 11] = [
-    65_535, 32_000, 17_914, 8_166, 4_352, 2_002, 1_492, 1_006, 508, 296, 68,
-];
-
-/// The segment that both SYNs would allow.
-fn offered(case: &Case<'_>) -> Option<u64> {
-    let options = case.data().options()?;
-    let theirs = case.connection.direction(other(case.side)).options()?;
-    let mss = options.mss?.min(theirs.mss?);
-    let stamps = if options.timestamps && theirs.timestamps {
-        12
-    } else {
-        0
-    };
-    Some(u64::from(mss).saturating_sub(stamps))
-}
-
 fn judge(case: &Case<'_>, hearing: &mut Hearing) {
-    let Some(offered) = offered(case) else { return };
-    let mss = case.mss();
-    let (usual, lead) = case.trail.usual;
-    let sent: u64 = case.rounds.iter().map(|round| round.segments).sum();
-    let full = if usual == mss { lead } else { 0 };
-    // 4.3BSD rounds down to whole clusters of 2048, which is its right.
-    let is_rounded = mss == offered / 2048 * 2048 || mss == offered / 1024 * 1024;
-    if mss * 10 < offered * 9 && !is_rounded && full >= 2 && full * 3 >= sent && mss > 100 {
-        let is_plateau = PLATEAUS.contains(&(mss + case.headers())) || mss + case.headers() == 1500;
-        hearing.remark(if is_plateau || full > 20 { 0.9 } else { 0.75 });
-    }
+    let size = SegmentSize::of(case);
+    let sure = match size.cause {
+        SizeCause::Plateau => 0.9,
+        SizeCause::PathMtu if size.packet == 1500 || size.full > 20 => 0.9,
+        SizeCause::PathMtu => 0.75,
+        _ => return,
+    };
+    hearing.remark(sure);
 }
 
 fn tell(case: &Case<'_>, _: &Won) -> Told {
-    let mss = case.mss();
-    let mtu = mss + case.headers();
-    let offered = offered(case).unwrap_or_default();
+    let SegmentSize {
+        octets,
+        allowed,
+        packet,
+        cause,
+        ..
+    } = SegmentSize::of(case);
+    let allowed = allowed.unwrap_or_default();
     let finding = format!(
-        "Full segments have {mss} octets although both SYNs allow {offered}: the sender takes the \
-         path for one of MTU {mtu}."
+        "Full segments have {octets} octets although both SYNs allow {allowed}: the sender takes the \
+         path for one of MTU {packet}."
     );
     let mut evidence = vec![Evidence::figure(format!(
         "{:.1} times as many segments as would be needed",
-        offered as f64 / mss as f64
+        allowed as f64 / octets as f64
     ))];
-    if PLATEAUS.contains(&mtu) {
+    if cause == SizeCause::Plateau {
         evidence.push(Evidence::figure(format!(
-            "{mtu} is a plateau of RFC 1191: a guessed or cached path MTU, not one that a router told"
+            "{packet} is a plateau of RFC 1191: a guessed or cached path MTU, not one that a router told"
         )));
     }
     Told { finding, evidence }

@@ -142,6 +142,20 @@ pub enum Obstacle {
     TooDeep,
 }
 
+impl Obstacle {
+    /// Whether what it stands for may be a fragment with a part of a segment.
+    #[must_use]
+    pub const fn may_be_fragment(&self) -> bool {
+        match self {
+            Self::LaterFragment { .. }
+            | Self::Cut { .. }
+            | Self::Malformed { .. }
+            | Self::TooDeep => true,
+            Self::UnknownLinkType { .. } | Self::NotIp { .. } | Self::NotTcp { .. } => false,
+        }
+    }
+}
+
 impl core::fmt::Display for Obstacle {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         match self {
@@ -272,34 +286,12 @@ pub fn dissect(link: LinkType, octets: &[u8], wire_len: u32) -> Result<Captured<
 }
 
 /// The same, and the fragment that was met on the way, if the packet is one of
-/// a packet that may have TCP in it.
+/// a packet that may have TCP in it. Of what [`dissect`] calls whole there is
+/// none: it is quicker to ask that first.
 ///
 /// # Errors
 /// As of [`dissect`], beside the fragment.
-#[inline]
 pub fn look(
-    link: LinkType,
-    octets: &[u8],
-    wire_len: u32,
-) -> (Result<Captured<'_>, Obstacle>, Option<Fragment<'_>>) {
-    let found = dissect(link, octets, wire_len);
-    let is_settled = match &found {
-        Ok(segment) => segment.fragmentation == Fragmentation::Whole,
-        Err(obstacle) => matches!(
-            obstacle,
-            Obstacle::NotTcp { .. } | Obstacle::NotIp { .. } | Obstacle::UnknownLinkType { .. }
-        ),
-    };
-    if is_settled {
-        return (found, None);
-    }
-    look_again(link, octets, wire_len)
-}
-
-/// Few packets are worth that; all others would pay for its answer.
-#[cold]
-#[inline(never)]
-fn look_again(
     link: LinkType,
     octets: &[u8],
     wire_len: u32,

@@ -120,6 +120,13 @@ pub(super) fn read<'a>(walk: &Walk<'a>) -> Result<Captured<'a>, Obstacle> {
 }
 
 impl Captured<'_> {
+    /// Whether this is what one fragment of a packet has of it.
+    #[inline]
+    #[must_use]
+    pub fn is_fragment(&self) -> bool {
+        self.fragmentation == Fragmentation::First
+    }
+
     /// Octets of options in the header, captured or not.
     #[must_use]
     pub const fn options_len(&self) -> usize {
@@ -167,7 +174,7 @@ impl Captured<'_> {
     pub fn tcp_checksum(&self) -> ChecksumVerdict {
         let len = u32::from(self.header_len) + self.payload_len;
         let is_whole = self.segment.len() == len as usize;
-        if !is_whole || self.fragmentation == Fragmentation::First || self.is_routed {
+        if !is_whole || self.is_fragment() || self.is_routed {
             return ChecksumVerdict::NotCaptured;
         }
         let endpoints = &self.ip.endpoints;

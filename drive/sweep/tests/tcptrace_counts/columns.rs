@@ -191,6 +191,16 @@ pub const COLUMNS: &[Column] = &[
         ours: |_, _, d| d.data_time().map(|time| time.as_nanos() as f64 / 1e9),
         rounding: 0.00051,
     },
+    time("RTT_from_3WHS", |_, _, d| millis(d.handshake_round_trip())),
+    Column {
+        name: "throughput",
+        ours: |c, s, _| {
+            let time = c.elapsed().as_secs_f64();
+            let octets = c.direction(s).unique_bytes() as f64;
+            (time > 0.0).then(|| octets / time)
+        },
+        rounding: 0.501,
+    },
     column("post-loss_acks", |_, _, d| {
         detailed(d, Detail::post_loss_acks)
     }),

@@ -121,20 +121,18 @@ impl Walk {
             return Ok(true);
         }
         let (place, number) = (record.place(), record.number);
-        match record.look() {
-            (found, Some(fragment)) => {
-                let arrival = arrival(&record, at);
-                self.datagrams
-                    .handle_looked(&arrival, found, Some(&fragment));
-                self.hand_on(to);
-            }
-            (Ok(segment), None) => {
+        match record.dissect() {
+            Ok(segment) if !segment.is_fragment() => {
                 let observed = Observed::new(at, &segment);
                 show(number, Some(Segment::Other(&observed)));
             }
-            (Err(obstacle), None) => {
+            Err(obstacle) if !obstacle.may_be_fragment() => {
                 show(number, None);
                 self.reader.note_obstacle(place, &obstacle);
+            }
+            _ => {
+                self.datagrams.handle_packet(&arrival(&record, at));
+                self.hand_on(to);
             }
         }
         Ok(true)

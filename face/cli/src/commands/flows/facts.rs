@@ -1,8 +1,9 @@
 //! What is known of one direction: each fact once, for people and programs.
 
 use gigatcp_flows::{Connection, Detail, Kind, Side, Spread};
-use gigatcp_units::grammar::{human_bytes, human_duration};
-use gigatcp_units::{Bytes, Duration};
+use gigatcp_units::grammar::{human_bytes, human_duration, human_rate};
+use gigatcp_units::{Bytes, Duration, Rate};
+use gigatcp_why::Surroundings;
 use serde::{Serialize, Serializer};
 
 /// Of which direction.
@@ -12,6 +13,8 @@ pub(in crate::commands) struct Whose<'a> {
     pub side: Side,
     /// What only the detailed view counts, where it was asked for.
     pub detail: Option<&'a Detail>,
+    /// Where it went, likewise.
+    pub surroundings: Option<Surroundings>,
 }
 
 /// A fact.
@@ -32,6 +35,9 @@ pub(in crate::commands) enum Value {
     Size(Option<u64>),
     Time(Option<Duration>),
     Flag(Option<bool>),
+    Rate(Option<Rate>),
+    /// What is one of several, by its name for programs and for people.
+    Choice(Option<[&'static str; 2]>),
     /// Of a SYN that was seen: the scale it offers, if it does.
     Scale(Option<Option<u8>>),
 }
@@ -45,6 +51,8 @@ impl Value {
             Self::Size(size) => Some(size.map_or_else(|| "-".into(), |size| size.to_string())),
             Self::Time(time) => Some(time.map_or_else(|| "-".into(), human_duration)),
             Self::Flag(flag) => flag.map(|flag| if flag { "yes" } else { "no" }.into()),
+            Self::Rate(rate) => Some(rate.map_or_else(|| "-".into(), human_rate)),
+            Self::Choice(choice) => Some(choice.map_or("-", |[_, words]| words).into()),
             Self::Scale(seen) => {
                 seen.map(|scale| scale.map_or_else(|| "none".into(), |scale| scale.to_string()))
             }
@@ -61,6 +69,8 @@ impl Serialize for Value {
             }
             Self::Time(time) => time.map(Duration::as_nanos).serialize(to),
             Self::Flag(flag) => flag.serialize(to),
+            Self::Rate(rate) => rate.map(Rate::as_bps).serialize(to),
+            Self::Choice(choice) => choice.map(|[name, _]| name).serialize(to),
             Self::Scale(scale) => scale.flatten().serialize(to),
         }
     }
@@ -148,10 +158,15 @@ pub(in crate::commands) fn of(whose: Whose<'_>) -> Vec<Fact> {
         connection,
         side,
         detail,
+        surroundings,
     } = whose;
     let mut facts = amounts(connection, side);
+    facts.extend(detail.map(|_| throughput(connection, side)));
     facts.extend(detail.into_iter().flat_map(|it| contents(it, whose)));
     facts.extend(offers(connection, side));
+    if detail.is_some() {
+        facts.extend(segments(surroundings));
+    }
     facts.extend(times(connection, side));
     facts.extend(detail.into_iter().flat_map(acknowledgments));
     facts.extend(detail.into_iter().flat_map(repeats));
@@ -277,6 +292,11 @@ fn contents(detail: &Detail, whose: Whose<'_>) -> Vec<Fact> {
             "initial window",
             detail.initial_window_bytes(whose.connection, whose.side),
         ),
+        time(
+            "syn_rtt_ns",
+            "round trip of its SYN",
+            detail.handshake_round_trip(),
+        ),
         time("data_time_ns", "first data to last", detail.data_time()),
     ]
 }
@@ -399,6 +419,50 @@ fn offers(connection: &Connection, side: Side) -> Vec<Fact> {
             windows.map(|w| w.mean as u64),
         ),
     ]
+}
+
+/// How large full segments are, and why.
+fn segments(surroundings: Option<Surroundings>) -> [Fact; 4] {
+    let size = surroundings.map(|about| about.segments);
+    let number = |key, label, value| Fact {
+        key,
+        label,
+        value: Value::Size(value),
+    };
+    [
+        number(
+            "mss_allowed",
+            "both SYNs allow",
+            size.and_then(|size| size.allowed),
+        ),
+        number(
+            "mss_used",
+            "a full segment has",
+            size.map(|size| size.octets),
+        ),
+        Fact {
+            key: "mss_cause",
+            label: "its size is",
+            value: Value::Choice(size.map(|size| [size.cause.name(), size.cause.words()])),
+        },
+        number(
+            "mss_packet_bytes",
+            "which makes a packet of",
+            size.map(|size| size.packet),
+        ),
+    ]
+}
+
+/// As tcptrace has it: octets, each once, by the connection's time.
+fn throughput(connection: &Connection, side: Side) -> Fact {
+    let time = connection.elapsed().as_secs_f64();
+    let octets = connection.direction(side).unique_bytes();
+    let rate = (time > 0.0).then(|| Rate::from_bps((octets as f64 * 8.0 / time) as u64));
+    Fact {
+        key: "throughput_bps",
+        label: "throughput",
+        value: Value::Rate(rate),
+    }
 }
 
 fn times(connection: &Connection, side: Side) -> Vec<Fact> {

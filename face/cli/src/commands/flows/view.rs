@@ -1,9 +1,10 @@
 //! Connections as lines, at length, and as JSON.
 
 use gigatcp_capture::Note;
-use gigatcp_flows::{Connection, Detail, Details, Kind, Scaling, Side};
+use gigatcp_flows::{Connection, Kind, Scaling, Side};
 use gigatcp_units::grammar::{human_bytes, human_duration};
 use gigatcp_units::{Bytes, Duration};
+use gigatcp_why::View;
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 use serde_json::{Value, json};
@@ -34,7 +35,7 @@ pub(super) fn lines(capture: &Capture) -> String {
     let mut cells = vec![line([
         "#", "client", "server", "time", "sent", "received", "again", "late", "RTT", "end",
     ])];
-    for (index, connection) in capture.table.connections().enumerate() {
+    for (index, connection) in capture.table().connections().enumerate() {
         cells.push(connection_line(index, connection));
     }
     let count = cells.len() - 1;
@@ -95,8 +96,34 @@ fn end(connection: &Connection) -> &'static str {
     }
 }
 
+/// All that is to be known of what a side sent.
+fn whose<'a>(
+    capture: &'a Capture,
+    index: usize,
+    connection: &'a Connection,
+    side: Side,
+) -> Whose<'a> {
+    Whose {
+        connection,
+        side,
+        detail: capture.details.of(index, side),
+        surroundings: capture.surroundings(index, side),
+    }
+}
+
+/// Where a connection was captured, as seen by the data of whoever sent more.
+fn capture_point(capture: &Capture, index: usize) -> View {
+    capture
+        .sender(index)
+        .and_then(|side| capture.surroundings(index, side))
+        .map_or(View::Unknown, |about| about.view)
+}
+
 /// Everything about one connection.
-pub(super) fn long(index: usize, connection: &Connection, details: &Details) -> String {
+pub(super) fn long(capture: &Capture, index: usize) -> String {
+    let Some(connection) = capture.table().connection(index) else {
+        return String::new();
+    };
     let mut text = format!(
         "connection {}: {} to {}\n",
         index + 1,
@@ -111,21 +138,23 @@ pub(super) fn long(index: usize, connection: &Connection, details: &Details) -> 
     if let Some(round_trip) = connection.handshake_round_trip() {
         about.push(("round trip of the handshake", human_duration(round_trip)));
     }
+    let point = match (capture_point(capture, index), capture.sender(index)) {
+        (View::Sender, Some(side)) => format!("near the sender, the {}", side.name()),
+        (View::Receiver, Some(side)) => format!("near the receiver, the {}", side.other().name()),
+        (View::Middle, _) => "on the way".into(),
+        _ => "unknown where".into(),
+    };
+    about.push(("captured", point));
     if connection.is_one_sided() {
-        about.push(("captured", "one direction only".into()));
+        about.push(("directions", "one only".into()));
     }
     let mut cells: Vec<Vec<String>> = about
         .into_iter()
         .map(|(label, text)| vec![format!("  {label}"), text])
         .collect();
     cells.push(line(["", "client", "server"]));
-    let [client, server] = Side::BOTH.map(|side| {
-        facts::of(Whose {
-            connection,
-            side,
-            detail: details.of(index, side),
-        })
-    });
+    let [client, server] =
+        Side::BOTH.map(|side| facts::of(whose(capture, index, connection, side)));
     for (left, right) in client.into_iter().zip(server) {
         cells.push(vec![
             format!("  {}", left.label),
@@ -175,10 +204,15 @@ impl Serialize for Capture {
             segments: u64,
         }
         let fields = Fields {
-            connections: Each::new(self.table.connections().enumerate().map(|(index, one)| {
-                let details = Side::BOTH.map(|side| self.details.of(index, side));
-                Ok(ForPrograms(one, details))
-            })),
+            connections: Each::new(self.table().connections().enumerate().map(
+                |(index, connection)| {
+                    Ok(ForPrograms {
+                        capture: self,
+                        index,
+                        connection,
+                    })
+                },
+            )),
             file: &self.name,
             format: &self.about.format,
             notes: self.about.notes.iter().map(note_json).collect(),
@@ -198,14 +232,20 @@ fn note_json(note: &Note) -> Value {
     })
 }
 
-/// A connection, and what only the detailed view counts of its sides.
-struct ForPrograms<'a>(&'a Connection, [Option<&'a Detail>; 2]);
+/// A connection.
+struct ForPrograms<'a> {
+    capture: &'a Capture,
+    index: usize,
+    connection: &'a Connection,
+}
 
 impl Serialize for ForPrograms<'_> {
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
         #[derive(Serialize)]
         struct Fields<'a> {
+            capture_point: &'a str,
             client: End<'a>,
+            data_sender: Option<&'a str>,
             elapsed_ns: u64,
             end: &'a str,
             first_ns: u64,
@@ -214,16 +254,16 @@ impl Serialize for ForPrograms<'_> {
             server: End<'a>,
             window_scaling: &'a str,
         }
-        let Self(connection, details) = *self;
-        let side = |side| {
-            End(Whose {
-                connection,
-                side,
-                detail: details[side as usize],
-            })
-        };
+        let Self {
+            capture,
+            index,
+            connection,
+        } = *self;
+        let side = |side| End(whose(capture, index, connection, side));
         let fields = Fields {
+            capture_point: capture_point(capture, index).name(),
             client: side(Side::Client),
+            data_sender: capture.sender(index).map(Side::name),
             elapsed_ns: connection.elapsed().as_nanos(),
             end: end(connection),
             first_ns: connection.first_at().as_nanos(),

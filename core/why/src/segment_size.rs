@@ -1,0 +1,117 @@
+//! How large full segments are, and why (RFC 6691, RFC 1191 section 7).
+
+use crate::case::{Case, other};
+
+/// MTUs that RFC 1191 table 7-1 has.
+const PLATEAUS: [u64; 11] = [
+    65_535, 32_000, 17_914, 8_166, 4_352, 2_002, 1_492, 1_006, 508, 296, 68,
+];
+
+/// Why full segments have the size that they have.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum SizeCause {
+    /// As large as both SYNs allow, or nearly.
+    Offers,
+    /// Smaller by less than a cluster of 1024 or 2048 octets, to whole ones of
+    /// which 4.3BSD rounds down.
+    Clusters,
+    /// Smaller for a path MTU that a router may have told.
+    PathMtu,
+    /// Smaller for a path MTU that is a plateau of RFC 1191: guessed, or cached.
+    Plateau,
+    /// Not many have the size of the largest, so that it need not be the limit.
+    FewFull,
+    /// A SYN was not seen, or offered none.
+    Unseen,
+}
+
+impl SizeCause {
+    /// Its name in records.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Offers => "offers",
+            Self::Clusters => "clusters",
+            Self::PathMtu => "path_mtu",
+            Self::Plateau => "plateau",
+            Self::FewFull => "few_full",
+            Self::Unseen => "unseen",
+        }
+    }
+
+    /// The same in words.
+    #[must_use]
+    pub const fn words(self) -> &'static str {
+        match self {
+            Self::Offers => "as offered",
+            Self::Clusters => "whole clusters",
+            Self::PathMtu => "path MTU",
+            Self::Plateau => "guessed MTU",
+            Self::FewFull => "few are full",
+            Self::Unseen => "?",
+        }
+    }
+}
+
+/// The size of a direction's full segments.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct SegmentSize {
+    /// Octets of payload.
+    pub octets: u64,
+    /// Octets that both SYNs allow, less those that timestamps take.
+    pub allowed: Option<u64>,
+    /// Octets of the packet that a full segment makes: the MTU that the sender
+    /// takes the path for, where that is the cause.
+    pub packet: u64,
+    /// Why it is no other.
+    pub cause: SizeCause,
+    /// Segments that had this size, more than had others.
+    pub(crate) full: u64,
+}
+
+impl SegmentSize {
+    pub(crate) fn of(case: &Case<'_>) -> Self {
+        let octets = case.mss();
+        let allowed = allowed(case);
+        let packet = octets + case.headers();
+        let (usual, lead) = case.trail.usual;
+        let full = if usual == octets { lead } else { 0 };
+        let is_rounded = |allowed: u64| {
+            octets < allowed && [1024, 2048].iter().any(|of| octets == allowed / of * of)
+        };
+        let cause = match allowed {
+            None => SizeCause::Unseen,
+            Some(allowed) if is_rounded(allowed) => SizeCause::Clusters,
+            Some(allowed) if octets * 10 >= allowed * 9 => SizeCause::Offers,
+            Some(_) => {
+                let sent: u64 = case.rounds.iter().map(|round| round.segments).sum();
+                let is_full = full >= 2 && full * 3 >= sent && octets > 100;
+                match is_full {
+                    false => SizeCause::FewFull,
+                    true if PLATEAUS.contains(&packet) => SizeCause::Plateau,
+                    true => SizeCause::PathMtu,
+                }
+            }
+        };
+        Self {
+            octets,
+            allowed,
+            packet,
+            cause,
+            full,
+        }
+    }
+}
+
+/// The segment that both SYNs would allow.
+fn allowed(case: &Case<'_>) -> Option<u64> {
+    let options = case.data().options()?;
+    let theirs = case.connection.direction(other(case.side)).options()?;
+    let mss = options.mss?.min(theirs.mss?);
+    let stamps = if options.timestamps && theirs.timestamps {
+        12
+    } else {
+        0
+    };
+    Some(u64::from(mss).saturating_sub(stamps))
+}
