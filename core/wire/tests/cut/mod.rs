@@ -26,7 +26,12 @@ pub fn cut(packet: &[u8], ident: u32, at: &[usize]) -> Vec<Vec<u8>> {
             if is_v6 {
                 v6(header, ident, start as u16 | more, piece)
             } else {
-                v4(header, ident as u16, (start as u16 / 8) | (more << 13), piece)
+                v4(
+                    header,
+                    ident as u16,
+                    (start as u16 / 8) | (more << 13),
+                    piece,
+                )
             }
         })
         .collect()
