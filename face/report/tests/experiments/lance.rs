@@ -136,8 +136,3 @@ fn what_is_fitted_is_named() {
     }
     experiment().assert_published_series_are_run();
 }
-
-#[test]
-fn what_a_terminal_shows_of_all_series_is_as_it_was() {
-    experiment().assert_summary();
-}

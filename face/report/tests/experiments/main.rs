@@ -27,11 +27,22 @@ struct Experiment {
     plan: Plan,
     published: Option<Published>,
     records: Vec<SeriesRecord>,
+    /// How often each series was run.
+    repeat: u32,
 }
 
 impl Experiment {
     /// Runs every series of the plan once.
     fn run(name: &str) -> Self {
+        Self::run_so_often(name, |_| 1)
+    }
+
+    /// Runs every series as often as the plan says.
+    fn run_as_often_as_planned(name: &str) -> Self {
+        Self::run_so_often(name, |plan| plan.repeat)
+    }
+
+    fn run_so_often(name: &str, repeat: fn(&Plan) -> u32) -> Self {
         let folder = Path::new(env!("CARGO_MANIFEST_DIR"))
             .join("../../experiments")
             .join(name);
@@ -42,7 +53,7 @@ impl Experiment {
         let job = Job {
             ground: gigatcp_sweep::Ground::VirtualTime,
             seed: plan.seed,
-            repeat: 1,
+            repeat: repeat(&plan),
             only: Vec::new(),
             captures: None,
             judge: false,
@@ -53,6 +64,7 @@ impl Experiment {
             plan,
             published: Published::in_folder(&folder).expect("readable published numbers"),
             records: records.expect("a run"),
+            repeat: job.repeat,
         }
     }
 

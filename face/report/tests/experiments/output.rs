@@ -1,6 +1,8 @@
 //! All that a terminal shows of each experiment: the snapshots are the
 //! specification.
 
+use std::path::Path;
+
 use gigatcp_record::{RunRecord, SCHEMA};
 use gigatcp_report::Report;
 
@@ -18,7 +20,7 @@ impl Experiment {
             plan_hash: String::new(),
             version: String::new(),
             seed: self.plan.seed,
-            repeat: 1,
+            repeat: self.repeat,
             partial: false,
             series: self.records.clone(),
         }
@@ -29,13 +31,6 @@ impl Experiment {
         let record = self.record();
         let report = Report::new(&record, self.published.as_ref());
         insta::assert_snapshot!(self.plan.name.as_str(), report.text());
-    }
-
-    /// The same of experiments with very many series: the table of all.
-    pub(crate) fn assert_summary(&self) {
-        let record = self.record();
-        let report = Report::new(&record, self.published.as_ref());
-        insta::assert_snapshot!(self.plan.name.as_str(), report.text_summary());
     }
 }
 
@@ -54,5 +49,24 @@ fn what_a_terminal_shows_of_the_stall() {
 fn what_a_terminal_shows_of_the_examples() {
     for name in ["dumbbell", "single-flow"] {
         Experiment::run(name).assert_output();
+    }
+}
+
+/// All four runs of each pair of buffers, as a user sees them with `--all`.
+#[test]
+fn what_a_terminal_shows_of_lance() {
+    Experiment::run_as_often_as_planned("lance").assert_output();
+}
+
+#[test]
+fn every_experiment_has_its_whole_output_here_but_those_of_running_kernels() {
+    let tests = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/experiments/snapshots");
+    let experiments = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../experiments");
+    for entry in std::fs::read_dir(experiments).expect("the experiments") {
+        let name = entry.expect("an entry").file_name();
+        let name = name.to_str().expect("a name");
+        let is_live = ["duel", "fink-today"].contains(&name);
+        let snapshot = tests.join(format!("experiments__output__{name}.snap"));
+        assert_eq!(snapshot.exists(), !is_live, "{name}");
     }
 }
