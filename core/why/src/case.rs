@@ -124,14 +124,16 @@ impl<'a> Case<'a> {
                 && round.spent_in(State::Recovery).is_zero()
                 && round.spent_in(State::Timeout).is_zero()
         };
-        // Two rounds together: where one ends early the next is longer.
+        // Two rounds together: where one ends early the next is longer. One that ends
+        // early and is the second has left its time to a round that is not counted.
         let pairs = self.rounds.windows(2);
         let pairs = pairs.filter(|pair| pair.iter().all(is_whole));
         let long = self.base + self.base / 2;
         let rates = pairs.filter_map(|pair| {
             let time = pair[0].length() + pair[1].length();
             let acked = (pair[0].acked + pair[1].acked) as f64;
-            (time >= long).then(|| acked / time.as_secs_f64())
+            let is_over = pair[1].length() * 2 >= self.base;
+            (time >= long && is_over).then(|| acked / time.as_secs_f64())
         });
         let mut rates: Vec<f64> = rates.collect();
         rates.sort_by(f64::total_cmp);

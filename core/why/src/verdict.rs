@@ -8,12 +8,13 @@ use gigatcp_flows::{Connection, Side};
 use gigatcp_units::grammar::{human_bytes, human_duration, human_rate};
 use gigatcp_units::{Bytes, Duration, Instant, Rate};
 
+use crate::View;
 use crate::account::{self, Hearing, Span};
 use crate::between::Between;
 use crate::case::{Case, Other, rate};
 use crate::rules::{Evidence, RULES, Rule};
 use crate::trail::Trail;
-use crate::{View, words};
+use crate::words::{self, counted, verb};
 
 /// What is less sure is a share of the time, but not called the cause: of such
 /// answers few were right (docs/notes/why.md).
@@ -167,9 +168,11 @@ fn joined(between: &Between) -> String {
     let (acks, lost_acks) = between.acknowledgments();
     let (forth, back) = between.queues();
     format!(
-        "Seen in both captures: of {data} packets with data {lost} were lost between them, of \
-         {acks} acknowledgments {lost_acks}; queues between them added up to {} to the data and \
-         up to {} to what came back.",
+        "Seen in both captures: of {} with data {lost} {} lost between them, of {} {lost_acks}; \
+         queues between them added up to {} to the data and up to {} to what came back.",
+        counted(data, "packet"),
+        verb(lost, "was", "were"),
+        counted(acks, "acknowledgment"),
         human_duration(forth),
         human_duration(back),
     )

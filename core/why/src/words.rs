@@ -89,6 +89,20 @@ fn hedge(confidence: f64) -> &'static str {
     }
 }
 
+/// One thing, or several.
+pub(crate) fn counted(count: u64, noun: &str) -> String {
+    if count == 1 {
+        format!("1 {noun}")
+    } else {
+        format!("{count} {noun}s")
+    }
+}
+
+/// The verb of one thing, or of several.
+pub(crate) const fn verb<'a>(count: u64, one: &'a str, several: &'a str) -> &'a str {
+    if count == 1 { one } else { several }
+}
+
 /// The sentence as a part of another one.
 fn lower(sentence: &str) -> String {
     let mut letters = sentence.chars();

@@ -252,10 +252,15 @@ pub fn end_and_card(flow: &FlowRecord) -> Vec<String> {
     });
     let rings = flow.receive_rings.iter().map(|ring| {
         format!(
-            "receiver's {} ring: {} packets in, {} taken, dropped {} (no buffer) and {} (no \
+            "receiver's {} ring: {} {} in, {} taken, dropped {} (no buffer) and {} (no \
              descriptor); at most {} held, {} at the end",
             ring.name,
             ring.arrived_packets,
+            if ring.arrived_packets == 1 {
+                "packet"
+            } else {
+                "packets"
+            },
             ring.accepted_packets,
             ring.dropped_no_buffer_packets,
             ring.dropped_no_descriptor_packets,

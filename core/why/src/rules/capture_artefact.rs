@@ -4,7 +4,7 @@ use alloc::{format, vec, vec::Vec};
 
 use gigatcp_flows::Kind;
 
-use super::{Evidence, Rule, Told, octets};
+use super::{Evidence, Rule, Told, counted, octets};
 use crate::account::{Hearing, Won};
 use crate::case::Case;
 
@@ -45,15 +45,18 @@ fn tell(case: &Case<'_>, _: &Won) -> Told {
             octets(unseen)
         )
     } else if twice > 0 {
-        format!("The capture has {twice} packets twice.")
+        format!("The capture has {} twice.", counted(twice, "packet"))
     } else {
         "The capture has one direction only: what the other said is not known.".into()
     };
     let mut evidence: Vec<Evidence> = vec![];
     if unseen > 0 {
         evidence.push(Evidence::figure(format!(
-            "{} acknowledgments of what was not seen",
-            case.receiver().count_of(Kind::AckedUnseen)
+            "{} of what was not seen",
+            counted(
+                case.receiver().count_of(Kind::AckedUnseen),
+                "acknowledgment"
+            )
         )));
     }
     Told { finding, evidence }

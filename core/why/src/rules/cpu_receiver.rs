@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 
 use gigatcp_units::Duration;
 
-use super::{Evidence, Rule, Told, octets, round_evidence, send_buffer, span};
+use super::{Evidence, Rule, Told, counted, octets, round_evidence, send_buffer, span};
 use crate::View;
 use crate::account::{Hearing, Won};
 use crate::case::Case;
@@ -130,7 +130,8 @@ fn tell(case: &Case<'_>, won: &Won) -> Told {
     let zero = case.receiver().count_of(gigatcp_flows::Kind::ZeroWindow);
     if zero > 0 {
         evidence.push(Evidence::figure(format!(
-            "{zero} acknowledgments offered no window"
+            "{} offered no window",
+            counted(zero, "acknowledgment")
         )));
     }
     Told { finding, evidence }

@@ -5,7 +5,7 @@ use alloc::format;
 
 use gigatcp_units::Duration;
 
-use super::{Evidence, Rule, Told, octets, round_evidence, span};
+use super::{Evidence, Rule, Told, counted, octets, round_evidence, span};
 use crate::account::{Hearing, Won};
 use crate::case::Case;
 use crate::round::{Round, State};
@@ -83,9 +83,10 @@ fn tell(case: &Case<'_>, won: &Won) -> Told {
         .max()
         .unwrap_or_default();
     let finding = format!(
-        "The sender waited for acknowledgments that the receiver held back, {} in {count} rounds: \
-         {} instead of a round trip of {}, with a segment or two in flight.",
+        "The sender waited for acknowledgments that the receiver held back, {} in {}: {} \
+         instead of a round trip of {}, with a segment or two in flight.",
         span(won.time),
+        counted(count, "round"),
         span(longest),
         span(path),
     );

@@ -37,6 +37,7 @@ use crate::account::{Hearing, Won};
 use crate::case::Case;
 use crate::losses::Cause;
 use crate::round::State;
+use crate::words::{counted, verb};
 
 /// A rule: what it means, and how it is found.
 pub struct Rule {
@@ -223,15 +224,6 @@ fn allows(case: &Case<'_>, flight: u64) -> String {
         speed(flight as f64 / case.base.as_secs_f64()),
         span(case.base)
     )
-}
-
-/// One thing, or several.
-fn counted(count: u64, noun: &str) -> String {
-    if count == 1 {
-        alloc::format!("1 {noun}")
-    } else {
-        alloc::format!("{count} {noun}s")
-    }
 }
 
 /// Time spent in `state` of a round that has been given to a rule, as evidence.

@@ -4,7 +4,7 @@
 use alloc::format;
 use alloc::string::String;
 
-use super::{Evidence, Rule, Told, allows, octets, round_evidence, send_buffer, span};
+use super::{Evidence, Rule, Told, allows, counted, octets, round_evidence, send_buffer, span};
 use crate::account::{Hearing, Won};
 use crate::case::Case;
 use crate::round::State;
@@ -95,7 +95,8 @@ fn tell(case: &Case<'_>, won: &Won) -> Told {
     let full = case.data().count_of(gigatcp_flows::Kind::WindowFull);
     if full > 0 {
         evidence.push(Evidence::figure(format!(
-            "{full} packets filled the window"
+            "{} filled the window",
+            counted(full, "packet")
         )));
     }
     Told { finding, evidence }

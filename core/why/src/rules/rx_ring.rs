@@ -2,7 +2,9 @@
 
 use alloc::format;
 
-use super::{Evidence, Rule, Told, bid_losses, counted, octets, rto_ladder, show_losses, span};
+use super::{
+    Evidence, Rule, Told, bid_losses, counted, octets, rto_ladder, show_losses, span, verb,
+};
 use crate::View;
 use crate::account::{Hearing, Won};
 use crate::case::{Case, acked_to};
@@ -91,13 +93,15 @@ fn judge(case: &Case<'_>, hearing: &mut Hearing) {
 
 fn tell(case: &Case<'_>, won: &Won) -> Told {
     let (_, _, mut evidence) = show_losses(case, Cause::Overrun);
+    let segments = |start: u64, end: u64| (end - start).div_ceil(case.mss());
     let hole = case.trail.episodes.hole.filter(|_| exact(case));
     let finding = match hole {
         Some(hole) => format!(
-            "{} were lost in one burst at the receiving host after its reader had paused: octets \
+            "{} {} lost in one burst at the receiving host after its reader had paused: octets \
              {} to {}, exactly what the window still allowed when it stood still; what was sent \
              after it moved arrived.",
-            counted((hole.end - hole.start).div_ceil(case.mss()), "segment"),
+            counted(segments(hole.start, hole.end), "segment"),
+            verb(segments(hole.start, hole.end), "was", "were"),
             case.place(hole.start),
             case.place(hole.end),
         ),

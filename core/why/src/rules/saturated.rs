@@ -4,7 +4,7 @@ use alloc::format;
 
 use gigatcp_units::Rate;
 
-use super::{Evidence, Rule, Told, round_evidence, span, speed};
+use super::{Evidence, Rule, Told, counted, round_evidence, span, speed};
 use crate::View;
 use crate::account::{Hearing, Won};
 use crate::case::Case;
@@ -110,7 +110,8 @@ fn tell(case: &Case<'_>, won: &Won) -> Told {
     let marks: u64 = case.rounds.iter().map(|round| round.marks).sum();
     if marks > 0 {
         evidence.push(Evidence::figure(format!(
-            "{marks} marks of congestion (ECN)"
+            "{} of congestion (ECN)",
+            counted(marks, "mark")
         )));
     }
     Told { finding, evidence }

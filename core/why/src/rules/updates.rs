@@ -3,7 +3,7 @@
 
 use alloc::{format, string::String, vec};
 
-use super::{Evidence, Rule, Told, counted, span};
+use super::{Evidence, Rule, Told, counted, span, verb};
 use crate::account::{Hearing, Won};
 use crate::case::Case;
 
@@ -67,10 +67,15 @@ fn tell(case: &Case<'_>, _: &Won) -> Told {
         None => String::from("no duplicate in the sense of RFC 5681 followed"),
     };
     let finding = format!(
-        "{} for octet {} look like duplicates and are window updates: each offers another window, \
-         so fast retransmit was not yet legal; {then}.",
+        "{} for octet {} {}: each offers another window, so fast retransmit was not yet legal; \
+         {then}.",
         counted(updates.count, "acknowledgment"),
         case.place(updates.ack),
+        verb(
+            updates.count,
+            "looks like a duplicate and is a window update",
+            "look like duplicates and are window updates"
+        ),
     );
     let evidence = vec![
         Evidence {

@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 use super::{Arguments, Source, Step, read};
 use crate::failure::Failure;
 use crate::grid::{Align, grid, line};
-use crate::output;
+use crate::output::{self, counted};
 
 /// The schema of `--json`.
 const SCHEMA: &str = "gigatcp.flags/1";
@@ -135,7 +135,12 @@ impl Flags {
                 total.wrong.to_string(),
             ]);
         }
-        let mut text = format!("{} of {segments} segments are listed\n", self.listed);
+        let mut text = format!(
+            "{} of {} {} listed\n",
+            self.listed,
+            counted(segments, "segment"),
+            if self.listed == 1 { "is" } else { "are" }
+        );
         if !self.totals.is_empty() {
             text.push('\n');
             text.push_str(&grid(&[Align::Left, Align::Right, Align::Right], &cells));
