@@ -41,7 +41,8 @@ pub(crate) fn crowded(case: &Case<'_>) -> Option<f64> {
     let later = case.trail.episodes.list.get(1..).unwrap_or_default();
     let mut more = 0.0;
     for episode in later.iter().filter(|one| !one.is_repeated()) {
-        let (Some(trip), Some(usual)) = (episode.punctual_trip, around(case, episode)) else {
+        let trip = episode.punctual_trip;
+        let Some(usual) = around(case, episode).filter(|_| !trip.is_zero()) else {
             continue;
         };
         more += if trip > case.base + usual + NOISE {

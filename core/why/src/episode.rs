@@ -45,7 +45,8 @@ pub(crate) struct Episode {
     pub trip: Option<Duration>,
     /// The same of an acknowledgment that told of no hole: others may have been delayed
     /// until what came behind the hole (RFC 5681 section 4.2).
-    pub punctual_trip: Option<Duration>,
+    /// Zero where there was none.
+    pub punctual_trip: Duration,
     /// The last turnaround, likewise.
     pub turn: Option<Duration>,
     /// Packets that came late, out of order.
@@ -76,25 +77,30 @@ impl Episode {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Frozen {
     pub edge: u64,
-    /// The same when it was first seen to stand there, and what windows are multiples
-    /// of: by less than that it may seem to have moved.
-    pub first_edge: u64,
-    pub unit: u64,
     pub since: Instant,
     pub until: Instant,
     pub first_ack: u64,
     /// Octets acknowledged in that time.
     pub acked: u64,
-    /// The packet that offered this edge first, and the last that did.
+    /// The packet that offered this edge first.
     pub packet: u64,
-    pub last_packet: u64,
 }
 
-impl Frozen {
-    /// Whether enough was acknowledged in that time for an edge that moves to have
-    /// moved.
-    pub fn stands(&self, mss: u64) -> bool {
-        self.acked >= (2 * mss.max(1)).max(self.unit + mss)
+/// The same while it goes on.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Standing {
+    pub frozen: Frozen,
+    /// Where the edge stood at first, and what windows are multiples of: by less than
+    /// that it may seem to have moved.
+    pub first_edge: u64,
+    pub unit: u64,
+}
+
+impl Standing {
+    /// It, if enough was acknowledged in that time for an edge that moves to have moved.
+    pub fn if_long(&self, mss: u64) -> Option<Frozen> {
+        let enough = (2 * mss.max(1)).max(self.unit + mss);
+        (self.frozen.acked >= enough).then_some(self.frozen)
     }
 }
 

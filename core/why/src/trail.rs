@@ -25,9 +25,9 @@ use gigatcp_flows::{Connection, Glance, Kind, Scaling, Side, Verdict};
 use gigatcp_units::{Duration, Instant};
 use gigatcp_wire::Flags;
 
-use crate::case::acked_to;
+use crate::case::{acked_to, other};
 use crate::echoes::{Echoes, is_newer};
-use crate::episode::{Episode, Episodes, Expiry, Frozen, Hole};
+use crate::episode::{Episode, Episodes, Expiry, Frozen, Hole, Standing};
 use crate::round::{Round, Rounds, Stamp, State};
 use spacing::Spacing;
 
@@ -217,12 +217,12 @@ pub(crate) struct Trail {
     last_ack: Instant,
     last_trip: Option<Duration>,
     /// The same of an acknowledgment that told of no hole.
-    punctual_trip: Option<Duration>,
+    punctual_trip: Duration,
     /// From the sender to the receiver and back, as measured last; until then
     /// [`SOME_TRIP`].
     round_trip: Duration,
     last_turn: Option<Duration>,
-    frozen: Option<Frozen>,
+    standing: Option<Standing>,
     last_frozen: Option<Frozen>,
     pub has_data: bool,
     pub fin: bool,
@@ -323,10 +323,10 @@ impl Trail {
             last_data: at,
             last_ack: at,
             last_trip: None,
-            punctual_trip: None,
+            punctual_trip: Duration::ZERO,
             round_trip: SOME_TRIP,
             last_turn: None,
-            frozen: None,
+            standing: None,
             last_frozen: None,
             has_data: false,
             fin: false,

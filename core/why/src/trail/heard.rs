@@ -78,7 +78,7 @@ impl Trail {
             // section 4.2).
             if !shown.packet.says_more {
                 self.round.trip.add(trip);
-                self.punctual_trip = Some(trip);
+                self.punctual_trip = trip;
             }
         }
         if kinds.contains(Kind::ShowsSpurious) {
@@ -133,41 +133,39 @@ impl Trail {
     /// told in units, so the edge seems to move by less than one of them.
     fn freeze(&mut self, shown: &Shown<'_>, ack: u64, edge: u64) {
         let at = shown.packet.at;
-        match &mut self.frozen {
-            Some(frozen) if edge < frozen.first_edge + frozen.unit => {
-                frozen.edge = edge;
-                frozen.until = at;
-                frozen.acked = ack.saturating_sub(frozen.first_ack);
-                if frozen.stands(self.mss) {
-                    let stood = at.saturating_since(frozen.since);
-                    self.round.still = self.round.still.max(stood);
-                }
-                frozen.last_packet = shown.number;
+        if let Some(now) = &mut self.standing
+            && edge < now.first_edge + now.unit
+        {
+            let frozen = &mut now.frozen;
+            frozen.edge = edge;
+            frozen.until = at;
+            frozen.acked = ack.saturating_sub(frozen.first_ack);
+            if let Some(frozen) = now.if_long(self.mss) {
+                let stood = at.saturating_since(frozen.since);
+                self.round.still = self.round.still.max(stood);
             }
-            other => {
-                if let Some(done) = other.filter(|done| done.stands(self.mss)) {
-                    self.last_frozen = Some(done);
-                }
-                let unit = shown.connection.window_unit(crate::case::other(self.side));
-                *other = Some(Frozen {
-                    edge,
-                    first_edge: edge,
-                    unit,
-                    since: at,
-                    until: at,
-                    first_ack: ack,
-                    acked: 0,
-                    packet: shown.number,
-                    last_packet: shown.number,
-                });
-            }
+            return;
         }
+        let done = self.standing.and_then(|done| done.if_long(self.mss));
+        self.last_frozen = done.or(self.last_frozen);
+        self.standing = Some(Standing {
+            frozen: Frozen {
+                edge,
+                since: at,
+                until: at,
+                first_ack: ack,
+                acked: 0,
+                packet: shown.number,
+            },
+            first_edge: edge,
+            unit: shown.connection.window_unit(other(self.side)),
+        });
     }
 
     /// The edge that stands still, or the last one that did.
     pub(super) fn stillness(&self) -> Option<Frozen> {
-        self.frozen
-            .filter(|now| now.stands(self.mss))
+        self.standing
+            .and_then(|now| now.if_long(self.mss))
             .or(self.last_frozen)
     }
 }
