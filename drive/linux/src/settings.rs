@@ -98,6 +98,28 @@ pub fn write(name: &str, value: &str) -> io::Result<()> {
     io::Write::write_all(&mut file, format!("{value}\n").as_bytes())
 }
 
+/// Names of the settings that the calling thread's namespace has, in their order.
+#[must_use]
+pub fn names() -> Vec<String> {
+    let mut found = Vec::new();
+    let mut folders = vec![(PathBuf::from("/proc/sys/net"), "net".to_owned())];
+    while let Some((folder, name)) = folders.pop() {
+        for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+            let Ok(word) = entry.file_name().into_string() else {
+                continue;
+            };
+            let name = format!("{name}.{word}");
+            if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+                folders.push((entry.path(), name));
+            } else {
+                found.push(name);
+            }
+        }
+    }
+    found.sort();
+    found
+}
+
 /// Sets the baseline. A kernel that lacks one of the settings is older or
 /// newer than the list; what it lacks cannot differ.
 ///
@@ -136,6 +158,13 @@ mod tests {
         ] {
             assert_eq!(path(bad), None, "{bad}");
         }
+    }
+
+    #[test]
+    fn names_are_those_that_can_be_read() {
+        let names = names();
+        assert!(names.iter().any(|name| name == "net.ipv4.tcp_sack"));
+        assert!(names.is_sorted());
     }
 
     #[test]

@@ -1,10 +1,11 @@
-//! Progress of a run on stderr: bars on a terminal, else a line per world.
+//! Progress of a run on stderr: bars on a terminal, else a line now and then.
 //!
 //! Simulated time is what is counted. Worlds of one series share a bar.
 
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, PoisonError};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use gigatcp_record::SeriesRecord;
 use gigatcp_report::number;
@@ -135,19 +136,35 @@ fn style(name: usize) -> ProgressStyle {
         .progress_chars("=> ")
 }
 
-/// Says which worlds have ended, where no bars can be drawn.
+/// The longest that nothing is said while worlds end.
+const SILENCE: Duration = Duration::from_secs(10);
+/// Parts of the whole that are said when they are done.
+const PARTS: usize = 10;
+
+/// Says how far it is, where no bars can be drawn: with each world that completes
+/// a tenth of all or comes 10 s after the last that was named. Up to ten worlds
+/// each is named, and the last always.
 #[derive(Debug)]
 pub(crate) struct Lines {
-    ended: AtomicUsize,
+    said: Mutex<Said>,
     total: usize,
     repeats: u32,
+}
+
+#[derive(Debug)]
+struct Said {
+    ended: usize,
+    last: Instant,
 }
 
 impl Lines {
     /// Nothing has ended of `progress`, whose series run `repeats` times each.
     pub(crate) fn of(progress: &Progress, repeats: u32) -> Self {
         Self {
-            ended: AtomicUsize::new(0),
+            said: Mutex::new(Said {
+                ended: 0,
+                last: Instant::now(),
+            }),
             total: progress.tasks().len(),
             repeats,
         }
@@ -155,7 +172,14 @@ impl Lines {
 
     /// A world has ended.
     pub(crate) fn say(&self, record: &SeriesRecord) {
-        let ended = self.ended.fetch_add(1, Ordering::Relaxed) + 1;
+        // A thread that has panicked says so itself.
+        let mut said = self.said.lock().unwrap_or_else(PoisonError::into_inner);
+        said.ended += 1;
+        let ended = said.ended;
+        if !is_told(ended, self.total, said.last.elapsed()) {
+            return;
+        }
+        said.last = Instant::now();
         let which = if self.repeats > 1 {
             format!(", repeat {}, seed {}", record.repeat + 1, record.seed)
         } else {
@@ -169,5 +193,37 @@ impl Lines {
             record.name,
             number::rate(goodput)
         ));
+    }
+}
+
+/// Whether there is a line for the world that ended as number `ended` of `total`,
+/// so long after the last line.
+fn is_told(ended: usize, total: usize, silent: Duration) -> bool {
+    let parts = |ended: usize| ended * PARTS / total.max(1);
+    parts(ended) > parts(ended - 1) || silent >= SILENCE
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_long_sweep_is_told_in_tenths_and_a_short_one_world_by_world() {
+        let told = |total: usize| -> Vec<usize> {
+            let ended = 1..=total;
+            ended
+                .filter(|ended| is_told(*ended, total, Duration::ZERO))
+                .collect()
+        };
+        assert_eq!(told(1040).len(), 10);
+        assert_eq!(told(1040).last(), Some(&1040));
+        assert_eq!(told(10).len(), 10);
+        assert_eq!(told(3), [1, 2, 3]);
+    }
+
+    #[test]
+    fn nothing_is_silent_for_longer_than_ten_seconds() {
+        assert!(!is_told(1, 1000, Duration::from_secs(9)));
+        assert!(is_told(1, 1000, SILENCE));
     }
 }

@@ -250,6 +250,27 @@ fn counters_that_have_no_place_are_told_before_the_command_runs() {
 }
 
 #[test]
+fn a_setting_that_there_is_not_is_told_with_the_one_that_was_meant() {
+    if !is_possible() {
+        return;
+    }
+    for (typed, meant) in [
+        ("tcp_ecn=1", "did you mean `net.ipv4.tcp_ecn`"),
+        ("net.ipv4.tcp_ecnn=1", "did you mean `net.ipv4.tcp_ecn`"),
+        ("foo=1", "below `net`"),
+        (
+            "net.ipv4.tcp_ecn=banana",
+            "this machine has `net.ipv4.tcp_ecn=",
+        ),
+    ] {
+        let output = run(&["--sysctl", typed, "--", "true"]);
+        assert_eq!(output.status.code(), Some(2));
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert!(said.contains(meant), "{typed}: {said}");
+    }
+}
+
+#[test]
 fn a_policer_of_the_options_drops_what_exceeds_it() {
     let has_python = Command::new("python3").arg("-c").output().is_ok();
     if !is_possible() || !has_python {

@@ -45,17 +45,30 @@ pub fn series(
     }
     if let Some(live) = &record.live {
         out.push_str("\nin real time:\n");
-        for line in live_lines(live) {
+        for line in live_lines(record, live) {
             let _ = writeln!(out, "  {}", terminal(&line));
         }
     }
     out
 }
 
-/// What there is to say of a run in real time, a line each: who took part, what
-/// was late, what the machine held up, and what the plan says in vain.
+/// A wake-up takes some 50 us: a hundredth of a round trip of 5 ms, and less of
+/// longer ones, where nobody has to think of it.
+const SHORT_NS: u64 = 5_000_000;
+
+/// Whether the round trips of a run are so short that wake-ups are a part of
+/// them; also where none was measured.
+fn has_short_trips(record: &SeriesRecord) -> bool {
+    let samples = record.flows.iter().flat_map(|flow| &flow.samples);
+    let least = samples.filter_map(|sample| sample.srtt_ns).min();
+    least.is_none_or(|least| least < SHORT_NS)
+}
+
+/// What there is to say of `live`, a run in real time that `record` tells of, a
+/// line each: who took part, what was late, what the machine held up, and what the
+/// plan says in vain.
 #[must_use]
-pub fn live_lines(live: &LiveRecord) -> Vec<String> {
+pub fn live_lines(record: &SeriesRecord, live: &LiveRecord) -> Vec<String> {
     let mut lines = vec![format!(
         "sender {}, receiver {}; carrying the packets took {} % of a processor",
         live.sender_stack,
@@ -88,10 +101,10 @@ pub fn live_lines(live: &LiveRecord) -> Vec<String> {
                 .to_owned(),
         );
     }
-    if !live.processors_awake {
+    if !live.processors_awake && has_short_trips(record) {
         lines.push(
-            "processors could fall asleep between packets (it takes root to forbid it): waking up \
-             takes some 50 us and more in a virtual machine"
+            "processors could fall asleep between packets, and waking up takes some 50 us and more in a \
+             virtual machine, a hundredth of these round trips and more (root keeps them awake)"
                 .to_owned(),
         );
     }

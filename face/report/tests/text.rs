@@ -177,3 +177,23 @@ fn an_empty_run_says_that_nothing_was_run() {
         "no series were run\n"
     );
 }
+
+#[test]
+fn that_processors_could_sleep_is_said_of_short_round_trips_alone() {
+    let mut record = sample::run(1).series.remove(0);
+    let live = gigatcp_record::LiveRecord::default();
+    let says_so = |record: &gigatcp_record::SeriesRecord| {
+        let lines = gigatcp_report::table::live_lines(record, &live);
+        lines.iter().any(|line| line.contains("fall asleep"))
+    };
+    // 80 ms.
+    assert!(!says_so(&record));
+    for flow in &mut record.flows {
+        let samples = flow.samples.iter_mut();
+        samples.for_each(|sample| sample.srtt_ns = sample.srtt_ns.map(|srtt| srtt / 40));
+    }
+    assert!(says_so(&record));
+    // Nobody knows.
+    record.flows.clear();
+    assert!(says_so(&record));
+}

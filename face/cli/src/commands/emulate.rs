@@ -12,6 +12,8 @@ mod linux;
 mod linux;
 mod path;
 #[cfg(target_os = "linux")]
+mod sysctl;
+#[cfg(target_os = "linux")]
 mod view;
 
 use std::ffi::OsString;

@@ -1,19 +1,20 @@
 //! The emulator at work: from arguments to the exit status of the command.
 
-use std::io::{IsTerminal, Write};
+use std::io::{ErrorKind, IsTerminal, Write};
 use std::path::Path;
 use std::process::Child;
 use std::thread;
 use std::time::{Duration, Instant};
 
 use gigatcp_emulate::{Emulator, EmulatorConfig, EmulatorError, Side, Snapshot, Watch};
-use gigatcp_linux::{Enclosure, terminal};
+use gigatcp_linux::{Enclosure, LabError, Step, settings, terminal};
 use gigatcp_sweep::live::capture::{Capture, Handle};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
 use super::jobs::{self, Jobs};
 use super::path::{self, Found};
+use super::sysctl;
 use super::view::{self, MachineDrops};
 use super::{Arguments, End};
 use crate::commands::{Outcome, privilege};
@@ -228,10 +229,30 @@ impl Screen {
 
 fn failure(error: &EmulatorError) -> Failure {
     match error {
+        EmulatorError::Lab(error) if error.step == Step::Setting => setting_failure(error),
         EmulatorError::Lab(error) => privilege::lab_failure(error),
         EmulatorError::Hop(_) => Failure::new(error.to_string()).effect("nothing was run"),
         EmulatorError::Stopped(_) => {
             Failure::new(error.to_string()).effect("what the command did since then tells nothing")
         }
+    }
+}
+
+/// A setting that was not taken; what it may be that was meant.
+fn setting_failure(error: &LabError) -> Failure {
+    let failure = privilege::lab_failure(error);
+    let name = error.what.split(" = ").next().unwrap_or_default();
+    match error.cause.kind() {
+        ErrorKind::NotFound | ErrorKind::InvalidInput if settings::read(name).is_err() => {
+            failure.hint(sysctl::hint(name, &settings::names()))
+        }
+        ErrorKind::NotFound | ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem => failure.hint(
+            "that is a setting of the whole machine, which no namespace has of its own: as root type \
+             `sysctl -w` before the run",
+        ),
+        _ => match settings::read(name) {
+            Ok(value) => failure.hint(format!("this machine has `{name}={value}`")),
+            Err(_) => failure,
+        },
     }
 }

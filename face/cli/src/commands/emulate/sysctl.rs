@@ -1,0 +1,55 @@
+//! What somebody may have meant who names a setting that there is not.
+
+use crate::nearest::nearest;
+
+/// The hint for a setting `name` that is none of `known`: the one that ends like it
+/// (`tcp_ecn`), or the nearest, and what all are called.
+pub(super) fn hint(name: &str, known: &[String]) -> String {
+    let form = "settings are those that `sysctl -a` shows below `net`, as in `--sysctl \
+                net.ipv4.tcp_ecn=1`";
+    let last = |name: &str| {
+        name.rsplit(['.', '/'])
+            .next()
+            .unwrap_or_default()
+            .to_owned()
+    };
+    let word = last(name);
+    let same = known.iter().find(|known| last(known) == word);
+    let meant = same.cloned().or_else(|| {
+        let all = nearest(name, known.iter().map(String::as_str));
+        all.map(str::to_owned).or_else(|| {
+            let words: Vec<String> = known.iter().map(|known| last(known)).collect();
+            let near = nearest(&word, words.iter().map(String::as_str))?;
+            known.iter().find(|known| last(known) == near).cloned()
+        })
+    });
+    match meant {
+        Some(meant) => format!("did you mean `{meant}`? {form}"),
+        None => form.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_meant_is_found_by_its_last_word_or_by_being_near() {
+        let known =
+            ["net.core.rmem_max", "net.ipv4.tcp_ecn", "net.ipv4.tcp_rmem"].map(str::to_owned);
+        for (typed, meant) in [
+            ("tcp_ecn", "`net.ipv4.tcp_ecn`?"),
+            ("ipv4.tcp_rmem", "`net.ipv4.tcp_rmem`?"),
+            ("net.ipv4.tcp_enc", "`net.ipv4.tcp_ecn`?"),
+            ("tcp_rmen", "`net.ipv4.tcp_rmem`?"),
+        ] {
+            let said = hint(typed, &known);
+            assert!(said.contains(meant), "{typed}: {said}");
+        }
+        let said = hint("foo", &known);
+        assert!(
+            !said.contains("did you mean") && said.contains("sysctl -a"),
+            "{said}"
+        );
+    }
+}
