@@ -149,7 +149,7 @@ pub const TASKS: [Task; 13] = [
         name: "grade",
         forms: &[
             (
-                "[--fat | --shared] [--seeds N] [--first SEED] [--cause ID] [--keep DIR] [--show] \
+                "[--fat] [--shared] [--seeds N] [--first SEED] [--cause ID] [--keep DIR] [--show] \
                  [--write]",
                 &[
                     "does `gigatcp why` find the known cause?",
@@ -303,6 +303,7 @@ mod tests {
         assert_eq!(mistake("bench", "--goals --only reno --set a=b"), None);
         assert_eq!(mistake("ledger", "MUST-36"), None);
         assert_eq!(mistake("grade", "--write --fat --seeds 20"), None);
+        assert_eq!(mistake("grade", "--shared --keep captures --seeds 2"), None);
         let again = "--write --live --again captures --first 2000000";
         assert_eq!(mistake("grade", again), None);
         assert_eq!(mistake("duel", "--steal-at-most 1.5"), None);

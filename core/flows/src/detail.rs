@@ -33,6 +33,7 @@ pub struct Detail {
     urgent_packets: u64,
     urgent_bytes: u64,
     least_segment: Option<u32>,
+    outstanding: Outstanding,
     initial: Initial,
     data_times: Option<(Instant, Instant)>,
     fragmented_packets: u64,
@@ -44,6 +45,14 @@ pub struct Detail {
     full: Full,
     again: Option<Box<Again>>,
     transmissions: Transmissions,
+}
+
+/// Octets in flight behind each segment with data.
+#[derive(Clone, Copy, Default, Debug)]
+struct Outstanding {
+    least: Option<u64>,
+    sum: u128,
+    segments: u64,
 }
 
 /// Data sent before any of it was acknowledged.
@@ -106,6 +115,16 @@ impl Details {
     }
 }
 
+impl Outstanding {
+    fn add(&mut self, octets: u64) {
+        if octets > 0 {
+            self.least = Some(self.least.map_or(octets, |least| least.min(octets)));
+            self.sum += u128::from(octets);
+            self.segments += 1;
+        }
+    }
+}
+
 impl Detail {
     /// Its own packet.
     fn count(&mut self, connection: &Connection, verdict: &Verdict, packet: &Observed) {
@@ -145,6 +164,7 @@ impl Detail {
         let first = self.data_times.map_or(packet.at, |(first, _)| first);
         self.data_times = Some((first, packet.at));
         let direction = connection.direction(verdict.from);
+        self.outstanding.add(direction.owin());
         // The SYN is acknowledged before any data is.
         let is_unanswered = direction
             .acked_position()
@@ -211,6 +231,21 @@ impl Detail {
         } else if let Some(sample) = verdict.round_trip() {
             self.full.add(exact.octets, sample);
         }
+    }
+
+    /// The least that was in flight behind a segment with data, octets; nothing where
+    /// none was sent, or none of it was ever known to be in flight.
+    #[must_use]
+    pub const fn least_outstanding(&self) -> Option<u64> {
+        self.outstanding.least
+    }
+
+    /// What was in flight behind segments with data, octets, on average over these
+    /// segments: more than over time, since segments leave while much is in flight.
+    #[must_use]
+    pub fn mean_outstanding(&self) -> Option<f64> {
+        let Outstanding { sum, segments, .. } = self.outstanding;
+        (segments > 0).then(|| sum as f64 / segments as f64)
     }
 
     /// Packets that came in fragments and were put together.

@@ -197,10 +197,7 @@ impl<'a> Case<'a> {
 
     /// Octets of headers of a segment with data.
     pub fn headers(&self) -> u64 {
-        let has_stamps = self
-            .data()
-            .options()
-            .is_some_and(|options| options.timestamps);
+        let has_stamps = self.rounds.iter().any(|one| one.data_stamp.is_some());
         let ip = match self.connection.endpoint(self.side).address {
             core::net::IpAddr::V4(_) => 20,
             core::net::IpAddr::V6(_) => 40,
@@ -208,11 +205,10 @@ impl<'a> Case<'a> {
         ip + 20 + if has_stamps { 12 } else { 0 }
     }
 
-    /// Whether an Ethernet before the place of capture was full in that round.
-    pub fn fills_ethernet(&self, index: usize) -> bool {
-        self.ethernet
-            .as_ref()
-            .is_some_and(|link| link.is_full(index))
+    /// The speed of an Ethernet before the place of capture that was full in that round,
+    /// bits per second.
+    pub fn fills_ethernet(&self, index: usize) -> Option<f64> {
+        self.ethernet.as_ref().and_then(|one| one.full(index))
     }
 
     /// Whether queues show in the round trips that can be measured here.

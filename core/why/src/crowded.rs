@@ -63,6 +63,13 @@ fn around(case: &Case<'_>, episode: &Episode) -> Option<Duration> {
         .rounds
         .partition_point(|round| round.start < episode.at);
     let near = case.rounds.get(begin..until)?;
+    // Between losses a flow's own queue only grows: where one stands all the time, any
+    // loss finds it longer than before.
+    let some = Duration::from_secs_f64(2.0 * case.mss() as f64 / case.line?.max(1.0));
+    let least = near.iter().filter_map(|one| one.trip.least).min()?;
+    if least > case.base + some + NOISE {
+        return None;
+    }
     let sum = near
         .iter()
         .fold(Duration::ZERO, |sum, one| sum + one.trip.sum);

@@ -25,6 +25,9 @@ const SPEEDS: [f64; 13] = [
 /// is tolerated.
 const PACKETS: u64 = 512;
 
+/// How much of the time segments that follow closely on one another must take.
+const BUSY: f64 = 0.85;
+
 /// Of an Ethernet's speed. A VLAN tag is not known of: four octets of 1538. No frame is
 /// faster, but clocks differ.
 const SAME: core::ops::Range<f64> = 0.995..1.003;
@@ -32,10 +35,8 @@ const SAME: core::ops::Range<f64> = 0.995..1.003;
 /// An Ethernet that was full.
 #[derive(Clone, Debug)]
 pub(crate) struct Ethernet {
-    /// Bits per second, of frames.
-    pub speed: f64,
-    /// The rounds in which it was full.
-    rounds: Vec<bool>,
+    /// Of each round its speed, bits per second of frames; zero where none was full.
+    speeds: Vec<f64>,
 }
 
 impl Ethernet {
@@ -58,27 +59,34 @@ impl Ethernet {
             }
             let near = &case.rounds[from..=index];
             let nominal = |rate: f64| SPEEDS.into_iter().find(|one| SAME.contains(&(rate / one)));
-            if let Some(speed) = nominal(rate(near) * 8.0 * share) {
+            // Of few packets in a round trip pauses do not show.
+            let has_pauses = (time(near) / packets as f64) * 4.0 < case.base.as_secs_f64()
+                && (from..=index).any(|index| case.busy(index) < BUSY);
+            let rate = rate(near) * 8.0 * share;
+            if let Some(speed) = nominal(rate).filter(|_| !has_pauses) {
                 let found = found.get_or_insert_with(|| Self {
-                    speed,
-                    rounds: alloc::vec![false; case.rounds.len()],
+                    speeds: alloc::vec![0.0; case.rounds.len()],
                 });
-                found.rounds[from..=index].fill(true);
+                found.speeds[from..=index].fill(speed);
             }
             (from, packets) = (index + 1, 0);
         }
         found
     }
 
-    /// Whether it was full in that round.
-    pub fn is_full(&self, index: usize) -> bool {
-        self.rounds.get(index).is_some_and(|is_full| *is_full)
+    /// Its speed if it was full in that round, bits per second of frames.
+    pub fn full(&self, index: usize) -> Option<f64> {
+        self.speeds.get(index).copied().filter(|speed| *speed > 0.0)
     }
 }
 
 /// Octets per second that left in these.
 fn rate(rounds: &[Round]) -> f64 {
     let sent: u64 = rounds.iter().map(|round| round.sent).sum();
-    let time: f64 = rounds.iter().map(|one| one.length().as_secs_f64()).sum();
-    sent as f64 / time.max(1e-9)
+    sent as f64 / time(rounds).max(1e-9)
+}
+
+/// Seconds that they took.
+fn time(rounds: &[Round]) -> f64 {
+    rounds.iter().map(|one| one.length().as_secs_f64()).sum()
 }

@@ -398,10 +398,11 @@ fn between(case: &Case<'_>, episode: &Episode, summary: &Summary, fate: &Fate) -
         return (Cause::Policer, 0.88);
     }
     let is_long = fate.queue.as_secs_f64() >= LONG * most;
-    if let Some(sure) = summary.crowded.filter(|_| !is_long) {
+    let tight = case.is_tight(episode);
+    if let Some(sure) = summary.crowded.filter(|_| !is_long && tight != Some(false)) {
         return (Cause::Overflow, sure);
     }
-    match case.is_tight(episode) {
+    match tight {
         Some(true) if is_long => (Cause::Overflow, 0.95),
         Some(false) if !is_long && summary.leaves_none => (Cause::Overflow, 0.78),
         Some(false) if !is_long => (Cause::Random, 0.95),

@@ -17,15 +17,24 @@ const YOUNG: Duration = Duration::from_secs(60);
 /// file system has no locks.
 #[must_use]
 pub fn lock(path: &Path) -> Option<File> {
-    let file = File::open(path).ok()?;
-    file.try_lock().ok()?;
+    let file = opened(path)?;
+    // Whoever asks whether it is abandoned holds it for a moment.
+    file.lock().ok()?;
     Some(file)
+}
+
+/// What was made is a file or a folder; to open a pipe could take for ever, and a link
+/// leads to what is somebody else's.
+fn opened(path: &Path) -> Option<File> {
+    let kind = path.symlink_metadata().ok()?.file_type();
+    (kind.is_file() || kind.is_dir()).then_some(())?;
+    File::open(path).ok()
 }
 
 /// Whether nobody makes any more what stands at `path`, of process `maker`.
 #[must_use]
 pub fn is_abandoned(path: &Path, maker: u32) -> bool {
-    let Ok(file) = File::open(path) else {
+    let Some(file) = opened(path) else {
         return false;
     };
     match file.try_lock() {

@@ -109,6 +109,8 @@ impl Folder {
         earlier.push(EARLIER);
         let earlier = PathBuf::from(earlier);
         let replaces = self.target.exists();
+        // Under its hidden name it would be nobody's, for a moment.
+        let _held = leftover::lock(&self.target);
         if replaces {
             fs::rename(&self.target, &earlier).map_err(|e| error("replace", &self.target, e))?;
         }
@@ -181,7 +183,10 @@ fn is_run(stem: &str) -> bool {
         .strip_prefix('.')
         .and_then(|stem| stem.rsplit_once('-'));
     hash.is_some_and(|(_, hash)| {
-        !hash.is_empty() && hash.bytes().all(|octet| octet.is_ascii_hexdigit())
+        hash.len() == 16
+            && hash
+                .bytes()
+                .all(|octet| matches!(octet, b'0'..=b'9' | b'a'..=b'f'))
     })
 }
 
@@ -222,7 +227,7 @@ mod tests {
     #[test]
     fn a_folder_that_is_not_committed_leaves_nothing_behind() {
         let base = tempfile::tempdir().unwrap();
-        let folder = Folder::begin(base.path(), "plan", "0123").unwrap();
+        let folder = Folder::begin(base.path(), "plan", "0123456789abcdef").unwrap();
         folder.write("run.json", b"{}").unwrap();
         drop(folder);
         assert_eq!(fs::read_dir(base.path()).unwrap().count(), 0);
@@ -233,27 +238,34 @@ mod tests {
         let base = tempfile::tempdir().unwrap();
         let at = |name: &str| base.path().join(name);
         let nobody = u32::MAX;
-        let half_made = at(&format!(".plan-0123.{nobody}"));
+        let half_made = at(&format!(".plan-0123456789abcdef.{nobody}"));
         fs::create_dir(&half_made).unwrap();
         fs::write(half_made.join("a.pcapng"), b"half").unwrap();
-        let live = at(&format!(".plan-0123-live.{nobody}"));
+        let live = at(&format!(".plan-0123456789abcdef-live.{nobody}"));
         fs::create_dir(&live).unwrap();
-        let replaced = at(&format!(".other-4567.{nobody}.earlier"));
+        let replaced = at(&format!(".other-4567456745674567.{nobody}.earlier"));
         fs::create_dir(&replaced).unwrap();
         fs::write(replaced.join("run.json"), b"earlier").unwrap();
-        let strange = [".plan-0123", ".notes.12", "plan-89ab"].map(at);
+        let strange = [
+            ".plan-0123456789abcdef",
+            ".notes.12",
+            "plan-89ab",
+            ".venv-3.12",
+            ".backup-2024.10",
+        ]
+        .map(at);
         strange
             .iter()
             .for_each(|path| fs::create_dir(path).unwrap());
 
-        let somebody = Folder::begin(base.path(), "some", "0123").unwrap();
+        let somebody = Folder::begin(base.path(), "some", "0123456789abcdef").unwrap();
         assert_eq!(somebody.removed(), [live, half_made.clone()]);
         assert!(!half_made.exists());
         // It was taken away, and nothing has come in its place.
-        let kept = fs::read(at("other-4567").join("run.json")).unwrap();
+        let kept = fs::read(at("other-4567456745674567").join("run.json")).unwrap();
         assert_eq!(kept, b"earlier");
         // Who is at work is left alone.
-        let next = Folder::begin(base.path(), "next", "0123").unwrap();
+        let next = Folder::begin(base.path(), "next", "0123456789abcdef").unwrap();
         assert!(next.removed().is_empty() && somebody.path().exists());
         assert!(strange.iter().all(|path| path.exists()));
     }
@@ -262,11 +274,11 @@ mod tests {
     fn a_second_run_of_the_same_plan_replaces_the_first() {
         let base = tempfile::tempdir().unwrap();
         for content in [b"1", b"2"] {
-            let folder = Folder::begin(base.path(), "plan", "0123").unwrap();
+            let folder = Folder::begin(base.path(), "plan", "0123456789abcdef").unwrap();
             folder.write("run.json", content).unwrap();
             folder.commit().unwrap();
         }
-        let kept = fs::read(base.path().join("plan-0123/run.json")).unwrap();
+        let kept = fs::read(base.path().join("plan-0123456789abcdef/run.json")).unwrap();
         assert_eq!(kept, b"2");
         assert_eq!(fs::read_dir(base.path()).unwrap().count(), 1);
     }
@@ -274,14 +286,14 @@ mod tests {
     #[test]
     fn an_earlier_run_stays_where_the_new_one_cannot_take_its_place() {
         let base = tempfile::tempdir().unwrap();
-        let begin = || Folder::begin(base.path(), "plan", "0123").unwrap();
+        let begin = || Folder::begin(base.path(), "plan", "0123456789abcdef").unwrap();
         let folder = begin();
         folder.write("run.json", b"1").unwrap();
         folder.commit().unwrap();
         let folder = begin();
         fs::remove_dir_all(folder.path()).unwrap();
         assert!(folder.commit().is_err());
-        let kept = fs::read(base.path().join("plan-0123/run.json")).unwrap();
+        let kept = fs::read(base.path().join("plan-0123456789abcdef/run.json")).unwrap();
         assert_eq!(kept, b"1");
         assert_eq!(fs::read_dir(base.path()).unwrap().count(), 1);
     }

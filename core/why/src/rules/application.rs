@@ -120,16 +120,15 @@ fn writes_little(case: &Case<'_>, index: usize) -> bool {
 
 fn tell(case: &Case<'_>, won: &Won) -> Told {
     let idle = case.spent(State::Idle).min(won.time);
-    let finding = if idle.is_zero() {
-        format!(
-            "The application had nothing to send for {}, as pauses and amounts tell; something was \
-             in flight all the time.",
-            span(won.time)
-        )
+    let closing = case.spent(State::Closing).min(won.time);
+    let time = span(won.time);
+    let finding = if closing * 2 > won.time {
+        format!("The application had sent all that it had to send for {time}, its FIN included.")
+    } else if idle.is_zero() {
+        format!("The application had nothing to send for {time}, as pauses and amounts tell.")
     } else {
         format!(
-            "The application had nothing to send for {}; for {} of that nothing was in flight.",
-            span(won.time),
+            "The application had nothing to send for {time}; for {} of that nothing was in flight.",
             span(idle),
         )
     };
@@ -145,7 +144,13 @@ fn tell(case: &Case<'_>, won: &Won) -> Told {
 /// What shows it in that round.
 fn shown(round: &Round) -> String {
     let (idle, slack) = (round.spent_in(State::Idle), round.spent_in(State::Slack));
-    if !idle.is_zero() {
+    let unclocked = round.sent.saturating_sub(round.clocked);
+    if round.kind() == State::Closing {
+        format!(
+            "all that there was had been sent for {}",
+            span(round.spent_in(State::Closing))
+        )
+    } else if !idle.is_zero() {
         format!(
             "nothing in flight for {} although the window was open",
             span(idle)
@@ -156,11 +161,16 @@ fn shown(round: &Round) -> String {
             span(slack),
             octets(round.flight)
         )
-    } else {
+    } else if unclocked > 0 {
         format!(
             "{} of {} left without an acknowledgment to release them",
-            octets(round.sent.saturating_sub(round.clocked)),
+            octets(unclocked),
             octets(round.sent)
+        )
+    } else {
+        format!(
+            "for {} nothing was sent although acknowledgments came",
+            span(round.dry)
         )
     }
 }

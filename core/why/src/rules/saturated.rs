@@ -38,7 +38,7 @@ pub(crate) const RULE: Rule = Rule {
 
 fn judge(case: &Case<'_>, hearing: &mut Hearing) {
     for index in 0..case.rounds.len() {
-        if case.fills_ethernet(index) {
+        if case.fills_ethernet(index).is_some() {
             hearing.bid(index, State::Full, 0.95);
             hearing.bid(index, State::Slack, 0.95);
             continue;
@@ -80,10 +80,8 @@ fn judge(case: &Case<'_>, hearing: &mut Hearing) {
 }
 
 fn tell(case: &Case<'_>, won: &Won) -> Told {
-    if case.fills_ethernet(won.round)
-        && let Some(link) = &case.ethernet
-    {
-        return tell_ethernet(case, won, link);
+    if let Some(of) = case.fills_ethernet(won.round) {
+        return tell_ethernet(case, won, of);
     }
     let finding = format!(
         "The path was full for {}: about {} went through, and more in flight only lengthened the \
@@ -118,7 +116,7 @@ fn tell(case: &Case<'_>, won: &Won) -> Told {
 }
 
 /// Where the capture is the sender's, that Ethernet is its own.
-fn tell_ethernet(case: &Case<'_>, won: &Won, link: &Ethernet) -> Told {
+fn tell_ethernet(case: &Case<'_>, won: &Won, of: f64) -> Told {
     let beside = case.headers() + Ethernet::FRAME;
     let (whose, left) = match case.view {
         View::Sender => ("The sender's own interface", "left"),
@@ -128,9 +126,9 @@ fn tell_ethernet(case: &Case<'_>, won: &Won, link: &Ethernet) -> Told {
         "{whose} was full for {}: segments {left} without a pause, as fast as an Ethernet of {} \
          takes them. With {} octets in each segment that is {} of data.",
         span(won.time),
-        Rate::from_bps(link.speed as u64),
+        Rate::from_bps(of as u64),
         case.mss(),
-        speed(link.speed / 8.0 * case.mss() as f64 / (case.mss() + beside) as f64),
+        speed(of / 8.0 * case.mss() as f64 / (case.mss() + beside) as f64),
     );
     let text = format!(
         "{} of data, and {beside} octets of headers and frame with each segment",

@@ -49,6 +49,9 @@ pub fn asked() -> Result<Asked, String> {
             "--first" => asked.first = number(&value()?)?,
             "--cause" => asked.cause = Some(value()?),
             "--show" => asked.show = true,
+            "--fat" | "--shared" if asked.paths != Paths::Usual => {
+                return Err("either `--fat` or `--shared`: there are no worlds of both".into());
+            }
             "--fat" => asked.paths = Paths::Fat,
             "--shared" => asked.paths = Paths::Shared,
             "--live" => asked.ground = Ground::Kernels,

@@ -251,6 +251,16 @@ fn contents(detail: &Detail, whose: Whose<'_>) -> Vec<Fact> {
             detail.least_segment().map(u64::from),
         ),
         size("mean_segment_bytes", "mean segment", mean),
+        size(
+            "outstanding_least_bytes",
+            "least outstanding behind data",
+            detail.least_outstanding(),
+        ),
+        size(
+            "outstanding_at_data_mean_bytes",
+            "outstanding, over segments",
+            detail.mean_outstanding().map(|mean| mean as u64),
+        ),
         count(
             "fragmented_packets",
             "packets in fragments",
