@@ -399,6 +399,20 @@ impl<'a> Case<'a> {
         }
     }
 
+    /// The rounds of so many round trips before an episode.
+    pub fn rounds_before(&self, episode: &Episode, trips: u64) -> &'a [Round] {
+        let from = episode
+            .at
+            .as_nanos()
+            .saturating_sub((self.base * trips).as_nanos());
+        let from = Instant::from_nanos(from);
+        let begin = self.rounds.partition_point(|round| round.end < from);
+        let until = self
+            .rounds
+            .partition_point(|round| round.start < episode.at);
+        &self.rounds[begin.min(until)..until]
+    }
+
     /// What a queue added just before the episode.
     pub fn queue_before(&self, episode: &Episode) -> Option<Duration> {
         let turn = match self.view {

@@ -3,13 +3,13 @@
 //! What finds no room in a queue finds it full, whoever fills it, and however short it
 //! is: the round trip of the segment before a loss is longer than those around it, each
 //! time. Damage comes when it comes, half of it when round trips are shorter than usual.
-//! So losses are counted like throws of
-//! a coin.
+//! So losses
+//! are counted like throws of a coin.
 //!
 //! Deliberately not here: a policer behind which bursts queue, which loses their ends as
 //! well. What tells one is looked at before.
 
-use gigatcp_units::{Duration, Instant};
+use gigatcp_units::Duration;
 
 use crate::case::Case;
 use crate::episode::Episode;
@@ -56,13 +56,7 @@ pub(crate) fn crowded(case: &Case<'_>) -> Option<f64> {
 
 /// The queue of the round trips before an episode, on average.
 fn around(case: &Case<'_>, episode: &Episode) -> Option<Duration> {
-    let span = (case.base * TRIPS).as_nanos();
-    let from = Instant::from_nanos(episode.at.as_nanos().saturating_sub(span));
-    let begin = case.rounds.partition_point(|round| round.end < from);
-    let until = case
-        .rounds
-        .partition_point(|round| round.start < episode.at);
-    let near = case.rounds.get(begin..until)?;
+    let near = case.rounds_before(episode, TRIPS);
     // Between losses a flow's own queue only grows: where one stands all the time, any
     // loss finds it longer than before.
     let some = Duration::from_secs_f64(2.0 * case.mss() as f64 / case.line?.max(1.0));

@@ -11,8 +11,6 @@
 //! Deliberately not here: a queue shorter than what one acknowledgment releases. Its
 //! link runs dry in between, and it looks like a policer.
 
-use gigatcp_units::Instant;
-
 use crate::case::Case;
 use crate::episode::Episode;
 use crate::round::{Round, State};
@@ -85,7 +83,9 @@ pub(crate) fn fills_link(case: &Case<'_>, first: &Episode) -> Option<bool> {
     }
     let fills = first.flood.fills_link(case.mss())?;
     // What had waited until nothing was under way came without acknowledgments.
-    let is_clocked = before(case, first).all(|round| round.spent_in(State::Idle).is_zero());
+    let is_clocked = left_before(case, first)
+        .iter()
+        .all(|round| round.spent_in(State::Idle).is_zero());
     let is_shown = if fills {
         came_at_line(case, first)
     } else {
@@ -95,17 +95,8 @@ pub(crate) fn fills_link(case: &Case<'_>, first: &Episode) -> Option<bool> {
 }
 
 /// Rounds in which what an episode lost had left, as seen from here.
-fn before<'a>(case: &'a Case<'_>, episode: &Episode) -> impl Iterator<Item = &'a Round> {
-    let from = episode
-        .at
-        .as_nanos()
-        .saturating_sub((case.base * 2).as_nanos());
-    let from = Instant::from_nanos(from);
-    let begin = case.rounds.partition_point(|round| round.end < from);
-    let until = case
-        .rounds
-        .partition_point(|round| round.start < episode.at);
-    case.rounds[begin.min(until)..until].iter()
+fn left_before<'a>(case: &'a Case<'_>, episode: &Episode) -> &'a [Round] {
+    case.rounds_before(episode, 2)
 }
 
 /// Whether that left, or came, as fast as the slowest link carries or faster, be it in
@@ -113,7 +104,8 @@ fn before<'a>(case: &'a Case<'_>, episode: &Episode) -> impl Iterator<Item = &'a
 fn came_at_line(case: &Case<'_>, episode: &Episode) -> bool {
     let Some(line) = case.line else { return false };
     let least = 16 * case.mss();
-    before(case, episode)
+    left_before(case, episode)
+        .iter()
         .filter(|round| round.sent >= least)
         .map(|round| round.train_octets as f64 / round.train_time.as_secs_f64().max(1e-9))
         .any(|rate| rate >= 0.9 * line)
