@@ -23,8 +23,8 @@ const BACKLOG: i32 = 16;
 /// What a socket is to have.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct Wishes {
-    /// Congestion control, by the kernel's name.
-    pub congestion: String,
+    /// Congestion control, by the kernel's name; absent: the kernel's choice.
+    pub congestion: Option<String>,
     /// Send buffer; absent: it fits itself to the path.
     pub send_buffer: Option<Bytes>,
     /// Receive buffer; absent: it fits itself to the path.
@@ -81,9 +81,10 @@ pub fn congestion_controls() -> Vec<String> {
 }
 
 fn grant(socket: &impl AsRawFd, wishes: &Wishes) -> Result<(), MeterError> {
-    let name = &wishes.congestion;
-    socket::set_congestion(socket, name)
-        .map_err(failed(format!("use the congestion control {name}")))?;
+    if let Some(name) = &wishes.congestion {
+        socket::set_congestion(socket, name)
+            .map_err(failed(format!("use the congestion control {name}")))?;
+    }
     let wished = [
         (Buffer::Send, wishes.send_buffer, "send"),
         (Buffer::Receive, wishes.receive_buffer, "receive"),

@@ -235,3 +235,36 @@ fn an_interrupted_live_run_stores_what_there_is() {
     assert!(record.partial && record.series[0].partial);
     assert!(record.series[0].flows[0].bytes > 0);
 }
+
+/// What the engine alone has, a kernel is asked for only where it sends.
+#[test]
+fn a_control_of_the_engine_meets_a_kernel_that_receives_and_is_refused_one_that_sends() {
+    let folder = bench();
+    if !is_possible(folder.path()) {
+        return;
+    }
+    let with = |words: &[&str]| {
+        let control = ["--set", "flow.congestion_control=cubic-2.6.20"];
+        let words = [&control[..], words].concat();
+        gigatcp(folder.path(), &words).output().unwrap()
+    };
+    let received = with(&["--json", "--set", "receiver.stack=kernel"]);
+    assert!(received.status.success(), "{received:?}");
+    let record: RunRecord = serde_json::from_slice(&received.stdout).unwrap();
+    let series = &record.series[0];
+    assert!(
+        series
+            .live
+            .as_ref()
+            .is_some_and(|live| live.receiver_stack.starts_with("Linux "))
+    );
+    assert_eq!(series.flows[0].congestion_control, "cubic-2.6.20");
+    assert!(series.flows[0].bytes > 100_000, "{series:?}");
+
+    let sent = with(&["--set", "sender.stack=kernel"]);
+    let said = String::from_utf8_lossy(&sent.stderr);
+    assert_eq!(sent.status.code(), Some(2), "{said}");
+    assert!(said.contains("which the engine alone has"), "{said}");
+    assert!(said.contains("--set sender.stack=engine"), "{said}");
+    assert!(!said.contains("modprobe"), "{said}");
+}

@@ -50,24 +50,39 @@ pub(crate) fn refusal(plan: &Plan, series: &Series) -> Option<Refusal> {
             "`--set flow.extra_delay='0 s'`, or run it in virtual time, without `--on live`",
         );
     }
-    let stacks = [scenario.sender.stack, scenario.receiver.stack];
-    if stacks.contains(&Stack::Kernel) {
-        let known = gigatcp_meter::congestion_controls();
-        let unknown = |name: &&str| !known.iter().any(|known| known == name);
-        let wanted = scenario.flows.iter().map(kernel_name);
-        if let Some(unknown) = wanted.into_iter().find(unknown) {
-            return Some(Refusal {
-                message: format!(
-                    "series `{}` asks a kernel for the congestion control `{unknown}`, which this \
-                     one has not; it has {}",
-                    series.name,
-                    known.join(", ")
-                ),
-                hint: format!("`modprobe tcp_{unknown}`, or `--set flow.congestion_control=cubic`"),
-            });
-        }
-    }
-    None
+    let known = gigatcp_meter::congestion_controls();
+    let missing = missing_control(scenario, &known)?;
+    let is_ours = ENGINES_OWN.contains(&missing);
+    let message = format!(
+        "series `{}` asks a kernel for the congestion control `{missing}`, which {}; this one has {}",
+        series.name,
+        if is_ours {
+            "the engine alone has"
+        } else {
+            "it has not"
+        },
+        known.join(", ")
+    );
+    let hint = if is_ours {
+        "`--set flow.congestion_control=cubic`, or `--set sender.stack=engine`".to_owned()
+    } else {
+        format!("`modprobe tcp_{missing}`, or `--set flow.congestion_control=cubic`")
+    };
+    Some(Refusal { message, hint })
+}
+
+/// Controls that no kernel has by that name.
+const ENGINES_OWN: [&str; 3] = ["bic-2.6.20", "cubic-2.6.20", "fixed"];
+
+/// The first control asked of a kernel that is not among those `known` to it. A
+/// kernel that only receives needs none, but for DCTCP, whose receiver tells of
+/// marks in another way.
+fn missing_control(scenario: &Scenario, known: &[String]) -> Option<&'static str> {
+    let sends = scenario.sender.stack == Stack::Kernel;
+    let receives = scenario.receiver.stack == Stack::Kernel;
+    let wanted = scenario.flows.iter().map(kernel_name);
+    let mut needed = wanted.filter(|name| sends || receives && *name == "dctcp");
+    needed.find(|name| !known.iter().any(|known| known == name))
 }
 
 /// What of the scenario this run leaves out, by key, and why.

@@ -97,10 +97,19 @@ fn options(host: &Host, flow: &Flow, local_port: Option<u16>) -> Options {
 
 fn wishes(flow: &Flow) -> Wishes {
     Wishes {
-        congestion: kernel_name(flow).to_owned(),
+        congestion: Some(kernel_name(flow).to_owned()),
         send_buffer: flow.send_buffer,
         receive_buffer: flow.receive_buffer,
     }
+}
+
+/// What a kernel's receiver is to have: the sender's control too, where the kernel
+/// has it (it only matters to those that change how marks are told).
+fn heard(flow: &Flow) -> Wishes {
+    let known = gigatcp_meter::congestion_controls();
+    let mut wishes = wishes(flow);
+    wishes.congestion = wishes.congestion.filter(|name| known.contains(name));
+    wishes
 }
 
 /// Listens at the receiver's end.
@@ -113,7 +122,7 @@ pub(super) fn listen(site: &Site, host: &Host, flow: &Flow, port: u16) -> Result
         }
         None => {
             let namespace = site.emulator.namespace(Side::Server);
-            let listener = namespace.run(|| gigatcp_meter::listen(at, &wishes(flow)))??;
+            let listener = namespace.run(|| gigatcp_meter::listen(at, &heard(flow)))??;
             Ok(Door::Kernel(listener))
         }
     }
