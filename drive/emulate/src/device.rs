@@ -15,6 +15,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use gigatcp_linux::batch::BatchWriter;
 use gigatcp_linux::device::{self, Offloads, Reception};
+use gigatcp_linux::written::Written;
 use gigatcp_linux::{LabError, Step, interface, steering};
 
 use crate::headers::device_octets;
@@ -63,18 +64,6 @@ pub struct DeviceCounters {
     pub one_by_one: Option<ErrorKind>,
 }
 
-impl DeviceCounters {
-    /// Counts what became of a packet; the error, where that is the device's end.
-    fn count(&mut self, written: io::Result<usize>) -> Option<io::Error> {
-        match written {
-            Ok(_) => self.writes += 1,
-            Err(error) if is_gone(&error) => return Some(error),
-            Err(_) => self.refused += 1,
-        }
-        None
-    }
-}
-
 /// See the module's own text.
 #[derive(Debug)]
 pub struct Device {
@@ -84,6 +73,8 @@ pub struct Device {
     scratch: [Vec<u8>; BATCH],
     writer: BatchWriter,
     counters: DeviceCounters,
+    /// Of what was written, which is not in `counters`.
+    written: Written,
 }
 
 impl Device {
@@ -133,6 +124,7 @@ impl Device {
             scratch: [const { Vec::new() }; BATCH],
             writer: BatchWriter::one_by_one(),
             counters: DeviceCounters::default(),
+            written: Written::default(),
         }
     }
 
@@ -140,6 +132,8 @@ impl Device {
     #[must_use]
     pub fn counters(&self) -> DeviceCounters {
         DeviceCounters {
+            writes: self.written.taken,
+            refused: self.written.refused,
             batched: self.writer.batched(),
             one_by_one: self.writer.refusal().map(io::Error::kind),
             ..self.counters
@@ -202,8 +196,8 @@ impl Device {
                 *parts = device_octets(packet, scratch).map(IoSlice::new);
             }
             let mut gone = None;
-            let counters = &mut self.counters;
-            let count = |written| gone = gone.take().or(counters.count(written));
+            let tally = &mut self.written;
+            let count = |written| gone = gone.take().or(tally.count(written));
             self.writer
                 .write(self.tun.as_fd(), &parts[..packets.len()], count);
             if let Some(gone) = gone {
@@ -219,7 +213,7 @@ impl Device {
     /// That the device is gone.
     pub fn write_octets(&mut self, octets: &[u8]) -> io::Result<()> {
         let written = write(|| (&self.tun).write(octets));
-        self.counters.count(written).map_or(Ok(()), Err)
+        self.written.count(written).map_or(Ok(()), Err)
     }
 }
 
@@ -248,15 +242,6 @@ fn write(mut call: impl FnMut() -> io::Result<usize>) -> io::Result<usize> {
             done => return done,
         }
     }
-}
-
-/// Whether the device is no more, rather than down or of another opinion about
-/// a packet.
-fn is_gone(error: &io::Error) -> bool {
-    matches!(
-        error.raw_os_error(),
-        Some(libc::EBADF | libc::EBADFD | libc::ENODEV | libc::ENXIO | libc::EPIPE)
-    )
 }
 
 /// Size and addresses of the interface; then it goes up.

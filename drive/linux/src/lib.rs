@@ -16,6 +16,7 @@
 //! | `namespace.rs` | a network namespace that nothing outlives |
 //! | `orphans.rs` | connections nobody owns any more, ended |
 //! | `batch.rs` | several packets written by one system call |
+//! | `written.rs` | what became of the packets that were written to a device |
 //! | `device.rs` | a TUN device and its interface: made, addressed, routed, brought up |
 //! | `virtio.rs` | what stands before a packet: segmentation and checksums left to others |
 //! | `interface.rs` | addresses and routes of an interface |
@@ -64,6 +65,7 @@ pub mod tcp_info;
 pub mod terminal;
 pub mod virtio;
 mod wakefulness;
+pub mod written;
 
 use std::io;
 use std::os::fd::{FromRawFd, OwnedFd, RawFd};

@@ -32,6 +32,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use gigatcp_linux::batch::{self, BatchWriter};
 use gigatcp_linux::device::Reception;
 use gigatcp_linux::virtio::{ChecksumState, Segmentation, VirtioHeader};
+use gigatcp_linux::written::Written;
 use gigatcp_linux::{LabError, Namespace, Step, device, interface, steering};
 use gigatcp_wire::{ChecksumFill, Endpoints, Flags, IpHeader, Segment, encode_headers};
 
@@ -109,18 +110,6 @@ pub struct DeviceCounters {
     pub one_by_one: Option<io::ErrorKind>,
 }
 
-impl DeviceCounters {
-    /// Counts what became of a packet; the error, where that is the device's end.
-    fn count(&mut self, written: io::Result<usize>) -> Option<io::Error> {
-        match written {
-            Ok(_) => self.writes += 1,
-            Err(error) if is_gone(&error) => return Some(error),
-            Err(_) => self.refused += 1,
-        }
-        None
-    }
-}
-
 /// See the module's own text.
 #[derive(Debug)]
 pub struct Device {
@@ -138,6 +127,8 @@ pub struct Device {
     /// Packets to be written before any go together again.
     one_by_one: u32,
     counters: DeviceCounters,
+    /// Of what was written, which is not in `counters`.
+    written: Written,
 }
 
 impl Device {
@@ -200,6 +191,7 @@ impl Device {
             writer: BatchWriter::one_by_one(),
             one_by_one: 0,
             counters: DeviceCounters::default(),
+            written: Written::default(),
         }
     }
 
@@ -214,6 +206,8 @@ impl Device {
     pub fn counters(&self) -> DeviceCounters {
         DeviceCounters {
             slabs: self.slabs.allocated(),
+            writes: self.written.taken,
+            refused: self.written.refused,
             batched: self.writer.batched(),
             one_by_one: self.writer.refusal().map(io::Error::kind),
             ..self.counters
@@ -368,7 +362,7 @@ impl Device {
             return Ok(false);
         }
         self.one_by_one = self.one_by_one.saturating_sub(1);
-        match self.counters.count(written) {
+        match self.written.count(written) {
             Some(gone) => Err(self.gone(&gone)),
             None => Ok(true),
         }
@@ -410,12 +404,12 @@ impl Device {
         }
         let parts = &parts[..self.pieces.len()];
         let (mut gone, mut number) = (None, 0);
-        let counters = &mut self.counters;
+        let tally = &mut self.written;
         self.writer.write(self.tun.as_fd(), parts, |written| {
             if is_full(&written) {
                 left.push_back((endpoints, self.pieces[number].0.clone()));
                 self.one_by_one = CAREFUL;
-            } else if let Some(error) = counters.count(written) {
+            } else if let Some(error) = tally.count(written) {
                 gone = Some(error);
             }
             number += 1;
@@ -444,7 +438,7 @@ impl Device {
             // is its fault and not a reason to stop.
             debug_assert!(false, "a segment that no packet holds");
             self.headers.truncate(before);
-            self.counters.refused += 1;
+            self.written.refused += 1;
         }
         is_put
     }
@@ -499,23 +493,6 @@ fn is_full(written: &io::Result<usize>) -> bool {
 /// (RFC 9768 section 3.3.4).
 fn is_cut_here(segment: &Segment<Octets>) -> bool {
     segment.flags.contains(Flags::URG) || (segment.ace && segment.flags.contains(Flags::CWR))
-}
-
-/// Whether the device is no more, rather than down, short of memory, or of
-/// another opinion about a packet.
-fn is_gone(error: &io::Error) -> bool {
-    matches!(
-        error.raw_os_error(),
-        Some(
-            libc::EBADF
-                | libc::EBADFD
-                | libc::ENODEV
-                | libc::ENXIO
-                | libc::EPIPE
-                | libc::ECONNRESET
-                | libc::ENOTCONN
-        )
-    )
 }
 
 /// Size, addresses and routes of the interface; then it goes up.
