@@ -109,7 +109,7 @@ pub struct Datagrams {
     held: VecDeque<Slot>,
     /// Packets that have left.
     gone: u64,
-    odd: VecDeque<OddFragment>,
+    odd: Vec<OddFragment>,
 }
 
 impl Datagrams {
@@ -166,10 +166,9 @@ impl Datagrams {
         Some(looked)
     }
 
-    /// What there is to say of fragments, as it was found out: of a packet that is
-    /// given up late after what stands behind it.
+    /// What there is to say of fragments, next.
     pub fn poll_odd(&mut self) -> Option<OddFragment> {
-        self.odd.pop_front()
+        self.odd.pop()
     }
 
     fn handle_fragment(&mut self, looked: Looked, fragment: &Fragment<'_>) {
@@ -238,7 +237,7 @@ impl Datagrams {
 
     fn say(&mut self, what: Odd, looked: &Looked) {
         let (number, offset) = (looked.number, looked.offset);
-        self.odd.push_back(OddFragment {
+        self.odd.push(OddFragment {
             what,
             number,
             offset,

@@ -8,6 +8,8 @@ use gigatcp_plan::{Diagnostic, Diagnostics, Place, Severity, Source};
 use gigatcp_report::escape::terminal;
 use serde::Serialize;
 
+use crate::output;
+
 /// So many findings are shown; whoever has more mends these first.
 const SHOWN: usize = 20;
 
@@ -34,13 +36,13 @@ fn closing_line(findings: &Diagnostics) -> Option<String> {
     if errors == 0 {
         return None;
     }
-    let plural = if errors == 1 { "" } else { "s" };
+    let errors = output::counted(errors as u64, "error");
     let hidden = match total.saturating_sub(SHOWN) {
         0 => String::new(),
         more => format!(", {more} not shown"),
     };
     Some(format!(
-        "{}: {errors} error{plural}{hidden}; this plan cannot run",
+        "{}: {errors}{hidden}; this plan cannot run",
         terminal(&findings.source_name)
     ))
 }

@@ -26,6 +26,12 @@ pub(crate) fn jobs(text: &str) -> Result<usize, String> {
     Ok(usize::try_from(jobs).unwrap_or(usize::MAX))
 }
 
+/// Threads that share a file.
+pub(crate) fn threads(text: &str) -> Result<u32, String> {
+    let threads = whole(text, 1, 256, "--threads 2")?;
+    Ok(u32::try_from(threads).unwrap_or(u32::MAX))
+}
+
 /// An initial window in segments.
 pub(crate) fn initial_window(text: &str) -> Result<u32, String> {
     let iw = whole(text, 1, 1_000_000, "--iw 10")?;

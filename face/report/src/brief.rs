@@ -47,7 +47,8 @@ pub(crate) fn text(report: &Report<'_>) -> String {
         out.push_str(&table::summary(report, Detail::Brief));
         return out;
     }
-    let mut out = format!(
+    let mut out = table::changes(&report.run.overrides);
+    out += &format!(
         "{count} series: --series NAME shows one with its intervals and its path, --all shows \
          all.\n\n"
     );
@@ -75,10 +76,10 @@ fn remarks<'a>(series: impl Iterator<Item = &'a SeriesRecord>) -> String {
     out.push('\n');
     for (line, names) in said.iter().take(MOST_REMARKS) {
         let first = terminal(names.first().unwrap_or(&""));
-        let _ = match names.len() {
-            1 => writeln!(out, "{first}: {line}"),
-            count => writeln!(out, "{first} and {} more: {line}", count - 1),
-        };
+        out.push_str(&match names.len() {
+            1 => table::said(&format!("{first}: {line}")),
+            count => table::said(&format!("{first} and {} more: {line}", count - 1)),
+        });
     }
     if said.len() > MOST_REMARKS {
         let more = said.len() - MOST_REMARKS;

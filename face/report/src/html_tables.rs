@@ -453,7 +453,7 @@ pub(crate) fn in_real_time(rows: &[Row<'_>]) -> String {
         let series = row.group.representative();
         let Some(live) = &series.live else { continue };
         let _ = write!(out, "<dt>{}</dt>", html(&series.name));
-        for line in crate::table::live_lines(series, live) {
+        for line in crate::live::lines(series, live) {
             let _ = write!(out, "<dd>{}</dd>", html(&line));
         }
         out.push('\n');

@@ -12,7 +12,8 @@
 //! * [`group`]: the repeats of one series, their median and spread.
 //! * [`compare`]: a series beside what was published, quantity by quantity.
 //! * [`brief`]: what of a long run a terminal shows.
-//! * [`table`]: all of it as plain text. Nothing is said by colour.
+//! * [`table`]: all of it as plain text. Nothing is said by colour; [`live`]: what a
+//!   run in real time has to say; [`prose`]: lines of running text.
 //! * [`page`], [`html`]: all of it as one page that needs no network, with
 //!   graphs drawn by our own renderer (`assets/`).
 //! * [`graph`]: connections of captures as time-sequence graphs: a page, xplot's
@@ -32,9 +33,11 @@ pub mod graph;
 pub mod group;
 pub mod html;
 mod html_tables;
+pub mod live;
 pub mod number;
 pub mod nuttcp;
 pub mod page;
+pub mod prose;
 pub mod published;
 pub mod shares;
 pub mod table;
@@ -97,7 +100,7 @@ impl<'a> Report<'a> {
 
     /// The series, one by one.
     fn text_each(&self, detail: Detail) -> String {
-        let mut text = String::new();
+        let mut text = table::changes(&self.run.overrides);
         // The other repeats are in the summary; interval lines of all would bury
         // it.
         for series in self.run.series.iter().filter(|series| series.repeat == 0) {

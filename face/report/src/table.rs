@@ -7,7 +7,7 @@
 
 use std::fmt::Write;
 
-use gigatcp_record::{FlowRecord, HopRecord, LiveRecord, Negotiated, SeriesRecord, WayRecord};
+use gigatcp_record::{FlowRecord, HopRecord, Negotiated, SeriesRecord};
 
 use crate::Report;
 use crate::brief::{self, Detail};
@@ -15,9 +15,10 @@ use crate::compare::{Quantity, Row, limits_met, rows};
 use crate::crowd;
 use crate::escape::terminal;
 use crate::group::Spread;
-use crate::number::{ABSENT, fixed, grouped, rate, ratio};
+use crate::number::{ABSENT, fixed, rate, ratio};
+use crate::prose::{TIE, wrap_hanging};
 use crate::published::{Extremes, PublishedSeries};
-use crate::{nuttcp, shares};
+use crate::{live, nuttcp, shares};
 
 /// One series: heading, interval lines of every flow, totals, limits, path.
 #[must_use]
@@ -45,138 +46,20 @@ pub fn series(
     }
     if let Some(live) = &record.live {
         out.push_str("\nin real time:\n");
-        for line in live_lines(record, live) {
-            let _ = writeln!(out, "  {}", terminal(&line));
+        for line in live::lines(record, live) {
+            out.push_str(&wrap_hanging(&terminal(&line), 2, 4));
         }
     }
     out
 }
 
-/// A wake-up takes some 50 us: a hundredth of a round trip of 5 ms, and less of
-/// longer ones, where nobody has to think of it.
-const SHORT_NS: u64 = 5_000_000;
-
-/// Whether the round trips of a run are so short that wake-ups are a part of
-/// them; also where none was measured.
-fn has_short_trips(record: &SeriesRecord) -> bool {
-    let samples = record.flows.iter().flat_map(|flow| &flow.samples);
-    let least = samples.filter_map(|sample| sample.srtt_ns).min();
-    least.is_none_or(|least| least < SHORT_NS)
-}
-
-/// What there is to say of `live`, a run in real time that `record` tells of, a
-/// line each: who took part, what was late, what the machine held up, and what the
-/// plan says in vain.
-#[must_use]
-pub fn live_lines(record: &SeriesRecord, live: &LiveRecord) -> Vec<String> {
-    let mut lines = vec![format!(
-        "sender {}, receiver {}; carrying the packets took {} % of a processor",
-        live.sender_stack,
-        live.receiver_stack,
-        fixed(live.path_cpu_fraction * 100.0, 0),
-    )];
-    for way in &live.ways {
-        if let (Some(half), Some(most)) = (way.late_p50_ns, way.late_p99_ns) {
-            lines.push(format!(
-                "{}: handed over late by {} us (half), {} us (99 %), {} us (most)",
-                way.name,
-                micros(half),
-                micros(most),
-                micros(way.late_most_ns),
-            ));
-        }
+/// What was changed on the command line; nothing where nothing was.
+pub(crate) fn changes(overrides: &[String]) -> String {
+    if overrides.is_empty() {
+        return String::new();
     }
-    if live.stalls > 0 {
-        lines.push(format!(
-            "THE PATH WAS HELD UP: it had no processor {} times, for {} ms in all; the numbers are \
-             of a path that stood still for so long",
-            live.stalls,
-            fixed(live.stalled_ns as f64 / 1e6, 0),
-        ));
-    }
-    if live.path_processor.is_none() {
-        lines.push(
-            "the path shared its processor with the hosts at its ends: whoever runs there when it \
-             wakes up stands still for a while"
-                .to_owned(),
-        );
-    }
-    if !live.processors_awake && has_short_trips(record) {
-        lines.push(
-            "processors could fall asleep between packets, and waking up takes some 50 us and more in a \
-             virtual machine, a hundredth of these round trips and more (root keeps them awake)"
-                .to_owned(),
-        );
-    }
-    if !live.engines_first {
-        lines.push(
-            "engines had their turn among ordinary threads (it takes CAP_SYS_NICE to come first, as \
-             a kernel's TCP does): while another runs they stand still, and send a burst afterwards"
-                .to_owned(),
-        );
-    }
-    if let Some(stolen) = live.stolen_fraction
-        && stolen >= STOLEN
-    {
-        lines.push(format!(
-            "{} % of this machine's processor time went to others (steal): paths of a few \
-             milliseconds lose packets by it that they would not lose",
-            fixed(stolen * 100.0, 1),
-        ));
-    }
-    if live.samples_late_ns >= LATE_NS {
-        lines.push(format!(
-            "a sample was late by {} ms: the thread that takes them had no processor",
-            fixed(live.samples_late_ns as f64 / 1e6, 0),
-        ));
-    }
-    lines.extend(live.ways.iter().flat_map(way_lines));
-    let left_out = live.not_modelled.iter();
-    lines.extend(left_out.map(|line| format!("not modelled on a live run: {line}")));
-    lines
-}
-
-/// So much of the processors' time is worth a word: with it stands every
-/// processor a millisecond in a hundred.
-const STOLEN: f64 = 0.01;
-
-/// A thread that is so late has lost its processor.
-const LATE_NS: u64 = 10_000_000;
-
-fn micros(ns: u64) -> String {
-    grouped(ns.div_ceil(1000))
-}
-
-/// What happened to the packets of a direction that its hops are not to blame
-/// for.
-fn way_lines(way: &WayRecord) -> Vec<String> {
-    let mut lines = Vec::new();
-    if let Some(dropped @ 1..) = way.dropped_before_path {
-        lines.push(format!(
-            "{}: {dropped} packets or super-segments were dropped before the path saw them: this \
-             machine was too slow for them",
-            way.name
-        ));
-    }
-    if way.refused > 0 {
-        lines.push(format!(
-            "{}: the host at the end of the path did not take {} packets or super-segments",
-            way.name, way.refused
-        ));
-    }
-    if way.memory_full > 0 {
-        lines.push(format!(
-            "{}: the memory for packets was full {} times",
-            way.name, way.memory_full
-        ));
-    }
-    if !way.conserved {
-        lines.push(format!(
-            "{}: packets in are not packets out, dropped and inside: a fault",
-            way.name
-        ));
-    }
-    lines
+    let changes = terminal(&overrides.join(", "));
+    said(&format!("changed by --set: {changes}")) + "\n"
 }
 
 fn heading(record: &SeriesRecord) -> String {
@@ -188,7 +71,7 @@ fn heading(record: &SeriesRecord) -> String {
         out.push_str("CUT SHORT: the run was interrupted, the numbers are of a part of it\n");
     }
     for fitted in &record.fitted {
-        let _ = writeln!(out, "fitted input: {}", terminal(fitted));
+        out.push_str(&said(&format!("fitted input: {}", terminal(fitted))));
     }
     if let Some(twin) = &record.fit_of {
         let _ = writeln!(out, "without the fit: see {}", terminal(twin));
@@ -215,18 +98,20 @@ fn flow_text(
     }
     limited_by(out, flow);
     for value in &flow.negotiated {
-        let _ = writeln!(out, "{}", negotiated_line(value));
+        out.push_str(&said(&negotiated_line(value)));
     }
     if !flow.untold.is_empty() {
-        let _ = writeln!(
-            out,
-            "this sender does not tell: {}",
-            terminal(&flow.untold.join(", "))
-        );
+        let untold = terminal(&flow.untold.join(", "));
+        out.push_str(&said(&format!("this sender does not tell: {untold}")));
     }
     for line in end_and_card(flow).into_iter().chain(why(flow)) {
-        let _ = writeln!(out, "{}", terminal(&line));
+        out.push_str(&said(&terminal(&line)));
     }
+}
+
+/// A remark, in as many lines as it takes.
+pub(crate) fn said(remark: &str) -> String {
+    wrap_hanging(remark, 0, 2)
 }
 
 /// A value that is not what was asked for; a line.
@@ -378,8 +263,9 @@ fn limited_by(out: &mut String, flow: &FlowRecord) {
         .zip(shares)
         .filter(|(limit, _)| limit.spent_ns > 0)
         .map(|(limit, share)| format!("{} {} %", terminal(&limit.limit), shares::text(share)))
+        .map(|part| part.replace(' ', &TIE.to_string()))
         .collect();
-    let _ = writeln!(out, "limited by: {}", parts.join(", "));
+    out.push_str(&said(&format!("limited by: {}", parts.join(", "))));
 }
 
 fn hop_cells(hops: &[HopRecord]) -> Vec<Vec<String>> {

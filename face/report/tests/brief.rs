@@ -54,7 +54,7 @@ fn of_many_series_the_table_is_shown_and_the_way_to_the_others() {
     let report = Report::new(&run, None);
     let brief = report.text_brief();
     assert!(
-        brief.starts_with("13 series: --series NAME shows one"),
+        brief.starts_with("changed by --set: seed=2007\n\n13 series: --series NAME shows one"),
         "{brief}"
     );
     assert!(!brief.contains(" sec = "), "{brief}");

@@ -183,7 +183,7 @@ fn that_processors_could_sleep_is_said_of_short_round_trips_alone() {
     let mut record = sample::run(1).series.remove(0);
     let live = gigatcp_record::LiveRecord::default();
     let says_so = |record: &gigatcp_record::SeriesRecord| {
-        let lines = gigatcp_report::table::live_lines(record, &live);
+        let lines = gigatcp_report::live::lines(record, &live);
         lines.iter().any(|line| line.contains("fall asleep"))
     };
     // 80 ms.
@@ -196,4 +196,31 @@ fn that_processors_could_sleep_is_said_of_short_round_trips_alone() {
     // Nobody knows.
     record.flows.clear();
     assert!(says_so(&record));
+}
+
+#[test]
+fn what_the_command_line_changed_stands_first_on_the_terminal() {
+    let mut changed = run(1);
+    changed.overrides.clear();
+    assert!(!Report::new(&changed, None).text().contains("--set"));
+    changed.overrides = vec!["flow.duration=2 s".into(), "sender.mtu=1500".into()];
+    for text in [
+        Report::new(&changed, None).text(),
+        Report::new(&changed, None).text_brief(),
+    ] {
+        let first = "changed by --set: flow.duration=2 s, sender.mtu=1500\n\n";
+        assert!(text.starts_with(first), "{text}");
+    }
+}
+
+#[test]
+fn remarks_fit_a_terminal_of_eighty_columns() {
+    let record = &run(1).series[0];
+    let text = Report::new(&run(1), None).text_series(record);
+    let remarks = text
+        .lines()
+        .skip_while(|line| !line.starts_with("limited by"));
+    for line in remarks.take_while(|line| !line.is_empty()) {
+        assert!(line.chars().count() <= 80, "{line}");
+    }
 }

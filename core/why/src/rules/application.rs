@@ -126,6 +126,8 @@ fn tell(case: &Case<'_>, won: &Won) -> Told {
         format!("The application had sent all that it had to send for {time}, its FIN included.")
     } else if idle.is_zero() {
         format!("The application had nothing to send for {time}, as pauses and amounts tell.")
+    } else if idle >= won.time {
+        format!("The application had nothing to send for {time}, and nothing was in flight.")
     } else {
         format!(
             "The application had nothing to send for {time}; for {} of that nothing was in flight.",

@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 
 use gigatcp_units::Duration;
 
-use super::{Evidence, Rule, Told, counted, octets, round_evidence, send_buffer, span};
+use super::{Evidence, Rule, Told, counted, octets, round_evidence, send_buffer, span, windows};
 use crate::View;
 use crate::account::{Hearing, Won};
 use crate::case::Case;
@@ -121,11 +121,7 @@ fn tell(case: &Case<'_>, won: &Won) -> Told {
         span(won.time),
         octets(least),
     );
-    let text = format!(
-        "windows from {} to {} in this round",
-        octets(least),
-        octets(most)
-    );
+    let text = format!("{} in this round", windows(least, most));
     let mut evidence = alloc::vec![round_evidence(case, won.round, text)];
     let zero = case.receiver().count_of(gigatcp_flows::Kind::ZeroWindow);
     if zero > 0 {

@@ -226,6 +226,16 @@ fn allows(case: &Case<'_>, flight: u64) -> String {
     )
 }
 
+/// The windows that a receiver offered, from the least to the most.
+fn windows(least: u64, most: u64) -> String {
+    let (least, most) = (octets(least), octets(most));
+    if least == most {
+        alloc::format!("a window of {most}")
+    } else {
+        alloc::format!("windows from {least} to {most}")
+    }
+}
+
 /// Time spent in `state` of a round that has been given to a rule, as evidence.
 fn round_evidence(case: &Case<'_>, index: usize, text: String) -> Evidence {
     match case.rounds.get(index) {

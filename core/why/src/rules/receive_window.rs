@@ -4,7 +4,9 @@
 use alloc::format;
 use alloc::string::String;
 
-use super::{Evidence, Rule, Told, allows, counted, octets, round_evidence, send_buffer, span};
+use super::{
+    Evidence, Rule, Told, allows, counted, octets, round_evidence, send_buffer, span, windows,
+};
 use crate::account::{Hearing, Won};
 use crate::case::Case;
 use crate::round::State;
@@ -58,8 +60,8 @@ fn judge(case: &Case<'_>, hearing: &mut Hearing) {
 }
 
 fn tell(case: &Case<'_>, won: &Won) -> Told {
-    let windows = case.receiver().windows();
-    let most = windows.map_or(0, |windows| windows.most);
+    let offered = case.receiver().windows();
+    let most = offered.map_or(0, |offered| offered.most);
     let until = match case.trail.released {
         Some((packet, _, waited)) => format!(
             " For {} before packet {packet} the sender was limited by the window, and not by \
@@ -77,9 +79,8 @@ fn tell(case: &Case<'_>, won: &Won) -> Told {
     let mut evidence = alloc::vec![];
     if let Some((least, most)) = case.rounds.get(won.round).and_then(|round| round.window) {
         let text = format!(
-            "windows from {} to {} here, {} in flight",
-            octets(least),
-            octets(most),
+            "{} here, {} in flight",
+            windows(least, most),
             octets(case.rounds[won.round].flight),
         );
         evidence.push(round_evidence(case, won.round, text));

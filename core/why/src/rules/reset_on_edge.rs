@@ -61,7 +61,7 @@ fn tell(case: &Case<'_>, _: &Won) -> Told {
         reset.edge - reset.una,
     );
     let text = format!(
-        "reset at {}, {} behind what is acknowledged",
+        "reset at {}, {} beyond what is acknowledged",
         case.place(reset.place),
         octets(reset.edge - reset.una),
     );

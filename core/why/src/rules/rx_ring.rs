@@ -138,7 +138,7 @@ fn tell(case: &Case<'_>, won: &Won) -> Told {
     }
     if let Some(hole) = hole {
         let text = format!(
-            "first segment behind the burst, at {}; nothing had come for {}",
+            "first segment after the burst, at {}; nothing had come for {}",
             case.place(hole.end),
             span(hole.at.saturating_since(hole.after)),
         );

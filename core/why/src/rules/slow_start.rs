@@ -69,11 +69,13 @@ fn tell(case: &Case<'_>, won: &Won) -> Told {
         span(case.base),
         speed(case.capacity),
     );
-    let text = format!(
-        "{} in flight, {}",
-        octets(case.rounds.get(won.round).map_or(0, |round| round.flight)),
-        speed(case.rate(won.round)),
-    );
+    let flight = octets(case.rounds.get(won.round).map_or(0, |round| round.flight));
+    let rate = case.rate(won.round);
+    let text = if rate > 0.0 {
+        format!("{flight} in flight, {}", speed(rate))
+    } else {
+        format!("{flight} in flight, nothing of it acknowledged yet")
+    };
     let evidence = alloc::vec![
         round_evidence(case, won.round, text),
         Evidence::figure(format!("no segment was lost before; MSS {}", case.mss())),

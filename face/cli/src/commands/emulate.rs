@@ -23,12 +23,14 @@ use gigatcp_units::{Bytes, Duration, Probability, Rate};
 
 use super::Outcome;
 use crate::failure::Failure;
+use crate::plan_file::PlanFile;
 use crate::values;
 
 /// What can be typed.
 #[derive(clap::Args, Debug)]
 #[command(
     about = "Run any command behind an emulated path, in real time",
+    override_usage = "gigatcp emulate [OPTIONS] [NAME|PLAN.toml] -- <CMD>...",
     long_about = "\
 Run any command behind an emulated path, in real time.
 
@@ -124,13 +126,12 @@ pub(crate) struct Arguments {
     quiet: bool,
 
     /// What to run, and its arguments
-    #[arg(value_name = "CMD", last = true, required = true)]
+    #[arg(value_name = "CMD", last = true)]
     command: Vec<OsString>,
 }
 
 /// A path without a plan: one hop in each direction.
 #[derive(clap::Args, Debug)]
-#[group(id = "link", multiple = true, conflicts_with = "plan")]
 struct Link {
     /// Rate of the path, as in '1 Gbit/s' [default: as fast as the machine]
     #[arg(long, value_parser = values::rate)]
@@ -187,7 +188,81 @@ enum End {
     Server,
 }
 
+impl Link {
+    /// Those of its options that were given.
+    fn given(&self) -> Vec<&'static str> {
+        let Self {
+            rate,
+            rtt,
+            loss,
+            reorder,
+            reorder_delay,
+            duplicate,
+            policer,
+            policer_burst,
+            queue,
+            mtu,
+            link_overhead,
+        } = self;
+        let all = [
+            ("--rate", rate.is_some()),
+            ("--rtt", rtt.is_some()),
+            ("--loss", loss.is_some()),
+            ("--reorder", reorder.is_some()),
+            ("--reorder-delay", reorder_delay.is_some()),
+            ("--duplicate", duplicate.is_some()),
+            ("--policer", policer.is_some()),
+            ("--policer-burst", policer_burst.is_some()),
+            ("--queue", queue.is_some()),
+            ("--mtu", mtu.is_some()),
+            ("--link-overhead", link_overhead.is_some()),
+        ];
+        let given = all.into_iter().filter(|(_, is_given)| *is_given);
+        given.map(|(name, _)| name).collect()
+    }
+}
+
+impl Arguments {
+    /// Whether there is one path and something to run; a command without its `--`
+    /// would be taken for a plan.
+    fn check(&self) -> Result<(), Failure> {
+        let plan = self.plan.as_ref().map(|plan| plan.display().to_string());
+        if self.command.is_empty() {
+            let is_plan = |plan: &PathBuf| PlanFile::find(plan).is_ok();
+            let failure = match &plan {
+                Some(plan) if !self.plan.as_ref().is_some_and(is_plan) => {
+                    let what = format!("no command is given: `{plan}` stands where a plan does");
+                    let hint = format!("what to run comes after `--`, as in `-- {plan}`");
+                    Failure::new(what).hint(hint)
+                }
+                _ => Failure::new("no command is given")
+                    .hint("what to run comes after `--`, as in `-- bash`"),
+            };
+            return Err(failure.effect("nothing was run"));
+        }
+        let given = self.link.given();
+        match (plan, given.split_last()) {
+            (Some(plan), Some((last, others))) => {
+                let (joint, verb) = if others.is_empty() {
+                    ("", "tells")
+                } else {
+                    (" and ", "tell")
+                };
+                let message = format!(
+                    "the path is that of the plan `{plan}`, and {}{joint}{last} {verb} of another",
+                    others.join(", ")
+                );
+                Err(Failure::new(message).effect("nothing was run").hint(
+                    "a plan is changed by `--set`, as in `--set path.rtt='20 ms'`; or leave it out",
+                ))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
 /// Runs the command.
 pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
+    arguments.check()?;
     linux::run(arguments)
 }

@@ -1,9 +1,10 @@
 //! `gigatcp explain`: what a verdict means and how it is found.
 
+use gigatcp_report::prose::wrap;
 use gigatcp_why::{RULES, Rule, find};
 use serde_json::{Value, json};
 
-use super::{Outcome, why::wrap};
+use super::Outcome;
 use crate::failure::Failure;
 use crate::grid::{Align, grid};
 use crate::{nearest, output};

@@ -154,7 +154,13 @@ impl Outputs {
             order.truncate(MOST_DRAWN);
             return Ok(order.into_iter().map(|(_, index)| index).collect());
         }
-        let mut drawn = Vec::new();
+        self.named(count)
+    }
+
+    /// Those of `count` connections that are asked for, in the order of asking;
+    /// none where nobody asks for any.
+    pub(super) fn named(&self, count: usize) -> Result<Vec<usize>, Failure> {
+        let mut named = Vec::new();
         for number in &self.connection {
             let index = number.wrapping_sub(1);
             if index >= count {
@@ -163,11 +169,25 @@ impl Outputs {
                 ))
                 .hint("`gigatcp flows FILE` shows them with their numbers"));
             }
-            if !drawn.contains(&index) {
-                drawn.push(index);
+            if !named.contains(&index) {
+                named.push(index);
             }
         }
-        Ok(drawn)
+        Ok(named)
+    }
+
+    /// The same where connections are also told of in words, which need no graph.
+    pub(super) fn check_told(&self, captures: usize) -> Result<(), Failure> {
+        if self.reads_again() || self.overwrite || self.connection.is_empty() {
+            return self.check(captures);
+        }
+        if captures == 1 {
+            return Ok(());
+        }
+        Err(Failure::new(format!(
+            "--connection is a number in one capture, and {captures} are named"
+        ))
+        .hint("call it once for each"))
     }
 }
 

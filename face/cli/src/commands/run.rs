@@ -361,14 +361,14 @@ fn quoted(text: &str) -> String {
 fn say_end(record: &RunRecord, wanted: usize, started: Instant, signal: Option<Signal>) {
     let nanos = u64::try_from(started.elapsed().as_nanos()).unwrap_or(u64::MAX);
     let took = human_duration(Duration::from_nanos(nanos));
-    let plural = if wanted == 1 { "" } else { "s" };
+    let runs = output::counted(wanted as u64, "run");
     let Some(signal) = signal.filter(|_| record.partial) else {
-        return output::say(&format!("{wanted} run{plural} in {took}\n"));
+        return output::say(&format!("{runs} in {took}\n"));
     };
     let begun = record.series.len();
     let cut = record.series.iter().filter(|series| series.partial).count();
     output::say(&format!(
-        "{}: stopped after {took}. Of {wanted} run{plural}, {} complete, {cut} cut short, {} not \
+        "{}: stopped after {took}. Of {runs}, {} complete, {cut} cut short, {} not \
          begun;\nwhat there is follows and is stored, marked partial.\n",
         signal.name(),
         begun - cut,

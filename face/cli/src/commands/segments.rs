@@ -121,18 +121,18 @@ impl Walk {
             return Ok(true);
         }
         let (place, number) = (record.place(), record.number);
-        match record.look() {
-            (_, Some(_)) => {
-                self.datagrams.handle_packet(&arrival(&record, at));
-                self.hand_on(to);
-            }
-            (Ok(segment), None) => {
+        match record.dissect() {
+            Ok(segment) if !segment.is_fragment() => {
                 let observed = Observed::new(at, &segment);
                 show(number, Some(Segment::Other(&observed)));
             }
-            (Err(obstacle), None) => {
+            Err(obstacle) if !obstacle.may_be_fragment() => {
                 show(number, None);
                 self.reader.note_obstacle(place, &obstacle);
+            }
+            _ => {
+                self.datagrams.handle_packet(&arrival(&record, at));
+                self.hand_on(to);
             }
         }
         Ok(true)
@@ -186,8 +186,9 @@ impl Walk {
                 Odd::Contradiction => NoteKind::FragmentsContradict,
                 Odd::Twice => NoteKind::FragmentTwice,
             };
-            let count = odd.count.into();
-            self.reader.notes_mut().add_late(kind, place, count);
+            for _ in 0..odd.count {
+                self.reader.notes_mut().add(kind, place);
+            }
         }
     }
 

@@ -10,7 +10,6 @@ mod summary;
 mod view;
 
 pub(super) use stored::judge;
-pub(super) use view::wrap;
 
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::path::{Path, PathBuf};
@@ -34,6 +33,7 @@ use super::shares::{self, Share};
 use crate::failure::Failure;
 use crate::json::Each;
 use crate::output::{self, Stream};
+use crate::values;
 
 /// Connections shown where not all are asked for.
 const SHOWN: usize = 5;
@@ -59,14 +59,15 @@ Beside that, a page of graphs with the verdicts beneath, to zoom into, is writte
 the working folder; one that was written before is replaced. --no-report leaves it out. There is \
 none of standard input or a pipe, of several captures, and with --json, unless --graph names one.
 
-Of many connections the largest are shown, and one line tells of the rest. `gigatcp explain ID` \
-tells what a verdict means and how it was found.",
+Of many connections the largest are shown, and one line tells of the rest; --connection N shows \
+that one. `gigatcp explain ID` tells what a verdict means and how it was found.",
     after_help = "\
 Examples:
   gigatcp why trace.pcapng                       why it was slow, in words
   gigatcp why here.pcap there.pcap               two captures of one connection, judged together
   gigatcp why runs/my-0123456789abcdef           a stored run, and its own account
   gigatcp why --all trace.pcap.zst               every connection, not only the largest
+  gigatcp why --connection 3 trace.pcap          the third alone
   gigatcp why --summary trace.pcap               all connections, a line each, as fast as it goes
   gigatcp why --json a.pcap b.pcap | jq .        the same for programs
   gigatcp why trace.pcap --graph other.html      the page of graphs under another name
@@ -95,7 +96,7 @@ pub(crate) struct Arguments {
 
     /// How many threads share the connections of a file [default: one for each processor, where the
     /// file is large]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=256))]
+    #[arg(long, value_name = "N", value_parser = values::threads)]
     threads: Option<u32>,
 
     #[command(flatten)]
@@ -147,7 +148,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
         return Err(named_twice(&files[0]));
     }
     let outputs = &arguments.outputs();
-    outputs.check(files.len())?;
+    outputs.check_told(files.len())?;
     let ask = Ask {
         arguments,
         outputs,
@@ -238,12 +239,15 @@ impl Ask<'_> {
                 known(&capture, index, side)
             })?;
         }
-        let (shown, count) = choose(&capture, self.arguments.all);
+        let named = self.outputs.named(capture.followed.len())?;
+        let is_chosen = !named.is_empty();
+        let (shown, count) = choose(&capture, self.arguments.all, named);
         let account = self.stored.first().map(|run| run.account(file));
         Ok(Taken {
             source,
             capture,
             shown,
+            is_chosen,
             count,
             account,
         })
@@ -255,6 +259,8 @@ struct Taken {
     source: Source,
     capture: Capture,
     shown: Vec<usize>,
+    /// Whether they were asked for by number.
+    is_chosen: bool,
     /// Connections that carried data.
     count: usize,
     /// The engine's own account, where it is of a stored run.
@@ -264,13 +270,13 @@ struct Taken {
 impl Taken {
     /// What is said of those shown, each made when it is asked for.
     fn diagnosed(&self) -> impl Iterator<Item = Diagnosed> {
-        self.shown.iter().filter_map(|index| {
-            let diagnosis = self.capture.followed.diagnose(*index)?;
-            Some(Diagnosed {
-                index: *index,
-                diagnosis,
-            })
-        })
+        self.shown.iter().filter_map(|index| self.diagnose(*index))
+    }
+
+    /// What is said of one; nothing where it carried no data.
+    fn diagnose(&self, index: usize) -> Option<Diagnosed> {
+        let diagnosis = self.capture.followed.diagnose(index)?;
+        Some(Diagnosed { index, diagnosis })
     }
 }
 
@@ -323,9 +329,9 @@ fn named_files(named: &[PathBuf]) -> Result<(Vec<PathBuf>, Vec<Stored>), Failure
     Ok((files, runs))
 }
 
-/// The connections to show, in the order of the capture, and how many carried
-/// data.
-fn choose(capture: &Capture, all: bool) -> (Vec<usize>, usize) {
+/// The connections to show, in the order of the capture where none are `named`,
+/// and how many carried data.
+fn choose(capture: &Capture, all: bool, named: Vec<usize>) -> (Vec<usize>, usize) {
     let followed = &capture.followed;
     let octets = |index: usize| {
         followed.connection(index).map_or(0, |connection| {
@@ -337,6 +343,9 @@ fn choose(capture: &Capture, all: bool) -> (Vec<usize>, usize) {
         .filter(|index| octets(*index) > 0)
         .collect();
     let count = largest.len();
+    if !named.is_empty() {
+        return (named, count);
+    }
     if !all {
         largest.sort_by_key(|index| (std::cmp::Reverse(octets(*index)), *index));
         largest.truncate(SHOWN);

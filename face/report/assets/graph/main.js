@@ -69,8 +69,8 @@ async function choose(index) {
   band.choose(meta.spans);
   sequence.choose(tree);
   byId("kept").textContent = meta.kept < meta.points
-    ? `Of ${digits(meta.points, 0)} packets ${digits(meta.kept, 0)} are in this page one by one: where something happens, and evenly in between. The others are summed up in blocks of up to ${digits(Math.max(...tree.levels[0].count), 0)}, drawn as broad pale lines when zoomed in.`
-    : `All ${digits(meta.points, 0)} packets are in this page one by one.`;
+    ? `Of the ${digits(meta.points, 0)} packets of this stream ${digits(meta.kept, 0)} are in this page one by one: where something happens, and evenly in between. The others are summed up in blocks of up to ${digits(Math.max(...tree.levels[0].count), 0)}, drawn as broad pale lines when zoomed in.`
+    : `All ${digits(meta.points, 0)} packets of this stream are in this page one by one.`;
   byId("notes").replaceChildren(...meta.notes.map((text) => element("p", text, "note")));
   document.documentElement.dataset.ready = "summary";
   document.documentElement.dataset.summaryMs ??= performance.now().toFixed(0);

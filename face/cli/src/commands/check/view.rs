@@ -7,6 +7,7 @@ use gigatcp_units::{Bytes, Duration, Rate};
 use serde::Serialize;
 
 use crate::grid::{Align, grid, line};
+use crate::output::counted;
 use crate::profiles;
 
 /// Stands for what is not there.
@@ -491,11 +492,6 @@ fn loss_text(loss: &LossModel) -> String {
             format!("lost: packet {}", words.join(", "))
         }
     }
-}
-
-fn counted(count: u64, what: &str) -> String {
-    let plural = if count == 1 { "" } else { "s" };
-    format!("{count} {what}{plural}")
 }
 
 fn indented(text: &str) -> String {

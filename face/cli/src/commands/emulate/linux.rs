@@ -76,7 +76,8 @@ pub(super) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     if let (Some(packets), Some(file)) = (written?, &arguments.write)
         && !arguments.quiet
     {
-        output::say(&format!("  {packets} packets in {}", file.display()));
+        let packets = view::counted(packets, "packet");
+        output::say(&format!("  {packets} in {}", file.display()));
     }
     Ok(Outcome::Told(status))
 }

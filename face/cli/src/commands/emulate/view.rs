@@ -19,9 +19,9 @@ pub(super) fn line(before: &Snapshot, now: &Snapshot, columns: usize) -> String 
         .map(|((way, before), arrow)| {
             let octets = way.delivered().bytes.as_u64() - before.delivered().bytes.as_u64();
             let rate = number::rate(octets as f64 * 8.0 / seconds);
-            let packets = number::grouped(way.delivered().packets);
+            let packets = counted(way.delivered().packets, "packet");
             let backlog = backlog(way);
-            let mut part = format!("{arrow} {packets} packets {rate}, {backlog}");
+            let mut part = format!("{arrow} {packets} {rate}, {backlog}");
             let drops = drops(way);
             if !drops.is_empty() {
                 part.push_str(&format!(", dropped {drops}"));
@@ -89,8 +89,8 @@ pub(super) fn summary(snapshot: &Snapshot, machine: [MachineDrops; 2]) -> String
             row(place, hop)
         }));
     }
-    let seconds = number::fixed(snapshot.at.as_secs_f64(), 1);
-    let mut text = format!("{seconds} s; wire packets:\n{}", aligned(&rows));
+    let took = human_duration(snapshot.at);
+    let mut text = format!("{took}; wire packets:\n{}", aligned(&rows));
     for (way, name) in snapshot.ways.iter().zip(WAYS) {
         text.push_str(&format!("  {name}: {}\n", carried(way)));
     }
@@ -165,8 +165,8 @@ fn aligned(rows: &[[String; 12]]) -> String {
 /// Octets, super-segments, and how punctual it was.
 fn carried(way: &Way) -> String {
     let octets = human_bytes(way.delivered().bytes);
-    let reads = number::grouped(way.device.reads);
-    let mut text = format!("{octets} in {reads} reads");
+    let reads = counted(way.device.reads, "read");
+    let mut text = format!("{octets} in {reads}");
     let late = |share| way.lateness.thousandth(share);
     if let (Some(middle), Some(most)) = (late(500), late(990)) {
         text.push_str(&format!(
@@ -183,9 +183,9 @@ fn carried(way: &Way) -> String {
 fn notes(snapshot: &Snapshot, machine: [MachineDrops; 2]) -> Vec<String> {
     let mut notes = Vec::new();
     if snapshot.stalls > 0 {
-        let stalls = snapshot.stalls;
+        let stalls = counted(snapshot.stalls, "time");
         notes.push(format!(
-            "this machine had no processor for the path {stalls} times, for 10 ms or more"
+            "this machine had no processor for the path {stalls}, for 10 ms or more"
         ));
     }
     let mut refusals = snapshot.ways.iter().map(|way| way.device.one_by_one);
@@ -198,27 +198,26 @@ fn notes(snapshot: &Snapshot, machine: [MachineDrops; 2]) -> Vec<String> {
     for ((way, name), drops) in snapshot.ways.iter().zip(WAYS).zip(machine) {
         let device = &way.device;
         if let Some(dropped @ 1..) = drops.unread {
+            let were = were(dropped);
             notes.push(format!(
-                "{name}: {dropped} packets or super-segments were dropped before the path saw them: this \
-                 machine was too slow for them"
+                "{name}: {were} dropped before the path saw them: this machine was too slow for them"
             ));
         }
         if device.full > 0 {
             notes.push(format!(
-                "{name}: the memory for packets was full {} times; --memory gives more",
-                device.full
+                "{name}: the memory for packets was full {}; --memory gives more",
+                counted(device.full, "time")
             ));
         }
         if device.harmed > 0 {
-            let harmed = device.harmed;
-            notes.push(format!(
-                "{name}: {harmed} packets made no sense and were left out"
-            ));
+            let harmed = counted(device.harmed, "packet");
+            notes.push(format!("{name}: left out, as they made no sense: {harmed}"));
         }
         if let Some(dropped @ 1..) = drops.untaken {
             notes.push(format!(
-                "{name}: {dropped} packets or super-segments that had come through were dropped by the kernel \
-                 they were handed to: to the receiver they are lost"
+                "{name}: {} dropped by the kernel they were handed to, having come through: to the \
+                 receiver they are lost",
+                were(dropped)
             ));
         }
         if !way.is_conserved() {
@@ -228,6 +227,21 @@ fn notes(snapshot: &Snapshot, machine: [MachineDrops; 2]) -> Vec<String> {
         }
     }
     notes
+}
+
+/// So many of something, in groups of three digits.
+pub(super) fn counted(count: u64, noun: &str) -> String {
+    let end = if count == 1 { "" } else { "s" };
+    format!("{} {noun}{end}", number::grouped(count))
+}
+
+/// Packets of which something befell so many, whole or as super-segments.
+fn were(count: u64) -> String {
+    if count == 1 {
+        "1 packet or super-segment was".into()
+    } else {
+        format!("{} packets or super-segments were", number::grouped(count))
+    }
 }
 
 /// The record, for programs.
@@ -320,5 +334,19 @@ fn hop(view: &HopView) -> Hop {
         displaced_packets: counters.displaced.packets,
         marked_packets: counters.marked.packets,
         inside_packets: counters.inside.packets,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_one_thing_nothing_is_said_in_the_plural() {
+        assert_eq!(counted(1, "read"), "1 read");
+        assert_eq!(counted(0, "packet"), "0 packets");
+        assert_eq!(counted(12_345, "packet"), "12 345 packets");
+        assert_eq!(were(1), "1 packet or super-segment was");
+        assert_eq!(were(2), "2 packets or super-segments were");
     }
 }

@@ -12,12 +12,13 @@ use std::sync::atomic::AtomicBool;
 
 use gigatcp_record::{FlowRecord, RunRecord, SeriesRecord, WhyRecord};
 use gigatcp_report::escape::terminal;
+use gigatcp_report::prose::wrap;
 use gigatcp_sweep::{Ground, Job, Progress, watch};
 use gigatcp_units::Duration;
 use gigatcp_units::grammar::human_duration;
 use serde_json::{Value, json};
 
-use super::{read, wrap};
+use super::read;
 use crate::commands::flows::Source;
 use crate::failure::Failure;
 use crate::output;

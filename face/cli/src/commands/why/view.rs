@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use gigatcp_flows::{Endpoint, Side};
 use gigatcp_report::escape::terminal;
 use gigatcp_report::graph::Said;
+use gigatcp_report::prose::{TIE, wrap, wrap_hanging};
 use gigatcp_units::grammar::{human_duration, human_rate};
 use gigatcp_why::{Diagnosis, Evidence, Verdict, View};
 use serde::ser::SerializeMap;
@@ -21,9 +22,6 @@ use crate::output::{Stream, counted};
 /// The schema of `--json`.
 const SCHEMA: &str = "gigatcp.why/1";
 
-/// Columns of running text.
-const WIDTH: usize = 88;
-
 /// Pieces of evidence shown of one verdict.
 const SHOWN: usize = 5;
 
@@ -31,7 +29,14 @@ const SHOWN: usize = 5;
 pub(super) fn put(taken: &Taken, out: &mut Stream) -> Result<(), Failure> {
     let mut places = Places::default();
     let mut shown = 0;
-    for one in taken.diagnosed() {
+    for index in &taken.shown {
+        let Some(one) = taken.diagnose(*index) else {
+            out.write(&format!(
+                "connection {}\n  No data was carried.\n\n",
+                index + 1
+            ))?;
+            continue;
+        };
         out.write(&connection(&one))?;
         out.write("\n")?;
         places.add(&taken.capture, &one);
@@ -46,9 +51,11 @@ pub(super) fn put(taken: &Taken, out: &mut Stream) -> Result<(), Failure> {
         counted(capture.about.packets, "packet"),
         capture.about.format
     );
-    let rest = taken.count - shown;
+    let rest = taken.count.saturating_sub(shown);
     let silent = all - taken.count;
-    if rest > 0 {
+    if rest > 0 && taken.is_chosen {
+        last.push_str(&format!("; {rest} with data not shown"));
+    } else if rest > 0 {
         last.push_str(&format!(
             "; {rest} smaller with data not shown, --all shows them"
         ));
@@ -170,7 +177,8 @@ fn told(diagnosis: &Diagnosis) -> String {
     for verdict in &diagnosis.verdicts {
         text.push_str(&evidence(verdict));
     }
-    text.push_str(&wrap(&format!("limited by: {}", diagnosis.limited_by()), 2));
+    let limited = tied(&format!("limited by: {}", diagnosis.limited_by()));
+    text.push_str(&wrap_hanging(&limited, 2, 4));
     text
 }
 
@@ -221,11 +229,20 @@ fn cells(verdict: &Verdict) -> [String; 5] {
     ]
 }
 
+/// A list whose items are not broken within.
+fn tied(list: &str) -> String {
+    let tie = TIE.to_string();
+    list.split(", ")
+        .map(|item| item.replace(' ', &tie))
+        .collect::<Vec<_>>()
+        .join(", ")
+}
+
 fn evidence(verdict: &Verdict) -> String {
     let mut text = format!("  {}\n", verdict.rule.id);
     text.push_str(&wrap(&verdict.finding, 4));
     for one in verdict.evidence.iter().take(SHOWN) {
-        text.push_str(&wrap(&piece(one), 6));
+        text.push_str(&wrap_hanging(&piece(one), 6, 8));
     }
     let left = verdict.evidence.len().saturating_sub(SHOWN);
     if left > 0 {
@@ -244,30 +261,6 @@ fn piece(evidence: &Evidence) -> String {
         (Some(packet), None) => format!("packet {packet}: {}", evidence.text),
         _ => evidence.text.clone(),
     }
-}
-
-/// Lines of at most [`WIDTH`] columns, all indented.
-pub(crate) fn wrap(text: &str, indent: usize) -> String {
-    let mut out = String::new();
-    let mut column = 0;
-    for word in text.split_whitespace() {
-        let length = word.chars().count();
-        if column > 0 && column + 1 + length > WIDTH {
-            out.push('\n');
-            column = 0;
-        }
-        if column == 0 {
-            out.push_str(&" ".repeat(indent));
-            column = indent;
-        } else {
-            out.push(' ');
-            column += 1;
-        }
-        out.push_str(word);
-        column += length;
-    }
-    out.push('\n');
-    out
 }
 
 /// Everything for programs.
@@ -401,19 +394,4 @@ fn verdict_json(verdict: &Verdict) -> Value {
         "evidence": evidence,
         "change": verdict.rule.change,
     })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn text_is_broken_between_words_and_never_beyond_the_width() {
-        let text = wrap(&"word ".repeat(60), 4);
-        assert!(
-            text.lines()
-                .all(|line| line.len() <= WIDTH && line.starts_with("    w"))
-        );
-        assert_eq!(text.split_whitespace().count(), 60);
-    }
 }

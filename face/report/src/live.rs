@@ -1,0 +1,198 @@
+//! What a run in real time has to say of itself: who took part, what was late,
+//! what the machine held up, and what the plan says in vain.
+
+use gigatcp_record::{LiveRecord, SeriesRecord, WayRecord};
+use gigatcp_units::Duration;
+use gigatcp_units::grammar::human_duration;
+
+use crate::number::{fixed, grouped};
+
+/// A wake-up takes some 50 us: a hundredth of a round trip of 5 ms, and less of
+/// longer ones, where nobody has to think of it.
+const SHORT_NS: u64 = 5_000_000;
+
+/// Whether the round trips of a run are so short that wake-ups are a part of
+/// them; also where none was measured.
+fn has_short_trips(record: &SeriesRecord) -> bool {
+    let samples = record.flows.iter().flat_map(|flow| &flow.samples);
+    let least = samples.filter_map(|sample| sample.srtt_ns).min();
+    least.is_none_or(|least| least < SHORT_NS)
+}
+
+/// What there is to say of `live`, a run in real time that `record` tells of, a
+/// line each: who took part, what was late, what the machine held up, and what the
+/// plan says in vain.
+#[must_use]
+pub fn lines(record: &SeriesRecord, live: &LiveRecord) -> Vec<String> {
+    let mut lines = vec![format!(
+        "sender {}, receiver {}; carrying the packets took {} % of a processor",
+        live.sender_stack,
+        live.receiver_stack,
+        fixed(live.path_cpu_fraction * 100.0, 0),
+    )];
+    for way in &live.ways {
+        if let (Some(half), Some(most)) = (way.late_p50_ns, way.late_p99_ns) {
+            lines.push(format!(
+                "{}: handed over late by {} (half), {} (99 %), {} (most)",
+                way.name,
+                time(half),
+                time(most),
+                time(way.late_most_ns),
+            ));
+        }
+    }
+    if live.stalls > 0 {
+        lines.push(format!(
+            "THE PATH WAS HELD UP: it had no processor {}, for {} in all; the numbers are of a path \
+             that stood still for so long",
+            counted(live.stalls, "time"),
+            time(live.stalled_ns),
+        ));
+    }
+    if live.path_processor.is_none() {
+        lines.push(
+            "the path shared its processor with the hosts at its ends: whoever runs there when it \
+             wakes up stands still for a while"
+                .to_owned(),
+        );
+    }
+    if !live.processors_awake && has_short_trips(record) {
+        lines.push(
+            "processors could fall asleep between packets, and waking up takes some 50 us and more in a \
+             virtual machine, a hundredth of these round trips and more (root keeps them awake)"
+                .to_owned(),
+        );
+    }
+    if !live.engines_first {
+        lines.push(
+            "engines had their turn among ordinary threads (it takes CAP_SYS_NICE to come first, as \
+             a kernel's TCP does): while another runs they stand still, and send a burst afterwards"
+                .to_owned(),
+        );
+    }
+    if let Some(stolen) = live.stolen_fraction
+        && stolen >= STOLEN
+    {
+        lines.push(format!(
+            "{} % of this machine's processor time went to others (steal): paths of a few \
+             milliseconds lose packets by it that they would not lose",
+            fixed(stolen * 100.0, 1),
+        ));
+    }
+    if live.samples_late_ns >= LATE_NS {
+        lines.push(format!(
+            "a sample was late by {}: the thread that takes them had no processor",
+            time(live.samples_late_ns),
+        ));
+    }
+    lines.extend(live.ways.iter().flat_map(way_lines));
+    let left_out = by_reason(&live.not_modelled);
+    lines.extend(left_out.map(|line| format!("not modelled on a live run: {line}")));
+    lines
+}
+
+/// What was left out, each `key: reason`; keys of one reason share a line.
+fn by_reason(left_out: &[String]) -> impl Iterator<Item = String> {
+    let mut reasons: Vec<(&str, Vec<&str>)> = Vec::new();
+    for (key, reason) in left_out.iter().filter_map(|line| line.split_once(": ")) {
+        match reasons.iter_mut().find(|(known, _)| *known == reason) {
+            Some((_, keys)) => keys.push(key),
+            None => reasons.push((reason, vec![key])),
+        }
+    }
+    let lines = reasons.into_iter();
+    lines.map(|(reason, keys)| format!("{}: {reason}", keys.join(", ")))
+}
+
+/// So much of the processors' time is worth a word: with it stands every
+/// processor a millisecond in a hundred.
+const STOLEN: f64 = 0.01;
+
+/// A thread that is so late has lost its processor.
+const LATE_NS: u64 = 10_000_000;
+
+fn time(ns: u64) -> String {
+    human_duration(Duration::from_nanos(ns))
+}
+
+fn counted(count: u64, noun: &str) -> String {
+    let end = if count == 1 { "" } else { "s" };
+    format!("{} {noun}{end}", grouped(count))
+}
+
+/// Packets, whole or as super-segments.
+fn packets(count: u64) -> String {
+    counted(count, "packet")
+        + if count == 1 {
+            " or super-segment"
+        } else {
+            " or super-segments"
+        }
+}
+
+/// What happened to the packets of a direction that its hops are not to blame
+/// for.
+fn way_lines(way: &WayRecord) -> Vec<String> {
+    let mut lines = Vec::new();
+    if let Some(dropped @ 1..) = way.dropped_before_path {
+        lines.push(format!(
+            "{}: dropped before the path saw them, as this machine was too slow: {}",
+            way.name,
+            packets(dropped)
+        ));
+    }
+    if way.refused > 0 {
+        lines.push(format!(
+            "{}: the host at the end of the path did not take {}",
+            way.name,
+            packets(way.refused)
+        ));
+    }
+    if way.memory_full > 0 {
+        lines.push(format!(
+            "{}: the memory for packets was full {}",
+            way.name,
+            counted(way.memory_full, "time")
+        ));
+    }
+    if !way.conserved {
+        lines.push(format!(
+            "{}: packets in are not packets out, dropped and inside: a fault",
+            way.name
+        ));
+    }
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_left_out_for_one_reason_shares_a_line() {
+        let left_out = ["a: slow", "b: none", "c: slow"].map(str::to_owned);
+        let lines: Vec<String> = by_reason(&left_out).collect();
+        assert_eq!(lines, ["a, c: slow", "b: none"]);
+    }
+
+    #[test]
+    fn of_one_thing_nothing_is_said_in_the_plural() {
+        let way = |count| WayRecord {
+            name: "data".into(),
+            dropped_before_path: Some(count),
+            refused: count,
+            memory_full: count,
+            conserved: true,
+            ..WayRecord::default()
+        };
+        let one = way_lines(&way(1));
+        assert_eq!(one.len(), 3);
+        assert!(one[0].ends_with(": 1 packet or super-segment"), "{one:?}");
+        assert!(one[2].ends_with("full 1 time"), "{one:?}");
+        let many = way_lines(&way(2000));
+        assert!(
+            many[1].ends_with("2 000 packets or super-segments"),
+            "{many:?}"
+        );
+    }
+}
