@@ -29,7 +29,10 @@ const STAMPED: u32 = 12;
 pub struct Plain<'a> {
     at: Instant,
     octets: &'a [u8; LEAST],
-    timestamps: Option<Timestamps>,
+    /// TSval and TSecr side by side. In one word: written as two and read as one
+    /// the processor could not forward it from the stores that wait.
+    stamps: u64,
+    is_stamped: bool,
     payload_len: u32,
 }
 
@@ -53,16 +56,17 @@ impl<'a> Plain<'a> {
         if odd != 0 || is_long || is_syn {
             return None;
         }
-        let (options, timestamps) = match fixed[46] >> 4 {
-            5 => (0, None),
-            8 => (STAMPED, Some(stamps(rest)?)),
+        let (options, stamps) = match fixed[46] >> 4 {
+            5 => (0, 0),
+            8 => (STAMPED, stamps(rest)?),
             _ => return None,
         };
         let total = u32::from(word(fixed, 16));
         Some(Self {
             at,
             octets: fixed,
-            timestamps,
+            stamps,
+            is_stamped: options > 0,
             payload_len: total.checked_sub(40 + options)?,
         })
     }
@@ -79,11 +83,15 @@ impl<'a> Plain<'a> {
 
     #[inline]
     const fn options_len(&self) -> u8 {
-        if self.timestamps.is_some() {
-            STAMPED as u8
-        } else {
-            0
-        }
+        if self.is_stamped { STAMPED as u8 } else { 0 }
+    }
+
+    #[inline(always)]
+    fn timestamps(&self) -> Option<Timestamps> {
+        self.is_stamped.then_some(Timestamps {
+            val: (self.stamps >> 32) as u32,
+            ecr: self.stamps as u32,
+        })
     }
 }
 
@@ -107,7 +115,7 @@ impl Packet for Plain<'_> {
             options_len: self.options_len(),
             says_more: ecn == Ecn::Ce,
             payload_len: self.payload_len,
-            timestamps: self.timestamps,
+            timestamps: self.timestamps(),
         }
     }
 
@@ -131,7 +139,7 @@ impl Packet for Plain<'_> {
             options_len: self.options_len(),
             ecn: Ecn::from_bits(self.octets[15]),
             ident: self.word(18),
-            timestamps: self.timestamps,
+            timestamps: self.timestamps(),
             sack: SackBlocks::default(),
             mss: None,
             window_scale: None,
@@ -155,13 +163,10 @@ const fn word(octets: &[u8; LEAST], at: usize) -> u16 {
 
 /// Timestamps, where options are laid out as usual.
 #[inline]
-fn stamps(options: &[u8]) -> Option<Timestamps> {
-    let options = options.first_chunk::<{ STAMPED as usize }>()?;
-    let [a, b, c, d, val @ .., e, f, g, h] = *options;
-    (u32::from_be_bytes([a, b, c, d]) == 0x0101_080a).then_some(Timestamps {
-        val: u32::from_be_bytes(val),
-        ecr: u32::from_be_bytes([e, f, g, h]),
-    })
+fn stamps(options: &[u8]) -> Option<u64> {
+    let (begin, both) = options.split_first_chunk::<4>()?;
+    let both = both.first_chunk::<8>()?;
+    (u32::from_be_bytes(*begin) == 0x0101_080a).then_some(u64::from_be_bytes(*both))
 }
 
 #[cfg(test)]
