@@ -9,6 +9,7 @@ use std::net::Ipv4Addr;
 use gigatcp_capture::{CaptureReader, NoteKind, ReadError, Record};
 use gigatcp_flows::{Connection, FlowTable, Observed, Side, Wireshark};
 use gigatcp_units::Instant;
+use gigatcp_why::{Outlines, Watcher};
 use gigatcp_wire::link::{Fragmentation, LinkType, dissect};
 use gigatcp_wire::{Ecn, Endpoints, Flags, SackBlock, SackBlocks, SeqNumber, Timestamps};
 
@@ -40,10 +41,12 @@ pub fn capture(octets: &[u8]) {
 }
 
 /// Packets of a few connections, 16 octets of input each: numbers near one
-/// another and far apart, any flags, times that step back. Sums must hold, and
-/// the seed of the table must not show.
+/// another and far apart, any flags, times that step back. Sums must hold, the
+/// seed of the table must not show, and an outline comes to what a watcher says.
 pub fn flows(octets: &[u8]) {
     let mut tables = [FlowTable::new(1), FlowTable::new(u64::MAX)];
+    let mut watcher = Watcher::new(1);
+    let mut outlines = Outlines::new();
     let mut wireshark = Wireshark::new();
     let mut packets = 0;
     for piece in octets.chunks_exact(16) {
@@ -87,6 +90,9 @@ pub fn flows(octets: &[u8]) {
         };
         let [verdict, again] = tables.each_mut().map(|table| table.handle_packet(&packet));
         assert_eq!(verdict, again, "the seed shows");
+        let (table, number) = (&tables[0], packets + 1);
+        outlines.handle_packet(table, &verdict, &packet);
+        watcher.handle_packet(number, &packet);
         wireshark.handle_packet(verdict.connection, false, verdict.from, &packet);
         packets += 1;
     }
@@ -95,6 +101,12 @@ pub fn flows(octets: &[u8]) {
     };
     let counted: u64 = tables[0].connections().map(count).sum();
     assert_eq!(counted, packets);
+    for index in 0..tables[0].len() {
+        for side in Side::BOTH {
+            let outlined = outlines.of(&tables[0], index, side);
+            assert_eq!(outlined, watcher.surroundings(index, side), "{index}");
+        }
+    }
 }
 
 /// Records behind a right file header: the first octet says of which kind.

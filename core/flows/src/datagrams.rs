@@ -109,7 +109,7 @@ pub struct Datagrams {
     held: VecDeque<Slot>,
     /// Packets that have left.
     gone: u64,
-    odd: Vec<OddFragment>,
+    odd: VecDeque<OddFragment>,
 }
 
 impl Datagrams {
@@ -166,9 +166,10 @@ impl Datagrams {
         Some(looked)
     }
 
-    /// What there is to say of fragments, next.
+    /// What there is to say of fragments, as it was found out: of a packet that is
+    /// given up late after what stands behind it.
     pub fn poll_odd(&mut self) -> Option<OddFragment> {
-        self.odd.pop()
+        self.odd.pop_front()
     }
 
     fn handle_fragment(&mut self, looked: Looked, fragment: &Fragment<'_>) {
@@ -237,7 +238,7 @@ impl Datagrams {
 
     fn say(&mut self, what: Odd, looked: &Looked) {
         let (number, offset) = (looked.number, looked.offset);
-        self.odd.push(OddFragment {
+        self.odd.push_back(OddFragment {
             what,
             number,
             offset,

@@ -132,6 +132,10 @@ impl Transmissions {
             }
             self.latest = self.latest.max(segment.at);
         }
+        if self.waiting.is_empty() {
+            // An emptied map keeps a node, which is most of what an idle connection has.
+            self.waiting = BTreeMap::new();
+        }
         covered
     }
 }

@@ -1,7 +1,6 @@
 //! Packets in fragments: cut anywhere, in any order, and what is said of them.
 
 use std::collections::BTreeMap;
-use std::net::{Ipv4Addr, Ipv6Addr};
 
 use gigatcp_flows::{Arrival, Datagrams, FlowTable, Looked, MAX_HELD, Observed, Odd};
 use gigatcp_units::{Duration, Instant};
@@ -14,15 +13,9 @@ use proptest::prelude::*;
 #[path = "../../wire/tests/cut/mod.rs"]
 mod cut;
 use cut::cut;
-
-const V4: Endpoints = Endpoints::V4 {
-    src: Ipv4Addr::new(192, 0, 2, 1),
-    dst: Ipv4Addr::new(198, 51, 100, 2),
-};
-const V6: Endpoints = Endpoints::V6 {
-    src: Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 1),
-    dst: Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 2),
-};
+#[path = "../../wire/tests/ends/mod.rs"]
+mod ends;
+use ends::{V4, V6};
 
 /// An IP packet of the stream.
 fn packet(endpoints: Endpoints, seq: u32, len: usize, ident: u16) -> Vec<u8> {

@@ -11,6 +11,7 @@ use crate::episode::Episode;
 use crate::ethernet::Ethernet;
 use crate::losses::{self, Cause};
 use crate::round::{Round, Stamp, State};
+use crate::segment_size::{SegmentSize, Sizes};
 use crate::trail::{Gap, Trail};
 
 /// What rules are asked about.
@@ -19,6 +20,7 @@ pub(crate) struct Case<'a> {
     pub side: Side,
     pub trail: &'a Trail,
     pub rounds: &'a [Round],
+    sizes: Sizes,
     pub view: View,
     /// What another capture, nearer to the receiver, adds.
     pub other: Option<Other<'a>>,
@@ -84,6 +86,7 @@ impl<'a> Case<'a> {
             side: trail.side,
             trail,
             rounds,
+            sizes: trail.sizes(),
             view,
             other,
             base,
@@ -187,22 +190,17 @@ impl<'a> Case<'a> {
 
     /// Octets of a full segment: the usual size where that is clear.
     pub fn mss(&self) -> u64 {
-        let (usual, lead) = self.trail.usual;
-        if lead >= 20 && usual > 64 && usual <= self.trail.mss {
-            usual
-        } else {
-            self.trail.mss.max(1)
-        }
+        self.sizes.full()
+    }
+
+    /// How large full segments are, and why.
+    pub fn segment_size(&self) -> SegmentSize {
+        SegmentSize::of(self.connection, self.side, &self.sizes)
     }
 
     /// Octets of headers of a segment with data.
     pub fn headers(&self) -> u64 {
-        let has_stamps = self.rounds.iter().any(|one| one.data_stamp.is_some());
-        let ip = match self.connection.endpoint(self.side).address {
-            core::net::IpAddr::V4(_) => 20,
-            core::net::IpAddr::V6(_) => 40,
-        };
-        ip + 20 + if has_stamps { 12 } else { 0 }
+        self.sizes.headers(self.connection, self.side)
     }
 
     /// The speed of an Ethernet before the place of capture that was full in that round,

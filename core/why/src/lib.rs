@@ -21,6 +21,7 @@
 //! | `packed.rs` | rounds in few octets |
 //! | `view.rs` | where the capture was taken |
 //! | `segment_size.rs` | how large full segments are, and why |
+//! | `surroundings.rs` | both of these for very many connections, in few octets each |
 //! | `between.rs` | what two captures of one connection know together |
 //! | `case.rs`, `losses.rs`, `metered.rs` | what rules are asked about; why segments were lost |
 //! | `crowded.rs`, `flood.rs` | whether losses come when the queue is longer; what went through a flood of them |
@@ -55,6 +56,7 @@ mod packed;
 mod round;
 mod rules;
 mod segment_size;
+mod surroundings;
 mod trail;
 mod verdict;
 mod view;
@@ -68,6 +70,7 @@ pub use brief::{Brief, Cause};
 pub use round::{MAX_ROUNDS, State};
 pub use rules::{Evidence, RULES, Rule, find};
 pub use segment_size::{SegmentSize, SizeCause};
+pub use surroundings::{Outlines, Surroundings, data_sender};
 pub use verdict::{Diagnosis, Verdict};
 pub use view::View;
-pub use watcher::{Surroundings, Watcher};
+pub use watcher::Watcher;

@@ -1,6 +1,10 @@
 //! How large full segments are, and why (RFC 6691, RFC 1191 section 7).
 
-use crate::case::{Case, other};
+use core::net::IpAddr;
+
+use gigatcp_flows::{Connection, Side};
+
+use crate::case::other;
 
 /// MTUs that RFC 1191 table 7-1 has.
 const PLATEAUS: [u64; 11] = [
@@ -69,12 +73,58 @@ pub struct SegmentSize {
     pub(crate) full: u64,
 }
 
+/// What a direction shows of how large its segments are.
+#[derive(Clone, Copy, Default, Debug)]
+pub(crate) struct Sizes {
+    /// The largest payload of a segment on the wire.
+    pub mss: u64,
+    /// The size that most packets have, and by how many more than others.
+    pub usual: (u64, u64),
+    /// Packets with new data.
+    pub segments: u64,
+    /// Whether they carry timestamps.
+    pub has_stamps: bool,
+}
+
+impl Sizes {
+    /// Octets of a full segment: the usual size where that is clear.
+    pub const fn full(&self) -> u64 {
+        let (usual, lead) = self.usual;
+        if lead >= 20 && usual > 64 && usual <= self.mss {
+            usual
+        } else if self.mss > 0 {
+            self.mss
+        } else {
+            1
+        }
+    }
+
+    /// Octets of headers of a segment with data from that side.
+    pub fn headers(&self, connection: &Connection, side: Side) -> u64 {
+        let ip = match connection.endpoint(side).address {
+            IpAddr::V4(_) => 20,
+            IpAddr::V6(_) => 40,
+        };
+        ip + 20 + if self.has_stamps { 12 } else { 0 }
+    }
+}
+
+/// The majority vote of Boyer and Moore: the size that most have, and its lead.
+pub(crate) const fn vote(usual: (u64, u64), octets: u64) -> (u64, u64) {
+    match usual {
+        (_, 0) => (octets, 1),
+        (size, lead) if size == octets => (size, lead + 1),
+        (size, lead) => (size, lead - 1),
+    }
+}
+
 impl SegmentSize {
-    pub(crate) fn of(case: &Case<'_>) -> Self {
-        let octets = case.mss();
-        let allowed = allowed(case);
-        let packet = octets + case.headers();
-        let (usual, lead) = case.trail.usual;
+    /// Of what that side sent.
+    pub(crate) fn of(connection: &Connection, side: Side, sizes: &Sizes) -> Self {
+        let octets = sizes.full();
+        let allowed = allowed(connection, side);
+        let packet = octets + sizes.headers(connection, side);
+        let (usual, lead) = sizes.usual;
         let full = if usual == octets { lead } else { 0 };
         let is_rounded = |allowed: u64| {
             octets < allowed && [1024, 2048].iter().any(|of| octets == allowed / of * of)
@@ -84,8 +134,7 @@ impl SegmentSize {
             Some(allowed) if is_rounded(allowed) => SizeCause::Clusters,
             Some(allowed) if octets * 10 >= allowed * 9 => SizeCause::Offers,
             Some(_) => {
-                let sent: u64 = case.rounds.iter().map(|round| round.segments).sum();
-                let is_full = full >= 2 && full * 3 >= sent && octets > 100;
+                let is_full = full >= 2 && full * 3 >= sizes.segments && octets > 100;
                 match is_full {
                     false => SizeCause::FewFull,
                     true if PLATEAUS.contains(&packet) => SizeCause::Plateau,
@@ -104,9 +153,9 @@ impl SegmentSize {
 }
 
 /// The segment that both SYNs would allow.
-fn allowed(case: &Case<'_>) -> Option<u64> {
-    let options = case.data().options()?;
-    let theirs = case.connection.direction(other(case.side)).options()?;
+fn allowed(connection: &Connection, side: Side) -> Option<u64> {
+    let options = connection.direction(side).options()?;
+    let theirs = connection.direction(other(side)).options()?;
     let mss = options.mss?.min(theirs.mss?);
     let stamps = if options.timestamps && theirs.timestamps {
         12

@@ -29,6 +29,7 @@ use crate::case::{acked_to, other};
 use crate::echoes::{Echoes, is_newer};
 use crate::episode::{Episode, Episodes, Expiry, Frozen, Hole, Standing};
 use crate::round::{Round, Rounds, Stamp, State};
+use crate::segment_size::{Sizes, vote};
 use spacing::Spacing;
 
 /// A round trip where none was measured.
@@ -367,6 +368,17 @@ impl Trail {
         self.turn = Some(turn);
         self.had_handshake = true;
         self.note_round_trip();
+    }
+
+    /// What it shows of how large segments are.
+    pub fn sizes(&self) -> Sizes {
+        let rounds = self.rounds.as_slice().iter();
+        Sizes {
+            mss: self.mss,
+            usual: self.usual,
+            segments: rounds.map(|round| round.segments).sum(),
+            has_stamps: self.newest[0].is_some(),
+        }
     }
 
     fn flight(&self) -> u64 {

@@ -4,17 +4,16 @@ use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
-use gigatcp_flows::{FlowTable, Kind, Packet, Side, Verdict};
-use gigatcp_units::{Duration, Instant};
+use gigatcp_flows::{FlowTable, Packet, Side, Verdict};
+use gigatcp_units::Instant;
 use gigatcp_wire::Flags;
 
 use crate::between::Between;
 use crate::brief::Brief;
 use crate::case::{Case, Other, other};
-use crate::segment_size::SegmentSize;
+use crate::surroundings::{Halves, Surroundings, data_sender};
 use crate::trail::{Shown, Trail};
 use crate::verdict::Diagnosis;
-use crate::view::View;
 
 /// Both directions of one connection.
 #[derive(Clone, Default, Debug)]
@@ -23,9 +22,7 @@ struct Followed {
     last: Instant,
     last_packet: u64,
     first_packet: u64,
-    /// Halves of the handshake's round trip, as sampled here: from SYN to
-    /// SYN-ACK, and on to its acknowledgment.
-    halves: [Option<Duration>; 2],
+    halves: Halves,
     trails: [Option<Box<Trail>>; 2],
     /// It is in the list of those that have ended.
     is_listed: bool,
@@ -43,15 +40,6 @@ pub struct Watcher {
     ended: VecDeque<(Instant, usize)>,
     /// Trails whose memory the next ones take.
     spare: VecDeque<Box<Trail>>,
-}
-
-/// What a direction shows of where it went, without a word on what limited it.
-#[derive(Clone, Copy, Debug)]
-pub struct Surroundings {
-    /// Where the capture was taken.
-    pub view: View,
-    /// How large its full segments are, and why.
-    pub segments: SegmentSize,
 }
 
 /// Trails kept for that at most.
@@ -154,7 +142,8 @@ impl Watcher {
         Some(Diagnosis::of(connection, &trail, start, None))
     }
 
-    /// What that side's data shows of where it went. Nothing where it sent none.
+    /// What that side's data shows of where it went, as [`crate::Outlines`] has it in
+    /// less memory. Nothing where it sent none.
     #[must_use]
     pub fn surroundings(&self, index: usize, side: Side) -> Option<Surroundings> {
         let connection = self.table.connection(index)?;
@@ -162,7 +151,7 @@ impl Watcher {
         let case = Case::new(connection, &trail, start, None);
         Some(Surroundings {
             view: case.view,
-            segments: SegmentSize::of(&case),
+            segments: case.segment_size(),
         })
     }
 
@@ -196,12 +185,7 @@ impl Watcher {
     #[must_use]
     pub fn sender(&self, index: usize) -> Option<Side> {
         let connection = self.table.connection(index)?;
-        let bytes = |side: Side| connection.direction(side).unique_bytes();
-        Some(if bytes(Side::Server) > bytes(Side::Client) {
-            Side::Server
-        } else {
-            Side::Client
-        })
+        Some(data_sender(connection))
     }
 
     /// The same in figures alone. What was remembered of the connection for it
@@ -256,9 +240,8 @@ impl Followed {
         self.last_packet = shown.number;
         let from = shown.verdict.from;
         let to = other(from);
-        if shown.verdict.round_trip().is_some() && self.halves[to as usize].is_none() {
-            self.note_handshake(shown, from);
-        }
+        self.halves
+            .note(shown.connection, shown.verdict, packet.flags);
         if packet.payload_len > 0 && self.trails[from as usize].is_none() {
             self.begin(from, packet.at, spare);
             if !predicts && let Some(trail) = &mut self.trails[from as usize] {
@@ -284,25 +267,9 @@ impl Followed {
             }
             None => Trail::new(from, first, self.first_packet),
         };
-        if let Some(turn) = self.halves[other(from) as usize] {
+        if let Some(turn) = self.halves.turn_of(from) {
             trail.set_turn(turn);
         }
         self.trails[from as usize] = Some(trail);
-    }
-
-    /// The first sample of either side is of its SYN: what it takes from here
-    /// to the other side and back.
-    fn note_handshake(&mut self, shown: &Shown<'_>, from: Side) {
-        let is_opening = shown.connection.direction(Side::Client).has_syn()
-            && shown.connection.direction(Side::Server).has_syn();
-        let half = &mut self.halves[other(from) as usize];
-        if is_opening
-            && half.is_none()
-            && !shown.packet.flags.contains(Flags::RST)
-            && !shown.verdict.kinds.contains(Kind::AckedUnseen)
-            && let Some(trip) = shown.verdict.round_trip()
-        {
-            *half = Some(trip);
-        }
     }
 }

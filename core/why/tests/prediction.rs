@@ -1,11 +1,12 @@
 //! Expected data, which takes a short way through the sender's view, comes to what
-//! it comes to on the long one, for transfers in which most data is expected.
+//! it comes to on the long one, for transfers in which most data is expected; and
+//! outlines alone come to the same surroundings.
 
 use std::net::Ipv4Addr;
 
-use gigatcp_flows::Observed;
+use gigatcp_flows::{Observed, Side};
 use gigatcp_units::{Duration, Instant};
-use gigatcp_why::Watcher;
+use gigatcp_why::{Outlines, Watcher};
 use gigatcp_wire::link::Fragmentation;
 use gigatcp_wire::{Ecn, Endpoints, Flags, SackBlocks, SeqNumber, Timestamps};
 use proptest::prelude::*;
@@ -134,16 +135,25 @@ proptest! {
         }
         let mut short = Watcher::new(1);
         let mut long = Watcher::without_prediction(1);
+        let mut outlines = Outlines::new();
         for (number, packet) in (1..).zip(&transfer.packets) {
-            short.handle_packet(number, packet);
+            let verdict = short.handle_packet(number, packet);
+            outlines.handle_packet(short.table(), &verdict, packet);
             long.handle_packet(number, packet);
             if number.is_multiple_of(64) {
+                for side in Side::BOTH {
+                    let outlined = outlines.of(short.table(), 0, side);
+                    prop_assert_eq!(outlined, short.surroundings(0, side));
+                }
                 let both = [&short, &long].map(|one| format!("{:?}", one.diagnose(0)));
                 prop_assert_eq!(&both[0], &both[1]);
             }
         }
         let both = [&short, &long].map(|one| format!("{:?}", one.diagnose(0)));
         prop_assert_eq!(&both[0], &both[1]);
+        for side in Side::BOTH {
+            prop_assert_eq!(outlines.of(short.table(), 0, side), short.surroundings(0, side));
+        }
         let both = [&mut short, &mut long].map(|one| format!("{:?}", one.conclude(0)));
         prop_assert_eq!(&both[0], &both[1]);
     }

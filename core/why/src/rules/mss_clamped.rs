@@ -32,7 +32,7 @@ pub(crate) const RULE: Rule = Rule {
 };
 
 fn judge(case: &Case<'_>, hearing: &mut Hearing) {
-    let size = SegmentSize::of(case);
+    let size = case.segment_size();
     let sure = match size.cause {
         SizeCause::Plateau => 0.9,
         SizeCause::PathMtu if size.packet == 1500 || size.full > 20 => 0.9,
@@ -49,7 +49,7 @@ fn tell(case: &Case<'_>, _: &Won) -> Told {
         packet,
         cause,
         ..
-    } = SegmentSize::of(case);
+    } = case.segment_size();
     let allowed = allowed.unwrap_or_default();
     let finding = format!(
         "Full segments have {octets} octets although both SYNs allow {allowed}: the sender takes the \

@@ -187,12 +187,7 @@ impl Trail {
         if octets < self.mss && octets > 0 {
             self.round.small += 1;
         }
-        // The majority vote of Boyer and Moore.
-        self.usual = match self.usual {
-            (_, 0) => (octets, 1),
-            (size, lead) if size == octets => (size, lead + 1),
-            (size, lead) => (size, lead - 1),
-        };
+        self.usual = vote(self.usual, octets);
         if let Some(open) = &mut self.open {
             open.sent += octets;
         }

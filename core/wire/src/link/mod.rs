@@ -142,20 +142,6 @@ pub enum Obstacle {
     TooDeep,
 }
 
-impl Obstacle {
-    /// Whether what it stands for may be a fragment with a part of a segment.
-    #[must_use]
-    pub const fn may_be_fragment(&self) -> bool {
-        match self {
-            Self::LaterFragment { .. }
-            | Self::Cut { .. }
-            | Self::Malformed { .. }
-            | Self::TooDeep => true,
-            Self::UnknownLinkType { .. } | Self::NotIp { .. } | Self::NotTcp { .. } => false,
-        }
-    }
-}
-
 impl core::fmt::Display for Obstacle {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         match self {

@@ -2,7 +2,6 @@
 
 use alloc::vec;
 use alloc::vec::Vec;
-use core::net::{Ipv4Addr, Ipv6Addr};
 
 use bytes::Bytes;
 use proptest::prelude::*;
@@ -13,14 +12,9 @@ use crate::{
     WireWindow, encode_packet,
 };
 
-const V4: Endpoints = Endpoints::V4 {
-    src: Ipv4Addr::new(192, 0, 2, 1),
-    dst: Ipv4Addr::new(198, 51, 100, 2),
-};
-const V6: Endpoints = Endpoints::V6 {
-    src: Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 1),
-    dst: Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 2),
-};
+#[path = "../../tests/ends/mod.rs"]
+pub(super) mod ends;
+use ends::{V4, V6};
 
 fn segment() -> Segment<Bytes> {
     Segment {

@@ -321,6 +321,17 @@ impl Notes {
         note.most = note.most.max(amount);
     }
 
+    /// Counts several of one kind, of which it was found out late where the first
+    /// was: maybe before what was counted already.
+    pub fn add_late(&mut self, kind: NoteKind, first: Place, count: u64) {
+        let note = &mut self.counters[kind as usize];
+        if note.count == 0 || first.record < note.first_record {
+            note.first_offset = first.offset;
+            note.first_record = first.record;
+        }
+        note.count += count;
+    }
+
     /// Counts several of one kind at once; `several.first_*` say where the
     /// first was.
     pub(super) fn add_several(&mut self, several: &Note) {
@@ -345,6 +356,23 @@ mod tests {
             assert_eq!(kind as usize, index);
             assert_eq!(Notes::default().of(kind).kind, kind);
         }
+    }
+
+    #[test]
+    fn what_is_found_out_late_may_come_first() {
+        let mut notes = Notes::default();
+        let place = |record| Place {
+            offset: 100 * record,
+            record,
+        };
+        notes.add_late(NoteKind::LaterFragment, place(9), 1);
+        notes.add_late(NoteKind::LaterFragment, place(4), 2);
+        notes.add_late(NoteKind::LaterFragment, place(7), 1);
+        let said: Vec<String> = notes.iter().map(Note::to_string).collect();
+        assert_eq!(
+            said,
+            ["fragment without a TCP header: 4 times, first at record 4, offset 400"]
+        );
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! What every reader of captures hands out: one packet as the file holds it.
 
 use gigatcp_units::Instant;
-use gigatcp_wire::link::{Captured, LinkType, Obstacle, dissect};
+use gigatcp_wire::link::{Captured, Fragment, LinkType, Obstacle, dissect, look};
 
 use super::notes::Place;
 use super::options::Options;
@@ -120,6 +120,13 @@ impl<'a> Record<'a> {
     #[inline]
     pub fn dissect(&self) -> Result<Captured<'a>, Obstacle> {
         dissect(self.link, self.octets, self.wire_len)
+    }
+
+    /// The same, and the fragment that it is, if it is one of a packet that may have
+    /// TCP in it; see [`gigatcp_wire::link::look`].
+    #[inline]
+    pub fn look(&self) -> (Result<Captured<'a>, Obstacle>, Option<Fragment<'a>>) {
+        look(self.link, self.octets, self.wire_len)
     }
 
     /// Where it stands, for notes.

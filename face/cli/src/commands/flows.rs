@@ -16,10 +16,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use gigatcp_capture::{CaptureReader, ReadError};
-use gigatcp_flows::{Details, FlowTable, Observed, Packet, Side, Verdict};
+use gigatcp_flows::{Details, FlowTable, Observed, Packet, Verdict};
 use gigatcp_report::escape::terminal;
 use gigatcp_units::Instant;
-use gigatcp_why::{Surroundings, Watcher};
+use gigatcp_why::Outlines;
 
 use super::Outcome;
 use super::graphs::{self, Known, Outputs, Survey};
@@ -89,46 +89,13 @@ pub(super) struct Capture {
     pub(super) name: String,
     pub(super) about: About,
     pub(super) segments: u64,
-    followed: Followed,
+    pub(super) table: FlowTable,
     /// The first packet of each connection.
     first_packets: Vec<u64>,
     unit: Unit,
-    /// What only the detailed view counts, where it was asked for.
+    /// What only the detailed view counts and follows, where it was asked for.
     details: Details,
-}
-
-/// The connections of a capture, followed as far as what is asked needs it.
-enum Followed {
-    /// What each packet is.
-    Table(Box<FlowTable>),
-    /// And where it went.
-    Watcher(Box<Watcher>),
-}
-
-impl Followed {
-    fn new(is_detailed: bool) -> Self {
-        // Whoever sends packets must not know which of them collide.
-        let seed = RandomState::new().build_hasher().finish();
-        if is_detailed {
-            Self::Watcher(Box::new(Watcher::new(seed)))
-        } else {
-            Self::Table(Box::new(FlowTable::new(seed)))
-        }
-    }
-
-    fn handle_packet(&mut self, number: u64, packet: &Observed) -> Verdict {
-        match self {
-            Self::Table(table) => table.handle_packet(packet),
-            Self::Watcher(watcher) => watcher.handle_packet(number, packet),
-        }
-    }
-
-    fn table(&self) -> &FlowTable {
-        match self {
-            Self::Table(table) => table,
-            Self::Watcher(watcher) => watcher.table(),
-        }
-    }
+    outlines: Outlines,
 }
 
 /// What all times are whole multiples of.
@@ -271,7 +238,7 @@ fn show(arguments: &Arguments) -> Result<(), Failure> {
             out.write(&format!("{}:\n", terminal(&capture.name)))?;
         }
         if arguments.long {
-            for index in 0..capture.table().len() {
+            for index in 0..capture.table.len() {
                 out.write(&view::long(&capture, index))?;
             }
         } else {
@@ -315,15 +282,16 @@ pub(super) fn check_captures(files: &[PathBuf]) -> Result<(), Failure> {
 /// Reads a file, says what is odd, and draws what is asked for.
 fn taken(arguments: &Arguments, file: &Path) -> Result<Capture, Failure> {
     let source = Source::new(file, arguments.outputs.reads_again())?;
-    let mut details = Details::new();
+    let (mut details, mut outlines) = (Details::new(), Outlines::new());
     let is_detailed = arguments.long || arguments.json;
-    let mut capture = read_as(&source, Followed::new(is_detailed), |step| {
+    let mut capture = read(&source, |step| {
         if is_detailed {
             details.handle_packet(step.table, &step.verdict, step.packet);
+            outlines.handle_packet(step.table, &step.verdict, step.packet);
         }
         Ok(())
     })?;
-    capture.details = details;
+    (capture.details, capture.outlines) = (details, outlines);
     capture.say_notes();
     if arguments.outputs.reads_again() {
         graphs::write(&arguments.outputs, &source, &capture.survey(), |_, _| {
@@ -334,31 +302,9 @@ fn taken(arguments: &Arguments, file: &Path) -> Result<Capture, Failure> {
 }
 
 impl Capture {
-    /// Its connections.
-    pub(super) fn table(&self) -> &FlowTable {
-        self.followed.table()
-    }
-
-    /// Which side of a connection sent more, where the detailed view was asked
-    /// for.
-    fn sender(&self, index: usize) -> Option<Side> {
-        match &self.followed {
-            Followed::Table(_) => None,
-            Followed::Watcher(watcher) => watcher.sender(index),
-        }
-    }
-
-    /// Where what a side sent went.
-    fn surroundings(&self, index: usize, side: Side) -> Option<Surroundings> {
-        match &self.followed {
-            Followed::Table(_) => None,
-            Followed::Watcher(watcher) => watcher.surroundings(index, side),
-        }
-    }
-
     /// What its graphs are made by.
     fn survey(&self) -> Survey<'_> {
-        let seen = self.table().connections().zip(&self.first_packets);
+        let seen = self.table.connections().zip(&self.first_packets);
         Survey {
             name: &self.name,
             format: &self.about.format,
@@ -391,20 +337,13 @@ pub(super) struct Step<'a> {
 /// Reads all of it; `each` sees every segment.
 pub(super) fn read(
     source: &Source,
-    each: impl FnMut(Step<'_>) -> Result<(), Failure>,
-) -> Result<Capture, Failure> {
-    read_as(source, Followed::new(false), each)
-}
-
-/// The same, followed in this way.
-fn read_as(
-    source: &Source,
-    mut followed: Followed,
     mut each: impl FnMut(Step<'_>) -> Result<(), Failure>,
 ) -> Result<Capture, Failure> {
     let name = source.name();
     let reader = source.open().map_err(|error| refused(&name, &error))?;
     let mut walk = Walk::new(reader);
+    // Whoever sends packets must not know which of them collide.
+    let mut table = FlowTable::new(RandomState::new().build_hasher().finish());
     let mut first_packets = Vec::new();
     let mut segments = 0;
     let mut unit = Unit::default();
@@ -417,7 +356,7 @@ fn read_as(
             };
             segments += 1;
             let packet = segment.observed();
-            let verdict = followed.handle_packet(found.number, &packet);
+            let verdict = table.handle_packet(&packet);
             if verdict.connection == first_packets.len() {
                 first_packets.push(found.number);
             }
@@ -425,7 +364,7 @@ fn read_as(
                 frame: found.number,
                 packet: &packet,
                 verdict,
-                table: followed.table(),
+                table: &table,
             };
             failed = each(step).err();
         });
@@ -441,10 +380,11 @@ fn read_as(
         name,
         about: walk.about(),
         segments,
-        followed,
+        table,
         first_packets,
         unit,
         details: Details::new(),
+        outlines: Outlines::new(),
     })
 }
 

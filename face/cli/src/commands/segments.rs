@@ -121,18 +121,18 @@ impl Walk {
             return Ok(true);
         }
         let (place, number) = (record.place(), record.number);
-        match record.dissect() {
-            Ok(segment) if !segment.is_fragment() => {
+        match record.look() {
+            (_, Some(_)) => {
+                self.datagrams.handle_packet(&arrival(&record, at));
+                self.hand_on(to);
+            }
+            (Ok(segment), None) => {
                 let observed = Observed::new(at, &segment);
                 show(number, Some(Segment::Other(&observed)));
             }
-            Err(obstacle) if !obstacle.may_be_fragment() => {
+            (Err(obstacle), None) => {
                 show(number, None);
                 self.reader.note_obstacle(place, &obstacle);
-            }
-            _ => {
-                self.datagrams.handle_packet(&arrival(&record, at));
-                self.hand_on(to);
             }
         }
         Ok(true)
@@ -186,9 +186,8 @@ impl Walk {
                 Odd::Contradiction => NoteKind::FragmentsContradict,
                 Odd::Twice => NoteKind::FragmentTwice,
             };
-            for _ in 0..odd.count {
-                self.reader.notes_mut().add(kind, place);
-            }
+            let count = odd.count.into();
+            self.reader.notes_mut().add_late(kind, place, count);
         }
     }
 

@@ -2,26 +2,17 @@
 
 use alloc::vec;
 use alloc::vec::Vec;
-use core::net::{Ipv4Addr, Ipv6Addr};
 
 use bytes::Bytes;
 
 use super::*;
+use crate::link::tests::ends::{V4, V6};
 use crate::link::{ChecksumVerdict, LinkType, look};
 use crate::{Flags, Options, Segment, SeqNumber, Timestamps, WireWindow, encode_packet};
 
 #[path = "../../../tests/cut/mod.rs"]
 mod cut;
 use cut::cut;
-
-const V4: Endpoints = Endpoints::V4 {
-    src: Ipv4Addr::new(192, 0, 2, 1),
-    dst: Ipv4Addr::new(198, 51, 100, 2),
-};
-const V6: Endpoints = Endpoints::V6 {
-    src: Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 1),
-    dst: Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 2),
-};
 
 fn segment(len: usize) -> Segment<Bytes> {
     Segment {

@@ -97,7 +97,7 @@ pub(super) fn show(arguments: &Arguments) -> Result<(), Failure> {
     let source = Source::new(first, true)?;
     let whole = read(&source, |_| Ok(()))?;
     whole.say_notes();
-    let chosen = largest(whole.table());
+    let chosen = largest(&whole.table);
     let mut here = Seen::default();
     read(&source, |step| {
         here.add(&step, |index, _| chosen.contains(&index));
@@ -124,7 +124,7 @@ pub(super) fn show(arguments: &Arguments) -> Result<(), Failure> {
                     ..clocks
                 });
             there.sightings.contains_key(&key).then_some(Compared {
-                connection: whole.table().connection(*index)?,
+                connection: whole.table.connection(*index)?,
                 number: index + 1,
                 clocks,
             })

@@ -4,7 +4,7 @@ use gigatcp_capture::Note;
 use gigatcp_flows::{Connection, Kind, Scaling, Side};
 use gigatcp_units::grammar::{human_bytes, human_duration};
 use gigatcp_units::{Bytes, Duration};
-use gigatcp_why::View;
+use gigatcp_why::{Surroundings, View, data_sender};
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 use serde_json::{Value, json};
@@ -35,7 +35,7 @@ pub(super) fn lines(capture: &Capture) -> String {
     let mut cells = vec![line([
         "#", "client", "server", "time", "sent", "received", "again", "late", "RTT", "end",
     ])];
-    for (index, connection) in capture.table().connections().enumerate() {
+    for (index, connection) in capture.table.connections().enumerate() {
         cells.push(connection_line(index, connection));
     }
     let count = cells.len() - 1;
@@ -107,21 +107,23 @@ fn whose<'a>(
         connection,
         side,
         detail: capture.details.of(index, side),
-        surroundings: capture.surroundings(index, side),
+        surroundings: surroundings(capture, index, side),
     }
 }
 
+/// Where what a side sent went.
+fn surroundings(capture: &Capture, index: usize, side: Side) -> Option<Surroundings> {
+    capture.outlines.of(&capture.table, index, side)
+}
+
 /// Where a connection was captured, as seen by the data of whoever sent more.
-fn capture_point(capture: &Capture, index: usize) -> View {
-    capture
-        .sender(index)
-        .and_then(|side| capture.surroundings(index, side))
-        .map_or(View::Unknown, |about| about.view)
+fn capture_point(capture: &Capture, index: usize, sender: Side) -> View {
+    surroundings(capture, index, sender).map_or(View::Unknown, |about| about.view)
 }
 
 /// Everything about one connection.
 pub(super) fn long(capture: &Capture, index: usize) -> String {
-    let Some(connection) = capture.table().connection(index) else {
+    let Some(connection) = capture.table.connection(index) else {
         return String::new();
     };
     let mut text = format!(
@@ -138,11 +140,12 @@ pub(super) fn long(capture: &Capture, index: usize) -> String {
     if let Some(round_trip) = connection.handshake_round_trip() {
         about.push(("round trip of the handshake", human_duration(round_trip)));
     }
-    let point = match (capture_point(capture, index), capture.sender(index)) {
-        (View::Sender, Some(side)) => format!("near the sender, the {}", side.name()),
-        (View::Receiver, Some(side)) => format!("near the receiver, the {}", side.other().name()),
-        (View::Middle, _) => "on the way".into(),
-        _ => "unknown where".into(),
+    let sender = data_sender(connection);
+    let point = match capture_point(capture, index, sender) {
+        View::Sender => format!("near the sender, the {}", sender.name()),
+        View::Receiver => format!("near the receiver, the {}", sender.other().name()),
+        View::Middle => "on the way".into(),
+        View::Unknown => "unknown where".into(),
     };
     about.push(("captured", point));
     if connection.is_one_sided() {
@@ -204,7 +207,7 @@ impl Serialize for Capture {
             segments: u64,
         }
         let fields = Fields {
-            connections: Each::new(self.table().connections().enumerate().map(
+            connections: Each::new(self.table.connections().enumerate().map(
                 |(index, connection)| {
                     Ok(ForPrograms {
                         capture: self,
@@ -245,7 +248,7 @@ impl Serialize for ForPrograms<'_> {
         struct Fields<'a> {
             capture_point: &'a str,
             client: End<'a>,
-            data_sender: Option<&'a str>,
+            data_sender: &'a str,
             elapsed_ns: u64,
             end: &'a str,
             first_ns: u64,
@@ -259,11 +262,12 @@ impl Serialize for ForPrograms<'_> {
             index,
             connection,
         } = *self;
+        let sender = data_sender(connection);
         let side = |side| End(whose(capture, index, connection, side));
         let fields = Fields {
-            capture_point: capture_point(capture, index).name(),
+            capture_point: capture_point(capture, index, sender).name(),
             client: side(Side::Client),
-            data_sender: capture.sender(index).map(Side::name),
+            data_sender: sender.name(),
             elapsed_ns: connection.elapsed().as_nanos(),
             end: end(connection),
             first_ns: connection.first_at().as_nanos(),

@@ -1,0 +1,201 @@
+//! Where connections were captured and how large their segments are, and nothing
+//! else, for captures of very many.
+//!
+//! A [`crate::Watcher`] needs some four kilooctets for each direction with data,
+//! since it has to say what limited it. These two need neither rounds nor losses:
+//! the turnaround, which the handshake tells, and the sizes of new data. Both go
+//! by the rules of `trail.rs`, and a test has both come to the same.
+//!
+//! Only where the handshake was not seen do timestamps have to tell the
+//! turnaround (`echoes.rs`), and cost up to 512 ticks of the peer's clock.
+
+use alloc::boxed::Box;
+use alloc::vec::Vec;
+
+use gigatcp_flows::{Connection, FlowTable, Kind, Observed, Side, Verdict};
+use gigatcp_units::Duration;
+use gigatcp_wire::Flags;
+
+use crate::case::other;
+use crate::echoes::Echoes;
+use crate::segment_size::{SegmentSize, Sizes, vote};
+use crate::view::View;
+
+/// What a direction shows of where it went, without a word on what limited it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Surroundings {
+    /// Where the capture was taken.
+    pub view: View,
+    /// How large its full segments are, and why.
+    pub segments: SegmentSize,
+}
+
+/// The side of a connection that sent more.
+#[must_use]
+pub fn data_sender(connection: &Connection) -> Side {
+    let bytes = |side: Side| connection.direction(side).unique_bytes();
+    if bytes(Side::Server) > bytes(Side::Client) {
+        Side::Server
+    } else {
+        Side::Client
+    }
+}
+
+/// The [`Surroundings`] of every connection of a [`FlowTable`] that retires none.
+#[derive(Default, Debug)]
+pub struct Outlines {
+    connections: Vec<Both>,
+}
+
+/// Both directions of one connection.
+#[derive(Clone, Default, Debug)]
+struct Both {
+    halves: Halves,
+    sides: [Option<Outline>; 2],
+}
+
+/// Halves of the handshake's round trip, as sampled here: from SYN to SYN-ACK, and
+/// on to its acknowledgment.
+#[derive(Clone, Copy, Default, Debug)]
+pub(crate) struct Halves([Option<Duration>; 2]);
+
+/// A direction with data.
+#[derive(Clone, Debug)]
+struct Outline {
+    sizes: Sizes,
+    /// From here to the sender and back.
+    turn: Option<Duration>,
+    /// What tells that where no handshake did.
+    echoes: Option<Box<Echoes>>,
+}
+
+impl Outlines {
+    /// Of no connection yet.
+    #[must_use]
+    pub const fn new() -> Self {
+        Self {
+            connections: Vec::new(),
+        }
+    }
+
+    /// Takes in a packet that `table` has just judged.
+    pub fn handle_packet(&mut self, table: &FlowTable, verdict: &Verdict, packet: &Observed) {
+        let index = verdict.connection;
+        let Some(connection) = table.connection(index) else {
+            return;
+        };
+        if self.connections.len() <= index {
+            self.connections.resize_with(index + 1, Both::default);
+        }
+        self.connections[index].handle(connection, verdict, packet);
+    }
+
+    /// What that side's data shows of where it went, by its index in the table.
+    /// Nothing where it sent none.
+    #[must_use]
+    pub fn of(&self, table: &FlowTable, index: usize, side: Side) -> Option<Surroundings> {
+        let connection = table.connection(index)?;
+        let outline = self.connections.get(index)?.sides[side as usize].as_ref()?;
+        let trip = connection.direction(side).round_trips().min();
+        Some(Surroundings {
+            view: View::infer(trip, outline.turn),
+            segments: SegmentSize::of(connection, side, &outline.sizes),
+        })
+    }
+}
+
+impl Both {
+    fn handle(&mut self, connection: &Connection, verdict: &Verdict, packet: &Observed) {
+        let from = verdict.from;
+        self.halves.note(connection, verdict, packet.flags);
+        if packet.payload_len > 0 && self.sides[from as usize].is_none() {
+            self.sides[from as usize] = Some(Outline::new(self.halves.turn_of(from)));
+        }
+        if let Some(outline) = &mut self.sides[from as usize] {
+            outline.on_sent(connection, verdict, packet);
+        }
+        if let Some(outline) = &mut self.sides[other(from) as usize] {
+            outline.on_heard(packet);
+        }
+    }
+}
+
+impl Halves {
+    /// The first sample of either side is of its SYN: what it takes from here to
+    /// the other side and back.
+    #[inline(always)]
+    pub fn note(&mut self, connection: &Connection, verdict: &Verdict, flags: Flags) {
+        if let Some(trip) = verdict.round_trip()
+            && self.0[other(verdict.from) as usize].is_none()
+        {
+            self.note_first(connection, verdict, flags, trip);
+        }
+    }
+
+    fn note_first(
+        &mut self,
+        connection: &Connection,
+        verdict: &Verdict,
+        flags: Flags,
+        trip: Duration,
+    ) {
+        let is_opening = connection.direction(Side::Client).has_syn()
+            && connection.direction(Side::Server).has_syn();
+        if is_opening && !flags.contains(Flags::RST) && !verdict.kinds.contains(Kind::AckedUnseen) {
+            self.0[other(verdict.from) as usize] = Some(trip);
+        }
+    }
+
+    /// From here to that side and back.
+    pub const fn turn_of(self, side: Side) -> Option<Duration> {
+        self.0[other(side) as usize]
+    }
+}
+
+impl Outline {
+    fn new(turn: Option<Duration>) -> Self {
+        Self {
+            sizes: Sizes::default(),
+            turn,
+            echoes: turn.is_none().then(Box::default),
+        }
+    }
+
+    /// The sender sends.
+    fn on_sent(&mut self, connection: &Connection, verdict: &Verdict, packet: &Observed) {
+        let kinds = verdict.kinds;
+        let is_other = packet.flags.intersects(Flags::RST | Flags::SYN)
+            || packet.seq_len() == 0
+            || kinds.contains(Kind::CapturedTwice)
+            || kinds.contains(Kind::KeepAlive);
+        if is_other {
+            return;
+        }
+        if let Some(stamps) = packet.timestamps {
+            self.sizes.has_stamps = true;
+            let since = self.echoes.as_mut();
+            let since = since.and_then(|echoes| echoes.on_echo(stamps.ecr, packet.at).0);
+            if let Some(turn) = since {
+                self.turn = Some(self.turn.map_or(turn, |known| known.min(turn)));
+            }
+        }
+        if !kinds.is_retransmission() {
+            let largest = connection.direction(verdict.from).largest_segment();
+            self.sizes.mss = self.sizes.mss.max(largest.into());
+            self.sizes.usual = vote(self.sizes.usual, packet.payload_len.into());
+            self.sizes.segments += 1;
+        }
+    }
+
+    /// The receiver speaks.
+    fn on_heard(&mut self, packet: &Observed) {
+        if let Some(echoes) = &mut self.echoes
+            && let Some(stamps) = packet.timestamps
+            && packet.flags.contains(Flags::ACK)
+            && !packet.flags.contains(Flags::RST)
+        {
+            // No evidence will name the packet.
+            echoes.on_val(stamps.val, packet.at, 0);
+        }
+    }
+}
