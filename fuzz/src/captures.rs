@@ -86,6 +86,7 @@ pub fn flows(octets: &[u8]) {
             mss: Some(word(8) as u16),
             window_scale: Some(piece[9]),
             sack_permitted: true,
+            uncaptured_len: 0,
             fragmentation: Fragmentation::Whole,
         };
         let [verdict, again] = tables.each_mut().map(|table| table.handle_packet(&packet));

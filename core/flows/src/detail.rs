@@ -32,6 +32,9 @@ pub struct Detail {
     pushed_packets: u64,
     urgent_packets: u64,
     urgent_bytes: u64,
+    truncated_packets: u64,
+    truncated_bytes: u64,
+    probe_bytes: u64,
     least_segment: Option<u32>,
     outstanding: Outstanding,
     initial: Initial,
@@ -159,6 +162,12 @@ impl Detail {
         if packet.flags.contains(Flags::URG) {
             self.urgent_packets += 1;
             self.urgent_bytes += u64::from(u32::from(packet.urgent).min(len));
+        }
+        let missing = u64::from(packet.uncaptured_len);
+        self.truncated_packets += u64::from(missing > 0);
+        self.truncated_bytes += missing;
+        if verdict.kinds.contains(Kind::ZeroWindowProbe) {
+            self.probe_bytes += u64::from(len);
         }
         self.least_segment = Some(self.least_segment.map_or(len, |least| least.min(len)));
         let first = self.data_times.map_or(packet.at, |(first, _)| first);
@@ -313,6 +322,24 @@ impl Detail {
     #[must_use]
     pub const fn urgent_bytes(&self) -> u64 {
         self.urgent_bytes
+    }
+
+    /// Packets of which some payload was not captured, as a snap length cuts them.
+    #[must_use]
+    pub const fn truncated_packets(&self) -> u64 {
+        self.truncated_packets
+    }
+
+    /// Octets of payload that were not captured of these.
+    #[must_use]
+    pub const fn truncated_bytes(&self) -> u64 {
+        self.truncated_bytes
+    }
+
+    /// Octets of payload in probes of a closed window.
+    #[must_use]
+    pub const fn probe_bytes(&self) -> u64 {
+        self.probe_bytes
     }
 
     /// The smallest payload of a packet that has some.

@@ -29,6 +29,8 @@ pub struct Observed {
     pub urgent: u16,
     /// Octets of payload on the wire.
     pub payload_len: u32,
+    /// Those of them that were not captured.
+    pub uncaptured_len: u32,
     /// Octets of options.
     pub options_len: u8,
     /// The ECN field of the IP header.
@@ -65,6 +67,7 @@ impl Observed {
             wnd: segment.wnd.0,
             urgent: segment.urgent,
             payload_len: segment.payload_len,
+            uncaptured_len: segment.uncaptured_len(),
             options_len: segment.options_len() as u8,
             ecn: segment.ecn,
             ident: segment.ip.ident,
@@ -108,6 +111,7 @@ impl Observed {
             wnd: segment.wnd.0,
             urgent: segment.urgent,
             payload_len: segment.payload.len() as u32,
+            uncaptured_len: 0,
             options_len: options.wire_len() as u8,
             ecn: segment.ecn,
             ident,

@@ -34,6 +34,8 @@ pub struct Plain<'a> {
     stamps: u64,
     is_stamped: bool,
     payload_len: u32,
+    /// Octets captured behind the fixed header.
+    behind: usize,
 }
 
 impl<'a> Plain<'a> {
@@ -68,6 +70,7 @@ impl<'a> Plain<'a> {
             stamps,
             is_stamped: options > 0,
             payload_len: total.checked_sub(40 + options)?,
+            behind: rest.len(),
         })
     }
 
@@ -136,6 +139,10 @@ impl Packet for Plain<'_> {
             wnd: self.word(48),
             urgent: self.word(52),
             payload_len: self.payload_len,
+            uncaptured_len: {
+                let captured = self.behind - usize::from(self.options_len());
+                self.payload_len.saturating_sub(captured as u32)
+            },
             options_len: self.options_len(),
             ecn: Ecn::from_bits(self.octets[15]),
             ident: self.word(18),

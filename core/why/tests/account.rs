@@ -59,6 +59,7 @@ fn packet() -> impl Strategy<Value = (u64, bool, Observed)> {
                     mss: is_syn.then_some(1000),
                     window_scale: is_syn.then_some(2),
                     sack_permitted: is_syn,
+                    uncaptured_len: 0,
                     fragmentation: Fragmentation::Whole,
                 };
                 (gap, back, observed)
@@ -219,6 +220,7 @@ fn steady(rounds: u64) -> Watcher {
                 mss: is_syn.then_some(1000),
                 window_scale: is_syn.then_some(3),
                 sack_permitted: is_syn,
+                uncaptured_len: 0,
                 fragmentation: Fragmentation::Whole,
             },
         );

@@ -426,6 +426,7 @@ fn anything() -> impl Strategy<Value = Observed> {
             mss,
             window_scale,
             sack_permitted: true,
+            uncaptured_len: 0,
             fragmentation: Fragmentation::Whole,
         }
     })

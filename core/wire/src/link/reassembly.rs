@@ -331,6 +331,11 @@ impl Datagram {
         let mut read = super::go(&mut walk, next)?;
         if read.fragmentation == Fragmentation::Whole {
             read.fragmentation = Fragmentation::Reassembled;
+            let missing = self
+                .pieces
+                .iter()
+                .map(|one| u32::from(one.end - one.captured));
+            read.parts_missing = missing.sum::<u32>().min(read.payload_len);
         }
         Ok(read)
     }

@@ -68,6 +68,8 @@ pub struct Captured<'a> {
     pub option_octets: &'a [u8],
     /// Octets of the TCP header, options included.
     pub header_len: u8,
+    /// Of a packet that was put together: its octets that were not captured.
+    pub(super) parts_missing: u32,
     /// From the TCP header on.
     segment: &'a [u8],
     /// The IPv4 header.
@@ -113,6 +115,7 @@ pub(super) fn read<'a>(walk: &Walk<'a>) -> Result<Captured<'a>, Obstacle> {
         payload: &segment[captured..],
         option_octets: &segment[FIXED_HEADER_LEN..captured],
         header_len: header_len as u8,
+        parts_missing: 0,
         segment,
         ip_octets: packet.octets,
         is_routed: packet.is_routed,
@@ -125,6 +128,17 @@ impl Captured<'_> {
     #[must_use]
     pub fn is_fragment(&self) -> bool {
         self.fragmentation == Fragmentation::First
+    }
+
+    /// Octets of payload that were not captured. [`Self::payload`] has no more than
+    /// the beginning of what was put together, whatever was captured of it.
+    #[inline]
+    #[must_use]
+    pub const fn uncaptured_len(&self) -> u32 {
+        match self.fragmentation {
+            Fragmentation::Reassembled => self.parts_missing,
+            _ => self.payload_len.saturating_sub(self.payload.len() as u32),
+        }
     }
 
     /// Octets of options in the header, captured or not.

@@ -1,7 +1,7 @@
 //! Which of our facts is which column of tcptrace.
 
-use gigatcp_flows::{Connection, Detail, Direction, Kind, Side, Spread};
-use gigatcp_units::Duration;
+use gigatcp_flows::{Connection, Detail, Direction, Kind, Options, Side, Spread};
+use gigatcp_units::{Duration, Instant};
 
 /// What we say; nothing where we do not know.
 pub type Ours = fn(&Connection, Side, &Detail) -> Option<f64>;
@@ -43,6 +43,25 @@ fn of(connection: &Connection, side: Side, fact: fn(&Direction) -> u64) -> Optio
 
 fn millis(duration: Option<Duration>) -> Option<f64> {
     duration.map(|duration| duration.as_nanos() as f64 / 1e6)
+}
+
+/// Printed in seconds with six digits behind the point.
+const fn moment(name: &'static str, ours: Ours) -> Column {
+    Column {
+        name,
+        ours,
+        rounding: 1.5e-6,
+    }
+}
+
+fn seconds(at: Instant) -> Option<f64> {
+    Some(at.as_nanos() as f64 / 1e9)
+}
+
+/// Whether the SYN of a side said something.
+fn offered(connection: &Connection, side: Side, what: fn(&Options) -> bool) -> Option<f64> {
+    let options = connection.direction(side).options();
+    Some(f64::from(options.is_some_and(|options| what(&options))))
 }
 
 fn detailed(detail: &Detail, fact: fn(&Detail) -> u64) -> Option<f64> {
@@ -115,8 +134,36 @@ pub const COLUMNS: &[Column] = &[
         ours: |c, s, _| c.direction(s).windows().map(|w| w.mean),
         rounding: 1.0,
     },
+    column("zwnd_probe_bytes", |_, _, d| {
+        detailed(d, Detail::probe_bytes)
+    }),
+    column("truncated_packets", |_, _, d| {
+        detailed(d, Detail::truncated_packets)
+    }),
+    column("truncated_data", |_, _, d| {
+        detailed(d, Detail::truncated_bytes)
+    }),
+    column("SYN_pkts_sent", |_, _, d| detailed(d, Detail::syn_packets)),
+    column("FIN_pkts_sent", |_, _, d| detailed(d, Detail::fin_packets)),
+    column("req_1323_ws", |c, s, _| {
+        offered(c, s, |offers| offers.window_scale.is_some())
+    }),
+    column("req_1323_ts", |c, s, _| {
+        offered(c, s, |offers| offers.timestamps)
+    }),
+    column("req_sack", |c, s, _| {
+        offered(c, s, |offers| offers.sack_permitted)
+    }),
+    column("sacks_sent", |_, _, d| detailed(d, Detail::sack_packets)),
+    moment("first_packet", |c, _, _| seconds(c.first_at())),
+    moment("last_packet", |c, _, _| seconds(c.last_at())),
     column("zero_win_adv", |c, s, _| count(c, s, Kind::ZeroWindow)),
     column("max_owin", |c, s, _| Some(c.most_outstanding(s) as f64)),
+    column("min_non-zero_owin", |_, _, d| {
+        d.least_outstanding().map(|least| least as f64)
+    }),
+    column("avg_owin", |_, _, d| d.mean_outstanding()),
+    column("wavg_owin", |c, s, _| c.mean_outstanding(s)),
     column("ttl_stream_length", |c, s, _| {
         let direction = c.direction(s);
         // Of the sequence space, SYN and FIN take one each.

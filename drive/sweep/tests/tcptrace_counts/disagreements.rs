@@ -4,6 +4,7 @@
 use gigatcp_flows::{Connection, Detail, Direction, Kind, Side};
 
 use crate::captures::Truth;
+use crate::owin::Samples;
 use crate::program::Row;
 
 /// A count that differs.
@@ -13,6 +14,8 @@ pub struct Difference<'a> {
     pub theirs: Option<f64>,
     pub connection: &'a Connection,
     pub detail: &'a Detail,
+    /// What tcptrace's rule makes of its octets in flight.
+    pub samples: &'a Samples,
     pub side: Side,
     pub row: &'a Row,
     /// Which direction of the row it is.
@@ -114,9 +117,28 @@ pub const REASONS: &[Reason] = &[
         d.column == "max_owin" && d.gap() == 1.0
     }),
     ("owin-garbage", |d| {
+        let is_replayed = d.column != "max_owin" && d.column.ends_with("owin");
         d.column == "max_owin" && d.theirs > Some(4e9)
+            || is_replayed && d.samples.count(d.column, 1.0).is_none()
     }),
     ("owin-unacknowledged", |d| d.column == "max_owin"),
+    ("owin-of-every-packet", |d| {
+        let elapsed = d.connection.elapsed().as_secs_f64();
+        let replayed = d.samples.count(d.column, elapsed);
+        replayed.is_some_and(|count| (count - d.theirs.unwrap_or(0.0)).abs() <= 1.0)
+    }),
+    ("owin-behind-probes", |d| {
+        let probes = d.direction().count_of(Kind::ZeroWindowProbe);
+        d.is_one_of(&["avg_owin", "wavg_owin"]) && probes > 0
+    }),
+    ("fuzzed", |d| {
+        let columns = ["first_packet", "last_packet", "truncated_data"];
+        let ours = d.connection.first_at().as_nanos() as f64 / 1e9;
+        d.is_one_of(&columns) && (ours - d.count("first_packet")).abs() > 1.0
+    }),
+    ("timestamps-without-syn", |d| {
+        d.column == "req_1323_ts" && d.theirs == Some(1.0) && !d.direction().has_syn()
+    }),
     ("idle-to-the-end", |d| {
         d.column == "idletime_max" && d.gap() > 0.0
     }),

@@ -12,6 +12,7 @@ mod columns;
 #[path = "../debian_captures/mod.rs"]
 mod debian_captures;
 mod disagreements;
+mod owin;
 mod program;
 #[path = "../segments/mod.rs"]
 mod segments;
@@ -25,6 +26,7 @@ use captures::{Place, Truth, capture};
 use columns::COLUMNS;
 use disagreements::{Difference, REASONS};
 use gigatcp_flows::{Connection, Detail, Details, FlowTable, Side};
+use owin::Sampler;
 use program::Row;
 
 /// What came out of comparing.
@@ -32,18 +34,31 @@ use program::Row;
 struct Compared {
     counts: u64,
     reasons: BTreeMap<&'static str, u64>,
+    /// Of each column how many differ.
+    differ: BTreeMap<&'static str, u64>,
     unexplained: Vec<String>,
 }
 
+/// All that we have of a capture, and what tcptrace's rule makes of it.
+#[derive(Default)]
+struct Ours {
+    details: Details,
+    samplers: Vec<Sampler>,
+}
+
 /// All of a capture; nothing where it cannot be read.
-fn ours(path: &Path) -> Option<(FlowTable, Details)> {
+fn ours(path: &Path) -> Option<(FlowTable, Ours)> {
     let mut table = FlowTable::new(1);
-    let mut details = Details::new();
+    let mut ours = Ours::default();
     segments::each(path, |_, observed| {
         let verdict = table.handle_packet(observed);
-        details.handle_packet(&table, &verdict, observed);
+        ours.details.handle_packet(&table, &verdict, observed);
+        let index = verdict.connection;
+        let count = ours.samplers.len().max(index + 1);
+        ours.samplers.resize(count, Sampler::default());
+        ours.samplers[index].on_packet(&verdict, observed);
     })?;
-    Some((table, details))
+    Some((table, ours))
 }
 
 /// A connection, and what only the detailed view counts of it.
@@ -51,12 +66,14 @@ fn ours(path: &Path) -> Option<(FlowTable, Details)> {
 struct Both<'a> {
     connection: &'a Connection,
     details: [&'a Detail; 2],
+    sampler: &'a Sampler,
 }
 
-fn both<'a>(details: &'a Details, index: usize, connection: &'a Connection) -> Both<'a> {
+fn both<'a>(ours: &'a Ours, index: usize, connection: &'a Connection) -> Both<'a> {
     Both {
         connection,
-        details: Side::BOTH.map(|side| details.of(index, side).unwrap()),
+        details: Side::BOTH.map(|side| ours.details.of(index, side).unwrap()),
+        sampler: &ours.samplers[index],
     }
 }
 
@@ -80,6 +97,7 @@ impl Compared {
                     theirs: theirs.map(|text| text.parse().expect("a number")),
                     connection,
                     detail,
+                    samples: both.sampler.of(side),
                     side,
                     row,
                     from,
@@ -97,6 +115,7 @@ impl Compared {
         if gap.abs() <= rounding {
             return;
         }
+        *self.differ.entry(difference.column).or_default() += 1;
         if let Some(reason) = difference.reason() {
             *self.reasons.entry(reason).or_default() += 1;
         } else {
@@ -109,6 +128,11 @@ impl Compared {
 
     fn show(&self) {
         println!("{} counts, explained: {:?}", self.counts, self.reasons);
+        println!(
+            "{} of each column, differing: {:?}",
+            self.counts / COLUMNS.len() as u64,
+            self.differ
+        );
         for line in &self.unexplained {
             println!("{line}");
         }
@@ -127,7 +151,7 @@ fn counts_of_simulated_worlds_are_those_of_the_installed_tcptrace_or_explained()
             let path = folder.path().join("door.pcap");
             let config = case.config.clone();
             let truth = capture(config, place, case.lacks, worlds::DELAY, &path);
-            let (table, details) = ours(&path).unwrap();
+            let (table, ours) = ours(&path).unwrap();
             let rows = program::rows(&program, &path);
             assert_eq!(table.connections().count(), rows.len(), "{}", case.name);
             for ((index, connection), row) in table.connections().enumerate().zip(&rows) {
@@ -135,7 +159,7 @@ fn counts_of_simulated_worlds_are_those_of_the_installed_tcptrace_or_explained()
                 let number = end.rsplit(['.', ':']).next().unwrap();
                 let truth = truth[number.parse::<usize>().unwrap() - 1];
                 let name = format!("{} at the {place:?}", case.name);
-                compared.add(&name, both(&details, index, connection), row, Some(truth));
+                compared.add(&name, both(&ours, index, connection), row, Some(truth));
             }
         }
     }
@@ -162,7 +186,7 @@ fn counts_of_captures_that_debian_has_are_those_of_tcptrace_or_explained() {
         if UNLIKE_CAPTURES.iter().any(|unlike| name.contains(unlike)) {
             continue;
         }
-        let Some((table, details)) = ours(path) else {
+        let Some((table, ours)) = ours(path) else {
             continue;
         };
         let mut rows = program::rows(&program, path);
@@ -174,7 +198,7 @@ fn counts_of_captures_that_debian_has_are_those_of_tcptrace_or_explained() {
             if let Some(place) = rows.iter().position(is_it) {
                 compared.add(
                     &name,
-                    both(&details, index, connection),
+                    both(&ours, index, connection),
                     &rows.remove(place),
                     None,
                 );

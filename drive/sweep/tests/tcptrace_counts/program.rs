@@ -70,9 +70,38 @@ fn row(names: &[String], line: &str) -> Option<Row> {
     for (name, value) in names.iter().zip(&values) {
         for (index, suffix) in ["_a2b", "_b2a"].into_iter().enumerate() {
             if let Some(name) = name.strip_suffix(suffix) {
-                counts.entry(name.to_owned()).or_default()[index] = (*value).to_owned();
+                for (name, value) in parts(name, value) {
+                    counts.entry(name.to_owned()).or_default()[index] = value.to_owned();
+                }
             }
         }
     }
+    for name in ["first_packet", "last_packet"] {
+        let (seconds, micros) = value(name)?.split_once('.')?;
+        // A number of microseconds, without the zeros that a fraction begins with.
+        let value = format!("{seconds}.{micros:0>6}");
+        counts.insert(name.to_owned(), [value.clone(), value]);
+    }
     Some(Row { ends, counts })
+}
+
+/// Two of its columns have two values each; yes and no are one and zero.
+fn parts<'a>(name: &'a str, value: &'a str) -> Vec<(&'a str, &'a str)> {
+    let names = match name {
+        "SYN/FIN_pkts_sent" => ["SYN_pkts_sent", "FIN_pkts_sent"],
+        "req_1323_ws/ts" => ["req_1323_ws", "req_1323_ts"],
+        _ => return vec![(name, number(value))],
+    };
+    names
+        .into_iter()
+        .zip(value.split('/').map(number))
+        .collect()
+}
+
+fn number(value: &str) -> &str {
+    match value {
+        "Y" => "1",
+        "N" => "0",
+        other => other,
+    }
 }

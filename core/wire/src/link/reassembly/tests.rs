@@ -280,3 +280,21 @@ fn a_tunnel_in_fragments_shows_what_is_in_it() {
     assert_eq!(seen.said, ".c");
     assert_eq!(seen.complete, [(2000, Fragmentation::Reassembled)]);
 }
+
+#[test]
+fn what_was_not_captured_of_all_fragments_is_told() {
+    let parts = cut(&packet(V4, 100), 9, &[40, 64]);
+    for (snap, missing) in [(usize::MAX, 0), (60, 28)] {
+        let mut reassembly = Reassembly::default();
+        let mut told = Vec::new();
+        for part in &parts {
+            let captured = &part[..part.len().min(snap)];
+            let (_, fragment) = look(LinkType::RAW, captured, part.len() as u32);
+            let outcome = reassembly.handle_fragment(NOW, &fragment.unwrap());
+            if let Outcome::Complete(_, Ok(read)) = outcome {
+                told.push((read.payload_len, read.uncaptured_len()));
+            }
+        }
+        assert_eq!(told, [(100, missing)]);
+    }
+}

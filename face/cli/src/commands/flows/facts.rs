@@ -163,6 +163,8 @@ pub(in crate::commands) fn of(whose: Whose<'_>) -> Vec<Fact> {
     let mut facts = amounts(connection, side);
     facts.extend(detail.map(|_| throughput(connection, side)));
     facts.extend(detail.into_iter().flat_map(|it| contents(it, whose)));
+    facts.extend(detail.into_iter().flat_map(purposes));
+    facts.extend(detail.into_iter().flat_map(|it| opening(it, whose)));
     facts.extend(offers(connection, side));
     if detail.is_some() {
         facts.extend(segments(surroundings));
@@ -271,6 +273,12 @@ fn contents(detail: &Detail, whose: Whose<'_>) -> Vec<Fact> {
             "first fragments alone",
             detail.lone_first_fragments(),
         ),
+    ]
+}
+
+/// What they are for, and how many are not whole.
+fn purposes(detail: &Detail) -> Vec<Fact> {
+    vec![
         count("ack_packets", "packets with ACK", detail.ack_packets()),
         count("pure_acks", "of them nothing else", detail.pure_acks()),
         count("syn_packets", "packets with SYN", detail.syn_packets()),
@@ -292,6 +300,27 @@ fn contents(detail: &Detail, whose: Whose<'_>) -> Vec<Fact> {
             detail.urgent_packets(),
         ),
         octets("urgent_bytes", "urgent data", Some(detail.urgent_bytes())),
+        octets(
+            "zero_window_probe_bytes",
+            "in probes of closed windows",
+            Some(detail.probe_bytes()),
+        ),
+        count(
+            "truncated_packets",
+            "packets cut in the capture",
+            detail.truncated_packets(),
+        ),
+        octets(
+            "truncated_bytes",
+            "not captured of them",
+            Some(detail.truncated_bytes()),
+        ),
+    ]
+}
+
+/// How it began: the handshake, the first data.
+fn opening(detail: &Detail, whose: Whose<'_>) -> Vec<Fact> {
+    vec![
         Fact {
             key: "initial_window_packets",
             label: "initial window, packets",
