@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use captures::Drip;
 use gigatcp_capture::{CaptureReader, Direction, Format, Known, NoteKind, Notes, ReadError};
-use gigatcp_wire::link::{Captured, ChecksumVerdict};
+use gigatcp_wire::link::{Captured, ChecksumVerdict, Outcome, Reassembly};
 use gigatcp_wire::{Ecn, Flags, Options, Timestamps};
 use proptest::prelude::*;
 
@@ -432,4 +432,35 @@ fn text_without_a_packet_is_no_capture() {
         Err(ReadError::NoPackets { octets }) => assert_eq!(octets, text.len() as u64),
         other => panic!("{other:?}"),
     }
+}
+
+/// What `tcpdump -nnv` prints of a segment of 3000 octets in three fragments.
+const FRAGMENTS: &str = "\
+22:13:20.000010 IP (tos 0x0, ttl 64, id 5, offset 0, flags [+], proto TCP (6), length 1500)
+    192.0.2.1.1072 > 198.51.100.2.5001: Flags [P.], seq 1000:2448, ack 77, win 1234, options [nop,nop,TS val 11 ecr 12], length 1448
+22:13:20.000020 IP (tos 0x0, ttl 64, id 5, offset 1480, flags [+], proto TCP (6), length 1500)
+    192.0.2.1 > 198.51.100.2: ip-proto-6
+22:13:20.000030 IP (tos 0x0, ttl 64, id 5, offset 2960, flags [none], proto TCP (6), length 92)
+    192.0.2.1 > 198.51.100.2: ip-proto-6
+22:13:20.000040 IP (tos 0x0, ttl 64, id 6, offset 1480, flags [none], proto UDP (17), length 92)
+    192.0.2.1 > 198.51.100.2: ip-proto-17
+";
+
+#[test]
+fn fragments_in_the_words_of_verbose_tcpdump_are_put_together() {
+    let octets = FRAGMENTS.as_bytes().to_vec();
+    let mut reader = CaptureReader::from_octets(octets).unwrap();
+    let mut reassembly = Reassembly::default();
+    let mut said = Vec::new();
+    while let Ok(Some(record)) = reader.next_record() {
+        let (_, fragment) = record.look();
+        let outcome = reassembly.handle_fragment(record.time.unwrap(), &fragment.unwrap());
+        said.push(match outcome {
+            Outcome::Complete(_, Ok(whole)) => whole.payload_len,
+            Outcome::Incomplete(_) => 0,
+            other => panic!("{other:?}"),
+        });
+    }
+    assert_eq!(said, [0, 0, 3000]);
+    assert_eq!(reader.notes().count(NoteKind::TextNotTcp), 1);
 }

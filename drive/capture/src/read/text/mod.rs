@@ -34,11 +34,11 @@ use gigatcp_wire::link::LinkType;
 use super::interface::{CapturedInterface, Found, Piece, Work};
 use super::notes::{NoteKind, Place};
 use super::options::Order;
-use super::record::Known;
+use super::record::{Direction, Known};
 use endpoint::Names;
 use lines::Lines;
 use numbers::{Connections, PrintedNumbers};
-use packet::{PrintedPacket, Sighting, next_sighting};
+use packet::{PrintedFragment, PrintedPacket, Sighting, next_sighting};
 use time::{Calendar, Printed};
 
 /// How much text is looked at together.
@@ -182,8 +182,23 @@ impl Text {
             Sighting::NotTcp(..) => work.notes.add(NoteKind::TextNotTcp, place),
             Sighting::Unread(..) => work.notes.add(NoteKind::UnreadText, place),
             Sighting::Packet(packet) => return self.found(&packet, place, work),
+            Sighting::Fragment(fragment) => {
+                return Some(self.found_fragment(&fragment, place, work));
+            }
         }
         None
+    }
+
+    fn found_fragment(
+        &mut self,
+        fragment: &PrintedFragment,
+        place: Place,
+        work: &mut Work<'_>,
+    ) -> FoundText {
+        let wire_len = octets::write_fragment(&mut self.octets, fragment);
+        let known = octets::known_of_ip(&fragment.ip);
+        let said = (fragment.time, fragment.direction);
+        self.record(said, wire_len, known, place, work)
     }
 
     fn found(
@@ -208,18 +223,32 @@ impl Text {
             work.notes
                 .add_amount(NoteKind::UnknownOption, place, packet.unknown_options);
         }
+        let known = octets::known(packet, numbers);
+        let said = (packet.time, packet.direction);
+        Some(self.record(said, wire_len, known, place, work))
+    }
+
+    /// The record of the octets that were written last.
+    fn record(
+        &mut self,
+        (time, direction): (Option<Printed>, Option<Direction>),
+        wire_len: u32,
+        known: Known,
+        place: Place,
+        work: &mut Work<'_>,
+    ) -> FoundText {
         // Before the first packet nothing can have been left out.
         let follows_omission = std::mem::take(&mut self.omission) && place.record > 1;
         if follows_omission {
             work.notes.add(NoteKind::Omission, place);
         }
-        let time = self.time(packet.time, place, work);
+        let time = self.time(time, place, work);
         let found = Found {
             time,
             wire_len,
             interface: 0,
             link: LinkType::RAW,
-            direction: packet.direction,
+            direction,
             dropped: 0,
             octets: Piece {
                 start: 0,
@@ -228,12 +257,12 @@ impl Text {
             options: Piece::default(),
             order: Order::Little,
         };
-        Some(FoundText {
+        FoundText {
             found,
             offset: place.offset,
-            known: octets::known(packet, numbers),
+            known,
             follows_omission,
-        })
+        }
     }
 
     /// Addresses and ports; nothing when the two ends are of two families.

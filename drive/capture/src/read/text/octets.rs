@@ -2,7 +2,7 @@
 //! order in which they were printed. The payload is nowhere, so the TCP
 //! checksum is left zero; that of the IPv4 header is right.
 
-use std::net::SocketAddr;
+use std::net::{Ipv4Addr, SocketAddr};
 
 use gigatcp_wire::{
     Checksum, FIXED_HEADER_LEN, IPV4_HEADER_LEN, IPV6_HEADER_LEN, MAX_OPTIONS_LEN, TCP_PROTOCOL,
@@ -10,24 +10,39 @@ use gigatcp_wire::{
 };
 
 use super::numbers::Numbers;
-use super::packet::{PrintedOption, PrintedPacket};
+use super::packet::{PrintedFragment, PrintedIp, PrintedOption, PrintedPacket};
 use crate::Known;
 
 /// What the text says of a packet.
 pub fn known(packet: &PrintedPacket<'_>, numbers: Numbers) -> Known {
-    let ip = &packet.ip;
     let facts = [
-        (ip.ttl.is_some(), Known::TTL),
-        (ip.ident.is_some(), Known::IDENT),
-        (ip.traffic_class.is_some(), Known::TRAFFIC_CLASS),
-        (ip.dont_fragment.is_some(), Known::DONT_FRAGMENT),
         (numbers.are_absolute, Known::ABSOLUTE),
         (packet.seq.is_some(), Known::SEQ),
         (packet.wnd.is_some(), Known::WINDOW),
         (packet.unknown_options == 0, Known::OPTIONS),
     ];
     let said = facts.into_iter().filter(|(is_said, _)| *is_said);
+    said.fold(known_of_ip(&packet.ip), |known, (_, fact)| known.with(fact))
+}
+
+/// What the text says of an IP header.
+pub fn known_of_ip(ip: &PrintedIp) -> Known {
+    let facts = [
+        (ip.ttl.is_some(), Known::TTL),
+        (ip.ident.is_some(), Known::IDENT),
+        (ip.traffic_class.is_some(), Known::TRAFFIC_CLASS),
+        (ip.dont_fragment.is_some(), Known::DONT_FRAGMENT),
+    ];
+    let said = facts.into_iter().filter(|(is_said, _)| *is_said);
     said.fold(Known::TEXT, |known, (_, fact)| known.with(fact))
+}
+
+/// Writes the header of a fragment into `out`; says how long the packet was.
+pub fn write_fragment(out: &mut Vec<u8>, fragment: &PrintedFragment) -> u32 {
+    let total = fragment.ip.total.unwrap_or(0).into();
+    out.clear();
+    v4(out, &fragment.ip, total, fragment.ends);
+    total
 }
 
 /// Writes the headers into `out`; says how long the packet was.
@@ -45,12 +60,7 @@ pub fn write(
     let wire_len = match (src, dst) {
         (SocketAddr::V4(src), SocketAddr::V4(dst)) => {
             let total = payload.saturating_add(IPV4_HEADER_LEN as u32);
-            v4(out, packet, total);
-            out.extend(src.ip().octets());
-            out.extend(dst.ip().octets());
-            let mut sum = Checksum::new();
-            sum.add_octets(out);
-            out[10..12].copy_from_slice(&sum.finish().to_be_bytes());
+            v4(out, &packet.ip, total, (*src.ip(), *dst.ip()));
             total
         }
         _ => {
@@ -81,14 +91,20 @@ fn length(len: u32) -> [u8; 2] {
     u16::try_from(len).unwrap_or(0).to_be_bytes()
 }
 
-fn v4(out: &mut Vec<u8>, packet: &PrintedPacket<'_>, total: u32) {
-    let ip = &packet.ip;
+fn v4(out: &mut Vec<u8>, ip: &PrintedIp, total: u32, (src, dst): (Ipv4Addr, Ipv4Addr)) {
     out.extend([0x45, ip.traffic_class.unwrap_or(0)]);
     out.extend(length(total));
     out.extend(ip.ident.unwrap_or(0).to_be_bytes());
-    let dont_fragment = ip.dont_fragment == Some(true);
-    out.extend([if dont_fragment { 0x40 } else { 0 }, 0]);
+    let dont_fragment = u16::from(ip.dont_fragment == Some(true)) << 14;
+    let more = u16::from(ip.is_more) << 13;
+    let field = dont_fragment | more | (ip.offset / 8);
+    out.extend(field.to_be_bytes());
     out.extend([ip.ttl.unwrap_or(0), TCP_PROTOCOL, 0, 0]);
+    out.extend(src.octets());
+    out.extend(dst.octets());
+    let mut sum = Checksum::new();
+    sum.add_octets(out);
+    out[10..12].copy_from_slice(&sum.finish().to_be_bytes());
 }
 
 fn v6(out: &mut Vec<u8>, packet: &PrintedPacket<'_>, payload: u32) {

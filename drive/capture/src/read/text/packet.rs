@@ -8,7 +8,13 @@
 //! that prose may follow without a break; what stands before it back to the
 //! last packet is looked through for a time.
 //!
-//! Not here: hexadecimal dumps (`-x`), and the contents of payloads.
+//! With `-v` the header of an IPv4 packet says whether it is a fragment. Of the
+//! first one the segment is printed, of the others `host > host: ip-proto-6`.
+//!
+//! Not here: fragments of IPv6 and of the old words (`frag 5:1480@0+`), which are
+//! read as what they hold or are no TCP; hexadecimal dumps (`-x`), and the contents of payloads.
+
+use std::net::Ipv4Addr;
 
 use gigatcp_wire::Flags;
 use gigatcp_wire::option_kind;
@@ -38,7 +44,23 @@ pub struct PrintedIp {
     pub ident: Option<u16>,
     pub traffic_class: Option<u8>,
     pub dont_fragment: Option<bool>,
-    pub is_later_fragment: bool,
+    /// Of a fragment: octets of the packet's payload before it, whether others
+    /// follow, and its length with the header.
+    pub offset: u16,
+    pub is_more: bool,
+    pub total: Option<u16>,
+    pub is_tcp: bool,
+}
+
+/// A fragment other than the first one.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct PrintedFragment {
+    pub start: usize,
+    pub end: usize,
+    pub time: Option<Printed>,
+    pub direction: Option<Direction>,
+    pub ends: (Ipv4Addr, Ipv4Addr),
+    pub ip: PrintedIp,
 }
 
 /// A packet as printed.
@@ -67,6 +89,7 @@ pub struct PrintedPacket<'a> {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Sighting<'a> {
     Packet(Box<PrintedPacket<'a>>),
+    Fragment(Box<PrintedFragment>),
     /// Not TCP: start and end of the mark.
     NotTcp(usize, usize),
     /// TCP that cannot be read: start and end.
@@ -78,6 +101,7 @@ impl Sighting<'_> {
     pub fn span(&self) -> (usize, usize) {
         match self {
             Self::Packet(packet) => (packet.start, packet.end),
+            Self::Fragment(fragment) => (fragment.start, fragment.end),
             Self::NotTcp(start, end) | Self::Unread(start, end) => (*start, *end),
         }
     }
@@ -110,11 +134,15 @@ fn sighting_at(text: &[u8], from: usize, mark: usize) -> Option<Sighting<'_>> {
     let (src, dst) = (Endpoint::read(&text[left.clone()]), Endpoint::read(right));
     let (Some(src), Some(dst)) = (src, dst) else {
         let are_addresses = is_address(&text[left.clone()]) && is_address(right);
-        return are_addresses.then_some(Sighting::NotTcp(left.start, end));
+        return are_addresses.then(|| {
+            let ends = parse(&text[left.clone()]).zip(parse(right));
+            let fragment = ends.and_then(|ends| fragment(text, (from, left.start, end), ends));
+            fragment.unwrap_or(Sighting::NotTcp(left.start, end))
+        });
     };
     cursor.at = end;
     let before = look_before(text, from, left.start);
-    if before.ip.is_later_fragment {
+    if before.ip.offset > 0 {
         return Some(Sighting::NotTcp(before.start, end));
     }
     let packet = PrintedPacket {
@@ -135,6 +163,27 @@ fn sighting_at(text: &[u8], from: usize, mark: usize) -> Option<Sighting<'_>> {
         unknown_options: 0,
     };
     Some(read_body(packet, cursor))
+}
+
+/// A fragment without a TCP header, where the header of its packet says that it is
+/// one of TCP.
+fn fragment<'a>(
+    text: &[u8],
+    (from, start, end): (usize, usize, usize),
+    ends: (Ipv4Addr, Ipv4Addr),
+) -> Option<Sighting<'a>> {
+    let before = look_before(text, from, start);
+    let is_one = before.ip.is_tcp && before.ip.offset > 0 && before.ip.total.is_some();
+    is_one.then(|| {
+        Sighting::Fragment(Box::new(PrintedFragment {
+            start: before.start,
+            end,
+            time: before.time,
+            direction: before.direction,
+            ends,
+            ip: before.ip,
+        }))
+    })
 }
 
 /// The word that ends before the white space before `mark`.
@@ -244,10 +293,13 @@ fn read_ip_header(text: &[u8]) -> PrintedIp {
             [b"tos" | b"class", class, ..] => {
                 ip.traffic_class = parse_hex(class).map(|class| class as u8);
             }
-            [b"offset", offset, ..] => ip.is_later_fragment = offset != b"0",
+            [b"offset", offset, ..] => ip.offset = parse(offset).unwrap_or(0),
+            [b"proto", b"TCP", ..] => ip.is_tcp = true,
+            [b"length", total, ..] => ip.total = parse(total),
             [b"flags", flags, ..] => {
                 let has_df = flags.windows(2).any(|pair| pair == b"DF");
                 ip.dont_fragment = Some(has_df);
+                ip.is_more = flags.contains(&b'+');
             }
             _ => {}
         }
