@@ -25,6 +25,7 @@
 //! | `acknowledge` | 3.10.7.4 fifth: the ACK field |
 //! | `receive` | 3.10.7.4 seventh and eighth: text and FIN |
 //! | `output` | 3.7, 3.8: what may leave now, and what limits |
+//! | `segment` | 3.1: what leaves, with its window and options |
 //! | `reduction` | 3.8.2: congestion, told to the control and taken back |
 //! | `syn_text` | 3.10.7.2, 3.10.7.3: text and FIN on a SYN |
 //! | `authenticate` | RFC 5925: every segment signed and checked |
@@ -63,6 +64,7 @@ mod persist;
 mod receive;
 mod reduction;
 mod repair;
+mod segment;
 mod syn_text;
 mod time_wait;
 mod timeout;

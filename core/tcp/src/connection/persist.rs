@@ -14,7 +14,7 @@ use gigatcp_units::{Duration, Instant};
 use gigatcp_wire::{Ecn, Flags, Payload, Segment};
 
 use super::Connection;
-use super::output::Header;
+use super::segment::Header;
 
 /// How long a sender that avoids silly windows waits before it uses a small
 /// one after all (RFC 9293 SHLD-28).

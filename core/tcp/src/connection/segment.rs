@@ -1,0 +1,274 @@
+//! Segments as they leave, once `output` has decided that they do: RFC 9293
+//! section 3.1; RFC 7323; RFC 2018; RFC 2883.
+//!
+//! Header, window, options, and the bookkeeping of what is sent. What few
+//! connections have (an authentication code, AccECN, an urgent mark) is put on
+//! afterwards, by the files that know of it.
+
+use core::ops::Range;
+
+use gigatcp_events::{Event, EventMask, SendReason, State};
+use gigatcp_units::Instant;
+use gigatcp_wire::{Ecn, Flags, Options, Payload, SackBlock, SackBlocks, Segment, WireWindow};
+
+use super::{Connection, Reset};
+
+/// What is decided about a segment before it is built.
+pub(super) struct Header {
+    /// Offset of the first octet.
+    pub(super) seq: u64,
+    pub(super) flags: Flags,
+    pub(super) ecn: Ecn,
+    /// Whether an AccECN option fits beside the payload.
+    pub(super) has_room: bool,
+}
+
+impl<P: Payload> Connection<P> {
+    pub(super) fn bare_ack(&mut self, now: Instant) -> Segment<P> {
+        self.counters.acks_sent += 1;
+        let mut seq = self.snd.acceptable();
+        if self.liveness.take_probe() {
+            seq = self.snd.nxt - 1;
+        }
+        let forgets = self.profile.time_wait_forgets_ecn && self.state == State::TimeWait;
+        let counter = match forgets {
+            true => Flags::NONE,
+            false => self.ecn.flags_of_ack(),
+        };
+        let header = Header {
+            seq,
+            flags: Flags::ACK | counter,
+            ecn: ect_if(self.ecn.sends_ect_everywhere()),
+            has_room: !forgets,
+        };
+        if !self.patience.tells() {
+            return self.segment(now, &header, P::default());
+        }
+        let mut segment = self.segment(now, &header, P::default());
+        self.tell_user_timeout(&mut segment.options);
+        segment
+    }
+
+    /// Builds a segment with data (or FIN) and does its bookkeeping.
+    pub(super) fn send(
+        &mut self,
+        now: Instant,
+        range: Range<u64>,
+        flags: Flags,
+        reason: SendReason,
+    ) -> Segment<P> {
+        let len = range.end - range.start;
+        let header = self.depart(now, range, flags, reason);
+        self.data_segment(now, &header, len)
+    }
+
+    /// The bookkeeping of a segment with data (or FIN).
+    pub(super) fn depart(
+        &mut self,
+        now: Instant,
+        range: Range<u64>,
+        flags: Flags,
+        reason: SendReason,
+    ) -> Header {
+        let len = range.end - range.start;
+        let fresh = len > 0 && matches!(reason, SendReason::New | SendReason::LimitedTransmit);
+        let flags = flags | self.ecn.flags_of_data(fresh);
+        let segments = match reason {
+            SendReason::PathMtuProbe => 1,
+            _ => len.div_ceil(u64::from(self.smss)),
+        };
+        self.counters.data_segments_sent += segments;
+        self.last_sent_at = now;
+        self.prr.on_sent(len);
+        self.on_released(now, len);
+        // RFC 6298 section 5 (5.1). While probing, the persist timer rules.
+        if self.retransmit_at == Instant::FAR_FUTURE && reason != SendReason::WindowProbe {
+            self.retransmit_at = now + self.rtt.rto();
+        }
+        if self.outbox.wants(EventMask::SEGMENTS) {
+            let event = Event::SegmentSent {
+                seq: range.start,
+                len: len as u32,
+                segments: segments as u32,
+                flags,
+                reason,
+            };
+            self.outbox.put(EventMask::SEGMENTS, now, event);
+        }
+        let ect = (fresh && self.ecn.sends_ect()) || self.ecn.sends_ect_everywhere();
+        if !ect && self.ecn.sends_ect() {
+            // A FIN takes the number behind its data.
+            self.ecn.on_plain_data(range.end + 1);
+        }
+        Header {
+            seq: range.start,
+            flags,
+            ecn: ect_if(ect),
+            has_room: self.has_room_for_accecn(range.start, len, fresh),
+        }
+    }
+
+    pub(super) fn data_segment(&mut self, now: Instant, header: &Header, len: u64) -> Segment<P> {
+        let payload = self.send_buffer.slice(header.seq, header.seq + len);
+        self.segment(now, header, payload)
+    }
+
+    /// A segment of the open connection. What few have is put on afterwards, so
+    /// that all others are built where they are wanted, without a copy.
+    #[inline(always)]
+    pub(super) fn segment(&mut self, now: Instant, header: &Header, payload: P) -> Segment<P> {
+        let has_mark = self.urgent.snd_up > header.seq;
+        if !has_mark && !self.is_dressed() {
+            return self.plain_segment(now, header, payload);
+        }
+        let mut segment = self.plain_segment(now, header, payload);
+        self.dress(&mut segment, header.has_room);
+        if has_mark {
+            self.point_at_mark(header.seq, &mut segment);
+        }
+        segment
+    }
+
+    /// Header fields, options, and the acknowledgment it carries.
+    #[inline(never)]
+    fn plain_segment(&mut self, now: Instant, header: &Header, payload: P) -> Segment<P> {
+        let sack = if payload.is_empty() {
+            self.sack_blocks()
+        } else {
+            // Data segments carry no SACK blocks: they would not fit beside
+            // a full segment. The bare ACK that follows does.
+            SackBlocks::default()
+        };
+        let wnd = self.advertise();
+        self.rcv.last_ack_sent = self.rcv.nxt;
+        self.ack.on_ack_sent();
+        if self.outbox.wants(EventMask::SEGMENTS) {
+            let event = Event::AckSent {
+                ack: self.rcv.nxt,
+                wnd: self.rcv.wnd(),
+                sack_blocks: sack.len() as u32,
+            };
+            self.outbox.put(EventMask::SEGMENTS, now, event);
+        }
+        Segment {
+            src_port: self.local_port,
+            dst_port: self.remote_port,
+            seq: self.snd.on_wire(header.seq),
+            ack: self.rcv.on_wire(self.rcv.nxt),
+            flags: header.flags,
+            wnd,
+            urgent: 0,
+            segment_size: self.smss as u16,
+            ecn: header.ecn,
+            ace: false,
+            options: Options {
+                timestamps: self.timestamps.as_ref().map(|clock| clock.stamp(now)),
+                sack,
+                ..Options::default()
+            },
+            payload,
+        }
+    }
+
+    /// Moves the right edge as far as the buffer allows and gives the window
+    /// field.
+    fn advertise(&mut self) -> WireWindow {
+        let wnd = self.window_on_wire();
+        self.rcv.told = self.rcv.nxt + wnd;
+        self.rcv.edge = self.rcv.edge.max(self.rcv.told);
+        self.rcv.last_wnd = self.rcv.wnd();
+        WireWindow((wnd >> self.rcv.shift) as u16)
+    }
+
+    /// The window to offer now, in octets: whole units of the scale. It is
+    /// rounded up rather than shrunk or scaled away to nothing, but never more
+    /// than one unit beyond the buffer: rounding up for ever would never close
+    /// the window. Where it has to be rounded down, what was offered before is
+    /// still accepted (RFC 7323 section 2.4).
+    pub(super) fn window_on_wire(&self) -> u64 {
+        let unread = self.receive_buffer.readable();
+        let nxt = self.rcv.nxt;
+        let edge = self.window.edge(nxt, self.rcv.edge, unread);
+        let wnd = edge.saturating_sub(nxt);
+        let shift = self.rcv.shift;
+        let units = wnd >> shift;
+        let down = units << shift;
+        let takes_back = nxt + down < self.rcv.edge && !self.window.may_shrink();
+        let says_too_little = takes_back || (units == 0 && wnd > 0);
+        let units = if says_too_little && unread + down < self.window.buffer() {
+            units + 1
+        } else {
+            units
+        };
+        units.min(65_535) << shift
+    }
+
+    /// The blocks to report: a duplicate first (RFC 2883), then what is held,
+    /// most recent first; three beside timestamps, else four.
+    fn sack_blocks(&mut self) -> SackBlocks {
+        let mut blocks = SackBlocks::default();
+        if !self.sack {
+            return blocks;
+        }
+        // Of 40 octets timestamps take 12, an authentication code 16.
+        let room = match (self.timestamps.is_some(), self.authentication.is_some()) {
+            (false, false) => 4,
+            (true, false) => 3,
+            (false, true) => 2,
+            (true, true) => 1,
+        };
+        let duplicate = self.dsack.take();
+        let held = self.receive_buffer.sack_blocks();
+        for range in duplicate.into_iter().chain(held).take(room) {
+            blocks.try_push(SackBlock {
+                left: self.rcv.on_wire(range.start),
+                right: self.rcv.on_wire(range.end),
+            });
+        }
+        blocks
+    }
+
+    fn window_of_reset(&self) -> u16 {
+        (self.rcv.wnd() >> self.rcv.shift).min(65_535) as u16
+    }
+
+    pub(super) fn reset_segment(&mut self, now: Instant, reset: Reset) -> Segment<P> {
+        let flags = match reset.ack {
+            Some(_) => Flags::RST | Flags::ACK,
+            None => Flags::RST,
+        };
+        if self.outbox.wants(EventMask::SEGMENTS) {
+            let event = Event::SegmentSent {
+                seq: 0,
+                len: 0,
+                segments: 1,
+                flags,
+                reason: SendReason::Reset,
+            };
+            self.outbox.put(EventMask::SEGMENTS, now, event);
+        }
+        Segment {
+            src_port: self.local_port,
+            dst_port: self.remote_port,
+            seq: reset.seq,
+            ack: reset.ack.unwrap_or_default(),
+            flags,
+            // The window says nothing any more; an acknowledgment has one.
+            wnd: WireWindow(reset.ack.map_or(0, |_| self.window_of_reset())),
+            options: Options {
+                // RFC 7323 section 3.2: a reset should carry them too, where
+                // they were agreed on.
+                timestamps: reset.ack.and(self.timestamps.as_ref()).and_then(|clock| {
+                    let agreed = clock.has_begun();
+                    agreed.then(|| clock.stamp(now))
+                }),
+                ..Options::default()
+            },
+            ..Segment::default()
+        }
+    }
+}
+
+const fn ect_if(is_ect: bool) -> Ecn {
+    if is_ect { Ecn::Ect0 } else { Ecn::NotEct }
+}
