@@ -1,6 +1,15 @@
 //! What has passed an element, in wire packets and IP bytes.
 
-use gigatcp_units::Bytes;
+use gigatcp_units::{Bytes, Duration, Instant};
+
+/// Share of the time from zero to `now` that was `busy`, 0 to 1; for printing
+/// only.
+pub(crate) fn utilisation(busy: Duration, now: Instant) -> f64 {
+    if now == Instant::ZERO {
+        return 0.0;
+    }
+    busy.as_nanos() as f64 / now.as_nanos() as f64
+}
 
 /// A number of wire packets and their IP bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]

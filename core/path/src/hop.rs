@@ -23,7 +23,7 @@ use crate::fate::{Fate, Fates};
 use crate::line::{Line, Run};
 use crate::parcel::{Frames, Pieces};
 use crate::serialiser::{Moment, Serialiser};
-use crate::{ConfigError, Counters, DropCause, HopConfig, MarkAbove, Parcel, Tally};
+use crate::{ConfigError, Counters, DropCause, HopConfig, MarkAbove, Parcel, Tally, counters};
 
 /// One direction of one link, router port or emulator.
 ///
@@ -258,10 +258,7 @@ impl<T: Parcel> Hop<T> {
     /// 0 to 1; for printing only.
     #[must_use]
     pub fn utilisation(&self, now: Instant) -> f64 {
-        if now == Instant::ZERO {
-            return 0.0;
-        }
-        self.busy_time(now).as_nanos() as f64 / now.as_nanos() as f64
+        counters::utilisation(self.busy_time(now), now)
     }
 
     /// What the hop was built from.

@@ -41,6 +41,8 @@ use core::ops::Add;
 
 use gigatcp_units::{Bytes, Duration, Instant};
 
+use crate::counters;
+
 const PICOS_PER_NANO: u64 = 1000;
 
 /// A span in picoseconds: costs per byte are fractions of a nanosecond.
@@ -286,10 +288,7 @@ impl Cpu {
     /// the %CPU of testers. For printing only.
     #[must_use]
     pub fn utilisation(&self, now: Instant) -> f64 {
-        if now == Instant::ZERO {
-            return 0.0;
-        }
-        self.busy_time(now).as_nanos() as f64 / now.as_nanos() as f64
+        counters::utilisation(self.busy_time(now), now)
     }
 
     /// All work accepted so far, by kind; it differs from the busy time by

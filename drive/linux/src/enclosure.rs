@@ -257,17 +257,13 @@ mod tests {
     use std::time::{Duration, Instant};
 
     use super::*;
+    use crate::proven::unless_forbidden;
 
     /// Runs `test` with an enclosure; says why not where there cannot be one.
     fn enclosed(test: impl FnOnce(&Enclosure, &Namespace)) {
         let made = Namespace::new().and_then(|namespace| Ok((namespace, Enclosure::new()?)));
-        match made {
-            Ok((namespace, enclosure)) => test(&enclosure, &namespace),
-            Err(error) if error.is_missing_privilege() => {
-                let hint = error.hint().unwrap_or_default();
-                eprintln!("SKIPPED, NOTHING PROVEN: {error}\n  {hint}");
-            }
-            Err(error) => panic!("{error}"),
+        if let Some((namespace, enclosure)) = unless_forbidden(made) {
+            test(&enclosure, &namespace);
         }
     }
 

@@ -101,6 +101,7 @@ fn meet(from: IpAddr, to: IpAddr) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::proven::unless_forbidden;
     use crate::{Namespace, tcp_info};
 
     /// The first threshold of a connection under `control`.
@@ -118,14 +119,8 @@ mod tests {
 
     #[test]
     fn connections_begin_with_the_threshold_that_was_set_for_their_peer() {
-        let namespace = match Namespace::new() {
-            Ok(namespace) => namespace,
-            Err(error) if error.is_missing_privilege() => {
-                let hint = error.hint().unwrap_or_default();
-                eprintln!("SKIPPED, NOTHING PROVEN: {error}\n  {hint}");
-                return;
-            }
-            Err(error) => panic!("{error}"),
+        let Some(namespace) = unless_forbidden(Namespace::new()) else {
+            return;
         };
         let from: IpAddr = Ipv4Addr::LOCALHOST.into();
         let [to, other] = [2, 3].map(|last| IpAddr::from([127, 83, 0, last]));

@@ -96,6 +96,7 @@ fn without_v6(error: io::Error) -> io::Result<()> {
 mod tests {
     use super::*;
     use crate::Namespace;
+    use crate::proven::unless_forbidden;
 
     /// Flags of an address in `/proc/net/if_inet6` (`linux/if_addr.h`).
     const NODAD: u8 = 0x02;
@@ -112,14 +113,8 @@ mod tests {
 
     #[test]
     fn an_address_of_ip_6_is_the_source_of_connections_from_the_first_moment() {
-        let namespace = match Namespace::new() {
-            Ok(namespace) => namespace,
-            Err(error) if error.is_missing_privilege() => {
-                let hint = error.hint().unwrap_or_default();
-                eprintln!("SKIPPED, NOTHING PROVEN: {error}\n  {hint}");
-                return;
-            }
-            Err(error) => panic!("{error}"),
+        let Some(namespace) = unless_forbidden(Namespace::new()) else {
+            return;
         };
         let address = Ipv6Addr::new(0xfd99, 0, 0, 0, 0, 0, 0, 1);
         let done = namespace.run(|| -> io::Result<Option<u8>> {

@@ -57,6 +57,8 @@ mod pair;
 pub mod poll;
 pub mod privilege;
 pub mod process;
+#[cfg(test)]
+mod proven;
 pub mod settings;
 pub mod socket;
 pub mod steering;

@@ -108,7 +108,8 @@ mod tests {
     use std::io::Write;
     use std::net::{TcpListener, TcpStream};
 
-    use crate::{LabError, Namespace};
+    use crate::Namespace;
+    use crate::proven::unless_forbidden;
 
     use super::*;
 
@@ -131,9 +132,8 @@ mod tests {
 
     #[test]
     fn a_connection_nobody_owns_is_ended_and_one_with_an_owner_is_not() {
-        let namespace = match Namespace::new() {
-            Ok(namespace) => namespace,
-            Err(error) => return skip(&error),
+        let Some(namespace) = unless_forbidden(Namespace::new()) else {
+            return;
         };
         let work = || {
             let peer = leave_an_orphan();
@@ -146,11 +146,5 @@ mod tests {
             );
         };
         namespace.run(work).unwrap();
-    }
-
-    fn skip(error: &LabError) {
-        assert!(error.is_missing_privilege(), "{error}");
-        let hint = error.hint().unwrap_or_default();
-        eprintln!("SKIPPED, NOTHING PROVEN: {error}\n  {hint}");
     }
 }

@@ -37,6 +37,23 @@ pub fn random(seed: u64, len: usize) -> Vec<u8> {
     octets
 }
 
+/// Sends `octets` to `address`, which is a `sockaddr_in` or a `sockaddr_in6`; how
+/// many went, or less than none.
+fn send<T>(socket: &OwnedFd, octets: &[u8], address: &T) -> isize {
+    let size = size_of::<T>() as libc::socklen_t;
+    // SAFETY: pointers and lengths are those of `octets` and `address`.
+    unsafe {
+        libc::sendto(
+            socket.as_raw_fd(),
+            octets.as_ptr().cast(),
+            octets.len(),
+            0,
+            std::ptr::from_ref(address).cast(),
+            size,
+        )
+    }
+}
+
 /// Sends an ICMP echo request from the calling thread's namespace; how long the
 /// answer took.
 pub fn ping(to: IpAddr, number: u16) -> Duration {
@@ -57,38 +74,9 @@ pub fn ping(to: IpAddr, number: u16) -> Duration {
         request[2..4].copy_from_slice(&sum.finish().to_be_bytes());
     }
     let began = Instant::now();
-    let (pointer, len) = (request.as_ptr().cast(), request.len());
     let sent = match to {
-        IpAddr::V4(to) => {
-            let to = address::v4(to, 0);
-            let size = size_of_val(&to) as libc::socklen_t;
-            // SAFETY: pointers and lengths are those of `request` and `to`.
-            unsafe {
-                libc::sendto(
-                    socket.as_raw_fd(),
-                    pointer,
-                    len,
-                    0,
-                    (&raw const to).cast(),
-                    size,
-                )
-            }
-        }
-        IpAddr::V6(to) => {
-            let to = address::v6(to, 0);
-            let size = size_of_val(&to) as libc::socklen_t;
-            // SAFETY: as above.
-            unsafe {
-                libc::sendto(
-                    socket.as_raw_fd(),
-                    pointer,
-                    len,
-                    0,
-                    (&raw const to).cast(),
-                    size,
-                )
-            }
-        }
+        IpAddr::V4(to) => send(&socket, &request, &address::v4(to, 0)),
+        IpAddr::V6(to) => send(&socket, &request, &address::v6(to, 0)),
     };
     assert!(sent > 0, "{}", std::io::Error::last_os_error());
     let mut answer = [0_u8; 200];
