@@ -145,8 +145,17 @@ fn row(place: String, hop: &HopView) -> [String; 12] {
     row
 }
 
-/// Columns as wide as what is in them, names to the left.
+/// Columns that are shown although nothing was counted in them.
+const ALWAYS: usize = 5;
+
+/// Columns as wide as what is in them, names to the left. Most paths do little of
+/// what a hop may do to packets, and columns of zeros would not fit a terminal.
 fn aligned(rows: &[[String; 12]]) -> String {
+    let is_shown = |column: &usize| {
+        let counts = rows.iter().skip(1).map(|row| &row[*column]);
+        *column < ALWAYS || counts.into_iter().any(|count| count != "0")
+    };
+    let shown: Vec<usize> = (1..HEADINGS.len()).filter(is_shown).collect();
     let width = |column: usize| {
         let cells = rows.iter().map(|row| row[column].chars().count());
         cells.max().unwrap_or(0)
@@ -154,8 +163,8 @@ fn aligned(rows: &[[String; 12]]) -> String {
     let mut text = String::new();
     for row in rows {
         text.push_str(&format!("  {:1$}", row[0], width(0)));
-        for (column, cell) in row.iter().enumerate().skip(1) {
-            text.push_str(&format!("  {cell:>0$}", width(column)));
+        for &column in &shown {
+            text.push_str(&format!("  {:>1$}", row[column], width(column)));
         }
         text.push('\n');
     }
@@ -340,6 +349,23 @@ fn hop(view: &HopView) -> Hop {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn columns_of_zeros_are_left_out_but_for_what_every_path_has() {
+        let row = |marked: &str| {
+            let mut row: [String; 12] = std::array::from_fn(|_| "0".into());
+            row[0] = "client -> server".into();
+            row[10] = marked.into();
+            row
+        };
+        let headings = HEADINGS.map(str::to_owned);
+        let plain = aligned(&[headings.clone(), row("0")]);
+        let words = ["in", "out", "queue", "full", "lost"];
+        assert!(plain.lines().next().unwrap().split_whitespace().eq(words));
+        let marked = aligned(&[headings, row("7")]);
+        assert!(marked.lines().next().unwrap().ends_with("lost  marked"));
+        assert!(marked.lines().nth(1).unwrap().ends_with("     0       7"));
+    }
 
     #[test]
     fn of_one_thing_nothing_is_said_in_the_plural() {
