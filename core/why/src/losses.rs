@@ -513,10 +513,12 @@ fn by_queue(case: &Case<'_>, episode: &Episode, summary: &Summary) -> (Cause, f6
     match (tight, is_busy) {
         (Some(true), _) => return (Cause::Overflow, 0.87),
         (Some(false), _) if is_few && summary.leaves_none => return (Cause::Overflow, 0.78),
-        (Some(false), _) if is_few => return (Cause::Random, 0.87),
+        // Where others fill the place behind it, what a queue or a policer dropped looks
+        // alike: sure of this is who knows that nobody else uses the path.
+        (Some(false), _) if is_few => return (Cause::Random, 0.78),
         // What is sent again had passed here.
         (None, Some(false)) if !is_near && is_few && !summary.overflows => {
-            return (Cause::Random, 0.82);
+            return (Cause::Random, 0.76);
         }
         _ => {}
     }

@@ -17,7 +17,9 @@ pub(crate) const RULE: Rule = Rule {
                 trip that had not grown before them, or with less under way than the slowest link \
                 carries; behind that link, holes that leave their place in time.",
     how_sure: "Good with several losses. A queue of a few packets that overflows looks alike; \
-               there the flight at each loss is the same.",
+               there the flight at each loss is the same. Behind the slowest link \
+               only fair: where others use the path as well, they fill the place of what a queue \
+               or a policer dropped.",
     views: "sender, receiver, middle",
     change: "Find the damage: interface error counters along the path, optics, cables, duplex. A \
              control that does not halve at each loss (BBR) hides it.",
