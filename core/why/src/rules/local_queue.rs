@@ -62,6 +62,7 @@ fn tell(case: &Case<'_>, _: &Won) -> Told {
     let evidence = vec![Evidence {
         packet: Some(lag.packet),
         at: None,
+        is_round: false,
         text: format!("does not know of packet {}", lag.unknown),
     }];
     Told { finding, evidence }

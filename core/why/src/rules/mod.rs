@@ -82,6 +82,9 @@ pub struct Evidence {
     pub packet: Option<u64>,
     /// When, since the first packet of the connection.
     pub at: Option<Duration>,
+    /// Whether that is when a round began, as the sender lived it: the packet is then
+    /// the first that passed in it, maybe later.
+    pub is_round: bool,
     /// What it shows.
     pub text: String,
 }
@@ -91,6 +94,16 @@ impl Evidence {
         Self {
             packet: Some(packet),
             at: Some(at),
+            is_round: false,
+            text,
+        }
+    }
+
+    const fn of_round(packet: u64, start: Duration, text: String) -> Self {
+        Self {
+            packet: Some(packet),
+            at: Some(start),
+            is_round: true,
             text,
         }
     }
@@ -99,6 +112,7 @@ impl Evidence {
         Self {
             packet: None,
             at: None,
+            is_round: false,
             text,
         }
     }
@@ -239,7 +253,7 @@ fn windows(least: u64, most: u64) -> String {
 /// Time spent in `state` of a round that has been given to a rule, as evidence.
 fn round_evidence(case: &Case<'_>, index: usize, text: String) -> Evidence {
     match case.rounds.get(index) {
-        Some(round) => Evidence::new(round.packet, case.since_start(round.start), text),
+        Some(round) => Evidence::of_round(round.packet, case.since_start(round.start), text),
         None => Evidence::figure(text),
     }
 }

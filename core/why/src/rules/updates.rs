@@ -81,11 +81,13 @@ fn tell(case: &Case<'_>, _: &Won) -> Told {
         Evidence {
             packet: Some(updates.first_packet),
             at: None,
+            is_round: false,
             text: "the first of them".into(),
         },
         Evidence {
             packet: Some(updates.last_packet),
             at: None,
+            is_round: false,
             text: "the last of them".into(),
         },
     ];

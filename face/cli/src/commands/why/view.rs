@@ -255,6 +255,11 @@ fn evidence(verdict: &Verdict) -> String {
 
 fn piece(evidence: &Evidence) -> String {
     match (evidence.packet, evidence.at) {
+        (Some(packet), Some(at)) if evidence.is_round => format!(
+            "from {} on (packet {packet}): {}",
+            human_duration(at),
+            evidence.text
+        ),
         (Some(packet), Some(at)) => {
             format!("packet {packet}, {}: {}", human_duration(at), evidence.text)
         }
@@ -378,6 +383,7 @@ fn verdict_json(verdict: &Verdict) -> Value {
             json!({
                 "packet": piece.packet,
                 "at_ns": piece.at.map(|at| at.as_nanos()),
+                "is_round": piece.is_round,
                 "text": piece.text,
             })
         })
