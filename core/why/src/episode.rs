@@ -112,6 +112,10 @@ pub(crate) struct Expiry {
     pub start: u64,
     /// The silence before.
     pub waited: Duration,
+    /// The packet's IPv4 identification, and how many of its sender had been seen with
+    /// it.
+    pub ident: u16,
+    pub sent: u64,
 }
 
 /// A hole that showed itself at the place of capture.

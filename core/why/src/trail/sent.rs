@@ -427,6 +427,8 @@ impl Trail {
                 packet: shown.number,
                 start,
                 waited,
+                ident: shown.packet.ident,
+                sent: shown.connection.direction(self.side).packets(),
             });
         }
         if self.una >= self.recover {
