@@ -1,0 +1,2 @@
+//! Grades `why` on connections whose cause is known.
+#![deny(missing_docs)]
