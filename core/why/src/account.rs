@@ -1,162 +1,189 @@
-//! The account of time: every instant has one cause, or none is known.
+//! Attributes each instant of a connection to one cause, or to "unknown".
 //!
-//! The time of a direction lies in slices, one for each state of each round.
-//! Rules bid for slices with how sure they are; the surest has it, the earlier
-//! in the registry where two are equally sure. A slice for which nobody bids
-//! [`LEAST_SURE`] is unknown. So the times of all causes and the unknown add up
-//! to the run exactly, and nothing is forced.
+//! Time is divided into slices, one for each state of each round. A slice is attributed to
+//! its most probable cause; if that is less probable than [`MIN_PROBABILITY`] it is
+//! unknown. The times of all causes and of unknown add up to the duration.
 
 use alloc::vec::Vec;
 
 use gigatcp_units::{Duration, Instant};
 
 use crate::View;
-use crate::case::Case;
-use crate::round::{Round, STATES, State};
+use crate::causes::{CAUSES, place};
+use crate::features::{self, Features};
+use crate::measures::Measures;
+use crate::round::{Round, State};
+use crate::score::{Probabilities, probabilities};
 
-/// Less sure than this is not said.
-pub const LEAST_SURE: f64 = 0.6;
+/// A slice whose most probable cause is less probable than this is unknown.
+const MIN_PROBABILITY: f64 = 0.4;
 
-/// Bids for every slice.
-pub(crate) struct Hearing {
-    bids: Vec<[(f64, Option<usize>); STATES]>,
-    remarks: Vec<(usize, f64)>,
-    /// Rounds in which the capture lacks what the sender sent.
-    blind: Vec<bool>,
-    rule: usize,
-}
-
-impl Hearing {
-    pub fn new(case: &Case<'_>) -> Self {
-        // Near the sender nothing can have been lost before it passes.
-        let is_blind = |round: &Round| case.view == View::Sender && round.gaps > 0;
-        Self {
-            bids: alloc::vec![[(0.0, None); STATES]; case.rounds.len()],
-            remarks: Vec::new(),
-            blind: case.rounds.iter().map(is_blind).collect(),
-            rule: 0,
-        }
-    }
-
-    /// The rule with this index is heard next.
-    pub fn call(&mut self, rule: usize) {
-        self.rule = rule;
-    }
-
-    /// Bids for what was spent in `state` in that round.
-    pub fn bid(&mut self, round: usize, state: State, sure: f64) {
-        // What is in flight is not known then.
-        if self.blind[round] && matches!(state, State::Full | State::Slack) {
-            return;
-        }
-        let slot = &mut self.bids[round][state as usize];
-        if sure >= LEAST_SURE && sure > slot.0 {
-            *slot = (sure.min(1.0), Some(self.rule));
-        }
-    }
-
-    /// Says something that takes no time of its own.
-    pub fn remark(&mut self, sure: f64) {
-        if sure >= LEAST_SURE {
-            self.remarks.push((self.rule, sure.min(1.0)));
-        }
-    }
-}
-
-/// A stretch with one cause.
+/// An interval with one cause.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Span {
     /// Where it begins.
     pub start: Instant,
     /// How long it lasts.
     pub length: Duration,
-    /// Index of the rule in [`crate::RULES`]; none: unknown.
-    pub rule: Option<usize>,
+    /// Index of the cause in [`CAUSES`]; `None` if it is unknown.
+    pub cause: Option<usize>,
 }
 
-/// What a rule has been given.
-#[derive(Clone, Copy, Default, Debug)]
-pub(crate) struct Won {
+/// What was attributed to a cause.
+#[derive(Clone, Default, Debug)]
+pub(crate) struct Attributed {
     pub time: Duration,
-    /// Sureness times seconds.
+    /// Probability times seconds.
     weight: f64,
-    pub remark: Option<f64>,
-    /// Octets delivered in that time.
-    pub octets: f64,
-    /// The longest slice.
+    /// Confidence of a note, for what takes no time of its own.
+    pub note: Option<f64>,
+    /// Bytes delivered in that time.
+    pub bytes: f64,
+    /// The round with the longest slice.
     pub round: usize,
     longest: Duration,
+    /// Recovery episodes of this cause.
+    pub episodes: Vec<usize>,
 }
 
-impl Won {
-    pub fn sure(&self) -> f64 {
+impl Attributed {
+    /// Mean probability over its time.
+    pub fn probability(&self) -> f64 {
         let time = self.time.as_secs_f64();
         if time > 0.0 {
             self.weight / time
         } else {
-            self.remark.unwrap_or_default()
+            self.note.unwrap_or_default()
         }
+    }
+
+    /// Delivery rate in its time, bytes per second.
+    pub fn rate(&self) -> f64 {
+        self.bytes / self.time.as_secs_f64().max(1e-9)
     }
 
     pub fn is_nothing(&self) -> bool {
-        self.time.is_zero() && self.remark.is_none()
+        self.time.is_zero() && self.note.is_none()
     }
 }
 
-/// Gives the slices away: what each rule has, what nobody has, and the spans.
-pub(crate) fn settle(
-    case: &Case<'_>,
-    hearing: &Hearing,
-    rules: usize,
-) -> (Vec<Won>, Duration, Vec<Span>) {
-    let mut spans: Vec<Span> = Vec::new();
-    let (won, unknown) = settle_each(case, hearing, rules, |slice| match spans.last_mut() {
-        Some(last) if last.rule == slice.rule => last.length += slice.length,
-        _ => spans.push(slice),
-    });
-    (won, unknown, spans)
+/// The account of a connection.
+pub(crate) struct Account {
+    /// One entry for each cause.
+    pub causes: Vec<Attributed>,
+    pub unknown: Duration,
+    /// Seconds of each cause by probability, whatever the slices were attributed to.
+    pub expected: Vec<f64>,
 }
 
-/// The same, slice by slice for whoever wants spans of them.
-#[inline]
-pub(crate) fn settle_each(
-    case: &Case<'_>,
-    hearing: &Hearing,
-    rules: usize,
-    mut each: impl FnMut(Span),
-) -> (Vec<Won>, Duration) {
-    let mut won = alloc::vec![Won::default(); rules];
-    let mut unknown = Duration::ZERO;
-    for (index, round) in case.rounds.iter().enumerate() {
-        let mut at = round.start;
-        for state in State::ALL {
-            let time = round.spent_in(state);
-            if time.is_zero() {
-                continue;
-            }
-            let (sure, rule) = hearing.bids[index][state as usize];
-            match rule {
-                Some(rule) => {
-                    let won = &mut won[rule];
-                    won.time += time;
-                    won.weight += sure * time.as_secs_f64();
-                    won.octets += case.rate(index) * time.as_secs_f64();
-                    if time > won.longest {
-                        (won.longest, won.round) = (time, index);
-                    }
-                }
-                None => unknown += time,
-            }
-            each(Span {
-                start: at,
-                length: time,
-                rule,
-            });
-            at += time;
+/// Measures, features and probabilities of a connection, ready to be attributed.
+pub(crate) struct Scored<'a, 'b> {
+    m: &'b Measures<'a>,
+    rounds: Vec<Probabilities>,
+}
+
+impl<'a, 'b> Scored<'a, 'b> {
+    pub fn of(m: &'b Measures<'a>) -> Self {
+        let features: Vec<Features> = features::of_rounds(m);
+        let rounds = probabilities(m, &features);
+        Self { m, rounds }
+    }
+
+    /// The most probable cause of a slice, and its probability.
+    fn cause(&self, index: usize, state: State) -> Option<(usize, f64)> {
+        let round = &self.m.rounds[index];
+        match state {
+            State::Opening => self.setup(round),
+            State::Closing => self.closing(round),
+            // Near the sender nothing can have been lost before it passes: what is in
+            // flight is not known where the capture lacks data.
+            State::Full | State::Slack if self.m.view == View::Sender && round.gaps > 0 => None,
+            _ => self.rounds[index].most(state),
         }
     }
-    for &(rule, sure) in &hearing.remarks {
-        won[rule].remark = Some(won[rule].remark.unwrap_or(0.0).max(sure));
+
+    /// The handshake takes an RTT; what takes longer waits for the application.
+    fn setup(&self, round: &Round) -> Option<(usize, f64)> {
+        let setup = self.m.base * 3 + Duration::from_millis(100);
+        let id = if round.spent_in(State::Opening) <= setup {
+            "connection-setup"
+        } else {
+            "application-limited"
+        };
+        place(id).map(|cause| (cause, 0.95))
     }
-    (won, unknown)
+
+    /// After the end was sent there is nothing to wait for, and after a reset neither.
+    fn closing(&self, round: &Round) -> Option<(usize, f64)> {
+        let is_over = self.m.trail.over.is_some_and(|at| round.end > at);
+        let cause = place("application-limited").filter(|_| !is_over)?;
+        Some((cause, 0.95))
+    }
+
+    /// Attributes every slice, and hands each one to `each`.
+    pub fn attribute(&self, mut each: impl FnMut(Span)) -> Account {
+        let mut account = Account {
+            causes: alloc::vec![Attributed::default(); CAUSES.len()],
+            unknown: Duration::ZERO,
+            expected: alloc::vec![0.0; CAUSES.len()],
+        };
+        for (index, round) in self.m.rounds.iter().enumerate() {
+            let mut at = round.start;
+            for state in State::ALL {
+                let time = round.spent_in(state);
+                if time.is_zero() {
+                    continue;
+                }
+                let all = self.rounds[index].all(state);
+                for (sum, probability) in account.expected.iter_mut().zip(all) {
+                    *sum += probability * time.as_secs_f64();
+                }
+                let found = self.cause(index, state);
+                let found = found.filter(|(_, probability)| *probability >= MIN_PROBABILITY);
+                match found {
+                    Some((cause, probability)) => {
+                        let to = &mut account.causes[cause];
+                        to.time += time;
+                        to.weight += probability * time.as_secs_f64();
+                        to.bytes += self.m.rate(index) * time.as_secs_f64();
+                        if time > to.longest {
+                            (to.longest, to.round) = (time, index);
+                        }
+                    }
+                    None => account.unknown += time,
+                }
+                each(Span {
+                    start: at,
+                    length: time,
+                    cause: found.map(|(cause, _)| cause),
+                });
+                at += time;
+            }
+        }
+        self.assign_episodes(&mut account);
+        for (cause, attributed) in CAUSES.iter().zip(&mut account.causes) {
+            attributed.note = cause.note.and_then(|note| note(self.m));
+        }
+        account
+    }
+
+    /// Each recovery episode belongs to what the first round behind it was attributed to,
+    /// among the causes of losses.
+    fn assign_episodes(&self, account: &mut Account) {
+        let mut assigned = None;
+        for (index, episode) in self.m.after.iter().enumerate() {
+            let Some(episode) = episode.filter(|_| *episode != assigned) else {
+                continue;
+            };
+            assigned = Some(episode);
+            let states = [State::Recovery, State::Timeout, State::Full, State::Slack];
+            let states = states.into_iter();
+            let found = states
+                .filter_map(|state| self.rounds[index].most(state))
+                .next();
+            if let Some((cause, _)) = found {
+                account.causes[cause].episodes.push(episode);
+            }
+        }
+    }
 }

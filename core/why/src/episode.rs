@@ -4,7 +4,7 @@ use alloc::vec::Vec;
 
 use gigatcp_units::{Duration, Instant};
 
-use crate::flood::Flood;
+use crate::measures::loss_burst::Flood;
 
 /// Episodes kept one by one; later ones are only counted.
 const MAX_EPISODES: usize = 512;

@@ -1,40 +1,36 @@
-//! Why a connection was not faster: an account of its time, and verdicts.
+//! What limited a connection: an account of its time, and verdicts.
 //!
-//! [`Watcher::handle_packet`] takes the packets of a capture, one after the
-//! other; [`Watcher::diagnose`] gives a [`Diagnosis`] of a connection. Every
-//! instant has one cause or is unknown; the times add up to the run.
+//! [`Watcher::handle_packet`] takes the packets of a capture, one after the other;
+//! [`Watcher::diagnose`] gives a [`Diagnosis`] of a connection. Every instant is attributed
+//! to one cause or is unknown; the times add up to the duration.
 //!
-//! 1. Each direction with data is followed as its sender lived it
-//!    (`trail.rs`): at each instant the sender waits for one thing, its
-//!    [`State`]. That is seen, not judged.
-//! 2. States are kept by rounds (`round.rs`), losses by episodes
-//!    (`episode.rs`).
-//! 3. At the end the [rules](RULES) bid for the stretches of time with how sure
-//!    they are, and the surest has it (`account.rs`).
+//! 1. Each direction with data is followed as its sender experienced it (`trail.rs`): at
+//!    each instant the sender waits for one thing, its [`State`].
+//! 2. States are kept by rounds (`round.rs`), losses by recovery episodes (`episode.rs`).
+//! 3. At the end they are measured ([`features`], from `measures/`): quantities with units,
+//!    before any cause is considered.
+//! 4. Each [cause](CAUSES) is scored in each round as a log likelihood ratio (`score.rs`),
+//!    and a slice of time is attributed to the most probable one (`account.rs`).
 //!
 //! | file | what |
 //! |---|---|
 //! | `watcher.rs` | all connections of a capture |
-//! | `trail.rs`, `trail/` | one direction as its sender lived it: what it sent, heard, and when it knew |
-//! | `echoes.rs` | what timestamps say about when a segment was made |
-//! | `round.rs`, `episode.rs` | what is kept: rounds; losses and their repair |
-//! | `packed.rs` | rounds in few octets |
+//! | `trail.rs`, `trail/` | one direction as its sender experienced it |
+//! | `echoes.rs` | what timestamps show of when a segment was made |
+//! | `round.rs`, `episode.rs`, `packed.rs` | what is kept: rounds, in few bytes; losses and their recovery |
 //! | `view.rs` | where the capture was taken |
 //! | `segment_size.rs` | how large full segments are, and why |
-//! | `surroundings.rs` | both of these for very many connections, in few octets each |
-//! | `between.rs` | what two captures of one connection know together |
-//! | `case.rs`, `losses.rs`, `metered.rs` | what rules are asked about; why segments were lost |
-//! | `crowded.rs`, `flood.rs` | whether losses come when the queue is longer; what went through a flood of them |
-//! | `ethernet.rs` | whether an Ethernet before the place of capture is full |
-//! | `rules/` | one rule in one file |
-//! | `account.rs` | whose each stretch of time is |
-//! | `verdict.rs`, `words.rs` | what is said of it |
-//! | `brief.rs` | the same in figures alone |
+//! | `surroundings.rs` | both of these for very many connections, in few bytes each |
+//! | `between.rs` | what two captures of one connection show together |
+//! | `measures/` | quantities of a direction: path, losses, sending |
+//! | `features.rs` | the features of a round, their units and knots |
+//! | `causes/` | one cause in one file |
+//! | `score.rs`, `weights/`, `calibration.rs` | how probable each cause is; the fitted numbers |
+//! | `account.rs`, `cost.rs` | what each cause took and cost |
+//! | `verdict.rs`, `summary.rs` | the diagnosis, in words and in figures alone |
 //!
-//! Deliberately not here: files, and guesses. A stretch for which no rule is
-//! clearly surer than not is unknown. What only a host can know (its processor,
-//! its buffers) is inferred from what it does on the wire, and said with what
-//! looks alike.
+//! Out of scope: files. What only a host can know (its CPU, its buffers) is inferred from
+//! what it does on the wire, with what is indistinguishable from it.
 #![no_std]
 #![forbid(unsafe_code)]
 #![deny(missing_docs)]
@@ -43,34 +39,35 @@ extern crate alloc;
 
 mod account;
 mod between;
-mod brief;
-mod case;
-mod crowded;
+mod calibration;
+mod causes;
+mod cost;
 mod echoes;
 mod episode;
-mod ethernet;
-mod flood;
-mod losses;
-mod metered;
+pub mod features;
+mod measures;
 mod packed;
 mod round;
-mod rules;
+mod score;
 mod segment_size;
+mod summary;
 mod surroundings;
 mod trail;
 mod verdict;
 mod view;
 mod watcher;
-mod way_back;
-mod words;
+mod weights;
 
-pub use account::{LEAST_SURE, Span};
+pub use account::Span;
 pub use between::Between;
-pub use brief::{Brief, Cause};
-pub use round::{MAX_ROUNDS, State};
-pub use rules::{Evidence, RULES, Rule, find};
+pub use causes::{ALIASES, CAUSES, Cause, Evidence, find};
+pub use cost::Cost;
+pub use measures::{Capacity, CapacitySource};
+pub use round::{MAX_ROUNDS, STATES, State};
+pub use score::position;
 pub use segment_size::{SegmentSize, SizeCause};
+pub use summary::{DiagnosisSummary, PrimaryCause};
 pub use surroundings::{Outlines, Surroundings, data_sender};
-pub use verdict::{Diagnosis, Verdict};
+pub use verdict::{Diagnosis, MIN_CONFIDENCE, Verdict};
 pub use view::View;
-pub use watcher::Watcher;
+pub use watcher::{Slice, Watcher};

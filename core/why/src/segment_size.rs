@@ -4,8 +4,6 @@ use core::net::IpAddr;
 
 use gigatcp_flows::{Connection, Side};
 
-use crate::case::other;
-
 /// MTUs that RFC 1191 table 7-1 has.
 const PLATEAUS: [u64; 11] = [
     65_535, 32_000, 17_914, 8_166, 4_352, 2_002, 1_492, 1_006, 508, 296, 68,
@@ -155,7 +153,7 @@ impl SegmentSize {
 /// The segment that both SYNs would allow.
 fn allowed(connection: &Connection, side: Side) -> Option<u64> {
     let options = connection.direction(side).options()?;
-    let theirs = connection.direction(other(side)).options()?;
+    let theirs = connection.direction(side.other()).options()?;
     let mss = options.mss?.min(theirs.mss?);
     let stamps = if options.timestamps && theirs.timestamps {
         12

@@ -16,7 +16,6 @@ use gigatcp_flows::{Connection, FlowTable, Kind, Observed, Side, Verdict};
 use gigatcp_units::Duration;
 use gigatcp_wire::Flags;
 
-use crate::case::other;
 use crate::echoes::Echoes;
 use crate::segment_size::{SegmentSize, Sizes, vote};
 use crate::view::View;
@@ -114,7 +113,7 @@ impl Both {
         if let Some(outline) = &mut self.sides[from as usize] {
             outline.on_sent(connection, verdict, packet);
         }
-        if let Some(outline) = &mut self.sides[other(from) as usize] {
+        if let Some(outline) = &mut self.sides[from.other() as usize] {
             outline.on_heard(packet);
         }
     }
@@ -126,7 +125,7 @@ impl Halves {
     #[inline(always)]
     pub fn note(&mut self, connection: &Connection, verdict: &Verdict, flags: Flags) {
         if let Some(trip) = verdict.round_trip()
-            && self.0[other(verdict.from) as usize].is_none()
+            && self.0[verdict.from.other() as usize].is_none()
         {
             self.note_first(connection, verdict, flags, trip);
         }
@@ -142,13 +141,13 @@ impl Halves {
         let is_opening = connection.direction(Side::Client).has_syn()
             && connection.direction(Side::Server).has_syn();
         if is_opening && !flags.contains(Flags::RST) && !verdict.kinds.contains(Kind::AckedUnseen) {
-            self.0[other(verdict.from) as usize] = Some(trip);
+            self.0[verdict.from.other() as usize] = Some(trip);
         }
     }
 
     /// From here to that side and back.
     pub const fn turn_of(self, side: Side) -> Option<Duration> {
-        self.0[other(side) as usize]
+        self.0[side.other() as usize]
     }
 }
 

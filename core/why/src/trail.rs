@@ -21,11 +21,10 @@ use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
-use gigatcp_flows::{Connection, Glance, Kind, Scaling, Side, Verdict};
+use gigatcp_flows::{Connection, Direction, Glance, Kind, Scaling, Side, Verdict};
 use gigatcp_units::{Duration, Instant};
 use gigatcp_wire::Flags;
 
-use crate::case::{acked_to, other};
 use crate::echoes::{Echoes, is_newer};
 use crate::episode::{Episode, Episodes, Expiry, Frozen, Hole, Standing};
 use crate::round::{Round, Rounds, Stamp, State};
@@ -127,6 +126,13 @@ pub(crate) struct Pauses {
 }
 
 impl Pauses {
+    /// The share of pauses that an ACK ended, less what chance does; `None` of few.
+    pub fn woken_above_chance(&self) -> Option<f64> {
+        let woken = self.woken as f64 / self.count.max(1) as f64;
+        let chance = self.soon.as_secs_f64() / self.time.as_secs_f64().max(1e-9);
+        (self.count >= Self::LEAST).then_some(woken - chance)
+    }
+
     /// A thread that waits runs so soon after it is woken.
     const SOON: Duration = Duration::from_micros(250);
     /// So many tell.
@@ -147,13 +153,6 @@ impl Pauses {
     fn on_end(&mut self, is_under_way: bool, since_ack: Duration, turn: Option<Duration>) {
         self.count += 1;
         self.woken += u64::from(is_under_way && since_ack <= Self::soon(turn));
-    }
-
-    /// Whether acknowledgments end them, and not by chance.
-    pub fn are_woken(&self) -> bool {
-        let woken = self.woken as f64 / self.count.max(1) as f64;
-        let chance = self.soon.as_secs_f64() / self.time.as_secs_f64().max(1e-9);
-        self.count >= Self::LEAST && woken >= 0.8 && chance <= 0.3
     }
 }
 
@@ -180,6 +179,11 @@ enum End {
     Event,
     /// A retransmission that a timer made.
     Expiry,
+}
+
+/// The position up to which a direction was acknowledged.
+pub(crate) fn acked_to(data: &Direction) -> u64 {
+    data.acked_position().unwrap_or(data.first_position())
 }
 
 /// The direction from `side`.

@@ -1,76 +1,79 @@
-//! What a connection is found to be limited by.
+//! What a connection was limited by.
 
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 
 use gigatcp_flows::{Connection, Side};
-use gigatcp_units::grammar::{human_bytes, human_duration, human_rate};
+use gigatcp_units::grammar::human_duration;
 use gigatcp_units::{Bytes, Duration, Instant, Rate};
 
 use crate::View;
-use crate::account::{self, Hearing, Span};
+use crate::account::{Account, Scored, Span};
 use crate::between::Between;
-use crate::case::{Case, Other, rate};
-use crate::rules::{Evidence, RULES, Rule};
+use crate::calibration::calibrated;
+use crate::causes::{CAUSES, Cause, Evidence, counted, verb};
+use crate::cost::Cost;
+use crate::measures::{Capacity, Measures, Pair, rate};
 use crate::trail::Trail;
-use crate::words::{self, counted, verb};
 
-/// What is less sure is a share of the time, but not called the cause: of such
-/// answers few were right (docs/notes/why.md).
-pub(crate) const SURE_ENOUGH: f64 = 0.7;
+/// Below this confidence the diagnosis is unsure: it names two causes.
+pub const MIN_CONFIDENCE: f64 = 0.6;
 
-/// A verdict.
+/// A cause that was found.
 #[derive(Clone, Debug)]
 pub struct Verdict {
-    /// By which rule.
-    pub rule: &'static Rule,
+    /// The cause.
+    pub cause: &'static Cause,
+    /// What follows "limited by", with the decisive figure.
+    pub subject: String,
     /// What was found, in a sentence.
     pub finding: String,
-    /// Where in the capture it stands.
+    /// Where in the capture it shows.
     pub evidence: Vec<Evidence>,
-    /// How sure it is, 0 to 1.
+    /// What to change, with figures for this path.
+    pub fix: String,
+    /// Probability that it is right, 0 to 1, as calibrated on captures of kernels.
     pub confidence: f64,
     /// Whether it is worth saying however little time it took.
-    pub is_remark: bool,
-    /// Time of the connection that it took.
+    pub is_note: bool,
+    /// Time of the connection that was attributed to it.
     pub time: Duration,
     /// The same as a share of the connection.
     pub share: f64,
-    /// What it cost over the whole connection, as far as the capture shows what
-    /// the path would carry.
-    pub cost: Rate,
+    /// What it cost over the whole connection.
+    pub cost: Cost,
 }
 
-/// Why one direction of a connection was not faster.
+/// What one direction of a connection was limited by.
 #[derive(Clone, Debug)]
 pub struct Diagnosis {
     /// The side that sent.
     pub sender: Side,
     /// Where the capture was taken.
-    pub view: View,
+    pub capture_point: View,
     /// When the connection begins in the capture.
     pub start: Instant,
     /// The connection's time in the capture.
-    pub run: Duration,
-    /// Octets acknowledged.
+    pub duration: Duration,
+    /// Bytes acknowledged.
     pub delivered: Bytes,
-    /// Their rate over the run.
-    pub rate: Rate,
-    /// The best rate that was seen: what the path carries at least.
-    pub reference: Rate,
-    /// The least round trip of the path.
-    pub round_trip: Duration,
-    /// Verdicts: those that took time by what they took, then the others.
+    /// Their rate over the duration.
+    pub throughput: Rate,
+    /// What the path carries, as far as the capture shows it.
+    pub capacity: Capacity,
+    /// Minimum RTT of the path.
+    pub min_rtt: Duration,
+    /// Verdicts: those that took time by what they took, then the notes.
     pub verdicts: Vec<Verdict>,
+    /// What else the most probable cause may be, where that is unsure.
+    pub alternative: Option<&'static Cause>,
     /// Time whose cause the capture does not show.
     pub unknown: Duration,
-    /// The whole time in stretches of one cause each.
+    /// The whole time in intervals of one cause each.
     pub spans: Vec<Span>,
-    /// What another capture of the connection added, in a sentence.
+    /// What a second capture of the connection added, in a sentence.
     pub joined: Option<String>,
-    /// All of it in whole sentences.
-    pub paragraph: String,
 }
 
 impl Diagnosis {
@@ -78,83 +81,68 @@ impl Diagnosis {
         connection: &Connection,
         trail: &Trail,
         start: Instant,
-        other: Option<Other<'_>>,
+        pair: Option<Pair<'_>>,
     ) -> Self {
-        let case = Case::new(connection, trail, start, other);
-        let (won, unknown, spans) = account::settle(&case, &hear(&case), RULES.len());
-        let run = case.run.as_secs_f64().max(1e-9);
-        let mut verdicts: Vec<Verdict> = RULES
-            .into_iter()
-            .zip(&won)
-            .filter(|(_, won)| !won.is_nothing())
-            .map(|(rule, won)| {
-                let told = (rule.tell)(&case, won);
-                let missed = case.capacity * won.time.as_secs_f64() - won.octets;
-                Verdict {
-                    rule,
-                    finding: told.finding,
-                    evidence: told.evidence,
-                    confidence: won.sure(),
-                    is_remark: won.remark.is_some(),
-                    time: won.time,
-                    share: won.time.as_secs_f64() / run,
-                    cost: rate(missed.max(0.0) / run),
-                }
-            })
-            .collect();
-        verdicts.sort_by_key(|verdict| core::cmp::Reverse(verdict.time));
-        let delivered: u64 = case.rounds.iter().map(|round| round.acked).sum();
-        let mut diagnosis = Self {
+        let m = Measures::of(connection, trail, start, pair);
+        let mut spans: Vec<Span> = Vec::new();
+        let account = Scored::of(&m).attribute(|slice| match spans.last_mut() {
+            Some(last) if last.cause == slice.cause => last.length += slice.length,
+            _ => spans.push(slice),
+        });
+        let delivered: u64 = m.rounds.iter().map(|round| round.acked).sum();
+        Self {
             sender: trail.side,
-            view: case.view,
+            capture_point: m.view,
             start,
-            run: case.run,
+            duration: m.duration,
             delivered: Bytes::new(delivered),
-            rate: rate(case.mean_rate()),
-            reference: rate(case.capacity),
-            round_trip: case.base,
-            verdicts,
-            unknown,
+            throughput: rate(m.mean_rate()),
+            capacity: m.capacity,
+            min_rtt: m.base,
+            verdicts: verdicts(&m, &account),
+            alternative: alternative(&account),
+            unknown: account.unknown,
             spans,
-            joined: case.other.map(|other| joined(other.between)),
-            paragraph: String::new(),
-        };
-        diagnosis.paragraph = words::paragraph(connection, &diagnosis);
-        diagnosis
+            joined: m.pair.map(|pair| joined(pair.between)),
+        }
     }
 
-    /// The verdict that took most of the time, if it took more than is unknown,
-    /// and is sure enough to be called the cause.
+    /// The verdict to which most of the time was attributed, if that is more than is
+    /// unknown. Below [`MIN_CONFIDENCE`] it is unsure.
     #[must_use]
-    pub fn dominant(&self) -> Option<&Verdict> {
+    pub fn primary(&self) -> Option<&Verdict> {
         let is_most = |first: &&Verdict| !first.time.is_zero() && first.time >= self.unknown;
-        let first = self.verdicts.first().filter(is_most)?;
-        (first.confidence >= SURE_ENOUGH).then_some(first)
+        self.verdicts.first().filter(is_most)
     }
 
-    /// What to look at first: a fault that was found for sure, or what took most
-    /// of the time.
+    /// Whether the primary cause is too uncertain to be called one.
+    #[must_use]
+    pub fn is_unsure(&self) -> bool {
+        self.primary()
+            .is_none_or(|first| first.confidence < MIN_CONFIDENCE)
+    }
+
+    /// What to look at first: a fault that is certain, or the primary cause.
     #[must_use]
     pub fn headline(&self) -> Option<&Verdict> {
         let is_fault = |verdict: &&Verdict| {
-            let is_seen = verdict.is_remark && verdict.confidence >= 0.85;
+            let is_seen = verdict.is_note && verdict.confidence >= 0.85;
             let is_large = verdict.share >= 0.15 && verdict.confidence >= 0.9;
-            verdict.rule.is_fault && (is_seen || is_large)
+            verdict.cause.is_fault && (is_seen || is_large)
         };
-        self.verdicts.iter().find(is_fault).or(self.dominant())
+        self.verdicts.iter().find(is_fault).or(self.primary())
     }
 
     /// Shares of the time by cause, in a line.
     #[must_use]
     pub fn limited_by(&self) -> String {
-        let run = self.run.as_secs_f64().max(1e-9);
         let mut parts: Vec<String> = self
             .verdicts
             .iter()
             .filter(|verdict| verdict.share >= 0.0005)
-            .map(|verdict| format!("{} {}", verdict.rule.id, percent(verdict.share)))
+            .map(|verdict| format!("{} {}", verdict.cause.id, percent(verdict.share)))
             .collect();
-        let unknown = self.unknown.as_secs_f64() / run;
+        let unknown = self.unknown.as_secs_f64() / self.duration.as_secs_f64().max(1e-9);
         if unknown >= 0.0005 || parts.is_empty() {
             parts.push(format!("unknown {}", percent(unknown)));
         }
@@ -162,30 +150,61 @@ impl Diagnosis {
     }
 }
 
-/// What two captures know of the way between them.
+fn verdicts(m: &Measures<'_>, account: &Account) -> Vec<Verdict> {
+    let duration = m.duration.as_secs_f64().max(1e-9);
+    let mut verdicts: Vec<Verdict> = CAUSES
+        .iter()
+        .zip(&account.causes)
+        .filter(|(_, attributed)| !attributed.is_nothing())
+        .map(|(cause, attributed)| {
+            let told = (cause.explain)(m, attributed);
+            let share = attributed.time.as_secs_f64() / duration;
+            let probability = attributed.probability();
+            Verdict {
+                cause,
+                subject: told.subject,
+                finding: told.finding,
+                evidence: told.evidence,
+                fix: told.fix,
+                confidence: if attributed.time.is_zero() {
+                    probability
+                } else {
+                    calibrated(m.view, probability)
+                },
+                is_note: attributed.note.is_some(),
+                time: attributed.time,
+                share,
+                cost: Cost::of(m, cause, attributed),
+            }
+        })
+        .collect();
+    verdicts.sort_by_key(|verdict| core::cmp::Reverse(verdict.time));
+    verdicts
+}
+
+/// The second most probable cause over the whole time.
+fn alternative(account: &Account) -> Option<&'static Cause> {
+    let most = (0..CAUSES.len()).max_by_key(|index| account.causes[*index].time)?;
+    let expected = account.expected.iter().enumerate();
+    let others = expected.filter(|(index, time)| *index != most && **time > 0.0);
+    let second = others.max_by(|(_, a), (_, b)| a.total_cmp(b));
+    second.map(|(index, _)| CAUSES[index])
+}
+
+/// What two captures show of the path between them.
 fn joined(between: &Between) -> String {
     let (data, lost) = between.data();
     let (acks, lost_acks) = between.acknowledgments();
     let (forth, back) = between.queues();
     format!(
         "Seen in both captures: of {} with data {lost} {} lost between them, of {} {lost_acks}; \
-         queues between them added up to {} to the data and up to {} to what came back.",
+         queues between them added up to {} to the data and up to {} to the ACKs.",
         counted(data, "packet"),
         verb(lost, "was", "were"),
-        counted(acks, "acknowledgment"),
+        counted(acks, "ACK"),
         human_duration(forth),
         human_duration(back),
     )
-}
-
-/// What every rule bids.
-pub(crate) fn hear(case: &Case<'_>) -> Hearing {
-    let mut hearing = Hearing::new(case);
-    for (index, rule) in RULES.iter().enumerate() {
-        hearing.call(index);
-        (rule.judge)(case, &mut hearing);
-    }
-    hearing
 }
 
 /// A share as text.
@@ -196,14 +215,4 @@ pub(crate) fn percent(share: f64) -> String {
     } else {
         format!("{percent:.1} %")
     }
-}
-
-/// Octets, time and rate of a transfer in words.
-pub(crate) fn transfer(diagnosis: &Diagnosis) -> String {
-    format!(
-        "{} in {}, {}",
-        human_bytes(diagnosis.delivered),
-        human_duration(diagnosis.run),
-        human_rate(diagnosis.rate)
-    )
 }

@@ -4,16 +4,19 @@ use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
-use gigatcp_flows::{FlowTable, Packet, Side, Verdict};
-use gigatcp_units::Instant;
+use gigatcp_flows::{Endpoint, FlowTable, Packet, Side, Verdict};
+use gigatcp_units::{Duration, Instant};
 use gigatcp_wire::Flags;
 
 use crate::between::Between;
-use crate::brief::Brief;
-use crate::case::{Case, Other, other};
+use crate::features::{self, Features};
+use crate::measures::{Measures, Pair};
+use crate::round::State;
+use crate::summary::DiagnosisSummary;
 use crate::surroundings::{Halves, Surroundings, data_sender};
 use crate::trail::{Shown, Trail};
 use crate::verdict::Diagnosis;
+use crate::view::View;
 
 /// Both directions of one connection.
 #[derive(Clone, Default, Debug)]
@@ -26,6 +29,17 @@ struct Followed {
     trails: [Option<Box<Trail>>; 2],
     /// It is in the list of those that have ended.
     is_listed: bool,
+}
+
+/// What the sender waited for in a part of a round, and the round's features.
+#[derive(Clone, Copy, Debug)]
+pub struct Slice {
+    /// What it waited for.
+    pub state: State,
+    /// How long.
+    pub time: Duration,
+    /// The features of the round.
+    pub features: Features,
 }
 
 /// Follows the connections of a capture.
@@ -148,15 +162,15 @@ impl Watcher {
     pub fn surroundings(&self, index: usize, side: Side) -> Option<Surroundings> {
         let connection = self.table.connection(index)?;
         let (trail, start) = self.followed.get(index)?.lived(side)?;
-        let case = Case::new(connection, &trail, start, None);
+        let measures = Measures::of(connection, &trail, start, None);
         Some(Surroundings {
-            view: case.view,
-            segments: case.segment_size(),
+            view: measures.view,
+            segments: measures.segment_size(),
         })
     }
 
-    /// The same diagnosis with what another capture of the connection knows, which was
-    /// taken nearer to the receiver of the data: there it has the number `index`.
+    /// The diagnosis with a second capture of the connection, taken nearer to the receiver
+    /// of the data: there it has the number `index`.
     #[must_use]
     pub fn diagnose_with(
         &self,
@@ -166,19 +180,58 @@ impl Watcher {
     ) -> Option<Diagnosis> {
         let connection = self.table.connection(index)?;
         let (trail, start) = self.followed.get(index)?.lived(self.sender(index)?)?;
+        let other = far.same_direction(far_index, connection.endpoint(trail.side))?;
+        let pair = Pair {
+            trail: &other,
+            between,
+        };
+        Some(Diagnosis::of(connection, &trail, start, Some(pair)))
+    }
+
+    /// What each slice of the connection's time shows, for graders and those who fit
+    /// weights; with a second capture as for [`Self::diagnose_with`].
+    #[must_use]
+    pub fn slices(
+        &self,
+        index: usize,
+        second: Option<((&Self, usize), &Between)>,
+    ) -> Option<(View, Vec<Slice>)> {
+        let connection = self.table.connection(index)?;
+        let (trail, start) = self.followed.get(index)?.lived(self.sender(index)?)?;
         let from = connection.endpoint(trail.side);
-        let there = far.table.connection(far_index)?;
-        let side = if there.endpoint(Side::Client) == from {
+        let other = match second {
+            Some(((far, far_index), _)) => Some(far.same_direction(far_index, from)?),
+            None => None,
+        };
+        let pair = other
+            .as_ref()
+            .zip(second)
+            .map(|(trail, (_, between))| Pair { trail, between });
+        let m = Measures::of(connection, &trail, start, pair);
+        let features = features::of_rounds(&m);
+        let slices = m.rounds.iter().zip(features).flat_map(|(round, features)| {
+            let spent = move |state| (state, round.spent_in(state));
+            let states = State::ALL.into_iter().map(spent);
+            states
+                .filter(|(_, time)| !time.is_zero())
+                .map(move |(state, time)| Slice {
+                    state,
+                    time,
+                    features,
+                })
+        });
+        Some((m.view, slices.collect()))
+    }
+
+    /// The direction of a connection that comes from that endpoint.
+    fn same_direction(&self, index: usize, from: Endpoint) -> Option<Box<Trail>> {
+        let connection = self.table.connection(index)?;
+        let side = if connection.endpoint(Side::Client) == from {
             Side::Client
         } else {
             Side::Server
         };
-        let (other, _) = far.followed.get(far_index)?.lived(side)?;
-        let other = Other {
-            trail: &other,
-            between,
-        };
-        Some(Diagnosis::of(connection, &trail, start, Some(other)))
+        Some(self.followed.get(index)?.lived(side)?.0)
     }
 
     /// Which side of a connection sent more.
@@ -191,7 +244,7 @@ impl Watcher {
     /// The same in figures alone. What was remembered of the connection for it
     /// is given up: ask once, and after the last packet.
     #[must_use]
-    pub fn conclude(&mut self, index: usize) -> Option<Brief> {
+    pub fn conclude(&mut self, index: usize) -> Option<DiagnosisSummary> {
         let sender = self.sender(index)?;
         let connection = self.table.connection(index)?;
         let followed = self.followed.get_mut(index)?;
@@ -202,14 +255,14 @@ impl Watcher {
         };
         let mut trail = trail?;
         trail.finish(followed.last, followed.last_packet);
-        let brief = Brief::of(connection, &trail, followed.first?);
+        let summary = DiagnosisSummary::of(connection, &trail, followed.first?);
         for mut over in [Some(trail), other].into_iter().flatten() {
             if self.spare.len() < MAX_SPARE {
                 over.clear();
                 self.spare.push_back(over);
             }
         }
-        Some(brief)
+        Some(summary)
     }
 
     /// The number of the first packet of that connection; nothing where there is
@@ -239,7 +292,7 @@ impl Followed {
         self.last = self.last.max(packet.at);
         self.last_packet = shown.number;
         let from = shown.verdict.from;
-        let to = other(from);
+        let to = from.other();
         self.halves
             .note(shown.connection, shown.verdict, packet.flags);
         if packet.payload_len > 0 && self.trails[from as usize].is_none() {

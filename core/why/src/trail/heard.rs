@@ -158,7 +158,7 @@ impl Trail {
                 packet: shown.number,
             },
             first_edge: edge,
-            unit: shown.connection.window_unit(other(self.side)),
+            unit: shown.connection.window_unit(self.side.other()),
         });
     }
 

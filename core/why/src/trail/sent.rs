@@ -1,7 +1,7 @@
 //! What the sender sends: new data, repairs, its end, a reset.
 
 use crate::echoes::Tick;
-use crate::flood::Flood;
+use crate::measures::loss_burst::Flood;
 
 use super::overtaken::Turned;
 use super::*;
@@ -239,7 +239,7 @@ impl Trail {
     fn is_whole(&self, shown: &Shown<'_>, octets: u64) -> bool {
         let options = |side| shown.connection.direction(side).options();
         let here = options(self.side);
-        let there = options(crate::case::other(self.side));
+        let there = options(self.side.other());
         // A capture on the host has many segments in one packet.
         let offered = here.zip(there).and_then(|(mine, theirs)| {
             let stamps = if mine.timestamps && theirs.timestamps {

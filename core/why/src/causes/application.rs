@@ -1,0 +1,93 @@
+//! The application writes less than the connection would take.
+
+use alloc::{format, string::String, vec};
+
+use super::text::{bytes, time};
+use super::{Cause, Evidence, Explanation};
+use crate::account::Attributed;
+use crate::features::{ACKS, LOSS, ONE_WAY, PATH, PATTERN, SENDER, TIMES, WINDOW};
+use crate::measures::Measures;
+use crate::round::{Round, State};
+
+pub(crate) const CAUSE: Cause = Cause {
+    id: "application-limited",
+    name: "the sending application",
+    meaning: "The sending application had no data to send: all that it wrote was sent, and there \
+              was room for more.",
+    detection: "Times in which nothing is in flight and the window is open; times in which clearly \
+                less is in flight than just before, without a loss, although ACKs arrive; bursts \
+                that no ACK released; the time after the end was sent.",
+    confidence: "Very high where nothing is in flight. Where less is in flight than before, a busy \
+                 sending host is indistinguishable.",
+    capture_points: "sender, receiver, mid-path",
+    fix: "Write more and sooner: larger writes, read ahead from disk, several requests at a time. \
+          If the application is busy, it is the bottleneck.",
+    references: &[
+        "RFC 7661 section 4.3",
+        "RFC 4898 (SndLimTimeSnd)",
+        "T-RAT, SIGCOMM 2002",
+    ],
+    is_fault: false,
+    states: &[State::Idle, State::Full, State::Slack, State::Closing],
+    features: &[SENDER, PATH, ONE_WAY, WINDOW, ACKS, TIMES, LOSS, PATTERN],
+    note: None,
+    explain,
+};
+
+fn explain(m: &Measures<'_>, attributed: &Attributed) -> Explanation {
+    let idle = m.spent(State::Idle).min(attributed.time);
+    let closing = m.spent(State::Closing).min(attributed.time);
+    let total = time(attributed.time);
+    let finding = if closing * 2 > attributed.time {
+        format!("The application had sent all that it had to send for {total}.")
+    } else if idle.is_zero() {
+        format!("The application had nothing to send for {total}, by pauses and amounts.")
+    } else {
+        format!(
+            "The application had nothing to send for {total}; for {} of that nothing was in flight.",
+            time(idle),
+        )
+    };
+    let round = m.rounds.get(attributed.round);
+    let evidence = round.map_or_else(
+        || vec![],
+        |round| vec![Evidence::of_round(m, attributed.round, shown(round))],
+    );
+    Explanation {
+        subject: "the sending application".into(),
+        finding,
+        evidence,
+        fix: "look at what the sending application waits for (its disk, its own input, a rate of its \
+              own): the network had room for more"
+            .into(),
+    }
+}
+
+/// What shows it in that round.
+fn shown(round: &Round) -> String {
+    let (idle, slack) = (round.spent_in(State::Idle), round.spent_in(State::Slack));
+    let unclocked = round.sent.saturating_sub(round.clocked);
+    if round.kind() == State::Closing {
+        let closing = round.spent_in(State::Closing);
+        format!("all that there was had been sent for {}", time(closing))
+    } else if !idle.is_zero() {
+        format!("nothing in flight for {} with an open window", time(idle))
+    } else if !slack.is_zero() {
+        format!(
+            "for {} at most {} in flight, clearly less than before, without a loss",
+            time(slack),
+            bytes(round.flight)
+        )
+    } else if unclocked > 0 {
+        format!(
+            "{} of {} left without an ACK to release them",
+            bytes(unclocked),
+            bytes(round.sent)
+        )
+    } else {
+        format!(
+            "for {} nothing was sent although ACKs arrived",
+            time(round.dry)
+        )
+    }
+}

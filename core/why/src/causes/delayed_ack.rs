@@ -1,0 +1,75 @@
+//! A sender that waits for an ACK that waits for more data (RFC 9293 section 3.8.6.3).
+
+use alloc::{format, vec};
+
+use gigatcp_units::Duration;
+
+use super::text::{bytes, counted, time};
+use super::{Cause, Evidence, Explanation, IN_FLIGHT};
+use crate::account::Attributed;
+use crate::features::{ACKS, Feature, PATH, SENDER, TIMES, WINDOW};
+use crate::measures::Measures;
+use crate::round::Round;
+
+pub(crate) const CAUSE: Cause = Cause {
+    id: "delayed-ack-stall",
+    name: "delayed ACKs",
+    meaning: "The receiver delays an ACK until a second segment arrives, and the sender has none \
+              to send: a window of one segment, a buffer smaller than two, or Nagle's algorithm \
+              with a small rest. Each such round takes the timer of the receiver on top.",
+    detection: "Rounds of one segment or two whose ACK comes 40 to 500 ms later than the path's \
+                RTT.",
+    confidence: "High with several such rounds; the usual timers are 40, 100 and 200 ms.",
+    capture_points: "sender, mid-path; receiver at best",
+    fix: "TCP_NODELAY for requests in pieces (or one write in place of two), buffers of several \
+          segments, an initial window of two segments and more, TCP_QUICKACK at the receiver.",
+    references: &[
+        "RFC 9293 section 3.8.6.3",
+        "RFC 5681 section 4.2",
+        "RFC 896 (Nagle)",
+        "Shalunov 2001, the start of the WAN trace (E27)",
+    ],
+    is_fault: false,
+    states: IN_FLIGHT,
+    features: &[&[Feature::HeldAck], ACKS, SENDER, PATH, WINDOW, TIMES],
+    note: None,
+    explain,
+};
+
+/// Whether the ACK of a small round came late enough to have been delayed.
+fn is_held(m: &Measures<'_>, round: &Round) -> bool {
+    let path = m.data().round_trips().min().unwrap_or_default();
+    let extra = round.trip.most.saturating_sub(path);
+    round.flight <= 2 * m.mss() && round.segments > 0 && extra >= Duration::from_millis(30)
+}
+
+fn explain(m: &Measures<'_>, attributed: &Attributed) -> Explanation {
+    let held = || m.rounds.iter().filter(|round| is_held(m, round));
+    let count: u64 = held().map(|round| round.count).sum();
+    let path = m.data().round_trips().min().unwrap_or(m.base);
+    let longest = held()
+        .map(|round| round.trip.most)
+        .max()
+        .unwrap_or_default();
+    let extra = longest.saturating_sub(path);
+    let flight = m
+        .rounds
+        .get(attributed.round)
+        .map_or(0, |round| round.flight);
+    Explanation {
+        subject: format!("delayed ACKs (up to {} each)", time(extra)),
+        finding: format!(
+            "The sender waited for delayed ACKs, {} in {}: up to {} in place of an RTT of {}, with \
+             a segment or two in flight.",
+            time(attributed.time),
+            counted(count, "round"),
+            time(longest),
+            time(path),
+        ),
+        evidence: vec![
+            Evidence::figure(format!("ACKs delayed by up to {}", time(extra))),
+            Evidence::of_round(m, attributed.round, format!("{} in flight", bytes(flight))),
+        ],
+        fix: "TCP_NODELAY in the sending application, or one write in place of two".into(),
+    }
+}

@@ -1,0 +1,100 @@
+//! Requests and responses: which side thinks, and what round trips cost.
+
+use alloc::{format, vec};
+
+use super::text::time;
+use super::{Cause, Explanation};
+use crate::account::Attributed;
+use crate::features::{ACKS, PATH, SENDER, TIMES, WINDOW};
+use crate::measures::Measures;
+use crate::round::State;
+
+const STATES: &[State] = &[State::Idle, State::Full, State::Slack];
+
+pub(crate) const CLIENT_THINK: Cause = Cause {
+    id: "client-think-time",
+    name: "the client's think time",
+    meaning: "Between a response and its next request the client waits: a user, a script, a queue \
+              of its own. Neither host nor path could have sent anything.",
+    detection: "Nothing in flight after a response was delivered, until the client's next request.",
+    confidence: "High where both directions were captured.",
+    capture_points: "sender, receiver, mid-path",
+    fix: "Send requests without waiting (pipelining, several at a time), or look at what the client \
+          does between them.",
+    references: &["RFC 9112 section 9.3.2", "RFC 9293 section 3.9.1"],
+    is_fault: false,
+    states: STATES,
+    features: &[TIMES, SENDER, PATH, WINDOW, ACKS],
+    note: None,
+    explain: |m, attributed| {
+        explain(
+            m,
+            attributed,
+            "the client's think time",
+            "send requests without waiting for each response (pipelining, parallel requests), or find what the client does between them",
+        )
+    },
+};
+
+pub(crate) const SERVER_THINK: Cause = Cause {
+    id: "server-think-time",
+    name: "the server's think time",
+    meaning: "Between a request and its response the server works or waits: a database, a disk, \
+              another service.",
+    detection: "Nothing in flight after a request was delivered, until the first byte of the \
+                response.",
+    confidence: "High where both directions were captured.",
+    capture_points: "sender, receiver, mid-path",
+    fix: "Look at what the server does for a request; answer from a cache; send several requests at \
+          a time.",
+    references: &["RFC 9112 section 9.3.2"],
+    is_fault: false,
+    states: STATES,
+    features: &[TIMES, SENDER, PATH, WINDOW, ACKS],
+    note: None,
+    explain: |m, attributed| {
+        explain(
+            m,
+            attributed,
+            "the server's think time",
+            "find what the server does for a request (its own log, strace), or answer from a cache",
+        )
+    },
+};
+
+pub(crate) const RTT: Cause = Cause {
+    id: "request-response-rtt",
+    name: "round trips of requests and responses",
+    meaning: "Each request waits for the response to the one before, and both are small: every \
+              exchange costs an RTT in which the path carries next to nothing.",
+    detection: "Small requests and responses in turn, hardly anything but the RTT between them.",
+    confidence: "High where both directions were captured.",
+    capture_points: "sender, receiver, mid-path",
+    fix: "Fewer and larger exchanges: pipelining, batches, several requests at a time.",
+    references: &["RFC 9112 section 9.3.2", "RFC 9113 section 5"],
+    is_fault: false,
+    states: STATES,
+    features: &[TIMES, SENDER, PATH, WINDOW, ACKS],
+    note: None,
+    explain: |m, attributed| {
+        explain(
+            m,
+            attributed,
+            "round trips of requests and responses",
+            "fewer and larger exchanges: pipelining, batches, or several requests at a time",
+        )
+    },
+};
+
+fn explain(m: &Measures<'_>, attributed: &Attributed, what: &str, fix: &str) -> Explanation {
+    Explanation {
+        subject: format!("{what} ({})", time(attributed.time)),
+        finding: format!(
+            "Request and response took turns; {what} took {} at an RTT of {}.",
+            time(attributed.time),
+            time(m.base),
+        ),
+        evidence: vec![],
+        fix: fix.into(),
+    }
+}

@@ -1,0 +1,60 @@
+//! A window that cannot grow past 64 KiB for lack of window scaling (RFC 7323 section 2).
+
+use alloc::{format, vec};
+
+use super::text::{allows, bytes, time};
+use super::{Cause, Evidence, Explanation, IN_FLIGHT};
+use crate::account::Attributed;
+use crate::features::{ACKS, LOSS, PATH, SENDER, TIMES, WINDOW};
+use crate::measures::Measures;
+
+pub(crate) const CAUSE: Cause = Cause {
+    id: "no-window-scaling",
+    name: "missing window scaling",
+    meaning: "Window scaling was not negotiated, so no window can be larger than 65,535 bytes, \
+              whatever the buffers are.",
+    detection: "A SYN without the window scale option, windows that reach 64 KiB, and a sender \
+                that has filled them.",
+    confidence: "Very high: both SYNs show it.",
+    capture_points: "sender, receiver, mid-path",
+    fix: "Switch window scaling on at the side whose SYN lacks it (net.ipv4.tcp_window_scaling = \
+          1), or replace the middlebox that removes the option: compare the SYN at both ends.",
+    references: &[
+        "RFC 7323 section 2",
+        "experiment shalunov-lan-sweep (E05, E06)",
+    ],
+    is_fault: false,
+    states: IN_FLIGHT,
+    features: &[WINDOW, PATH, SENDER, ACKS, LOSS, TIMES],
+    note: None,
+    explain,
+};
+
+fn explain(m: &Measures<'_>, attributed: &Attributed) -> Explanation {
+    let most = m.receiver().windows().map_or(0, |windows| windows.most);
+    let lacks = |side| {
+        let options = m.connection.direction(side).options();
+        options.is_some_and(|options| options.window_scale.is_none())
+    };
+    let (who, at) = match (lacks(m.side), lacks(m.side.other())) {
+        (true, true) => ("neither SYN offers", "both hosts"),
+        (true, false) => ("the sender's SYN does not offer", "the sender"),
+        _ => ("the receiver's SYN does not offer", "the receiver"),
+    };
+    let mut evidence = vec![Evidence::figure(format!("{who} window scaling"))];
+    evidence.extend(allows(m, most).map(Evidence::figure));
+    Explanation {
+        subject: format!("missing window scaling (window {})", bytes(most)),
+        finding: format!(
+            "The window cannot grow past {}: window scaling was not negotiated. It was full for \
+             {}.",
+            bytes(most),
+            time(attributed.time),
+        ),
+        evidence,
+        fix: format!(
+            "net.ipv4.tcp_window_scaling = 1 on {at} (FreeBSD net.inet.tcp.rfc1323); if it is on, a \
+             middlebox removes the option: compare the SYN at both ends"
+        ),
+    }
+}

@@ -1,0 +1,60 @@
+//! An outage: for a while nothing passed, and then everything did again.
+
+use alloc::{format, vec::Vec};
+
+use super::text::{counted, time};
+use super::{Cause, Evidence, Explanation};
+use crate::account::Attributed;
+use crate::features::{LOSS, PATH, PATTERN, SENDER, TIMES};
+use crate::measures::Measures;
+use crate::round::State;
+
+pub(crate) const CAUSE: Cause = Cause {
+    id: "outage",
+    name: "an outage",
+    meaning: "For some time the path delivered nothing: a route that changed, a link that failed, \
+              a radio out of range. All that was in flight was lost, and the sender waited for its \
+              retransmission timer until the path was back.",
+    detection: "A whole flight lost with the retransmissions after it, timeouts that double, and a \
+                connection that goes on at its earlier rate afterwards.",
+    confidence: "High with the rate of before and after in the capture.",
+    capture_points: "sender; receiver and mid-path by the silence and what is retransmitted",
+    fix: "Find what failed at that time (interface and routing logs). A lower maximum RTO shortens \
+          the wait after it.",
+    references: &["RFC 6298 section 5", "RFC 6069"],
+    is_fault: false,
+    states: &[State::Timeout, State::Recovery, State::Full, State::Slack],
+    features: &[LOSS, PATTERN, TIMES, PATH, SENDER],
+    note: None,
+    explain,
+};
+
+fn explain(m: &Measures<'_>, attributed: &Attributed) -> Explanation {
+    let expiries = &m.trail.episodes.expiries;
+    let evidence: Vec<Evidence> = expiries
+        .iter()
+        .take(4)
+        .map(|one| {
+            let text = format!(
+                "byte {} retransmitted after {}",
+                m.place(one.start),
+                time(one.waited)
+            );
+            Evidence::new(one.packet, m.since_start(one.at), text)
+        })
+        .collect();
+    let waited = attributed.time;
+    Explanation {
+        subject: format!("an outage of the path ({})", time(waited)),
+        finding: format!(
+            "The path delivered nothing for a while; with {} the connection waited {} for it.",
+            counted(m.trail.episodes.expiry_count, "timeout"),
+            time(waited),
+        ),
+        evidence,
+        fix:
+            "look at interface and routing logs of that time; net.ipv4.tcp_rto_max_ms shortens the \
+              wait after it (Linux 6.15)"
+                .into(),
+    }
+}

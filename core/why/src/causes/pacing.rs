@@ -1,0 +1,48 @@
+//! The sender paces: it holds segments back to keep to a rate of its own.
+
+use alloc::{format, vec};
+
+use super::text::{speed, time};
+use super::{Cause, Evidence, Explanation, IN_FLIGHT};
+use crate::account::Attributed;
+use crate::features::{ACKS, LOSS, ONE_WAY, PATH, PATTERN, SENDER, TIMES, WINDOW};
+use crate::measures::Measures;
+
+pub(crate) const CAUSE: Cause = Cause {
+    id: "pacing-limited",
+    name: "the sender's pacing rate",
+    meaning: "The sender keeps to a rate that the application (SO_MAX_PACING_RATE), the fq qdisc \
+              (maxrate) or its congestion control set, although windows and path would take more.",
+    detection: "Segments or bursts at equal distances at one rate, below what packets behind the \
+                bottleneck follow each other at, without a queue, without losses that explain it.",
+    confidence: "Medium: a shaper in the sending host is indistinguishable, unless timestamps \
+                 show that segments waited in it. A rate that grows or is probed is BBR's.",
+    capture_points: "sender; receiver and mid-path by the even distance of segments",
+    fix: "Raise or remove the rate: SO_MAX_PACING_RATE in the application, maxrate of fq.",
+    references: &["Linux socket option SO_MAX_PACING_RATE", "tc-fq(8)"],
+    is_fault: false,
+    states: IN_FLIGHT,
+    features: &[PATH, ONE_WAY, SENDER, ACKS, WINDOW, LOSS, PATTERN, TIMES],
+    note: None,
+    explain,
+};
+
+fn explain(m: &Measures<'_>, attributed: &Attributed) -> Explanation {
+    let rate = speed(attributed.rate());
+    let text = format!(
+        "segments at {rate}, {:.0} % of the rounds at the same pace; RTT {} above minimum",
+        m.sending.same_pace * 100.0,
+        time(m.queue(attributed.round).unwrap_or_default()),
+    );
+    Explanation {
+        subject: format!("the sender's pacing rate ({rate})"),
+        finding: format!(
+            "The sender kept to {rate} for {}, although neither windows nor the path held it back.",
+            time(attributed.time),
+        ),
+        evidence: vec![Evidence::of_round(m, attributed.round, text)],
+        fix: "raise SO_MAX_PACING_RATE in the application (iperf3 --fq-rate) or maxrate of fq: ss \
+              -ti shows pacing_rate"
+            .into(),
+    }
+}

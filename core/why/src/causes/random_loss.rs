@@ -1,0 +1,64 @@
+//! Segments lost on the way whatever was in flight.
+
+use alloc::format;
+
+use super::losses::Losses;
+use super::text::{counted, time};
+use super::{AFTER_LOSS, Cause, Evidence, Explanation};
+use crate::account::Attributed;
+use crate::features::{LOSS, PATH, PATTERN, SENDER, TIMES};
+use crate::measures::Measures;
+
+pub(crate) const CAUSE: Cause = Cause {
+    id: "random-loss",
+    name: "random loss",
+    meaning: "Single segments are lost although no queue is full: dirty fiber, a failing optic, \
+              radio, a faulty card, a duplex mismatch. The sender takes each loss for congestion \
+              and reduces its rate.",
+    detection: "Losses of few segments at different amounts in flight, at irregular times, not \
+                preceded by queue growth, or with less in flight than the bottleneck carries. \
+                Behind the bottleneck: a lost segment leaves its transmission time unused.",
+    confidence: "High with several losses at the sender; medium behind the bottleneck, where cross \
+                 traffic fills the gaps. Indistinguishable from a queue of a few packets, except \
+                 that such a queue overflows at the same amount in flight each time.",
+    capture_points: "sender, receiver, mid-path",
+    fix: "Check interface error counters, optics, cables and duplex settings. A congestion control \
+          that does not react to each loss (BBR) hides the problem.",
+    references: &[
+        "Mathis, Semke, Mahdavi, Ott 1997",
+        "RFC 5681 section 3.1",
+        "Shalunov 2002 (E30)",
+    ],
+    is_fault: false,
+    states: AFTER_LOSS,
+    features: &[PATH, LOSS, PATTERN, SENDER, TIMES],
+    note: None,
+    explain,
+};
+
+fn explain(m: &Measures<'_>, attributed: &Attributed) -> Explanation {
+    let losses = Losses::of(m, attributed);
+    let mut evidence = losses.shown;
+    let text = format!(
+        "{} lost in {} (1 in {}), not preceded by queue growth",
+        counted(losses.segments, "segment"),
+        counted(losses.events, "event"),
+        losses.one_in,
+    );
+    evidence.insert(0, Evidence::figure(text));
+    Explanation {
+        subject: format!("random loss (1 in {})", losses.one_in),
+        finding: format!(
+            "{} were lost in {} without a queue before them; recovery and the smaller window after \
+             it took {}.",
+            counted(losses.segments, "segment"),
+            counted(losses.events, "event"),
+            time(attributed.time),
+        ),
+        evidence,
+        fix:
+            "check interface error counters (ip -s link, ethtool -S), optics and cables along the \
+              path; BBR tolerates the loss but does not remove it"
+                .into(),
+    }
+}

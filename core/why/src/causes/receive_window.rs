@@ -1,0 +1,96 @@
+//! The receive window (RFC 9293 section 3.8.6): all that it allows is in flight.
+
+use alloc::{format, vec, vec::Vec};
+
+use gigatcp_flows::Kind;
+
+use super::text::{allows, bytes, counted, needed, time, windows};
+use super::{Cause, Evidence, Explanation, IN_FLIGHT};
+use crate::account::Attributed;
+use crate::features::{ACKS, LOSS, PATH, SENDER, TIMES, WINDOW};
+use crate::measures::Measures;
+
+pub(crate) const CAUSE: Cause = Cause {
+    id: "receive-window-limited",
+    name: "the receive window",
+    meaning: "The receiver advertises less window than rate times RTT. All of it is in flight, and \
+              the sender waits for the window to move.",
+    detection: "Times in which less than a segment is left between what was sent and the right \
+                window edge as the sender knew it, while the path has no queue.",
+    confidence: "Very high if the window scale was seen. Without the SYNs it is only concluded \
+                 from closed windows.",
+    capture_points: "sender, receiver, mid-path",
+    fix: "Raise the receive buffer above rate times RTT, and let the system tune it: no SO_RCVBUF \
+          in the application.",
+    references: &[
+        "RFC 9293 section 3.8.6",
+        "RFC 7323 section 2",
+        "RFC 4898 (SndLimTimeRwin)",
+        "experiment shalunov-stall",
+    ],
+    is_fault: false,
+    states: IN_FLIGHT,
+    features: &[WINDOW, PATH, SENDER, ACKS, LOSS, TIMES],
+    note: Some(note),
+    explain,
+};
+
+/// A segment that began exactly at the window edge and left only when that had moved.
+fn note(m: &Measures<'_>) -> Option<f64> {
+    m.trail.released.map(|_| 0.95)
+}
+
+pub(super) fn explain(m: &Measures<'_>, attributed: &Attributed) -> Explanation {
+    let offered = m.receiver().windows();
+    let most = offered.map_or(0, |offered| offered.most);
+    let round = m.rounds.get(attributed.round);
+    let here = round.and_then(|round| round.window);
+    let full = m.data().count_of(Kind::WindowFull);
+    let mut evidence: Vec<Evidence> = vec![];
+    let mut first = alloc::string::String::new();
+    if full > 0 {
+        first = format!("{} filled the window; ", counted(full, "packet"));
+    }
+    if let Some(text) = allows(m, here.map_or(most, |(_, most)| most)) {
+        evidence.push(Evidence::figure(first + &text));
+    }
+    if let Some((least, most)) = here {
+        let flight = round.map_or(0, |round| round.flight);
+        let text = format!("{}, {} in flight", windows(least, most), bytes(flight));
+        evidence.push(Evidence::of_round(m, attributed.round, text));
+    }
+    let mut until = alloc::string::String::new();
+    if let Some((packet, at, waited)) = m.trail.released {
+        let text = format!(
+            "begins exactly at the right edge and left only when the window had moved: the sender \
+             had waited {}",
+            time(waited)
+        );
+        evidence.push(Evidence::new(packet, m.since_start(at), text));
+        until = format!(
+            " Before packet {packet} the sender waited {} for the window, not for congestion \
+             control.",
+            time(waited)
+        );
+    }
+    let need = needed(m);
+    Explanation {
+        subject: format!(
+            "the receive window ({})",
+            bytes(here.map_or(most, |(_, most)| most))
+        ),
+        finding: format!(
+            "The receive window was full for {}: at most {} were advertised.{until}",
+            time(attributed.time),
+            bytes(most),
+        ),
+        evidence,
+        fix: format!(
+            "receive window above {}: on Linux raise the third value of net.ipv4.tcp_rmem to {} \
+             (half of it becomes window) and set no SO_RCVBUF; FreeBSD net.inet.tcp.recvbuf_max, \
+             macOS net.inet.tcp.autorcvbufmax, Windows autotuninglevel=normal",
+            bytes(need),
+            need * 2,
+        ),
+    }
+}

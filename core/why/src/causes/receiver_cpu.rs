@@ -1,0 +1,55 @@
+//! The receiving host has no CPU time for what arrives.
+
+use alloc::{format, vec};
+
+use super::text::{speed, time, windows};
+use super::{AFTER_LOSS, Cause, Evidence, Explanation};
+use crate::account::Attributed;
+use crate::features::{ACKS, LOSS, ONE_WAY, PATH, PATTERN, SENDER, TIMES, WINDOW};
+use crate::measures::Measures;
+
+pub(crate) const CAUSE: Cause = Cause {
+    id: "receiver-cpu-limited",
+    name: "the receiving host's CPU",
+    meaning: "The receiving host processes segments more slowly than they arrive. ACKs come late \
+              and in bursts, its buffer fills and empties as it gets CPU time.",
+    detection: "A window that varies between open and closed as the host gets CPU time; near the \
+                receiver, ACKs that come later and later after the data.",
+    confidence: "Medium. Whether CPU or application is slow shows only in how the window closes: \
+                 smoothly for an application that reads at a rate.",
+    capture_points: "receiver; sender and mid-path by the window",
+    fix: "Free or add CPU time at the receiver: one core at 100 % (top, mpstat -P ALL), receive \
+          offload, interrupt affinity, cgroup quota.",
+    references: &[
+        "RFC 9293 section 3.8.6",
+        "Fink 2007, receiver at 53 % of a CPU",
+        "experiment fink-slow-start",
+    ],
+    is_fault: false,
+    states: AFTER_LOSS,
+    features: &[WINDOW, PATH, ONE_WAY, SENDER, ACKS, LOSS, PATTERN, TIMES],
+    note: None,
+    explain,
+};
+
+fn explain(m: &Measures<'_>, attributed: &Attributed) -> Explanation {
+    let rate = speed(attributed.rate());
+    let round = m.rounds.get(attributed.round);
+    let (least, most) = round.and_then(|round| round.window).unwrap_or_default();
+    let text = format!(
+        "{}, RTT {} above minimum",
+        windows(least, most),
+        time(m.queue(attributed.round).unwrap_or_default())
+    );
+    Explanation {
+        subject: format!("the receiving host's CPU ({rate})"),
+        finding: format!(
+            "The receiving host processed {rate} for {} and no more: ACKs and window wait for it.",
+            time(attributed.time),
+        ),
+        evidence: vec![Evidence::of_round(m, attributed.round, text)],
+        fix: "CPU time at the receiver: look for one core at 100 % (mpstat -P ALL 1), receive offload \
+              (ethtool -k), a cgroup quota (cpu.stat nr_throttled)"
+            .into(),
+    }
+}

@@ -1,0 +1,56 @@
+//! Reordering that the sender mistakes for loss (RFC 4653, RFC 8985 section 4).
+
+use alloc::format;
+
+use gigatcp_flows::Kind;
+
+use super::losses::Losses;
+use super::text::{counted, time};
+use super::{AFTER_LOSS, Cause, Evidence, Explanation};
+use crate::account::Attributed;
+use crate::features::{LOSS, PATH, PATTERN, SENDER, TIMES};
+use crate::measures::Measures;
+
+pub(crate) const CAUSE: Cause = Cause {
+    id: "reordering-mistaken-for-loss",
+    name: "reordering mistaken for loss",
+    meaning: "Packets are reordered on the way. After three duplicate ACKs the sender retransmits \
+              what was never lost, and reduces its window.",
+    detection: "Retransmissions that D-SACK or timestamps prove to be spurious; behind what \
+                reorders, originals that arrive late by their timestamp or IP identification, next \
+                to their retransmissions.",
+    confidence: "Very high with D-SACK or timestamps, which are proofs.",
+    capture_points: "sender, receiver, mid-path",
+    fix: "Find what reorders (load sharing packet by packet, parallel links), or use a sender that \
+          tolerates it: RACK (RFC 8985), D-SACK undo (RFC 3708).",
+    references: &["RFC 2883", "RFC 3522", "RFC 3708", "RFC 8985 section 4"],
+    is_fault: false,
+    states: AFTER_LOSS,
+    features: &[PATH, LOSS, PATTERN, SENDER, TIMES],
+    note: None,
+    explain,
+};
+
+fn explain(m: &Measures<'_>, attributed: &Attributed) -> Explanation {
+    let losses = Losses::of(m, attributed);
+    let mut evidence = losses.shown;
+    let text = format!(
+        "{} proven spurious, {} out of order at the capture point",
+        counted(m.data().spurious_segments(), "retransmission"),
+        m.data().count_of(Kind::OutOfOrder),
+    );
+    evidence.insert(0, Evidence::figure(text));
+    Explanation {
+        subject: "reordering mistaken for loss".into(),
+        finding: format!(
+            "{} in {} retransmitted what was only reordered; the smaller windows after it cost {}.",
+            counted(losses.segments, "segment"),
+            counted(losses.events, "event"),
+            time(attributed.time),
+        ),
+        evidence,
+        fix: "find what reorders on the path (per-packet load sharing); on Linux \
+              net.ipv4.tcp_recovery=1 (RACK), tcp_dsack=1 and tcp_timestamps=1 at both hosts"
+            .into(),
+    }
+}

@@ -1,0 +1,163 @@
+//! Waiting for the retransmission timer (RFC 6298 section 5).
+
+use alloc::{format, string::String, vec::Vec};
+
+use super::text::{counted, time};
+use super::{Cause, Evidence, Explanation};
+use crate::account::Attributed;
+use crate::episode::Expiry;
+use crate::features::{LOSS, PATH, PATTERN, SENDER, TIMES};
+use crate::measures::Measures;
+use crate::round::State;
+
+pub(crate) const CAUSE: Cause = Cause {
+    id: "rto-backoff",
+    name: "retransmission timeouts",
+    meaning: "Nothing came back, and the sender waited for its retransmission timer, which doubles \
+              each time. Most of the time nothing is in flight that could arrive. The loss of the \
+              last segments of a transfer (tail loss) ends so too.",
+    detection: "Silence from both sides that ends with a retransmission, several times in a row for \
+                the same bytes, each wait about twice the one before. Steps of the sender's IPv4 \
+                identifications show those that the capture lacks.",
+    confidence: "Very high for the waiting. Why nothing arrives, other causes say.",
+    capture_points: "sender; receiver and mid-path where the retransmission passes",
+    fix: "Loss recovery without the timer: SACK, RACK and tail loss probes (RFC 8985) at both \
+          hosts, a lower minimum RTO. Then look for what drops the retransmissions.",
+    references: &[
+        "RFC 6298 sections 5.4 to 5.6",
+        "RFC 8985",
+        "experiment shalunov-stall (E12)",
+    ],
+    is_fault: false,
+    states: &[State::Timeout, State::Recovery, State::Full, State::Slack],
+    features: &[LOSS, PATTERN, TIMES, PATH, SENDER],
+    note: Some(note),
+    explain,
+};
+
+/// Timeouts in a row for the same bytes that are worth saying, whatever took the time.
+const MIN_REPEATS: usize = 3;
+
+fn note(m: &Measures<'_>) -> Option<f64> {
+    (repeated(m) + 1 >= MIN_REPEATS).then_some(0.95)
+}
+
+/// Timeouts for bytes that one had not helped before.
+fn repeated(m: &Measures<'_>) -> usize {
+    let expiries = &m.trail.episodes.expiries;
+    let pairs = expiries.windows(2);
+    pairs.filter(|pair| pair[0].start == pair[1].start).count()
+}
+
+/// How many waits the silence before each expiry was: more than one where the sender
+/// made packets meanwhile that are not in the capture, as its IPv4 identifications show.
+/// A host that has little else to send counts them one by one.
+fn waits_before(expiries: &[Expiry]) -> Vec<u16> {
+    /// That many steps of one, and that many times those of more, show such a host.
+    const MIN_STEPS: usize = 3;
+    /// A larger step is of other packets.
+    const MAX_STEP: u16 = 16;
+    let step = |pair: &[Expiry]| {
+        let is_next = pair[1].sent == pair[0].sent + 1 && pair[1].ident != 0;
+        is_next.then(|| pair[1].ident.wrapping_sub(pair[0].ident))
+    };
+    let steps: Vec<Option<u16>> = expiries.windows(2).map(step).collect();
+    let known = steps.iter().flatten();
+    let ones = known.clone().filter(|step| **step == 1).count();
+    let others = known.count() - ones;
+    let counts = ones >= MIN_STEPS.max(MIN_STEPS * others);
+    let waits = steps.into_iter().map(|step| match step {
+        Some(step @ 2..=MAX_STEP) if counts => step,
+        _ => 1,
+    });
+    core::iter::once(1)
+        .chain(waits)
+        .take(expiries.len())
+        .collect()
+}
+
+fn explain(m: &Measures<'_>, attributed: &Attributed) -> Explanation {
+    let episodes = &m.trail.episodes;
+    let expiries = &episodes.expiries;
+    let waits: Vec<String> = expiries
+        .iter()
+        .zip(waits_before(expiries))
+        .take(14)
+        .map(|(one, waits)| {
+            let mut text = time(one.waited);
+            if waits > 1 {
+                text += &format!(
+                    " ({waits} waits of {}: {} not captured)",
+                    time(one.waited / u64::from(waits)),
+                    counted(u64::from(waits) - 1, "packet"),
+                );
+            }
+            text
+        })
+        .collect();
+    let waited = attributed.time.max(m.spent(State::Timeout));
+    let count = episodes.expiry_count;
+    let mut evidence: Vec<Evidence> = expiries
+        .iter()
+        .take(14)
+        .map(|one| {
+            let text = format!(
+                "byte {} retransmitted after {}",
+                m.place(one.start),
+                time(one.waited)
+            );
+            Evidence::new(one.packet, m.since_start(one.at), text)
+        })
+        .collect();
+    if !waits.is_empty() {
+        let text = format!("waits of {}", waits.join(", "));
+        evidence.insert(0, Evidence::figure(text));
+    }
+    let same = repeated(m) as u64;
+    let again = if same > 0 {
+        format!("; {} after one that had not helped", counted(same, "time"))
+    } else {
+        String::new()
+    };
+    Explanation {
+        subject: format!("retransmission timeouts ({})", count),
+        finding: format!(
+            "The sender waited {} for its retransmission timer, {}{again}.",
+            time(waited),
+            counted(count, "time"),
+        ),
+        evidence,
+        fix: "SACK, RACK and tail loss probes at both hosts (net.ipv4.tcp_sack=1, tcp_recovery=1, \
+              tcp_early_retrans=3); ip route change ... rto_min 50ms on short paths"
+            .into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use gigatcp_units::{Duration, Instant};
+
+    /// Expiries of packets with these identifications, and the number of packets of
+    /// their sender that had been seen.
+    fn ladder(idents: &[(u16, u64)]) -> Vec<u16> {
+        let expiry = |&(ident, sent): &(u16, u64)| Expiry {
+            at: Instant::ZERO,
+            packet: sent,
+            start: 1,
+            waited: Duration::from_secs(1),
+            ident,
+            sent,
+        };
+        waits_before(&idents.iter().map(expiry).collect::<Vec<_>>())
+    }
+
+    #[test]
+    fn packets_that_the_sender_counted_and_the_capture_lacks_were_waited_for_too() {
+        let seen = [(9, 20), (10, 21), (11, 22), (12, 23), (17, 24), (18, 25)];
+        assert_eq!(ladder(&seen), [1, 1, 1, 1, 5, 1]);
+        // Other packets of the host passed here meanwhile.
+        let others = [(9, 20), (10, 21), (11, 22), (12, 23), (17, 28), (18, 29)];
+        assert_eq!(ladder(&others), [1; 6]);
+    }
+}

@@ -1,0 +1,104 @@
+//! The receiving host runs out of receive buffers while the application is not reading.
+
+use alloc::format;
+
+use super::losses::Losses;
+use super::text::{bytes, counted, time};
+use super::{AFTER_LOSS, Cause, Evidence, Explanation};
+use crate::account::Attributed;
+use crate::features::{LOSS, PATH, PATTERN, SENDER, TIMES, WINDOW};
+use crate::measures::Measures;
+
+pub(crate) const CAUSE: Cause = Cause {
+    id: "rx-ring-overrun",
+    name: "a receive ring overrun",
+    meaning: "The receiving host's network card has no buffer for frames: those it has hold data \
+              that the application is not reading, or that waits behind a gap. It drops a burst of \
+              frames, and where the rest of the window pins the buffers, every retransmission too.",
+    detection: "Many consecutive segments lost in one burst after the right window edge had not \
+                advanced while data was acknowledged; a burst that ends exactly at that edge, with \
+                what was sent after the window moved arriving.",
+    confidence: "High where the burst ends at the edge; medium from the burst and the pause alone. \
+                 A path that fails for a moment loses a burst too, but independently of the window.",
+    capture_points: "receiver; sender, by what has to be retransmitted",
+    fix: "More buffers for the card (ethtool -G rx, or the driver's pool), at least ring plus \
+          window over MSS; a smaller receive window until then.",
+    references: &[
+        "RFC 9293 section 3.8.6",
+        "experiment shalunov-stall (E08 to E16)",
+    ],
+    is_fault: true,
+    states: AFTER_LOSS,
+    features: &[WINDOW, LOSS, PATTERN, PATH, SENDER, TIMES],
+    note: Some(note),
+    explain,
+};
+
+/// Segments of a burst that is more than a few.
+const MIN_BURST: u64 = 8;
+
+/// A burst of losses that ends exactly where the window edge had not advanced.
+fn note(m: &Measures<'_>) -> Option<f64> {
+    let hole = m.trail.episodes.hole?;
+    let frozen = hole.frozen?;
+    let is_at_edge = frozen.edge.abs_diff(hole.end) <= m.mss();
+    let is_long = hole.end - hole.start >= MIN_BURST * m.mss();
+    // What was acknowledged and never seen was lost by the capture.
+    let acked = crate::trail::acked_to(m.data());
+    let was_filled = acked >= hole.end && m.trail.unseen_acked > 0;
+    (is_at_edge && is_long && !was_filled).then_some(0.93)
+}
+
+fn explain(m: &Measures<'_>, attributed: &Attributed) -> Explanation {
+    let losses = Losses::of(m, attributed);
+    let mut evidence = losses.shown;
+    let segments = |start: u64, end: u64| (end - start).div_ceil(m.mss());
+    let hole = m.trail.episodes.hole.filter(|_| note(m).is_some());
+    let list = &m.trail.episodes.list;
+    let row = list.iter().map(|one| one.row).max().unwrap_or(0);
+    let finding = match hole {
+        Some(hole) => format!(
+            "{} were lost in one burst at the receiving host while its application was not \
+             reading: bytes {} to {}, exactly what the window still allowed.",
+            counted(segments(hole.start, hole.end), "segment"),
+            m.place(hole.start),
+            m.place(hole.end),
+        ),
+        None => format!(
+            "Bursts of up to {} were lost while the receiving application was not reading; that \
+             took {}.",
+            counted(row.div_ceil(m.mss()), "segment"),
+            time(attributed.time),
+        ),
+    };
+    let stood = hole.and_then(|hole| hole.frozen);
+    let stood = stood.or_else(|| list.iter().find_map(|one| one.frozen));
+    if let Some(frozen) = stood {
+        let text = format!(
+            "the right edge does not advance from {} for {} while {} are acknowledged",
+            m.place(frozen.edge),
+            time(frozen.until.saturating_since(frozen.since)),
+            bytes(frozen.acked),
+        );
+        evidence.insert(
+            0,
+            Evidence::new(frozen.packet, m.since_start(frozen.since), text),
+        );
+    }
+    if let Some(hole) = hole {
+        let text = format!(
+            "first segment after the burst, at {}; nothing had come for {}",
+            m.place(hole.end),
+            time(hole.at.saturating_since(hole.after)),
+        );
+        evidence.push(Evidence::new(hole.packet, m.since_start(hole.at), text));
+    }
+    Explanation {
+        subject: "a receive ring overrun".into(),
+        finding,
+        evidence,
+        fix: "ethtool -G INTERFACE rx 4096 at the receiver (ethtool -S shows the drops), and a \
+              reader that does not pause"
+            .into(),
+    }
+}

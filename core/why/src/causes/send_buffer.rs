@@ -1,0 +1,66 @@
+//! The send buffer: what is in flight must be kept, and there is no room for more.
+
+use alloc::{format, vec, vec::Vec};
+
+use super::text::{allows, bytes, needed, time};
+use super::{Cause, Evidence, Explanation, SENDING};
+use crate::account::Attributed;
+use crate::features::{ACKS, LOSS, ONE_WAY, PATH, SENDER, TIMES, WINDOW};
+use crate::measures::Measures;
+
+pub(crate) const CAUSE: Cause = Cause {
+    id: "send-buffer-limited",
+    name: "the send buffer",
+    meaning: "The sender keeps what it has sent until it is acknowledged. Its buffer is full of \
+              that, and smaller than rate times RTT.",
+    detection: "The same amount in flight for many rounds, less than the window, without a queue, \
+                refilled as ACKs arrive; pauses that ACKs end, as of a writer that waits for room.",
+    confidence: "High at the sender. A cwnd that is clamped looks the same, and so does an \
+                 application that keeps a fixed amount in flight.",
+    capture_points: "sender; receiver and mid-path where timestamps or the handshake show the \
+                     turnaround",
+    fix: "A send buffer above rate times RTT: no SO_SNDBUF in the application; on Linux the third \
+          value of net.ipv4.tcp_wmem.",
+    references: &[
+        "RFC 9293 section 3.9.1",
+        "RFC 4898 (SndLimTimeSnd)",
+        "Villamizar 1998",
+        "Linux bug 6032",
+    ],
+    is_fault: false,
+    states: SENDING,
+    features: &[SENDER, PATH, ONE_WAY, WINDOW, ACKS, LOSS, TIMES],
+    note: None,
+    explain,
+};
+
+fn explain(m: &Measures<'_>, attributed: &Attributed) -> Explanation {
+    let round = m.rounds.get(attributed.round);
+    let flight = round.map_or(0, |round| round.flight);
+    let mut evidence: Vec<Evidence> = vec![];
+    evidence.extend(allows(m, flight).map(Evidence::figure));
+    let text = format!("{} in flight, as in the rounds around it", bytes(flight));
+    evidence.push(Evidence::of_round(m, attributed.round, text));
+    if let Some((least, _)) = round.and_then(|round| round.window) {
+        let text = format!("the receiver advertised {} and more", bytes(least));
+        evidence.push(Evidence::figure(text));
+    }
+    let need = needed(m);
+    Explanation {
+        subject: format!("the send buffer ({} in flight)", bytes(flight)),
+        finding: format!(
+            "The sender kept {} in flight for {} and no more, although window and path had room.",
+            bytes(flight),
+            time(attributed.time),
+        ),
+        evidence,
+        fix: format!(
+            "send buffer above {}: set no SO_SNDBUF in the application, or {} (Linux doubles it); on \
+             Linux raise the third value of net.ipv4.tcp_wmem to {}; FreeBSD \
+             net.inet.tcp.sendbuf_max, macOS net.inet.tcp.autosndbufmax",
+            bytes(need),
+            need,
+            need * 2,
+        ),
+    }
+}

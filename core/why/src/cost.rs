@@ -1,0 +1,37 @@
+//! What a cause cost: the rate that the connection would have had without it, less the
+//! rate that it had.
+
+use gigatcp_units::Rate;
+
+use crate::account::Attributed;
+use crate::causes::Cause;
+use crate::measures::{Measures, rate};
+
+/// What a cause cost over the whole connection.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Cost {
+    /// Payload that would have been delivered in addition, by time.
+    pub rate: Rate,
+    /// Whether it may be more: the path may carry more than the capture shows.
+    pub at_least: bool,
+}
+
+impl Cost {
+    /// By what the path carries, over the time that was attributed to the cause. Never
+    /// negative, and nothing for a path that was full.
+    pub(crate) fn of(m: &Measures<'_>, cause: &Cause, attributed: &Attributed) -> Self {
+        let duration = m.duration.as_secs_f64();
+        let is_path = matches!(cause.id, "path-saturated" | "cross-traffic");
+        let time = attributed.time.as_secs_f64();
+        let missed = m.capacity.bytes_per_second * time - attributed.bytes;
+        let missed = if is_path || duration <= 0.0 {
+            0.0
+        } else {
+            (missed / duration).max(0.0)
+        };
+        Self {
+            rate: rate(missed),
+            at_least: m.capacity.is_lower_bound(),
+        }
+    }
+}

@@ -1,0 +1,573 @@
+//! Named features of a round: the numbers by which causes are told apart.
+//!
+//! A feature is a quantity with a unit and a few knots. Between two knots its weight is
+//! interpolated, beyond the outer ones it stays the same, so that a small change of a
+//! measure is a small change of a score. A feature that is not known here adds nothing.
+
+use gigatcp_flows::{Kind, Scaling};
+use gigatcp_units::Duration;
+
+use crate::measures::{Measures, ratio};
+use crate::round::State;
+use crate::segment_size::SizeCause;
+use crate::view::View;
+
+/// Declares features: variant, name, meaning with unit, and knots.
+macro_rules! features {
+    ($($variant:ident $name:literal $meaning:literal [$($knot:literal),+])*) => {
+        /// A feature of a round.
+        #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+        #[repr(u8)]
+        pub enum Feature {
+            $(#[doc = $meaning] $variant,)*
+        }
+
+        impl Feature {
+            /// Every feature, in order.
+            pub const ALL: &[Self] = &[$(Self::$variant,)*];
+
+            /// Its name.
+            #[must_use]
+            pub const fn name(self) -> &'static str {
+                match self { $(Self::$variant => $name,)* }
+            }
+
+            /// What it measures, with its unit.
+            #[must_use]
+            pub const fn meaning(self) -> &'static str {
+                match self { $(Self::$variant => $meaning,)* }
+            }
+
+            /// Where its weights stand; between two of them they are interpolated.
+            #[must_use]
+            pub const fn knots(self) -> &'static [f64] {
+                match self { $(Self::$variant => &[$($knot),+],)* }
+            }
+        }
+    };
+}
+
+features! {
+    // The receive window.
+    WindowWait "window_wait" "Share of the round with a full receive window." [0.0, 0.02, 0.1, 0.3, 0.6, 0.9]
+    WindowFill "window_fill" "Flight over the smallest window of the round." [0.3, 0.6, 0.8, 0.9, 0.97, 1.0]
+    WindowLow "window_low" "Smallest window of the round over the largest before." [0.0, 0.1, 0.3, 0.6, 0.85, 1.0]
+    WindowStill "window_still" "Minimum RTTs in which the right window edge did not advance." [0.0, 0.5, 1.0, 2.0, 5.0, 20.0]
+    WindowUnscaled "window_unscaled" "Whether windows reach 32 KiB without window scaling." [0.0, 1.0]
+    WindowOfPath "window_of_path" "Smallest window over capacity times minimum RTT." [0.1, 0.3, 0.7, 1.0, 1.5, 3.0]
+    // The path.
+    Queue "queue" "Added RTT, in minimum RTTs." [0.0, 0.03, 0.06, 0.12, 0.25, 0.5, 1.0, 3.0]
+    QueueOfMax "queue_of_max" "Added RTT over the largest added RTT." [0.0, 0.2, 0.4, 0.6, 0.8, 1.0]
+    QueueSteps "queue_steps" "Added RTT over the smallest that counts as a queue." [0.0, 0.3, 0.7, 1.0, 2.0, 5.0]
+    StandingQueue "standing_queue" "Smallest added RTT of the round, in minimum RTTs." [0.0, 0.01, 0.03, 0.1, 0.3, 1.0]
+    QueueMax "queue_max" "Largest added RTT of the connection, in minimum RTTs." [0.0, 0.02, 0.06, 0.15, 0.4, 1.0, 4.0]
+    QueueMaxTime "queue_max_time" "The same as a decimal logarithm of milliseconds." [-2.0, -1.0, 0.0, 1.0, 2.0, 3.0]
+    LineUse "line_use" "Delivery rate around the round over the bottleneck rate." [0.1, 0.4, 0.7, 0.85, 0.95, 1.02, 1.1]
+    RateOfPeak "rate_of_peak" "Delivery rate around the round over its ninth decile." [0.1, 0.4, 0.7, 0.85, 0.95, 1.05]
+    PeakOfLine "peak_of_line" "Ninth decile of the delivery rates over the bottleneck rate." [0.2, 0.5, 0.8, 0.95, 1.05]
+    MeanOfCapacity "mean_of_capacity" "Mean delivery rate over the known capacity." [0.05, 0.2, 0.5, 0.8, 0.95]
+    DataDelay "data_delay" "Delay of data before the capture point, in minimum RTTs." [0.0, 0.05, 0.2, 0.5, 1.0, 3.0]
+    ForthShare "forth_share" "Share of the queue on the way of the data to here." [0.0, 0.3, 0.6, 0.9]
+    BackShare "back_share" "Share of the queue on the way of the ACKs to here." [0.0, 0.3, 0.6, 0.9]
+    TurnDelay "turn_delay" "Added turnaround to the sender and back, in minimum RTTs." [0.0, 0.01, 0.03, 0.1, 0.3, 1.0]
+    Ethernet "ethernet" "Whether segments come at exactly the rate of an Ethernet." [0.0, 1.0]
+    // The sender.
+    Busy "busy" "Share of the round in which segments follow each other closely." [0.0, 0.2, 0.5, 0.7, 0.85, 0.95, 1.0]
+    Clocked "clocked" "Share of the bytes that left as the answer to an ACK." [0.0, 0.2, 0.4, 0.6, 0.8, 1.0]
+    Dry "dry" "Share of the time around in which there was nothing to send." [0.0, 0.05, 0.15, 0.3, 0.5, 0.8]
+    Woken "woken" "Pauses that an ACK ended, above what chance does." [-0.2, 0.0, 0.2, 0.5, 0.8]
+    FlightSpread "flight_spread" "Variation of the flight over nine rounds." [0.0, 0.02, 0.05, 0.1, 0.2, 0.4, 0.8]
+    FlightGrowth "flight_growth" "Growth of the flight, doublings for each RTT." [-0.5, -0.1, -0.02, 0.0, 0.02, 0.1, 0.5, 1.0]
+    FlightOfMax "flight_of_max" "Flight over the largest of the connection." [0.05, 0.2, 0.5, 0.8, 0.95, 1.0]
+    FlightSegments "flight_segments" "Binary logarithm of the flight in segments." [0.0, 1.0, 2.0, 4.0, 6.0, 8.0, 12.0]
+    Avoidance "avoidance" "Growth of the flight in segments for each RTT." [0.0, 0.1, 0.4, 0.8, 1.2, 2.5]
+    Small "small" "Share of the packets that are no full segment." [0.0, 0.05, 0.2, 0.5, 1.0]
+    Bunched "bunched" "Share of the packets that left at once with the one before, without an ACK." [0.0, 0.05, 0.15, 0.25, 0.5]
+    FreeStarts "free_starts" "Of the pauses, those that no ACK ended." [0.0, 0.25, 0.5, 0.75, 1.0]
+    Starts "starts" "Pauses for each round." [0.0, 0.1, 0.3, 1.0, 3.0]
+    SamePace "same_pace" "Share of the rounds that keep the median pace." [0.0, 0.3, 0.6, 0.8, 0.95]
+    PaceOfLine "pace_of_line" "Median pace over the bottleneck rate." [0.2, 0.5, 0.8, 0.9, 0.97, 1.03]
+    PaceOfRate "pace_of_rate" "Median pace over the delivery rate around the round." [0.9, 1.0, 1.1, 1.5, 3.0]
+    // ACKs.
+    AckStretch "ack_stretch" "Binary logarithm of the segments for each ACK." [0.0, 1.0, 2.0, 3.0, 4.0, 5.5]
+    AckGaps "ack_gaps" "Variation of the time between ACKs." [0.1, 0.3, 0.6, 1.0, 2.0, 4.0]
+    AckEven "ack_even" "Variation of the gaps between ACKs over that of what they acknowledge." [0.0, 0.3, 0.5, 0.8, 1.2, 3.0]
+    HeldAck "held_ack" "Milliseconds that an ACK for two segments or less came late." [0.0, 5.0, 20.0, 35.0, 60.0, 200.0, 500.0]
+    EcnEcho "ecn_echo" "Share of the ACKs with an echo of congestion." [0.0, 0.001, 0.01, 0.05, 0.2, 0.5]
+    // The loss event before this round.
+    AnyLoss "any_loss" "Whether a loss event came before." [0.0, 1.0]
+    SinceLoss "since_loss" "Binary logarithm of the RTTs since it began." [0.0, 2.0, 4.0, 6.0, 8.0, 10.0]
+    LossQueueOfMax "loss_queue_of_max" "Added RTT before the loss over the largest." [0.0, 0.2, 0.4, 0.55, 0.7, 0.85, 1.0]
+    LossQueue "loss_queue" "Added RTT before the loss, in minimum RTTs." [0.0, 0.02, 0.06, 0.12, 0.25, 0.5, 1.0, 3.0]
+    LossFill "loss_fill" "Flight at the loss over what bottleneck and queue hold." [0.2, 0.5, 0.8, 0.92, 1.05, 1.3, 2.0]
+    LossTight "loss_tight" "Whether the gap took no time behind the bottleneck." [0.0, 1.0]
+    LossLoose "loss_loose" "Whether the gap took some time." [0.0, 1.0]
+    LossEndsBurst "loss_ends_burst" "Whether the end of a burst was lost." [0.0, 1.0]
+    LossShare "loss_share" "Binary logarithm of the retransmissions over the flight." [-10.0, -7.0, -5.0, -3.0, -2.0, -1.0, 0.0]
+    LossRow "loss_row" "Binary logarithm of the longest run lost, in segments." [0.0, 1.0, 2.0, 3.0, 5.0, 7.0]
+    LossSpurious "loss_spurious" "Share of the retransmissions that were not needed." [0.0, 0.1, 0.5, 1.0]
+    LossLate "loss_late" "Packets out of order for each retransmission." [0.0, 0.1, 0.5, 1.0, 4.0]
+    LossFrozen "loss_frozen" "Minimum RTTs in which the window edge had not advanced." [0.0, 0.5, 1.0, 2.0, 5.0]
+    LossNeverFull "loss_never_full" "Whether no full segment was ever acknowledged." [0.0, 1.0]
+    LossRepeated "loss_repeated" "Whether the same was lost again and again." [0.0, 1.0]
+    LossLength "loss_length" "Binary logarithm of the RTTs that recovery took." [0.0, 1.0, 2.0, 3.0, 5.0, 8.0]
+    LossTimeouts "loss_timeouts" "Retransmission timeouts in it." [0.0, 1.0, 2.0, 3.0, 5.0]
+    PairLost "pair_lost" "Whether it was lost between two captures." [0.0, 1.0]
+    PairQueue "pair_queue" "Queue before it between two captures, of the longest." [0.0, 0.3, 0.5, 0.7, 0.9, 1.0]
+    PairBurst "pair_burst" "The same before nearly all of a loss burst." [0.0, 0.3, 0.5, 0.7, 0.9, 1.0]
+    // All loss events.
+    Evenness "evenness" "Lower over upper quartile of the flights at losses." [0.2, 0.4, 0.6, 0.75, 0.85, 0.95, 1.0]
+    RateVariation "rate_variation" "Variation of the rate from loss to loss." [0.0, 0.05, 0.1, 0.15, 0.2, 0.4, 0.8]
+    AmountVariation "amount_variation" "Variation of the amount from loss to loss." [0.0, 0.1, 0.2, 0.4, 0.8, 1.2]
+    IntervalVariation "interval_variation" "Variation of the time from loss to loss." [0.0, 0.1, 0.2, 0.4, 0.8, 1.2]
+    Rows "rows" "Share of the loss events with several segments." [0.0, 0.2, 0.45, 0.7, 1.0]
+    QueuedLosses "queued_losses" "Share of the loss events with a queue near its maximum." [0.0, 0.2, 0.4, 0.6, 0.8, 1.0]
+    TightShare "tight_share" "Share of the gaps that took no time." [0.0, 0.1, 0.2, 0.5, 0.9]
+    LooseShare "loose_share" "Share of the gaps that took some time." [0.0, 0.1, 0.5, 0.8, 1.0]
+    FillMedian "fill_median" "Median flight at losses over what bottleneck and queue hold." [0.2, 0.5, 0.8, 0.92, 1.05, 1.3, 2.0]
+    QueueLow "queue_low" "Lower quartile of the queues before losses, of the longest." [0.0, 0.2, 0.4, 0.55, 0.7, 0.9]
+    Crowding "crowding" "Log likelihood ratio of losses in longer queues than around." [-6.0, -2.0, 0.0, 2.6, 4.5, 10.0]
+    BurstPassed "burst_passed" "Share of the loss burst at the end of slow start that arrived." [0.1, 0.3, 0.42, 0.46, 0.5, 0.54, 0.7]
+    LaterLosses "later_losses" "Binary logarithm of the loss events after the first." [0.0, 1.0, 2.0, 3.0, 5.0, 7.0]
+    LossRate "loss_rate" "Decimal logarithm of the share of retransmissions." [-6.0, -5.0, -4.0, -3.0, -2.0, -1.0]
+    TimeoutsPerLoss "timeouts_per_loss" "Retransmission timeouts for each loss event." [0.0, 0.2, 0.5, 1.0, 3.0]
+    SpuriousShare "spurious_share" "Share of all retransmissions that were not needed." [0.0, 0.1, 0.3, 0.6, 1.0]
+    SharedQueue "shared_queue" "Queue before losses that the flow alone would not fill, in minimum RTTs." [0.0, 0.1, 0.25, 0.5, 1.0]
+    MeterRate "meter_rate" "Rate of the best token bucket over the bottleneck rate." [0.1, 0.5, 0.8, 0.87, 0.95, 1.05]
+    MeterOver "meter_over" "Share of what passed although that bucket was as empty." [0.0, 0.05, 0.15, 0.3, 0.6]
+    MeterSpread "meter_spread" "Variation of its level at losses." [0.0, 0.1, 0.2, 0.4, 0.8]
+    MeterDelay "meter_delay" "Queue before losses over what a queue of its depth adds." [0.0, 0.15, 0.33, 0.6, 1.0]
+    // The round and the connection.
+    TimeoutShare "timeout_share" "Share of the round in which a retransmission timer ran." [0.0, 0.1, 0.5, 0.9]
+    RecoveryShare "recovery_share" "Share of the round in loss recovery." [0.0, 0.1, 0.5, 0.9]
+    IdleShare "idle_share" "Share of the round with nothing in flight." [0.0, 0.1, 0.3, 0.6, 0.9]
+    IdleTime "idle_time" "Decimal logarithm of that time in minimum RTTs." [-2.0, -1.0, 0.0, 1.0, 2.0, 3.0]
+    RestartsSmall "restarts_small" "Whether the flight is one segment after an idle time, and larger before." [0.0, 1.0]
+    Segments "segments" "Binary logarithm of the segments sent." [3.0, 6.0, 8.0, 10.0, 14.0, 18.0]
+    Trips "trips" "Binary logarithm of the duration in minimum RTTs." [1.0, 3.0, 5.0, 7.0, 10.0, 13.0]
+    SmallMss "small_mss" "Why full segments are smaller than allowed: 1 path MTU, 2 a plateau." [0.0, 1.0, 2.0]
+    AckedUnseen "acked_unseen" "Decimal logarithm of the share of bytes that the capture lacks." [-5.0, -4.0, -3.0, -2.0, -1.0]
+    SuperSegments "super_segments" "Whether packets of several segments were captured." [0.0, 1.0]
+    AtReceiver "at_receiver" "Whether the capture point is the receiver." [0.0, 1.0]
+}
+
+/// How many features there are.
+pub const FEATURES: usize = Feature::ALL.len();
+
+/// The features of one round; what is not known is NaN.
+#[derive(Clone, Copy, Debug)]
+pub struct Features(pub [f32; FEATURES]);
+
+impl Features {
+    const UNKNOWN: Self = Self([f32::NAN; FEATURES]);
+
+    fn set(&mut self, feature: Feature, value: f64) {
+        self.0[feature as usize] = value as f32;
+    }
+
+    fn set_if(&mut self, feature: Feature, value: Option<f64>) {
+        if let Some(value) = value {
+            self.set(feature, value);
+        }
+    }
+
+    /// A feature, unless it is unknown.
+    #[must_use]
+    pub fn value(&self, feature: Feature) -> Option<f64> {
+        let value = f64::from(self.0[feature as usize]);
+        (!value.is_nan()).then_some(value)
+    }
+}
+
+fn flag(is: bool) -> f64 {
+    f64::from(u8::from(is))
+}
+
+fn trips(time: Duration, m: &Measures<'_>) -> f64 {
+    time.as_secs_f64() / m.base.as_secs_f64().max(1e-6)
+}
+
+/// Binary logarithm, of what is at least `min`.
+fn log2(value: f64, min: f64) -> f64 {
+    libm::log2(value.max(min))
+}
+
+fn log10(value: f64, min: f64) -> f64 {
+    libm::log10(value.max(min))
+}
+
+/// The features of every round.
+pub(crate) fn of_rounds(m: &Measures<'_>) -> alloc::vec::Vec<Features> {
+    let mut common = Features::UNKNOWN;
+    connection(m, &mut common);
+    pattern(m, &mut common);
+    let round = |index| {
+        let mut features = common;
+        window(m, index, &mut features);
+        path(m, index, &mut features);
+        sender(m, index, &mut features);
+        acks(m, index, &mut features);
+        times(m, index, &mut features);
+        loss(m, index, &mut features);
+        features
+    };
+    (0..m.rounds.len()).map(round).collect()
+}
+
+fn connection(m: &Measures<'_>, f: &mut Features) {
+    use Feature as F;
+    let segments: u64 = m.rounds.iter().map(|round| round.segments).sum();
+    f.set(F::Segments, log2(segments as f64, 1.0));
+    f.set(F::Trips, log2(trips(m.duration, m), 1.0));
+    f.set(F::QueueMax, trips(m.queue_max, m));
+    let ms = m.queue_max.as_secs_f64() * 1e3;
+    f.set(F::QueueMaxTime, log10(ms, 0.01));
+    f.set_if(F::PeakOfLine, m.sending.peak_of_line);
+    f.set(F::SamePace, m.sending.same_pace);
+    let pace = m.sending.pace.zip(m.line);
+    f.set_if(F::PaceOfLine, pace.map(|(pace, line)| ratio(pace, line)));
+    let mean = ratio(m.mean_rate(), m.capacity.bytes_per_second);
+    f.set(F::MeanOfCapacity, mean);
+    f.set(
+        F::SmallMss,
+        match m.segment_size().cause {
+            SizeCause::PathMtu => 1.0,
+            SizeCause::Plateau => 2.0,
+            _ => 0.0,
+        },
+    );
+    let most = m.receiver().windows().map_or(0, |windows| windows.most);
+    let unscaled = m.connection.scaling() == Scaling::Unused && most >= 32_768;
+    f.set(F::WindowUnscaled, flag(unscaled));
+    let unseen = ratio(
+        m.data().acked_unseen_bytes() as f64,
+        m.data().stream_length() as f64,
+    );
+    f.set(F::AckedUnseen, log10(unseen, 1e-5));
+    f.set(F::SuperSegments, flag(m.data().has_super_segments()));
+    f.set(F::AtReceiver, flag(m.view == View::Receiver));
+    f.set_if(F::Woken, m.trail.pauses.woken_above_chance());
+}
+
+fn pattern(m: &Measures<'_>, f: &mut Features) {
+    use Feature as F;
+    if m.losses.is_empty() {
+        f.set(F::AnyLoss, 0.0);
+        return;
+    }
+    let p = &m.pattern;
+    f.set_if(F::Evenness, p.evenness);
+    f.set_if(F::RateVariation, p.rate_variation);
+    f.set_if(F::AmountVariation, p.amount_variation);
+    f.set_if(F::IntervalVariation, p.interval_variation);
+    f.set(F::QueuedLosses, p.queued);
+    f.set_if(F::TightShare, p.tight);
+    f.set_if(F::LooseShare, p.loose);
+    f.set_if(F::FillMedian, p.fill);
+    f.set_if(F::QueueLow, p.queue_low);
+    f.set_if(F::Crowding, p.crowding);
+    f.set_if(F::BurstPassed, p.burst_passed);
+    f.set(F::LaterLosses, log2(p.later as f64 + 1.0, 1.0));
+    if p.later > 0 {
+        f.set(F::Rows, p.rows);
+    }
+    f.set(F::LossRate, log10(p.loss_rate, 1e-6));
+    f.set(F::TimeoutsPerLoss, p.timeouts);
+    f.set(F::SpuriousShare, p.spurious);
+    f.set(F::SharedQueue, p.shared_queue.unwrap_or(0.0));
+    if let Some(meter) = m.meter {
+        f.set(F::MeterRate, meter.rate);
+        f.set(F::MeterOver, meter.over);
+        f.set(F::MeterSpread, meter.spread);
+        f.set(F::MeterDelay, meter.delay);
+    }
+}
+
+fn window(m: &Measures<'_>, index: usize, f: &mut Features) {
+    use Feature as F;
+    let round = &m.rounds[index];
+    if !m.knows_windows() {
+        return;
+    }
+    let wait = round.spent_in(State::Window).as_secs_f64();
+    f.set(F::WindowWait, ratio(wait, round.length().as_secs_f64()));
+    f.set(F::WindowStill, trips(round.still, m));
+    // Where nothing is advertised in a round, the last window holds.
+    let before = m.rounds[..=index].iter().rev();
+    let Some((least, _)) = before.take(16).find_map(|round| round.window) else {
+        return;
+    };
+    let near = round.flight as f64 + 1.0;
+    f.set(F::WindowFill, (near / (least as f64 + 1.0)).min(1.5));
+    f.set(
+        F::WindowLow,
+        ratio(least as f64, m.window_max[index] as f64),
+    );
+    let holds = m.capacity.bytes_per_second * m.base.as_secs_f64();
+    f.set(F::WindowOfPath, ratio(least as f64, holds).min(100.0));
+}
+
+fn path(m: &Measures<'_>, index: usize, f: &mut Features) {
+    use Feature as F;
+    if let Some(queue) = m.queue(index).filter(|_| m.sees_queues()) {
+        f.set(F::Queue, trips(queue, m));
+        let of_max = ratio(queue.as_secs_f64(), m.queue_max.as_secs_f64());
+        f.set(F::QueueOfMax, of_max);
+        let steps = ratio(queue.as_secs_f64(), m.queue_step.as_secs_f64());
+        f.set(F::QueueSteps, steps);
+    }
+    let standing = m.standing_queue(index).filter(|_| m.sees_queues());
+    f.set_if(F::StandingQueue, standing.map(|queue| trips(queue, m)));
+    let near = m.near_rate(index);
+    f.set_if(F::LineUse, m.line.map(|line| ratio(near, line)));
+    f.set(F::RateOfPeak, ratio(near, m.peak));
+    f.set_if(F::DataDelay, m.data_delay(index).map(|late| trips(late, m)));
+    if let Some((forth, back)) = m.shares(index) {
+        f.set(F::ForthShare, forth);
+        f.set(F::BackShare, back);
+    }
+    f.set_if(F::TurnDelay, m.turn_delay(index).map(|late| trips(late, m)));
+    let ethernet = m.ethernet.as_ref().and_then(|one| one.full(index));
+    f.set(F::Ethernet, flag(ethernet.is_some()));
+}
+
+fn sender(m: &Measures<'_>, index: usize, f: &mut Features) {
+    use Feature as F;
+    let round = &m.rounds[index];
+    if round.segments == 0 {
+        return;
+    }
+    let segments = round.segments as f64;
+    f.set(F::Busy, m.busy(index));
+    f.set_if(F::Clocked, m.clocked(index));
+    f.set(F::Dry, m.dry_share(index));
+    f.set_if(F::FlightSpread, m.flight_spread(index));
+    f.set_if(F::FlightGrowth, m.flight_growth(index));
+    let of_max = ratio(round.flight as f64, m.sending.flight_max as f64);
+    f.set(F::FlightOfMax, of_max);
+    let in_segments = round.flight as f64 / m.mss() as f64;
+    f.set(F::FlightSegments, log2(in_segments, 1.0));
+    f.set_if(F::Avoidance, m.avoidance_growth(index));
+    f.set(F::Small, round.small as f64 / segments);
+    f.set(F::Bunched, round.bunched as f64 / segments);
+    let starts = (round.free_starts + round.clocked_starts) as f64;
+    f.set(F::Starts, starts / round.count as f64);
+    if starts > 0.0 {
+        f.set(F::FreeStarts, round.free_starts as f64 / starts);
+    }
+    let pace = m.sending.pace.map(|pace| ratio(pace, m.near_rate(index)));
+    f.set_if(F::PaceOfRate, pace);
+}
+
+fn acks(m: &Measures<'_>, index: usize, f: &mut Features) {
+    use Feature as F;
+    let round = &m.rounds[index];
+    if round.acks == 0 {
+        return;
+    }
+    let each = round.acked as f64 / m.mss() as f64 / round.acks as f64;
+    f.set(F::AckStretch, log2(each, 1.0));
+    f.set_if(F::AckGaps, round.ack_gaps.variation());
+    let sizes = round.ack_sizes.variation().filter(|sizes| *sizes >= 0.3);
+    let even = round.ack_gaps.variation().zip(sizes);
+    f.set_if(F::AckEven, even.map(|(gaps, sizes)| gaps / sizes));
+    f.set(F::EcnEcho, ratio(round.marks as f64, round.acks as f64));
+    let is_small = round.flight <= 2 * m.mss() && round.segments <= 2 * round.count;
+    if is_small && round.trip.count > 0 {
+        let path = m.data().round_trips().min().unwrap_or_default();
+        let held = round.trip.most.saturating_sub(path);
+        f.set(F::HeldAck, held.as_secs_f64() * 1e3);
+    }
+}
+
+fn times(m: &Measures<'_>, index: usize, f: &mut Features) {
+    use Feature as F;
+    let round = &m.rounds[index];
+    let length = round.length().as_secs_f64();
+    let share = |state| ratio(round.spent_in(state).as_secs_f64(), length);
+    f.set(F::TimeoutShare, share(State::Timeout));
+    f.set(F::RecoveryShare, share(State::Recovery));
+    f.set(F::IdleShare, share(State::Idle));
+    let idle = round.spent_in(State::Idle);
+    if !idle.is_zero() {
+        f.set(F::IdleTime, log10(trips(idle, m), 0.01));
+        f.set(F::RestartsSmall, flag(restarts_small(m, index)));
+    }
+}
+
+/// Whether after a silence the sender begins with one full segment, though it had more in
+/// flight before: what a timeout leaves (RFC 5681 section 3.1). What was sent before may
+/// be lost without a trace at this capture point.
+fn restarts_small(m: &Measures<'_>, index: usize) -> bool {
+    let round = &m.rounds[index];
+    let Some(next) = m.rounds.get(index + 1) else {
+        return false;
+    };
+    let before = m.rounds[..index].iter().rev().take(4);
+    let before = before.map(|one| one.flight).max().unwrap_or(0);
+    let silence = round.spent_in(State::Idle);
+    silence >= Duration::from_millis(190).max(m.base)
+        && round.count == 1
+        && round.segments <= 4
+        && round.sent <= 3 * m.mss()
+        && next.segments <= 4
+        && before >= 3 * m.mss()
+}
+
+fn loss(m: &Measures<'_>, index: usize, f: &mut Features) {
+    use Feature as F;
+    let Some(episode) = m.after[index] else {
+        f.set(F::AnyLoss, 0.0);
+        return;
+    };
+    f.set(F::AnyLoss, 1.0);
+    let began = m.trail.episodes.list[episode].at;
+    let since = m.rounds[index].end.saturating_since(began);
+    f.set(F::SinceLoss, log2(trips(since, m), 1.0));
+    let l = &m.losses[episode];
+    f.set_if(F::LossQueueOfMax, l.queue_of_max);
+    f.set_if(F::LossQueue, l.queue_of_base);
+    f.set_if(F::LossFill, l.fill);
+    f.set_if(F::LossTight, l.is_tight.map(flag));
+    f.set_if(F::LossLoose, l.is_loose.map(flag));
+    f.set(F::LossEndsBurst, flag(l.ends_burst));
+    f.set(F::LossShare, log2(l.share, 0.001));
+    f.set(F::LossRow, log2(l.row, 1.0));
+    f.set(F::LossSpurious, l.spurious);
+    f.set(F::LossLate, l.late);
+    f.set(F::LossFrozen, if l.at_edge { l.frozen } else { 0.0 });
+    f.set(F::LossNeverFull, flag(l.never_full));
+    f.set(F::LossRepeated, flag(l.is_repeated));
+    f.set(F::LossLength, log2(l.length, 1.0));
+    f.set(F::LossTimeouts, l.timeouts);
+    f.set_if(F::PairLost, l.between.map(flag));
+    f.set_if(F::PairQueue, l.between_queue);
+    f.set_if(F::PairBurst, l.between_burst);
+}
+
+/// Counts of the data direction that no round has.
+pub(crate) fn captured_twice(m: &Measures<'_>) -> u64 {
+    m.data().count_of(Kind::CapturedTwice)
+}
+
+/// Features of the receive window.
+pub(crate) const WINDOW: &[Feature] = &[
+    Feature::WindowWait,
+    Feature::WindowFill,
+    Feature::WindowLow,
+    Feature::WindowStill,
+    Feature::WindowUnscaled,
+    Feature::WindowOfPath,
+];
+
+/// Features of queues and of what the path carries.
+pub(crate) const PATH: &[Feature] = &[
+    Feature::Queue,
+    Feature::QueueOfMax,
+    Feature::QueueSteps,
+    Feature::StandingQueue,
+    Feature::QueueMax,
+    Feature::QueueMaxTime,
+    Feature::LineUse,
+    Feature::RateOfPeak,
+    Feature::PeakOfLine,
+    Feature::MeanOfCapacity,
+    Feature::Ethernet,
+];
+
+/// Features of where a queue is.
+pub(crate) const ONE_WAY: &[Feature] = &[
+    Feature::DataDelay,
+    Feature::ForthShare,
+    Feature::BackShare,
+    Feature::TurnDelay,
+];
+
+/// Features of how the sender sends.
+pub(crate) const SENDER: &[Feature] = &[
+    Feature::Busy,
+    Feature::Clocked,
+    Feature::Dry,
+    Feature::Woken,
+    Feature::FlightSpread,
+    Feature::FlightGrowth,
+    Feature::FlightOfMax,
+    Feature::FlightSegments,
+    Feature::Avoidance,
+    Feature::Small,
+    Feature::Bunched,
+    Feature::FreeStarts,
+    Feature::Starts,
+    Feature::SamePace,
+    Feature::PaceOfLine,
+    Feature::PaceOfRate,
+    Feature::SuperSegments,
+];
+
+/// Features of the ACKs.
+pub(crate) const ACKS: &[Feature] = &[
+    Feature::AckStretch,
+    Feature::AckGaps,
+    Feature::AckEven,
+    Feature::HeldAck,
+];
+
+/// Features of the loss event that came before.
+pub(crate) const LOSS: &[Feature] = &[
+    Feature::AnyLoss,
+    Feature::SinceLoss,
+    Feature::LossQueueOfMax,
+    Feature::LossQueue,
+    Feature::LossFill,
+    Feature::LossTight,
+    Feature::LossLoose,
+    Feature::LossEndsBurst,
+    Feature::LossShare,
+    Feature::LossRow,
+    Feature::LossSpurious,
+    Feature::LossLate,
+    Feature::LossFrozen,
+    Feature::LossNeverFull,
+    Feature::LossRepeated,
+    Feature::LossLength,
+    Feature::LossTimeouts,
+    Feature::PairLost,
+    Feature::PairQueue,
+    Feature::PairBurst,
+];
+
+/// Features of all loss events together.
+pub(crate) const PATTERN: &[Feature] = &[
+    Feature::Evenness,
+    Feature::RateVariation,
+    Feature::AmountVariation,
+    Feature::IntervalVariation,
+    Feature::Rows,
+    Feature::QueuedLosses,
+    Feature::TightShare,
+    Feature::LooseShare,
+    Feature::FillMedian,
+    Feature::QueueLow,
+    Feature::Crowding,
+    Feature::BurstPassed,
+    Feature::LaterLosses,
+    Feature::LossRate,
+    Feature::TimeoutsPerLoss,
+    Feature::SpuriousShare,
+    Feature::SharedQueue,
+    Feature::MeterRate,
+    Feature::MeterOver,
+    Feature::MeterSpread,
+    Feature::MeterDelay,
+];
+
+/// Features of where the time of a round goes.
+pub(crate) const TIMES: &[Feature] = &[
+    Feature::TimeoutShare,
+    Feature::RecoveryShare,
+    Feature::IdleShare,
+    Feature::IdleTime,
+    Feature::RestartsSmall,
+    Feature::Segments,
+    Feature::Trips,
+];

@@ -1,0 +1,153 @@
+//! A flood of losses, and what went through meanwhile.
+//!
+//! In slow start an acknowledgment releases twice what it acknowledges at most (RFC
+//! 5681 section 3.1, RFC 3465 section 2.3), and acknowledgments come as fast as the
+//! slowest link carries data at most: so no more than twice the rate of that link
+//! arrives before it. Between two losses a full queue lets through what its link
+//! carries, which is half of that or more. Where less went through, what drops is
+//! slower than the link behind it: a policer. About half, in a burst that came as fast
+//! as that, is what a full queue leaves.
+//!
+//! Deliberately not here: a queue shorter than what one acknowledgment releases. Its
+//! link runs dry in between, and it looks like a policer.
+
+use super::Measures;
+use crate::episode::Episode;
+use crate::round::{Round, State};
+
+/// What was lost closely together, and what between was not.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Flood {
+    lost: u64,
+    passed: u64,
+    /// Behind the last loss.
+    end: u64,
+    /// What had been sent when the first was noticed: only that counts.
+    until: u64,
+}
+
+impl Flood {
+    /// Losses with no more segments between them are of one flood.
+    const CLOSE: u64 = 64;
+    /// So many segments are more than chance.
+    const LEAST: u64 = 32;
+
+    /// From this place on, of what was sent up to `until`.
+    pub const fn new(start: u64, until: u64) -> Self {
+        Self {
+            lost: 0,
+            passed: 0,
+            end: start,
+            until,
+        }
+    }
+
+    /// The octets from `start` to `end` were lost.
+    pub const fn on_lost(&mut self, start: u64, end: u64, mss: u64) {
+        if start < self.end || start >= self.until || end <= start {
+            return;
+        }
+        if start - self.end <= Self::CLOSE * mss {
+            self.passed += start - self.end;
+            self.lost += end - start;
+        }
+        self.end = end;
+    }
+
+    /// The share that went through, of enough.
+    fn share_passed(&self, mss: u64) -> Option<f64> {
+        let is_flood = self.lost >= Self::LEAST * mss;
+        is_flood.then(|| self.passed as f64 / (self.passed + self.lost) as f64)
+    }
+}
+
+/// Of the loss burst that ended slow start, the share that was delivered. A full queue
+/// lets half of it pass or more, a policer less. `None` if there was no burst, or if what
+/// arrived is not known.
+pub(super) fn passed(m: &Measures<'_>, first: &Episode) -> Option<f64> {
+    // A timer retransmits what was not lost.
+    if first.timeouts > 0 || first.spurious > 0 || first.overtaken > 0 {
+        return None;
+    }
+    let passed = first.flood.share_passed(m.mss())?;
+    let before = m.rounds_before(first, 2);
+    // After an idle time the burst is not clocked by ACKs.
+    let is_clocked = before
+        .iter()
+        .all(|round| round.spent_in(State::Idle).is_zero());
+    let is_shown = is_clocked || passed >= HALF && came_at_line(m, before);
+    is_shown.then_some(passed)
+}
+
+/// From this share on a burst shows a full queue only if it arrived as fast as the
+/// bottleneck carries.
+const HALF: f64 = 0.46;
+
+/// Whether what a burst lost arrived as fast as the bottleneck carries, or faster.
+fn came_at_line(m: &Measures<'_>, before: &[Round]) -> bool {
+    let Some(line) = m.line else { return false };
+    let enough = 16 * m.mss();
+    before
+        .iter()
+        .filter(|round| round.sent >= enough)
+        .map(|round| super::per_second(round.train_octets, round.train_time))
+        .any(|rate| rate >= 0.9 * line)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const MSS: u64 = 1000;
+
+    /// Segments that come `speed` times as fast as a meter takes them, which has room
+    /// for so many: what it tells of the losses.
+    fn met(speed: f64, room: f64, segments: u64) -> Option<f64> {
+        let (mut level, mut flood) = (0.0_f64, None);
+        for segment in 0..segments {
+            level = (level - 1.0 / speed).max(0.0);
+            if level + 1.0 <= room {
+                level += 1.0;
+                continue;
+            }
+            let start = segment * MSS;
+            let flood = flood.get_or_insert(Flood::new(start, segments * MSS));
+            flood.on_lost(start, start + MSS, MSS);
+        }
+        flood?.share_passed(MSS)
+    }
+
+    proptest! {
+        #[test]
+        fn no_full_queue_is_taken_for_a_policer_however_slow_start_fills_it(
+            // Of the link's rate, at most twice.
+            speed in 1.0..2.0_f64, room in 2.0..500.0_f64, segments in 0..4000_u64,
+        ) {
+            prop_assert!(met(speed, room, segments).is_none_or(|passed| passed >= 0.46));
+        }
+
+        #[test]
+        fn what_passes_less_than_its_link_carries_is_a_policer(
+            // Twice the rate of a link arrives, of which it passes so much.
+            share in 0.1..0.88_f64, room in 2.0..500.0_f64,
+        ) {
+            prop_assert!(met(2.0 / share, room, 4000).is_some_and(|passed| passed < 0.46));
+        }
+    }
+
+    #[test]
+    fn a_queue_into_which_twice_its_rate_comes_is_one() {
+        assert!(met(2.0, 40.0, 1000).is_some_and(|passed| (0.46..0.54).contains(&passed)));
+    }
+
+    #[test]
+    fn few_losses_tell_nothing_and_distant_ones_neither() {
+        assert_eq!(met(4.0, 40.0, 70), None);
+        let mut flood = Flood::new(0, 1_000_000 * MSS);
+        for loss in 0..1000 {
+            flood.on_lost(loss * 100 * MSS, (loss * 100 + 9) * MSS, MSS);
+        }
+        assert_eq!(flood.share_passed(MSS), None);
+    }
+}

@@ -1,0 +1,378 @@
+//! Measures of each recovery episode, and of the pattern that all of them make.
+//!
+//! A queue that overflows was long just before: the RTT had grown to where it always
+//! ends, and the flight to what it always is. Random loss depends on neither. A receive
+//! ring that overruns loses many consecutive segments while the application is not
+//! reading. A packet that was only reordered turns up.
+
+use alloc::vec::Vec;
+
+use gigatcp_units::Duration;
+
+use super::crowding::crowding;
+use super::loss_burst;
+use super::{Measures, quartile, ratio};
+use crate::View;
+use crate::between::Fate;
+use crate::episode::Episode;
+use crate::round::State;
+use crate::trail::{Gap, Trail};
+
+/// What one recovery episode shows. Shares are from 0 to 1.
+#[derive(Clone, Copy, Default, Debug)]
+pub(crate) struct LossMeasures {
+    /// Added RTT before it, as a share of the largest one.
+    pub queue_of_max: Option<f64>,
+    /// The same in minimum RTTs.
+    pub queue_of_base: Option<f64>,
+    /// The flight when it began, of what the bottleneck and the queue before it hold.
+    pub fill: Option<f64>,
+    /// Whether the gap took no time behind the bottleneck: what is missing never passed it.
+    pub is_tight: Option<bool>,
+    /// Whether it took any time at all.
+    pub is_loose: Option<bool>,
+    /// Whether the end of a burst is missing.
+    pub ends_burst: bool,
+    /// Retransmissions, of the segments in flight.
+    pub share: f64,
+    /// Of the retransmissions, those that were not needed.
+    pub spurious: f64,
+    /// Packets out of order for each retransmission.
+    pub late: f64,
+    /// How long the right window edge had not advanced before, in minimum RTTs.
+    pub frozen: f64,
+    /// Whether the lost segments end at an edge that had not advanced.
+    pub at_edge: bool,
+    /// The longest run of consecutive segments that was lost, in segments.
+    pub row: f64,
+    /// Whether nothing but full segments was lost, again and again, and none was ever
+    /// acknowledged.
+    pub never_full: bool,
+    /// Whether the same was lost again and again.
+    pub is_repeated: bool,
+    /// How long it took, in minimum RTTs.
+    pub length: f64,
+    /// Retransmission timeouts in it.
+    pub timeouts: f64,
+    /// With a second capture: whether the first segment was lost between both.
+    pub between: Option<bool>,
+    /// With a second capture: the queue before the loss, of the longest between both.
+    pub between_queue: Option<f64>,
+    /// The same before all but a tenth of a loss burst.
+    pub between_burst: Option<f64>,
+}
+
+/// What the recovery episodes show together.
+#[derive(Clone, Copy, Default, Debug)]
+pub(crate) struct LossPattern {
+    /// Lower over upper quartile of the flights at losses.
+    pub evenness: Option<f64>,
+    /// Variation of the delivery rate from loss to loss.
+    pub rate_variation: Option<f64>,
+    /// Variation of what is delivered from loss to loss.
+    pub amount_variation: Option<f64>,
+    /// Share of the loss events with several segments.
+    pub rows: f64,
+    /// Share of the episodes that began with a queue near its maximum.
+    pub queued: f64,
+    /// Share of the gaps seen that took no time.
+    pub tight: Option<f64>,
+    /// Share of the gaps seen that took some.
+    pub loose: Option<f64>,
+    /// Median of [`LossMeasures::fill`].
+    pub fill: Option<f64>,
+    /// Lower quartile of [`LossMeasures::queue_of_max`].
+    pub queue_low: Option<f64>,
+    /// Log likelihood ratio of losses that come when the queue is longer than around.
+    pub crowding: Option<f64>,
+    /// Of the first loss burst, the share that was delivered.
+    pub burst_passed: Option<f64>,
+    /// Episodes after the first.
+    pub later: usize,
+    /// Retransmissions for each segment sent.
+    pub loss_rate: f64,
+    /// Timeouts for each episode.
+    pub timeouts: f64,
+    /// Spurious retransmissions for each retransmission.
+    pub spurious: f64,
+    /// The variation of the loss intervals in time: 1 for losses at random.
+    pub interval_variation: Option<f64>,
+    /// Queue before losses, median, in minimum RTTs: what others fill too.
+    pub shared_queue: Option<f64>,
+}
+
+/// A queue is near its maximum from this share on.
+const LONG: f64 = 0.55;
+
+impl LossMeasures {
+    pub fn of(m: &Measures<'_>, one: &Episode) -> Self {
+        let queue = m.queue_before(one);
+        let base = m.base.as_secs_f64().max(1e-9);
+        let seen = m.queue_max >= m.base / 25;
+        let again = one.again.max(1) as f64;
+        let frozen = one.frozen.map(|frozen| {
+            let stood = frozen.until.saturating_since(frozen.since);
+            (stood.as_secs_f64() / base, one.start <= frozen.edge)
+        });
+        let fate = m.fate(one);
+        let longest = m.pair.map(|pair| pair.between.queues().0.as_secs_f64());
+        let of_longest =
+            |queue: Duration| longest.map(|longest| ratio(queue.as_secs_f64(), longest).min(1.0));
+        Self {
+            queue_of_max: queue
+                .filter(|_| seen)
+                .map(|queue| ratio(queue.as_secs_f64(), m.queue_max.as_secs_f64())),
+            queue_of_base: queue.map(|queue| queue.as_secs_f64() / base),
+            fill: m.fill(one),
+            is_tight: m.is_tight(one),
+            is_loose: m.is_loose(one),
+            ends_burst: m.ends_burst(one),
+            share: again * m.mss() as f64 / (one.flight.max(m.mss())) as f64,
+            spurious: (needless(m, one) as f64 / again).min(1.0),
+            late: (one.late as f64 / again).min(4.0),
+            frozen: frozen.map_or(0.0, |(stood, _)| stood),
+            at_edge: frozen.is_some_and(|(_, near)| near),
+            row: (one.row / m.mss()) as f64,
+            never_full: m.trail.largest_acked < m.mss() && one.full_sized_only(),
+            is_repeated: one.is_repeated(),
+            length: one.until.saturating_since(one.at).as_secs_f64() / base,
+            timeouts: one.timeouts as f64,
+            between: fate.map(|fate| fate.is_lost),
+            between_queue: fate.and_then(|fate| of_longest(fate.queue)),
+            between_burst: fate.and_then(|fate| of_longest(fate.flood?)),
+        }
+    }
+}
+
+impl LossPattern {
+    pub fn of(m: &Measures<'_>) -> Self {
+        let list = &m.trail.episodes.list;
+        // The first loss ends slow start, which overshoots: it is no measure for others.
+        let later = list.get(1..).unwrap_or_default();
+        let events = loss_events(m, later);
+        let of = |pick: &dyn Fn(&LossMeasures) -> Option<f64>| -> Vec<f64> {
+            let later = m.losses.get(1..).unwrap_or_default();
+            later.iter().filter_map(pick).collect()
+        };
+        let share = |pick: fn(&LossMeasures) -> Option<bool>| {
+            let known = of(&|one| pick(one).map(|is| f64::from(u8::from(is))));
+            (known.len() >= 2).then(|| known.iter().sum::<f64>() / known.len() as f64)
+        };
+        let sent: u64 = m.rounds.iter().map(|round| round.sent).sum();
+        let again: u64 = m.rounds.iter().map(|round| round.again).sum();
+        let timeouts: u64 = list.iter().map(|one| one.timeouts).sum();
+        let spurious: f64 = list.iter().map(|one| needless(m, one) as f64).sum();
+        let queued = m.losses.iter().filter_map(|one| one.queue_of_max);
+        let queued = queued.filter(|part| *part >= LONG).count();
+        let (rate_variation, amount_variation) = rhythm(&events);
+        Self {
+            evenness: evenness(&events),
+            rate_variation,
+            amount_variation,
+            rows: ratio(
+                events.iter().filter(|one| one.again >= 2).count() as f64,
+                events.len() as f64,
+            ),
+            queued: ratio(queued as f64, list.len() as f64),
+            tight: share(|one| one.is_tight),
+            loose: share(|one| one.is_loose),
+            fill: quartile(of(&|one| one.fill), 2),
+            queue_low: quartile(of(&|one| one.queue_of_max), 1),
+            crowding: crowding(m),
+            burst_passed: list.first().and_then(|one| loss_burst::passed(m, one)),
+            later: later.len(),
+            loss_rate: again as f64 * m.mss() as f64 / (sent.max(m.mss())) as f64,
+            timeouts: ratio(timeouts as f64, list.len() as f64),
+            spurious: ratio(spurious, again as f64).min(1.0),
+            interval_variation: intervals(&events),
+            shared_queue: shared_queue(m, later),
+        }
+    }
+}
+
+/// The queue before losses where it is about as long at each of them and the flight alone
+/// would not have filled the bottleneck, in minimum RTTs.
+fn shared_queue(m: &Measures<'_>, later: &[Episode]) -> Option<f64> {
+    if !m.view.is_near_sender() || later.len() < 2 {
+        return None;
+    }
+    let queues = later.iter().filter_map(|one| m.queue_before(one));
+    let queues: Vec<f64> = queues.map(|queue| queue.as_secs_f64()).collect();
+    let low = quartile(queues.clone(), 1)?;
+    let high = quartile(queues.clone(), 3)?;
+    let is_ours = |one: &&Episode| m.fill(one).is_none_or(|fill| fill >= 0.92);
+    let is_shared = later.iter().filter(is_ours).count() * 4 <= later.len();
+    let is_same = low >= high * 0.75;
+    (is_shared && is_same)
+        .then(|| quartile(queues, 2).unwrap_or(0.0) / m.base.as_secs_f64().max(1e-9))
+}
+
+/// Retransmissions of an episode that were not needed, as D-SACK or timestamps showed, or
+/// the packets that passed near the receiver.
+fn needless(m: &Measures<'_>, one: &Episode) -> u64 {
+    let proven = one.spurious.max(one.overtaken);
+    // ACKs that are lost, and timers, cause spurious retransmissions as well.
+    let mut list = m.trail.episodes.list.iter();
+    let is_reordered = list.any(|one| one.overtaken > 0);
+    if m.view == View::Receiver && is_reordered && one.timeouts == 0 {
+        proven.max(one.needless)
+    } else {
+        proven
+    }
+}
+
+/// Losses of what was in flight together.
+struct LossEvent<'a> {
+    first: &'a Episode,
+    again: u64,
+}
+
+fn loss_events<'a>(m: &Measures<'_>, episodes: &'a [Episode]) -> Vec<LossEvent<'a>> {
+    let mut events: Vec<LossEvent<'_>> = Vec::new();
+    for one in episodes {
+        let is_another = |last: &Episode| {
+            one.start >= last.start + last.flight && one.at.saturating_since(last.at) >= m.base * 2
+        };
+        match events.last_mut() {
+            Some(last) if !is_another(last.first) => last.again += one.again,
+            _ => events.push(LossEvent {
+                first: one,
+                again: one.again,
+            }),
+        }
+    }
+    events
+}
+
+fn evenness(events: &[LossEvent<'_>]) -> Option<f64> {
+    let flights: Vec<f64> = events.iter().map(|one| one.first.flight as f64).collect();
+    if flights.len() < 2 {
+        return None;
+    }
+    let (low, high) = (quartile(flights.clone(), 1)?, quartile(flights, 3)?);
+    Some(ratio(low, high))
+}
+
+/// A sender that meets a limit goes through the same again and again: the rate from loss
+/// to loss, and the amount, hardly vary.
+fn rhythm(events: &[LossEvent<'_>]) -> (Option<f64>, Option<f64>) {
+    let between = |pair: &[LossEvent<'_>]| {
+        let (a, b) = (pair[0].first, pair[1].first);
+        let bytes = b.start.saturating_sub(a.start) as f64;
+        let time = b.at.saturating_since(a.at).as_secs_f64();
+        (bytes, bytes / time.max(1e-9))
+    };
+    let pairs = || events.windows(2).map(between);
+    (
+        variation(pairs().map(|(_, rate)| rate)),
+        variation(pairs().map(|(amount, _)| amount)),
+    )
+}
+
+fn intervals(events: &[LossEvent<'_>]) -> Option<f64> {
+    let gap = |pair: &[LossEvent<'_>]| {
+        let gap = pair[1].first.at.saturating_since(pair[0].first.at);
+        gap.as_secs_f64()
+    };
+    let enough = events.len() >= 5;
+    variation(events.windows(2).map(gap)).filter(|_| enough)
+}
+
+/// Standard deviation over mean, of two samples or more.
+fn variation(samples: impl Iterator<Item = f64>) -> Option<f64> {
+    let (mut count, mut sum, mut squares) = (0.0, 0.0, 0.0);
+    for sample in samples {
+        count += 1.0;
+        sum += sample;
+        squares += sample * sample;
+    }
+    if count < 2.0 || sum <= 0.0 {
+        return None;
+    }
+    let mean = sum / count;
+    let variance = (squares / count - mean * mean).max(0.0);
+    Some(libm::sqrt(variance) / mean)
+}
+
+impl Measures<'_> {
+    /// The flight when an episode began, of what the bottleneck and its queue hold.
+    pub fn fill(&self, episode: &Episode) -> Option<f64> {
+        let trip = self.base + self.queue_before(episode).unwrap_or_default();
+        let rate = super::per_second(episode.flight, trip);
+        self.line.map(|line| ratio(rate, line))
+    }
+
+    fn is_tight(&self, episode: &Episode) -> Option<bool> {
+        let (trail, gap) = self.gap(episode)?;
+        took_no_time(trail, gap, self.mss(), self.base)
+    }
+
+    fn is_loose(&self, episode: &Episode) -> Option<bool> {
+        let (trail, gap) = self.gap(episode)?;
+        let is_close = trail.data_spacing.is_close(gap.octets, gap.wait);
+        (gap.wait * 2 <= self.base).then_some(!is_close)
+    }
+
+    fn ends_burst(&self, episode: &Episode) -> bool {
+        self.gap(episode)
+            .is_some_and(|(_, gap)| gap.wait * 2 > self.base)
+    }
+
+    fn gap(&self, episode: &Episode) -> Option<(&Trail, &Gap)> {
+        let trail = self.pair.map_or(self.trail, |pair| pair.trail);
+        let next = trail.gaps.partition_point(|gap| gap.end <= episode.start);
+        let gap = trail.gaps.get(next);
+        let gap = gap.filter(|gap| gap.start <= episode.start)?;
+        Some((trail, gap))
+    }
+
+    /// What became of the first segment of an episode between two captures.
+    fn fate(&self, episode: &Episode) -> Option<Fate> {
+        let between = self.pair?.between;
+        between.fate(episode.start as u32, episode.at, self.base)
+    }
+
+    /// Whether the window, made smaller by a loss, grows around this round as congestion
+    /// avoidance makes it (RFC 5681 section 3.1): segments per RTT.
+    pub fn avoidance_growth(&self, index: usize) -> Option<f64> {
+        /// Rounds looked at on either side, and steps that show growth.
+        const AROUND: usize = 8;
+        const MIN_STEPS: usize = 6;
+        let episode = self.after[index];
+        let is_same = |other: &usize| {
+            let round = &self.rounds[*other];
+            self.after[*other] == episode
+                && round.again == 0
+                && round.spent_in(State::Idle).is_zero()
+        };
+        let from = (index.saturating_sub(AROUND)..index).rev();
+        let from = from.take_while(is_same).last().unwrap_or(index);
+        let until = index..(index + AROUND + 1).min(self.rounds.len());
+        let until = until.take_while(is_same).last().unwrap_or(index);
+        let near = &self.rounds[from..=until];
+        let steps = near.len() - 1;
+        let up = near
+            .windows(2)
+            .filter(|pair| pair[1].flight > pair[0].flight);
+        let up = up.count();
+        let trips: u64 = near.iter().map(|round| round.count).sum();
+        let grown = near[steps].flight.saturating_sub(near[0].flight) as f64;
+        let is_shown = steps >= MIN_STEPS;
+        let each = grown / self.mss() as f64 / trips.saturating_sub(1).max(1) as f64;
+        is_shown.then(|| if up * 4 >= steps * 3 { each } else { 0.0 })
+    }
+}
+
+/// Whether a gap took no time; false where it took exactly that of what is missing, or
+/// where the link had been idle before it.
+fn took_no_time(trail: &Trail, gap: &Gap, mss: u64, base: Duration) -> Option<bool> {
+    let spacing = &trail.data_spacing;
+    if spacing.is_close(gap.octets, gap.wait) {
+        return Some(true);
+    }
+    let missing = (gap.end - gap.start).div_ceil(mss.max(1)) as f64;
+    let places = spacing.places(gap.octets, gap.wait);
+    let is_exact = (places - missing - 1.0).abs() <= 0.25 + missing / 16.0;
+    let was_idle = gap.train <= 2 * mss && gap.wait * 2 <= base;
+    (is_exact || was_idle).then_some(false)
+}

@@ -1,0 +1,260 @@
+//! Everything that is measured of one direction, before any cause is considered.
+//!
+//! Measures come from the trail alone (and from a second capture where there is one).
+//! They are quantities with units; what they mean is for the files in `causes/`.
+
+pub(crate) mod crowding;
+pub(crate) mod ethernet;
+pub(crate) mod loss_burst;
+pub(crate) mod losses;
+pub(crate) mod meter_fit;
+mod one_way;
+mod path;
+mod reverse_path;
+mod sending;
+
+use alloc::vec::Vec;
+
+use gigatcp_flows::{Connection, Direction, Scaling, Side};
+use gigatcp_units::{Duration, Instant};
+
+use crate::View;
+use crate::between::Between;
+use crate::episode::Episode;
+use crate::round::{Round, State};
+use crate::segment_size::{SegmentSize, Sizes};
+use crate::trail::Trail;
+use ethernet::Ethernet;
+use losses::{LossMeasures, LossPattern};
+use meter_fit::MeterFit;
+use one_way::OneWay;
+pub(crate) use path::rate;
+pub use path::{Capacity, CapacitySource};
+use sending::Sending;
+
+/// Measures of one direction of a connection.
+pub(crate) struct Measures<'a> {
+    pub connection: &'a Connection,
+    pub side: Side,
+    pub trail: &'a Trail,
+    pub rounds: &'a [Round],
+    sizes: Sizes,
+    pub view: View,
+    /// What a second capture, nearer to the receiver, adds.
+    pub pair: Option<Pair<'a>>,
+    /// Minimum RTT of the whole path.
+    pub base: Duration,
+    /// Largest delivery rate over two neighboring rounds, bytes per second.
+    pub peak: f64,
+    /// Bottleneck rate by packet dispersion, bytes per second.
+    pub line: Option<f64>,
+    /// What the path carries, as far as it shows.
+    pub capacity: Capacity,
+    /// RTT of each round.
+    pub trips: Vec<Option<Duration>>,
+    /// Minimum turnaround: from an ACK at the capture point to the data that echoes it.
+    min_turn: Option<Duration>,
+    /// Queueing delay of data, and of ACKs, up to the capture point, by timestamps.
+    forth: OneWay,
+    back: OneWay,
+    usual_shares: Option<(f64, f64)>,
+    /// Added RTT that counts as a queue.
+    pub queue_step: Duration,
+    /// Largest added RTT.
+    pub queue_max: Duration,
+    pub ethernet: Option<Ethernet>,
+    /// Of each round, the last recovery episode that began before it ended.
+    pub after: Vec<Option<usize>>,
+    /// One entry for each recovery episode.
+    pub losses: Vec<LossMeasures>,
+    pub pattern: LossPattern,
+    pub meter: Option<MeterFit>,
+    pub sending: Sending,
+    /// Largest window advertised up to the end of each round, bytes.
+    pub window_max: Vec<u64>,
+    pub start: Instant,
+    pub duration: Duration,
+}
+
+/// A capture at another place, nearer to the receiver.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Pair<'a> {
+    /// The same direction as seen there.
+    pub trail: &'a Trail,
+    pub between: &'a Between,
+}
+
+impl<'a> Measures<'a> {
+    pub fn of(
+        connection: &'a Connection,
+        trail: &'a Trail,
+        start: Instant,
+        pair: Option<Pair<'a>>,
+    ) -> Self {
+        let rounds = trail.rounds.as_slice();
+        let (view, base) = path::view_and_base(connection, trail);
+        let forth = OneWay::of(rounds, |round| round.data_stamp);
+        let back = OneWay::of(rounds, |round| round.ack_stamp);
+        let mut measures = Self {
+            connection,
+            side: trail.side,
+            trail,
+            rounds,
+            sizes: trail.sizes(),
+            view,
+            pair,
+            base,
+            peak: path::peak_rate(rounds, trail.sizes().full(), base),
+            line: path::dispersion_rate(trail, view, pair),
+            capacity: Capacity::default(),
+            trips: path::round_trips(rounds, view, trail.turn),
+            min_turn: rounds.iter().filter_map(|round| round.turn.least).min(),
+            forth,
+            back,
+            usual_shares: None,
+            queue_step: Duration::ZERO,
+            queue_max: Duration::ZERO,
+            ethernet: None,
+            after: Vec::new(),
+            losses: Vec::new(),
+            pattern: LossPattern::default(),
+            meter: None,
+            sending: Sending::default(),
+            window_max: Vec::new(),
+            start,
+            duration: trail.last.saturating_since(start),
+        };
+        measures.complete();
+        measures
+    }
+
+    /// What rests on other measures, in the order of who needs whom.
+    fn complete(&mut self) {
+        let episodes = &self.trail.episodes.list;
+        self.queue_step = path::queue_step(self);
+        self.queue_max = path::queue_max(self);
+        self.usual_shares = self.median_shares();
+        self.after = self
+            .rounds
+            .iter()
+            .map(|round| {
+                let until = episodes.partition_point(|one| one.at < round.end);
+                until.checked_sub(1)
+            })
+            .collect();
+        let mut max = 0;
+        self.window_max = self
+            .rounds
+            .iter()
+            .map(|round| {
+                max = max.max(round.window.map_or(0, |(_, most)| most));
+                max
+            })
+            .collect();
+        self.ethernet = Ethernet::of(self);
+        self.capacity = Capacity::of(self);
+        self.sending = Sending::of(self);
+        if !episodes.is_empty() {
+            self.meter = MeterFit::of(self);
+            self.losses = episodes
+                .iter()
+                .map(|one| LossMeasures::of(self, one))
+                .collect();
+            self.pattern = LossPattern::of(self);
+        }
+    }
+
+    /// Bytes of a full segment: the usual size where that is clear.
+    pub fn mss(&self) -> u64 {
+        self.sizes.full()
+    }
+
+    /// How large full segments are, and why.
+    pub fn segment_size(&self) -> SegmentSize {
+        SegmentSize::of(self.connection, self.side, &self.sizes)
+    }
+
+    /// Bytes of headers of a segment with data.
+    pub fn headers(&self) -> u64 {
+        self.sizes.headers(self.connection, self.side)
+    }
+
+    /// The direction with the data.
+    pub fn data(&self) -> &Direction {
+        self.connection.direction(self.side)
+    }
+
+    /// The direction with the ACKs.
+    pub fn receiver(&self) -> &Direction {
+        self.connection.direction(self.side.other())
+    }
+
+    /// Whether the window scale is known, or known to be absent.
+    pub fn knows_windows(&self) -> bool {
+        self.connection.scaling() != Scaling::Unknown
+    }
+
+    /// Delivery rate in a round, bytes per second of time that was not idle.
+    pub fn rate(&self, index: usize) -> f64 {
+        path::rate_of(&self.rounds[index])
+    }
+
+    /// Delivery rate over the whole connection, bytes per second.
+    pub fn mean_rate(&self) -> f64 {
+        let acked: u64 = self.rounds.iter().map(|round| round.acked).sum();
+        per_second(acked, self.duration)
+    }
+
+    /// Rounds from `before` before this one to `after` after it.
+    pub fn around(&self, index: usize, before: usize, after: usize) -> &'a [Round] {
+        let until = (index + after + 1).min(self.rounds.len());
+        &self.rounds[index.saturating_sub(before)..until]
+    }
+
+    /// Rounds within that many minimum RTTs before an episode.
+    pub fn rounds_before(&self, episode: &Episode, trips: u64) -> &'a [Round] {
+        let from = episode.at.as_nanos();
+        let from = Instant::from_nanos(from.saturating_sub((self.base * trips).as_nanos()));
+        let begin = self.rounds.partition_point(|round| round.end < from);
+        let until = self
+            .rounds
+            .partition_point(|round| round.start < episode.at);
+        &self.rounds[begin.min(until)..until]
+    }
+
+    /// Time spent in `state` over the whole connection.
+    pub fn spent(&self, state: State) -> Duration {
+        self.rounds
+            .iter()
+            .fold(Duration::ZERO, |sum, round| sum + round.spent_in(state))
+    }
+
+    /// A position as an offset from the first byte seen, as tcpdump prints it.
+    pub fn place(&self, position: u64) -> u64 {
+        position.saturating_sub(self.data().first_position())
+    }
+
+    /// Time since the first packet of the connection.
+    pub fn since_start(&self, at: Instant) -> Duration {
+        at.saturating_since(self.start)
+    }
+}
+
+/// Bytes per second.
+pub(crate) fn per_second(bytes: u64, time: Duration) -> f64 {
+    bytes as f64 / time.as_secs_f64().max(1e-9)
+}
+
+/// One part of another, 0 where the other is nothing.
+pub(crate) fn ratio(part: f64, whole: f64) -> f64 {
+    if whole > 0.0 { part / whole } else { 0.0 }
+}
+
+/// The value that so many quarters of the samples are below; `None` of none.
+pub(crate) fn quartile(mut samples: Vec<f64>, quarters: usize) -> Option<f64> {
+    samples.sort_by(f64::total_cmp);
+    let place = samples.len() * quarters / 4;
+    samples
+        .get(place.min(samples.len().saturating_sub(1)))
+        .copied()
+}

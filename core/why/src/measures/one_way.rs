@@ -1,0 +1,104 @@
+//! Queueing delay on one way to the capture point, by timestamps (RFC 7323 section 3).
+
+use alloc::vec::Vec;
+
+use gigatcp_units::Duration;
+
+use super::Measures;
+use crate::round::{Round, Stamp};
+
+/// How much longer than at its minimum one way took, round by round.
+#[derive(Debug)]
+pub(crate) struct OneWay {
+    late: Vec<Option<Duration>>,
+    /// Resolution of the clock by which that is known.
+    tick: Duration,
+}
+
+/// A clock must have ticked that often for its rate to be known.
+const MIN_TICKS: u32 = 20;
+
+impl OneWay {
+    /// The time that passed at the capture point less that on the clock of the host.
+    pub fn of(rounds: &[Round], stamp: fn(&Round) -> Option<Stamp>) -> Self {
+        let mut way = Self {
+            late: alloc::vec![None; rounds.len()],
+            tick: Duration::ZERO,
+        };
+        let mut stamps = rounds.iter().filter_map(stamp);
+        let (Some(first), Some(last)) = (stamps.next(), stamps.next_back()) else {
+            return way;
+        };
+        let ticks = last.val.wrapping_sub(first.val);
+        let passed = last.at.saturating_since(first.at).as_nanos() as f64;
+        if !(MIN_TICKS..1 << 31).contains(&ticks) {
+            return way;
+        }
+        let tick = round_tick(passed / f64::from(ticks));
+        let late = |one: Stamp| {
+            let here = one.at.saturating_since(first.at).as_nanos() as f64;
+            here - f64::from(one.val.wrapping_sub(first.val)) * tick
+        };
+        let all = rounds.iter().filter_map(stamp).map(late);
+        let min = all.fold(f64::MAX, f64::min);
+        for (place, round) in way.late.iter_mut().zip(rounds) {
+            *place = stamp(round).map(|one| Duration::from_nanos((late(one) - min) as u64));
+        }
+        way.tick = Duration::from_nanos(tick as u64);
+        way
+    }
+
+    /// The delay above the minimum in that round.
+    pub fn late(&self, index: usize) -> Option<Duration> {
+        self.late.get(index).copied().flatten()
+    }
+}
+
+/// The usual tick that is nearest: 1, 4 or 10 ms, or as measured. A queue that grows all
+/// the time makes ticks seem longer than they are.
+fn round_tick(measured: f64) -> f64 {
+    [1e6, 4e6, 1e7]
+        .into_iter()
+        .find(|usual| (0.85..1.6).contains(&(measured / usual)))
+        .unwrap_or(measured)
+}
+
+impl Measures<'_> {
+    /// Delay of data before the capture point, above its minimum, where timestamps tell.
+    pub fn data_delay(&self, index: usize) -> Option<Duration> {
+        let late = self.forth.late(index)?;
+        (late > self.forth.tick * 2).then_some(late)
+    }
+
+    /// Of a standing queue, the shares on the way of the data to the capture point and
+    /// on that of the ACKs to it.
+    fn shares_of(&self, index: usize) -> Option<(f64, f64)> {
+        if let Some(pair) = self.pair {
+            let round = &self.rounds[index];
+            let (forth, back) = pair.between.queues_in(round.start, round.end)?;
+            let both = (forth + back).as_secs_f64().max(1e-9);
+            return Some((forth.as_secs_f64() / both, back.as_secs_f64() / both));
+        }
+        let coarse = self.forth.tick.max(self.back.tick) * 5 / 2;
+        let queue = self.queue(index).filter(|queue| *queue >= coarse)?;
+        let share = |part: Duration| part.as_secs_f64() / queue.as_secs_f64().max(1e-9);
+        Some((
+            share(self.forth.late(index)?),
+            share(self.back.late(index)?),
+        ))
+    }
+
+    /// The same, or as in the median round where this one has no timestamps that tell.
+    pub fn shares(&self, index: usize) -> Option<(f64, f64)> {
+        self.shares_of(index).or(self.usual_shares)
+    }
+
+    pub(super) fn median_shares(&self) -> Option<(f64, f64)> {
+        let all = (0..self.rounds.len()).filter_map(|index| self.shares_of(index));
+        let (mut forth, mut back): (Vec<f64>, Vec<f64>) = all.unzip();
+        forth.sort_by(f64::total_cmp);
+        back.sort_by(f64::total_cmp);
+        let middle = forth.len() / 2;
+        Some((*forth.get(middle)?, *back.get(middle)?))
+    }
+}

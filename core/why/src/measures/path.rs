@@ -1,0 +1,258 @@
+//! The path: minimum RTT, queues, bottleneck rate, and what is known of its capacity.
+
+use alloc::vec::Vec;
+
+use gigatcp_flows::Connection;
+use gigatcp_units::{Duration, Rate};
+
+use super::{Measures, Pair, quartile, ratio};
+use crate::View;
+use crate::episode::Episode;
+use crate::round::{Round, State};
+use crate::trail::Trail;
+
+/// How the capacity of the path is known.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub enum CapacitySource {
+    /// The bottleneck was busy with a queue before it: its rate.
+    FullLink,
+    /// Packets that follow each other closely behind the bottleneck: a lower bound,
+    /// since other flows may come between.
+    Dispersion,
+    /// The largest delivery rate over a round: a lower bound.
+    #[default]
+    BestRound,
+}
+
+impl CapacitySource {
+    /// Its name in records.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::FullLink => "full_link",
+            Self::Dispersion => "dispersion",
+            Self::BestRound => "best_round",
+        }
+    }
+}
+
+/// What the path carries, as far as the capture shows it.
+#[derive(Clone, Copy, Default, Debug)]
+pub struct Capacity {
+    /// Bytes of payload per second.
+    pub(crate) bytes_per_second: f64,
+    /// How that is known.
+    pub source: CapacitySource,
+}
+
+impl Capacity {
+    /// As a rate of payload.
+    #[must_use]
+    pub fn rate(&self) -> Rate {
+        rate(self.bytes_per_second)
+    }
+
+    /// Whether the path may carry more.
+    #[must_use]
+    pub fn is_lower_bound(&self) -> bool {
+        self.source != CapacitySource::FullLink
+    }
+
+    pub(super) fn of(measures: &Measures<'_>) -> Self {
+        /// Rounds with a full link that show its rate.
+        const MIN_FULL: usize = 4;
+        let mean = measures.mean_rate();
+        let full = (0..measures.rounds.len())
+            .filter(|index| measures.is_queued(*index) && measures.is_near_line(*index))
+            .map(|index| measures.near_rate(index))
+            .collect::<Vec<f64>>();
+        let count = full.len();
+        let full = quartile(full, 2).filter(|rate| count >= MIN_FULL && *rate >= 0.95 * mean);
+        let best = measures.peak.max(train_rate(measures)).max(mean);
+        let (bytes_per_second, source) = match (full, measures.line) {
+            (Some(full), _) => (full.max(mean), CapacitySource::FullLink),
+            (None, Some(line)) if line > best => (line, CapacitySource::Dispersion),
+            _ => (best, CapacitySource::BestRound),
+        };
+        Self {
+            bytes_per_second,
+            source,
+        }
+    }
+}
+
+/// Rate of the closest trains of data and of their ACKs, both of enough bytes.
+fn train_rate(measures: &Measures<'_>) -> f64 {
+    let enough = 10 * measures.mss();
+    let trains = measures
+        .rounds
+        .iter()
+        .filter(|round| round.ack_train_octets >= enough && round.train_octets >= enough)
+        .map(|round| {
+            let per = |bytes: u64, time: Duration| bytes as f64 / time.as_secs_f64().max(1e-6);
+            let acks = per(round.ack_train_octets, round.ack_train_time);
+            acks.min(per(round.train_octets, round.train_time))
+        });
+    quartile(trains.collect(), 3).unwrap_or(0.0)
+}
+
+/// Where the capture was taken, and the minimum RTT of the whole path.
+pub(super) fn view_and_base(connection: &Connection, trail: &Trail) -> (View, Duration) {
+    let rounds = trail.rounds.as_slice();
+    let shortest = rounds.iter().filter_map(|round| round.trip.least).min();
+    let handshake = connection.direction(trail.side).round_trips().min();
+    let trip = shortest.map(|trip| handshake.map_or(trip, |other| trip.min(other)));
+    let view = View::infer(handshake.or(trip), trail.turn);
+    let turn = if view.is_near_sender() {
+        Duration::ZERO
+    } else {
+        trail.turn.unwrap_or_default()
+    };
+    (view, trip.unwrap_or_default() + turn)
+}
+
+/// The largest rate of delivery over two neighboring rounds without a loss: its ninth
+/// decile. Where one round ends early the next is longer, so two are taken together.
+pub(super) fn peak_rate(rounds: &[Round], mss: u64, base: Duration) -> f64 {
+    let is_whole = |round: &Round| {
+        round.acked >= 4 * mss
+            && round.again == 0
+            && round.spent_in(State::Recovery).is_zero()
+            && round.spent_in(State::Timeout).is_zero()
+    };
+    let long = base + base / 2;
+    let pairs = rounds.windows(2);
+    let pairs = pairs.filter(|pair| pair.iter().all(is_whole));
+    let rates = pairs.filter_map(|pair| {
+        let time = pair[0].length() + pair[1].length();
+        let acked = (pair[0].acked + pair[1].acked) as f64;
+        let is_over = pair[1].length() * 2 >= base;
+        (time >= long && is_over).then(|| acked / time.as_secs_f64().max(1e-9))
+    });
+    let mut rates: Vec<f64> = rates.collect();
+    rates.sort_by(f64::total_cmp);
+    let peak = rates.get(rates.len() * 9 / 10).copied().unwrap_or(0.0);
+    if peak > 0.0 {
+        peak
+    } else {
+        rounds.iter().map(rate_of).fold(0.0, f64::max)
+    }
+}
+
+/// Bottleneck rate by the distances between packets behind it.
+pub(super) fn dispersion_rate(trail: &Trail, view: View, pair: Option<Pair<'_>>) -> Option<f64> {
+    match pair {
+        Some(pair) => pair.trail.data_spacing.rate(),
+        None if view.is_near_sender() => trail.ack_spacing.rate(),
+        None => trail.data_spacing.rate(),
+    }
+}
+
+/// RTT of the whole path in each round.
+pub(super) fn round_trips(
+    rounds: &[Round],
+    view: View,
+    turn: Option<Duration>,
+) -> Vec<Option<Duration>> {
+    let of = |round: &Round| {
+        let trip = if round.trip.count >= 8 {
+            round.trip.mean()?
+        } else {
+            round.trip.least?
+        };
+        Some(if view.is_near_sender() {
+            trip
+        } else {
+            trip + round.turn.least.or(turn).unwrap_or_default()
+        })
+    };
+    rounds.iter().map(of).collect()
+}
+
+/// By less than this the RTT varies without a queue.
+pub(super) fn queue_step(measures: &Measures<'_>) -> Duration {
+    let base = measures.base;
+    let four = (4 * measures.mss()) as f64 / measures.peak.max(1.0);
+    (base / 8)
+        .max(Duration::from_secs_f64(four).min(base))
+        .max(Duration::from_micros(20))
+}
+
+pub(super) fn queue_max(measures: &Measures<'_>) -> Duration {
+    let trips = measures.trips.iter().flatten().max().copied();
+    let max = trips.unwrap_or_default().saturating_sub(measures.base);
+    let episodes = &measures.trail.episodes.list;
+    let before = episodes.iter().filter_map(|one| measures.queue_before(one));
+    max.max(before.max().unwrap_or_default())
+}
+
+pub(super) fn rate_of(round: &Round) -> f64 {
+    let idle = round.spent_in(State::Idle) + round.spent_in(State::Opening);
+    let time = round.length().saturating_sub(idle).as_secs_f64();
+    ratio(round.acked as f64, time)
+}
+
+impl Measures<'_> {
+    /// Whether queues show in the RTTs that can be measured here.
+    pub fn sees_queues(&self) -> bool {
+        self.view.is_near_sender() || self.rounds.iter().any(|round| round.turn.count > 0)
+    }
+
+    /// Added RTT in that round.
+    pub fn queue(&self, index: usize) -> Option<Duration> {
+        self.trips[index].map(|trip| trip.saturating_sub(self.base))
+    }
+
+    /// Added RTT just before the episode.
+    pub fn queue_before(&self, episode: &Episode) -> Option<Duration> {
+        let turn = if self.view.is_near_sender() {
+            Duration::ZERO
+        } else {
+            episode.turn.or(self.trail.turn).unwrap_or_default()
+        };
+        let trip = episode.trip?;
+        Some((trip + turn).saturating_sub(self.base))
+    }
+
+    /// Delivery rate around a round, bytes per second.
+    pub fn near_rate(&self, index: usize) -> f64 {
+        let near = self.around(index, 1, 1);
+        let time = near
+            .iter()
+            .fold(Duration::ZERO, |sum, round| sum + round.length());
+        let acked: u64 = near.iter().map(|round| round.acked).sum();
+        super::per_second(acked, time)
+    }
+
+    /// Whether a standing queue was measured in that round by more than one segment.
+    pub fn is_queued(&self, index: usize) -> bool {
+        let round = &self.rounds[index];
+        let is_enough = round.segments >= 4 * round.count || round.acks >= 4 * round.count;
+        let is_long = |queue: Duration| queue >= self.queue_step;
+        is_enough && self.queue(index).is_some_and(is_long)
+    }
+
+    /// Whether around that round as much was delivered as the bottleneck carries, or
+    /// as was ever delivered where that is not known.
+    pub fn is_near_line(&self, index: usize) -> bool {
+        let most = self.line.unwrap_or(self.peak);
+        self.near_rate(index) >= 0.85 * most.min(self.peak.max(1.0) * 1.1)
+    }
+
+    /// Minimum added RTT in that round, of eight samples or more.
+    pub fn standing_queue(&self, index: usize) -> Option<Duration> {
+        let round = &self.rounds[index];
+        let trip = round.trip.least.filter(|_| round.trip.count >= 8)?;
+        let trip = if self.view.is_near_sender() {
+            trip
+        } else {
+            trip + round.turn.least?
+        };
+        Some(trip.saturating_sub(self.base))
+    }
+}
+
+/// As a rate.
+pub(crate) fn rate(bytes_per_second: f64) -> Rate {
+    Rate::from_bps((bytes_per_second * 8.0).clamp(0.0, 1e15) as u64)
+}

@@ -1,0 +1,82 @@
+//! A diagnosis in figures alone: for tables of many connections, where sentences and
+//! evidence would cost more than all the rest.
+//!
+//! The account is the same as that of a [`crate::Diagnosis`], and so is its primary cause.
+
+use gigatcp_flows::{Connection, Side};
+use gigatcp_units::{Bytes, Duration, Instant, Rate};
+
+use crate::View;
+use crate::account::Scored;
+use crate::calibration::calibrated;
+use crate::causes::{CAUSES, Cause};
+use crate::measures::{Measures, rate};
+use crate::trail::Trail;
+
+/// What limited one direction of a connection most.
+#[derive(Clone, Copy, Debug)]
+pub struct DiagnosisSummary {
+    /// The side that sent.
+    pub sender: Side,
+    /// Where the capture was taken.
+    pub capture_point: View,
+    /// The connection's time in the capture.
+    pub duration: Duration,
+    /// Bytes acknowledged.
+    pub delivered: Bytes,
+    /// Their rate over the duration.
+    pub throughput: Rate,
+    /// Minimum RTT of the path.
+    pub min_rtt: Duration,
+    /// The primary cause, if it took more time than is unknown.
+    pub primary: Option<PrimaryCause>,
+    /// Time whose cause the capture does not show.
+    pub unknown: Duration,
+}
+
+/// A cause, and what was attributed to it.
+#[derive(Clone, Copy, Debug)]
+pub struct PrimaryCause {
+    /// The cause.
+    pub cause: &'static Cause,
+    /// Time of the connection that was attributed to it.
+    pub time: Duration,
+    /// Probability that it is right, 0 to 1.
+    pub confidence: f64,
+}
+
+impl DiagnosisSummary {
+    pub(crate) fn of(connection: &Connection, trail: &Trail, start: Instant) -> Self {
+        let m = Measures::of(connection, trail, start, None);
+        let account = Scored::of(&m).attribute(|_| {});
+        // Of two that took the same time the earlier cause stands first.
+        let mut primary: Option<PrimaryCause> = None;
+        for (cause, attributed) in CAUSES.iter().zip(&account.causes) {
+            if attributed.time > primary.map_or(Duration::ZERO, |most| most.time) {
+                primary = Some(PrimaryCause {
+                    cause,
+                    time: attributed.time,
+                    confidence: calibrated(m.view, attributed.probability()),
+                });
+            }
+        }
+        let delivered = m.rounds.iter().map(|round| round.acked).sum();
+        Self {
+            sender: trail.side,
+            capture_point: m.view,
+            duration: m.duration,
+            delivered: Bytes::new(delivered),
+            throughput: rate(m.mean_rate()),
+            min_rtt: m.base,
+            primary: primary.filter(|most| most.time >= account.unknown),
+            unknown: account.unknown,
+        }
+    }
+
+    /// Share of the time of its primary cause, or of what is unknown.
+    #[must_use]
+    pub fn share(&self) -> f64 {
+        let time = self.primary.map_or(self.unknown, |primary| primary.time);
+        time.as_secs_f64() / self.duration.as_secs_f64().max(1e-9)
+    }
+}
