@@ -171,6 +171,13 @@ impl Features {
         }
     }
 
+    /// Whether away from the sender its silence ended as after a timeout.
+    #[must_use]
+    pub fn restarts(&self, view: View) -> bool {
+        let restarts = self.value(Feature::RestartsSmall);
+        !view.is_near_sender() && restarts == Some(1.0)
+    }
+
     /// A feature, unless it is unknown.
     #[must_use]
     pub fn value(&self, feature: Feature) -> Option<f64> {

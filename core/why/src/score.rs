@@ -83,9 +83,9 @@ fn weight((feature, weights): &Row, positions: &[Option<Position>; FEATURES]) ->
 }
 
 /// The bias of a cause for what the sender waits for; `None` if it cannot hold then.
-fn bias(biases: &[Bias], cause: usize, state: State) -> Option<f64> {
+fn bias(biases: &[Bias], cause: usize, (state, restarts): (State, bool)) -> Option<f64> {
     let cause = CAUSES[cause];
-    if !cause.states.contains(&state) {
+    if !cause.holds_in(state, restarts) {
         return None;
     }
     let row = biases.iter().find(|(id, _)| *id == cause.id);
@@ -119,11 +119,14 @@ pub(crate) fn probabilities(m: &Measures<'_>, features: &[Features]) -> Vec<Prob
     (0..scores.len())
         .map(|index| {
             let smooth = smoothed(m, &scores, index);
+            let restarts = features[index].restarts(m.view);
             let each = State::ALL.map(|state| {
                 if m.rounds[index].spent_in(state).is_zero() {
                     return Vec::new();
                 }
-                softmax(&smooth, |cause| bias(table.biases, cause, state))
+                softmax(&smooth, |cause| {
+                    bias(table.biases, cause, (state, restarts))
+                })
             });
             Probabilities { each }
         })
@@ -198,7 +201,7 @@ mod tests {
                 let scores = of_round(table, &features);
                 let place = place(cause.id).unwrap_or_default();
                 let wins = cause.states.iter().any(|state| {
-                    let all = softmax(&scores, |one| bias(table.biases, one, *state));
+                    let all = softmax(&scores, |one| bias(table.biases, one, (*state, false)));
                     all[place] > 0.5
                 });
                 assert!(wins, "{name}: {}", String::from(cause.id));

@@ -23,7 +23,8 @@ pub enum View {
 impl View {
     /// Whether the round trip measured there is that of the whole path, and what
     /// leaves the sender is seen as it leaves; or nothing speaks against that.
-    pub(crate) const fn is_near_sender(self) -> bool {
+    #[must_use]
+    pub const fn is_near_sender(self) -> bool {
         matches!(self, Self::Sender | Self::Unknown)
     }
 

@@ -23,6 +23,7 @@ pub(crate) const CAUSE: Cause = Cause {
     references: &["RFC 3449", "RFC 3465", "RFC 9293 section 3.8.6.3"],
     is_fault: false,
     states: IN_FLIGHT,
+    is_hidden: false,
     features: &[ACKS, ONE_WAY, PATH, SENDER, WINDOW, LOSS, TIMES],
     note: None,
     explain,

@@ -29,6 +29,7 @@ pub(crate) const CAUSE: Cause = Cause {
     ],
     is_fault: false,
     states: &[State::Idle, State::Full, State::Slack, State::Closing],
+    is_hidden: false,
     features: &[SENDER, PATH, ONE_WAY, WINDOW, ACKS, TIMES, LOSS, PATTERN],
     note: None,
     explain,

@@ -24,6 +24,7 @@ pub(crate) const CAUSE: Cause = Cause {
     references: &["tcpdump(1), \"packets dropped by kernel\""],
     is_fault: true,
     states: NEVER,
+    is_hidden: false,
     features: &[],
     note: Some(note),
     explain,

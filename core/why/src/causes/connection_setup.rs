@@ -20,6 +20,7 @@ pub(crate) const CAUSE: Cause = Cause {
     references: &["RFC 9293 section 3.5", "RFC 7413"],
     is_fault: false,
     states: &[State::Opening],
+    is_hidden: false,
     features: &[],
     note: None,
     explain,

@@ -23,6 +23,7 @@ pub(crate) const CAUSE: Cause = Cause {
     references: &["RFC 8290", "RFC 7567", "RFC 5166 section 2.3"],
     is_fault: false,
     states: AFTER_LOSS,
+    is_hidden: false,
     features: &[PATH, ONE_WAY, SENDER, LOSS, PATTERN, TIMES],
     note: None,
     explain,

@@ -29,6 +29,7 @@ pub(crate) const CAUSE: Cause = Cause {
     ],
     is_fault: false,
     states: SENDING,
+    is_hidden: false,
     features: &[SENDER, PATH, ONE_WAY, WINDOW, ACKS, LOSS, TIMES],
     note: None,
     explain,

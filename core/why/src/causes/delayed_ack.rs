@@ -31,6 +31,7 @@ pub(crate) const CAUSE: Cause = Cause {
     ],
     is_fault: false,
     states: IN_FLIGHT,
+    is_hidden: false,
     features: &[&[Feature::HeldAck], ACKS, SENDER, PATH, WINDOW, TIMES],
     note: None,
     explain,

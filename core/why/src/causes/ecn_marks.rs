@@ -23,6 +23,7 @@ pub(crate) const CAUSE: Cause = Cause {
     references: &["RFC 3168 section 6.1", "RFC 8257", "RFC 9331"],
     is_fault: false,
     states: AFTER_LOSS,
+    is_hidden: false,
     features: &[&[Feature::EcnEcho], PATH, SENDER, ACKS, LOSS, TIMES],
     note: None,
     explain,

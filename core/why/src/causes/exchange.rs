@@ -24,6 +24,7 @@ pub(crate) const CLIENT_THINK: Cause = Cause {
     references: &["RFC 9112 section 9.3.2", "RFC 9293 section 3.9.1"],
     is_fault: false,
     states: STATES,
+    is_hidden: false,
     features: &[TIMES, SENDER, PATH, WINDOW, ACKS],
     note: None,
     explain: |m, attributed| {
@@ -50,6 +51,7 @@ pub(crate) const SERVER_THINK: Cause = Cause {
     references: &["RFC 9112 section 9.3.2"],
     is_fault: false,
     states: STATES,
+    is_hidden: false,
     features: &[TIMES, SENDER, PATH, WINDOW, ACKS],
     note: None,
     explain: |m, attributed| {
@@ -74,6 +76,7 @@ pub(crate) const RTT: Cause = Cause {
     references: &["RFC 9112 section 9.3.2", "RFC 9113 section 5"],
     is_fault: false,
     states: STATES,
+    is_hidden: false,
     features: &[TIMES, SENDER, PATH, WINDOW, ACKS],
     note: None,
     explain: |m, attributed| {

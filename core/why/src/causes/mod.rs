@@ -71,6 +71,9 @@ pub struct Cause {
     pub is_fault: bool,
     /// What the sender can be waiting for when this cause holds.
     pub states: &'static [State],
+    /// Whether away from the sender it can hold while nothing seems to be in flight: what
+    /// was lost before the capture point leaves no trace there.
+    pub is_hidden: bool,
     /// Groups of features that speak for or against it.
     pub(crate) features: &'static [&'static [Feature]],
     /// Confidence that it is there, for what takes no time of its own.
@@ -79,6 +82,14 @@ pub struct Cause {
 }
 
 impl Cause {
+    /// Whether it can hold while the sender waits for that. Nothing in the network or a
+    /// host limits a sender with nothing outstanding; what seems so away from it
+    /// (`restarts`: it goes on as after a timeout) may be a loss.
+    #[must_use]
+    pub fn holds_in(&self, state: State, restarts: bool) -> bool {
+        self.states.contains(&state) || restarts && self.is_hidden && state == State::Idle
+    }
+
     /// The features that speak for or against it.
     pub fn features(&self) -> impl Iterator<Item = Feature> + '_ {
         self.features.iter().copied().flatten().copied()

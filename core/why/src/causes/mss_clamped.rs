@@ -27,6 +27,7 @@ pub(crate) const CAUSE: Cause = Cause {
     ],
     is_fault: true,
     states: NEVER,
+    is_hidden: false,
     features: &[],
     note: Some(note),
     explain,

@@ -24,6 +24,7 @@ pub(crate) const CAUSE: Cause = Cause {
     references: &["RFC 6298 section 5", "RFC 6069"],
     is_fault: false,
     states: &[State::Timeout, State::Recovery, State::Full, State::Slack],
+    is_hidden: true,
     features: &[LOSS, PATTERN, TIMES, PATH, SENDER],
     note: None,
     explain,

@@ -22,6 +22,7 @@ pub(crate) const CAUSE: Cause = Cause {
     references: &["Linux socket option SO_MAX_PACING_RATE", "tc-fq(8)"],
     is_fault: false,
     states: IN_FLIGHT,
+    is_hidden: false,
     features: &[PATH, ONE_WAY, SENDER, ACKS, WINDOW, LOSS, PATTERN, TIMES],
     note: None,
     explain,

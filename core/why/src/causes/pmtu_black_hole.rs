@@ -24,6 +24,7 @@ pub(crate) const CAUSE: Cause = Cause {
     references: &["RFC 2923 section 2.1", "RFC 1191", "RFC 4821", "RFC 8899"],
     is_fault: false,
     states: AFTER_LOSS,
+    is_hidden: false,
     features: &[LOSS, PATTERN, TIMES, PATH, SENDER],
     note: None,
     explain,

@@ -25,6 +25,7 @@ pub(crate) const CAUSE: Cause = Cause {
     references: &["RFC 2475 section 2.3.3.3", "Flach and others, SIGCOMM 2016"],
     is_fault: false,
     states: AFTER_LOSS,
+    is_hidden: false,
     features: &[PATH, LOSS, PATTERN, SENDER, TIMES],
     note: None,
     explain,

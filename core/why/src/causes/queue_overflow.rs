@@ -26,6 +26,7 @@ pub(crate) const CAUSE: Cause = Cause {
     references: &["RFC 7567 section 2", "RFC 5681 section 3.1", "RFC 3168"],
     is_fault: false,
     states: AFTER_LOSS,
+    is_hidden: false,
     features: &[PATH, LOSS, PATTERN, SENDER, TIMES],
     note: None,
     explain,

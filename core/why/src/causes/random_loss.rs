@@ -31,6 +31,7 @@ pub(crate) const CAUSE: Cause = Cause {
     ],
     is_fault: false,
     states: AFTER_LOSS,
+    is_hidden: false,
     features: &[PATH, LOSS, PATTERN, SENDER, TIMES],
     note: None,
     explain,

@@ -26,6 +26,7 @@ pub(crate) const CAUSE: Cause = Cause {
     references: &["RFC 2883", "RFC 3522", "RFC 3708", "RFC 8985 section 4"],
     is_fault: false,
     states: AFTER_LOSS,
+    is_hidden: false,
     features: &[PATH, LOSS, PATTERN, SENDER, TIMES],
     note: None,
     explain,

@@ -26,6 +26,7 @@ pub(crate) const CAUSE: Cause = Cause {
     ],
     is_fault: false,
     states: NEVER,
+    is_hidden: false,
     features: &[],
     note: Some(note),
     explain,

@@ -26,6 +26,7 @@ pub(crate) const CAUSE: Cause = Cause {
     ],
     is_fault: false,
     states: IN_FLIGHT,
+    is_hidden: false,
     features: &[SENDER, PATH, ONE_WAY, ACKS, WINDOW, LOSS, PATTERN, TIMES],
     note: None,
     explain,

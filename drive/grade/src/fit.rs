@@ -1,0 +1,355 @@
+//! Fits the weights of all causes to connections whose cause is known.
+//!
+//! The model is that of `gigatcp-why` (multinomial logistic regression over features that
+//! are interpolated between knots). An example is a connection with a known cause; its
+//! slices share its label, except that any slice may show slow cwnd growth (every
+//! connection begins so) or a full path in place of it: the likelihood of a slice is a
+//! mixture of these, and the fit decides. Weights pay for their size (L2) and rows of
+//! weights for being there at all (group lasso), so that a feature that says nothing about
+//! a cause has no weights for it.
+//!
+//! Fitted numbers: all of `core/why/src/weights/`, and nothing else.
+
+use gigatcp_why::features::{FEATURES, Feature};
+use gigatcp_why::{CAUSES, STATES, Slice, State, position};
+use rayon::prelude::*;
+
+/// Slices of one example that are used at most: the longest ones.
+const MAX_SLICES: usize = 32;
+
+/// Passes over all examples.
+const PASSES: usize = 160;
+
+/// Step of the optimizer (Adam), and how its averages decay.
+const STEP: f64 = 0.06;
+const DECAY: (f64, f64) = (0.9, 0.99);
+
+/// What weights cost: their squares, and the length of a row of them.
+const RIDGE: f64 = 2e-5;
+const LASSO: f64 = 2.5e-4;
+
+/// How probable it is that a slice shows something other than the connection's cause.
+const OTHER: f64 = 0.12;
+
+/// A connection whose cause is known, as one capture shows it.
+#[derive(Clone, Debug)]
+pub struct Example {
+    /// Index of its cause in [`CAUSES`].
+    pub cause: usize,
+    /// What it counts.
+    pub weight: f64,
+    /// Whether it was taken away from the sender.
+    pub is_away: bool,
+    /// What the capture shows.
+    pub slices: Vec<Slice>,
+}
+
+impl Example {
+    /// Whether a slice may be after a loss that left no trace at the capture point.
+    fn restarts(&self, slice: &Slice) -> bool {
+        restarts(slice, self.is_away)
+    }
+}
+
+fn restarts(slice: &Slice, is_away: bool) -> bool {
+    is_away && slice.features.value(Feature::RestartsSmall) == Some(1.0)
+}
+
+/// A slice, with what does not depend on weights worked out.
+struct Prepared {
+    label: usize,
+    weight: f64,
+    state: usize,
+    restarts: bool,
+    /// For each feature its knot, one more than it, or zero where it is unknown; and how
+    /// far it is on the way to the next.
+    at: [(u8, f32); FEATURES],
+}
+
+/// The rows of weights: which cause, which feature, and where its weights begin.
+struct Layout {
+    /// By cause: (feature, offset) pairs.
+    rows: Vec<Vec<(usize, usize)>>,
+    /// Where the biases of each cause begin.
+    biases: Vec<usize>,
+    len: usize,
+}
+
+impl Layout {
+    fn new() -> Self {
+        let mut len = 0;
+        let mut rows = Vec::new();
+        let mut biases = Vec::new();
+        for cause in CAUSES {
+            biases.push(len);
+            len += STATES;
+            let mut seen = [false; FEATURES];
+            let mut of = Vec::new();
+            for feature in cause.features() {
+                if std::mem::replace(&mut seen[feature as usize], true) {
+                    continue;
+                }
+                of.push((feature as usize, len));
+                len += feature.knots().len();
+            }
+            rows.push(of);
+        }
+        Self { rows, biases, len }
+    }
+}
+
+/// Fitted weights.
+pub struct Fitted {
+    layout: Layout,
+    weights: Vec<f64>,
+}
+
+/// Fits weights to the examples; `progress` is told the pass and the loss of it.
+#[must_use]
+pub fn fit(examples: &[&Example], mut progress: impl FnMut(usize, f64)) -> Fitted {
+    let layout = Layout::new();
+    let prepared: Vec<Prepared> = examples.iter().flat_map(|one| prepare(one)).collect();
+    let total: f64 = prepared.iter().map(|one| one.weight).sum();
+    let mut weights = vec![0.0; layout.len];
+    let (mut mean, mut square) = (vec![0.0; layout.len], vec![0.0; layout.len]);
+    for pass in 1..=PASSES {
+        let (loss, gradient) = gradient(&layout, &weights, &prepared);
+        let (rise, spread) = (
+            1.0 - DECAY.0.powi(pass as i32),
+            1.0 - DECAY.1.powi(pass as i32),
+        );
+        // Steps become smaller towards the end.
+        let step = STEP * (1.0 - 0.9 * pass as f64 / PASSES as f64);
+        for (index, weight) in weights.iter_mut().enumerate() {
+            let slope = gradient[index] / total + RIDGE * *weight;
+            mean[index] = DECAY.0 * mean[index] + (1.0 - DECAY.0) * slope;
+            square[index] = DECAY.1 * square[index] + (1.0 - DECAY.1) * slope * slope;
+            *weight -= step * (mean[index] / rise) / ((square[index] / spread).sqrt() + 1e-6);
+        }
+        shrink(&layout, &mut weights, step);
+        if pass % 20 == 0 {
+            progress(pass, loss / total);
+        }
+    }
+    Fitted { layout, weights }
+}
+
+/// Rows of weights become shorter by what being there costs.
+fn shrink(layout: &Layout, weights: &mut [f64], step: f64) {
+    for rows in &layout.rows {
+        for (feature, begin) in rows {
+            let row = &mut weights[*begin..begin + Feature::ALL[*feature].knots().len()];
+            let length = row.iter().map(|one| one * one).sum::<f64>().sqrt();
+            let left = (1.0 - step * LASSO * 40.0 / length.max(1e-12)).max(0.0);
+            row.iter_mut().for_each(|one| *one *= left);
+        }
+    }
+}
+
+fn prepare(example: &Example) -> Vec<Prepared> {
+    let cause = CAUSES[example.cause];
+    let mut slices: Vec<&Slice> = example
+        .slices
+        .iter()
+        .filter(|slice| cause.holds_in(slice.state, example.restarts(slice)))
+        .collect();
+    slices.sort_by_key(|slice| std::cmp::Reverse(slice.time));
+    // The longest, and of the others some: short rounds are rounds too.
+    if slices.len() > MAX_SLICES {
+        let rest = slices.split_off(MAX_SLICES / 2);
+        let every = rest.len() / (MAX_SLICES / 2);
+        slices.extend(rest.into_iter().step_by(every.max(1)).take(MAX_SLICES / 2));
+    }
+    let time: f64 = slices.iter().map(|slice| slice.time.as_secs_f64()).sum();
+    slices
+        .into_iter()
+        .map(|slice| Prepared {
+            label: example.cause,
+            weight: example.weight * slice.time.as_secs_f64() / time.max(1e-9),
+            state: slice.state as usize,
+            restarts: example.restarts(slice),
+            at: places(slice),
+        })
+        .collect()
+}
+
+fn places(slice: &Slice) -> [(u8, f32); FEATURES] {
+    let mut at = [(0, 0.0); FEATURES];
+    for (place, feature) in at.iter_mut().zip(Feature::ALL) {
+        if let Some(value) = slice.features.value(*feature) {
+            let (knot, part) = position(feature.knots(), value);
+            *place = (knot as u8 + 1, part as f32);
+        }
+    }
+    at
+}
+
+fn scores(
+    layout: &Layout,
+    weights: &[f64],
+    at: &[(u8, f32); FEATURES],
+    (state, restarts): (usize, bool),
+) -> Vec<Option<f64>> {
+    let of = |cause: usize| {
+        let is_possible = CAUSES[cause].holds_in(State::ALL[state], restarts);
+        let is_scored = !layout.rows[cause].is_empty();
+        (is_possible && is_scored).then(|| {
+            let mut score = weights[layout.biases[cause] + state];
+            for (feature, begin) in &layout.rows[cause] {
+                let (knot, part) = at[*feature];
+                if knot > 0 {
+                    let begin = begin + usize::from(knot) - 1;
+                    let part = f64::from(part);
+                    score += weights[begin] * (1.0 - part);
+                    if part > 0.0 {
+                        score += weights[begin + 1] * part;
+                    }
+                }
+            }
+            score
+        })
+    };
+    (0..CAUSES.len()).map(of).collect()
+}
+
+/// Probabilities of the causes that are possible.
+fn probabilities(scores: &[Option<f64>]) -> Vec<f64> {
+    let most = scores.iter().flatten().copied().fold(f64::MIN, f64::max);
+    let parts = scores.iter().map(|one| one.map_or(0.0, |one| (one - most).exp()));
+    let parts: Vec<f64> = parts.collect();
+    let sum: f64 = parts.iter().sum();
+    parts.into_iter().map(|part| part / sum).collect()
+}
+
+/// What a slice of a connection with this cause may show, and how probable each is.
+fn mixture(label: usize, state: usize) -> Vec<(usize, f64)> {
+    let others = ["cwnd-growth-limited", "path-saturated", "application-limited"];
+    let others = others.map(|id| CAUSES.iter().position(|cause| cause.id == id));
+    let is_possible =
+        |cause: &usize| *cause != label && CAUSES[*cause].states.contains(&State::ALL[state]);
+    let others: Vec<usize> = others.into_iter().flatten().filter(is_possible).collect();
+    let mut parts = vec![(label, 1.0 - OTHER)];
+    for other in &others {
+        parts.push((*other, OTHER / others.len() as f64));
+    }
+    parts
+}
+
+fn gradient(layout: &Layout, weights: &[f64], all: &[Prepared]) -> (f64, Vec<f64>) {
+    let empty = || (0.0, vec![0.0; layout.len]);
+    all.par_chunks(512)
+        .fold(empty, |(mut loss, mut sum), chunk| {
+            for one in chunk {
+                let given = probabilities(&scores(layout, weights, &one.at, (one.state, one.restarts)));
+                let parts = mixture(one.label, one.state);
+                let likelihood: f64 = parts.iter().map(|(cause, part)| part * given[*cause]).sum();
+                loss -= one.weight * likelihood.max(1e-12).ln();
+                let mut slope = given.clone();
+                for (cause, part) in &parts {
+                    slope[*cause] -= part * given[*cause] / likelihood.max(1e-12);
+                }
+                for (cause, slope) in slope.into_iter().enumerate() {
+                    if slope != 0.0 {
+                        add(layout, &mut sum, one, cause, slope * one.weight);
+                    }
+                }
+            }
+            (loss, sum)
+        })
+        .reduce(empty, |(a, mut sum), (b, other)| {
+            sum.iter_mut().zip(other).for_each(|(one, other)| *one += other);
+            (a + b, sum)
+        })
+}
+
+fn add(layout: &Layout, sum: &mut [f64], one: &Prepared, cause: usize, slope: f64) {
+    sum[layout.biases[cause] + one.state] += slope;
+    for (feature, begin) in &layout.rows[cause] {
+        let (knot, part) = one.at[*feature];
+        if knot > 0 {
+            let begin = begin + usize::from(knot) - 1;
+            let part = f64::from(part);
+            sum[begin] += slope * (1.0 - part);
+            if part > 0.0 {
+                sum[begin + 1] += slope * part;
+            }
+        }
+    }
+}
+
+impl Fitted {
+    /// The cause with most time of an example, as the product would attribute it without
+    /// its averages over neighbors, and its mean probability.
+    #[must_use]
+    pub fn primary(&self, slices: &[Slice], is_away: bool) -> Option<(usize, f64)> {
+        let mut sums = vec![(0.0, 0.0); CAUSES.len()];
+        for slice in slices {
+            if matches!(slice.state, State::Opening | State::Closing) {
+                continue;
+            }
+            let waits = (slice.state as usize, restarts(slice, is_away));
+            let scores = scores(&self.layout, &self.weights, &places(slice), waits);
+            let given = probabilities(&scores);
+            let most = given.iter().copied().enumerate().max_by(|a, b| a.1.total_cmp(&b.1));
+            if let Some((cause, probability)) = most.filter(|(_, one)| one.is_finite()) {
+                let time = slice.time.as_secs_f64();
+                sums[cause].0 += time;
+                sums[cause].1 += time * probability;
+            }
+        }
+        let most = sums.iter().enumerate().max_by(|a, b| a.1.0.total_cmp(&b.1.0));
+        most.filter(|(_, (time, _))| *time > 0.0)
+            .map(|(cause, (time, weight))| (cause, weight / time))
+    }
+
+    /// The weights as the source text of a table of `core/why/src/weights/`.
+    #[must_use]
+    pub fn source(&self, name: &str, calibration: &[(f64, f64)]) -> String {
+        let hundredths = |value: &f64| ((value * 100.0).round() as i64).clamp(-30_000, 30_000);
+        let list = |values: &[f64]| {
+            let each = values.iter().map(|value| hundredths(value).to_string());
+            each.collect::<Vec<_>>().join(", ")
+        };
+        let mut text = format!(
+            "//! Written by `cargo xtask grade --fit`. Not to be edited by hand.\n\n\
+             use super::Table;\n\
+             use crate::features::Feature as F;\n\n\
+             #[rustfmt::skip]\n\
+             pub(crate) const {name}: &Table = &Table {{\n    biases: &[\n"
+        );
+        for (cause, begin) in CAUSES.iter().zip(&self.layout.biases) {
+            if cause.features().next().is_some() {
+                let biases = list(&self.weights[*begin..begin + STATES]);
+                text += &format!("        (\"{}\", [{biases}]),\n", cause.id);
+            }
+        }
+        text += "    ],\n    weights: &[\n";
+        for (cause, rows) in CAUSES.iter().zip(&self.layout.rows) {
+            if rows.is_empty() {
+                continue;
+            }
+            text += &format!("        (\"{}\", &[\n", cause.id);
+            for (feature, begin) in rows {
+                let feature = Feature::ALL[*feature];
+                let row = &self.weights[*begin..begin + feature.knots().len()];
+                if row.iter().any(|one| one.abs() >= MIN_WEIGHT) {
+                    text += &format!("            (F::{feature:?}, &[{}]),\n", list(row));
+                }
+            }
+            text += "        ]),\n";
+        }
+        let column = |of: fn(&(f64, f64)) -> f64| {
+            let each = calibration.iter().map(|one| format!("{:.3}", of(one)));
+            each.collect::<Vec<_>>().join(", ")
+        };
+        text += &format!(
+            "    ],\n    calibration: (&[{}], &[{}]),\n}};\n",
+            column(|one| one.0),
+            column(|one| one.1)
+        );
+        text
+    }
+}
+
+/// A row whose weights are all smaller is left out.
+const MIN_WEIGHT: f64 = 0.04;
