@@ -18,7 +18,8 @@
 //! | `trail.rs`, `trail/` | one direction as its sender lived it: what it sent, heard, and when it knew |
 //! | `echoes.rs` | what timestamps say about when a segment was made |
 //! | `round.rs`, `episode.rs` | what is kept: rounds; losses and their repair |
-//! | `packed.rs` | rounds in few octets |
+//! | `packed.rs`, `samples.rs` | rounds in few octets; statistics of a round |
+//! | `exchange.rs` | requests and responses: thinking, transfer, RTTs |
 //! | `view.rs` | where the capture was taken |
 //! | `segment_size.rs` | how large full segments are, and why |
 //! | `surroundings.rs` | both of these for very many connections, in few octets each |
@@ -45,16 +46,20 @@ mod account;
 mod between;
 mod brief;
 mod case;
+#[cfg(test)]
+mod conversation;
 mod crowded;
 mod echoes;
 mod episode;
 mod ethernet;
+mod exchange;
 mod flood;
 mod losses;
 mod metered;
 mod packed;
 mod round;
 mod rules;
+mod samples;
 mod segment_size;
 mod surroundings;
 mod trail;

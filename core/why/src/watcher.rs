@@ -11,19 +11,21 @@ use gigatcp_wire::Flags;
 use crate::between::Between;
 use crate::brief::Brief;
 use crate::case::{Case, Other, other};
+use crate::exchange::Exchange;
 use crate::surroundings::{Halves, Surroundings, data_sender};
 use crate::trail::{Shown, Trail};
 use crate::verdict::Diagnosis;
 
 /// Both directions of one connection.
 #[derive(Clone, Default, Debug)]
-struct Followed {
+pub(crate) struct Followed {
     first: Option<Instant>,
     last: Instant,
     last_packet: u64,
     first_packet: u64,
     halves: Halves,
     trails: [Option<Box<Trail>>; 2],
+    exchange: Exchange,
     /// It is in the list of those that have ended.
     is_listed: bool,
 }
@@ -61,6 +63,12 @@ impl Watcher {
             predicts: false,
             ..Self::over(FlowTable::without_prediction(seed))
         }
+    }
+
+    /// What is known of a connection in this test.
+    #[cfg(test)]
+    pub(crate) fn followed(&self, index: usize) -> &Followed {
+        &self.followed[index]
     }
 
     const fn over(table: FlowTable) -> Self {
@@ -222,9 +230,15 @@ impl Watcher {
 }
 
 impl Followed {
+    /// Requests and responses of the connection.
+    #[allow(dead_code, reason = "read by causes of requests and responses")]
+    pub(crate) const fn exchange(&self) -> &Exchange {
+        &self.exchange
+    }
+
     /// The direction from `side` up to the end of the capture, and when the
     /// connection begins in it.
-    fn lived(&self, side: Side) -> Option<(Box<Trail>, Instant)> {
+    pub(crate) fn lived(&self, side: Side) -> Option<(Box<Trail>, Instant)> {
         let mut trail = self.trails[side as usize].clone()?;
         trail.finish(self.last, self.last_packet);
         Some((trail, self.first?))
@@ -240,6 +254,7 @@ impl Followed {
         self.last_packet = shown.number;
         let from = shown.verdict.from;
         let to = other(from);
+        self.exchange.on_packet(shown);
         self.halves
             .note(shown.connection, shown.verdict, packet.flags);
         if packet.payload_len > 0 && self.trails[from as usize].is_none() {
