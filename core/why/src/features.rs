@@ -4,7 +4,7 @@
 //! interpolated, beyond the outer ones it stays the same, so that a small change of a
 //! measure is a small change of a score. A feature that is not known here adds nothing.
 
-use gigatcp_flows::{Kind, Scaling};
+use gigatcp_flows::{Kind, Scaling, Side};
 use gigatcp_units::Duration;
 
 use crate::measures::{Measures, ratio};
@@ -55,6 +55,9 @@ features! {
     WindowStill "window_still" "Minimum RTTs in which the right window edge did not advance." [0.0, 0.5, 1.0, 2.0, 5.0, 20.0]
     WindowUnscaled "window_unscaled" "Whether windows reach 32 KiB without window scaling." [0.0, 1.0]
     WindowOfPath "window_of_path" "Smallest window over capacity times minimum RTT." [0.1, 0.3, 0.7, 1.0, 1.5, 3.0]
+    WindowMean "window_mean" "Mean window of the round over the largest before." [0.0, 0.1, 0.3, 0.6, 0.85, 1.0]
+    ZeroWindows "zero_windows" "Share of the ACKs with a zero window." [0.0, 0.01, 0.1, 0.5]
+    ZeroTime "zero_time" "Share of the round with a zero window." [0.0, 0.05, 0.3, 0.7]
     // The path.
     Queue "queue" "Added RTT, in minimum RTTs." [0.0, 0.03, 0.06, 0.12, 0.25, 0.5, 1.0, 3.0]
     QueueOfMax "queue_of_max" "Added RTT over the largest added RTT." [0.0, 0.2, 0.4, 0.6, 0.8, 1.0]
@@ -66,7 +69,9 @@ features! {
     RateOfPeak "rate_of_peak" "Delivery rate around the round over its ninth decile." [0.1, 0.4, 0.7, 0.85, 0.95, 1.05]
     PeakOfLine "peak_of_line" "Ninth decile of the delivery rates over the bottleneck rate." [0.2, 0.5, 0.8, 0.95, 1.05]
     MeanOfCapacity "mean_of_capacity" "Mean delivery rate over the known capacity." [0.05, 0.2, 0.5, 0.8, 0.95]
-    DataDelay "data_delay" "Delay of data before the capture point, in minimum RTTs." [0.0, 0.05, 0.2, 0.5, 1.0, 3.0]
+    DataDelay "data_delay" "Mean delay of data before the capture point, in minimum RTTs." [0.0, 0.05, 0.2, 0.5, 1.0, 3.0]
+    DataLate "data_late" "Smallest delay of data before the capture point in the round, in minimum RTTs." [0.0, 0.02, 0.06, 0.2, 0.5, 1.0, 3.0]
+    DataLateTime "data_late_time" "The same as a decimal logarithm of milliseconds." [-1.0, 0.3, 1.0, 2.0, 3.0]
     ForthShare "forth_share" "Share of the queue on the way of the data to here." [0.0, 0.3, 0.6, 0.9]
     BackShare "back_share" "Share of the queue on the way of the ACKs to here." [0.0, 0.3, 0.6, 0.9]
     TurnDelay "turn_delay" "Added turnaround to the sender and back, in minimum RTTs." [0.0, 0.01, 0.03, 0.1, 0.3, 1.0]
@@ -88,11 +93,18 @@ features! {
     SamePace "same_pace" "Share of the rounds that keep the median pace." [0.0, 0.3, 0.6, 0.8, 0.95]
     PaceOfLine "pace_of_line" "Median pace over the bottleneck rate." [0.2, 0.5, 0.8, 0.9, 0.97, 1.03]
     PaceOfRate "pace_of_rate" "Median pace over the delivery rate around the round." [0.9, 1.0, 1.1, 1.5, 3.0]
+    BurstVariation "burst_variation" "Variation of the rate from burst to burst." [0.0, 0.05, 0.1, 0.2, 0.4, 0.8, 2.0]
+    BurstOfLine "burst_of_line" "Mean rate from burst to burst over the bottleneck rate." [0.2, 0.5, 0.8, 0.95, 1.05, 1.5]
+    GapVariation "gap_variation" "Variation of the time per byte between packets." [0.0, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0]
+    FlightLow "flight_low" "Smallest flight after an ACK over the largest." [0.0, 0.3, 0.6, 0.8, 0.9, 1.0]
+    FlightMean "flight_mean" "Mean flight over the largest." [0.1, 0.4, 0.7, 0.85, 0.95, 1.0]
     // ACKs.
     AckStretch "ack_stretch" "Binary logarithm of the segments for each ACK." [0.0, 1.0, 2.0, 3.0, 4.0, 5.5]
     AckGaps "ack_gaps" "Variation of the time between ACKs." [0.1, 0.3, 0.6, 1.0, 2.0, 4.0]
     AckEven "ack_even" "Variation of the gaps between ACKs over that of what they acknowledge." [0.0, 0.3, 0.5, 0.8, 1.2, 3.0]
     HeldAck "held_ack" "Milliseconds that an ACK for two segments or less came late." [0.0, 5.0, 20.0, 35.0, 60.0, 200.0, 500.0]
+    AckBursts "ack_bursts" "Share of the ACKs at once behind another." [0.0, 0.1, 0.3, 0.6, 0.9]
+    AckMax "ack_max" "Binary logarithm of the segments that one ACK acknowledged at most." [0.0, 1.0, 2.0, 4.0, 6.0]
     EcnEcho "ecn_echo" "Share of the ACKs with an echo of congestion." [0.0, 0.001, 0.01, 0.05, 0.2, 0.5]
     // The loss event before this round.
     AnyLoss "any_loss" "Whether a loss event came before." [0.0, 1.0]
@@ -137,6 +149,13 @@ features! {
     MeterOver "meter_over" "Share of what passed although that bucket was as empty." [0.0, 0.05, 0.15, 0.3, 0.6]
     MeterSpread "meter_spread" "Variation of its level at losses." [0.0, 0.1, 0.2, 0.4, 0.8]
     MeterDelay "meter_delay" "Queue before losses over what a queue of its depth adds." [0.0, 0.15, 0.33, 0.6, 1.0]
+    // Requests and responses.
+    Exchanges "exchanges" "Binary logarithm of the requests that were answered." [0.0, 1.0, 2.0, 4.0, 7.0]
+    ClientThink "client_think" "Share of the time in which the client thinks." [0.0, 0.1, 0.3, 0.5, 0.8]
+    ServerThink "server_think" "Share of the time in which the server thinks." [0.0, 0.1, 0.3, 0.5, 0.8]
+    ExchangeTrips "exchange_trips" "Share of the time that RTTs of exchanges take." [0.0, 0.1, 0.3, 0.5, 0.8]
+    ExchangeTransfer "exchange_transfer" "Share of the time in which requests and responses are transferred." [0.0, 0.1, 0.3, 0.5, 0.8]
+    Mixed "mixed" "Share of the turns that began before the other side's data had arrived." [0.0, 0.1, 0.5, 1.0]
     // The round and the connection.
     TimeoutShare "timeout_share" "Share of the round in which a retransmission timer ran." [0.0, 0.1, 0.5, 0.9]
     RecoveryShare "recovery_share" "Share of the round in loss recovery." [0.0, 0.1, 0.5, 0.9]
@@ -208,6 +227,7 @@ pub(crate) fn of_rounds(m: &Measures<'_>) -> alloc::vec::Vec<Features> {
     let mut common = Features::UNKNOWN;
     connection(m, &mut common);
     pattern(m, &mut common);
+    exchange(m, &mut common);
     let round = |index| {
         let mut features = common;
         window(m, index, &mut features);
@@ -290,6 +310,29 @@ fn pattern(m: &Measures<'_>, f: &mut Features) {
     }
 }
 
+fn exchange(m: &Measures<'_>, f: &mut Features) {
+    use Feature as F;
+    let exchange = m.exchange;
+    let [client, server] = Side::BOTH.map(|side| exchange.turns(side));
+    let count = exchange.exchanges();
+    f.set(F::Exchanges, log2(f64::from(count), 1.0));
+    let elapsed = exchange.elapsed().as_secs_f64();
+    if count < 2 || elapsed <= 0.0 {
+        return;
+    }
+    let share = |time: Duration| (time.as_secs_f64() / elapsed).min(1.0);
+    f.set(F::ClientThink, share(client.think));
+    f.set(F::ServerThink, share(server.think));
+    f.set(F::ExchangeTrips, share(client.trips + server.trips));
+    f.set(
+        F::ExchangeTransfer,
+        share(client.transfer + server.transfer),
+    );
+    let (mixed, _) = exchange.mixed();
+    let turns = f64::from(client.count + server.count);
+    f.set(F::Mixed, ratio(f64::from(mixed), turns));
+}
+
 fn window(m: &Measures<'_>, index: usize, f: &mut Features) {
     use Feature as F;
     let round = &m.rounds[index];
@@ -329,6 +372,10 @@ fn path(m: &Measures<'_>, index: usize, f: &mut Features) {
     f.set_if(F::LineUse, m.line.map(|line| ratio(near, line)));
     f.set(F::RateOfPeak, ratio(near, m.peak));
     f.set_if(F::DataDelay, m.data_delay(index).map(|late| trips(late, m)));
+    if let Some(late) = m.data_late(index) {
+        f.set(F::DataLate, trips(late, m));
+        f.set(F::DataLateTime, log10(late.as_secs_f64() * 1e3, 0.1));
+    }
     if let Some((forth, back)) = m.shares(index) {
         f.set(F::ForthShare, forth);
         f.set(F::BackShare, back);
@@ -362,6 +409,19 @@ fn sender(m: &Measures<'_>, index: usize, f: &mut Features) {
     if starts > 0.0 {
         f.set(F::FreeStarts, round.free_starts as f64 / starts);
     }
+    f.set_if(F::BurstVariation, round.burst_rate.variation());
+    let bursts = round.burst_rate.mean().zip(m.line);
+    f.set_if(F::BurstOfLine, bursts.map(|(mean, line)| ratio(mean, line)));
+    f.set_if(F::GapVariation, round.send_gaps.variation());
+    let flight = round.flight as f64;
+    f.set_if(
+        F::FlightLow,
+        round.flight_low.map(|low| ratio(low as f64, flight)),
+    );
+    f.set_if(
+        F::FlightMean,
+        round.flight_mean().map(|mean| ratio(mean, flight)),
+    );
     let pace = m.sending.pace.map(|pace| ratio(pace, m.near_rate(index)));
     f.set_if(F::PaceOfRate, pace);
 }
@@ -378,7 +438,13 @@ fn acks(m: &Measures<'_>, index: usize, f: &mut Features) {
     let sizes = round.ack_sizes.variation().filter(|sizes| *sizes >= 0.3);
     let even = round.ack_gaps.variation().zip(sizes);
     f.set_if(F::AckEven, even.map(|(gaps, sizes)| gaps / sizes));
-    f.set(F::EcnEcho, ratio(round.marks as f64, round.acks as f64));
+    f.set(F::EcnEcho, ratio(round.ece as f64, round.acks as f64));
+    f.set(
+        F::AckBursts,
+        ratio(round.ack_bursts as f64, round.acks as f64),
+    );
+    let most = round.acked_per_ack_max as f64 / m.mss() as f64;
+    f.set(F::AckMax, log2(most, 1.0));
     let is_small = round.flight <= 2 * m.mss() && round.segments <= 2 * round.count;
     if is_small && round.trip.count > 0 {
         let path = m.data().round_trips().min().unwrap_or_default();
@@ -465,6 +531,9 @@ pub(crate) const WINDOW: &[Feature] = &[
     Feature::WindowStill,
     Feature::WindowUnscaled,
     Feature::WindowOfPath,
+    Feature::WindowMean,
+    Feature::ZeroWindows,
+    Feature::ZeroTime,
 ];
 
 /// Features of queues and of what the path carries.
@@ -485,6 +554,8 @@ pub(crate) const PATH: &[Feature] = &[
 /// Features of where a queue is.
 pub(crate) const ONE_WAY: &[Feature] = &[
     Feature::DataDelay,
+    Feature::DataLate,
+    Feature::DataLateTime,
     Feature::ForthShare,
     Feature::BackShare,
     Feature::TurnDelay,
@@ -508,6 +579,11 @@ pub(crate) const SENDER: &[Feature] = &[
     Feature::SamePace,
     Feature::PaceOfLine,
     Feature::PaceOfRate,
+    Feature::BurstVariation,
+    Feature::BurstOfLine,
+    Feature::GapVariation,
+    Feature::FlightLow,
+    Feature::FlightMean,
     Feature::SuperSegments,
 ];
 
@@ -517,6 +593,18 @@ pub(crate) const ACKS: &[Feature] = &[
     Feature::AckGaps,
     Feature::AckEven,
     Feature::HeldAck,
+    Feature::AckBursts,
+    Feature::AckMax,
+];
+
+/// Features of requests and responses.
+pub(crate) const EXCHANGE: &[Feature] = &[
+    Feature::Exchanges,
+    Feature::ClientThink,
+    Feature::ServerThink,
+    Feature::ExchangeTrips,
+    Feature::ExchangeTransfer,
+    Feature::Mixed,
 ];
 
 /// Features of the loss event that came before.

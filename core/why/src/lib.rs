@@ -17,7 +17,9 @@
 //! | `watcher.rs` | all connections of a capture |
 //! | `trail.rs`, `trail/` | one direction as its sender experienced it |
 //! | `echoes.rs` | what timestamps show of when a segment was made |
-//! | `round.rs`, `episode.rs`, `packed.rs` | what is kept: rounds, in few bytes; losses and their recovery |
+//! | `round.rs`, `episode.rs` | what is kept: rounds; losses and their recovery |
+//! | `packed.rs`, `samples.rs` | rounds in few bytes; statistics of a round |
+//! | `exchange.rs` | requests and responses: think time, transfer, RTTs |
 //! | `view.rs` | where the capture was taken |
 //! | `segment_size.rs` | how large full segments are, and why |
 //! | `surroundings.rs` | both of these for very many connections, in few bytes each |
@@ -27,7 +29,7 @@
 //! | `causes/` | one cause in one file |
 //! | `score.rs`, `weights/`, `calibration.rs` | how probable each cause is; the fitted numbers |
 //! | `account.rs`, `cost.rs` | what each cause took and cost |
-//! | `verdict.rs`, `summary.rs` | the diagnosis, in words and in figures alone |
+//! | `verdict.rs`, `sentence.rs`, `summary.rs` | the diagnosis, its first line, and the same in figures alone |
 //!
 //! Out of scope: files. What only a host can know (its CPU, its buffers) is inferred from
 //! what it does on the wire, with what is indistinguishable from it.
@@ -41,15 +43,20 @@ mod account;
 mod between;
 mod calibration;
 mod causes;
+#[cfg(test)]
+mod conversation;
 mod cost;
 mod echoes;
 mod episode;
+mod exchange;
 pub mod features;
 mod measures;
 mod packed;
 mod round;
+mod samples;
 mod score;
 mod segment_size;
+mod sentence;
 mod summary;
 mod surroundings;
 mod trail;

@@ -1,43 +1,124 @@
 //! Rounds as they are kept while a connection goes on: in few octets.
 //!
-//! A round has some fifty figures, of which most are nothing and the others
-//! small. What is kept of it is a bit for each figure that is not zero, and
-//! these figures in groups of seven bits, lowest first: 480 octets become some
-//! hundred. Times and packet numbers are those since the round before, and what
-//! is near another figure is what it differs by. Nothing is rounded: figures with
-//! a point are kept with their bits reversed, since the last ones are mostly zero.
+//! A round has some eighty figures, of which most are zero and the others small. What
+//! is kept of it is a bit for each figure that is not zero, and these figures in
+//! groups of seven bits, lowest first: 600 bytes become some hundred. Times and
+//! packet numbers are relative to the round before, and what is near another figure
+//! is kept as the difference. Packing rounds nothing: floating-point figures are kept
+//! with their bits reversed, since the last ones are mostly zero.
+//!
+//! The table of fields is in `round.rs`, and nothing of it is repeated here:
+//! [`rounds!`] makes the struct and what packs, unpacks and merges it.
 
 use alloc::vec::Vec;
 
 use gigatcp_units::{Duration, Instant};
 
-use crate::round::{Round, STATES, Samples, Spread, Stamp};
+use crate::round::{FIGURES, Round};
+use crate::samples::{Extremes, Samples, Spread, Stamp};
 
-/// Figures of a round.
-const FIGURES: usize = 57;
+/// Bytes with a bit for each figure.
+const MASK: usize = FIGURES.div_ceil(8);
+
+/// Declares a round: fields with their types, how each takes in that of the next
+/// round, and what it is near to.
+macro_rules! rounds {
+    (
+        $(#[$about:meta])*
+        pub(crate) struct $Round:ident {
+            $(#[$start_doc:meta])*
+            pub $start:ident: Instant;
+            $(
+                $(#[$doc:meta])*
+                pub $field:ident: $type:ty, merge $rule:ident $(, near $base:ident)?;
+            )*
+        }
+    ) => {
+        $(#[$about])*
+        #[derive(Clone, Copy, Debug)]
+        pub(crate) struct $Round {
+            $(#[$start_doc])*
+            pub $start: Instant,
+            pub end: Instant,
+            /// Number of the first packet in it.
+            pub packet: u64,
+            /// How many rounds this is.
+            pub count: u64,
+            $($(#[$doc])* pub $field: $type,)*
+        }
+
+        /// Figures of a round.
+        pub(crate) const FIGURES: usize =
+            4 $(+ <$type as crate::packed::Figures>::COUNT)*;
+
+        impl $Round {
+            pub fn new($start: Instant, packet: u64) -> Self {
+                Self {
+                    $start,
+                    end: $start,
+                    packet,
+                    count: 1,
+                    $($field: Default::default(),)*
+                }
+            }
+
+            /// Takes in the round behind it.
+            fn merge(&mut self, other: &Self) {
+                self.end = other.end;
+                self.count += other.count;
+                $(merge::$rule(&mut self.$field, &other.$field);)*
+            }
+
+            /// Its figures, told from the end and the packet of the round before.
+            #[inline(always)]
+            pub(crate) fn figures(
+                &self,
+                (before, number): (Instant, u64),
+            ) -> [u64; FIGURES] {
+                use crate::packed::{Figures, Put};
+                let Self { $start, end, packet, count, $($field,)* } = *self;
+                let mut all = Put::default();
+                all.put($start.as_nanos().wrapping_sub(before.as_nanos()));
+                all.put(end.as_nanos().wrapping_sub($start.as_nanos()));
+                all.put(packet.wrapping_sub(number));
+                all.put(count);
+                $(rounds!(@put $field, all $(, $base)?);)*
+                all.figures
+            }
+
+            /// The round with these figures.
+            #[inline(always)]
+            pub(crate) fn of_figures(
+                figures: &[u64; FIGURES],
+                (before, number): (Instant, u64),
+            ) -> Self {
+                use crate::packed::{Figures, Take};
+                let mut all = Take::of(figures);
+                let $start = Instant::from_nanos(all.take().wrapping_add(before.as_nanos()));
+                let end = Instant::from_nanos(all.take().wrapping_add($start.as_nanos()));
+                let packet = all.take().wrapping_add(number);
+                let count = all.take();
+                $(let $field = rounds!(@take $type, all $(, $base)?);)*
+                Self { $start, end, packet, count, $($field,)* }
+            }
+        }
+    };
+    (@put $field:ident, $all:ident) => { $field.put(&mut $all) };
+    (@put $field:ident, $all:ident, $base:ident) => { $field.put_near($base, &mut $all) };
+    (@take $type:ty, $all:ident) => { <$type as Figures>::take(&mut $all) };
+    (@take $type:ty, $all:ident, $base:ident) => {
+        <$type as Figures>::take_near($base, &mut $all)
+    };
+}
+pub(crate) use rounds;
 
 /// Rounds in few octets, oldest first.
 #[derive(Clone, Default, Debug)]
 pub(crate) struct Packed {
     octets: Vec<u8>,
     len: usize,
-    before: Before,
-}
-
-/// What figures of a round are told from.
-#[derive(Clone, Copy, Default, Debug)]
-struct Before {
-    end: u64,
-    packet: u64,
-}
-
-impl Before {
-    const fn of(round: &Round) -> Self {
-        Self {
-            end: round.end.as_nanos(),
-            packet: round.packet,
-        }
-    }
+    /// End and packet of the last one.
+    before: (Instant, u64),
 }
 
 impl Packed {
@@ -47,11 +128,11 @@ impl Packed {
 
     pub fn push(&mut self, round: &Round) {
         /// The most that a round takes.
-        const MOST: usize = 8 + FIGURES * 10;
+        const MOST: usize = MASK + FIGURES * 10;
         let mut octets = [0; MOST];
-        let mut at = 8;
-        let mut present = 0_u64;
-        let all = figures(round, self.before);
+        let mut at = MASK;
+        let mut present = 0_u128;
+        let all = round.figures(self.before);
         for (index, mut left) in all.into_iter().enumerate() {
             if left == 0 {
                 continue;
@@ -65,7 +146,7 @@ impl Packed {
             octets[at] = left as u8;
             at += 1;
         }
-        octets[..8].copy_from_slice(&present.to_le_bytes());
+        octets[..MASK].copy_from_slice(&present.to_le_bytes()[..MASK]);
         // There are many connections: room for an eighth more, and not for as
         // many again.
         if self.octets.len() + at > self.octets.capacity() {
@@ -73,19 +154,20 @@ impl Packed {
         }
         self.octets.extend_from_slice(&octets[..at]);
         self.len += 1;
-        self.before = Before::of(round);
+        self.before = (round.end, round.packet);
     }
 
     /// All of them as they were.
     pub fn unpack(&self) -> Vec<Round> {
         let mut rounds = Vec::with_capacity(self.len);
-        let mut before = Before::default();
+        let mut before = <(Instant, u64)>::default();
         let mut octets = self.octets.iter().copied();
         for _ in 0..self.len {
             let mut next = || octets.next().unwrap_or_default();
-            let present = u64::from_le_bytes([(); 8].map(|()| next()));
+            let mut left = [0; 16];
+            left[..MASK].fill_with(&mut next);
+            let mut left = u128::from_le_bytes(left);
             let mut all = [0; FIGURES];
-            let mut left = present;
             while left != 0 {
                 let figure = &mut all[left.trailing_zeros() as usize];
                 left &= left - 1;
@@ -99,8 +181,8 @@ impl Packed {
                     }
                 }
             }
-            let round = round(&all, before);
-            before = Before::of(&round);
+            let round = Round::of_figures(&all, before);
+            before = (round.end, round.packet);
             rounds.push(round);
         }
         rounds
@@ -118,145 +200,258 @@ const fn together(by: u64, base: u64) -> u64 {
     base.wrapping_add((by >> 1) ^ (by & 1).wrapping_neg())
 }
 
-const fn float(value: f64) -> u64 {
-    value.to_bits().reverse_bits()
+/// Where figures go, in order.
+pub(crate) struct Put {
+    pub figures: [u64; FIGURES],
+    next: usize,
 }
 
-/// The figures of a round. A new one needs a place here and in [`round`].
-fn figures(round: &Round, before: Before) -> [u64; FIGURES] {
-    let start = round.start.as_nanos();
-    let samples = |all: &Samples| {
-        let least = all.least.unwrap_or_default().as_nanos();
-        [
-            least,
-            all.most.as_nanos().wrapping_sub(least),
-            all.sum
-                .as_nanos()
-                .wrapping_sub(least.wrapping_mul(all.count)),
-            all.count,
-        ]
-    };
-    let spread = |all: &Spread| [float(all.count), float(all.sum), float(all.squares)];
-    // One more than the value, so that nothing is zero.
-    let stamp = |one: Option<Stamp>| match one {
-        Some(one) => [
-            u64::from(one.val) + 1,
-            one.at.as_nanos().wrapping_sub(start),
-        ],
-        None => [0, 0],
-    };
-    let (least, most) = round.window.map_or((0, 0), |(least, most)| {
-        (least + 1, most.wrapping_sub(least))
-    });
-    let mut all = [0; FIGURES];
-    let mut left = all.iter_mut();
-    let mut put = |values: &[u64]| {
-        for value in values {
-            if let Some(place) = left.next() {
-                *place = *value;
-            }
+impl Default for Put {
+    fn default() -> Self {
+        Self {
+            figures: [0; FIGURES],
+            next: 0,
         }
-    };
-    put(&[
-        start.wrapping_sub(before.end),
-        round.end.as_nanos().wrapping_sub(start),
-        round.packet.wrapping_sub(before.packet),
-        round.count,
-    ]);
-    put(&round.spent.map(Duration::as_nanos));
-    let acked = apart(round.acked, round.sent);
-    put(&[round.sent, acked, round.segments, round.clocked]);
-    put(&[round.small, round.pushed, round.marked]);
-    put(&[round.gaps, round.bunched]);
-    put(&[
-        round.free_starts,
-        round.clocked_starts,
-        round.dry.as_nanos(),
-    ]);
-    put(&spread(&round.ack_gaps));
-    put(&spread(&round.ack_sizes));
-    let flight = apart(round.flight, round.sent);
-    put(&[round.again, round.spurious, round.late, flight]);
-    put(&samples(&round.trip));
-    put(&samples(&round.turn));
-    put(&stamp(round.ack_stamp));
-    put(&stamp(round.data_stamp));
-    put(&[round.still.as_nanos(), least, most]);
-    put(&[round.train_octets, round.train_time.as_nanos()]);
-    put(&[round.acks, round.duplicates, round.updates, round.marks]);
-    put(&[round.ack_train_octets, round.ack_train_time.as_nanos()]);
-    all
+    }
 }
 
-/// The round with these figures.
-fn round(all: &[u64; FIGURES], before: Before) -> Round {
-    let mut figures = all.iter().copied();
-    let mut next = || figures.next().unwrap_or_default();
-    let start = next().wrapping_add(before.end);
-    let samples = |[least, most, sum, count]: [u64; 4]| Samples {
-        least: (count > 0).then(|| Duration::from_nanos(least)),
-        most: Duration::from_nanos(most.wrapping_add(least)),
-        sum: Duration::from_nanos(sum.wrapping_add(least.wrapping_mul(count))),
-        count,
-    };
-    let float = |value: u64| f64::from_bits(value.reverse_bits());
-    let spread = |[count, sum, squares]: [u64; 3]| Spread {
-        count: float(count),
-        sum: float(sum),
-        squares: float(squares),
-    };
-    let stamp = |[val, at]: [u64; 2]| {
+impl Put {
+    #[inline(always)]
+    pub fn put(&mut self, value: u64) {
+        self.figures[self.next] = value;
+        self.next += 1;
+    }
+}
+
+/// Where figures come from, in the same order.
+pub(crate) struct Take<'a> {
+    figures: &'a [u64; FIGURES],
+    next: usize,
+}
+
+impl<'a> Take<'a> {
+    pub const fn of(figures: &'a [u64; FIGURES]) -> Self {
+        Self { figures, next: 0 }
+    }
+
+    #[inline(always)]
+    pub fn take(&mut self) -> u64 {
+        let value = self.figures[self.next];
+        self.next += 1;
+        value
+    }
+}
+
+/// A field of a round as figures.
+pub(crate) trait Figures: Sized {
+    /// Number of figures.
+    const COUNT: usize;
+    /// What it may be near to.
+    type Near;
+    fn put(&self, all: &mut Put);
+    fn take(all: &mut Take<'_>) -> Self;
+
+    /// The same as the difference from another field.
+    fn put_near(&self, _: Self::Near, all: &mut Put) {
+        self.put(all);
+    }
+    fn take_near(_: Self::Near, all: &mut Take<'_>) -> Self {
+        Self::take(all)
+    }
+}
+
+impl Figures for u64 {
+    const COUNT: usize = 1;
+    type Near = Self;
+    #[inline(always)]
+    fn put(&self, all: &mut Put) {
+        all.put(*self);
+    }
+    #[inline(always)]
+    fn take(all: &mut Take<'_>) -> Self {
+        all.take()
+    }
+    #[inline(always)]
+    fn put_near(&self, near: Self, all: &mut Put) {
+        all.put(apart(*self, near));
+    }
+    #[inline(always)]
+    fn take_near(near: Self, all: &mut Take<'_>) -> Self {
+        together(all.take(), near)
+    }
+}
+
+/// One more than the difference, so that it is not zero.
+impl Figures for Option<u64> {
+    const COUNT: usize = 1;
+    type Near = u64;
+    #[inline(always)]
+    fn put(&self, all: &mut Put) {
+        self.put_near(0, all);
+    }
+    #[inline(always)]
+    fn take(all: &mut Take<'_>) -> Self {
+        Self::take_near(0, all)
+    }
+    #[inline(always)]
+    fn put_near(&self, near: u64, all: &mut Put) {
+        all.put(self.map_or(0, |value| apart(value, near).wrapping_add(1)));
+    }
+    #[inline(always)]
+    fn take_near(near: u64, all: &mut Take<'_>) -> Self {
+        all.take().checked_sub(1).map(|by| together(by, near))
+    }
+}
+
+impl Figures for Duration {
+    const COUNT: usize = 1;
+    type Near = ();
+    #[inline(always)]
+    fn put(&self, all: &mut Put) {
+        all.put(self.as_nanos());
+    }
+    #[inline(always)]
+    fn take(all: &mut Take<'_>) -> Self {
+        Self::from_nanos(all.take())
+    }
+}
+
+impl<const N: usize> Figures for [Duration; N] {
+    const COUNT: usize = N;
+    type Near = ();
+    #[inline(always)]
+    fn put(&self, all: &mut Put) {
+        self.iter().for_each(|one| one.put(all));
+    }
+    #[inline(always)]
+    fn take(all: &mut Take<'_>) -> Self {
+        [(); N].map(|()| Duration::take(all))
+    }
+}
+
+impl Figures for f32 {
+    const COUNT: usize = 1;
+    type Near = ();
+    #[inline(always)]
+    fn put(&self, all: &mut Put) {
+        all.put(self.to_bits().reverse_bits().into());
+    }
+    #[inline(always)]
+    fn take(all: &mut Take<'_>) -> Self {
+        Self::from_bits((all.take() as u32).reverse_bits())
+    }
+}
+
+impl Figures for Spread {
+    const COUNT: usize = 3;
+    type Near = ();
+    #[inline(always)]
+    fn put(&self, all: &mut Put) {
+        all.put(self.count.into());
+        self.mean.put(all);
+        self.squares.put(all);
+    }
+    #[inline(always)]
+    fn take(all: &mut Take<'_>) -> Self {
+        Self {
+            count: all.take() as u32,
+            mean: f32::take(all),
+            squares: f32::take(all),
+        }
+    }
+}
+
+impl Figures for Samples {
+    const COUNT: usize = 4;
+    type Near = ();
+    #[inline(always)]
+    fn put(&self, all: &mut Put) {
+        let least = self.least.unwrap_or_default().as_nanos();
+        let others = least.wrapping_mul(self.count);
+        all.put(least);
+        all.put(self.most.as_nanos().wrapping_sub(least));
+        all.put(self.sum.as_nanos().wrapping_sub(others));
+        all.put(self.count);
+    }
+    #[inline(always)]
+    fn take(all: &mut Take<'_>) -> Self {
+        let [least, most, sum, count] = [(); 4].map(|()| all.take());
+        Self {
+            least: (count > 0).then(|| Duration::from_nanos(least)),
+            most: Duration::from_nanos(most.wrapping_add(least)),
+            sum: Duration::from_nanos(sum.wrapping_add(least.wrapping_mul(count))),
+            count,
+        }
+    }
+}
+
+/// One more than the value, so that it is not zero.
+impl Figures for Option<Stamp> {
+    const COUNT: usize = 2;
+    type Near = Instant;
+    fn put(&self, all: &mut Put) {
+        self.put_near(Instant::ZERO, all);
+    }
+    fn take(all: &mut Take<'_>) -> Self {
+        Self::take_near(Instant::ZERO, all)
+    }
+    #[inline(always)]
+    fn put_near(&self, near: Instant, all: &mut Put) {
+        let figures = self.map_or([0, 0], |one| {
+            let since = one.at.as_nanos().wrapping_sub(near.as_nanos());
+            [u64::from(one.val) + 1, since]
+        });
+        figures.into_iter().for_each(|figure| all.put(figure));
+    }
+    #[inline(always)]
+    fn take_near(near: Instant, all: &mut Take<'_>) -> Self {
+        let [val, since] = [(); 2].map(|()| all.take());
         val.checked_sub(1).map(|val| Stamp {
             val: val as u32,
-            at: Instant::from_nanos(at.wrapping_add(start)),
+            at: Instant::from_nanos(since.wrapping_add(near.as_nanos())),
         })
-    };
-    // Fields in the order of the figures: that is the order of evaluation.
-    let sent;
-    Round {
-        start: Instant::from_nanos(start),
-        end: Instant::from_nanos(next().wrapping_add(start)),
-        packet: next().wrapping_add(before.packet),
-        count: next(),
-        spent: [(); STATES].map(|()| Duration::from_nanos(next())),
-        sent: {
-            sent = next();
-            sent
-        },
-        acked: together(next(), sent),
-        segments: next(),
-        clocked: next(),
-        small: next(),
-        pushed: next(),
-        marked: next(),
-        gaps: next(),
-        bunched: next(),
-        free_starts: next(),
-        clocked_starts: next(),
-        dry: Duration::from_nanos(next()),
-        ack_gaps: spread([(); 3].map(|()| next())),
-        ack_sizes: spread([(); 3].map(|()| next())),
-        again: next(),
-        spurious: next(),
-        late: next(),
-        flight: together(next(), sent),
-        trip: samples([(); 4].map(|()| next())),
-        turn: samples([(); 4].map(|()| next())),
-        ack_stamp: stamp([(); 2].map(|()| next())),
-        data_stamp: stamp([(); 2].map(|()| next())),
-        still: Duration::from_nanos(next()),
-        window: match [next(), next()] {
-            [0, _] => None,
-            [least, most] => Some((least - 1, most.wrapping_add(least - 1))),
-        },
-        train_octets: next(),
-        train_time: Duration::from_nanos(next()),
-        acks: next(),
-        duplicates: next(),
-        updates: next(),
-        marks: next(),
-        ack_train_octets: next(),
-        ack_train_time: Duration::from_nanos(next()),
+    }
+}
+
+/// Min and max, the same way.
+impl Figures for Option<(u64, u64)> {
+    const COUNT: usize = 2;
+    type Near = ();
+    #[inline(always)]
+    fn put(&self, all: &mut Put) {
+        let figures = self.map_or([0, 0], |(least, most)| {
+            [least.wrapping_add(1), most.wrapping_sub(least)]
+        });
+        figures.into_iter().for_each(|figure| all.put(figure));
+    }
+    #[inline(always)]
+    fn take(all: &mut Take<'_>) -> Self {
+        let [least, most] = [(); 2].map(|()| all.take());
+        let least = least.checked_sub(1);
+        least.map(|least| (least, most.wrapping_add(least)))
+    }
+}
+
+impl Figures for Option<Extremes> {
+    const COUNT: usize = 2;
+    type Near = ();
+    #[inline(always)]
+    fn put(&self, all: &mut Put) {
+        let figures = self.map_or([0, 0], |both| {
+            let least = apart(i64::from(both.least).cast_unsigned(), 0);
+            let width = both.most.wrapping_sub(both.least).cast_unsigned();
+            [least + 1, width.into()]
+        });
+        figures.into_iter().for_each(|figure| all.put(figure));
+    }
+    #[inline(always)]
+    fn take(all: &mut Take<'_>) -> Self {
+        let [least, width] = [(); 2].map(|()| all.take());
+        let least = together(least.checked_sub(1)?, 0) as i32;
+        Some(Extremes {
+            least,
+            most: least.wrapping_add(width as i32),
+        })
     }
 }
 
@@ -280,7 +475,7 @@ mod tests {
             for figures in rounds {
                 let mut all = [0; FIGURES];
                 all.copy_from_slice(&figures);
-                let round = round(&all, Before::default());
+                let round = Round::of_figures(&all, Default::default());
                 packed.push(&round);
                 kept.push(round);
             }

@@ -9,7 +9,9 @@ use alloc::vec::Vec;
 
 use gigatcp_units::{Duration, Instant};
 
-use crate::packed::Packed;
+use crate::packed::{Packed, rounds};
+use crate::samples::coarse;
+pub(crate) use crate::samples::{Extremes, Samples, Spread, Stamp};
 
 /// Rounds kept of one direction.
 pub const MAX_ROUNDS: usize = 512;
@@ -53,204 +55,114 @@ impl State {
     ];
 }
 
-/// Least, sum and number of samples.
-#[derive(Clone, Copy, Default, Debug)]
-pub(crate) struct Samples {
-    pub least: Option<Duration>,
-    pub most: Duration,
-    pub sum: Duration,
-    pub count: u64,
-}
-
-impl Samples {
-    #[inline]
-    pub fn add(&mut self, sample: Duration) {
-        // Most lie between those that were seen.
-        if self.least.is_none_or(|least| sample < least) {
-            self.least = Some(sample);
-        }
-        if sample > self.most {
-            self.most = sample;
-        }
-        self.sum += sample;
-        self.count += 1;
+rounds! {
+    /// One round, or several neighbors.
+    ///
+    /// A new field is one line here: its type, by which function it takes in that
+    /// of the next round, and what it is near to, if anything, so that it is packed as
+    /// the difference.
+    pub(crate) struct Round {
+        /// From here to `end`.
+        pub start: Instant;
+        pub spent: [Duration; STATES], merge each;
+        /// Octets sent for the first time.
+        pub sent: u64, merge sum;
+        /// Octets acknowledged.
+        pub acked: u64, merge sum, near sent;
+        /// Packets with new data.
+        pub segments: u64, merge sum;
+        /// Octets of new data that left as the direct answer to an acknowledgment.
+        pub clocked: u64, merge sum;
+        /// Packets of new data smaller than a full segment.
+        pub small: u64, merge sum;
+        /// Packets of new data with PSH that end in less than a full segment: behind
+        /// them nothing waits to be sent.
+        pub pushed: u64, merge sum;
+        /// All packets of new data with PSH.
+        pub marked: u64, merge sum;
+        /// Holes that showed themselves.
+        pub gaps: u64, merge sum;
+        /// Packets of new data that no acknowledgment released just before, and that
+        /// came at once with the one before, for how they come on average.
+        pub bunched: u64, merge sum;
+        /// Pauses between segments that ended without an acknowledgment to end
+        /// them, and those that one ended.
+        pub free_starts: u64, merge sum;
+        pub clocked_starts: u64, merge sum;
+        /// Time in which all that was written had been sent, as PSH or silence tells,
+        /// and acknowledgments released nothing.
+        pub dry: Duration, merge sum;
+        /// Gaps between acknowledgments that follow closely, in nanoseconds, and how
+        /// many octets each acknowledged.
+        pub ack_gaps: Spread, merge spread;
+        pub ack_sizes: Spread, merge spread;
+        /// Segments sent again.
+        pub again: u64, merge sum;
+        /// Segments proven to have been sent again for nothing.
+        pub spurious: u64, merge sum;
+        /// Packets overtaken on the way.
+        pub late: u64, merge sum;
+        /// The most in flight.
+        pub flight: u64, merge most, near sent;
+        /// From data to acknowledgment, at the place of capture.
+        pub trip: Samples, merge samples;
+        /// From acknowledgment to the data it released, at the place of capture.
+        pub turn: Samples, merge samples;
+        /// The first new timestamp of acknowledgments and of data, and when it
+        /// passed.
+        pub ack_stamp: Option<Stamp>, merge first, near start;
+        pub data_stamp: Option<Stamp>, merge first, near start;
+        /// How long the right edge of the window stood still although data was
+        /// acknowledged, up to the end of the round.
+        pub still: Duration, merge most;
+        /// The smallest and the largest window.
+        pub window: Option<(u64, u64)>, merge windows;
+        /// Octets and time of data packets that follow closely on one another.
+        pub train_octets: u64, merge sum;
+        pub train_time: Duration, merge sum;
+        /// Acknowledgments; of them duplicates, window updates.
+        pub acks: u64, merge sum;
+        pub duplicates: u64, merge sum;
+        pub updates: u64, merge sum;
+        /// Marks of congestion, or their echoes.
+        pub marks: u64, merge sum;
+        /// The same of acknowledgments and what they acknowledged.
+        pub ack_train_octets: u64, merge sum;
+        pub ack_train_time: Duration, merge sum;
+        /// Time per byte between data packets within trains, in ns.
+        pub send_gaps: Spread, merge spread;
+        /// Rate from the start of each burst to the start of the next, in bytes/s: varies
+        /// by less than a tenth behind a shaper or pacing at one rate.
+        pub burst_rate: Spread, merge spread;
+        /// Sum of the advertised windows in bytes, and number of them.
+        pub window_sum: u64, merge sum;
+        pub windows: u64, merge sum, near acks;
+        /// ACKs that advertise a zero window, and time until the next that does not.
+        pub zero_windows: u64, merge sum;
+        pub zero_time: Duration, merge sum;
+        /// Data packets with CE; ACKs with ECE; data packets with CWR.
+        pub ce: u64, merge sum;
+        pub ece: u64, merge sum;
+        pub cwr: u64, merge sum;
+        /// Min flight just after an ACK, in bytes.
+        pub flight_low: Option<u64>, merge least, near flight;
+        /// Integral of the flight over time, in bytes times seconds.
+        pub flight_time: f32, merge sum;
+        /// ACKs with SACK blocks.
+        pub sack_acks: u64, merge sum;
+        /// Max bytes that one ACK acknowledged.
+        pub acked_per_ack_max: u64, merge most;
+        /// ACKs within [`ACK_BURST`](crate::trail::ACK_BURST) of the one before.
+        pub ack_bursts: u64, merge sum;
+        /// Arrival at the capture point minus the host's timestamp clock, in us, above
+        /// that of the first timestamp: of data and of ACKs. `None` until the tick of the
+        /// clock is known.
+        pub data_late: Option<Extremes>, merge widen;
+        pub ack_late: Option<Extremes>, merge widen;
     }
-
-    fn merge(&mut self, other: &Self) {
-        self.least = match (self.least, other.least) {
-            (Some(a), Some(b)) => Some(a.min(b)),
-            (a, b) => a.or(b),
-        };
-        self.most = self.most.max(other.most);
-        self.sum += other.sum;
-        self.count += other.count;
-    }
-
-    pub fn mean(&self) -> Option<Duration> {
-        (self.count > 0).then(|| self.sum / self.count)
-    }
-}
-
-/// How much samples differ.
-#[derive(Clone, Copy, Default, Debug)]
-pub(crate) struct Spread {
-    pub count: f64,
-    pub sum: f64,
-    pub squares: f64,
-}
-
-impl Spread {
-    pub fn add(&mut self, sample: f64) {
-        self.count += 1.0;
-        self.sum += sample;
-        self.squares += sample * sample;
-    }
-
-    fn merge(&mut self, other: &Self) {
-        self.count += other.count;
-        self.sum += other.sum;
-        self.squares += other.squares;
-    }
-
-    /// Their mean, of enough samples.
-    pub fn mean(&self) -> Option<f64> {
-        (self.count >= 8.0).then(|| self.sum / self.count)
-    }
-
-    /// Standard deviation over mean, of enough samples.
-    pub fn variation(&self) -> Option<f64> {
-        let mean = self.mean().filter(|mean| *mean > 0.0)?;
-        let variance = (self.squares / self.count - mean * mean).max(0.0);
-        Some(libm::sqrt(variance) / mean)
-    }
-}
-
-/// A timestamp of a host's clock, and when it passed.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Stamp {
-    pub val: u32,
-    pub at: Instant,
-}
-
-/// One round, or several neighbours.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Round {
-    pub start: Instant,
-    pub end: Instant,
-    /// Number of the first packet in it.
-    pub packet: u64,
-    /// How many rounds this is.
-    pub count: u64,
-    pub spent: [Duration; STATES],
-    /// Octets sent for the first time.
-    pub sent: u64,
-    /// Octets acknowledged.
-    pub acked: u64,
-    /// Packets with new data.
-    pub segments: u64,
-    /// Octets of new data that left as the direct answer to an acknowledgment.
-    pub clocked: u64,
-    /// Packets of new data smaller than a full segment.
-    pub small: u64,
-    /// Packets of new data with PSH that end in less than a full segment: behind
-    /// them nothing waits to be sent.
-    pub pushed: u64,
-    /// All packets of new data with PSH.
-    pub marked: u64,
-    /// Holes that showed themselves.
-    pub gaps: u64,
-    /// Packets of new data that no acknowledgment released just before, and that
-    /// came at once with the one before, for how they come on average.
-    pub bunched: u64,
-    /// Pauses between segments that ended without an acknowledgment to end
-    /// them, and those that one ended.
-    pub free_starts: u64,
-    pub clocked_starts: u64,
-    /// Time in which all that was written had been sent, as PSH or silence tells,
-    /// and acknowledgments released nothing.
-    pub dry: Duration,
-    /// Gaps between acknowledgments that follow closely, in nanoseconds, and how
-    /// many octets each acknowledged.
-    pub ack_gaps: Spread,
-    pub ack_sizes: Spread,
-    /// Segments sent again.
-    pub again: u64,
-    /// Segments proven to have been sent again for nothing.
-    pub spurious: u64,
-    /// Packets overtaken on the way.
-    pub late: u64,
-    /// The most in flight.
-    pub flight: u64,
-    /// From data to acknowledgment, at the place of capture.
-    pub trip: Samples,
-    /// From acknowledgment to the data it released, at the place of capture.
-    pub turn: Samples,
-    /// The first new timestamp of acknowledgments and of data, and when it
-    /// passed.
-    pub ack_stamp: Option<Stamp>,
-    pub data_stamp: Option<Stamp>,
-    /// How long the right edge of the window stood still although data was
-    /// acknowledged, up to the end of the round.
-    pub still: Duration,
-    /// The smallest and the largest window.
-    pub window: Option<(u64, u64)>,
-    /// Octets and time of data packets that follow closely on one another.
-    pub train_octets: u64,
-    pub train_time: Duration,
-    /// Acknowledgments; of them duplicates, window updates.
-    pub acks: u64,
-    pub duplicates: u64,
-    pub updates: u64,
-    /// Marks of congestion, or their echoes.
-    pub marks: u64,
-    /// The same of acknowledgments and what they acknowledged.
-    pub ack_train_octets: u64,
-    pub ack_train_time: Duration,
 }
 
 impl Round {
-    pub fn new(start: Instant, packet: u64) -> Self {
-        Self {
-            start,
-            end: start,
-            packet,
-            count: 1,
-            spent: [Duration::ZERO; STATES],
-            sent: 0,
-            acked: 0,
-            segments: 0,
-            clocked: 0,
-            small: 0,
-            pushed: 0,
-            marked: 0,
-            gaps: 0,
-            bunched: 0,
-            free_starts: 0,
-            clocked_starts: 0,
-            dry: Duration::ZERO,
-            ack_gaps: Spread::default(),
-            ack_sizes: Spread::default(),
-            again: 0,
-            spurious: 0,
-            late: 0,
-            flight: 0,
-            trip: Samples::default(),
-            turn: Samples::default(),
-            ack_stamp: None,
-            data_stamp: None,
-            still: Duration::ZERO,
-            window: None,
-            train_octets: 0,
-            train_time: Duration::ZERO,
-            acks: 0,
-            duplicates: 0,
-            updates: 0,
-            marks: 0,
-            ack_train_octets: 0,
-            ack_train_time: Duration::ZERO,
-        }
-    }
-
     pub fn length(&self) -> Duration {
         self.end.saturating_since(self.start)
     }
@@ -270,94 +182,83 @@ impl Round {
     pub fn offer(&mut self, window: u64) {
         let (least, most) = self.window.unwrap_or((window, window));
         self.window = Some((least.min(window), most.max(window)));
+        self.window_sum += window;
+        self.windows += 1;
     }
 
-    /// The same of windows between two.
-    fn offer_between(&mut self, windows: Option<(u64, u64)>) {
-        if let Some((least, most)) = windows {
-            self.offer(least);
-            self.offer(most);
-        }
+    /// Mean flight over time, in bytes.
+    pub fn flight_mean(&self) -> Option<f64> {
+        let length = self.length().as_secs_f64();
+        (length > 0.0).then(|| f64::from(self.flight_time) / length)
     }
 
-    /// Takes the round behind it in.
-    fn merge(&mut self, other: &Self) {
-        let Self {
-            start: _,
-            end,
-            packet: _,
-            count,
-            spent,
-            sent,
-            acked,
-            segments,
-            clocked,
-            small,
-            pushed,
-            marked,
-            gaps,
-            bunched,
-            free_starts,
-            clocked_starts,
-            dry,
-            ack_gaps,
-            ack_sizes,
-            again,
-            spurious,
-            late,
-            flight,
-            trip,
-            turn,
-            ack_stamp,
-            data_stamp,
-            still,
-            window,
-            train_octets,
-            train_time,
-            acks,
-            duplicates,
-            updates,
-            marks,
-            ack_train_octets,
-            ack_train_time,
-        } = other;
-        self.end = *end;
-        self.count += count;
-        for (mine, theirs) in self.spent.iter_mut().zip(spent) {
+    /// Mean advertised window, in bytes.
+    pub fn window_mean(&self) -> Option<u64> {
+        self.window_sum.checked_div(self.windows)
+    }
+
+    /// Rounds what is kept in few bits, once the round is over.
+    const fn round_off(&mut self) {
+        self.ack_gaps.round();
+        self.ack_sizes.round();
+        self.send_gaps.round();
+        self.burst_rate.round();
+        self.flight_time = coarse(self.flight_time);
+    }
+}
+
+/// Rules by which a field takes in that of the next round.
+mod merge {
+    use core::ops::AddAssign;
+
+    use super::{Extremes, Samples, Spread};
+
+    pub(super) fn sum<T: AddAssign + Copy>(mine: &mut T, theirs: &T) {
+        *mine += *theirs;
+    }
+
+    pub(super) fn each<T: AddAssign + Copy, const N: usize>(mine: &mut [T; N], theirs: &[T; N]) {
+        for (mine, theirs) in mine.iter_mut().zip(theirs) {
             *mine += *theirs;
         }
-        self.sent += sent;
-        self.acked += acked;
-        self.segments += segments;
-        self.clocked += clocked;
-        self.small += small;
-        self.pushed += pushed;
-        self.marked += marked;
-        self.gaps += gaps;
-        self.bunched += bunched;
-        self.free_starts += free_starts;
-        self.clocked_starts += clocked_starts;
-        self.dry += *dry;
-        self.ack_gaps.merge(ack_gaps);
-        self.ack_sizes.merge(ack_sizes);
-        self.again += again;
-        self.spurious += spurious;
-        self.late += late;
-        self.flight = self.flight.max(*flight);
-        self.trip.merge(trip);
-        self.turn.merge(turn);
-        self.still = self.still.max(*still);
-        self.ack_stamp = self.ack_stamp.or(*ack_stamp);
-        self.data_stamp = self.data_stamp.or(*data_stamp);
-        self.offer_between(*window);
-        self.train_octets += train_octets;
-        self.train_time += *train_time;
-        self.acks += acks;
-        self.duplicates += duplicates;
-        self.updates += updates;
-        self.marks += marks;
-        self.ack_train_octets += ack_train_octets;
-        self.ack_train_time += *ack_train_time;
+    }
+
+    pub(super) fn most<T: Ord + Copy>(mine: &mut T, theirs: &T) {
+        *mine = (*mine).max(*theirs);
+    }
+
+    pub(super) fn least<T: Ord + Copy>(mine: &mut Option<T>, theirs: &Option<T>) {
+        *mine = match (*mine, *theirs) {
+            (Some(mine), Some(theirs)) => Some(mine.min(theirs)),
+            (mine, theirs) => mine.or(theirs),
+        };
+    }
+
+    pub(super) fn first<T: Copy>(mine: &mut Option<T>, theirs: &Option<T>) {
+        *mine = mine.or(*theirs);
+    }
+
+    pub(super) fn spread(mine: &mut Spread, theirs: &Spread) {
+        mine.merge(theirs);
+    }
+
+    pub(super) fn samples(mine: &mut Samples, theirs: &Samples) {
+        mine.merge(theirs);
+    }
+
+    /// Everything between the extremes of both.
+    pub(super) fn widen(mine: &mut Option<Extremes>, theirs: &Option<Extremes>) {
+        if let Some(Extremes { least, most }) = *theirs {
+            Extremes::widen(mine, least);
+            Extremes::widen(mine, most);
+        }
+    }
+
+    pub(super) fn windows(mine: &mut Option<(u64, u64)>, theirs: &Option<(u64, u64)>) {
+        *mine = match (*mine, *theirs) {
+            (Some(mine), Some(theirs)) => Some((mine.0.min(theirs.0), mine.1.max(theirs.1))),
+            (mine, theirs) => mine.or(theirs),
+        };
     }
 }
 
@@ -369,8 +270,8 @@ pub(crate) struct Rounds {
     whole: Vec<Round>,
 }
 
-/// Rounds that are not packed yet: most connections have no more than these.
-const UNPACKED: usize = 6;
+/// Rounds that are not packed yet: many connections have no more than these.
+const UNPACKED: usize = 4;
 
 /// The same of a connection that has had more.
 const UNPACKED_LATER: usize = 2;
@@ -391,7 +292,9 @@ impl Rounds {
         if self.whole.len() == self.whole.capacity() {
             self.whole.reserve_exact(2);
         }
-        self.whole.push(*round);
+        let mut round = *round;
+        round.round_off();
+        self.whole.push(round);
     }
 
     /// Forgets all of them, and keeps the room they had for others.

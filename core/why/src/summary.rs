@@ -10,6 +10,7 @@ use crate::View;
 use crate::account::Scored;
 use crate::calibration::calibrated;
 use crate::causes::{CAUSES, Cause};
+use crate::exchange::Exchange;
 use crate::measures::{Measures, rate};
 use crate::trail::Trail;
 
@@ -46,8 +47,8 @@ pub struct PrimaryCause {
 }
 
 impl DiagnosisSummary {
-    pub(crate) fn of(connection: &Connection, trail: &Trail, start: Instant) -> Self {
-        let m = Measures::of(connection, trail, start, None);
+    pub(crate) fn of(connection: &Connection, trail: &Trail, of: (Instant, &Exchange)) -> Self {
+        let m = Measures::of(connection, trail, of, None);
         let account = Scored::of(&m).attribute(|_| {});
         // Of two that took the same time the earlier cause stands first.
         let mut primary: Option<PrimaryCause> = None;

@@ -11,11 +11,14 @@
 
 mod expected;
 mod heard;
+mod host_clock;
 pub(crate) mod meter;
 mod overtaken;
 mod released;
 mod sent;
 pub(crate) mod spacing;
+#[cfg(test)]
+mod tests;
 
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
@@ -27,7 +30,7 @@ use gigatcp_wire::Flags;
 
 use crate::echoes::{Echoes, is_newer};
 use crate::episode::{Episode, Episodes, Expiry, Frozen, Hole, Standing};
-use crate::round::{Round, Rounds, Stamp, State};
+use crate::round::{Extremes, Round, Rounds, Stamp, State};
 use crate::segment_size::{Sizes, vote};
 use spacing::Spacing;
 
@@ -42,6 +45,15 @@ const MANY_PENDING: usize = MAX_PENDING / 2;
 
 /// Room for so many is kept for another trail.
 const MAX_SPARE: usize = 64;
+
+/// ACKs that follow on one another within this time are a burst.
+pub(crate) const ACK_BURST: Duration = Duration::from_micros(20);
+
+/// Data packets that follow on one another within this time are a burst.
+const SEND_BURST: Duration = Duration::from_micros(50);
+
+/// Shortest time after which a longer burst is measured as several.
+const LONG_BURST: Duration = Duration::from_micros(500);
 
 /// An acknowledgment on its way to the sender.
 #[derive(Clone, Copy, Debug)]
@@ -72,6 +84,17 @@ pub(crate) struct Reset {
     pub edge: u64,
     /// Whether the peer said anything after it.
     pub answered: bool,
+}
+
+/// Number of resets that passed, by who sent them.
+#[derive(Clone, Copy, Default, Debug)]
+pub(crate) struct Resets {
+    /// By the sender of the data.
+    pub sent: u64,
+    /// By its receiver.
+    pub heard: u64,
+    /// Which side sent the first.
+    pub first: Option<Side>,
 }
 
 /// Window updates while a hole waited, which are no duplicates.
@@ -239,6 +262,7 @@ pub(crate) struct Trail {
     pub lag: Option<Lag>,
     pub lag_again: Option<Lag>,
     pub reset: Option<Reset>,
+    pub resets: Resets,
     /// When a reset of either side ended it; nothing where it went on.
     pub over: Option<Instant>,
     pub updates: Updates,
@@ -273,6 +297,14 @@ pub(crate) struct Trail {
     pub gaps: Vec<Gap>,
     overtaken: overtaken::Overtaken,
     pub meter: meter::Meter,
+    /// Start of the burst of data that goes on, and its bytes.
+    burst: (Instant, u64),
+    /// When the receiver was last heard.
+    last_heard: Option<Instant>,
+    /// Since when the advertised window is zero.
+    zero_since: Option<Instant>,
+    /// The timestamp clocks of sender and receiver.
+    host_clocks: [host_clock::HostClock; 2],
 }
 
 impl Trail {
@@ -342,6 +374,7 @@ impl Trail {
             lag: None,
             lag_again: None,
             reset: None,
+            resets: Resets::default(),
             over: None,
             updates: Updates::default(),
             best_updates: Updates::default(),
@@ -364,6 +397,10 @@ impl Trail {
             gaps: Vec::new(),
             overtaken: overtaken::Overtaken::default(),
             meter: meter::Meter::default(),
+            burst: (at, 0),
+            last_heard: None,
+            zero_since: None,
+            host_clocks: Default::default(),
         }
     }
 
@@ -459,6 +496,7 @@ impl Trail {
     fn book(&mut self, to: Instant, state: State) {
         let span = to.saturating_since(self.last);
         self.round.spent[state as usize] += span;
+        self.round.flight_time += self.flight() as f32 * span.as_nanos() as f32 * 1e-9;
         self.last = self.last.max(to);
     }
 
@@ -495,6 +533,7 @@ impl Trail {
                 self.largest_acked = self.largest_acked.max(acked);
             }
             self.round.acked += acked;
+            self.round.acked_per_ack_max = self.round.acked_per_ack_max.max(acked);
             self.last_acked = self.last;
             if self.nxt < self.una {
                 self.unseen_acked += self.una - self.nxt;
@@ -509,6 +548,11 @@ impl Trail {
         }
         self.edge = self.edge.max(known.edge);
         self.last_ack = self.last;
+        if self.has_data {
+            let flight = self.flight();
+            let low = self.round.flight_low.unwrap_or(flight);
+            self.round.flight_low = Some(low.min(flight));
+        }
         if self.una >= self.round_end && self.has_data {
             self.close_round(self.last, number);
         }
@@ -516,6 +560,10 @@ impl Trail {
 
     fn close_round(&mut self, at: Instant, number: u64) {
         self.round.end = at.max(self.last);
+        if let Some(since) = &mut self.zero_since {
+            self.round.zero_time += self.round.end.saturating_since(*since);
+            *since = (*since).max(self.round.end);
+        }
         let next = Round::new(self.round.end, number);
         let done = core::mem::replace(&mut self.round, next);
         if done.length() > Duration::ZERO || done.segments > 0 {

@@ -14,6 +14,7 @@ use crate::between::Between;
 use crate::calibration::calibrated;
 use crate::causes::{CAUSES, Cause, Evidence, counted, verb};
 use crate::cost::Cost;
+use crate::exchange::Exchange;
 use crate::measures::{Capacity, Measures, Pair, rate};
 use crate::trail::Trail;
 
@@ -80,10 +81,10 @@ impl Diagnosis {
     pub(crate) fn of(
         connection: &Connection,
         trail: &Trail,
-        start: Instant,
+        (start, exchange): (Instant, &Exchange),
         pair: Option<Pair<'_>>,
     ) -> Self {
-        let m = Measures::of(connection, trail, start, pair);
+        let m = Measures::of(connection, trail, (start, exchange), pair);
         let mut spans: Vec<Span> = Vec::new();
         let account = Scored::of(&m).attribute(|slice| match spans.last_mut() {
             Some(last) if last.cause == slice.cause => last.length += slice.length,

@@ -9,6 +9,7 @@ use gigatcp_units::{Duration, Instant};
 use gigatcp_wire::Flags;
 
 use crate::between::Between;
+use crate::exchange::Exchange;
 use crate::features::{self, Features};
 use crate::measures::{Measures, Pair};
 use crate::round::State;
@@ -20,13 +21,14 @@ use crate::view::View;
 
 /// Both directions of one connection.
 #[derive(Clone, Default, Debug)]
-struct Followed {
+pub(crate) struct Followed {
     first: Option<Instant>,
     last: Instant,
     last_packet: u64,
     first_packet: u64,
     halves: Halves,
     trails: [Option<Box<Trail>>; 2],
+    exchange: Exchange,
     /// It is in the list of those that have ended.
     is_listed: bool,
 }
@@ -75,6 +77,12 @@ impl Watcher {
             predicts: false,
             ..Self::over(FlowTable::without_prediction(seed))
         }
+    }
+
+    /// What is known of a connection in this test.
+    #[cfg(test)]
+    pub(crate) fn followed(&self, index: usize) -> &Followed {
+        &self.followed[index]
     }
 
     const fn over(table: FlowTable) -> Self {
@@ -152,8 +160,14 @@ impl Watcher {
     #[must_use]
     pub fn diagnose(&self, index: usize) -> Option<Diagnosis> {
         let connection = self.table.connection(index)?;
-        let (trail, start) = self.followed.get(index)?.lived(self.sender(index)?)?;
-        Some(Diagnosis::of(connection, &trail, start, None))
+        let followed = self.followed.get(index)?;
+        let (trail, start) = followed.lived(self.sender(index)?)?;
+        Some(Diagnosis::of(
+            connection,
+            &trail,
+            (start, &followed.exchange),
+            None,
+        ))
     }
 
     /// What that side's data shows of where it went, as [`crate::Outlines`] has it in
@@ -161,8 +175,9 @@ impl Watcher {
     #[must_use]
     pub fn surroundings(&self, index: usize, side: Side) -> Option<Surroundings> {
         let connection = self.table.connection(index)?;
-        let (trail, start) = self.followed.get(index)?.lived(side)?;
-        let measures = Measures::of(connection, &trail, start, None);
+        let followed = self.followed.get(index)?;
+        let (trail, start) = followed.lived(side)?;
+        let measures = Measures::of(connection, &trail, (start, &followed.exchange), None);
         Some(Surroundings {
             view: measures.view,
             segments: measures.segment_size(),
@@ -179,13 +194,19 @@ impl Watcher {
         between: &Between,
     ) -> Option<Diagnosis> {
         let connection = self.table.connection(index)?;
-        let (trail, start) = self.followed.get(index)?.lived(self.sender(index)?)?;
+        let followed = self.followed.get(index)?;
+        let (trail, start) = followed.lived(self.sender(index)?)?;
         let other = far.same_direction(far_index, connection.endpoint(trail.side))?;
         let pair = Pair {
             trail: &other,
             between,
         };
-        Some(Diagnosis::of(connection, &trail, start, Some(pair)))
+        Some(Diagnosis::of(
+            connection,
+            &trail,
+            (start, &followed.exchange),
+            Some(pair),
+        ))
     }
 
     /// What each slice of the connection's time shows, for graders and those who fit
@@ -197,7 +218,8 @@ impl Watcher {
         second: Option<((&Self, usize), &Between)>,
     ) -> Option<(View, Vec<Slice>)> {
         let connection = self.table.connection(index)?;
-        let (trail, start) = self.followed.get(index)?.lived(self.sender(index)?)?;
+        let followed = self.followed.get(index)?;
+        let (trail, start) = followed.lived(self.sender(index)?)?;
         let from = connection.endpoint(trail.side);
         let other = match second {
             Some(((far, far_index), _)) => Some(far.same_direction(far_index, from)?),
@@ -207,7 +229,7 @@ impl Watcher {
             .as_ref()
             .zip(second)
             .map(|(trail, (_, between))| Pair { trail, between });
-        let m = Measures::of(connection, &trail, start, pair);
+        let m = Measures::of(connection, &trail, (start, &followed.exchange), pair);
         let features = features::of_rounds(&m);
         let slices = m.rounds.iter().zip(features).flat_map(|(round, features)| {
             let spent = move |state| (state, round.spent_in(state));
@@ -255,7 +277,8 @@ impl Watcher {
         };
         let mut trail = trail?;
         trail.finish(followed.last, followed.last_packet);
-        let summary = DiagnosisSummary::of(connection, &trail, followed.first?);
+        let summary =
+            DiagnosisSummary::of(connection, &trail, (followed.first?, &followed.exchange));
         for mut over in [Some(trail), other].into_iter().flatten() {
             if self.spare.len() < MAX_SPARE {
                 over.clear();
@@ -277,7 +300,7 @@ impl Watcher {
 impl Followed {
     /// The direction from `side` up to the end of the capture, and when the
     /// connection begins in it.
-    fn lived(&self, side: Side) -> Option<(Box<Trail>, Instant)> {
+    pub(crate) fn lived(&self, side: Side) -> Option<(Box<Trail>, Instant)> {
         let mut trail = self.trails[side as usize].clone()?;
         trail.finish(self.last, self.last_packet);
         Some((trail, self.first?))
@@ -293,6 +316,7 @@ impl Followed {
         self.last_packet = shown.number;
         let from = shown.verdict.from;
         let to = from.other();
+        self.exchange.on_packet(shown);
         self.halves
             .note(shown.connection, shown.verdict, packet.flags);
         if packet.payload_len > 0 && self.trails[from as usize].is_none() {

@@ -74,19 +74,32 @@ fn check(diagnosis: &Diagnosis) {
         .verdicts
         .iter()
         .fold(diagnosis.unknown, |sum, verdict| sum + verdict.time);
-    assert_eq!(told, diagnosis.run);
+    assert_eq!(told, diagnosis.duration);
     let mut at = diagnosis.start;
     for span in &diagnosis.spans {
         assert_eq!(span.start, at);
         at += span.length;
     }
-    assert_eq!(at, diagnosis.start + diagnosis.run);
+    assert_eq!(at, diagnosis.start + diagnosis.duration);
     for verdict in &diagnosis.verdicts {
-        assert!((0.5..=1.0).contains(&verdict.confidence), "{verdict:?}");
+        assert!((0.0..=1.0).contains(&verdict.confidence), "{verdict:?}");
         assert!((0.0..=1.0).contains(&verdict.share));
         assert!(verdict.finding.ends_with('.'), "{}", verdict.finding);
     }
-    assert!(diagnosis.paragraph.ends_with('.'));
+    assert!(diagnosis.sentence().ends_with('.'));
+    check_rates(diagnosis);
+}
+
+/// No rate exceeds what was seen, or is below what was delivered.
+fn check_rates(diagnosis: &Diagnosis) {
+    let (capacity, throughput) = (diagnosis.capacity.rate(), diagnosis.throughput);
+    assert!(capacity >= throughput, "{capacity:?} {throughput:?}");
+    // All that was delivered at once, in the shortest time that is told from none.
+    let most = diagnosis.delivered.as_u64() as f64 * 8.0 * 1e9;
+    assert!(capacity.as_bps() as f64 <= most + 1.0, "{capacity:?}");
+    for verdict in &diagnosis.verdicts {
+        assert!(verdict.cost.rate <= capacity, "{verdict:?}");
+    }
 }
 
 /// A watcher that saw those of the packets that `takes` takes.
@@ -151,16 +164,16 @@ proptest! {
             let brief = watcher.conclude(index);
             prop_assert_eq!(told.is_some(), brief.is_some());
             let (Some(told), Some(brief)) = (told, brief) else { continue };
-            let cause = told.dominant();
+            let cause = told.primary();
             prop_assert_eq!(
-                cause.map(|cause| (cause.rule.id, cause.time, cause.confidence)),
-                brief.cause.map(|cause| (cause.rule.id, cause.time, cause.confidence))
+                cause.map(|cause| (cause.cause.id, cause.time, cause.confidence)),
+                brief.primary.map(|cause| (cause.cause.id, cause.time, cause.confidence))
             );
             prop_assert_eq!(
-                (told.sender, told.view, told.run, told.unknown, told.round_trip),
-                (brief.sender, brief.view, brief.run, brief.unknown, brief.round_trip)
+                (told.sender, told.capture_point, told.duration, told.unknown, told.min_rtt),
+                (brief.sender, brief.capture_point, brief.duration, brief.unknown, brief.min_rtt)
             );
-            prop_assert_eq!((told.delivered, told.rate), (brief.delivered, brief.rate));
+            prop_assert_eq!((told.delivered, told.throughput), (brief.delivered, brief.throughput));
         }
     }
 
@@ -247,8 +260,8 @@ fn steady(rounds: u64) -> Watcher {
 fn a_window_that_is_always_full_is_the_limit() {
     let diagnosis = steady(50).diagnose(0).expect("data was sent");
     check(&diagnosis);
-    let dominant = diagnosis.dominant().expect("a cause");
-    assert_eq!(dominant.rule.id, "receive-window-limited");
+    let dominant = diagnosis.primary().expect("a cause");
+    assert_eq!(dominant.cause.id, "receive-window-limited");
     assert!(dominant.share > 0.9, "{}", diagnosis.limited_by());
     assert!(diagnosis.limited_by().starts_with("receive-window-limited"));
 }
@@ -259,7 +272,7 @@ fn a_long_transfer_keeps_few_rounds_and_all_of_its_time() {
     check(&diagnosis);
     assert!(diagnosis.spans.len() <= 8 * gigatcp_why::MAX_ROUNDS);
     assert_eq!(
-        diagnosis.dominant().map(|first| first.rule.id),
+        diagnosis.primary().map(|first| first.cause.id),
         Some("receive-window-limited")
     );
 }

@@ -126,7 +126,7 @@ impl Path {
             at += self.pairs;
         }
         let diagnosis = watcher.diagnose(0).expect("data was sent");
-        let said = diagnosis.headline().map(|first| first.rule.id);
+        let said = diagnosis.headline().map(|first| first.cause.id);
         (said, format!("{self:?}: {}", diagnosis.limited_by()))
     }
 }

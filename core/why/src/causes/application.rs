@@ -5,7 +5,7 @@ use alloc::{format, string::String, vec};
 use super::text::{bytes, time};
 use super::{Cause, Evidence, Explanation};
 use crate::account::Attributed;
-use crate::features::{ACKS, LOSS, ONE_WAY, PATH, PATTERN, SENDER, TIMES, WINDOW};
+use crate::features::{ACKS, EXCHANGE, LOSS, ONE_WAY, PATH, PATTERN, SENDER, TIMES, WINDOW};
 use crate::measures::Measures;
 use crate::round::{Round, State};
 
@@ -30,7 +30,9 @@ pub(crate) const CAUSE: Cause = Cause {
     is_fault: false,
     states: &[State::Idle, State::Full, State::Slack, State::Closing],
     is_hidden: false,
-    features: &[SENDER, PATH, ONE_WAY, WINDOW, ACKS, TIMES, LOSS, PATTERN],
+    features: &[
+        SENDER, PATH, ONE_WAY, WINDOW, ACKS, TIMES, LOSS, PATTERN, EXCHANGE,
+    ],
     note: None,
     explain,
 };

@@ -5,7 +5,7 @@ use alloc::{format, vec};
 use super::text::{bytes, speed, time};
 use super::{Cause, Evidence, Explanation, SENDING};
 use crate::account::Attributed;
-use crate::features::{ACKS, LOSS, ONE_WAY, PATH, SENDER, TIMES, WINDOW};
+use crate::features::{ACKS, EXCHANGE, LOSS, ONE_WAY, PATH, SENDER, TIMES, WINDOW};
 use crate::measures::Measures;
 
 pub(crate) const CAUSE: Cause = Cause {
@@ -30,7 +30,7 @@ pub(crate) const CAUSE: Cause = Cause {
     is_fault: false,
     states: SENDING,
     is_hidden: false,
-    features: &[SENDER, PATH, ONE_WAY, WINDOW, ACKS, LOSS, TIMES],
+    features: &[SENDER, PATH, ONE_WAY, WINDOW, ACKS, LOSS, TIMES, EXCHANGE],
     note: None,
     explain,
 };

@@ -7,7 +7,7 @@ use gigatcp_units::Duration;
 use super::text::{bytes, counted, time};
 use super::{Cause, Evidence, Explanation, IN_FLIGHT};
 use crate::account::Attributed;
-use crate::features::{ACKS, Feature, PATH, SENDER, TIMES, WINDOW};
+use crate::features::{ACKS, EXCHANGE, PATH, SENDER, TIMES, WINDOW};
 use crate::measures::Measures;
 use crate::round::Round;
 
@@ -32,7 +32,7 @@ pub(crate) const CAUSE: Cause = Cause {
     is_fault: false,
     states: IN_FLIGHT,
     is_hidden: false,
-    features: &[&[Feature::HeldAck], ACKS, SENDER, PATH, WINDOW, TIMES],
+    features: &[EXCHANGE, ACKS, SENDER, PATH, WINDOW, TIMES],
     note: None,
     explain,
 };

@@ -5,7 +5,7 @@ use alloc::{format, vec};
 use super::text::time;
 use super::{Cause, Explanation};
 use crate::account::Attributed;
-use crate::features::{ACKS, PATH, SENDER, TIMES, WINDOW};
+use crate::features::{ACKS, EXCHANGE, PATH, SENDER, TIMES, WINDOW};
 use crate::measures::Measures;
 use crate::round::State;
 
@@ -25,7 +25,7 @@ pub(crate) const CLIENT_THINK: Cause = Cause {
     is_fault: false,
     states: STATES,
     is_hidden: false,
-    features: &[TIMES, SENDER, PATH, WINDOW, ACKS],
+    features: &[EXCHANGE, TIMES, SENDER, PATH, WINDOW, ACKS],
     note: None,
     explain: |m, attributed| {
         explain(
@@ -52,7 +52,7 @@ pub(crate) const SERVER_THINK: Cause = Cause {
     is_fault: false,
     states: STATES,
     is_hidden: false,
-    features: &[TIMES, SENDER, PATH, WINDOW, ACKS],
+    features: &[EXCHANGE, TIMES, SENDER, PATH, WINDOW, ACKS],
     note: None,
     explain: |m, attributed| {
         explain(
@@ -77,7 +77,7 @@ pub(crate) const RTT: Cause = Cause {
     is_fault: false,
     states: STATES,
     is_hidden: false,
-    features: &[TIMES, SENDER, PATH, WINDOW, ACKS],
+    features: &[EXCHANGE, TIMES, SENDER, PATH, WINDOW, ACKS],
     note: None,
     explain: |m, attributed| {
         explain(

@@ -21,6 +21,7 @@ use gigatcp_units::{Duration, Instant};
 use crate::View;
 use crate::between::Between;
 use crate::episode::Episode;
+use crate::exchange::Exchange;
 use crate::round::{Round, State};
 use crate::segment_size::{SegmentSize, Sizes};
 use crate::trail::Trail;
@@ -35,6 +36,8 @@ use sending::Sending;
 /// Measures of one direction of a connection.
 pub(crate) struct Measures<'a> {
     pub connection: &'a Connection,
+    /// Requests and responses, of both directions.
+    pub exchange: &'a Exchange,
     pub side: Side,
     pub trail: &'a Trail,
     pub rounds: &'a [Round],
@@ -72,6 +75,8 @@ pub(crate) struct Measures<'a> {
     pub sending: Sending,
     /// Largest window advertised up to the end of each round, bytes.
     pub window_max: Vec<u64>,
+    /// Smallest lateness of data at the capture point by its sender's clock, us.
+    data_late_min: Option<f64>,
     pub start: Instant,
     pub duration: Duration,
 }
@@ -88,7 +93,7 @@ impl<'a> Measures<'a> {
     pub fn of(
         connection: &'a Connection,
         trail: &'a Trail,
-        start: Instant,
+        (start, exchange): (Instant, &'a Exchange),
         pair: Option<Pair<'a>>,
     ) -> Self {
         let rounds = trail.rounds.as_slice();
@@ -97,6 +102,7 @@ impl<'a> Measures<'a> {
         let back = OneWay::of(rounds, |round| round.ack_stamp);
         let mut measures = Self {
             connection,
+            exchange,
             side: trail.side,
             trail,
             rounds,
@@ -121,6 +127,7 @@ impl<'a> Measures<'a> {
             meter: None,
             sending: Sending::default(),
             window_max: Vec::new(),
+            data_late_min: one_way::earliest(rounds),
             start,
             duration: trail.last.saturating_since(start),
         };

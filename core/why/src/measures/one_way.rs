@@ -63,7 +63,21 @@ fn round_tick(measured: f64) -> f64 {
         .unwrap_or(measured)
 }
 
+/// The smallest lateness of data by its sender's clock of all rounds, us.
+pub(super) fn earliest(rounds: &[Round]) -> Option<f64> {
+    let all = rounds.iter().filter_map(|round| round.data_late);
+    all.map(|late| f64::from(late.least)).reduce(f64::min)
+}
+
 impl Measures<'_> {
+    /// The smallest delay of data before the capture point in that round, above that of
+    /// the connection.
+    pub fn data_late(&self, index: usize) -> Option<Duration> {
+        let late = self.rounds[index].data_late?.least;
+        let late = f64::from(late) - self.data_late_min?;
+        Some(Duration::from_secs_f64(late.max(0.0) * 1e-6))
+    }
+
     /// Delay of data before the capture point, above its minimum, where timestamps tell.
     pub fn data_delay(&self, index: usize) -> Option<Duration> {
         let late = self.forth.late(index)?;

@@ -12,6 +12,8 @@ impl Trail {
         if packet.flags.intersects(Flags::RST) {
             self.pass(packet.at, End::Event);
             self.over.get_or_insert(packet.at);
+            self.resets.heard += 1;
+            self.resets.first.get_or_insert(self.side.other());
             self.steady = 0;
         }
         if packet.flags.intersects(Flags::RST) || !packet.flags.contains(Flags::ACK) {
@@ -22,6 +24,9 @@ impl Trail {
             self.echoes.on_val(stamps.val, packet.at, shown.number);
             if let Some(stamp) = self.fresh(1, stamps.val, packet.at) {
                 self.round.ack_stamp.get_or_insert(stamp);
+                if let Some(late) = self.host_clocks[1].on_fresh(stamp) {
+                    Extremes::widen(&mut self.round.ack_late, late);
+                }
             }
         }
         let ack = acked_to(data);
@@ -66,7 +71,13 @@ impl Trail {
 
     fn note_trip(&mut self, shown: &Shown<'_>) {
         let kinds = shown.verdict.kinds;
+        let at = shown.packet.at;
+        let last_heard = self.last_heard.replace(at);
         self.round.acks += 1;
+        let is_close = |last: Instant| at.saturating_since(last) <= ACK_BURST;
+        self.round.ack_bursts += u64::from(last_heard.is_some_and(is_close));
+        let is_sack = shown.packet.says_more && !kinds.contains(Kind::CongestionExperienced);
+        self.round.sack_acks += u64::from(is_sack);
         // What was held back behind a hole says nothing of the way.
         if let Some(trip) = shown.verdict.round_trip()
             && self.has_data
@@ -91,6 +102,7 @@ impl Trail {
         }
         if kinds.contains(Kind::EcnEcho) {
             self.round.marks += 1;
+            self.round.ece += 1;
         }
     }
 
@@ -101,6 +113,7 @@ impl Trail {
         if !shown.packet.flags.contains(Flags::SYN) {
             self.round.offer(window);
         }
+        self.note_zero(kinds.contains(Kind::ZeroWindow), shown.packet.at);
         if self.updates.ack != ack {
             self.updates.begin(ack);
         }
@@ -126,6 +139,16 @@ impl Trail {
             || self.updates.ack == self.best_updates.ack
         {
             self.best_updates = self.updates;
+        }
+    }
+
+    #[inline]
+    fn note_zero(&mut self, is_zero: bool, at: Instant) {
+        if is_zero {
+            self.round.zero_windows += 1;
+            self.zero_since.get_or_insert(at);
+        } else if let Some(since) = self.zero_since.take() {
+            self.round.zero_time += at.saturating_since(since);
         }
     }
 

@@ -64,6 +64,10 @@ impl Trail {
         }
         if kinds.contains(Kind::CongestionExperienced) {
             self.round.marks += 1;
+            self.round.ce += 1;
+        }
+        if kinds.contains(Kind::CongestionWindowReduced) {
+            self.round.cwr += 1;
         }
         self.last_data = self.last_data.max(packet.at);
     }
@@ -95,6 +99,9 @@ impl Trail {
         };
         if let Some(stamp) = self.fresh(0, stamps.val, shown.packet.at) {
             self.round.data_stamp.get_or_insert(stamp);
+            if let Some(late) = self.host_clocks[0].on_fresh(stamp) {
+                Extremes::widen(&mut self.round.data_late, late);
+            }
         }
         let (turn, unknown) = self.echoes.on_echo(stamps.ecr, shown.packet.at);
         if let Some(turn) = turn {
@@ -222,9 +229,30 @@ impl Trail {
         if self.round.segments > 1 && gap < trip / 4 {
             self.round.train_octets += octets;
             self.round.train_time += gap;
+            self.round
+                .send_gaps
+                .add(gap.as_nanos() as f64 / octets.max(1) as f64);
         }
+        self.note_burst(at, octets, gap, trip);
         self.note_clock(at, octets, gap, trip);
         self.first_learned = None;
+    }
+
+    /// Rate from burst to burst. A burst that lasts is measured in parts of an eighth
+    /// of the RTT.
+    #[inline]
+    fn note_burst(&mut self, at: Instant, octets: u64, gap: Duration, trip: Duration) {
+        let (start, bytes) = self.burst;
+        let lasted = at.saturating_since(start);
+        if gap < SEND_BURST && (lasted < LONG_BURST || lasted < trip / 8) {
+            self.burst.1 += octets;
+            return;
+        }
+        if gap < trip && bytes > 0 && !lasted.is_zero() {
+            let rate = bytes as f64 / lasted.as_secs_f64();
+            self.round.burst_rate.add(rate);
+        }
+        self.burst = (at, octets);
     }
 
     /// What is an answer at once even where acknowledgments come closely: as exactly
@@ -440,6 +468,8 @@ impl Trail {
         self.steady = 0;
         self.pass(shown.packet.at, End::Event);
         self.over.get_or_insert(shown.packet.at);
+        self.resets.sent += 1;
+        self.resets.first.get_or_insert(self.side);
         let data = shown.connection.direction(self.side);
         self.reset.get_or_insert(Reset {
             at: shown.packet.at,

@@ -1,0 +1,271 @@
+//! Requests and responses of a connection, as both directions show them together.
+//!
+//! A turn is data from one side until the other side sends data. A turn is clean if
+//! its first packet comes after all data of the other side was acknowledged: then the
+//! time since the last of that data is the RTT from the capture point to that side and
+//! back, and what that side's application took to think. The turns of the side that
+//! opened the connection are requests, those of the other are responses.
+//!
+//! The times of all turns, and the pauses between them, add up to the time from the
+//! first data to the last.
+//!
+//! Deliberately not here: several requests on their way at once, as HTTP/2 has them.
+//! They show as [mixed](Exchange::mixed) turns, whose thinking cannot be told.
+
+use gigatcp_flows::{Kind, Side};
+use gigatcp_units::{Duration, Instant};
+use gigatcp_wire::Flags;
+
+use crate::trail::Shown;
+
+/// A silence within a turn shorter than this is transfer.
+const LEAST_PAUSE: Duration = Duration::from_millis(1);
+
+/// Turns of one side, summed up.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub(crate) struct Turns {
+    /// Number of turns.
+    pub count: u32,
+    /// Most bytes of one turn.
+    pub largest: u32,
+    /// Bytes of payload, retransmissions not included.
+    pub bytes: u64,
+    /// From the first data of a turn to its last, less the pauses.
+    pub transfer: Duration,
+    /// Within turns: all was acknowledged, and this side sent nothing, for longer
+    /// than an RTT from here.
+    pub pauses: Duration,
+    /// Time that this side took before its clean turns, beyond the RTT.
+    pub think: Duration,
+    /// The longest of them.
+    pub longest_think: Duration,
+    /// Min RTT from the capture point to this side and back, once per clean turn.
+    pub trips: Duration,
+    /// Number of clean turns.
+    pub clean: u32,
+}
+
+/// The turns of a connection.
+#[derive(Clone, Copy, Default, Debug)]
+pub(crate) struct Exchange {
+    turns: [Turns; 2],
+    /// Before turns that began while data of the other side was not acknowledged.
+    mixed: Duration,
+    /// Number of these turns.
+    mixed_count: u32,
+    /// Payload of the turn that goes on.
+    current_bytes: u64,
+    /// Whose turn it is, since when, and its last data.
+    whose: Option<Side>,
+    last: Instant,
+    first: Instant,
+}
+
+impl Exchange {
+    /// Takes in a packet that `flows` has judged.
+    #[inline(always)]
+    pub fn on_packet(&mut self, shown: &Shown<'_>) {
+        let packet = shown.packet;
+        if packet.payload_len == 0 {
+            return;
+        }
+        let since = packet.at.saturating_since(self.last);
+        let is_plain = shown.verdict.kinds.is_empty() && !packet.flags.contains(Flags::SYN);
+        if self.whose == Some(shown.verdict.from) && since < LEAST_PAUSE && is_plain {
+            self.turns[shown.verdict.from as usize].transfer += since;
+            self.current_bytes += u64::from(packet.payload_len);
+            self.last = self.last.max(packet.at);
+        } else {
+            self.on_other(shown, since);
+        }
+    }
+
+    #[inline(never)]
+    fn on_other(&mut self, shown: &Shown<'_>, since: Duration) {
+        let (packet, kinds) = (shown.packet, shown.verdict.kinds);
+        let is_none = kinds.contains(Kind::CapturedTwice)
+            || kinds.contains(Kind::KeepAlive)
+            || kinds.contains(Kind::ZeroWindowProbe);
+        if is_none {
+            return;
+        }
+        let from = shown.verdict.from;
+        let bytes = if kinds.is_retransmission() {
+            0
+        } else {
+            u64::from(packet.payload_len)
+        };
+        match self.whose {
+            None => {
+                (self.first, self.last) = (packet.at, packet.at);
+                self.begin(from);
+            }
+            Some(whose) if whose == from => self.go_on(shown, since, bytes),
+            // Loss recovery of what was said before does not take the turn.
+            Some(_) if bytes == 0 => return,
+            Some(_) => self.change(shown, since),
+        }
+        self.current_bytes += bytes;
+        self.last = self.last.max(packet.at);
+    }
+
+    /// Min RTT from the capture point to that side and back.
+    fn trip_to(shown: &Shown<'_>, side: Side) -> Duration {
+        let data = shown.connection.direction(side.other());
+        data.round_trips().min().unwrap_or_default()
+    }
+
+    /// More of the same turn.
+    fn go_on(&mut self, shown: &Shown<'_>, since: Duration, bytes: u64) {
+        let from = shown.verdict.from;
+        let data = shown.connection.direction(from);
+        let start = data.position_of(shown.packet.seq);
+        let was_acked = data.acked_position().is_some_and(|acked| acked >= start);
+        let turns = &mut self.turns[from as usize];
+        let trip = data.round_trips().min().unwrap_or_default();
+        let trips = trip + Self::trip_to(shown, from);
+        if since >= LEAST_PAUSE && since > trips && was_acked && bytes > 0 {
+            turns.pauses += since - trips;
+            turns.transfer += trips;
+        } else {
+            turns.transfer += since;
+        }
+    }
+
+    /// The other side speaks.
+    fn change(&mut self, shown: &Shown<'_>, since: Duration) {
+        let from = shown.verdict.from;
+        self.finish_turn();
+        let theirs = shown.connection.direction(from.other());
+        let is_clean = theirs.acked_position() == Some(theirs.next_position());
+        if is_clean {
+            let trip = Self::trip_to(shown, from).min(since);
+            let think = since - trip;
+            let turns = &mut self.turns[from as usize];
+            turns.clean += 1;
+            turns.trips += trip;
+            turns.think += think;
+            turns.longest_think = turns.longest_think.max(think);
+        } else {
+            self.mixed += since;
+            self.mixed_count += 1;
+        }
+        self.begin(from);
+    }
+
+    const fn begin(&mut self, from: Side) {
+        self.whose = Some(from);
+        let turns = &mut self.turns[from as usize];
+        turns.count = turns.count.saturating_add(1);
+    }
+
+    fn finish_turn(&mut self) {
+        let Some(whose) = self.whose else { return };
+        let bytes = core::mem::take(&mut self.current_bytes);
+        let turns = &mut self.turns[whose as usize];
+        turns.bytes += bytes;
+        let bytes = u32::try_from(bytes).unwrap_or(u32::MAX);
+        turns.largest = turns.largest.max(bytes);
+    }
+}
+
+/// What causes ask for.
+impl Exchange {
+    /// Turns of that side, the one that goes on included.
+    pub fn turns(&self, side: Side) -> Turns {
+        let mut all = *self;
+        all.finish_turn();
+        all.turns[side as usize]
+    }
+
+    /// Number of responses that came after a whole request.
+    pub const fn exchanges(&self) -> u32 {
+        self.turns[Side::Server as usize].clean
+    }
+
+    /// Number of turns that began before all data of the other side was acknowledged,
+    /// and the time before them.
+    pub const fn mixed(&self) -> (u32, Duration) {
+        (self.mixed_count, self.mixed)
+    }
+
+    /// From the first data to the last, of either side.
+    pub fn elapsed(&self) -> Duration {
+        self.last.saturating_since(self.first)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::conversation::Conversation;
+
+    /// Requests of 200 bytes and responses of 3000, captured `to_server` and
+    /// `to_client` from them, in us: 20 ms of thinking on the server, 300 ms on the
+    /// client.
+    fn ten_exchanges(to_server: u64, to_client: u64) -> Exchange {
+        let mut all = Conversation::opened(to_server, to_client);
+        let (mut at, mut asked, mut answered) = (100_000, 1, 1);
+        for _ in 0..10 {
+            all.say(at, Side::Client, asked, answered, 200);
+            asked += 200;
+            at += to_server + 20_000;
+            for _ in 0..3 {
+                all.say(at, Side::Server, answered, asked, 1000);
+                answered += 1000;
+                at += 100;
+            }
+            all.say(at - 100 + to_client, Side::Client, asked, answered, 0);
+            at += to_client + 300_000 - 100;
+        }
+        all.exchange()
+    }
+
+    #[test]
+    fn thinking_is_told_from_rtt_wherever_the_capture_point_is() {
+        for (to_server, to_client) in [(80_000, 50), (40_000, 40_000), (50, 80_000)] {
+            let exchange = ten_exchanges(to_server, to_client);
+            let requests = exchange.turns(Side::Client);
+            let responses = exchange.turns(Side::Server);
+            assert_eq!((exchange.exchanges(), exchange.mixed().0), (10, 0));
+            assert_eq!((requests.count, requests.clean), (10, 9));
+            assert_eq!((requests.bytes, requests.largest), (2000, 200));
+            assert_eq!((responses.bytes, responses.largest), (30_000, 3000));
+            assert_eq!(responses.think, Duration::from_micros(200_000));
+            assert_eq!(responses.trips, Duration::from_micros(10 * to_server));
+            assert_eq!(responses.transfer, Duration::from_micros(2000));
+            assert_eq!(requests.think, Duration::from_micros(9 * 300_000));
+            assert_eq!(requests.trips, Duration::from_micros(9 * to_client));
+            let parts = [requests, responses]
+                .map(|turns| turns.think + turns.trips + turns.transfer + turns.pauses);
+            assert_eq!(parts[0] + parts[1] + exchange.mixed().1, exchange.elapsed());
+        }
+    }
+
+    #[test]
+    fn data_of_both_sides_at_once_is_no_exchange() {
+        let mut all = Conversation::opened(10_000, 50);
+        for index in 0..50_u32 {
+            let at = 100_000 + u64::from(index) * 1000;
+            all.say(at, Side::Client, 1 + index * 500, 1, 500);
+            all.say(at + 500, Side::Server, 1 + index * 500, 1, 500);
+        }
+        let exchange = all.exchange();
+        assert_eq!((exchange.exchanges(), exchange.mixed().0), (0, 99));
+    }
+
+    #[test]
+    fn a_silence_within_a_turn_is_a_pause_only_if_all_was_acknowledged() {
+        for is_acked in [true, false] {
+            let mut all = Conversation::opened(10_000, 50);
+            all.say(100_000, Side::Client, 1, 1, 500);
+            if is_acked {
+                all.say(110_000, Side::Server, 1, 501, 0);
+            }
+            all.say(400_000, Side::Client, 501, 1, 500);
+            let pauses = all.exchange().turns(Side::Client).pauses;
+            let expected = if is_acked { 300_000 - 10_050 } else { 0 };
+            assert_eq!(pauses, Duration::from_micros(expected));
+        }
+    }
+}

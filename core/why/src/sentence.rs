@@ -1,0 +1,58 @@
+//! The first line of a diagnosis: the answer.
+
+use alloc::format;
+use alloc::string::String;
+
+use gigatcp_units::grammar::human_duration;
+
+use crate::verdict::{Diagnosis, Verdict, percent};
+use crate::view::View;
+
+impl Diagnosis {
+    /// The answer in one sentence: the cause, its share of the time and its confidence; or
+    /// that it is unsure, the two most probable causes, and what to capture to decide.
+    #[must_use]
+    pub fn sentence(&self) -> String {
+        match self.headline() {
+            Some(first) if first.time.is_zero() => format!(
+                "Fault found: {} (confidence {:.2}).",
+                first.subject, first.confidence
+            ),
+            Some(first) if !self.is_unsure() => format!(
+                "Limited by {} for {} of the transfer (confidence {:.2}).",
+                first.subject,
+                percent(first.share),
+                first.confidence
+            ),
+            Some(first) => self.unsure(first),
+            None => format!(
+                "Unsure: the capture does not show what limited it for {} of {}; {}.",
+                percent(self.unknown.as_secs_f64() / self.duration.as_secs_f64().max(1e-9)),
+                human_duration(self.duration),
+                self.decides()
+            ),
+        }
+    }
+
+    fn unsure(&self, first: &Verdict) -> String {
+        let other = self
+            .alternative
+            .map_or_else(String::new, |other| format!(" or {}", other.name));
+        format!(
+            "Unsure: {}{other} ({} of the transfer, confidence {:.2}); {}.",
+            first.cause.name,
+            percent(first.share),
+            first.confidence,
+            self.decides()
+        )
+    }
+
+    /// What to capture to decide between two causes.
+    fn decides(&self) -> &'static str {
+        match (self.capture_point, self.joined.is_some()) {
+            (_, true) => "a longer capture may decide",
+            (View::Sender, _) => "a second capture at the receiver may decide",
+            _ => "a second capture at the sender may decide",
+        }
+    }
+}
