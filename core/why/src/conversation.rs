@@ -89,7 +89,7 @@ impl Conversation {
 
     /// Its requests and responses.
     pub fn exchange(&self) -> Exchange {
-        *self.watched().followed(0).exchange()
+        self.watched().followed(0).exchange
     }
 }
 

@@ -349,10 +349,15 @@ fn window(m: &Measures<'_>, index: usize, f: &mut Features) {
     };
     let near = round.flight as f64 + 1.0;
     f.set(F::WindowFill, (near / (least as f64 + 1.0)).min(1.5));
-    f.set(
-        F::WindowLow,
-        ratio(least as f64, m.window_max[index] as f64),
-    );
+    let most = m.window_max[index] as f64;
+    f.set(F::WindowLow, ratio(least as f64, most));
+    let mean = round.window_mean();
+    f.set_if(F::WindowMean, mean.map(|mean| ratio(mean as f64, most)));
+    let zero = ratio(round.zero_windows as f64, round.acks as f64);
+    f.set(F::ZeroWindows, zero);
+    let zero = round.zero_time.as_secs_f64();
+    let length = round.length().as_secs_f64();
+    f.set(F::ZeroTime, ratio(zero, length).min(1.0));
     let holds = m.capacity.bytes_per_second * m.base.as_secs_f64();
     f.set(F::WindowOfPath, ratio(least as f64, holds).min(100.0));
 }

@@ -28,7 +28,7 @@ pub(crate) struct Followed {
     first_packet: u64,
     halves: Halves,
     trails: [Option<Box<Trail>>; 2],
-    exchange: Exchange,
+    pub(crate) exchange: Exchange,
     /// It is in the list of those that have ended.
     is_listed: bool,
 }
