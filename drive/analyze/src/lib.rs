@@ -1,6 +1,179 @@
 //! Captures in, diagnoses out: the loop from files to what limited each connection.
 //!
-//! The one place where capture readers (`drive/capture`), connection tracking
-//! (`core/flows`) and diagnosis (`core/why`) meet; the command, tests, fuzz targets and
-//! graders call it.
+//! The one place where capture readers (`gigatcp-capture`), connection tracking
+//! (`gigatcp-flows`) and diagnosis (`gigatcp-why`) meet; the command, tests, fuzz
+//! targets and graders call it.
+//!
+//! ```
+//! use gigatcp_analyze::{Options, Source, analyze};
+//!
+//! let file = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/captures/transfer.txt");
+//! let analysis = analyze(&[Source::file(file)], &Options::default())?;
+//! for answer in analysis.answers() {
+//!     println!("{}", answer.diagnosis.limited_by());
+//! }
+//! # let answers: Vec<_> = analysis.answers().collect();
+//! # assert_eq!(answers.len(), 1);
+//! # assert!(answers[0].diagnosis.dominant().is_some());
+//! # Ok::<(), gigatcp_analyze::Error>(())
+//! ```
+//!
+//! | to get | call | memory |
+//! |---|---|---|
+//! | what limited each connection, two captures of one joined | [`analyze`] | all connections |
+//! | the same in parts, file by file | [`Capture::read`], [`diagnose_pairs`] | all connections |
+//! | one row per connection of a large capture | [`summarize`] | open connections |
+//! | counts and every segment, without a diagnosis | [`follow`] | counts of all connections |
+//! | the packets of chosen connections once more | [`revisit`] | the caller's |
+//! | a diagnosis of packets that are in no file | [`analyze_packets`], [`Analyzer`] | all connections |
+//!
+//! Threads share the connections of an uncompressed file; no result depends on their
+//! number. Reading can be watched and stopped ([`Options`]). What is odd about a
+//! capture does not end the analysis: it is counted by kind, with its first place
+//! ([`About`]).
+//!
+//! | file | what |
+//! |---|---|
+//! | `source.rs`, `options.rs`, `error.rs` | what goes in, and why nothing comes out |
+//! | `walk.rs` | the segments of a capture, fragments reassembled |
+//! | `shares.rs` | threads that share connections |
+//! | `capture.rs`, `connections.rs` | a capture read to its end |
+//! | `pairs.rs` | two captures of one connection |
+//! | `summary.rs` | one row per connection |
+//! | `follow.rs`, `revisit.rs` | segment by segment; chosen connections once more |
+//! | `packets.rs` | packets without a file |
+#![forbid(unsafe_code)]
 #![deny(missing_docs)]
+
+mod capture;
+mod connections;
+mod error;
+mod follow;
+mod options;
+mod packets;
+mod pairs;
+mod revisit;
+mod shares;
+mod source;
+mod summary;
+#[cfg(test)]
+mod tests;
+mod walk;
+
+use std::cmp::Reverse;
+
+pub use capture::Capture;
+pub use connections::Connections;
+pub use error::Error;
+pub use follow::{FlowCounts, Step, check, follow};
+pub use gigatcp_capture::{Format, Note, NoteKind, ReadError};
+pub use gigatcp_why::Diagnosis;
+pub use options::{Options, Progress};
+pub use packets::{Analyzer, analyze_packets};
+pub use pairs::{ConnectionKey, PairedDiagnosis, diagnose_pairs};
+pub use revisit::{Chosen, Visitor, revisit};
+pub use source::Source;
+pub use summary::{Summary, SummaryRow, summarize};
+pub use walk::About;
+
+/// Connections of which two captures are joined at most, the largest of the first one.
+const MAX_PAIRED: usize = 64;
+
+/// What captures show: their connections, and what limited them.
+#[derive(Debug)]
+pub struct Analysis {
+    captures: Vec<Capture>,
+    pairs: Vec<PairedDiagnosis>,
+}
+
+/// What limited one connection.
+#[derive(Debug)]
+pub struct Answer {
+    /// The capture that packet numbers refer to.
+    pub capture: usize,
+    /// The index of the connection in that capture.
+    pub connection: usize,
+    /// Whether two captures were joined for it.
+    pub is_joined: bool,
+    /// What limited it.
+    pub diagnosis: Diagnosis,
+}
+
+/// Reads captures and says what limited the connections in them.
+///
+/// Of exactly two captures, connections that are in both are diagnosed from both, the 64
+/// largest of the first one; [`diagnose_pairs`] does it for others. Captures that are
+/// joined are read twice.
+///
+/// # Errors
+/// [`Error`] of the first capture that cannot be read.
+pub fn analyze(files: &[Source], options: &Options<'_>) -> Result<Analysis, Error> {
+    let read = |source: &Source| {
+        let source = source.clone();
+        match files.len() {
+            2 => Capture::read(&source.rereadable()?, options),
+            _ => Capture::read(&source, options),
+        }
+    };
+    let captures: Vec<Capture> = files.iter().map(read).collect::<Result<_, _>>()?;
+    let pairs = match &captures[..] {
+        [first, second] => {
+            let mut chosen = first.connections().largest_first();
+            chosen.truncate(MAX_PAIRED);
+            diagnose_pairs([first, second], &chosen, options)?
+        }
+        _ => Vec::new(),
+    };
+    Ok(Analysis { captures, pairs })
+}
+
+impl Analysis {
+    /// Returns the captures, in the order of the sources.
+    #[must_use]
+    pub fn captures(&self) -> &[Capture] {
+        &self.captures
+    }
+
+    /// Returns what two captures say together of connections that both have.
+    #[must_use]
+    pub fn pairs(&self) -> &[PairedDiagnosis] {
+        &self.pairs
+    }
+
+    /// One answer for each connection that carried data, the largest first.
+    ///
+    /// A connection of two captures is answered once, from both.
+    pub fn answers(&self) -> impl Iterator<Item = Answer> {
+        let mut all: Vec<(Reverse<u64>, usize, usize)> = Vec::new();
+        for (capture, read) in self.captures.iter().enumerate() {
+            let connections = read.connections();
+            let sized = connections.with_data().into_iter();
+            all.extend(sized.map(|index| {
+                let bytes = connections.data_bytes(index);
+                (Reverse(bytes), capture, index)
+            }));
+        }
+        all.sort_unstable();
+        all.into_iter()
+            .filter_map(|(_, capture, connection)| self.answer(capture, connection))
+    }
+
+    /// What is known of this connection of this capture; `None` if its pair answers.
+    fn answer(&self, capture: usize, connection: usize) -> Option<Answer> {
+        let mut pairs = self.pairs.iter();
+        if let Some(pair) = pairs.find(|pair| pair.indices[capture] == connection) {
+            return (capture == pair.near).then(|| Answer {
+                capture,
+                connection,
+                is_joined: true,
+                diagnosis: pair.diagnosis.clone(),
+            });
+        }
+        Some(Answer {
+            capture,
+            connection,
+            is_joined: false,
+            diagnosis: self.captures[capture].connections().diagnose(connection)?,
+        })
+    }
+}

@@ -1,18 +1,18 @@
 //! The packets of a run judged as they pass, without a file.
 //!
 //! What the senders' engines send and hear is what passes their doors, packet by
-//! packet: it goes to `gigatcp-why` as it would from a capture taken there, with
+//! packet: it goes to `gigatcp-analyze` as it would from a capture taken there, with
 //! the same verdicts. Deliberately not here: the engine's own account of its
 //! limits, which a capture cannot know; the record has it beside.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
+use gigatcp_analyze::{Analyzer, Connections, Diagnosis};
 use gigatcp_flows::{Observed, Side};
 use gigatcp_record::{FlowRecord, WhyRecord, WhyVerdict};
 use gigatcp_sim::Tap;
 use gigatcp_sim::packet::Packet;
 use gigatcp_units::Instant;
-use gigatcp_why::{Diagnosis, Watcher};
 
 use crate::tap::endpoints;
 
@@ -25,8 +25,7 @@ pub const FIRST_PORT: u16 = 40_000;
 pub struct WatchTap(Arc<Mutex<State>>);
 
 struct State {
-    watcher: Watcher,
-    packets: u64,
+    analyzer: Analyzer,
     /// IPv4 identification per flow and direction.
     idents: Vec<[u16; 2]>,
 }
@@ -36,8 +35,7 @@ impl WatchTap {
     #[must_use]
     pub fn new(flows: usize) -> Self {
         Self(Arc::new(Mutex::new(State {
-            watcher: Watcher::new(0),
-            packets: 0,
+            analyzer: Analyzer::new(),
             idents: vec![[0; 2]; flows],
         })))
     }
@@ -45,7 +43,7 @@ impl WatchTap {
     /// Puts what is said of each flow into its record.
     pub fn judge(&self, flows: &mut [FlowRecord]) {
         let state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        judge(&state.watcher, flows);
+        judge(state.analyzer.connections(), flows);
     }
 }
 
@@ -59,10 +57,9 @@ impl Tap for WatchTap {
         let endpoints = endpoints(packet.ip, packet.flow, packet.reverse);
         let ident = &mut state.idents[packet.flow as usize][usize::from(packet.reverse)];
         let mut see = |segment: &_| {
-            state.packets += 1;
             let observed = Observed::of_segment(now, endpoints, *ident, segment);
             *ident = ident.wrapping_add(1);
-            state.watcher.handle_packet(state.packets, &observed);
+            state.analyzer.handle_packet(&observed);
         };
         if segment.wire_segments() == 1 {
             return see(segment);
@@ -85,13 +82,13 @@ impl<A: Tap, B: Tap> Tap for Both<A, B> {
     }
 }
 
-/// Puts what `watcher` says of each connection into the record of its flow.
-pub fn judge(watcher: &Watcher, flows: &mut [FlowRecord]) {
-    for (index, connection) in watcher.table().connections().enumerate() {
+/// Puts the diagnosis of each connection into the record of its flow.
+pub fn judge(connections: &Connections, flows: &mut [FlowRecord]) {
+    for (index, (connection, _)) in connections.iter().enumerate() {
         let port = connection.endpoint(Side::Client).port;
         let number = usize::from(port.wrapping_sub(FIRST_PORT));
         if let Some(flow) = flows.get_mut(number) {
-            flow.why = watcher.diagnose(index).map(|one| in_record(&one));
+            flow.why = connections.diagnose(index).map(|one| in_record(&one));
         }
     }
 }

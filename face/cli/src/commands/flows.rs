@@ -1,6 +1,6 @@
 //! `gigatcp flows`: the connections of captures, and what each did.
 //!
-//! The analysis is `gigatcp-flows`; here files are read, and facts aligned.
+//! Files are read by `gigatcp-analyze`; here facts are aligned.
 //! What is odd about a file is said with its place and does not keep the rest
 //! from being read.
 
@@ -9,21 +9,16 @@ pub(super) mod facts;
 mod flags;
 mod view;
 
-use std::fs::File;
-use std::hash::{BuildHasher, Hasher, RandomState};
-use std::io::{self, Cursor, Read};
+use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
-use gigatcp_capture::{CaptureReader, ReadError};
-use gigatcp_flows::{Details, FlowTable, Observed, Packet, Verdict};
+use gigatcp_analyze::{Error, FlowCounts, Options, ReadError, Source, Step};
+use gigatcp_flows::Details;
 use gigatcp_report::escape::terminal;
-use gigatcp_units::Instant;
 use gigatcp_why::Outlines;
 
 use super::Outcome;
 use super::graphs::{self, Known, Outputs, Survey};
-use super::segments::{About, Found, Walk};
 use crate::failure::Failure;
 use crate::json::Each;
 use crate::{nearest, output};
@@ -87,133 +82,11 @@ enum Tool {
 /// A capture that was read.
 pub(super) struct Capture {
     pub(super) name: String,
-    pub(super) about: About,
-    pub(super) segments: u64,
-    pub(super) table: FlowTable,
-    /// The first packet of each connection.
-    first_packets: Vec<u64>,
-    unit: Unit,
-    /// What only the detailed view counts and follows, where it was asked for.
+    pub(super) counts: FlowCounts,
+    /// Only the detailed view counts and follows these.
     details: Details,
     outlines: Outlines,
 }
-
-/// What all times are whole multiples of.
-#[derive(Clone, Copy, Default)]
-pub(super) struct Unit {
-    is_finer: bool,
-}
-
-impl Unit {
-    #[inline(always)]
-    pub(super) const fn add(&mut self, at: Instant) {
-        self.is_finer |= !at.as_nanos().is_multiple_of(MICROSECOND);
-    }
-
-    /// Of two parts of a capture.
-    pub(super) const fn or(self, other: Self) -> Self {
-        Self {
-            is_finer: self.is_finer | other.is_finer,
-        }
-    }
-
-    /// In nanoseconds: 1000 or 1.
-    pub(super) const fn as_nanos(self) -> u64 {
-        if self.is_finer { 1 } else { MICROSECOND }
-    }
-}
-
-/// Where a capture comes from, once or several times.
-pub(super) enum Source {
-    /// A file.
-    File(PathBuf),
-    /// Standard input, as it comes.
-    Input,
-    /// Standard input or a pipe, held in memory.
-    Held {
-        /// What it is called.
-        name: String,
-        /// All of it.
-        octets: Arc<[u8]>,
-    },
-}
-
-impl Source {
-    /// `file`, or standard input where that is `-`; what can be read only once is
-    /// held where it is to be read more often.
-    pub(super) fn new(file: &Path, is_read_again: bool) -> Result<Self, Failure> {
-        let is_input = file.as_os_str() == "-";
-        if !is_read_again && is_input {
-            return Ok(Self::Input);
-        }
-        if !is_read_again || !is_input && !is_pipe(file) {
-            return Ok(Self::File(file.to_owned()));
-        }
-        let name = file.display().to_string();
-        let what = if is_input { "standard input" } else { &name };
-        let octets = if is_input {
-            held(io::stdin().lock())
-        } else {
-            File::open(file).and_then(held)
-        };
-        let octets = octets.map_err(|error| Failure::io(&format!("read {what}"), &error))?;
-        if octets.len() as u64 > MOST_HELD {
-            return Err(Failure::new(format!(
-                "{what} has more than 1 GiB, and graphs read a capture twice"
-            ))
-            .hint("write it to a file, and name that"));
-        }
-        let octets = octets.into();
-        Ok(Self::Held { name, octets })
-    }
-
-    /// What it is called.
-    pub(super) fn name(&self) -> String {
-        match self {
-            Self::File(path) => path.display().to_string(),
-            Self::Input => "-".into(),
-            Self::Held { name, .. } => name.clone(),
-        }
-    }
-
-    /// Octets of it, where that is known.
-    pub(super) fn len(&self) -> u64 {
-        match self {
-            Self::File(path) => path.metadata().map_or(0, |about| about.len()),
-            Self::Input => 0,
-            Self::Held { octets, .. } => octets.len() as u64,
-        }
-    }
-
-    /// Begins to read it.
-    pub(super) fn open(&self) -> Result<CaptureReader, ReadError> {
-        match self {
-            Self::File(path) => CaptureReader::open(path),
-            Self::Input => CaptureReader::standard_input(),
-            Self::Held { octets, .. } => {
-                CaptureReader::from_reader(Cursor::new(Arc::clone(octets)))
-            }
-        }
-    }
-}
-
-/// Whether it is neither file nor folder, and so can be read once.
-pub(super) fn is_pipe(file: &Path) -> bool {
-    file.exists() && !file.is_file() && !file.is_dir()
-}
-
-/// All of it, or an octet more than may be held.
-fn held(from: impl Read) -> io::Result<Vec<u8>> {
-    let mut octets = Vec::new();
-    from.take(MOST_HELD + 1).read_to_end(&mut octets)?;
-    Ok(octets)
-}
-
-/// In nanoseconds.
-const MICROSECOND: u64 = 1_000;
-
-/// Octets of standard input or a pipe that are held at most.
-const MOST_HELD: u64 = 1 << 30;
 
 /// Reads and shows.
 pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
@@ -238,7 +111,7 @@ fn show(arguments: &Arguments) -> Result<(), Failure> {
             out.write(&format!("{}:\n", terminal(&capture.name)))?;
         }
         if arguments.long {
-            for index in 0..capture.table.len() {
+            for index in 0..capture.counts.table.len() {
                 out.write(&view::long(&capture, index))?;
             }
         } else {
@@ -266,22 +139,16 @@ fn show_json(arguments: &Arguments) -> Result<(), Failure> {
 
 /// Whether these can be read, before anything of several is written.
 pub(super) fn check_captures(files: &[PathBuf]) -> Result<(), Failure> {
-    // A pipe can be opened once.
-    let is_checked = |file: &&PathBuf| file.as_os_str() != "-" && !is_pipe(file);
-    for file in files.iter().filter(is_checked) {
-        let source = Source::File(file.clone());
-        // Of text only its packets tell.
-        let begun = source
-            .open()
-            .and_then(|reader| Walk::new(reader).stretch(&mut |_: Found<'_>| ()));
-        begun.map_err(|error| refused(&source.name(), &error))?;
+    let sources = files.iter().map(|file| Source::named(file));
+    for source in sources {
+        gigatcp_analyze::check(&source)?;
     }
     Ok(())
 }
 
 /// Reads a file, says what is odd, and draws what is asked for.
 fn taken(arguments: &Arguments, file: &Path) -> Result<Capture, Failure> {
-    let source = Source::new(file, arguments.outputs.reads_again())?;
+    let source = source(file, arguments.outputs.reads_again())?;
     let (mut details, mut outlines) = (Details::new(), Outlines::new());
     let is_detailed = arguments.long || arguments.json;
     let mut capture = read(&source, |step| {
@@ -304,92 +171,75 @@ fn taken(arguments: &Arguments, file: &Path) -> Result<Capture, Failure> {
 impl Capture {
     /// What its graphs are made by.
     fn survey(&self) -> Survey<'_> {
-        let seen = self.table.connections().zip(&self.first_packets);
+        let counts = &self.counts;
+        let seen = counts.table.connections().zip(&counts.first_packets);
         Survey {
             name: &self.name,
-            format: &self.about.format,
-            packets: self.about.packets,
-            segments: self.segments,
+            about: &counts.about,
+            segments: counts.segments,
             connections: seen.map(|(one, first)| (one, *first)).collect(),
-            unit_ns: self.unit.as_nanos(),
+            unit_ns: counts.time_unit_ns,
             threads: None,
         }
     }
 
     /// Says what was odd about it.
     fn say_notes(&self) {
-        for note in &self.about.notes {
+        for note in &self.counts.about.notes {
             output::say(&format!("{}: {note}", terminal(&self.name)));
         }
     }
 }
 
-/// A segment that was just taken in.
-#[derive(Clone, Copy)]
-pub(super) struct Step<'a> {
-    /// Which packet of the file it is, from 1.
-    pub(super) frame: u64,
-    pub(super) packet: &'a Observed,
-    pub(super) verdict: Verdict,
-    pub(super) table: &'a FlowTable,
-}
-
 /// Reads all of it; `each` sees every segment.
 pub(super) fn read(
     source: &Source,
-    mut each: impl FnMut(Step<'_>) -> Result<(), Failure>,
+    each: impl FnMut(Step<'_>) -> Result<(), Failure>,
 ) -> Result<Capture, Failure> {
-    let name = source.name();
-    let reader = source.open().map_err(|error| refused(&name, &error))?;
-    let mut walk = Walk::new(reader);
-    // Whoever sends packets must not know which of them collide.
-    let mut table = FlowTable::new(RandomState::new().build_hasher().finish());
-    let mut first_packets = Vec::new();
-    let mut segments = 0;
-    let mut unit = Unit::default();
-    let mut failed = None;
-    loop {
-        let more = walk.stretch(&mut |found: Found<'_>| {
-            unit.add(found.at);
-            let Some(segment) = found.segment.filter(|_| failed.is_none()) else {
-                return;
-            };
-            segments += 1;
-            let packet = segment.observed();
-            let verdict = table.handle_packet(&packet);
-            if verdict.connection == first_packets.len() {
-                first_packets.push(found.number);
-            }
-            let step = Step {
-                frame: found.number,
-                packet: &packet,
-                verdict,
-                table: &table,
-            };
-            failed = each(step).err();
-        });
-        let is_over = !more.map_err(|error| refused(&name, &error))?;
-        if let Some(failure) = failed {
-            return Err(failure);
-        }
-        if is_over {
-            break;
-        }
-    }
+    let counts = gigatcp_analyze::follow(source, &Options::default(), each)?;
     Ok(Capture {
-        name,
-        about: walk.about(),
-        segments,
-        table,
-        first_packets,
-        unit,
+        name: source.name(),
+        counts,
         details: Details::new(),
         outlines: Outlines::new(),
     })
 }
 
+/// The source that is named, held in memory if it is read several times.
+pub(super) fn source(file: &Path, is_read_again: bool) -> Result<Source, Failure> {
+    let source = Source::named(file);
+    if is_read_again {
+        Ok(source.rereadable()?)
+    } else {
+        Ok(source)
+    }
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Self {
+        match &error {
+            Error::Read { name, source } => refused(name, source),
+            Error::NoPacket { .. } => Self::caused(&error)
+                .effect("nothing was read of it")
+                .hint("capture again, or copy the file again: its end is missing"),
+            Error::Hold { name, source } => Self::io(&format!("read {}", spoken(name)), source),
+            Error::TooLarge { name, .. } => Self::new(format!(
+                "{} has more than 1 GiB, and graphs read a capture twice",
+                spoken(name)
+            ))
+            .hint("write it to a file, and name that"),
+            Error::Stopped => Self::caused(&error),
+        }
+    }
+}
+
+/// The name of a source in a sentence.
+fn spoken(name: &str) -> &str {
+    if name == "-" { "standard input" } else { name }
+}
+
 /// Why a capture cannot be read.
-pub(super) fn refused(name: &str, error: &ReadError) -> Failure {
+fn refused(name: &str, error: &ReadError) -> Failure {
     let failure = match error {
         ReadError::Open { .. } => Failure::caused(error),
         _ => Failure::caused(error).within(name),

@@ -7,14 +7,12 @@
 //! written over unless that is asked for; only the page that comes unasked
 //! replaces an older one of its kind.
 
-use std::collections::HashMap;
 use std::fs::{self, File};
-use std::hash::{BuildHasher, Hasher, RandomState};
 use std::io::{self, BufWriter, Read};
 use std::path::{Path, PathBuf};
 
-use gigatcp_capture::{CaptureReader, ReadError};
-use gigatcp_flows::{Connection, FlowTable, Packet, Side};
+use gigatcp_analyze::{About, Chosen, Options, Source, Visitor};
+use gigatcp_flows::{Connection, Observed, Side, Verdict};
 use gigatcp_report::escape::terminal;
 use gigatcp_report::graph::csv::Csv;
 use gigatcp_report::graph::xplot::{self, Picture, Xplot};
@@ -23,9 +21,7 @@ use gigatcp_report::html::is_page;
 use gigatcp_units::Bytes;
 use gigatcp_units::grammar::{human_bytes, human_duration};
 
-use super::flows::{self, Source, facts};
-use super::segments::{Found, Walk};
-use super::shares;
+use super::flows::{self, facts};
 use crate::failure::Failure;
 use crate::output;
 use crate::whole_file::{WholeFile, refused};
@@ -215,8 +211,7 @@ pub(super) struct Known {
 /// What a first pass found out of a capture.
 pub(super) struct Survey<'a> {
     pub(super) name: &'a str,
-    pub(super) format: &'a str,
-    pub(super) packets: u64,
+    pub(super) about: &'a About,
     pub(super) segments: u64,
     /// In order, each with the number of its first packet.
     pub(super) connections: Vec<(&'a Connection, u64)>,
@@ -300,92 +295,46 @@ fn watch(
     first: &Survey<'_>,
     drawn: &[usize],
 ) -> Result<Vec<(usize, Watched)>, Failure> {
-    let work = |reader, share: shares::Share| {
-        let dealt = dealt(first, drawn, share.count as usize);
-        watch_some(reader, first, &dealt[share.index as usize])
+    let options = Options {
+        threads: first.threads,
+        ..Options::default()
     };
-    let parts = shares::read(source, first.threads, work);
-    let parts = parts.map_err(|error| flows::refused(first.name, &error))?;
-    let mut graphs: Vec<(usize, Watched)> = parts.into_iter().flatten().collect();
-    // Both directions of a connection stay in their order.
-    graphs.sort_by_key(|(index, _)| drawn.iter().position(|one| one == index));
-    Ok(graphs)
-}
-
-/// Who watches which connections: each goes to the one who has the fewest packets.
-fn dealt(first: &Survey<'_>, drawn: &[usize], threads: usize) -> Vec<Vec<usize>> {
-    let mut dealt = vec![(0, Vec::new()); threads];
-    for index in drawn {
-        let (connection, _) = first.connections[*index];
-        let packets: u64 = Side::BOTH
-            .map(|side| connection.direction(side).packets())
-            .iter()
-            .sum();
-        if let Some((all, list)) = dealt.iter_mut().min_by_key(|(all, _)| *all) {
-            *all += packets;
-            list.push(*index);
-        }
-    }
-    dealt.into_iter().map(|(_, list)| list).collect()
-}
-
-/// Kinds of connections by their endpoints, of which nearly all are passed over.
-const KINDS: u32 = 1 << 16;
-
-/// The graphs of these connections. What belongs to any other is passed over after
-/// one look: from its first packet on it is known which kind a connection is of.
-fn watch_some(
-    reader: CaptureReader,
-    first: &Survey<'_>,
-    drawn: &[usize],
-) -> Result<Vec<(usize, Watched)>, ReadError> {
-    if drawn.is_empty() {
-        return Ok(Vec::new());
-    }
-    let mut watches: HashMap<u64, (usize, Watch)> = HashMap::new();
-    for index in drawn {
+    let chosen = drawn.iter().map(|index| {
         let (connection, first_packet) = first.connections[*index];
-        watches.insert(
+        Chosen {
+            connection,
             first_packet,
-            (*index, Watch::new(connection, first.unit_ns)),
-        );
+        }
+    });
+    let chosen: Vec<Chosen<'_>> = chosen.collect();
+    let begin = |connection: &Connection| Drawing(Watch::new(connection, first.unit_ns));
+    let graphs = gigatcp_analyze::revisit(source, &options, &chosen, begin)?;
+    let graphs = drawn.iter().zip(graphs).flat_map(|(index, graphs)| {
+        let graphs = graphs.into_iter();
+        graphs.map(|watched| (*index, watched))
+    });
+    Ok(graphs.collect())
+}
+
+/// The graphs of a connection while its packets pass.
+struct Drawing(Watch);
+
+impl Visitor for Drawing {
+    type Output = Vec<Watched>;
+
+    fn handle_packet(
+        &mut self,
+        number: u64,
+        packet: &Observed,
+        verdict: &Verdict,
+        connection: &Connection,
+    ) {
+        self.0.handle(number, packet, verdict, connection);
     }
-    let mut begins: Vec<u64> = watches.keys().copied().collect();
-    begins.sort_unstable_by(|a, b| b.cmp(a));
-    let mut is_watched = vec![false; KINDS as usize];
-    let mut table = FlowTable::new(RandomState::new().build_hasher().finish());
-    // Of each connection in the table, if it is drawn.
-    let mut places: Vec<Option<(usize, Watch)>> = Vec::new();
-    let mut take = |found: Found<'_>| {
-        let Some(segment) = found.segment else {
-            return;
-        };
-        let kind = segment.pair().share(KINDS) as usize;
-        if begins.last() == Some(&found.number) {
-            begins.pop();
-            is_watched[kind] = true;
-        }
-        if !is_watched[kind] {
-            return;
-        }
-        let packet = segment.observed();
-        let (verdict, _, connection) = table.follow(&segment);
-        if verdict.connection == places.len() {
-            places.push(watches.remove(&found.number));
-        }
-        if let Some((_, watch)) = &mut places[verdict.connection] {
-            watch.handle(found.number, &packet, &verdict, connection);
-        }
-    };
-    let mut walk = Walk::new(reader);
-    while walk.stretch(&mut take)? {}
-    let done = places.into_iter().flatten();
-    Ok(done
-        .flat_map(|(index, watch)| {
-            let graphs = watch.finish().into_iter();
-            graphs.map(move |watched| (index, watched))
-        })
-        .collect())
+
+    fn finish(self) -> Vec<Watched> {
+        self.0.finish()
+    }
 }
 
 /// Ends a file that was written piece by piece.
@@ -435,8 +384,8 @@ fn page<'a>(
         String::new()
     };
     let facts = [
-        ("Format", first.format.to_owned()),
-        ("Packets", first.packets.to_string()),
+        ("Format", first.about.format.to_string()),
+        ("Packets", first.about.packets.to_string()),
         ("TCP segments", first.segments.to_string()),
         ("Connections", count.to_string()),
     ];

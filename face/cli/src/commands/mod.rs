@@ -7,12 +7,11 @@ pub(crate) mod emulate;
 pub(crate) mod explain;
 pub(crate) mod flows;
 pub(crate) mod graphs;
+mod in_order;
 pub(crate) mod list;
 #[cfg(target_os = "linux")]
 pub(crate) mod privilege;
 pub(crate) mod run;
-mod segments;
-mod shares;
 pub(crate) mod theory;
 pub(crate) mod why;
 

@@ -1,9 +1,7 @@
 //! `gigatcp why`: what limited the connections of a capture.
 //!
-//! The diagnosis is `gigatcp-why`; here files are read and verdicts shown.
+//! The analysis is `gigatcp-analyze`; here verdicts are shown.
 
-mod followed;
-mod joined;
 mod row;
 mod stored;
 mod summary;
@@ -11,25 +9,21 @@ mod view;
 
 pub(super) use stored::judge;
 
-use std::hash::{BuildHasher, Hasher, RandomState};
 use std::path::{Path, PathBuf};
 
-use gigatcp_capture::{CaptureReader, ReadError};
+use gigatcp_analyze::{Capture, Options, PairedDiagnosis, diagnose_pairs};
 use gigatcp_flows::Side;
 use gigatcp_report::escape::terminal;
 use gigatcp_report::graph;
-use gigatcp_why::{Diagnosis, RULES, Watcher};
+use gigatcp_why::{Diagnosis, RULES};
 use serde::Serialize;
 use serde_json::Value;
 
-use followed::Followed;
 use stored::Stored;
 
 use super::Outcome;
-use super::flows::{self, Source, Unit};
+use super::flows;
 use super::graphs::{self, Known, Outputs, Survey};
-use super::segments::{About, Found, Walk};
-use super::shares::{self, Share};
 use crate::failure::Failure;
 use crate::json::Each;
 use crate::output::{self, Stream};
@@ -121,15 +115,6 @@ impl Arguments {
     }
 }
 
-/// A capture that was read.
-pub(super) struct Capture {
-    name: String,
-    about: About,
-    segments: u64,
-    unit: Unit,
-    followed: Followed,
-}
-
 /// A connection's place in the capture and what is said of it.
 pub(super) struct Diagnosed {
     index: usize,
@@ -181,7 +166,7 @@ impl Ask<'_> {
             let taken = self.take(file)?;
             let mut out = Stream::new();
             if files.len() > 1 {
-                out.write(&format!("{}:\n\n", terminal(&taken.capture.name)))?;
+                out.write(&format!("{}:\n\n", terminal(&taken.name)))?;
             }
             view::put(&taken, &mut out)?;
             for run in self.stored {
@@ -195,8 +180,8 @@ impl Ask<'_> {
                 first = Some(taken);
                 continue;
             };
-            let joined = joined::join([before, &taken])?;
-            output::print(&view::joined([&before.capture, &taken.capture], &joined))?;
+            let joined = self.join([before, &taken])?;
+            output::print(&view::joined([before, &taken], &joined))?;
         }
         Ok(())
     }
@@ -208,9 +193,9 @@ impl Ask<'_> {
         let bare = bare.iter().map(|run| Ok(Listed::Run(run.json())));
         if self.arguments.is_joined() {
             let both = [self.take(&files[0])?, self.take(&files[1])?];
-            let captures = [&both[0].capture, &both[1].capture];
-            let joined = joined::join([&both[0], &both[1]])?;
-            let joined = joined.iter().map(|one| view::joined_json(captures, one));
+            let both_taken = [&both[0], &both[1]];
+            let joined = self.join(both_taken)?;
+            let joined = joined.iter().map(|one| view::joined_json(both_taken, one));
             let joined = joined.collect();
             let all = Each::new(bare.chain(both.iter().map(|one| Ok(Listed::Both(one)))));
             return output::print_json(&view::Document::new(&all, joined));
@@ -225,26 +210,40 @@ impl Ask<'_> {
         all.failed().and(printed)
     }
 
+    /// How captures are read.
+    fn options(self) -> Options<'static> {
+        Options {
+            threads: self.arguments.threads,
+            ..Options::default()
+        }
+    }
+
+    /// The connections shown of the first capture that are in the second too.
+    fn join(self, both: [&Taken; 2]) -> Result<Vec<PairedDiagnosis>, Failure> {
+        let captures = both.map(|taken| &taken.capture);
+        Ok(diagnose_pairs(captures, &both[0].shown, &self.options())?)
+    }
+
     /// Reads a file, says what is odd, and draws what is asked for.
     fn take(self, file: &Path) -> Result<Taken, Failure> {
-        let source = Source::new(file, self.outputs.reads_again())?;
-        let threads = self.arguments.threads;
-        let capture = read(&source, threads)?;
-        for note in &capture.about.notes {
-            output::say(&format!("{}: {note}", terminal(&capture.name)));
+        let source = flows::source(file, self.outputs.reads_again())?;
+        let capture = Capture::read(&source, &self.options())?;
+        let name = capture.name();
+        for note in &capture.about().notes {
+            output::say(&format!("{}: {note}", terminal(&name)));
         }
         if self.outputs.reads_again() {
-            let survey = capture.survey(threads);
+            let survey = Taken::survey(&name, &capture, self.arguments.threads);
             graphs::write(self.outputs, &source, &survey, |index, side| {
                 known(&capture, index, side)
             })?;
         }
-        let named = self.outputs.named(capture.followed.len())?;
+        let named = self.outputs.named(capture.connections().len())?;
         let is_chosen = !named.is_empty();
         let (shown, count) = choose(&capture, self.arguments.all, named);
         let account = self.stored.first().map(|run| run.account(file));
         Ok(Taken {
-            source,
+            name,
             capture,
             shown,
             is_chosen,
@@ -256,7 +255,7 @@ impl Ask<'_> {
 
 /// A capture that was read, and which of its connections are shown.
 struct Taken {
-    source: Source,
+    name: String,
     capture: Capture,
     shown: Vec<usize>,
     /// Whether they were asked for by number.
@@ -275,7 +274,7 @@ impl Taken {
 
     /// What is said of one; nothing where it carried no data.
     fn diagnose(&self, index: usize) -> Option<Diagnosed> {
-        let diagnosis = self.capture.followed.diagnose(index)?;
+        let diagnosis = self.capture.connections().diagnose(index)?;
         Some(Diagnosed { index, diagnosis })
     }
 }
@@ -332,35 +331,27 @@ fn named_files(named: &[PathBuf]) -> Result<(Vec<PathBuf>, Vec<Stored>), Failure
 /// The connections to show, in the order of the capture where none are `named`,
 /// and how many carried data.
 fn choose(capture: &Capture, all: bool, named: Vec<usize>) -> (Vec<usize>, usize) {
-    let followed = &capture.followed;
-    let octets = |index: usize| {
-        followed.connection(index).map_or(0, |connection| {
-            let of = |side| connection.direction(side).unique_bytes();
-            of(gigatcp_flows::Side::Client).max(of(gigatcp_flows::Side::Server))
-        })
-    };
-    let mut largest: Vec<usize> = (0..followed.len())
-        .filter(|index| octets(*index) > 0)
-        .collect();
-    let count = largest.len();
+    let with_data = capture.connections().with_data();
+    let count = with_data.len();
     if !named.is_empty() {
         return (named, count);
     }
-    if !all {
-        largest.sort_by_key(|index| (std::cmp::Reverse(octets(*index)), *index));
-        largest.truncate(SHOWN);
-        largest.sort_unstable();
+    if all {
+        return (with_data, count);
     }
+    let mut largest = capture.connections().largest_first();
+    largest.truncate(SHOWN);
+    largest.sort_unstable();
     (largest, count)
 }
 
 /// What is said of a connection beneath its graph: the stretches of its time
 /// that have a cause, and all that is printed.
 fn known(capture: &Capture, index: usize, side: Side) -> Known {
-    let followed = &capture.followed;
-    let diagnosis = followed.diagnose(index);
+    let connections = capture.connections();
+    let diagnosis = connections.diagnose(index);
     let diagnosis = diagnosis.filter(|diagnosis| diagnosis.sender == side);
-    let (Some(connection), Some(diagnosis)) = (followed.connection(index), diagnosis) else {
+    let (Some(connection), Some(diagnosis)) = (connections.connection(index), diagnosis) else {
         return Known::default();
     };
     let mut spans: Vec<&gigatcp_why::Span> = diagnosis.spans.iter().collect();
@@ -390,73 +381,15 @@ fn known(capture: &Capture, index: usize, side: Side) -> Known {
     }
 }
 
-/// Reads a capture with so many threads, or as many as it is worth.
-fn read(source: &Source, threads: Option<u32>) -> Result<Capture, Failure> {
-    let name = source.name();
-    // Whoever sends packets must not know which of them collide.
-    let seed = RandomState::new().build_hasher().finish();
-    let parts = shares::read(source, threads, |reader, share| part(reader, share, seed));
-    let parts = parts.map_err(|error| flows::refused(&name, &error))?;
-    let (mut segments, mut unit) = (0, Unit::default());
-    let mut watchers = Vec::new();
-    let mut first = None;
-    for part in parts {
-        segments += part.segments;
-        unit = unit.or(part.unit);
-        watchers.push(part.watcher);
-        // All threads walked over the same records.
-        first.get_or_insert(part.about);
-    }
-    Ok(Capture {
-        name,
-        about: first.unwrap_or_default(),
-        segments,
-        unit,
-        followed: Followed::new(watchers),
-    })
-}
-
-/// What one thread found.
-struct Part {
-    watcher: Watcher,
-    segments: u64,
-    unit: Unit,
-    about: About,
-}
-
-/// One thread's work.
-fn part(reader: CaptureReader, share: Share, seed: u64) -> Result<Part, ReadError> {
-    let mut watcher = Watcher::new(seed);
-    let (mut segments, mut unit) = (0, Unit::default());
-    let mut take = |found: Found<'_>| {
-        unit.add(found.at);
-        if let Some(segment) = &found.segment
-            && share.has(segment)
-        {
-            segments += 1;
-            watcher.handle_packet(found.number, segment);
-        }
-    };
-    let mut walk = Walk::new(reader);
-    while walk.stretch(&mut take)? {}
-    Ok(Part {
-        watcher,
-        segments,
-        unit,
-        about: walk.about(),
-    })
-}
-
-impl Capture {
-    /// What its graphs are made by.
-    fn survey(&self, threads: Option<u32>) -> Survey<'_> {
+impl Taken {
+    /// What its graphs are made from.
+    fn survey<'a>(name: &'a str, capture: &'a Capture, threads: Option<u32>) -> Survey<'a> {
         Survey {
-            name: &self.name,
-            format: &self.about.format,
-            packets: self.about.packets,
-            segments: self.segments,
-            connections: self.followed.connections().collect(),
-            unit_ns: self.unit.as_nanos(),
+            name,
+            about: capture.about(),
+            segments: capture.segments(),
+            connections: capture.connections().iter().collect(),
+            unit_ns: capture.time_unit_ns(),
             threads,
         }
     }

@@ -4,12 +4,13 @@
 use std::collections::HashMap;
 use std::path::PathBuf;
 
-use gigatcp_flows::{Clocks, Connection, Endpoint, FlowTable, Side, Sightings};
+use gigatcp_analyze::ConnectionKey as Key;
+use gigatcp_flows::{Clocks, Connection, FlowTable, Side, Sightings};
 use gigatcp_units::Duration;
 use gigatcp_units::grammar::human_duration;
 use serde_json::{Value, json};
 
-use super::{Arguments, Source, Step, read};
+use super::{Arguments, Source, Step, read, source};
 use crate::failure::Failure;
 use crate::grid::{Align, grid, line};
 use crate::output;
@@ -19,9 +20,6 @@ const SCHEMA: &str = "gigatcp.clocks/1";
 
 /// Connections that are compared, the largest of the first capture.
 const MOST_COMPARED: usize = 64;
-
-/// Both ends of a connection, and the how manieth between them it is.
-pub(in crate::commands) type Key = (Endpoint, Endpoint, usize);
 
 /// What one capture saw of the connections that are compared.
 #[derive(Default)]
@@ -37,7 +35,7 @@ impl Seen {
         let index = step.verdict.connection;
         while self.keys.len() <= index {
             let next = self.keys.len();
-            let key = key_of(step.table, next).filter(|(key, _)| is_compared(next, key));
+            let key = Key::of(step.table, next).filter(|(key, _)| is_compared(next, key));
             self.keys.push(key);
         }
         if let Some((key, is_swapped)) = self.keys[index] {
@@ -49,29 +47,6 @@ impl Seen {
                 .add(from, step.packet);
         }
     }
-}
-
-/// The key of a connection: its ends in an order that both captures agree on,
-/// even if one of them has no SYN.
-pub(in crate::commands) fn key_of(table: &FlowTable, index: usize) -> Option<(Key, bool)> {
-    let ends = |connection: &Connection| Side::BOTH.map(|side| connection.endpoint(side));
-    let sorted = |connection: &Connection| {
-        let [client, server] = ends(connection);
-        (client.min(server), client.max(server))
-    };
-    let connection = table.connection(index)?;
-    let (low, high) = sorted(connection);
-    // Without predecessors nobody has to be counted.
-    let before = if connection.is_successor() {
-        let earlier = table.connections().take(index);
-        earlier.filter(|other| sorted(other) == (low, high)).count()
-    } else {
-        0
-    };
-    Some((
-        (low, high, before),
-        connection.endpoint(Side::Client) != low,
-    ))
 }
 
 /// A connection of both captures.
@@ -94,10 +69,10 @@ pub(super) fn show(arguments: &Arguments) -> Result<(), Failure> {
         ))
         .hint("as in `gigatcp flows --clocks here.pcap there.pcap`"));
     };
-    let source = Source::new(first, true)?;
+    let source = source(first, true)?;
     let whole = read(&source, |_| Ok(()))?;
     whole.say_notes();
-    let chosen = largest(&whole.table);
+    let chosen = largest(&whole.counts.table);
     let mut here = Seen::default();
     read(&source, |step| {
         here.add(&step, |index, _| chosen.contains(&index));
@@ -105,7 +80,7 @@ pub(super) fn show(arguments: &Arguments) -> Result<(), Failure> {
     })?;
     let mut there = Seen::default();
     let known = &here.sightings;
-    let other = read(&Source::new(second, false)?, |step| {
+    let other = read(&Source::named(second), |step| {
         there.add(&step, |_, key| known.contains_key(key));
         Ok(())
     })?;
@@ -124,7 +99,7 @@ pub(super) fn show(arguments: &Arguments) -> Result<(), Failure> {
                     ..clocks
                 });
             there.sightings.contains_key(&key).then_some(Compared {
-                connection: whole.table.connection(*index)?,
+                connection: whole.counts.table.connection(*index)?,
                 number: index + 1,
                 clocks,
             })

@@ -38,7 +38,7 @@ pub(super) fn show(arguments: &Arguments) -> Result<(), Failure> {
             out.write(&format!("{}:\n", terminal(&name)))?;
         }
         let mut flags = Flags::default();
-        let source = Source::new(file, false)?;
+        let source = Source::named(file);
         let capture = read(&source, |step| {
             let Some(found) = flags.judge(&step) else {
                 return Ok(());
@@ -55,7 +55,7 @@ pub(super) fn show(arguments: &Arguments) -> Result<(), Failure> {
         if arguments.json {
             out.write(&format!("\n],\"totals\":{}}}", flags.totals_json()))?;
         } else {
-            out.write(&flags.totals_text(capture.segments))?;
+            out.write(&flags.totals_text(capture.counts.segments))?;
         }
     }
     if arguments.json {

@@ -1,6 +1,6 @@
 //! Connections as lines, at length, and as JSON.
 
-use gigatcp_capture::Note;
+use gigatcp_analyze::Note;
 use gigatcp_flows::{Connection, Kind, Scaling, Side};
 use gigatcp_units::grammar::{human_bytes, human_duration};
 use gigatcp_units::{Bytes, Duration};
@@ -35,7 +35,7 @@ pub(super) fn lines(capture: &Capture) -> String {
     let mut cells = vec![line([
         "#", "client", "server", "time", "sent", "received", "again", "late", "RTT", "end",
     ])];
-    for (index, connection) in capture.table.connections().enumerate() {
+    for (index, connection) in capture.counts.table.connections().enumerate() {
         cells.push(connection_line(index, connection));
     }
     let count = cells.len() - 1;
@@ -43,9 +43,9 @@ pub(super) fn lines(capture: &Capture) -> String {
     text.push_str(&format!(
         "{} in {} of {} ({})\n",
         counted(count as u64, "connection"),
-        counted(capture.segments, "segment"),
-        counted(capture.about.packets, "packet"),
-        capture.about.format
+        counted(capture.counts.segments, "segment"),
+        counted(capture.counts.about.packets, "packet"),
+        capture.counts.about.format
     ));
     text
 }
@@ -113,7 +113,7 @@ fn whose<'a>(
 
 /// Where what a side sent went.
 fn surroundings(capture: &Capture, index: usize, side: Side) -> Option<Surroundings> {
-    capture.outlines.of(&capture.table, index, side)
+    capture.outlines.of(&capture.counts.table, index, side)
 }
 
 /// Where a connection was captured, as seen by the data of whoever sent more.
@@ -123,7 +123,7 @@ fn capture_point(capture: &Capture, index: usize, sender: Side) -> View {
 
 /// Everything about one connection.
 pub(super) fn long(capture: &Capture, index: usize) -> String {
-    let Some(connection) = capture.table.connection(index) else {
+    let Some(connection) = capture.counts.table.connection(index) else {
         return String::new();
     };
     let mut text = format!(
@@ -201,13 +201,13 @@ impl Serialize for Capture {
         struct Fields<'a, L> {
             connections: L,
             file: &'a str,
-            format: &'a str,
+            format: String,
             notes: Vec<Value>,
             packets: u64,
             segments: u64,
         }
         let fields = Fields {
-            connections: Each::new(self.table.connections().enumerate().map(
+            connections: Each::new(self.counts.table.connections().enumerate().map(
                 |(index, connection)| {
                     Ok(ForPrograms {
                         capture: self,
@@ -217,10 +217,10 @@ impl Serialize for Capture {
                 },
             )),
             file: &self.name,
-            format: &self.about.format,
-            notes: self.about.notes.iter().map(note_json).collect(),
-            packets: self.about.packets,
-            segments: self.segments,
+            format: self.counts.about.format.to_string(),
+            notes: self.counts.about.notes.iter().map(note_json).collect(),
+            packets: self.counts.about.packets,
+            segments: self.counts.segments,
         };
         fields.serialize(to)
     }

@@ -6,9 +6,9 @@
 use std::fmt::Write;
 use std::net::IpAddr;
 
+use gigatcp_analyze::SummaryRow;
 use gigatcp_flows::Endpoint;
 use gigatcp_units::grammar::{human_bytes, human_duration, human_rate};
-use gigatcp_why::Brief;
 
 /// The table's heading; endpoints last, whose width nobody knows before.
 pub(super) const HEADING: &str = "     #   packets  delivered      time          rate  round trip   \
@@ -18,59 +18,46 @@ pub(super) const HEADING: &str = "     #   packets  delivered      time         
 /// Octets of a line, or nearly.
 pub(super) const USUAL: usize = 160;
 
-/// A connection in the table.
-pub(super) struct Row {
-    pub(super) first_packet: u64,
-    pub(super) packets: u64,
-    pub(super) again: u64,
-    pub(super) from: Endpoint,
-    pub(super) to: Endpoint,
-    /// Nothing where no data was seen.
-    pub(super) brief: Option<Brief>,
-}
-
-impl Row {
-    /// Appends the line; `index` is that of the connection.
-    pub(super) fn put(&self, index: usize, out: &mut String) {
-        const NOTHING: &str = "-";
-        let mut line = Line { out };
-        line.right(&(index + 1).to_string(), 6);
-        line.right(&self.packets.to_string(), 8);
-        let shown = self.brief.as_ref().map(|brief| {
-            [
-                human_bytes(brief.delivered),
-                human_duration(brief.run),
-                human_rate(brief.rate),
-                human_duration(brief.round_trip),
-            ]
-        });
-        for (column, width) in [9, 8, 12, 10].into_iter().enumerate() {
-            let text = shown.as_ref().map_or(NOTHING, |all| &all[column]);
-            line.right(text, width);
-        }
-        line.right(&self.again.to_string(), 6);
-        let cause = self.brief.as_ref().map(|brief| brief.cause.as_ref());
-        let name = match cause {
-            None => NOTHING,
-            Some(None) => "unknown",
-            Some(Some(cause)) => cause.rule.id,
-        };
-        line.left(name, 28);
-        match &self.brief {
-            None => line.right(NOTHING, 5),
-            Some(brief) => {
-                let _ = write!(line.out, "{:>3.0} %  ", brief.share() * 100.0);
-            }
-        }
-        match cause.flatten() {
-            None => line.right(NOTHING, 4),
-            Some(cause) => line.right(&format!("{:.2}", cause.confidence), 4),
-        }
-        line.end(&self.from);
-        line.out.push_str(" > ");
-        line.end(&self.to);
-        line.out.push('\n');
+/// Appends the line of a connection; `index` is its own.
+pub(super) fn put(row: &SummaryRow, index: usize, out: &mut String) {
+    const NOTHING: &str = "-";
+    let mut line = Line { out };
+    line.right(&(index + 1).to_string(), 6);
+    line.right(&row.packets.to_string(), 8);
+    let shown = row.brief.as_ref().map(|brief| {
+        [
+            human_bytes(brief.delivered),
+            human_duration(brief.run),
+            human_rate(brief.rate),
+            human_duration(brief.round_trip),
+        ]
+    });
+    for (column, width) in [9, 8, 12, 10].into_iter().enumerate() {
+        let text = shown.as_ref().map_or(NOTHING, |all| &all[column]);
+        line.right(text, width);
     }
+    line.right(&row.retransmitted.to_string(), 6);
+    let cause = row.brief.as_ref().map(|brief| brief.cause.as_ref());
+    let name = match cause {
+        None => NOTHING,
+        Some(None) => "unknown",
+        Some(Some(cause)) => cause.rule.id,
+    };
+    line.left(name, 28);
+    match &row.brief {
+        None => line.right(NOTHING, 5),
+        Some(brief) => {
+            let _ = write!(line.out, "{:>3.0} %  ", brief.share() * 100.0);
+        }
+    }
+    match cause.flatten() {
+        None => line.right(NOTHING, 4),
+        Some(cause) => line.right(&format!("{:.2}", cause.confidence), 4),
+    }
+    line.end(&row.from);
+    line.out.push_str(" > ");
+    line.end(&row.to);
+    line.out.push('\n');
 }
 
 /// A line that is being written: columns of ASCII, each with two spaces behind.
@@ -157,16 +144,16 @@ mod tests {
             address: "10.0.0.1".parse().unwrap(),
             port: 80,
         };
-        let row = Row {
+        let row = SummaryRow {
             first_packet: 1,
             packets: 12,
-            again: 3,
+            retransmitted: 3,
             from: end,
             to: end,
             brief: None,
         };
         let mut out = String::new();
-        row.put(41, &mut out);
+        put(&row, 41, &mut out);
         let nothing = "-";
         let line = format!(
             "{:>6}  {:>8}  {nothing:>9}  {nothing:>8}  {nothing:>12}  {nothing:>10}  {:>6}  \

@@ -10,6 +10,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 
+use gigatcp_analyze::{Capture, Options, Source};
 use gigatcp_record::{FlowRecord, RunRecord, SeriesRecord, WhyRecord};
 use gigatcp_report::escape::terminal;
 use gigatcp_report::prose::wrap;
@@ -18,8 +19,6 @@ use gigatcp_units::Duration;
 use gigatcp_units::grammar::human_duration;
 use serde_json::{Value, json};
 
-use super::read;
-use crate::commands::flows::Source;
 use crate::failure::Failure;
 use crate::output;
 
@@ -238,12 +237,10 @@ pub(crate) fn judge(record: &mut RunRecord, folder: &Path) {
         if !file.exists() {
             continue;
         }
-        let Ok(capture) = read(&Source::File(file), None) else {
+        let Ok(capture) = Capture::read(&Source::file(file), &Options::default()) else {
             output::say(&format!("{name} cannot be read: nothing is said of why"));
             continue;
         };
-        for watcher in capture.followed.watchers() {
-            watch::judge(watcher, &mut series.flows);
-        }
+        watch::judge(capture.connections(), &mut series.flows);
     }
 }

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use gigatcp_analyze::{Capture, PairedDiagnosis};
 use gigatcp_flows::{Endpoint, Side};
 use gigatcp_report::escape::terminal;
 use gigatcp_report::graph::Said;
@@ -12,8 +13,7 @@ use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 use serde_json::{Value, json};
 
-use super::joined::Joined;
-use super::{Capture, Diagnosed, Taken};
+use super::{Diagnosed, Taken};
 use crate::failure::Failure;
 use crate::grid::{Align, grid, line};
 use crate::json::Each;
@@ -44,12 +44,12 @@ pub(super) fn put(taken: &Taken, out: &mut Stream) -> Result<(), Failure> {
     }
     out.write(&places.same())?;
     let capture = &taken.capture;
-    let all = capture.followed.len();
+    let all = capture.connections().len();
     let mut last = format!(
         "{} in {} ({})",
         counted(all as u64, "connection"),
-        counted(capture.about.packets, "packet"),
-        capture.about.format
+        counted(capture.about().packets, "packet"),
+        capture.about().format
     );
     let rest = taken.count.saturating_sub(shown);
     let silent = all - taken.count;
@@ -83,7 +83,7 @@ struct Places {
 
 impl Places {
     fn add(&mut self, capture: &Capture, one: &Diagnosed) {
-        let Some(connection) = capture.followed.connection(one.index) else {
+        let Some(connection) = capture.connections().connection(one.index) else {
             return;
         };
         let numbers = Side::BOTH.map(|side| connection.direction(side).first_position());
@@ -121,8 +121,8 @@ fn connection(one: &Diagnosed) -> String {
 }
 
 /// Connections of two captures, by what both know.
-pub(super) fn joined(captures: [&Capture; 2], joined: &[Joined]) -> String {
-    let names = captures.map(|capture| terminal(&capture.name));
+pub(super) fn joined(captures: [&Taken; 2], joined: &[PairedDiagnosis]) -> String {
+    let names = captures.map(|taken| terminal(&taken.name));
     if joined.is_empty() {
         return format!(
             "no connection shown is in {} and in {} with enough packets to join them\n",
@@ -145,12 +145,12 @@ pub(super) fn joined(captures: [&Capture; 2], joined: &[Joined]) -> String {
 }
 
 /// The same for programs.
-pub(super) fn joined_json(captures: [&Capture; 2], one: &Joined) -> Value {
+pub(super) fn joined_json(captures: [&Taken; 2], one: &PairedDiagnosis) -> Value {
     let near = Diagnosed {
         index: one.indices[one.near],
         diagnosis: one.diagnosis.clone(),
     };
-    let mut value = connection_json(captures[one.near], &near);
+    let mut value = connection_json(&captures[one.near].capture, &near);
     value["connections"] = json!(one.indices.map(|index| index + 1));
     value["near"] = json!(captures[one.near].name);
     value["joined"] = json!(one.diagnosis.joined);
@@ -301,17 +301,17 @@ impl Serialize for Taken {
         if let Some(account) = &self.account {
             fields.serialize_entry("engine_account", account)?;
         }
-        fields.serialize_entry("file", &self.capture.name)?;
-        fields.serialize_entry("format", &self.capture.about.format)?;
+        fields.serialize_entry("file", &self.name)?;
+        fields.serialize_entry("format", &self.capture.about().format.to_string())?;
         fields.serialize_entry("not_shown", &(self.count - shown))?;
         fields.serialize_entry("notes", &notes_json(&self.capture))?;
-        fields.serialize_entry("packets", &self.capture.about.packets)?;
+        fields.serialize_entry("packets", &self.capture.about().packets)?;
         fields.end()
     }
 }
 
 fn notes_json(capture: &Capture) -> Vec<Value> {
-    let notes = capture.about.notes.iter().map(|note| {
+    let notes = capture.about().notes.iter().map(|note| {
         json!({
             "what": note.to_string(),
             "count": note.count,
@@ -342,7 +342,7 @@ fn connection_json(capture: &Capture, one: &Diagnosed) -> Value {
         Side::Client => Side::Server,
         Side::Server => Side::Client,
     };
-    let connection = capture.followed.connection(one.index);
+    let connection = capture.connections().connection(one.index);
     let endpoint = |side| connection.map(|known| known.endpoint(side).to_string());
     let spans: Vec<Value> = spans
         .iter()

@@ -1,0 +1,144 @@
+//! The connections of a capture, in the order of their first packets, whichever
+//! thread has followed them.
+
+use std::cmp::Reverse;
+
+use gigatcp_flows::{Connection, FlowTable, Side};
+use gigatcp_why::{Diagnosis, Surroundings, Watcher};
+
+/// The connections of a capture, in the order of their first packets.
+#[derive(Debug, Default)]
+pub struct Connections {
+    watchers: Vec<Watcher>,
+    places: Vec<Place>,
+}
+
+/// Where a connection was followed.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+struct Place {
+    first_packet: u64,
+    watcher: usize,
+    index: usize,
+}
+
+impl Connections {
+    /// What these have followed, each connection by one of them.
+    pub(crate) fn new(watchers: Vec<Watcher>) -> Self {
+        let places = watchers.iter().enumerate().flat_map(|(which, watcher)| {
+            let all = 0..watcher.table().len();
+            all.filter_map(move |index| {
+                Some(Place {
+                    first_packet: watcher.first_packet(index)?,
+                    watcher: which,
+                    index,
+                })
+            })
+        });
+        let mut places: Vec<_> = places.collect();
+        places.sort_unstable();
+        Self { watchers, places }
+    }
+
+    /// Takes in a packet whose number is above that of the one before.
+    pub(crate) fn handle_packet(&mut self, number: u64, packet: &gigatcp_flows::Observed) {
+        let watcher = &mut self.watchers[0];
+        let verdict = watcher.handle_packet(number, packet);
+        if verdict.connection == self.places.len() {
+            self.places.push(Place {
+                first_packet: number,
+                watcher: 0,
+                index: verdict.connection,
+            });
+        }
+    }
+
+    /// Returns the number of connections.
+    #[must_use]
+    pub const fn len(&self) -> usize {
+        self.places.len()
+    }
+
+    /// Returns whether there is none.
+    #[must_use]
+    pub const fn is_empty(&self) -> bool {
+        self.places.is_empty()
+    }
+
+    /// The watcher of a connection, and the index that it has there.
+    pub(crate) fn at(&self, index: usize) -> Option<(&Watcher, usize)> {
+        let place = self.places.get(index)?;
+        Some((&self.watchers[place.watcher], place.index))
+    }
+
+    /// Returns the table with the counts of a connection, and its index in that table.
+    ///
+    /// Each thread has filled a table of its own.
+    #[must_use]
+    pub fn table_of(&self, index: usize) -> Option<(&FlowTable, usize)> {
+        let (watcher, place) = self.at(index)?;
+        Some((watcher.table(), place))
+    }
+
+    /// Returns the counts of a connection.
+    #[must_use]
+    pub fn connection(&self, index: usize) -> Option<&Connection> {
+        let (table, place) = self.table_of(index)?;
+        table.connection(place)
+    }
+
+    /// The counts of all connections, each with the number of its first packet.
+    pub fn iter(&self) -> impl Iterator<Item = (&Connection, u64)> {
+        self.places.iter().filter_map(|place| {
+            let table = self.watchers[place.watcher].table();
+            Some((table.connection(place.index)?, place.first_packet))
+        })
+    }
+
+    /// Returns what limited a connection; `None` if it carried no data.
+    ///
+    /// Each call computes it anew: a capture may have more connections than fit in memory as
+    /// diagnoses.
+    #[must_use]
+    pub fn diagnose(&self, index: usize) -> Option<Diagnosis> {
+        let (watcher, place) = self.at(index)?;
+        watcher.diagnose(place)
+    }
+
+    /// Returns the side that sent more data.
+    #[must_use]
+    pub fn sender(&self, index: usize) -> Option<Side> {
+        let (watcher, place) = self.at(index)?;
+        watcher.sender(place)
+    }
+
+    /// Returns where the data of this side was captured, and in segments of which size.
+    #[must_use]
+    pub fn surroundings(&self, index: usize, side: Side) -> Option<Surroundings> {
+        let (watcher, place) = self.at(index)?;
+        watcher.surroundings(place, side)
+    }
+
+    /// Returns unique bytes of data of a connection, in the direction that has more.
+    #[must_use]
+    pub fn data_bytes(&self, index: usize) -> u64 {
+        self.connection(index).map_or(0, |connection| {
+            let of = |side| connection.direction(side).unique_bytes();
+            of(Side::Client).max(of(Side::Server))
+        })
+    }
+
+    /// Returns the connections that carried data, in the order of their first packets.
+    #[must_use]
+    pub fn with_data(&self) -> Vec<usize> {
+        let all = 0..self.len();
+        all.filter(|index| self.data_bytes(*index) > 0).collect()
+    }
+
+    /// Returns the connections that carried data, largest first.
+    #[must_use]
+    pub fn largest_first(&self) -> Vec<usize> {
+        let mut all = self.with_data();
+        all.sort_by_key(|index| (Reverse(self.data_bytes(*index)), *index));
+        all
+    }
+}

@@ -1,0 +1,112 @@
+//! Why an analysis has no result.
+
+use std::fmt;
+use std::io;
+
+use gigatcp_capture::{Format, ReadError};
+
+/// Why captures could not be analyzed.
+#[derive(Debug)]
+pub enum Error {
+    /// A capture cannot be opened, or not be read to its end.
+    Read {
+        /// The name of its source.
+        name: String,
+        /// What the reader reports.
+        source: ReadError,
+    },
+    /// A capture is cut off before its first packet.
+    NoPacket {
+        /// The name of its source.
+        name: String,
+        /// The format that its beginning shows.
+        format: Format,
+        /// Bytes that the header or record at its end lacks, at least.
+        missing: u64,
+    },
+    /// Standard input or a pipe cannot be held in memory.
+    Hold {
+        /// The name of its source.
+        name: String,
+        /// What the system reports.
+        source: io::Error,
+    },
+    /// Standard input or a pipe has more bytes than are held in memory.
+    TooLarge {
+        /// The name of its source.
+        name: String,
+        /// Bytes that are held at most.
+        limit: u64,
+    },
+    /// The caller has set [`crate::Options::stop`].
+    Stopped,
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Read { name, source } => match source {
+                // The reader names the file.
+                ReadError::Open { .. } => write!(f, "{source}"),
+                _ => write!(f, "{name}: {source}"),
+            },
+            Self::NoPacket {
+                name,
+                format,
+                missing,
+            } => write!(
+                f,
+                "{name}: it holds no packet: the {format} file is cut off before the end of its \
+                 first one, {missing} B missing"
+            ),
+            Self::Hold { name, source } => write!(f, "cannot read {name}: {source}"),
+            Self::TooLarge { name, limit } => {
+                write!(f, "{name} has more than {limit} bytes and cannot be held")
+            }
+            Self::Stopped => write!(f, "stopped by the caller"),
+        }
+    }
+}
+
+impl std::error::Error for Error {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Self::Read { source, .. } => std::error::Error::source(source),
+            Self::Hold { source, .. } => Some(source),
+            Self::NoPacket { .. } | Self::TooLarge { .. } | Self::Stopped => None,
+        }
+    }
+}
+
+/// Why a walk over a capture ended early; its caller knows the name.
+#[derive(Debug)]
+pub(crate) enum Halt {
+    /// The reader has failed.
+    Read(ReadError),
+    /// The capture is cut off before its first packet.
+    NoPacket { format: Format, missing: u64 },
+    /// The caller wants no more.
+    Stopped,
+}
+
+impl From<ReadError> for Halt {
+    fn from(error: ReadError) -> Self {
+        Self::Read(error)
+    }
+}
+
+impl Halt {
+    /// Returns the error for the source of this name.
+    pub(crate) fn of(self, name: &str) -> Error {
+        let name = name.to_owned();
+        match self {
+            Self::Read(source) => Error::Read { name, source },
+            Self::NoPacket { format, missing } => Error::NoPacket {
+                name,
+                format,
+                missing,
+            },
+            Self::Stopped => Error::Stopped,
+        }
+    }
+}

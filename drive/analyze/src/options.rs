@@ -1,0 +1,42 @@
+//! How an analysis is done, and what the caller sees of its progress.
+
+use std::fmt;
+use std::sync::atomic::AtomicBool;
+
+/// How an analysis is done. The default suits most callers.
+///
+/// No option changes the result: threads, progress and cancellation only.
+#[derive(Clone, Copy, Default)]
+pub struct Options<'a> {
+    /// Threads that share the connections of a file; `None`: one per CPU from 64 MiB on.
+    ///
+    /// Streams, compressed files and bytes in memory are read by one thread.
+    pub threads: Option<u32>,
+    /// Is called about once per MiB and at the end of each capture.
+    pub progress: Option<&'a (dyn Fn(Progress) + Sync)>,
+    /// Ends the analysis with [`crate::Error::Stopped`] if it becomes true.
+    ///
+    /// It is read about once per MiB, so a stream without new packets is not interrupted.
+    pub stop: Option<&'a AtomicBool>,
+}
+
+impl fmt::Debug for Options<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Options")
+            .field("threads", &self.threads)
+            .field("reports_progress", &self.progress.is_some())
+            .field("can_be_stopped", &self.stop.is_some())
+            .finish()
+    }
+}
+
+/// How far the reading of a capture has come.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Progress {
+    /// Packets read.
+    pub packets: u64,
+    /// Bytes read, after unpacking.
+    pub bytes: u64,
+    /// Bytes of the capture; `None` for compressed files and streams.
+    pub total_bytes: Option<u64>,
+}

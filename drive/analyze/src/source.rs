@@ -1,0 +1,177 @@
+//! Where a capture comes from: a file, standard input, or bytes in memory.
+
+use std::fmt;
+use std::fs::File;
+use std::io::{self, Cursor, Read};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use gigatcp_capture::{CaptureReader, ReadError};
+
+use crate::error::Error;
+
+/// Bytes of standard input or a pipe that are held at most.
+const MAX_HELD: u64 = 1 << 30;
+
+/// Decides by its number, from 1, whether a packet is analyzed.
+type Selection = Arc<dyn Fn(u64) -> bool + Send + Sync>;
+
+/// Where a capture comes from.
+#[derive(Clone)]
+pub struct Source {
+    origin: Origin,
+    selection: Option<Selection>,
+}
+
+#[derive(Clone)]
+enum Origin {
+    File(PathBuf),
+    StandardInput,
+    Bytes { name: String, bytes: Arc<[u8]> },
+}
+
+impl Source {
+    /// The file at `path`: pcap, pcapng or printed packets; plain, gzip or zstd.
+    #[must_use]
+    pub fn file(path: impl Into<PathBuf>) -> Self {
+        Self::of(Origin::File(path.into()))
+    }
+
+    /// Standard input, which can be read once.
+    #[must_use]
+    pub const fn standard_input() -> Self {
+        Self::of(Origin::StandardInput)
+    }
+
+    /// The file at `path`, or standard input if that is `-`.
+    #[must_use]
+    pub fn named(path: &Path) -> Self {
+        if path.as_os_str() == "-" {
+            Self::standard_input()
+        } else {
+            Self::file(path)
+        }
+    }
+
+    /// A capture in memory under a name of the caller's choice.
+    #[must_use]
+    pub fn bytes(name: impl Into<String>, bytes: impl Into<Arc<[u8]>>) -> Self {
+        Self::of(Origin::Bytes {
+            name: name.into(),
+            bytes: bytes.into(),
+        })
+    }
+
+    const fn of(origin: Origin) -> Self {
+        Self {
+            origin,
+            selection: None,
+        }
+    }
+
+    /// The capture without the packets that `is_kept` refuses.
+    ///
+    /// It gets the number of a packet in the file, from 1, and may be called from several
+    /// threads and for the same packet more than once.
+    #[must_use]
+    pub fn keeping(self, is_kept: impl Fn(u64) -> bool + Send + Sync + 'static) -> Self {
+        Self {
+            selection: Some(Arc::new(is_kept)),
+            ..self
+        }
+    }
+
+    /// A source that can be read several times: standard input and pipes are read into memory.
+    ///
+    /// # Errors
+    /// [`Error::Hold`] if the system refuses, [`Error::TooLarge`] above 1 GiB.
+    pub fn rereadable(self) -> Result<Self, Error> {
+        let (name, bytes) = match &self.origin {
+            Origin::StandardInput => ("-".to_owned(), held(io::stdin().lock())),
+            Origin::File(path) if is_pipe(path) => {
+                let bytes = File::open(path).and_then(held);
+                (path.display().to_string(), bytes)
+            }
+            Origin::File(_) | Origin::Bytes { .. } => return Ok(self),
+        };
+        let bytes = bytes.map_err(|source| Error::Hold {
+            name: name.clone(),
+            source,
+        })?;
+        if bytes.len() as u64 > MAX_HELD {
+            let limit = MAX_HELD;
+            return Err(Error::TooLarge { name, limit });
+        }
+        let bytes = bytes.into();
+        Ok(Self {
+            origin: Origin::Bytes { name, bytes },
+            ..self
+        })
+    }
+
+    /// Returns what it is called: its path, or `-` for standard input.
+    #[must_use]
+    pub fn name(&self) -> String {
+        match &self.origin {
+            Origin::File(path) => path.display().to_string(),
+            Origin::StandardInput => "-".into(),
+            Origin::Bytes { name, .. } => name.clone(),
+        }
+    }
+
+    /// Returns whether it can be read once only.
+    #[must_use]
+    pub fn is_read_once(&self) -> bool {
+        match &self.origin {
+            Origin::File(path) => is_pipe(path),
+            Origin::StandardInput => true,
+            Origin::Bytes { .. } => false,
+        }
+    }
+
+    /// Bytes of it, before unpacking; `None` if unknown.
+    pub(crate) fn size(&self) -> Option<u64> {
+        match &self.origin {
+            Origin::File(path) => Some(path.metadata().ok()?.len()),
+            Origin::StandardInput => None,
+            Origin::Bytes { bytes, .. } => Some(bytes.len() as u64),
+        }
+    }
+
+    /// Which packets are analyzed; `None`: all.
+    pub(crate) const fn selection(&self) -> Option<&Selection> {
+        self.selection.as_ref()
+    }
+
+    /// Begins to read it.
+    pub(crate) fn open(&self) -> Result<CaptureReader, ReadError> {
+        match &self.origin {
+            Origin::File(path) => CaptureReader::open(path),
+            Origin::StandardInput => CaptureReader::standard_input(),
+            Origin::Bytes { bytes, .. } => {
+                CaptureReader::from_reader(Cursor::new(Arc::clone(bytes)))
+            }
+        }
+    }
+}
+
+impl fmt::Debug for Source {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Source")
+            .field("name", &self.name())
+            .field("is_selective", &self.selection.is_some())
+            .finish()
+    }
+}
+
+/// Whether it is neither file nor directory, and so can be read once.
+fn is_pipe(file: &Path) -> bool {
+    file.exists() && !file.is_file() && !file.is_dir()
+}
+
+/// All of it, or one byte more than may be held.
+fn held(from: impl Read) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    from.take(MAX_HELD + 1).read_to_end(&mut bytes)?;
+    Ok(bytes)
+}

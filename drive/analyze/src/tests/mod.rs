@@ -1,0 +1,369 @@
+//! What holds of the whole loop, on captures made by hand.
+
+mod made;
+
+use std::fmt::Debug;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use gigatcp_flows::{Connection, Observed, Verdict};
+use tempfile::NamedTempFile;
+
+use super::*;
+use made::{ACK, FIN, Packet, RST, both_ends, pcap, whole};
+
+/// A file, which can be mapped.
+fn file(bytes: &[u8]) -> (NamedTempFile, Source) {
+    let file = NamedTempFile::new().expect("a file");
+    std::fs::write(file.path(), bytes).expect("it is written");
+    let source = Source::file(file.path());
+    (file, source)
+}
+
+fn bytes(packets: &[Packet]) -> Source {
+    Source::bytes("made", pcap(packets))
+}
+
+fn texts<T: Debug>(all: impl IntoIterator<Item = T>) -> Vec<String> {
+    all.into_iter().map(|one| format!("{one:?}")).collect()
+}
+
+/// Forty connections, and such that go on after they have ended.
+fn many() -> Vec<Packet> {
+    let mut packets: Vec<_> = (0..40)
+        .flat_map(|index| whole(index * 300, 5000 + index as u16))
+        .collect();
+    // The same ports again, a packet after the end, and a reset.
+    packets.extend(whole(20_000, 5003));
+    packets.push(Packet::new(20_500, 5007, false).numbers(902, 2102));
+    packets.push(
+        Packet::new(20_600, 5009, true)
+            .numbers(2102, 902)
+            .flags(RST),
+    );
+    packets.extend(whole(30_000, 6000));
+    packets
+}
+
+#[test]
+fn connections_concluded_before_the_end_have_the_rows_of_those_concluded_at_the_end() {
+    let octets = pcap(&many());
+    let (_file, mapped) = file(&octets);
+    let early = summarize(&mapped, &Options::default()).unwrap();
+    let late = summarize(&Source::bytes("made", octets), &Options::default()).unwrap();
+    assert_eq!(late.connections.len(), 42);
+    assert_eq!(texts(early.connections), texts(late.connections));
+    assert!(summary::most_held(&mapped) < 12);
+}
+
+#[test]
+fn no_result_depends_on_the_number_of_threads() {
+    let (_file, source) = file(&pcap(&many()));
+    let of = |threads| {
+        let options = Options {
+            threads: Some(threads),
+            ..Options::default()
+        };
+        let capture = Capture::read(&source, &options).unwrap();
+        let connections = capture.connections();
+        let diagnoses = texts((0..connections.len()).map(|index| connections.diagnose(index)));
+        let summary = summarize(&source, &options).unwrap();
+        assert_eq!(summary.threads, threads as usize);
+        (diagnoses, capture.segments(), texts(summary.connections))
+    };
+    let alone = of(1);
+    assert_eq!(alone.0.len(), 42);
+    assert_eq!(alone, of(2));
+    assert_eq!(alone, of(5));
+}
+
+#[test]
+fn two_captures_of_one_connection_give_one_answer_in_either_order() {
+    let [mut here, there] = both_ends(5000);
+    let sources = [bytes(&here), bytes(&there)];
+    for (files, near) in [([0, 1], 0), ([1, 0], 1)] {
+        let files = files.map(|index: usize| sources[index].clone());
+        let analysis = analyze(&files, &Options::default()).unwrap();
+        let answers: Vec<Answer> = analysis.answers().collect();
+        let [answer] = &answers[..] else {
+            panic!("{} answers", answers.len());
+        };
+        assert!(answer.is_joined);
+        assert_eq!((answer.capture, answer.connection), (near, 0));
+        assert_eq!(analysis.pairs()[0].indices, [0, 0]);
+        let joined = answer.diagnosis.joined.as_deref().unwrap();
+        assert!(
+            joined.contains("1 was lost") || joined.contains("1 were lost"),
+            "{joined}"
+        );
+    }
+    // A connection that only one of them has is answered from that one.
+    here.extend(whole(900, 6000));
+    let files = [bytes(&here), bytes(&there)];
+    let analysis = analyze(&files, &Options::default()).unwrap();
+    let joined: Vec<bool> = analysis.answers().map(|answer| answer.is_joined).collect();
+    assert_eq!(joined, [true, false]);
+}
+
+#[test]
+fn captures_of_different_connections_are_answered_one_by_one() {
+    let [here, _] = both_ends(5000);
+    let [_, there] = both_ends(5001);
+    let analysis = analyze(&[bytes(&here), bytes(&there)], &Options::default()).unwrap();
+    assert!(analysis.pairs().is_empty());
+    let captures: Vec<usize> = analysis.answers().map(|answer| answer.capture).collect();
+    assert_eq!(captures, [0, 1]);
+}
+
+#[test]
+fn answers_come_with_the_largest_connection_first() {
+    let [large, _] = both_ends(5000);
+    let mut packets = whole(0, 6000);
+    packets.extend(large.iter().map(|packet| Packet {
+        at: packet.at + 100,
+        ..*packet
+    }));
+    let analysis = analyze(&[bytes(&packets)], &Options::default()).unwrap();
+    let order: Vec<usize> = analysis.answers().map(|answer| answer.connection).collect();
+    assert_eq!(order, [1, 0]);
+}
+
+#[test]
+fn packets_that_are_not_analyzed_are_counted_by_reason() {
+    let mut octets = pcap(&whole(0, 5000));
+    let mut udp = [0_u8; 60];
+    udp[12..15].copy_from_slice(&[8, 0, 0x45]);
+    udp[17] = 46;
+    udp[23] = 17;
+    let mut arp = [0_u8; 60];
+    arp[12..14].copy_from_slice(&[8, 6]);
+    for frame in [&udp, &arp, &udp] {
+        made::push(&mut octets, 100, frame, 60);
+    }
+    let capture = Capture::read(&Source::bytes("made", octets), &Options::default()).unwrap();
+    let about = capture.about();
+    assert_eq!((about.packets, capture.segments()), (12, 9));
+    let unread: Vec<_> = about.unread().map(|note| (note.kind, note.count)).collect();
+    assert_eq!(unread, [(NoteKind::NotIp, 1), (NoteKind::NotTcp, 2)]);
+    assert_eq!(about.unread_packets(), 3);
+}
+
+#[test]
+fn a_capture_that_was_cut_is_read_up_to_the_cut_and_a_cut_is_no_unread_packet() {
+    let mut octets = pcap(&whole(0, 5000));
+    octets.truncate(octets.len() - 30);
+    let capture = Capture::read(&Source::bytes("made", octets), &Options::default()).unwrap();
+    assert_eq!(capture.segments(), 8);
+    let kinds: Vec<_> = capture.about().notes.iter().map(|note| note.kind).collect();
+    assert_eq!(kinds, [NoteKind::TruncatedTail]);
+    assert_eq!(capture.about().unread_packets(), 0);
+}
+
+#[test]
+fn a_file_that_is_cut_off_before_its_first_packet_is_an_error_and_an_empty_capture_is_none() {
+    let whole = pcap(&whole(0, 5000));
+    for len in [10, 23, 30, 60] {
+        let source = Source::bytes("made", &whole[..len]);
+        let said = [
+            Capture::read(&source, &Options::default()).map(|_| ()),
+            summarize(&source, &Options::default()).map(|_| ()),
+            follow(&source, &Options::default(), |_| Ok::<(), Error>(())).map(|_| ()),
+            check(&source),
+        ];
+        for result in said {
+            let error = result.expect_err("no packet");
+            assert!(matches!(error, Error::NoPacket { .. }), "{error}");
+            assert!(error.to_string().starts_with("made: it holds no packet"));
+        }
+    }
+    let nothing = Capture::read(&Source::bytes("made", &whole[..0]), &Options::default());
+    let is_empty = |error: &Error| {
+        matches!(
+            error,
+            Error::Read {
+                source: ReadError::Empty,
+                ..
+            }
+        )
+    };
+    assert!(nothing.is_err_and(|error| is_empty(&error)));
+    let header = Capture::read(&Source::bytes("made", made::header()), &Options::default());
+    assert!(header.unwrap().connections().is_empty());
+}
+
+/// More than three MiB.
+fn large() -> Vec<Packet> {
+    (0..6000)
+        .flat_map(|index| whole(index * 20, index as u16))
+        .collect()
+}
+
+#[test]
+fn progress_grows_to_the_end_of_the_capture_and_one_thread_reports_it() {
+    let octets = pcap(&large());
+    let total = octets.len() as u64;
+    let (_file, source) = file(&octets);
+    for threads in [1, 2] {
+        let reports = Mutex::new(Vec::new());
+        let progress = |report: Progress| reports.lock().unwrap().push(report);
+        let options = Options {
+            threads: Some(threads),
+            progress: Some(&progress),
+            ..Options::default()
+        };
+        Capture::read(&source, &options).unwrap();
+        let reports = reports.into_inner().unwrap();
+        assert!(reports.len() >= 4, "{}", reports.len());
+        assert!(reports.is_sorted_by_key(|report| (report.packets, report.bytes)));
+        let last = reports.last().unwrap();
+        assert_eq!((last.packets, last.bytes), (54_000, total));
+        assert!(
+            reports
+                .iter()
+                .all(|report| report.total_bytes == Some(total))
+        );
+    }
+}
+
+#[test]
+fn an_analysis_ends_early_when_its_caller_wants_no_more() {
+    let (_file, source) = file(&pcap(&large()));
+    let (stop, seen) = (AtomicBool::new(false), AtomicU64::new(0));
+    let progress = |report: Progress| {
+        seen.store(report.packets, Ordering::Relaxed);
+        stop.store(report.packets > 0, Ordering::Relaxed);
+    };
+    let options = Options {
+        threads: Some(1),
+        progress: Some(&progress),
+        stop: Some(&stop),
+    };
+    let stopped = Capture::read(&source, &options);
+    assert!(matches!(stopped, Err(Error::Stopped)));
+    assert!((1..54_000).contains(&seen.load(Ordering::Relaxed)));
+    let before = AtomicBool::new(true);
+    let options = Options {
+        stop: Some(&before),
+        ..Options::default()
+    };
+    assert!(matches!(summarize(&source, &options), Err(Error::Stopped)));
+}
+
+#[test]
+fn packets_without_a_file_are_diagnosed_as_those_of_a_file() {
+    let source = bytes(&both_ends(5000)[0]);
+    let mut packets: Vec<Observed> = Vec::new();
+    let counts = follow(&source, &Options::default(), |step| {
+        packets.push(*step.packet);
+        Ok::<(), Error>(())
+    });
+    assert_eq!(counts.unwrap().segments, packets.len() as u64);
+    let capture = Capture::read(&source, &Options::default()).unwrap();
+    let connections = analyze_packets(packets);
+    assert_eq!(connections.len(), 1);
+    let both = [capture.connections(), &connections];
+    let [file, memory] = both.map(|one| format!("{:?}", one.diagnose(0).expect("data")));
+    assert_eq!(file, memory);
+}
+
+#[test]
+fn a_source_can_lack_packets_by_their_numbers() {
+    let packets = both_ends(5000)[0].clone();
+    let without: Vec<_> = packets.iter().copied().skip(3).collect();
+    let kept = bytes(&packets).keeping(|number| number > 3);
+    let [kept, without] = [kept, bytes(&without)];
+    let read = |source: &Source| Capture::read(source, &Options::default()).unwrap();
+    let (kept_whole, whole) = (read(&kept), read(&without));
+    assert_eq!(kept_whole.segments(), whole.segments());
+    let rate = |capture: &Capture| capture.connections().diagnose(0).map(|one| one.rate);
+    assert_eq!(rate(&kept_whole), rate(&whole));
+    let rows = |source: &Source| summarize(source, &Options::default()).unwrap().connections;
+    assert_eq!(rows(&kept)[0].packets, rows(&without)[0].packets);
+    assert_eq!(rows(&kept)[0].first_packet, 4);
+}
+
+/// Counts packets and the first of their numbers.
+struct Count(Vec<u64>);
+
+impl Visitor for Count {
+    type Output = Vec<u64>;
+
+    fn handle_packet(&mut self, number: u64, _: &Observed, _: &Verdict, _: &Connection) {
+        self.0.push(number);
+    }
+
+    fn finish(self) -> Vec<u64> {
+        self.0
+    }
+}
+
+#[test]
+fn a_second_look_shows_the_packets_of_the_chosen_connections_alone() {
+    let mut packets = whole(0, 5000);
+    packets.extend(whole(3, 5001));
+    packets.extend(whole(500, 5000));
+    packets.sort_by_key(|packet| packet.at);
+    let (_file, source) = file(&pcap(&packets));
+    let capture = Capture::read(&source, &Options::default()).unwrap();
+    let all: Vec<_> = capture.connections().iter().collect();
+    assert_eq!(all.len(), 3);
+    let chosen = [2, 0].map(|index| {
+        let (connection, first_packet) = all[index];
+        Chosen {
+            connection,
+            first_packet,
+        }
+    });
+    for threads in [1, 2, 3] {
+        let options = Options {
+            threads: Some(threads),
+            ..Options::default()
+        };
+        let seen = revisit(&source, &options, &chosen, |_| Count(Vec::new())).unwrap();
+        assert_eq!(seen[0], (19..28).collect::<Vec<u64>>());
+        let numbers = (1..)
+            .zip(&packets)
+            .filter(|(_, packet)| packet.port == 5000);
+        let first: Vec<u64> = numbers.map(|(number, _)| number).take(9).collect();
+        assert_eq!(seen[1], first);
+    }
+}
+
+#[test]
+fn an_error_of_the_caller_ends_the_reading() {
+    #[derive(Debug)]
+    struct Enough(Option<Error>);
+    impl From<Error> for Enough {
+        fn from(error: Error) -> Self {
+            Self(Some(error))
+        }
+    }
+    let mut seen = 0;
+    let ended = follow(&bytes(&whole(0, 5000)), &Options::default(), |step| {
+        seen = step.frame;
+        if step.frame == 4 {
+            Err(Enough(None))
+        } else {
+            Ok(())
+        }
+    });
+    assert!(ended.is_err_and(|error| error.0.is_none()));
+    assert_eq!(seen, 4);
+}
+
+#[test]
+fn a_key_finds_a_connection_again_whose_opening_was_not_captured() {
+    let packets = whole(0, 5000);
+    let flags = |packet: &Packet| packet.flags & !(ACK | FIN);
+    let late: Vec<_> = packets
+        .iter()
+        .copied()
+        .filter(|packet| flags(packet) == 0 && packet.at > 3)
+        .collect();
+    let [whole, late] = [&packets, &late].map(|packets| {
+        let capture = Capture::read(&bytes(packets), &Options::default()).unwrap();
+        let (table, place) = capture.connections().table_of(0).unwrap();
+        ConnectionKey::of(table, place).unwrap().0
+    });
+    assert_eq!(whole, late);
+}

@@ -1,0 +1,367 @@
+//! The segments of a capture, one after the other.
+//!
+//! Most of them are plain ones that are parsed in place
+//! ([`gigatcp_flows::Plain`]); a caller that skips most of them pays for one
+//! glance at each. Fragments are reassembled ([`gigatcp_flows::Datagrams`]).
+//! What shows no TCP is counted by the reader.
+
+use std::sync::atomic::Ordering;
+
+use gigatcp_capture::{CaptureReader, Format, Note, NoteKind, Place, Record};
+use gigatcp_flows::{Arrival, Datagrams, Glance, Observed, Odd, Packet, Pair, Plain};
+use gigatcp_units::Instant;
+
+use crate::error::Halt;
+use crate::options::{Options, Progress};
+use crate::source::Source;
+
+/// Bytes between two reports of progress.
+const REPORT_EVERY: u64 = 1 << 20;
+
+/// A segment, its fields not yet in one place.
+pub(crate) enum Segment<'a> {
+    /// One that is parsed in place.
+    Plain(&'a Plain<'a>),
+    /// Any other.
+    Other(&'a Observed),
+}
+
+impl Packet for Segment<'_> {
+    #[inline(always)]
+    fn pair(&self) -> Pair {
+        match self {
+            Self::Plain(plain) => plain.pair(),
+            Self::Other(observed) => observed.pair(),
+        }
+    }
+
+    #[inline(always)]
+    fn glance(&self) -> Glance {
+        match self {
+            Self::Plain(plain) => plain.glance(),
+            Self::Other(observed) => observed.glance(),
+        }
+    }
+
+    #[inline(always)]
+    fn observed(&self) -> Observed {
+        match self {
+            Self::Plain(plain) => plain.observed(),
+            Self::Other(observed) => observed.observed(),
+        }
+    }
+}
+
+/// A record of the capture.
+pub(crate) struct Found<'a> {
+    /// Its number, from 1.
+    pub(crate) number: u64,
+    /// When it was captured; a record without a time has that of the one before.
+    pub(crate) at: Instant,
+    /// The segment in it; `None` if there is none.
+    pub(crate) segment: Option<Segment<'a>>,
+}
+
+/// Takes the records of a capture.
+pub(crate) trait Take {
+    fn take(&mut self, found: Found<'_>);
+}
+
+impl<F: FnMut(Found<'_>)> Take for F {
+    #[inline(always)]
+    fn take(&mut self, found: Found<'_>) {
+        self(found);
+    }
+}
+
+/// A capture on the way from its first record to its last.
+pub(crate) struct Walk<'a> {
+    reader: CaptureReader,
+    now: Instant,
+    datagrams: Datagrams,
+    options: Options<'a>,
+    /// The offset at which progress is reported next.
+    report_at: u64,
+    total_bytes: Option<u64>,
+}
+
+impl<'a> Walk<'a> {
+    /// A walk that neither reports progress nor can be stopped.
+    pub(crate) fn quiet(reader: CaptureReader) -> Self {
+        Self {
+            reader,
+            now: Instant::ZERO,
+            datagrams: Datagrams::new(),
+            options: Options::default(),
+            report_at: u64::MAX,
+            total_bytes: None,
+        }
+    }
+
+    /// A walk that can be stopped, and reports progress if it `is_first` of several.
+    pub(crate) fn new(
+        reader: CaptureReader,
+        source: &Source,
+        options: &Options<'a>,
+        is_first: bool,
+    ) -> Self {
+        let progress = options.progress.filter(|_| is_first);
+        let is_watched = progress.is_some() || options.stop.is_some();
+        Self {
+            options: Options {
+                progress,
+                ..*options
+            },
+            report_at: if is_watched { 0 } else { u64::MAX },
+            total_bytes: source.size().filter(|_| reader.compression().is_none()),
+            ..Self::quiet(reader)
+        }
+    }
+
+    /// Hands on all records.
+    #[inline(always)]
+    pub(crate) fn all(&mut self, to: &mut impl Take) -> Result<(), Halt> {
+        while self.stretch(to)? {}
+        Ok(())
+    }
+
+    /// Hands on the next records, up to 128 KiB of them; false after the last one.
+    #[inline(always)]
+    pub(crate) fn stretch(&mut self, to: &mut impl Take) -> Result<bool, Halt> {
+        if self.reader.offset() >= self.report_at {
+            self.report()?;
+        }
+        if !self.datagrams.is_empty() {
+            return self.slowly(to);
+        }
+        let now = &mut self.now;
+        self.reader.next_plain(|record| {
+            let (at, link) = (record.time, record.link);
+            let Some(plain) = Plain::read(at, link, record.octets, record.wire_len) else {
+                return false;
+            };
+            *now = at;
+            to.take(Found {
+                number: record.number,
+                at: record.time,
+                segment: Some(Segment::Plain(&plain)),
+            });
+            true
+        });
+        let Some(record) = self.reader.next_record()? else {
+            self.datagrams.handle_end();
+            self.hand_on(to);
+            return self.end();
+        };
+        self.now = record.time.unwrap_or(self.now);
+        let at = self.now;
+        let mut show = |number, segment| {
+            to.take(Found {
+                number,
+                at,
+                segment,
+            });
+        };
+        if let Some(plain) = Plain::read(at, record.link, record.octets, record.wire_len) {
+            show(record.number, Some(Segment::Plain(&plain)));
+            return Ok(true);
+        }
+        let (place, number) = (record.place(), record.number);
+        match record.look() {
+            (_, Some(_)) => {
+                self.datagrams.handle_packet(&arrival(&record, at));
+                self.hand_on(to);
+            }
+            (Ok(segment), None) => {
+                let observed = Observed::new(at, &segment);
+                show(number, Some(Segment::Other(&observed)));
+            }
+            (Err(obstacle), None) => {
+                show(number, None);
+                self.reader.note_obstacle(place, &obstacle);
+            }
+        }
+        Ok(true)
+    }
+
+    /// The next record while others wait for what comes of a fragment.
+    #[cold]
+    #[inline(never)]
+    fn slowly(&mut self, to: &mut impl Take) -> Result<bool, Halt> {
+        let record = self.reader.next_record()?;
+        let is_more = record.is_some();
+        match &record {
+            Some(record) => {
+                self.now = record.time.unwrap_or(self.now);
+                self.datagrams.handle_packet(&arrival(record, self.now));
+            }
+            None => self.datagrams.handle_end(),
+        }
+        self.hand_on(to);
+        if is_more { Ok(true) } else { self.end() }
+    }
+
+    /// Hands on what has waited long enough.
+    #[cold]
+    #[inline(never)]
+    fn hand_on(&mut self, to: &mut impl Take) {
+        while let Some(packet) = self.datagrams.poll_packet() {
+            let (number, at) = (packet.number, packet.at);
+            let observed = packet.found.unwrap_or_else(|obstacle| {
+                let place = Place {
+                    offset: packet.offset,
+                    record: number,
+                };
+                self.reader.note_obstacle(place, &obstacle);
+                None
+            });
+            to.take(Found {
+                number,
+                at,
+                segment: observed.as_ref().map(Segment::Other),
+            });
+        }
+        while let Some(odd) = self.datagrams.poll_odd() {
+            let place = Place {
+                offset: odd.offset,
+                record: odd.number,
+            };
+            let kind = match odd.what {
+                Odd::FirstAlone => NoteKind::FirstFragmentAlone,
+                Odd::WithoutHeader => NoteKind::LaterFragment,
+                Odd::Contradiction => NoteKind::FragmentsContradict,
+                Odd::Twice => NoteKind::FragmentTwice,
+            };
+            let count = odd.count.into();
+            self.reader.notes_mut().add_late(kind, place, count);
+        }
+    }
+
+    /// Reports progress, and stops if the caller wants no more.
+    #[cold]
+    #[inline(never)]
+    fn report(&mut self) -> Result<(), Halt> {
+        let is_stopped = |stop: &std::sync::atomic::AtomicBool| stop.load(Ordering::Relaxed);
+        if self.options.stop.is_some_and(is_stopped) {
+            return Err(Halt::Stopped);
+        }
+        let bytes = self.reader.offset();
+        self.report_at = bytes + REPORT_EVERY;
+        if let Some(progress) = self.options.progress {
+            progress(Progress {
+                packets: self.reader.records(),
+                bytes,
+                total_bytes: self.total_bytes,
+            });
+        }
+        Ok(())
+    }
+
+    /// There is no further record.
+    #[cold]
+    #[inline(never)]
+    fn end(&mut self) -> Result<bool, Halt> {
+        let cut = self.reader.notes().of(NoteKind::TruncatedTail);
+        if self.reader.records() == 0 && cut.count > 0 {
+            return Err(Halt::NoPacket {
+                format: self.reader.format(),
+                missing: cut.total,
+            });
+        }
+        if self.report_at != u64::MAX {
+            self.report()?;
+        }
+        Ok(false)
+    }
+
+    /// Returns what there is to report of the capture itself, after the last record.
+    pub(crate) fn about(&self) -> About {
+        About {
+            format: self.reader.format(),
+            packets: self.reader.records(),
+            notes: self.reader.notes().iter().copied().collect(),
+        }
+    }
+}
+
+fn arrival<'a>(record: &Record<'a>, at: Instant) -> Arrival<'a> {
+    Arrival {
+        number: record.number,
+        offset: record.offset,
+        at,
+        link: record.link,
+        octets: record.octets,
+        wire_len: record.wire_len,
+    }
+}
+
+/// What there is to report of a capture itself.
+#[derive(Clone, Debug)]
+pub struct About {
+    /// The format of the file.
+    pub format: Format,
+    /// Packets that were read, with and without TCP.
+    pub packets: u64,
+    /// What was odd about the capture, each kind with its count and first place.
+    pub notes: Vec<Note>,
+}
+
+impl About {
+    /// Packets that were not analyzed, by reason; the reason is the kind of the note.
+    pub fn unread(&self) -> impl Iterator<Item = &Note> {
+        self.notes.iter().filter(|note| is_unread(note.kind))
+    }
+
+    /// How many packets were not analyzed.
+    #[must_use]
+    pub fn unread_packets(&self) -> u64 {
+        self.unread().map(|note| note.count).sum()
+    }
+}
+
+/// Whether each count of this kind is a packet without an analyzed segment.
+const fn is_unread(kind: NoteKind) -> bool {
+    matches!(
+        kind,
+        NoteKind::UnknownInterface
+            | NoteKind::TooManyInterfaces
+            | NoteKind::UnknownLinkType
+            | NoteKind::HeadersCut
+            | NoteKind::NotIp
+            | NoteKind::NotTcp
+            | NoteKind::LaterFragment
+            | NoteKind::FragmentsContradict
+            | NoteKind::MalformedHeaders
+            | NoteKind::NestedTooDeep
+            | NoteKind::UnreadText
+            | NoteKind::TextNotTcp
+    )
+}
+
+/// What all times of a capture are whole multiples of.
+#[derive(Clone, Copy, Default, Debug)]
+pub(crate) struct Unit {
+    is_finer: bool,
+}
+
+impl Unit {
+    /// In nanoseconds.
+    const MICROSECOND: u64 = 1_000;
+
+    #[inline(always)]
+    pub(crate) const fn add(&mut self, at: Instant) {
+        self.is_finer |= !at.as_nanos().is_multiple_of(Self::MICROSECOND);
+    }
+
+    /// The unit of two parts of a capture.
+    pub(crate) const fn or(self, other: Self) -> Self {
+        Self {
+            is_finer: self.is_finer | other.is_finer,
+        }
+    }
+
+    /// In nanoseconds: 1000 or 1.
+    pub(crate) const fn as_nanos(self) -> u64 {
+        if self.is_finer { 1 } else { Self::MICROSECOND }
+    }
+}

@@ -1,0 +1,65 @@
+//! Text of very many items, made by several threads and written in order.
+
+use std::thread;
+
+/// Items that a thread makes text of at a time.
+const PIECE: usize = 1 << 14;
+
+/// Text of `all`, made piece by piece by `threads` threads and written in order:
+/// `make` gets the index of the first item of its piece.
+pub(super) fn in_order<T: Sync, E>(
+    all: &[T],
+    threads: usize,
+    make: impl Fn(usize, &[T]) -> String + Sync,
+    mut put: impl FnMut(&str) -> Result<(), E>,
+) -> Result<(), E> {
+    let make = &make;
+    let pieces: Vec<(usize, &[T])> = (0..).step_by(PIECE).zip(all.chunks(PIECE)).collect();
+    for some in pieces.chunks(threads.max(1)) {
+        let texts: Vec<String> = match *some {
+            [(first, piece)] => vec![make(first, piece)],
+            _ => thread::scope(|scope| {
+                let begun = some
+                    .iter()
+                    .map(|&(first, piece)| scope.spawn(move || make(first, piece)));
+                let begun: Vec<_> = begun.collect();
+                begun.into_iter().map(joined).collect()
+            }),
+        };
+        texts.iter().try_for_each(|text| put(text))?;
+    }
+    Ok(())
+}
+
+/// The result of a thread.
+fn joined<T>(thread: thread::ScopedJoinHandle<'_, T>) -> T {
+    match thread.join() {
+        Ok(made) => made,
+        Err(panic) => std::panic::resume_unwind(panic),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pieces_are_put_in_order_whatever_the_number_of_threads() {
+        let all: Vec<usize> = (0..PIECE * 5 + 7).collect();
+        for threads in [1, 2, 7] {
+            let mut next = 0;
+            let make = |first: usize, piece: &[usize]| {
+                assert!(piece.iter().copied().eq(first..first + piece.len()));
+                format!("{first} {}", piece.len())
+            };
+            let put = |text: &str| {
+                let (first, len) = text.split_once(' ').unwrap();
+                assert_eq!(first.parse(), Ok(next));
+                next += len.parse::<usize>().unwrap();
+                Ok::<(), ()>(())
+            };
+            in_order(&all, threads, make, put).unwrap();
+            assert_eq!(next, all.len());
+        }
+    }
+}
