@@ -196,7 +196,7 @@ impl Walk {
         About {
             format: self.reader.format().to_string(),
             packets: self.reader.records(),
-            notes: self.reader.notes().iter().copied().collect(),
+            notes: self.reader.notes().iter().cloned().collect(),
         }
     }
 }
