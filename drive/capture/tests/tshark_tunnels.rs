@@ -1,5 +1,5 @@
 //! Packets in VXLAN, Geneve, GTP-U, ERSPAN and 802.11 frames, and snoop files: tshark's fields
-//! beside ours. Where tshark is missing each test says so and checks nothing more than counts.
+//! compared with ours. Where tshark is missing each test says so and compares counts only.
 
 mod captures;
 mod connection;
@@ -13,7 +13,7 @@ use reading::{connection, ours, saved, theirs, v4_header, without_outer_ip};
 const MACS: [u8; 12] = [2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 2];
 
 /// The packets of the connection, cut by a snap length, once behind each of these; `outer` makes
-/// what stands in front of so many octets.
+/// the headers in front of a packet of that length.
 struct Fronts {
     link: u32,
     fronts: Vec<Vec<u8>>,

@@ -598,7 +598,7 @@ fn a_sender_whose_own_mss_is_smaller_than_its_peers_sends_segments_of_its_own_si
         segments_between(1460, 8960, &sizes),
         (10 + 10 + 3 + 10, 0, 10)
     );
-    // What it offers for its own receiver says nothing of what it sends.
+    // An own MSS that is small on purpose does not limit what a host sends.
     let sizes = [8960, 8960, 17_920, 4000];
     assert_eq!(
         segments_between(1460, 8960, &sizes),

@@ -1,8 +1,8 @@
 //! IEEE 802.11 (LINKTYPE_IEEE802_11), with a radiotap header in front
 //! (LINKTYPE_IEEE802_11_RADIOTAP, radiotap.org).
 //!
-//! Data frames have LLC and SNAP behind their header. A protected frame is encrypted: nothing
-//! of it is read, even where the key is known. A monitor sees a frame again at each hop and for
+//! Data frames have LLC and SNAP behind their header. A protected frame is encrypted and
+//! not read, even where the key is known. A monitor sees a frame again at each hop and for
 //! each retransmission on the radio link; every one is a packet of the capture.
 //!
 //! Out of scope: several packets in one frame (A-MSDU), frames in fragments, mesh headers,

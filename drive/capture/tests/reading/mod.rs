@@ -1,4 +1,4 @@
-//! What tshark reads of each packet, beside what we read.
+//! What tshark reads of each packet, compared with what we read.
 #![allow(dead_code)] // Each test program uses a part.
 
 use std::fs;
@@ -37,7 +37,7 @@ const FIELDS: [&str; 17] = [
 
 pub fn theirs(path: &Path) -> Option<Vec<String>> {
     let Some(program) = find_tshark() else {
-        // Straight to stderr: the test runner swallows what `eprintln!` says.
+        // Straight to stderr: the test runner captures what `eprintln!` prints.
         let line = "SKIPPED: tshark is not installed, no other reader looked\n";
         io::stderr().write_all(line.as_bytes()).unwrap();
         return None;

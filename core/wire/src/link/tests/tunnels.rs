@@ -33,7 +33,7 @@ fn in_udp(endpoints: Endpoints) -> Vec<(u16, Vec<u8>)> {
     vec![
         (4789, then(&[8, 0, 0, 0, 0, 0, 7, 0], &frame)),
         (8472, then(&[8, 0, 0, 0, 0, 0, 7, 0], &frame)),
-        // A group policy, whose flag says nothing of what follows.
+        // With a group policy: its flag does not change what follows.
         (4789, then(&[0x88, 0, 0, 5, 0, 0, 7, 0], &frame)),
         (4790, then(&[0x0c, 0, 0, 3, 0, 0, 7, 0], &frame)),
         (4790, then(&[0x08, 0, 0, 0, 0, 0, 7, 0], &frame)),
