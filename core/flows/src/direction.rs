@@ -223,19 +223,47 @@ impl Direction {
         packet.payload_len.is_multiple_of(size)
     }
 
+    /// The MSS of its own SYN, where the peer offers a larger one. A host on a link with a
+    /// smaller MTU than the peer's sends segments of its own link's size, whatever it may.
+    fn smaller_mss(&self, peer_mss: u16) -> Option<u32> {
+        let own = self.mss()?;
+        (Self::LEAST_MSS..peer_mss)
+            .contains(&own)
+            .then(|| own.into())
+    }
+
+    /// The MSS that every host takes (RFC 9293 section 3.7.1).
+    const LEAST_MSS: u16 = 536;
+
+    /// The longest segment that is one on the wire for sure, options included, where the
+    /// peer's MSS is `peer_mss`.
+    pub(crate) fn single_with(&self, peer_mss: u16) -> u32 {
+        self.smaller_mss(peer_mss)
+            .unwrap_or_else(|| u32::from(peer_mss.max(64)))
+    }
+
+    /// Weighs whether packets larger than a segment are several of them.
+    ///
     /// Without the handshake nothing says how large a segment is on the wire, and
     /// a host hands several over as one. Such are mostly whole numbers of
     /// Ethernet's, jumbo frames hardly ever: the latest that were larger than one
-    /// of Ethernet's decide.
+    /// of Ethernet's decide. With the handshake the same is asked of a sender whose
+    /// own MSS is smaller than what it may send.
     pub(crate) fn weigh(&mut self, packet: &Glance, peer: &Self) {
         const MOST: i8 = 8;
-        let full = Self::ETHERNET - u32::from(packet.options_len);
-        if peer.mss().is_some() || packet.payload_len <= full {
+        let (mss, other) = match peer.mss() {
+            None => (Self::ETHERNET, Self::ETHERNET_V6),
+            Some(peer_mss) => match self.smaller_mss(peer_mss) {
+                Some(own) => (own, own),
+                None => return,
+            },
+        };
+        let full = mss - u32::from(packet.options_len);
+        if packet.payload_len <= full {
             return;
         }
         let was_gathered = self.gathered > 0;
-        let is_whole =
-            Self::is_whole(packet, Self::ETHERNET) || Self::is_whole(packet, Self::ETHERNET_V6);
+        let is_whole = Self::is_whole(packet, mss) || Self::is_whole(packet, other);
         let step = if is_whole { 1 } else { -1 };
         self.gathered = (self.gathered + step).clamp(-MOST, MOST);
         if self.gathered > 0 && !was_gathered {
@@ -245,10 +273,11 @@ impl Direction {
 
     /// Payload octets of a wire segment of this direction with so many octets
     /// of options, where the peer's MSS is `mss`. Without a known MSS a segment
-    /// larger than a jumbo frame holds is taken for one of Ethernet's, and others
-    /// as [weighed](Self::weigh).
+    /// larger than a jumbo frame holds is taken for one of Ethernet's. Others, and those of a
+    /// sender whose own MSS is smaller, are as [weighed](Self::weigh).
     fn segment_size(&self, packet: &Glance, mss: Option<u16>) -> u32 {
         let mss = match mss {
+            Some(mss) if self.gathered > 0 => self.single_with(mss),
             Some(mss) => u32::from(mss.max(64)),
             None if self.gathered > 0 && Self::is_whole(packet, Self::ETHERNET_V6) => {
                 Self::ETHERNET_V6

@@ -287,7 +287,7 @@ impl Direction {
             Scaling::Unused | Scaling::Unknown => 0,
         };
         self.single = match (peer.mss(), scaling) {
-            (Some(mss), _) => u32::from(mss.max(64)),
+            (Some(mss), _) => self.single_with(mss),
             (None, Scaling::Unknown) => Self::ETHERNET,
             // So large that anything may fill the window.
             (None, _) => u32::MAX,

@@ -13,7 +13,7 @@ use std::collections::HashSet;
 use gigatcp_capture::{CaptureReader, ReadError};
 use gigatcp_flows::{Endpoint, Packet, Side};
 use gigatcp_units::{Duration, Instant};
-use gigatcp_why::{Brief, Watcher};
+use gigatcp_why::{DiagnosisSummary, Watcher};
 
 use crate::capture::seed;
 use crate::error::{Error, Halt};
@@ -52,7 +52,7 @@ pub struct SummaryRow {
     /// The other side.
     pub to: Endpoint,
     /// What it carried and what limited it most; `None` without data.
-    pub brief: Option<Brief>,
+    pub diagnosis: Option<DiagnosisSummary>,
 }
 
 /// Summarizes all connections of a capture, with memory for those that are open.
@@ -211,11 +211,11 @@ impl<'a> Summarizer<'a> {
         let Some(first_packet) = self.watcher.first_packet(index) else {
             return;
         };
-        let brief = self.watcher.conclude(index);
+        let diagnosis = self.watcher.conclude(index);
         let Some(connection) = self.watcher.table().connection(index) else {
             return;
         };
-        let from = brief.map_or(Side::Client, |brief| brief.sender);
+        let from = diagnosis.map_or(Side::Client, |diagnosis| diagnosis.sender);
         let both = Side::BOTH.map(|side| connection.direction(side));
         self.rows.push(SummaryRow {
             first_packet,
@@ -223,7 +223,7 @@ impl<'a> Summarizer<'a> {
             retransmitted: connection.direction(from).retransmitted_segments(),
             from: connection.endpoint(from),
             to: connection.endpoint(from.other()),
-            brief,
+            diagnosis,
         });
     }
 }

@@ -279,7 +279,7 @@ impl<'a> Walk<'a> {
         About {
             format: self.reader.format(),
             packets: self.reader.records(),
-            notes: self.reader.notes().iter().copied().collect(),
+            notes: self.reader.notes().iter().cloned().collect(),
         }
     }
 }

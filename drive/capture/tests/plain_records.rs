@@ -83,7 +83,7 @@ fn read(octets: &[u8], at_once: Option<u64>) -> (Vec<Seen>, Vec<Note>, u64, u64)
         let (time, octets) = (record.time.expect("pcap has times"), record.octets.to_vec());
         seen.push((record.number, time, record.wire_len, record.link, octets));
     }
-    let notes = reader.notes().iter().copied().collect();
+    let notes = reader.notes().iter().cloned().collect();
     (seen, notes, reader.records(), reader.offset())
 }
 

@@ -219,7 +219,7 @@ fn what_is_no_capture_is_refused_with_what_it_begins_with() {
     assert_eq!(said(b""), "the capture is empty");
     assert_eq!(
         said(&[0x7f, b'E', b'L', b'F', 0, 0, 0]),
-        "neither pcap, pcapng nor printed packets: it begins with 7f 45 4c 46"
+        "neither pcap, pcapng, snoop nor printed packets: it begins with 7f 45 4c 46"
     );
     assert_eq!(
         said(b"BZh91AY"),

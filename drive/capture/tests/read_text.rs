@@ -364,7 +364,7 @@ fn a_long_log_is_read_in_pieces_without_losing_a_packet() {
 #[test]
 fn prose_without_packets_is_an_empty_capture() {
     let (packets, notes) = read("If a > b: then c.d > e.f: S is none, nor is 1.2 > 3.4: x.\n");
-    assert!(packets.is_empty() && notes.iter().all(|note| note.kind == NoteKind::TextNotTcp));
+    assert!(packets.is_empty() && notes.iter().all(|note| note.kind == NoteKind::NotRead));
 }
 
 /// Where the sources of the project's experiments are kept beside a checkout.

@@ -4,126 +4,13 @@
 
 mod captures;
 mod connection;
-
-use std::fs;
-use std::io::{self, Write};
-use std::path::{Path, PathBuf};
-use std::process::Command;
+mod reading;
 
 use captures::{BIG, LITTLE, Writer};
-use connection::{CLIENT_ISS, Connection, PACKETS, RETRANSMISSIONS, SEGMENT_SIZE, V4, V6};
-use gigatcp_capture::independent_reader::find_tshark;
-use gigatcp_capture::{CaptureReader, Interface, PcapngWriter};
+use connection::{CLIENT_ISS, PACKETS, RETRANSMISSIONS, SEGMENT_SIZE};
+use gigatcp_capture::CaptureReader;
 use gigatcp_wire::Flags;
-use gigatcp_wire::link::Captured;
-
-/// What is asked of tshark, one line for each packet; of packets inside
-/// packets the innermost.
-const FIELDS: [&str; 13] = [
-    "frame.time_epoch",
-    "frame.len",
-    "frame.cap_len",
-    "ip.ttl",
-    "ip.id",
-    "tcp.srcport",
-    "tcp.dstport",
-    "tcp.seq_raw",
-    "tcp.ack_raw",
-    "tcp.flags",
-    "tcp.window_size_value",
-    "tcp.len",
-    "tcp.options.timestamp.tsval",
-];
-
-fn theirs(path: &Path) -> Option<Vec<String>> {
-    let Some(program) = find_tshark() else {
-        // Straight to stderr: the test runner swallows what `eprintln!` says.
-        let line = "SKIPPED: tshark is not installed, no other reader looked\n";
-        io::stderr().write_all(line.as_bytes()).unwrap();
-        return None;
-    };
-    let mut command = Command::new(program);
-    command.arg("-n").arg("-r").arg(path);
-    command.args(["-o", "tcp.try_heuristic_first:FALSE"]);
-    command.args(["-d", "tcp.port==0-65535,data"]);
-    command.args(["-T", "fields", "-E", "separator=;", "-E", "occurrence=l"]);
-    for field in FIELDS {
-        command.args(["-e", field]);
-    }
-    let output = command.output().unwrap();
-    let said = String::from_utf8(output.stdout).unwrap();
-    let complaint = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{complaint}");
-    Some(said.lines().map(String::from).collect())
-}
-
-fn ours(path: &Path) -> Vec<String> {
-    let mut reader = CaptureReader::open(path).unwrap();
-    let mut lines = Vec::new();
-    while let Some(record) = reader.next_record().unwrap() {
-        let segment = record.dissect().unwrap();
-        let nanos = record.time.unwrap().as_nanos();
-        let time = format!("{}.{:09}", nanos / 1_000_000_000, nanos % 1_000_000_000);
-        lines.push(line(&time, record.wire_len, record.octets.len(), &segment));
-    }
-    lines
-}
-
-/// A segment in tshark's words.
-fn line(time: &str, wire_len: u32, captured: usize, segment: &Captured<'_>) -> String {
-    let ip = &segment.ip;
-    let (ttl, ident) = match ip.endpoints.src().is_ipv4() {
-        true => (ip.ttl.to_string(), format!("0x{:04x}", ip.ident)),
-        false => Default::default(),
-    };
-    let val = segment.timestamps().map(|times| times.val.to_string());
-    [
-        time.to_owned(),
-        wire_len.to_string(),
-        captured.to_string(),
-        ttl,
-        ident,
-        segment.src_port.to_string(),
-        segment.dst_port.to_string(),
-        segment.seq.as_u32().to_string(),
-        segment.ack.as_u32().to_string(),
-        format!("0x{:04x}", segment.flags.bits()),
-        segment.wnd.0.to_string(),
-        segment.payload_len.to_string(),
-        val.unwrap_or_default(),
-    ]
-    .join(";")
-}
-
-fn saved(name: &str, octets: &[u8]) -> PathBuf {
-    let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
-    fs::write(&path, octets).unwrap();
-    path
-}
-
-fn compare(name: &str, octets: &[u8], packets: usize) {
-    let path = saved(name, octets);
-    let ours = ours(&path);
-    assert_eq!(ours.len(), packets, "{name}");
-    if let Some(theirs) = theirs(&path) {
-        assert_eq!(ours, theirs, "{name}");
-    }
-}
-
-/// The connection, whole or snapped, as bare IP packets.
-fn connection(is_v6: bool, is_whole: bool) -> Vec<u8> {
-    let mut interface = Interface::new("sender");
-    if is_whole {
-        interface = interface.with_whole_packets();
-    }
-    let mut writer = PcapngWriter::new(Vec::new()).unwrap();
-    let view = writer.add_interface(interface).unwrap();
-    let endpoints = if is_v6 { V6 } else { V4 };
-    Connection::new(&mut writer, view, endpoints)
-        .write()
-        .unwrap();
-    writer.finish().unwrap()
-}
+use reading::{compare, connection, ours, saved, theirs, v4_header, without_outer_ip};
 
 #[test]
 fn our_own_captures_read_as_tshark_reads_them() {
@@ -189,14 +76,6 @@ fn every_link_layer_reads_as_tshark_reads_it() {
     }
 }
 
-/// An IPv4 header of that protocol and total length.
-fn v4_header(protocol: u8, total: usize) -> Vec<u8> {
-    let mut header = vec![0x45, 0, 0, 0, 0, 9, 0, 0, 64, protocol, 0, 0];
-    header[2..4].copy_from_slice(&(total as u16).to_be_bytes());
-    header.extend([10, 9, 0, 1, 10, 9, 0, 2]);
-    header
-}
-
 #[test]
 fn tunnels_and_lengths_inside_them_read_as_tshark_reads_them() {
     let macs = [2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 2];
@@ -221,18 +100,10 @@ fn tunnels_and_lengths_inside_them_read_as_tshark_reads_them() {
         }
     }
     let path = saved("read-tunnels.pcap", &octets);
-    // Of an IPv6 packet inside, tshark still tells the outer IPv4 header.
-    let without_ip = |lines: Vec<String>| -> Vec<String> {
-        let short = |line: &String| {
-            let fields: Vec<&str> = line.split(';').collect();
-            [&fields[..3], &fields[5..]].concat().join(";")
-        };
-        lines.iter().map(short).collect()
-    };
-    let ours = without_ip(ours(&path));
+    let ours = without_outer_ip(ours(&path));
     assert_eq!(ours.len(), packets as usize);
     if let Some(theirs) = theirs(&path) {
-        assert_eq!(ours, without_ip(theirs));
+        assert_eq!(ours, without_outer_ip(theirs));
     }
 }
 

@@ -536,3 +536,80 @@ fn without_the_handshake_whole_numbers_of_ethernet_segments_are_such_and_jumbo_f
     // Of IPv6.
     assert_eq!(told(&[2880, 4320, 1440]), (20 * (2 + 3 + 1), 1440, true));
 }
+
+/// A connection between a client and a server that offer these MSSs, in which the client sends
+/// packets of these sizes: segments on the wire, the largest, and retransmitted ones where the
+/// first packet is sent once more at the end.
+fn segments_between(client: u16, server: u16, sizes: &[u32]) -> (u64, u32, u64) {
+    let mut capture = Capture::new(1);
+    let syn = Said {
+        seq: 0,
+        len: 0,
+        flags: Flags::SYN,
+        ..DATA
+    };
+    let answer = Said {
+        from: Side::Server,
+        flags: Flags::SYN | Flags::ACK,
+        ..syn
+    };
+    for (said, mss) in [(syn, client), (answer, server)] {
+        let packet = Observed {
+            mss: Some(mss),
+            ..capture.packet(0, said)
+        };
+        capture.table.handle_packet(&packet);
+    }
+    capture.say(1, Said { len: 0, ..DATA });
+    let mut seq = 1;
+    for len in sizes {
+        capture.say(
+            2,
+            Said {
+                seq,
+                len: *len,
+                ..DATA
+            },
+        );
+        capture.say(3, Said { ack: 1, ..ACK });
+        seq += len;
+    }
+    let len = sizes[0];
+    capture.say(900_000, Said { len, ..DATA });
+    let client = capture.connection().direction(Side::Client);
+    (
+        client.wire_segments() - 2,
+        client.largest_segment(),
+        client.retransmitted_segments(),
+    )
+}
+
+#[test]
+fn a_sender_whose_own_mss_is_smaller_than_its_peers_sends_segments_of_its_own_size() {
+    // A host with an MTU of 1500 octets hands 2 to 44 segments over at once to one of 9000.
+    let sizes = [2920, 14_600, 64_240, 5840];
+    assert_eq!(
+        segments_between(1460, 8960, &sizes),
+        (2 + 10 + 44 + 4 + 2, 0, 2)
+    );
+    // The end of what was written is no whole number of segments.
+    let sizes = [14_600, 14_600, 3000];
+    assert_eq!(
+        segments_between(1460, 8960, &sizes),
+        (10 + 10 + 3 + 10, 0, 10)
+    );
+    // An own MSS that is small on purpose does not limit what a host sends.
+    let sizes = [8960, 8960, 17_920, 4000];
+    assert_eq!(
+        segments_between(1460, 8960, &sizes),
+        (1 + 1 + 2 + 1 + 1, 8960, 1)
+    );
+    let sizes = [1460, 2920, 1460];
+    assert_eq!(
+        segments_between(536, 1460, &sizes),
+        (1 + 2 + 1 + 1, 1460, 1)
+    );
+    // And the other way round nothing changes.
+    let sizes = [2920, 1460];
+    assert_eq!(segments_between(8960, 1460, &sizes), (2 + 1 + 2, 1460, 2));
+}

@@ -21,7 +21,10 @@ pub(super) fn second_version(walk: &mut Walk<'_>) -> Result<Next, Obstacle> {
 const fn of_protocol(kind: u16) -> Result<Next, Obstacle> {
     match kind {
         WITH_LLC => Ok(Next::Llc),
-        WITHOUT_LLC => Err(Obstacle::NotIp { kind }),
+        WITHOUT_LLC => Err(Obstacle::NotIp {
+            layer: Layer::Cooked,
+            kind,
+        }),
         _ => Ok(Next::EtherType(kind)),
     }
 }

@@ -1,8 +1,8 @@
 //! Ethernet II and IEEE 802.3 with LLC (802.2) and SNAP (RFC 1042), VLAN tags
-//! (802.1Q, 802.1ad and the numbers used before it), FDDI (RFC 1390) for old
+//! (802.1Q, 802.1ad and the numbers used before it), provider backbones (802.1ah), FDDI (RFC 1390) for old
 //! captures. EtherTypes from the IEEE registry.
 //!
-//! Not here: 802.1ah, 802.1AE, and preambles.
+//! Out of scope: 802.1AE (encrypted) and preambles.
 
 use super::{Layer, Next, Obstacle, Walk, word};
 
@@ -15,7 +15,9 @@ const MPLS: u16 = 0x8847;
 const MPLS_UPSTREAM: u16 = 0x8848;
 const PPPOE_SESSION: u16 = 0x8864;
 const PPP: u16 = 0x880b;
-/// Transparent Ethernet bridging, in GRE.
+/// The instance tag of a provider backbone (802.1ah): four octets, and a whole frame.
+const PROVIDER_BACKBONE: u16 = 0x88e7;
+/// Transparent Ethernet bridging, in GRE and Geneve.
 const BRIDGED: u16 = 0x6558;
 /// Values up to here are lengths of an 802.3 frame.
 const MAX_LENGTH: u16 = 1500;
@@ -50,7 +52,14 @@ pub(super) fn ether_type(walk: &mut Walk<'_>, kind: u16) -> Result<Next, Obstacl
             walk.vlan = walk.vlan.or(Some(id));
             of_type(word(tag, 2))
         }
-        _ => return Err(Obstacle::NotIp { kind }),
+        PROVIDER_BACKBONE => {
+            walk.take(4, Layer::Vlan)?;
+            Next::Ethernet
+        }
+        _ => {
+            let layer = Layer::Ethernet;
+            return Err(Obstacle::NotIp { layer, kind });
+        }
     })
 }
 
@@ -66,6 +75,7 @@ pub(super) fn llc(walk: &mut Walk<'_>) -> Result<Next, Obstacle> {
             // The organisation of Ethernet's own types, and that of bridges.
             if !matches!(snap[3..6], [0, 0, 0] | [0, 0, 0xf8]) {
                 return Err(Obstacle::NotIp {
+                    layer: Layer::Llc,
                     kind: word(snap, 6),
                 });
             }
@@ -76,6 +86,7 @@ pub(super) fn llc(walk: &mut Walk<'_>) -> Result<Next, Obstacle> {
             Ok(Next::Ip)
         }
         _ => Err(Obstacle::NotIp {
+            layer: Layer::Llc,
             kind: word(header, 0),
         }),
     }
@@ -86,8 +97,8 @@ pub(super) fn fddi(walk: &mut Walk<'_>) -> Result<Next, Obstacle> {
     const LLC_FRAME: u8 = 0x50;
     let header = walk.take(13, Layer::Ethernet)?;
     if header[0] & 0xf0 != LLC_FRAME {
-        return Err(Obstacle::NotIp {
-            kind: u16::from(header[0]),
+        return Err(Obstacle::Unread {
+            what: "FDDI without LLC",
         });
     }
     Ok(Next::Llc)

@@ -2,6 +2,7 @@
 //! what of it was captured. RFC 791 section 3.2, RFC 8200 section 4.5.
 
 use super::network::{self, Packet};
+use super::udp::UDP;
 use super::{Layers, Obstacle, Walk};
 use crate::Endpoints;
 
@@ -77,6 +78,11 @@ pub(super) fn found(walk: &mut Walk<'_>, piece: Piece) -> Result<(), Obstacle> {
         return Ok(());
     };
     let protocol = piece.protocol;
+    // A tunnel in UDP is known by its ports, which the first fragment alone has, and the
+    // segment's length stands in there too: nothing is gained by waiting for the others.
+    if protocol == UDP && piece.offset == 0 {
+        return Ok(());
+    }
     if !network::may_carry_tcp(protocol) {
         return Err(Obstacle::NotTcp { protocol });
     }

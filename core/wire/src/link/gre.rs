@@ -1,9 +1,10 @@
 //! GRE (RFC 2784) with key and sequence number (RFC 2890) and the version of
-//! PPTP (RFC 2637 section 4.1). Carries an EtherType, bridged Ethernet too.
+//! PPTP (RFC 2637 section 4.1). Carries an EtherType, bridged Ethernet too, or what a switch
+//! mirrors (`erspan.rs`).
 //!
 //! Not here: source routes of RFC 1701, which RFC 2784 took away.
 
-use super::{Layer, Next, Obstacle, Walk, word};
+use super::{Layer, Next, Obstacle, Walk, erspan, word};
 
 const CHECKSUM: u16 = 0x8000;
 const ROUTING: u16 = 0x4000;
@@ -27,7 +28,11 @@ pub(super) fn step(walk: &mut Walk<'_>) -> Result<Next, Obstacle> {
     walk.take(4 * fields.count_ones() as usize, Layer::Gre)?;
     if kind == 0 {
         // A keep-alive.
-        return Err(Obstacle::NotIp { kind });
+        let layer = Layer::Gre;
+        return Err(Obstacle::NotIp { layer, kind });
+    }
+    if matches!(kind, erspan::TYPE_2 | erspan::TYPE_3) {
+        return erspan::step(walk, kind, flags & SEQUENCE != 0);
     }
     Ok(Next::EtherType(kind))
 }

@@ -28,10 +28,14 @@ impl LinkType {
     pub const RAW: Self = Self(101);
     /// Cisco PPP with HDLC framing.
     pub const C_HDLC: Self = Self(104);
+    /// IEEE 802.11 (Wi-Fi).
+    pub const IEEE802_11: Self = Self(105);
     /// OpenBSD loopback: an address family in network order.
     pub const LOOP: Self = Self(108);
     /// Linux "cooked" capture.
     pub const LINUX_SLL: Self = Self(113);
+    /// IEEE 802.11 behind a radiotap header.
+    pub const IEEE802_11_RADIOTAP: Self = Self(127);
     /// PPP with a direction octet in front, as pppd writes it.
     pub const PPP_PPPD: Self = Self(166);
     /// PPP with a direction octet in front.
@@ -55,6 +59,8 @@ impl LinkType {
             Self::PPP_ETHER => "PPPoE",
             Self::C_HDLC => "Cisco HDLC",
             Self::LOOP => "OpenBSD loopback",
+            Self::IEEE802_11 => "802.11",
+            Self::IEEE802_11_RADIOTAP => "802.11 with radiotap",
             Self::LINUX_SLL => "Linux cooked",
             Self::LINUX_SLL2 => "Linux cooked v2",
             Self::IPV4 => "bare IPv4",

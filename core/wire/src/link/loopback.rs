@@ -16,5 +16,8 @@ pub(super) fn step(walk: &mut Walk<'_>) -> Result<Next, Obstacle> {
     }
     // Families have small numbers: the half that is not zero.
     let kind = (family | family >> 16) as u16;
-    Err(Obstacle::NotIp { kind })
+    Err(Obstacle::NotIp {
+        layer: Layer::Loopback,
+        kind,
+    })
 }

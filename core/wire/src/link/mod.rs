@@ -14,18 +14,23 @@
 //! | `ppp.rs` | PPP, PPPoE, Cisco HDLC |
 //! | `cooked.rs` | Linux cooked captures, both versions |
 //! | `loopback.rs` | BSD loopback in both orders; bare IP |
-//! | `gre.rs` | GRE |
+//! | `gre.rs`, `erspan.rs` | GRE; mirrored frames in it |
+//! | `udp.rs` | VXLAN, Geneve, GTP-U and MPLS in UDP |
+//! | `wireless.rs` | 802.11, radiotap |
 //! | `network.rs` | IPv4 and IPv6 as captures show them; tunnels |
 //! | `fragment.rs`, `reassembly.rs` | fragments of either, and what they make together |
 //! | `transport.rs` | TCP, and what can be said of its checksum |
+//! | `reason.rs` | names for what is not read |
 //!
 //! Nothing that was captured makes these functions panic, and nesting is
 //! followed for sixteen layers and no further.
 //!
-//! Deliberately not here: tunnels inside UDP (VXLAN, Geneve, GTP-U), radio and frame relay headers, and encrypted payloads; such
-//! packets are told by what stopped the walk.
+//! Out of scope: frame relay, token ring and other link types without a name in
+//! `link_type.rs`; L2TP, Teredo and tunnels on ports other than their registered ones;
+//! encrypted payloads. Such packets are named by what stopped the walk ([`Obstacle::reason`]).
 
 mod cooked;
+mod erspan;
 mod ethernet;
 mod fragment;
 mod gre;
@@ -34,12 +39,16 @@ mod loopback;
 mod mpls;
 mod network;
 mod ppp;
+mod reason;
 mod reassembly;
 mod transport;
+mod udp;
+mod wireless;
 
 pub use fragment::{Fragment, Fragmentation};
 pub use link_type::LinkType;
 pub use network::LengthFrom;
+pub use reason::Reason;
 pub use reassembly::{DatagramId, LIMIT, MAX_DATAGRAMS, MAX_PIECES, Outcome, Reassembly};
 pub use transport::{Captured, ChecksumVerdict};
 
@@ -79,22 +88,34 @@ pub enum Layer {
     Tunnel,
     /// TCP.
     Tcp,
+    /// UDP with a tunnel in it.
+    Udp,
+    /// VXLAN or VXLAN-GPE.
+    Vxlan,
+    /// Geneve.
+    Geneve,
+    /// GTP-U.
+    Gtp,
+    /// ERSPAN.
+    Erspan,
+    /// IEEE 802.11 or radiotap.
+    Wireless,
 }
 
 /// A set of layers.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Default, Debug)]
-pub struct Layers(u16);
+pub struct Layers(u32);
 
 impl Layers {
     /// Whether `layer` is among them.
     #[must_use]
     pub const fn contains(self, layer: Layer) -> bool {
-        self.0 & 1 << layer as u16 != 0
+        self.0 & 1 << layer as u32 != 0
     }
 
     #[inline]
     const fn add(&mut self, layer: Layer) {
-        self.0 |= 1 << layer as u16;
+        self.0 |= 1 << layer as u32;
     }
 }
 
@@ -113,7 +134,9 @@ pub enum Obstacle {
     },
     /// The link layer carries neither IPv4 nor IPv6.
     NotIp {
-        /// EtherType, or the protocol number of PPP, or an address family.
+        /// Whose number it is: of Ethernet the EtherType, wherever it stands.
+        layer: Layer,
+        /// EtherType, protocol number, service access points or address family.
         kind: u16,
     },
     /// IP carries something else.
@@ -138,6 +161,11 @@ pub enum Obstacle {
         /// Which one.
         layer: Layer,
     },
+    /// A form of packet that is not read, or that carries none.
+    Unread {
+        /// Its name.
+        what: &'static str,
+    },
     /// More layers than are followed.
     TooDeep,
 }
@@ -147,7 +175,7 @@ impl core::fmt::Display for Obstacle {
         match self {
             Self::UnknownLinkType { link } => write!(f, "link type {} is not read", link.0),
             Self::Cut { layer } => write!(f, "the packet is cut inside its {layer:?} header"),
-            Self::NotIp { kind } => write!(f, "type 0x{kind:04x} is not IP"),
+            Self::NotIp { kind, .. } => write!(f, "type 0x{kind:04x} is not IP"),
             Self::NotTcp { protocol } => write!(f, "IP protocol {protocol} is not TCP"),
             Self::LaterFragment { ident, offset, .. } => {
                 write!(
@@ -156,6 +184,7 @@ impl core::fmt::Display for Obstacle {
                 )
             }
             Self::Malformed { layer } => write!(f, "the {layer:?} header is malformed"),
+            Self::Unread { what } => write!(f, "{what} is not read"),
             Self::TooDeep => write!(f, "more than {MAX_LAYERS} layers inside one another"),
         }
     }
@@ -180,6 +209,9 @@ enum Next {
     /// IP of the version it says itself.
     Ip,
     Gre,
+    Udp,
+    Radiotap,
+    Wireless,
     Tcp,
 }
 
@@ -246,6 +278,8 @@ const fn first(link: LinkType) -> Option<Next> {
         LinkType::PPP | LinkType::PPP_HDLC => Next::Ppp,
         LinkType::PPP_ETHER => Next::Pppoe,
         LinkType::C_HDLC => Next::Hdlc,
+        LinkType::IEEE802_11 => Next::Wireless,
+        LinkType::IEEE802_11_RADIOTAP => Next::Radiotap,
         LinkType::LINUX_SLL => Next::Cooked,
         LinkType::LINUX_SLL2 => Next::Cooked2,
         LinkType::NULL | LinkType::LOOP => Next::Loopback,
@@ -346,6 +380,9 @@ fn rare(next: Next, walk: &mut Walk<'_>) -> Result<Next, Obstacle> {
         Next::Cooked2 => cooked::second_version(walk),
         Next::Loopback => loopback::step(walk),
         Next::Gre => gre::step(walk),
+        Next::Udp => udp::step(walk),
+        Next::Radiotap => wireless::radiotap(walk),
+        Next::Wireless => wireless::step(walk),
         Next::Ethernet | Next::EtherType(_) | Next::Ip | Next::Tcp => Ok(next),
     }
 }

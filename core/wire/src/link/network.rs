@@ -13,6 +13,7 @@
 use core::net::{Ipv4Addr, Ipv6Addr};
 
 use super::fragment::{self, Piece};
+use super::udp::UDP;
 use super::{Layer, Next, Obstacle, Walk, long, word};
 use crate::checksum::TCP_PROTOCOL;
 use crate::{Ecn, Endpoints, IpHeader};
@@ -20,6 +21,12 @@ use crate::{Ecn, Endpoints, IpHeader};
 const IP_IN_IP: u8 = 4;
 const IPV6_IN_IP: u8 = 41;
 const GRE: u8 = 47;
+/// RFC 3378: two octets, and an Ethernet frame.
+const ETHER_IP: u8 = 97;
+/// RFC 4023.
+const MPLS_IN_IP: u8 = 137;
+/// An Ethernet frame (RFC 8986 section 4.9).
+const ETHERNET: u8 = 143;
 const HOP_BY_HOP: u8 = 0;
 const ROUTING: u8 = 43;
 const FRAGMENT: u8 = 44;
@@ -186,6 +193,9 @@ pub(super) const fn may_carry_tcp(protocol: u8) -> bool {
             | IP_IN_IP
             | IPV6_IN_IP
             | GRE
+            | ETHER_IP
+            | MPLS_IN_IP
+            | ETHERNET
             | HOP_BY_HOP
             | ROUTING
             | FRAGMENT
@@ -218,6 +228,13 @@ fn carried_rarely(walk: &mut Walk<'_>, mut protocol: u8) -> Result<Next, Obstacl
             TCP_PROTOCOL => return Ok(Next::Tcp),
             IP_IN_IP | IPV6_IN_IP => return Ok(Next::Ip),
             GRE => return Ok(Next::Gre),
+            UDP => return Ok(Next::Udp),
+            MPLS_IN_IP => return Ok(Next::Mpls),
+            ETHERNET => return Ok(Next::Ethernet),
+            ETHER_IP => {
+                walk.take(2, Layer::Ethernet)?;
+                return Ok(Next::Ethernet);
+            }
             AUTHENTICATION => authentication(walk)?,
             HOP_BY_HOP | ROUTING | DESTINATION | MOBILITY | HOST_IDENTITY | SHIM6 if is_v6 => {
                 extension(walk, protocol)?

@@ -33,7 +33,10 @@ fn protocol(walk: &mut Walk<'_>) -> Result<Next, Obstacle> {
     match number {
         IPV4 | IPV6 => Ok(Next::Ip),
         MPLS | MPLS_UPSTREAM => Ok(Next::Mpls),
-        kind => Err(Obstacle::NotIp { kind }),
+        kind => Err(Obstacle::NotIp {
+            layer: Layer::Ppp,
+            kind,
+        }),
     }
 }
 
@@ -47,6 +50,7 @@ pub(super) fn pppoe(walk: &mut Walk<'_>) -> Result<Next, Obstacle> {
     if header[1] != 0 {
         // Discovery under the type of sessions.
         return Err(Obstacle::NotIp {
+            layer: Layer::Pppoe,
             kind: u16::from(header[1]),
         });
     }

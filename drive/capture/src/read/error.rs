@@ -68,7 +68,7 @@ impl fmt::Display for ReadError {
                 start: [a, b, c, d],
             } => write!(
                 f,
-                "neither pcap, pcapng nor printed packets: it begins with {a:02x} {b:02x} {c:02x} {d:02x}"
+                "neither pcap, pcapng, snoop nor printed packets: it begins with {a:02x} {b:02x} {c:02x} {d:02x}"
             ),
         }
     }

@@ -1,11 +1,12 @@
-//! Reading captures: pcap, pcapng and printed packets, plain or compressed,
+//! Reading captures: pcap, pcapng, snoop and printed packets, plain or compressed,
 //! from files, standard input or any stream.
 //!
 //! | file | what |
 //! |---|---|
 //! | `record.rs` | what every reader hands out |
 //! | `notes.rs` | what was odd, counted and placed |
-//! | `pcap.rs`, `pcapng.rs` | the two binary formats |
+//! | `pcap.rs`, `pcapng.rs`, `snoop.rs` | the binary formats |
+//! | `foreign.rs` | names of those that are not read |
 //! | `options.rs`, `interface.rs`, `timing.rs` | what they share |
 //! | `text/` | printed packets |
 //! | `input.rs`, `map.rs` | where octets come from: mapped files, streams |
@@ -16,6 +17,7 @@
 //! the file claims. Nothing a file holds makes a reader panic.
 
 mod error;
+mod foreign;
 mod input;
 mod interface;
 mod map;
@@ -24,6 +26,7 @@ mod options;
 mod pcap;
 mod pcapng;
 mod record;
+mod snoop;
 mod text;
 mod timing;
 
@@ -54,6 +57,8 @@ pub enum Format {
     Pcap,
     /// The newer form of blocks.
     Pcapng,
+    /// What Solaris writes (RFC 1761).
+    Snoop,
     /// What tcpdump prints, with or without prose around it.
     Text,
 }
@@ -72,6 +77,7 @@ impl fmt::Display for Format {
         f.write_str(match self {
             Self::Pcap => "pcap",
             Self::Pcapng => "pcapng",
+            Self::Snoop => "snoop",
             Self::Text => "printed packets",
         })
     }
@@ -90,6 +96,7 @@ impl fmt::Display for Compression {
 enum Inner {
     Pcap(pcap::Pcap),
     Pcapng(pcapng::Pcapng),
+    Snoop(snoop::Snoop),
     Text(Box<text::Text>),
     /// A file that ends within its first header.
     Nothing(Format),
@@ -168,7 +175,7 @@ impl CaptureReader {
 
     fn start(mut input: Input) -> Result<Self, ReadError> {
         let mut magic = first_octets(&mut input)?;
-        let compression = compression_of(magic)?;
+        let compression = compression_of(magic);
         let is_broken = Arc::new(AtomicBool::new(false));
         if let Some(compression) = compression {
             let unpacked = unpacked(compression, input, Arc::clone(&is_broken));
@@ -188,8 +195,7 @@ impl CaptureReader {
         let inner = match (pcap::Magic::read(magic), u32::from_le_bytes(magic)) {
             (Some(magic), _) => start_pcap(magic, &mut work)?,
             (None, pcapng::SECTION_HEADER) => Inner::Pcapng(pcapng::Pcapng::start()),
-            _ if is_text(&mut work)? => Inner::Text(Box::new(text::Text::start())),
-            _ => return Err(ReadError::Unknown { start: magic }),
+            _ => start_other(magic, &mut work)?,
         };
         Ok(Self {
             input,
@@ -217,7 +223,7 @@ impl CaptureReader {
         let here = match &mut self.inner {
             Inner::Pcap(pcap) => pcap.next_here(&mut work),
             Inner::Pcapng(pcapng) => pcapng.next_here(&mut work),
-            Inner::Text(_) | Inner::Nothing(_) => None,
+            Inner::Snoop(_) | Inner::Text(_) | Inner::Nothing(_) => None,
         };
         if let Some(found) = here {
             return Ok(Some(self.record(&found)));
@@ -253,6 +259,7 @@ impl CaptureReader {
         let found = match &mut self.inner {
             Inner::Pcap(pcap) => pcap.next(&mut work),
             Inner::Pcapng(pcapng) => pcapng.next(&mut work),
+            Inner::Snoop(snoop) => snoop.next(&mut work),
             Inner::Text(_) => return self.next_printed(),
             Inner::Nothing(_) => Ok(None),
         };
@@ -362,13 +369,15 @@ impl CaptureReader {
         let (kind, detail) = match *obstacle {
             Obstacle::UnknownLinkType { link } => (NoteKind::UnknownLinkType, link.0.into()),
             Obstacle::Cut { .. } => (NoteKind::HeadersCut, 0),
-            Obstacle::NotIp { kind } => (NoteKind::NotIp, kind.into()),
+            Obstacle::NotIp { kind, .. } => (NoteKind::NotIp, kind.into()),
             Obstacle::NotTcp { protocol } => (NoteKind::NotTcp, protocol.into()),
             Obstacle::LaterFragment { .. } => (NoteKind::LaterFragment, 0),
             Obstacle::Malformed { .. } => (NoteKind::MalformedHeaders, 0),
+            Obstacle::Unread { .. } => (NoteKind::UnreadForm, 0),
             Obstacle::TooDeep => (NoteKind::NestedTooDeep, 0),
         };
-        self.notes.add_detail(kind, place, detail);
+        let reason = obstacle.reason();
+        self.notes.add_unread(kind, reason, place, detail);
     }
 
     /// The names that stand for addresses in a text, and the addresses made
@@ -387,6 +396,7 @@ impl CaptureReader {
         match &self.inner {
             Inner::Pcap(_) => Format::Pcap,
             Inner::Pcapng(_) => Format::Pcapng,
+            Inner::Snoop(_) => Format::Snoop,
             Inner::Text(_) => Format::Text,
             Inner::Nothing(format) => *format,
         }
@@ -404,6 +414,7 @@ impl CaptureReader {
         match &self.inner {
             Inner::Pcap(pcap) => &pcap.interface,
             Inner::Pcapng(pcapng) => &pcapng.interfaces,
+            Inner::Snoop(snoop) => &snoop.interface,
             Inner::Text(text) => &text.interface,
             Inner::Nothing(_) => &[],
         }
@@ -439,9 +450,40 @@ fn start_pcap(magic: pcap::Magic, work: &mut Work<'_>) -> Result<Inner, ReadErro
     Ok(Inner::Nothing(Format::Pcap))
 }
 
+/// A form that is not known by its first four octets.
+fn start_other(magic: [u8; 4], work: &mut Work<'_>) -> Result<Inner, ReadError> {
+    has(work.input, snoop::FILE_HEADER_LEN.max(foreign::LOOKED_AT))?;
+    let octets = work.input.octets();
+    if octets.starts_with(snoop::MAGIC) {
+        return start_snoop(work);
+    }
+    if let Some(error) = foreign::named(octets) {
+        return Err(error);
+    }
+    if is_text(work)? {
+        return Ok(Inner::Text(Box::new(text::Text::start())));
+    }
+    let octets = work.input.octets();
+    let looked_at = octets.len().min(BEGINNING);
+    let erf = foreign::erf(&octets[..looked_at], octets.len() < BEGINNING);
+    Err(erf.unwrap_or(ReadError::Unknown { start: magic }))
+}
+
+fn start_snoop(work: &mut Work<'_>) -> Result<Inner, ReadError> {
+    if has(work.input, snoop::FILE_HEADER_LEN)? {
+        return Ok(Inner::Snoop(snoop::Snoop::start(work)?));
+    }
+    let missing = snoop::FILE_HEADER_LEN - work.input.octets().len();
+    work.notes
+        .add_amount(NoteKind::TruncatedTail, work.place(0), missing as u64);
+    Ok(Inner::Nothing(Format::Snoop))
+}
+
+/// Octets by which text, or a form without a mark, is known.
+const BEGINNING: usize = 4096;
+
 /// Whether what is to be read is text, as its beginning shows.
 fn is_text(work: &mut Work<'_>) -> Result<bool, ReadError> {
-    const BEGINNING: usize = 4096;
     has(work.input, BEGINNING)?;
     let octets = work.input.octets();
     Ok(text::is_text(&octets[..octets.len().min(BEGINNING)]))
@@ -468,25 +510,13 @@ fn first_octets(input: &mut Input) -> Result<[u8; 4], ReadError> {
 }
 
 /// How a file that begins so is packed.
-fn compression_of(start: [u8; 4]) -> Result<Option<Compression>, ReadError> {
-    Ok(Some(match start {
+fn compression_of(start: [u8; 4]) -> Option<Compression> {
+    Some(match start {
         [0x1f, 0x8b, ..] => Compression::Gzip,
         // A frame, or one to be skipped in front of it.
         [0x28, 0xb5, 0x2f, 0xfd] | [0x50..=0x5f, 0x2a, 0x4d, 0x18] => Compression::Zstd,
-        [b'B', b'Z', b'h', _] => {
-            let (what, hint) = ("bzip2", "unpack it with `bunzip2 -k FILE`");
-            return Err(ReadError::Unread { what, hint });
-        }
-        [0xfd, b'7', b'z', b'X'] => {
-            let (what, hint) = ("xz", "unpack it with `unxz -k FILE`");
-            return Err(ReadError::Unread { what, hint });
-        }
-        [0x04, 0x22, 0x4d, 0x18] => {
-            let (what, hint) = ("lz4", "unpack it with `unlz4 FILE`");
-            return Err(ReadError::Unread { what, hint });
-        }
-        _ => return Ok(None),
-    }))
+        _ => return None,
+    })
 }
 
 fn unpacked(

@@ -4,11 +4,22 @@
 //! silent. There is one counter for each kind of oddity, with the place of
 //! the first, so that a hostile file of any length costs no memory. The price:
 //! of a thousand cut records only the first can be pointed at.
+//!
+//! Packets without a TCP segment are one note, [`NoteKind::NotRead`], with a count for each of
+//! up to [`MOST_REASONS`] reasons; the kinds that are reasons of it have counters of their own
+//! and are no notes of their own.
 
 use std::fmt;
 
 use gigatcp_units::grammar::{human_bytes, human_duration};
 use gigatcp_units::{Bytes, Duration};
+use gigatcp_wire::link::Reason;
+
+/// Reasons that are counted one by one.
+const MOST_REASONS: usize = 64;
+
+/// Reasons that are printed one by one.
+const PRINTED_REASONS: usize = 8;
 
 /// A kind of oddity.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -52,6 +63,8 @@ pub enum NoteKind {
     /// Packets that the capturing host says it lost; the amount is their
     /// number.
     DropsReported,
+    /// Packets that show no TCP segment; [`Note::reasons`] says why, with counts.
+    NotRead,
     /// The link type is none that is read; the detail is its number.
     UnknownLinkType,
     /// The headers are cut before the end of the fixed TCP header.
@@ -72,6 +85,8 @@ pub enum NoteKind {
     FragmentsContradict,
     /// A fragment that came again.
     FragmentTwice,
+    /// A form of packet that is not read, such as encrypted 802.11.
+    UnreadForm,
     /// Headers that cannot be.
     MalformedHeaders,
     /// More headers inside one another than are followed.
@@ -117,6 +132,7 @@ impl NoteKind {
         Self::ClockStepsBack,
         Self::SnapLength,
         Self::DropsReported,
+        Self::NotRead,
         Self::UnknownLinkType,
         Self::HeadersCut,
         Self::NotIp,
@@ -125,6 +141,7 @@ impl NoteKind {
         Self::FirstFragmentAlone,
         Self::FragmentsContradict,
         Self::FragmentTwice,
+        Self::UnreadForm,
         Self::MalformedHeaders,
         Self::NestedTooDeep,
         Self::UnreadText,
@@ -156,6 +173,7 @@ impl NoteKind {
             Self::ClockStepsBack => ("the clock stepped back", "ns"),
             Self::SnapLength => ("cut by the snap length", "octets not captured"),
             Self::DropsReported => ("lost by the capturing host", "packets"),
+            Self::NotRead => ("not read", ""),
             Self::UnknownLinkType => ("unknown link type", ""),
             Self::HeadersCut => ("headers cut", ""),
             Self::NotIp => ("not IP", ""),
@@ -164,6 +182,7 @@ impl NoteKind {
             Self::FirstFragmentAlone => ("first fragment whose rest did not come", ""),
             Self::FragmentsContradict => ("fragments that overlap or contradict one another", ""),
             Self::FragmentTwice => ("fragment that came twice", ""),
+            Self::UnreadForm => ("form of packet that is not read", ""),
             Self::MalformedHeaders => ("malformed headers", ""),
             Self::NestedTooDeep => ("headers nested too deep", ""),
             Self::UnreadText => ("shape of a packet that cannot be read", ""),
@@ -177,6 +196,23 @@ impl NoteKind {
         }
     }
 
+    /// Whether it is a reason of [`Self::NotRead`], which counts it too.
+    #[must_use]
+    pub const fn is_reason(self) -> bool {
+        matches!(
+            self,
+            Self::UnknownLinkType
+                | Self::HeadersCut
+                | Self::NotIp
+                | Self::NotTcp
+                | Self::LaterFragment
+                | Self::UnreadForm
+                | Self::MalformedHeaders
+                | Self::NestedTooDeep
+                | Self::TextNotTcp
+        )
+    }
+
     /// Whether the detail of a note of this kind is a number worth showing.
     const fn has_detail(self) -> bool {
         matches!(self, Self::UnknownLinkType | Self::NotIp | Self::NotTcp)
@@ -184,7 +220,7 @@ impl NoteKind {
 }
 
 /// How often one kind of oddity was met, and where first.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Note {
     /// What it is.
     pub kind: NoteKind,
@@ -200,11 +236,16 @@ pub struct Note {
     pub total: u64,
     /// The largest amount.
     pub most: u64,
+    /// Of [`NoteKind::NotRead`]: reasons and how many packets each, as they were met.
+    reasons: Vec<(Reason, u64)>,
 }
 
 impl fmt::Display for Note {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (what, unit) = self.kind.words();
+        if self.kind == NoteKind::NotRead {
+            return self.write_reasons(f);
+        }
         write!(f, "{what}")?;
         if self.kind.has_detail() {
             write!(f, " ({})", self.first_detail)?;
@@ -242,6 +283,41 @@ pub struct Place {
     pub record: u64,
 }
 
+impl Note {
+    /// Returns why packets were not read, and how many each, the most first.
+    #[must_use]
+    pub fn reasons(&self) -> Vec<(Reason, u64)> {
+        let mut reasons = self.reasons.clone();
+        reasons.sort_by_key(|&(reason, count)| (std::cmp::Reverse(count), reason));
+        reasons
+    }
+
+    /// The counts of all reasons in one line.
+    fn write_reasons(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let reasons = self.reasons();
+        for (index, (reason, count)) in reasons.iter().take(PRINTED_REASONS).enumerate() {
+            f.write_str(if index == 0 { "not read: " } else { ", " })?;
+            write!(f, "{count} {reason}")?;
+        }
+        if let Some(others @ [_, ..]) = reasons.get(PRINTED_REASONS..) {
+            let count: u64 = others.iter().map(|(_, count)| count).sum();
+            write!(f, ", {count} of {} other kinds", others.len())?;
+        }
+        let (record, offset) = (self.first_record, self.first_offset);
+        write!(f, "; first at record {record}, offset {offset}")
+    }
+
+    fn add_reason(&mut self, reason: Reason, count: u64) {
+        let is_full = self.reasons.len() >= MOST_REASONS;
+        let found = self.reasons.iter_mut().find(|(one, _)| *one == reason);
+        match found {
+            Some((_, counted)) => *counted += count,
+            None if is_full && reason != Reason::OTHER => self.add_reason(Reason::OTHER, count),
+            None => self.reasons.push((reason, count)),
+        }
+    }
+}
+
 /// Every oddity of one capture.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Notes {
@@ -267,14 +343,17 @@ impl Note {
             first_detail: 0,
             total: 0,
             most: 0,
+            reasons: Vec::new(),
         }
     }
 }
 
 impl Notes {
-    /// What was met at least once, in order of kind.
+    /// Returns what was met at least once, in order of kind, without the reasons of
+    /// [`NoteKind::NotRead`], which has them all.
     pub fn iter(&self) -> impl Iterator<Item = &Note> {
-        self.counters.iter().filter(|note| note.count > 0)
+        let is_note = |note: &&Note| note.count > 0 && !note.kind.is_reason();
+        self.counters.iter().filter(is_note)
     }
 
     /// Whether nothing was odd.
@@ -308,6 +387,13 @@ impl Notes {
         self.add(kind, place);
     }
 
+    /// Counts one packet that is not read under its kind, its reason and [`NoteKind::NotRead`].
+    pub fn add_unread(&mut self, kind: NoteKind, reason: Reason, place: Place, detail: u64) {
+        self.add_detail(kind, place, detail);
+        self.add(NoteKind::NotRead, place);
+        self.counters[NoteKind::NotRead as usize].add_reason(reason, 1);
+    }
+
     /// Counts one oddity of some size.
     #[inline]
     pub fn add_amount(&mut self, kind: NoteKind, place: Place, amount: u64) {
@@ -322,8 +408,17 @@ impl Notes {
     }
 
     /// Counts several of one kind, of which it was found out late where the first
-    /// was: maybe before what was counted already.
+    /// was: maybe before what was counted already. Fragments without a TCP header are packets
+    /// that are not read.
     pub fn add_late(&mut self, kind: NoteKind, first: Place, count: u64) {
+        self.count_late(kind, first, count);
+        if kind == NoteKind::LaterFragment {
+            self.count_late(NoteKind::NotRead, first, count);
+            self.counters[NoteKind::NotRead as usize].add_reason(Reason::FRAGMENT, count);
+        }
+    }
+
+    fn count_late(&mut self, kind: NoteKind, first: Place, count: u64) {
         let note = &mut self.counters[kind as usize];
         if note.count == 0 || first.record < note.first_record {
             note.first_offset = first.offset;
@@ -349,6 +444,7 @@ impl Notes {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use gigatcp_wire::link::{Layer, Obstacle};
 
     #[test]
     fn each_kind_counts_in_its_own_place() {
@@ -368,10 +464,14 @@ mod tests {
         notes.add_late(NoteKind::LaterFragment, place(9), 1);
         notes.add_late(NoteKind::LaterFragment, place(4), 2);
         notes.add_late(NoteKind::LaterFragment, place(7), 1);
+        notes.add_late(NoteKind::FirstFragmentAlone, place(3), 1);
         let said: Vec<String> = notes.iter().map(Note::to_string).collect();
         assert_eq!(
             said,
-            ["fragment without a TCP header: 4 times, first at record 4, offset 400"]
+            [
+                "not read: 4 in fragments without a TCP header; first at record 4, offset 400",
+                "first fragment whose rest did not come: once, at record 3, offset 300"
+            ]
         );
     }
 
@@ -385,8 +485,10 @@ mod tests {
         notes.add_amount(NoteKind::ClockStepsBack, place(7), 300);
         notes.add_amount(NoteKind::ClockStepsBack, place(9), 1200);
         notes.add_amount(NoteKind::SnapLength, place(4), 65_112);
-        notes.add_detail(NoteKind::NotTcp, place(2), 17);
-        notes.add_detail(NoteKind::NotTcp, place(3), 1);
+        for (record, protocol) in [(2, 1), (3, 17), (5, 17)] {
+            let reason = Obstacle::NotTcp { protocol }.reason();
+            notes.add_unread(NoteKind::NotTcp, reason, place(record), protocol.into());
+        }
         let said: Vec<String> = notes.iter().map(Note::to_string).collect();
         assert_eq!(
             said,
@@ -394,8 +496,30 @@ mod tests {
                 "the clock stepped back: 2 times, first at record 7, offset 700; \
                  1.50 us, at most 1.20 us at once",
                 "cut by the snap length: once, at record 4, offset 400; 65.1 kB not captured",
-                "not TCP (17): 2 times, first at record 2, offset 200",
+                "not read: 2 UDP, 1 ICMP; first at record 2, offset 200",
             ]
         );
+        assert_eq!(notes.count(NoteKind::NotTcp), 3);
+    }
+
+    #[test]
+    fn of_many_reasons_each_packet_is_counted_and_memory_is_bounded() {
+        let mut notes = Notes::default();
+        for number in 0..1000 {
+            let layer = Layer::Ethernet;
+            let kind = 0x1000 + number % 100;
+            let reason = Obstacle::NotIp { layer, kind }.reason();
+            notes.add_unread(NoteKind::NotIp, reason, Place::default(), kind.into());
+        }
+        let note = notes.of(NoteKind::NotRead);
+        let reasons = note.reasons();
+        assert_eq!(reasons.len(), MOST_REASONS + 1);
+        assert_eq!(reasons[0], (Reason::OTHER, 360));
+        assert_eq!(reasons.iter().map(|(_, count)| count).sum::<u64>(), 1000);
+        assert_eq!(note.count, 1000);
+        let said = note.to_string();
+        let start = "not read: 360 of other kinds, 10 EtherType 0x1000, 10 EtherType 0x1001";
+        assert!(said.starts_with(start), "{said}");
+        assert!(said.contains(", 570 of 57 other kinds; first"), "{said}");
     }
 }

@@ -9,6 +9,8 @@ pub(super) mod facts;
 mod flags;
 mod view;
 
+pub(super) use view::note_json;
+
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -31,9 +33,11 @@ use crate::{nearest, output};
 Show the TCP connections of captures: octets, retransmissions by kind, reordering, round trips, \
 windows, resets, and what the capture lacks.
 
-Captures are pcap, pcapng or printed packets (tcpdump's text, also in the middle of prose), plain, \
-gzip or zstd; - is standard input. Several files are looked at one after the other. What is odd \
-about a file is said on stderr with its offset, and the rest is read.
+Captures are pcap, pcapng, snoop or printed packets (tcpdump's text, also in the middle of \
+prose), plain, gzip or zstd; - is standard input. Several files are looked at one after the \
+other. What is odd about a file is said on stderr with its offset, and the rest is read. \
+Packets inside VXLAN, Geneve, GTP-U, GRE, ERSPAN, MPLS, PPPoE, VLAN tags and unencrypted \
+802.11 are read; packets without a TCP segment are counted by what they are.
 
 A line has: octets each side sent, each once; segments sent again, by each side, wire segments of \
 super-segments counted; packets overtaken on the way; the least round trip; how it ended.",
@@ -247,7 +251,7 @@ fn refused(name: &str, error: &ReadError) -> Failure {
     let failure = failure.effect("nothing was read of it");
     match error {
         ReadError::Unknown { .. } | ReadError::NoPackets { .. } | ReadError::Empty => {
-            failure.hint("captures are pcap, pcapng or printed packets, plain, gzip or zstd")
+            failure.hint("captures are pcap, pcapng, snoop or printed packets, plain, gzip or zstd")
         }
         ReadError::Open { path, .. } if path.is_symlink() && !path.exists() => {
             failure.hint("it is a link that points nowhere: name the capture itself")

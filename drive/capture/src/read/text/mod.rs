@@ -29,7 +29,7 @@ use std::io;
 use std::net::{IpAddr, SocketAddr};
 
 use gigatcp_units::Instant;
-use gigatcp_wire::link::LinkType;
+use gigatcp_wire::link::{LinkType, Reason};
 
 use super::interface::{CapturedInterface, Found, Piece, Work};
 use super::notes::{NoteKind, Place};
@@ -179,7 +179,10 @@ impl Text {
         self.omission |= says_omission(&lines.text[self.at..start]);
         self.at = end;
         match sighting {
-            Sighting::NotTcp(..) => work.notes.add(NoteKind::TextNotTcp, place),
+            Sighting::NotTcp(..) => {
+                let (kind, reason) = (NoteKind::TextNotTcp, Reason::Named("printed without TCP"));
+                work.notes.add_unread(kind, reason, place, 0);
+            }
             Sighting::Unread(..) => work.notes.add(NoteKind::UnreadText, place),
             Sighting::Packet(packet) => return self.found(&packet, place, work),
             Sighting::Fragment(fragment) => {

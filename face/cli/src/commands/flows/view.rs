@@ -226,13 +226,23 @@ impl Serialize for Capture {
     }
 }
 
-fn note_json(note: &Note) -> Value {
-    json!({
+/// Returns a note as JSON, with the reasons where packets were not read.
+pub(crate) fn note_json(note: &Note) -> Value {
+    let mut fields = json!({
         "what": note.to_string(),
         "count": note.count,
         "first_offset": note.first_offset,
         "first_record": note.first_record,
-    })
+    });
+    let reasons: Vec<Value> = note
+        .reasons()
+        .iter()
+        .map(|(reason, count)| json!({ "what": reason.to_string(), "count": count }))
+        .collect();
+    if !reasons.is_empty() {
+        fields["reasons"] = reasons.into();
+    }
+    fields
 }
 
 /// A connection.

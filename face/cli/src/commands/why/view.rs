@@ -14,6 +14,7 @@ use serde::{Serialize, Serializer};
 use serde_json::{Value, json};
 
 use super::{Diagnosed, Taken};
+use crate::commands::flows::note_json;
 use crate::failure::Failure;
 use crate::grid::{Align, grid, line};
 use crate::json::Each;
@@ -311,15 +312,7 @@ impl Serialize for Taken {
 }
 
 fn notes_json(capture: &Capture) -> Vec<Value> {
-    let notes = capture.about().notes.iter().map(|note| {
-        json!({
-            "what": note.to_string(),
-            "count": note.count,
-            "first_offset": note.first_offset,
-            "first_record": note.first_record,
-        })
-    });
-    notes.collect()
+    capture.about().notes.iter().map(note_json).collect()
 }
 
 fn connection_json(capture: &Capture, one: &Diagnosed) -> Value {

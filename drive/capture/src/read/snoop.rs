@@ -1,0 +1,133 @@
+//! Reads snoop files (RFC 1761), which Solaris writes: a file header of 16 octets, and records
+//! with lengths, a count of drops and a time in microseconds, all in network order.
+//!
+//! Out of scope: resumption behind a damaged record. What is behind it is passed over, and that
+//! is noted.
+
+use std::io;
+
+use gigatcp_units::Instant;
+use gigatcp_wire::link::LinkType;
+
+use super::ReadError;
+use super::interface::{CapturedInterface, Found, Piece, Work, lengths};
+use super::notes::NoteKind;
+use super::options::Order;
+
+/// What every snoop file begins with.
+pub const MAGIC: &[u8; 8] = b"snoop\0\0\0";
+/// Octets of the file header.
+pub const FILE_HEADER_LEN: usize = 16;
+/// Octets of a record header.
+const HEAD: usize = 24;
+/// The largest record that is believed.
+const MAX_RECORD: u32 = 16 << 20;
+const VERSION: u32 = 2;
+
+/// A snoop file being read.
+#[derive(Debug)]
+pub struct Snoop {
+    /// The only interface.
+    pub interface: [CapturedInterface; 1],
+    /// Octets of the record handed out last.
+    pending: usize,
+    /// Drops that the last record counted since the beginning.
+    drops: u32,
+}
+
+impl Snoop {
+    /// Reads the file header, which must be there.
+    pub fn start(work: &mut Work<'_>) -> Result<Self, ReadError> {
+        let header = work.input.octets();
+        let (version, data_link) = (long(header, 8), long(header, 12));
+        let link = match data_link {
+            0 | 4 => LinkType::ETHERNET,
+            8 => LinkType::FDDI,
+            _ => {
+                let what = "a snoop capture of a link layer other than Ethernet and FDDI";
+                let hint = "convert it with `editcap FILE NEW.pcapng`";
+                return Err(ReadError::Unread { what, hint });
+            }
+        };
+        if version != VERSION {
+            work.notes.add(NoteKind::UnknownVersion, work.place(0));
+        }
+        work.input.pass(FILE_HEADER_LEN);
+        Ok(Self {
+            interface: [CapturedInterface::new(link, 0)],
+            pending: 0,
+            drops: 0,
+        })
+    }
+
+    /// Returns the next record; `None` at the end of the file.
+    pub fn next(&mut self, work: &mut Work<'_>) -> io::Result<Option<Found>> {
+        work.input.pass(self.pending);
+        self.pending = 0;
+        let place = work.place(0);
+        if !work.input.has(HEAD)? {
+            let rest = work.input.octets().len();
+            if rest > 0 {
+                let missing = (HEAD - rest) as u64;
+                work.notes
+                    .add_amount(NoteKind::TruncatedTail, place, missing);
+            }
+            work.pass_rest();
+            return Ok(None);
+        }
+        let header = &work.input.octets()[..HEAD];
+        let [mut wire, captured, record, drops, second, fraction] =
+            [0, 4, 8, 12, 16, 20].map(|at| long(header, at));
+        let is_sound = record <= MAX_RECORD
+            && record as usize >= HEAD
+            && captured <= record - HEAD as u32
+            && fraction < 1_000_000;
+        if !is_sound {
+            let passed = work.input.pass_any(u64::MAX)?;
+            work.notes
+                .add_amount(NoteKind::SkippedOctets, place, passed);
+            return Ok(None);
+        }
+        let record = record as usize;
+        if !work.input.has(record)? {
+            let missing = (record - work.input.octets().len()) as u64;
+            work.notes
+                .add_amount(NoteKind::TruncatedTail, place, missing);
+        }
+        self.pending = record.min(work.input.octets().len());
+        if captured > wire {
+            let more = u64::from(captured - wire);
+            work.notes
+                .add_amount(NoteKind::CapturedBeyondWire, place, more);
+            wire = captured;
+        }
+        let dropped = u64::from(drops.saturating_sub(self.drops));
+        self.drops = drops;
+        if dropped > 0 {
+            work.notes
+                .add_amount(NoteKind::DropsReported, place, dropped);
+        }
+        let nanos = u64::from(second) * 1_000_000_000 + u64::from(fraction) * 1000;
+        let interface = &mut self.interface[0];
+        let time = interface.on_time(Instant::from_nanos(nanos), work.notes, place);
+        let (wire_len, len) = lengths((captured, wire), 0, work.notes, place);
+        Ok(Some(Found {
+            time: Some(time),
+            wire_len,
+            interface: 0,
+            link: interface.link,
+            direction: None,
+            dropped,
+            octets: Piece {
+                start: HEAD,
+                len: len.min(self.pending - HEAD),
+            },
+            options: Piece::default(),
+            order: Order::Big,
+        }))
+    }
+}
+
+fn long(octets: &[u8], at: usize) -> u32 {
+    Order::Big.u32(octets, at)
+}
