@@ -275,7 +275,7 @@ fn a_source_can_lack_packets_by_their_numbers() {
     let read = |source: &Source| Capture::read(source, &Options::default()).unwrap();
     let (kept_whole, whole) = (read(&kept), read(&without));
     assert_eq!(kept_whole.segments(), whole.segments());
-    let rate = |capture: &Capture| capture.connections().diagnose(0).map(|one| one.rate);
+    let rate = |capture: &Capture| capture.connections().diagnose(0).map(|one| one.throughput);
     assert_eq!(rate(&kept_whole), rate(&whole));
     let rows = |source: &Source| summarize(source, &Options::default()).unwrap().connections;
     assert_eq!(rows(&kept)[0].packets, rows(&without)[0].packets);
