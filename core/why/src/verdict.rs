@@ -36,6 +36,8 @@ pub struct Verdict {
     pub fix: String,
     /// Probability that it is right, 0 to 1, as calibrated on captures of kernels.
     pub confidence: f64,
+    /// Mean probability over its time, before calibration.
+    pub probability: f64,
     /// Whether it is worth saying however little time it took.
     pub is_note: bool,
     /// Time of the connection that was attributed to it.
@@ -123,15 +125,16 @@ impl Diagnosis {
             .is_none_or(|first| first.confidence < MIN_CONFIDENCE)
     }
 
-    /// What to look at first: a fault that is certain, or the primary cause.
+    /// What to look at first: the primary cause, or a fault that is certain where that is
+    /// unsure.
     #[must_use]
     pub fn headline(&self) -> Option<&Verdict> {
-        let is_fault = |verdict: &&Verdict| {
-            let is_seen = verdict.is_note && verdict.confidence >= 0.85;
-            let is_large = verdict.share >= 0.15 && verdict.confidence >= 0.9;
-            verdict.cause.is_fault && (is_seen || is_large)
-        };
-        self.verdicts.iter().find(is_fault).or(self.primary())
+        let is_certain =
+            |verdict: &&Verdict| verdict.cause.is_fault && verdict.is_note && verdict.confidence >= 0.85;
+        match self.primary() {
+            Some(first) if !self.is_unsure() => Some(first),
+            unsure => self.verdicts.iter().find(is_certain).or(unsure),
+        }
     }
 
     /// Shares of the time by cause, in a line.
@@ -172,6 +175,7 @@ fn verdicts(m: &Measures<'_>, account: &Account) -> Vec<Verdict> {
                 } else {
                     calibrated(m.view, probability)
                 },
+                probability,
                 is_note: attributed.note.is_some(),
                 time: attributed.time,
                 share,

@@ -67,7 +67,7 @@ pub use connections::Connections;
 pub use error::Error;
 pub use follow::{FlowCounts, Step, check, follow};
 pub use gigatcp_capture::{Format, Note, NoteKind, ReadError};
-pub use gigatcp_why::Diagnosis;
+pub use gigatcp_why::{Diagnosis, Slice, View};
 pub use options::{Options, Progress};
 pub use packets::{Analyzer, analyze_packets};
 pub use pairs::{ConnectionKey, PairedDiagnosis, diagnose_pairs};
@@ -156,6 +156,26 @@ impl Analysis {
         all.sort_unstable();
         all.into_iter()
             .filter_map(|(_, capture, connection)| self.answer(capture, connection))
+    }
+
+    /// What each slice of a connection's time shows: for graders, and for those who fit
+    /// weights. Of a connection of two captures, with both.
+    #[must_use]
+    pub fn slices(&self, answer: &Answer) -> Option<(View, Vec<Slice>)> {
+        let connections = self.captures[answer.capture].connections();
+        let (watcher, index) = connections.at(answer.connection)?;
+        let mut pairs = self.pairs.iter();
+        let is_it = |pair: &&PairedDiagnosis| pair.indices[answer.capture] == answer.connection;
+        let pair = pairs.find(is_it).filter(|_| answer.is_joined);
+        let second = match pair {
+            Some(pair) => {
+                let far = 1 - pair.near;
+                let other = self.captures[far].connections().at(pair.indices[far])?;
+                Some((other, &pair.between))
+            }
+            None => None,
+        };
+        watcher.slices(index, second)
     }
 
     /// What is known of this connection of this capture; `None` if its pair answers.

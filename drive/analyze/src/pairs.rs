@@ -59,6 +59,8 @@ pub struct PairedDiagnosis {
     pub near: usize,
     /// What limited the connection.
     pub diagnosis: Diagnosis,
+    /// What was lost and delayed between both captures.
+    pub between: Between,
 }
 
 /// Diagnoses those of the `chosen` connections of the first capture that both captures have.
@@ -98,6 +100,7 @@ pub fn diagnose_pairs(
             indices: *indices,
             near,
             diagnosis,
+            between,
         })
     });
     Ok(joined.collect())

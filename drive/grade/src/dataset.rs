@@ -1,0 +1,233 @@
+//! Captures of connections whose cause is known, and what they show.
+
+use std::path::PathBuf;
+
+use gigatcp_analyze::{Analysis, Answer, Options, Source, analyze};
+use gigatcp_why::{CAUSES, find};
+use rayon::prelude::*;
+
+use crate::fit::Example;
+#[cfg(target_os = "linux")]
+use crate::kernels::{CaseDir, Place as KernelPlace};
+use crate::worlds::{GradedWorld, Place, world};
+
+/// Where a capture was taken.
+pub const PLACES: [&str; 4] = ["sender", "receiver", "middle", "both"];
+
+/// What one capture of a connection shows, and what was said of it.
+#[derive(Debug)]
+pub struct Observed {
+    /// Where the connection is from, for a reader.
+    pub name: String,
+    /// The cause, by its id; `unknown` where it cannot be known from there.
+    pub truth: String,
+    /// Other answers that are right as well.
+    pub acceptable: Vec<String>,
+    /// Index in [`PLACES`].
+    pub place: usize,
+    /// The answer: the id of what is to be looked at first, `unknown`, or `unsure`.
+    pub said: String,
+    /// What was noted besides.
+    pub notes: Vec<&'static str>,
+    /// Its confidence.
+    pub confidence: f64,
+    /// Its mean probability before calibration, and whether the primary cause is right.
+    pub probability: Option<(f64, bool)>,
+    /// The stated cost, bits per second, and whether it is a lower bound.
+    pub cost: Option<(f64, bool)>,
+    /// The capacity that was seen, bits per second, and how that is known.
+    pub capacity: Option<(f64, &'static str)>,
+    /// Mean rate, bits per second.
+    pub throughput_bps: f64,
+    /// Shares of the time by cause.
+    pub account: String,
+    /// Slices, with the cause as far as weights can be fitted to it.
+    pub example: Option<Example>,
+}
+
+impl Observed {
+    /// Whether the answer is right.
+    #[must_use]
+    pub fn is_right(&self) -> bool {
+        let is_note = find(&self.truth).is_some_and(|cause| cause.states.is_empty());
+        self.said == self.truth
+            || self.acceptable.contains(&self.said)
+            || is_note && self.notes.contains(&self.truth.as_str())
+    }
+
+    /// Whether nothing was claimed.
+    #[must_use]
+    pub fn is_unsure(&self) -> bool {
+        matches!(self.said.as_str(), "unsure" | "unknown")
+    }
+}
+
+/// What is known of a connection before any capture of it is looked at.
+struct Known {
+    name: String,
+    truth: String,
+    acceptable: Vec<String>,
+    place: usize,
+    weight: f64,
+}
+
+/// What a simulated world shows at each place.
+///
+/// # Errors
+/// If the world cannot be run.
+pub fn of_world(cause: &str, seed: u64, paths: crate::worlds::Paths) -> Result<Vec<Observed>, String> {
+    let world = world(cause, seed, paths);
+    let [sender, receiver, middle] = world.captures()?;
+    let source = |name: &str, bytes: &[u8]| Source::bytes(name, bytes.to_vec());
+    let sets = [
+        (Place::Sender, vec![source("sender", &sender)]),
+        (Place::Receiver, vec![source("receiver", &receiver)]),
+        (Place::Middle, vec![source("middle", &middle)]),
+        (
+            Place::Both,
+            vec![source("sender", &sender), source("receiver", &receiver)],
+        ),
+    ];
+    let observe = |(index, (place, sources)): (usize, (Place, Vec<Source>))| {
+        let known = Known {
+            name: format!("{cause} {seed}: {}", world.about),
+            truth: truth(&world, place),
+            acceptable: Vec::new(),
+            place: index,
+            weight: 1.0,
+        };
+        observe(&sources, known)
+    };
+    sets.into_iter().enumerate().map(observe).collect()
+}
+
+fn truth(world: &GradedWorld, place: Place) -> String {
+    world.truth(place).to_owned()
+}
+
+/// What a case of the kernels' corpus shows at each place.
+///
+/// # Errors
+/// If a capture cannot be read.
+#[cfg(target_os = "linux")]
+pub fn of_case(case: &CaseDir) -> Result<Vec<Observed>, String> {
+    let at = |place: KernelPlace| {
+        let mut captures = case.captures.iter();
+        captures.find(|(one, _)| *one == place).map(|(_, path)| path.clone())
+    };
+    let (sender, receiver) = (at(KernelPlace::Sender), at(KernelPlace::Receiver));
+    let both = sender.clone().zip(receiver.clone()).map(|(a, b)| vec![a, b]);
+    let one = |path: Option<PathBuf>| path.map(|path| vec![path]);
+    let middle = at(KernelPlace::Middle).or_else(|| at(KernelPlace::Emulate));
+    let sets = [one(sender), one(receiver), one(middle), both];
+    let mut all = Vec::new();
+    for (place, paths) in sets.into_iter().enumerate() {
+        let Some(paths) = paths else { continue };
+        let sources: Vec<Source> = paths.into_iter().map(Source::file).collect();
+        let label = &case.label;
+        let known = Known {
+            name: format!("{}-{}: {}", label.family, label.seed, label.reason),
+            truth: label.cause.clone(),
+            acceptable: label.acceptable.clone(),
+            place,
+            weight: KERNEL_WEIGHT,
+        };
+        all.push(observe(&sources, known)?);
+    }
+    Ok(all)
+}
+
+/// A connection of a kernel counts as much as so many simulated ones.
+const KERNEL_WEIGHT: f64 = 3.0;
+
+/// What all cases show; those that cannot be read are named.
+#[cfg(target_os = "linux")]
+#[must_use]
+pub fn of_cases(cases: &[CaseDir]) -> (Vec<Observed>, Vec<String>) {
+    let all: Vec<Result<Vec<Observed>, String>> = cases.par_iter().map(of_case).collect();
+    let mut observed = Vec::new();
+    let mut failed = Vec::new();
+    for one in all {
+        match one {
+            Ok(of) => observed.extend(of),
+            Err(error) => failed.push(error),
+        }
+    }
+    (observed, failed)
+}
+
+fn observe(sources: &[Source], known: Known) -> Result<Observed, String> {
+    let analysis = analyze(sources, &Options::default());
+    let analysis = analysis.map_err(|error| format!("{}: {error}", known.name))?;
+    let answer = analysis.answers().next();
+    let place = CAUSES.iter().position(|cause| {
+        let found = find(&known.truth);
+        found.is_some_and(|found| found.id == cause.id)
+    });
+    let mut observed = Observed {
+        example: answer
+            .as_ref()
+            .zip(place)
+            .and_then(|(answer, cause)| example(&analysis, answer, cause, known.weight)),
+        name: known.name,
+        truth: known.truth,
+        acceptable: known.acceptable,
+        place: known.place,
+        said: "unknown".into(),
+        notes: Vec::new(),
+        confidence: 0.0,
+        probability: None,
+        cost: None,
+        capacity: None,
+        throughput_bps: 0.0,
+        account: String::new(),
+    };
+    if let Some(answer) = answer {
+        observed.hear(&answer);
+    }
+    Ok(observed)
+}
+
+fn example(
+    analysis: &Analysis,
+    answer: &Answer,
+    cause: usize,
+    weight: f64,
+) -> Option<Example> {
+    // What takes no time of its own has no weights.
+    CAUSES[cause].features().next()?;
+    let (view, slices) = analysis.slices(answer)?;
+    Some(Example {
+        cause,
+        weight,
+        is_away: !view.is_near_sender(),
+        slices,
+    })
+}
+
+impl Observed {
+    fn hear(&mut self, answer: &Answer) {
+        let diagnosis = &answer.diagnosis;
+        self.account = diagnosis.limited_by();
+        self.throughput_bps = diagnosis.throughput.as_bps() as f64;
+        let capacity = &diagnosis.capacity;
+        self.capacity = Some((capacity.rate().as_bps() as f64, capacity.source.name()));
+        let notes = diagnosis.verdicts.iter().filter(|one| one.is_note);
+        self.notes = notes.map(|one| one.cause.id).collect();
+        let is_right = |id: &str| id == self.truth || self.acceptable.iter().any(|one| one == id);
+        self.probability = diagnosis
+            .primary()
+            .map(|first| (first.probability, is_right(first.cause.id)));
+        let Some(first) = diagnosis.headline() else {
+            return;
+        };
+        self.confidence = first.confidence;
+        self.cost = Some((first.cost.rate.as_bps() as f64, first.cost.at_least));
+        let is_note = first.time.is_zero();
+        self.said = if !is_note && diagnosis.is_unsure() {
+            "unsure".into()
+        } else {
+            first.cause.id.into()
+        };
+    }
+}
