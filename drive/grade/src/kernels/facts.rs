@@ -1,0 +1,213 @@
+//! What the counters of a case say, over the whole connection or a part of it.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use super::apps::Done;
+use super::forward::counters::PathCounters;
+use super::sample::Series;
+
+/// Counters of a queueing discipline.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct TcFacts {
+    /// Bytes sent.
+    pub bytes: u64,
+    /// Packets dropped.
+    pub drops: u64,
+    /// Times it was over its limit.
+    pub overlimits: u64,
+    /// Largest backlog seen.
+    pub max_backlog: u64,
+    /// Samples of the backlog: time in us since the first data, bytes, bytes sent.
+    pub samples: Vec<[i64; 3]>,
+}
+
+/// Counters of one process.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct ProcessFacts {
+    /// `sender`, `receiver` and what it is.
+    pub name: String,
+    /// CPU time used.
+    pub cpu_s: f64,
+    /// Time that it ran.
+    pub elapsed_s: f64,
+    /// Share of one CPU that it was allowed; 1 without a quota.
+    pub allowed: f64,
+    /// Share of the quota's periods in which it was used up.
+    pub throttled: f64,
+}
+
+/// What a capture holds and lacks.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct CaptureFacts {
+    /// Packets captured.
+    pub packets: u64,
+    /// Packets that `tcpdump` reports as dropped.
+    pub dropped: u64,
+    /// Packets removed on purpose afterward.
+    pub removed: u64,
+}
+
+/// All counters of a case.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct Facts {
+    /// The forwarder's.
+    pub path: Option<PathCounters>,
+    /// What `emulate --json` wrote.
+    pub emulate: Option<serde_json::Value>,
+    /// Of the sender's connection.
+    pub sender: Series,
+    /// Of the receiver's connection.
+    pub receiver: Series,
+    /// What the applications report, by host.
+    pub done: BTreeMap<String, Done>,
+    /// Of the processes.
+    pub processes: Vec<ProcessFacts>,
+    /// Of the shaper.
+    pub tc: Option<TcFacts>,
+    /// Of the receiving interface: packets dropped because its ring was full.
+    pub ring_drops: u64,
+    /// Of the captures, by place.
+    pub captures: BTreeMap<String, CaptureFacts>,
+}
+
+/// A part of a connection, in us since its first data.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Span {
+    /// Begin.
+    pub from: i64,
+    /// End.
+    pub to: i64,
+}
+
+impl Span {
+    /// Returns its length in seconds.
+    #[must_use]
+    pub fn seconds(&self) -> f64 {
+        ((self.to - self.from) as f64 / 1e6).max(1e-6)
+    }
+}
+
+impl Facts {
+    /// Returns the time from the first data to the last progress or outstanding data.
+    #[must_use]
+    pub fn whole(&self) -> Span {
+        let acked = self.sender.column("tcpi_bytes_acked");
+        let unacked = self.sender.column("tcpi_unacked");
+        let mut to = 0;
+        let mut before = i64::MIN;
+        for row in &self.sender.rows {
+            if row[acked] != before || row[unacked] > 0 {
+                to = row[0];
+            }
+            before = row[acked];
+        }
+        Span {
+            from: 0,
+            to: to.max(1),
+        }
+    }
+
+    /// Returns by how much a counter of the sender's grew.
+    #[must_use]
+    pub fn grown(&self, name: &str, span: Span) -> f64 {
+        let at = self.sender.column(name);
+        let value = |until: i64| -> f64 {
+            let rows = self.sender.rows.iter();
+            let before = rows.take_while(|row| row[0] <= until).last();
+            before.map_or(0.0, |row| row[at] as f64)
+        };
+        value(span.to) - value(span.from)
+    }
+
+    /// Returns a counter of microseconds as a share of the span.
+    #[must_use]
+    pub fn share(&self, name: &str, span: Span) -> f64 {
+        self.grown(name, span) / 1e6 / span.seconds()
+    }
+
+    /// Returns the payload acknowledged per second.
+    #[must_use]
+    pub fn goodput_bps(&self, span: Span) -> f64 {
+        self.grown("tcpi_bytes_acked", span) * 8.0 / span.seconds()
+    }
+
+    /// Returns the share of samples in the span for which a condition on a column holds.
+    #[must_use]
+    pub fn samples(
+        &self,
+        is_sender: bool,
+        name: &str,
+        span: Span,
+        holds: impl Fn(i64) -> bool,
+    ) -> f64 {
+        let series = if is_sender {
+            &self.sender
+        } else {
+            &self.receiver
+        };
+        let at = series.column(name);
+        let inside = |row: &&Vec<i64>| row[0] >= span.from && row[0] <= span.to;
+        let all: Vec<_> = series.rows.iter().filter(inside).collect();
+        let held = all.iter().filter(|row| holds(row[at])).count();
+        held as f64 / all.len().max(1) as f64
+    }
+
+    /// Returns the share of the span in which the forwarded link was busy.
+    #[must_use]
+    pub fn utilization(&self, span: Span) -> Option<f64> {
+        let path = self.path.as_ref()?;
+        if path.forward.busy_us <= 0.0 {
+            return None;
+        }
+        if path.forward.timeline.is_empty() {
+            return Some(path.forward.busy_us / 1e6 / span.seconds());
+        }
+        let (first, last) = (span.from / 100_000, span.to / 100_000);
+        let slots = path.forward.timeline.iter().enumerate();
+        let busy: u64 = slots
+            .filter(|(index, _)| (*index as i64) >= first && (*index as i64) < last)
+            .map(|(_, slot)| slot.busy_us)
+            .sum();
+        let length = (last - first).max(1) as f64 * 1e5;
+        Some(busy as f64 / length)
+    }
+
+    /// Returns the packets from the sender that the forwarder dropped for this reason.
+    #[must_use]
+    pub fn drops(&self, reason: &str) -> u64 {
+        let path = self.path.as_ref();
+        path.and_then(|path| path.forward.dropped.get(reason).copied())
+            .unwrap_or(0)
+    }
+
+    /// Returns the packets from the sender dropped in the span, for any reason.
+    #[must_use]
+    pub fn drops_in(&self, span: Span) -> u64 {
+        let Some(path) = &self.path else { return 0 };
+        let (first, last) = (span.from / 100_000, span.to / 100_000);
+        let slots = path.forward.timeline.iter().enumerate();
+        slots
+            .filter(|(index, _)| (*index as i64) >= first && (*index as i64) < last)
+            .map(|(_, slot)| slot.dropped)
+            .sum()
+    }
+
+    /// Returns the process of this name.
+    #[must_use]
+    pub fn process(&self, name: &str) -> ProcessFacts {
+        let found = self.processes.iter().find(|one| one.name == name);
+        found.cloned().unwrap_or_default()
+    }
+
+    /// Returns the share of the forwarded bytes that the graded connection had.
+    #[must_use]
+    pub fn own_share(&self) -> f64 {
+        let Some(path) = &self.path else { return 1.0 };
+        let flows = &path.forward.flows;
+        let all: u64 = flows.iter().map(|flow| flow.delivered_bytes).sum();
+        let own = flows.iter().find(|flow| flow.ports == self.sender.ports);
+        own.map_or(0.0, |own| own.delivered_bytes as f64) / all.max(1) as f64
+    }
+}

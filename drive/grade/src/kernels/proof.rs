@@ -1,0 +1,474 @@
+//! Conditions on counters under which the label of a case counts.
+
+use super::facts::{Facts, Span};
+
+/// A link used by more than this share is full.
+const FULL: f64 = 0.9;
+
+/// A link used by less than this share is not what limits.
+const SPARE: f64 = 0.87;
+
+/// What the counters have to show.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Proof {
+    /// The link is full, with this connection.
+    Full,
+    /// A shaper sends at its rate (bits per second) and has a backlog.
+    Shaped(f64),
+    /// A counter of `tcp_info` has this share of the time.
+    Word(&'static str, f64),
+    /// A policer drops, and what passes is near its rate (bits per second).
+    Policed(f64),
+    /// Packets are lost for one of these reasons, and the link has spare capacity.
+    Lost(&'static [&'static str]),
+    /// The sending rate is near this one (payload bits per second).
+    Paced(f64),
+    /// The application offers this (payload bits per second), and all of it is carried.
+    Offered(f64),
+    /// A process uses up the CPU time that it may have.
+    Busy(&'static str),
+    /// The receiver's packet processing uses up its quota; the flag asks for full rings.
+    Softirq(bool),
+    /// Data waits unread at the receiver and the window is the limit.
+    Unread,
+    /// Nothing limits but cwnd, and nothing is lost.
+    Growing,
+    /// Packets are marked and none dropped.
+    Marked,
+    /// Packets are reordered and none dropped.
+    Reordered,
+    /// Nothing passes for this share of the time.
+    Stopped(f64),
+    /// Retransmission timers take most of the time.
+    Timers,
+    /// ACKs are lost and data is not.
+    AcksLost,
+    /// ACKs wait longer than the path takes.
+    AcksWait(f64),
+    /// The application waits on purpose most of the time.
+    Waits(&'static str),
+    /// Round trips (seconds) take most of the time.
+    RoundTrips(f64),
+    /// Exchanges take a delayed ACK more than their round trip (seconds).
+    Stalls(f64),
+    /// Full-sized packets vanish and nothing else happens.
+    Hole,
+    /// Segments stay below this size, and the link or the packet rate is used up.
+    Small(f64),
+    /// Others have most of a full link.
+    Crossed,
+    /// All of these.
+    Both(Box<Proof>, Box<Proof>),
+    /// One proof until this second, another one afterward.
+    Split(f64, Box<Proof>, Box<Proof>),
+}
+
+/// Accepts if `holds`; `what` is said either way.
+fn need(holds: bool, what: String) -> Result<String, String> {
+    if holds { Ok(what) } else { Err(what) }
+}
+
+fn spare(facts: &Facts, span: Span) -> Result<String, String> {
+    let used = facts.utilization(span).unwrap_or(0.0);
+    need(used < SPARE, format!("link used {:.0} %", used * 100.0))
+}
+
+fn both(
+    first: Result<String, String>,
+    second: impl FnOnce() -> Result<String, String>,
+) -> Result<String, String> {
+    let first = first?;
+    let second = second().map_err(|why| format!("{first}, but {why}"))?;
+    Ok(format!("{first}, {second}"))
+}
+
+fn full(facts: &Facts, span: Span) -> Result<String, String> {
+    let used = facts.utilization(span).unwrap_or(0.0);
+    let own = facts.own_share();
+    both(
+        need(used >= FULL, format!("link used {:.0} %", used * 100.0)),
+        || {
+            need(
+                own > 0.8,
+                format!("{:.0} % of it by this connection", own * 100.0),
+            )
+        },
+    )
+}
+
+fn shaped(facts: &Facts, span: Span, rate: f64) -> Result<String, String> {
+    let Some(tc) = &facts.tc else {
+        return Err("no shaper".into());
+    };
+    let inside: Vec<_> = tc
+        .samples
+        .iter()
+        .filter(|sample| sample[0] >= span.from && sample[0] <= span.to)
+        .collect();
+    let (Some(first), Some(last)) = (inside.first(), inside.last()) else {
+        return Err("no samples of the shaper".into());
+    };
+    let sent = (last[2] - first[2]) as f64 * 8e6 / (last[0] - first[0]).max(1) as f64;
+    let waiting = inside.iter().filter(|sample| sample[1] > 0).count();
+    let waiting = waiting as f64 / inside.len() as f64;
+    both(
+        need(
+            sent >= 0.9 * rate,
+            format!("shaper sent {:.1} Mbit/s of {:.1}", sent / 1e6, rate / 1e6),
+        ),
+        || {
+            need(
+                waiting >= 0.7,
+                format!("backlog in {:.0} % of samples", waiting * 100.0),
+            )
+        },
+    )
+}
+
+fn lost(facts: &Facts, span: Span, reasons: &[&str]) -> Result<String, String> {
+    let wanted: u64 = reasons.iter().map(|reason| facts.drops(reason)).sum();
+    let all: u64 = facts
+        .path
+        .as_ref()
+        .map_or(0, |path| path.forward.dropped.values().sum());
+    let others = all - wanted;
+    let limited = facts.share("tcpi_rwnd_limited", span) + facts.share("tcpi_sndbuf_limited", span);
+    both(need(wanted > 0, format!("{wanted} lost")), || {
+        both(
+            need(
+                others * 10 <= wanted,
+                format!("{others} dropped for other reasons"),
+            ),
+            || {
+                both(spare(facts, span), || {
+                    need(
+                        limited < 0.25,
+                        format!("windows and buffers {:.0} %", limited * 100.0),
+                    )
+                })
+            },
+        )
+    })
+}
+
+fn offered(facts: &Facts, span: Span, rate: f64) -> Result<String, String> {
+    let goodput = facts.goodput_bps(span);
+    let empty = facts.samples(true, "tcpi_notsent_bytes", span, |bytes| bytes < 3000);
+    both(spare(facts, span), || {
+        both(
+            need(
+                goodput >= 0.85 * rate,
+                format!("{:.2} of {:.2} Mbit/s offered", goodput / 1e6, rate / 1e6),
+            ),
+            || {
+                need(
+                    empty >= 0.6,
+                    format!("nothing unsent in {:.0} % of samples", empty * 100.0),
+                )
+            },
+        )
+    })
+}
+
+fn paced(facts: &Facts, span: Span, rate: f64) -> Result<String, String> {
+    let goodput = facts.goodput_bps(span);
+    let limited = facts.share("tcpi_rwnd_limited", span);
+    both(spare(facts, span), || {
+        both(
+            need(
+                (goodput / rate - 0.95).abs() < 0.12,
+                format!("{:.1} Mbit/s, paced {:.1}", goodput / 1e6, rate / 1e6),
+            ),
+            || {
+                need(
+                    limited < 0.2,
+                    format!("receive window {:.0} %", limited * 100.0),
+                )
+            },
+        )
+    })
+}
+
+fn busy(facts: &Facts, span: Span, name: &str) -> Result<String, String> {
+    let process = facts.process(name);
+    let used = process.cpu_s / process.elapsed_s.max(1e-3) / process.allowed.max(1e-3);
+    both(spare(facts, span), || {
+        need(
+            used >= 0.75 || process.throttled >= 0.6,
+            format!(
+                "{name} used {:.0} % of its CPU time, throttled in {:.0} % of periods",
+                used * 100.0,
+                process.throttled * 100.0
+            ),
+        )
+    })
+}
+
+fn softirq(facts: &Facts, span: Span, wants_drops: bool) -> Result<String, String> {
+    let process = facts.process("receiver napi");
+    let drops = facts.ring_drops;
+    both(spare(facts, span), || {
+        both(
+            need(
+                process.throttled >= 0.4,
+                format!("throttled in {:.0} % of periods", process.throttled * 100.0),
+            ),
+            || {
+                need(
+                    (drops > 0) == wants_drops,
+                    format!("{drops} dropped by the ring"),
+                )
+            },
+        )
+    })
+}
+
+fn growing(facts: &Facts, span: Span) -> Result<String, String> {
+    let retransmitted = facts.grown("tcpi_total_retrans", span);
+    let busy = facts.share("tcpi_busy_time", span);
+    let limited = facts.share("tcpi_rwnd_limited", span) + facts.share("tcpi_sndbuf_limited", span);
+    both(spare(facts, span), || {
+        both(
+            need(
+                retransmitted < 1.0,
+                format!("{retransmitted} retransmissions"),
+            ),
+            || {
+                need(
+                    busy >= 0.7 && limited < 0.25,
+                    format!(
+                        "busy {:.0} %, windows and buffers {:.0} %",
+                        busy * 100.0,
+                        limited * 100.0
+                    ),
+                )
+            },
+        )
+    })
+}
+
+fn timers(facts: &Facts, span: Span) -> Result<String, String> {
+    let timeouts = facts.grown("tcpi_total_rto", span);
+    let backed_off = facts.samples(true, "tcpi_backoff", span, |backoff| backoff > 0);
+    let share = (timeouts * 0.2 / span.seconds()).max(backed_off);
+    both(spare(facts, span), || {
+        need(
+            share >= 0.4,
+            format!("{timeouts} timeouts, {:.0} % of the time", share * 100.0),
+        )
+    })
+}
+
+fn acks_lost(facts: &Facts, span: Span) -> Result<String, String> {
+    let Some(path) = &facts.path else {
+        return Err("no counters of the path".into());
+    };
+    let lost = path.reverse.acks_lost;
+    let share = lost as f64 / path.reverse.acks.max(1) as f64;
+    let data: u64 = path.forward.dropped.values().sum();
+    both(
+        need(
+            share >= 0.3 && data == 0,
+            format!("{:.0} % of ACKs lost, {data} data packets", share * 100.0),
+        ),
+        || spare(facts, span),
+    )
+}
+
+fn acks_wait(facts: &Facts, span: Span, rtt: f64) -> Result<String, String> {
+    let Some(path) = &facts.path else {
+        return Err("no counters of the path".into());
+    };
+    let wait = path.reverse.ack_wait_mean_us / 1e6;
+    let data: u64 = path.forward.dropped.values().sum();
+    let marks = path.forward.max_wait_us / 1e6;
+    both(
+        need(
+            wait >= 0.5 * rtt && data == 0,
+            format!(
+                "ACKs waited {:.1} ms, RTT {:.1} ms, {data} data packets lost, data waited {:.1} ms",
+                wait * 1e3,
+                rtt * 1e3,
+                marks * 1e3
+            ),
+        ),
+        || spare(facts, span),
+    )
+}
+
+fn exchanges(facts: &Facts, least: f64, what: &str) -> Result<String, String> {
+    let done = facts.done.get("receiver").cloned().unwrap_or_default();
+    let share = done.exchanges as f64 * least / done.elapsed_s.max(1e-3);
+    both(
+        need(done.exchanges >= 3, format!("{} exchanges", done.exchanges)),
+        || need(share >= 0.65, format!("{what} {:.0} %", share * 100.0)),
+    )
+}
+
+fn crossed(facts: &Facts, span: Span) -> Result<String, String> {
+    let used = facts.utilization(span).unwrap_or(0.0);
+    let own = facts.own_share();
+    both(
+        need(used >= FULL, format!("link used {:.0} %", used * 100.0)),
+        || {
+            need(
+                own < 0.5,
+                format!("{:.0} % of it by this connection", own * 100.0),
+            )
+        },
+    )
+}
+
+fn stopped(facts: &Facts, span: Span, share: f64) -> Result<String, String> {
+    let at = facts.sender.column("tcpi_bytes_acked");
+    let mut still = 0;
+    for pair in facts.sender.rows.windows(2) {
+        if pair[0][0] >= span.from && pair[1][at] == pair[0][at] {
+            still += pair[1][0] - pair[0][0];
+        }
+    }
+    let dropped = facts.drops("outage");
+    let still = still as f64 / 1e6 / span.seconds();
+    need(
+        still >= share && dropped > 0,
+        format!(
+            "nothing acknowledged for {:.0} %, {dropped} dropped",
+            still * 100.0
+        ),
+    )
+}
+
+impl Proof {
+    /// Returns why the label counts, or why it does not.
+    ///
+    /// # Errors
+    /// With the reason why it does not.
+    pub fn check(&self, facts: &Facts, span: Span) -> Result<String, String> {
+        match self {
+            Self::Full => full(facts, span),
+            Self::Shaped(rate) => shaped(facts, span, *rate),
+            Self::Word(name, least) => both(spare(facts, span), || {
+                let share = facts.share(name, span);
+                need(share >= *least, format!("{name} {:.0} %", share * 100.0))
+            }),
+            Self::Policed(rate) => policed(facts, span, *rate),
+            Self::Lost(reasons) => lost(facts, span, reasons),
+            Self::Paced(rate) => paced(facts, span, *rate),
+            Self::Offered(rate) => offered(facts, span, *rate),
+            Self::Busy(name) => busy(facts, span, name),
+            Self::Softirq(wants_drops) => softirq(facts, span, *wants_drops),
+            Self::Unread => unread(facts, span),
+            Self::Growing => growing(facts, span),
+            Self::Marked => marked(facts, span),
+            Self::Reordered => reordered(facts, span),
+            Self::Stopped(share) => stopped(facts, span, *share),
+            Self::Timers => timers(facts, span),
+            Self::AcksLost => acks_lost(facts, span),
+            Self::AcksWait(rtt) => acks_wait(facts, span, *rtt),
+            Self::Waits(name) => {
+                let done = facts.done.get(*name).cloned().unwrap_or_default();
+                let share = done.waited_s / done.elapsed_s.max(1e-3);
+                need(
+                    share >= 0.55,
+                    format!("{name} waits {:.0} %", share * 100.0),
+                )
+            }
+            Self::RoundTrips(rtt) => both(spare(facts, span), || {
+                exchanges(facts, *rtt, "round trips take")
+            }),
+            Self::Stalls(rtt) => exchanges(facts, rtt + 0.038, "delayed ACKs and round trips take"),
+            Self::Hole => hole(facts),
+            Self::Small(most) => small(facts, span, *most),
+            Self::Crossed => crossed(facts, span),
+            Self::Both(first, second) => {
+                both(first.check(facts, span), || second.check(facts, span))
+            }
+            Self::Split(at, first, second) => {
+                let at = ((at * 1e6) as i64).min(span.to);
+                let early = Span { to: at, ..span };
+                let late = Span { from: at, ..span };
+                both(first.check(facts, early), || second.check(facts, late))
+            }
+        }
+    }
+}
+
+fn policed(facts: &Facts, span: Span, rate: f64) -> Result<String, String> {
+    let goodput = facts.goodput_bps(span);
+    let dropped = facts.drops("policer");
+    both(need(dropped >= 3, format!("{dropped} policed")), || {
+        both(spare(facts, span), || {
+            need(
+                goodput >= 0.5 * rate,
+                format!("{:.1} Mbit/s of {:.1} policed", goodput / 1e6, rate / 1e6),
+            )
+        })
+    })
+}
+
+fn unread(facts: &Facts, span: Span) -> Result<String, String> {
+    let unread = facts.samples(false, "unread", span, |bytes| bytes > 3000);
+    let window = facts.share("tcpi_rwnd_limited", span);
+    both(spare(facts, span), || {
+        both(
+            need(
+                unread >= 0.6,
+                format!("unread data in {:.0} % of samples", unread * 100.0),
+            ),
+            || {
+                need(
+                    window >= 0.4,
+                    format!("receive window {:.0} %", window * 100.0),
+                )
+            },
+        )
+    })
+}
+
+fn marked(facts: &Facts, span: Span) -> Result<String, String> {
+    let Some(path) = &facts.path else {
+        return Err("no counters of the path".into());
+    };
+    let dropped: u64 = path.forward.dropped.values().sum();
+    let marks = path.forward.marked;
+    both(
+        need(
+            marks > 0 && dropped == 0,
+            format!("{marks} marked, {dropped} dropped"),
+        ),
+        || spare(facts, span),
+    )
+}
+
+fn reordered(facts: &Facts, span: Span) -> Result<String, String> {
+    let Some(path) = &facts.path else {
+        return Err("no counters of the path".into());
+    };
+    let dropped: u64 = path.forward.dropped.values().sum();
+    let late = path.forward.reordered;
+    let retransmitted = facts.grown("tcpi_total_retrans", span);
+    both(
+        need(
+            late > 0 && dropped == 0 && retransmitted >= 1.0,
+            format!("{late} reordered, {dropped} dropped, {retransmitted} retransmissions"),
+        ),
+        || spare(facts, span),
+    )
+}
+
+fn hole(facts: &Facts) -> Result<String, String> {
+    let vanished = facts.drops("mtu");
+    let backed_off = facts.sender.last("tcpi_backoff");
+    need(
+        vanished > 0 && backed_off > 0,
+        format!("{vanished} dropped by size, backoff {backed_off}"),
+    )
+}
+
+fn small(facts: &Facts, span: Span, most: f64) -> Result<String, String> {
+    let mss = facts.sender.last("tcpi_snd_mss") as f64;
+    let used = facts.utilization(span).unwrap_or(0.0);
+    both(need(mss > 0.0 && mss <= most, format!("MSS {mss}")), || {
+        need(used >= 0.8, format!("link used {:.0} %", used * 100.0))
+    })
+}

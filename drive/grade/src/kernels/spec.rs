@@ -1,0 +1,187 @@
+//! What one case consists of: path, hosts, applications, and the proof that its cause binds.
+
+use super::apps::App;
+use super::forward::config::PathConfig;
+use super::proof::Proof;
+
+/// Address of the data sender.
+pub const SENDER: &str = "10.77.1.1";
+
+/// Address of the data receiver.
+pub const RECEIVER: &str = "10.77.2.1";
+
+/// Port of the graded connection.
+pub const PORT: u16 = 5201;
+
+/// A host or the router between them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Host {
+    /// Sends the data.
+    Sender,
+    /// Receives the data.
+    Receiver,
+    /// Stands between them.
+    Router,
+}
+
+/// What is between the hosts.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Net {
+    /// The forwarder of this crate.
+    Forwarder(Box<PathConfig>),
+    /// The kernel's forwarding.
+    Plain,
+    /// `gigatcp emulate` with these arguments.
+    Emulate(Vec<String>),
+}
+
+/// Offloads of the hosts' interfaces.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Offloads {
+    /// Super-segments leave the sender.
+    pub tso: bool,
+    /// The receiver merges segments.
+    pub gro: bool,
+    /// The receiver waits this long for more to merge.
+    pub gro_flush_us: u32,
+}
+
+/// A program that runs.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Program {
+    /// One of ours.
+    App(App),
+    /// One of the system's, with its arguments.
+    System(Vec<String>),
+}
+
+/// When a program starts and whether the case ends with it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Role {
+    /// Listens on this port, started first.
+    Server(u16),
+    /// Runs all the time, started before the connection.
+    Background,
+    /// Opens the graded connection; the case ends when it does.
+    Main,
+}
+
+/// What keeps a program from the CPU.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Cpu {
+    /// Runs before others.
+    Preferred,
+    /// A share of one CPU per period, by the `cpu` controller.
+    Quota {
+        /// Share.
+        share: f64,
+        /// Period.
+        period_us: u32,
+    },
+    /// On one CPU together with a hog, at this nice value.
+    Shared {
+        /// The nice value.
+        nice: i32,
+    },
+    /// The hog itself.
+    Hog,
+}
+
+/// A program of a case.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Task {
+    /// Where it runs.
+    pub host: Host,
+    /// Its role.
+    pub role: Role,
+    /// What it is.
+    pub program: Program,
+    /// Its CPU.
+    pub cpu: Cpu,
+}
+
+/// A queueing discipline.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Tc {
+    /// On the sender's interface, else on the router's toward the receiver.
+    pub on_sender: bool,
+    /// Commands after `tc`, with `DEV` for the interface.
+    pub commands: Vec<String>,
+}
+
+/// A case.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Spec {
+    /// Family.
+    pub family: &'static str,
+    /// Seed.
+    pub seed: u64,
+    /// Cause, one of the ids of `why`.
+    pub cause: &'static str,
+    /// Other answers that are right as well.
+    pub acceptable: Vec<&'static str>,
+    /// Second cause, for cases with two.
+    pub second: Option<&'static str>,
+    /// What the analysis is expected to note besides.
+    pub notes: Vec<&'static str>,
+    /// Path.
+    pub net: Net,
+    /// Rate of the bottleneck without the cause, as Ethernet frames.
+    pub rate_bps: f64,
+    /// Round-trip time without queues.
+    pub rtt_s: f64,
+    /// MTU of all interfaces.
+    pub mtu: u32,
+    /// Bytes of payload of a full segment.
+    pub mss: f64,
+    /// Congestion control.
+    pub control: &'static str,
+    /// Program that sends.
+    pub tool: &'static str,
+    /// Offloads.
+    pub offloads: Offloads,
+    /// Settings of both hosts.
+    pub sysctls: Vec<(String, String)>,
+    /// Attributes of the sender's route, as `initcwnd 4`.
+    pub route: String,
+    /// Shaper.
+    pub tc: Option<Tc>,
+    /// Quota of the receiver's packet processing: share, period in us.
+    pub napi_quota: Option<(f64, u32)>,
+    /// Programs.
+    pub tasks: Vec<Task>,
+    /// Expected duration.
+    pub seconds: f64,
+    /// The middle capture is behind the path.
+    pub middle_behind: bool,
+    /// Probability that a capture lacks a packet.
+    pub capture_loss: f64,
+    /// Rate that the application offers; 0 if it offers all it can.
+    pub offered_bps: f64,
+    /// What has to hold.
+    pub proof: Proof,
+}
+
+impl Spec {
+    /// Returns the payload rate that the bottleneck could carry.
+    #[must_use]
+    pub fn capacity_bps(&self) -> f64 {
+        let header = match self.net {
+            Net::Emulate(_) => 52.0 + 38.0,
+            Net::Forwarder(_) | Net::Plain => 52.0 + 14.0,
+        };
+        let mss = f64::from(self.mtu) - 52.0;
+        self.rate_bps * mss / (mss + header)
+    }
+
+    /// Returns the forwarder's configuration.
+    ///
+    /// # Panics
+    /// If the case has no forwarder.
+    pub fn path(&mut self) -> &mut PathConfig {
+        match &mut self.net {
+            Net::Forwarder(path) => path,
+            _ => panic!("{} has no forwarder", self.family),
+        }
+    }
+}

@@ -1,0 +1,122 @@
+//! Captures of a case, by `tcpdump`, and what is done to them afterward.
+
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::os::fd::RawFd;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use super::corpus::Place;
+use super::draw::Draw;
+use super::facts::CaptureFacts;
+use super::process::{Running, Start, spawn};
+
+/// A running `tcpdump`.
+#[derive(Debug)]
+pub struct Tap {
+    place: Place,
+    running: Running,
+    stderr: BufReader<std::process::ChildStderr>,
+}
+
+impl Tap {
+    /// Starts to capture on an interface, into `at`; waits until it does.
+    ///
+    /// # Errors
+    /// If `tcpdump` does not start.
+    pub fn start(
+        place: Place,
+        namespace: RawFd,
+        interface: &str,
+        at: &Path,
+        is_nano: bool,
+    ) -> Result<Self, String> {
+        let precision = if is_nano { "nano" } else { "micro" };
+        let mut command = Command::new("tcpdump");
+        command.args([
+            "-i", interface, "-s", "128", "-B", "32768", "-n", "-Z", "root",
+        ]);
+        command.arg(format!("--time-stamp-precision={precision}"));
+        command.arg("-w").arg(at.join(place.file())).arg("ip");
+        command.stdout(Stdio::null()).stderr(Stdio::piped());
+        let start = Start {
+            nice: -12,
+            ..Start::default()
+        };
+        let child = spawn(&mut command, namespace, &start);
+        let mut child = child.map_err(|error| format!("tcpdump: {error}"))?;
+        let stderr = child.stderr.take().ok_or("tcpdump has no stderr")?;
+        let mut tap = Self {
+            place,
+            running: Running {
+                child,
+                name: "tcpdump".into(),
+            },
+            stderr: BufReader::new(stderr),
+        };
+        let mut line = String::new();
+        while tap.stderr.read_line(&mut line).is_ok_and(|read| read > 0) {
+            if line.contains("listening on") {
+                return Ok(tap);
+            }
+        }
+        tap.running.wait(Duration::from_secs(1));
+        Err(format!("tcpdump: {}", line.trim()))
+    }
+
+    /// Ends the capture and returns what it holds.
+    pub fn finish(mut self) -> (Place, CaptureFacts) {
+        self.running.signal(libc::SIGINT);
+        let mut facts = CaptureFacts::default();
+        let mut line = String::new();
+        while self.stderr.read_line(&mut line).is_ok_and(|read| read > 0) {
+            let first = line.split_whitespace().next().unwrap_or_default();
+            let number = first.parse().unwrap_or(0);
+            if line.contains("packets captured") || line.contains("packet captured") {
+                facts.packets = number;
+            } else if line.contains("dropped by kernel") {
+                facts.dropped = number;
+            }
+            line.clear();
+        }
+        self.running.wait(Duration::from_secs(5));
+        (self.place, facts)
+    }
+}
+
+/// Removes packets of a capture in the classic format at random; returns how many.
+///
+/// # Errors
+/// If the file cannot be read or written.
+pub fn thin(path: &Path, probability: f64, seed: u64) -> std::io::Result<u64> {
+    let bytes = fs::read(path)?;
+    let mut kept = bytes.get(..24).unwrap_or_default().to_vec();
+    let mut draw = Draw::new(seed);
+    let (mut at, mut removed, mut number) = (24, 0, 0_u64);
+    while let Some(header) = bytes.get(at..at + 16) {
+        let length = u32::from_ne_bytes([header[8], header[9], header[10], header[11]]) as usize;
+        let end = (at + 16 + length).min(bytes.len());
+        number += 1;
+        // The handshake stays: a capture that begins late is another matter.
+        if number > 10 && draw.chance(probability) {
+            removed += 1;
+        } else {
+            kept.extend_from_slice(&bytes[at..end]);
+        }
+        at = end;
+    }
+    fs::write(path, kept)?;
+    Ok(removed)
+}
+
+/// Compresses a file and removes the original.
+pub fn compress(path: &Path) -> Result<(), String> {
+    let mut command = Command::new("zstd");
+    command.args(["-q", "-8", "--rm", "-f"]).arg(path);
+    match command.status() {
+        Ok(status) if status.success() => Ok(()),
+        Ok(status) => Err(format!("zstd {}: {status}", path.display())),
+        Err(error) => Err(format!("zstd: {error}")),
+    }
+}

@@ -1,0 +1,110 @@
+//! Programs of the system that cases need; installed where that is possible.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+/// Longest time to spend on installing one package.
+const PATIENCE: &str = "240";
+
+/// A program and the package that brings it.
+const WANTED: [(&str, &str); 10] = [
+    ("tcpdump", "tcpdump"),
+    ("iperf3", "iperf3"),
+    ("nuttcp", "nuttcp"),
+    ("curl", "curl"),
+    ("ethtool", "ethtool"),
+    ("zstd", "zstd"),
+    ("ip", "iproute2"),
+    ("tc", "iproute2"),
+    ("sysctl", "procps"),
+    ("unshare", "util-linux"),
+];
+
+fn has(program: &str) -> bool {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let mut places: Vec<PathBuf> = std::env::split_paths(&path).collect();
+    places.push("/usr/sbin".into());
+    places.push("/sbin".into());
+    places.iter().any(|at| at.join(program).exists())
+}
+
+fn apt_get(words: &[&str]) -> bool {
+    let mut command = Command::new("timeout");
+    command
+        .args([PATIENCE, "apt-get", "-y", "-qq"])
+        .args(words)
+        .env("DEBIAN_FRONTEND", "noninteractive")
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null());
+    command.status().is_ok_and(|status| status.success())
+}
+
+/// Installs what is missing.
+///
+/// # Errors
+/// Names the packages that cannot be installed.
+pub fn install() -> Result<(), String> {
+    let mut missing = Vec::new();
+    for (program, package) in WANTED {
+        if has(program) {
+            continue;
+        }
+        let done = apt_get(&["install", package])
+            || (apt_get(&["update"]) && apt_get(&["install", package]));
+        if !done {
+            missing.push(package);
+        }
+    }
+    if missing.is_empty() {
+        return Ok(());
+    }
+    Err(format!(
+        "missing programs; install the packages {}",
+        missing.join(" ")
+    ))
+}
+
+/// Finds the `gigatcp` command: as named, or next to this program.
+///
+/// # Errors
+/// If there is none.
+pub fn gigatcp(named: Option<&Path>) -> Result<PathBuf, String> {
+    let own = std::env::current_exe().map_err(|error| error.to_string())?;
+    let beside = own.with_file_name("gigatcp");
+    let found = named.map_or(beside, Path::to_owned);
+    if found.exists() {
+        return Ok(found);
+    }
+    Err(format!(
+        "no {}: build it with `cargo build --release`, or name it with --gigatcp",
+        found.display()
+    ))
+}
+
+const ALLOWED: &str = "/proc/sys/net/ipv4/tcp_allowed_congestion_control";
+
+/// Allows the congestion controls of the cases in namespaces.
+///
+/// The kernel lets only the initial namespace choose a control that it does not list here.
+/// The list is extended, never shortened.
+///
+/// # Errors
+/// If the kernel refuses.
+pub fn allow_controls() -> Result<(), String> {
+    let said = |error: std::io::Error| format!("{ALLOWED}: {error}");
+    let mut list = std::fs::read_to_string(ALLOWED)
+        .map_err(said)?
+        .trim()
+        .to_owned();
+    let before = list.clone();
+    for control in ["reno", "cubic", "bbr"] {
+        if !list.split_whitespace().any(|one| one == control) {
+            list = format!("{list} {control}");
+        }
+    }
+    if list == before {
+        return Ok(());
+    }
+    std::fs::write(ALLOWED, list).map_err(said)
+}

@@ -1,0 +1,255 @@
+//! Namespaces and interfaces of a case: sender, router, receiver, connected by veth pairs.
+
+use std::fs::File;
+use std::os::fd::{AsFd, AsRawFd, OwnedFd, RawFd};
+use std::path::Path;
+
+use gigatcp_linux::Namespace;
+
+use super::emulated::Emulated;
+use super::process::{read, run};
+use super::spec::{Host, Net, Offloads, RECEIVER, SENDER, Spec};
+
+const SENDER_MAC: &str = "02:00:00:00:01:01";
+const RECEIVER_MAC: &str = "02:00:00:00:02:01";
+
+/// Interfaces of the router: toward the sender, toward the receiver.
+pub const ROUTER: [&str; 2] = ["r0", "r1"];
+
+/// A namespace: ours, or one that another process holds open.
+#[derive(Debug)]
+enum Room {
+    Own(Namespace),
+    Other(OwnedFd),
+}
+
+impl Room {
+    fn raw(&self) -> RawFd {
+        match self {
+            Self::Own(namespace) => namespace.as_fd().as_raw_fd(),
+            Self::Other(descriptor) => descriptor.as_raw_fd(),
+        }
+    }
+}
+
+/// The hosts of a case.
+#[derive(Debug)]
+pub struct Topology {
+    rooms: Vec<(Host, Room)>,
+    /// Addresses of sender and receiver.
+    pub addresses: [String; 2],
+    /// Names of their interfaces.
+    pub interfaces: [String; 2],
+    /// The emulator, if it is the path.
+    pub emulated: Option<Emulated>,
+}
+
+impl Topology {
+    /// Builds what `spec` asks for; files of the emulator go into `at`.
+    ///
+    /// # Errors
+    /// What could not be made.
+    pub fn new(spec: &Spec, gigatcp: &Path, at: &Path) -> Result<Self, String> {
+        let topology = match &spec.net {
+            Net::Emulate(arguments) => Self::emulated(gigatcp, arguments, at)?,
+            Net::Forwarder(_) | Net::Plain => Self::veth(spec)?,
+        };
+        topology.settle(spec)?;
+        Ok(topology)
+    }
+
+    /// Returns the descriptor of a host's namespace; the sender's for a router that is not there.
+    #[must_use]
+    pub fn namespace(&self, host: Host) -> RawFd {
+        let found = self.rooms.iter().find(|(one, _)| *one == host);
+        found.map_or_else(|| self.rooms[0].1.raw(), |(_, room)| room.raw())
+    }
+
+    fn emulated(gigatcp: &Path, arguments: &[String], at: &Path) -> Result<Self, String> {
+        let emulated = Emulated::start(gigatcp, arguments, at)?;
+        let mut rooms = Vec::new();
+        let mut addresses = [String::new(), String::new()];
+        let mut interfaces = [String::new(), String::new()];
+        for (index, host) in [Host::Sender, Host::Receiver].into_iter().enumerate() {
+            let path = format!("/proc/{}/ns/net", emulated.idle[index]);
+            let file = File::open(&path).map_err(|error| format!("{path}: {error}"))?;
+            let room = Room::Other(file.into());
+            let text = read(room.raw(), "ip -o -4 addr").map_err(|error| error.to_string())?;
+            let line = text.lines().find(|line| !line.contains("127.0.0.1"));
+            let words: Vec<&str> = line.unwrap_or_default().split_whitespace().collect();
+            let [_, interface, _, address, ..] = words[..] else {
+                return Err("the emulator's interface has no address".into());
+            };
+            address
+                .split('/')
+                .next()
+                .unwrap_or_default()
+                .clone_into(&mut addresses[index]);
+            interface.clone_into(&mut interfaces[index]);
+            rooms.push((host, room));
+        }
+        Ok(Self {
+            rooms,
+            addresses,
+            interfaces,
+            emulated: Some(emulated),
+        })
+    }
+
+    fn veth(spec: &Spec) -> Result<Self, String> {
+        let mut rooms = Vec::new();
+        for host in [Host::Sender, Host::Receiver, Host::Router] {
+            let made = Namespace::new().map_err(|error| error.to_string())?;
+            rooms.push((host, Room::Own(made)));
+        }
+        let topology = Self {
+            rooms,
+            addresses: [SENDER.into(), RECEIVER.into()],
+            interfaces: ["eth0".into(), "eth0".into()],
+            emulated: None,
+        };
+        let router = topology.namespace(Host::Router);
+        let ends = [(Host::Sender, SENDER_MAC), (Host::Receiver, RECEIVER_MAC)];
+        for (index, (host, mac)) in ends.into_iter().enumerate() {
+            let at = format!(
+                "/proc/{}/fd/{}",
+                std::process::id(),
+                topology.namespace(host)
+            );
+            let name = ROUTER[index];
+            run(
+                router,
+                &format!("ip link add {name} type veth peer name eth0 address {mac} netns {at}"),
+            )?;
+            for (namespace, name) in [(router, name), (topology.namespace(host), "eth0")] {
+                let _ = run(
+                    namespace,
+                    &format!("sysctl -q -w net.ipv6.conf.{name}.disable_ipv6=1"),
+                );
+                run(
+                    namespace,
+                    &format!("ip link set {name} mtu {} up", spec.mtu),
+                )?;
+            }
+        }
+        topology.address(spec)?;
+        topology.offload(spec.offloads)?;
+        Ok(topology)
+    }
+
+    fn address(&self, spec: &Spec) -> Result<(), String> {
+        let is_plain = spec.net == Net::Plain;
+        let router = self.namespace(Host::Router);
+        let ends = [
+            (Host::Sender, SENDER, RECEIVER, RECEIVER_MAC),
+            (Host::Receiver, RECEIVER, SENDER, SENDER_MAC),
+        ];
+        for (index, (host, own, peer, mac)) in ends.into_iter().enumerate() {
+            let namespace = self.namespace(host);
+            let prefix = own.rsplit_once('.').map_or("", |(prefix, _)| prefix);
+            if is_plain {
+                run(namespace, &format!("ip addr add {own}/24 dev eth0"))?;
+                run(
+                    router,
+                    &format!("ip addr add {prefix}.254/24 dev {}", ROUTER[index]),
+                )?;
+                run(namespace, &format!("ip route add {peer} via {prefix}.254"))?;
+            } else {
+                run(namespace, &format!("ip addr add {own}/16 dev eth0"))?;
+                run(namespace, &format!("ip route add {peer} dev eth0"))?;
+                let line = format!("ip neigh replace {peer} lladdr {mac} dev eth0 nud permanent");
+                run(namespace, &line)?;
+            }
+        }
+        if is_plain {
+            run(router, "sysctl -q -w net.ipv4.ip_forward=1")?;
+        }
+        Ok(())
+    }
+
+    fn offload(&self, offloads: Offloads) -> Result<(), String> {
+        if !offloads.tso {
+            let namespace = self.namespace(Host::Sender);
+            run(namespace, "ethtool -K eth0 tx off tso off gso off")?;
+        }
+        if offloads.gro {
+            let namespace = self.namespace(Host::Receiver);
+            run(namespace, "ethtool -K eth0 gro on")?;
+            if offloads.gro_flush_us > 0 {
+                let flush = offloads.gro_flush_us * 1000;
+                self.sysfs(&[
+                    ("gro_flush_timeout", flush.to_string()),
+                    ("napi_defer_hard_irqs", "1".to_owned()),
+                ])?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes attributes of the receiver's interface, below a `sysfs` of its namespace.
+    ///
+    /// # Errors
+    /// If one cannot be written.
+    pub fn sysfs(&self, values: &[(&str, String)]) -> Result<(), String> {
+        let mut script = "mount -t sysfs none /sys".to_owned();
+        for (name, value) in values {
+            script.push_str(&format!(
+                " && echo {value} > /sys/class/net/{}/{name}",
+                self.interfaces[1]
+            ));
+        }
+        let mut command = std::process::Command::new("unshare");
+        command.args(["-m", "sh", "-c", &script]);
+        command.stdout(std::process::Stdio::null());
+        let start = super::process::Start::default();
+        let child = super::process::spawn(&mut command, self.namespace(Host::Receiver), &start);
+        let status = child.and_then(|mut child| child.wait());
+        match status {
+            Ok(status) if status.success() => Ok(()),
+            _ => Err(format!("cannot set {values:?}")),
+        }
+    }
+
+    /// Settings, routes and shapers.
+    fn settle(&self, spec: &Spec) -> Result<(), String> {
+        for host in [Host::Sender, Host::Receiver] {
+            let namespace = self.namespace(host);
+            for (name, value) in &spec.sysctls {
+                let value = value.replace(' ', ",");
+                let mut command = std::process::Command::new("sysctl");
+                let assignment = format!("{name}={}", value.replace(',', " "));
+                command.args(["-q", "-w", &assignment]);
+                let start = super::process::Start::default();
+                let child = super::process::spawn(&mut command, namespace, &start);
+                let status = child.and_then(|mut child| child.wait());
+                if !status.is_ok_and(|status| status.success()) {
+                    return Err(format!("cannot set {assignment}"));
+                }
+            }
+        }
+        if !spec.route.is_empty() {
+            let via = if spec.net == Net::Plain {
+                "via 10.77.1.254".to_owned()
+            } else {
+                format!("dev {}", self.interfaces[0])
+            };
+            let line = format!(
+                "ip route replace {} {via} {}",
+                self.addresses[1], spec.route
+            );
+            run(self.namespace(Host::Sender), &line)?;
+        }
+        if let Some(tc) = &spec.tc {
+            let (host, name) = if tc.on_sender {
+                (Host::Sender, self.interfaces[0].as_str())
+            } else {
+                (Host::Router, ROUTER[1])
+            };
+            for line in &tc.commands {
+                let line = format!("tc {}", line.replace("DEV", name));
+                run(self.namespace(host), &line)?;
+            }
+        }
+        Ok(())
+    }
+}
