@@ -6,10 +6,11 @@
 use std::io::{self, Cursor, Read};
 use std::net::Ipv4Addr;
 
+use gigatcp_analyze::{Analyzer, Options, Source, summarize};
 use gigatcp_capture::{CaptureReader, NoteKind, ReadError, Record};
 use gigatcp_flows::{Connection, FlowTable, Observed, Side, Wireshark};
 use gigatcp_units::Instant;
-use gigatcp_why::{Outlines, Watcher};
+use gigatcp_why::Outlines;
 use gigatcp_wire::link::{Fragmentation, LinkType, dissect};
 use gigatcp_wire::{Ecn, Endpoints, Flags, SackBlock, SackBlocks, SeqNumber, Timestamps};
 
@@ -27,6 +28,9 @@ pub fn capture(octets: &[u8]) {
     );
     let held = CaptureReader::from_octets(octets.to_vec());
     let streamed = CaptureReader::from_reader(Pieces::new(octets));
+    if held.is_ok() && !is_packed {
+        whole(octets);
+    }
     match (held, streamed) {
         (Ok(held), Ok(streamed)) => {
             let (held, streamed) = (digest(held), digest(streamed));
@@ -40,12 +44,33 @@ pub fn capture(octets: &[u8]) {
     }
 }
 
+/// The whole loop from octets to diagnoses: connections are the same with and without
+/// sentences, and no packet that was not read is counted as analyzed.
+fn whole(octets: &[u8]) {
+    let source = Source::bytes("fuzz", octets);
+    let capture = gigatcp_analyze::Capture::read(&source, &Options::default());
+    let summary = summarize(&source, &Options::default());
+    let (capture, summary) = match (capture, summary) {
+        (Ok(capture), Ok(summary)) => (capture, summary),
+        (Err(_), Err(_)) => return,
+        (capture, summary) => panic!("{:?} and {:?}", capture.err(), summary.err()),
+    };
+    assert!(capture.segments() <= capture.about().packets);
+    let connections = capture.connections();
+    assert_eq!(connections.len(), summary.connections.len());
+    for (index, row) in summary.connections.iter().enumerate() {
+        let diagnosis = connections.diagnose(index);
+        let delivered = diagnosis.map(|diagnosis| diagnosis.delivered);
+        assert_eq!(delivered, row.brief.map(|brief| brief.delivered), "{index}");
+    }
+}
+
 /// Packets of a few connections, 16 octets of input each: numbers near one
 /// another and far apart, any flags, times that step back. Sums must hold, the
 /// seed of the table must not show, and an outline comes to what a watcher says.
 pub fn flows(octets: &[u8]) {
     let mut tables = [FlowTable::new(1), FlowTable::new(u64::MAX)];
-    let mut watcher = Watcher::new(1);
+    let mut analyzer = Analyzer::new();
     let mut outlines = Outlines::new();
     let mut wireshark = Wireshark::new();
     let mut packets = 0;
@@ -91,9 +116,8 @@ pub fn flows(octets: &[u8]) {
         };
         let [verdict, again] = tables.each_mut().map(|table| table.handle_packet(&packet));
         assert_eq!(verdict, again, "the seed shows");
-        let (table, number) = (&tables[0], packets + 1);
-        outlines.handle_packet(table, &verdict, &packet);
-        watcher.handle_packet(number, &packet);
+        outlines.handle_packet(&tables[0], &verdict, &packet);
+        analyzer.handle_packet(&packet);
         wireshark.handle_packet(verdict.connection, false, verdict.from, &packet);
         packets += 1;
     }
@@ -105,8 +129,11 @@ pub fn flows(octets: &[u8]) {
     for index in 0..tables[0].len() {
         for side in Side::BOTH {
             let outlined = outlines.of(&tables[0], index, side);
-            assert_eq!(outlined, watcher.surroundings(index, side), "{index}");
+            let followed = analyzer.connections().surroundings(index, side);
+            assert_eq!(outlined, followed, "{index}");
         }
+        let diagnosis = analyzer.connections().diagnose(index);
+        assert!(diagnosis.is_none_or(|one| !one.paragraph.is_empty()));
     }
 }
 

@@ -8,12 +8,11 @@ use std::fmt::Write as _;
 use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::sync::{Arc, Mutex};
 
-use gigatcp_capture::CaptureReader;
-use gigatcp_flows::Observed;
+use gigatcp_analyze::{Capture, Options, Source};
 use gigatcp_sim::packet::Packet;
 use gigatcp_sim::{Tap, World};
 use gigatcp_units::{Duration, Instant};
-use gigatcp_why::{Diagnosis, Verdict, View, Watcher};
+use gigatcp_why::{Diagnosis, Verdict, View};
 use gigatcp_wire::{Flags, Phantom, Segment};
 
 /// One printed packet, and whether it is of those that the report shows.
@@ -153,17 +152,11 @@ fn printed() -> [String; 2] {
 }
 
 fn diagnose(text: &str) -> Diagnosis {
-    let mut reader = CaptureReader::from_octets(text.as_bytes().to_vec()).expect("a capture");
-    let mut watcher = Watcher::new(1);
-    let mut now = Instant::ZERO;
-    while let Some(record) = reader.next_record().expect("readable") {
-        now = record.time.unwrap_or(now);
-        let number = record.number;
-        let segment = record.dissect().expect("a segment");
-        watcher.handle_packet(number, &Observed::new(now, &segment));
-    }
-    assert_eq!(watcher.table().len(), 1);
-    watcher.diagnose(0).expect("data was sent")
+    let source = Source::bytes("printed", text.as_bytes());
+    let capture = Capture::read(&source, &Options::default()).expect("readable");
+    assert_eq!(capture.about().packets, capture.segments());
+    assert_eq!(capture.connections().len(), 1);
+    capture.connections().diagnose(0).expect("data was sent")
 }
 
 fn verdict<'a>(diagnosis: &'a Diagnosis, id: &str) -> &'a Verdict {

@@ -17,10 +17,8 @@ mod worlds;
 
 use std::sync::atomic::AtomicBool;
 
-use gigatcp_capture::CaptureReader;
-use gigatcp_flows::Observed;
+use gigatcp_analyze::{Capture, Diagnosis, Options, Source};
 use gigatcp_sweep::{Ground, Job, Progress, run};
-use gigatcp_why::{Diagnosis, Watcher};
 use worlds::Paths;
 
 /// What is said of the world with this cause, from each place.
@@ -152,15 +150,13 @@ fn at_sender(text: &str, only: &[&str], count: usize) -> Vec<Diagnosis> {
     run(&job, &AtomicBool::new(false), &Progress::of(&job), &|_| {}).expect("a run");
     let mut files = std::fs::read_dir(folder.path()).expect("a folder");
     let file = files.next().expect("a capture").expect("a capture").path();
-    let octets = std::fs::read(file).expect("a capture");
-    let mut reader = CaptureReader::from_octets(octets).expect("a capture");
-    let mut watcher = Watcher::new(1);
-    while let Ok(Some(record)) = reader.next_record() {
-        let at = record.time.expect("a time");
-        let segment = record.dissect().expect("TCP");
-        watcher.handle_packet(record.number, &Observed::new(at, &segment));
-    }
-    let diagnose = |index| watcher.diagnose(index).expect("data was sent");
+    let capture = Capture::read(&Source::file(file), &Options::default()).expect("a capture");
+    let diagnose = |index| {
+        capture
+            .connections()
+            .diagnose(index)
+            .expect("data was sent")
+    };
     (0..count).map(diagnose).collect()
 }
 

@@ -397,10 +397,23 @@ fn why_writes_its_report_and_replaces_only_one_of_its_own() {
         assert!(is_done && said.contains("wrote report.html ("), "{said}");
         assert!(in_folder(&folder, "report.html").ends_with("</html>\n"));
     }
-    fs::write(&report, "mine").expect("a file");
-    let (is_done, said) = why_of(&folder, &["trace.txt"]);
-    assert!(is_done && said.contains("report.html exists"), "{said}");
-    assert_eq!(in_folder(&folder, "report.html"), "mine");
+    let run = "<!doctype html>\n<meta name=\"generator\" content=\"GigaTCP report\">\n<title>mine";
+    let quoting = "<!doctype html>\n<title>on <meta name=\"generator\" content=\"GigaTCP graphs\">";
+    for mine in ["", "mine", run, quoting] {
+        fs::write(&report, mine).expect("a file");
+        let (is_done, said) = why_of(&folder, &["trace.txt"]);
+        assert!(is_done && said.contains("report.html exists"), "{said}");
+        for part in ["warning: ", "effect: the file stays", "hint: `--graph"] {
+            assert!(said.contains(part), "{said}");
+        }
+        assert_eq!(in_folder(&folder, "report.html"), mine);
+        let (is_done, said) = why_of(&folder, &["trace.txt", "--graph", "report.html"]);
+        assert!(
+            !is_done && said.contains("report.html exists already"),
+            "{said}"
+        );
+        assert_eq!(in_folder(&folder, "report.html"), mine);
+    }
     let (is_done, said) = why_of(&folder, &["trace.txt", "--overwrite"]);
     assert!(is_done && said.contains("wrote report.html ("), "{said}");
 }

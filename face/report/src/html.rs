@@ -38,7 +38,7 @@ const SCRIPT: [&str; 6] = [
 pub fn page(report: &Report<'_>) -> String {
     let rows = rows(report);
     let mut out = String::with_capacity(1 << 20);
-    head(&report.run.name, "", &mut out);
+    head(PageKind::Report, &report.run.name, "", &mut out);
     header(report, &mut out);
     out.push_str("<main>\n");
     section(
@@ -99,15 +99,36 @@ pub fn page(report: &Report<'_>) -> String {
     out
 }
 
-/// Whether a file that begins so is a page of this program: its title says so.
-#[must_use]
-pub fn is_page(start: &[u8]) -> bool {
-    let text = String::from_utf8_lossy(&start[..start.len().min(4096)]);
-    text.starts_with("<!doctype html>") && text.contains(" \u{2013} GigaTCP</title>")
+/// A kind of page, which its head names as its generator.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum PageKind {
+    /// The report of a run.
+    Report,
+    /// The graphs of a capture.
+    Graphs,
 }
 
-/// Everything before the body; `style` comes behind the house's own.
-pub(crate) fn head(title: &str, style: &str, out: &mut String) {
+impl PageKind {
+    /// The element of the head that names the generator.
+    const fn marker(self) -> &'static str {
+        match self {
+            Self::Report => "<meta name=\"generator\" content=\"GigaTCP report\">",
+            Self::Graphs => "<meta name=\"generator\" content=\"GigaTCP graphs\">",
+        }
+    }
+
+    /// Returns whether a file that begins with these bytes is a page of this kind.
+    #[must_use]
+    pub fn is_of(self, start: &[u8]) -> bool {
+        let text = String::from_utf8_lossy(&start[..start.len().min(4096)]);
+        let head = text.split_once("<title>").map_or("", |(head, _)| head);
+        text.starts_with("<!doctype html>") && head.contains(self.marker())
+    }
+}
+
+/// Everything before the body; `style` comes after the common one.
+pub(crate) fn head(kind: PageKind, title: &str, style: &str, out: &mut String) {
+    let marker = kind.marker();
     let _ = write!(
         out,
         "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
@@ -115,6 +136,7 @@ pub(crate) fn head(title: &str, style: &str, out: &mut String) {
          style-src 'unsafe-inline'; script-src 'unsafe-inline'\">\n\
          <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
          <meta name=\"color-scheme\" content=\"light dark\">\n\
+         {marker}\n\
          <title>{} \u{2013} GigaTCP</title>\n<style>\n{STYLE}{style}\
          @media (prefers-color-scheme: dark) {{ :root:not([data-theme]) {{\n{DARK}}} }}\n\
          :root[data-theme=\"dark\"] {{\n{DARK}}}\n</style>\n</head>\n<body>\n",

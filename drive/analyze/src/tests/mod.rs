@@ -93,7 +93,7 @@ fn two_captures_of_one_connection_give_one_answer_in_either_order() {
         assert_eq!(analysis.pairs()[0].indices, [0, 0]);
         let joined = answer.diagnosis.joined.as_deref().unwrap();
         assert!(
-            joined.contains("1 was lost") || joined.contains("1 were lost"),
+            joined.contains("of 41 packets with data 1 was lost between"),
             "{joined}"
         );
     }
@@ -149,20 +149,30 @@ fn packets_that_are_not_analyzed_are_counted_by_reason() {
 }
 
 #[test]
-fn a_capture_that_was_cut_is_read_up_to_the_cut_and_a_cut_is_no_unread_packet() {
-    let mut octets = pcap(&whole(0, 5000));
-    octets.truncate(octets.len() - 30);
-    let capture = Capture::read(&Source::bytes("made", octets), &Options::default()).unwrap();
-    assert_eq!(capture.segments(), 8);
-    let kinds: Vec<_> = capture.about().notes.iter().map(|note| note.kind).collect();
-    assert_eq!(kinds, [NoteKind::TruncatedTail]);
-    assert_eq!(capture.about().unread_packets(), 0);
+fn a_capture_that_was_cut_is_read_up_to_the_cut() {
+    let octets = pcap(&whole(0, 5000));
+    let read = |cut: usize| {
+        let source = Source::bytes("made", &octets[..octets.len() - cut]);
+        Capture::read(&source, &Options::default()).unwrap()
+    };
+    // Within the header of a record, and within its packet.
+    for (cut, unread) in [(60, 0), (30, 1)] {
+        let capture = read(cut);
+        assert_eq!(capture.segments(), 8);
+        let notes = &capture.about().notes;
+        assert!(
+            notes
+                .iter()
+                .any(|note| note.kind == NoteKind::TruncatedTail)
+        );
+        assert_eq!(capture.about().unread_packets(), unread);
+    }
 }
 
 #[test]
 fn a_file_that_is_cut_off_before_its_first_packet_is_an_error_and_an_empty_capture_is_none() {
     let whole = pcap(&whole(0, 5000));
-    for len in [10, 23, 30, 60] {
+    for len in [10, 23, 30] {
         let source = Source::bytes("made", &whole[..len]);
         let said = [
             Capture::read(&source, &Options::default()).map(|_| ()),

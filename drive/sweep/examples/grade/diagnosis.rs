@@ -1,9 +1,6 @@
 //! What is said of captures, and of nothing else.
 
-use gigatcp_capture::CaptureReader;
-use gigatcp_flows::{Observed, Side, Sightings};
-use gigatcp_units::Instant;
-use gigatcp_why::{Between, Diagnosis, Watcher};
+use gigatcp_analyze::{Capture, Diagnosis, Options, Source, diagnose_pairs};
 
 use crate::draw::Draw;
 
@@ -30,49 +27,33 @@ impl Captured {
 
 /// What is said of the capture alone.
 pub fn diagnose(captured: Captured) -> Option<Diagnosis> {
-    watch(captured).0.diagnose(0)
+    let capture = read(captured);
+    capture.connections().diagnose(0)
 }
 
 /// What is said of the capture at the sender with that at the receiver.
 pub fn diagnose_both(sender: Captured, receiver: Captured) -> Option<Diagnosis> {
-    let (near, near_seen) = watch(sender);
-    let (far, far_seen) = watch(receiver);
-    let between = Between::new(&near_seen, &far_seen, near.sender(0)?);
-    match between {
-        Some(between) => near.diagnose_with(0, (&far, 0), &between),
-        None => near.diagnose(0),
+    let captures = [read(sender), read(receiver)];
+    let [near, far] = &captures;
+    let options = Options::default();
+    let pairs = diagnose_pairs([near, far], &[0], &options).expect("captures in memory");
+    match pairs.into_iter().next() {
+        Some(pair) => Some(pair.diagnosis),
+        None => near.connections().diagnose(0),
     }
 }
 
-fn watch(captured: Captured) -> (Watcher, Sightings) {
-    let mut reader = CaptureReader::from_octets(captured.octets).expect("a capture");
-    let mut watcher = Watcher::new(1);
-    let mut seen = Sightings::new();
-    let mut now = Instant::ZERO;
-    let mut draw = Draw::new(captured.seed);
-    while let Ok(Some(record)) = reader.next_record() {
-        now = record.time.unwrap_or(now);
-        let number = record.number;
-        if captured.loss > 0.0 && draw.unit() < captured.loss {
-            continue;
-        }
-        if let Ok(segment) = record.dissect() {
-            let packet = Observed::new(now, &segment);
-            watcher.handle_packet(number, &packet);
-            let connection = watcher.table().connection(0);
-            let from = connection.map(|one| one.endpoint(Side::Client));
-            let is_client = from.is_some_and(|from| {
-                from.port == packet.src_port && { packet.endpoints.src() == from.address }
-            });
-            seen.add(
-                if is_client {
-                    Side::Client
-                } else {
-                    Side::Server
-                },
-                &packet,
-            );
-        }
+fn read(captured: Captured) -> Capture {
+    let mut source = Source::bytes("capture", captured.octets.clone());
+    if captured.loss > 0.0 {
+        // A packet takes more octets of a file than this.
+        let most = captured.octets.len() / 16;
+        let mut draw = Draw::new(captured.seed);
+        let is_kept: Vec<bool> = (0..most).map(|_| draw.unit() >= captured.loss).collect();
+        source = source.keeping(move |number| {
+            let index = number as usize - 1;
+            is_kept.get(index).copied().unwrap_or(true)
+        });
     }
-    (watcher, seen)
+    Capture::read(&source, &Options::default()).expect("a capture")
 }

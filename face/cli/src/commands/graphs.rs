@@ -17,7 +17,7 @@ use gigatcp_report::escape::terminal;
 use gigatcp_report::graph::csv::Csv;
 use gigatcp_report::graph::xplot::{self, Picture, Xplot};
 use gigatcp_report::graph::{PAGE_BUDGET, Page, Plotted, Said, Span, Watch, Watched};
-use gigatcp_report::html::is_page;
+use gigatcp_report::html::PageKind;
 use gigatcp_units::Bytes;
 use gigatcp_units::grammar::{human_bytes, human_duration};
 
@@ -70,11 +70,8 @@ impl Outputs {
         if self.graph.is_some() {
             return outputs;
         }
-        if file.exists() && !self.overwrite && !is_report(file) {
-            output::say(&format!(
-                "{REPORT} exists and is no page of gigatcp's: it stays, and none is written \
-                 (--graph names another, --no-report wants none)"
-            ));
+        if !self.overwrite && is_foreign(file) {
+            foreign(file).warn();
             return outputs;
         }
         outputs.unasked = Some(file.to_owned());
@@ -187,11 +184,28 @@ impl Outputs {
     }
 }
 
-/// Whether the file is a page that was written here before.
-fn is_report(file: &Path) -> bool {
+/// Whether something is there, and is not a page of graphs that this program wrote.
+fn is_foreign(file: &Path) -> bool {
+    // Also a link that points nowhere.
+    if fs::symlink_metadata(file).is_err() {
+        return false;
+    }
     let mut start = Vec::new();
     let read = File::open(file).and_then(|file| file.take(4096).read_to_end(&mut start));
-    read.is_ok() && is_page(&start)
+    read.is_err() || !PageKind::Graphs.is_of(&start)
+}
+
+/// Why the page that comes unasked is not written.
+fn foreign(file: &Path) -> Failure {
+    let name = file.display();
+    Failure::new(format!(
+        "{name} exists and is not a page of graphs that gigatcp wrote"
+    ))
+    .effect("the file stays as it is, and no page is written")
+    .hint("`--graph other.html` writes the page under another name")
+    .hint(format!(
+        "--overwrite replaces {name}, --no-report leaves the page out"
+    ))
 }
 
 fn taken(file: &Path) -> Failure {
@@ -251,6 +265,11 @@ pub(super) fn write(
         wrote(file);
     }
     if let Some(file) = &outputs.unasked {
+        // It may have come to be while the capture was read.
+        if !outputs.overwrite && is_foreign(file) {
+            foreign(file).warn();
+            return write_folder(outputs, first, &mut graphs, &known);
+        }
         let page = page(first, &graphs, &known).html(PAGE_BUDGET);
         match WholeFile::write(file, page.as_bytes()) {
             Ok(()) => wrote(file),
@@ -258,13 +277,23 @@ pub(super) fn write(
             Err(failure) => failure.hint("--no-report wants none").warn(),
         }
     }
-    if let Some(folder) = &outputs.xplot {
-        for (_, watched) in &mut graphs {
-            watched.graph.let_go(xplot::DETAIL);
-        }
-        write_xplot(outputs, folder, first, &graphs, &known)?;
+    write_folder(outputs, first, &mut graphs, &known)
+}
+
+/// Writes the graphs for xplot, if they are wanted.
+fn write_folder(
+    outputs: &Outputs,
+    first: &Survey<'_>,
+    graphs: &mut [(usize, Watched)],
+    known: &impl Fn(usize, Side) -> Known,
+) -> Result<(), Failure> {
+    let Some(folder) = &outputs.xplot else {
+        return Ok(());
+    };
+    for (_, watched) in graphs.iter_mut() {
+        watched.graph.let_go(xplot::DETAIL);
     }
-    Ok(())
+    write_xplot(outputs, folder, first, graphs, known)
 }
 
 /// Every segment as a line.

@@ -13,7 +13,7 @@ use super::builder::Graph;
 use super::pack::{Packed, Part, pack};
 use super::point::Point;
 use crate::escape::{html, json_in_script};
-use crate::html::head;
+use crate::html::{PageKind, head};
 
 /// Octets of a page with large graphs, or nearly.
 pub const PAGE_BUDGET: usize = 2_900_000;
@@ -96,7 +96,7 @@ impl Page<'_> {
     pub fn html(&self, budget: usize) -> String {
         let packed = self.packed(budget);
         let mut out = String::with_capacity(budget + FRAME);
-        head(&self.title, STYLE, &mut out);
+        head(PageKind::Graphs, &self.title, STYLE, &mut out);
         self.header(&mut out);
         out.push_str(BODY);
         let graphs: Vec<Value> = self
