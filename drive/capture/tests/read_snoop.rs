@@ -59,7 +59,7 @@ fn a_file_that_ends_too_early_gives_what_is_there() {
         let (records, notes) = read_octets(&octets[..len]);
         // 16 octets, and three records of 24 + 64.
         let whole = len.saturating_sub(16) / 88;
-        let is_at_end = len >= 16 && (len - 16) % 88 == 0;
+        let is_at_end = len >= 16 && (len - 16).is_multiple_of(88);
         assert!(records.len() == whole || records.len() == whole + 1);
         assert_eq!(
             notes.count(NoteKind::TruncatedTail) == 0,
