@@ -90,7 +90,7 @@ fn formats_that_are_not_read_are_named() {
         (&b"GMBU\0\x02\x01\0"[..], "Network Monitor 2.x"),
         (b"RTSS\x01\x01\x01\0", "Network Monitor 1.x"),
         (b"TRSNIFF data    \x1a", "Sniffer capture (DOS)"),
-        (b"XCP\0002.001\0", "Sniffer capture (Windows"),
+        (b"XCP\x00002.001\x00", "Sniffer capture (Windows"),
         (b"iptrace 2.0", "iptrace"),
         (b"TR\0d\0", "nettl"),
         (b"PK\x03\x04\x14\0", "zip"),
