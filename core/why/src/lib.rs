@@ -16,6 +16,7 @@
 //! |---|---|
 //! | `watcher.rs` | all connections of a capture |
 //! | `trail.rs`, `trail/` | one direction as its sender lived it: what it sent, heard, and when it knew |
+//! | `monotone.rs` | capture time that never steps back |
 //! | `echoes.rs` | what timestamps say about when a segment was made |
 //! | `round.rs`, `episode.rs` | what is kept: rounds; losses and their repair |
 //! | `packed.rs`, `samples.rs` | rounds in few octets; statistics of a round |
@@ -56,6 +57,7 @@ mod exchange;
 mod flood;
 mod losses;
 mod metered;
+mod monotone;
 mod packed;
 mod round;
 mod rules;
