@@ -50,7 +50,8 @@ pub enum Scaling {
     Used,
     /// A side did not: windows are as they stand.
     Unused,
-    /// A SYN is missing: windows may be larger than they seem.
+    /// A SYN is missing, or its options were cut off: windows may be larger than they
+    /// seem.
     Unknown,
 }
 
@@ -146,6 +147,9 @@ impl Connection {
         let back = self.last_at.saturating_since(packet.at);
         self.origin = self.origin.wrapping_sub(back.as_nanos());
         self.last_at = packet.at;
+        if !back.is_zero() {
+            self.on_step_back(back);
+        }
         let before = self.sides.each_ref().map(Direction::standing);
         if packet.flags.contains(Flags::SYN) {
             self.on_syn(packet, index);
@@ -209,6 +213,17 @@ impl Connection {
         let is_timed = self.traits & HAS_ROUND_TRIP != 0 || !may_time;
         self.look_ahead(is_timed);
         (Side::BOTH[index], kinds, sample.into())
+    }
+
+    /// The clock of the capture steps back: what is in flight is no sample of a round
+    /// trip, if that is not much longer.
+    #[cold]
+    fn on_step_back(&mut self, back: Duration) {
+        for side in &mut self.sides {
+            if side.rtt.min().is_none_or(|trip| back > trip / 8) {
+                side.karn = side.karn.max(side.next);
+            }
+        }
     }
 
     /// The connection's time at its last packet.
@@ -290,6 +305,15 @@ impl Connection {
             let edge = peer.position(packet.ack) + u64::from(wnd);
             peer.edge = peer.edge.max(edge);
         }
+    }
+
+    /// Returns the payload bytes of a wire segment that a packet of `side` consists of.
+    #[must_use]
+    pub fn segment_size(&self, side: Side, packet: &Glance) -> u32 {
+        let (_, size) = self
+            .direction(side)
+            .segments_of(packet, self.direction(side.other()));
+        size.min(packet.payload_len)
     }
 
     /// Where the connection's packets come from and go to.
@@ -387,9 +411,7 @@ impl Connection {
         let both = client.seen.has(Seen::WINDOW_SCALE) && server.seen.has(Seen::WINDOW_SCALE);
         if both {
             Scaling::Used
-        } else if (client.has_syn() && !client.seen.has(Seen::WINDOW_SCALE))
-            || (server.has_syn() && !server.seen.has(Seen::WINDOW_SCALE))
-        {
+        } else if client.is_unscaled() || server.is_unscaled() {
             Scaling::Unused
         } else {
             Scaling::Unknown

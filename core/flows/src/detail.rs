@@ -163,7 +163,7 @@ impl Detail {
             self.urgent_packets += 1;
             self.urgent_bytes += u64::from(u32::from(packet.urgent).min(len));
         }
-        let missing = u64::from(packet.uncaptured_len);
+        let missing = u64::from(packet.uncaptured_len.min(len));
         self.truncated_packets += u64::from(missing > 0);
         self.truncated_bytes += missing;
         if verdict.kinds.contains(Kind::ZeroWindowProbe) {

@@ -44,6 +44,8 @@ impl Seen {
     pub const QUIET: u16 = 8192;
     /// See `predicted.rs`.
     pub const STEADY: u16 = 16_384;
+    /// Options of the SYN were cut off: what they do not offer they may have offered.
+    pub const CUT: u16 = 32_768;
 
     pub const fn has(self, bit: u16) -> bool {
         self.0 & bit != 0
@@ -205,6 +207,7 @@ impl Direction {
         self.seen
             .set(Seen::WINDOW_SCALE, packet.window_scale.is_some());
         self.seen.set(Seen::TIMESTAMPS, packet.timestamps.is_some());
+        self.seen.set(Seen::CUT, !packet.has_all_options());
         self.mss = packet.mss.unwrap_or_default();
         self.scale = packet.window_scale.unwrap_or_default().min(14);
     }
@@ -417,6 +420,11 @@ impl Direction {
             sack_permitted: self.seen.has(Seen::SACK_PERMITTED),
             timestamps: self.seen.has(Seen::TIMESTAMPS),
         })
+    }
+
+    /// Whether its SYN certainly offered no window scale.
+    pub(crate) const fn is_unscaled(&self) -> bool {
+        self.has_syn() && !self.seen.has(Seen::WINDOW_SCALE) && !self.seen.has(Seen::CUT)
     }
 
     pub(crate) fn mss(&self) -> Option<u16> {

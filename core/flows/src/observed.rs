@@ -29,7 +29,8 @@ pub struct Observed {
     pub urgent: u16,
     /// Octets of payload on the wire.
     pub payload_len: u32,
-    /// Those of them that were not captured.
+    /// Octets of options and payload that were not captured: more than the payload
+    /// where options were cut off.
     pub uncaptured_len: u32,
     /// Octets of options.
     pub options_len: u8,
@@ -52,6 +53,12 @@ pub struct Observed {
 }
 
 impl Observed {
+    /// Whether the capture has all options.
+    #[must_use]
+    pub const fn has_all_options(&self) -> bool {
+        self.uncaptured_len <= self.payload_len
+    }
+
     /// What there is to know of a captured segment.
     #[inline]
     #[must_use]
@@ -67,7 +74,10 @@ impl Observed {
             wnd: segment.wnd.0,
             urgent: segment.urgent,
             payload_len: segment.payload_len,
-            uncaptured_len: segment.uncaptured_len(),
+            uncaptured_len: {
+                let options = segment.options_len() - segment.option_octets.len();
+                segment.uncaptured_len() + options as u32
+            },
             options_len: segment.options_len() as u8,
             ecn: segment.ecn,
             ident: segment.ip.ident,

@@ -72,11 +72,6 @@ impl Connection {
         if !is_next {
             return None;
         }
-        let mut extra_segments = 0;
-        if len > 0 {
-            let knows_scale = self.traits & KNOWS_SCALE != 0;
-            extra_segments = from.segments_beyond_one(packet, peer, knows_scale)?;
-        }
         if acked > 0 {
             if !peer.seen.has(Seen::QUIET) {
                 return None;
@@ -87,6 +82,12 @@ impl Connection {
             if is_alike || waiting == 0 && peer.packets() == 0 {
                 return None;
             }
+        }
+        // Last, since it weighs what it accepts.
+        let mut extra_segments = 0;
+        if len > 0 {
+            let knows_scale = self.traits & KNOWS_SCALE != 0;
+            extra_segments = from.segments_beyond_one(packet, peer, knows_scale)?;
         }
 
         self.last_at = packet.at;

@@ -25,8 +25,12 @@ pub(crate) struct Episode {
     pub start: u64,
     /// Octets in flight when it began.
     pub flight: u64,
-    /// Segments sent again in it.
+    /// Segments sent again in it, those sent again several times included.
     pub again: u64,
+    /// Bytes sent again at least once, from the first on: never more than were in
+    /// flight; and where they end.
+    pub lost: u64,
+    pub lost_end: u64,
     /// Of these, proven to have been needless.
     pub spurious: u64,
     /// Of these, segments that were late only: their originals passed here too.

@@ -16,6 +16,7 @@
 //! |---|---|
 //! | `watcher.rs` | all connections of a capture |
 //! | `trail.rs`, `trail/` | one direction as its sender experienced it |
+//! | `monotone.rs` | capture time that never steps back |
 //! | `echoes.rs` | what timestamps show of when a segment was made |
 //! | `round.rs`, `episode.rs` | what is kept: rounds; losses and their recovery |
 //! | `packed.rs`, `samples.rs` | rounds in few bytes; statistics of a round |
@@ -51,6 +52,7 @@ mod episode;
 mod exchange;
 pub mod features;
 mod measures;
+mod monotone;
 mod packed;
 mod round;
 mod samples;

@@ -133,18 +133,25 @@ impl Packed {
         let mut at = MASK;
         let mut present = 0_u128;
         let all = round.figures(self.before);
-        for (index, mut left) in all.into_iter().enumerate() {
-            if left == 0 {
+        // What is rare stands together.
+        for (chunk, figures) in all.chunks(8).enumerate() {
+            if figures.iter().fold(0, |all, one| all | one) == 0 {
                 continue;
             }
-            present |= 1 << index;
-            while left >= 0x80 {
-                octets[at] = left as u8 | 0x80;
-                left >>= 7;
+            for (place, figure) in figures.iter().enumerate() {
+                let mut left = *figure;
+                if left == 0 {
+                    continue;
+                }
+                present |= 1 << (chunk * 8 + place);
+                while left >= 0x80 {
+                    octets[at] = left as u8 | 0x80;
+                    left >>= 7;
+                    at += 1;
+                }
+                octets[at] = left as u8;
                 at += 1;
             }
-            octets[at] = left as u8;
-            at += 1;
         }
         octets[..MASK].copy_from_slice(&present.to_le_bytes()[..MASK]);
         // There are many connections: room for an eighth more, and not for as
@@ -321,11 +328,13 @@ impl<const N: usize> Figures for [Duration; N] {
     type Near = ();
     #[inline(always)]
     fn put(&self, all: &mut Put) {
-        self.iter().for_each(|one| one.put(all));
+        for one in self {
+            one.put(all);
+        }
     }
     #[inline(always)]
     fn take(all: &mut Take<'_>) -> Self {
-        [(); N].map(|()| Duration::take(all))
+        core::array::from_fn(|_| Duration::take(all))
     }
 }
 
@@ -375,7 +384,7 @@ impl Figures for Samples {
     }
     #[inline(always)]
     fn take(all: &mut Take<'_>) -> Self {
-        let [least, most, sum, count] = [(); 4].map(|()| all.take());
+        let [least, most, sum, count] = [all.take(), all.take(), all.take(), all.take()];
         Self {
             least: (count > 0).then(|| Duration::from_nanos(least)),
             most: Duration::from_nanos(most.wrapping_add(least)),
@@ -397,15 +406,16 @@ impl Figures for Option<Stamp> {
     }
     #[inline(always)]
     fn put_near(&self, near: Instant, all: &mut Put) {
-        let figures = self.map_or([0, 0], |one| {
+        let [one, other] = self.map_or([0, 0], |one| {
             let since = one.at.as_nanos().wrapping_sub(near.as_nanos());
             [u64::from(one.val) + 1, since]
         });
-        figures.into_iter().for_each(|figure| all.put(figure));
+        all.put(one);
+        all.put(other);
     }
     #[inline(always)]
     fn take_near(near: Instant, all: &mut Take<'_>) -> Self {
-        let [val, since] = [(); 2].map(|()| all.take());
+        let [val, since] = [all.take(), all.take()];
         val.checked_sub(1).map(|val| Stamp {
             val: val as u32,
             at: Instant::from_nanos(since.wrapping_add(near.as_nanos())),
@@ -419,14 +429,15 @@ impl Figures for Option<(u64, u64)> {
     type Near = ();
     #[inline(always)]
     fn put(&self, all: &mut Put) {
-        let figures = self.map_or([0, 0], |(least, most)| {
+        let [one, other] = self.map_or([0, 0], |(least, most)| {
             [least.wrapping_add(1), most.wrapping_sub(least)]
         });
-        figures.into_iter().for_each(|figure| all.put(figure));
+        all.put(one);
+        all.put(other);
     }
     #[inline(always)]
     fn take(all: &mut Take<'_>) -> Self {
-        let [least, most] = [(); 2].map(|()| all.take());
+        let [least, most] = [all.take(), all.take()];
         let least = least.checked_sub(1);
         least.map(|least| (least, most.wrapping_add(least)))
     }
@@ -437,16 +448,17 @@ impl Figures for Option<Extremes> {
     type Near = ();
     #[inline(always)]
     fn put(&self, all: &mut Put) {
-        let figures = self.map_or([0, 0], |both| {
+        let [one, other] = self.map_or([0, 0], |both| {
             let least = apart(i64::from(both.least).cast_unsigned(), 0);
             let width = both.most.wrapping_sub(both.least).cast_unsigned();
             [least + 1, width.into()]
         });
-        figures.into_iter().for_each(|figure| all.put(figure));
+        all.put(one);
+        all.put(other);
     }
     #[inline(always)]
     fn take(all: &mut Take<'_>) -> Self {
-        let [least, width] = [(); 2].map(|()| all.take());
+        let [least, width] = [all.take(), all.take()];
         let least = together(least.checked_sub(1)?, 0) as i32;
         Some(Extremes {
             least,

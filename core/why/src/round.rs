@@ -73,35 +73,10 @@ rounds! {
         pub segments: u64, merge sum;
         /// Octets of new data that left as the direct answer to an acknowledgment.
         pub clocked: u64, merge sum;
-        /// Packets of new data smaller than a full segment.
-        pub small: u64, merge sum;
-        /// Packets of new data with PSH that end in less than a full segment: behind
-        /// them nothing waits to be sent.
-        pub pushed: u64, merge sum;
-        /// All packets of new data with PSH.
-        pub marked: u64, merge sum;
-        /// Holes that showed themselves.
-        pub gaps: u64, merge sum;
-        /// Packets of new data that no acknowledgment released just before, and that
-        /// came at once with the one before, for how they come on average.
-        pub bunched: u64, merge sum;
-        /// Pauses between segments that ended without an acknowledgment to end
-        /// them, and those that one ended.
-        pub free_starts: u64, merge sum;
-        pub clocked_starts: u64, merge sum;
-        /// Time in which all that was written had been sent, as PSH or silence tells,
-        /// and acknowledgments released nothing.
-        pub dry: Duration, merge sum;
         /// Gaps between acknowledgments that follow closely, in nanoseconds, and how
         /// many octets each acknowledged.
         pub ack_gaps: Spread, merge spread;
         pub ack_sizes: Spread, merge spread;
-        /// Segments sent again.
-        pub again: u64, merge sum;
-        /// Segments proven to have been sent again for nothing.
-        pub spurious: u64, merge sum;
-        /// Packets overtaken on the way.
-        pub late: u64, merge sum;
         /// The most in flight.
         pub flight: u64, merge most, near sent;
         /// From data to acknowledgment, at the place of capture.
@@ -112,21 +87,14 @@ rounds! {
         /// passed.
         pub ack_stamp: Option<Stamp>, merge first, near start;
         pub data_stamp: Option<Stamp>, merge first, near start;
-        /// How long the right edge of the window stood still although data was
-        /// acknowledged, up to the end of the round.
-        pub still: Duration, merge most;
         /// The smallest and the largest window.
         pub window: Option<(u64, u64)>, merge windows;
         /// Octets and time of data packets that follow closely on one another.
         pub train_octets: u64, merge sum;
         pub train_time: Duration, merge sum;
-        /// Acknowledgments; of them duplicates, window updates.
+        /// Acknowledgments.
         pub acks: u64, merge sum;
-        pub duplicates: u64, merge sum;
-        pub updates: u64, merge sum;
-        /// Marks of congestion, or their echoes.
-        pub marks: u64, merge sum;
-        /// The same of acknowledgments and what they acknowledged.
+        /// Octets that acknowledgments which follow closely acknowledged, and their time.
         pub ack_train_octets: u64, merge sum;
         pub ack_train_time: Duration, merge sum;
         /// Time per byte between data packets within trains, in ns.
@@ -137,6 +105,52 @@ rounds! {
         /// Sum of the advertised windows in bytes, and number of them.
         pub window_sum: u64, merge sum;
         pub windows: u64, merge sum, near acks;
+        /// Min flight just after an ACK, in bytes.
+        pub flight_low: Option<u64>, merge least, near flight;
+        /// Integral of the flight over time, in bytes times seconds.
+        pub flight_time: f32, merge sum;
+        /// Max bytes that one ACK acknowledged.
+        pub acked_per_ack_max: u64, merge most;
+        /// Arrival at the capture point minus the host's timestamp clock, in us, above
+        /// that of the first timestamp: of data and of ACKs. `None` until the tick of the
+        /// clock is known.
+        pub data_late: Option<Extremes>, merge widen;
+        pub ack_late: Option<Extremes>, merge widen;
+        /// Packets of new data smaller than a full segment.
+        pub small: u64, merge sum;
+        /// Packets of new data with PSH that end in less than a full segment: behind
+        /// them nothing waits to be sent.
+        pub pushed: u64, merge sum;
+        /// All packets of new data with PSH.
+        pub marked: u64, merge sum;
+        /// Packets of new data that end in less than a full segment, with PSH or without.
+        pub ended: u64, merge sum, near pushed;
+        /// Holes that showed themselves.
+        pub gaps: u64, merge sum;
+        /// Packets of new data that no acknowledgment released just before, and that
+        /// came at once with the one before, for how they come on average.
+        pub bunched: u64, merge sum;
+        /// Pauses between segments that ended without an acknowledgment to end
+        /// them, and those that one ended.
+        pub free_starts: u64, merge sum;
+        pub clocked_starts: u64, merge sum;
+        /// Time in which all that was written had been sent, as a short segment or silence tells,
+        /// and acknowledgments released nothing.
+        pub dry: Duration, merge sum;
+        /// Segments sent again.
+        pub again: u64, merge sum;
+        /// Segments proven to have been sent again for nothing.
+        pub spurious: u64, merge sum;
+        /// Packets overtaken on the way.
+        pub late: u64, merge sum;
+        /// How long the right edge of the window stood still although data was
+        /// acknowledged, up to the end of the round.
+        pub still: Duration, merge most;
+        /// Duplicate ACKs; window updates.
+        pub duplicates: u64, merge sum;
+        pub updates: u64, merge sum;
+        /// Marks of congestion, or their echoes.
+        pub marks: u64, merge sum;
         /// ACKs that advertise a zero window, and time until the next that does not.
         pub zero_windows: u64, merge sum;
         pub zero_time: Duration, merge sum;
@@ -144,21 +158,10 @@ rounds! {
         pub ce: u64, merge sum;
         pub ece: u64, merge sum;
         pub cwr: u64, merge sum;
-        /// Min flight just after an ACK, in bytes.
-        pub flight_low: Option<u64>, merge least, near flight;
-        /// Integral of the flight over time, in bytes times seconds.
-        pub flight_time: f32, merge sum;
         /// ACKs with SACK blocks.
         pub sack_acks: u64, merge sum;
-        /// Max bytes that one ACK acknowledged.
-        pub acked_per_ack_max: u64, merge most;
         /// ACKs within [`ACK_BURST`](crate::trail::ACK_BURST) of the one before.
         pub ack_bursts: u64, merge sum;
-        /// Arrival at the capture point minus the host's timestamp clock, in us, above
-        /// that of the first timestamp: of data and of ACKs. `None` until the tick of the
-        /// clock is known.
-        pub data_late: Option<Extremes>, merge widen;
-        pub ack_late: Option<Extremes>, merge widen;
     }
 }
 
@@ -198,7 +201,7 @@ impl Round {
     }
 
     /// Rounds what is kept in few bits, once the round is over.
-    const fn round_off(&mut self) {
+    pub const fn round_off(&mut self) {
         self.ack_gaps.round();
         self.ack_sizes.round();
         self.send_gaps.round();
@@ -271,7 +274,7 @@ pub(crate) struct Rounds {
 }
 
 /// Rounds that are not packed yet: many connections have no more than these.
-const UNPACKED: usize = 4;
+const UNPACKED: usize = 6;
 
 /// The same of a connection that has had more.
 const UNPACKED_LATER: usize = 2;
@@ -292,9 +295,7 @@ impl Rounds {
         if self.whole.len() == self.whole.capacity() {
             self.whole.reserve_exact(2);
         }
-        let mut round = *round;
-        round.round_off();
-        self.whole.push(round);
+        self.whole.push(*round);
     }
 
     /// Forgets all of them, and keeps the room they had for others.

@@ -2,7 +2,7 @@
 
 use core::net::IpAddr;
 
-use gigatcp_flows::{Connection, Side};
+use gigatcp_flows::{Connection, Glance, Side};
 
 /// MTUs that RFC 1191 table 7-1 has.
 const PLATEAUS: [u64; 11] = [
@@ -105,6 +105,17 @@ impl Sizes {
         };
         ip + 20 + if self.has_stamps { 12 } else { 0 }
     }
+}
+
+/// Bytes of a full segment on the wire, as far as a packet of new data shows: of a
+/// super-segment those of its parts.
+#[inline]
+pub(crate) fn wire_segment(connection: &Connection, side: Side, packet: &Glance) -> u64 {
+    let largest = connection.direction(side).largest_segment();
+    if packet.payload_len <= largest {
+        return largest.into();
+    }
+    connection.segment_size(side, packet).into()
 }
 
 /// The majority vote of Boyer and Moore: the size that most have, and its lead.

@@ -12,12 +12,13 @@
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 
-use gigatcp_flows::{Connection, FlowTable, Kind, Observed, Side, Verdict};
+use gigatcp_flows::{Connection, FlowTable, Kind, Observed, Packet, Side, Verdict};
 use gigatcp_units::Duration;
 use gigatcp_wire::Flags;
 
 use crate::echoes::Echoes;
-use crate::segment_size::{SegmentSize, Sizes, vote};
+use crate::monotone::Monotone;
+use crate::segment_size::{SegmentSize, Sizes, vote, wire_segment};
 use crate::view::View;
 
 /// What a direction shows of where it went, without a word on what limited it.
@@ -49,6 +50,7 @@ pub struct Outlines {
 /// Both directions of one connection.
 #[derive(Clone, Default, Debug)]
 struct Both {
+    clock: Monotone,
     halves: Halves,
     sides: [Option<Outline>; 2],
 }
@@ -105,6 +107,10 @@ impl Outlines {
 
 impl Both {
     fn handle(&mut self, connection: &Connection, verdict: &Verdict, packet: &Observed) {
+        let packet = &Observed {
+            at: self.clock.time(packet.at),
+            ..*packet
+        };
         let from = verdict.from;
         self.halves.note(connection, verdict, packet.flags);
         if packet.payload_len > 0 && self.sides[from as usize].is_none() {
@@ -179,8 +185,8 @@ impl Outline {
             }
         }
         if !kinds.is_retransmission() {
-            let largest = connection.direction(verdict.from).largest_segment();
-            self.sizes.mss = self.sizes.mss.max(largest.into());
+            let segment = wire_segment(connection, verdict.from, &packet.glance());
+            self.sizes.mss = self.sizes.mss.max(segment);
             self.sizes.usual = vote(self.sizes.usual, packet.payload_len.into());
             self.sizes.segments += 1;
         }

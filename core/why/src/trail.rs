@@ -14,6 +14,8 @@ mod heard;
 mod host_clock;
 pub(crate) mod meter;
 mod overtaken;
+#[cfg(test)]
+mod properties;
 mod released;
 mod sent;
 pub(crate) mod spacing;
@@ -31,7 +33,7 @@ use gigatcp_wire::Flags;
 use crate::echoes::{Echoes, is_newer};
 use crate::episode::{Episode, Episodes, Expiry, Frozen, Hole, Standing};
 use crate::round::{Extremes, Round, Rounds, Stamp, State};
-use crate::segment_size::{Sizes, vote};
+use crate::segment_size::{Sizes, vote, wire_segment};
 use spacing::Spacing;
 
 /// A round trip where none was measured.
@@ -54,6 +56,9 @@ const SEND_BURST: Duration = Duration::from_micros(50);
 
 /// Shortest time after which a longer burst is measured as several.
 const LONG_BURST: Duration = Duration::from_micros(500);
+
+/// Time after which a sender with data has probed a closed window.
+const UNPROBED: Duration = Duration::from_millis(1500);
 
 /// An acknowledgment on its way to the sender.
 #[derive(Clone, Copy, Debug)]
@@ -284,9 +289,9 @@ pub(crate) struct Trail {
     newest: [Option<u32>; 2],
     /// When the last acknowledgment of something new passed here.
     ack_passed: Instant,
-    /// Whether the newest data had PSH (RFC 9293 section 3.9.1.2).
-    is_pushed: bool,
-    /// Whether it was no full segment either: all that was written has left.
+    /// The newest data was no full segment, although the window had room for one: as
+    /// far as that tells, all that was written has left. PSH says nothing: hosts set it
+    /// at the end of a write, of a buffer, or always.
     is_all: bool,
     /// When the sender first learned of something new since.
     first_learned: Option<Instant>,
@@ -299,8 +304,18 @@ pub(crate) struct Trail {
     pub meter: meter::Meter,
     /// Start of the burst of data that goes on, and its bytes.
     burst: (Instant, u64),
+    /// Bytes of a burst, as they usually are: the flight varies by so many, whether a
+    /// packet of the capture is one segment of a burst or all of them.
+    usual_burst: u64,
     /// When the receiver was last heard.
     last_heard: Option<Instant>,
+    /// The closed window was probed since it closed.
+    is_probed: bool,
+    /// Wire segments that `flows` counted as retransmissions so far.
+    counted_again: u64,
+    /// Least window scale that explains the flight, where the scale is unknown.
+    #[allow(dead_code, reason = "read by causes")]
+    pub least_scale: u8,
     /// Since when the advertised window is zero.
     zero_since: Option<Instant>,
     /// The timestamp clocks of sender and receiver.
@@ -388,7 +403,6 @@ impl Trail {
             unseen_acked: 0,
             newest: [None; 2],
             ack_passed: at,
-            is_pushed: false,
             is_all: false,
             first_learned: None,
             data_spacing: Spacing::default(),
@@ -398,7 +412,11 @@ impl Trail {
             overtaken: overtaken::Overtaken::default(),
             meter: meter::Meter::default(),
             burst: (at, 0),
+            usual_burst: 0,
             last_heard: None,
+            is_probed: false,
+            counted_again: 0,
+            least_scale: 0,
             zero_since: None,
             host_clocks: Default::default(),
         }
@@ -422,6 +440,30 @@ impl Trail {
         }
     }
 
+    /// Whether windows are known: their scale is.
+    #[allow(dead_code, reason = "read by causes")]
+    pub const fn knows_windows(&self) -> bool {
+        self.knows_edge
+    }
+
+    /// Whether the capture has this direction alone: what was sent counts as
+    /// delivered, and states that ACKs decide are unknown.
+    #[allow(dead_code, reason = "read by causes")]
+    pub const fn is_one_sided(&self) -> bool {
+        self.has_data && self.last_heard.is_none()
+    }
+
+    /// Bytes delivered: acknowledged, or all that was sent if no ACK passed here.
+    #[allow(dead_code, reason = "read by causes")]
+    pub const fn delivered(&self) -> u64 {
+        let until = if self.is_one_sided() {
+            self.nxt
+        } else {
+            self.una
+        };
+        until.saturating_sub(self.first_place)
+    }
+
     fn flight(&self) -> u64 {
         self.nxt.saturating_sub(self.una)
     }
@@ -437,7 +479,7 @@ impl Trail {
 
     /// What the sender waits for.
     fn state(&self, end: End, span: Duration) -> State {
-        if end == End::Expiry && self.trip().is_none_or(|trip| span > trip) {
+        if end == End::Expiry && self.flight() > 0 && self.trip().is_none_or(|trip| span > trip) {
             return State::Timeout;
         }
         if !self.has_data {
@@ -451,7 +493,7 @@ impl Trail {
         } else if self.fin {
             State::Closing
         } else {
-            self.open_state()
+            self.open_state(span)
         }
     }
 
@@ -466,20 +508,37 @@ impl Trail {
 
     /// What a sender waits for that goes on, and repairs nothing.
     #[inline]
-    fn open_state(&self) -> State {
-        let room = self.edge.saturating_sub(self.nxt);
-        if self.knows_edge && room < self.mss.max(1) {
+    fn open_state(&self, span: Duration) -> State {
+        if self.flight() == 0 {
+            return self.empty_state(span);
+        }
+        if self.is_closed() {
             return State::Window;
         }
-        if self.flight() == 0 {
-            return State::Idle;
-        }
         let full = self.full[0].max(self.full[1]);
-        let tolerance = (2 * self.mss).max(self.largest).max(full / 8);
+        let tolerance = (2 * self.mss).max(self.usual_burst).max(full / 8);
         if self.flight() + tolerance >= full {
             State::Full
         } else {
             State::Slack
+        }
+    }
+
+    /// Whether the window has no room for a full segment.
+    fn is_closed(&self) -> bool {
+        let room = self.edge.saturating_sub(self.nxt);
+        self.knows_edge && room < self.mss.max(1) || self.zero_since.is_some()
+    }
+
+    /// The state while nothing is outstanding: data waits only if the sender had filled
+    /// the window, and probes it if that lasts (RFC 9293 section 3.8.6.1).
+    #[cold]
+    fn empty_state(&self, span: Duration) -> State {
+        let is_short = span <= UNPROBED + self.round_trip * 2;
+        if self.is_closed() && (is_short || self.is_probed) {
+            State::Window
+        } else {
+            State::Idle
         }
     }
 
@@ -546,7 +605,10 @@ impl Trail {
                 self.hole = None;
             }
         }
-        self.edge = self.edge.max(known.edge);
+        if known.edge > self.edge {
+            self.edge = known.edge;
+            self.is_probed = false;
+        }
         self.last_ack = self.last;
         if self.has_data {
             let flight = self.flight();
@@ -564,11 +626,11 @@ impl Trail {
             self.round.zero_time += self.round.end.saturating_since(*since);
             *since = (*since).max(self.round.end);
         }
-        let next = Round::new(self.round.end, number);
-        let done = core::mem::replace(&mut self.round, next);
-        if done.length() > Duration::ZERO || done.segments > 0 {
-            self.rounds.push(&done);
+        if self.round.length() > Duration::ZERO || self.round.segments > 0 {
+            self.round.round_off();
+            self.rounds.push(&self.round);
         }
+        self.round = Round::new(self.round.end, number);
         self.full = [self.full[1], self.flight()];
         self.round_end = self.nxt.max(self.una + 1);
         self.round.flight = self.flight();

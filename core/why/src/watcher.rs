@@ -12,6 +12,7 @@ use crate::between::Between;
 use crate::exchange::Exchange;
 use crate::features::{self, Features};
 use crate::measures::{Measures, Pair};
+use crate::monotone::Monotone;
 use crate::round::State;
 use crate::summary::DiagnosisSummary;
 use crate::surroundings::{Halves, Surroundings, data_sender};
@@ -23,7 +24,7 @@ use crate::view::View;
 #[derive(Clone, Default, Debug)]
 pub(crate) struct Followed {
     first: Option<Instant>,
-    last: Instant,
+    clock: Monotone,
     last_packet: u64,
     first_packet: u64,
     halves: Halves,
@@ -99,26 +100,27 @@ impl Watcher {
     /// by.
     #[inline(always)]
     pub fn handle_packet(&mut self, number: u64, packet: &impl Packet) -> Verdict {
-        let (verdict, packet, connection) = self.table.follow(packet);
-        let packet = &packet;
+        let (verdict, mut packet, connection) = self.table.follow(packet);
+        let captured_at = packet.at;
         let index = verdict.connection;
         if self.followed.len() <= index {
             self.followed.resize_with(index + 1, Followed::default);
         }
+        let followed = &mut self.followed[index];
+        packet.at = followed.clock.time(captured_at);
         let shown = Shown {
-            packet,
+            packet: &packet,
             verdict: &verdict,
             connection,
             number,
         };
-        let followed = &mut self.followed[index];
         followed.handle(&shown, &mut self.spare, self.predicts);
         if packet.flags.intersects(Flags::FIN | Flags::RST)
             && connection.has_ended()
             && !followed.is_listed
         {
             followed.is_listed = true;
-            self.ended.push_back((packet.at, index));
+            self.ended.push_back((captured_at, index));
         }
         verdict
     }
@@ -276,7 +278,7 @@ impl Watcher {
             Side::Server => (server, client),
         };
         let mut trail = trail?;
-        trail.finish(followed.last, followed.last_packet);
+        trail.finish(followed.clock.last, followed.last_packet);
         let summary =
             DiagnosisSummary::of(connection, &trail, (followed.first?, &followed.exchange));
         for mut over in [Some(trail), other].into_iter().flatten() {
@@ -302,7 +304,7 @@ impl Followed {
     /// connection begins in it.
     pub(crate) fn lived(&self, side: Side) -> Option<(Box<Trail>, Instant)> {
         let mut trail = self.trails[side as usize].clone()?;
-        trail.finish(self.last, self.last_packet);
+        trail.finish(self.clock.last, self.last_packet);
         Some((trail, self.first?))
     }
 
@@ -312,7 +314,6 @@ impl Followed {
         if self.first.is_none() {
             (self.first, self.first_packet) = (Some(packet.at), shown.number);
         }
-        self.last = self.last.max(packet.at);
         self.last_packet = shown.number;
         let from = shown.verdict.from;
         let to = from.other();

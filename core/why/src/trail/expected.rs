@@ -69,14 +69,14 @@ impl Trail {
             self.data_spacing.add(octets, gap);
         }
         if packet.at > self.last {
-            let state = self.open_state();
+            let span = packet.at.saturating_since(self.last);
+            let state = self.open_state(span);
             self.book(packet.at, state);
         }
         self.usual.1 += 1;
         self.count_new(packet.at, octets, (start, end));
-        self.is_pushed = packet.flags.contains(Flags::PSH);
         self.is_all = false;
-        self.round.marked += u64::from(self.is_pushed);
+        self.round.marked += u64::from(packet.flags.contains(Flags::PSH));
         self.last_data = self.last_data.max(packet.at);
     }
 }

@@ -110,7 +110,9 @@ impl Trail {
         let kinds = shown.verdict.kinds;
         let data = shown.connection.direction(self.side);
         let window = data.offered_to().saturating_sub(ack);
-        if !shown.packet.flags.contains(Flags::SYN) {
+        if !self.knows_edge {
+            self.note_unscaled(data.next_position().saturating_sub(ack), shown.packet.wnd);
+        } else if !shown.packet.flags.contains(Flags::SYN) {
             self.round.offer(window);
         }
         self.note_zero(kinds.contains(Kind::ZeroWindow), shown.packet.at);
@@ -142,6 +144,15 @@ impl Trail {
         }
     }
 
+    /// How far a window must be scaled at least to hold what is in flight.
+    #[cold]
+    fn note_unscaled(&mut self, flight: u64, wnd: u16) {
+        const MOST: u8 = 14;
+        while wnd > 0 && self.least_scale < MOST && u64::from(wnd) << self.least_scale < flight {
+            self.least_scale += 1;
+        }
+    }
+
     #[inline]
     fn note_zero(&mut self, is_zero: bool, at: Instant) {
         if is_zero {
@@ -155,6 +166,9 @@ impl Trail {
     /// Does the right edge stand still while data is acknowledged? A scaled window is
     /// told in units, so the edge seems to move by less than one of them.
     fn freeze(&mut self, shown: &Shown<'_>, ack: u64, edge: u64) {
+        if !self.knows_edge {
+            return;
+        }
         let at = shown.packet.at;
         if let Some(now) = &mut self.standing
             && edge < now.first_edge + now.unit

@@ -29,8 +29,11 @@ impl Trail {
         if packet.flags.contains(Flags::RST) {
             return self.on_reset(shown);
         }
+        if shown.verdict.kinds.contains(Kind::ZeroWindowProbe) {
+            self.on_probe(shown);
+        }
         if packet.seq_len() == 0 || packet.flags.contains(Flags::SYN) {
-            return;
+            return self.count_others_again(shown);
         }
         self.steady = 0;
         let data = shown.connection.direction(self.side);
@@ -72,18 +75,35 @@ impl Trail {
         self.last_data = self.last_data.max(packet.at);
     }
 
+    /// The sender asks whether the window is still closed.
+    #[cold]
+    fn on_probe(&mut self, shown: &Shown<'_>) {
+        if self.has_data {
+            let place = shown.connection.position(self.side, shown.packet.seq);
+            self.release((place, place), shown);
+            self.pass(shown.packet.at, End::Event);
+        }
+        self.is_probed = true;
+    }
+
     /// The first data.
     fn begin(&mut self, shown: &Shown<'_>, start: u64) {
         let data = shown.connection.direction(self.side);
         self.pass(shown.packet.at, End::Event);
         self.has_data = true;
+        // Its own count comes later, that of SYNs never.
+        let own = if shown.verdict.kinds.is_retransmission() {
+            let size = shown.connection.segment_size(self.side, shown.packet);
+            u64::from(shown.packet.payload_len.div_ceil(size.max(1)))
+        } else {
+            0
+        };
+        self.counted_again = data.retransmitted_segments().saturating_sub(own);
         self.first_data = Some(shown.packet.at);
         self.first_place = start;
-        self.nxt = start;
-        self.una = start.min(acked_to(data).max(start.saturating_sub(1 << 30)));
-        if acked_to(data) <= start {
-            self.una = start;
-        }
+        // The first data may be a retransmission of what was acknowledged.
+        self.una = acked_to(data).max(start);
+        self.nxt = self.una;
         self.recover = self.una;
         self.knows_edge = shown.connection.scaling() != Scaling::Unknown;
         if data.offered_to() > data.first_position() {
@@ -186,8 +206,9 @@ impl Trail {
         let octets = u64::from(packet.payload_len);
         // It goes on: whoever sent the reset was not one of the two.
         self.over = None;
-        let data = shown.connection.direction(self.side);
-        self.mss = self.mss.max(u64::from(data.largest_segment()));
+        self.mss = self
+            .mss
+            .max(wire_segment(shown.connection, self.side, packet));
         if !shown.verdict.kinds.contains(Kind::OutOfOrder) {
             self.largest = self.largest.max(octets).min(65_536);
         }
@@ -199,10 +220,12 @@ impl Trail {
             open.sent += octets;
         }
         self.count_new(packet.at, octets, (start, end));
-        self.is_pushed = packet.flags.contains(Flags::PSH);
-        self.is_all = self.is_pushed && !self.is_whole(shown, octets);
-        self.round.pushed += u64::from(self.is_all);
-        self.round.marked += u64::from(self.is_pushed);
+        let is_marked = packet.flags.contains(Flags::PSH);
+        let ends = !self.is_whole(shown, octets);
+        self.is_all = ends && !self.is_closed();
+        self.round.ended += u64::from(ends);
+        self.round.pushed += u64::from(ends && is_marked);
+        self.round.marked += u64::from(is_marked);
         if packet.flags.contains(Flags::FIN) {
             self.fin = true;
         }
@@ -252,6 +275,7 @@ impl Trail {
             let rate = bytes as f64 / lasted.as_secs_f64();
             self.round.burst_rate.add(rate);
         }
+        self.usual_burst = self.usual_burst - self.usual_burst / 8 + bytes.min(65_536) / 8;
         self.burst = (at, octets);
     }
 
@@ -261,10 +285,11 @@ impl Trail {
         (turn.unwrap_or_default() / 150).max(HOST)
     }
 
-    /// Whether so much is full segments and no rest. Such a packet may carry PSH
-    /// although more waits: Linux sets it at the end of each write, and within
-    /// long ones.
+    /// Whether so much is full segments and no rest.
     fn is_whole(&self, shown: &Shown<'_>, octets: u64) -> bool {
+        if self.mss > 64 && octets.is_multiple_of(self.mss) {
+            return true;
+        }
         let options = |side| shown.connection.direction(side).options();
         let here = options(self.side);
         let there = options(self.side.other());
@@ -279,7 +304,7 @@ impl Trail {
         });
         let (usual, lead) = self.usual;
         let is_of = |size: u64| size > 64 && octets.is_multiple_of(size);
-        is_of(self.mss) || offered.is_some_and(is_of) || lead >= 20 && is_of(usual)
+        octets == 0 || offered.is_some_and(is_of) || lead >= 20 && is_of(usual)
     }
 
     /// Does an acknowledgment release what is sent, or something else?
@@ -289,9 +314,9 @@ impl Trail {
         // Nearly always a segment is the answer to an acknowledgment, and the
         // bounds by which it may not be one need not be worked out.
         let may_be_dry = match self.first_learned {
-            None => self.is_pushed && gap > HOST * 2,
+            None => self.is_all && gap > HOST * 2,
             Some(first) => {
-                at.saturating_since(first) > HOST * 2 && (gap > HOST * 2 || !self.is_pushed)
+                at.saturating_since(first) > HOST * 2 && (gap > HOST * 2 || !self.is_all)
             }
         };
         if since_ack <= HOST && !may_be_dry && gap <= LEAST_PAUSE {
@@ -330,9 +355,8 @@ impl Trail {
     }
 
     /// Acknowledgments came and the window was open, or all that had been written
-    /// had left, as PSH on a segment that is not full tells; and yet nothing was
-    /// sent until now. Full segments with PSH tell nothing by themselves: behind
-    /// those only a long silence counts.
+    /// had left, as a segment that is not full tells; and yet nothing was sent until
+    /// now. Behind full segments only a long silence after an acknowledgment counts.
     fn note_dry(
         &mut self,
         at: Instant,
@@ -348,9 +372,6 @@ impl Trail {
         let is_near = self.is_near();
         let is_dry = if self.is_all {
             answer.is_none_or(is_late) && gap > late
-        } else if self.is_pushed {
-            let long = late.max(pause);
-            is_near && answer.is_none_or(|since| since > long) && gap > long
         } else {
             is_near && answer.is_some_and(|since| since > late.max(pause))
         };
@@ -377,6 +398,7 @@ impl Trail {
         let kinds = shown.verdict.kinds;
         let turned = self.overtaken.on_again((start, end), shown.packet, kinds);
         if turned == Turned::Overtaken {
+            self.count_again(shown);
             self.note_late();
         } else {
             self.on_again(shown, start, end, silence);
@@ -392,12 +414,58 @@ impl Trail {
         episode.needless += u64::from(was_there);
     }
 
+    /// Wire segments that `flows` counted as retransmissions since it was asked last:
+    /// it knows how large those of a super-segment are.
+    fn count_again(&mut self, shown: &Shown<'_>) -> u64 {
+        let data = shown.connection.direction(self.side);
+        let before = core::mem::replace(&mut self.counted_again, data.retransmitted_segments());
+        self.counted_again.saturating_sub(before)
+    }
+
+    /// Retransmissions that carry no data here do not count with the next.
+    #[cold]
+    fn count_others_again(&mut self, shown: &Shown<'_>) {
+        if shown.verdict.kinds.is_retransmission() {
+            self.count_again(shown);
+        }
+    }
+
+    /// A repair begins with the octets from `start` on.
+    fn begin_episode(&mut self, shown: &Shown<'_>, start: u64) {
+        self.row = (start, start);
+        self.open = Some(Episode {
+            at: shown.packet.at,
+            until: shown.packet.at,
+            packet: shown.number,
+            start,
+            flight: self.flight(),
+            again: 0,
+            lost: 0,
+            lost_end: start,
+            spurious: 0,
+            overtaken: 0,
+            needless: 0,
+            row: 0,
+            row_end: start,
+            flood: Flood::new(start, self.nxt),
+            timeouts: 0,
+            trip: self.last_trip,
+            punctual_trip: self.punctual_trip,
+            turn: self.last_turn,
+            late: 0,
+            frozen: self.stillness(),
+            full_sized: true,
+            sent: 0,
+        });
+        self.recover = self.nxt;
+    }
+
     fn on_again(&mut self, shown: &Shown<'_>, start: u64, end: u64, silence: Duration) {
         let kinds = shown.verdict.kinds;
-        let segments = u64::from(shown.packet.payload_len)
-            .div_ceil(self.mss.max(1))
-            .max(1);
+        let segments = self.count_again(shown);
         self.round.again += segments;
+        // What lies beyond is new.
+        let old_end = end.min(self.nxt).max(start);
         self.nxt = self.nxt.max(end);
         if kinds.contains(Kind::TailProbe) && self.open.is_none() {
             return;
@@ -405,36 +473,19 @@ impl Trail {
         let is_expiry = kinds.contains(Kind::TimeoutRetransmission)
             && self.trip().is_none_or(|trip| silence > trip);
         if self.open.is_none() {
-            self.row = (start, start);
-            self.open = Some(Episode {
-                at: shown.packet.at,
-                until: shown.packet.at,
-                packet: shown.number,
-                start,
-                flight: self.flight(),
-                again: 0,
-                spurious: 0,
-                overtaken: 0,
-                needless: 0,
-                row: 0,
-                row_end: start,
-                flood: Flood::new(start, self.nxt),
-                timeouts: 0,
-                trip: self.last_trip,
-                punctual_trip: self.punctual_trip,
-                turn: self.last_turn,
-                late: 0,
-                frozen: self.stillness(),
-                full_sized: true,
-                sent: 0,
-            });
-            self.recover = self.nxt;
+            self.begin_episode(shown, start);
         }
-        self.meter.on_lost(start, end - start);
+        self.meter.on_lost(start, old_end - start);
         self.meter.on_sent(shown.packet.at, end - start, end);
         let Some(open) = &mut self.open else { return };
         open.flood.on_lost(start, end, self.mss);
         open.again += segments;
+        open.lost += old_end.saturating_sub(open.lost_end.max(start));
+        open.lost_end = open.lost_end.max(old_end);
+        debug_assert!(
+            open.lost <= self.nxt.saturating_sub(open.start),
+            "more than was in flight"
+        );
         open.full_sized &= end - start >= self.mss;
         if is_expiry {
             open.timeouts += 1;
@@ -461,6 +512,10 @@ impl Trail {
         }
         if self.una >= self.recover {
             self.recover = self.nxt;
+        }
+        // What was acknowledged as a whole needs no recovery.
+        if self.una >= self.nxt {
+            self.end_episode();
         }
     }
 

@@ -1,0 +1,77 @@
+//! Capture time that never steps back.
+//!
+//! A clock that is set back during a capture shifts all that follows: time stands
+//! still for [`Monotone::PATIENCE`] packets, and goes on with an offset. Packets that
+//! are merely out of order in the file have the time of the one before. A clock that is
+//! set forward cannot be told from a silence.
+//!
+//! Each connection has one of its own, since threads share connections and not
+//! packets.
+
+use gigatcp_units::{Duration, Instant};
+
+/// The time of one connection.
+#[derive(Clone, Copy, Default, Debug)]
+pub(crate) struct Monotone {
+    /// The latest time.
+    pub last: Instant,
+    offset: Duration,
+    /// Packets in a row that were earlier than that.
+    behind: u8,
+}
+
+impl Monotone {
+    /// Packets in a row from the past that show a clock that was set.
+    const PATIENCE: u8 = 4;
+
+    /// Returns the time of a packet that was captured at `at`.
+    #[inline(always)]
+    pub fn time(&mut self, at: Instant) -> Instant {
+        let at = at + self.offset;
+        if at >= self.last {
+            self.behind = 0;
+            self.last = at;
+        } else {
+            self.on_step_back(at);
+        }
+        self.last
+    }
+
+    #[cold]
+    fn on_step_back(&mut self, at: Instant) {
+        self.behind += 1;
+        if self.behind == Self::PATIENCE {
+            self.behind = 0;
+            self.offset += self.last.saturating_since(at);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use alloc::vec::Vec;
+
+    use super::*;
+
+    fn times(captured: &[u64]) -> Vec<u64> {
+        let mut clock = Monotone::default();
+        let at = |ms: u64| Instant::ZERO + Duration::from_millis(ms);
+        let times = captured.iter().map(|ms| clock.time(at(*ms)));
+        times.map(|at| at.as_nanos() / 1_000_000).collect()
+    }
+
+    #[test]
+    fn after_a_clock_is_set_back_time_goes_on() {
+        let set_back = [100, 110, 60, 61, 62, 63, 70, 90, 190];
+        assert_eq!(
+            times(&set_back),
+            [100, 110, 110, 110, 110, 110, 117, 137, 237]
+        );
+    }
+
+    #[test]
+    fn packets_out_of_order_shift_nothing() {
+        let swapped = [100, 110, 105, 111, 108, 120];
+        assert_eq!(times(&swapped), [100, 110, 110, 111, 111, 120]);
+    }
+}
