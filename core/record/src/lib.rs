@@ -1,4 +1,4 @@
-//! `run.json`: everything a run found out, schema `gigatcp.run/1`.
+//! `run.json`: everything a run found out, schema `gigatcp.run/2`.
 //!
 //! The report, `--json` and later readers see this and nothing else. Field
 //! names carry their unit (`_ns`, `_bytes`, `_bps`, `_fraction`); times count
@@ -20,7 +20,7 @@ use alloc::vec::Vec;
 use serde::{Deserialize, Serialize};
 
 /// The schema this code writes.
-pub const SCHEMA: &str = "gigatcp.run/1";
+pub const SCHEMA: &str = "gigatcp.run/2";
 
 /// One call of `gigatcp run`: a plan and all its series.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -206,13 +206,18 @@ pub struct FlowRecord {
     pub sender_cpu_fraction: f64,
     /// Share of one processor used by the receiving host, 0 to 1.
     pub receiver_cpu_fraction: f64,
-    /// Where the time went: nanoseconds under each limit, summing up to the
-    /// time from `established_ns` to `ended_ns`.
+    /// What would have had to change for the flow to be faster: nanoseconds by cause, none
+    /// with zero. They add up to the time from the first SYN to `ended_ns`. Empty in records
+    /// of schema 1, which knew mechanisms only.
+    #[serde(default)]
+    pub limited_by: Vec<CauseShare>,
+    /// The same over time. Changes closer than the sampling step, or within an RTT, are
+    /// merged to the cause that took most of it.
+    #[serde(default)]
+    pub limited_by_timeline: Vec<CauseSpan>,
+    /// The mechanism behind it: nanoseconds under each limit of the sender's stack, adding
+    /// up to the time from `established_ns` to `ended_ns`.
     pub limits: Vec<LimitShare>,
-    /// Changes of the limit over time, as (start, limit): the timeline.
-    /// Changes closer than the sampling step are merged to the limit that
-    /// held longest.
-    pub limit_timeline: Vec<LimitSpan>,
     /// State of the connection over time, evenly sampled.
     pub samples: Vec<Sample>,
     /// Requested, granted and effective values: all of a kernel's, of an engine's
@@ -224,8 +229,8 @@ pub struct FlowRecord {
     pub untold: Vec<String>,
     /// Time-sequence data, for the flows the plan asked for.
     pub time_sequence: Option<TimeSequence>,
-    /// What `gigatcp why` says of the capture alone, where one was taken;
-    /// [`FlowRecord::limits`] is the engine's own account beside it.
+    /// What `gigatcp why` says of the packets alone, where they were analyzed;
+    /// [`FlowRecord::limited_by`] is what the run itself measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub why: Option<WhyRecord>,
 }
@@ -273,7 +278,16 @@ pub struct IntervalRecord {
     pub retransmitted_segments: u64,
 }
 
-/// Time under one limit.
+/// Time that is attributed to one cause.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct CauseShare {
+    /// Id of the cause (`gigatcp_events::Cause::id`), as `gigatcp explain` knows it.
+    pub cause: String,
+    /// Nanoseconds attributed to it.
+    pub spent_ns: u64,
+}
+
+/// Time under one limit of the stack: the mechanism that stopped its output.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct LimitShare {
     /// Name of the limit (`gigatcp_events::Limit::name`).
@@ -284,13 +298,13 @@ pub struct LimitShare {
 
 /// A span of the limited-by timeline.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct LimitSpan {
+pub struct CauseSpan {
     /// Start of the span.
     pub start_ns: u64,
     /// End of the span.
     pub end_ns: u64,
-    /// Name of the limit.
-    pub limit: String,
+    /// Id of the cause that took most of it.
+    pub cause: String,
 }
 
 /// State of the sender at one moment.
