@@ -1,23 +1,29 @@
-//! `cargo xtask grade`: how often `gigatcp why` finds the cause it should.
+//! `cargo xtask grade`: how often `gigatcp why` finds the cause it should, and the fit of
+//! the weights that it rests on.
 //!
-//! The grading is an example of `gigatcp-sweep`, which sees the simulator, the
-//! captures and the diagnosis. Its worlds have one known cause each; they are
-//! captured from three places and diagnosed from the capture alone. With `--live`
-//! they are connections of this machine's kernel over emulated paths, which needs
-//! root, or a user namespace of one's own; with `--fat` the paths are long and fat;
-//! with `--shared` others use them as well. `--write` keeps what came out as
-//! `docs/grade.txt`, `docs/grade-live.txt`, `docs/grade-fat.txt` or
-//! `docs/grade-shared.txt`; arguments else are handed on.
+//! The grading is a crate of its own (`drive/grade`): simulated worlds with one known cause,
+//! and captures of the running kernel whose counters prove the cause. `--make DIR` makes
+//! such captures, which needs root; `--kernels DIR` grades them. `--fit` fits the weights
+//! to worlds with seeds below 1,000,000 and to kernels' captures, and writes
+//! `core/why/src/weights/`. `--write` keeps a grade in `docs/`.
 
+use std::path::PathBuf;
 use std::process::Command;
 
 use crate::{Failed, process, top};
 
-/// Where the kept grades are.
+/// Where the weights are.
+const WEIGHTS: &str = "core/why/src/weights";
+
+/// Where a kept grade is.
 fn kept(words: &[String]) -> &'static str {
     let has = |option: &str| words.iter().any(|word| word == option);
-    if has("--live") {
-        "docs/grade-live.txt"
+    if has("--kernels") {
+        "docs/grade-kernels.txt"
+    } else if has("--counterfactual") {
+        "docs/grade-counterfactual.txt"
+    } else if has("--metamorphic") {
+        "docs/grade-metamorphic.txt"
     } else if has("--fat") {
         "docs/grade-fat.txt"
     } else if has("--shared") {
@@ -27,16 +33,35 @@ fn kept(words: &[String]) -> &'static str {
     }
 }
 
+/// Builds a program of the crate and says where it is.
+fn build(name: &str) -> Result<PathBuf, Failed> {
+    let words = ["build", "--quiet", "--release", "--package", "gigatcp-grade"];
+    let mut build = process::cargo(&words);
+    build.args(["--bin", name]);
+    if process::run(build)?.success() {
+        return Ok(process::target().join("release").join(name));
+    }
+    Err(Failed::Usage(format!("{name} does not build (see above)")))
+}
+
 /// Runs the grading with the given arguments.
 pub fn run(words: &[String]) -> Result<(), Failed> {
-    let program = process::build_example("gigatcp-sweep", "grade", "test")?;
-    let kept = kept(words);
+    if let Some(place) = words.iter().position(|word| word == "--make") {
+        let mut command = Command::new(build("kernels")?);
+        command.args(["make", "--out"]).args(&words[place + 1..]);
+        return ended(command);
+    }
+    let mut command = Command::new(build("grade")?);
+    command.current_dir(top());
+    if words.iter().any(|word| word == "--fit") {
+        command.args(words).args(["--write", WEIGHTS]);
+        return ended(command);
+    }
     let keeps = words.iter().any(|word| word == "--write");
     let rest: Vec<&String> = words.iter().filter(|word| *word != "--write").collect();
-    let mut command = Command::new(program);
-    command.args(&rest).current_dir(top());
+    command.args(&rest);
     let mut text = String::from("# cargo xtask grade --write");
-    for word in rest {
+    for word in &rest {
         text.push_str(&format!(" {word}"));
     }
     text.push('\n');
@@ -45,12 +70,20 @@ pub fn run(words: &[String]) -> Result<(), Failed> {
         text.push_str(line);
         text.push('\n');
     })?;
+    let kept = kept(words);
     match status.code() {
         Some(0) if keeps => std::fs::write(top().join(kept), text)
             .map_err(|error| Failed::Usage(format!("cannot write {kept}: {error}"))),
         Some(0) => Ok(()),
-        _ => Err(Failed::Usage(
-            "the grading did not begin (see above)".into(),
-        )),
+        _ => Err(Failed::Usage("the grading did not begin (see above)".into())),
+    }
+}
+
+/// Runs a program whose end says everything.
+fn ended(mut command: Command) -> Result<(), Failed> {
+    command.current_dir(top());
+    match process::run(command)?.code() {
+        Some(0) => Ok(()),
+        _ => Err(Failed::Usage("it did not end well (see above)".into())),
     }
 }

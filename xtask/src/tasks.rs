@@ -149,8 +149,7 @@ pub const TASKS: [Task; 13] = [
         name: "grade",
         forms: &[
             (
-                "[--fat] [--shared] [--seeds N] [--first SEED] [--cause ID] [--keep DIR] [--show] \
-                 [--write]",
+                "[--fat] [--shared] [--seeds N] [--first SEED] [--cause ID] [--show] [--write]",
                 &[
                     "does `gigatcp why` find the known cause?",
                     "--fat: over paths of thousands of segments;",
@@ -159,13 +158,23 @@ pub const TASKS: [Task; 13] = [
                 ],
             ),
             (
-                "--live [--keep DIR] [--again DIR] [--seeds N] [--first SEED] [--cause ID] [--show] \
-                 [--write]",
+                "--kernels DIR [--show] [--metamorphic] [--write]",
                 &[
-                    "the same of connections of this machine's",
-                    "kernel, docs/grade-live.txt; --keep keeps the",
-                    "captures, --again judges those; needs root",
+                    "the same of captures of a kernel's TCP;",
+                    "--metamorphic: after changes that mean nothing",
                 ],
+            ),
+            (
+                "--make DIR --seeds RANGE [--family NAME]",
+                &["makes such captures with this kernel; needs root"],
+            ),
+            (
+                "--fit [--seeds N] [--kernels DIR]",
+                &["fits the weights of causes to both"],
+            ),
+            (
+                "--counterfactual [--seeds N] [--first SEED]",
+                &["does lifting the named cause help, and no other more?"],
             ),
         ],
         run: grade::run,
@@ -303,9 +312,8 @@ mod tests {
         assert_eq!(mistake("bench", "--goals --only reno --set a=b"), None);
         assert_eq!(mistake("ledger", "MUST-36"), None);
         assert_eq!(mistake("grade", "--write --fat --seeds 20"), None);
-        assert_eq!(mistake("grade", "--shared --keep captures --seeds 2"), None);
-        let again = "--write --live --again captures --first 2000000";
-        assert_eq!(mistake("grade", again), None);
+        assert_eq!(mistake("grade", "--kernels captures --show --write"), None);
+        assert_eq!(mistake("grade", "--make captures --seeds 1..9"), None);
         assert_eq!(mistake("duel", "--steal-at-most 1.5"), None);
         assert_eq!(mistake("duel", "--rivals --seconds 7 --phases 4"), None);
         let said = mistake("grade", "--sedes 20").unwrap();
