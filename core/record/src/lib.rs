@@ -235,34 +235,42 @@ pub struct FlowRecord {
     pub why: Option<WhyRecord>,
 }
 
-/// Why a connection was not faster, by its capture.
+/// What limited a connection, from its packets only.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct WhyRecord {
-    /// The cause that took most of the time; absent where that is not known.
-    pub dominant: Option<String>,
+    /// Id of the cause that took most of the time; `None` if that is unknown.
+    #[serde(alias = "dominant")]
+    pub primary_cause: Option<String>,
+    /// The answer in one sentence.
+    #[serde(alias = "paragraph")]
+    pub sentence: String,
     /// Shares of the time by cause, in a line.
     pub limited_by: String,
-    /// All of it in whole sentences.
-    pub paragraph: String,
-    /// Time whose cause the capture does not show.
+    /// Time whose cause the packets do not show.
     pub unknown_ns: u64,
     /// Causes, in order of the time they took.
     pub verdicts: Vec<WhyVerdict>,
 }
 
-/// One cause.
+/// A cause that was found from packets only.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct WhyVerdict {
-    /// Its name, as `gigatcp explain` knows it.
+    /// Its id, as `gigatcp explain` knows it.
     pub id: String,
     /// What was found, in a sentence.
     pub finding: String,
-    /// How sure that is, 0 to 1.
+    /// Probability that it is right, 0 to 1.
     pub confidence: f64,
-    /// Time it took; zero for what is only remarked on.
+    /// Time attributed to it; zero for a note.
     pub time_ns: u64,
-    /// What it cost.
+    /// Payload that would have been delivered in addition, by time.
     pub cost_bps: u64,
+    /// Whether it may be more, because the path may carry more than the packets show.
+    #[serde(default)]
+    pub cost_at_least: bool,
+    /// What to change, with figures for this path; empty in records of schema 1.
+    #[serde(default)]
+    pub fix: String,
 }
 
 /// One interval of the tester, by the receiver's clock.

@@ -449,10 +449,7 @@ fn a_run_with_a_capture_says_why_beside_its_own_account_and_so_does_its_folder()
         "{}",
         String::from_utf8_lossy(&output.stderr)
     );
-    assert!(
-        text.contains("measured by the run, flow 1"),
-        "{text}"
-    );
+    assert!(text.contains("measured by the run, flow 1"), "{text}");
     let empty = folder.path().join("empty");
     fs::create_dir(&empty).expect("a folder");
     let (is_done, said) = why_of(&folder, &["empty"]);

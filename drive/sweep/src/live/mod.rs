@@ -315,7 +315,9 @@ impl Watched {
 
 /// What is the same for all flows now.
 fn scene(running: &[Running<'_>], site: &Site) -> Scene {
-    let delivered = running.iter().map(|flow| flow.delivered.load(Ordering::Relaxed));
+    let delivered = running
+        .iter()
+        .map(|flow| flow.delivered.load(Ordering::Relaxed));
     Scene {
         path: site.emulator.snapshot(),
         engines: Side::ALL.map(|side| site.engine_busy(side)),

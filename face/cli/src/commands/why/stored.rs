@@ -131,10 +131,7 @@ impl Stored {
                     Some(why) => text.push_str(&sentences(why)),
                     None => text.push_str("  no data was sent\n"),
                 }
-                text.push_str(&format!(
-                    "  measured by the run: {}\n\n",
-                    account(flow)
-                ));
+                text.push_str(&format!("  measured by the run: {}\n\n", account(flow)));
             }
         }
         text
@@ -185,9 +182,9 @@ fn bare(series: &SeriesRecord) -> Value {
     json!(series)
 }
 
-/// The paragraph of a flow, and its verdicts.
+/// The answer for a flow, and its verdicts.
 fn sentences(why: &WhyRecord) -> String {
-    let mut text = wrap(&why.paragraph, 2);
+    let mut text = wrap(&why.sentence, 2);
     for verdict in why.verdicts.iter().filter(|one| one.time_ns > 0) {
         let line = format!(
             "{}, {}, sure {:.0} %: {}",
