@@ -59,7 +59,7 @@ fn a_file_that_ends_too_early_gives_what_is_there() {
         let (records, notes) = read_octets(&octets[..len]);
         // 16 octets, and three records of 24 + 64.
         let whole = len.saturating_sub(16) / 88;
-        let is_at_end = len >= 16 && (len - 16) % 88 == 0;
+        let is_at_end = len >= 16 && (len - 16).is_multiple_of(88);
         assert!(records.len() == whole || records.len() == whole + 1);
         assert_eq!(
             notes.count(NoteKind::TruncatedTail) == 0,
@@ -90,7 +90,7 @@ fn formats_that_are_not_read_are_named() {
         (&b"GMBU\0\x02\x01\0"[..], "Network Monitor 2.x"),
         (b"RTSS\x01\x01\x01\0", "Network Monitor 1.x"),
         (b"TRSNIFF data    \x1a", "Sniffer capture (DOS)"),
-        (b"XCP\0002.001\0", "Sniffer capture (Windows"),
+        (b"XCP\x00002.001\x00", "Sniffer capture (Windows"),
         (b"iptrace 2.0", "iptrace"),
         (b"TR\0d\0", "nettl"),
         (b"PK\x03\x04\x14\0", "zip"),

@@ -26,7 +26,7 @@ const DECAY: (f64, f64) = (0.9, 0.99);
 
 /// What weights cost: their squares, and the length of a row of them.
 const RIDGE: f64 = 2e-5;
-const LASSO: f64 = 2.5e-4;
+const LASSO: f64 = 1e-3;
 
 /// How probable it is that a slice shows something other than the connection's cause.
 const OTHER: f64 = 0.12;
@@ -120,13 +120,13 @@ pub fn fit(examples: &[&Example], mut progress: impl FnMut(usize, f64)) -> Fitte
         );
         // Steps become smaller towards the end.
         let step = STEP * (1.0 - 0.9 * pass as f64 / PASSES as f64);
+        let costs = row_costs(&layout, &weights);
         for (index, weight) in weights.iter_mut().enumerate() {
-            let slope = gradient[index] / total + RIDGE * *weight;
+            let slope = gradient[index] / total + RIDGE * *weight + costs[index];
             mean[index] = DECAY.0 * mean[index] + (1.0 - DECAY.0) * slope;
             square[index] = DECAY.1 * square[index] + (1.0 - DECAY.1) * slope * slope;
             *weight -= step * (mean[index] / rise) / ((square[index] / spread).sqrt() + 1e-6);
         }
-        shrink(&layout, &mut weights, step);
         if pass % 20 == 0 {
             progress(pass, loss / total);
         }
@@ -134,16 +134,18 @@ pub fn fit(examples: &[&Example], mut progress: impl FnMut(usize, f64)) -> Fitte
     Fitted { layout, weights }
 }
 
-/// Rows of weights become shorter by what being there costs.
-fn shrink(layout: &Layout, weights: &mut [f64], step: f64) {
-    for rows in &layout.rows {
-        for (feature, begin) in rows {
-            let row = &mut weights[*begin..begin + Feature::ALL[*feature].knots().len()];
-            let length = row.iter().map(|one| one * one).sum::<f64>().sqrt();
-            let left = (1.0 - step * LASSO * 40.0 / length.max(1e-12)).max(0.0);
-            row.iter_mut().for_each(|one| *one *= left);
+/// By how much the loss grows with each weight for its row being there.
+fn row_costs(layout: &Layout, weights: &[f64]) -> Vec<f64> {
+    let mut costs = vec![0.0; weights.len()];
+    for (feature, begin) in layout.rows.iter().flatten() {
+        let row = *begin..begin + Feature::ALL[*feature].knots().len();
+        let length = weights[row.clone()].iter().map(|one| one * one).sum::<f64>();
+        let length = length.sqrt() + 0.02;
+        for index in row {
+            costs[index] = LASSO * weights[index] / length;
         }
     }
+    costs
 }
 
 fn prepare(example: &Example) -> Vec<Prepared> {
@@ -352,4 +354,4 @@ impl Fitted {
 }
 
 /// A row whose weights are all smaller is left out.
-const MIN_WEIGHT: f64 = 0.04;
+const MIN_WEIGHT: f64 = 0.1;

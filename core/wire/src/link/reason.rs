@@ -67,6 +67,7 @@ fn not_ip(layer: Layer, kind: u16) -> Reason {
         Layer::Pppoe => (Some("PPPoE discovery"), "PPPoE"),
         Layer::Llc => (llc(kind), "LLC"),
         Layer::Loopback => (None, "address family"),
+        Layer::Vxlan if kind == 4 => (Some("NSH"), ""),
         Layer::Vxlan => (None, "VXLAN-GPE protocol"),
         Layer::Gre => (Some("GRE keepalive"), "GRE"),
         Layer::Cooked => (None, "Linux cooked type"),
@@ -104,7 +105,7 @@ const fn ether_type(number: u16) -> Option<&'static str> {
         0x0842 => "Wake-on-LAN",
         0x22f0 => "AVTP",
         0x22f3 => "TRILL",
-        0x6002 | 0x6003 | 0x6004 => "DECnet",
+        0x6002..=0x6004 => "DECnet",
         0x8035 => "RARP",
         0x809b | 0x80f3 => "AppleTalk",
         0x8137 => "IPX",
@@ -116,6 +117,7 @@ const fn ether_type(number: u16) -> Option<&'static str> {
         0x8892 => "PROFINET",
         0x88a2 => "ATA over Ethernet",
         0x88a4 => "EtherCAT",
+        0x88ca => "TIPC",
         0x88cc => "LLDP",
         0x88e1 => "HomePlug",
         0x88e5 => "MACsec (encrypted)",
@@ -127,6 +129,8 @@ const fn ether_type(number: u16) -> Option<&'static str> {
         0x893a => "IEEE 1905",
         0x894f => "NSH",
         0x9000 => "Ethernet loopback test",
+        // Cisco HDLC puts service access points here.
+        0xfefe => "OSI (IS-IS)",
         _ => return None,
     })
 }
@@ -177,6 +181,7 @@ const fn link_type(number: u16) -> Option<&'static str> {
         119 => "802.11 with Prism header",
         122 => "IP over Fibre Channel",
         123 => "SunATM",
+        130..=137 | 178..=181 => "Juniper",
         138 => "IP over IEEE 1394",
         143 => "DOCSIS",
         147..=162 => "user-defined",
@@ -187,13 +192,16 @@ const fn link_type(number: u16) -> Option<&'static str> {
         192 => "PPI",
         195 | 215 | 230 | 283 => "IEEE 802.15.4",
         197 => "ERF",
+        226 => "Solaris IPNET",
         227 => "CAN",
         239 => "nflog",
         240 | 241 => "netANALYZER",
+        242 => "IP over InfiniBand",
         247 => "InfiniBand",
         251 | 256 => "Bluetooth Low Energy",
         252 => "Wireshark exported PDU",
         253 => "netlink",
+        281 | 282 | 284 | 285 => "DSA switch tags",
         _ => return None,
     })
 }

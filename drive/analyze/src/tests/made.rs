@@ -128,10 +128,10 @@ pub(super) fn both_ends(port: u16) -> [Vec<Packet>; 2] {
         } else {
             (packet.at + WAY, packet.at + AHEAD)
         };
-        if !(is_lost && !packet.is_client) {
+        if !is_lost || packet.is_client {
             client.push(Packet { at: here, ..packet });
         }
-        if !(is_lost && packet.is_client) {
+        if !is_lost || !packet.is_client {
             server.push(Packet {
                 at: there,
                 ..packet

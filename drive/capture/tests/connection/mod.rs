@@ -1,6 +1,7 @@
 //! A small connection made by hand, as its sender's end sees it: handshake,
 //! ten data segments of which two are lost, SACK, one fast retransmission, one
 //! after a timeout, FIN.
+#![allow(dead_code)] // Each test program uses a part.
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 

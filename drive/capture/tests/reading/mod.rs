@@ -79,10 +79,11 @@ fn line(time: &str, wire_len: u32, captured: usize, segment: &Captured<'_>) -> S
     };
     let (src, dst) = (ip.endpoints.src(), ip.endpoints.dst());
     let of = |address: IpAddr, is_v4| {
-        let is_asked_for = address.is_ipv4() == is_v4;
-        is_asked_for
-            .then(|| address.to_string())
-            .unwrap_or_default()
+        if address.is_ipv4() == is_v4 {
+            address.to_string()
+        } else {
+            String::new()
+        }
     };
     let val = segment.timestamps().map(|times| times.val.to_string());
     [
