@@ -61,7 +61,7 @@ fn whole(octets: &[u8]) {
     for (index, row) in summary.connections.iter().enumerate() {
         let diagnosis = connections.diagnose(index);
         let delivered = diagnosis.map(|diagnosis| diagnosis.delivered);
-        assert_eq!(delivered, row.brief.map(|brief| brief.delivered), "{index}");
+        assert_eq!(delivered, row.diagnosis.map(|one| one.delivered), "{index}");
     }
 }
 
@@ -133,7 +133,7 @@ pub fn flows(octets: &[u8]) {
             assert_eq!(outlined, followed, "{index}");
         }
         let diagnosis = analyzer.connections().diagnose(index);
-        assert!(diagnosis.is_none_or(|one| !one.paragraph.is_empty()));
+        assert!(diagnosis.is_none_or(|one| !one.sentence().is_empty()));
     }
 }
 

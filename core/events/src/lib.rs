@@ -6,6 +6,7 @@
 //! live engine, the kernel and a stranger's capture.
 //!
 //! * [`event`]: what can happen, one variant each.
+//! * [`cause`]: what would have to change for a connection to be faster.
 //! * [`limit`]: what kept a sender from sending more, and the clock that makes
 //!   those times add up to the run.
 //! * [`log`]: an outbox with a mask, so that unwanted events cost a branch,
@@ -20,10 +21,12 @@
 
 extern crate alloc;
 
+pub mod cause;
 pub mod event;
 pub mod limit;
 pub mod log;
 
+pub use cause::Cause;
 pub use event::{
     CwndCause, DropCause, EcnFeedback, Event, LossVerdict, PathMtuCause, Phase, SendReason, State,
 };

@@ -231,6 +231,8 @@ pub struct Cpu {
     free_picos: u64,
     /// Time spent without work before `free`.
     idle: Duration,
+    /// Of this, time that others had it.
+    taken: Duration,
     accepted: Work,
 }
 
@@ -267,6 +269,7 @@ impl Cpu {
         self.start(now, Work::NONE);
         self.free_nanos = self.free_nanos.saturating_add(span.as_nanos());
         self.idle += span;
+        self.taken += span;
         self.busy_until()
     }
 
@@ -282,6 +285,14 @@ impl Cpu {
         let total = now.saturating_since(Instant::ZERO);
         let idle_now = now.saturating_since(self.busy_until());
         total.saturating_sub(self.idle).saturating_sub(idle_now)
+    }
+
+    /// Time from zero to `now` in which the host could not begin more work: its own, and
+    /// what [`Cpu::take_away`] took (counted when it begins).
+    #[must_use]
+    pub fn occupied_time(&self, now: Instant) -> Duration {
+        let total = now.saturating_since(Instant::ZERO);
+        (self.busy_time(now) + self.taken).min(total)
     }
 
     /// Share of the time from zero to `now` in which there was work, 0 to 1:
@@ -365,6 +376,7 @@ mod tests {
         assert_eq!(cpu.take_away(at(120), Duration::from_nanos(500)), at(650));
         assert_eq!(cpu.start(at(200), sending(10)), at(660));
         assert_eq!(cpu.busy_time(at(1000)).as_nanos(), 60);
+        assert_eq!(cpu.occupied_time(at(1000)).as_nanos(), 560);
         assert_eq!(cpu.take_away(at(2000), Duration::from_nanos(7)), at(2007));
         assert_eq!(cpu.busy_time(at(3000)).as_nanos(), 60);
     }

@@ -1,4 +1,4 @@
-//! `run.json`: everything a run found out, schema `gigatcp.run/1`.
+//! `run.json`: everything a run found out, schema `gigatcp.run/2`.
 //!
 //! The report, `--json` and later readers see this and nothing else. Field
 //! names carry their unit (`_ns`, `_bytes`, `_bps`, `_fraction`); times count
@@ -20,7 +20,7 @@ use alloc::vec::Vec;
 use serde::{Deserialize, Serialize};
 
 /// The schema this code writes.
-pub const SCHEMA: &str = "gigatcp.run/1";
+pub const SCHEMA: &str = "gigatcp.run/2";
 
 /// One call of `gigatcp run`: a plan and all its series.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -206,13 +206,18 @@ pub struct FlowRecord {
     pub sender_cpu_fraction: f64,
     /// Share of one processor used by the receiving host, 0 to 1.
     pub receiver_cpu_fraction: f64,
-    /// Where the time went: nanoseconds under each limit, summing up to the
-    /// time from `established_ns` to `ended_ns`.
+    /// What would have had to change for the flow to be faster: nanoseconds by cause, none
+    /// with zero. They add up to the time from the first SYN to `ended_ns`. Empty in records
+    /// of schema 1, which knew mechanisms only.
+    #[serde(default)]
+    pub limited_by: Vec<CauseShare>,
+    /// The same over time. Changes closer than the sampling step, or within an RTT, are
+    /// merged to the cause that took most of it.
+    #[serde(default)]
+    pub limited_by_timeline: Vec<CauseSpan>,
+    /// The mechanism behind it: nanoseconds under each limit of the sender's stack, adding
+    /// up to the time from `established_ns` to `ended_ns`.
     pub limits: Vec<LimitShare>,
-    /// Changes of the limit over time, as (start, limit): the timeline.
-    /// Changes closer than the sampling step are merged to the limit that
-    /// held longest.
-    pub limit_timeline: Vec<LimitSpan>,
     /// State of the connection over time, evenly sampled.
     pub samples: Vec<Sample>,
     /// Requested, granted and effective values: all of a kernel's, of an engine's
@@ -224,40 +229,48 @@ pub struct FlowRecord {
     pub untold: Vec<String>,
     /// Time-sequence data, for the flows the plan asked for.
     pub time_sequence: Option<TimeSequence>,
-    /// What `gigatcp why` says of the capture alone, where one was taken;
-    /// [`FlowRecord::limits`] is the engine's own account beside it.
+    /// What `gigatcp why` says of the packets alone, where they were analyzed;
+    /// [`FlowRecord::limited_by`] is what the run itself measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub why: Option<WhyRecord>,
 }
 
-/// Why a connection was not faster, by its capture.
+/// What limited a connection, from its packets only.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct WhyRecord {
-    /// The cause that took most of the time; absent where that is not known.
-    pub dominant: Option<String>,
+    /// Id of the cause that took most of the time; `None` if that is unknown.
+    #[serde(alias = "dominant")]
+    pub primary_cause: Option<String>,
+    /// The answer in one sentence.
+    #[serde(alias = "paragraph")]
+    pub sentence: String,
     /// Shares of the time by cause, in a line.
     pub limited_by: String,
-    /// All of it in whole sentences.
-    pub paragraph: String,
-    /// Time whose cause the capture does not show.
+    /// Time whose cause the packets do not show.
     pub unknown_ns: u64,
     /// Causes, in order of the time they took.
     pub verdicts: Vec<WhyVerdict>,
 }
 
-/// One cause.
+/// A cause that was found from packets only.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct WhyVerdict {
-    /// Its name, as `gigatcp explain` knows it.
+    /// Its id, as `gigatcp explain` knows it.
     pub id: String,
     /// What was found, in a sentence.
     pub finding: String,
-    /// How sure that is, 0 to 1.
+    /// Probability that it is right, 0 to 1.
     pub confidence: f64,
-    /// Time it took; zero for what is only remarked on.
+    /// Time attributed to it; zero for a note.
     pub time_ns: u64,
-    /// What it cost.
+    /// Payload that would have been delivered in addition, by time.
     pub cost_bps: u64,
+    /// Whether it may be more, because the path may carry more than the packets show.
+    #[serde(default)]
+    pub cost_at_least: bool,
+    /// What to change, with figures for this path; empty in records of schema 1.
+    #[serde(default)]
+    pub fix: String,
 }
 
 /// One interval of the tester, by the receiver's clock.
@@ -273,7 +286,16 @@ pub struct IntervalRecord {
     pub retransmitted_segments: u64,
 }
 
-/// Time under one limit.
+/// Time that is attributed to one cause.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct CauseShare {
+    /// Id of the cause (`gigatcp_events::Cause::id`), as `gigatcp explain` knows it.
+    pub cause: String,
+    /// Nanoseconds attributed to it.
+    pub spent_ns: u64,
+}
+
+/// Time under one limit of the stack: the mechanism that stopped its output.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct LimitShare {
     /// Name of the limit (`gigatcp_events::Limit::name`).
@@ -284,13 +306,13 @@ pub struct LimitShare {
 
 /// A span of the limited-by timeline.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct LimitSpan {
+pub struct CauseSpan {
     /// Start of the span.
     pub start_ns: u64,
     /// End of the span.
     pub end_ns: u64,
-    /// Name of the limit.
-    pub limit: String,
+    /// Id of the cause that took most of it.
+    pub cause: String,
 }
 
 /// State of the sender at one moment.

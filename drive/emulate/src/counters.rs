@@ -51,7 +51,9 @@ pub struct HopView {
     pub max_backlog: u64,
     /// How long a packet arriving now would wait.
     pub queueing_delay: Duration,
-    /// Share of the time in which the serialiser had work.
+    /// Time in which the serialiser had work.
+    pub busy: Duration,
+    /// The same as a share of the time so far.
     pub utilisation: f64,
 }
 
@@ -117,6 +119,7 @@ impl Way {
             view.counters = *hop.counters();
             view.backlog = hop.backlog(now);
             view.queueing_delay = hop.queueing_delay(now);
+            view.busy = hop.busy_time(now);
             view.utilisation = hop.utilisation(now);
         }
     }

@@ -125,6 +125,8 @@ pub struct Observe {
     pub sample_step: Duration,
     /// Whether to fingerprint every packet and drop.
     pub fingerprint: bool,
+    /// Whether to attribute the time of every sender to causes.
+    pub account: bool,
 }
 
 impl Observe {
@@ -132,5 +134,6 @@ impl Observe {
     pub const NOTHING: Self = Self {
         sample_step: Duration::ZERO,
         fingerprint: false,
+        account: false,
     };
 }

@@ -15,6 +15,7 @@ mod transmit;
 
 use std::collections::VecDeque;
 
+use gigatcp_events::Cause;
 use gigatcp_path::{ConfigError, Cpu, CpuCosts, Hop, HopConfig, Steal, Work};
 use gigatcp_tcp::listener::{self, Heard};
 use gigatcp_tcp::{Config as TcpConfig, Connection, Received};
@@ -63,6 +64,8 @@ pub struct Endpoint {
     resume_at: Instant,
     /// What the application has read, as a stream offset: integrity.
     read_offset: u64,
+    /// What was dropped on this host: offset after the last octet, and the cause.
+    lost: Vec<(u64, Cause)>,
 }
 
 impl Endpoint {
@@ -120,6 +123,7 @@ impl Endpoint {
             tx_queue: host.tx_queue.max(1),
             resume_at: Instant::FAR_FUTURE,
             read_offset: 0,
+            lost: Vec::new(),
         })
     }
 
@@ -147,6 +151,28 @@ impl Endpoint {
     #[must_use]
     pub fn cpu_busy(&self, now: Instant) -> Duration {
         self.cpu.busy_time(now)
+    }
+
+    /// Processor time used so far, with what others took of it.
+    #[must_use]
+    pub fn cpu_occupied(&self, now: Instant) -> Duration {
+        self.cpu.occupied_time(now)
+    }
+
+    /// Time in which the reading application paused by its own choice.
+    #[must_use]
+    pub fn unread_time(&self, now: Instant) -> Duration {
+        match &self.application {
+            Application::Sink(sink) => sink.paused_time(now),
+            Application::Source(_) => Duration::ZERO,
+        }
+    }
+
+    /// A segment with data that this host dropped, in no particular order: the stream
+    /// offset after its last octet, and the cause.
+    #[inline]
+    pub fn poll_lost(&mut self) -> Option<(u64, Cause)> {
+        self.lost.pop()
     }
 
     /// The network card's element, if it has one.

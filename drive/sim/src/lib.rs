@@ -12,15 +12,18 @@
 //! * [`schedule`]: who acts next.
 //! * [`packet`]: what travels.
 //! * [`meter`]: the tester's clock and intervals.
-//! * [`observe`]: samples, the limited-by timeline, time-sequence data.
+//! * [`observe`]: samples, time-sequence data.
+//! * [`account`]: attributes each instant of a sender to a cause.
 //!
 //! Each flow has its own pair of hosts; flows meet on the shared hops (a
 //! dumbbell). Background traffic is a flow like any other.
 #![forbid(unsafe_code)]
 #![deny(missing_docs)]
 
+pub mod account;
 pub mod config;
 pub mod endpoint;
+mod ledger;
 pub mod meter;
 pub mod observe;
 pub mod outcome;

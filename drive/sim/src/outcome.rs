@@ -4,6 +4,7 @@
 use gigatcp_path::{Hop, SharedMedium};
 use gigatcp_units::{Bytes, Duration, Instant};
 
+use crate::account::{ByLimit, Settled};
 use crate::endpoint::Endpoint;
 use crate::observe::{Samples, Sequence};
 use crate::packet::Packet;
@@ -40,6 +41,10 @@ pub struct FlowOutcome {
     pub sequence: Option<Sequence>,
     /// When the receiver had read everything; absent when it had not.
     pub finished_at: Option<Instant>,
+    /// Time by mechanism until then, or until the world ended; `None` without an account.
+    pub limits: Option<ByLimit>,
+    /// Time by cause until the same moment.
+    pub account: Option<Settled>,
 }
 
 impl FlowOutcome {

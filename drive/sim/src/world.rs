@@ -15,6 +15,7 @@ use gigatcp_wire::{Phantom, Segment};
 
 use crate::config::WorldConfig;
 use crate::endpoint::Endpoint;
+use crate::ledger::{self, Ledger, Scene};
 use crate::observe::{Samples, Sequence};
 use crate::outcome::{FlowOutcome, Outcome};
 use crate::packet::{Content, Packet, headers};
@@ -63,6 +64,11 @@ pub struct World {
     next_sample: Instant,
     samples: Vec<Samples>,
     sequences: Vec<Option<Sequence>>,
+    /// Accounts of the senders; empty where nobody wants them.
+    ledgers: Vec<Ledger>,
+    /// IP bytes delivered to each receiver, and to all.
+    carried: Vec<u64>,
+    carried_in_all: u64,
     hash: EventHash,
     packets: u64,
     out: Vec<Packet>,
@@ -113,6 +119,14 @@ impl World {
                 .iter()
                 .map(|flow| flow.time_sequence.then(|| Sequence::new(config.end)))
                 .collect(),
+            ledgers: match config.observe.account {
+                true => (0..flows)
+                    .map(|_| Ledger::new(config.observe.sample_step))
+                    .collect(),
+                false => Vec::new(),
+            },
+            carried: vec![0; flows],
+            carried_in_all: 0,
             hash: EventHash::default(),
             packets: 0,
             out: Vec::new(),
@@ -253,7 +267,7 @@ impl World {
     fn serve_host(&mut self, host: usize) {
         if self.hosts[host].poll_timeout() <= self.now {
             self.hosts[host].handle_timeout(self.now, &mut self.out);
-            self.after_host(host);
+            self.after_host(host, false);
         }
         let at = self.hosts[host].poll_timeout();
         self.schedule.set(self.hops.len() + host, at.max(self.now));
@@ -331,6 +345,14 @@ impl World {
     }
 
     fn on_dropped(&mut self, hop: usize, packet: &Packet, cause: DropCause) {
+        let config = self.hops.get(hop).map(Hop::config);
+        let tells_too_big = config.is_some_and(|config| config.tells_too_big);
+        if let Some(ledger) = self.ledgers.get_mut(packet.flow as usize)
+            && !packet.reverse
+            && let Some(cause) = ledger::cause_of(cause, tells_too_big)
+        {
+            ledger.on_lost(packet, cause);
+        }
         if self.config.observe.fingerprint {
             let cause = match cause {
                 DropCause::QueueFull => 1,
@@ -351,6 +373,11 @@ impl World {
     #[inline(always)]
     fn deliver(&mut self, packet: Packet) {
         self.packets += packet.wire_packets() as u64;
+        if !packet.reverse && self.carried.len() > 1 {
+            let bytes = packet.ip_bytes();
+            self.carried[packet.flow as usize] += bytes;
+            self.carried_in_all += bytes;
+        }
         let host = 2 * packet.flow as usize + usize::from(!packet.reverse);
         self.fingerprint(&packet);
         if self.tap.is_some() || self.sequences[packet.flow as usize].is_some() {
@@ -358,7 +385,7 @@ impl World {
         } else {
             self.hosts[host].handle_packet(self.now, packet, &mut self.out);
         }
-        self.after_host(host);
+        self.after_host(host, true);
     }
 
     /// A packet reaches its host, and somebody watches.
@@ -459,19 +486,61 @@ impl World {
         }
     }
 
-    /// A host has acted: what it let go leaves, and it may be asked for anew.
+    /// A host has acted, perhaps because something arrived (`heard`): what it let go
+    /// leaves, and it may be asked for anew.
     #[inline]
-    fn after_host(&mut self, host: usize) {
+    fn after_host(&mut self, host: usize, heard: bool) {
         self.show_taken(host);
         if !self.out.is_empty() {
             self.dispatch(host);
         }
         self.reschedule_host(host);
         let flow = host / 2;
+        self.keep_account(host, heard);
         if self.finished_at[flow].is_none() && self.hosts[host].is_finished() {
             self.finished_at[flow] = Some(self.now);
             self.unfinished -= 1;
+            self.close_account(flow);
         }
+    }
+
+    /// The account of the flow of `host` learns what has happened there.
+    #[inline]
+    fn keep_account(&mut self, host: usize, heard: bool) {
+        let flow = host / 2;
+        while let Some((end, cause)) = self.hosts[host].poll_lost() {
+            if let Some(ledger) = self.ledgers.get_mut(flow) {
+                ledger.on_lost_before(end, cause);
+            }
+        }
+        if host.is_multiple_of(2)
+            && let Some(ledger) = self.ledgers.get_mut(flow)
+            && let Some(sender) = self.hosts[host].connection()
+            && ledger.observe(self.now, heard, sender)
+        {
+            self.with_account(flow, |ledger, scene| ledger.turn(scene, heard));
+        }
+    }
+
+    fn close_account(&mut self, flow: usize) {
+        if !self.ledgers.is_empty() {
+            self.with_account(flow, Ledger::finish);
+        }
+    }
+
+    #[inline(never)]
+    fn with_account(&mut self, flow: usize, act: impl FnOnce(&mut Ledger, &Scene<'_>)) {
+        let (forward, reverse) = self.hops.split_at(self.forward_hops);
+        let scene = Scene {
+            now: self.now,
+            forward,
+            reverse,
+            shared: self.shared.as_deref(),
+            sender: &self.hosts[2 * flow],
+            receiver: &self.hosts[2 * flow + 1],
+            carried: [self.carried[flow], self.carried_in_all],
+        };
+        act(&mut self.ledgers[flow], &scene);
     }
 
     #[inline]
@@ -520,8 +589,12 @@ impl World {
 
     /// What came out.
     #[must_use]
-    pub fn outcome(self) -> Outcome {
+    pub fn outcome(mut self) -> Outcome {
+        for flow in 0..self.ledgers.len() {
+            self.close_account(flow);
+        }
         let now = self.now;
+        let mut ledgers = self.ledgers.into_iter();
         let mut flows = Vec::new();
         let mut hosts = self.hosts.into_iter();
         let observed = self.samples.into_iter().zip(self.sequences);
@@ -529,12 +602,18 @@ impl World {
             let (Some(sender), Some(receiver)) = (hosts.next(), hosts.next()) else {
                 break;
             };
+            let closed = ledgers.next().and_then(Ledger::into_closed);
+            let (account, limits) = closed.map_or((None, None), |closed| {
+                (Some(closed.settled), closed.limits)
+            });
             flows.push(FlowOutcome {
                 sender,
                 receiver,
                 samples,
                 sequence,
                 finished_at,
+                limits,
+                account,
             });
         }
         Outcome {

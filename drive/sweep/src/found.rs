@@ -1,12 +1,13 @@
 //! What was found of a flow, in virtual time or in real time, of the engine or
 //! of the kernel, becomes its record: one form for all.
 
-use gigatcp_events::Limit;
+use gigatcp_events::{Cause, Limit};
 use gigatcp_plan::{Flow, Series};
 use gigatcp_record::{
-    FlowRecord, IntervalRecord, LimitShare, LimitSpan, Negotiated, RingRecord, Sample,
+    CauseShare, CauseSpan, FlowRecord, IntervalRecord, LimitShare, Negotiated, RingRecord, Sample,
     SeriesRecord, TimeSequence, growth,
 };
+use gigatcp_sim::account::{ByCause, ByLimit, Settled, Span};
 use gigatcp_sim::meter::Meter;
 use gigatcp_units::{Bytes, Duration, Instant};
 
@@ -37,8 +38,6 @@ pub(crate) struct Look {
     pub(crate) retransmitted: u64,
     /// Octets the receiving application has read so far.
     pub(crate) delivered: u64,
-    /// The limit that held longest since the look before.
-    pub(crate) limit: Limit,
 }
 
 /// What was counted of a flow.
@@ -74,7 +73,9 @@ pub(crate) struct Found<'a> {
     /// Processor time of sender and receiver.
     pub(crate) busy: [Duration; 2],
     /// Time under each limit until `end`.
-    pub(crate) limits: Option<[Duration; Limit::ALL.len()]>,
+    pub(crate) limits: Option<ByLimit>,
+    /// Time by cause until `end`.
+    pub(crate) account: Option<Settled>,
     pub(crate) looks: Vec<Look>,
     pub(crate) negotiated: Vec<Negotiated>,
     pub(crate) untold: Vec<String>,
@@ -117,8 +118,16 @@ impl Found<'_> {
             acks_sent: self.counts.acks_sent,
             sender_cpu_fraction: sender_busy,
             receiver_cpu_fraction: receiver_busy,
+            limited_by: self
+                .account
+                .as_ref()
+                .map(|account| causes(&account.spent))
+                .unwrap_or_default(),
+            limited_by_timeline: self
+                .account
+                .map(|account| account.spans.iter().map(span).collect())
+                .unwrap_or_default(),
             limits: self.limits.map(|spent| shares(&spent)).unwrap_or_default(),
-            limit_timeline: timeline(&self.looks),
             samples: self.looks.iter().map(sample).collect(),
             congestion_control: self.congestion,
             sender_profile,
@@ -202,7 +211,26 @@ fn retransmitted_by(looks: &[Look], at: Instant) -> u64 {
         .map_or(0, |last| looks[last].retransmitted)
 }
 
-fn shares(spent: &[Duration; Limit::ALL.len()]) -> Vec<LimitShare> {
+fn causes(spent: &ByCause) -> Vec<CauseShare> {
+    let pairs = Cause::ALL.into_iter().zip(spent);
+    let pairs = pairs.filter(|(_, spent)| !spent.is_zero());
+    pairs
+        .map(|(cause, spent)| CauseShare {
+            cause: cause.id().into(),
+            spent_ns: spent.as_nanos(),
+        })
+        .collect()
+}
+
+fn span(span: &Span) -> CauseSpan {
+    CauseSpan {
+        start_ns: span.start.as_nanos(),
+        end_ns: span.end.as_nanos(),
+        cause: span.cause.id().into(),
+    }
+}
+
+fn shares(spent: &ByLimit) -> Vec<LimitShare> {
     let pairs = Limit::ALL.into_iter().zip(spent);
     pairs
         .map(|(limit, spent)| LimitShare {
@@ -210,26 +238,6 @@ fn shares(spent: &[Duration; Limit::ALL.len()]) -> Vec<LimitShare> {
             spent_ns: spent.as_nanos(),
         })
         .collect()
-}
-
-/// Neighbouring looks under one limit become one span.
-fn timeline(looks: &[Look]) -> Vec<LimitSpan> {
-    let mut spans: Vec<LimitSpan> = Vec::new();
-    let mut start = None;
-    for look in looks {
-        let at = look.at.as_nanos();
-        let from = start.replace(at).unwrap_or(at);
-        match spans.last_mut() {
-            Some(last) if last.limit == look.limit.name() => last.end_ns = at,
-            _ => spans.push(LimitSpan {
-                start_ns: from,
-                end_ns: at,
-                limit: look.limit.name().into(),
-            }),
-        }
-    }
-    spans.retain(|span| span.end_ns > span.start_ns);
-    spans
 }
 
 fn sample(look: &Look) -> Sample {

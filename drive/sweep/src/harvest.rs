@@ -68,7 +68,8 @@ fn flow_record(scenario: &Scenario, flow: &Flow, result: &FlowOutcome, now: Inst
             .map(ring_records)
             .unwrap_or_default(),
         busy: [&result.sender, &result.receiver].map(|host| host.cpu_busy(end)),
-        limits: sender.map(|connection| connection.limits().all(end)),
+        limits: result.limits,
+        account: result.account.clone(),
         looks: result.samples.as_slice().iter().map(look).collect(),
         negotiated: sender
             .zip(receiver)
@@ -106,7 +107,6 @@ fn look(sample: &Sample) -> Look {
         srtt: info.srtt,
         retransmitted: sample.retransmitted,
         delivered: sample.delivered,
-        limit: sample.limit,
     }
 }
 

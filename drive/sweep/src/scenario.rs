@@ -36,6 +36,7 @@ pub fn world(scenario: &Scenario, seed: u64) -> WorldConfig {
         observe: Observe {
             sample_step: scenario.record.sample,
             fingerprint: true,
+            account: true,
         },
     }
 }

@@ -1,9 +1,8 @@
-//! The packets of a run judged as they pass, without a file.
+//! Diagnoses the flows of a run from the packets that pass, without a file.
 //!
-//! What the senders' engines send and hear is what passes their doors, packet by
-//! packet: it goes to `gigatcp-analyze` as it would from a capture taken there, with
-//! the same verdicts. Deliberately not here: the engine's own account of its
-//! limits, which a capture cannot know; the record has it beside.
+//! Packets are taken at the senders' interfaces, as a capture there would have them, and
+//! the verdicts are the same. Out of scope: the limits that the engine measures itself,
+//! which no capture shows; the record has them in `limits`.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -20,7 +19,7 @@ use crate::tap::endpoints;
 /// next one.
 pub const FIRST_PORT: u16 = 40_000;
 
-/// Watches the senders' doors; shared between the world and whoever asks.
+/// Watches the senders' interfaces; the world and the caller share it.
 #[derive(Clone)]
 pub struct WatchTap(Arc<Mutex<State>>);
 
@@ -40,7 +39,7 @@ impl WatchTap {
         })))
     }
 
-    /// Puts what is said of each flow into its record.
+    /// Puts the diagnosis of each flow into its record.
     pub fn judge(&self, flows: &mut [FlowRecord]) {
         let state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         judge(state.analyzer.connections(), flows);
@@ -95,16 +94,18 @@ pub fn judge(connections: &Connections, flows: &mut [FlowRecord]) {
 
 fn in_record(diagnosis: &Diagnosis) -> WhyRecord {
     let verdicts = diagnosis.verdicts.iter().map(|verdict| WhyVerdict {
-        id: verdict.rule.id.to_owned(),
+        id: verdict.cause.id.to_owned(),
         finding: verdict.finding.clone(),
         confidence: (verdict.confidence * 1000.0).round() / 1000.0,
         time_ns: verdict.time.as_nanos(),
-        cost_bps: verdict.cost.as_bps(),
+        cost_bps: verdict.cost.rate.as_bps(),
+        cost_at_least: verdict.cost.at_least,
+        fix: verdict.fix.clone(),
     });
     WhyRecord {
-        dominant: diagnosis.dominant().map(|first| first.rule.id.to_owned()),
+        primary_cause: diagnosis.primary().map(|first| first.cause.id.to_owned()),
+        sentence: diagnosis.sentence(),
         limited_by: diagnosis.limited_by(),
-        paragraph: diagnosis.paragraph.clone(),
         unknown_ns: diagnosis.unknown.as_nanos(),
         verdicts: verdicts.collect(),
     }

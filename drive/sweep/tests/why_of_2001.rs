@@ -160,12 +160,12 @@ fn diagnose(text: &str) -> Diagnosis {
 }
 
 fn verdict<'a>(diagnosis: &'a Diagnosis, id: &str) -> &'a Verdict {
-    let found = diagnosis.verdicts.iter().find(|one| one.rule.id == id);
+    let found = diagnosis.verdicts.iter().find(|one| one.cause.id == id);
     found.unwrap_or_else(|| {
         panic!(
             "no {id} in {}: {}",
             diagnosis.limited_by(),
-            diagnosis.paragraph
+            diagnosis.sentence()
         )
     })
 }
@@ -174,7 +174,7 @@ fn verdict<'a>(diagnosis: &'a Diagnosis, id: &str) -> &'a Verdict {
 fn the_receivers_print_shows_a_burst_lost_at_the_host_after_its_reader_paused() {
     let [_, text] = printed();
     let diagnosis = diagnose(&text);
-    assert_eq!(diagnosis.view, View::Receiver, "{text}");
+    assert_eq!(diagnosis.capture_point, View::Receiver, "{text}");
     let burst = verdict(&diagnosis, "rx-ring-overrun");
     assert!(burst.finding.contains("384 segments"), "{}", burst.finding);
     assert!(
@@ -183,7 +183,7 @@ fn the_receivers_print_shows_a_burst_lost_at_the_host_after_its_reader_paused() 
         burst.finding
     );
     assert_eq!(
-        diagnosis.dominant().map(|first| first.rule.id),
+        diagnosis.primary().map(|first| first.cause.id),
         Some("rx-ring-overrun"),
         "{}",
         diagnosis.limited_by()
@@ -199,7 +199,7 @@ fn the_receivers_print_shows_a_burst_lost_at_the_host_after_its_reader_paused() 
         "{:?}",
         window.time
     );
-    let updates = verdict(&diagnosis, "window-updates-not-duplicates");
+    let updates = verdict(&diagnosis, "dupacks-masked-by-window-updates");
     assert!(
         updates.finding.contains("not yet legal"),
         "{}",
@@ -217,8 +217,8 @@ fn the_receivers_print_shows_a_burst_lost_at_the_host_after_its_reader_paused() 
 fn the_senders_print_shows_the_ladder_the_local_queue_and_the_reset_on_the_edge() {
     let [text, _] = printed();
     let diagnosis = diagnose(&text);
-    assert_eq!(diagnosis.view, View::Sender, "{text}");
-    let ladder = verdict(&diagnosis, "rto-ladder");
+    assert_eq!(diagnosis.capture_point, View::Sender, "{text}");
+    let ladder = verdict(&diagnosis, "rto-backoff");
     assert_eq!(ladder.evidence.len(), 12, "{}", ladder.finding);
     for wait in [
         "12 times: 99",
@@ -231,7 +231,7 @@ fn the_senders_print_shows_the_ladder_the_local_queue_and_the_reset_on_the_edge(
     ] {
         assert!(ladder.finding.contains(wait), "{wait}: {}", ladder.finding);
     }
-    assert!(diagnosis.paragraph.contains("retransmission timer"));
+    assert!(diagnosis.sentence().contains("retransmission timer"));
     let reset = verdict(&diagnosis, "reset-on-edge");
     assert!(
         reset.finding.contains("2629633 = 532481 + 2097152"),

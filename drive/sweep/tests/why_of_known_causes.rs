@@ -34,23 +34,23 @@ fn check(diagnosis: &Diagnosis) {
         .verdicts
         .iter()
         .fold(diagnosis.unknown, |sum, verdict| sum + verdict.time);
-    assert_eq!(told, diagnosis.run, "{}", diagnosis.limited_by());
+    assert_eq!(told, diagnosis.duration, "{}", diagnosis.limited_by());
 }
 
 #[test]
 fn causes_that_show_everywhere_are_found_from_every_place() {
     for cause in [
         "receive-window-limited",
-        "window-clamped",
-        "slow-start-too-slow",
+        "no-window-scaling",
+        "cwnd-growth-limited",
         "delayed-ack-stall",
         "mss-clamped",
-        "capture-artefact",
+        "capture-artifact",
     ] {
         for (place, diagnosis) in diagnoses(cause, 3, Paths::Usual).into_iter().enumerate() {
             let diagnosis = diagnosis.expect("data was sent");
             check(&diagnosis);
-            let said = diagnosis.headline().map(|first| first.rule.id);
+            let said = diagnosis.headline().map(|first| first.cause.id);
             let place = views::VIEWS[place];
             assert_eq!(said, Some(cause), "{place}: {}", diagnosis.limited_by());
         }
@@ -62,15 +62,15 @@ fn causes_of_the_sending_host_and_its_path_are_found_at_the_sender() {
     for cause in [
         "path-saturated",
         "send-buffer-limited",
-        "rto-ladder",
+        "rto-backoff",
         "pmtu-black-hole",
-        "cpu-limited-sender",
-        "reordering-taken-for-loss",
+        "sender-cpu-limited",
+        "reordering-mistaken-for-loss",
     ] {
         let [at_sender, _, _] = diagnoses(cause, 3, Paths::Usual);
         let diagnosis = at_sender.expect("data was sent");
         check(&diagnosis);
-        let said = diagnosis.headline().map(|first| first.rule.id);
+        let said = diagnosis.headline().map(|first| first.cause.id);
         assert_eq!(said, Some(cause), "{}", diagnosis.limited_by());
     }
 }
@@ -81,7 +81,7 @@ fn a_full_path_of_thousands_of_segments_is_one_from_every_place() {
     for diagnosis in diagnoses("path-saturated", 1, Paths::Fat) {
         let diagnosis = diagnosis.expect("data was sent");
         check(&diagnosis);
-        let said = diagnosis.headline().map(|first| first.rule.id);
+        let said = diagnosis.headline().map(|first| first.cause.id);
         assert_eq!(said, Some("path-saturated"), "{}", diagnosis.limited_by());
     }
 }
@@ -93,14 +93,14 @@ fn what_limits_long_fat_paths_is_found_far_from_the_sender() {
         ("queue-overflow", 3),
         ("policer", 2),
         ("ack-path", 1),
-        ("cpu-limited-sender", 10),
+        ("sender-cpu-limited", 10),
         // The window closes, and what is under way fills it.
-        ("cpu-limited-receiver", 2),
+        ("receiver-cpu-limited", 2),
     ] {
         let [_, at_receiver, _] = diagnoses(cause, seed, Paths::Fat);
         let diagnosis = at_receiver.expect("data was sent");
         check(&diagnosis);
-        let said = diagnosis.headline().map(|first| first.rule.id);
+        let said = diagnosis.headline().map(|first| first.cause.id);
         assert_eq!(said, Some(cause), "{}", diagnosis.limited_by());
     }
 }
@@ -109,7 +109,7 @@ fn what_limits_long_fat_paths_is_found_far_from_the_sender() {
 fn the_place_of_capture_is_found_out() {
     let found = diagnoses("receive-window-limited", 2, Paths::Usual).map(|diagnosis| {
         let diagnosis = diagnosis.expect("data was sent");
-        diagnosis.view.name()
+        diagnosis.capture_point.name()
     });
     assert_eq!(found, views::VIEWS[..3]);
 }
@@ -128,7 +128,7 @@ fn two_captures_say_together_what_was_lost_between_them_and_why() {
         let [sender, receiver, _] = captures;
         let diagnosis = diagnosis::diagnose_both(sender, receiver).expect("data was sent");
         check(&diagnosis);
-        let said = diagnosis.headline().map(|first| first.rule.id);
+        let said = diagnosis.headline().map(|first| first.cause.id);
         assert_eq!(said, Some(cause), "{}", diagnosis.limited_by());
         let joined = diagnosis.joined.expect("they are of one connection");
         assert!(joined.starts_with("Seen in both captures: of "), "{joined}");
@@ -167,7 +167,7 @@ fn what_others_do_to_a_queue_is_no_damage() {
         let [at_sender, _, _] = diagnoses(cause, seed, Paths::Shared);
         let diagnosis = at_sender.expect("data was sent");
         check(&diagnosis);
-        let said = diagnosis.headline().map(|first| first.rule.id);
+        let said = diagnosis.headline().map(|first| first.cause.id);
         assert_eq!(said, Some(cause), "{}", diagnosis.limited_by());
     }
 }
@@ -205,7 +205,7 @@ fn the_senders_own_interface_is_told_from_a_slow_host_by_its_speed() {
         let diagnosis = behind_interface(rate, mtu, rtt);
         check(&diagnosis);
         let most = diagnosis.headline().expect("a cause");
-        assert_eq!(most.rule.id, "path-saturated", "{rate}, {mtu}, {rtt}");
+        assert_eq!(most.cause.id, "path-saturated", "{rate}, {mtu}, {rtt}");
         let says = format!("an Ethernet of {rate}");
         assert!(most.finding.contains(&says), "{}", most.finding);
     }
@@ -213,8 +213,8 @@ fn the_senders_own_interface_is_told_from_a_slow_host_by_its_speed() {
     let diagnosis = behind_interface("870 Mbit/s", 1500, "20 ms");
     let most = diagnosis.headline().expect("a cause");
     assert_eq!(
-        most.rule.id,
-        "cpu-limited-sender",
+        most.cause.id,
+        "sender-cpu-limited",
         "{}",
         diagnosis.limited_by()
     );
@@ -226,8 +226,8 @@ fn a_window_told_in_units_stands_still_too() {
     let diagnosis = at_sender(plan, &["modern-receiver"], 1).remove(0);
     check(&diagnosis);
     let share = |id: &str| {
-        let found = diagnosis.verdicts.iter().find(|one| one.rule.id == id);
-        found.map_or(0.0, |one| one.time.as_secs_f64()) / diagnosis.run.as_secs_f64()
+        let found = diagnosis.verdicts.iter().find(|one| one.cause.id == id);
+        found.map_or(0.0, |one| one.time.as_secs_f64()) / diagnosis.duration.as_secs_f64()
     };
     // The pause, and then the interface of the sender.
     let told = diagnosis.limited_by();
@@ -247,13 +247,13 @@ fn what_is_lost_in_a_queue_that_others_fill_too_met_neither_a_policer_nor_chance
             check(&diagnosis);
             // A single loss does not tell.
             let mut verdicts = diagnosis.verdicts.iter();
-            let is_wrong = verdicts.any(|one| match one.rule.id {
+            let is_wrong = verdicts.any(|one| match one.cause.id {
                 "policer" => true,
-                "random-loss" => one.time * 50 > diagnosis.run,
+                "random-loss" => one.time * 50 > diagnosis.duration,
                 _ => false,
             });
             assert!(!is_wrong, "{path}: {}", diagnosis.limited_by());
-            let most = diagnosis.headline().map(|first| first.rule.id);
+            let most = diagnosis.headline().map(|first| first.cause.id);
             let is_right = matches!(most, Some("path-saturated" | "queue-overflow"));
             assert!(is_right, "{path}: {}", diagnosis.limited_by());
         }

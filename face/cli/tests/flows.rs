@@ -449,10 +449,7 @@ fn a_run_with_a_capture_says_why_beside_its_own_account_and_so_does_its_folder()
         "{}",
         String::from_utf8_lossy(&output.stderr)
     );
-    assert!(
-        text.contains("the engine's own account of flow 1"),
-        "{text}"
-    );
+    assert!(text.contains("measured by the run, flow 1"), "{text}");
     let empty = folder.path().join("empty");
     fs::create_dir(&empty).expect("a folder");
     let (is_done, said) = why_of(&folder, &["empty"]);
@@ -494,7 +491,7 @@ fn a_run_without_a_capture_says_the_same_of_why_as_it_runs_and_when_it_is_repeat
         let said: Value = serde_json::from_str(&gigatcp(&["why", "--json", &run])).expect("JSON");
         let why = &said["captures"][0]["series"][0]["flows"][0]["why"];
         assert_eq!(*why, by_capture);
-        assert!(gigatcp(&["why", &run]).contains("the engine's own account: "));
+        assert!(gigatcp(&["why", &run]).contains("measured by the run: "));
     }
 }
 

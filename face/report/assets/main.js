@@ -94,7 +94,7 @@ function notes() {
   const most = Math.max(0, ...DATA.lines.map((line) => line.throughput.joined));
   if (most > 1) byId("throughput").after(element("p", `Long series are drawn by the mean of neighbouring intervals, of up to ${most}. run.json has every one.`, "note"));
   const merged = DATA.lines.filter((line) => line.timeline_spans > line.timeline.length).length;
-  if (merged) byId("limits").append(element("p", `Of ${merged} series, changes too close to be seen are merged to the limit that held longest. run.json and the table below have all of the time.`, "note"));
+  if (merged) byId("limits").append(element("p", `Of ${merged} series, changes too close to be seen are merged to the cause that took most of the time. run.json and the table below have all of the time.`, "note"));
 }
 
 function chooseSequence() {

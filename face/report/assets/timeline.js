@@ -1,11 +1,23 @@
-// The limited-by timeline: one row per series, colour and pattern per limit.
+// The limited-by timeline: one row per series, color and pattern per cause.
 
-// Patterns by name of the limit, so that a limit looks the same in every
-// report; a name that is not known takes one of the rest.
+// Looks by id of the cause, so that a cause looks the same in every report: one color
+// for each kind, path, loss, receiver, sender, application. An unknown id takes one of
+// the rest.
 const LIMIT_LOOKS = {
-  "application": [6, "dots"], "send buffer": [5, "grid"], "receive window": [2, "rising"],
-  "slow start": [0, "plain"], "avoidance": [3, "falling"], "recovery": [1, "cross"],
-  "pacing": [4, "bars"], "host CPU": [7, "lines"], "path": [5, "checks"],
+  "path-saturated": [5, "plain"], "cross-traffic": [5, "cross"], "local-queue": [5, "checks"],
+  "ack-path": [5, "falling"],
+  "receive-window-limited": [2, "rising"], "no-window-scaling": [2, "cross"],
+  "slow-reader": [2, "dots"], "receiver-cpu-limited": [2, "lines"],
+  "cwnd-growth-limited": [0, "plain"], "mss-clamped": [0, "dots"],
+  "pacing-limited": [4, "bars"], "send-buffer-limited": [3, "grid"],
+  "delayed-ack-stall": [3, "dots"], "sender-cpu-limited": [3, "lines"],
+  "application-limited": [6, "dots"], "client-think-time": [6, "bars"],
+  "server-think-time": [6, "lines"], "request-response-rtt": [6, "grid"],
+  "random-loss": [1, "cross"], "queue-overflow": [1, "checks"], "policer": [1, "lines"],
+  "ecn-marks": [1, "dots"], "reordering-mistaken-for-loss": [1, "falling"],
+  "rto-backoff": [1, "bars"], "rx-ring-overrun": [1, "grid"], "pmtu-black-hole": [1, "plain"],
+  "outage": [1, "rising"],
+  "connection-setup": [7, "dots"], "capture-artifact": [7, "grid"],
 };
 const SPARE_LOOKS = [[4, "dots"], [0, "cross"], [2, "grid"], [3, "bars"]];
 
@@ -117,7 +129,7 @@ class Timeline {
     }
   }
 
-  // The name of the limit on its span, where it fits.
+  // The id of the cause on its span, where it fits.
   spanLabel(span, top, height) {
     const { g, x } = this.plot;
     const from = x.position(span.start), to = x.position(span.end);

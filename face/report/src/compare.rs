@@ -177,12 +177,13 @@ impl<'a> Row<'a> {
         self.group.representative().flows.get(self.flow)
     }
 
-    /// Nanoseconds under `limit`, all repeats together.
+    /// Nanoseconds attributed to `cause`, all repeats together.
     #[must_use]
-    pub fn spent_ns(&self, limit: &str) -> u64 {
-        let shares = self.group.flows(self.flow).flat_map(|flow| &flow.limits);
+    pub fn spent_ns(&self, cause: &str) -> u64 {
+        let flows = self.group.flows(self.flow);
+        let shares = flows.flat_map(|flow| &flow.limited_by);
         shares
-            .filter(|share| share.limit == limit)
+            .filter(|share| share.cause == cause)
             .fold(0, |sum, share| sum.saturating_add(share.spent_ns))
     }
 
@@ -201,16 +202,18 @@ impl<'a> Row<'a> {
     }
 }
 
-/// The limits under which any of `rows` spent time, in the order they were
-/// recorded.
+/// The causes of any of `rows`, the one with most time first.
 #[must_use]
-pub fn limits_met<'a>(rows: &[Row<'a>]) -> Vec<&'a str> {
-    let mut names: Vec<&'a str> = Vec::new();
+pub fn causes_met<'a>(rows: &[Row<'a>]) -> Vec<&'a str> {
+    let mut found: Vec<(&'a str, u64)> = Vec::new();
     let flows = rows.iter().flat_map(|row| row.group.flows(row.flow));
-    for share in flows.flat_map(|flow| &flow.limits) {
-        if share.spent_ns > 0 && !names.contains(&share.limit.as_str()) {
-            names.push(&share.limit);
+    let shares = flows.flat_map(|flow| &flow.limited_by);
+    for share in shares.filter(|share| share.spent_ns > 0) {
+        match found.iter_mut().find(|(name, _)| *name == share.cause) {
+            Some((_, spent)) => *spent = spent.saturating_add(share.spent_ns),
+            None => found.push((&share.cause, share.spent_ns)),
         }
     }
-    names
+    found.sort_by_key(|(_, spent)| std::cmp::Reverse(*spent));
+    found.into_iter().map(|(name, _)| name).collect()
 }

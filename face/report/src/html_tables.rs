@@ -8,7 +8,7 @@ use std::fmt::Write;
 use gigatcp_record::{FlowRecord, HopRecord, SeriesRecord};
 
 use crate::Report;
-use crate::compare::{Comparison, Quantity, Row, limits_met};
+use crate::compare::{Comparison, Quantity, Row, causes_met};
 use crate::escape::html;
 use crate::group::Spread;
 use crate::number::{ABSENT, fixed, grouped, maybe, ratio, seconds};
@@ -135,19 +135,19 @@ fn summary_notes(report: &Report<'_>, rows: &[Row<'_>]) -> String {
     format!("<p class=\"note\">{}</p>\n", notes.join(" "))
 }
 
-/// Shares of the time under each limit; every line adds up to 100.0.
+/// Shares of the time by cause; every line adds up to 100.0.
 pub(crate) fn where_the_time_went(rows: &[Row<'_>]) -> String {
-    let limits = limits_met(rows);
-    if limits.is_empty() {
+    let causes = causes_met(rows);
+    if causes.is_empty() {
         return "<p>No limits were recorded.</p>".to_owned();
     }
     let mut out = String::from("<table class=\"numbers wide shares\"><thead><tr><th>Series</th>");
-    for limit in &limits {
-        let _ = write!(out, "<th>{}</th>", html(limit));
+    for cause in &causes {
+        let _ = write!(out, "<th>{}</th>", html(cause));
     }
     out.push_str("<th>sum</th></tr></thead><tbody>\n");
     for row in rows {
-        let spent: Vec<u64> = limits.iter().map(|limit| row.spent_ns(limit)).collect();
+        let spent: Vec<u64> = causes.iter().map(|cause| row.spent_ns(cause)).collect();
         let shares = shares::permille(&spent);
         let _ = write!(out, "<tr><th scope=\"row\">{}</th>", html(&row.label));
         for &share in &shares {

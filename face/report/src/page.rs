@@ -11,12 +11,12 @@
 //! there as lowest and highest of every interval.
 
 use gigatcp_record::{
-    FlowRecord, IntervalRecord, LimitSpan, Sample, SequenceDetail, SequenceStep, TimeSequence,
+    CauseSpan, FlowRecord, IntervalRecord, Sample, SequenceDetail, SequenceStep, TimeSequence,
 };
 use serde::Serialize;
 
 use crate::Report;
-use crate::compare::{Row, limits_met, rows};
+use crate::compare::{Row, causes_met, rows};
 use crate::group::Group;
 use crate::nuttcp;
 use crate::published::PublishedSeries;
@@ -47,7 +47,7 @@ pub struct Page {
     pub lines: Vec<Line>,
     /// Flows beyond the budget, which are not drawn.
     pub lines_left_out: usize,
-    /// Names of all limits met, in order.
+    /// Ids of all causes met, in order.
     pub limits: Vec<String>,
     /// Time-sequence graphs.
     pub sequences: Vec<Sequence>,
@@ -193,7 +193,7 @@ pub fn page(report: &Report<'_>) -> Page {
     let rows = rows(report);
     let drawn = &rows[..rows.len().min(MAX_LINES)];
     // In the order of the table; a timeline may add names.
-    let mut limits: Vec<String> = limits_met(&rows).into_iter().map(str::to_owned).collect();
+    let mut limits: Vec<String> = causes_met(&rows).into_iter().map(str::to_owned).collect();
     let lines = drawn
         .iter()
         .map(|row| line(row, drawn.len(), &mut limits))
@@ -212,7 +212,7 @@ pub fn page(report: &Report<'_>) -> Page {
 
 fn line(row: &Row<'_>, lines: usize, limits: &mut Vec<String>) -> Line {
     let flow = row.representative();
-    let spans = flow.map_or(&[][..], |flow| &flow.limit_timeline);
+    let spans = flow.map_or(&[][..], |flow| &flow.limited_by_timeline);
     Line {
         label: row.label.clone(),
         title: row.group.title().to_owned(),
@@ -324,17 +324,17 @@ fn samples(samples: &[Sample], lines: usize) -> Samples {
 }
 
 /// At most `budget` spans. Where there are more, time is cut into `budget`
-/// steps and each is given to the limit that held longest in it, as the record
+/// steps and each is given to the cause that took most of it, as the record
 /// itself does with its sampling step.
 fn timeline(
-    spans: &[LimitSpan],
+    spans: &[CauseSpan],
     budget: usize,
     limits: &mut Vec<String>,
 ) -> Vec<(i64, u64, usize)> {
     let indexed = spans.iter().map(|span| {
-        let known = limits.iter().position(|name| *name == span.limit);
+        let known = limits.iter().position(|name| *name == span.cause);
         let index = known.unwrap_or_else(|| {
-            limits.push(span.limit.clone());
+            limits.push(span.cause.clone());
             limits.len() - 1
         });
         (
@@ -357,8 +357,8 @@ fn timeline(
     relative
 }
 
-/// The limit that holds longest in each of `steps` equal steps, neighbours of
-/// the same limit joined.
+/// The cause that takes most of each of `steps` equal steps, neighbours of
+/// the same cause joined.
 fn dominant(spans: &[(u64, u64, usize)], steps: u64, limits: usize) -> Vec<(u64, u64, usize)> {
     let start = spans[0].0;
     let end = spans.iter().map(|span| span.1).max().unwrap_or(start);
@@ -502,32 +502,35 @@ fn detail(stretch: &SequenceDetail, budget: usize) -> Detail {
 mod tests {
     use super::*;
 
-    fn span(start_ms: u64, end_ms: u64, limit: &str) -> LimitSpan {
-        LimitSpan {
+    fn span(start_ms: u64, end_ms: u64, cause: &str) -> CauseSpan {
+        CauseSpan {
             start_ns: start_ms * 1_000_000,
             end_ns: end_ms * 1_000_000,
-            limit: limit.to_owned(),
+            cause: cause.to_owned(),
         }
     }
 
     #[test]
     fn a_short_timeline_is_kept_span_by_span() {
         let mut limits = Vec::new();
-        let spans = [span(0, 5, "slow start"), span(5, 9, "host CPU")];
+        let spans = [
+            span(0, 5, "cwnd-growth-limited"),
+            span(5, 9, "sender-cpu-limited"),
+        ];
         let kept = timeline(&spans, 10, &mut limits);
         assert_eq!(kept, [(0, 5000, 0), (0, 4000, 1)]);
-        assert_eq!(limits, ["slow start", "host CPU"]);
+        assert_eq!(limits, ["cwnd-growth-limited", "sender-cpu-limited"]);
     }
 
     #[test]
     fn a_flickering_timeline_is_merged_to_what_held_longest_and_keeps_its_ends() {
         let mut limits = Vec::new();
-        let spans: Vec<LimitSpan> = (0..1000)
+        let spans: Vec<CauseSpan> = (0..1000)
             .flat_map(|i| {
                 let start = i * 10;
                 [
-                    span(start, start + 7, "avoidance"),
-                    span(start + 7, start + 10, "host CPU"),
+                    span(start, start + 7, "random-loss"),
+                    span(start + 7, start + 10, "sender-cpu-limited"),
                 ]
             })
             .collect();

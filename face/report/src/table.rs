@@ -7,11 +7,11 @@
 
 use std::fmt::Write;
 
-use gigatcp_record::{FlowRecord, HopRecord, Negotiated, SeriesRecord};
+use gigatcp_record::{CauseShare, FlowRecord, HopRecord, Negotiated, SeriesRecord};
 
 use crate::Report;
 use crate::brief::{self, Detail};
-use crate::compare::{Quantity, Row, limits_met, rows};
+use crate::compare::{Quantity, Row, causes_met, rows};
 use crate::crowd;
 use crate::escape::terminal;
 use crate::group::Spread;
@@ -19,6 +19,9 @@ use crate::number::{ABSENT, fixed, rate, ratio};
 use crate::prose::{TIE, wrap_hanging};
 use crate::published::{Extremes, PublishedSeries};
 use crate::{live, nuttcp, shares};
+
+/// Causes of a series that its line in the summary shows; the rest is summed up.
+const MOST_CAUSES: usize = 3;
 
 /// One series: heading, interval lines of every flow, totals, limits, path.
 #[must_use]
@@ -169,16 +172,21 @@ pub fn end_and_card(flow: &FlowRecord) -> Vec<String> {
     failure.chain(rings).collect()
 }
 
-/// Why the connection was not faster, by its capture; a line.
+/// What the packets show of the cause that took most of the time; a line. What the run
+/// measured stands: packets that suggest another cause are said to suggest it.
 #[must_use]
 pub fn why(flow: &FlowRecord) -> Vec<String> {
+    let measured = shares_of(&flow.limited_by).first().map(|(cause, _)| *cause);
     let why = flow.why.iter().map(|why| {
-        let finding = why.verdicts.first().map(|first| first.finding.as_str());
-        format!(
-            "by its packets alone limited by {}. {}",
-            why.limited_by,
-            finding.unwrap_or_default()
-        )
+        let first = why.verdicts.first();
+        let finding = first.map_or("", |first| first.finding.as_str());
+        match why.primary_cause.as_deref() {
+            None => "from packets only: unsure".to_owned(),
+            Some(seen) if measured.is_some_and(|cause| cause != seen) => {
+                format!("from packets only it looks like {seen}: {finding}")
+            }
+            Some(seen) => format!("evidence of {seen}: {finding}"),
+        }
     });
     why.collect()
 }
@@ -252,20 +260,28 @@ pub fn interval_cells(
 }
 
 fn limited_by(out: &mut String, flow: &FlowRecord) {
-    let spent: Vec<u64> = flow.limits.iter().map(|share| share.spent_ns).collect();
-    if spent.iter().all(|&ns| ns == 0) {
-        return;
-    }
-    let shares = shares::permille(&spent);
-    let parts: Vec<String> = flow
-        .limits
-        .iter()
-        .zip(shares)
-        .filter(|(limit, _)| limit.spent_ns > 0)
-        .map(|(limit, share)| format!("{} {} %", terminal(&limit.limit), shares::text(share)))
+    let parts: Vec<String> = shares_of(&flow.limited_by)
+        .into_iter()
+        .map(|(cause, share)| format!("{} {} %", terminal(cause), shares::text(share)))
         .map(|part| part.replace(' ', &TIE.to_string()))
         .collect();
-    out.push_str(&said(&format!("limited by: {}", parts.join(", "))));
+    if !parts.is_empty() {
+        out.push_str(&said(&format!("limited by: {}", parts.join(", "))));
+    }
+}
+
+/// Causes and their shares in tenths of a percent, the largest first; none that rounds to
+/// nothing.
+fn shares_of(causes: &[CauseShare]) -> Vec<(&str, u32)> {
+    let spent: Vec<u64> = causes.iter().map(|share| share.spent_ns).collect();
+    let names = causes.iter().map(|share| share.cause.as_str());
+    sorted(names.zip(shares::permille(&spent)))
+}
+
+fn sorted<'a>(shares: impl Iterator<Item = (&'a str, u32)>) -> Vec<(&'a str, u32)> {
+    let mut shares: Vec<_> = shares.filter(|(_, share)| *share > 0).collect();
+    shares.sort_by_key(|(_, share)| std::cmp::Reverse(*share));
+    shares
 }
 
 fn hop_cells(hops: &[HopRecord]) -> Vec<Vec<String>> {
@@ -436,26 +452,35 @@ fn notes(report: &Report<'_>, rows: &[Row<'_>]) -> String {
 }
 
 fn where_the_time_went(rows: &[Row<'_>]) -> String {
-    let limits = limits_met(rows);
-    if limits.is_empty() {
+    let causes = causes_met(rows);
+    if causes.is_empty() {
         return String::new();
     }
-    let mut heading = vec!["series".to_owned()];
-    heading.extend(limits.iter().map(|limit| terminal(limit)));
-    heading.push("sum".to_owned());
-    let mut cells = vec![heading];
+    let mut cells = vec![vec![
+        "series".to_owned(),
+        "limited by, % of the time".to_owned(),
+    ]];
     for row in rows {
-        let spent: Vec<u64> = limits.iter().map(|limit| row.spent_ns(limit)).collect();
-        let shares = shares::permille(&spent);
-        let mut line = vec![terminal(&row.label)];
-        line.extend(shares.iter().map(|&share| shares::text(share)));
-        line.push(shares::text(shares.iter().sum()));
-        cells.push(line);
+        let spent: Vec<u64> = causes.iter().map(|cause| row.spent_ns(cause)).collect();
+        let names = causes.iter().copied();
+        let shares = sorted(names.zip(shares::permille(&spent)));
+        cells.push(vec![terminal(&row.label), largest_shares(&shares)]);
     }
-    format!(
-        "\nwhere the time went, % of the time connected:\n{}",
-        grid(&cells, 1)
-    )
+    format!("\nwhere the time went:\n{}", grid(&cells, 2))
+}
+
+/// The [`MOST_CAUSES`] largest shares in a line, and the sum of the rest.
+fn largest_shares(shares: &[(&str, u32)]) -> String {
+    let (shown, rest) = shares.split_at(shares.len().min(MOST_CAUSES));
+    let shown = shown.iter().map(|(cause, share)| (*cause, *share));
+    let rest = rest.iter().map(|(_, share)| share).sum();
+    let parts = shown
+        .chain([("other", rest)])
+        .filter(|(_, share)| *share > 0);
+    let parts: Vec<String> = parts
+        .map(|(cause, share)| format!("{} {}", terminal(cause), shares::text(share)))
+        .collect();
+    parts.join(", ")
 }
 
 /// Lines of `cells` in columns two spaces apart: the first `names` columns to

@@ -100,8 +100,8 @@ fn hostile_names_stay_text_everywhere() {
         ] {
             evil.clone_into(text);
         }
-        flow.limits[0].limit = evil.to_owned();
-        flow.limit_timeline[0].limit = "constructor".to_owned();
+        flow.limited_by[0].cause = evil.to_owned();
+        flow.limited_by_timeline[0].cause = "constructor".to_owned();
         let value = &mut flow.negotiated[0];
         for text in [
             &mut value.what,
@@ -159,9 +159,9 @@ fn values_no_run_can_have_do_not_break_the_page() {
         flow.intervals[1].bytes = u64::MAX;
         flow.samples[5].at_ns = u64::MAX;
         flow.samples[6].cwnd_bytes = u64::MAX;
-        flow.limit_timeline[1].end_ns = 0;
-        flow.limits[0].spent_ns = u64::MAX;
-        flow.limits[1].spent_ns = u64::MAX;
+        flow.limited_by_timeline[1].end_ns = 0;
+        flow.limited_by[0].spent_ns = u64::MAX;
+        flow.limited_by[1].spent_ns = u64::MAX;
         if let Some(sequence) = &mut flow.time_sequence {
             sequence.overview[3].window_edge = 0;
             sequence.details[0].sacks.push((u64::MAX, 9, 3));

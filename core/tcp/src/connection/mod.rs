@@ -76,8 +76,8 @@ use core::fmt;
 
 use alloc::boxed::Box;
 
-use gigatcp_events::{Event, EventMask, Limit, LimitClock, Outbox, State};
-use gigatcp_units::{Bytes, Instant};
+use gigatcp_events::{Event, EventMask, Limit, LimitClock, Outbox, Phase, State};
+use gigatcp_units::{Bytes, Duration, Instant};
 use gigatcp_wire::{IcmpKind, IpVersion, Payload, Segment, SeqNumber};
 
 use crate::congestion::{self, CongestionControl, RateSample, SlowStart, Validation};
@@ -502,6 +502,28 @@ impl<P: Payload> Connection<P> {
     /// Time under each limit.
     pub fn limits(&self) -> &LimitClock {
         &self.limits
+    }
+
+    /// Recovery phase; cheap, unlike [`Connection::info`].
+    #[inline]
+    pub fn phase(&self) -> Phase {
+        self.recovery.phase()
+    }
+
+    /// Congestion window.
+    #[inline]
+    pub fn cwnd(&self) -> Bytes {
+        self.congestion.cwnd()
+    }
+
+    /// Smoothed round-trip time.
+    pub fn srtt(&self) -> Option<Duration> {
+        self.rtt.srtt()
+    }
+
+    /// SND.UNA as a stream offset.
+    pub fn snd_una(&self) -> u64 {
+        self.snd.una
     }
 
     /// Events that wait to be taken.

@@ -28,6 +28,10 @@ pub(super) struct Sink {
     reader: Reader,
     /// When it reads again after its pause; far future before and after.
     resume_at: Instant,
+    /// When its pause began.
+    paused_at: Option<Instant>,
+    /// Length of a pause that is over.
+    paused: Duration,
 }
 
 /// The writing application.
@@ -249,7 +253,15 @@ impl Sink {
             meter: Meter::new(config.interval),
             reader: config.receiver.reader,
             resume_at: Instant::FAR_FUTURE,
+            paused_at: None,
+            paused: Duration::ZERO,
         }
+    }
+
+    /// Time in which it paused, up to `now`.
+    pub(super) fn paused_time(&self, now: Instant) -> Duration {
+        let open = self.paused_at.map(|at| now.saturating_since(at));
+        self.paused + open.unwrap_or(Duration::ZERO)
     }
 
     /// The tester's meter.
@@ -273,6 +285,7 @@ impl Sink {
             && read == after.as_u64()
         {
             self.resume_at = now + span;
+            self.paused_at = Some(now);
         }
     }
 
@@ -281,6 +294,9 @@ impl Sink {
         if self.resume_at <= now {
             self.resume_at = Instant::FAR_FUTURE;
             self.reader.pause = None;
+            if let Some(at) = self.paused_at.take() {
+                self.paused += now.saturating_since(at);
+            }
         }
     }
 }

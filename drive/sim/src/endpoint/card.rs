@@ -7,6 +7,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
+use gigatcp_events::Cause;
 use gigatcp_path::{Parcel, ReceiveRings, Ring, RingDrop};
 use gigatcp_tcp::Received;
 use gigatcp_units::{Duration, Instant};
@@ -14,6 +15,7 @@ use gigatcp_wire::Payload;
 
 use super::Endpoint;
 use crate::config::HostConfig;
+use crate::ledger::end_of;
 use crate::packet::{Content, Packet};
 
 /// A packet that the card has received. ICMP errors go past the card.
@@ -37,6 +39,8 @@ pub(super) struct Card {
     interrupt_at: Instant,
     last_interrupt: Option<Instant>,
     buffers: Option<Buffers>,
+    /// Offsets after the last octets of what found no descriptor since somebody asked.
+    overrun: Vec<u64>,
 }
 
 /// Buffers that may run short.
@@ -65,6 +69,7 @@ impl Card {
                 pinned: BTreeMap::new(),
                 taken: VecDeque::new(),
             }),
+            overrun: Vec::new(),
         }
     }
 
@@ -87,6 +92,7 @@ impl Card {
         if let Some(buffers) = &mut self.buffers
             && buffers.rings.handle_frame(packet.ip_bytes()).is_err()
         {
+            self.overrun.extend(end_of(&packet));
             return;
         }
         self.waiting.push_back(Frame {
@@ -141,6 +147,9 @@ impl Endpoint {
         if self.card.interrupt_at > now {
             return;
         }
+        let overrun = self.card.overrun.drain(..);
+        self.lost
+            .extend(overrun.map(|end| (end, Cause::RxRingOverrun)));
         self.card.interrupt_at = Instant::FAR_FUTURE;
         self.card.last_interrupt = Some(now);
         if self.card.buffers.is_none() {
@@ -164,8 +173,15 @@ impl Endpoint {
                 buffers.taken.push_back(frame.packet.clone());
                 self.inbox.push_back(frame);
             }
-            Err(RingDrop::NoBuffer) if buffers.reneges => self.renege(),
-            Err(_) => {}
+            Err(drop) => {
+                let is_short = drop == RingDrop::NoBuffer && buffers.reneges;
+                let overrun = Cause::RxRingOverrun;
+                let end = end_of(&frame.packet);
+                self.lost.extend(end.map(|end| (end, overrun)));
+                if is_short {
+                    self.renege();
+                }
+            }
         }
     }
 

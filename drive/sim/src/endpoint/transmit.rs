@@ -7,6 +7,7 @@ use gigatcp_units::{Bytes, Duration, Instant};
 use gigatcp_wire::{Flags, IcmpError, IcmpKind, Payload, Phantom, Segment};
 
 use super::Endpoint;
+use crate::ledger::{cause_of, end_of};
 use crate::packet::{Content, Packet};
 
 impl Endpoint {
@@ -131,6 +132,11 @@ impl Endpoint {
             && let Some((packet, cause)) = link.poll_dropped()
         {
             let config = link.config();
+            if let Some(end) = end_of(&packet)
+                && let Some(cause) = cause_of(cause, config.tells_too_big)
+            {
+                self.lost.push((end, cause));
+            }
             if let (DropCause::TooBig, Some(mtu), true) = (cause, config.mtu, config.tells_too_big)
                 && let Some(connection) = &mut self.connection
                 && let Some(segment) = packet.segment()

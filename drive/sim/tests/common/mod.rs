@@ -85,6 +85,7 @@ pub fn world(forward: HopConfig, reverse: HopConfig, flows: Vec<FlowConfig>) -> 
         observe: Observe {
             sample_step: Duration::ZERO,
             fingerprint: true,
+            account: true,
         },
     }
 }

@@ -107,6 +107,7 @@ pub fn world(seed: u64, plant: Option<Plant>) -> WorldConfig {
             // Long worlds with frequent samples are slow, not interesting.
             sample_step: draw.pick(&[Duration::ZERO, Duration::from_secs(10)]),
             fingerprint: true,
+            account: true,
         },
     };
     // From a stream of their own: what came later shifts no older world.

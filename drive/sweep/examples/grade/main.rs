@@ -221,7 +221,7 @@ fn grade(job: &Job, sample: &Sample, asked: &Asked) -> Vec<Graded> {
             .as_ref()
             .and_then(|diagnosis| diagnosis.headline());
         let (said, confidence) = answer.map_or(("unknown", 0.0), |verdict| {
-            (verdict.rule.id, verdict.confidence)
+            (verdict.cause.id, verdict.confidence)
         });
         let mut shown = String::new();
         if asked.show {
@@ -233,14 +233,14 @@ fn grade(job: &Job, sample: &Sample, asked: &Asked) -> Vec<Graded> {
             if let Some(diagnosis) = &diagnosis {
                 shown.push_str(&format!(
                     "\n      view {:?} base {:?} run {:?} | {}",
-                    diagnosis.view,
-                    diagnosis.round_trip,
-                    diagnosis.run,
+                    diagnosis.capture_point,
+                    diagnosis.min_rtt,
+                    diagnosis.duration,
                     diagnosis.limited_by()
                 ));
                 let remarks = diagnosis.verdicts.iter().filter(|one| one.time.is_zero());
                 for remark in remarks {
-                    shown.push_str(&format!(" +{}", remark.rule.id));
+                    shown.push_str(&format!(" +{}", remark.cause.id));
                 }
             }
         }

@@ -45,6 +45,12 @@ pub(super) struct Running<'a> {
     door: Door,
     pub(super) sender: OnceLock<Opened>,
     pub(super) receiver: OnceLock<Opened>,
+    /// When the sender opened it.
+    pub(super) opened: OnceLock<Instant>,
+    /// Whether all that will be sent is written.
+    pub(super) is_written: AtomicBool,
+    /// The pause of the reading application: when it began while it lasts, and its length.
+    pause: Mutex<(Option<Instant>, Duration)>,
     /// Octets that the receiving application has read.
     pub(super) delivered: AtomicU64,
     /// The limits of a sender that is the kernel's.
@@ -92,6 +98,9 @@ impl<'a> Running<'a> {
             door: end::listen(site, &scenario.receiver, flow, ports[1])?,
             sender: OnceLock::new(),
             receiver: OnceLock::new(),
+            opened: OnceLock::new(),
+            is_written: AtomicBool::new(false),
+            pause: Mutex::new((None, Duration::ZERO)),
             delivered: AtomicU64::new(0),
             tally: Mutex::new(None),
             at_end: Mutex::new(None),
@@ -117,6 +126,12 @@ impl<'a> Running<'a> {
     /// The sender when the receiver had read everything, if it has.
     pub(super) fn seen_at_end(&self) -> Option<Seen> {
         lock(&self.at_end).clone()
+    }
+
+    /// For how long the reading application has paused.
+    pub(super) fn paused(&self) -> Duration {
+        let (since, length) = *lock(&self.pause);
+        length + since.map_or(Duration::ZERO, |at| now().saturating_since(at))
     }
 
     /// Why it failed, if it did, as far as its applications know.
@@ -177,6 +192,7 @@ impl<'a> Running<'a> {
     /// processor time that took.
     fn send(&self) -> (u64, Duration) {
         self.wait_until(self.began + self.flow.start);
+        let _ = self.opened.set(now());
         let going = || self.goes_on();
         let opened = end::connect(
             self.site,
@@ -206,6 +222,7 @@ impl<'a> Running<'a> {
         {
             self.fail(error.to_string());
         }
+        self.is_written.store(true, Ordering::Relaxed);
         end.finish();
         (written, busy())
     }
@@ -254,7 +271,7 @@ impl<'a> Running<'a> {
             let mut wanted = room.len();
             if let Some((after, span)) = pause {
                 if total == after.as_u64() {
-                    self.wait_until(now() + span);
+                    self.pause_for(span);
                     pause = None;
                 } else {
                     let left = after.as_u64() - total;
@@ -281,6 +298,14 @@ impl<'a> Running<'a> {
         }
         end.finish();
         Ok((meter, busy()))
+    }
+
+    /// The reading application does nothing for a while.
+    fn pause_for(&self, span: Duration) {
+        let at = now();
+        lock(&self.pause).0 = Some(at);
+        self.wait_until(at + span);
+        *lock(&self.pause) = (None, now().saturating_since(at));
     }
 
     /// The receiver has read everything.

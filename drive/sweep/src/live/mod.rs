@@ -17,6 +17,7 @@
 //! | `end.rs` | an end of a flow, whosever it is |
 //! | `flow.rs` | the two applications of a flow |
 //! | `pattern.rs` | the octets they exchange |
+//! | `account.rs` | what limited each sender |
 //! | `outcome.rs` | what is found becomes a record |
 //! | `asked.rs` | what a kernel's sockets asked for, got, and have |
 //! | `settings.rs` | settings of the plan that a kernel has too |
@@ -27,6 +28,7 @@
 //! the record says; the tester's clock, which starts when a thread of the
 //! receiver learns of the connection, tens of microseconds after the kernel.
 
+mod account;
 mod asked;
 pub(crate) mod beyond;
 pub mod capture;
@@ -41,16 +43,17 @@ use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 
-use gigatcp_emulate::{EmulatorError, Watch};
-use gigatcp_events::Limit;
+use gigatcp_emulate::{EmulatorError, Side, Watch};
 use gigatcp_linux::stolen::ProcessorTicks;
 use gigatcp_linux::{Apart, LabError, clock};
 use gigatcp_meter::MeterError;
 use gigatcp_plan::{Scenario, Series};
 use gigatcp_record::SeriesRecord;
+use gigatcp_sim::account::Settled;
 use gigatcp_units::{Duration, Instant};
 
 use crate::found::Look;
+use account::{FlowView, LiveAccount, Scene};
 use end::Seen;
 use flow::{Left, Running};
 use outcome::{FlowOutcome, Outcome};
@@ -144,8 +147,11 @@ pub(crate) fn run(
         .iter()
         .zip(watched.looks)
         .zip(watched.last)
+        .zip(watched.settled)
         .zip(left)
-        .map(|(((flow, looks), last), left)| outcome::of_flow(&site, flow, looks, last, left))
+        .map(|((((flow, looks), last), account), left)| {
+            outcome::of_flow(&site, flow, (looks, account), last, left)
+        })
         .collect();
     drop(running);
     let began = site.emulator.began();
@@ -194,10 +200,12 @@ fn carry_out(
 /// What was seen of all senders while they ran.
 struct Watched {
     looks: Vec<Vec<Look>>,
-    /// Time under each limit at the look before.
-    spent: Vec<[Duration; Limit::ALL.len()]>,
+    /// What limited each, once there is a connection.
+    accounts: Vec<Option<LiveAccount>>,
     /// The last that was seen of each.
     last: Vec<Option<Seen>>,
+    /// The finished accounts.
+    settled: Vec<Option<Settled>>,
     end: Instant,
     was_stopped: bool,
     late: Duration,
@@ -208,8 +216,9 @@ impl Watched {
     fn new(flows: usize) -> Self {
         Self {
             looks: vec![Vec::new(); flows],
-            spent: vec![[Duration::ZERO; Limit::ALL.len()]; flows],
+            accounts: (0..flows).map(|_| None).collect(),
             last: vec![None; flows],
+            settled: vec![None; flows],
             end: Instant::ZERO,
             was_stopped: false,
             late: Duration::ZERO,
@@ -235,7 +244,7 @@ impl Watched {
             let at = now();
             progress.store(at.saturating_since(began).as_nanos(), Ordering::Relaxed);
             if at >= next {
-                self.look(running, began);
+                self.look(running, site, scenario);
                 self.late = self.late.max(at.saturating_since(next));
                 // Looks that were missed are not made up for.
                 let missed = at.saturating_since(next).as_nanos() / step.as_nanos();
@@ -252,29 +261,99 @@ impl Watched {
         for (last, flow) in self.last.iter_mut().zip(running) {
             *last = flow.seen_at_end().or_else(|| flow.see());
         }
+        self.settle(running, site, scenario);
         self.end = now();
     }
 
+    /// Ends the accounts where the flows did.
+    fn settle(&mut self, running: &[Running<'_>], site: &Site, scenario: &Scenario) {
+        let began = site.emulator.began();
+        let scene = scene(running, site);
+        for (number, flow) in running.iter().enumerate() {
+            let Some(seen) = &self.last[number] else {
+                continue;
+            };
+            let view = view(flow, seen, began);
+            // Of a flow that ended before anybody looked there is none yet.
+            let account = self.accounts[number]
+                .take()
+                .or_else(|| begin_account(flow, &view, &scene, scenario, began));
+            self.settled[number] = account.map(|account| account.finish(&view, &scene));
+        }
+    }
+
     /// A sample of every sender that there is.
-    fn look(&mut self, running: &[Running<'_>], began: Instant) {
+    fn look(&mut self, running: &[Running<'_>], site: &Site, scenario: &Scenario) {
+        let began = site.emulator.began();
+        let scene = scene(running, site);
         for (number, flow) in running.iter().enumerate() {
             if flow.seen_at_end().is_some() {
                 continue;
             }
             let Some(seen) = flow.see() else { continue };
-            let limit = Limit::longest_between(&self.spent[number], &seen.limits);
-            self.spent[number] = seen.limits;
+            let view = view(flow, &seen, began);
+            let account = &mut self.accounts[number];
+            if account.is_none() {
+                *account = begin_account(flow, &view, &scene, scenario, began);
+            }
+            if let Some(account) = account {
+                account.look(&view, &scene);
+            }
             self.looks[number].push(Look {
-                at: Instant::ZERO + seen.at.saturating_since(began),
+                at: view.at,
                 cwnd: seen.cwnd,
                 ssthresh: seen.ssthresh,
                 rwnd: seen.rwnd,
                 flight: seen.flight,
                 srtt: seen.srtt,
                 retransmitted: seen.counts.retransmitted,
-                delivered: flow.delivered.load(Ordering::Relaxed),
-                limit,
+                delivered: view.delivered,
             });
         }
     }
+}
+
+/// What is the same for all flows now.
+fn scene(running: &[Running<'_>], site: &Site) -> Scene {
+    let delivered = running
+        .iter()
+        .map(|flow| flow.delivered.load(Ordering::Relaxed));
+    Scene {
+        path: site.emulator.snapshot(),
+        engines: Side::ALL.map(|side| site.engine_busy(side)),
+        delivered: delivered.sum(),
+    }
+}
+
+/// What an account sees of a flow.
+fn view<'a>(flow: &Running<'_>, seen: &'a Seen, began: Instant) -> FlowView<'a> {
+    FlowView {
+        seen,
+        at: Instant::ZERO + seen.at.saturating_since(began),
+        delivered: flow.delivered.load(Ordering::Relaxed),
+        paused: flow.paused(),
+        is_closing: flow.is_written.load(Ordering::Relaxed),
+    }
+}
+
+/// The account of a flow that is established.
+fn begin_account(
+    flow: &Running<'_>,
+    view: &FlowView<'_>,
+    scene: &Scene,
+    scenario: &Scenario,
+    began: Instant,
+) -> Option<LiveAccount> {
+    let since_start = |at: Instant| Instant::ZERO + at.saturating_since(began);
+    let established = since_start(flow.sender.get()?.at);
+    let opened = flow.opened.get().copied().map_or(established, since_start);
+    let has_link = scenario.sender.link.is_some();
+    let step = scenario.record.sample;
+    Some(LiveAccount::new(
+        opened,
+        established,
+        step,
+        view,
+        (scene, has_link),
+    ))
 }

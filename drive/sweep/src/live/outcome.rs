@@ -6,6 +6,7 @@ use gigatcp_linux::process::kernel_name;
 use gigatcp_meter::Granted;
 use gigatcp_plan::{Flow, Scenario, Series, Stack};
 use gigatcp_record::{HopRecord, LiveRecord, Negotiated, SeriesRecord, WayRecord};
+use gigatcp_sim::account::Settled;
 use gigatcp_sim::meter::Meter;
 use gigatcp_units::{Bytes, Duration, Instant};
 
@@ -39,6 +40,7 @@ pub(super) struct FlowOutcome {
     meter: Meter,
     busy: [Duration; 2],
     looks: Vec<Look>,
+    account: Option<Settled>,
     sender: Option<Seen>,
     receiver: Option<Seen>,
     /// What kernels granted their sockets, sender and receiver.
@@ -50,7 +52,7 @@ pub(super) struct FlowOutcome {
 pub(super) fn of_flow(
     site: &Site,
     flow: &Running<'_>,
-    looks: Vec<Look>,
+    (looks, account): (Vec<Look>, Option<Settled>),
     last: Option<Seen>,
     left: Left,
 ) -> FlowOutcome {
@@ -73,6 +75,7 @@ pub(super) fn of_flow(
             reader + site.engine_busy(Side::Server),
         ],
         looks,
+        account,
         // An abort at the end of the run is no failure of the connection.
         failure: flow.failure().or(failure),
         sender: last,
@@ -195,6 +198,7 @@ impl FlowOutcome {
             rings: Vec::new(),
             busy: self.busy,
             limits: self.sender.as_ref().map(|seen| seen.limits),
+            account: self.account.clone(),
             negotiated: self.negotiated(scenario, flow),
             untold: untold.iter().map(|field| (*field).to_owned()).collect(),
             time_sequence: None,

@@ -1,7 +1,7 @@
 //! `gigatcp explain`: what a verdict means and how it is found.
 
 use gigatcp_report::prose::wrap;
-use gigatcp_why::{RULES, Rule, find};
+use gigatcp_why::{CAUSES, Cause, find};
 use serde_json::{Value, json};
 
 use super::Outcome;
@@ -34,63 +34,63 @@ pub(crate) struct Arguments {
 
 /// Explains.
 pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
-    let rules: Vec<&Rule> = match &arguments.id {
+    let causes: Vec<&Cause> = match &arguments.id {
         Some(id) => vec![known(id)?],
-        None => RULES.to_vec(),
+        None => CAUSES.to_vec(),
     };
     if arguments.json {
-        let rules: Vec<Value> = rules.into_iter().map(rule_json).collect();
-        output::print_json(&json!({ "schema": SCHEMA, "verdicts": rules }))?;
+        let causes: Vec<Value> = causes.into_iter().map(cause_json).collect();
+        output::print_json(&json!({ "schema": SCHEMA, "verdicts": causes }))?;
     } else if arguments.id.is_some() {
-        for rule in rules {
-            output::print(&page(rule))?;
+        for cause in causes {
+            output::print(&page(cause))?;
         }
     } else {
-        let cells: Vec<Vec<String>> = rules
+        let cells: Vec<Vec<String>> = causes
             .into_iter()
-            .map(|rule| vec![rule.id.into(), format!("limited by {}", rule.name)])
+            .map(|cause| vec![cause.id.into(), format!("limited by {}", cause.name)])
             .collect();
         output::print(&grid(&[Align::Left, Align::Left], &cells))?;
     }
     Ok(Outcome::Done)
 }
 
-fn known(id: &str) -> Result<&'static Rule, Failure> {
+fn known(id: &str) -> Result<&'static Cause, Failure> {
     find(id).ok_or_else(|| {
-        let ids: Vec<&str> = RULES.iter().map(|rule| rule.id).collect();
+        let ids: Vec<&str> = CAUSES.iter().map(|cause| cause.id).collect();
         Failure::new(format!("there is no verdict `{id}`"))
             .hint(nearest::hint(id, "verdicts", &ids))
             .hint("`gigatcp explain` lists them")
     })
 }
 
-fn page(rule: &Rule) -> String {
-    let mut text = format!("{}: limited by {}\n", rule.id, rule.name);
+fn page(cause: &Cause) -> String {
+    let mut text = format!("{}: limited by {}\n", cause.id, cause.name);
     for (title, words) in [
-        ("What it means", rule.meaning),
-        ("What is looked for", rule.looks_for),
-        ("How sure", rule.how_sure),
-        ("Seen from", rule.views),
-        ("What to change", rule.change),
+        ("What it means", cause.meaning),
+        ("What is looked for", cause.detection),
+        ("How sure", cause.confidence),
+        ("Seen from", cause.capture_points),
+        ("What to change", cause.fix),
     ] {
         text.push_str(&format!("\n{title}\n{}", wrap(words, 2)));
     }
     text.push_str("\nReferences\n");
-    for reference in rule.references {
+    for reference in cause.references {
         text.push_str(&wrap(reference, 2));
     }
     text
 }
 
-fn rule_json(rule: &Rule) -> Value {
+fn cause_json(cause: &Cause) -> Value {
     json!({
-        "id": rule.id,
-        "name": rule.name,
-        "meaning": rule.meaning,
-        "looks_for": rule.looks_for,
-        "how_sure": rule.how_sure,
-        "views": rule.views,
-        "change": rule.change,
-        "references": rule.references,
+        "id": cause.id,
+        "name": cause.name,
+        "meaning": cause.meaning,
+        "detection": cause.detection,
+        "confidence": cause.confidence,
+        "capture_points": cause.capture_points,
+        "fix": cause.fix,
+        "references": cause.references,
     })
 }

@@ -15,7 +15,7 @@ use gigatcp_analyze::{Capture, Options, PairedDiagnosis, diagnose_pairs};
 use gigatcp_flows::Side;
 use gigatcp_report::escape::terminal;
 use gigatcp_report::graph;
-use gigatcp_why::{Diagnosis, RULES};
+use gigatcp_why::{CAUSES, Diagnosis};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -359,11 +359,11 @@ fn known(capture: &Capture, index: usize, side: Side) -> Known {
     spans.truncate(NAMED);
     spans.sort_by_key(|span| span.start);
     let named = spans.into_iter().filter_map(|span| {
-        let rule = RULES.get(span.rule?)?;
+        let cause = CAUSES.get(span.cause?)?;
         let verdict = diagnosis
             .verdicts
             .iter()
-            .find(|verdict| verdict.rule.id == rule.id);
+            .find(|verdict| verdict.cause.id == cause.id);
         let from_ns = span
             .start
             .saturating_since(connection.first_at())
@@ -371,7 +371,7 @@ fn known(capture: &Capture, index: usize, side: Side) -> Known {
         Some(graph::Span {
             from_ns,
             to_ns: from_ns + span.length.as_nanos(),
-            name: rule.id.into(),
+            name: cause.id.into(),
             text: verdict.map_or_else(String::new, |verdict| verdict.finding.clone()),
         })
     });

@@ -7,7 +7,7 @@
 #![allow(dead_code)] // Each test binary uses a part.
 
 use gigatcp_record::{
-    FlowRecord, HopRecord, IntervalRecord, LimitShare, LimitSpan, Negotiated, RunRecord, SCHEMA,
+    CauseShare, CauseSpan, FlowRecord, HopRecord, IntervalRecord, Negotiated, RunRecord, SCHEMA,
     Sample, SequenceDetail, SequenceStep, SeriesRecord, TimeSequence,
 };
 
@@ -157,7 +157,7 @@ struct State {
     cwnd: f64,
     delivered: f64,
     hole_until_ms: u64,
-    limit: &'static str,
+    cause: &'static str,
 }
 
 impl State {
@@ -171,18 +171,18 @@ impl State {
         };
         let rate = (self.cwnd * 8.0 * 1000.0 / RTT_MS as f64).min(CEILING_BPS * speed);
         if in_hole {
-            self.limit = "recovery";
+            self.cause = "queue-overflow";
             self.delivered += rate * 0.002 / 8.0 * 0.01;
             return;
         }
         self.delivered += rate / 8.0 * 0.01;
         let capped = rate >= CEILING_BPS * speed;
-        self.limit = match () {
-            () if capped && (at_ms / 40).is_multiple_of(5) => "path",
-            () if capped => "host CPU",
-            () if self.cwnd >= shape.window as f64 => "receive window",
-            () if growth >= DOUBLING => "slow start",
-            () => "avoidance",
+        self.cause = match () {
+            () if capped && (at_ms / 40).is_multiple_of(5) => "local-queue",
+            () if capped => "sender-cpu-limited",
+            () if self.cwnd >= shape.window as f64 => "receive-window-limited",
+            () if growth >= DOUBLING => "cwnd-growth-limited",
+            () => "random-loss",
         };
         self.cwnd = (self.cwnd * growth).min(shape.window as f64);
         if shape.hole && self.hole_until_ms == 0 && self.cwnd > 88.0 * MB as f64 {
@@ -198,10 +198,10 @@ fn flow(shape: Shape, repeat: u32) -> FlowRecord {
         cwnd: (3 * MSS) as f64,
         delivered: 0.0,
         hole_until_ms: 0,
-        limit: "slow start",
+        cause: "cwnd-growth-limited",
     };
     let mut samples = Vec::new();
-    let mut spans: Vec<LimitSpan> = vec![span(0, RTT_MS, "application")];
+    let mut spans: Vec<CauseSpan> = vec![span(0, RTT_MS, "connection-setup")];
     let mut hole = None;
     for step in 0..shape.seconds * 100 {
         let at_ms = RTT_MS + step * 10;
@@ -211,8 +211,8 @@ fn flow(shape: Shape, repeat: u32) -> FlowRecord {
             hole = Some(at_ms);
         }
         match spans.last_mut() {
-            Some(last) if last.limit == state.limit => last.end_ns = (at_ms + 10) * MS,
-            _ => spans.push(span(at_ms, at_ms + 10, state.limit)),
+            Some(last) if last.cause == state.cause => last.end_ns = (at_ms + 10) * MS,
+            _ => spans.push(span(at_ms, at_ms + 10, state.cause)),
         }
         samples.push(Sample {
             at_ns: at_ms * MS,
@@ -227,18 +227,18 @@ fn flow(shape: Shape, repeat: u32) -> FlowRecord {
     finish(shape, samples, spans, hole, speed)
 }
 
-fn span(start_ms: u64, end_ms: u64, limit: &str) -> LimitSpan {
-    LimitSpan {
+fn span(start_ms: u64, end_ms: u64, cause: &str) -> CauseSpan {
+    CauseSpan {
         start_ns: start_ms * MS,
         end_ns: end_ms * MS,
-        limit: limit.to_owned(),
+        cause: cause.to_owned(),
     }
 }
 
 fn finish(
     shape: Shape,
     samples: Vec<Sample>,
-    spans: Vec<LimitSpan>,
+    spans: Vec<CauseSpan>,
     hole: Option<u64>,
     speed: f64,
 ) -> FlowRecord {
@@ -287,37 +287,36 @@ fn finish(
         receive_rings: Vec::new(),
         sender_cpu_fraction: (bytes as f64 / elapsed_ns as f64).min(0.9),
         receiver_cpu_fraction: (bytes as f64 / elapsed_ns as f64 * 0.55).min(0.9),
-        limits: shares(&spans),
+        limited_by: shares(&spans),
+        limits: Vec::new(),
         untold: Vec::new(),
         negotiated: negotiated(shape),
         time_sequence: shape.hole.then(|| sequence(&samples, hole.unwrap_or(1500))),
         why: None,
         intervals,
-        limit_timeline: spans,
+        limited_by_timeline: spans,
         samples,
     }
 }
 
-fn shares(spans: &[LimitSpan]) -> Vec<LimitShare> {
-    const ALL: [&str; 9] = [
-        "application",
-        "send buffer",
-        "receive window",
-        "slow start",
-        "avoidance",
-        "recovery",
-        "pacing",
-        "host CPU",
-        "path",
+fn shares(spans: &[CauseSpan]) -> Vec<CauseShare> {
+    const ALL: [&str; 7] = [
+        "connection-setup",
+        "receive-window-limited",
+        "cwnd-growth-limited",
+        "random-loss",
+        "queue-overflow",
+        "sender-cpu-limited",
+        "local-queue",
     ];
-    let spent = |limit: &str| {
-        let of = spans.iter().filter(|span| span.limit == limit);
+    let spent = |cause: &str| {
+        let of = spans.iter().filter(|span| span.cause == cause);
         of.map(|span| span.end_ns - span.start_ns).sum()
     };
     ALL.iter()
-        .map(|&limit| LimitShare {
-            limit: limit.to_owned(),
-            spent_ns: spent(limit),
+        .map(|&cause| CauseShare {
+            cause: cause.to_owned(),
+            spent_ns: spent(cause),
         })
         .collect()
 }

@@ -24,12 +24,12 @@ pub(super) fn put(row: &SummaryRow, index: usize, out: &mut String) {
     let mut line = Line { out };
     line.right(&(index + 1).to_string(), 6);
     line.right(&row.packets.to_string(), 8);
-    let shown = row.brief.as_ref().map(|brief| {
+    let shown = row.diagnosis.as_ref().map(|one| {
         [
-            human_bytes(brief.delivered),
-            human_duration(brief.run),
-            human_rate(brief.rate),
-            human_duration(brief.round_trip),
+            human_bytes(one.delivered),
+            human_duration(one.duration),
+            human_rate(one.throughput),
+            human_duration(one.min_rtt),
         ]
     });
     for (column, width) in [9, 8, 12, 10].into_iter().enumerate() {
@@ -37,17 +37,17 @@ pub(super) fn put(row: &SummaryRow, index: usize, out: &mut String) {
         line.right(text, width);
     }
     line.right(&row.retransmitted.to_string(), 6);
-    let cause = row.brief.as_ref().map(|brief| brief.cause.as_ref());
+    let cause = row.diagnosis.as_ref().map(|one| one.primary.as_ref());
     let name = match cause {
         None => NOTHING,
         Some(None) => "unknown",
-        Some(Some(cause)) => cause.rule.id,
+        Some(Some(first)) => first.cause.id,
     };
     line.left(name, 28);
-    match &row.brief {
+    match &row.diagnosis {
         None => line.right(NOTHING, 5),
-        Some(brief) => {
-            let _ = write!(line.out, "{:>3.0} %  ", brief.share() * 100.0);
+        Some(one) => {
+            let _ = write!(line.out, "{:>3.0} %  ", one.share() * 100.0);
         }
     }
     match cause.flatten() {
@@ -150,7 +150,7 @@ mod tests {
             retransmitted: 3,
             from: end,
             to: end,
-            brief: None,
+            diagnosis: None,
         };
         let mut out = String::new();
         put(&row, 41, &mut out);

@@ -1,5 +1,5 @@
 //! Runs that were stored, and runs that have just ended: what their packets say
-//! alone, beside the engine's own account of its limits.
+//! alone, next to what the run itself measured.
 //!
 //! A stored run is judged by its captures. One without is repeated where it was
 //! in virtual time, and its packets are judged as they pass: the same plan and
@@ -131,10 +131,7 @@ impl Stored {
                     Some(why) => text.push_str(&sentences(why)),
                     None => text.push_str("  no data was sent\n"),
                 }
-                text.push_str(&format!(
-                    "  the engine's own account: {}\n\n",
-                    account(flow)
-                ));
+                text.push_str(&format!("  measured by the run: {}\n\n", account(flow)));
             }
         }
         text
@@ -155,7 +152,7 @@ impl Stored {
         json!({"run": self.record.name, "series": series.collect::<Vec<_>>()})
     }
 
-    /// The engine's own account of the flows of a capture, in lines.
+    /// What the run measured of the flows of a capture, in lines.
     pub(super) fn account(&self, capture: &Path) -> String {
         let name = capture.file_name().unwrap_or_default();
         let series = self
@@ -166,7 +163,7 @@ impl Stored {
         let flows = series.map_or(&[][..], |series| &series.flows);
         let lines = flows.iter().enumerate().map(|(index, flow)| {
             format!(
-                "the engine's own account of flow {} ({}): {}\n",
+                "measured by the run, flow {} ({}): {}\n",
                 index + 1,
                 flow.name,
                 account(flow)
@@ -185,9 +182,9 @@ fn bare(series: &SeriesRecord) -> Value {
     json!(series)
 }
 
-/// The paragraph of a flow, and its verdicts.
+/// The answer for a flow, and its verdicts.
 fn sentences(why: &WhyRecord) -> String {
-    let mut text = wrap(&why.paragraph, 2);
+    let mut text = wrap(&why.sentence, 2);
     for verdict in why.verdicts.iter().filter(|one| one.time_ns > 0) {
         let line = format!(
             "{}, {}, sure {:.0} %: {}",
@@ -202,14 +199,20 @@ fn sentences(why: &WhyRecord) -> String {
     text
 }
 
-/// Shares of the time under each limit of the sender.
+/// Shares of the time by cause, as the run measured them; by mechanism in a record of
+/// schema 1, which has no causes.
 fn account(flow: &FlowRecord) -> String {
-    let all: u64 = flow.limits.iter().map(|limit| limit.spent_ns).sum();
-    let mut limits: Vec<_> = flow.limits.iter().collect();
-    limits.sort_by_key(|limit| std::cmp::Reverse(limit.spent_ns));
-    let shares = limits.iter().filter_map(|limit| {
-        let percent = limit.spent_ns as f64 * 100.0 / all.max(1) as f64;
-        (percent >= 0.05).then(|| format!("{} {percent:.1} %", limit.limit))
+    let causes = flow.limited_by.iter().map(|one| (&one.cause, one.spent_ns));
+    let mut shares: Vec<(&String, u64)> = causes.collect();
+    if shares.is_empty() {
+        let limits = flow.limits.iter().map(|one| (&one.limit, one.spent_ns));
+        shares = limits.collect();
+    }
+    let all: u64 = shares.iter().map(|(_, spent)| spent).sum();
+    shares.sort_by_key(|(_, spent)| std::cmp::Reverse(*spent));
+    let shares = shares.iter().filter_map(|(name, spent)| {
+        let percent = *spent as f64 * 100.0 / all.max(1) as f64;
+        (percent >= 0.05).then(|| format!("{name} {percent:.1} %"))
     });
     shares.collect::<Vec<_>>().join(", ")
 }

@@ -26,7 +26,7 @@ pub(super) fn run(file: &Path, threads: Option<u32>) -> Result<(), Failure> {
     let mut out = Stream::new();
     out.write(HEADING)?;
     in_order(rows, summary.threads, lines, |text| out.write(text))?;
-    let silent = rows.iter().filter(|row| row.brief.is_none()).count();
+    let silent = rows.iter().filter(|row| row.diagnosis.is_none()).count();
     let mut last = format!(
         "{} in {} ({})",
         counted(rows.len() as u64, "connection"),

@@ -90,7 +90,7 @@ impl Places {
         let numbers = Side::BOTH.map(|side| connection.direction(side).first_position());
         let ends = Side::BOTH.map(|side| connection.endpoint(side));
         let place = self.seen.len();
-        self.seen.push((one.index + 1, one.diagnosis.view));
+        self.seen.push((one.index + 1, one.diagnosis.capture_point));
         self.named.entry((numbers, ends)).or_default().push(place);
     }
 
@@ -160,7 +160,7 @@ pub(super) fn joined_json(captures: [&Taken; 2], one: &PairedDiagnosis) -> Value
 
 fn told(diagnosis: &Diagnosis) -> String {
     let mut text = String::new();
-    text.push_str(&wrap(&diagnosis.paragraph, 2));
+    text.push_str(&wrap(&diagnosis.sentence(), 2));
     text.push('\n');
     let mut cells = vec![line(["", "time", "share", "sure", "cost"])];
     for verdict in &diagnosis.verdicts {
@@ -194,12 +194,12 @@ pub(super) fn said(diagnosis: &Diagnosis) -> Said {
         };
         let mut lines = vec![verdict.finding.clone()];
         lines.extend(verdict.evidence.iter().take(SHOWN).map(piece));
-        lines.push(format!("change: {}", verdict.rule.change));
+        lines.push(format!("fix: {}", verdict.fix));
         (head, lines)
     };
     Said {
         paragraphs: vec![
-            diagnosis.paragraph.clone(),
+            diagnosis.sentence(),
             format!("limited by: {}", diagnosis.limited_by()),
         ],
         findings: diagnosis.verdicts.iter().map(finding).collect(),
@@ -218,14 +218,14 @@ fn cells(verdict: &Verdict) -> [String; 5] {
     let has_time = !verdict.time.is_zero();
     let only = |text: String| if has_time { text } else { "-".into() };
     [
-        verdict.rule.id.into(),
+        verdict.cause.id.into(),
         only(human_duration(verdict.time)),
         only(format!("{:.1} %", verdict.share * 100.0)),
         format!("{:.2}", verdict.confidence),
-        only(if verdict.cost.as_bps() < 1000 {
+        only(if verdict.cost.rate.as_bps() < 1000 {
             "-".into()
         } else {
-            human_rate(verdict.cost)
+            human_rate(verdict.cost.rate)
         }),
     ]
 }
@@ -240,7 +240,7 @@ fn tied(list: &str) -> String {
 }
 
 fn evidence(verdict: &Verdict) -> String {
-    let mut text = format!("  {}\n", verdict.rule.id);
+    let mut text = format!("  {}\n", verdict.cause.id);
     text.push_str(&wrap(&verdict.finding, 4));
     for one in verdict.evidence.iter().take(SHOWN) {
         text.push_str(&wrap_hanging(&piece(one), 6, 8));
@@ -249,7 +249,7 @@ fn evidence(verdict: &Verdict) -> String {
     if left > 0 {
         text.push_str(&format!("      and {left} more, see --json\n"));
     }
-    text.push_str(&wrap(&format!("change: {}", verdict.rule.change), 4));
+    text.push_str(&wrap(&format!("fix: {}", verdict.fix), 4));
     text.push('\n');
     text
 }
@@ -318,18 +318,18 @@ fn notes_json(capture: &Capture) -> Vec<Value> {
 fn connection_json(capture: &Capture, one: &Diagnosed) -> Value {
     let Diagnosis {
         sender,
-        view,
+        capture_point,
         start,
-        run,
+        duration,
         delivered,
-        rate,
-        reference,
-        round_trip,
+        throughput,
+        capacity,
+        min_rtt,
         verdicts,
+        alternative,
         unknown,
         spans,
         joined: _,
-        paragraph,
     } = &one.diagnosis;
     let other = match sender {
         Side::Client => Side::Server,
@@ -343,7 +343,7 @@ fn connection_json(capture: &Capture, one: &Diagnosed) -> Value {
             json!({
                 "start_ns": span.start.as_nanos(),
                 "length_ns": span.length.as_nanos(),
-                "cause": span.rule.map(|rule| gigatcp_why::RULES[rule].id),
+                "cause": span.cause.map(|cause| gigatcp_why::CAUSES[cause].id),
             })
         })
         .collect();
@@ -351,18 +351,19 @@ fn connection_json(capture: &Capture, one: &Diagnosed) -> Value {
         "connection": one.index + 1,
         "sender": endpoint(*sender),
         "receiver": endpoint(other),
-        "view": view.name(),
+        "capture_point": capture_point.name(),
         "start_ns": start.as_nanos(),
-        "run_ns": run.as_nanos(),
+        "duration_ns": duration.as_nanos(),
         "delivered_bytes": delivered.as_u64(),
-        "rate_bps": rate.as_bps(),
-        "reference_bps": reference.as_bps(),
-        "round_trip_ns": round_trip.as_nanos(),
+        "throughput_bps": throughput.as_bps(),
+        "capacity": { "bps": capacity.rate().as_bps(), "source": capacity.source.name(), "lower_bound": capacity.is_lower_bound() },
+        "min_rtt_ns": min_rtt.as_nanos(),
         "unknown_ns": unknown.as_nanos(),
-        "dominant": one.diagnosis.dominant().map(|first| first.rule.id),
-        "headline": one.diagnosis.headline().map(|first| first.rule.id),
+        "primary_cause": one.diagnosis.primary().map(|first| first.cause.id),
+        "alternative": alternative.map(|other| other.id),
+        "headline": one.diagnosis.headline().map(|first| first.cause.id),
         "limited_by": one.diagnosis.limited_by(),
-        "paragraph": paragraph,
+        "sentence": one.diagnosis.sentence(),
         "verdicts": verdicts.iter().map(verdict_json).collect::<Vec<_>>(),
         "spans": spans,
     })
@@ -382,15 +383,15 @@ fn verdict_json(verdict: &Verdict) -> Value {
         })
         .collect();
     json!({
-        "id": verdict.rule.id,
-        "name": verdict.rule.name,
+        "id": verdict.cause.id,
+        "name": verdict.cause.name,
         "finding": verdict.finding,
         "confidence": (verdict.confidence * 1000.0).round() / 1000.0,
         "time_ns": verdict.time.as_nanos(),
         "share": (verdict.share * 1e6).round() / 1e6,
-        "cost_bps": verdict.cost.as_bps(),
-        "remark": verdict.is_remark,
+        "cost": { "bps": verdict.cost.rate.as_bps(), "at_least": verdict.cost.at_least },
+        "note": verdict.is_note,
         "evidence": evidence,
-        "change": verdict.rule.change,
+        "fix": verdict.fix,
     })
 }

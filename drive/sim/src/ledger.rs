@@ -1,0 +1,252 @@
+//! Keeps the [`Account`] of each sender of a world, which sees path and hosts exactly.
+
+use gigatcp_events::{Cause, State};
+use gigatcp_path::{DropCause, Hop, SharedMedium};
+use gigatcp_tcp::Connection;
+use gigatcp_units::{Duration, Instant};
+use gigatcp_wire::Phantom;
+
+use crate::account::{Account, ByLimit, Losses, Settled, Surroundings, Use, Window};
+use crate::endpoint::Endpoint;
+use crate::packet::Packet;
+
+/// What a world shows to the account of one flow.
+pub(crate) struct Scene<'a> {
+    pub(crate) now: Instant,
+    pub(crate) forward: &'a [Hop<Packet>],
+    pub(crate) reverse: &'a [Hop<Packet>],
+    pub(crate) shared: Option<&'a SharedMedium<Packet>>,
+    pub(crate) sender: &'a Endpoint,
+    pub(crate) receiver: &'a Endpoint,
+    /// IP bytes delivered so far to the receiver of this flow, and to all receivers.
+    pub(crate) carried: [u64; 2],
+}
+
+/// The account of a flow and what it needs to remember.
+#[derive(Debug)]
+pub(crate) struct Ledger {
+    /// Length of spans at least.
+    step: Duration,
+    account: Option<Account>,
+    losses: Losses,
+    began: Readings,
+    is_scaled: bool,
+    closed: Option<Closed>,
+}
+
+/// An account that is finished.
+#[derive(Clone, Debug)]
+pub(crate) struct Closed {
+    pub(crate) settled: Settled,
+    /// Time by mechanism at the same moment.
+    pub(crate) limits: Option<ByLimit>,
+}
+
+/// Clocks of path and hosts when a round began.
+#[derive(Clone, Default, Debug)]
+struct Readings {
+    forward: Vec<Duration>,
+    reverse: Vec<Duration>,
+    local: Duration,
+    cpu: [Duration; 2],
+    unread: Duration,
+    carried: [u64; 2],
+}
+
+impl Ledger {
+    /// A flow that has not begun.
+    pub(crate) fn new(step: Duration) -> Self {
+        Self {
+            step,
+            account: None,
+            losses: Losses::default(),
+            began: Readings::default(),
+            is_scaled: false,
+            closed: None,
+        }
+    }
+
+    /// An event of the sender; returns whether [`Ledger::turn`] is due.
+    #[inline]
+    pub(crate) fn observe(
+        &mut self,
+        now: Instant,
+        heard: bool,
+        sender: &Connection<Phantom>,
+    ) -> bool {
+        match &mut self.account {
+            Some(account) if account.is_established() => {
+                account.observe(now, heard, window(sender))
+            }
+            Some(_) => sender.established_at().is_some(),
+            None => self.closed.is_none(),
+        }
+    }
+
+    /// Brings the account up to date.
+    pub(crate) fn turn(&mut self, scene: &Scene<'_>, heard: bool) {
+        let Some(sender) = scene.sender.connection() else {
+            return;
+        };
+        let now = scene.now;
+        let account = self
+            .account
+            .get_or_insert_with(|| Account::new(now, self.step));
+        if !account.is_established() {
+            if let Some(at) = sender.established_at() {
+                account.on_established(at, window(sender));
+                self.is_scaled = sender.info().scaling;
+                self.began = Readings::of(scene);
+            }
+            return;
+        }
+        let losses = &mut self.losses;
+        let (began, is_scaled) = (&self.began, self.is_scaled);
+        let is_over = account.turn(
+            (now, heard),
+            window(sender),
+            &sender.limits().all(now),
+            sender.srtt(),
+            || losses.blame(sender.snd_una()),
+            || began.until(scene, is_scaled),
+        );
+        if is_over {
+            self.began.take(scene);
+        }
+    }
+
+    /// A segment of this flow was dropped.
+    pub(crate) fn on_lost(&mut self, packet: &Packet, cause: Cause) {
+        if let Some(end) = end_of(packet) {
+            self.losses.on_lost(end, cause);
+        }
+    }
+
+    /// A segment of this flow that ends before the stream offset `end` was dropped.
+    pub(crate) fn on_lost_before(&mut self, end: u64, cause: Cause) {
+        self.losses.on_lost(end, cause);
+    }
+
+    /// The flow is over.
+    pub(crate) fn finish(&mut self, scene: &Scene<'_>) {
+        let Some(account) = self.account.take() else {
+            return;
+        };
+        let limits = scene
+            .sender
+            .connection()
+            .map(|sender| sender.limits().all(scene.now));
+        let look = self.began.until(scene, self.is_scaled);
+        self.closed = Some(Closed {
+            settled: account.finish(scene.now, &limits.unwrap_or_default(), &look),
+            limits,
+        });
+    }
+
+    /// The finished account.
+    pub(crate) fn into_closed(self) -> Option<Closed> {
+        self.closed
+    }
+}
+
+impl Readings {
+    fn of(scene: &Scene<'_>) -> Self {
+        let mut readings = Self::default();
+        readings.take(scene);
+        readings
+    }
+
+    /// Reads all clocks.
+    fn take(&mut self, scene: &Scene<'_>) {
+        let now = scene.now;
+        let busy = |hop: &Hop<Packet>| hop.busy_time(now);
+        self.forward.clear();
+        self.forward.extend(scene.forward.iter().map(busy));
+        let medium = scene.shared.map(SharedMedium::busy_time);
+        self.forward.extend(medium);
+        self.reverse.clear();
+        self.reverse.extend(scene.reverse.iter().map(busy));
+        self.local = scene.sender.link().map_or(Duration::ZERO, busy);
+        self.cpu = [scene.sender, scene.receiver].map(|host| host.cpu_occupied(now));
+        self.unread = scene.receiver.unread_time(now);
+        self.carried = scene.carried;
+    }
+
+    /// What has happened since they were read.
+    fn until(&self, scene: &Scene<'_>, is_scaled: bool) -> Surroundings {
+        let now = scene.now;
+        let [own, all] = [0, 1].map(|of| scene.carried[of] - self.carried[of]);
+        let cpu = [scene.sender, scene.receiver].map(|host| host.cpu_occupied(now));
+        let busiest = |hops: &[Hop<Packet>], before: &[Duration]| {
+            let uses = hops.iter().zip(before);
+            let uses = uses.map(|(hop, before)| use_of(hop, now, *before));
+            uses.max_by_key(|used| (used.busy, used.wait))
+                .unwrap_or_default()
+        };
+        let mut path = busiest(scene.forward, &self.forward);
+        if let Some(medium) = scene.shared
+            && let Some(before) = self.forward.last()
+        {
+            path.busy = path.busy.max(medium.busy_time().saturating_sub(*before));
+        }
+        let state = scene.sender.connection().map(Connection::state);
+        let is_open = matches!(state, Some(State::Established | State::CloseWait));
+        Surroundings {
+            path,
+            local: scene
+                .sender
+                .link()
+                .map(|link| use_of(link, now, self.local))
+                .unwrap_or_default(),
+            reverse: busiest(scene.reverse, &self.reverse),
+            sender_cpu: cpu[0].saturating_sub(self.cpu[0]),
+            receiver_cpu: cpu[1].saturating_sub(self.cpu[1]),
+            unread: scene
+                .receiver
+                .unread_time(now)
+                .saturating_sub(self.unread),
+            own_share: if all == 0 { 1.0 } else { own as f64 / all as f64 },
+            is_closing: !is_open,
+            lacks_scaling: !is_scaled && lacks_scaling(scene.receiver),
+        }
+    }
+}
+
+fn use_of(hop: &Hop<Packet>, now: Instant, before: Duration) -> Use {
+    Use {
+        busy: hop.busy_time(now).saturating_sub(before),
+        wait: hop.queueing_delay(now),
+    }
+}
+
+/// Whether the receiver's buffer backs more than a window without scaling can say.
+fn lacks_scaling(receiver: &Endpoint) -> bool {
+    let info = receiver.connection().map(Connection::info);
+    info.is_some_and(|info| info.receive_buffer.as_u64() > u64::from(u16::MAX))
+}
+
+#[inline]
+fn window(sender: &Connection<Phantom>) -> Window {
+    Window {
+        phase: sender.phase(),
+        cwnd: sender.cwnd(),
+        timeouts: sender.counters().timeouts,
+    }
+}
+
+/// The stream offset after the last octet of a packet with data.
+pub(crate) fn end_of(packet: &Packet) -> Option<u64> {
+    let payload = &packet.segment()?.payload;
+    // The first octet of data has offset 1.
+    (payload.len > 0).then(|| payload.offset + u64::from(payload.len) + 1)
+}
+
+/// The cause behind a drop; `None` if the sender was told.
+pub(crate) fn cause_of(cause: DropCause, tells_too_big: bool) -> Option<Cause> {
+    match cause {
+        DropCause::QueueFull | DropCause::HoldLimit => Some(Cause::QueueOverflow),
+        DropCause::Policed => Some(Cause::Policer),
+        DropCause::Collisions | DropCause::Loss(_) => Some(Cause::RandomLoss),
+        DropCause::TooBig => (!tells_too_big).then_some(Cause::PmtuBlackHole),
+    }
+}

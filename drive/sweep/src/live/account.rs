@@ -1,0 +1,239 @@
+//! The account of a sender in real time: the same causes as in a world, sampled.
+//!
+//! The times by mechanism are the engine's own, or a kernel's counts. What the path did is
+//! read from the emulator's counters, which it publishes every 50 ms: a round of the
+//! account ends when they are new, and loss events closer than that are one. Drops are
+//! counted per hop and not per flow, so with several flows the cause of a loss is that of
+//! most drops on the path. Of CPUs only an engine's thread is known: a kernel's CPU time
+//! does not belong to its connections, and its limit shows as the window's or cwnd's.
+
+use gigatcp_emulate::{HopView, Snapshot, Way};
+use gigatcp_events::{Cause, Phase};
+use gigatcp_sim::account::{Account, Settled, Surroundings, Use, Window};
+use gigatcp_units::{Duration, Instant};
+
+use super::end::{Detail, Seen};
+
+/// What everybody looks at once, for all flows.
+#[derive(Clone, Default)]
+pub(super) struct Scene {
+    pub(super) path: Snapshot,
+    /// CPU time of the engines at both ends.
+    pub(super) engines: [Duration; 2],
+    /// Octets that all receiving applications have read.
+    pub(super) delivered: u64,
+}
+
+/// A flow at one moment.
+pub(super) struct FlowView<'a> {
+    pub(super) seen: &'a Seen,
+    /// `seen.at` from the start of the run.
+    pub(super) at: Instant,
+    /// Octets that its receiving application has read.
+    pub(super) delivered: u64,
+    /// For how long that application has paused.
+    pub(super) paused: Duration,
+    pub(super) is_closing: bool,
+}
+
+/// Clocks when a round began.
+struct Began {
+    at: Instant,
+    scene: Scene,
+    delivered: u64,
+    paused: Duration,
+}
+
+/// The account of a flow, kept by who looks at it.
+pub(super) struct LiveAccount {
+    account: Account,
+    began: Began,
+    /// Whether the first hop is the sender's own interface.
+    has_link: bool,
+    /// When the path last told of itself.
+    told: Duration,
+    retransmitted: u64,
+    marked: u64,
+    /// Drops by cause at the last reduction.
+    blamed: [u64; Cause::COUNT],
+    /// A retransmission was seen whose drop was not.
+    is_owed: bool,
+}
+
+impl LiveAccount {
+    /// A connection opened at `opened` and established at `established`.
+    pub(super) fn new(
+        opened: Instant,
+        established: Instant,
+        step: Duration,
+        view: &FlowView<'_>,
+        (scene, has_link): (&Scene, bool),
+    ) -> Self {
+        let mut account = Account::new(opened.min(established), step);
+        let start = Window {
+            timeouts: 0,
+            ..window(view.seen, Phase::Open)
+        };
+        account.on_established(established, start);
+        Self {
+            account,
+            began: Began {
+                at: established,
+                scene: scene.clone(),
+                delivered: 0,
+                paused: Duration::ZERO,
+            },
+            has_link,
+            told: scene.path.at,
+            retransmitted: 0,
+            marked: 0,
+            blamed: drops(&scene.path.ways[0]),
+            is_owed: false,
+        }
+    }
+
+    /// A look at the flow. Nothing is attributed before the path has new counters.
+    pub(super) fn look(&mut self, view: &FlowView<'_>, scene: &Scene) {
+        if scene.path.at <= self.told {
+            return;
+        }
+        self.told = scene.path.at;
+        let (seen, at) = (view.seen, view.at);
+        let has_heard = view.delivered > self.began.delivered;
+        let window = window(seen, self.phase(seen, scene));
+        if !self.account.observe(at, has_heard, window) {
+            return;
+        }
+        let drops = drops(&scene.path.ways[0]);
+        let blamed = &mut self.blamed;
+        let (began, has_link) = (&self.began, self.has_link);
+        let is_over = self.account.turn(
+            (at, has_heard),
+            window,
+            &seen.limits,
+            seen.srtt,
+            || blame(std::mem::replace(blamed, drops), &drops),
+            || began.until(view, scene, has_link),
+        );
+        if is_over {
+            self.began = Began {
+                at,
+                scene: scene.clone(),
+                delivered: view.delivered,
+                paused: view.paused,
+            };
+        }
+    }
+
+    /// The phase that a sender was in since the last look, though it may be over by now. A
+    /// repair whose drop the path has not told of yet is put off to the next look.
+    fn phase(&mut self, seen: &Seen, scene: &Scene) -> Phase {
+        let counts = &seen.counts;
+        let has_repaired = counts.retransmitted > self.retransmitted;
+        let is_marked = counts.marked > self.marked;
+        (self.retransmitted, self.marked) = (counts.retransmitted, counts.marked);
+        let is_told = drops(&scene.path.ways[0]) != self.blamed;
+        let was_owed = std::mem::take(&mut self.is_owed);
+        if has_repaired && !is_told && !was_owed {
+            self.is_owed = true;
+        } else if has_repaired || was_owed {
+            return Phase::Recovery;
+        }
+        if is_marked { Phase::Cwr } else { Phase::Open }
+    }
+
+    /// The flow is over.
+    pub(super) fn finish(self, view: &FlowView<'_>, scene: &Scene) -> Settled {
+        let look = self.began.until(view, scene, self.has_link);
+        self.account.finish(view.at, &view.seen.limits, &look)
+    }
+}
+
+impl Began {
+    /// What has happened since. The path's counters are a little older than the look, so
+    /// what they say is stretched to the time between looks.
+    fn until(&self, view: &FlowView<'_>, scene: &Scene, has_link: bool) -> Surroundings {
+        let passed = view.at.saturating_since(self.at);
+        let counted = scene.path.at.saturating_sub(self.scene.path.at);
+        let stretched = |busy: Duration| match counted.as_nanos() {
+            0 => Duration::ZERO,
+            nanos => {
+                let share = busy.as_nanos() as f64 / nanos as f64;
+                Duration::from_nanos((passed.as_nanos() as f64 * share) as u64)
+            }
+        };
+        let [data, acks] = [0, 1].map(|way| {
+            let (now, before) = (&scene.path.ways[way].hops, &self.scene.path.ways[way].hops);
+            let uses = now.iter().enumerate().map(|(index, hop)| {
+                let before = before.get(index).map_or(Duration::ZERO, |hop| hop.busy);
+                Use {
+                    busy: stretched(hop.busy.saturating_sub(before)),
+                    wait: hop.queueing_delay,
+                }
+            });
+            uses.collect::<Vec<Use>>()
+        });
+        let (local, path) = data.split_at(usize::from(has_link).min(data.len()));
+        let busiest = |uses: &[Use]| {
+            let uses = uses.iter().copied();
+            uses.max_by_key(|used| (used.busy, used.wait))
+                .unwrap_or_default()
+        };
+        let own = view.delivered.saturating_sub(self.delivered);
+        let all = scene.delivered.saturating_sub(self.scene.delivered);
+        let [sender_cpu, receiver_cpu] =
+            [0, 1].map(|end| scene.engines[end].saturating_sub(self.scene.engines[end]));
+        Surroundings {
+            path: busiest(path),
+            local: busiest(local),
+            reverse: busiest(&acks),
+            sender_cpu,
+            receiver_cpu,
+            unread: view.paused.saturating_sub(self.paused),
+            own_share: if all == 0 {
+                1.0
+            } else {
+                own as f64 / all as f64
+            },
+            is_closing: view.is_closing,
+            lacks_scaling: lacks_scaling(view.seen),
+        }
+    }
+}
+
+fn window(seen: &Seen, phase: Phase) -> Window {
+    Window {
+        phase,
+        cwnd: seen.cwnd,
+        timeouts: seen.counts.timeouts,
+    }
+}
+
+/// Whether an engine's window stands at 64 KiB because scaling is missing; of a kernel it is
+/// not known.
+fn lacks_scaling(seen: &Seen) -> bool {
+    match &seen.detail {
+        Detail::Engine(info) => !info.scaling && seen.rwnd.as_u64() > 60_000,
+        Detail::Kernel(..) => false,
+    }
+}
+
+/// Drops of data by cause, so far.
+fn drops(way: &Way) -> [u64; Cause::COUNT] {
+    let mut drops = [0; Cause::COUNT];
+    for HopView { counters, .. } in &way.hops {
+        let queue = counters.queue_full.packets + counters.hold_limit.packets;
+        drops[Cause::QueueOverflow.index()] += queue;
+        drops[Cause::Policer.index()] += counters.policed.packets;
+        drops[Cause::RandomLoss.index()] += counters.lost.packets;
+        drops[Cause::PmtuBlackHole.index()] += counters.too_big.packets;
+    }
+    drops
+}
+
+/// The cause of most drops since `before`.
+fn blame(before: [u64; Cause::COUNT], now: &[u64; Cause::COUNT]) -> Option<Cause> {
+    let grown = |cause: &Cause| now[cause.index()].saturating_sub(before[cause.index()]);
+    let most = Cause::ALL.into_iter().max_by_key(grown)?;
+    (grown(&most) > 0).then_some(most)
+}
