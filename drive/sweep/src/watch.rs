@@ -98,16 +98,16 @@ pub fn judge(watcher: &Watcher, flows: &mut [FlowRecord]) {
 
 fn in_record(diagnosis: &Diagnosis) -> WhyRecord {
     let verdicts = diagnosis.verdicts.iter().map(|verdict| WhyVerdict {
-        id: verdict.rule.id.to_owned(),
+        id: verdict.cause.id.to_owned(),
         finding: verdict.finding.clone(),
         confidence: (verdict.confidence * 1000.0).round() / 1000.0,
         time_ns: verdict.time.as_nanos(),
-        cost_bps: verdict.cost.as_bps(),
+        cost_bps: verdict.cost.rate.as_bps(),
     });
     WhyRecord {
-        dominant: diagnosis.dominant().map(|first| first.rule.id.to_owned()),
+        dominant: diagnosis.headline().map(|first| first.cause.id.to_owned()),
         limited_by: diagnosis.limited_by(),
-        paragraph: diagnosis.paragraph.clone(),
+        paragraph: diagnosis.limited_by(),
         unknown_ns: diagnosis.unknown.as_nanos(),
         verdicts: verdicts.collect(),
     }
