@@ -1,2 +1,5 @@
 //! Grades `why` on connections whose cause is known.
 #![deny(missing_docs)]
+
+pub mod counterfactual;
+pub mod worlds;

@@ -1,0 +1,207 @@
+//! Captures of a simulated world at three capture points, as pcapng files.
+
+use std::collections::BTreeMap;
+use std::net::Ipv4Addr;
+use std::sync::atomic::{AtomicBool, AtomicU64};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use gigatcp_capture::{CaptureError, Interface, InterfaceId, PcapngWriter};
+use gigatcp_sim::packet::Packet;
+use gigatcp_sim::{Tap, World, WorldConfig};
+use gigatcp_units::Instant;
+use gigatcp_wire::{Endpoints, IpHeader};
+
+use super::draw::Draw;
+use super::patch::Patch;
+
+/// One capture being written.
+struct CapturePoint {
+    writer: PcapngWriter<Vec<u8>>,
+    interface: InterfaceId,
+    draw: Draw,
+    loss: f64,
+    /// Why a packet could not be written.
+    failure: Option<CaptureError>,
+}
+
+impl CapturePoint {
+    fn new(loss: f64, seed: u64, expands: bool) -> Result<Self, CaptureError> {
+        let mut writer = PcapngWriter::new(Vec::new())?;
+        let mut interface = Interface::new("tap");
+        if expands {
+            interface = interface.with_expanded_super_segments();
+        }
+        let interface = writer.add_interface(interface)?;
+        Ok(Self {
+            writer,
+            interface,
+            draw: Draw::new(seed),
+            loss,
+            failure: None,
+        })
+    }
+
+    fn write(&mut self, now: Instant, packet: &Packet, ident: u16) {
+        let Some(segment) = packet.segment() else {
+            return;
+        };
+        let endpoints = Endpoints::V4 {
+            src: Ipv4Addr::new(10, 1, 0, 1),
+            dst: Ipv4Addr::new(10, 2, 0, 1),
+        };
+        let endpoints = if packet.reverse {
+            endpoints.reversed()
+        } else {
+            endpoints
+        };
+        let header = IpHeader {
+            ident,
+            ..IpHeader::new(endpoints)
+        };
+        if self.loss > 0.0 && self.draw.unit() < self.loss {
+            return;
+        }
+        let written = self
+            .writer
+            .write_segment(self.interface, now, &header, segment);
+        self.failure = self.failure.take().or(written.err());
+    }
+}
+
+/// A segment that left, and the identification it got.
+struct Given {
+    left: Instant,
+    ident: u16,
+    /// The points that it has passed.
+    was_at: [bool; 3],
+}
+
+/// IPv4 identification as the hosts give it: one more for each packet that leaves,
+/// whatever becomes of it on the way.
+struct Idents {
+    /// The next one of the sender of data.
+    next: u16,
+    /// Transmissions of each sequence number; those with data stand apart.
+    given: BTreeMap<(u32, bool), Vec<Given>>,
+    /// What comes back is never out of order: counted at each point.
+    back: [u16; 3],
+    /// When the latest segment had left that has passed each point: what passes in
+    /// order left later.
+    front: [Instant; 3],
+}
+
+impl Idents {
+    fn of(&mut self, place: usize, now: Instant, packet: &Packet) -> u16 {
+        let Some(segment) = packet.segment() else {
+            return 0;
+        };
+        let segments = segment.wire_segments();
+        if packet.reverse {
+            let ident = self.back[place];
+            self.back[place] = ident.wrapping_add(segments as u16);
+            return ident;
+        }
+        let (seq, has_data) = (segment.seq.as_u32(), segment.payload.len > 0);
+        if place == 0 {
+            let ident = self.next;
+            for each in 0..segments as u32 {
+                let seq = seq.wrapping_add(each * u32::from(segment.segment_size));
+                let given = self.given.entry((seq, has_data)).or_default();
+                given.push(Given {
+                    left: now,
+                    ident: self.next,
+                    was_at: [false; 3],
+                });
+                self.next = self.next.wrapping_add(1);
+            }
+            return ident;
+        }
+        // Of several transmissions the first that is in order; else it is late.
+        let front = &mut self.front[place];
+        let given = self.given.get_mut(&(seq, has_data));
+        let given = given.map_or(&mut [][..], Vec::as_mut_slice);
+        let is_in_order = |one: &Given| !one.was_at[place] && one.left >= *front;
+        let found = given.iter().position(is_in_order);
+        let late = || given.iter().rposition(|one| !one.was_at[place]);
+        let Some(one) = found.or_else(late).and_then(|found| given.get_mut(found)) else {
+            return 0;
+        };
+        one.was_at[place] = true;
+        *front = (*front).max(one.left);
+        one.ident
+    }
+}
+
+struct CapturePoints {
+    points: [Option<CapturePoint>; 3],
+    idents: Idents,
+}
+
+#[derive(Clone)]
+struct Shared(Arc<Mutex<CapturePoints>>);
+
+impl Shared {
+    fn write(&self, place: usize, now: Instant, packet: &Packet) {
+        // Only the first is graded.
+        if packet.flow != 0 {
+            return;
+        }
+        let mut shared = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let shared = &mut *shared;
+        let ident = shared.idents.of(place, now, packet);
+        if let Some(point) = &mut shared.points[place] {
+            point.write(now, packet, ident);
+        }
+    }
+}
+
+impl Tap for Shared {
+    fn on_packet(&mut self, now: Instant, packet: &Packet, at_sender: bool) {
+        self.write(usize::from(!at_sender), now, packet);
+    }
+
+    fn on_way(&mut self, now: Instant, packet: &Packet, hop: usize) {
+        // Between the bottleneck and the far side, seen from the sender.
+        if hop == usize::from(!packet.reverse) {
+            self.write(2, now, packet);
+        }
+    }
+}
+
+/// Runs the world and returns its captures at the sender, the receiver and mid-path.
+pub(crate) fn captures(
+    config: WorldConfig,
+    patch: &Patch,
+    seed: u64,
+) -> Result<[Vec<u8>; 3], String> {
+    let told = |error: CaptureError| error.to_string();
+    // A tap on the path sees what the wire carries.
+    let expands = |place: u64| place == 3 || !patch.super_segments;
+    let point = |place: u64| {
+        let point = CapturePoint::new(patch.capture_loss, seed ^ place << 40, expands(place));
+        point.map(Some).map_err(told)
+    };
+    let shared = Shared(Arc::new(Mutex::new(CapturePoints {
+        points: [point(1)?, point(2)?, point(3)?],
+        idents: Idents {
+            next: 0,
+            given: BTreeMap::new(),
+            back: [0; 3],
+            front: [Instant::ZERO; 3],
+        },
+    })));
+    let mut world = World::new(config).map_err(|error| error.to_string())?;
+    world.set_tap(Box::new(shared.clone()));
+    world.run(&AtomicBool::new(false), &AtomicU64::new(0));
+    drop(world);
+    let mut points = shared.0.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut files = [const { Vec::new() }; 3];
+    for (file, point) in files.iter_mut().zip(&mut points.points) {
+        let Some(point) = point.take() else { continue };
+        match point.failure {
+            None => *file = point.writer.finish().map_err(told)?,
+            Some(error) => return Err(told(error)),
+        }
+    }
+    Ok(files)
+}
