@@ -4,7 +4,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use core::fmt;
 
-use gigatcp_units::{Bytes, Duration, Probability, Rate};
+use gigatcp_units::{Bytes, Duration, Instant, Probability, Rate};
 
 use crate::{LossModel, Policer};
 
@@ -54,6 +54,24 @@ pub enum MarkAbove {
     /// The packet will wait longer than this before its service begins: its
     /// sojourn in the queue, which a fixed rate tells on arrival.
     Sojourn(Duration),
+}
+
+/// A span of time, counted from the start of the run.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Period {
+    /// Start, inclusive.
+    pub from: Duration,
+    /// End, exclusive.
+    pub until: Duration,
+}
+
+impl Period {
+    /// Returns whether `now` lies within the period.
+    #[must_use]
+    pub fn contains(&self, now: Instant) -> bool {
+        let since = now.saturating_since(Instant::ZERO);
+        self.from <= since && since < self.until
+    }
 }
 
 /// One direction of one link, router port or emulator.
@@ -107,6 +125,8 @@ pub struct HopConfig {
     pub hold_limit: Option<u64>,
     /// Loss models, all of which see every wire packet.
     pub loss: Vec<LossModel>,
+    /// When the loss models take packets; outside they only count. None: always.
+    pub loss_period: Option<Period>,
     /// A rate beyond which packets are dropped without a queue. What a loss
     /// model takes costs no tokens; a copy needs none.
     pub policer: Option<Policer>,

@@ -6,7 +6,7 @@
 
 use gigatcp_units::Instant;
 
-use crate::HopConfig;
+use crate::config::{HopConfig, Period};
 use crate::loss::Losses;
 use crate::policer::Bucket;
 use crate::random::{Chance, Purpose};
@@ -26,6 +26,7 @@ pub(crate) struct Fate {
 #[derive(Clone, Debug)]
 pub(crate) struct Fates {
     losses: Losses,
+    loss_period: Option<Period>,
     reorder: Option<Chance>,
     duplicate: Option<Chance>,
     mark: Option<Chance>,
@@ -50,6 +51,7 @@ impl Fates {
             && config.policer.is_none();
         Self {
             is_clean,
+            loss_period: config.loss_period,
             losses,
             reorder,
             duplicate,
@@ -70,7 +72,8 @@ impl Fates {
             return Fate::default();
         }
         let strikes = |chance: &mut Option<Chance>| chance.as_mut().is_some_and(Chance::strikes);
-        let lost_to = self.losses.judge();
+        let takes = self.loss_period.is_none_or(|period| period.contains(now));
+        let lost_to = self.losses.judge().filter(|_| takes);
         let bucket = self.policer.as_mut().filter(|_| lost_to.is_none());
         Fate {
             lost_to,
@@ -122,5 +125,21 @@ mod tests {
         assert!(all.iter().any(|f| f.is_displaced != f.is_duplicated));
         assert!(all.iter().any(|f| f.is_marked != f.is_duplicated));
         assert!(all.iter().any(|f| f.lost_to.is_some() && f.is_duplicated));
+    }
+
+    #[test]
+    fn loss_models_take_packets_within_their_period_and_count_outside() {
+        let config = HopConfig {
+            loss: vec![LossModel::Periodic { every: 2 }],
+            loss_period: Some(Period {
+                from: Duration::from_nanos(10),
+                until: Duration::from_nanos(20),
+            }),
+            ..HopConfig::default()
+        };
+        let mut fates = Fates::new(&config, 9);
+        let mut is_lost = |ns: u64| fates.judge(Instant::from_nanos(ns), 1500).lost_to.is_some();
+        let lost: Vec<u64> = (1..30).filter(|ns| is_lost(*ns)).collect();
+        assert!(lost.iter().copied().eq([10, 12, 14, 16, 18]));
     }
 }

@@ -59,7 +59,7 @@ mod serialiser;
 mod shared_medium;
 mod steal;
 
-pub use config::{ConfigError, HopConfig, MarkAbove, Release, Reorder};
+pub use config::{ConfigError, HopConfig, MarkAbove, Period, Release, Reorder};
 pub use counters::{Counters, DropCause, Tally};
 pub use hop::Hop;
 pub use host::{Cpu, CpuCosts, Picoseconds, Work, WorkKind};

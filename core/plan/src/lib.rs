@@ -57,7 +57,7 @@ use diagnostic::Findings;
 
 pub use diagnostic::{Diagnostic, Diagnostics, Place, Severity, Source, line_column};
 pub use model::{
-    Ethernet, Flow, Host, KERNELS_OWN, Plan, Record, Scenario, Series, Stack, Stop, Tester,
+    Ethernet, Flow, Host, KERNELS_OWN, Plan, Record, Scenario, Series, Stack, Stop, Supply, Tester,
 };
 
 /// Reads and checks a plan.

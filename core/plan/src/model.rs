@@ -6,7 +6,7 @@ use alloc::vec::Vec;
 use gigatcp_path::{CpuCosts, HopConfig, RingsConfig, SharedMediumConfig, StealConfig};
 use gigatcp_tcp::congestion::{Entry, SlowStart};
 use gigatcp_tcp::{IpVersion, Profile};
-use gigatcp_units::{Bytes, Duration};
+use gigatcp_units::{Bytes, Duration, Rate};
 
 use crate::Diagnostics;
 
@@ -189,6 +189,19 @@ pub struct Application {
     pub read_size: Bytes,
     /// It pauses once, after so many bytes and for so long.
     pub pause: Option<(Bytes, Duration)>,
+    /// Maximum rate at which it reads. None: unlimited.
+    pub rate: Option<Rate>,
+}
+
+/// Data that becomes available to a sending application piece by piece.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Supply {
+    /// Bytes that become available at a time.
+    pub amount: Bytes,
+    /// Time from one piece to the next.
+    pub every: Duration,
+    /// When everything else becomes available, from the first write. None: never.
+    pub until: Option<Duration>,
 }
 
 /// When the application of a flow stops sending. What it has handed over by
@@ -218,6 +231,8 @@ pub struct Flow {
     pub start: Duration,
     /// When its application stops.
     pub stop: Stop,
+    /// How data becomes available to its application. None: everything at the start.
+    pub supply: Option<Supply>,
     /// Its congestion control; one of [`KERNELS_OWN`] only where a kernel sends.
     pub congestion: &'static Entry,
     /// Start value of ssthresh in segments; 0 is "none", absent is the

@@ -520,6 +520,25 @@ fn bytes_that_are_not_utf8_are_refused_with_line_and_column() {
 }
 
 #[test]
+fn a_supply_has_an_amount_and_an_interval_and_losses_end_after_they_begin() {
+    assert_found(
+        "[flow]\nsupply = \"1 kB\"",
+        "supply",
+        "does nothing without `supply_every`",
+    );
+    assert_found(
+        "[flow]\nsupply_until = \"1 s\"",
+        "supply_until",
+        "no effect without `supply`",
+    );
+    assert_found(
+        "[sender.link]\nloss = 0.1\nloss_from = \"2 s\"\nloss_until = \"2 s\"",
+        "\"2 s\"",
+        "last no time",
+    );
+}
+
+#[test]
 fn warnings_come_with_a_plan() {
     let warning = |lines: &str| {
         let plan = parse("plan.toml", plan_with(lines).as_bytes(), &[]);
@@ -533,6 +552,7 @@ fn warnings_come_with_a_plan() {
     assert!(warning("[flow]\nsend_buffer = \"1 kB\"").contains("full-sized segment"));
     assert!(warning("[flow]\nstart_step = \"1 s\"").contains("does nothing for one flow"));
     assert!(warning("[sender.link]\nloss = 1").contains("every packet is lost"));
+    assert!(warning("[sender.link]\nloss_from = \"1 s\"").contains("no effect on a hop"));
     let idle = "[sender.cpu]\nqueue_cached = \"1 MiB\"";
     assert!(warning(idle).contains("unless per_byte_queued is more than nothing"));
     let zero = format!("{idle}\nper_byte_queued = \"0 s\"");

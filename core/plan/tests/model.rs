@@ -168,6 +168,38 @@ fn hops_keep_their_order_and_their_impairments() {
 }
 
 #[test]
+fn losses_supplies_and_readers_may_be_bounded_in_time_and_rate() {
+    let run = run(r#"
+        [receiver.reader]
+        rate = "40 Mbit/s"
+        [sender.link]
+        loss = 1
+        loss_from = "2 s"
+        [receiver.link]
+        lose_every = 2
+        loss_until = "3 s"
+        [flow]
+        supply = "64 KiB"
+        supply_every = "20 ms"
+        supply_until = "3 s"
+    "#);
+    let period = |host: &gigatcp_plan::Host| host.link.as_ref().unwrap().loss_period.unwrap();
+    let (from, until) = (Duration::from_secs(2), Duration::from_secs(3));
+    assert_eq!(period(&run.sender).from, from);
+    assert!(period(&run.sender).until > Duration::from_secs(1 << 33));
+    assert_eq!(period(&run.receiver).from, Duration::ZERO);
+    assert_eq!(period(&run.receiver).until, until);
+    let reader = run.receiver.application;
+    assert_eq!(reader.rate, Some(Rate::from_bps(40_000_000)));
+    let supply = run.flows[0].supply.unwrap();
+    assert_eq!(
+        (supply.amount, supply.until),
+        (Bytes::new(65_536), Some(until))
+    );
+    assert_eq!(supply.every, Duration::from_millis(20));
+}
+
+#[test]
 fn a_host_has_the_settings_of_its_profile_and_its_own() {
     let run = run(r#"
         [receiver]

@@ -8,7 +8,7 @@ use rayon::prelude::*;
 
 use crate::fit::Example;
 #[cfg(target_os = "linux")]
-use crate::kernels::{CaseDir, Place as KernelPlace};
+use crate::kernels::corpus::{CaseDir, Place as KernelPlace};
 use crate::worlds::{GradedWorld, Place, world};
 
 /// Where a capture was taken.

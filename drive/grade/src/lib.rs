@@ -10,6 +10,7 @@
 //! | `matrix.rs` | what was said of what, and what a confidence is worth |
 #![deny(missing_docs)]
 
+pub mod counterfactual;
 #[cfg(target_os = "linux")]
 pub mod dataset;
 pub mod fit;

@@ -2,7 +2,7 @@
 
 use gigatcp_path::{CpuCosts, HopConfig, RingsConfig, SharedMediumConfig, StealConfig};
 use gigatcp_tcp::Config as TcpConfig;
-use gigatcp_units::{Bytes, Duration};
+use gigatcp_units::{Bytes, Duration, Rate};
 
 /// A world: hosts at both ends of a shared path.
 #[derive(Clone, Debug)]
@@ -49,9 +49,9 @@ pub struct FlowConfig {
     pub stop: Stop,
     /// Octets the application writes at once.
     pub write_size: Bytes,
-    /// How much the application has to write at a time, and how often: a disk,
-    /// a camera. Absent: as much as it is let.
-    pub supply: Option<(Bytes, Duration)>,
+    /// Rate at which data becomes available to the application: a disk, a camera.
+    /// None: unlimited.
+    pub supply: Option<Supply>,
     /// The sending host.
     pub sender: HostConfig,
     /// The receiving host.
@@ -60,6 +60,17 @@ pub struct FlowConfig {
     pub interval: Duration,
     /// Whether to keep time-sequence data.
     pub time_sequence: bool,
+}
+
+/// Data that becomes available to a sending application piece by piece.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Supply {
+    /// Bytes that become available at a time.
+    pub amount: Bytes,
+    /// Time from one piece to the next.
+    pub every: Duration,
+    /// When everything else becomes available, from the first write. None: never.
+    pub until: Option<Duration>,
 }
 
 /// When a sending application stops writing and closes.
@@ -106,6 +117,8 @@ pub struct Reader {
     pub read_size: Bytes,
     /// It stops once, after so many octets and for so long.
     pub pause: Option<(Bytes, Duration)>,
+    /// Maximum rate at which it reads. None: unlimited.
+    pub rate: Option<Rate>,
 }
 
 impl Default for Reader {
@@ -114,6 +127,7 @@ impl Default for Reader {
         Self {
             read_size: Bytes::new(65_536),
             pause: None,
+            rate: None,
         }
     }
 }

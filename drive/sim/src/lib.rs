@@ -31,6 +31,8 @@ pub mod packet;
 pub mod schedule;
 pub mod world;
 
-pub use config::{FlowConfig, HostConfig, Observe, Reader, SharedSegment, Stop, WorldConfig};
+pub use config::{
+    FlowConfig, HostConfig, Observe, Reader, SharedSegment, Stop, Supply, WorldConfig,
+};
 pub use outcome::{FlowOutcome, Outcome};
 pub use world::{Ended, Tap, World};

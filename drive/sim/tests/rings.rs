@@ -144,6 +144,7 @@ fn host(case: &Case, is_receiver: bool) -> HostConfig {
         host.reader = Reader {
             read_size: Bytes::new(case.read_size),
             pause: Some((Bytes::new(case.pause_after), case.pause)),
+            rate: None,
         };
     }
     host

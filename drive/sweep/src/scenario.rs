@@ -1,7 +1,7 @@
 //! A checked scenario becomes a world.
 
 use gigatcp_events::EventMask;
-use gigatcp_plan::{Flow, Host, Scenario, Stop};
+use gigatcp_plan::{Flow, Host, Plan, Scenario, Series, Stop};
 use gigatcp_sim::{FlowConfig, HostConfig, Observe, Reader, SharedSegment, WorldConfig, config};
 use gigatcp_tcp::Config as TcpConfig;
 use gigatcp_units::Bytes;
@@ -15,6 +15,15 @@ const PORT: u16 = 5001;
 
 /// Octets a testing application writes at once (nuttcp, iperf).
 const WRITE_SIZE: Bytes = Bytes::new(65_536);
+
+/// Returns the world of the series named `series` in `plan` with this seed, or of the
+/// first series if `series` is None; None if the plan has no such series.
+#[must_use]
+pub fn world_of(plan: &Plan, series: Option<&str>, seed: u64) -> Option<WorldConfig> {
+    let is_wanted = |one: &&Series| series.is_none_or(|name| one.name == name);
+    let found = plan.series.iter().find(is_wanted)?;
+    Some(world(&found.scenario, seed))
+}
 
 /// The world of `scenario` with this seed.
 #[must_use]
@@ -57,7 +66,11 @@ fn flow_config(scenario: &Scenario, number: usize, flow: &Flow, seed: u64) -> Fl
             Stop::Duration(span) => config::Stop::After(span),
         },
         write_size: WRITE_SIZE,
-        supply: None,
+        supply: flow.supply.map(|supply| config::Supply {
+            amount: supply.amount,
+            every: supply.every,
+            until: supply.until,
+        }),
         sender,
         receiver,
         interval: scenario.tester.interval,
@@ -90,6 +103,7 @@ fn host_config(host: &Host, ip: IpVersion, number: usize, flow: &Flow, seed: u64
         reader: Reader {
             read_size: host.application.read_size,
             pause: host.application.pause,
+            rate: host.application.rate,
         },
         link: host.link.clone(),
         tx_queue: host.tx_queue,

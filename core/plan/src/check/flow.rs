@@ -11,10 +11,10 @@ use gigatcp_tcp::congestion::{self, Entry, REGISTRY, SlowStart};
 use gigatcp_units::grammar::human_rate;
 use gigatcp_units::{Bytes, Duration, Rate};
 
-use super::NO_TABLE;
+use super::{NO_TABLE, path};
 use crate::diagnostic::{Diagnostic, Place};
 use crate::keys::{self, MOST_FLOWS};
-use crate::model::{Flow, KERNELS_OWN, Stop};
+use crate::model::{Flow, KERNELS_OWN, Stop, Supply};
 use crate::reader::Reader;
 
 /// How long a flow sends when neither it nor the plan says.
@@ -130,6 +130,7 @@ impl Context {
             name: String::new(),
             start,
             stop: self.rest_of_run(start),
+            supply: supply(reader),
             congestion: control(reader, self.kernel_sends)?,
             initial_ssthresh: reader.count("initial_ssthresh"),
             slow_start: slow_start(reader),
@@ -279,6 +280,25 @@ fn stop(reader: &Reader) -> Option<Stop> {
     }
     let bytes = reader.amount("bytes").map(Stop::Bytes);
     bytes.or(reader.time("duration").map(Stop::Duration))
+}
+
+/// Returns how data becomes available to the application, if not at once.
+fn supply(reader: &Reader) -> Option<Supply> {
+    path::check_pair(reader, ["supply", "supply_every"]);
+    if reader.has("supply_until") && !reader.has("supply") {
+        let finding = Diagnostic::error(
+            reader.place_of("supply_until"),
+            "`supply_until` has no effect without `supply`",
+        );
+        reader
+            .findings()
+            .add(finding.label("`supply` is required with it"));
+    }
+    Some(Supply {
+        amount: reader.amount("supply")?,
+        every: reader.time("supply_every")?,
+        until: reader.time("supply_until"),
+    })
 }
 
 fn control(reader: &Reader, kernel_sends: bool) -> Option<&'static Entry> {

@@ -127,6 +127,7 @@ fn application(reader: &Reader) -> Application {
     Application {
         read_size: reader.amount("read_size").unwrap_or(READ_SIZE),
         pause: after.zip(span),
+        rate: reader.rate("rate"),
     }
 }
 

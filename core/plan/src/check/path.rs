@@ -7,7 +7,7 @@ use alloc::string::String;
 use alloc::vec;
 use alloc::vec::Vec;
 
-use gigatcp_path::{HopConfig, LossModel, MarkAbove, Policer, Reorder};
+use gigatcp_path::{HopConfig, LossModel, MarkAbove, Period, Policer, Reorder};
 use gigatcp_units::{Bytes, Duration, Rate};
 
 use super::{ethernet, section};
@@ -40,6 +40,9 @@ pub(crate) struct Path {
     /// Where hops are told to mark, on the way there and on the way back.
     pub(crate) marks: [Vec<Place>; 2],
 }
+
+/// Longer than any run.
+const FOREVER: Duration = Duration::from_nanos(u64::MAX);
 
 /// Packets that fit into the queue of a bottleneck nobody has described, even
 /// where the bandwidth-delay product is less.
@@ -190,6 +193,7 @@ pub(crate) fn hop(reader: &Reader, name: &str) -> Hop {
         one_way_delay: delay.unwrap_or(Duration::ZERO),
         hold_limit: reader.whole("hold_limit"),
         loss: losses(reader),
+        loss_period: loss_period(reader),
         policer: policer(reader),
         reorder: reorder(reader),
         duplicate: reader.probability("duplicate"),
@@ -227,7 +231,8 @@ fn service_time(packets_per_second: u64) -> Duration {
 
 fn losses(reader: &Reader) -> Vec<LossModel> {
     let probability = reader.probability("loss");
-    if probability.is_some_and(|p| p.as_f64() == 1.0) {
+    let is_limited = reader.has("loss_from") || reader.has("loss_until");
+    if probability.is_some_and(|p| p.as_f64() == 1.0) && !is_limited {
         let finding = Diagnostic::warning(reader.place_of_value("loss"), "every packet is lost");
         reader
             .findings()
@@ -243,8 +248,37 @@ fn losses(reader: &Reader) -> Vec<LossModel> {
     [random, periodic, listed].into_iter().flatten().collect()
 }
 
+/// Returns when the losses of a hop occur, if not always.
+fn loss_period(reader: &Reader) -> Option<Period> {
+    let (from, until) = (reader.time("loss_from"), reader.time("loss_until"));
+    let key = ["loss_from", "loss_until"]
+        .into_iter()
+        .find(|key| reader.has(key))?;
+    let losses = ["loss", "lose_every", "lose_packets"];
+    if !losses.into_iter().any(|loss| reader.has(loss)) {
+        let message = format!("`{key}` has no effect on a hop without losses");
+        let finding = Diagnostic::warning(reader.place_of(key), message);
+        reader.findings().add(finding.label("no packet is lost"));
+    }
+    let period = Period {
+        from: from.unwrap_or(Duration::ZERO),
+        until: until.unwrap_or(FOREVER),
+    };
+    if period.until <= period.from {
+        let (from, until) = (period.from, period.until);
+        let message = format!("losses from {from} until {until} last no time");
+        let finding = Diagnostic::error(reader.place_of_value(key), message);
+        reader.findings().add(
+            finding
+                .label("the end is not after the start")
+                .hint("let `loss_until` be later than `loss_from`"),
+        );
+    }
+    Some(period)
+}
+
 /// Two keys that say something together only.
-fn check_pair(reader: &Reader, pair: [&str; 2]) {
+pub(super) fn check_pair(reader: &Reader, pair: [&str; 2]) {
     for (key, other) in [(pair[0], pair[1]), (pair[1], pair[0])] {
         if reader.has(key) && !reader.has(other) {
             let message = format!("`{key}` does nothing without `{other}`");

@@ -94,6 +94,10 @@ const IMPAIRMENTS: &[Key] = keys! {
         Kind::Whole(1, u64::MAX), Is("none");
     lose_packets = "[1000, 1001]", "these packets are lost, counted from 1 as they arrive":
         Kind::Numbers, Is("none");
+    loss_from = r#""2 s""#, "start of the time in which packets are lost (needs a loss)":
+        ANY_TIME, Is("0 s");
+    loss_until = r#""3 s""#, "end of that time":
+        SOME_TIME, Is("the end of the run");
     reorder = r#""1e-4""#, "chance that a packet comes late (needs reorder_delay)":
         Kind::Probability, Is("0");
     reorder_delay = r#""1 ms""#, "by how much it comes late":
@@ -279,6 +283,8 @@ pub const READER: KeyTable = KeyTable {
             Kind::Amount(Bytes::new(1), Bytes::new(1_000_000_000_000_000)), Is("none");
         pause = r#""170 ms""#, "for so long (needs pause_after)":
             SOME_TIME, Is("none");
+        rate = r#""40 Mbit/s""#, "maximum rate at which it reads":
+            ANY_RATE, Is("unlimited");
     }],
     has_settings: false,
 };
@@ -296,6 +302,12 @@ pub const FLOW: KeyTable = KeyTable {
             Kind::Amount(Bytes::new(1), Bytes::new(1_000_000_000_000_000)), Is("none");
         duration = r#""10 s""#, "ends when the application has sent for so long":
             SOME_TIME, Is("the rest of the run, or 10 s");
+        supply = r#""64 KiB""#, "data that becomes available to its application at a time (needs supply_every)":
+            Kind::Amount(Bytes::new(1), Bytes::new(1_000_000_000_000_000)), Is("everything at the start");
+        supply_every = r#""20 ms""#, "time from one supply to the next (needs supply)":
+            SOME_TIME, Is("none");
+        supply_until = r#""3 s""#, "when the rest becomes available, after the first write (needs supply)":
+            SOME_TIME, Is("never");
         congestion_control = r#""cubic""#, "how much may be in flight":
             Kind::Congestion, Is(r#""cubic""#);
         initial_ssthresh = "100", "first slow-start threshold in segments; 0 is none":

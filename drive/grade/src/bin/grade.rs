@@ -17,7 +17,7 @@ use std::process::ExitCode;
 
 use gigatcp_grade::dataset::{Observed, PLACES, of_cases, of_world};
 use gigatcp_grade::fit::{Example, Fitted, fit};
-use gigatcp_grade::kernels::Corpus;
+use gigatcp_grade::kernels::corpus::Corpus;
 use gigatcp_grade::matrix::Matrix;
 use gigatcp_grade::worlds::{CAUSES, Paths};
 use gigatcp_why::CAUSES as ALL;

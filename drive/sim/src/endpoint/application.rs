@@ -5,11 +5,11 @@
 //! which costs copying; on an ideal one it takes and gives all there is.
 
 use gigatcp_events::{Limit, State};
-use gigatcp_units::{Duration, Instant};
+use gigatcp_units::{Bytes, Duration, Instant};
 use gigatcp_wire::Phantom;
 
 use super::{Endpoint, Task};
-use crate::config::{FlowConfig, Reader, Stop};
+use crate::config::{FlowConfig, Reader, Stop, Supply};
 use crate::meter::Meter;
 
 /// Which end of its flow a host is.
@@ -26,12 +26,14 @@ pub(super) enum Application {
 pub(super) struct Sink {
     meter: Meter,
     reader: Reader,
-    /// When it reads again after its pause; far future before and after.
+    /// When it reads again after a pause, or at its rate; far future while it reads.
     resume_at: Instant,
     /// When its pause began.
     paused_at: Option<Instant>,
     /// Length of a pause that is over.
     paused: Duration,
+    /// When its rate allows the next read.
+    next_read_at: Instant,
 }
 
 /// The writing application.
@@ -39,8 +41,8 @@ pub(super) struct Sink {
 pub(super) struct Source {
     stop: Stop,
     write_size: u64,
-    /// Octets that become available at once, and the time between.
-    supply: Option<(u64, Duration)>,
+    /// How data becomes available to it.
+    supply: Option<Supply>,
     /// From when on it writes; set when the connection is established.
     writes_from: Instant,
     /// When the application next acts by the clock: it opens, begins to
@@ -149,7 +151,7 @@ impl Endpoint {
             left -= octets;
             sink.meter.on_read(now, octets);
         }
-        sink.begin_pause(now, self.read_offset);
+        sink.begin_pause(now, self.read_offset, len - left);
         self.release_buffers();
     }
 
@@ -219,7 +221,8 @@ impl Endpoint {
         else {
             return;
         };
-        let limit = if now < source.writes_from || source.closed {
+        let has_data = source.remaining(now) > 0;
+        let limit = if now < source.writes_from || source.closed || !has_data {
             Limit::Application
         } else if may_write {
             // There is room, and only the processor keeps the data away.
@@ -255,6 +258,7 @@ impl Sink {
             resume_at: Instant::FAR_FUTURE,
             paused_at: None,
             paused: Duration::ZERO,
+            next_read_at: Instant::ZERO,
         }
     }
 
@@ -273,19 +277,27 @@ impl Sink {
     fn wants(&self, read: u64) -> u64 {
         let size = self.reader.read_size.as_u64().max(1);
         match self.reader.pause {
-            Some(_) if self.resume_at != Instant::FAR_FUTURE => 0,
+            _ if self.resume_at != Instant::FAR_FUTURE => 0,
             Some((after, _)) if read < after.as_u64() => size.min(after.as_u64() - read),
             _ => size,
         }
     }
 
-    /// Having read so many octets, it may pause.
-    fn begin_pause(&mut self, now: Instant, read: u64) {
+    /// Having read `read` bytes in all, `last` of them now, it may pause.
+    fn begin_pause(&mut self, now: Instant, read: u64, last: u64) {
+        if let Some(rate) = self.reader.rate
+            && last > 0
+        {
+            self.next_read_at = self.next_read_at.max(now) + rate.time_for(Bytes::new(last));
+            self.resume_at = self.next_read_at;
+            self.paused_at.get_or_insert(now);
+        }
         if let Some((after, span)) = self.reader.pause
             && read == after.as_u64()
         {
-            self.resume_at = now + span;
-            self.paused_at = Some(now);
+            self.resume_at = self.next_read_at.max(now + span);
+            self.paused_at.get_or_insert(now);
+            self.reader.pause = None;
         }
     }
 
@@ -293,7 +305,6 @@ impl Sink {
     fn end_pause(&mut self, now: Instant) {
         if self.resume_at <= now {
             self.resume_at = Instant::FAR_FUTURE;
-            self.reader.pause = None;
             if let Some(at) = self.paused_at.take() {
                 self.paused += now.saturating_since(at);
             }
@@ -307,8 +318,10 @@ impl Source {
         Self {
             stop: config.stop,
             write_size: config.write_size.as_u64().max(1),
-            supply: config.supply.map(|(amount, every)| {
-                (amount.as_u64().max(1), every.max(Duration::from_nanos(1)))
+            supply: config.supply.map(|supply| Supply {
+                amount: supply.amount.max(Bytes::new(1)),
+                every: supply.every.max(Duration::from_nanos(1)),
+                ..supply
             }),
             writes_from: Instant::FAR_FUTURE,
             wake_at: Instant::ZERO + config.start,
@@ -331,16 +344,24 @@ impl Source {
     /// everything at once, and are asked for each packet.
     #[inline(never)]
     fn available(&self, now: Instant) -> u64 {
-        let amount = self.supply.map_or(u64::MAX, |(amount, _)| amount);
-        let come = amount.saturating_mul(self.supplies(now));
+        let Some(supply) = self.supply.filter(|_| !self.is_supplied(now)) else {
+            return u64::MAX;
+        };
+        let come = supply.amount.as_u64().saturating_mul(self.supplies(now));
         come.saturating_sub(self.written)
+    }
+
+    /// Whether everything has become available.
+    fn is_supplied(&self, now: Instant) -> bool {
+        let until = self.supply.and_then(|supply| supply.until);
+        until.is_some_and(|until| now >= self.writes_from + until)
     }
 
     /// How often something has become available.
     fn supplies(&self, now: Instant) -> u64 {
-        self.supply.map_or(0, |(_, every)| {
+        self.supply.map_or(0, |supply| {
             let passed = now.saturating_since(self.writes_from);
-            passed.as_nanos() / every.as_nanos() + 1
+            passed.as_nanos() / supply.every.as_nanos() + 1
         })
     }
 
@@ -348,8 +369,12 @@ impl Source {
     #[inline(never)]
     fn next_supply(&self, now: Instant) -> Instant {
         match self.supply {
-            Some((_, every)) if self.left(now) > 0 && self.writes_from <= now => {
-                self.writes_from + every.saturating_mul(self.supplies(now))
+            Some(supply)
+                if self.left(now) > 0 && self.writes_from <= now && !self.is_supplied(now) =>
+            {
+                let next = self.writes_from + supply.every.saturating_mul(self.supplies(now));
+                let until = supply.until.map(|until| self.writes_from + until);
+                until.map_or(next, |until| until.min(next))
             }
             _ => Instant::FAR_FUTURE,
         }

@@ -322,6 +322,7 @@ fn host(draw: &mut Draw, ip: IpVersion) -> HostConfig {
                 let after = Bytes::new(draw.magnitude(1, 1_000_000));
                 (after, Duration::from_micros(draw.magnitude(1, 1_000_000)))
             }),
+            rate: None,
         },
     }
 }

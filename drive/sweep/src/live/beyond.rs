@@ -50,6 +50,15 @@ pub(crate) fn refusal(plan: &Plan, series: &Series) -> Option<Refusal> {
             "`--set flow.extra_delay='0 s'`, or run it in virtual time, without `--on live`",
         );
     }
+    if let Some(flow) = scenario.flows.iter().find(|flow| flow.supply.is_some()) {
+        return no(
+            format!(
+                "flow `{}` has a `supply`, and live applications have all their data at the start",
+                flow.name
+            ),
+            "run it in virtual time, without `--on live`",
+        );
+    }
     let known = gigatcp_meter::congestion_controls();
     let missing = missing_control(scenario, &known)?;
     let is_ours = ENGINES_OWN.contains(&missing);

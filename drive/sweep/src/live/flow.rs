@@ -10,7 +10,7 @@ use gigatcp_linux::clock;
 use gigatcp_meter::LimitTally;
 use gigatcp_plan::{Flow, Scenario, Stack, Stop};
 use gigatcp_sim::meter::Meter;
-use gigatcp_units::{Duration, Instant};
+use gigatcp_units::{Bytes, Duration, Instant};
 
 use super::end::{self, Door, End, Seen};
 use super::pattern::{self, PIECE};
@@ -264,6 +264,7 @@ impl<'a> Running<'a> {
         self.show(&self.receiver, end.clone(), at);
         let reader = &self.scenario.receiver.application;
         let mut pause = reader.pause;
+        let mut next = at;
         let most = reader.read_size.as_u64().min(MOST_READ);
         let mut room = vec![0; usize::try_from(most).unwrap_or(PIECE)];
         loop {
@@ -288,6 +289,10 @@ impl<'a> Running<'a> {
                     meter.on_read(since_start(now()), octets as u64);
                     self.delivered
                         .store(meter.total().as_u64(), Ordering::Relaxed);
+                    if let Some(rate) = reader.rate {
+                        next = next.max(now()) + rate.time_for(Bytes::new(octets as u64));
+                        self.wait_until(next);
+                    }
                 }
                 Err(error) => break self.fail_reading(&error),
             }

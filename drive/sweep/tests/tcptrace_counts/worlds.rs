@@ -1,7 +1,7 @@
 //! Worlds in which each thing happens that either of us counts.
 
 use gigatcp_path::{HopConfig, LossModel, Reorder};
-use gigatcp_sim::{HostConfig, Reader, Stop, WorldConfig};
+use gigatcp_sim::{HostConfig, Reader, Stop, Supply, WorldConfig};
 use gigatcp_tcp::Profile;
 use gigatcp_units::{Bytes, Duration, Probability};
 use gigatcp_wire::{IpVersion, SeqNumber};
@@ -132,6 +132,7 @@ fn windows() -> Vec<Case> {
         host.reader = Reader {
             read_size: Bytes::new(65_536),
             pause: Some((Bytes::new(after), length)),
+            rate: None,
         };
         host
     };
@@ -151,7 +152,11 @@ fn windows() -> Vec<Case> {
     };
     let seconds = Duration::from_secs;
     let mut slow = case("keep-alive", &with(alive), 20_000, way(0.0, 0.0));
-    slow.config.flows[0].supply = Some((Bytes::new(5_000), seconds(5)));
+    slow.config.flows[0].supply = Some(Supply {
+        amount: Bytes::new(5_000),
+        every: seconds(5),
+        until: None,
+    });
     vec![
         case(
             "window full",

@@ -331,6 +331,13 @@ fn buffer_text(requested: Option<u64>) -> String {
 impl HopView {
     fn of(hop: &HopConfig) -> Self {
         let mut impairments: Vec<String> = hop.loss.iter().map(loss_text).collect();
+        impairments.extend(hop.loss_period.map(|period| {
+            let (from, until) = (period.from, period.until);
+            match until.as_nanos() {
+                u64::MAX => format!("losses from {from}"),
+                _ => format!("losses from {from} until {until}"),
+            }
+        }));
         impairments.extend(hop.reorder.map(|reorder| {
             let (chance, delay) = (reorder.probability, reorder.extra_delay);
             format!("{chance} reordered by {delay}")

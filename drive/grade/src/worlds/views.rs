@@ -1,42 +1,44 @@
-//! Captures of a simulated world from three places, as files that anybody could
-//! have written.
+//! Captures of a simulated world at three capture points, as pcapng files.
 
 use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
 use std::sync::atomic::{AtomicBool, AtomicU64};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, PoisonError};
 
-use gigatcp_capture::{Interface, InterfaceId, PcapngWriter};
+use gigatcp_capture::{CaptureError, Interface, InterfaceId, PcapngWriter};
 use gigatcp_sim::packet::Packet;
-use gigatcp_sim::{Tap, World};
+use gigatcp_sim::{Tap, World, WorldConfig};
 use gigatcp_units::Instant;
 use gigatcp_wire::{Endpoints, IpHeader};
 
-use crate::draw::Draw;
-use crate::worlds::Case;
-
-/// Where captures are taken.
-pub const VIEWS: [&str; 4] = ["sender", "receiver", "middle", "both"];
+use super::draw::Draw;
+use super::patch::Patch;
 
 /// One capture being written.
-struct Door {
+struct CapturePoint {
     writer: PcapngWriter<Vec<u8>>,
     interface: InterfaceId,
     draw: Draw,
     loss: f64,
+    /// Why a packet could not be written.
+    failure: Option<CaptureError>,
 }
 
-impl Door {
-    fn new(loss: f64, seed: u64) -> Self {
-        let mut writer = PcapngWriter::new(Vec::new()).expect("memory takes everything");
-        let interface = Interface::new("door").with_expanded_super_segments();
-        let interface = writer.add_interface(interface).expect("one interface");
-        Self {
+impl CapturePoint {
+    fn new(loss: f64, seed: u64, expands: bool) -> Result<Self, CaptureError> {
+        let mut writer = PcapngWriter::new(Vec::new())?;
+        let mut interface = Interface::new("tap");
+        if expands {
+            interface = interface.with_expanded_super_segments();
+        }
+        let interface = writer.add_interface(interface)?;
+        Ok(Self {
             writer,
             interface,
             draw: Draw::new(seed),
             loss,
-        }
+            failure: None,
+        })
     }
 
     fn write(&mut self, now: Instant, packet: &Packet, ident: u16) {
@@ -59,9 +61,10 @@ impl Door {
         if self.loss > 0.0 && self.draw.unit() < self.loss {
             return;
         }
-        self.writer
-            .write_segment(self.interface, now, &header, segment)
-            .expect("memory takes everything");
+        let written = self
+            .writer
+            .write_segment(self.interface, now, &header, segment);
+        self.failure = self.failure.take().or(written.err());
     }
 }
 
@@ -69,7 +72,7 @@ impl Door {
 struct Given {
     left: Instant,
     ident: u16,
-    /// The doors that it has passed.
+    /// The points that it has passed.
     was_at: [bool; 3],
 }
 
@@ -80,9 +83,9 @@ struct Idents {
     next: u16,
     /// Transmissions of each sequence number; those with data stand apart.
     given: BTreeMap<(u32, bool), Vec<Given>>,
-    /// What comes back is never out of order: counted at each door.
+    /// What comes back is never out of order: counted at each point.
     back: [u16; 3],
-    /// When the latest segment had left that has passed each door: what passes in
+    /// When the latest segment had left that has passed each point: what passes in
     /// order left later.
     front: [Instant; 3],
 }
@@ -129,13 +132,13 @@ impl Idents {
     }
 }
 
-struct Doors {
-    doors: [Option<Door>; 3],
+struct CapturePoints {
+    points: [Option<CapturePoint>; 3],
     idents: Idents,
 }
 
 #[derive(Clone)]
-struct Shared(Arc<Mutex<Doors>>);
+struct Shared(Arc<Mutex<CapturePoints>>);
 
 impl Shared {
     fn write(&self, place: usize, now: Instant, packet: &Packet) {
@@ -143,11 +146,11 @@ impl Shared {
         if packet.flow != 0 {
             return;
         }
-        let mut shared = self.0.lock().expect("one thread");
+        let mut shared = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let shared = &mut *shared;
         let ident = shared.idents.of(place, now, packet);
-        if let Some(door) = &mut shared.doors[place] {
-            door.write(now, packet, ident);
+        if let Some(point) = &mut shared.points[place] {
+            point.write(now, packet, ident);
         }
     }
 }
@@ -165,11 +168,21 @@ impl Tap for Shared {
     }
 }
 
-/// Runs the world; the captures from all places, as files.
-pub fn captures(case: &Case, seed: u64) -> [Vec<u8>; 3] {
-    let door = |place: u64| Some(Door::new(case.capture_loss, seed ^ place << 40));
-    let shared = Shared(Arc::new(Mutex::new(Doors {
-        doors: [door(1), door(2), door(3)],
+/// Runs the world and returns its captures at the sender, the receiver and mid-path.
+pub(crate) fn captures(
+    config: WorldConfig,
+    patch: &Patch,
+    seed: u64,
+) -> Result<[Vec<u8>; 3], String> {
+    let told = |error: CaptureError| error.to_string();
+    // A tap on the path sees what the wire carries.
+    let expands = |place: u64| place == 3 || !patch.super_segments;
+    let point = |place: u64| {
+        let point = CapturePoint::new(patch.capture_loss, seed ^ place << 40, expands(place));
+        point.map(Some).map_err(told)
+    };
+    let shared = Shared(Arc::new(Mutex::new(CapturePoints {
+        points: [point(1)?, point(2)?, point(3)?],
         idents: Idents {
             next: 0,
             given: BTreeMap::new(),
@@ -177,13 +190,18 @@ pub fn captures(case: &Case, seed: u64) -> [Vec<u8>; 3] {
             front: [Instant::ZERO; 3],
         },
     })));
-    let mut world = World::new(case.world.clone()).expect("a world that can be built");
+    let mut world = World::new(config).map_err(|error| error.to_string())?;
     world.set_tap(Box::new(shared.clone()));
     world.run(&AtomicBool::new(false), &AtomicU64::new(0));
     drop(world);
-    let mut doors = shared.0.lock().expect("one thread");
-    std::mem::take(&mut doors.doors.each_mut().map(Option::take)).map(|door| {
-        let door = door.expect("taken once");
-        door.writer.finish().expect("memory takes everything")
-    })
+    let mut points = shared.0.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut files = [const { Vec::new() }; 3];
+    for (file, point) in files.iter_mut().zip(&mut points.points) {
+        let Some(point) = point.take() else { continue };
+        match point.failure {
+            None => *file = point.writer.finish().map_err(told)?,
+            Some(error) => return Err(told(error)),
+        }
+    }
+    Ok(files)
 }

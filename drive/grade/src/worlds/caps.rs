@@ -1,0 +1,132 @@
+//! Limits of hosts and applications, each at a share of what the path carries.
+//!
+//! One function sets every such limit, so that worlds with two of them can have one below
+//! the other.
+
+use super::base::Base;
+use super::causes::Site;
+use super::draft::{Draft, Value};
+
+/// Causes that [`cap`] can set, but for a full link, which needs no limit.
+pub(crate) const CAPS: [&str; 8] = [
+    "local-queue",
+    "pacing-limited",
+    "receive-window-limited",
+    "slow-reader",
+    "receiver-cpu-limited",
+    "send-buffer-limited",
+    "application-limited",
+    "sender-cpu-limited",
+];
+
+/// Limits the graded flow by `cause` to `level` of what the path carries.
+pub(crate) fn cap(site: &mut Site<'_>, cause: &str, level: f64) {
+    let base = site.base;
+    let rate = base.rate * level;
+    let window = base.bdp * level;
+    match cause {
+        "local-queue" => local_queue(site, rate),
+        "pacing-limited" => {
+            site.draft
+                .sender
+                .flag("pacing", true)
+                .set("max_pacing_rate", Value::bps(rate));
+        }
+        "receive-window-limited" => {
+            let window = window.max(4.0 * base.mss);
+            let buffer = Value::Bytes(window as u64);
+            site.draft.flow().set("receive_buffer", buffer);
+            relax_ack_every(site.draft, base, window);
+        }
+        "send-buffer-limited" => {
+            let window = window.max(6.0 * base.mss);
+            let buffer = Value::Bytes(window as u64);
+            site.draft.flow().set("send_buffer", buffer);
+            relax_ack_every(site.draft, base, window);
+        }
+        "slow-reader" => slow_reader(site, rate),
+        "receiver-cpu-limited" => receiver_cpu(site, rate),
+        "sender-cpu-limited" => sender_cpu(site, rate),
+        "application-limited" => {
+            let every = site.draw.magnitude(0.002, 0.3);
+            supply(site, rate, every);
+        }
+        _ => {}
+    }
+}
+
+/// Data becomes available at `rate`, in pieces every so many seconds.
+pub(crate) fn supply(site: &mut Site<'_>, rate: f64, every: f64) {
+    let amount = (rate / 8.0 * every).max(200.0);
+    site.draft
+        .flow()
+        .set("supply", Value::Bytes(amount as u64))
+        .set("supply_every", Value::seconds(every));
+}
+
+/// The sender's own link is slower than the path; its queue holds back the host.
+fn local_queue(site: &mut Site<'_>, rate: f64) {
+    site.draft
+        .sender_link
+        .set("name", Value::Word("interface".into()))
+        .set("rate", Value::bps(rate));
+    // From what TSQ leaves to a full txqueuelen.
+    let queue = site.draw.pick(&[2, 4, 10, 50, 200, 1000]);
+    site.draft.sender.set("tx_queue", Value::Count(queue));
+}
+
+/// The application reads at a rate, evenly.
+fn slow_reader(site: &mut Site<'_>, rate: f64) {
+    let buffer = site.base.bdp * site.draw.magnitude(0.7, 3.0) + 32e3;
+    let piece = site
+        .draw
+        .magnitude(1024.0, 65_536.0)
+        .min(buffer / 8.0)
+        .min(rate / 8.0 * 0.05);
+    site.draft
+        .reader
+        .set("rate", Value::bps(rate))
+        .set("read_size", Value::Bytes(piece.max(512.0) as u64));
+    let buffer = Value::Bytes(buffer as u64);
+    site.draft.flow().set("receive_buffer", buffer);
+}
+
+/// Protocol work and copying take more time than the packets need on the path.
+fn receiver_cpu(site: &mut Site<'_>, rate: f64) {
+    let each = f64::from(site.base.mtu) * 8.0 / rate;
+    // Half of it for copying.
+    let packets = each * site.draw.between(0.3, 0.6);
+    let copying = (each - packets) / site.base.mss;
+    site.draft
+        .receiver_cpu
+        .set("per_packet_received", Value::Nanos((packets * 1e9) as u64))
+        .set("per_byte_copied", Value::cost(copying));
+    let buffer = site.base.bdp * site.draw.between(1.0, 3.0) + 64e3;
+    let buffer = Value::Bytes(buffer as u64);
+    site.draft.flow().set("receive_buffer", buffer);
+}
+
+fn sender_cpu(site: &mut Site<'_>, rate: f64) {
+    let each = f64::from(site.base.mtu) * 8.0 / rate;
+    let copied = site.draw.chance(0.5);
+    let share = if copied {
+        site.draw.between(0.3, 0.8)
+    } else {
+        1.0
+    };
+    let packets = Value::Nanos((each * share * 1e9) as u64);
+    let costs = &mut site.draft.sender_cpu;
+    costs.set("per_packet_sent", packets);
+    if copied {
+        let rest = each * (1.0 - share) / site.base.mss;
+        costs.set("per_byte_copied", Value::cost(rest));
+    }
+}
+
+/// A receiver that acknowledges every n-th segment only needs a window of several times n.
+pub(crate) fn relax_ack_every(draft: &mut Draft, base: &Base, window: f64) {
+    let most = (window / base.mss / 4.0).max(1.0);
+    let every = draft.receiver.number("ack_every").unwrap_or(2.0);
+    let every = Value::Count(every.min(most) as u64);
+    draft.receiver.set("ack_every", every);
+}

@@ -1,0 +1,170 @@
+//! What the simulator itself counted while a world ran: the ground on which labels stand.
+
+use std::sync::atomic::{AtomicBool, AtomicU64};
+
+use gigatcp_events::Limit;
+use gigatcp_sim::packet::Packet;
+use gigatcp_sim::{FlowOutcome, Outcome, World, WorldConfig};
+use gigatcp_tcp::Connection;
+use gigatcp_units::Instant;
+
+use super::draft::BOTTLENECK;
+
+/// Counters of one run, of the graded flow and of the path.
+#[derive(Clone, PartialEq, Default, Debug)]
+pub struct Facts {
+    /// Time from the first SYN to the last byte read, or to the end of the run, in seconds.
+    pub elapsed: f64,
+    /// Bytes the receiving application read.
+    pub bytes: u64,
+    /// Those bytes per elapsed time, in bits per second.
+    pub goodput_bps: f64,
+    /// Share of the elapsed time before the connection was established.
+    pub setup: f64,
+    /// Share of the time during which the bottleneck was transmitting.
+    pub busy: f64,
+    /// The same of the sender's own link.
+    pub link_busy: f64,
+    /// The same of the slowest reverse hop.
+    pub reverse_busy: f64,
+    /// Share of all bytes read that were the graded flow's.
+    pub own_share: f64,
+    /// Share of the established time under each limit of the engine, as in [`Limit::ALL`].
+    pub limits: [f64; Limit::ALL.len()],
+    /// Busy shares of both CPUs.
+    pub cpus: [f64; 2],
+    /// Wire packets of data dropped because a queue was full.
+    pub queue_full: u64,
+    /// Wire packets of data taken by loss models.
+    pub lost: u64,
+    /// Wire packets of data dropped by a policer.
+    pub policed: u64,
+    /// Wire packets of data larger than a hop takes.
+    pub too_big: u64,
+    /// Wire packets of data delivered late.
+    pub displaced: u64,
+    /// Wire packets of data marked.
+    pub marked: u64,
+    /// ACKs dropped on the reverse path, for any reason.
+    pub acks_dropped: u64,
+    /// Packets that the receiver's card dropped.
+    pub ring_drops: u64,
+    /// Wire packets that reached the bottleneck.
+    pub packets: u64,
+    /// Retransmission timeouts of the sender.
+    pub timeouts: u64,
+    /// Retransmissions of the sender.
+    pub retransmissions: u64,
+    /// Window reductions by ECN echoes.
+    pub mark_reductions: u64,
+}
+
+impl Facts {
+    /// Returns the share of the time under one of these limits.
+    #[must_use]
+    pub fn limited_by(&self, limits: &[Limit]) -> f64 {
+        limits.iter().map(|limit| self.limits[limit.index()]).sum()
+    }
+
+    /// Returns the wire packets of data that did not arrive, for any reason.
+    #[must_use]
+    pub fn dropped(&self) -> u64 {
+        self.queue_full + self.lost + self.policed + self.too_big + self.ring_drops
+    }
+}
+
+/// Runs a world and returns what it counted.
+pub(crate) fn of(config: WorldConfig) -> Result<Facts, String> {
+    let forward = config.forward.len();
+    let mut world = World::new(config).map_err(|error| error.to_string())?;
+    world.run(&AtomicBool::new(false), &AtomicU64::new(0));
+    world.check();
+    Ok(read(&world.outcome(), forward))
+}
+
+fn read(outcome: &Outcome, forward: usize) -> Facts {
+    let flow = &outcome.flows[0];
+    let end = flow.finished_at.unwrap_or(outcome.now);
+    let elapsed = seconds(end).max(1e-9);
+    let bytes = flow.bytes().as_u64();
+    let all: u64 = outcome.flows.iter().map(|one| one.bytes().as_u64()).sum();
+    let (there, back) = outcome.hops.split_at(forward);
+    let mut facts = Facts {
+        elapsed,
+        bytes,
+        goodput_bps: bytes as f64 * 8.0 / elapsed,
+        busy: there[BOTTLENECK].utilisation(outcome.now),
+        reverse_busy: back
+            .iter()
+            .map(|hop| hop.utilisation(outcome.now))
+            .fold(0.0, f64::max),
+        own_share: bytes as f64 / all.max(1) as f64,
+        packets: there[BOTTLENECK].counters().arrived.packets,
+        acks_dropped: back
+            .iter()
+            .map(|hop| hop.counters().dropped().packets)
+            .sum(),
+        ..Facts::default()
+    };
+    let link = flow.sender.link();
+    for counters in there.iter().chain(link).map(gigatcp_path::Hop::counters) {
+        facts.queue_full += counters.queue_full.packets;
+        facts.lost += counters.lost.packets;
+        facts.policed += counters.policed.packets;
+        facts.too_big += counters.too_big.packets;
+        facts.displaced += counters.displaced.packets;
+        facts.marked += counters.marked.packets;
+    }
+    facts.link_busy = link.map_or(0.0, |link| busy_at(link, end));
+    facts.cpus = [&flow.sender, &flow.receiver].map(|host| {
+        let busy = host.cpu_busy(end).as_secs_f64();
+        busy / elapsed
+    });
+    of_hosts(flow, end, &mut facts);
+    facts
+}
+
+/// Counters of the engine and of the receiver's card.
+fn of_hosts(flow: &FlowOutcome, end: Instant, facts: &mut Facts) {
+    if let Some(sender) = flow.sender.connection() {
+        let counters = sender.counters();
+        facts.timeouts = counters.timeouts;
+        facts.retransmissions = counters.retransmitted_segments;
+        facts.mark_reductions = counters.ecn_reductions;
+        let established = sender.established_at().map_or(facts.elapsed, seconds);
+        facts.setup = established / facts.elapsed;
+        facts.limits = limits(sender, end, established);
+    }
+    if let Some(rings) = flow.receiver.rings() {
+        for ring in [gigatcp_path::Ring::Large, gigatcp_path::Ring::Small] {
+            if rings.has(ring) {
+                let counters = rings.counters(ring);
+                facts.ring_drops += counters.no_descriptor + counters.no_buffer;
+            }
+        }
+    }
+}
+
+fn limits<P: gigatcp_wire::Payload>(
+    sender: &Connection<P>,
+    end: Instant,
+    established: f64,
+) -> [f64; Limit::ALL.len()] {
+    let span = (seconds(end) - established).max(1e-9);
+    let mut shares = sender
+        .limits()
+        .all(end)
+        .map(|time| time.as_secs_f64() / span);
+    // The handshake counts as the application's there.
+    let setup = established / span;
+    shares[Limit::Application.index()] = (shares[Limit::Application.index()] - setup).max(0.0);
+    shares
+}
+
+fn seconds(at: Instant) -> f64 {
+    at.as_secs_f64()
+}
+
+fn busy_at(link: &gigatcp_path::Hop<Packet>, end: Instant) -> f64 {
+    link.busy_time(end).as_secs_f64() / seconds(end).max(1e-9)
+}

@@ -1,0 +1,262 @@
+//! Random worlds whose cause is known, as plans.
+//!
+//! A world is the text of a plan (`gigatcp-plan`), which the simulator runs as it runs any
+//! plan; what no plan can say is in [`patch`](self) and small. A label is true: after
+//! drawing, the world runs once and the simulator's counters must show that the cause is
+//! what limits the connection most of the time. If they do not, the next sub-seed draws.
+//!
+//! | file | what |
+//! |---|---|
+//! | `draw.rs` | random parameters |
+//! | `draft.rs` | a plan being drawn up, and its text |
+//! | `base.rs` | a world in which nothing is wrong |
+//! | `causes.rs`, `caps.rs`, `impairments.rs` | what each cause changes in it |
+//! | `facts.rs`, `labels.rs` | what the simulator counted; whether a label is true |
+//! | `pairs.rs` | worlds with two limits |
+//! | `patch.rs` | what no plan can say |
+//! | `views.rs` | captures at three capture points |
+
+mod base;
+mod caps;
+mod causes;
+mod draft;
+mod draw;
+mod facts;
+mod impairments;
+mod labels;
+mod pairs;
+mod patch;
+mod views;
+
+use base::Base;
+use causes::{RECIPES, Recipe, Site};
+pub(crate) use draft::{BOTTLENECK, Draft, Table, Value};
+use draw::Draw;
+pub use facts::Facts;
+use gigatcp_sim::WorldConfig;
+use gigatcp_sweep::scenario::world_of;
+pub(crate) use labels::BUSY;
+pub use pairs::{Share, next_limit, two_causes};
+use patch::Patch;
+
+/// Draws of one world at most, until its label holds.
+const MAX_DRAWS: u64 = 8;
+
+/// Paths that worlds are drawn on.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Paths {
+    /// 5 to 300 Mbit/s: tens to some thousand segments in flight fill them.
+    Usual,
+    /// 300 Mbit/s to 3 Gbit/s.
+    Fat,
+    /// Usual paths that carry traffic of other flows too.
+    Shared,
+}
+
+/// Where a capture is taken.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Place {
+    /// At the sending host.
+    Sender,
+    /// At the receiving host.
+    Receiver,
+    /// Behind the bottleneck.
+    Middle,
+    /// At the sending and the receiving host.
+    Both,
+}
+
+/// A world with one known cause.
+#[derive(Clone, PartialEq, Debug)]
+pub struct GradedWorld {
+    /// Id of the cause.
+    pub cause: &'static str,
+    /// Seed it was drawn from.
+    pub seed: u64,
+    /// Which paths were requested.
+    pub paths: Paths,
+    /// The plan, as TOML.
+    pub plan: String,
+    /// Its parameters in one line.
+    pub about: String,
+    /// The plan as it is edited.
+    pub(crate) draft: Draft,
+    /// The parameters it was drawn up from.
+    pub(crate) base: Base,
+    /// What the plan cannot say.
+    pub(crate) patch: Patch,
+}
+
+/// Ids of the causes that worlds can have.
+pub const CAUSES: &[&str] = causes::IDS;
+
+/// Returns the world of `cause` with this seed: the first draw whose label holds, or the
+/// last one of eight.
+///
+/// # Panics
+/// When `cause` is none of [`CAUSES`].
+#[must_use]
+pub fn world(cause: &str, seed: u64, paths: Paths) -> GradedWorld {
+    let recipe = RECIPES.iter().find(|recipe| recipe.id == cause);
+    let recipe = recipe.unwrap_or_else(|| panic!("no world has the cause `{cause}`"));
+    let mut world = draw_world(recipe, seed, 0, paths);
+    for sub_seed in 1..MAX_DRAWS {
+        if world.check().is_ok() {
+            break;
+        }
+        world = draw_world(recipe, seed, sub_seed, paths);
+    }
+    world
+}
+
+/// Draws one world, whether its label holds or not.
+fn draw_world(recipe: &Recipe, seed: u64, sub_seed: u64, paths: Paths) -> GradedWorld {
+    let mut draw = Draw::new(root(recipe.id, seed, sub_seed));
+    let mut base = Base::draw(&mut draw, paths, recipe.needs);
+    if recipe.id == "no-window-scaling" {
+        base.stretch(draw.between(150e3, 400e3));
+    }
+    let (mut draft, mut patch) = base::healthy(&mut draw, &base);
+    let name = format!("{}-{seed}", recipe.id);
+    draft
+        .top
+        .set("name", Value::Word(name))
+        .set("duration", Value::seconds(120.0));
+    (recipe.inject)(&mut Site {
+        draw: &mut draw,
+        base: &base,
+        draft: &mut draft,
+        patch: &mut patch,
+    });
+    // There a list of packets says what is lost, whoever sent them.
+    let is_listed = draft
+        .forward
+        .iter()
+        .any(|hop| hop.find("lose_packets").is_some());
+    if paths == Paths::Shared && recipe.id != "cross-traffic" && !is_listed {
+        let count = draw.pick(&[1, 2, 3]);
+        base::others(&mut draw, &base, &mut draft, count, Some([0.02, 0.1]));
+    }
+    GradedWorld::new(recipe.id, seed, paths, draft, base, patch)
+}
+
+/// Returns the root of a world's random numbers: another for each cause (FNV-1a).
+fn root(cause: &str, seed: u64, sub_seed: u64) -> u64 {
+    let mix = |hash: u64, octet: u8| (hash ^ u64::from(octet)).wrapping_mul(0x0100_0000_01b3);
+    let numbers = [seed.to_le_bytes(), sub_seed.to_le_bytes()].concat();
+    let octets = cause.bytes().chain(numbers);
+    octets.fold(0xcbf2_9ce4_8422_2325, mix)
+}
+
+impl GradedWorld {
+    /// A world of this plan.
+    fn new(
+        cause: &'static str,
+        seed: u64,
+        paths: Paths,
+        draft: Draft,
+        base: Base,
+        patch: Patch,
+    ) -> Self {
+        let mut world = Self {
+            cause,
+            seed,
+            paths,
+            plan: draft.to_toml(),
+            about: String::new(),
+            draft,
+            base,
+            patch,
+        };
+        world.about = world.describe();
+        world
+    }
+
+    /// Returns the captures at the sender, at the receiver and mid-path, as pcapng.
+    ///
+    /// # Errors
+    /// When the plan cannot be read or built, or a capture cannot be written.
+    pub fn captures(&self) -> Result<[Vec<u8>; 3], String> {
+        views::captures(self.config()?, &self.patch, self.seed)
+    }
+
+    /// Runs the world without captures and returns its goodput in bits per second.
+    ///
+    /// # Errors
+    /// When the plan cannot be read or built.
+    pub fn goodput_bps(&self) -> Result<f64, String> {
+        self.facts().map(|facts| facts.goodput_bps)
+    }
+
+    /// Runs the world without captures and returns the simulator's own counters.
+    ///
+    /// # Errors
+    /// When the plan cannot be read or built.
+    pub fn facts(&self) -> Result<Facts, String> {
+        facts::of(self.config()?)
+    }
+
+    /// Checks the label by the simulator's own counters.
+    ///
+    /// # Errors
+    /// Says which condition does not hold.
+    pub fn check(&self) -> Result<Facts, String> {
+        let facts = self.facts()?;
+        labels::check(self.cause, &facts)?;
+        Ok(facts)
+    }
+
+    /// Returns the cause that a capture taken at `place` can show.
+    ///
+    /// A place behind a path MTU black hole sees that no data came, and not why.
+    #[must_use]
+    pub fn truth(&self, place: Place) -> &'static str {
+        let sees_data = matches!(place, Place::Sender | Place::Both);
+        if self.cause == "pmtu-black-hole" && !sees_data {
+            "unknown"
+        } else {
+            self.cause
+        }
+    }
+
+    /// Returns the same world after an edit of its plan.
+    pub(crate) fn edited(&self, edit: impl FnOnce(&mut Draft, &mut Patch)) -> Self {
+        let mut world = self.clone();
+        edit(&mut world.draft, &mut world.patch);
+        world.plan = world.draft.to_toml();
+        world
+    }
+
+    fn config(&self) -> Result<WorldConfig, String> {
+        let plan = gigatcp_plan::parse("world", self.plan.as_bytes(), &[]);
+        let plan = plan.map_err(|findings| format!("{findings}\n{}", self.plan))?;
+        let mut config = world_of(&plan, None, self.seed).ok_or("the plan has no series")?;
+        self.patch.apply(&mut config);
+        Ok(config)
+    }
+
+    fn describe(&self) -> String {
+        let base = &self.base;
+        let says = |table: &Table, key: &str| {
+            let value = table.find(key).map(Value::to_string);
+            value.unwrap_or_else(|| "default".into()).replace('"', "")
+        };
+        let flow = &self.draft.flows[0];
+        format!(
+            "{:.1} Mbit/s, {:.1} ms, MTU {}, {}, pacing {}, offload {}, timestamps {}, sack {}, \
+             ack_every {}, coalesce {}, queue {}, {} others",
+            base.rate / 1e6,
+            base.rtt * 1e3,
+            base.mtu,
+            says(flow, "congestion_control"),
+            says(&self.draft.sender, "pacing"),
+            says(&self.draft.sender, "segmentation_offload"),
+            says(&self.draft.sender, "timestamps"),
+            says(&self.draft.sender, "sack"),
+            says(&self.draft.receiver, "ack_every"),
+            says(&self.draft.receiver, "coalesce"),
+            says(&self.draft.forward[BOTTLENECK], "queue"),
+            self.draft.flows.len() - 1
+        )
+    }
+}

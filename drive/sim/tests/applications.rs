@@ -1,0 +1,78 @@
+//! Applications that supply or read data more slowly than the path carries it.
+
+mod common;
+
+use common::{flow, host, link, run, wire, world};
+use gigatcp_events::Limit;
+use gigatcp_sim::{Outcome, Reader, Stop, Supply};
+use gigatcp_tcp::Profile;
+use gigatcp_units::{Bytes, Duration, Rate};
+
+const MB: u64 = 1_000_000;
+
+/// A transfer of 10 MB over 100 Mbit/s, 20 ms.
+fn transfer(reader: Reader, supply: Option<Supply>) -> Outcome {
+    let mut hosts = host(Profile::MODERN, 1500, "cubic", MB);
+    hosts.reader = reader;
+    let mut flow = flow("flow", &hosts, Stop::Bytes(Bytes::new(10 * MB)));
+    flow.supply = supply;
+    let there = link("there", 100_000_000, Duration::from_millis(10), 500);
+    let back = wire("back", Duration::from_millis(10));
+    run(world(there, back, vec![flow])).1
+}
+
+/// Share of the time under `limit`.
+fn share(outcome: &Outcome, limit: Limit) -> f64 {
+    let sender = outcome.flows[0].sender.connection().unwrap();
+    sender.limits().spent(outcome.now, limit).as_secs_f64() / outcome.now.as_secs_f64()
+}
+
+#[test]
+fn a_reader_with_a_rate_reads_at_it_evenly_and_the_window_closes() {
+    let rate = Some(Rate::from_bps(20_000_000));
+    let outcome = transfer(
+        Reader {
+            read_size: Bytes::new(10_000),
+            rate,
+            ..Reader::default()
+        },
+        None,
+    );
+    let meter = outcome.flows[0].receiver.meter().unwrap();
+    let each: Vec<f64> = meter.finished()[1..4]
+        .iter()
+        .map(|bytes| bytes.as_u64() as f64 * 8.0)
+        .collect();
+    assert!(
+        each.iter().all(|bits| (bits / 20e6 - 1.0).abs() < 0.01),
+        "{each:?}"
+    );
+    let window = share(&outcome, Limit::ReceiveWindow);
+    assert!(window > 0.6, "{window}");
+    assert_eq!(outcome.flows[0].bytes(), Bytes::new(10 * MB));
+}
+
+#[test]
+fn a_supply_that_ends_leaves_the_rest_to_the_path() {
+    let supply = |until| {
+        transfer(
+            Reader::default(),
+            Some(Supply {
+                amount: Bytes::new(10_000),
+                every: Duration::from_millis(10),
+                until,
+            }),
+        )
+    };
+    // 10 MB at 1 MB/s; or 2 MB so and 8 MB at 12 MB/s and less.
+    let seconds = supply(None).now.as_secs_f64();
+    assert!((9.9..10.2).contains(&seconds), "{seconds}");
+    let outcome = supply(Some(Duration::from_secs(2)));
+    let seconds = outcome.now.as_secs_f64();
+    assert!((2.6..3.2).contains(&seconds), "{seconds}");
+    let application = share(&outcome, Limit::Application);
+    assert!(
+        (0.5..0.8).contains(&(application * seconds / 3.0)),
+        "{application}"
+    );
+}
