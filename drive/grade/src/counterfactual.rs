@@ -14,9 +14,6 @@ const SHARE_OF_COST: f64 = 0.5;
 /// Goodput of another lift above this multiple of the stated one's counts as more.
 const MARGIN: f64 = 1.1;
 
-/// A buffer that limits nothing.
-const AMPLE_BUFFER: u64 = 256 << 20;
-
 /// What lifting one cause means.
 struct Lift {
     cause: &'static str,
@@ -28,6 +25,8 @@ struct Lift {
 struct Sizes {
     /// Packets that fill the path.
     packets: f64,
+    /// Bytes that fill the path.
+    bytes: f64,
 }
 
 macro_rules! lifts {
@@ -65,15 +64,22 @@ lifts! {
         draft.sender.flag("pacing", false);
         true
     };
-    // The window doubled.
-    "receive-window-limited": |draft, _| double(draft, "receive_buffer");
+    // The window doubled, or eight times the BDP where it fits itself to the path.
+    "receive-window-limited": |draft, sizes| {
+        let ample = (8.0 * sizes.bytes) as u64 + (1 << 20);
+        let flow = draft.flow();
+        if !flow.scale("receive_buffer", 2.0) {
+            flow.set("receive_buffer", Value::Bytes(ample));
+        }
+        true
+    };
     "no-window-scaling": |draft, _| draft.receiver.remove(&["window_scaling"]);
     // The application reads all there is.
     "slow-reader": |draft, _| draft.reader.remove(&["rate"]);
     // The costs of the receiving CPU halved.
     "receiver-cpu-limited": |draft, _| draft.receiver_cpu.scale_all(0.5);
-    // The send buffer doubled.
-    "send-buffer-limited": |draft, _| double(draft, "send_buffer");
+    // The send buffer doubled. One that fits itself to the path has room for two windows.
+    "send-buffer-limited": |draft, _| draft.flow().scale("send_buffer", 2.0);
     // The application has all its data at the start.
     "application-limited": |draft, _| {
         draft.flow().remove(&["supply", "supply_every", "supply_until"])
@@ -114,7 +120,10 @@ lifts! {
         draft.forward[2].remove(&["reorder", "reorder_delay"])
     };
     // The losses that no ACK reports do not occur.
-    "rto-backoff": |draft, _| draft.forward[0].remove(&["lose_packets"]);
+    "rto-backoff": |draft, _| {
+        let had = draft.forward[0].remove(&["lose_packets"]);
+        draft.bottleneck().remove(&["loss", "loss_from", "loss_until"]) || had
+    };
     "outage": |draft, _| {
         let keys = ["loss", "loss_from", "loss_until"];
         let had = draft.forward[0].remove(&keys);
@@ -143,14 +152,6 @@ fn lift_mtu(draft: &mut Draft, _: &Sizes) -> bool {
     draft.bottleneck().remove(&["mtu", "icmp"])
 }
 
-/// Doubles a buffer of the graded flow; where it fits itself to the path, it becomes ample.
-fn double(draft: &mut Draft, key: &'static str) -> bool {
-    if !draft.flow().scale(key, 2.0) {
-        draft.flow().set(key, Value::Bytes(AMPLE_BUFFER));
-    }
-    true
-}
-
 /// Returns the causes that can be lifted.
 #[must_use]
 pub fn lifts() -> &'static [&'static str] {
@@ -163,6 +164,7 @@ pub fn lift(world: &GradedWorld, cause: &str) -> Option<GradedWorld> {
     let lift = LIFTS.iter().find(|lift| lift.cause == cause)?;
     let sizes = Sizes {
         packets: world.base.bdp / f64::from(world.base.mtu),
+        bytes: world.base.bdp,
     };
     let mut is_lifted = false;
     let lifted = world.edited(|draft, _| is_lifted = (lift.edit)(draft, &sizes));

@@ -116,7 +116,7 @@ fn path_saturated(site: &mut Site<'_>) {
 
 /// Several greedy flows share the bottleneck with the graded one.
 fn cross_traffic(site: &mut Site<'_>) {
-    let count = site.draw.pick(&[2, 3, 4, 6, 9]);
+    let count = site.draw.pick(&[3, 4, 6, 9]);
     others(site.draw, site.base, site.draft, count, None);
 }
 

@@ -85,8 +85,8 @@ pub(crate) fn reordering(site: &mut Site<'_>) {
         .flag("segmentation_offload", false);
 }
 
-/// Nothing of a small window arrives, retransmissions included; or the last segments of a
-/// transfer are lost, so that no ACK reports it.
+/// For a moment no data passes, so that not even duplicate ACKs come; or the last segments
+/// of a transfer are lost, so that no ACK reports it.
 pub(crate) fn rto_backoff(site: &mut Site<'_>) {
     let mss = site.base.mss;
     let sender = &mut site.draft.sender;
@@ -95,20 +95,26 @@ pub(crate) fn rto_backoff(site: &mut Site<'_>) {
         .flag("tlp", site.draw.chance(0.5));
     let first = site.draw.between(30.0, 300.0) as u64;
     let is_tail = site.draw.chance(0.5);
-    let lost = if is_tail {
+    if is_tail {
         // SYN and ACK, then the segments; the last ones and their first retransmissions.
         let count = site.draw.pick(&[1, 2, 3]);
         ends_after(site.draft.flow(), first as f64 * mss - 100.0);
         let again = site.draw.pick(&[0_u64, 1, 2]);
-        first + 3 - count..first + 4 + again
+        let lost = first + 3 - count..first + 4 + again;
+        site.draft.forward[0].set("lose_packets", Value::List(lost.collect()));
+        site.draft.receiver.set("ack_every", Value::Count(2));
     } else {
-        let flow = site.draft.flow();
-        ends_after(flow, first as f64 * mss + 40_000.0);
-        flow.set("send_buffer", Value::Bytes((5.0 * mss) as u64));
-        first..first + 10 + site.draw.between(0.0, 3.0) as u64
-    };
-    site.draft.forward[0].set("lose_packets", Value::List(lost.collect()));
-    site.draft.receiver.set("ack_every", Value::Count(2));
+        let clean = site.draw.between(0.1, 0.4);
+        let from = clean * site.draw.between(0.3, 0.8) + site.base.rtt;
+        let span = site.base.rtt * 1.2 + site.draw.between(0.02, 0.4);
+        let bytes = site.base.rate / 8.0 * clean * site.draw.between(0.1, 0.6);
+        ends_after(site.draft.flow(), bytes.max(40.0 * mss));
+        site.draft
+            .bottleneck()
+            .set("loss", Value::Probability(1.0))
+            .set("loss_from", Value::seconds(from))
+            .set("loss_until", Value::seconds(from + span));
+    }
 }
 
 /// For some seconds no packet passes in either direction; other times are healthy.

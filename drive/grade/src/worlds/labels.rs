@@ -21,6 +21,17 @@ const CWND: [Limit; 4] = [
     Limit::Pacing,
 ];
 
+/// Returns the factor by which goodput rises at least where the cause is lifted.
+///
+/// Causes that stop a transfer for a while take most of its time only if it takes half
+/// of the time without them.
+pub(crate) fn min_gain(cause: &str) -> f64 {
+    match cause {
+        "rto-backoff" | "outage" | "connection-setup" => 2.0,
+        _ => 1.15,
+    }
+}
+
 /// Returns what contradicts the label, if anything does.
 pub(crate) fn check(cause: &str, facts: &Facts) -> Result<(), String> {
     let conditions = conditions(cause, facts);
@@ -46,7 +57,7 @@ fn conditions(cause: &str, facts: &Facts) -> Conditions {
         "path-saturated" | "capture-artifact" => {
             vec![is_full, ("others use it", facts.own_share > 0.6)]
         }
-        "cross-traffic" => vec![is_full, ("others use little", facts.own_share < 0.5)],
+        "cross-traffic" => vec![is_full, ("others use little", facts.own_share < 0.4)],
         "local-queue" => vec![has_room, ("link not busy", facts.link_busy >= BUSY)],
         "pmtu-black-hole" => {
             return vec![

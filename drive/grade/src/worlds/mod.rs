@@ -28,6 +28,7 @@ mod pairs;
 mod patch;
 mod views;
 
+use crate::counterfactual::lift;
 use base::Base;
 use causes::{RECIPES, Recipe, Site};
 pub(crate) use draft::{BOTTLENECK, Draft, Table, Value};
@@ -196,13 +197,23 @@ impl GradedWorld {
         facts::of(self.config()?)
     }
 
-    /// Checks the label by the simulator's own counters.
+    /// Checks the label by the simulator's own counters, and by lifting its cause.
     ///
     /// # Errors
     /// Says which condition does not hold.
     pub fn check(&self) -> Result<Facts, String> {
         let facts = self.facts()?;
         labels::check(self.cause, &facts)?;
+        if let Some(lifted) = lift(self, self.cause) {
+            let gain = lifted.goodput_bps()? / facts.goodput_bps.max(1.0);
+            let wanted = labels::min_gain(self.cause);
+            if gain < wanted {
+                return Err(format!(
+                    "{}: lifted, goodput rises by a factor of {gain:.2} only; {facts:?}",
+                    self.cause
+                ));
+            }
+        }
         Ok(facts)
     }
 
