@@ -111,6 +111,7 @@ fn make_all(make: &Make) -> Result<(), String> {
     fs::create_dir_all(&make.out).map_err(|error| format!("{}: {error}", make.out.display()))?;
     process::catch_signals();
     group::sweep();
+    let _prompt = process::PromptSoftirqs::new();
     let chosen = |family: &Family| {
         let wanted = make.family.as_deref();
         wanted.is_none_or(|wanted| wanted.split(',').any(|one| one == family.name))

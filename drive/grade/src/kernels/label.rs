@@ -74,6 +74,8 @@ pub struct Parameters {
     pub sysctls: Vec<(String, String)>,
     /// Attributes of the sender's route.
     pub route: String,
+    /// Slow-start threshold that the connection begins with, in segments; 0 is unlimited.
+    pub first_threshold: u32,
     /// Commands of the shaper.
     pub tc: Vec<String>,
     /// Configuration of the path.

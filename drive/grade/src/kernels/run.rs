@@ -27,6 +27,9 @@ use super::topology::{ROUTER, Topology};
 /// Deliveries later than this disturb a case.
 const LATE_US: f64 = 2500.0;
 
+/// On a longer path deliveries may be later, as a share of its round-trip time.
+const LATE_SHARE: f64 = 0.1;
+
 /// Programs and files that running needs.
 #[derive(Clone, Debug)]
 pub struct Tools {
@@ -476,13 +479,13 @@ fn read_samples(facts: &mut Facts, moments: &[Vec<Moment>; 2]) {
 }
 
 /// What disturbed a case so that its counters prove nothing.
-fn disturbed(facts: &Facts) -> Option<String> {
+fn disturbed(facts: &Facts, rtt_s: f64) -> Option<String> {
     let missed: u64 = facts.captures.values().map(|one| one.dropped).sum();
     if missed > 0 {
         return Some(format!("captures lack {missed} packets"));
     }
     if let Some(path) = &facts.path {
-        if path.late_p99_us > LATE_US {
+        if path.late_p99_us > LATE_US.max(rtt_s * 1e6 * LATE_SHARE) {
             return Some(format!("the path was late by {} us", path.late_p99_us));
         }
         if path.socket_drops > 0 {
@@ -499,7 +502,7 @@ fn disturbed(facts: &Facts) -> Option<String> {
 fn label(spec: &Spec, mut facts: Facts, at: &Path) -> Result<Label, String> {
     alter_captures(spec, &mut facts, at)?;
     let span = facts.whole();
-    let checked = match disturbed(&facts) {
+    let checked = match disturbed(&facts, spec.rtt_s) {
         Some(why) => Err(format!("disturbed: {why}")),
         None => spec.proof.check(&facts, span),
     };
@@ -629,6 +632,7 @@ fn parameters(spec: &Spec) -> Parameters {
         gro_flush_us: spec.offloads.gro_flush_us,
         sysctls: spec.sysctls.clone(),
         route: spec.route.clone(),
+        first_threshold: spec.first_threshold,
         tc: spec
             .tc
             .as_ref()

@@ -144,6 +144,8 @@ pub struct Spec {
     pub sysctls: Vec<(String, String)>,
     /// Attributes of the sender's route, as `initcwnd 4`.
     pub route: String,
+    /// Slow-start threshold that the connection begins with, in segments; 0 is unlimited.
+    pub first_threshold: u32,
     /// Shaper.
     pub tc: Option<Tc>,
     /// Quota of the receiver's packet processing: share, period in us.

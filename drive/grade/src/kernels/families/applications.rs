@@ -167,6 +167,7 @@ pub(super) const FAMILIES: &[Family] = &[
         |draft| {
             let first = draft.draw.pick(&[2_u32, 4, 10]);
             draft.spec.route = format!("initcwnd {first}");
+            draft.set("tcp_rmem", "4096 16777216 33554432");
             let bytes = (draft.bdp() * draft.draw.between(0.5, 1.2)) as u64;
             let stage = Stage {
                 bytes,
@@ -187,8 +188,8 @@ pub(super) const FAMILIES: &[Family] = &[
         |draft| {
             draft.control("reno");
             let first = draft.draw.pick(&[8_u32, 16, 32]);
-            draft.spec.route = format!("ssthresh lock {first}");
-            draft.set("tcp_no_ssthresh_metrics_save", "0");
+            draft.spec.first_threshold = first;
+            draft.set("tcp_no_metrics_save", "0");
             draft.spec.seconds = 4.0;
             draft.proof(Proof::Growing);
         },

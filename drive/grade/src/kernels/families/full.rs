@@ -29,11 +29,12 @@ pub(super) const FAMILIES: &[Family] = &[
     family(
         "full-gigabit",
         "path-saturated",
-        [[400.0, 1000.0], [0.5, 8.0]],
+        [[350.0, 900.0], [1.0, 8.0]],
         20.0,
         |draft| {
             draft.spec.offloads.tso = true;
             draft.spec.seconds = 2.0;
+            draft.queue(2.5);
         },
     ),
     family("full-emulate", "path-saturated", RANGES, 10.0, |draft| {
@@ -49,7 +50,8 @@ pub(super) const FAMILIES: &[Family] = &[
             let rate = draft.spec.rate_bps;
             let room = (draft.bdp() * draft.draw.between(1.0, 3.0)).max(60_000.0);
             let burst = draft.draw.pick(&[3200, 8000, 32_000]);
-            draft.forward().rate_bps = 0.0;
+            draft.forward().rate_bps = 2.5 * rate;
+            draft.roomy();
             draft.spec.middle_behind = false;
             draft.spec.tc = Some(tbf(false, rate, burst, room));
             draft.proof(Proof::Shaped(rate));
@@ -172,6 +174,26 @@ pub(super) const FAMILIES: &[Family] = &[
                 ],
             });
             draft.proof(Proof::Shaped(rate));
+        },
+    ),
+    family(
+        "busy-reverse",
+        "path-saturated",
+        [[20.0, 200.0], [5.0, 40.0]],
+        60.0,
+        |draft| {
+            // Others fill the queue that ACKs take: they wait and are dropped, and no harm is done.
+            let rate = draft.draw.between(2e6, 8e6);
+            let packets = draft.draw.between(8.0, 20.0) as usize;
+            draft.queue(2.0);
+            let reverse = draft.reverse();
+            reverse.rate_bps = rate;
+            reverse.queue_packets = packets;
+            reverse.cross = Some(Cross {
+                rate_bps: rate,
+                bytes: 1514,
+                on_off_s: [0.0, 0.0],
+            });
         },
     ),
     family(

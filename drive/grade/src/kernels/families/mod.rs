@@ -152,6 +152,7 @@ fn plain(family: &Family, seed: u64, rate: f64, rtt: f64, draw: &mut Draw) -> Sp
             set("tcp_congestion_control", control),
         ],
         route: String::new(),
+        first_threshold: 0,
         tc: None,
         napi_quota: None,
         tasks: Vec::new(),
@@ -223,6 +224,12 @@ impl Draft {
     /// A queue of so many BDP, at least 20 packets.
     fn queue(&mut self, share: f64) {
         let packets = (self.bdp() * share / 1514.0).max(20.0);
+        self.forward().queue_packets = packets as usize;
+    }
+
+    /// A queue that takes every burst.
+    fn roomy(&mut self) {
+        let packets = (self.bdp() * 4.0 / 1514.0).max(400.0);
         self.forward().queue_packets = packets as usize;
     }
 

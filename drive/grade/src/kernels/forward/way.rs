@@ -175,7 +175,7 @@ impl Way {
             })
             .collect();
         let first = self.first_data.unwrap_or(self.last_data);
-        counters.first_data_ns = first;
+        counters.first_data_ns = self.first_data.unwrap_or(0);
         counters.span_us = self.last_data.saturating_sub(first) as f64 / 1e3;
         let kept = (counters.acks - counters.acks_lost.min(counters.acks)).max(1);
         counters.ack_wait_mean_us = self.ack_wait_ns / kept as f64 / 1e3;
@@ -483,7 +483,9 @@ impl Way {
         *self.counters.dropped.entry(reason.to_owned()).or_default() += 1;
         self.flows.entry(arrival.ports).or_default().dropped += 1;
         self.counters.acks_lost += u64::from(arrival.is_pure_ack());
-        self.slot(arrival.at).dropped += 1;
+        let slot = self.slot(arrival.at);
+        slot.dropped += 1;
+        slot.overflowed += u64::from(reason == "queue");
     }
 
     fn slot(&mut self, at: u64) -> &mut Slot {
