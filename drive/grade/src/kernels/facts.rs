@@ -68,6 +68,9 @@ pub struct Facts {
     pub tc: Option<TcFacts>,
     /// Of the receiving interface: packets dropped because its ring was full.
     pub ring_drops: u64,
+    /// Share of the processors' time that a hypervisor took.
+    #[serde(default)]
+    pub steal: f64,
     /// Of the captures, by place.
     pub captures: BTreeMap<String, CaptureFacts>,
 }

@@ -338,6 +338,31 @@ fn stopped(facts: &Facts, span: Span, share: f64) -> Result<String, String> {
 }
 
 impl Proof {
+    /// Returns how late deliveries of the path may be without putting the label in doubt.
+    ///
+    /// A full link, a paced application or a slow host stay what they are; where round trips
+    /// or windows decide, lateness is part of the round trip.
+    #[must_use]
+    pub fn tolerates_us(&self, rtt_s: f64) -> f64 {
+        match self {
+            Self::Full
+            | Self::Shaped(_)
+            | Self::Crossed
+            | Self::Offered(_)
+            | Self::Waits(_)
+            | Self::Unread
+            | Self::Busy(_)
+            | Self::Softirq(_)
+            | Self::Hole
+            | Self::Timers
+            | Self::Stopped(_) => 15_000.0,
+            Self::Both(first, second) | Self::Split(_, first, second) => {
+                first.tolerates_us(rtt_s).min(second.tolerates_us(rtt_s))
+            }
+            _ => (rtt_s * 1e6 * 0.15).max(3000.0),
+        }
+    }
+
     /// Returns why the label counts, or why it does not.
     ///
     /// # Errors

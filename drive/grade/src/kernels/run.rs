@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::io::{BufRead, BufReader, Write};
+use std::io::{BufRead, BufReader};
 use std::os::fd::RawFd;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -23,12 +23,6 @@ use super::sample::{self, Moment, Sampler, now_ns};
 use super::spec::{Cpu, Host, Net, Program, Role, Spec, Task};
 use super::taps::{self, Tap};
 use super::topology::{ROUTER, Topology};
-
-/// Deliveries later than this disturb a case.
-const LATE_US: f64 = 2500.0;
-
-/// On a longer path deliveries may be later, as a share of its round-trip time.
-const LATE_SHARE: f64 = 0.1;
 
 /// Programs and files that running needs.
 #[derive(Clone, Debug)]
@@ -91,10 +85,13 @@ impl Forwarder {
     }
 }
 
+/// A shaper at one moment: monotonic time, bytes waiting, bytes sent.
+type Backlog = (u64, i64, i64);
+
 /// A thread that watches a shaper.
 struct TcWatch {
     stop: Arc<AtomicBool>,
-    thread: JoinHandle<(TcFacts, Vec<(u64, i64, i64)>)>,
+    thread: JoinHandle<(TcFacts, Vec<Backlog>)>,
 }
 
 impl TcWatch {
@@ -121,14 +118,14 @@ impl TcWatch {
         Self { stop, thread }
     }
 
-    fn finish(self) -> (TcFacts, Vec<(u64, i64, i64)>) {
+    fn finish(self) -> (TcFacts, Vec<Backlog>) {
         self.stop.store(true, Ordering::Relaxed);
         self.thread.join().unwrap_or_default()
     }
 }
 
 /// A program of a case while it runs.
-struct Program1 {
+struct Started {
     task: Task,
     running: Running,
     group: Option<Group>,
@@ -143,7 +140,7 @@ struct Run<'a> {
     tools: &'a Tools,
     topology: Topology,
     at: PathBuf,
-    programs: Vec<Program1>,
+    programs: Vec<Started>,
     napi: Option<(Group, u32, f64)>,
 }
 
@@ -193,7 +190,7 @@ impl Run<'_> {
             child,
             name: format!("{:?}", task.host).to_lowercase(),
         };
-        self.programs.push(Program1 {
+        self.programs.push(Started {
             task: task.clone(),
             running,
             group,
@@ -315,7 +312,7 @@ impl Run<'_> {
     }
 
     fn taps(&self) -> Result<Vec<Tap>, String> {
-        let is_nano = self.spec.seed % 3 != 0;
+        let is_nano = !self.spec.seed.is_multiple_of(3);
         let [near, far] = &self.topology.interfaces;
         let mut places = vec![
             (Place::Sender, Host::Sender, near.as_str()),
@@ -363,7 +360,9 @@ pub fn run(spec: &Spec, tools: &Tools, at: &Path) -> Result<Label, String> {
         napi: None,
     };
     let mut facts = Facts::default();
+    let before = processor_times();
     let moments = observe(&mut run, &mut facts)?;
+    facts.steal = stolen(before, processor_times());
     drop(run.programs);
     if let Some(emulated) = run.topology.emulated.take() {
         facts.emulate = emulated.finish();
@@ -373,6 +372,20 @@ pub fn run(spec: &Spec, tools: &Tools, at: &Path) -> Result<Label, String> {
     read_samples(&mut facts, &moments);
     let label = label(spec, facts, at)?;
     Ok(label)
+}
+
+/// Processor time since the start of the machine: all of it, and what a hypervisor took.
+fn processor_times() -> [u64; 2] {
+    let text = fs::read_to_string("/proc/stat").unwrap_or_default();
+    let line = text.lines().next().unwrap_or_default();
+    let words = line.split_whitespace().skip(1).take(8);
+    let times: Vec<u64> = words.filter_map(|word| word.parse().ok()).collect();
+    [times.iter().sum(), times.get(7).copied().unwrap_or(0)]
+}
+
+fn stolen(before: [u64; 2], after: [u64; 2]) -> f64 {
+    let [all, stolen] = [after[0] - before[0], after[1] - before[1]];
+    stolen as f64 / all.max(1) as f64
 }
 
 /// Starts everything, waits, and stops it; what is measured goes into `facts`.
@@ -439,7 +452,7 @@ fn observe(run: &mut Run<'_>, facts: &mut Facts) -> Result<[Vec<Moment>; 2], Str
     Ok(moments)
 }
 
-fn keep_shaper(facts: &mut Facts, samples: &[(u64, i64, i64)], origin: Option<u64>) {
+fn keep_shaper(facts: &mut Facts, samples: &[Backlog], origin: Option<u64>) {
     if let Some(tc) = &mut facts.tc {
         let shift = origin.unwrap_or(0) as i64 / 1000;
         let rows = samples.iter();
@@ -479,13 +492,13 @@ fn read_samples(facts: &mut Facts, moments: &[Vec<Moment>; 2]) {
 }
 
 /// What disturbed a case so that its counters prove nothing.
-fn disturbed(facts: &Facts, rtt_s: f64) -> Option<String> {
+fn disturbed(facts: &Facts, spec: &Spec) -> Option<String> {
     let missed: u64 = facts.captures.values().map(|one| one.dropped).sum();
     if missed > 0 {
         return Some(format!("captures lack {missed} packets"));
     }
     if let Some(path) = &facts.path {
-        if path.late_p99_us > LATE_US.max(rtt_s * 1e6 * LATE_SHARE) {
+        if path.late_p99_us > spec.proof.tolerates_us(spec.rtt_s) {
             return Some(format!("the path was late by {} us", path.late_p99_us));
         }
         if path.socket_drops > 0 {
@@ -499,13 +512,44 @@ fn disturbed(facts: &Facts, rtt_s: f64) -> Option<String> {
         .then(|| "no samples".to_owned())
 }
 
+/// Returns why the label counts, or why it does not.
+fn checked(spec: &Spec, facts: &Facts) -> Result<String, String> {
+    match disturbed(facts, spec) {
+        Some(why) => Err(format!("disturbed: {why}")),
+        None => spec.proof.check(facts, facts.whole()),
+    }
+}
+
+/// Checks the counters of a label again, after the conditions have changed.
+///
+/// Returns false if the case's parameters have changed as well: then it has to be made again.
+///
+/// # Errors
+/// If the label cannot be written.
+pub fn relabel(spec: &Spec, label: &mut Label, at: &Path) -> Result<bool, String> {
+    let now = parameters(spec);
+    let before = &label.parameters;
+    if now.rate_bps != before.rate_bps || now.tasks != before.tasks || now.path != before.path {
+        return Ok(false);
+    }
+    let checked = checked(spec, &label.facts);
+    label.binding = checked.is_ok();
+    label.reason = match checked {
+        Ok(reason) | Err(reason) => reason,
+    };
+    write(label, at)?;
+    Ok(true)
+}
+
+fn write(label: &Label, at: &Path) -> Result<(), String> {
+    let text = serde_json::to_string(label).map_err(|error| error.to_string())?;
+    fs::write(at.join("label.json"), text).map_err(|error| error.to_string())
+}
+
 fn label(spec: &Spec, mut facts: Facts, at: &Path) -> Result<Label, String> {
     alter_captures(spec, &mut facts, at)?;
     let span = facts.whole();
-    let checked = match disturbed(&facts, spec.rtt_s) {
-        Some(why) => Err(format!("disturbed: {why}")),
-        None => spec.proof.check(&facts, span),
-    };
+    let checked = checked(spec, &facts);
     let goodput_bps = facts.goodput_bps(span);
     let path = facts.path.clone().unwrap_or_default();
     let sum = |dropped: &BTreeMap<String, u64>| dropped.values().sum::<u64>();
@@ -557,10 +601,7 @@ fn label(spec: &Spec, mut facts: Facts, at: &Path) -> Result<Label, String> {
         label.cause = label.shares[0].0.clone();
         label.second = Some(label.shares[1].0.clone());
     }
-    let text = serde_json::to_string(&label).map_err(|error| error.to_string())?;
-    let mut file = fs::File::create(at.join("label.json")).map_err(|error| error.to_string())?;
-    file.write_all(text.as_bytes())
-        .map_err(|error| error.to_string())?;
+    write(&label, at)?;
     Ok(label)
 }
 

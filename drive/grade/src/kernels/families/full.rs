@@ -44,13 +44,14 @@ pub(super) const FAMILIES: &[Family] = &[
     family(
         "full-shaper",
         "path-saturated",
-        [[10.0, 300.0], [1.0, 40.0]],
+        [[10.0, 120.0], [1.0, 40.0]],
         10.0,
         |draft| {
             let rate = draft.spec.rate_bps;
             let room = (draft.bdp() * draft.draw.between(1.0, 3.0)).max(60_000.0);
             let burst = draft.draw.pick(&[3200, 8000, 32_000]);
-            draft.forward().rate_bps = 2.5 * rate;
+            // Not much more, so that bursts do not keep the forwarder busy.
+            draft.forward().rate_bps = 1.3 * rate;
             draft.roomy();
             draft.spec.middle_behind = false;
             draft.spec.tc = Some(tbf(false, rate, burst, room));

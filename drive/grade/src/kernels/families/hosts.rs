@@ -78,17 +78,18 @@ pub(super) const FAMILIES: &[Family] = &[
     family(
         "rx-ring",
         "rx-ring-overrun",
-        [[150.0, 400.0], [1.0, 10.0]],
+        [[200.0, 400.0], [15.0, 50.0]],
         0.0,
         |draft| {
             draft.spec.offloads.gro = true;
             draft.spec.offloads.gro_flush_us = 0;
-            let period_us = draft.draw.pick(&[50_000, 80_000, 100_000]);
+            let period_us = draft.draw.pick(&[80_000, 100_000, 150_000]);
             // The kernel's smallest quota is a millisecond.
             let share = 1000.0 / f64::from(period_us);
             draft.spec.napi_quota = Some((share, period_us));
-            draft.spec.seconds = 3.0;
-            draft.roomy();
+            draft.spec.seconds = 3.5;
+            draft.control("reno");
+            draft.queue(1.0);
             draft.proof(Proof::Softirq(true));
             draft.spec.acceptable = vec!["receiver-cpu-limited"];
         },

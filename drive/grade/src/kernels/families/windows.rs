@@ -126,7 +126,7 @@ fn sndbuf(draft: &mut Draft, sizes: &[u32]) {
     let size = draft.draw.pick(sizes);
     let factor = draft.draw.between(4.0, 12.0);
     let rate = f64::from(size) * factor * 8.0 / draft.spec.rtt_s;
-    if rate > 400e6 || rate < 10e6 {
+    if !(10e6..=400e6).contains(&rate) {
         let bounded = rate.clamp(10e6, 400e6);
         draft.spec.rtt_s = f64::from(size) * factor * 8.0 / bounded;
         let half = draft.spec.rtt_s / 2.0 * 1e6;

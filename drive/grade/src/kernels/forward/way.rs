@@ -288,7 +288,7 @@ impl Way {
         if arrival.is_pure_ack() {
             self.acks_seen += 1;
             let keep = self.config.ack_keep;
-            if keep > 1 && self.acks_seen % keep != 0 {
+            if keep > 1 && !self.acks_seen.is_multiple_of(keep) {
                 return Some("ack-thinning");
             }
             if self.draw.chance(self.config.ack_loss) {
