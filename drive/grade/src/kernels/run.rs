@@ -1,6 +1,5 @@
 //! Runs a case: builds it, captures it, reads its counters and writes its label.
 
-use std::collections::BTreeMap;
 use std::fs;
 use std::io::{BufRead, BufReader};
 use std::os::fd::RawFd;
@@ -15,7 +14,7 @@ use super::apps::Done;
 use super::corpus::Place;
 use super::emulated;
 use super::facts::{CaptureFacts, Facts, ProcessFacts, Span, TcFacts};
-use super::forward::counters::PathCounters;
+use super::forward::counters::{DirectionCounters, PathCounters};
 use super::group::Group;
 use super::label::{Label, Parameters};
 use super::process::{self, Running, Start, spawn};
@@ -489,6 +488,8 @@ fn read_samples(facts: &mut Facts, moments: &[Vec<Moment>; 2]) {
     };
     facts.sender = sample::series(sent, ports, origin);
     facts.receiver = sample::series(received, [ports[1], ports[0]], origin);
+    facts.sender.clean();
+    facts.receiver.clean();
 }
 
 /// What disturbed a case so that its counters prove nothing.
@@ -532,6 +533,15 @@ pub fn relabel(spec: &Spec, label: &mut Label, at: &Path) -> Result<bool, String
     if now.rate_bps != before.rate_bps || now.tasks != before.tasks || now.path != before.path {
         return Ok(false);
     }
+    label.facts.sender.clean();
+    label.facts.receiver.clean();
+    let span = label.facts.whole();
+    label.goodput_bps = label.facts.goodput_bps(span);
+    label.elapsed_s = span.seconds();
+    label.utilization = label.facts.utilization(span);
+    label.capacity_bps = spec.capacity_bps();
+    label.bottleneck_bps = spec.payload_bps(spec.rate_bps);
+    label.path_loss_packets = lost_packets(spec, &label.facts);
     let checked = checked(spec, &label.facts);
     label.binding = checked.is_ok();
     label.reason = match checked {
@@ -551,10 +561,8 @@ fn label(spec: &Spec, mut facts: Facts, at: &Path) -> Result<Label, String> {
     let span = facts.whole();
     let checked = checked(spec, &facts);
     let goodput_bps = facts.goodput_bps(span);
-    let path = facts.path.clone().unwrap_or_default();
-    let sum = |dropped: &BTreeMap<String, u64>| dropped.values().sum::<u64>();
-    let tc_drops = facts.tc.as_ref().map_or(0, |tc| tc.drops);
     let utilization = facts.utilization(span);
+    let reverse = facts.path.clone().unwrap_or_default().reverse;
     facts.sender.thin();
     facts.receiver.thin();
     let text = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect();
@@ -577,12 +585,10 @@ fn label(spec: &Spec, mut facts: Facts, at: &Path) -> Result<Label, String> {
         goodput_bps,
         capacity_bps: spec.capacity_bps(),
         elapsed_s: span.seconds(),
-        path_loss_packets: [
-            sum(&path.forward.dropped) + tc_drops,
-            sum(&path.reverse.dropped),
-        ],
-        acks_lost: path.reverse.acks_lost,
-        acks_delayed: path.reverse.acks_delayed,
+        bottleneck_bps: spec.payload_bps(spec.rate_bps),
+        path_loss_packets: lost_packets(spec, &facts),
+        acks_lost: reverse.acks_lost,
+        acks_delayed: reverse.acks_delayed,
         utilization,
         middle: if spec.middle_behind {
             "behind"
@@ -603,6 +609,28 @@ fn label(spec: &Spec, mut facts: Facts, at: &Path) -> Result<Label, String> {
     }
     write(&label, at)?;
     Ok(label)
+}
+
+/// Returns the graded connection's losses on the path: from the sender, toward it.
+fn lost_packets(spec: &Spec, facts: &Facts) -> [u64; 2] {
+    let Some(path) = &facts.path else {
+        return [0; 2];
+    };
+    let count = |counters: &DirectionCounters, ports: [u16; 2]| {
+        let own = counters.flows.iter().find(|flow| flow.ports == ports);
+        match own {
+            Some(own) => own.dropped,
+            None => counters.dropped.values().sum(),
+        }
+    };
+    let ports = facts.sender.ports;
+    // What a shaper of the sending host drops has not been on the path.
+    let is_far = spec.tc.as_ref().is_some_and(|tc| !tc.on_sender);
+    let shaped = facts.tc.as_ref().map_or(0, |tc| tc.drops);
+    [
+        count(&path.forward, ports) + if is_far { shaped } else { 0 },
+        count(&path.reverse, [ports[1], ports[0]]),
+    ]
 }
 
 fn addresses(spec: &Spec, ports: [u16; 2]) -> [String; 2] {

@@ -208,6 +208,32 @@ pub(super) const FAMILIES: &[Family] = &[
             draft.proof(Proof::Lost(&["listed"]));
         },
     ),
+    family(
+        "app-paced-bbr",
+        "application-limited",
+        RANGES,
+        0.0,
+        |draft| {
+            draft.control("bbr");
+            let every = draft.draw.magnitude(0.002, 0.05);
+            pieces(draft, every);
+        },
+    ),
+    family(
+        "short-bbr",
+        "cwnd-growth-limited",
+        [[50.0, 400.0], [20.0, 120.0]],
+        200.0,
+        |draft| {
+            draft.control("bbr");
+            let bytes = (draft.bdp() * draft.draw.between(0.15, 0.7)).max(60_000.0);
+            draft.spec.seconds = 1.0;
+            draft.set("tcp_rmem", "4096 4194304 33554432");
+            draft.queue(2.0);
+            draft.download(bytes as u64);
+            draft.proof(Proof::Growing);
+        },
+    ),
 ];
 
 /// Pieces of a share of what the link carries in the time from one to the next.

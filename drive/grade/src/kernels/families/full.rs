@@ -146,6 +146,7 @@ pub(super) const FAMILIES: &[Family] = &[
             let rate = draft.spec.rate_bps;
             let spare = rate * draft.draw.between(2.0, 6.0);
             draft.forward().rate_bps = spare;
+            draft.spec.spare_bps = spare;
             draft.queue(6.0);
             let burst = draft.draw.pick(&[3200, 16_000, 65_536]);
             let room = (rate / 8.0 * draft.draw.between(0.05, 0.4)).max(100_000.0);
@@ -162,6 +163,7 @@ pub(super) const FAMILIES: &[Family] = &[
             let rate = draft.spec.rate_bps;
             let spare = rate * draft.draw.between(2.0, 6.0);
             draft.forward().rate_bps = spare;
+            draft.spec.spare_bps = spare;
             draft.queue(6.0);
             let rate_bits = rate as u64;
             draft.spec.tc = Some(Tc {

@@ -134,6 +134,7 @@ fn plain(family: &Family, seed: u64, rate: f64, rtt: f64, draw: &mut Draw) -> Sp
         notes: Vec::new(),
         net: Net::Forwarder(Box::new(path)),
         rate_bps: rate,
+        spare_bps: 0.0,
         rtt_s: rtt,
         mtu: 1500,
         mss: 1448.0,

@@ -175,7 +175,7 @@ fn reorder(draft: &mut Draft) {
         probability: (6.0 / (w * w)).clamp(0.005, 0.05),
         extra_us: extra * 1e6,
     });
-    draft.queue(6.0);
+    draft.queue(12.0);
     draft.set("tcp_recovery", "0");
     draft.set("tcp_max_reordering", "3");
     draft.set("tcp_early_retrans", "0");

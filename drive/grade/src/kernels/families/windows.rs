@@ -108,6 +108,20 @@ pub(super) const FAMILIES: &[Family] = &[
         }
         draft.proof(Proof::Paced(rate));
     }),
+    family(
+        "rcvbuf-bbr",
+        "receive-window-limited",
+        RANGES,
+        80.0,
+        |draft| {
+            draft.control("bbr");
+            rcvbuf(draft);
+        },
+    ),
+    family("sndbuf-bbr", "send-buffer-limited", RANGES, 30.0, |draft| {
+        draft.control("bbr");
+        sndbuf(draft, &[16_384, 65_536, 131_072]);
+    }),
 ];
 
 /// A window of a share of what fills the path, by `SO_RCVBUF`.

@@ -276,7 +276,9 @@ impl Way {
             return Some("outage");
         }
         let ip_bytes = arrival.bytes - wire::ETHERNET;
-        if self.config.mtu > 0 && ip_bytes > self.config.mtu && since >= self.config.mtu_from_s {
+        let from = self.config.mtu_from_s;
+        let is_narrow = self.config.mtu > 0 && (from <= 0.0 || since >= from);
+        if is_narrow && ip_bytes > self.config.mtu {
             return Some("mtu");
         }
         if arrival.is_first && self.config.listed.contains(&arrival.index) {
