@@ -1,7 +1,7 @@
 //! Makes labeled captures of the running kernel's TCP.
 //!
 //! `kernels make --out DIR --seeds A..B [--family F] [--jobs N] [--gigatcp FILE]`, `kernels list`.
-//! The other commands are the programs of a case.
+//! `kernels relabel DIR` checks the counters of a corpus again. The other commands are the programs of a case.
 
 use std::collections::VecDeque;
 use std::fs;
@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Mutex;
 
+use gigatcp_grade::kernels::corpus::{CaseDir, Corpus};
 use gigatcp_grade::kernels::families::{self, Family};
 use gigatcp_grade::kernels::run::{self, Tools};
 use gigatcp_grade::kernels::{apps, emulated, forward, group, process, tools};
@@ -20,10 +21,12 @@ struct Make {
     family: Option<String>,
     jobs: usize,
     gigatcp: Option<PathBuf>,
+    /// Makes cases again whose label does not bind.
+    again: bool,
 }
 
 const USAGE: &str = "usage: kernels make --out DIR --seeds A..B [--family F] [--jobs N] \
-                     [--gigatcp FILE]\n       kernels list";
+                     [--gigatcp FILE] [--again no|yes]\n       kernels relabel DIR\n       kernels list";
 
 fn main() -> ExitCode {
     let words: Vec<String> = std::env::args().skip(1).collect();
@@ -40,6 +43,7 @@ fn main() -> ExitCode {
             }
             Ok(())
         }
+        ["relabel", at] => relabel(Path::new(at)),
         ["make", ..] => options(&words[1..]).and_then(|make| make_all(&make)),
         _ => Err(USAGE.to_owned()),
     };
@@ -73,6 +77,7 @@ fn options(words: &[&str]) -> Result<Make, String> {
         family: None,
         jobs: 1,
         gigatcp: None,
+        again: false,
     };
     for pair in words.chunks(2) {
         let [name, value] = pair else {
@@ -91,6 +96,7 @@ fn options(words: &[&str]) -> Result<Make, String> {
                 let jobs = value.parse().ok().filter(|jobs| *jobs > 0);
                 make.jobs = jobs.ok_or_else(|| format!("`{value}` is not a number of jobs"))?;
             }
+            "--again" => make.again = *value == "yes",
             "--gigatcp" => make.gigatcp = Some(PathBuf::from(value)),
             _ => return Err(format!("unknown option {name}\n{USAGE}")),
         }
@@ -111,6 +117,7 @@ fn make_all(make: &Make) -> Result<(), String> {
     fs::create_dir_all(&make.out).map_err(|error| format!("{}: {error}", make.out.display()))?;
     process::catch_signals();
     group::sweep();
+    let _prompt = process::PromptSoftirqs::new();
     let chosen = |family: &Family| {
         let wanted = make.family.as_deref();
         wanted.is_none_or(|wanted| wanted.split(',').any(|one| one == family.name))
@@ -127,7 +134,7 @@ fn make_all(make: &Make) -> Result<(), String> {
     let queue = Mutex::new((queue, 0));
     std::thread::scope(|scope| {
         for _ in 0..make.jobs {
-            scope.spawn(|| work(&queue, total, &make.out, &programs));
+            scope.spawn(|| work(&queue, total, make, &programs));
         }
     });
     Ok(())
@@ -136,7 +143,7 @@ fn make_all(make: &Make) -> Result<(), String> {
 fn work(
     queue: &Mutex<(VecDeque<(Family, u64)>, usize)>,
     total: usize,
-    out: &Path,
+    make: &Make,
     programs: &Tools,
 ) {
     while !process::is_interrupted() {
@@ -149,7 +156,7 @@ fn work(
             return;
         };
         let name = format!("{}-{seed}", family.name);
-        let said = one(&family, seed, out, &name, programs);
+        let said = one(&family, seed, make, &name, programs);
         if !said.is_empty() {
             println!("[{number}/{total}] {name}: {said}");
         }
@@ -157,10 +164,15 @@ fn work(
 }
 
 /// Makes one case; returns what to print.
-fn one(family: &Family, seed: u64, out: &Path, name: &str, programs: &Tools) -> String {
+fn one(family: &Family, seed: u64, make: &Make, name: &str, programs: &Tools) -> String {
+    let out = &make.out;
     let at = out.join(name);
     if at.exists() {
-        return String::new();
+        let binds = CaseDir::open(&at).is_ok_and(|case| case.label.binding);
+        if binds || !make.again {
+            return String::new();
+        }
+        let _ = fs::remove_dir_all(&at);
     }
     let part = out.join(format!(".{name}.part"));
     let _ = fs::remove_dir_all(&part);
@@ -195,4 +207,27 @@ fn one(family: &Family, seed: u64, out: &Path, name: &str, programs: &Tools) -> 
             format!("FAILED {error}")
         }
     }
+}
+
+/// Checks all labels of a corpus again.
+fn relabel(at: &Path) -> Result<(), String> {
+    let cases = Corpus::open(at).map_err(|error| format!("{}: {error}", at.display()))?;
+    let families = families::all();
+    let (mut binding, mut changed) = (0, 0);
+    for mut case in cases {
+        let family = families.iter().find(|one| one.name == case.label.family);
+        let Some(family) = family else {
+            println!("{}: no such family any more", case.at.display());
+            continue;
+        };
+        let before = case.label.binding;
+        let spec = family.case(case.label.seed);
+        if !run::relabel(&spec, &mut case.label, &case.at)? {
+            println!("{}: made with other parameters", case.at.display());
+        }
+        binding += usize::from(case.label.binding);
+        changed += usize::from(case.label.binding != before);
+    }
+    println!("{binding} binding, {changed} changed");
+    Ok(())
 }

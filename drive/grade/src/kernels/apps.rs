@@ -128,6 +128,7 @@ pub enum App {
 
 /// What an application did.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Done {
     /// Bytes written or read.
     pub bytes: u64,
@@ -137,6 +138,8 @@ pub struct Done {
     pub elapsed_s: f64,
     /// Time spent waiting on purpose.
     pub waited_s: f64,
+    /// Time that a writer was blocked.
+    pub blocked_s: f64,
 }
 
 fn set(fd: RawFd, level: i32, name: i32, value: &[u8]) -> io::Result<()> {
@@ -340,7 +343,10 @@ fn write(to: &str, options: &Socket, stages: &[Stage]) -> io::Result<Done> {
                 0 => chunk.len(),
                 all => chunk.len().min((all - bytes) as usize + at),
             };
-            match stream.write(&chunk[at..most.max(at + 1)]) {
+            let called = Instant::now();
+            let written = stream.write(&chunk[at..most.max(at + 1)]);
+            pace.done.blocked_s += called.elapsed().as_secs_f64();
+            match written {
                 Ok(written) => {
                     bytes += written as u64;
                     pace.done.bytes += written as u64;

@@ -117,7 +117,7 @@ impl Diag {
                 break;
             }
             found.extend(connection(&rest[NETLINK_HEADER..length]));
-            rest = &rest[(length + 3 & !3).min(rest.len())..];
+            rest = &rest[length.next_multiple_of(4).min(rest.len())..];
         }
         Ok(true)
     }
@@ -151,7 +151,7 @@ fn connection(message: &[u8]) -> Option<Connection> {
         if u16_at(rest, 2) == INET_DIAG_INFO {
             connection.words = tcp_info::words(&rest[4..length]);
         }
-        rest = &rest[(length + 3 & !3).min(rest.len())..];
+        rest = &rest[length.next_multiple_of(4).min(rest.len())..];
     }
     Some(connection)
 }

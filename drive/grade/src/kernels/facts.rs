@@ -68,6 +68,9 @@ pub struct Facts {
     pub tc: Option<TcFacts>,
     /// Of the receiving interface: packets dropped because its ring was full.
     pub ring_drops: u64,
+    /// Share of the processors' time that a hypervisor took.
+    #[serde(default)]
+    pub steal: f64,
     /// Of the captures, by place.
     pub captures: BTreeMap<String, CaptureFacts>,
 }
@@ -174,6 +177,40 @@ impl Facts {
         Some(busy as f64 / length)
     }
 
+    /// Returns the share of samples in the span in which cwnd is full.
+    #[must_use]
+    pub fn full_cwnd(&self, span: Span) -> f64 {
+        let columns = ["tcpi_unacked", "tcpi_snd_cwnd"].map(|name| self.sender.column(name));
+        let rows = self.sender.rows.iter();
+        let inside = rows.filter(|row| row[0] >= span.from && row[0] <= span.to);
+        let [in_flight, cwnd] = columns;
+        let all: Vec<_> = inside.filter(|row| row[in_flight] > 0).collect();
+        let full = all.iter().filter(|row| row[in_flight] >= row[cwnd]);
+        full.count() as f64 / all.len().max(1) as f64
+    }
+
+    /// Returns the share of the span in pauses of at least so many us without progress.
+    #[must_use]
+    pub fn still(&self, span: Span, least: i64) -> f64 {
+        let at = self.sender.column("tcpi_bytes_acked");
+        let rows = &self.sender.rows;
+        let inside = rows
+            .iter()
+            .filter(|row| row[0] >= span.from && row[0] <= span.to);
+        let (mut sum, mut since, mut before) = (0, span.from, None);
+        for row in inside {
+            if before != Some(row[at]) {
+                let pause = row[0] - since;
+                sum += if pause >= least { pause } else { 0 };
+                since = row[0];
+                before = Some(row[at]);
+            }
+        }
+        let rest = span.to - since;
+        sum += if rest >= least { rest } else { 0 };
+        sum as f64 / 1e6 / span.seconds()
+    }
+
     /// Returns the packets from the sender that the forwarder dropped for this reason.
     #[must_use]
     pub fn drops(&self, reason: &str) -> u64 {
@@ -194,6 +231,18 @@ impl Facts {
             .sum()
     }
 
+    /// Returns the packets dropped by a full queue in the span.
+    #[must_use]
+    pub fn overflows_in(&self, span: Span) -> u64 {
+        let Some(path) = &self.path else { return 0 };
+        let (first, last) = (span.from / 100_000, span.to / 100_000);
+        let slots = path.forward.timeline.iter().enumerate();
+        slots
+            .filter(|(index, _)| (*index as i64) >= first && (*index as i64) < last)
+            .map(|(_, slot)| slot.overflowed)
+            .sum()
+    }
+
     /// Returns the process of this name.
     #[must_use]
     pub fn process(&self, name: &str) -> ProcessFacts {
@@ -206,6 +255,9 @@ impl Facts {
     pub fn own_share(&self) -> f64 {
         let Some(path) = &self.path else { return 1.0 };
         let flows = &path.forward.flows;
+        if flows.is_empty() {
+            return 1.0;
+        }
         let all: u64 = flows.iter().map(|flow| flow.delivered_bytes).sum();
         let own = flows.iter().find(|flow| flow.ports == self.sender.ports);
         own.map_or(0.0, |own| own.delivered_bytes as f64) / all.max(1) as f64

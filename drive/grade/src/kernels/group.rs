@@ -59,9 +59,12 @@ impl Group {
         if is_first {
             fs::write(group.at.join("cpu.cfs_period_us"), period_us.to_string())?;
             fs::write(group.at.join("cpu.cfs_quota_us"), quota.to_string())?;
+            // The quota alone is to limit it, not the machine's other programs.
+            fs::write(group.at.join("cpu.shares"), "262144")?;
         } else {
             fs::write(root.join("cgroup.subtree_control"), "+cpu")?;
             fs::write(group.at.join("cpu.max"), format!("{quota} {period_us}"))?;
+            fs::write(group.at.join("cpu.weight"), "10000")?;
         }
         Ok(group)
     }

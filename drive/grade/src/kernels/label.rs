@@ -33,11 +33,14 @@ pub struct Label {
     pub connection: [String; 2],
     /// Payload acknowledged per second.
     pub goodput_bps: f64,
-    /// Payload per second that the bottleneck could carry without the cause.
+    /// Payload per second that the path could carry without the cause.
     pub capacity_bps: f64,
+    /// Payload per second that the slowest link carries; a policer is no link.
+    #[serde(default)]
+    pub bottleneck_bps: f64,
     /// Time from the first data to the last progress.
     pub elapsed_s: f64,
-    /// Packets lost on the path from the sender, and toward it.
+    /// The graded connection's packets lost on the path from the sender, and toward it.
     pub path_loss_packets: [u64; 2],
     /// Pure ACKs dropped on the path.
     pub acks_lost: u64,
@@ -74,6 +77,8 @@ pub struct Parameters {
     pub sysctls: Vec<(String, String)>,
     /// Attributes of the sender's route.
     pub route: String,
+    /// Slow-start threshold that the connection begins with, in segments; 0 is unlimited.
+    pub first_threshold: u32,
     /// Commands of the shaper.
     pub tc: Vec<String>,
     /// Configuration of the path.

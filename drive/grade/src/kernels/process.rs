@@ -33,6 +33,52 @@ pub fn is_interrupted() -> bool {
     INTERRUPTED.load(Ordering::Relaxed)
 }
 
+/// Kernel threads that process packets, at a real-time priority until this value ends.
+///
+/// On a busy machine they wait for tens of milliseconds otherwise, and the path with them.
+#[derive(Debug)]
+pub struct PromptSoftirqs(Vec<libc::pid_t>);
+
+impl PromptSoftirqs {
+    /// Raises them; without the privilege nothing changes.
+    #[must_use]
+    pub fn new() -> Self {
+        let entries = std::fs::read_dir("/proc").into_iter().flatten().flatten();
+        let threads = entries.filter_map(|entry| {
+            let number = entry.file_name().to_string_lossy().parse().ok()?;
+            let name = std::fs::read_to_string(entry.path().join("comm")).ok()?;
+            name.starts_with("ksoftirqd/").then_some(number)
+        });
+        let threads: Vec<libc::pid_t> = threads.collect();
+        schedule(&threads, libc::SCHED_FIFO, 40);
+        // Nice values count within a session only, where the kernel groups by session.
+        let _ = std::fs::write("/proc/self/autogroup", "-20");
+        Self(threads)
+    }
+}
+
+impl Default for PromptSoftirqs {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Drop for PromptSoftirqs {
+    fn drop(&mut self) {
+        schedule(&self.0, libc::SCHED_OTHER, 0);
+    }
+}
+
+fn schedule(threads: &[libc::pid_t], policy: libc::c_int, priority: libc::c_int) {
+    let parameters = libc::sched_param {
+        sched_priority: priority,
+    };
+    for thread in threads {
+        // SAFETY: `parameters` outlives the call.
+        unsafe { libc::sched_setscheduler(*thread, policy, &raw const parameters) };
+    }
+}
+
 /// How a process is started.
 #[derive(Clone, Debug, Default)]
 pub struct Start {

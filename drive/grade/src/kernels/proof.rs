@@ -17,6 +17,8 @@ pub enum Proof {
     Shaped(f64),
     /// A counter of `tcp_info` has this share of the time.
     Word(&'static str, f64),
+    /// The writer is blocked, and neither cwnd nor the receive window is full.
+    Blocked,
     /// A policer drops, and what passes is near its rate (bits per second).
     Policed(f64),
     /// Packets are lost for one of these reasons, and the link has spare capacity.
@@ -131,13 +133,18 @@ fn lost(facts: &Facts, span: Span, reasons: &[&str]) -> Result<String, String> {
         .path
         .as_ref()
         .map_or(0, |path| path.forward.dropped.values().sum());
-    let others = all - wanted;
+    let mut others = all - wanted;
     let limited = facts.share("tcpi_rwnd_limited", span) + facts.share("tcpi_sndbuf_limited", span);
+    if !reasons.contains(&"queue") && facts.drops("queue") == others {
+        // The overflow that ends slow start is forgotten later.
+        let from = span.from + (span.to - span.from) / 4;
+        others = facts.overflows_in(Span { from, ..span });
+    }
     both(need(wanted > 0, format!("{wanted} lost")), || {
         both(
             need(
                 others * 10 <= wanted,
-                format!("{others} dropped for other reasons"),
+                format!("{others} of {all} dropped for other reasons"),
             ),
             || {
                 both(spare(facts, span), || {
@@ -249,12 +256,11 @@ fn growing(facts: &Facts, span: Span) -> Result<String, String> {
 
 fn timers(facts: &Facts, span: Span) -> Result<String, String> {
     let timeouts = facts.grown("tcpi_total_rto", span);
-    let backed_off = facts.samples(true, "tcpi_backoff", span, |backoff| backoff > 0);
-    let share = (timeouts * 0.2 / span.seconds()).max(backed_off);
+    let share = facts.still(span, 150_000);
     both(spare(facts, span), || {
         need(
-            share >= 0.4,
-            format!("{timeouts} timeouts, {:.0} % of the time", share * 100.0),
+            share >= 0.45 && timeouts >= 2.0,
+            format!("{timeouts} timeouts, stalls {:.0} %", share * 100.0),
         )
     })
 }
@@ -320,15 +326,8 @@ fn crossed(facts: &Facts, span: Span) -> Result<String, String> {
 }
 
 fn stopped(facts: &Facts, span: Span, share: f64) -> Result<String, String> {
-    let at = facts.sender.column("tcpi_bytes_acked");
-    let mut still = 0;
-    for pair in facts.sender.rows.windows(2) {
-        if pair[0][0] >= span.from && pair[1][at] == pair[0][at] {
-            still += pair[1][0] - pair[0][0];
-        }
-    }
     let dropped = facts.drops("outage");
-    let still = still as f64 / 1e6 / span.seconds();
+    let still = facts.still(span, 150_000);
     need(
         still >= share && dropped > 0,
         format!(
@@ -339,6 +338,31 @@ fn stopped(facts: &Facts, span: Span, share: f64) -> Result<String, String> {
 }
 
 impl Proof {
+    /// Returns how late deliveries of the path may be without putting the label in doubt.
+    ///
+    /// A full link, a paced application or a slow host stay what they are; where round trips
+    /// or windows decide, lateness is part of the round trip.
+    #[must_use]
+    pub fn tolerates_us(&self, rtt_s: f64) -> f64 {
+        match self {
+            Self::Full
+            | Self::Shaped(_)
+            | Self::Crossed
+            | Self::Offered(_)
+            | Self::Waits(_)
+            | Self::Unread
+            | Self::Busy(_)
+            | Self::Softirq(_)
+            | Self::Hole
+            | Self::Timers
+            | Self::Stopped(_) => 15_000.0,
+            Self::Both(first, second) | Self::Split(_, first, second) => {
+                first.tolerates_us(rtt_s).min(second.tolerates_us(rtt_s))
+            }
+            _ => (rtt_s * 1e6 * 0.15).max(3000.0),
+        }
+    }
+
     /// Returns why the label counts, or why it does not.
     ///
     /// # Errors
@@ -351,6 +375,7 @@ impl Proof {
                 let share = facts.share(name, span);
                 need(share >= *least, format!("{name} {:.0} %", share * 100.0))
             }),
+            Self::Blocked => blocked(facts, span),
             Self::Policed(rate) => policed(facts, span, *rate),
             Self::Lost(reasons) => lost(facts, span, reasons),
             Self::Paced(rate) => paced(facts, span, *rate),
@@ -403,6 +428,31 @@ fn policed(facts: &Facts, span: Span, rate: f64) -> Result<String, String> {
                 format!("{:.1} Mbit/s of {:.1} policed", goodput / 1e6, rate / 1e6),
             )
         })
+    })
+}
+
+fn blocked(facts: &Facts, span: Span) -> Result<String, String> {
+    let done = facts.done.get("sender").cloned().unwrap_or_default();
+    let waits = done.blocked_s / span.seconds();
+    let window = facts.share("tcpi_rwnd_limited", span);
+    let full = facts.full_cwnd(span);
+    both(spare(facts, span), || {
+        both(
+            need(
+                waits >= 0.7,
+                format!("writer blocked {:.0} %", waits * 100.0),
+            ),
+            || {
+                need(
+                    full < 0.3 && window < 0.2,
+                    format!(
+                        "cwnd full in {:.0} % of samples, receive window {:.0} %",
+                        full * 100.0,
+                        window * 100.0
+                    ),
+                )
+            },
+        )
     })
 }
 

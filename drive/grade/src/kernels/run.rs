@@ -1,8 +1,7 @@
 //! Runs a case: builds it, captures it, reads its counters and writes its label.
 
-use std::collections::BTreeMap;
 use std::fs;
-use std::io::{BufRead, BufReader, Write};
+use std::io::{BufRead, BufReader};
 use std::os::fd::RawFd;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -15,7 +14,7 @@ use super::apps::Done;
 use super::corpus::Place;
 use super::emulated;
 use super::facts::{CaptureFacts, Facts, ProcessFacts, Span, TcFacts};
-use super::forward::counters::PathCounters;
+use super::forward::counters::{DirectionCounters, PathCounters};
 use super::group::Group;
 use super::label::{Label, Parameters};
 use super::process::{self, Running, Start, spawn};
@@ -23,9 +22,6 @@ use super::sample::{self, Moment, Sampler, now_ns};
 use super::spec::{Cpu, Host, Net, Program, Role, Spec, Task};
 use super::taps::{self, Tap};
 use super::topology::{ROUTER, Topology};
-
-/// Deliveries later than this disturb a case.
-const LATE_US: f64 = 2500.0;
 
 /// Programs and files that running needs.
 #[derive(Clone, Debug)]
@@ -88,10 +84,13 @@ impl Forwarder {
     }
 }
 
+/// A shaper at one moment: monotonic time, bytes waiting, bytes sent.
+type Backlog = (u64, i64, i64);
+
 /// A thread that watches a shaper.
 struct TcWatch {
     stop: Arc<AtomicBool>,
-    thread: JoinHandle<(TcFacts, Vec<(u64, i64, i64)>)>,
+    thread: JoinHandle<(TcFacts, Vec<Backlog>)>,
 }
 
 impl TcWatch {
@@ -118,14 +117,14 @@ impl TcWatch {
         Self { stop, thread }
     }
 
-    fn finish(self) -> (TcFacts, Vec<(u64, i64, i64)>) {
+    fn finish(self) -> (TcFacts, Vec<Backlog>) {
         self.stop.store(true, Ordering::Relaxed);
         self.thread.join().unwrap_or_default()
     }
 }
 
 /// A program of a case while it runs.
-struct Program1 {
+struct Started {
     task: Task,
     running: Running,
     group: Option<Group>,
@@ -140,7 +139,7 @@ struct Run<'a> {
     tools: &'a Tools,
     topology: Topology,
     at: PathBuf,
-    programs: Vec<Program1>,
+    programs: Vec<Started>,
     napi: Option<(Group, u32, f64)>,
 }
 
@@ -190,7 +189,7 @@ impl Run<'_> {
             child,
             name: format!("{:?}", task.host).to_lowercase(),
         };
-        self.programs.push(Program1 {
+        self.programs.push(Started {
             task: task.clone(),
             running,
             group,
@@ -312,7 +311,7 @@ impl Run<'_> {
     }
 
     fn taps(&self) -> Result<Vec<Tap>, String> {
-        let is_nano = self.spec.seed % 3 != 0;
+        let is_nano = !self.spec.seed.is_multiple_of(3);
         let [near, far] = &self.topology.interfaces;
         let mut places = vec![
             (Place::Sender, Host::Sender, near.as_str()),
@@ -360,7 +359,9 @@ pub fn run(spec: &Spec, tools: &Tools, at: &Path) -> Result<Label, String> {
         napi: None,
     };
     let mut facts = Facts::default();
+    let before = processor_times();
     let moments = observe(&mut run, &mut facts)?;
+    facts.steal = stolen(before, processor_times());
     drop(run.programs);
     if let Some(emulated) = run.topology.emulated.take() {
         facts.emulate = emulated.finish();
@@ -370,6 +371,20 @@ pub fn run(spec: &Spec, tools: &Tools, at: &Path) -> Result<Label, String> {
     read_samples(&mut facts, &moments);
     let label = label(spec, facts, at)?;
     Ok(label)
+}
+
+/// Processor time since the start of the machine: all of it, and what a hypervisor took.
+fn processor_times() -> [u64; 2] {
+    let text = fs::read_to_string("/proc/stat").unwrap_or_default();
+    let line = text.lines().next().unwrap_or_default();
+    let words = line.split_whitespace().skip(1).take(8);
+    let times: Vec<u64> = words.filter_map(|word| word.parse().ok()).collect();
+    [times.iter().sum(), times.get(7).copied().unwrap_or(0)]
+}
+
+fn stolen(before: [u64; 2], after: [u64; 2]) -> f64 {
+    let [all, stolen] = [after[0] - before[0], after[1] - before[1]];
+    stolen as f64 / all.max(1) as f64
 }
 
 /// Starts everything, waits, and stops it; what is measured goes into `facts`.
@@ -436,7 +451,7 @@ fn observe(run: &mut Run<'_>, facts: &mut Facts) -> Result<[Vec<Moment>; 2], Str
     Ok(moments)
 }
 
-fn keep_shaper(facts: &mut Facts, samples: &[(u64, i64, i64)], origin: Option<u64>) {
+fn keep_shaper(facts: &mut Facts, samples: &[Backlog], origin: Option<u64>) {
     if let Some(tc) = &mut facts.tc {
         let shift = origin.unwrap_or(0) as i64 / 1000;
         let rows = samples.iter();
@@ -473,16 +488,18 @@ fn read_samples(facts: &mut Facts, moments: &[Vec<Moment>; 2]) {
     };
     facts.sender = sample::series(sent, ports, origin);
     facts.receiver = sample::series(received, [ports[1], ports[0]], origin);
+    facts.sender.clean();
+    facts.receiver.clean();
 }
 
 /// What disturbed a case so that its counters prove nothing.
-fn disturbed(facts: &Facts) -> Option<String> {
+fn disturbed(facts: &Facts, spec: &Spec) -> Option<String> {
     let missed: u64 = facts.captures.values().map(|one| one.dropped).sum();
     if missed > 0 {
         return Some(format!("captures lack {missed} packets"));
     }
     if let Some(path) = &facts.path {
-        if path.late_p99_us > LATE_US {
+        if path.late_p99_us > spec.proof.tolerates_us(spec.rtt_s) {
             return Some(format!("the path was late by {} us", path.late_p99_us));
         }
         if path.socket_drops > 0 {
@@ -496,18 +513,56 @@ fn disturbed(facts: &Facts) -> Option<String> {
         .then(|| "no samples".to_owned())
 }
 
+/// Returns why the label counts, or why it does not.
+fn checked(spec: &Spec, facts: &Facts) -> Result<String, String> {
+    match disturbed(facts, spec) {
+        Some(why) => Err(format!("disturbed: {why}")),
+        None => spec.proof.check(facts, facts.whole()),
+    }
+}
+
+/// Checks the counters of a label again, after the conditions have changed.
+///
+/// Returns false if the case's parameters have changed as well: then it has to be made again.
+///
+/// # Errors
+/// If the label cannot be written.
+pub fn relabel(spec: &Spec, label: &mut Label, at: &Path) -> Result<bool, String> {
+    let now = parameters(spec);
+    let before = &label.parameters;
+    if now.rate_bps != before.rate_bps || now.tasks != before.tasks || now.path != before.path {
+        return Ok(false);
+    }
+    label.facts.sender.clean();
+    label.facts.receiver.clean();
+    let span = label.facts.whole();
+    label.goodput_bps = label.facts.goodput_bps(span);
+    label.elapsed_s = span.seconds();
+    label.utilization = label.facts.utilization(span);
+    label.capacity_bps = spec.capacity_bps();
+    label.bottleneck_bps = spec.payload_bps(spec.rate_bps);
+    label.path_loss_packets = lost_packets(spec, &label.facts);
+    let checked = checked(spec, &label.facts);
+    label.binding = checked.is_ok();
+    label.reason = match checked {
+        Ok(reason) | Err(reason) => reason,
+    };
+    write(label, at)?;
+    Ok(true)
+}
+
+fn write(label: &Label, at: &Path) -> Result<(), String> {
+    let text = serde_json::to_string(label).map_err(|error| error.to_string())?;
+    fs::write(at.join("label.json"), text).map_err(|error| error.to_string())
+}
+
 fn label(spec: &Spec, mut facts: Facts, at: &Path) -> Result<Label, String> {
     alter_captures(spec, &mut facts, at)?;
     let span = facts.whole();
-    let checked = match disturbed(&facts) {
-        Some(why) => Err(format!("disturbed: {why}")),
-        None => spec.proof.check(&facts, span),
-    };
+    let checked = checked(spec, &facts);
     let goodput_bps = facts.goodput_bps(span);
-    let path = facts.path.clone().unwrap_or_default();
-    let sum = |dropped: &BTreeMap<String, u64>| dropped.values().sum::<u64>();
-    let tc_drops = facts.tc.as_ref().map_or(0, |tc| tc.drops);
     let utilization = facts.utilization(span);
+    let reverse = facts.path.clone().unwrap_or_default().reverse;
     facts.sender.thin();
     facts.receiver.thin();
     let text = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect();
@@ -530,12 +585,10 @@ fn label(spec: &Spec, mut facts: Facts, at: &Path) -> Result<Label, String> {
         goodput_bps,
         capacity_bps: spec.capacity_bps(),
         elapsed_s: span.seconds(),
-        path_loss_packets: [
-            sum(&path.forward.dropped) + tc_drops,
-            sum(&path.reverse.dropped),
-        ],
-        acks_lost: path.reverse.acks_lost,
-        acks_delayed: path.reverse.acks_delayed,
+        bottleneck_bps: spec.payload_bps(spec.rate_bps),
+        path_loss_packets: lost_packets(spec, &facts),
+        acks_lost: reverse.acks_lost,
+        acks_delayed: reverse.acks_delayed,
         utilization,
         middle: if spec.middle_behind {
             "behind"
@@ -554,11 +607,30 @@ fn label(spec: &Spec, mut facts: Facts, at: &Path) -> Result<Label, String> {
         label.cause = label.shares[0].0.clone();
         label.second = Some(label.shares[1].0.clone());
     }
-    let text = serde_json::to_string(&label).map_err(|error| error.to_string())?;
-    let mut file = fs::File::create(at.join("label.json")).map_err(|error| error.to_string())?;
-    file.write_all(text.as_bytes())
-        .map_err(|error| error.to_string())?;
+    write(&label, at)?;
     Ok(label)
+}
+
+/// Returns the graded connection's losses on the path: from the sender, toward it.
+fn lost_packets(spec: &Spec, facts: &Facts) -> [u64; 2] {
+    let Some(path) = &facts.path else {
+        return [0; 2];
+    };
+    let count = |counters: &DirectionCounters, ports: [u16; 2]| {
+        let own = counters.flows.iter().find(|flow| flow.ports == ports);
+        match own {
+            Some(own) => own.dropped,
+            None => counters.dropped.values().sum(),
+        }
+    };
+    let ports = facts.sender.ports;
+    // What a shaper of the sending host drops has not been on the path.
+    let is_far = spec.tc.as_ref().is_some_and(|tc| !tc.on_sender);
+    let shaped = facts.tc.as_ref().map_or(0, |tc| tc.drops);
+    [
+        count(&path.forward, ports) + if is_far { shaped } else { 0 },
+        count(&path.reverse, [ports[1], ports[0]]),
+    ]
 }
 
 fn addresses(spec: &Spec, ports: [u16; 2]) -> [String; 2] {
@@ -629,6 +701,7 @@ fn parameters(spec: &Spec) -> Parameters {
         gro_flush_us: spec.offloads.gro_flush_us,
         sysctls: spec.sysctls.clone(),
         route: spec.route.clone(),
+        first_threshold: spec.first_threshold,
         tc: spec
             .tc
             .as_ref()

@@ -71,6 +71,18 @@ impl Series {
         self.rows.last().map_or(0, |row| row[at])
     }
 
+    /// Removes rows of a closed connection, whose counters the kernel has given up.
+    pub fn clean(&mut self) {
+        let sent = self.column("tcpi_bytes_sent");
+        let received = self.column("tcpi_bytes_received");
+        let mut most = 0;
+        self.rows.retain(|row| {
+            let moved = row[sent] + row[received];
+            most = most.max(moved);
+            moved >= most
+        });
+    }
+
     /// Keeps every n-th row so that samples are about 100 ms apart; the last one stays.
     pub fn thin(&mut self) {
         let mut kept: Vec<Vec<i64>> = Vec::new();

@@ -128,6 +128,8 @@ pub struct Spec {
     pub net: Net,
     /// Rate of the bottleneck without the cause, as Ethernet frames.
     pub rate_bps: f64,
+    /// Rate of the path without the cause, where that is more than the bottleneck's; else 0.
+    pub spare_bps: f64,
     /// Round-trip time without queues.
     pub rtt_s: f64,
     /// MTU of all interfaces.
@@ -144,6 +146,8 @@ pub struct Spec {
     pub sysctls: Vec<(String, String)>,
     /// Attributes of the sender's route, as `initcwnd 4`.
     pub route: String,
+    /// Slow-start threshold that the connection begins with, in segments; 0 is unlimited.
+    pub first_threshold: u32,
     /// Shaper.
     pub tc: Option<Tc>,
     /// Quota of the receiver's packet processing: share, period in us.
@@ -163,15 +167,21 @@ pub struct Spec {
 }
 
 impl Spec {
-    /// Returns the payload rate that the bottleneck could carry.
+    /// Returns the payload rate that the path could carry without the cause.
     #[must_use]
     pub fn capacity_bps(&self) -> f64 {
+        self.payload_bps(self.rate_bps.max(self.spare_bps))
+    }
+
+    /// Returns the payload that a link of this rate carries per second.
+    #[must_use]
+    pub fn payload_bps(&self, rate_bps: f64) -> f64 {
         let header = match self.net {
             Net::Emulate(_) => 52.0 + 38.0,
             Net::Forwarder(_) | Net::Plain => 52.0 + 14.0,
         };
         let mss = f64::from(self.mtu) - 52.0;
-        self.rate_bps * mss / (mss + header)
+        rate_bps * mss / (mss + header)
     }
 
     /// Returns the forwarder's configuration.

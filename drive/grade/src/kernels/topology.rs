@@ -175,6 +175,9 @@ impl Topology {
         if offloads.gro {
             let namespace = self.namespace(Host::Receiver);
             run(namespace, "ethtool -K eth0 gro on")?;
+            // A veth device merges only what comes from a peer that cannot send super-segments.
+            let router = self.namespace(Host::Router);
+            run(router, &format!("ethtool -K {} tso off", ROUTER[1]))?;
             if offloads.gro_flush_us > 0 {
                 let flush = offloads.gro_flush_us * 1000;
                 self.sysfs(&[
@@ -210,6 +213,20 @@ impl Topology {
         }
     }
 
+    /// Lets connections to the receiver begin with this slow-start threshold.
+    fn threshold(&self, segments: u32) -> Result<(), String> {
+        let [from, to] = [&self.addresses[0], &self.addresses[1]].map(|text| text.parse());
+        let (Ok(from), Ok(to)) = (from, to) else {
+            return Err("the hosts have no addresses".into());
+        };
+        let Some((_, Room::Own(sender))) = self.rooms.first() else {
+            return Err("the sender's namespace is not ours".into());
+        };
+        let set = || gigatcp_linux::first_threshold::set(from, to, segments);
+        let done = sender.run(set).map_err(|error| error.to_string())?;
+        done.map_err(|error| format!("first threshold: {error}"))
+    }
+
     /// Settings, routes and shapers.
     fn settle(&self, spec: &Spec) -> Result<(), String> {
         for host in [Host::Sender, Host::Receiver] {
@@ -238,6 +255,9 @@ impl Topology {
                 self.addresses[1], spec.route
             );
             run(self.namespace(Host::Sender), &line)?;
+        }
+        if spec.first_threshold > 0 {
+            self.threshold(spec.first_threshold)?;
         }
         if let Some(tc) = &spec.tc {
             let (host, name) = if tc.on_sender {

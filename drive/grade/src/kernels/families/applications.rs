@@ -167,6 +167,7 @@ pub(super) const FAMILIES: &[Family] = &[
         |draft| {
             let first = draft.draw.pick(&[2_u32, 4, 10]);
             draft.spec.route = format!("initcwnd {first}");
+            draft.set("tcp_rmem", "4096 16777216 33554432");
             let bytes = (draft.bdp() * draft.draw.between(0.5, 1.2)) as u64;
             let stage = Stage {
                 bytes,
@@ -187,8 +188,8 @@ pub(super) const FAMILIES: &[Family] = &[
         |draft| {
             draft.control("reno");
             let first = draft.draw.pick(&[8_u32, 16, 32]);
-            draft.spec.route = format!("ssthresh lock {first}");
-            draft.set("tcp_no_ssthresh_metrics_save", "0");
+            draft.spec.first_threshold = first;
+            draft.set("tcp_no_metrics_save", "0");
             draft.spec.seconds = 4.0;
             draft.proof(Proof::Growing);
         },
@@ -205,6 +206,32 @@ pub(super) const FAMILIES: &[Family] = &[
             draft.spec.seconds = 4.0;
             draft.spec.acceptable = vec!["cwnd-growth-limited"];
             draft.proof(Proof::Lost(&["listed"]));
+        },
+    ),
+    family(
+        "app-paced-bbr",
+        "application-limited",
+        RANGES,
+        0.0,
+        |draft| {
+            draft.control("bbr");
+            let every = draft.draw.magnitude(0.002, 0.05);
+            pieces(draft, every);
+        },
+    ),
+    family(
+        "short-bbr",
+        "cwnd-growth-limited",
+        [[50.0, 400.0], [20.0, 120.0]],
+        200.0,
+        |draft| {
+            draft.control("bbr");
+            let bytes = (draft.bdp() * draft.draw.between(0.15, 0.7)).max(60_000.0);
+            draft.spec.seconds = 1.0;
+            draft.set("tcp_rmem", "4096 4194304 33554432");
+            draft.queue(2.0);
+            draft.download(bytes as u64);
+            draft.proof(Proof::Growing);
         },
     ),
 ];

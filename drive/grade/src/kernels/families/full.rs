@@ -29,11 +29,12 @@ pub(super) const FAMILIES: &[Family] = &[
     family(
         "full-gigabit",
         "path-saturated",
-        [[400.0, 1000.0], [0.5, 8.0]],
+        [[350.0, 900.0], [1.0, 8.0]],
         20.0,
         |draft| {
             draft.spec.offloads.tso = true;
             draft.spec.seconds = 2.0;
+            draft.queue(2.5);
         },
     ),
     family("full-emulate", "path-saturated", RANGES, 10.0, |draft| {
@@ -43,13 +44,15 @@ pub(super) const FAMILIES: &[Family] = &[
     family(
         "full-shaper",
         "path-saturated",
-        [[10.0, 300.0], [1.0, 40.0]],
+        [[10.0, 120.0], [1.0, 40.0]],
         10.0,
         |draft| {
             let rate = draft.spec.rate_bps;
             let room = (draft.bdp() * draft.draw.between(1.0, 3.0)).max(60_000.0);
             let burst = draft.draw.pick(&[3200, 8000, 32_000]);
-            draft.forward().rate_bps = 0.0;
+            // Not much more, so that bursts do not keep the forwarder busy.
+            draft.forward().rate_bps = 1.3 * rate;
+            draft.roomy();
             draft.spec.middle_behind = false;
             draft.spec.tc = Some(tbf(false, rate, burst, room));
             draft.proof(Proof::Shaped(rate));
@@ -143,6 +146,7 @@ pub(super) const FAMILIES: &[Family] = &[
             let rate = draft.spec.rate_bps;
             let spare = rate * draft.draw.between(2.0, 6.0);
             draft.forward().rate_bps = spare;
+            draft.spec.spare_bps = spare;
             draft.queue(6.0);
             let burst = draft.draw.pick(&[3200, 16_000, 65_536]);
             let room = (rate / 8.0 * draft.draw.between(0.05, 0.4)).max(100_000.0);
@@ -159,6 +163,7 @@ pub(super) const FAMILIES: &[Family] = &[
             let rate = draft.spec.rate_bps;
             let spare = rate * draft.draw.between(2.0, 6.0);
             draft.forward().rate_bps = spare;
+            draft.spec.spare_bps = spare;
             draft.queue(6.0);
             let rate_bits = rate as u64;
             draft.spec.tc = Some(Tc {
@@ -172,6 +177,26 @@ pub(super) const FAMILIES: &[Family] = &[
                 ],
             });
             draft.proof(Proof::Shaped(rate));
+        },
+    ),
+    family(
+        "busy-reverse",
+        "path-saturated",
+        [[20.0, 200.0], [5.0, 40.0]],
+        60.0,
+        |draft| {
+            // Others fill the queue that ACKs take: they wait and are dropped, and no harm is done.
+            let rate = draft.draw.between(2e6, 8e6);
+            let packets = draft.draw.between(8.0, 20.0) as usize;
+            draft.queue(2.0);
+            let reverse = draft.reverse();
+            reverse.rate_bps = rate;
+            reverse.queue_packets = packets;
+            reverse.cross = Some(Cross {
+                rate_bps: rate,
+                bytes: 1514,
+                on_off_s: [0.0, 0.0],
+            });
         },
     ),
     family(

@@ -3,7 +3,7 @@
 use super::{Draft, Family, eager, family};
 use crate::kernels::apps::{App, Socket, Stage};
 use crate::kernels::proof::Proof;
-use crate::kernels::spec::{Cpu, Host, Role};
+use crate::kernels::spec::{Cpu, Host, Program, Role};
 
 const RANGES: [[f64; 2]; 2] = [[40.0, 300.0], [0.5, 40.0]];
 
@@ -28,6 +28,13 @@ pub(super) const FAMILIES: &[Family] = &[
             ..eager(65_536)
         };
         read_slowly(draft, reader);
+        for task in &mut draft.spec.tasks {
+            if let Program::App(App::Read { socket, .. }) = &mut task.program {
+                // A buffer that takes all that comes during a pause would hide it.
+                let paused = draft.spec.rate_bps / 8.0 * period * (1.0 - share);
+                socket.rcvbuf = (paused * 0.3).clamp(16_384.0, 1e6) as u32;
+            }
+        }
     }),
     family(
         "receiver-quota",
@@ -71,16 +78,18 @@ pub(super) const FAMILIES: &[Family] = &[
     family(
         "rx-ring",
         "rx-ring-overrun",
-        [[150.0, 400.0], [1.0, 10.0]],
+        [[200.0, 400.0], [15.0, 50.0]],
         0.0,
         |draft| {
             draft.spec.offloads.gro = true;
             draft.spec.offloads.gro_flush_us = 0;
-            let period_us = draft.draw.pick(&[20_000, 40_000, 60_000]);
-            let share = draft.draw.between(0.08, 0.3);
+            let period_us = draft.draw.pick(&[80_000, 100_000, 150_000]);
+            // The kernel's smallest quota is a millisecond.
+            let share = 1000.0 / f64::from(period_us);
             draft.spec.napi_quota = Some((share, period_us));
-            draft.spec.seconds = 3.0;
-            draft.queue(4.0);
+            draft.spec.seconds = 3.5;
+            draft.control("reno");
+            draft.queue(1.0);
             draft.proof(Proof::Softirq(true));
             draft.spec.acceptable = vec!["receiver-cpu-limited"];
         },
@@ -115,7 +124,7 @@ fn read_slowly(draft: &mut Draft, reader: Stage) {
         seconds: draft.spec.seconds,
         ..eager(65_536)
     };
-    draft.queue(3.0);
+    draft.roomy();
     draft.transfer(vec![writer], vec![reader], [Socket::default(), socket]);
     draft.proof(Proof::Unread);
 }
@@ -146,7 +155,7 @@ fn compute(draft: &mut Draft, share: f64, is_sender: bool) {
         },
         ..Socket::default()
     };
-    draft.queue(3.0);
+    draft.roomy();
     draft.transfer(vec![writer], vec![reader], [Socket::default(), socket]);
 }
 

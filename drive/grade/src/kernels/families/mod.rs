@@ -134,6 +134,7 @@ fn plain(family: &Family, seed: u64, rate: f64, rtt: f64, draw: &mut Draw) -> Sp
         notes: Vec::new(),
         net: Net::Forwarder(Box::new(path)),
         rate_bps: rate,
+        spare_bps: 0.0,
         rtt_s: rtt,
         mtu: 1500,
         mss: 1448.0,
@@ -152,6 +153,7 @@ fn plain(family: &Family, seed: u64, rate: f64, rtt: f64, draw: &mut Draw) -> Sp
             set("tcp_congestion_control", control),
         ],
         route: String::new(),
+        first_threshold: 0,
         tc: None,
         napi_quota: None,
         tasks: Vec::new(),
@@ -223,6 +225,12 @@ impl Draft {
     /// A queue of so many BDP, at least 20 packets.
     fn queue(&mut self, share: f64) {
         let packets = (self.bdp() * share / 1514.0).max(20.0);
+        self.forward().queue_packets = packets as usize;
+    }
+
+    /// A queue that takes every burst.
+    fn roomy(&mut self) {
+        let packets = (self.bdp() * 4.0 / 1514.0).max(400.0);
         self.forward().queue_packets = packets as usize;
     }
 

@@ -109,7 +109,8 @@ pub(super) const FAMILIES: &[Family] = &[
         50.0,
         |draft| {
             draft.queue(6.0);
-            draft.reverse().ack_loss = draft.draw.between(0.93, 0.99);
+            draft.reverse().ack_loss = draft.draw.between(0.8, 0.97);
+            draft.own_bulk([Socket::default(), Socket::default()]);
             draft.proof(Proof::AcksLost);
         },
     ),
@@ -126,29 +127,6 @@ pub(super) const FAMILIES: &[Family] = &[
             let reverse = draft.reverse();
             reverse.rate_bps = needed * share;
             reverse.queue_packets = 1000;
-            let rtt = draft.spec.rtt_s;
-            draft.proof(Proof::AcksWait(rtt));
-        },
-    ),
-    family(
-        "ack-upload",
-        "ack-path",
-        [[20.0, 200.0], [5.0, 40.0]],
-        60.0,
-        |draft| {
-            // Others fill the queue that ACKs take.
-            let rate = draft.draw.between(1e6, 5e6);
-            let packets = draft.draw.between(20.0, 80.0) as usize;
-            draft.queue(6.0);
-            draft.spec.offloads.gro = false;
-            let reverse = draft.reverse();
-            reverse.rate_bps = rate;
-            reverse.queue_packets = packets;
-            reverse.cross = Some(crate::kernels::forward::config::Cross {
-                rate_bps: rate * 1.02,
-                bytes: 1514,
-                on_off_s: [0.0, 0.0],
-            });
             let rtt = draft.spec.rtt_s;
             draft.proof(Proof::AcksWait(rtt));
         },
@@ -197,7 +175,7 @@ fn reorder(draft: &mut Draft) {
         probability: (6.0 / (w * w)).clamp(0.005, 0.05),
         extra_us: extra * 1e6,
     });
-    draft.queue(6.0);
+    draft.queue(12.0);
     draft.set("tcp_recovery", "0");
     draft.set("tcp_max_reordering", "3");
     draft.set("tcp_early_retrans", "0");

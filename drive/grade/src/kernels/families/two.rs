@@ -8,6 +8,8 @@ use crate::kernels::spec::{Host, Role};
 
 const RANGES: [[f64; 2]; 2] = [[20.0, 120.0], [4.0, 50.0]];
 
+const SHORT: [[f64; 2]; 2] = [[20.0, 120.0], [4.0, 15.0]];
+
 pub(super) const FAMILIES: &[Family] = &[
     family(
         "two-app-full",
@@ -69,6 +71,7 @@ pub(super) const FAMILIES: &[Family] = &[
             every_us: 8192.0 * 8e6 / rate,
             ..eager(8192)
         };
+        draft.roomy();
         let writer = Stage {
             seconds: draft.spec.seconds,
             ..eager(65_536)
@@ -101,7 +104,7 @@ pub(super) const FAMILIES: &[Family] = &[
         );
         split(draft, at, Proof::Paced(rate), Proof::Full);
     }),
-    family("two-policer-full", "policer", RANGES, 60.0, |draft| {
+    family("two-policer-full", "policer", SHORT, 60.0, |draft| {
         let at = halves(draft, "path-saturated");
         let mut forward = draft.forward().clone();
         forward.policer = None;
@@ -126,7 +129,8 @@ pub(super) const FAMILIES: &[Family] = &[
         60.0,
         |draft| {
             let at = halves(draft, "application-limited");
-            let size = draft.bdp() * draft.draw.between(0.12, 0.25);
+            let size = draft.bdp() * draft.draw.between(0.1, 0.2);
+            draft.roomy();
             let rate = draft.spec.rate_bps * draft.draw.between(0.02, 0.08);
             let chunk = 4000;
             let fast = Stage {
@@ -148,12 +152,7 @@ pub(super) const FAMILIES: &[Family] = &[
                 vec![eager(262_144)],
                 [socket, Socket::default()],
             );
-            split(
-                draft,
-                at,
-                Proof::Word("tcpi_sndbuf_limited", 0.5),
-                Proof::Offered(rate),
-            );
+            split(draft, at, Proof::Blocked, Proof::Offered(rate));
         },
     ),
     family(

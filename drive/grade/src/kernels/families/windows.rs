@@ -1,8 +1,8 @@
 //! Windows, buffers and pacing.
 
 use super::full::emulate;
-use super::{Draft, Family, family};
-use crate::kernels::apps::Socket;
+use super::{Draft, Family, eager, family};
+use crate::kernels::apps::{Socket, Stage};
 use crate::kernels::proof::Proof;
 
 const RANGES: [[f64; 2]; 2] = [[20.0, 300.0], [2.0, 100.0]];
@@ -76,9 +76,15 @@ pub(super) const FAMILIES: &[Family] = &[
         },
     ),
     family("wmem", "send-buffer-limited", RANGES, 150.0, |draft| {
-        let bytes = (draft.bdp() * draft.draw.between(0.25, 0.6)) as u64;
+        let bytes = (draft.bdp() * draft.draw.between(0.15, 0.4)) as u64;
+        draft.queue(4.0);
+        let socket = Socket {
+            nodelay: true,
+            ..Socket::default()
+        };
+        draft.own_bulk([socket, Socket::default()]);
         draft.set("tcp_wmem", &format!("4096 {0} {0}", bytes.max(16_384)));
-        draft.proof(Proof::Word("tcpi_sndbuf_limited", 0.5));
+        draft.proof(Proof::Blocked);
     }),
     family("paced", "pacing-limited", RANGES, 20.0, |draft| {
         let rate = draft.spec.rate_bps * draft.draw.between(0.1, 0.7);
@@ -102,6 +108,20 @@ pub(super) const FAMILIES: &[Family] = &[
         }
         draft.proof(Proof::Paced(rate));
     }),
+    family(
+        "rcvbuf-bbr",
+        "receive-window-limited",
+        RANGES,
+        80.0,
+        |draft| {
+            draft.control("bbr");
+            rcvbuf(draft);
+        },
+    ),
+    family("sndbuf-bbr", "send-buffer-limited", RANGES, 30.0, |draft| {
+        draft.control("bbr");
+        sndbuf(draft, &[16_384, 65_536, 131_072]);
+    }),
 ];
 
 /// A window of a share of what fills the path, by `SO_RCVBUF`.
@@ -118,9 +138,9 @@ fn rcvbuf(draft: &mut Draft) {
 /// One of these sizes by `SO_SNDBUF`, on a path that would take several times as much.
 fn sndbuf(draft: &mut Draft, sizes: &[u32]) {
     let size = draft.draw.pick(sizes);
-    let factor = draft.draw.between(3.0, 8.0);
+    let factor = draft.draw.between(4.0, 12.0);
     let rate = f64::from(size) * factor * 8.0 / draft.spec.rtt_s;
-    if rate > 400e6 || rate < 10e6 {
+    if !(10e6..=400e6).contains(&rate) {
         let bounded = rate.clamp(10e6, 400e6);
         draft.spec.rtt_s = f64::from(size) * factor * 8.0 / bounded;
         let half = draft.spec.rtt_s / 2.0 * 1e6;
@@ -132,9 +152,21 @@ fn sndbuf(draft: &mut Draft, sizes: &[u32]) {
     }
     let socket = Socket {
         sndbuf: size,
-        nodelay: draft.draw.chance(0.7),
+        // The rest that Nagle's algorithm holds back grows beyond the buffer: the kernel asks
+        // for room only where it begins a new packet.
+        nodelay: true,
         ..Socket::default()
     };
-    draft.own_bulk([socket, Socket::default()]);
-    draft.proof(Proof::Word("tcpi_sndbuf_limited", 0.5));
+    draft.queue(4.0);
+    let chunk = draft.draw.pick(&[2896, 8192, 16_384]);
+    let stage = Stage {
+        seconds: draft.spec.seconds,
+        ..eager(chunk)
+    };
+    draft.transfer(
+        vec![stage],
+        vec![eager(262_144)],
+        [socket, Socket::default()],
+    );
+    draft.proof(Proof::Blocked);
 }

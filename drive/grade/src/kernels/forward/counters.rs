@@ -97,6 +97,8 @@ pub struct Slot {
     pub bytes: u64,
     /// Packets dropped.
     pub dropped: u64,
+    /// Packets dropped because the queue was full.
+    pub overflowed: u64,
     /// Longest queue.
     pub queue_packets: u64,
     /// Packets marked CE.

@@ -188,12 +188,40 @@ fn stamp(message: &libc::msghdr) -> Option<u64> {
     None
 }
 
-/// Gives the process real-time priority; without the privilege it does without.
+/// `struct sched_attr` of `linux/sched/types.h`, its first version.
+#[repr(C)]
+struct Schedule {
+    size: u32,
+    policy: u32,
+    flags: u64,
+    nice: i32,
+    priority: u32,
+    runtime_ns: u64,
+    deadline_ns: u64,
+    period_ns: u64,
+}
+
+/// Gives the process a deadline or real-time priority; without the privilege it does without.
+///
+/// A deadline comes first: the kernel lets other programs run before `SCHED_FIFO` ones for 50 ms
+/// per second on a busy machine, but not before earlier deadlines.
 fn hurry() {
+    let deadline = Schedule {
+        size: size_of::<Schedule>() as u32,
+        policy: libc::SCHED_DEADLINE as u32,
+        flags: 0,
+        nice: 0,
+        priority: 0,
+        runtime_ns: 3_200_000,
+        deadline_ns: 4_000_000,
+        period_ns: 4_000_000,
+    };
     let parameters = libc::sched_param { sched_priority: 50 };
-    // SAFETY: `parameters` outlives the calls; the other arguments are integers.
+    // SAFETY: both structures outlive the calls; the other arguments are integers.
     unsafe {
-        libc::sched_setscheduler(0, libc::SCHED_FIFO, &raw const parameters);
+        if libc::syscall(libc::SYS_sched_setattr, 0, &raw const deadline, 0) < 0 {
+            libc::sched_setscheduler(0, libc::SCHED_FIFO, &raw const parameters);
+        }
         libc::mlockall(libc::MCL_CURRENT | libc::MCL_FUTURE);
         libc::prctl(libc::PR_SET_TIMERSLACK, 1);
     }

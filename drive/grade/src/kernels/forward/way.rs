@@ -175,7 +175,7 @@ impl Way {
             })
             .collect();
         let first = self.first_data.unwrap_or(self.last_data);
-        counters.first_data_ns = first;
+        counters.first_data_ns = self.first_data.unwrap_or(0);
         counters.span_us = self.last_data.saturating_sub(first) as f64 / 1e3;
         let kept = (counters.acks - counters.acks_lost.min(counters.acks)).max(1);
         counters.ack_wait_mean_us = self.ack_wait_ns / kept as f64 / 1e3;
@@ -276,7 +276,9 @@ impl Way {
             return Some("outage");
         }
         let ip_bytes = arrival.bytes - wire::ETHERNET;
-        if self.config.mtu > 0 && ip_bytes > self.config.mtu && since >= self.config.mtu_from_s {
+        let from = self.config.mtu_from_s;
+        let is_narrow = self.config.mtu > 0 && (from <= 0.0 || since >= from);
+        if is_narrow && ip_bytes > self.config.mtu {
             return Some("mtu");
         }
         if arrival.is_first && self.config.listed.contains(&arrival.index) {
@@ -288,7 +290,7 @@ impl Way {
         if arrival.is_pure_ack() {
             self.acks_seen += 1;
             let keep = self.config.ack_keep;
-            if keep > 1 && self.acks_seen % keep != 0 {
+            if keep > 1 && !self.acks_seen.is_multiple_of(keep) {
                 return Some("ack-thinning");
             }
             if self.draw.chance(self.config.ack_loss) {
@@ -483,7 +485,9 @@ impl Way {
         *self.counters.dropped.entry(reason.to_owned()).or_default() += 1;
         self.flows.entry(arrival.ports).or_default().dropped += 1;
         self.counters.acks_lost += u64::from(arrival.is_pure_ack());
-        self.slot(arrival.at).dropped += 1;
+        let slot = self.slot(arrival.at);
+        slot.dropped += 1;
+        slot.overflowed += u64::from(reason == "queue");
     }
 
     fn slot(&mut self, at: u64) -> &mut Slot {
