@@ -72,7 +72,7 @@ mod way_back;
 mod words;
 
 pub use account::{LEAST_SURE, Span};
-pub use between::Between;
+pub use between::{Between, Delay};
 pub use brief::{Brief, Cause};
 pub use round::{MAX_ROUNDS, State};
 pub use rules::{Evidence, RULES, Rule, find};
