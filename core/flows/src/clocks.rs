@@ -24,9 +24,10 @@
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 
-use gigatcp_units::Instant;
+use gigatcp_units::{Duration, Instant};
 use gigatcp_wire::Flags;
 
+use crate::passages::{Bytes, Overlap, Passages};
 use crate::{Observed, Side};
 
 /// Packets remembered of a connection. Beyond, those of every second hash are
@@ -100,20 +101,24 @@ pub struct Sightings {
     seen: BTreeMap<Mark, Option<Instant>>,
     /// Hashes of what is remembered have so many zeros at their end.
     zeros: u32,
+    /// Data by sequence ranges, of client and server.
+    data: [Passages; 2],
+    /// The first packet and the last.
+    span: Option<(Instant, Instant)>,
 }
 
 impl Sightings {
     /// Of no packet yet.
     #[must_use]
-    pub const fn new() -> Self {
-        Self {
-            seen: BTreeMap::new(),
-            zeros: 0,
-        }
+    pub fn new() -> Self {
+        Self::default()
     }
 
     /// A packet from that side passes.
     pub fn add(&mut self, from: Side, packet: &Observed) {
+        let (start, end) = self.span.unwrap_or((packet.at, packet.at));
+        self.span = Some((start.min(packet.at), end.max(packet.at)));
+        self.data[from as usize].add(packet);
         let mark = Mark::of(from, packet);
         if mark.hash().trailing_zeros() < self.zeros {
             return;
@@ -155,8 +160,70 @@ impl Sightings {
                 })
             })
             .collect();
+        self.match_ranges(from, other, &mut crossings);
         crossings.sort_by_key(|one| (one.here, one.seq));
         crossings
+    }
+
+    /// Data that passed `other` in other packets: at the time when its first byte did,
+    /// between this transmission of it and the next. What cannot be known is left out.
+    fn match_ranges(&self, from: Side, other: &Self, crossings: &mut Vec<Crossing>) {
+        let delays = crossings
+            .iter()
+            .filter_map(|one| Some(signed(one.here, one.there?)));
+        let Some(least) = delays.min() else { return };
+        let here = self.data[from as usize].sorted();
+        let there = other.data[from as usize].sorted();
+        crossings.retain_mut(|one| {
+            if one.there.is_some() || !one.has_data {
+                return true;
+            }
+            let (Some(sent), Some(came)) = (here.times(one.seq), there.times(one.seq)) else {
+                return false;
+            };
+            let next = sent.into_iter().find(|at| *at > one.here);
+            one.there = came.into_iter().find(|at| {
+                signed(one.here, *at) >= least && next.is_none_or(|next| signed(next, *at) < least)
+            });
+            true
+        });
+    }
+
+    /// Bytes of data from that side that passed here and `other`, which is behind this
+    /// place on their way, while both captured. `clocks` is of [`Self::compare`], and
+    /// `most` the longest that anything took between them, beyond the least.
+    #[must_use]
+    pub fn bytes(
+        &self,
+        from: Side,
+        other: &Self,
+        clocks: &Clocks,
+        most: Duration,
+    ) -> Option<Bytes> {
+        let (start, end) = self.span?;
+        let (other_start, other_end) = other.span?;
+        let drift = clocks.drift.abs() * signed(start, end).max(0) as f64;
+        let room = most + Duration::from_nanos(drift as u64) + Duration::from_micros(50);
+        let (least, most) = (
+            clocks.uncertainty_ns,
+            clocks.uncertainty_ns + room.as_nanos(),
+        );
+        let there =
+            |at: Instant, by: u64| shifted(at, i128::from(clocks.offset_ns) + i128::from(by));
+        let back =
+            |at: Instant, by: u64| shifted(at, -i128::from(clocks.offset_ns) - i128::from(by));
+        let overlap = Overlap {
+            here: (
+                start.max(back(other_start, least)),
+                end.min(back(other_end, most)),
+            ),
+            there: (
+                other_start.max(there(start, most)),
+                other_end.min(there(end, least)),
+            ),
+            reordering: room.max(Duration::from_millis(3)),
+        };
+        self.data[from as usize].compare(&other.data[from as usize], &overlap)
     }
 
     /// The clock of `other` against the clock of these; nothing where too few
@@ -259,6 +326,11 @@ impl Point {
             y: y as f64 / 1e9,
         }
     }
+}
+
+fn shifted(at: Instant, by: i128) -> Instant {
+    let ns = (i128::from(at.as_nanos()) + by).clamp(0, i128::from(u64::MAX));
+    Instant::from_nanos(ns as u64)
 }
 
 /// From `a` to `b` in nanoseconds.

@@ -6,12 +6,15 @@
 //! told above the least of their way, so that an offset between the clocks does
 //! not matter; their drift is taken out as `gigatcp_flows` knows it.
 //!
+//! What was lost is counted by bytes, and only while both captured: super-segments of
+//! one place are segments at the other.
+//!
 //! Deliberately not here: packets that a place saw twice (without timestamps a
 //! repair looks like what it repairs), which are left out.
 
 use alloc::vec::Vec;
 
-use gigatcp_flows::{Clocks, Crossing, Side, Sightings};
+use gigatcp_flows::{Bytes, Clocks, Crossing, Side, Sightings};
 use gigatcp_units::{Duration, Instant};
 
 /// Packets before a loss whose delays tell how long the queue was.
@@ -36,6 +39,18 @@ pub struct Between {
     /// Of acknowledgments: where they passed the place near the receiver.
     back: Way,
     clocks: Clocks,
+    bytes: Bytes,
+}
+
+/// One-way delay between two capture points.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct Delay {
+    /// Half of the min RTT between the two: clocks tell no more.
+    pub min: Duration,
+    /// Mean of all packets that passed both.
+    pub mean: Duration,
+    /// The longest.
+    pub max: Duration,
 }
 
 impl Between {
@@ -47,11 +62,15 @@ impl Between {
         let data = near.crossings(sender, far);
         let data = data.into_iter().filter(|one| one.has_data).collect();
         let forth = Way::new(data, clocks.drift);
-        let back = Way::new(far.crossings(sender.other(), near), -clocks.drift);
+        let acks = far.crossings(sender.other(), near);
+        let acks = acks.into_iter().filter(|one| !one.has_data).collect();
+        let back = Way::new(acks, -clocks.drift);
+        let bytes = near.bytes(sender, far, &clocks, forth.most())?;
         Some(Self {
             forth,
             back,
             clocks,
+            bytes,
         })
     }
 
@@ -59,6 +78,20 @@ impl Between {
     #[must_use]
     pub const fn clocks(&self) -> &Clocks {
         &self.clocks
+    }
+
+    /// Bytes of data that passed both places, that were lost between them, before the
+    /// first and behind the second: while both captured.
+    #[must_use]
+    pub const fn bytes(&self) -> &Bytes {
+        &self.bytes
+    }
+
+    /// One-way delay of the data, and of what came back.
+    #[must_use]
+    pub fn delays(&self) -> (Delay, Delay) {
+        let min = Duration::from_nanos(self.clocks.uncertainty_ns);
+        (self.forth.delay(min), self.back.delay(min))
     }
 
     /// Data packets that left the first place, and how many of them never came
@@ -131,7 +164,22 @@ pub(crate) struct Fate {
 }
 
 impl Way {
+    /// What passed before the first packet of both places, or behind the last, says
+    /// nothing: the other place may not have captured yet, or not any more.
+    fn overlap(mut crossings: Vec<Crossing>) -> Vec<Crossing> {
+        let passed = |one: &Crossing| one.there.is_some();
+        let first = crossings.iter().position(passed);
+        let last = crossings.iter().rposition(passed);
+        let Some((first, last)) = first.zip(last) else {
+            return Vec::new();
+        };
+        crossings.truncate(last + 1);
+        crossings.drain(..first);
+        crossings
+    }
+
     fn new(crossings: Vec<Crossing>, drift: f64) -> Self {
+        let crossings = Self::overlap(crossings);
         let first = crossings
             .iter()
             .find_map(|one| Some((one.here, one.there?)));
@@ -171,6 +219,19 @@ impl Way {
     fn count(&self) -> (u64, u64) {
         let lost = self.late.iter().filter(|late| late.is_none()).count();
         (self.late.len() as u64, lost as u64)
+    }
+
+    fn delay(&self, min: Duration) -> Delay {
+        let (mut sum, mut count) = (Duration::ZERO, 0);
+        for late in self.late.iter().flatten() {
+            sum += *late;
+            count += 1;
+        }
+        Delay {
+            min,
+            mean: min + sum / count.max(1),
+            max: min + self.most(),
+        }
     }
 
     fn most(&self) -> Duration {

@@ -55,8 +55,9 @@ pub(crate) struct Exchange {
     mixed_count: u32,
     /// Payload of the turn that goes on.
     current_bytes: u64,
-    /// Whose turn it is, since when, and its last data.
+    /// Whose turn it is, since when without pauses, and its last data.
     whose: Option<Side>,
+    began: Instant,
     last: Instant,
     first: Instant,
 }
@@ -72,7 +73,6 @@ impl Exchange {
         let since = packet.at.saturating_since(self.last);
         let is_plain = shown.verdict.kinds.is_empty() && !packet.flags.contains(Flags::SYN);
         if self.whose == Some(shown.verdict.from) && since < LEAST_PAUSE && is_plain {
-            self.turns[shown.verdict.from as usize].transfer += since;
             self.current_bytes += u64::from(packet.payload_len);
             self.last = self.last.max(packet.at);
         } else {
@@ -98,7 +98,7 @@ impl Exchange {
         match self.whose {
             None => {
                 (self.first, self.last) = (packet.at, packet.at);
-                self.begin(from);
+                self.begin(from, packet.at);
             }
             Some(whose) if whose == from => self.go_on(shown, since, bytes),
             // Loss recovery of what was said before does not take the turn.
@@ -126,9 +126,7 @@ impl Exchange {
         let trips = trip + Self::trip_to(shown, from);
         if since >= LEAST_PAUSE && since > trips && was_acked && bytes > 0 {
             turns.pauses += since - trips;
-            turns.transfer += trips;
-        } else {
-            turns.transfer += since;
+            self.began += since - trips;
         }
     }
 
@@ -150,11 +148,11 @@ impl Exchange {
             self.mixed += since;
             self.mixed_count += 1;
         }
-        self.begin(from);
+        self.begin(from, shown.packet.at);
     }
 
-    const fn begin(&mut self, from: Side) {
-        self.whose = Some(from);
+    const fn begin(&mut self, from: Side, at: Instant) {
+        (self.whose, self.began) = (Some(from), at);
         let turns = &mut self.turns[from as usize];
         turns.count = turns.count.saturating_add(1);
     }
@@ -164,6 +162,7 @@ impl Exchange {
         let bytes = core::mem::take(&mut self.current_bytes);
         let turns = &mut self.turns[whose as usize];
         turns.bytes += bytes;
+        turns.transfer += self.last.saturating_since(self.began);
         let bytes = u32::try_from(bytes).unwrap_or(u32::MAX);
         turns.largest = turns.largest.max(bytes);
     }

@@ -274,7 +274,7 @@ pub(crate) struct Rounds {
 }
 
 /// Rounds that are not packed yet: many connections have no more than these.
-const UNPACKED: usize = 6;
+const UNPACKED: usize = 5;
 
 /// The same of a connection that has had more.
 const UNPACKED_LATER: usize = 2;

@@ -58,11 +58,10 @@ impl Spread {
     const LEAST: u32 = 8;
 
     #[inline]
-    pub fn add(&mut self, sample: f64) {
-        let sample = sample as f32;
-        self.count = self.count.saturating_add(1);
+    pub fn add(&mut self, sample: f32) {
+        self.count = self.count.wrapping_add(1);
         let before = sample - self.mean;
-        self.mean += before / self.count as f32;
+        self.mean += before / f32_of(self.count.into());
         self.squares += before * (sample - self.mean);
     }
 
@@ -73,7 +72,7 @@ impl Spread {
         let (mine, theirs) = (self.count as f32, other.count as f32);
         let apart = other.mean - self.mean;
         let share = theirs / (mine + theirs);
-        self.count = self.count.saturating_add(other.count);
+        self.count = self.count.wrapping_add(other.count);
         self.mean += apart * share;
         self.squares += other.squares + apart * apart * mine * share;
     }
@@ -95,6 +94,12 @@ impl Spread {
         let variance = f64::from(self.squares.max(0.0)) / f64::from(self.count);
         Some(libm::sqrt(variance) / mean)
     }
+}
+
+/// A number below 2^63 in few instructions, which unsigned ones take more of.
+#[inline(always)]
+pub(crate) const fn f32_of(value: u64) -> f32 {
+    value.cast_signed() as f32
 }
 
 /// The nearest value with 12 bits of fraction.
@@ -142,7 +147,7 @@ mod tests {
     fn parts_of_samples_merge_to_what_all_of_them_come_to() {
         let (mut all, mut first, mut second) = <(Spread, Spread, Spread)>::default();
         for index in 0..100_u32 {
-            let sample = f64::from(index * 37 % 11 + 500);
+            let sample = (index * 37 % 11 + 500) as f32;
             all.add(sample);
             if index < 30 { &mut first } else { &mut second }.add(sample);
         }

@@ -33,6 +33,7 @@ use gigatcp_wire::Flags;
 use crate::echoes::{Echoes, is_newer};
 use crate::episode::{Episode, Episodes, Expiry, Frozen, Hole, Standing};
 use crate::round::{Extremes, Round, Rounds, Stamp, State};
+use crate::samples::f32_of;
 use crate::segment_size::{Sizes, vote, wire_segment};
 use spacing::Spacing;
 
@@ -555,7 +556,7 @@ impl Trail {
     fn book(&mut self, to: Instant, state: State) {
         let span = to.saturating_since(self.last);
         self.round.spent[state as usize] += span;
-        self.round.flight_time += self.flight() as f32 * span.as_nanos() as f32 * 1e-9;
+        self.round.flight_time += f32_of(self.flight()) * f32_of(span.as_nanos()) * 1e-9;
         self.last = self.last.max(to);
     }
 
@@ -568,8 +569,8 @@ impl Trail {
             if self.round.acked > 0 && gap < trip / 4 {
                 self.round.ack_train_octets += acked;
                 self.round.ack_train_time += gap;
-                self.round.ack_gaps.add(gap.as_nanos() as f64);
-                self.round.ack_sizes.add(acked as f64);
+                self.round.ack_gaps.add(f32_of(gap.as_nanos()));
+                self.round.ack_sizes.add(f32_of(acked));
                 if acked >= self.mss && self.open.is_none() {
                     self.ack_spacing.add(acked, gap);
                 }

@@ -8,6 +8,8 @@
 //! Deliberately not here: the drift between the two clocks. It is some 50 ppm, so
 //! lateness is comparable between packets seconds apart, not minutes.
 
+use gigatcp_units::Instant;
+
 use crate::samples::Stamp;
 
 /// Ticks that hosts use, in us: 1 us to 1 s.
@@ -19,41 +21,51 @@ const LEAST_TICKS: u64 = 32;
 /// The timestamp clock of one host.
 #[derive(Clone, Copy, Default, Debug)]
 pub(crate) struct HostClock {
-    /// The first new timestamp, and the newest.
-    first: Option<Stamp>,
-    newest: u32,
-    /// Ticks from the first to the newest.
+    /// When the first new timestamp passed.
+    first: Instant,
+    /// Ticks from that to the newest.
     ticks: u64,
-    /// Length of a tick, in us; zero while unknown.
-    tick_us: u64,
+    newest: u32,
+    /// Length of a tick, in us, or one of the values below.
+    tick_us: u32,
 }
+
+/// No timestamp passed.
+const NO_STAMP: u32 = 0;
+/// Timestamps passed, and the tick is unknown.
+const UNKNOWN: u32 = 1 << 31;
 
 impl HostClock {
     /// Takes in the first packet with a new timestamp. Returns its lateness in us,
     /// above that of the first one, once the tick is known.
     #[inline(never)]
     pub fn on_fresh(&mut self, stamp: Stamp) -> Option<i32> {
-        let Some(first) = self.first else {
-            (self.first, self.newest) = (Some(stamp), stamp.val);
+        if self.tick_us == NO_STAMP {
+            self.begin(stamp);
             return None;
-        };
+        }
         self.ticks += u64::from(stamp.val.wrapping_sub(self.newest));
         self.newest = stamp.val;
-        let passed = stamp.at.saturating_since(first.at).as_nanos() / 1000;
-        if self.tick_us == 0 {
-            self.tick_us = self.infer(passed)?;
+        let passed = stamp.at.saturating_since(self.first).as_nanos() / 1000;
+        if self.tick_us == UNKNOWN {
+            self.tick_us = self.infer(passed)? as u32;
         }
-        let by_host = self.ticks.saturating_mul(self.tick_us);
+        let by_host = self.ticks.saturating_mul(self.tick_us.into());
         if passed.abs_diff(by_host) > passed / 4 + 10_000_000 {
             // Another clock than it seemed, or one that was set.
-            *self = Self {
-                first: Some(stamp),
-                newest: stamp.val,
-                ..Self::default()
-            };
+            self.begin(stamp);
             return None;
         }
         i32::try_from(passed.wrapping_sub(by_host).cast_signed()).ok()
+    }
+
+    const fn begin(&mut self, stamp: Stamp) {
+        *self = Self {
+            first: stamp.at,
+            ticks: 0,
+            newest: stamp.val,
+            tick_us: UNKNOWN,
+        };
     }
 
     fn infer(&self, passed: u64) -> Option<u64> {
@@ -70,7 +82,7 @@ impl HostClock {
 mod tests {
     use alloc::vec::Vec;
 
-    use gigatcp_units::{Duration, Instant};
+    use gigatcp_units::Duration;
 
     use super::*;
 

@@ -252,9 +252,8 @@ impl Trail {
         if self.round.segments > 1 && gap < trip / 4 {
             self.round.train_octets += octets;
             self.round.train_time += gap;
-            self.round
-                .send_gaps
-                .add(gap.as_nanos() as f64 / octets.max(1) as f64);
+            let gap_per_byte = f32_of(gap.as_nanos()) / f32_of(octets.max(1));
+            self.round.send_gaps.add(gap_per_byte);
         }
         self.note_burst(at, octets, gap, trip);
         self.note_clock(at, octets, gap, trip);
@@ -272,7 +271,7 @@ impl Trail {
             return;
         }
         if gap < trip && bytes > 0 && !lasted.is_zero() {
-            let rate = bytes as f64 / lasted.as_secs_f64();
+            let rate = f32_of(bytes) * 1e9 / f32_of(lasted.as_nanos());
             self.round.burst_rate.add(rate);
         }
         self.usual_burst = self.usual_burst - self.usual_burst / 8 + bytes.min(65_536) / 8;

@@ -1,0 +1,247 @@
+//! Data that passed one capture point, by sequence ranges.
+//!
+//! Two captures of a connection see the same bytes in other packets: a host's tap sees
+//! super-segments, receive offload merges. So what passed two places is compared by
+//! bytes: how often each byte passed here, and how often there.
+//!
+//! Of a long connection a sample of blocks of [`BLOCK`] bytes is kept, the same blocks
+//! at every place. Deliberately not here: streams that two captures begin more than
+//! 2 GiB apart, whose sequence numbers mean two places.
+
+use alloc::vec::Vec;
+
+use gigatcp_units::{Duration, Instant};
+
+use crate::Observed;
+
+/// Bytes of a block.
+const BLOCK: u32 = 1 << 16;
+
+/// Ranges kept of a direction.
+const MAX_PASSAGES: usize = 1 << 16;
+
+/// A range within a block. Positions count from the first sequence number here.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Passage {
+    at: Instant,
+    start: i64,
+    len: u32,
+}
+
+/// The data of one direction.
+#[derive(Clone, Default, Debug)]
+pub(crate) struct Passages {
+    list: Vec<Passage>,
+    first: Option<u32>,
+    next: i64,
+    /// From the lowest position to the highest.
+    range: (i64, i64),
+    /// Hashes of kept blocks have so many zeros at their end.
+    zeros: u32,
+}
+
+/// Bytes that passed two capture points, here first, while both captured.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct Bytes {
+    /// Passed here, each transmission of them.
+    pub here: u64,
+    /// Passed there.
+    pub there: u64,
+    /// Passed here more often than there: lost between the two.
+    pub lost: u64,
+    /// Passed there more often than here: not captured here.
+    pub missed: u64,
+    /// Passed here for the first time after later data, by more than the time that is
+    /// asked about: lost before here.
+    pub lost_before: u64,
+    /// Passed there again: lost behind there, or retransmitted needlessly.
+    pub lost_behind: u64,
+}
+
+/// What limits a comparison.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Overlap {
+    /// Times here whose packets the other place captured too, and times there whose
+    /// packets this one did.
+    pub here: (Instant, Instant),
+    pub there: (Instant, Instant),
+    /// Data that is later than what follows it by more was not overtaken.
+    pub reordering: Duration,
+}
+
+fn hash(block: i64) -> u64 {
+    let word = (block as u64 ^ 0x9e37_79b9).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    (word ^ word >> 29).wrapping_mul(0x94d0_49bb_1331_11eb) >> 20
+}
+
+impl Passages {
+    /// Position of a sequence number: the nearest to the latest.
+    const fn position(&self, first: u32, seq: u32) -> i64 {
+        let by = seq.wrapping_sub(first.wrapping_add(self.next as u32));
+        self.next + by.cast_signed() as i64
+    }
+
+    /// The block in which a position lies, of all 2^16 that there are.
+    fn is_kept(&self, start: i64, zeros: u32) -> bool {
+        let seq = self.first.unwrap_or_default().wrapping_add(start as u32);
+        hash(i64::from(seq / BLOCK)).trailing_zeros() >= zeros
+    }
+
+    /// Data passes.
+    pub fn add(&mut self, packet: &Observed) {
+        if packet.payload_len == 0 {
+            return;
+        }
+        let seq = packet.seq.as_u32();
+        let first = *self.first.get_or_insert(seq);
+        let mut start = self.position(first, seq);
+        let end = start + i64::from(packet.payload_len);
+        self.next = self.next.max(end);
+        let (low, high) = self.range;
+        self.range = (low.min(start), high.max(end));
+        while start < end {
+            let within = first.wrapping_add(start as u32) % BLOCK;
+            let len = u32::try_from(end - start)
+                .unwrap_or(BLOCK)
+                .min(BLOCK - within);
+            if self.is_kept(start, self.zeros) {
+                let at = packet.at;
+                self.list.push(Passage { at, start, len });
+            }
+            start += i64::from(len);
+        }
+        while self.list.len() > MAX_PASSAGES {
+            self.zeros += 1;
+            let mut list = core::mem::take(&mut self.list);
+            list.retain(|one| self.is_kept(one.start, self.zeros));
+            self.list = list;
+        }
+    }
+
+    /// By how much positions there are smaller than here.
+    fn shift(&self, there: &Self) -> Option<i64> {
+        let by = there.first?.wrapping_sub(self.first?);
+        Some(by.cast_signed().into())
+    }
+
+    /// Compares what passed here and there.
+    pub fn compare(&self, there: &Self, overlap: &Overlap) -> Option<Bytes> {
+        let shift = self.shift(there)?;
+        let zeros = self.zeros.max(there.zeros);
+        let low = self.range.0.max(there.range.0 + shift);
+        let high = self.range.1.min(there.range.1 + shift);
+        // At each edge: how many ranges more pass here and there, and of these how many
+        // that the other place must have captured.
+        let mut edges: Vec<(i64, [i32; 4])> = Vec::new();
+        let mut collect = |all: &Self, by: i64, (from, until): (Instant, Instant), which: usize| {
+            for one in all.list.iter().filter(|one| all.is_kept(one.start, zeros)) {
+                let (start, end) = (one.start + by, one.start + by + i64::from(one.len));
+                let (start, end) = (start.max(low), end.min(high));
+                if start < end {
+                    let mut change = [0; 4];
+                    change[which] = 1;
+                    change[which + 1] = i32::from((from..=until).contains(&one.at));
+                    edges.push((start, change));
+                    edges.push((end, change.map(|count| -count)));
+                }
+            }
+        };
+        collect(self, 0, overlap.here, 0);
+        collect(there, shift, overlap.there, 2);
+        edges.sort_unstable_by_key(|edge| edge.0);
+        let mut bytes = Bytes::default();
+        let (mut place, mut counts) = (low, [0_i32; 4]);
+        for (at, change) in edges {
+            let len = (at - place).max(0).cast_unsigned();
+            let times = |count: i32| len * u64::from(count.max(0).cast_unsigned());
+            let [here, here_within, there, there_within] = counts;
+            bytes.here += times(here_within);
+            bytes.there += times(there_within);
+            bytes.lost += times(here_within - there);
+            bytes.missed += times(there_within - here);
+            bytes.lost_behind += times(there_within - 1);
+            place = at;
+            for (count, change) in counts.iter_mut().zip(change) {
+                *count += change;
+            }
+        }
+        bytes.lost_before = self.filled_later(overlap);
+        Some(bytes)
+    }
+
+    /// Bytes that passed for the first time after later ones, by more than what
+    /// reordering takes.
+    fn filled_later(&self, overlap: &Overlap) -> u64 {
+        // Holes below the highest position, and when they showed.
+        let mut holes: Vec<(i64, i64, Instant)> = Vec::new();
+        let mut highest: Option<i64> = None;
+        let mut filled = 0;
+        for one in &self.list {
+            let (start, end) = (one.start, one.start + i64::from(one.len));
+            let top = *highest.get_or_insert(start);
+            // Blocks that are not kept are no holes.
+            if start > top && self.zeros == 0 && holes.len() < 1024 {
+                holes.push((top, start, one.at));
+            }
+            highest = Some(top.max(end));
+            if start >= top {
+                continue;
+            }
+            let is_late = |since: Instant| {
+                one.at.saturating_since(since) > overlap.reordering && one.at <= overlap.here.1
+            };
+            let mut left = Vec::with_capacity(holes.len());
+            for (from, until, since) in holes.drain(..) {
+                let (a, b) = (from.max(start), until.min(end));
+                if a >= b {
+                    left.push((from, until, since));
+                    continue;
+                }
+                if is_late(since) {
+                    filled += (b - a).cast_unsigned();
+                }
+                left.extend(
+                    [(from, a, since), (b, until, since)]
+                        .into_iter()
+                        .filter(|one| one.0 < one.1),
+                );
+            }
+            holes = left;
+        }
+        filled
+    }
+
+    /// The same in order of sequence numbers.
+    pub fn sorted(&self) -> Sorted<'_> {
+        let mut list = self.list.clone();
+        list.sort_unstable_by_key(|one| (one.start, one.at));
+        Sorted { all: self, list }
+    }
+}
+
+/// Ranges in order of sequence numbers.
+pub(crate) struct Sorted<'a> {
+    all: &'a Passages,
+    list: Vec<Passage>,
+}
+
+impl Sorted<'_> {
+    /// When the byte with this sequence number passed, in order of time; `None` where
+    /// its block was not kept.
+    pub fn times(&self, seq: u32) -> Option<Vec<Instant>> {
+        let first = self.all.first?;
+        let place = self.all.position(first, seq);
+        if !self.all.is_kept(place, self.all.zeros) {
+            return None;
+        }
+        let behind = self.list.partition_point(|one| one.start <= place);
+        let before = self.list[..behind].iter().rev();
+        let mut times: Vec<Instant> = before
+            .take_while(|one| one.start > place - i64::from(BLOCK))
+            .filter(|one| place < one.start + i64::from(one.len))
+            .map(|one| one.at)
+            .collect();
+        times.sort_unstable();
+        Some(times)
+    }
+}
