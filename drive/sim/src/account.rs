@@ -214,9 +214,8 @@ impl Account {
     /// Whether cwnd is what it was before the last reduction.
     #[inline]
     fn is_recovered(&self, window: Window) -> bool {
-        self.reduction.is_some_and(|reduction| {
-            window.phase == Phase::Open && window.cwnd >= reduction.before
-        })
+        self.reduction
+            .is_some_and(|reduction| window.phase == Phase::Open && window.cwnd >= reduction.before)
     }
 
     /// What [`Account::observe`] asked for: `limits` are the times by mechanism up to `now`,

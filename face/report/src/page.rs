@@ -513,7 +513,10 @@ mod tests {
     #[test]
     fn a_short_timeline_is_kept_span_by_span() {
         let mut limits = Vec::new();
-        let spans = [span(0, 5, "cwnd-growth-limited"), span(5, 9, "sender-cpu-limited")];
+        let spans = [
+            span(0, 5, "cwnd-growth-limited"),
+            span(5, 9, "sender-cpu-limited"),
+        ];
         let kept = timeline(&spans, 10, &mut limits);
         assert_eq!(kept, [(0, 5000, 0), (0, 4000, 1)]);
         assert_eq!(limits, ["cwnd-growth-limited", "sender-cpu-limited"]);

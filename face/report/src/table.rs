@@ -456,7 +456,10 @@ fn where_the_time_went(rows: &[Row<'_>]) -> String {
     if causes.is_empty() {
         return String::new();
     }
-    let mut cells = vec![vec!["series".to_owned(), "limited by, % of the time".to_owned()]];
+    let mut cells = vec![vec![
+        "series".to_owned(),
+        "limited by, % of the time".to_owned(),
+    ]];
     for row in rows {
         let spent: Vec<u64> = causes.iter().map(|cause| row.spent_ns(cause)).collect();
         let names = causes.iter().copied();
@@ -471,7 +474,9 @@ fn largest_shares(shares: &[(&str, u32)]) -> String {
     let (shown, rest) = shares.split_at(shares.len().min(MOST_CAUSES));
     let shown = shown.iter().map(|(cause, share)| (*cause, *share));
     let rest = rest.iter().map(|(_, share)| share).sum();
-    let parts = shown.chain([("other", rest)]).filter(|(_, share)| *share > 0);
+    let parts = shown
+        .chain([("other", rest)])
+        .filter(|(_, share)| *share > 0);
     let parts: Vec<String> = parts
         .map(|(cause, share)| format!("{} {}", terminal(cause), shares::text(share)))
         .collect();

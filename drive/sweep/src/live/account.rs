@@ -190,7 +190,11 @@ impl Began {
             sender_cpu,
             receiver_cpu,
             unread: view.paused.saturating_sub(self.paused),
-            own_share: if all == 0 { 1.0 } else { own as f64 / all as f64 },
+            own_share: if all == 0 {
+                1.0
+            } else {
+                own as f64 / all as f64
+            },
             is_closing: view.is_closing,
             lacks_scaling: lacks_scaling(view.seen),
         }

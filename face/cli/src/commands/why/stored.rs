@@ -132,10 +132,7 @@ impl Stored {
                     Some(why) => text.push_str(&sentences(why)),
                     None => text.push_str("  no data was sent\n"),
                 }
-                text.push_str(&format!(
-                    "  measured by the run: {}\n\n",
-                    account(flow)
-                ));
+                text.push_str(&format!("  measured by the run: {}\n\n", account(flow)));
             }
         }
         text
