@@ -250,6 +250,14 @@ impl Account {
         is_over
     }
 
+    /// Before the last reduction cwnd was `least` or more: whoever only samples misses the
+    /// largest.
+    pub fn raise_before(&mut self, least: Bytes) {
+        if let Some(reduction) = &mut self.reduction {
+            reduction.before = reduction.before.max(least);
+        }
+    }
+
     /// The connection ends at `now`, or nobody looks any longer.
     #[must_use]
     pub fn finish(mut self, now: Instant, limits: &ByLimit, look: &Surroundings) -> Settled {
