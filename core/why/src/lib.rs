@@ -68,7 +68,7 @@ mod watcher;
 mod weights;
 
 pub use account::Span;
-pub use between::Between;
+pub use between::{Between, Delay};
 pub use causes::{ALIASES, CAUSES, Cause, Evidence, find};
 pub use cost::Cost;
 pub use measures::{Capacity, CapacitySource};

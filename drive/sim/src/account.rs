@@ -214,9 +214,8 @@ impl Account {
     /// Whether cwnd is what it was before the last reduction.
     #[inline]
     fn is_recovered(&self, window: Window) -> bool {
-        self.reduction.is_some_and(|reduction| {
-            window.phase == Phase::Open && window.cwnd >= reduction.before
-        })
+        self.reduction
+            .is_some_and(|reduction| window.phase == Phase::Open && window.cwnd >= reduction.before)
     }
 
     /// What [`Account::observe`] asked for: `limits` are the times by mechanism up to `now`,
@@ -249,6 +248,14 @@ impl Account {
             self.round_ends = now + srtt.unwrap_or(MIN_ROUND).max(MIN_ROUND);
         }
         is_over
+    }
+
+    /// Before the last reduction cwnd was `least` or more: whoever only samples misses the
+    /// largest.
+    pub fn raise_before(&mut self, least: Bytes) {
+        if let Some(reduction) = &mut self.reduction {
+            reduction.before = reduction.before.max(least);
+        }
     }
 
     /// The connection ends at `now`, or nobody looks any longer.

@@ -201,11 +201,12 @@ impl Readings {
             reverse: busiest(scene.reverse, &self.reverse),
             sender_cpu: cpu[0].saturating_sub(self.cpu[0]),
             receiver_cpu: cpu[1].saturating_sub(self.cpu[1]),
-            unread: scene
-                .receiver
-                .unread_time(now)
-                .saturating_sub(self.unread),
-            own_share: if all == 0 { 1.0 } else { own as f64 / all as f64 },
+            unread: scene.receiver.unread_time(now).saturating_sub(self.unread),
+            own_share: if all == 0 {
+                1.0
+            } else {
+                own as f64 / all as f64
+            },
             is_closing: !is_open,
             lacks_scaling: !is_scaled && lacks_scaling(scene.receiver),
         }

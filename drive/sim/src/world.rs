@@ -603,9 +603,8 @@ impl World {
                 break;
             };
             let closed = ledgers.next().and_then(Ledger::into_closed);
-            let (account, limits) = closed.map_or((None, None), |closed| {
-                (Some(closed.settled), closed.limits)
-            });
+            let (account, limits) =
+                closed.map_or((None, None), |closed| (Some(closed.settled), closed.limits));
             flows.push(FlowOutcome {
                 sender,
                 receiver,

@@ -11,7 +11,7 @@ use gigatcp_sim::{Ended, World};
 use rayon::prelude::*;
 
 #[cfg(target_os = "linux")]
-use crate::live::{self, LiveError, capture::Capture};
+use crate::live::{self, LiveError, capture::Capture, door::Door};
 use crate::tap::CaptureTap;
 use crate::watch::{Both, WatchTap};
 use crate::{harvest, scenario};
@@ -52,8 +52,8 @@ pub struct Job {
     pub repeat: u32,
     /// Folder for one capture per series and repeat; none = no captures.
     pub captures: Option<PathBuf>,
-    /// Whether the packets at the senders' doors are judged as they pass; in
-    /// virtual time alone.
+    /// Whether the packets at the senders' doors are judged as they pass. Live, where
+    /// there are captures, those are left for the caller to judge.
     pub judge: bool,
 }
 
@@ -273,14 +273,26 @@ fn run_live(
         watch = Some(Box::new(begun.0));
         capture = Some(begun.1);
     }
+    let live = |source| RunError::Live {
+        series: series.name.clone(),
+        source,
+    };
+    let mut analysis = None;
+    if job.judge && capture.is_none() {
+        let door = Door::open();
+        let door = door.map_err(|error| live(LiveError::Thread(error)))?;
+        watch = Some(Box::new(door.0));
+        analysis = Some(door.1);
+    }
     let record = live::run(series, (task.repeat, task.seed), watch, stop, now);
     if let Some(capture) = capture {
         capture.finish().map_err(in_capture)?;
     }
-    record.map_err(|source| RunError::Live {
-        series: series.name.clone(),
-        source,
-    })
+    let mut record = record.map_err(live)?;
+    if let Some(analysis) = analysis {
+        analysis.judge(&mut record.flows);
+    }
+    Ok(record)
 }
 
 /// In a world.

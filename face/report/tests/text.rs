@@ -143,18 +143,12 @@ fn every_line_of_where_the_time_went_adds_up_to_one_hundred() {
     let lines: Vec<&str> = table.lines().skip(2).collect();
     assert_eq!(lines.len(), 9);
     for line in lines {
-        let tenths: Vec<u32> = line
-            .split_whitespace()
-            .skip(1)
-            .map(|cell| {
-                cell.replace('.', "")
-                    .parse()
-                    .expect("a number with one decimal")
-            })
-            .collect();
-        let (sum, shares) = tenths.split_last().expect("there are limits");
-        assert_eq!(shares.iter().sum::<u32>(), 1000, "{line}");
-        assert_eq!(*sum, 1000, "{line}");
+        let tenths = line.split(", ").map(|share| {
+            let number = share.split_whitespace().last().expect("a number");
+            let tenths = number.replace('.', "").parse::<u32>();
+            tenths.expect("a number with one decimal")
+        });
+        assert_eq!(tenths.sum::<u32>(), 1000, "{line}");
     }
 }
 

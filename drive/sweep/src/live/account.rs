@@ -10,9 +10,15 @@
 use gigatcp_emulate::{HopView, Snapshot, Way};
 use gigatcp_events::{Cause, Phase};
 use gigatcp_sim::account::{Account, Settled, Surroundings, Use, Window};
-use gigatcp_units::{Duration, Instant};
+use gigatcp_units::{Bytes, Duration, Instant};
 
 use super::end::{Detail, Seen};
+
+/// How long after a drop a retransmission may still be of it.
+const REPAIR: Duration = Duration::from_secs(1);
+
+/// Tenths of cwnd that are left after a loss, at most: CUBIC's factor, Reno's is smaller.
+const LARGEST_BETA: u64 = 7;
 
 /// What everybody looks at once, for all flows.
 #[derive(Clone, Default)]
@@ -56,6 +62,8 @@ pub(super) struct LiveAccount {
     marked: u64,
     /// Drops by cause at the last reduction.
     blamed: [u64; Cause::COUNT],
+    /// What was blamed last, and when.
+    last_blame: Option<(Cause, Instant)>,
     /// A retransmission was seen whose drop was not.
     is_owed: bool,
 }
@@ -88,6 +96,7 @@ impl LiveAccount {
             retransmitted: 0,
             marked: 0,
             blamed: drops(&scene.path.ways[0]),
+            last_blame: None,
             is_owed: false,
         }
     }
@@ -105,16 +114,29 @@ impl LiveAccount {
             return;
         }
         let drops = drops(&scene.path.ways[0]);
-        let blamed = &mut self.blamed;
+        let (blamed, last_blame) = (&mut self.blamed, &mut self.last_blame);
         let (began, has_link) = (&self.began, self.has_link);
         let is_over = self.account.turn(
             (at, has_heard),
             window,
             &seen.limits,
             seen.srtt,
-            || blame(std::mem::replace(blamed, drops), &drops),
+            || {
+                let dropped = blame(std::mem::replace(blamed, drops), &drops);
+                // What is repaired for longer was dropped before.
+                let last = last_blame.filter(|(_, when)| *when + REPAIR > at);
+                let cause = dropped.or(last.map(|(cause, _)| cause));
+                *last_blame = dropped.map(|cause| (cause, at)).or(*last_blame);
+                cause
+            },
             || began.until(view, scene, has_link),
         );
+        if window.phase == Phase::Recovery
+            && let Some(ssthresh) = seen.ssthresh
+        {
+            let before = ssthresh.as_u64().saturating_mul(10) / LARGEST_BETA;
+            self.account.raise_before(Bytes::new(before));
+        }
         if is_over {
             self.began = Began {
                 at,

@@ -23,6 +23,7 @@
 //! | `settings.rs` | settings of the plan that a kernel has too |
 //! | `beyond.rs` | what of a plan real time does not do |
 //! | `capture.rs` | packets at one end of the path into a file |
+//! | `door.rs` | packets at one end of the path, analyzed in memory |
 //!
 //! What is late: the path, which counts it (`drive/emulate`); a look, by what
 //! the record says; the tester's clock, which starts when a thread of the
@@ -32,6 +33,7 @@ mod account;
 mod asked;
 pub(crate) mod beyond;
 pub mod capture;
+pub(crate) mod door;
 mod end;
 mod flow;
 mod outcome;
@@ -77,7 +79,7 @@ pub enum LiveError {
     /// The engine has no connection, or none any more.
     #[error("the engine: {0}")]
     Engine(#[source] io::Error),
-    /// There is no thread for a flow.
+    /// There is no thread for a flow, or for the analysis of its packets.
     #[error("cannot start a thread: {0}")]
     Thread(#[source] io::Error),
     /// Octets are missing, or too many.

@@ -93,8 +93,8 @@ pub(crate) struct Arguments {
     #[arg(long)]
     capture: bool,
 
-    /// Say why each flow was not faster, from the packets at its sender's door alone; live, that
-    /// takes a capture (implies --capture)
+    /// Also say what the packets at each sender's door show of it, as `gigatcp why` does, without
+    /// writing a capture
     #[arg(long)]
     why: bool,
 
@@ -149,7 +149,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     let interrupt = Interrupt::listen()?;
     let folder = begin(arguments, &job.plan.name, &hash, &interrupt)?;
     let is_live = job.ground == Ground::Live;
-    if arguments.capture || arguments.why && is_live {
+    if arguments.capture {
         job.captures = Some(folder.path().to_path_buf());
     }
     job.judge = arguments.capture || arguments.why;

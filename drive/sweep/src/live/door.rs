@@ -1,0 +1,118 @@
+//! Packets at the senders' end of the path, analyzed in memory: `--why` without a capture.
+//!
+//! The path's thread keeps the first octets of each packet, which hold its headers; a
+//! thread of its own analyzes them as they would be in a capture taken there. It may fall
+//! behind: what waits is held in memory, [`HEADERS`] octets a packet.
+
+use std::io;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::thread::{self, JoinHandle};
+
+use gigatcp_emulate::{Side, Sight, Watch, wire_octets};
+use gigatcp_flows::Observed;
+use gigatcp_record::FlowRecord;
+use gigatcp_units::Instant;
+use gigatcp_why::Watcher;
+use gigatcp_wire::link::{LinkType, dissect};
+
+use crate::watch;
+
+/// Octets kept of each packet: more than headers have.
+const HEADERS: usize = 128;
+
+/// Packets handed over at once.
+const BATCH: usize = 512;
+
+/// The beginning of a packet.
+struct Kept {
+    at: Instant,
+    wire_len: u32,
+    len: usize,
+    octets: [u8; HEADERS],
+}
+
+/// Watches the senders' end of the path.
+pub(crate) struct Door {
+    scratch: Vec<u8>,
+    batch: Vec<Kept>,
+    to: Sender<Vec<Kept>>,
+}
+
+/// The analysis of what a [`Door`] sees.
+pub(crate) struct Analysis(JoinHandle<Watcher>);
+
+impl Door {
+    /// A door and its analysis.
+    ///
+    /// # Errors
+    /// When there is no thread for it.
+    pub(crate) fn open() -> io::Result<(Self, Analysis)> {
+        let (to, from) = channel();
+        let named = thread::Builder::new().name("why".into());
+        let thread = named.spawn(move || analyze(&from))?;
+        let door = Self {
+            scratch: Vec::with_capacity(1 << 16),
+            batch: Vec::with_capacity(BATCH),
+            to,
+        };
+        Ok((door, Analysis(thread)))
+    }
+
+    fn hand_over(&mut self) {
+        let batch = std::mem::replace(&mut self.batch, Vec::with_capacity(BATCH));
+        // Without anybody to analyze it there is nothing to be done.
+        let _ = self.to.send(batch);
+    }
+}
+
+impl Watch for Door {
+    fn on_packet(&mut self, sight: &Sight<'_>) {
+        if sight.side != Side::Client {
+            return;
+        }
+        let batch = &mut self.batch;
+        wire_octets(sight.packet, &mut self.scratch, |octets| {
+            let len = octets.len().min(HEADERS);
+            let mut kept = Kept {
+                at: sight.at,
+                wire_len: octets.len() as u32,
+                len,
+                octets: [0; HEADERS],
+            };
+            kept.octets[..len].copy_from_slice(&octets[..len]);
+            batch.push(kept);
+        });
+        if self.batch.len() >= BATCH {
+            self.hand_over();
+        }
+    }
+}
+
+impl Drop for Door {
+    fn drop(&mut self) {
+        self.hand_over();
+    }
+}
+
+impl Analysis {
+    /// Puts what is said of each flow into its record; the door must be closed.
+    pub(crate) fn judge(self, flows: &mut [FlowRecord]) {
+        let joined = self.0.join();
+        let watcher = joined.unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+        watch::judge(&watcher, flows);
+    }
+}
+
+/// Analyzes packets until the door is closed.
+fn analyze(from: &Receiver<Vec<Kept>>) -> Watcher {
+    let mut watcher = Watcher::new(0);
+    let mut number = 0;
+    for kept in from.iter().flatten() {
+        number += 1;
+        let octets = &kept.octets[..kept.len];
+        if let Ok(segment) = dissect(LinkType::RAW, octets, kept.wire_len) {
+            watcher.handle_packet(number, &Observed::new(kept.at, &segment));
+        }
+    }
+    watcher
+}
