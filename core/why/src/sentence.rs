@@ -5,6 +5,7 @@ use alloc::string::String;
 
 use gigatcp_units::grammar::human_duration;
 
+use crate::measures::CapacitySource;
 use crate::verdict::{Diagnosis, Verdict, percent};
 use crate::view::View;
 
@@ -14,7 +15,7 @@ impl Diagnosis {
     #[must_use]
     pub fn sentence(&self) -> String {
         match self.headline() {
-            Some(first) if first.time.is_zero() => format!(
+            Some(first) if first.time.is_zero() || first.is_note && self.is_unsure() => format!(
                 "Fault found: {} (confidence {:.2}).",
                 first.subject, first.confidence
             ),
@@ -53,6 +54,18 @@ impl Diagnosis {
             (_, true) => "a longer capture may decide",
             (View::Sender, _) => "a second capture at the receiver may decide",
             _ => "a second capture at the sender may decide",
+        }
+    }
+}
+
+impl CapacitySource {
+    /// Where the rate of a capacity was seen, in words that follow it.
+    #[must_use]
+    pub const fn words(self) -> &'static str {
+        match self {
+            Self::FullLink => "while the path was full",
+            Self::Dispersion => "by the spacing of packets",
+            Self::BestRound => "in its best RTT",
         }
     }
 }

@@ -24,9 +24,10 @@ const STYLE: &str = include_str!("../assets/page.css");
 const DARK: &str = include_str!("../assets/dark.css");
 
 /// The renderer, in order of use; one script so that names are shared.
-const SCRIPT: [&str; 6] = [
+const SCRIPT: [&str; 7] = [
     include_str!("../assets/base.js"),
     include_str!("../assets/plot.js"),
+    include_str!("../assets/causes.js"),
     include_str!("../assets/lines.js"),
     include_str!("../assets/timeline.js"),
     include_str!("../assets/sequence.js"),

@@ -40,7 +40,8 @@ fn saved(name: &str, graph: &Graph, spans: Vec<Span>) -> PathBuf {
             knows_windows: true,
             spans,
             said: Said {
-                paragraphs: vec!["It was limited by a test.".into()],
+                headline: "Limited by a test.".into(),
+                lines: vec![("Cost".into(), "nothing".into())],
                 findings: vec![("a-test: all of the time".into(), vec!["found <b>".into()])],
             },
             notes: Vec::new(),
@@ -205,14 +206,15 @@ fn everything_can_be_done_by_keyboard() {
 fn what_was_found_is_read_above_the_graph_and_unfolds() {
     let Some(browser) = browser() else { return };
     browser.open(&small(), "");
+    assert_eq!(browser.text("headline"), "Limited by a test.");
     let said = browser.text("said");
-    assert!(said.contains("It was limited by a test."), "{said}");
+    assert!(said.contains("Cost") && said.contains("nothing"), "{said}");
     assert!(said.contains("a-test: all of the time"), "{said}");
     browser.script("document.querySelector('#said summary').click()");
     let shown = browser.script("return document.querySelector('#said li').innerText");
     assert_eq!(shown.as_str(), Some("found <b>"));
-    let name = browser.script("return document.querySelector('#spans button').innerText");
-    assert_eq!(name.as_str(), Some("random-loss 0.021\u{2013}0.034 s"));
+    let name = browser.script("return document.querySelector('#causes button').innerText");
+    assert_eq!(name.as_str(), Some("receive-window-limited 66 %"));
 }
 
 #[test]

@@ -295,7 +295,8 @@ fn page(graph: &Graph, name: &str) -> String {
         knows_windows: true,
         spans: vec![span(name)],
         said: Said {
-            paragraphs: vec![name.into()],
+            headline: name.into(),
+            lines: Vec::new(),
             findings: vec![(name.into(), vec![name.into()])],
         },
         notes: vec![name.into()],

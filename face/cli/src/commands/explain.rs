@@ -1,7 +1,7 @@
-//! `gigatcp explain`: what a verdict means and how it is found.
+//! `gigatcp explain`: what a cause means and how it is detected.
 
 use gigatcp_report::prose::wrap;
-use gigatcp_why::{CAUSES, Cause, find};
+use gigatcp_why::{ALIASES, CAUSES, Cause, find};
 use serde_json::{Value, json};
 
 use super::Outcome;
@@ -10,29 +10,29 @@ use crate::grid::{Align, grid};
 use crate::{nearest, output};
 
 /// The schema of `--json`.
-const SCHEMA: &str = "gigatcp.explain/1";
+const SCHEMA: &str = "gigatcp.explain/2";
 
-/// What can be typed.
+/// Command-line arguments of `explain`.
 #[derive(clap::Args, Debug)]
 #[command(
-    about = "Explain a verdict of `why`: meaning, how it is found, how sure, what to do",
+    about = "Describe a verdict of `why`: meaning, detection, confidence, fix",
     after_help = "\
 Examples:
-  gigatcp explain                                which verdicts there are
+  gigatcp explain                                all verdicts
   gigatcp explain rx-ring-overrun                one of them
-  gigatcp explain --json                         all of them for programs"
+  gigatcp explain --json                         all of them, as JSON"
 )]
 pub(crate) struct Arguments {
-    /// Which one; without it, all are listed
+    /// Id of a verdict; without it, all are listed
     #[arg(value_name = "ID")]
     id: Option<String>,
 
-    /// Print JSON instead of sentences
+    /// Print JSON
     #[arg(long)]
     json: bool,
 }
 
-/// Explains.
+/// Prints one description, or the list of ids.
 pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     let causes: Vec<&Cause> = match &arguments.id {
         Some(id) => vec![known(id)?],
@@ -41,14 +41,12 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     if arguments.json {
         let causes: Vec<Value> = causes.into_iter().map(cause_json).collect();
         output::print_json(&json!({ "schema": SCHEMA, "verdicts": causes }))?;
-    } else if arguments.id.is_some() {
-        for cause in causes {
-            output::print(&page(cause))?;
-        }
+    } else if let (Some(id), [cause]) = (&arguments.id, &causes[..]) {
+        output::print(&(renamed(id, cause) + &page(cause)))?;
     } else {
         let cells: Vec<Vec<String>> = causes
             .into_iter()
-            .map(|cause| vec![cause.id.into(), format!("limited by {}", cause.name)])
+            .map(|cause| vec![cause.id.into(), cause.name.into()])
             .collect();
         output::print(&grid(&[Align::Left, Align::Left], &cells))?;
     }
@@ -64,14 +62,23 @@ fn known(id: &str) -> Result<&'static Cause, Failure> {
     })
 }
 
+/// Says that an id of an earlier version has another name now; empty for other ids.
+fn renamed(id: &str, cause: &Cause) -> String {
+    if id == cause.id {
+        String::new()
+    } else {
+        format!("{id} is now called {}.\n\n", cause.id)
+    }
+}
+
 fn page(cause: &Cause) -> String {
     let mut text = format!("{}: limited by {}\n", cause.id, cause.name);
     for (title, words) in [
-        ("What it means", cause.meaning),
-        ("What is looked for", cause.detection),
-        ("How sure", cause.confidence),
-        ("Seen from", cause.capture_points),
-        ("What to change", cause.fix),
+        ("Meaning", cause.meaning),
+        ("Detection", cause.detection),
+        ("Confidence", cause.confidence),
+        ("Capture points", cause.capture_points),
+        ("Fix", cause.fix),
     ] {
         text.push_str(&format!("\n{title}\n{}", wrap(words, 2)));
     }
@@ -83,8 +90,10 @@ fn page(cause: &Cause) -> String {
 }
 
 fn cause_json(cause: &Cause) -> Value {
+    let aliases = ALIASES.iter().filter(|(_, new)| *new == cause.id);
     json!({
         "id": cause.id,
+        "aliases": aliases.map(|(old, _)| old).collect::<Vec<_>>(),
         "name": cause.name,
         "meaning": cause.meaning,
         "detection": cause.detection,

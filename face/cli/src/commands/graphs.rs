@@ -29,6 +29,9 @@ use crate::whole_file::{WholeFile, refused};
 /// Connections that are drawn where none is named.
 const MOST_DRAWN: usize = 8;
 
+/// Intervals that are named in graphs for xplot, the longest ones.
+const MOST_NAMED: usize = 200;
+
 /// The page that is written where none is named.
 pub(super) const REPORT: &str = "report.html";
 
@@ -214,8 +217,15 @@ fn taken(file: &Path) -> Failure {
         .hint("--overwrite replaces it")
 }
 
-/// What is known of a stream beside its graph: stretches of time to be named
-/// beneath, and what was found out.
+/// The longest intervals, in the order of time.
+fn longest(mut spans: Vec<Span>) -> Vec<Span> {
+    spans.sort_by_key(|span| core::cmp::Reverse(span.to_ns - span.from_ns));
+    spans.truncate(MOST_NAMED);
+    spans.sort_by_key(|span| span.from_ns);
+    spans
+}
+
+/// What limited a stream, for its graph: intervals of one cause each, and the answer.
 #[derive(Default)]
 pub(super) struct Known {
     pub(super) spans: Vec<Span>,
@@ -485,7 +495,7 @@ fn write_xplot(
             title: &ends(connection, watched.side),
             first_at: connection.first_at(),
             knows_windows: watched.knows_windows,
-            spans: &known(*index, watched.side).spans,
+            spans: &longest(known(*index, watched.side).spans),
         };
         for picture in Picture::ALL {
             let file = name(*index, watched.side, picture);

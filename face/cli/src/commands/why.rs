@@ -1,24 +1,40 @@
 //! `gigatcp why`: what limited the connections of a capture.
 //!
-//! The analysis is `gigatcp-analyze`; here verdicts are shown.
+//! The analysis is `gigatcp-analyze`; here answers are printed.
+//!
+//! | file | what |
+//! |---|---|
+//! | `order.rs` | which connections are answered, largest first |
+//! | `answer.rs` | one answer: a sentence and four lines |
+//! | `crowd.rs` | connections that are only counted |
+//! | `detail.rs` | all verdicts and evidence |
+//! | `text.rs`, `json.rs` | all answers for captures |
+//! | `summary.rs`, `row.rs` | a table with a line for each connection |
+//! | `stored.rs` | stored runs |
 
+mod answer;
+mod crowd;
+mod detail;
+mod json;
+mod order;
 mod row;
 mod stored;
 mod summary;
-mod view;
+mod text;
 
 pub(super) use stored::judge;
 
 use std::path::{Path, PathBuf};
 
-use gigatcp_analyze::{Capture, Options, PairedDiagnosis, diagnose_pairs};
+use gigatcp_analyze::{Capture, Diagnosis, Options, PairedDiagnosis, diagnose_pairs};
 use gigatcp_flows::Side;
 use gigatcp_report::escape::terminal;
 use gigatcp_report::graph;
-use gigatcp_why::{CAUSES, Diagnosis};
+use gigatcp_why::CAUSES;
 use serde::Serialize;
 use serde_json::Value;
 
+use order::Place;
 use stored::Stored;
 
 use super::Outcome;
@@ -29,54 +45,66 @@ use crate::json::Each;
 use crate::output::{self, Stream};
 use crate::values;
 
-/// Connections shown where not all are asked for.
-const SHOWN: usize = 5;
+/// Connections of which two captures are analyzed jointly, the largest of the first one.
+const MAX_PAIRED: usize = 64;
 
-/// Stretches of time named beneath a graph, the longest ones.
-const NAMED: usize = 200;
-
-/// What can be typed.
+/// Command-line arguments of `why`.
 #[derive(clap::Args, Debug)]
 #[command(
-    about = "Say why the connections of captures were not faster",
+    about = "Diagnose what limited the connections in a capture",
     long_about = "\
-Say why the connections of captures were not faster: for each a paragraph, the verdicts in order of \
-the time they took, and where all of its time went.
+Diagnose what limited the connections in a capture. The answer comes first: the cause that took \
+most of the time, what it cost, what to change, and the evidence. The largest connection comes \
+first; the 8 largest are shown, and the others are counted.
 
-Captures are pcap, pcapng or printed packets (tcpdump's text, also in the middle of prose), plain, \
-gzip or zstd; - is standard input. The folder of a stored run stands for its captures; one without \
-is repeated in virtual time and judged by what its senders send and hear. They may be taken at the \
-sender, at the receiver or on the way: which of them is found out. Of two captures of one connection, from two places, what both know is \
-said too: what was lost between them, and on which way queues are. Every instant has one cause or is unknown; the times add up.
+Captures are pcap, pcapng, snoop or printed packets (tcpdump's text, also in the middle of prose), \
+plain, gzip or zstd; - is standard input. They may be taken at the sender, at the receiver or on \
+the path: `why` finds out which. Two captures of one connection give one answer: packets lost or \
+delayed between the capture points are counted, and decide. The directory of a stored run stands \
+for its captures; a run without captures is repeated in virtual time.
 
-Beside that, a page of graphs with the verdicts beneath, to zoom into, is written to report.html in \
-the working folder; one that was written before is replaced. --no-report leaves it out. There is \
-none of standard input or a pipe, of several captures, and with --json, unless --graph names one.
+A page of graphs is written to report.html in the working directory. An earlier page of `why` is \
+replaced, any other file of that name is not. There is no page for standard input, for several \
+captures, with --json, or with --no-report.
 
-Of many connections the largest are shown, and one line tells of the rest; --connection N shows \
-that one. `gigatcp explain ID` tells what a verdict means and how it was found.",
-    after_help = "\
+`gigatcp explain ID` describes a cause.",
+    after_long_help = "\
+Cost:
+  Throughput that the connection would have gained without the cause, on average.
+  It compares the rate achieved with the rate that the path carried at its best.
+  \"at least\": the path may carry more than this capture shows.
+
+Confidence:
+  How often an answer like this is right, 0 to 1, measured on captures of kernels.
+  Below 0.60 the answer is \"unsure\": it names two causes and proposes no fix,
+  and says which further capture may decide between them.
+
 Examples:
-  gigatcp why trace.pcapng                       why it was slow, in words
-  gigatcp why here.pcap there.pcap               two captures of one connection, judged together
-  gigatcp why runs/my-0123456789abcdef           a stored run, and its own account
-  gigatcp why --all trace.pcap.zst               every connection, not only the largest
-  gigatcp why --connection 3 trace.pcap          the third alone
-  gigatcp why --summary trace.pcap               all connections, a line each, as fast as it goes
-  gigatcp why --json a.pcap b.pcap | jq .        the same for programs
+  gigatcp why trace.pcapng                       what limited its connections
+  gigatcp why sender.pcap receiver.pcap          two captures of one connection: one answer
+  gigatcp why -v trace.pcap                      all causes and all evidence
+  gigatcp why --all trace.pcap.zst               every connection
+  gigatcp why --connection 3 trace.pcap          one connection, by its number
+  gigatcp why --summary trace.pcap               a line for each connection
+  gigatcp why --json trace.pcap | jq .           everything, as JSON
+  gigatcp why runs/my-0123456789abcdef           a stored run, and what the run measured
   gigatcp why trace.pcap --graph other.html      the page of graphs under another name
-  tcpdump -w - tcp | gigatcp why -               what passes, until Ctrl-C ends tcpdump"
+  tcpdump -w - tcp | gigatcp why -               until Ctrl-C ends tcpdump"
 )]
 pub(crate) struct Arguments {
-    /// Captures, or folders of stored runs; - is standard input
+    /// Captures, or directories of stored runs; - is standard input
     #[arg(value_name = "FILE", required = true)]
     files: Vec<PathBuf>,
 
-    /// Every connection that carried data, not only the largest
+    /// Show all causes, all evidence, and a line for each small connection
+    #[arg(short, long, conflicts_with_all = ["json", "summary"])]
+    verbose: bool,
+
+    /// Show every connection that carried data, not only the largest
     #[arg(long)]
     all: bool,
 
-    /// Print JSON instead of sentences
+    /// Print everything as JSON
     #[arg(long)]
     json: bool,
 
@@ -84,12 +112,12 @@ pub(crate) struct Arguments {
     #[arg(long, conflicts_with = "graph")]
     no_report: bool,
 
-    /// A line for each connection: what it did, and what limited it most
+    /// Print a line for each connection: what it did, and what limited it most
     #[arg(long, conflicts_with_all = ["all", "json", "graph", "xplot", "csv"])]
     summary: bool,
 
-    /// How many threads share the connections of a file [default: one for each processor, where the
-    /// file is large]
+    /// Number of threads that share the connections of a file [default: one per CPU if the file is
+    /// large]
     #[arg(long, value_name = "N", value_parser = values::threads)]
     threads: Option<u32>,
 
@@ -115,13 +143,47 @@ impl Arguments {
     }
 }
 
-/// A connection's place in the capture and what is said of it.
-pub(super) struct Diagnosed {
+/// What limited a connection, and where it is.
+struct Answer {
+    /// The capture that packet numbers refer to, and the connection in it.
+    capture: usize,
     index: usize,
+    /// The same connection in the other capture, if both were analyzed jointly.
+    far: Option<Far>,
     diagnosis: Diagnosis,
 }
 
-/// Reads and says why.
+/// A connection in the capture that is farther from the sender.
+#[derive(Clone, Copy)]
+struct Far {
+    capture: usize,
+    index: usize,
+}
+
+impl Answer {
+    /// The answer for a connection of these captures; `None` if it carried no data.
+    fn of(captures: &[&Taken], pairs: &[PairedDiagnosis], place: Place) -> Option<Self> {
+        let Place { capture, index, .. } = place;
+        let mut pairs = pairs.iter();
+        let pair = pairs.find(|pair| pair.near == capture && pair.indices[capture] == index);
+        let far = pair.map(|pair| Far {
+            capture: 1 - pair.near,
+            index: pair.indices[1 - pair.near],
+        });
+        let diagnosis = match pair {
+            Some(pair) => pair.diagnosis.clone(),
+            None => captures[capture].capture.connections().diagnose(index)?,
+        };
+        Some(Self {
+            capture,
+            index,
+            far,
+            diagnosis,
+        })
+    }
+}
+
+/// Reads the captures and prints what limited their connections.
 pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     let (files, stored) = named_files(&arguments.files)?;
     let (stored, bare): (Vec<Stored>, Vec<Stored>) =
@@ -161,52 +223,82 @@ impl Ask<'_> {
         for run in bare {
             output::print(&run.told())?;
         }
-        let mut first = None;
-        for file in files {
+        if let ([_, _], true) = (files, self.arguments.is_joined()) {
+            let both = [self.take(&files[0])?, self.take(&files[1])?];
+            let both = [&both[0], &both[1]];
+            let pairs = self.join(both)?;
+            let mut out = Stream::new();
+            if pairs.is_empty() {
+                for taken in both {
+                    self.put(taken, true, &mut out)?;
+                    out.write("\n")?;
+                }
+                out.write(&text::nothing_joined(both))?;
+            } else {
+                text::put(&both, &pairs, self.detail(), &mut out)?;
+            }
+            return out.finish();
+        }
+        for (index, file) in files.iter().enumerate() {
             let taken = self.take(file)?;
             let mut out = Stream::new();
-            if files.len() > 1 {
-                out.write(&format!("{}:\n\n", terminal(&taken.name)))?;
+            if index > 0 {
+                out.write("\n")?;
             }
-            view::put(&taken, &mut out)?;
-            for run in self.stored {
-                out.write(&run.account(file))?;
-            }
+            self.put(&taken, files.len() > 1, &mut out)?;
             out.finish()?;
-            if !self.arguments.is_joined() {
-                continue;
-            }
-            let Some(before) = &first else {
-                first = Some(taken);
-                continue;
-            };
-            let joined = self.join([before, &taken])?;
-            output::print(&view::joined([before, &taken], &joined))?;
         }
         Ok(())
     }
 
-    /// For programs, each capture let go when it is written, but where two are
-    /// joined.
+    /// The answers for one capture.
+    fn put(self, taken: &Taken, is_named: bool, out: &mut Stream) -> Result<(), Failure> {
+        if is_named {
+            out.write(&format!("{}:\n\n", terminal(&taken.name)))?;
+        }
+        text::put(&[taken], &[], self.detail(), out)?;
+        match &taken.account {
+            Some(account) => out.write(account),
+            None => Ok(()),
+        }
+    }
+
+    const fn detail(self) -> text::Detail {
+        text::Detail {
+            shows_all: self.arguments.all,
+            is_verbose: self.arguments.verbose,
+        }
+    }
+
+    /// As JSON; each capture is released when it is written, unless two are analyzed
+    /// jointly.
     fn answer_json(self, files: &[PathBuf], bare: &[Stored]) -> Result<(), Failure> {
         flows::check_captures(files)?;
         let bare = bare.iter().map(|run| Ok(Listed::Run(run.json())));
         if self.arguments.is_joined() {
             let both = [self.take(&files[0])?, self.take(&files[1])?];
-            let both_taken = [&both[0], &both[1]];
-            let joined = self.join(both_taken)?;
-            let joined = joined.iter().map(|one| view::joined_json(both_taken, one));
+            let both = [&both[0], &both[1]];
+            let pairs = self.join(both)?;
+            let order = order::Order::of(&both, &pairs, true);
+            let joined = order.shown().iter().filter_map(|place| {
+                let one = Answer::of(&both, &pairs, *place)?;
+                json::joined(both, &one)
+            });
             let joined = joined.collect();
-            let all = Each::new(bare.chain(both.iter().map(|one| Ok(Listed::Both(one)))));
-            return output::print_json(&view::Document::new(&all, joined));
+            let captures = both.iter().enumerate().map(|(capture, taken)| {
+                let joined = pairs.iter().map(|pair| pair.indices[capture]).collect();
+                Ok(Listed::Both(json::Listed { taken, joined }))
+            });
+            let all = Each::new(bare.chain(captures));
+            return output::print_json(&json::Document::new(&all, joined));
         }
-        // Nothing is written where already the first cannot be read.
+        // Nothing is written if the first one cannot be read.
         let mut files = files.iter();
         let first = files.next().map(|file| self.take(file)).transpose()?;
         let rest = files.map(|file| self.take(file));
         let taken = first.into_iter().map(Ok).chain(rest);
         let all = Each::new(bare.chain(taken.map(|one| Ok(Listed::One(Box::new(one?))))));
-        let printed = output::print_json(&view::Document::new(&all, Vec::new()));
+        let printed = output::print_json(&json::Document::new(&all, Vec::new()));
         all.failed().and(printed)
     }
 
@@ -218,13 +310,15 @@ impl Ask<'_> {
         }
     }
 
-    /// The connections shown of the first capture that are in the second too.
+    /// The connections of the first capture that are in the second one too.
     fn join(self, both: [&Taken; 2]) -> Result<Vec<PairedDiagnosis>, Failure> {
         let captures = both.map(|taken| &taken.capture);
-        Ok(diagnose_pairs(captures, &both[0].shown, &self.options())?)
+        let mut chosen = captures[0].connections().largest_first();
+        chosen.truncate(MAX_PAIRED);
+        Ok(diagnose_pairs(captures, &chosen, &self.options())?)
     }
 
-    /// Reads a file, says what is odd, and draws what is asked for.
+    /// Reads a file, reports what is odd about it, and writes the graphs.
     fn take(self, file: &Path) -> Result<Taken, Failure> {
         let source = flows::source(file, self.outputs.reads_again())?;
         let capture = Capture::read(&source, &self.options())?;
@@ -238,44 +332,36 @@ impl Ask<'_> {
                 known(&capture, index, side)
             })?;
         }
-        let named = self.outputs.named(capture.connections().len())?;
-        let is_chosen = !named.is_empty();
-        let (shown, count) = choose(&capture, self.arguments.all, named);
+        let chosen = self.outputs.named(capture.connections().len())?;
         let account = self.stored.first().map(|run| run.account(file));
         Ok(Taken {
             name,
             capture,
-            shown,
-            is_chosen,
-            count,
+            chosen,
             account,
         })
     }
 }
 
-/// A capture that was read, and which of its connections are shown.
+/// A capture that was read, and which of its connections were requested.
 struct Taken {
     name: String,
     capture: Capture,
-    shown: Vec<usize>,
-    /// Whether they were asked for by number.
-    is_chosen: bool,
-    /// Connections that carried data.
-    count: usize,
-    /// The engine's own account, where it is of a stored run.
+    /// The indices of connections that were requested by number; empty if none was.
+    chosen: Vec<usize>,
+    /// What the run measured, if it is the capture of a stored run.
     account: Option<String>,
 }
 
 impl Taken {
-    /// What is said of those shown, each made when it is asked for.
-    fn diagnosed(&self) -> impl Iterator<Item = Diagnosed> {
-        self.shown.iter().filter_map(|index| self.diagnose(*index))
-    }
-
-    /// What is said of one; nothing where it carried no data.
-    fn diagnose(&self, index: usize) -> Option<Diagnosed> {
-        let diagnosis = self.capture.connections().diagnose(index)?;
-        Some(Diagnosed { index, diagnosis })
+    /// The connections that may be answered: those requested, or all with data.
+    fn candidates(&self) -> Vec<usize> {
+        let with_data = self.capture.connections().with_data();
+        if self.chosen.is_empty() {
+            return with_data;
+        }
+        let chosen = self.chosen.iter().copied();
+        chosen.filter(|index| with_data.binary_search(index).is_ok()).collect()
     }
 }
 
@@ -285,7 +371,7 @@ impl Taken {
 enum Listed<'a> {
     Run(Value),
     One(Box<Taken>),
-    Both(&'a Taken),
+    Both(json::Listed<'a>),
 }
 
 /// A table of each capture, and nothing else.
@@ -328,25 +414,7 @@ fn named_files(named: &[PathBuf]) -> Result<(Vec<PathBuf>, Vec<Stored>), Failure
     Ok((files, runs))
 }
 
-/// The connections to show, in the order of the capture where none are `named`,
-/// and how many carried data.
-fn choose(capture: &Capture, all: bool, named: Vec<usize>) -> (Vec<usize>, usize) {
-    let with_data = capture.connections().with_data();
-    let count = with_data.len();
-    if !named.is_empty() {
-        return (named, count);
-    }
-    if all {
-        return (with_data, count);
-    }
-    let mut largest = capture.connections().largest_first();
-    largest.truncate(SHOWN);
-    largest.sort_unstable();
-    (largest, count)
-}
-
-/// What is said of a connection beneath its graph: the stretches of its time
-/// that have a cause, and all that is printed.
+/// What is shown with the graph of a connection: intervals of one cause, and the answer.
 fn known(capture: &Capture, index: usize, side: Side) -> Known {
     let connections = capture.connections();
     let diagnosis = connections.diagnose(index);
@@ -354,16 +422,10 @@ fn known(capture: &Capture, index: usize, side: Side) -> Known {
     let (Some(connection), Some(diagnosis)) = (connections.connection(index), diagnosis) else {
         return Known::default();
     };
-    let mut spans: Vec<&gigatcp_why::Span> = diagnosis.spans.iter().collect();
-    spans.sort_by_key(|span| std::cmp::Reverse(span.length));
-    spans.truncate(NAMED);
-    spans.sort_by_key(|span| span.start);
-    let named = spans.into_iter().filter_map(|span| {
+    let spans = diagnosis.spans.iter().filter_map(|span| {
         let cause = CAUSES.get(span.cause?)?;
-        let verdict = diagnosis
-            .verdicts
-            .iter()
-            .find(|verdict| verdict.cause.id == cause.id);
+        let mut verdicts = diagnosis.verdicts.iter();
+        let verdict = verdicts.find(|verdict| verdict.cause.id == cause.id);
         let from_ns = span
             .start
             .saturating_since(connection.first_at())
@@ -376,8 +438,8 @@ fn known(capture: &Capture, index: usize, side: Side) -> Known {
         })
     });
     Known {
-        spans: named.collect(),
-        said: view::said(&diagnosis),
+        spans: spans.collect(),
+        said: detail::said(&diagnosis),
     }
 }
 

@@ -4,12 +4,10 @@
 
 const trees = [];
 const sequence = new SequencePanel(byId("sequence-plot"), redraw);
-const sides = [
-  [new Panel(byId("throughput-plot")), drawThroughput],
-  [new Panel(byId("owin-plot")), drawOwin],
-  [new Panel(byId("rtt-plot")), drawRoundTrips],
-];
-const band = new Band(byId("band"), (span) => sequence.show(span.from, span.to));
+const sides = [["throughput", drawThroughput], ["owin", drawOwin], ["rtt", drawRoundTrips]].map(
+  ([id, draw]) => ({ id, draw, panel: new Panel(byId(`${id}-plot`)), frame: byId(`${id}-frame`) }),
+);
+const strip = new Strip(byId("strip"), ([from, to]) => sequence.show(from, to));
 let isWaiting = false;
 
 // Many changes within one frame of the screen are one redraw.
@@ -26,8 +24,9 @@ function drawNow() {
   if (!sequence.tree) return;
   const started = performance.now();
   sequence.draw();
-  band.draw(sequence.panel);
-  for (const [panel, draw] of sides) {
+  strip.draw(sequence.panel);
+  for (const { draw, panel, frame } of sides) {
+    if (frame.hidden) continue;
     draw(panel, sequence.view, sequence.tree);
     if (sequence.selected) panel.upright(sequence.selected.p.t[sequence.selected.i], colours.ink);
   }
@@ -41,6 +40,7 @@ function drawNow() {
 function drawAll() {
   applyTheme();
   buildSequenceLegend();
+  strip.legend();
   drawNow();
 }
 
@@ -66,7 +66,9 @@ async function choose(index) {
   const { meta } = tree;
   facts(meta.facts);
   said(meta.said);
-  band.choose(meta.spans);
+  strip.choose(meta);
+  const filled = panelsOf(tree);
+  for (const { id, frame } of sides) frame.hidden = !filled[id];
   sequence.choose(tree);
   byId("kept").textContent = meta.kept < meta.points
     ? `Of the ${digits(meta.points, 0)} packets of this stream ${digits(meta.kept, 0)} are in this page one by one: where something happens, and evenly in between. The others are summed up in blocks of up to ${digits(Math.max(...tree.levels[0].count), 0)}, drawn as broad pale lines when zoomed in.`
@@ -87,8 +89,11 @@ function facts(list) {
   }));
 }
 
-// What was found out: paragraphs to read, findings to unfold.
-function said({ paragraphs, findings }) {
+// The answer: its sentence heads the page, its lines follow, all causes unfold.
+function said({ headline, lines, findings }) {
+  byId("headline").textContent = headline || DATA.title;
+  const answer = element("dl", undefined, "answer");
+  for (const [label, text] of lines) answer.append(element("dt", label), element("dd", text));
   const found = findings.map(([head, lines]) => {
     const details = document.createElement("details");
     const list = document.createElement("ul");
@@ -96,7 +101,7 @@ function said({ paragraphs, findings }) {
     details.append(element("summary", head), list);
     return details;
   });
-  byId("said").replaceChildren(...paragraphs.map((text) => element("p", text)), ...found);
+  byId("said").replaceChildren(...(lines.length ? [answer] : []), ...found);
 }
 
 function start() {
@@ -104,6 +109,7 @@ function start() {
   buildSequenceLegend();
   const choice = byId("choice");
   for (const graph of DATA.graphs) choice.append(element("option", graph.label));
+  byId("choose").hidden = DATA.graphs.length < 2;
   choice.addEventListener("change", () => chosen(choice.selectedIndex));
   const press = (id, act) => byId(id).addEventListener("click", act);
   press("in", () => sequence.zoom(0.5));

@@ -1,9 +1,9 @@
-// What stands beneath the time-sequence graph, over the same time: throughput,
-// octets in flight, round-trip times, and named stretches.
+// What stands below the time-sequence graph, over the same time: the strip of causes,
+// throughput, bytes in flight, RTTs.
 
 const RATE_STEP = 6; // pixels of an interval of throughput
 
-// Draws octets acknowledged and sent, each second, of intervals some pixels
+// Draws bytes acknowledged and sent, each second, of intervals some pixels
 // wide.
 function drawThroughput(panel, view, tree) {
   const wide = panel.canvas.getBoundingClientRect().width - LEFT - RIGHT;
@@ -88,7 +88,7 @@ function drawRoundTrips(panel, view, tree) {
   }, (_, rtt) => {
     high = Math.max(high, rtt);
   });
-  panel.frame(view, 0, (high || 1e6) * 1.08, NANOS, "round trip", 22);
+  panel.frame(view, 0, (high || 1e6) * 1.08, NANOS, "RTT", 22);
   panel.inside(() => {
     const bars = new Bars(panel, 2.5);
     each((c, i) => {
@@ -107,57 +107,106 @@ function note(panel, text) {
   g.fillText(text, (panel.left + panel.right) / 2, (panel.top + panel.bottom) / 2);
 }
 
-// When a stretch is, to a tenth of its length.
-function when(span) {
-  const places = Math.max(0, Math.min(9, 1 - Math.floor(Math.log10((span.to - span.from) / 1e9))));
-  return `${digits(span.from / 1e9, places)}\u2013${digits(span.to / 1e9, places)} s`;
+// When an interval is, to a tenth of its length.
+function when([from, to]) {
+  const places = Math.max(0, Math.min(9, 1 - Math.floor(Math.log10((to - from) / 1e9))));
+  return `${digits(from / 1e9, places)}\u2013${digits(to / 1e9, places)} s`;
 }
 
-// Named stretches of time in lanes, so that none hides another.
-class Band {
+const MIN_WIDTH = 0.005; // of the strip: what is narrower is merged with its neighbors
+
+// Neighbors that are too narrow to be seen, as one interval of the cause that takes most
+// of it. Gaps stay gaps.
+function mergeNarrow(spans, narrow) {
+  const merged = [];
+  let group = [];
+  const flush = () => {
+    if (!group.length) return;
+    const spent = new Map();
+    for (const [from, to, cause] of group) spent.set(cause, (spent.get(cause) ?? 0) + to - from);
+    const [cause] = [...spent].reduce((most, one) => (one[1] > most[1] ? one : most));
+    const from = group[0][0], to = group.at(-1)[1], before = merged.at(-1);
+    group = [];
+    // What is left over and still narrow goes to the interval before it.
+    if (before?.[1] === from && (before[2] === cause || to - from < narrow)) before[1] = to;
+    else merged.push([from, to, cause]);
+  };
+  for (const span of spans) {
+    if (group.length && group.at(-1)[1] !== span[0]) flush();
+    if (span[1] - span[0] >= narrow) flush();
+    group.push(span);
+    if (span[1] - group[0][0] >= narrow) flush();
+  }
+  flush();
+  return merged;
+}
+
+// The strip of causes over the time shown, in the palette of the report of a run; below
+// it a button for each cause.
+class Strip {
   constructor(canvas, shown) {
-    this.canvas = canvas;
-    this.selected = -1;
-    this.shown = shown;
+    Object.assign(this, { canvas, shown, spans: [], causes: [], names: [], boxes: [], selected: null });
     canvas.addEventListener("click", (event) => {
-      const box = canvas.getBoundingClientRect();
-      const at = this.spanAt(event.clientX - box.left, event.clientY - box.top);
-      if (at >= 0) this.select(at);
+      const found = this.at(event);
+      if (found) this.select(found);
     });
+    canvas.addEventListener("pointermove", (event) => {
+      const found = this.at(event);
+      if (found) showTip([element("span", `${this.causes[found[2]].name}, ${when(found)}`)], event.pageX, event.pageY);
+      else hideTip();
+    });
+    canvas.addEventListener("pointerleave", hideTip);
   }
 
-  choose(spans) {
-    this.spans = spans;
-    this.selected = -1;
-    byId("span-text").textContent = "Choose a stretch to zoom into it and to read what was found.";
-    const lanes = [];
-    this.lane = spans.map((span) => {
-      let lane = lanes.findIndex((end) => end <= span.from);
-      if (lane < 0) lane = lanes.length;
-      lanes[lane] = span.to;
-      return lane;
-    });
-    byId("band-frame").hidden = !spans.length;
-    this.canvas.style.height = `${Math.max(1, lanes.length) * 22 + 6}px`;
-    byId("spans").replaceChildren(...spans.map((span, index) => {
-      const button = element("button", `${span.name} ${when(span)}`);
+  choose({ spans, causes }) {
+    Object.assign(this, { spans, causes, selected: null, boxes: [] });
+    this.names = causes.map((cause) => cause.name);
+    byId("strip-frame").hidden = !spans.length;
+    this.say("Choose a cause to read what was found and to zoom into its longest interval.");
+    this.legend();
+  }
+
+  // Causes by the time they took, those of nearly none last.
+  legend() {
+    const all = this.causes.reduce((sum, cause) => sum + cause.spent, 0);
+    const order = this.causes.map((_, index) => index).sort((a, b) => this.causes[b].spent - this.causes[a].spent);
+    byId("causes").replaceChildren(...order.map((index) => {
+      const { name, spent } = this.causes[index];
+      const button = element("button");
       button.type = "button";
-      button.setAttribute("aria-pressed", "false");
-      button.addEventListener("click", () => this.select(index));
+      button.setAttribute("aria-pressed", String(this.selected?.[2] === index));
+      const share = (spent / all) * 100;
+      const sample = glyph(26, 14, (g, w, h) => {
+        g.fillStyle = causeFill(g, name, this.names);
+        g.fillRect(0, 0, w, h);
+      });
+      button.append(sample, element("span", `${name} ${share < 0.1 ? "< 0.1" : digits(share, share < 9.95 ? 1 : 0)} %`));
+      button.addEventListener("click", () => this.select(this.longest(index)));
       return button;
     }));
   }
 
-  select(index) {
-    this.selected = index;
-    const span = this.spans[index];
-    [...byId("spans").children].forEach((button, i) => button.setAttribute("aria-pressed", String(i === index)));
-    byId("span-text").textContent = `${span.name}, ${digits(span.from / 1e9, 6)} s to ${digits(span.to / 1e9, 6)} s. ${span.text}`;
-    this.shown(span);
+  longest(cause) {
+    const own = this.spans.filter((span) => span[2] === cause);
+    return own.reduce((most, span) => (span[1] - span[0] > most[1] - most[0] ? span : most), own[0] ?? [0, 0, cause]);
   }
 
-  spanAt(px, py) {
-    return this.boxes?.findIndex(([x, y, w, h]) => px >= x && px <= x + w && py >= y && py <= y + h) ?? -1;
+  select(span) {
+    this.selected = span;
+    const { name, text } = this.causes[span[2]];
+    this.legend();
+    this.say(span[1] > span[0] ? `${name}, ${when(span)}. ${text}` : `${name}: ${text}`);
+    if (span[1] > span[0]) this.shown(span);
+  }
+
+  say(text) {
+    byId("strip-text").textContent = text;
+  }
+
+  at(event) {
+    const box = this.canvas.getBoundingClientRect();
+    const px = event.clientX - box.left;
+    return this.boxes.find(({ x, w }) => px >= x && px <= x + w)?.span;
   }
 
   // An empty picture of the size the page gives the canvas.
@@ -175,27 +224,46 @@ class Band {
   draw(panel) {
     if (!this.spans.length) return;
     const g = this.open();
-    this.boxes = this.spans.map((span, index) => {
-      const from = Math.max(panel.left, Math.min(panel.right, panel.px(span.from)));
-      const to = Math.max(panel.left, Math.min(panel.right, panel.px(span.to)));
-      const box = [from, this.lane[index] * 22 + 3, Math.max(to - from, panel.px(span.to) < panel.left || panel.px(span.from) > panel.right ? 0 : 3), 18];
-      const [x, y, w, h] = box;
-      if (!w) return box;
-      g.fillStyle = colours.panel;
-      g.fillRect(x, y, w, h);
-      g.strokeStyle = index === this.selected ? colours.ink : colours.soft;
-      g.lineWidth = index === this.selected ? 2 : 1;
-      g.strokeRect(x + 0.5, y + 0.5, Math.max(1, w - 1), h - 1);
-      g.save();
-      g.beginPath();
-      g.rect(x, y, w, h);
-      g.clip();
-      g.fillStyle = colours.ink;
-      g.textAlign = "left";
-      g.textBaseline = "middle";
-      if (g.measureText(span.name).width + 8 <= w) g.fillText(span.name, x + 5, y + h / 2);
-      g.restore();
-      return box;
+    const { left, right } = panel;
+    const inView = this.spans.filter(([from, to]) => panel.px(to) > left && panel.px(from) < right);
+    const narrow = panel.timeAt(left + (right - left) * MIN_WIDTH) - panel.timeAt(left);
+    this.boxes = mergeNarrow(inView.map((span) => [...span]), narrow).map((span) => {
+      const from = Math.max(left, panel.px(span[0])), to = Math.min(right, panel.px(span[1]));
+      return { x: from, w: Math.max(to - from, 1), span };
     });
+    const height = this.canvas.clientHeight - 6;
+    const fills = this.names.map((name) => causeFill(g, name, this.names));
+    for (const { x, w, span } of this.boxes) {
+      g.fillStyle = fills[span[2]];
+      g.fillRect(x, 3, w, height);
+      this.label(g, x, w, height, this.names[span[2]]);
+    }
+    if (this.selected) this.outline(g, panel, height);
   }
+
+  label(g, x, w, height, name) {
+    const width = g.measureText(name).width + 10;
+    if (w < width + 6) return;
+    const middle = x + w / 2;
+    g.fillStyle = colours.paper;
+    g.fillRect(middle - width / 2, 6, width, height - 6);
+    g.fillStyle = colours.ink;
+    g.textAlign = "center";
+    g.textBaseline = "middle";
+    g.fillText(name, middle, 3.5 + height / 2);
+  }
+
+  outline(g, panel, height) {
+    const [from, to] = this.selected.map((time) => Math.min(panel.right, Math.max(panel.left, panel.px(time))));
+    g.strokeStyle = colours.ink;
+    g.lineWidth = 2;
+    g.strokeRect(from, 2, Math.max(2, to - from), height + 2);
+  }
+}
+
+// Which panels have something to show of a stream.
+function panelsOf(tree) {
+  const { levels } = tree;
+  const some = (column) => levels[0][column].some((value) => value > 0);
+  return { throughput: tree.end > tree.begin && some("next1"), owin: some("owinHigh"), rtt: some("rttHigh") };
 }

@@ -25,9 +25,10 @@ const STYLE: &str = include_str!("../../assets/graph/graph.css");
 const BODY: &str = include_str!("../../assets/graph/body.html");
 
 /// The renderer, in order of use; one script so that names are shared.
-const SCRIPT: [&str; 8] = [
+const SCRIPT: [&str; 9] = [
     include_str!("../../assets/base.js"),
     include_str!("../../assets/plot.js"),
+    include_str!("../../assets/causes.js"),
     include_str!("../../assets/graph/octets.js"),
     include_str!("../../assets/graph/tree.js"),
     include_str!("../../assets/graph/panel.js"),
@@ -36,25 +37,27 @@ const SCRIPT: [&str; 8] = [
     include_str!("../../assets/graph/main.js"),
 ];
 
-/// A stretch of time with a name, drawn as a band beneath a graph.
+/// An interval of one cause, drawn in a strip below a graph.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Span {
     /// Where it begins, in nanoseconds since the connection's first packet.
     pub from_ns: u64,
     /// Where it ends.
     pub to_ns: u64,
-    /// What it is called, in a word or two.
+    /// The id of its cause.
     pub name: String,
-    /// What there is to say about it, in sentences.
+    /// What was found, in sentences; the same for all intervals of the cause.
     pub text: String,
 }
 
-/// What was found out about a stream, in words.
+/// What limited a stream, in words.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct Said {
-    /// What a reader wants to know, a paragraph each.
-    pub paragraphs: Vec<String>,
-    /// What it rests on: a line to unfold, and what is behind it.
+    /// The answer in a sentence, which heads the page; empty if there is none.
+    pub headline: String,
+    /// Lines below it: a label and a text each.
+    pub lines: Vec<(String, String)>,
+    /// All causes: a line to unfold, and what is behind it.
     pub findings: Vec<(String, Vec<String>)>,
 }
 
@@ -105,7 +108,12 @@ impl Page<'_> {
             .zip(&packed)
             .map(|(plotted, packed)| described(plotted, packed))
             .collect();
-        let data = json!({ "graphs": graphs, "marks": Point::mark_names() }).to_string();
+        let data = json!({
+            "title": self.title,
+            "graphs": graphs,
+            "marks": Point::mark_names(),
+        });
+        let data = data.to_string();
         let _ = writeln!(
             out,
             "<script type=\"application/json\" id=\"data\">{}</script>",
@@ -141,12 +149,19 @@ impl Page<'_> {
     }
 
     fn header(&self, out: &mut String) {
+        let first = self.graphs.first();
+        let answer = first.map_or("", |graph| graph.said.headline.as_str());
+        let (headline, title) = match (answer.is_empty(), self.about.is_empty()) {
+            (true, _) => (self.title.as_str(), self.about.clone()),
+            (false, true) => (answer, self.title.clone()),
+            (false, false) => (answer, format!("{}: {}", self.title, self.about)),
+        };
         let _ = write!(
             out,
-            "<header>\n<div><h1>{}</h1>\n<p class=\"title\">{}</p></div>\n\
+            "<header>\n<div><h1 id=\"headline\">{}</h1>\n<p class=\"title\">{}</p></div>\n\
              <button type=\"button\" id=\"theme\" hidden>Theme</button>\n",
-            html(&self.title),
-            html(&self.about),
+            html(headline),
+            html(&title),
         );
         facts(&self.facts, out);
         out.push_str(
@@ -167,7 +182,7 @@ fn facts(facts: &[(String, String)], out: &mut String) {
 
 fn described(plotted: &Plotted<'_>, packed: &Packed) -> Value {
     let part = |part: &Part| json!([part.packed, part.plain]);
-    let span = |span: &Span| json!({ "from": span.from_ns, "to": span.to_ns, "name": span.name, "text": span.text });
+    let (causes, spans) = strip(&plotted.spans);
     let graph = plotted.graph;
     let mut notes = plotted.notes.clone();
     if graph.steps_back() > 0 {
@@ -191,8 +206,124 @@ fn described(plotted: &Plotted<'_>, packed: &Packed) -> Value {
         "windows": plotted.knows_windows,
         "head": part(&packed.head),
         "chunks": packed.chunks.iter().map(part).collect::<Vec<_>>(),
-        "spans": plotted.spans.iter().map(span).collect::<Vec<_>>(),
-        "said": { "paragraphs": plotted.said.paragraphs, "findings": plotted.said.findings },
+        "causes": causes,
+        "spans": spans,
+        "said": {
+            "headline": plotted.said.headline,
+            "lines": plotted.said.lines,
+            "findings": plotted.said.findings,
+        },
         "notes": notes,
     })
+}
+
+/// Steps into which intervals are merged before they go into the page.
+const STRIP_STEPS: u64 = 1_000;
+
+/// The causes of intervals, each with its text and all of its time, and the intervals as
+/// (from, to, index of the cause). What is shorter than a thousandth of the whole is merged
+/// with its neighbors to the cause that took most of the time.
+fn strip(spans: &[Span]) -> (Vec<Value>, Vec<(u64, u64, usize)>) {
+    let mut names: Vec<&Span> = Vec::new();
+    let mut spent: Vec<u64> = Vec::new();
+    let mut all: Vec<(u64, u64, usize)> = Vec::new();
+    for span in spans.iter().filter(|span| span.to_ns > span.from_ns) {
+        let known = names.iter().position(|known| known.name == span.name);
+        let cause = known.unwrap_or_else(|| {
+            names.push(span);
+            spent.push(0);
+            names.len() - 1
+        });
+        spent[cause] += span.to_ns - span.from_ns;
+        all.push((span.from_ns, span.to_ns, cause));
+    }
+    let causes = names.iter().zip(&spent).map(
+        |(span, spent)| json!({ "name": span.name, "text": span.text, "spent": spent }),
+    );
+    (causes.collect(), merged(&all, names.len()))
+}
+
+fn merged(spans: &[(u64, u64, usize)], causes: usize) -> Vec<(u64, u64, usize)> {
+    let (Some(first), Some(last)) = (spans.first(), spans.last()) else {
+        return Vec::new();
+    };
+    let step = (last.1 - first.0) / STRIP_STEPS;
+    let mut merged: Vec<(u64, u64, usize)> = Vec::new();
+    let mut short: Vec<(u64, u64, usize)> = Vec::new();
+    for span in spans {
+        let is_short = span.1 - span.0 < step;
+        let is_near = short.last().is_none_or(|last| last.1 == span.0);
+        if !is_short || !is_near {
+            merged.extend(most(&short, causes));
+            short.clear();
+        }
+        if !is_short {
+            merged.push(*span);
+            continue;
+        }
+        short.push(*span);
+        if span.1 - short[0].0 >= step {
+            merged.extend(most(&short, causes));
+            short.clear();
+        }
+    }
+    merged.extend(most(&short, causes));
+    merged.dedup_by(|next, before| {
+        let continues = next.2 == before.2 && next.0 == before.1;
+        if continues {
+            before.1 = next.1;
+        }
+        continues
+    });
+    merged
+}
+
+/// One interval in place of several that follow each other, with the cause of most of them.
+fn most(short: &[(u64, u64, usize)], causes: usize) -> Option<(u64, u64, usize)> {
+    let mut spent = vec![0; causes];
+    for (from, to, cause) in short {
+        spent[*cause] += to - from;
+    }
+    let cause = (0..causes).max_by_key(|cause| spent[*cause])?;
+    Some((short.first()?.0, short.last()?.1, cause))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn span(from_ns: u64, to_ns: u64, name: &str) -> Span {
+        Span {
+            from_ns,
+            to_ns,
+            name: name.into(),
+            text: String::new(),
+        }
+    }
+
+    #[test]
+    fn short_intervals_are_merged_to_the_cause_that_took_most_and_keep_both_ends() {
+        let mut spans = vec![span(0, 500_000, "long")];
+        for start in (500_000..1_000_000).step_by(100) {
+            spans.push(span(start, start + 70, "most"));
+            spans.push(span(start + 70, start + 100, "rest"));
+        }
+        let (causes, strip) = strip(&spans);
+        assert_eq!(strip, [(0, 500_000, 0), (500_000, 1_000_000, 1)]);
+        assert_eq!(causes[2]["spent"], 150_000, "the times of causes are not merged");
+    }
+
+    #[test]
+    fn long_intervals_and_gaps_stay() {
+        let spans = [span(0, 400, "a"), span(500, 900, "b"), span(900, 1_000, "a")];
+        let (_, strip) = strip(&spans);
+        assert_eq!(strip, [(0, 400, 0), (500, 900, 1), (900, 1_000, 0)]);
+    }
+
+    #[test]
+    fn a_strip_has_few_intervals_however_many_there_were() {
+        let flicker = (0..100_000).map(|at| span(at, at + 1, if at % 3 == 0 { "a" } else { "b" }));
+        let (_, strip) = strip(&flicker.collect::<Vec<_>>());
+        assert!(strip.len() as u64 <= STRIP_STEPS + 1, "{}", strip.len());
+    }
 }

@@ -13,12 +13,14 @@ use std::sync::atomic::AtomicBool;
 use gigatcp_analyze::{Capture, Options, Source};
 use gigatcp_record::{FlowRecord, RunRecord, SeriesRecord, WhyRecord};
 use gigatcp_report::escape::terminal;
-use gigatcp_report::prose::wrap;
+use gigatcp_report::prose::wrap_hanging;
 use gigatcp_sweep::{Ground, Job, Progress, watch};
-use gigatcp_units::Duration;
-use gigatcp_units::grammar::human_duration;
+use gigatcp_units::Rate;
+use gigatcp_units::grammar::human_rate;
+use gigatcp_why::MIN_CONFIDENCE;
 use serde_json::{Value, json};
 
+use super::answer::labeled;
 use crate::failure::Failure;
 use crate::output;
 
@@ -128,7 +130,7 @@ impl Stored {
                     terminal(&flow.name)
                 ));
                 match &flow.why {
-                    Some(why) => text.push_str(&sentences(why)),
+                    Some(why) => text.push_str(&sentences(flow, why)),
                     None => text.push_str("  no data was sent\n"),
                 }
                 text.push_str(&format!("  measured by the run: {}\n\n", account(flow)));
@@ -182,21 +184,25 @@ fn bare(series: &SeriesRecord) -> Value {
     json!(series)
 }
 
-/// The answer for a flow, and its verdicts.
-fn sentences(why: &WhyRecord) -> String {
-    let mut text = wrap(&why.sentence, 2);
-    for verdict in why.verdicts.iter().filter(|one| one.time_ns > 0) {
-        let line = format!(
-            "{}, {}, sure {:.0} %: {}",
-            verdict.id,
-            human_duration(Duration::from_nanos(verdict.time_ns)),
-            verdict.confidence * 100.0,
-            verdict.finding
-        );
-        text.push_str(&wrap(&line, 4));
+/// The answer for a flow from its packets, as [`answer`](super::answer) has it.
+fn sentences(flow: &FlowRecord, why: &WhyRecord) -> String {
+    let achieved = human_rate(Rate::from_bps(flow.goodput_bps.max(0.0) as u64));
+    let mut text = wrap_hanging(&why.sentence, 0, 2);
+    let primary = why.primary_cause.as_ref();
+    let first = why.verdicts.iter().find(|one| Some(&one.id) == primary);
+    if let Some(first) = first {
+        let bound = if first.cost_at_least { "at least" } else { "about" };
+        let cost = match first.cost_bps {
+            0 => format!("none: {achieved} achieved"),
+            bps => format!("{bound} {}: {achieved} achieved", human_rate(Rate::from_bps(bps))),
+        };
+        text.push_str(&labeled("Cost", &cost));
+        if first.confidence >= MIN_CONFIDENCE && !first.fix.is_empty() {
+            text.push_str(&labeled("Fix", &first.fix));
+        }
+        text.push_str(&labeled("Evidence", &first.finding));
     }
-    text.push_str(&format!("  limited by: {}\n", why.limited_by));
-    text
+    text + &labeled("Details", &format!("limited by: {}", why.limited_by))
 }
 
 /// Shares of the time by cause, as the run measured them; by mechanism in a record of

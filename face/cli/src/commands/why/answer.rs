@@ -1,0 +1,331 @@
+//! The answer for one connection: a sentence, and four labeled lines.
+//!
+//! The sentence is [`Diagnosis::sentence`]. Below it stand what the cause cost, what to
+//! change, the first piece of evidence, and which connection it is. Certain faults that
+//! took no time are notes. More is shown only with `-v` (`detail.rs`).
+
+use gigatcp_analyze::Diagnosis;
+use gigatcp_report::prose::{TIE, wrap_hanging};
+use gigatcp_units::Duration;
+use gigatcp_units::grammar::{human_bytes, human_duration, human_rate};
+use gigatcp_why::{Evidence, MIN_CONFIDENCE, Verdict, View};
+
+/// Columns of a label, with the space around it.
+const LABEL: usize = 12;
+
+/// Minimum share of the time for a cause to be listed without `-v`.
+const MIN_SHARE: f64 = 0.05;
+
+/// Which connection it is, in words for the line `Details`.
+pub(super) struct Which {
+    /// Both endpoints, the sender of the data first.
+    pub(super) ends: String,
+    /// Where it was captured.
+    pub(super) captured: String,
+    /// Its number and its place among the connections; empty if there is only one.
+    pub(super) place: String,
+}
+
+/// Returns the sentence and its lines.
+pub(super) fn lines(which: &Which, diagnosis: &Diagnosis, is_verbose: bool) -> String {
+    let first = shown(diagnosis);
+    let mut text = wrap_hanging(&diagnosis.sentence(), 0, 2);
+    text.push_str(&labeled("Cost", &cost(diagnosis, first)));
+    if let Some(first) = first {
+        let is_sure = first.confidence >= MIN_CONFIDENCE;
+        if is_sure && diagnosis.headline().is_some() {
+            text.push_str(&labeled("Fix", &first.fix));
+        }
+        let evidence = first.evidence.first().map(piece);
+        let evidence = evidence.unwrap_or_else(|| first.finding.clone());
+        text.push_str(&labeled("Evidence", &evidence));
+    }
+    if let Some(joined) = &diagnosis.joined {
+        let label = if first.is_some() { "" } else { "Evidence" };
+        text.push_str(&labeled(label, joined));
+    }
+    text.push_str(&labeled("Details", &details(which, diagnosis)));
+    let shares = shares(diagnosis, if is_verbose { 0.0005 } else { MIN_SHARE });
+    if !shares.is_empty() {
+        text.push_str(&labeled("", &shares));
+    }
+    for note in notes(diagnosis) {
+        text.push_str(&labeled("Note", &note));
+    }
+    text
+}
+
+/// The cause that the sentence names, or the one that took most of what is known.
+pub(super) fn shown(diagnosis: &Diagnosis) -> Option<&Verdict> {
+    let largest = diagnosis.verdicts.first();
+    let largest = largest.filter(|verdict| !verdict.time.is_zero());
+    diagnosis.headline().or(largest)
+}
+
+/// A line with a label; what does not fit hangs below its text.
+pub(super) fn labeled(label: &str, text: &str) -> String {
+    let wrapped = wrap_hanging(text, LABEL, LABEL);
+    let rest = wrapped.get(LABEL..).unwrap_or_default();
+    format!("  {label:<width$}{rest}", width = LABEL - 2)
+}
+
+/// What the cause cost, and against which rate.
+pub(super) fn cost(diagnosis: &Diagnosis, verdict: Option<&Verdict>) -> String {
+    let achieved = format!("{} achieved", human_rate(diagnosis.throughput));
+    let Some(verdict) = verdict else {
+        return format!("unknown: {achieved}");
+    };
+    if verdict.time.is_zero() {
+        return format!("not measured: {achieved}");
+    }
+    match verdict.cause.id {
+        "path-saturated" => return format!("none: the path was full; {achieved}"),
+        "cross-traffic" => return format!("what others sent: the path was full; {achieved}"),
+        _ => {}
+    }
+    let capacity = &diagnosis.capacity;
+    // No rate below the average can be the best.
+    let carried = capacity.rate().max(diagnosis.throughput);
+    let carried = format!("{} {}", human_rate(carried), capacity.source.words());
+    match lost(verdict) {
+        Some(lost) => format!("{lost}: {achieved}, {carried}"),
+        None if verdict.cost.at_least => format!("unknown: {achieved}, and not more at any time"),
+        None => format!("none that can be measured: {achieved}, {carried}"),
+    }
+}
+
+/// The rate that a cause cost; `None` if it is too small to be measured.
+pub(super) fn lost(verdict: &Verdict) -> Option<String> {
+    /// Below this a cost is rounding.
+    const MIN_COST_BPS: u64 = 1_000;
+    let cost = &verdict.cost;
+    let is_measured = !verdict.time.is_zero() && cost.rate.as_bps() >= MIN_COST_BPS;
+    is_measured.then(|| {
+        let bound = if cost.at_least { "at least" } else { "about" };
+        format!("{bound} {}", human_rate(cost.rate))
+    })
+}
+
+fn details(which: &Which, diagnosis: &Diagnosis) -> String {
+    let mut text = format!(
+        "{}, {} in {}, captured {}",
+        which.ends,
+        human_bytes(diagnosis.delivered),
+        human_duration(diagnosis.duration),
+        which.captured
+    );
+    if !which.place.is_empty() {
+        text.push_str("; ");
+        text.push_str(&which.place);
+    }
+    text
+}
+
+/// Shares of the causes that the sentence does not name, largest first; and of unknown.
+fn shares(diagnosis: &Diagnosis, min: f64) -> String {
+    let named = diagnosis.headline().map(|first| first.cause.id);
+    let others = diagnosis.verdicts.iter();
+    let others = others.filter(|verdict| Some(verdict.cause.id) != named);
+    let others = others.map(|verdict| (verdict.cause.id, verdict.share));
+    let unknown = ("unknown", share(diagnosis.unknown, diagnosis.duration));
+    let parts = others.chain([unknown]).filter(|(_, share)| *share >= min);
+    list(parts)
+}
+
+/// Names with their shares, none broken between two lines.
+pub(super) fn list<'a>(shares: impl Iterator<Item = (&'a str, f64)>) -> String {
+    let parts = shares.map(|(name, share)| format!("{name}{TIE}{}", percent(share)));
+    parts.collect::<Vec<_>>().join(", ")
+}
+
+pub(super) fn share(part: Duration, whole: Duration) -> f64 {
+    part.as_secs_f64() / whole.as_secs_f64().max(1e-9)
+}
+
+/// A share as text, with a digit after the point where it is small.
+pub(super) fn percent(share: f64) -> String {
+    let percent = share * 100.0;
+    if percent >= 9.95 {
+        format!("{percent:.0}{TIE}%")
+    } else {
+        format!("{percent:.1}{TIE}%")
+    }
+}
+
+/// Faults that are certain but took no time, each in a sentence.
+pub(super) fn notes(diagnosis: &Diagnosis) -> Vec<String> {
+    let named = diagnosis.headline().map(|first| first.cause.id);
+    let notes = diagnosis.verdicts.iter().filter(|verdict| {
+        verdict.is_note && verdict.time.is_zero() && Some(verdict.cause.id) != named
+    });
+    let sentence = |verdict: &Verdict| {
+        let id = verdict.cause.id;
+        format!(
+            "{id}: {} (confidence {:.2})",
+            verdict.finding.trim_end_matches('.'),
+            verdict.confidence
+        )
+    };
+    notes.map(sentence).collect()
+}
+
+/// A fact, with where in the capture it stands.
+pub(super) fn piece(evidence: &Evidence) -> String {
+    let text = &evidence.text;
+    match (evidence.packet, evidence.at) {
+        (Some(packet), Some(at)) if evidence.is_round => {
+            format!("from {} on (packet {packet}): {text}", human_duration(at))
+        }
+        (Some(packet), Some(at)) => format!("packet {packet}, {}: {text}", human_duration(at)),
+        (Some(packet), None) => format!("packet {packet}: {text}"),
+        _ => text.clone(),
+    }
+}
+
+/// Where a capture was taken, in words that follow "captured".
+pub(super) const fn captured(point: View) -> &'static str {
+    match point {
+        View::Sender => "at the sender",
+        View::Receiver => "at the receiver",
+        View::Middle => "mid-path",
+        View::Unknown => "at an unknown point",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use gigatcp_flows::Side;
+    use gigatcp_units::{Bytes, Instant, Rate};
+    use gigatcp_why::{Capacity, Cost, find};
+
+    use super::*;
+
+    fn verdict(id: &str, share: f64, confidence: f64) -> Verdict {
+        let cause = find(id).expect("a cause");
+        Verdict {
+            cause,
+            subject: format!("{} (figure)", cause.name),
+            finding: "It was found.".into(),
+            evidence: vec![
+                Evidence {
+                    packet: Some(3537),
+                    at: Some(Duration::from_millis(849)),
+                    is_round: false,
+                    text: "699 kB in flight".into(),
+                },
+                Evidence {
+                    packet: None,
+                    at: None,
+                    is_round: false,
+                    text: "more evidence".into(),
+                },
+            ],
+            fix: "change it to 1.0 MB".into(),
+            confidence,
+            probability: confidence,
+            is_note: share == 0.0,
+            time: Duration::from_secs_f64(share * 10.0),
+            share,
+            cost: Cost {
+                rate: Rate::from_bps(if share > 0.0 { 2_100_000 } else { 0 }),
+                at_least: true,
+            },
+        }
+    }
+
+    fn diagnosis(verdicts: Vec<Verdict>) -> Diagnosis {
+        let known = verdicts.iter().map(|verdict| verdict.share).sum::<f64>();
+        Diagnosis {
+            sender: Side::Client,
+            capture_point: View::Sender,
+            start: Instant::ZERO,
+            duration: Duration::from_secs(10),
+            delivered: Bytes::new(1_070_000),
+            throughput: Rate::from_bps(856_000),
+            capacity: Capacity::default(),
+            min_rtt: Duration::from_millis(80),
+            verdicts,
+            alternative: find("policer"),
+            unknown: Duration::from_secs_f64(10.0 * (1.0 - known).max(0.0)),
+            spans: Vec::new(),
+            joined: None,
+        }
+    }
+
+    fn answer(verdicts: Vec<Verdict>) -> String {
+        let which = Which {
+            ends: "10.1.0.1:5201 -> 10.1.0.2:41288".into(),
+            captured: "at the sender".into(),
+            place: "largest of 2 connections".into(),
+        };
+        lines(&which, &diagnosis(verdicts), false)
+    }
+
+    #[test]
+    fn an_answer_is_a_sentence_and_four_lines_and_a_line_of_other_causes() {
+        let verdicts = vec![
+            verdict("receive-window-limited", 0.9, 0.94),
+            verdict("random-loss", 0.06, 0.8),
+            verdict("policer", 0.04, 0.8),
+        ];
+        let expected = "\
+Limited by the receive window (figure) for 90 % of the transfer (confidence
+  0.94).
+  Cost      at least 2.10 Mbit/s: 856 kbit/s achieved, 856 kbit/s in its best RTT
+  Fix       change it to 1.0 MB
+  Evidence  packet 3537, 849 ms: 699 kB in flight
+  Details   10.1.0.1:5201 -> 10.1.0.2:41288, 1.07 MB in 10.0 s, captured at the
+            sender; largest of 2 connections
+            random-loss 6.0 %
+";
+        assert_eq!(answer(verdicts), expected);
+    }
+
+    #[test]
+    fn an_unsure_answer_names_two_causes_and_advises_no_change() {
+        let text = answer(vec![verdict("random-loss", 0.9, 0.55)]);
+        assert!(text.starts_with("Unsure: random loss or a policer ("), "{text}");
+        assert!(text.contains("\n  Cost      at least 2.10 Mbit/s: "), "{text}");
+        assert!(text.contains("\n  Evidence  packet 3537"), "{text}");
+        assert!(!text.contains("Fix"), "{text}");
+    }
+
+    #[test]
+    fn where_most_is_unknown_the_cause_of_the_rest_is_listed() {
+        let text = answer(vec![verdict("random-loss", 0.3, 0.9)]);
+        assert!(text.starts_with("Unsure: the capture does not show"), "{text}");
+        assert!(text.contains("            random-loss 30 %, unknown 70 %\n"), "{text}");
+        assert!(!text.contains("Fix"), "{text}");
+    }
+
+    #[test]
+    fn a_full_path_costs_nothing() {
+        let text = answer(vec![verdict("path-saturated", 0.9, 0.9)]);
+        let cost = "\n  Cost      none: the path was full; 856 kbit/s achieved\n";
+        assert!(text.contains(cost), "{text}");
+    }
+
+    #[test]
+    fn a_fault_without_time_is_a_note_after_the_five_lines() {
+        let text = answer(vec![
+            verdict("receive-window-limited", 0.9, 0.94),
+            verdict("mss-clamped", 0.0, 0.95),
+        ]);
+        let note = "\n  Note      mss-clamped: It was found (confidence 0.95)\n";
+        assert!(text.ends_with(note), "{text}");
+    }
+
+    #[test]
+    fn both_captures_of_a_connection_are_evidence() {
+        let mut joint = diagnosis(vec![verdict("random-loss", 0.9, 0.9)]);
+        joint.joined = Some("Seen in both captures.".into());
+        let which = Which {
+            ends: "a -> b".into(),
+            captured: "at the sender and at the receiver".into(),
+            place: String::new(),
+        };
+        let text = lines(&which, &joint, false);
+        let evidence = "in flight\n            Seen in both captures.\n  Details   a -> b";
+        assert!(text.contains(evidence), "{text}");
+    }
+}

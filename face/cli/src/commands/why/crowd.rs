@@ -1,0 +1,93 @@
+//! Connections that are only counted: how many, how much, and what limited most of them.
+
+use gigatcp_report::prose::wrap_hanging;
+use gigatcp_units::grammar::{human_bytes, human_duration};
+use gigatcp_units::{Bytes, Duration};
+use gigatcp_why::CAUSES;
+
+use super::Taken;
+use super::answer::{list, share};
+use super::order::Place;
+use crate::output::counted;
+
+/// Connections that are diagnosed for their common causes, the largest of a crowd.
+const DIAGNOSED: usize = 1_000;
+
+/// Causes that are named.
+const NAMED: usize = 3;
+
+/// What many connections did together.
+#[derive(Default, Debug)]
+struct Crowd {
+    bytes: u64,
+    time: Duration,
+    /// Time by cause, in the order of [`CAUSES`]; the last one is unknown.
+    causes: Vec<Duration>,
+}
+
+impl Crowd {
+    fn of(captures: &[&Taken], places: &[Place]) -> Self {
+        let mut crowd = Self {
+            causes: vec![Duration::ZERO; CAUSES.len() + 1],
+            ..Self::default()
+        };
+        for (rank, place) in places.iter().enumerate() {
+            let connections = captures[place.capture].capture.connections();
+            crowd.bytes += connections.data_bytes(place.index);
+            if rank >= DIAGNOSED {
+                continue;
+            }
+            let Some(one) = connections.diagnose(place.index) else {
+                continue;
+            };
+            crowd.time += one.duration;
+            crowd.causes[CAUSES.len()] += one.unknown;
+            for verdict in &one.verdicts {
+                let cause = CAUSES.iter().position(|cause| cause.id == verdict.cause.id);
+                crowd.causes[cause.unwrap_or(CAUSES.len())] += verdict.time;
+            }
+        }
+        crowd
+    }
+
+    /// The causes of most of the time.
+    fn limited_by(&self) -> String {
+        let names = CAUSES.iter().map(|cause| cause.id).chain(["unknown"]);
+        let mut shares: Vec<(&str, f64)> = names
+            .zip(&self.causes)
+            .map(|(name, time)| (name, share(*time, self.time)))
+            .filter(|(_, share)| *share >= 0.05)
+            .collect();
+        shares.sort_by(|a, b| b.1.total_cmp(&a.1));
+        shares.truncate(NAMED);
+        list(shares.into_iter())
+    }
+}
+
+/// A line about connections that are not answered; empty if there are none. `what` comes
+/// after their number, `hint` says what shows them.
+pub(super) fn line(captures: &[&Taken], places: &[Place], what: &str, hint: &str) -> String {
+    if places.is_empty() {
+        return String::new();
+    }
+    let crowd = Crowd::of(captures, places);
+    let count = counted(places.len() as u64, "connection");
+    let limited = crowd.limited_by();
+    let mut text = format!(
+        "{count} {what} not shown: {}",
+        human_bytes(Bytes::new(crowd.bytes))
+    );
+    if !limited.is_empty() {
+        let whose = match places.len() {
+            1 => String::new(),
+            count if count <= DIAGNOSED => " in all".into(),
+            _ => format!(" in all; the {DIAGNOSED} largest"),
+        };
+        text.push_str(&format!(
+            "{whose}, limited by {limited} of {}",
+            human_duration(crowd.time)
+        ));
+    }
+    text.push_str(&format!("; {hint}."));
+    wrap_hanging(&text, 0, 2)
+}

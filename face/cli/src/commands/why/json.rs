@@ -1,0 +1,175 @@
+//! The answers for captures as JSON, schema `gigatcp.why/2` (docs/why-json.md).
+
+use gigatcp_analyze::{Capture, Diagnosis};
+use gigatcp_why::{CAUSES, Cost, Evidence, Verdict};
+use serde::ser::SerializeMap;
+use serde::{Serialize, Serializer};
+use serde_json::{Value, json};
+
+use super::order::Order;
+use super::{Answer, Taken};
+use crate::commands::flows::note_json;
+use crate::json::Each;
+
+/// The schema of `--json`.
+const SCHEMA: &str = "gigatcp.why/2";
+
+/// Everything that is printed.
+#[derive(Serialize)]
+pub(super) struct Document<L> {
+    captures: L,
+    joined: Vec<Value>,
+    schema: &'static str,
+}
+
+impl<'a, I> Document<&'a Each<I>> {
+    pub(super) const fn new(captures: &'a Each<I>, joined: Vec<Value>) -> Self {
+        Self {
+            captures,
+            joined,
+            schema: SCHEMA,
+        }
+    }
+}
+
+/// A capture, and the indices of its connections that other captures answer.
+pub(super) struct Listed<'a> {
+    pub(super) taken: &'a Taken,
+    pub(super) joined: Vec<usize>,
+}
+
+impl Serialize for Taken {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        let taken = self;
+        let joined = Vec::new();
+        Listed { taken, joined }.serialize(to)
+    }
+}
+
+impl Serialize for Listed<'_> {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        let Self { taken, joined } = self;
+        let capture = &taken.capture;
+        let order = Order::of(&[taken], &[], true);
+        let places = order.shown().iter();
+        let places = places.filter(|place| !joined.contains(&place.index));
+        let connections = places.filter_map(|place| {
+            let one = Answer::of(&[taken], &[], *place)?;
+            Some(Ok(connection(capture, &one)))
+        });
+        let connections = Each::new(connections);
+        let about = capture.about();
+        let notes: Vec<Value> = about.notes.iter().map(note_json).collect();
+        let with_data = capture.connections().with_data().len();
+        let mut fields = to.serialize_map(None)?;
+        // In the order of their names, as everywhere in what is printed.
+        fields.serialize_entry("connections", &connections)?;
+        if let Some(account) = &taken.account {
+            fields.serialize_entry("engine_account", account)?;
+        }
+        fields.serialize_entry("file", &taken.name)?;
+        fields.serialize_entry("format", &about.format.to_string())?;
+        fields.serialize_entry("not_shown", &(with_data - order.len()))?;
+        fields.serialize_entry("notes", &notes)?;
+        fields.serialize_entry("packets", &about.packets)?;
+        fields.end()
+    }
+}
+
+/// A connection that two captures answer.
+pub(super) fn joined(captures: [&Taken; 2], one: &Answer) -> Option<Value> {
+    let far = one.far?;
+    let mut value = connection(&captures[one.capture].capture, one);
+    let mut numbers = [one.index + 1; 2];
+    numbers[far.capture] = far.index + 1;
+    value["connections"] = json!(numbers);
+    value["near"] = json!(captures[one.capture].name);
+    value["joined"] = json!(one.diagnosis.joined);
+    Some(value)
+}
+
+fn connection(capture: &Capture, one: &Answer) -> Value {
+    let Diagnosis {
+        sender,
+        capture_point,
+        start,
+        duration,
+        delivered,
+        throughput,
+        capacity,
+        min_rtt,
+        verdicts,
+        alternative,
+        unknown,
+        spans,
+        joined: _,
+    } = &one.diagnosis;
+    let known = capture.connections().connection(one.index);
+    let endpoint = |side| known.map(|known| known.endpoint(side).to_string());
+    let spans: Vec<Value> = spans
+        .iter()
+        .map(|span| {
+            json!({
+                "start_ns": span.start.as_nanos(),
+                "length_ns": span.length.as_nanos(),
+                "cause": span.cause.map(|cause| CAUSES[cause].id),
+            })
+        })
+        .collect();
+    let headline = one.diagnosis.headline();
+    json!({
+        "connection": one.index + 1,
+        "sender": endpoint(*sender),
+        "receiver": endpoint(sender.other()),
+        "capture_point": capture_point.name(),
+        "start_ns": start.as_nanos(),
+        "duration_ns": duration.as_nanos(),
+        "delivered_bytes": delivered.as_u64(),
+        "throughput_bps": throughput.as_bps(),
+        "capacity": {
+            "bps": capacity.rate().as_bps(),
+            "source": capacity.source.name(),
+            "lower_bound": capacity.is_lower_bound(),
+        },
+        "min_rtt_ns": min_rtt.as_nanos(),
+        "sentence": one.diagnosis.sentence(),
+        "unsure": one.diagnosis.is_unsure(),
+        "primary_cause": one.diagnosis.primary().map(|first| first.cause.id),
+        "alternative": alternative.map(|other| other.id),
+        "headline": headline.map(|first| first.cause.id),
+        "cost": headline.map(|first| cost(&first.cost)),
+        "limited_by": one.diagnosis.limited_by(),
+        "unknown_ns": unknown.as_nanos(),
+        "verdicts": verdicts.iter().map(verdict).collect::<Vec<_>>(),
+        "spans": spans,
+    })
+}
+
+fn verdict(verdict: &Verdict) -> Value {
+    json!({
+        "id": verdict.cause.id,
+        "name": verdict.cause.name,
+        "subject": verdict.subject,
+        "finding": verdict.finding,
+        "evidence": verdict.evidence.iter().map(evidence).collect::<Vec<_>>(),
+        "fix": verdict.fix,
+        "confidence": (verdict.confidence * 1000.0).round() / 1000.0,
+        "time_ns": verdict.time.as_nanos(),
+        "share": (verdict.share * 1e6).round() / 1e6,
+        "cost": cost(&verdict.cost),
+        "note": verdict.is_note,
+    })
+}
+
+fn cost(cost: &Cost) -> Value {
+    json!({ "bps": cost.rate.as_bps(), "at_least": cost.at_least })
+}
+
+fn evidence(piece: &Evidence) -> Value {
+    json!({
+        "packet": piece.packet,
+        "at_ns": piece.at.map(|at| at.as_nanos()),
+        "is_round": piece.is_round,
+        "text": piece.text,
+    })
+}

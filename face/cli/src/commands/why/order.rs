@@ -1,0 +1,127 @@
+//! Which connections are answered, in which order: the largest first.
+//!
+//! Connections of a few kilobytes say little about a path and are only counted, and so is
+//! what comes after the [`SHOWN`] largest. A connection of two captures is listed once.
+
+use gigatcp_analyze::PairedDiagnosis;
+
+use super::Taken;
+
+/// Connections that are answered unless all are requested.
+const SHOWN: usize = 8;
+
+/// A connection with less data than this is only counted, unless it is the largest.
+pub(super) const MIN_SHOWN_BYTES: u64 = 10_000;
+
+/// A connection of one of the captures.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Place {
+    /// The index of the capture, and of the connection in it.
+    pub(super) capture: usize,
+    pub(super) index: usize,
+    /// Unique bytes of its data.
+    bytes: u64,
+}
+
+impl Place {
+    const fn is_small(self) -> bool {
+        self.bytes < MIN_SHOWN_BYTES
+    }
+}
+
+/// Connections in the order of their size, and how many of them are answered.
+#[derive(Debug)]
+pub(super) struct Order {
+    ranked: Vec<Place>,
+    shown: usize,
+}
+
+impl Order {
+    /// Ranks the connections that carried data; what a pair answers is listed where its
+    /// packets are numbered.
+    pub(super) fn of(captures: &[&Taken], pairs: &[PairedDiagnosis], shows_all: bool) -> Self {
+        let mut ranked = Vec::new();
+        for (capture, taken) in captures.iter().enumerate() {
+            let connections = taken.capture.connections();
+            let is_far = |index: &usize| {
+                let mut pairs = pairs.iter();
+                pairs.any(|pair| pair.near != capture && pair.indices[capture] == *index)
+            };
+            let all = taken.candidates();
+            ranked.extend(all.into_iter().filter(|one| !is_far(one)).map(|index| Place {
+                capture,
+                index,
+                bytes: connections.data_bytes(index),
+            }));
+        }
+        ranked.sort_by_key(|place| (std::cmp::Reverse(place.bytes), place.capture, place.index));
+        let is_chosen = captures.iter().any(|taken| !taken.chosen.is_empty());
+        let shown = if shows_all || is_chosen {
+            ranked.len()
+        } else {
+            shown(&ranked)
+        };
+        Self { ranked, shown }
+    }
+
+    /// The connections that are answered.
+    pub(super) fn shown(&self) -> &[Place] {
+        &self.ranked[..self.shown]
+    }
+
+    /// Those that are only counted: too many, and too small.
+    pub(super) fn counted(&self) -> [&[Place]; 2] {
+        let rest = &self.ranked[self.shown..];
+        let small = rest.partition_point(|place| !place.is_small());
+        let (many, small) = rest.split_at(small);
+        [many, small]
+    }
+
+    /// Connections with data.
+    pub(super) fn len(&self) -> usize {
+        self.ranked.len()
+    }
+}
+
+/// How many of the largest are answered: always one.
+fn shown(ranked: &[Place]) -> usize {
+    let large = ranked.partition_point(|place| !place.is_small());
+    large.clamp(1, SHOWN).min(ranked.len())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn order(sizes: &[u64]) -> Order {
+        let place = |(index, bytes): (usize, &u64)| Place {
+            capture: 0,
+            index,
+            bytes: *bytes,
+        };
+        let ranked: Vec<Place> = sizes.iter().enumerate().map(place).collect();
+        let shown = shown(&ranked);
+        Order { ranked, shown }
+    }
+
+    #[test]
+    fn of_small_connections_only_the_largest_is_answered() {
+        let order = order(&[9_999, 5_000, 1]);
+        assert_eq!(order.shown().len(), 1);
+        assert_eq!(order.counted().map(<[Place]>::len), [0, 2]);
+    }
+
+    #[test]
+    fn eight_of_many_are_answered_and_small_ones_are_counted_apart() {
+        let mut sizes = vec![1 << 20; 11];
+        sizes.extend([10_000, 9_999, 10]);
+        let order = order(&sizes);
+        assert_eq!(order.shown().len(), 8);
+        assert_eq!(order.counted().map(<[Place]>::len), [4, 2]);
+    }
+
+    #[test]
+    fn without_connections_nothing_is_answered() {
+        assert!(order(&[]).shown().is_empty());
+    }
+}

@@ -1,0 +1,238 @@
+//! The answers for captures, in words.
+
+use std::collections::HashMap;
+
+use gigatcp_analyze::{PairedDiagnosis, SummaryRow};
+use gigatcp_flows::{Endpoint, Side};
+use gigatcp_report::escape::terminal;
+use gigatcp_report::prose::{wrap, wrap_hanging};
+use gigatcp_why::{DiagnosisSummary, PrimaryCause, View};
+
+use super::answer::{self, Which, captured};
+use super::order::{MIN_SHOWN_BYTES, Order, Place};
+use super::{Answer, Taken, crowd, detail, row};
+use crate::failure::Failure;
+use crate::output::{Stream, counted};
+
+/// How much is written.
+#[derive(Clone, Copy)]
+pub(super) struct Detail {
+    /// Every connection with data is answered.
+    pub(super) shows_all: bool,
+    /// All causes, all evidence, and a line for each connection that is only counted.
+    pub(super) is_verbose: bool,
+}
+
+/// Writes the answers for captures that are read as one: one, or two of which connections
+/// were analyzed jointly.
+pub(super) fn put(
+    captures: &[&Taken],
+    pairs: &[PairedDiagnosis],
+    detail: Detail,
+    out: &mut Stream,
+) -> Result<(), Failure> {
+    let order = Order::of(captures, pairs, detail.shows_all);
+    let mut points = Points::default();
+    for (rank, place) in order.shown().iter().enumerate() {
+        let Some(one) = Answer::of(captures, pairs, *place) else {
+            continue;
+        };
+        if rank > 0 {
+            out.write("\n")?;
+        }
+        let which = which(captures, &one, rank, order.len());
+        out.write(&answer::lines(&which, &one.diagnosis, detail.is_verbose))?;
+        if detail.is_verbose {
+            out.write(&detail::lines(&one.diagnosis))?;
+        }
+        points.add(captures[0], &one);
+    }
+    let mut last = points.same();
+    last.push_str(&rest(captures, &order, detail));
+    if !last.is_empty() && !order.shown().is_empty() {
+        out.write("\n")?;
+    }
+    out.write(&last)
+}
+
+/// What is known of connections that are not answered.
+fn rest(captures: &[&Taken], order: &Order, detail: Detail) -> String {
+    let [many, small] = order.counted();
+    let kilobytes = format!("of less than {} kB", MIN_SHOWN_BYTES / 1_000);
+    let mut text = crowd::line(captures, many, "more", "--all shows them");
+    let them = if small.len() == 1 { "it" } else { "them" };
+    let hint = format!("-v lists {them}");
+    text.push_str(&crowd::line(captures, small, &kilobytes, &hint));
+    text.push_str(&silent(captures));
+    if detail.is_verbose && many.len() + small.len() > 0 {
+        text.push('\n');
+        text.push_str(row::HEADING);
+        for place in many.iter().chain(small) {
+            if let Some(one) = row_of(captures, *place) {
+                row::put(&one, place.index, &mut text);
+            }
+        }
+    }
+    text
+}
+
+/// Connections without data, and captures without a connection.
+fn silent(captures: &[&Taken]) -> String {
+    let line = |taken: &&Taken| {
+        let connections = taken.capture.connections();
+        if !taken.chosen.is_empty() {
+            let mut lines = String::new();
+            for index in &taken.chosen {
+                if connections.data_bytes(*index) == 0 {
+                    lines.push_str(&format!("Connection {} carried no data.\n", index + 1));
+                }
+            }
+            return lines;
+        }
+        let all = connections.len();
+        let silent = all - connections.with_data().len();
+        let about = taken.capture.about();
+        if all == 0 {
+            let packets = counted(about.packets, "packet");
+            format!("No TCP connection in {packets} ({}).\n", about.format)
+        } else if silent > 0 {
+            format!("{} carried no data.\n", counted(silent as u64, "connection"))
+        } else {
+            String::new()
+        }
+    };
+    captures.iter().map(line).collect()
+}
+
+/// A connection as a row of the table that `--summary` prints.
+fn row_of(captures: &[&Taken], place: Place) -> Option<SummaryRow> {
+    let connections = captures[place.capture].capture.connections();
+    let connection = connections.connection(place.index)?;
+    let one = connections.diagnose(place.index)?;
+    let from = connection.direction(one.sender);
+    let both = Side::BOTH.map(|side| connection.direction(side).packets());
+    Some(SummaryRow {
+        first_packet: 0,
+        packets: both.iter().sum(),
+        retransmitted: from.retransmitted_segments(),
+        from: connection.endpoint(one.sender),
+        to: connection.endpoint(one.sender.other()),
+        diagnosis: Some(DiagnosisSummary {
+            sender: one.sender,
+            capture_point: one.capture_point,
+            duration: one.duration,
+            delivered: one.delivered,
+            throughput: one.throughput,
+            min_rtt: one.min_rtt,
+            primary: one.primary().map(|first| PrimaryCause {
+                cause: first.cause,
+                time: first.time,
+                confidence: first.confidence,
+            }),
+            unknown: one.unknown,
+        }),
+    })
+}
+
+/// Which connection it is, in words.
+fn which(captures: &[&Taken], one: &Answer, rank: usize, count: usize) -> Which {
+    let taken = captures[one.capture];
+    let connection = taken.capture.connections().connection(one.index);
+    let end = |side| connection.map_or_else(String::new, |known| known.endpoint(side).to_string());
+    let sender = one.diagnosis.sender;
+    let here = captured(one.diagnosis.capture_point);
+    let there = one.far.map(|far| {
+        let point = captures[far.capture].capture.connections();
+        let point = point.diagnose(far.index);
+        captured(point.map_or(View::Unknown, |found| found.capture_point))
+    });
+    let number = one.index + 1;
+    let mut place = match (rank, count) {
+        (_, 0 | 1) => String::new(),
+        (0, _) if taken.chosen.is_empty() => {
+            format!("largest of {count} connections, number {number}")
+        }
+        _ => format!("connection {number}"),
+    };
+    if captures.len() > 1 {
+        let name = terminal(&taken.name);
+        let of = if one.far.is_some() {
+            format!("packets numbered as in {name}")
+        } else {
+            format!("only in {name}")
+        };
+        place = if place.is_empty() { of } else { format!("{place}, {of}") };
+    }
+    Which {
+        ends: format!("{} -> {}", end(sender), end(sender.other())),
+        captured: match there {
+            Some(there) => format!("{here} and {there}"),
+            None => here.into(),
+        },
+        place,
+    }
+}
+
+/// By what a connection is known again: the positions both sides begin at, and both ends.
+type Name = ([u64; 2], [Endpoint; 2]);
+
+/// Connections of one capture that are the same, seen at several capture points: their
+/// initial sequence numbers agree.
+#[derive(Default)]
+struct Points {
+    /// The number of each connection shown, and where it was captured.
+    seen: Vec<(usize, View)>,
+    /// Those of one name.
+    named: HashMap<Name, Vec<usize>>,
+}
+
+impl Points {
+    fn add(&mut self, taken: &Taken, one: &Answer) {
+        if one.capture > 0 {
+            return;
+        }
+        let Some(connection) = taken.capture.connections().connection(one.index) else {
+            return;
+        };
+        let numbers = Side::BOTH.map(|side| connection.direction(side).first_position());
+        let ends = Side::BOTH.map(|side| connection.endpoint(side));
+        let place = self.seen.len();
+        self.seen.push((one.index + 1, one.diagnosis.capture_point));
+        self.named.entry((numbers, ends)).or_default().push(place);
+    }
+
+    /// A line for each two of a name.
+    fn same(&self) -> String {
+        let mut pairs: Vec<[usize; 2]> = Vec::new();
+        for alike in self.named.values() {
+            for (index, place) in alike.iter().enumerate() {
+                pairs.extend(alike[index + 1..].iter().map(|other| [*place, *other]));
+            }
+        }
+        for pair in &mut pairs {
+            pair.sort_by_key(|place| self.seen[*place].0);
+        }
+        pairs.sort_unstable();
+        let lines = pairs.iter().filter_map(|pair| {
+            let [(one, here), (other, there)] = pair.map(|place| self.seen[place]);
+            let line = format!(
+                "Connections {one} and {other} are one connection, captured {} and {}. What one \
+                 of them shows holds for both.",
+                captured(here),
+                captured(there)
+            );
+            (here != there).then(|| wrap(&line, 0))
+        });
+        lines.collect()
+    }
+}
+
+/// Says that two captures share no connection that could be analyzed jointly.
+pub(super) fn nothing_joined(captures: [&Taken; 2]) -> String {
+    let names = captures.map(|taken| terminal(&taken.name));
+    let line = format!(
+        "No connection is in {} and in {} with enough packets to analyze both jointly.",
+        names[0], names[1]
+    );
+    wrap_hanging(&line, 0, 2)
+}
