@@ -35,7 +35,13 @@ fn kept(words: &[String]) -> &'static str {
 
 /// Builds a program of the crate and says where it is.
 fn build(name: &str) -> Result<PathBuf, Failed> {
-    let words = ["build", "--quiet", "--release", "--package", "gigatcp-grade"];
+    let words = [
+        "build",
+        "--quiet",
+        "--release",
+        "--package",
+        "gigatcp-grade",
+    ];
     let mut build = process::cargo(&words);
     build.args(["--bin", name]);
     if process::run(build)?.success() {
@@ -75,7 +81,9 @@ pub fn run(words: &[String]) -> Result<(), Failed> {
         Some(0) if keeps => std::fs::write(top().join(kept), text)
             .map_err(|error| Failed::Usage(format!("cannot write {kept}: {error}"))),
         Some(0) => Ok(()),
-        _ => Err(Failed::Usage("the grading did not begin (see above)".into())),
+        _ => Err(Failed::Usage(
+            "the grading did not begin (see above)".into(),
+        )),
     }
 }
 

@@ -129,8 +129,9 @@ impl Diagnosis {
     /// unsure.
     #[must_use]
     pub fn headline(&self) -> Option<&Verdict> {
-        let is_certain =
-            |verdict: &&Verdict| verdict.cause.is_fault && verdict.is_note && verdict.confidence >= 0.85;
+        let is_certain = |verdict: &&Verdict| {
+            verdict.cause.is_fault && verdict.is_note && verdict.confidence >= 0.85
+        };
         match self.primary() {
             Some(first) if !self.is_unsure() => Some(first),
             unsure => self.verdicts.iter().find(is_certain).or(unsure),

@@ -75,7 +75,11 @@ struct Known {
 ///
 /// # Errors
 /// If the world cannot be run.
-pub fn of_world(cause: &str, seed: u64, paths: crate::worlds::Paths) -> Result<Vec<Observed>, String> {
+pub fn of_world(
+    cause: &str,
+    seed: u64,
+    paths: crate::worlds::Paths,
+) -> Result<Vec<Observed>, String> {
     let world = world(cause, seed, paths);
     let [sender, receiver, middle] = world.captures()?;
     let source = |name: &str, bytes: &[u8]| Source::bytes(name, bytes.to_vec());
@@ -113,10 +117,15 @@ fn truth(world: &GradedWorld, place: Place) -> String {
 pub fn of_case(case: &CaseDir) -> Result<Vec<Observed>, String> {
     let at = |place: KernelPlace| {
         let mut captures = case.captures.iter();
-        captures.find(|(one, _)| *one == place).map(|(_, path)| path.clone())
+        captures
+            .find(|(one, _)| *one == place)
+            .map(|(_, path)| path.clone())
     };
     let (sender, receiver) = (at(KernelPlace::Sender), at(KernelPlace::Receiver));
-    let both = sender.clone().zip(receiver.clone()).map(|(a, b)| vec![a, b]);
+    let both = sender
+        .clone()
+        .zip(receiver.clone())
+        .map(|(a, b)| vec![a, b]);
     let one = |path: Option<PathBuf>| path.map(|path| vec![path]);
     let middle = at(KernelPlace::Middle).or_else(|| at(KernelPlace::Emulate));
     let sets = [one(sender), one(receiver), one(middle), both];
@@ -188,12 +197,7 @@ fn observe(sources: &[Source], known: Known) -> Result<Observed, String> {
     Ok(observed)
 }
 
-fn example(
-    analysis: &Analysis,
-    answer: &Answer,
-    cause: usize,
-    weight: f64,
-) -> Option<Example> {
+fn example(analysis: &Analysis, answer: &Answer, cause: usize, weight: f64) -> Option<Example> {
     // What takes no time of its own has no weights.
     CAUSES[cause].features().next()?;
     let (view, slices) = analysis.slices(answer)?;

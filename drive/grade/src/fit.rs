@@ -139,7 +139,10 @@ fn row_costs(layout: &Layout, weights: &[f64]) -> Vec<f64> {
     let mut costs = vec![0.0; weights.len()];
     for (feature, begin) in layout.rows.iter().flatten() {
         let row = *begin..begin + Feature::ALL[*feature].knots().len();
-        let length = weights[row.clone()].iter().map(|one| one * one).sum::<f64>();
+        let length = weights[row.clone()]
+            .iter()
+            .map(|one| one * one)
+            .sum::<f64>();
         let length = length.sqrt() + 0.02;
         for index in row {
             costs[index] = LASSO * weights[index] / length;
@@ -217,7 +220,9 @@ fn scores(
 /// Probabilities of the causes that are possible.
 fn probabilities(scores: &[Option<f64>]) -> Vec<f64> {
     let most = scores.iter().flatten().copied().fold(f64::MIN, f64::max);
-    let parts = scores.iter().map(|one| one.map_or(0.0, |one| (one - most).exp()));
+    let parts = scores
+        .iter()
+        .map(|one| one.map_or(0.0, |one| (one - most).exp()));
     let parts: Vec<f64> = parts.collect();
     let sum: f64 = parts.iter().sum();
     parts.into_iter().map(|part| part / sum).collect()
@@ -225,7 +230,11 @@ fn probabilities(scores: &[Option<f64>]) -> Vec<f64> {
 
 /// What a slice of a connection with this cause may show, and how probable each is.
 fn mixture(label: usize, state: usize) -> Vec<(usize, f64)> {
-    let others = ["cwnd-growth-limited", "path-saturated", "application-limited"];
+    let others = [
+        "cwnd-growth-limited",
+        "path-saturated",
+        "application-limited",
+    ];
     let others = others.map(|id| CAUSES.iter().position(|cause| cause.id == id));
     let is_possible =
         |cause: &usize| *cause != label && CAUSES[*cause].states.contains(&State::ALL[state]);
@@ -242,7 +251,8 @@ fn gradient(layout: &Layout, weights: &[f64], all: &[Prepared]) -> (f64, Vec<f64
     all.par_chunks(512)
         .fold(empty, |(mut loss, mut sum), chunk| {
             for one in chunk {
-                let given = probabilities(&scores(layout, weights, &one.at, (one.state, one.restarts)));
+                let given =
+                    probabilities(&scores(layout, weights, &one.at, (one.state, one.restarts)));
                 let parts = mixture(one.label, one.state);
                 let likelihood: f64 = parts.iter().map(|(cause, part)| part * given[*cause]).sum();
                 loss -= one.weight * likelihood.max(1e-12).ln();
@@ -259,7 +269,9 @@ fn gradient(layout: &Layout, weights: &[f64], all: &[Prepared]) -> (f64, Vec<f64
             (loss, sum)
         })
         .reduce(empty, |(a, mut sum), (b, other)| {
-            sum.iter_mut().zip(other).for_each(|(one, other)| *one += other);
+            sum.iter_mut()
+                .zip(other)
+                .for_each(|(one, other)| *one += other);
             (a + b, sum)
         })
 }
@@ -292,14 +304,21 @@ impl Fitted {
             let waits = (slice.state as usize, restarts(slice, is_away));
             let scores = scores(&self.layout, &self.weights, &places(slice), waits);
             let given = probabilities(&scores);
-            let most = given.iter().copied().enumerate().max_by(|a, b| a.1.total_cmp(&b.1));
+            let most = given
+                .iter()
+                .copied()
+                .enumerate()
+                .max_by(|a, b| a.1.total_cmp(&b.1));
             if let Some((cause, probability)) = most.filter(|(_, one)| one.is_finite()) {
                 let time = slice.time.as_secs_f64();
                 sums[cause].0 += time;
                 sums[cause].1 += time * probability;
             }
         }
-        let most = sums.iter().enumerate().max_by(|a, b| a.1.0.total_cmp(&b.1.0));
+        let most = sums
+            .iter()
+            .enumerate()
+            .max_by(|a, b| a.1.0.total_cmp(&b.1.0));
         most.filter(|(_, (time, _))| *time > 0.0)
             .map(|(cause, (time, weight))| (cause, weight / time))
     }

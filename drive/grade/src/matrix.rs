@@ -74,14 +74,20 @@ impl Matrix {
     }
 
     fn count(&self, of: impl Fn(&str, &str) -> bool) -> u64 {
-        let found = self.counts.iter().filter(|((truth, said), _)| of(truth, said));
+        let found = self
+            .counts
+            .iter()
+            .filter(|((truth, said), _)| of(truth, said));
         found.map(|(_, count)| count).sum()
     }
 
     fn bands(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "confidence    answers  right")?;
         for (low, high) in BANDS {
-            let of = self.answers.iter().filter(|(one, _)| (low..high).contains(one));
+            let of = self
+                .answers
+                .iter()
+                .filter(|(one, _)| (low..high).contains(one));
             let all = of.clone().count() as u64;
             let right = of.filter(|(_, right)| *right).count() as u64;
             let range = format!("{low:.2} to {:.2}", high.min(1.0));
@@ -116,7 +122,11 @@ impl fmt::Display for Matrix {
             share(wrong, self.all),
             self.all
         )?;
-        writeln!(f, "{:30} {:>5} {:>6} {:>9}  mistaken for", "cause", "cases", "recall", "precision")?;
+        writeln!(
+            f,
+            "{:30} {:>5} {:>6} {:>9}  mistaken for",
+            "cause", "cases", "recall", "precision"
+        )?;
         let mut truths: Vec<&String> = self.counts.keys().map(|(truth, _)| truth).collect();
         truths.dedup();
         for truth in truths {

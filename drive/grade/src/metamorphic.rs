@@ -333,7 +333,10 @@ pub fn pcap(link: u32, packets: &[Packet]) -> Vec<u8> {
     }
     for one in packets {
         let at = (one.at / 1_000_000_000, one.at % 1_000_000_000);
-        let sizes = (one.bytes.len() as u32, one.wire_len.max(one.bytes.len()) as u32);
+        let sizes = (
+            one.bytes.len() as u32,
+            one.wire_len.max(one.bytes.len()) as u32,
+        );
         for word in [at.0 as u32, at.1 as u32, sizes.0, sizes.1] {
             file.extend(word.to_le_bytes());
         }

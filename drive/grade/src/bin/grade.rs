@@ -104,7 +104,10 @@ fn worlds(request: &Request, first: u64, paths: Paths) -> Result<Vec<Observed>, 
         .flat_map(|id| (first..first + request.seeds).map(move |seed| (*id, seed)))
         .collect();
     if jobs.is_empty() {
-        return Err(format!("no world has this cause; there are {}", CAUSES.join(", ")));
+        return Err(format!(
+            "no world has this cause; there are {}",
+            CAUSES.join(", ")
+        ));
     }
     let all = jobs.par_iter().map(|(id, seed)| of_world(id, *seed, paths));
     let all: Result<Vec<Vec<Observed>>, String> = all.collect();
@@ -120,7 +123,11 @@ fn kernels(directories: &[PathBuf]) -> Result<Vec<Observed>, String> {
         let mut cases = opened.map_err(|error| format!("{}: {error}", directory.display()))?;
         let all = cases.len();
         cases.retain(|case| case.label.binding);
-        eprintln!("{}: {} of {all} cases are proven", directory.display(), cases.len());
+        eprintln!(
+            "{}: {} of {all} cases are proven",
+            directory.display(),
+            cases.len()
+        );
         let (of, failed) = of_cases(&cases);
         for error in failed {
             eprintln!("not read: {error}");
@@ -167,7 +174,9 @@ fn fit_all(request: &Request) -> Result<(), String> {
         let balanced = balanced(&examples);
         let examples: Vec<&Example> = balanced.iter().collect();
         eprintln!("{name}: {} examples", examples.len());
-        let fitted = fit(&examples, |pass, loss| eprintln!("pass {pass}, loss {loss:.4}"));
+        let fitted = fit(&examples, |pass, loss| {
+            eprintln!("pass {pass}, loss {loss:.4}")
+        });
         let calibration = calibration(&fitted_apart(&examples));
         if let Some(directory) = &request.write {
             write(&directory.join(file), &fitted.source(name, &calibration))?;
@@ -229,7 +238,11 @@ fn calibration(answers: &[(f64, bool, f64)]) -> Vec<(f64, f64)> {
         let probability: f64 = bin.iter().map(|one| one.0 * one.2).sum();
         // Half an answer of each kind more, so that nothing is certain.
         let right: f64 = bin.iter().filter(|one| one.1).map(|one| one.2).sum();
-        let mut pool = (weight, probability, right * weight / (weight + 1.0) + 0.5 / (weight + 1.0) * weight);
+        let mut pool = (
+            weight,
+            probability,
+            right * weight / (weight + 1.0) + 0.5 / (weight + 1.0) * weight,
+        );
         while let Some(last) = pools.last() {
             if last.2 / last.0 < pool.2 / pool.0 {
                 break;
@@ -240,7 +253,11 @@ fn calibration(answers: &[(f64, bool, f64)]) -> Vec<(f64, f64)> {
         pools.push(pool);
     }
     let mut knots = vec![(0.0, 0.0)];
-    knots.extend(pools.iter().map(|(weight, sum, right)| (sum / weight, right / weight)));
+    knots.extend(
+        pools
+            .iter()
+            .map(|(weight, sum, right)| (sum / weight, right / weight)),
+    );
     knots.push((1.0, knots.last().map_or(1.0, |last| last.1)));
     knots.dedup_by(|b, a| b.0 <= a.0 + 1e-4);
     knots
@@ -258,7 +275,10 @@ fn report(fitted: &Fitted, examples: &[&Example]) {
             None => {}
         }
     }
-    eprintln!("of what it was fitted to: {right} of {} right", examples.len());
+    eprintln!(
+        "of what it was fitted to: {right} of {} right",
+        examples.len()
+    );
     for ((truth, said), count) in wrong {
         eprintln!("  {} taken for {}: {count}", ALL[truth].id, ALL[said].id);
     }

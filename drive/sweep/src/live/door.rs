@@ -8,11 +8,11 @@ use std::io;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::{self, JoinHandle};
 
+use gigatcp_analyze::{Analyzer, Connections};
 use gigatcp_emulate::{Side, Sight, Watch, wire_octets};
 use gigatcp_flows::Observed;
 use gigatcp_record::FlowRecord;
 use gigatcp_units::Instant;
-use gigatcp_why::Watcher;
 use gigatcp_wire::link::{LinkType, dissect};
 
 use crate::watch;
@@ -39,7 +39,7 @@ pub(crate) struct Door {
 }
 
 /// The analysis of what a [`Door`] sees.
-pub(crate) struct Analysis(JoinHandle<Watcher>);
+pub(crate) struct Analysis(JoinHandle<Connections>);
 
 impl Door {
     /// A door and its analysis.
@@ -98,21 +98,19 @@ impl Analysis {
     /// Puts what is said of each flow into its record; the door must be closed.
     pub(crate) fn judge(self, flows: &mut [FlowRecord]) {
         let joined = self.0.join();
-        let watcher = joined.unwrap_or_else(|panic| std::panic::resume_unwind(panic));
-        watch::judge(&watcher, flows);
+        let connections = joined.unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+        watch::judge(&connections, flows);
     }
 }
 
 /// Analyzes packets until the door is closed.
-fn analyze(from: &Receiver<Vec<Kept>>) -> Watcher {
-    let mut watcher = Watcher::new(0);
-    let mut number = 0;
+fn analyze(from: &Receiver<Vec<Kept>>) -> Connections {
+    let mut analyzer = Analyzer::new();
     for kept in from.iter().flatten() {
-        number += 1;
         let octets = &kept.octets[..kept.len];
         if let Ok(segment) = dissect(LinkType::RAW, octets, kept.wire_len) {
-            watcher.handle_packet(number, &Observed::new(kept.at, &segment));
+            analyzer.handle_packet(&Observed::new(kept.at, &segment));
         }
     }
-    watcher
+    analyzer.finish()
 }

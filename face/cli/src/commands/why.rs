@@ -361,7 +361,9 @@ impl Taken {
             return with_data;
         }
         let chosen = self.chosen.iter().copied();
-        chosen.filter(|index| with_data.binary_search(index).is_ok()).collect()
+        chosen
+            .filter(|index| with_data.binary_search(index).is_ok())
+            .collect()
     }
 }
 

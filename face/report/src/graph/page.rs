@@ -237,9 +237,10 @@ fn strip(spans: &[Span]) -> (Vec<Value>, Vec<(u64, u64, usize)>) {
         spent[cause] += span.to_ns - span.from_ns;
         all.push((span.from_ns, span.to_ns, cause));
     }
-    let causes = names.iter().zip(&spent).map(
-        |(span, spent)| json!({ "name": span.name, "text": span.text, "spent": spent }),
-    );
+    let causes = names
+        .iter()
+        .zip(&spent)
+        .map(|(span, spent)| json!({ "name": span.name, "text": span.text, "spent": spent }));
     (causes.collect(), merged(&all, names.len()))
 }
 
@@ -310,12 +311,19 @@ mod tests {
         }
         let (causes, strip) = strip(&spans);
         assert_eq!(strip, [(0, 500_000, 0), (500_000, 1_000_000, 1)]);
-        assert_eq!(causes[2]["spent"], 150_000, "the times of causes are not merged");
+        assert_eq!(
+            causes[2]["spent"], 150_000,
+            "the times of causes are not merged"
+        );
     }
 
     #[test]
     fn long_intervals_and_gaps_stay() {
-        let spans = [span(0, 400, "a"), span(500, 900, "b"), span(900, 1_000, "a")];
+        let spans = [
+            span(0, 400, "a"),
+            span(500, 900, "b"),
+            span(900, 1_000, "a"),
+        ];
         let (_, strip) = strip(&spans);
         assert_eq!(strip, [(0, 400, 0), (500, 900, 1), (900, 1_000, 0)]);
     }

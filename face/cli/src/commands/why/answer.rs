@@ -284,8 +284,14 @@ Limited by the receive window (figure) for 90 % of the transfer (confidence
     #[test]
     fn an_unsure_answer_names_two_causes_and_advises_no_change() {
         let text = answer(vec![verdict("random-loss", 0.9, 0.55)]);
-        assert!(text.starts_with("Unsure: random loss or a policer ("), "{text}");
-        assert!(text.contains("\n  Cost      at least 2.10 Mbit/s: "), "{text}");
+        assert!(
+            text.starts_with("Unsure: random loss or a policer ("),
+            "{text}"
+        );
+        assert!(
+            text.contains("\n  Cost      at least 2.10 Mbit/s: "),
+            "{text}"
+        );
         assert!(text.contains("\n  Evidence  packet 3537"), "{text}");
         assert!(!text.contains("Fix"), "{text}");
     }
@@ -293,8 +299,14 @@ Limited by the receive window (figure) for 90 % of the transfer (confidence
     #[test]
     fn where_most_is_unknown_the_cause_of_the_rest_is_listed() {
         let text = answer(vec![verdict("random-loss", 0.3, 0.9)]);
-        assert!(text.starts_with("Unsure: the capture does not show"), "{text}");
-        assert!(text.contains("            random-loss 30 %, unknown 70 %\n"), "{text}");
+        assert!(
+            text.starts_with("Unsure: the capture does not show"),
+            "{text}"
+        );
+        assert!(
+            text.contains("            random-loss 30 %, unknown 70 %\n"),
+            "{text}"
+        );
         assert!(!text.contains("Fix"), "{text}");
     }
 

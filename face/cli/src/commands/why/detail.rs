@@ -81,9 +81,7 @@ fn finding(verdict: &Verdict) -> (String, Vec<String>) {
     let head = match (verdict.time.is_zero(), cost.as_str()) {
         (true, _) => format!("{name} (confidence {confidence})"),
         (_, "-") => format!("{name}: {time}, {share} of the time (confidence {confidence})"),
-        _ => format!(
-            "{name}: {time}, {share} of the time, {cost} lost (confidence {confidence})"
-        ),
+        _ => format!("{name}: {time}, {share} of the time, {cost} lost (confidence {confidence})"),
     };
     let mut lines = vec![verdict.finding.clone()];
     lines.extend(verdict.evidence.iter().map(piece));

@@ -48,11 +48,15 @@ impl Order {
                 pairs.any(|pair| pair.near != capture && pair.indices[capture] == *index)
             };
             let all = taken.candidates();
-            ranked.extend(all.into_iter().filter(|one| !is_far(one)).map(|index| Place {
-                capture,
-                index,
-                bytes: connections.data_bytes(index),
-            }));
+            ranked.extend(
+                all.into_iter()
+                    .filter(|one| !is_far(one))
+                    .map(|index| Place {
+                        capture,
+                        index,
+                        bytes: connections.data_bytes(index),
+                    }),
+            );
         }
         ranked.sort_by_key(|place| (std::cmp::Reverse(place.bytes), place.capture, place.index));
         let is_chosen = captures.iter().any(|taken| !taken.chosen.is_empty());

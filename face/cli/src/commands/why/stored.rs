@@ -191,10 +191,17 @@ fn sentences(flow: &FlowRecord, why: &WhyRecord) -> String {
     let primary = why.primary_cause.as_ref();
     let first = why.verdicts.iter().find(|one| Some(&one.id) == primary);
     if let Some(first) = first {
-        let bound = if first.cost_at_least { "at least" } else { "about" };
+        let bound = if first.cost_at_least {
+            "at least"
+        } else {
+            "about"
+        };
         let cost = match first.cost_bps {
             0 => format!("none: {achieved} achieved"),
-            bps => format!("{bound} {}: {achieved} achieved", human_rate(Rate::from_bps(bps))),
+            bps => format!(
+                "{bound} {}: {achieved} achieved",
+                human_rate(Rate::from_bps(bps))
+            ),
         };
         text.push_str(&labeled("Cost", &cost));
         if first.confidence >= MIN_CONFIDENCE && !first.fix.is_empty() {

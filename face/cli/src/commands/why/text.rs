@@ -96,7 +96,10 @@ fn silent(captures: &[&Taken]) -> String {
             let packets = counted(about.packets, "packet");
             format!("No TCP connection in {packets} ({}).\n", about.format)
         } else if silent > 0 {
-            format!("{} carried no data.\n", counted(silent as u64, "connection"))
+            format!(
+                "{} carried no data.\n",
+                counted(silent as u64, "connection")
+            )
         } else {
             String::new()
         }
@@ -161,7 +164,11 @@ fn which(captures: &[&Taken], one: &Answer, rank: usize, count: usize) -> Which 
         } else {
             format!("only in {name}")
         };
-        place = if place.is_empty() { of } else { format!("{place}, {of}") };
+        place = if place.is_empty() {
+            of
+        } else {
+            format!("{place}, {of}")
+        };
     }
     Which {
         ends: format!("{} -> {}", end(sender), end(sender.other())),
