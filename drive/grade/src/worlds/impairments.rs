@@ -105,10 +105,13 @@ pub(crate) fn rto_backoff(site: &mut Site<'_>) {
         site.draft.receiver.set("ack_every", Value::Count(2));
     } else {
         let clean = site.draw.between(0.1, 0.4);
-        let from = clean * site.draw.between(0.3, 0.8) + site.base.rtt;
-        let span = site.base.rtt * 1.2 + site.draw.between(0.02, 0.4);
         let bytes = site.base.rate / 8.0 * clean * site.draw.between(0.1, 0.6);
-        ends_after(site.draft.flow(), bytes.max(40.0 * mss));
+        let bytes = bytes.max(40.0 * mss);
+        // Even a transfer without slow start is in progress then.
+        let fastest = bytes * 8.0 / site.base.rate;
+        let from = fastest * site.draw.between(0.2, 0.8) + site.base.rtt;
+        let span = site.base.rtt * 1.2 + site.draw.between(0.02, 0.4);
+        ends_after(site.draft.flow(), bytes);
         site.draft
             .bottleneck()
             .set("loss", Value::Probability(1.0))

@@ -32,6 +32,18 @@ pub(crate) fn min_gain(cause: &str) -> f64 {
     }
 }
 
+/// Returns the cause whose lifting might bring more than lifting `cause`.
+///
+/// A link as fast again may give as much as others take, and a first window that fills the
+/// path needs neither the ACKs nor the time that a transfer in slow start loses.
+pub(crate) fn rival(cause: &str) -> Option<&'static str> {
+    match cause {
+        "cross-traffic" => Some("path-saturated"),
+        "ack-path" | "rto-backoff" | "outage" => Some("cwnd-growth-limited"),
+        _ => None,
+    }
+}
+
 /// Returns what contradicts the label, if anything does.
 pub(crate) fn check(cause: &str, facts: &Facts) -> Result<(), String> {
     let conditions = conditions(cause, facts);
@@ -57,7 +69,7 @@ fn conditions(cause: &str, facts: &Facts) -> Conditions {
         "path-saturated" | "capture-artifact" => {
             vec![is_full, ("others use it", facts.own_share > 0.6)]
         }
-        "cross-traffic" => vec![is_full, ("others use little", facts.own_share < 0.4)],
+        "cross-traffic" => vec![is_full, ("others use little", facts.own_share < 0.35)],
         "local-queue" => vec![has_room, ("link not busy", facts.link_busy >= BUSY)],
         "pmtu-black-hole" => {
             return vec![
@@ -67,7 +79,7 @@ fn conditions(cause: &str, facts: &Facts) -> Conditions {
         }
         "connection-setup" => vec![("setup was short", facts.setup > MOST)],
         "mss-clamped" => vec![
-            is_full,
+            ("bottleneck not busy", facts.busy >= 0.75),
             ("losses", facts.dropped() <= facts.packets / 20 + 50),
         ],
         _ => [vec![has_room], hosts(cause, facts), drops(cause, facts)].concat(),

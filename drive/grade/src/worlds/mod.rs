@@ -213,6 +213,11 @@ impl GradedWorld {
                     self.cause
                 ));
             }
+            let rival = labels::rival(self.cause).and_then(|rival| lift(self, rival));
+            let rival = rival.map_or(Ok(0.0), |rival| rival.goodput_bps())?;
+            if rival > gain * facts.goodput_bps {
+                return Err(format!("{}: lifting another brings more", self.cause));
+            }
         }
         Ok(facts)
     }
