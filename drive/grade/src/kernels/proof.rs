@@ -17,6 +17,8 @@ pub enum Proof {
     Shaped(f64),
     /// A counter of `tcp_info` has this share of the time.
     Word(&'static str, f64),
+    /// The receive window is full in this share of samples, whatever paces within it.
+    WindowFull(f64),
     /// The writer is blocked, and neither cwnd nor the receive window is full.
     Blocked,
     /// A policer drops, and what passes is near its rate (bits per second).
@@ -375,6 +377,13 @@ impl Proof {
                 let share = facts.share(name, span);
                 need(share >= *least, format!("{name} {:.0} %", share * 100.0))
             }),
+            Self::WindowFull(least) => both(spare(facts, span), || {
+                let share = facts.full_window(span);
+                need(
+                    share >= *least,
+                    format!("window full in {:.0} % of samples", share * 100.0),
+                )
+            }),
             Self::Blocked => blocked(facts, span),
             Self::Policed(rate) => policed(facts, span, *rate),
             Self::Lost(reasons) => lost(facts, span, reasons),
@@ -494,7 +503,14 @@ fn reordered(facts: &Facts, span: Span) -> Result<String, String> {
     let Some(path) = &facts.path else {
         return Err("no counters of the path".into());
     };
-    let dropped: u64 = path.forward.dropped.values().sum();
+    let all: u64 = path.forward.dropped.values().sum();
+    // The overflow that ends slow start is forgotten later.
+    let from = span.from + (span.to - span.from) / 4;
+    let dropped = if facts.drops("queue") == all {
+        facts.overflows_in(Span { from, ..span })
+    } else {
+        all
+    };
     let late = path.forward.reordered;
     let retransmitted = facts.grown("tcpi_total_retrans", span);
     both(
