@@ -5,6 +5,7 @@
 
 use std::collections::VecDeque;
 use std::fs;
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Mutex;
@@ -12,7 +13,7 @@ use std::sync::Mutex;
 use gigatcp_grade::kernels::corpus::{CaseDir, Corpus};
 use gigatcp_grade::kernels::families::{self, Family};
 use gigatcp_grade::kernels::run::{self, Tools};
-use gigatcp_grade::kernels::{apps, emulated, forward, group, process, tools};
+use gigatcp_grade::kernels::{apps, emulated, forward, group, labeling, process, tools};
 
 /// What `make` was asked for.
 struct Make {
@@ -158,7 +159,8 @@ fn work(
         let name = format!("{}-{seed}", family.name);
         let said = one(&family, seed, make, &name, programs);
         if !said.is_empty() {
-            println!("[{number}/{total}] {name}: {said}");
+            // A log that nobody reads any more is no reason to end.
+            let _ = writeln!(std::io::stdout(), "[{number}/{total}] {name}: {said}");
         }
     }
 }
@@ -222,7 +224,7 @@ fn relabel(at: &Path) -> Result<(), String> {
         };
         let before = case.label.binding;
         let spec = family.case(case.label.seed);
-        if !run::relabel(&spec, &mut case.label, &case.at)? {
+        if !labeling::relabel(&spec, &mut case.label, &case.at)? {
             println!("{}: made with other parameters", case.at.display());
         }
         binding += usize::from(case.label.binding);

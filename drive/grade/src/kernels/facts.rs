@@ -177,6 +177,20 @@ impl Facts {
         Some(busy as f64 / length)
     }
 
+    /// Returns the share of samples in the span in which the receive window is nearly full.
+    #[must_use]
+    pub fn full_window(&self, span: Span) -> f64 {
+        let names = ["tcpi_unacked", "tcpi_snd_mss", "tcpi_snd_wnd"];
+        let [in_flight, mss, window] = names.map(|name| self.sender.column(name));
+        let rows = self.sender.rows.iter();
+        let inside = rows.filter(|row| row[0] >= span.from && row[0] <= span.to);
+        let all: Vec<_> = inside.collect();
+        let full = all
+            .iter()
+            .filter(|row| row[in_flight] * row[mss] * 100 >= row[window] * 85);
+        full.count() as f64 / all.len().max(1) as f64
+    }
+
     /// Returns the share of samples in the span in which cwnd is full.
     #[must_use]
     pub fn full_cwnd(&self, span: Span) -> f64 {

@@ -14,6 +14,7 @@
 //! | `run.rs`, `taps.rs`, `process.rs`, `group.rs` | running a case |
 //! | `diag.rs`, `sample.rs`, `facts.rs` | counters |
 //! | `proof.rs` | what they have to show |
+//! | `labeling.rs` | making the label of a case |
 //! | `label.rs`, `corpus.rs` | what a grader reads |
 
 pub mod apps;
@@ -26,6 +27,7 @@ pub mod families;
 pub mod forward;
 pub mod group;
 pub mod label;
+pub mod labeling;
 pub mod process;
 pub mod proof;
 pub mod run;

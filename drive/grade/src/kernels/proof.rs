@@ -17,6 +17,8 @@ pub enum Proof {
     Shaped(f64),
     /// A counter of `tcp_info` has this share of the time.
     Word(&'static str, f64),
+    /// The receive window is full in this share of samples, whatever paces within it.
+    WindowFull(f64),
     /// The writer is blocked, and neither cwnd nor the receive window is full.
     Blocked,
     /// A policer drops, and what passes is near its rate (bits per second).
@@ -375,6 +377,13 @@ impl Proof {
                 let share = facts.share(name, span);
                 need(share >= *least, format!("{name} {:.0} %", share * 100.0))
             }),
+            Self::WindowFull(least) => both(spare(facts, span), || {
+                let share = facts.full_window(span);
+                need(
+                    share >= *least,
+                    format!("window full in {:.0} % of samples", share * 100.0),
+                )
+            }),
             Self::Blocked => blocked(facts, span),
             Self::Policed(rate) => policed(facts, span, *rate),
             Self::Lost(reasons) => lost(facts, span, reasons),
@@ -494,7 +503,14 @@ fn reordered(facts: &Facts, span: Span) -> Result<String, String> {
     let Some(path) = &facts.path else {
         return Err("no counters of the path".into());
     };
-    let dropped: u64 = path.forward.dropped.values().sum();
+    let all: u64 = path.forward.dropped.values().sum();
+    // The overflow that ends slow start is forgotten later.
+    let from = span.from + (span.to - span.from) / 4;
+    let dropped = if facts.drops("queue") == all {
+        facts.overflows_in(Span { from, ..span })
+    } else {
+        all
+    };
     let late = path.forward.reordered;
     let retransmitted = facts.grown("tcpi_total_retrans", span);
     both(
@@ -521,4 +537,100 @@ fn small(facts: &Facts, span: Span, most: f64) -> Result<String, String> {
     both(need(mss > 0.0 && mss <= most, format!("MSS {mss}")), || {
         need(used >= 0.8, format!("link used {:.0} %", used * 100.0))
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::forward::counters::{FlowCounters, PathCounters, Slot};
+    use super::super::sample::{COLUMNS, Series};
+    use super::*;
+
+    /// A transfer of 1 s over a link that was busy for `busy` of each slot.
+    fn facts(busy: f64, rwnd_limited_us: i64) -> Facts {
+        let mut columns = vec!["us".to_owned()];
+        columns.extend(COLUMNS.iter().map(|name| (*name).to_owned()));
+        let rows = (0..=10)
+            .map(|step: i64| {
+                let mut row = vec![0; columns.len()];
+                row[0] = step * 100_000;
+                for (name, value) in [
+                    ("tcpi_bytes_acked", step * 100_000),
+                    ("tcpi_rwnd_limited", step * rwnd_limited_us / 10),
+                ] {
+                    let at = columns.iter().position(|column| column == name);
+                    row[at.unwrap()] = value;
+                }
+                row
+            })
+            .collect();
+        let mut path = PathCounters::default();
+        let slot = Slot {
+            busy_us: (busy * 1e5) as u64,
+            ..Slot::default()
+        };
+        path.forward.timeline = vec![slot; 10];
+        path.forward.busy_us = busy * 1e6;
+        path.forward.flows = vec![FlowCounters {
+            ports: [5, 6],
+            delivered_bytes: 1_000_000,
+            ..FlowCounters::default()
+        }];
+        Facts {
+            path: Some(path),
+            sender: Series {
+                ports: [5, 6],
+                columns,
+                rows,
+            },
+            ..Facts::default()
+        }
+    }
+
+    fn binds(proof: &Proof, facts: &Facts) -> bool {
+        proof.check(facts, facts.whole()).is_ok()
+    }
+
+    #[test]
+    fn a_full_link_is_proven_by_its_use_and_no_window_counts_beside_it() {
+        let window = Proof::Word("tcpi_rwnd_limited", 0.6);
+        assert!(binds(&Proof::Full, &facts(0.97, 900_000)));
+        assert!(!binds(&window, &facts(0.97, 900_000)));
+        assert!(!binds(&Proof::Full, &facts(0.5, 900_000)));
+        assert!(binds(&window, &facts(0.5, 900_000)));
+        assert!(!binds(&window, &facts(0.5, 300_000)));
+    }
+
+    #[test]
+    fn a_link_full_of_others_is_not_this_connections() {
+        let mut facts = facts(0.97, 0);
+        let others = FlowCounters {
+            delivered_bytes: 3_000_000,
+            ..FlowCounters::default()
+        };
+        facts.path.as_mut().unwrap().forward.flows.push(others);
+        assert!(!binds(&Proof::Full, &facts));
+        assert!(binds(&Proof::Crossed, &facts));
+    }
+
+    #[test]
+    fn two_causes_are_each_proven_in_their_own_time() {
+        let mut facts = facts(0.3, 0);
+        let slots = &mut facts.path.as_mut().unwrap().forward.timeline;
+        slots[5..].iter_mut().for_each(|slot| slot.busy_us = 98_000);
+        let paced = Proof::Paced(8e6);
+        let split = |at| Proof::Split(at, Box::new(paced.clone()), Box::new(Proof::Full));
+        assert!(binds(&split(0.5), &facts));
+        assert!(!binds(&split(0.2), &facts));
+    }
+
+    #[test]
+    fn losses_for_another_reason_void_the_label() {
+        let mut facts = facts(0.3, 0);
+        let dropped = &mut facts.path.as_mut().unwrap().forward.dropped;
+        dropped.insert("random".into(), 20);
+        assert!(binds(&Proof::Lost(&["random"]), &facts));
+        let dropped = &mut facts.path.as_mut().unwrap().forward.dropped;
+        dropped.insert("policer".into(), 20);
+        assert!(!binds(&Proof::Lost(&["random"]), &facts));
+    }
 }

@@ -120,3 +120,33 @@ pub fn compress(path: &Path) -> Result<(), String> {
         Err(error) => Err(format!("zstd: {error}")),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_thinned_capture_is_one_that_lacks_as_many_packets_as_were_removed() {
+        let at = std::env::temp_dir().join(format!("gigatcp-thin-{}", std::process::id()));
+        let mut bytes = vec![0_u8; 24];
+        for number in 0..1000_u32 {
+            let length = 4 + number % 5;
+            bytes.extend_from_slice(&[0; 8]);
+            bytes.extend_from_slice(&length.to_ne_bytes());
+            bytes.extend_from_slice(&length.to_ne_bytes());
+            bytes.resize(bytes.len() + length as usize, 7);
+        }
+        fs::write(&at, &bytes).unwrap();
+        let removed = thin(&at, 0.1, 3).unwrap();
+        let kept = fs::read(&at).unwrap();
+        fs::remove_file(&at).unwrap();
+        assert!((50..200).contains(&removed), "{removed}");
+        let (mut position, mut count) = (24, 0);
+        while let Some(header) = kept.get(position..position + 16) {
+            position += 16 + u32::from_ne_bytes(header[8..12].try_into().unwrap()) as usize;
+            count += 1;
+        }
+        assert_eq!(position, kept.len());
+        assert_eq!(count + removed, 1000);
+    }
+}
