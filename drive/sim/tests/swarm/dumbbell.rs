@@ -16,7 +16,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::sync::{Arc, Mutex};
 
 use gigatcp_path::{
-    CpuCosts, HopConfig, LossModel, MarkAbove, Picoseconds, Policer, Release, Reorder,
+    CpuCosts, HopConfig, LossModel, MarkAbove, Period, Picoseconds, Policer, Release, Reorder,
     SharedMediumConfig, Tally,
 };
 use gigatcp_sim::packet::Packet;
@@ -181,6 +181,10 @@ fn hop(draw: &mut Draw, name: String) -> HopConfig {
             .then(|| Bytes::new(draw.magnitude(131_072, 8_000_000))),
         hold_limit: draw.chance(10).then(|| draw.magnitude(50, 10_000)),
         loss: losses(draw),
+        loss_period: draw.chance(15).then(|| Period {
+            from: Duration::ZERO,
+            until: draw.span(us(1), us(5_000_000)),
+        }),
         reorder: draw.chance(25).then(|| Reorder {
             probability: percent(draw, 20),
             extra_delay: draw.span(us(1), us(50_000)),
