@@ -23,6 +23,8 @@ pub struct Observed {
     pub truth: String,
     /// Other answers that are right as well.
     pub acceptable: Vec<String>,
+    /// What limited it for the rest of the time, where that is known.
+    pub second: Option<String>,
     /// Index in [`PLACES`].
     pub place: usize,
     /// The answer: the id of what is to be looked at first, `unknown`, or `unsure`.
@@ -68,7 +70,8 @@ struct Known {
     truth: String,
     acceptable: Vec<String>,
     place: usize,
-    weight: f64,
+    kernel: Option<u64>,
+    second: Option<String>,
 }
 
 /// What a simulated world shows at each place.
@@ -98,7 +101,8 @@ pub fn of_world(
             truth: truth(&world, place),
             acceptable: Vec::new(),
             place: index,
-            weight: 1.0,
+            kernel: None,
+            second: None,
         };
         observe(&sources, known)
     };
@@ -139,7 +143,8 @@ pub fn of_case(case: &CaseDir) -> Result<Vec<Observed>, String> {
             truth: label.cause.clone(),
             acceptable: label.acceptable.clone(),
             place,
-            weight: KERNEL_WEIGHT,
+            kernel: Some(label.seed),
+            second: label.second.clone(),
         };
         all.push(observe(&sources, known)?);
     }
@@ -169,18 +174,14 @@ fn observe(sources: &[Source], known: Known) -> Result<Observed, String> {
     let analysis = analyze(sources, &Options::default());
     let analysis = analysis.map_err(|error| format!("{}: {error}", known.name))?;
     let answer = analysis.answers().next();
-    let place = CAUSES.iter().position(|cause| {
-        let found = find(&known.truth);
-        found.is_some_and(|found| found.id == cause.id)
-    });
     let mut observed = Observed {
         example: answer
             .as_ref()
-            .zip(place)
-            .and_then(|(answer, cause)| example(&analysis, answer, cause, known.weight)),
+            .and_then(|answer| example(&analysis, answer, &known)),
         name: known.name,
         truth: known.truth,
         acceptable: known.acceptable,
+        second: known.second,
         place: known.place,
         said: "unknown".into(),
         notes: Vec::new(),
@@ -197,13 +198,23 @@ fn observe(sources: &[Source], known: Known) -> Result<Observed, String> {
     Ok(observed)
 }
 
-fn example(analysis: &Analysis, answer: &Answer, cause: usize, weight: f64) -> Option<Example> {
+fn example(analysis: &Analysis, answer: &Answer, known: &Known) -> Option<Example> {
     // What takes no time of its own has no weights.
-    CAUSES[cause].features().next()?;
+    let place = |id: &str| {
+        let found = find(id).filter(|cause| cause.features().next().is_some())?;
+        CAUSES.iter().position(|cause| cause.id == found.id)
+    };
+    let others = known.acceptable.iter().chain(&known.second);
     let (view, slices) = analysis.slices(answer)?;
     Some(Example {
-        cause,
-        weight,
+        cause: place(&known.truth)?,
+        others: others.filter_map(|id| place(id)).collect(),
+        weight: if known.kernel.is_some() {
+            KERNEL_WEIGHT
+        } else {
+            1.0
+        },
+        kernel: known.kernel,
         is_away: !view.is_near_sender(),
         slices,
     })

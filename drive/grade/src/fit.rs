@@ -15,10 +15,11 @@ use gigatcp_why::{CAUSES, STATES, Slice, State, position};
 use rayon::prelude::*;
 
 /// Slices of one example that are used at most: the longest ones.
-const MAX_SLICES: usize = 32;
+const MAX_SLICES: usize = 24;
 
-/// Passes over all examples.
-const PASSES: usize = 160;
+/// Steps, and of how many slices each step sees one.
+const STEPS: usize = 480;
+const BATCHES: usize = 6;
 
 /// Step of the optimizer (Adam), and how its averages decay.
 const STEP: f64 = 0.06;
@@ -36,10 +37,14 @@ const OTHER: f64 = 0.12;
 pub struct Example {
     /// Index of its cause in [`CAUSES`].
     pub cause: usize,
+    /// Indices of what other slices may show: a second cause, and other right answers.
+    pub others: Vec<usize>,
     /// What it counts.
     pub weight: f64,
     /// Whether it was taken away from the sender.
     pub is_away: bool,
+    /// The seed of a kernel's connection; `None` for a simulated one.
+    pub kernel: Option<u64>,
     /// What the capture shows.
     pub slices: Vec<Slice>,
 }
@@ -57,7 +62,8 @@ fn restarts(slice: &Slice, is_away: bool) -> bool {
 
 /// A slice, with what does not depend on weights worked out.
 struct Prepared {
-    label: usize,
+    /// What it may show, and how probable each is.
+    parts: Vec<(usize, f64)>,
     weight: f64,
     state: usize,
     restarts: bool,
@@ -104,31 +110,36 @@ pub struct Fitted {
     weights: Vec<f64>,
 }
 
-/// Fits weights to the examples; `progress` is told the pass and the loss of it.
+/// Fits weights to the examples; `progress` is told the step and the loss of it.
 #[must_use]
 pub fn fit(examples: &[&Example], mut progress: impl FnMut(usize, f64)) -> Fitted {
     let layout = Layout::new();
     let prepared: Vec<Prepared> = examples.iter().flat_map(|one| prepare(one)).collect();
-    let total: f64 = prepared.iter().map(|one| one.weight).sum();
+    let mut batches: Vec<Vec<Prepared>> = (0..BATCHES).map(|_| Vec::new()).collect();
+    for (index, one) in prepared.into_iter().enumerate() {
+        batches[index % BATCHES].push(one);
+    }
     let mut weights = vec![0.0; layout.len];
     let (mut mean, mut square) = (vec![0.0; layout.len], vec![0.0; layout.len]);
-    for pass in 1..=PASSES {
-        let (loss, gradient) = gradient(&layout, &weights, &prepared);
+    for step in 1..=STEPS {
+        let batch = &batches[step % BATCHES];
+        let total: f64 = batch.iter().map(|one| one.weight).sum();
+        let (loss, gradient) = gradient(&layout, &weights, batch);
         let (rise, spread) = (
-            1.0 - DECAY.0.powi(pass as i32),
-            1.0 - DECAY.1.powi(pass as i32),
+            1.0 - DECAY.0.powi(step as i32),
+            1.0 - DECAY.1.powi(step as i32),
         );
         // Steps become smaller towards the end.
-        let step = STEP * (1.0 - 0.9 * pass as f64 / PASSES as f64);
+        let length = STEP * (1.0 - 0.97 * step as f64 / STEPS as f64);
         let costs = row_costs(&layout, &weights);
         for (index, weight) in weights.iter_mut().enumerate() {
             let slope = gradient[index] / total + RIDGE * *weight + costs[index];
             mean[index] = DECAY.0 * mean[index] + (1.0 - DECAY.0) * slope;
             square[index] = DECAY.1 * square[index] + (1.0 - DECAY.1) * slope * slope;
-            *weight -= step * (mean[index] / rise) / ((square[index] / spread).sqrt() + 1e-6);
+            *weight -= length * (mean[index] / rise) / ((square[index] / spread).sqrt() + 1e-6);
         }
-        if pass % 20 == 0 {
-            progress(pass, loss / total);
+        if step % 60 == 0 {
+            progress(step, loss / total);
         }
     }
     Fitted { layout, weights }
@@ -152,11 +163,13 @@ fn row_costs(layout: &Layout, weights: &[f64]) -> Vec<f64> {
 }
 
 fn prepare(example: &Example) -> Vec<Prepared> {
-    let cause = CAUSES[example.cause];
+    let holds =
+        |cause: usize, slice: &Slice| CAUSES[cause].holds_in(slice.state, example.restarts(slice));
+    let own = || example.others.iter().copied().chain([example.cause]);
     let mut slices: Vec<&Slice> = example
         .slices
         .iter()
-        .filter(|slice| cause.holds_in(slice.state, example.restarts(slice)))
+        .filter(|slice| own().any(|cause| holds(cause, slice)))
         .collect();
     slices.sort_by_key(|slice| std::cmp::Reverse(slice.time));
     // The longest, and of the others some: short rounds are rounds too.
@@ -169,7 +182,10 @@ fn prepare(example: &Example) -> Vec<Prepared> {
     slices
         .into_iter()
         .map(|slice| Prepared {
-            label: example.cause,
+            parts: {
+                let own: Vec<usize> = own().filter(|cause| holds(*cause, slice)).collect();
+                mixture(&own, slice.state as usize)
+            },
             weight: example.weight * slice.time.as_secs_f64() / time.max(1e-9),
             state: slice.state as usize,
             restarts: example.restarts(slice),
@@ -228,8 +244,8 @@ fn probabilities(scores: &[Option<f64>]) -> Vec<f64> {
     parts.into_iter().map(|part| part / sum).collect()
 }
 
-/// What a slice of a connection with this cause may show, and how probable each is.
-fn mixture(label: usize, state: usize) -> Vec<(usize, f64)> {
+/// What a slice of a connection with these causes may show, and how probable each is.
+fn mixture(own: &[usize], state: usize) -> Vec<(usize, f64)> {
     let others = [
         "cwnd-growth-limited",
         "path-saturated",
@@ -237,13 +253,13 @@ fn mixture(label: usize, state: usize) -> Vec<(usize, f64)> {
     ];
     let others = others.map(|id| CAUSES.iter().position(|cause| cause.id == id));
     let is_possible =
-        |cause: &usize| *cause != label && CAUSES[*cause].states.contains(&State::ALL[state]);
+        |cause: &usize| !own.contains(cause) && CAUSES[*cause].states.contains(&State::ALL[state]);
     let others: Vec<usize> = others.into_iter().flatten().filter(is_possible).collect();
-    let mut parts = vec![(label, 1.0 - OTHER)];
-    for other in &others {
-        parts.push((*other, OTHER / others.len() as f64));
-    }
-    parts
+    let each = |all: &[usize], share: f64| -> Vec<(usize, f64)> {
+        let share = share / all.len().max(1) as f64;
+        all.iter().map(|cause| (*cause, share)).collect()
+    };
+    [each(own, 1.0 - OTHER), each(&others, OTHER)].concat()
 }
 
 fn gradient(layout: &Layout, weights: &[f64], all: &[Prepared]) -> (f64, Vec<f64>) {
@@ -253,11 +269,11 @@ fn gradient(layout: &Layout, weights: &[f64], all: &[Prepared]) -> (f64, Vec<f64
             for one in chunk {
                 let given =
                     probabilities(&scores(layout, weights, &one.at, (one.state, one.restarts)));
-                let parts = mixture(one.label, one.state);
+                let parts = &one.parts;
                 let likelihood: f64 = parts.iter().map(|(cause, part)| part * given[*cause]).sum();
                 loss -= one.weight * likelihood.max(1e-12).ln();
                 let mut slope = given.clone();
-                for (cause, part) in &parts {
+                for (cause, part) in parts {
                     slope[*cause] -= part * given[*cause] / likelihood.max(1e-12);
                 }
                 for (cause, slope) in slope.into_iter().enumerate() {

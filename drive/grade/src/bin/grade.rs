@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use gigatcp_grade::dataset::{Observed, PLACES, of_cases, of_world};
-use gigatcp_grade::fit::{Example, Fitted, fit};
+use gigatcp_grade::fit::{Example, fit};
 use gigatcp_grade::kernels::corpus::Corpus;
 use gigatcp_grade::matrix::Matrix;
 use gigatcp_grade::worlds::{CAUSES, Paths};
@@ -174,14 +174,17 @@ fn fit_all(request: &Request) -> Result<(), String> {
         let balanced = balanced(&examples);
         let examples: Vec<&Example> = balanced.iter().collect();
         eprintln!("{name}: {} examples", examples.len());
-        let fitted = fit(&examples, |pass, loss| {
-            eprintln!("pass {pass}, loss {loss:.4}")
+        let fitted = fit(&examples, |step, loss| {
+            eprintln!("step {step}, loss {loss:.4}")
         });
-        let calibration = calibration(&fitted_apart(&examples));
+        let answers = fitted_apart(&examples);
+        report(&answers);
         if let Some(directory) = &request.write {
-            write(&directory.join(file), &fitted.source(name, &calibration))?;
+            write(
+                &directory.join(file),
+                &fitted.source(name, &calibration(&answers)),
+            )?;
         }
-        report(&fitted, &examples);
     }
     Ok(())
 }
@@ -200,49 +203,55 @@ fn balanced(examples: &[&Example]) -> Vec<Example> {
     scaled.collect()
 }
 
-/// Probabilities of primary causes and whether they are right, of examples that were not
-/// used: fitted to three parts of four, asked about the fourth.
-fn fitted_apart(examples: &[&Example]) -> Vec<(f64, bool, f64)> {
-    /// Parts; a connection's views stand together, four in a row.
-    const PARTS: usize = 4;
-    let part = |index: usize| index / 4 % PARTS;
-    (0..PARTS)
-        .flat_map(|held| {
-            let of = |is_held: bool| {
-                let all = examples.iter().enumerate();
-                let all = all.filter(move |(index, _)| (part(*index) == held) == is_held);
-                all.map(|(_, one)| *one)
-            };
-            let train: Vec<&Example> = of(false).collect();
-            let fitted = fit(&train, |_, _| ());
-            let ask = |one: &Example| {
-                let (cause, probability) = fitted.primary(&one.slices, one.is_away)?;
-                Some((probability, cause == one.cause, one.weight))
-            };
-            of(true).filter_map(ask).collect::<Vec<_>>()
-        })
-        .collect()
+/// Probabilities of primary causes and whether they are right, of kernels' connections
+/// that were not used: fitted to those with odd seeds and asked about even ones, and the
+/// other way round. Simulated worlds are on both sides, and are not asked about.
+fn fitted_apart(examples: &[&Example]) -> Vec<Answer> {
+    let is_in = |one: &Example, half: u64| one.kernel.is_some_and(|seed| seed % 2 == half);
+    let mut answers = Vec::new();
+    for half in [0, 1] {
+        let others = examples.iter().copied().filter(|one| !is_in(one, half));
+        let fitted = fit(&others.collect::<Vec<_>>(), |_, _| ());
+        for one in examples.iter().filter(|one| is_in(one, half)) {
+            if let Some((said, probability)) = fitted.primary(&one.slices, one.is_away) {
+                answers.push(Answer {
+                    truth: one.cause,
+                    said,
+                    is_right: one.cause == said || one.others.contains(&said),
+                    probability,
+                });
+            }
+        }
+    }
+    answers
+}
+
+/// What was said of a connection that no weight was fitted to.
+struct Answer {
+    truth: usize,
+    said: usize,
+    is_right: bool,
+    probability: f64,
 }
 
 /// The share of right answers by probability, never falling (pool adjacent violators).
-fn calibration(answers: &[(f64, bool, f64)]) -> Vec<(f64, f64)> {
+fn calibration(answers: &[Answer]) -> Vec<(f64, f64)> {
     /// Answers that stand together.
     const BINS: usize = 12;
-    let mut sorted = answers.to_vec();
+    let mut sorted: Vec<(f64, bool)> = answers
+        .iter()
+        .map(|one| (one.probability, one.is_right))
+        .collect();
     sorted.sort_by(|a, b| a.0.total_cmp(&b.0));
     let each = sorted.len().div_ceil(BINS).max(1);
-    // (weight, sum of probabilities, sum right)
+    // (answers, sum of probabilities, number right)
     let mut pools: Vec<(f64, f64, f64)> = Vec::new();
     for bin in sorted.chunks(each) {
-        let weight: f64 = bin.iter().map(|one| one.2).sum();
-        let probability: f64 = bin.iter().map(|one| one.0 * one.2).sum();
+        let count = bin.len() as f64;
+        let probability: f64 = bin.iter().map(|one| one.0).sum();
         // Half an answer of each kind more, so that nothing is certain.
-        let right: f64 = bin.iter().filter(|one| one.1).map(|one| one.2).sum();
-        let mut pool = (
-            weight,
-            probability,
-            right * weight / (weight + 1.0) + 0.5 / (weight + 1.0) * weight,
-        );
+        let right = bin.iter().filter(|one| one.1).count() as f64;
+        let mut pool = (count, probability, (right + 0.5) * count / (count + 1.0));
         while let Some(last) = pools.last() {
             if last.2 / last.0 < pool.2 / pool.0 {
                 break;
@@ -263,22 +272,14 @@ fn calibration(answers: &[(f64, bool, f64)]) -> Vec<(f64, f64)> {
     knots
 }
 
-/// How the fit does on what it was fitted to: a look at the model, not a grade.
-fn report(fitted: &Fitted, examples: &[&Example]) {
+/// How the fit does on what it was not fitted to: a look at the model, not a grade.
+fn report(answers: &[Answer]) {
     let mut wrong: BTreeMap<(usize, usize), u64> = BTreeMap::new();
-    let mut right = 0;
-    for one in examples {
-        let said = fitted.primary(&one.slices, one.is_away);
-        match said.map(|(cause, _)| cause) {
-            Some(said) if said == one.cause => right += 1,
-            Some(said) => *wrong.entry((one.cause, said)).or_default() += 1,
-            None => {}
-        }
+    for one in answers.iter().filter(|one| !one.is_right) {
+        *wrong.entry((one.truth, one.said)).or_default() += 1;
     }
-    eprintln!(
-        "of what it was fitted to: {right} of {} right",
-        examples.len()
-    );
+    let right = answers.len() as u64 - wrong.values().sum::<u64>();
+    eprintln!("fitted apart: {right} of {} right", answers.len());
     for ((truth, said), count) in wrong {
         eprintln!("  {} taken for {}: {count}", ALL[truth].id, ALL[said].id);
     }
