@@ -9,7 +9,7 @@ use rayon::prelude::*;
 use crate::fit::Example;
 #[cfg(target_os = "linux")]
 use crate::kernels::corpus::{CaseDir, Place as KernelPlace};
-use crate::worlds::{GradedWorld, Place, world};
+use crate::worlds::{GradedWorld, Paths, Place, two_causes, world};
 
 /// Where a capture was taken.
 pub const PLACES: [&str; 4] = ["sender", "receiver", "middle", "both"];
@@ -29,6 +29,8 @@ pub struct Observed {
     pub place: usize,
     /// The answer: the id of what is to be looked at first, `unknown`, or `unsure`.
     pub said: String,
+    /// Causes by the time that was attributed to them, the most first.
+    pub ranked: Vec<&'static str>,
     /// What was noted besides.
     pub notes: Vec<&'static str>,
     /// Its confidence.
@@ -78,12 +80,38 @@ struct Known {
 ///
 /// # Errors
 /// If the world cannot be run.
-pub fn of_world(
-    cause: &str,
-    seed: u64,
-    paths: crate::worlds::Paths,
-) -> Result<Vec<Observed>, String> {
+pub fn of_world(cause: &str, seed: u64, paths: Paths) -> Result<Vec<Observed>, String> {
     let world = world(cause, seed, paths);
+    seen(&world, |place, index| Known {
+        name: format!("{cause} {seed}: {}", world.about),
+        truth: world.truth(place).to_owned(),
+        acceptable: Vec::new(),
+        place: index,
+        kernel: None,
+        second: None,
+    })
+}
+
+/// What a simulated world with two causes shows at each place.
+///
+/// # Errors
+/// If the world cannot be run.
+pub fn of_two_causes(seed: u64) -> Result<Vec<Observed>, String> {
+    let (world, [(first, _), (second, _)]) = two_causes(seed);
+    seen(&world, |_, index| Known {
+        name: format!("{first}, {second} {seed}: {}", world.about),
+        truth: first.to_owned(),
+        acceptable: Vec::new(),
+        place: index,
+        kernel: None,
+        second: Some(second.to_owned()),
+    })
+}
+
+fn seen(
+    world: &GradedWorld,
+    known: impl Fn(Place, usize) -> Known,
+) -> Result<Vec<Observed>, String> {
     let [sender, receiver, middle] = world.captures()?;
     let source = |name: &str, bytes: &[u8]| Source::bytes(name, bytes.to_vec());
     let sets = [
@@ -95,22 +123,9 @@ pub fn of_world(
             vec![source("sender", &sender), source("receiver", &receiver)],
         ),
     ];
-    let observe = |(index, (place, sources)): (usize, (Place, Vec<Source>))| {
-        let known = Known {
-            name: format!("{cause} {seed}: {}", world.about),
-            truth: truth(&world, place),
-            acceptable: Vec::new(),
-            place: index,
-            kernel: None,
-            second: None,
-        };
-        observe(&sources, known)
-    };
-    sets.into_iter().enumerate().map(observe).collect()
-}
-
-fn truth(world: &GradedWorld, place: Place) -> String {
-    world.truth(place).to_owned()
+    let sets = sets.into_iter().enumerate();
+    sets.map(|(index, (place, sources))| observe(&sources, known(place, index)))
+        .collect()
 }
 
 /// What a case of the kernels' corpus shows at each place.
@@ -184,6 +199,7 @@ fn observe(sources: &[Source], known: Known) -> Result<Observed, String> {
         second: known.second,
         place: known.place,
         said: "unknown".into(),
+        ranked: Vec::new(),
         notes: Vec::new(),
         confidence: 0.0,
         probability: None,
@@ -227,6 +243,8 @@ impl Observed {
         self.throughput_bps = diagnosis.throughput.as_bps() as f64;
         let capacity = &diagnosis.capacity;
         self.capacity = Some((capacity.rate().as_bps() as f64, capacity.source.name()));
+        let timed = diagnosis.verdicts.iter().filter(|one| !one.time.is_zero());
+        self.ranked = timed.map(|one| one.cause.id).collect();
         let notes = diagnosis.verdicts.iter().filter(|one| one.is_note);
         self.notes = notes.map(|one| one.cause.id).collect();
         let is_right = |id: &str| id == self.truth || self.acceptable.iter().any(|one| one == id);
