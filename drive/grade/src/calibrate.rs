@@ -29,9 +29,11 @@ pub fn fitted_apart(examples: &[&Example]) -> Vec<Answer> {
     for half in [0, 1] {
         let others = examples.iter().copied().filter(|one| !is_in(one, half));
         let fitted = fit(&others.collect::<Vec<_>>(), |_, _| ());
-        for one in examples.iter().filter(|one| is_in(one, half)) {
+        let asked = examples.iter().filter(|one| is_in(one, half));
+        for one in asked.filter(|one| !one.is_changed) {
             if let Some((said, probability)) = fitted.primary(&one.slices, one.is_away) {
                 answers.push(Answer {
+                    name: one.name.clone(),
                     truth: one.cause,
                     said,
                     is_right: one.cause == said || one.others.contains(&said),
@@ -44,7 +46,7 @@ pub fn fitted_apart(examples: &[&Example]) -> Vec<Answer> {
 }
 
 /// What was said of a connection that no weight was fitted to.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Answer {
     /// Index of the cause.
     pub truth: usize,
@@ -52,6 +54,8 @@ pub struct Answer {
     pub said: usize,
     /// Whether the answer is that cause, or another right one.
     pub is_right: bool,
+    /// Whose connection it is.
+    pub name: String,
     /// Its mean probability.
     pub probability: f64,
 }

@@ -9,6 +9,7 @@
 //! | `calibrate.rs` | what the probabilities of a fit are worth |
 //! | `metamorphic.rs` | changes of a capture that mean nothing |
 //! | `stability.rs` | whether answers stay after them |
+//! | `rates.rs` | whether stated rates are those of counters |
 //! | `shares.rs` | two causes in one connection |
 //! | `matrix.rs` | what was said of what, and what a confidence is worth |
 #![deny(missing_docs)]
@@ -24,6 +25,8 @@ pub mod kernels;
 pub mod matrix;
 #[cfg(target_os = "linux")]
 pub mod metamorphic;
+pub mod rates;
+#[cfg(target_os = "linux")]
 pub mod shares;
 #[cfg(target_os = "linux")]
 pub mod stability;

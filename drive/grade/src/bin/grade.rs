@@ -22,10 +22,13 @@ use std::process::ExitCode;
 use gigatcp_capture::CaptureReader;
 use gigatcp_grade::calibrate::{Answer, balanced, calibration, fitted_apart};
 use gigatcp_grade::counterfactual::{Verdict, counterfactual, holds};
-use gigatcp_grade::dataset::{Observed, PLACES, of_cases, of_two_causes, of_world};
+use gigatcp_grade::dataset::{
+    Observed, PLACES, changed_captures_of, of_cases, of_two_causes, of_world,
+};
 use gigatcp_grade::fit::{Example, fit};
 use gigatcp_grade::kernels::corpus::{CaseDir, Corpus};
 use gigatcp_grade::matrix::Matrix;
+use gigatcp_grade::rates::RateScore;
 use gigatcp_grade::shares::Shares;
 use gigatcp_grade::stability::Stability;
 use gigatcp_grade::worlds::{CAUSES, Paths, world};
@@ -295,29 +298,38 @@ fn print(observed: &[Observed], shows: bool) {
         }
         println!("{matrix}");
     }
+    if observed.iter().any(|one| one.rates.is_some()) {
+        let mut score = RateScore::default();
+        observed.iter().for_each(|one| score.add(one));
+        print!("{score}");
+    }
 }
 
 /// Fits both tables: of what is seen near the sender, and away from it.
 fn fit_all(request: &Request) -> Result<(), String> {
-    let mut observed = observed(&cases(&request.kernels)?);
+    let cases = cases(&request.kernels)?;
+    let mut all = observed(&cases);
     if request.seeds > 0 {
-        observed.extend(worlds(request, 1, Paths::Usual)?);
-        observed.extend(worlds(request, 100_000, Paths::Shared)?);
+        all.extend(worlds(request, 1, Paths::Usual)?);
+        all.extend(worlds(request, 100_000, Paths::Shared)?);
     }
+    let mut examples: Vec<Example> = all.into_iter().filter_map(|one| one.example).collect();
+    let changed: Result<Vec<Vec<Example>>, String> =
+        cases.par_iter().map(changed_captures_of).collect();
+    examples.extend(changed?.into_iter().flatten());
     for (is_away, file, name) in [(false, "near.rs", "NEAR"), (true, "away.rs", "AWAY")] {
-        let examples: Vec<&Example> = observed
+        let seen: Vec<&Example> = examples
             .iter()
-            .filter_map(|one| one.example.as_ref())
             .filter(|one| one.is_away == is_away)
             .collect();
-        let balanced = balanced(&examples);
+        let balanced = balanced(&seen);
         let examples: Vec<&Example> = balanced.iter().collect();
         eprintln!("{name}: {} examples", examples.len());
         let fitted = fit(&examples, |step, loss| {
             eprintln!("step {step}, loss {loss:.4}")
         });
         let answers = fitted_apart(&examples);
-        report(&answers);
+        report(&answers, request.shows);
         if let Some(directory) = &request.write {
             write(
                 &directory.join(file),
@@ -329,9 +341,14 @@ fn fit_all(request: &Request) -> Result<(), String> {
 }
 
 /// How the fit does on what it was not fitted to: a look at the model, not a grade.
-fn report(answers: &[Answer]) {
+fn report(answers: &[Answer], shows: bool) {
     let mut wrong: BTreeMap<(usize, usize), u64> = BTreeMap::new();
     for one in answers.iter().filter(|one| !one.is_right) {
+        if shows {
+            let (truth, said) = (ALL[one.truth].id, ALL[one.said].id);
+            let probability = one.probability;
+            eprintln!("  {truth} taken for {said} {probability:.2}: {}", one.name);
+        }
         *wrong.entry((one.truth, one.said)).or_default() += 1;
     }
     let right = answers.len() as u64 - wrong.values().sum::<u64>();
