@@ -4,7 +4,7 @@
 //! without its usage.
 
 use crate::{
-    Failed, bench, bench_live, ci, duel, fink_today, fuzz, grade, ledger, live, swarm, tidy,
+    Failed, bench, bench_live, ci, duel, fink_today, fuzz, grade, ledger, live, proof, swarm, tidy,
 };
 
 /// Column in which explanations begin.
@@ -21,7 +21,7 @@ pub struct Task {
 }
 
 /// Every task.
-pub const TASKS: [Task; 13] = [
+pub const TASKS: [Task; 14] = [
     Task {
         name: "ci",
         forms: &[("", &["everything a change must pass"])],
@@ -179,6 +179,17 @@ pub const TASKS: [Task; 13] = [
             ),
         ],
         run: grade::run,
+    },
+    Task {
+        name: "proof",
+        forms: &[(
+            "[--kernels DIR]",
+            &[
+                "the gradings that take too long for CI;",
+                "each result is kept in docs/grade*.txt",
+            ],
+        )],
+        run: proof::run,
     },
     Task {
         name: "swarm",
