@@ -21,28 +21,31 @@ pub struct RateScore {
 }
 
 impl RateScore {
-    /// Adds an answer, if the rates are known.
-    pub fn add(&mut self, one: &Observed) {
-        let Some(known) = one.rates.filter(|known| known.bottleneck_bps > 0.0) else {
-            return;
-        };
-        let Some((capacity, is_bound)) = one.capacity else {
-            return;
-        };
+    /// Adds an answer, if the rates are known; what is wrong about it, if anything.
+    pub fn add(&mut self, one: &Observed) -> Option<String> {
+        let known = one.rates.filter(|known| known.bottleneck_bps > 0.0)?;
+        let (capacity, is_bound) = one.capacity?;
         let most = known.bottleneck_bps * (1.0 + TOLERANCE);
         let least = known.bottleneck_bps * (1.0 - TOLERANCE);
         self.below_own += u64::from(capacity < one.throughput_bps * 0.999);
-        if is_bound {
+        let is_right = if is_bound {
             self.bounds.0 += 1;
             self.bounds.1 += u64::from(capacity <= most);
+            capacity <= most
         } else {
             self.capacities.0 += 1;
             self.capacities.1 += u64::from((least..most).contains(&capacity));
-        }
+            (least..most).contains(&capacity)
+        };
         if let Some((cost, _)) = one.cost.filter(|(cost, _)| *cost > 0.0) {
             self.costs.0 += 1;
             self.costs.1 += u64::from(cost <= most - known.goodput_bps);
         }
+        (!is_right).then(|| {
+            let kind = if is_bound { "at least" } else { "capacity" };
+            let (said, is) = (capacity / 1e6, known.bottleneck_bps / 1e6);
+            format!("{kind} {said:.1} Mbit/s, is {is:.1}")
+        })
     }
 }
 

@@ -300,7 +300,11 @@ fn print(observed: &[Observed], shows: bool) {
     }
     if observed.iter().any(|one| one.rates.is_some()) {
         let mut score = RateScore::default();
-        observed.iter().for_each(|one| score.add(one));
+        for one in observed {
+            if let Some(wrong) = score.add(one).filter(|_| shows) {
+                println!("{}: {wrong} [{}]", PLACES[one.place], one.name);
+            }
+        }
         print!("{score}");
     }
 }
