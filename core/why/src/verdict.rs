@@ -9,10 +9,10 @@ use gigatcp_units::grammar::human_duration;
 use gigatcp_units::{Bytes, Duration, Instant, Rate};
 
 use crate::View;
-use crate::account::{Account, Scored, Span};
+use crate::account::{Account, Attributed, Scored, Span};
 use crate::between::Between;
 use crate::calibration::calibrated;
-use crate::causes::{CAUSES, Cause, Evidence, counted, verb};
+use crate::causes::{CAUSES, Cause, Evidence, counted, place, verb};
 use crate::cost::Cost;
 use crate::exchange::Exchange;
 use crate::measures::{Capacity, Measures, Pair, rate};
@@ -86,12 +86,13 @@ impl Diagnosis {
         (start, exchange): (Instant, &Exchange),
         pair: Option<Pair<'_>>,
     ) -> Self {
-        let m = Measures::of(connection, trail, (start, exchange), pair);
+        let mut m = Measures::of(connection, trail, (start, exchange), pair);
         let mut spans: Vec<Span> = Vec::new();
         let account = Scored::of(&m).attribute(|slice| match spans.last_mut() {
             Some(last) if last.cause == slice.cause => last.length += slice.length,
             _ => spans.push(slice),
         });
+        m.capacity = Capacity::attributed(&m, &full_link(&account));
         let delivered: u64 = m.rounds.iter().map(|round| round.acked).sum();
         Self {
             sender: trail.side,
@@ -186,6 +187,15 @@ fn verdicts(m: &Measures<'_>, account: &Account) -> Vec<Verdict> {
         .collect();
     verdicts.sort_by_key(|verdict| core::cmp::Reverse(verdict.time));
     verdicts
+}
+
+/// What was attributed to a link or a local queue that was busy all the time.
+fn full_link(account: &Account) -> Vec<&Attributed> {
+    let of = |id: &str| place(id).map(|place| &account.causes[place]);
+    ["path-saturated", "local-queue"]
+        .into_iter()
+        .filter_map(of)
+        .collect()
 }
 
 /// The second most probable cause over the whole time.

@@ -7,6 +7,7 @@ use gigatcp_units::{Duration, Rate};
 
 use super::{Measures, Pair, quartile, ratio};
 use crate::View;
+use crate::account::Attributed;
 use crate::episode::Episode;
 use crate::round::{Round, State};
 use crate::trail::Trail;
@@ -16,8 +17,8 @@ use crate::trail::Trail;
 pub enum CapacitySource {
     /// The bottleneck was busy with a queue before it: its rate.
     FullLink,
-    /// Packets that follow each other closely behind the bottleneck: a lower bound,
-    /// since other flows may come between.
+    /// Trains of packets that follow each other closely behind the bottleneck: a lower
+    /// bound, since other flows may come between.
     Dispersion,
     /// The largest delivery rate over a round: a lower bound.
     #[default]
@@ -58,6 +59,7 @@ impl Capacity {
         self.source != CapacitySource::FullLink
     }
 
+    /// As queues and delivery rates show it, before any cause is known.
     pub(super) fn of(measures: &Measures<'_>) -> Self {
         /// Rounds with a full link that show its rate.
         const MIN_FULL: usize = 4;
@@ -68,20 +70,54 @@ impl Capacity {
             .collect::<Vec<f64>>();
         let count = full.len();
         let full = quartile(full, 2).filter(|rate| count >= MIN_FULL && *rate >= 0.95 * mean);
-        let best = measures.peak.max(train_rate(measures)).max(mean);
-        let (bytes_per_second, source) = match (full, measures.line) {
-            (Some(full), _) => (full.max(mean), CapacitySource::FullLink),
-            (None, Some(line)) if line > best => (line, CapacitySource::Dispersion),
-            _ => (best, CapacitySource::BestRound),
-        };
+        full.map_or_else(
+            || Self::at_least(measures),
+            |full| Self::full_link(full.max(mean)),
+        )
+    }
+
+    /// The rate while the link was full, where that much time was attributed to it; else
+    /// a lower bound.
+    pub(crate) fn attributed(measures: &Measures<'_>, full: &[&Attributed]) -> Self {
+        let enough = measures.base * 4;
+        let mean = measures.mean_rate();
+        let longest = full.iter().max_by_key(|one| one.time);
+        longest
+            .filter(|one| one.time >= enough && one.rate() >= 0.95 * mean)
+            .map_or_else(
+                || Self::at_least(measures),
+                |one| Self::full_link(one.rate().max(mean)),
+            )
+    }
+
+    fn full_link(bytes_per_second: f64) -> Self {
         Self {
             bytes_per_second,
-            source,
+            source: CapacitySource::FullLink,
+        }
+    }
+
+    /// The best of what was delivered over a round and of trains of packets, neither
+    /// above what packets close together show: a lower bound.
+    fn at_least(measures: &Measures<'_>) -> Self {
+        let line = measures.line.unwrap_or(f64::MAX);
+        let round = measures.peak.min(line).max(measures.mean_rate());
+        let train = train_rate(measures).min(line);
+        if train > round {
+            Self {
+                bytes_per_second: train,
+                source: CapacitySource::Dispersion,
+            }
+        } else {
+            Self {
+                bytes_per_second: round,
+                source: CapacitySource::BestRound,
+            }
         }
     }
 }
 
-/// Rate of the closest trains of data and of their ACKs, both of enough bytes.
+/// Median rate of the closest trains of data and of their ACKs, both of enough bytes.
 fn train_rate(measures: &Measures<'_>) -> f64 {
     let enough = 10 * measures.mss();
     let trains = measures
@@ -93,7 +129,7 @@ fn train_rate(measures: &Measures<'_>) -> f64 {
             let acks = per(round.ack_train_octets, round.ack_train_time);
             acks.min(per(round.train_octets, round.train_time))
         });
-    quartile(trains.collect(), 3).unwrap_or(0.0)
+    quartile(trains.collect(), 2).unwrap_or(0.0)
 }
 
 /// Where the capture was taken, and the minimum RTT of the whole path.
