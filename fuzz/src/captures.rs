@@ -133,7 +133,13 @@ pub fn flows(octets: &[u8]) {
             assert_eq!(outlined, followed, "{index}");
         }
         let diagnosis = analyzer.connections().diagnose(index);
-        assert!(diagnosis.is_none_or(|one| !one.sentence().is_empty()));
+        assert!(
+            diagnosis
+                .as_ref()
+                .is_none_or(|one| !one.sentence().is_empty())
+        );
+        let contradiction = diagnosis.and_then(|one| one.contradiction());
+        assert_eq!(contradiction, None);
     }
 }
 

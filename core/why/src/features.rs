@@ -66,6 +66,7 @@ features! {
     QueueMax "queue_max" "Largest added RTT of the connection, in minimum RTTs." [0.0, 0.02, 0.06, 0.15, 0.4, 1.0, 4.0]
     QueueMaxTime "queue_max_time" "The same as a decimal logarithm of milliseconds." [-2.0, -1.0, 0.0, 1.0, 2.0, 3.0]
     LineUse "line_use" "Delivery rate around the round over the bottleneck rate." [0.1, 0.4, 0.7, 0.85, 0.95, 1.02, 1.1]
+    TrainUse "train_use" "Delivery rate around the round over that of trains of close packets." [0.1, 0.3, 0.5, 0.7, 0.85, 0.95, 1.05]
     RateOfPeak "rate_of_peak" "Delivery rate around the round over its ninth decile." [0.1, 0.4, 0.7, 0.85, 0.95, 1.05]
     PeakOfLine "peak_of_line" "Ninth decile of the delivery rates over the bottleneck rate." [0.2, 0.5, 0.8, 0.95, 1.05]
     MeanOfCapacity "mean_of_capacity" "Mean delivery rate over the known capacity." [0.05, 0.2, 0.5, 0.8, 0.95]
@@ -105,6 +106,7 @@ features! {
     HeldAck "held_ack" "Milliseconds that an ACK for two segments or less came late." [0.0, 5.0, 20.0, 35.0, 60.0, 200.0, 500.0]
     AckBursts "ack_bursts" "Share of the ACKs at once behind another." [0.0, 0.1, 0.3, 0.6, 0.9]
     AckMax "ack_max" "Binary logarithm of the segments that one ACK acknowledged at most." [0.0, 1.0, 2.0, 4.0, 6.0]
+    EcnSeen "ecn_seen" "Whether an echo of congestion came back at all." [0.0, 1.0]
     EcnEcho "ecn_echo" "Share of the ACKs with an echo of congestion." [0.0, 0.001, 0.01, 0.05, 0.2, 0.5]
     // The loss event before this round.
     AnyLoss "any_loss" "Whether a loss event came before." [0.0, 1.0]
@@ -190,13 +192,6 @@ impl Features {
         }
     }
 
-    /// Whether away from the sender its silence ended as after a timeout.
-    #[must_use]
-    pub fn restarts(&self, view: View) -> bool {
-        let restarts = self.value(Feature::RestartsSmall);
-        !view.is_near_sender() && restarts == Some(1.0)
-    }
-
     /// A feature, unless it is unknown.
     #[must_use]
     pub fn value(&self, feature: Feature) -> Option<f64> {
@@ -246,6 +241,8 @@ fn connection(m: &Measures<'_>, f: &mut Features) {
     let segments: u64 = m.rounds.iter().map(|round| round.segments).sum();
     f.set(F::Segments, log2(segments as f64, 1.0));
     f.set(F::Trips, log2(trips(m.duration, m), 1.0));
+    let echoes: u64 = m.rounds.iter().map(|round| round.ece).sum();
+    f.set(F::EcnSeen, flag(echoes > 0));
     f.set(F::QueueMax, trips(m.queue_max, m));
     let ms = m.queue_max.as_secs_f64() * 1e3;
     f.set(F::QueueMaxTime, log10(ms, 0.01));
@@ -375,6 +372,9 @@ fn path(m: &Measures<'_>, index: usize, f: &mut Features) {
     f.set_if(F::StandingQueue, standing.map(|queue| trips(queue, m)));
     let near = m.near_rate(index);
     f.set_if(F::LineUse, m.line.map(|line| ratio(near, line)));
+    if m.train > 0.0 {
+        f.set(F::TrainUse, ratio(near, m.train));
+    }
     f.set(F::RateOfPeak, ratio(near, m.peak));
     f.set_if(F::DataDelay, m.data_delay(index).map(|late| trips(late, m)));
     if let Some(late) = m.data_late(index) {
@@ -550,6 +550,7 @@ pub(crate) const PATH: &[Feature] = &[
     Feature::QueueMax,
     Feature::QueueMaxTime,
     Feature::LineUse,
+    Feature::TrainUse,
     Feature::RateOfPeak,
     Feature::PeakOfLine,
     Feature::MeanOfCapacity,

@@ -82,13 +82,9 @@ fn weight((feature, weights): &Row, positions: &[Option<Position>; FEATURES]) ->
     }
 }
 
-/// The bias of a cause for what the sender waits for; `None` if it cannot hold then.
-fn bias(biases: &[Bias], cause: usize, (state, restarts): (State, bool)) -> Option<f64> {
-    let cause = CAUSES[cause];
-    if !cause.holds_in(state, restarts) {
-        return None;
-    }
-    let row = biases.iter().find(|(id, _)| *id == cause.id);
+/// The bias of a cause for what the sender waits for; `None` without weights.
+fn bias(biases: &[Bias], cause: usize, state: State) -> Option<f64> {
+    let row = biases.iter().find(|(id, _)| *id == CAUSES[cause].id);
     row.map(|(_, each)| f64::from(each[state as usize]) * UNIT)
 }
 
@@ -114,18 +110,19 @@ impl Probabilities {
 
 /// Probabilities of every cause in every round.
 pub(crate) fn probabilities(m: &Measures<'_>, features: &[Features]) -> Vec<Probabilities> {
-    let table = if m.view.is_near_sender() { NEAR } else { AWAY };
+    let is_away = !m.view.is_near_sender();
+    let table = if is_away { AWAY } else { NEAR };
     let scores: Vec<Vec<f64>> = features.iter().map(|one| of_round(table, one)).collect();
     (0..scores.len())
         .map(|index| {
             let smooth = smoothed(m, &scores, index);
-            let restarts = features[index].restarts(m.view);
             let each = State::ALL.map(|state| {
                 if m.rounds[index].spent_in(state).is_zero() {
                     return Vec::new();
                 }
                 softmax(&smooth, |cause| {
-                    bias(table.biases, cause, (state, restarts))
+                    let holds = CAUSES[cause].holds(state, &features[index], is_away);
+                    bias(table.biases, cause, state).filter(|_| holds)
                 })
             });
             Probabilities { each }
@@ -201,7 +198,10 @@ mod tests {
                 let scores = of_round(table, &features);
                 let place = place(cause.id).unwrap_or_default();
                 let wins = cause.states.iter().any(|state| {
-                    let all = softmax(&scores, |one| bias(table.biases, one, (*state, false)));
+                    let all = softmax(&scores, |one| {
+                        bias(table.biases, one, *state)
+                            .filter(|_| CAUSES[one].states.contains(state))
+                    });
                     all[place] > 0.5
                 });
                 assert!(wins, "{name}: {}", String::from(cause.id));

@@ -139,6 +139,35 @@ impl Diagnosis {
         }
     }
 
+    /// What of this diagnosis contradicts the rest, if anything: for tests, fuzzing and
+    /// grading. The times add up to the duration, no rate is above what the path carries.
+    #[must_use]
+    pub fn contradiction(&self) -> Option<String> {
+        let sum = |times: &mut dyn Iterator<Item = Duration>| {
+            times.fold(Duration::ZERO, |sum, time| sum + time)
+        };
+        let told = sum(&mut self.verdicts.iter().map(|one| one.time)) + self.unknown;
+        let spans = sum(&mut self.spans.iter().map(|one| one.length));
+        if told != self.duration || spans != self.duration {
+            return Some(format!(
+                "{told:?} told and {spans:?} shown of {:?}",
+                self.duration
+            ));
+        }
+        let capacity = self.capacity.rate();
+        if capacity < self.throughput {
+            return Some(format!("{capacity:?} is less than {:?}", self.throughput));
+        }
+        let is_odd =
+            |one: &&Verdict| one.cost.rate > capacity || !(0.0..=0.99).contains(&one.confidence);
+        let odd = self.verdicts.iter().find(is_odd)?;
+        let (cost, confidence) = (odd.cost.rate, odd.confidence);
+        Some(format!(
+            "{}: cost {cost:?}, confidence {confidence}",
+            odd.cause.id
+        ))
+    }
+
     /// Shares of the time by cause, in a line.
     #[must_use]
     pub fn limited_by(&self) -> String {

@@ -53,24 +53,14 @@ pub struct Example {
     pub slices: Vec<Slice>,
 }
 
-impl Example {
-    /// Whether a slice may be after a loss that left no trace at the capture point.
-    fn restarts(&self, slice: &Slice) -> bool {
-        restarts(slice, self.is_away)
-    }
-}
-
-fn restarts(slice: &Slice, is_away: bool) -> bool {
-    is_away && slice.features.value(Feature::RestartsSmall) == Some(1.0)
-}
-
 /// A slice, with what does not depend on weights worked out.
 struct Prepared {
     /// What it may show, and how probable each is.
     parts: Vec<(usize, f64)>,
     weight: f64,
     state: usize,
-    restarts: bool,
+    /// The causes that can hold, a bit for each.
+    possible: u64,
     /// For each feature its knot, one more than it, or zero where it is unknown; and how
     /// far it is on the way to the next.
     at: [(u8, f32); FEATURES],
@@ -167,8 +157,7 @@ fn row_costs(layout: &Layout, weights: &[f64]) -> Vec<f64> {
 }
 
 fn prepare(example: &Example) -> Vec<Prepared> {
-    let holds =
-        |cause: usize, slice: &Slice| CAUSES[cause].holds_in(slice.state, example.restarts(slice));
+    let holds = |cause: usize, slice: &Slice| possible(slice, example.is_away) >> cause & 1 == 1;
     let own = || example.others.iter().copied().chain([example.cause]);
     let mut slices: Vec<&Slice> = example
         .slices
@@ -188,14 +177,22 @@ fn prepare(example: &Example) -> Vec<Prepared> {
         .map(|slice| Prepared {
             parts: {
                 let own: Vec<usize> = own().filter(|cause| holds(*cause, slice)).collect();
-                mixture(&own, slice.state as usize)
+                mixture(&own, possible(slice, example.is_away))
             },
             weight: example.weight * slice.time.as_secs_f64() / time.max(1e-9),
             state: slice.state as usize,
-            restarts: example.restarts(slice),
+            possible: possible(slice, example.is_away),
             at: places(slice),
         })
         .collect()
+}
+
+/// The causes that can hold in a slice, a bit for each.
+fn possible(slice: &Slice, is_away: bool) -> u64 {
+    let of = |(index, cause): (usize, &&gigatcp_why::Cause)| {
+        u64::from(cause.holds(slice.state, &slice.features, is_away)) << index
+    };
+    CAUSES.iter().enumerate().map(of).sum()
 }
 
 fn places(slice: &Slice) -> [(u8, f32); FEATURES] {
@@ -213,10 +210,10 @@ fn scores(
     layout: &Layout,
     weights: &[f64],
     at: &[(u8, f32); FEATURES],
-    (state, restarts): (usize, bool),
+    (state, possible): (usize, u64),
 ) -> Vec<Option<f64>> {
     let of = |cause: usize| {
-        let is_possible = CAUSES[cause].holds_in(State::ALL[state], restarts);
+        let is_possible = possible >> cause & 1 == 1;
         let is_scored = !layout.rows[cause].is_empty();
         (is_possible && is_scored).then(|| {
             let mut score = weights[layout.biases[cause] + state];
@@ -249,15 +246,14 @@ fn probabilities(scores: &[Option<f64>]) -> Vec<f64> {
 }
 
 /// What a slice of a connection with these causes may show, and how probable each is.
-fn mixture(own: &[usize], state: usize) -> Vec<(usize, f64)> {
+fn mixture(own: &[usize], possible: u64) -> Vec<(usize, f64)> {
     let others = [
         "cwnd-growth-limited",
         "path-saturated",
         "application-limited",
     ];
     let others = others.map(|id| CAUSES.iter().position(|cause| cause.id == id));
-    let is_possible =
-        |cause: &usize| !own.contains(cause) && CAUSES[*cause].states.contains(&State::ALL[state]);
+    let is_possible = |cause: &usize| !own.contains(cause) && possible >> cause & 1 == 1;
     let others: Vec<usize> = others.into_iter().flatten().filter(is_possible).collect();
     let each = |all: &[usize], share: f64| -> Vec<(usize, f64)> {
         let share = share / all.len().max(1) as f64;
@@ -272,7 +268,7 @@ fn gradient(layout: &Layout, weights: &[f64], all: &[Prepared]) -> (f64, Vec<f64
         .fold(empty, |(mut loss, mut sum), chunk| {
             for one in chunk {
                 let given =
-                    probabilities(&scores(layout, weights, &one.at, (one.state, one.restarts)));
+                    probabilities(&scores(layout, weights, &one.at, (one.state, one.possible)));
                 let parts = &one.parts;
                 let likelihood: f64 = parts.iter().map(|(cause, part)| part * given[*cause]).sum();
                 loss -= one.weight * likelihood.max(1e-12).ln();
@@ -321,7 +317,7 @@ impl Fitted {
             if matches!(slice.state, State::Opening | State::Closing) {
                 continue;
             }
-            let waits = (slice.state as usize, restarts(slice, is_away));
+            let waits = (slice.state as usize, possible(slice, is_away));
             let scores = scores(&self.layout, &self.weights, &places(slice), waits);
             let given = probabilities(&scores);
             let most = given

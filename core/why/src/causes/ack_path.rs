@@ -24,6 +24,7 @@ pub(crate) const CAUSE: Cause = Cause {
     is_fault: false,
     states: AFTER_LOSS,
     is_hidden: true,
+    needs: None,
     features: &[ACKS, ONE_WAY, PATH, SENDER, WINDOW, LOSS, PATTERN, TIMES],
     note: None,
     explain,

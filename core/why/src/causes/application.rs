@@ -30,6 +30,7 @@ pub(crate) const CAUSE: Cause = Cause {
     is_fault: false,
     states: &[State::Idle, State::Full, State::Slack, State::Closing],
     is_hidden: false,
+    needs: None,
     features: &[
         SENDER, PATH, ONE_WAY, WINDOW, ACKS, TIMES, LOSS, PATTERN, EXCHANGE,
     ],

@@ -25,6 +25,7 @@ pub(crate) const CAUSE: Cause = Cause {
     is_fault: true,
     states: NEVER,
     is_hidden: false,
+    needs: None,
     features: &[],
     note: Some(note),
     explain,

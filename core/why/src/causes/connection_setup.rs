@@ -21,6 +21,7 @@ pub(crate) const CAUSE: Cause = Cause {
     is_fault: false,
     states: &[State::Opening],
     is_hidden: false,
+    needs: None,
     features: &[],
     note: None,
     explain,

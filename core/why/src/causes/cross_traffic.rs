@@ -24,6 +24,7 @@ pub(crate) const CAUSE: Cause = Cause {
     is_fault: false,
     states: AFTER_LOSS,
     is_hidden: false,
+    needs: None,
     features: &[PATH, ONE_WAY, SENDER, LOSS, PATTERN, TIMES],
     note: None,
     explain,

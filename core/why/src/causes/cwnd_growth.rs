@@ -30,6 +30,7 @@ pub(crate) const CAUSE: Cause = Cause {
     is_fault: false,
     states: SENDING,
     is_hidden: false,
+    needs: None,
     features: &[SENDER, PATH, ONE_WAY, WINDOW, ACKS, LOSS, TIMES, EXCHANGE],
     note: None,
     explain,

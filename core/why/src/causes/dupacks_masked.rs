@@ -28,6 +28,7 @@ pub(crate) const CAUSE: Cause = Cause {
     is_fault: false,
     states: NEVER,
     is_hidden: false,
+    needs: None,
     features: &[],
     note: Some(note),
     explain,

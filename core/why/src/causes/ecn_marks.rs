@@ -24,6 +24,7 @@ pub(crate) const CAUSE: Cause = Cause {
     is_fault: false,
     states: AFTER_LOSS,
     is_hidden: false,
+    needs: Some(Feature::EcnSeen),
     features: &[&[Feature::EcnEcho], PATH, SENDER, ACKS, LOSS, TIMES],
     note: None,
     explain,

@@ -5,7 +5,7 @@ use alloc::{format, vec};
 use super::text::time;
 use super::{Cause, Explanation};
 use crate::account::Attributed;
-use crate::features::{ACKS, EXCHANGE, PATH, SENDER, TIMES, WINDOW};
+use crate::features::{ACKS, EXCHANGE, Feature, PATH, SENDER, TIMES, WINDOW};
 use crate::measures::Measures;
 use crate::round::State;
 
@@ -25,6 +25,7 @@ pub(crate) const CLIENT_THINK: Cause = Cause {
     is_fault: false,
     states: STATES,
     is_hidden: false,
+    needs: Some(Feature::Exchanges),
     features: &[EXCHANGE, TIMES, SENDER, PATH, WINDOW, ACKS],
     note: None,
     explain: |m, attributed| {
@@ -52,6 +53,7 @@ pub(crate) const SERVER_THINK: Cause = Cause {
     is_fault: false,
     states: STATES,
     is_hidden: false,
+    needs: Some(Feature::Exchanges),
     features: &[EXCHANGE, TIMES, SENDER, PATH, WINDOW, ACKS],
     note: None,
     explain: |m, attributed| {
@@ -77,6 +79,7 @@ pub(crate) const RTT: Cause = Cause {
     is_fault: false,
     states: STATES,
     is_hidden: false,
+    needs: Some(Feature::Exchanges),
     features: &[EXCHANGE, TIMES, SENDER, PATH, WINDOW, ACKS],
     note: None,
     explain: |m, attributed| {

@@ -32,6 +32,7 @@ pub(crate) const CAUSE: Cause = Cause {
     is_fault: false,
     states: IN_FLIGHT,
     is_hidden: false,
+    needs: None,
     features: &[PATH, ONE_WAY, SENDER, ACKS, WINDOW, TIMES],
     note: Some(note),
     explain,

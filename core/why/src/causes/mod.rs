@@ -45,7 +45,7 @@ use gigatcp_units::Duration;
 pub(crate) use text::{counted, verb};
 
 use crate::account::Attributed;
-use crate::features::Feature;
+use crate::features::{Feature, Features};
 use crate::measures::Measures;
 use crate::round::State;
 
@@ -75,6 +75,8 @@ pub struct Cause {
     /// was lost before the capture point leaves no trace there.
     pub is_hidden: bool,
     /// Groups of features that speak for or against it.
+    /// What must be known and above zero for it to be possible, if anything.
+    pub(crate) needs: Option<Feature>,
     pub(crate) features: &'static [&'static [Feature]],
     /// Confidence that it is there, for what takes no time of its own.
     pub(crate) note: Option<fn(&Measures<'_>) -> Option<f64>>,
@@ -82,12 +84,17 @@ pub struct Cause {
 }
 
 impl Cause {
-    /// Whether it can hold while the sender waits for that. Nothing in the network or a
-    /// host limits a sender with nothing outstanding; what seems so away from it
-    /// (`restarts`: it goes on as after a timeout) may be a loss.
+    /// Whether it can hold in a round while the sender waits for that. Nothing in the
+    /// network or a host limits a sender with nothing outstanding; what seems so away from
+    /// it may be a loss, if the sender goes on as after a timeout. Nor can it hold where
+    /// what it cannot be without was not seen.
     #[must_use]
-    pub fn holds_in(&self, state: State, restarts: bool) -> bool {
-        self.states.contains(&state) || restarts && self.is_hidden && state == State::Idle
+    pub fn holds(&self, state: State, features: &Features, is_away: bool) -> bool {
+        let value = |feature| features.value(feature).unwrap_or(0.0);
+        let may_hide = is_away && self.is_hidden && state == State::Idle;
+        let may_be =
+            self.states.contains(&state) || may_hide && value(Feature::RestartsSmall) == 1.0;
+        may_be && self.needs.is_none_or(|needed| value(needed) > 0.0)
     }
 
     /// The features that speak for or against it.

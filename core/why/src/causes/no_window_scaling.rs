@@ -5,7 +5,7 @@ use alloc::{format, vec};
 use super::text::{allows, bytes, time};
 use super::{Cause, Evidence, Explanation, IN_FLIGHT};
 use crate::account::Attributed;
-use crate::features::{ACKS, LOSS, PATH, SENDER, TIMES, WINDOW};
+use crate::features::{ACKS, Feature, LOSS, PATH, SENDER, TIMES, WINDOW};
 use crate::measures::Measures;
 
 pub(crate) const CAUSE: Cause = Cause {
@@ -26,6 +26,7 @@ pub(crate) const CAUSE: Cause = Cause {
     is_fault: false,
     states: IN_FLIGHT,
     is_hidden: false,
+    needs: Some(Feature::WindowUnscaled),
     features: &[WINDOW, PATH, SENDER, ACKS, LOSS, TIMES],
     note: None,
     explain,

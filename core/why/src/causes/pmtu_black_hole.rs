@@ -25,6 +25,7 @@ pub(crate) const CAUSE: Cause = Cause {
     is_fault: false,
     states: AFTER_LOSS,
     is_hidden: false,
+    needs: None,
     features: &[LOSS, PATTERN, TIMES, PATH, SENDER],
     note: None,
     explain,

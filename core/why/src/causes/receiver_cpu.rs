@@ -28,6 +28,7 @@ pub(crate) const CAUSE: Cause = Cause {
     is_fault: false,
     states: AFTER_LOSS,
     is_hidden: false,
+    needs: None,
     features: &[WINDOW, PATH, ONE_WAY, SENDER, ACKS, LOSS, PATTERN, TIMES],
     note: None,
     explain,

@@ -8,7 +8,7 @@ use super::losses::Losses;
 use super::text::{counted, time};
 use super::{AFTER_LOSS, Cause, Evidence, Explanation};
 use crate::account::Attributed;
-use crate::features::{LOSS, PATH, PATTERN, SENDER, TIMES};
+use crate::features::{Feature, LOSS, PATH, PATTERN, SENDER, TIMES};
 use crate::measures::Measures;
 
 pub(crate) const CAUSE: Cause = Cause {
@@ -27,6 +27,7 @@ pub(crate) const CAUSE: Cause = Cause {
     is_fault: false,
     states: AFTER_LOSS,
     is_hidden: false,
+    needs: Some(Feature::AnyLoss),
     features: &[PATH, LOSS, PATTERN, SENDER, TIMES],
     note: None,
     explain,

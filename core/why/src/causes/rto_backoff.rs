@@ -31,6 +31,7 @@ pub(crate) const CAUSE: Cause = Cause {
     is_fault: false,
     states: &[State::Timeout, State::Recovery, State::Full, State::Slack],
     is_hidden: true,
+    needs: None,
     features: &[LOSS, PATTERN, TIMES, PATH, SENDER],
     note: Some(note),
     explain,

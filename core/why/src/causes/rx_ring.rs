@@ -30,6 +30,7 @@ pub(crate) const CAUSE: Cause = Cause {
     is_fault: true,
     states: AFTER_LOSS,
     is_hidden: true,
+    needs: None,
     features: &[WINDOW, LOSS, PATTERN, PATH, SENDER, TIMES],
     note: Some(note),
     explain,

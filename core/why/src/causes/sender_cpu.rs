@@ -27,6 +27,7 @@ pub(crate) const CAUSE: Cause = Cause {
     is_fault: false,
     states: IN_FLIGHT,
     is_hidden: false,
+    needs: None,
     features: &[SENDER, PATH, ONE_WAY, ACKS, WINDOW, LOSS, PATTERN, TIMES],
     note: None,
     explain,

@@ -29,6 +29,7 @@ pub(crate) const CAUSE: Cause = Cause {
     is_fault: false,
     states: IN_FLIGHT,
     is_hidden: false,
+    needs: None,
     features: &[WINDOW, PATH, SENDER, ACKS, LOSS, TIMES],
     note: None,
     explain,

@@ -53,6 +53,8 @@ pub(crate) struct Measures<'a> {
     pub line: Option<f64>,
     /// What the path carries, as far as it shows.
     pub capacity: Capacity,
+    /// Median rate of the closest trains of packets, bytes per second; zero without any.
+    pub train: f64,
     /// RTT of each round.
     pub trips: Vec<Option<Duration>>,
     /// Minimum turnaround: from an ACK at the capture point to the data that echoes it.
@@ -113,6 +115,7 @@ impl<'a> Measures<'a> {
             peak: path::peak_rate(rounds, trail.sizes().full(), base),
             line: path::dispersion_rate(trail, view, pair),
             capacity: Capacity::default(),
+            train: path::train_rate(rounds, trail.sizes().full()),
             trips: path::round_trips(rounds, view, trail.turn),
             min_turn: rounds.iter().filter_map(|round| round.turn.least).min(),
             forth,

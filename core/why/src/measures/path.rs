@@ -102,7 +102,7 @@ impl Capacity {
     fn at_least(measures: &Measures<'_>) -> Self {
         let line = measures.line.unwrap_or(f64::MAX);
         let round = measures.peak.min(line).max(measures.mean_rate());
-        let train = train_rate(measures).min(line);
+        let train = measures.train.min(line);
         if train > round {
             Self {
                 bytes_per_second: train,
@@ -118,10 +118,9 @@ impl Capacity {
 }
 
 /// Median rate of the closest trains of data and of their ACKs, both of enough bytes.
-fn train_rate(measures: &Measures<'_>) -> f64 {
-    let enough = 10 * measures.mss();
-    let trains = measures
-        .rounds
+pub(super) fn train_rate(rounds: &[Round], mss: u64) -> f64 {
+    let enough = 10 * mss;
+    let trains = rounds
         .iter()
         .filter(|round| round.ack_train_octets >= enough && round.train_octets >= enough)
         .map(|round| {

@@ -6,6 +6,7 @@ use super::facts::Facts;
 
 /// What is known of a case.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Label {
     /// Version of this format.
     pub schema: String,
@@ -36,7 +37,6 @@ pub struct Label {
     /// Payload per second that the path could carry without the cause.
     pub capacity_bps: f64,
     /// Payload per second that the slowest link carries; a policer is no link.
-    #[serde(default)]
     pub bottleneck_bps: f64,
     /// Time from the first data to the last progress.
     pub elapsed_s: f64,
@@ -56,6 +56,7 @@ pub struct Label {
 
 /// Parameters of a case.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Parameters {
     /// Rate of the bottleneck, as Ethernet frames.
     pub rate_bps: f64,
