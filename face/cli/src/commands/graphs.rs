@@ -55,7 +55,7 @@ pub(crate) struct Outputs {
     #[arg(long, value_name = "N", help_heading = "Graphs")]
     connection: Vec<usize>,
 
-    /// Replace files that exist
+    /// Replace files that exist and are named here
     #[arg(long, help_heading = "Graphs")]
     overwrite: bool,
 
@@ -65,16 +65,19 @@ pub(crate) struct Outputs {
 }
 
 impl Outputs {
-    /// The same with [`REPORT`] in the working folder, where no page is named.
-    /// What stands there is replaced if it is such a page; else that is said.
+    /// The same with [`REPORT`] in the working directory, unless a page is named. An earlier
+    /// page of graphs is replaced; any other file stays, with a warning, also with
+    /// `--overwrite`: only `--graph` names what that may replace.
     pub(crate) fn with_report(&self) -> Self {
         let mut outputs = self.clone();
         let file = Path::new(REPORT);
         if self.graph.is_some() {
             return outputs;
         }
-        if !self.overwrite && is_foreign(file) {
+        if is_foreign(file) {
             foreign(file).warn();
+            // It is about the page alone where nothing else is written.
+            outputs.overwrite &= outputs.reads_again();
             return outputs;
         }
         outputs.unasked = Some(file.to_owned());
@@ -207,7 +210,7 @@ fn foreign(file: &Path) -> Failure {
     .effect("the file stays as it is, and no page is written")
     .hint("`--graph other.html` writes the page under another name")
     .hint(format!(
-        "--overwrite replaces {name}, --no-report leaves the page out"
+        "`--graph {name} --overwrite` replaces it, --no-report leaves the page out"
     ))
 }
 

@@ -67,18 +67,16 @@ A page of graphs is written to report.html in the working directory. An earlier 
 replaced, any other file of that name is not. There is no page for standard input, for several \
 captures, with --json, or with --no-report.
 
+Cost is the throughput that the connection would have gained without the cause, on average over \
+its duration. It compares the rate achieved with what the path carried at its best. With \
+\"at least\" the path may carry more than this capture shows. A full path costs nothing.
+
+Confidence is how often an answer like this one is right, from 0 to 1, measured on captures of \
+kernels that the weights were not fitted to. Below 0.60 the answer is \"unsure\": it names two \
+causes, proposes no fix, and says which further capture may decide between them.
+
 `gigatcp explain ID` describes a cause.",
-    after_long_help = "\
-Cost:
-  Throughput that the connection would have gained without the cause, on average.
-  It compares the rate achieved with the rate that the path carried at its best.
-  \"at least\": the path may carry more than this capture shows.
-
-Confidence:
-  How often an answer like this is right, 0 to 1, measured on captures of kernels.
-  Below 0.60 the answer is \"unsure\": it names two causes and proposes no fix,
-  and says which further capture may decide between them.
-
+    after_help = "\
 Examples:
   gigatcp why trace.pcapng                       what limited its connections
   gigatcp why sender.pcap receiver.pcap          two captures of one connection: one answer
@@ -416,6 +414,9 @@ fn named_files(named: &[PathBuf]) -> Result<(Vec<PathBuf>, Vec<Stored>), Failure
     Ok((files, runs))
 }
 
+/// What is shown with an interval whose cause is unknown.
+const UNKNOWN: &str = "The capture does not show what limited the connection here.";
+
 /// What is shown with the graph of a connection: intervals of one cause, and the answer.
 fn known(capture: &Capture, index: usize, side: Side) -> Known {
     let connections = capture.connections();
@@ -424,20 +425,23 @@ fn known(capture: &Capture, index: usize, side: Side) -> Known {
     let (Some(connection), Some(diagnosis)) = (connections.connection(index), diagnosis) else {
         return Known::default();
     };
-    let spans = diagnosis.spans.iter().filter_map(|span| {
-        let cause = CAUSES.get(span.cause?)?;
+    let spans = diagnosis.spans.iter().map(|span| {
+        let cause = span.cause.and_then(|cause| CAUSES.get(cause));
         let mut verdicts = diagnosis.verdicts.iter();
-        let verdict = verdicts.find(|verdict| verdict.cause.id == cause.id);
+        let verdict = verdicts.find(|verdict| cause.is_some_and(|it| it.id == verdict.cause.id));
         let from_ns = span
             .start
             .saturating_since(connection.first_at())
             .as_nanos();
-        Some(graph::Span {
+        graph::Span {
             from_ns,
             to_ns: from_ns + span.length.as_nanos(),
-            name: cause.id.into(),
-            text: verdict.map_or_else(String::new, |verdict| verdict.finding.clone()),
-        })
+            name: cause.map_or("unknown", |cause| cause.id).into(),
+            text: match (cause, verdict) {
+                (None, _) => UNKNOWN.into(),
+                (_, verdict) => verdict.map_or_else(String::new, |one| one.finding.clone()),
+            },
+        }
     });
     Known {
         spans: spans.collect(),

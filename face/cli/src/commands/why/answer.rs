@@ -16,6 +16,9 @@ const LABEL: usize = 12;
 /// Minimum share of the time for a cause to be listed without `-v`.
 const MIN_SHARE: f64 = 0.05;
 
+/// The word and its figure share a line.
+const CONFIDENCE: &str = "confidence\u{a0}";
+
 /// Which connection it is, in words for the line `Details`.
 pub(super) struct Which {
     /// Both endpoints, the sender of the data first.
@@ -29,7 +32,8 @@ pub(super) struct Which {
 /// Returns the sentence and its lines.
 pub(super) fn lines(which: &Which, diagnosis: &Diagnosis, is_verbose: bool) -> String {
     let first = shown(diagnosis);
-    let mut text = wrap_hanging(&diagnosis.sentence(), 0, 2);
+    let sentence = diagnosis.sentence();
+    let mut text = wrap_hanging(&sentence.replace("confidence ", CONFIDENCE), 0, 2);
     text.push_str(&labeled("Cost", &cost(diagnosis, first)));
     if let Some(first) = first {
         let is_sure = first.confidence >= MIN_CONFIDENCE;
@@ -269,9 +273,10 @@ mod tests {
             verdict("policer", 0.04, 0.8),
         ];
         let expected = "\
-Limited by the receive window (figure) for 90 % of the transfer (confidence
-  0.94).
-  Cost      at least 2.10 Mbit/s: 856 kbit/s achieved, 856 kbit/s in its best RTT
+Limited by the receive window (figure) for 90 % of the transfer
+  (confidence 0.94).
+  Cost      at least 2.10 Mbit/s: 856 kbit/s achieved, 856 kbit/s in its best
+            RTT
   Fix       change it to 1.0 MB
   Evidence  packet 3537, 849 ms: 699 kB in flight
   Details   10.1.0.1:5201 -> 10.1.0.2:41288, 1.07 MB in 10.0 s, captured at the

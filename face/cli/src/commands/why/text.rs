@@ -173,6 +173,7 @@ fn which(captures: &[&Taken], one: &Answer, rank: usize, count: usize) -> Which 
     Which {
         ends: format!("{} -> {}", end(sender), end(sender.other())),
         captured: match there {
+            Some(there) if here == there => "at two points".into(),
             Some(there) => format!("{here} and {there}"),
             None => here.into(),
         },
