@@ -452,7 +452,7 @@ fn stream_facts(connection: &Connection, side: Side) -> Vec<(String, String)> {
         "outstanding_max_bytes",
         "idle_max_ns",
     ];
-    let mut shown = vec![("time".to_owned(), human_duration(connection.elapsed()))];
+    let mut shown = vec![("duration".to_owned(), human_duration(connection.elapsed()))];
     let known = facts::of(facts::Whose {
         connection,
         side,

@@ -26,7 +26,7 @@ pub(super) use stored::judge;
 
 use std::path::{Path, PathBuf};
 
-use gigatcp_analyze::{Capture, Diagnosis, Options, PairedDiagnosis, diagnose_pairs};
+use gigatcp_analyze::{Capture, Diagnosis, Options, PairedDiagnosis, Source, diagnose_pairs};
 use gigatcp_flows::Side;
 use gigatcp_report::escape::terminal;
 use gigatcp_report::graph;
@@ -235,7 +235,8 @@ impl Ask<'_> {
             } else {
                 text::put(&both, &pairs, self.detail(), &mut out)?;
             }
-            return out.finish();
+            out.finish()?;
+            return both.into_iter().try_for_each(|taken| self.finish(taken));
         }
         for (index, file) in files.iter().enumerate() {
             let taken = self.take(file)?;
@@ -245,6 +246,7 @@ impl Ask<'_> {
             }
             self.put(&taken, files.len() > 1, &mut out)?;
             out.finish()?;
+            self.finish(&taken)?;
         }
         Ok(())
     }
@@ -276,6 +278,7 @@ impl Ask<'_> {
         if self.arguments.is_joined() {
             let both = [self.take(&files[0])?, self.take(&files[1])?];
             let both = [&both[0], &both[1]];
+            both.into_iter().try_for_each(|taken| self.finish(taken))?;
             let pairs = self.join(both)?;
             let order = order::Order::of(&both, &pairs, true);
             let joined = order.shown().iter().filter_map(|place| {
@@ -292,8 +295,13 @@ impl Ask<'_> {
         }
         // Nothing is written if the first one cannot be read.
         let mut files = files.iter();
-        let first = files.next().map(|file| self.take(file)).transpose()?;
-        let rest = files.map(|file| self.take(file));
+        let take = |file: &PathBuf| {
+            let taken = self.take(file)?;
+            self.finish(&taken)?;
+            Ok::<_, Failure>(taken)
+        };
+        let first = files.next().map(take).transpose()?;
+        let rest = files.map(take);
         let taken = first.into_iter().map(Ok).chain(rest);
         let all = Each::new(bare.chain(taken.map(|one| Ok(Listed::One(Box::new(one?))))));
         let printed = output::print_json(&json::Document::new(&all, Vec::new()));
@@ -316,34 +324,47 @@ impl Ask<'_> {
         Ok(diagnose_pairs(captures, &chosen, &self.options())?)
     }
 
-    /// Reads a file, reports what is odd about it, and writes the graphs.
+    /// Reads a file.
     fn take(self, file: &Path) -> Result<Taken, Failure> {
         let source = flows::source(file, self.outputs.reads_again())?;
         let capture = Capture::read(&source, &self.options())?;
         let name = capture.name();
-        for note in &capture.about().notes {
-            output::say(&format!("{}: {note}", terminal(&name)));
-        }
-        if self.outputs.reads_again() {
-            let survey = Taken::survey(&name, &capture, self.arguments.threads);
-            graphs::write(self.outputs, &source, &survey, |index, side| {
-                known(&capture, index, side)
-            })?;
-        }
         let chosen = self.outputs.named(capture.connections().len())?;
         let account = self.stored.first().map(|run| run.account(file));
         Ok(Taken {
             name,
+            source,
             capture,
             chosen,
             account,
         })
+    }
+
+    /// Writes the graphs of a capture, and reports what is odd about it: after the answers.
+    fn finish(self, taken: &Taken) -> Result<(), Failure> {
+        let Taken {
+            name,
+            source,
+            capture,
+            ..
+        } = taken;
+        if self.outputs.reads_again() {
+            let survey = Taken::survey(name, capture, self.arguments.threads);
+            graphs::write(self.outputs, source, &survey, |index, side| {
+                known(capture, index, side)
+            })?;
+        }
+        for note in &capture.about().notes {
+            output::say(&format!("{}: {note}", terminal(name)));
+        }
+        Ok(())
     }
 }
 
 /// A capture that was read, and which of its connections were requested.
 struct Taken {
     name: String,
+    source: Source,
     capture: Capture,
     /// The indices of connections that were requested by number; empty if none was.
     chosen: Vec<usize>,
@@ -443,9 +464,15 @@ fn known(capture: &Capture, index: usize, side: Side) -> Known {
             },
         }
     });
+    let end = |side| connection.endpoint(side).to_string();
+    let which = answer::Which {
+        ends: format!("{} -> {}", end(side), end(side.other())),
+        captured: answer::captured(diagnosis.capture_point).into(),
+        place: String::new(),
+    };
     Known {
         spans: spans.collect(),
-        said: detail::said(&diagnosis),
+        said: detail::said(&which, &diagnosis),
     }
 }
 

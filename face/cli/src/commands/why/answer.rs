@@ -36,13 +36,10 @@ pub(super) fn lines(which: &Which, diagnosis: &Diagnosis, is_verbose: bool) -> S
     let mut text = wrap_hanging(&sentence.replace("confidence ", CONFIDENCE), 0, 2);
     text.push_str(&labeled("Cost", &cost(diagnosis, first)));
     if let Some(first) = first {
-        let is_sure = first.confidence >= MIN_CONFIDENCE;
-        if is_sure && diagnosis.headline().is_some() {
-            text.push_str(&labeled("Fix", &first.fix));
+        if let Some(fix) = fix(diagnosis) {
+            text.push_str(&labeled("Fix", fix));
         }
-        let evidence = first.evidence.first().map(piece);
-        let evidence = evidence.unwrap_or_else(|| first.finding.clone());
-        text.push_str(&labeled("Evidence", &evidence));
+        text.push_str(&labeled("Evidence", &evidence(diagnosis, first)));
     }
     if let Some(joined) = &diagnosis.joined {
         let label = if first.is_some() { "" } else { "Evidence" };
@@ -57,6 +54,22 @@ pub(super) fn lines(which: &Which, diagnosis: &Diagnosis, is_verbose: bool) -> S
         text.push_str(&labeled("Note", &note));
     }
     text
+}
+
+/// What to change; `None` where that is unsure.
+pub(super) fn fix(diagnosis: &Diagnosis) -> Option<&str> {
+    let first = diagnosis.headline()?;
+    (first.confidence >= MIN_CONFIDENCE).then_some(&first.fix)
+}
+
+/// The first piece of evidence; with its cause where the sentence names none.
+pub(super) fn evidence(diagnosis: &Diagnosis, first: &Verdict) -> String {
+    let evidence = first.evidence.first().map(piece);
+    let evidence = evidence.unwrap_or_else(|| first.finding.clone());
+    match diagnosis.headline() {
+        Some(_) => evidence,
+        None => format!("{}: {evidence}", first.cause.id),
+    }
 }
 
 /// The cause that the sentence names, or the one that took most of what is known.
@@ -91,6 +104,9 @@ pub(super) fn cost(diagnosis: &Diagnosis, verdict: Option<&Verdict>) -> String {
     // No rate below the average can be the best.
     let carried = capacity.rate().max(diagnosis.throughput);
     let carried = format!("{} {}", human_rate(carried), capacity.source.words());
+    if diagnosis.headline().is_none() {
+        return format!("unknown: {achieved}, {carried}");
+    }
     match lost(verdict) {
         Some(lost) => format!("{lost}: {achieved}, {carried}"),
         None if verdict.cost.at_least => format!("unknown: {achieved}, and not more at any time"),
@@ -110,7 +126,8 @@ pub(super) fn lost(verdict: &Verdict) -> Option<String> {
     })
 }
 
-fn details(which: &Which, diagnosis: &Diagnosis) -> String {
+/// Which connection it is, how much it delivered, and where it was captured.
+pub(super) fn details(which: &Which, diagnosis: &Diagnosis) -> String {
     let mut text = format!(
         "{}, {} in {}, captured {}",
         which.ends,
@@ -305,7 +322,12 @@ Limited by the receive window (figure) for 90 % of the transfer
     fn where_most_is_unknown_the_cause_of_the_rest_is_listed() {
         let text = answer(vec![verdict("random-loss", 0.3, 0.9)]);
         assert!(
-            text.starts_with("Unsure: the capture does not show"),
+            text.starts_with("Unsure: random loss, a policer or neither"),
+            "{text}"
+        );
+        assert!(text.contains("\n  Cost      unknown: 856 kbit/s"), "{text}");
+        assert!(
+            text.contains("\n  Evidence  random-loss: packet 3537"),
             "{text}"
         );
         assert!(
