@@ -1,6 +1,7 @@
 //! `gigatcp flows` on a capture of a run: tshark's flags against the installed
 //! tshark.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::io::Write;
 use std::path::PathBuf;
@@ -587,4 +588,45 @@ fn flows_and_why_agree_about_the_capture_point_and_small_segments() {
     }
     assert!(compared >= 6 && small == 1, "{compared}, {small}");
     assert_eq!(causes[causes.len() - 2..], ["path_mtu", "clusters"]);
+}
+
+/// All names of fields in a JSON document.
+fn fields(value: &Value, names: &mut BTreeSet<String>) {
+    match value {
+        Value::Object(object) => {
+            for (name, value) in object {
+                names.insert(name.clone());
+                fields(value, names);
+            }
+        }
+        Value::Array(values) => values.iter().for_each(|value| fields(value, names)),
+        _ => {}
+    }
+}
+
+#[test]
+fn every_field_of_the_json_of_why_and_explain_is_documented() {
+    let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/cmd");
+    let document = folder.join("../../../../docs/why-json.md");
+    let document = fs::read_to_string(document).expect("the document");
+    let mut names = BTreeSet::new();
+    for words in [
+        &["why", "--json", "why.in/stall.txt"][..],
+        &["why", "--json", "flows.in/near.txt", "flows.in/far.txt"],
+        &["explain", "--json"],
+    ] {
+        let output = Command::new(env!("CARGO_BIN_EXE_gigatcp"))
+            .args(words)
+            .current_dir(&folder)
+            .output()
+            .expect("the command starts");
+        let json: Value = serde_json::from_slice(&output.stdout).expect("it is JSON");
+        let schema = json["schema"].as_str().expect("a schema");
+        assert!(document.contains(&format!("## {schema}\n")), "{schema}");
+        fields(&json, &mut names);
+    }
+    assert!(names.len() > 40, "{names:?}");
+    let is_missing = |name: &&String| !document.contains(&format!("`{name}`"));
+    let missing: Vec<&String> = names.iter().filter(is_missing).collect();
+    assert!(missing.is_empty(), "{missing:?}");
 }

@@ -38,8 +38,7 @@ pub(super) const REPORT: &str = "report.html";
 /// What can be asked for beside what a command prints.
 #[derive(clap::Args, Clone, Debug)]
 pub(crate) struct Outputs {
-    /// Write a page of graphs to zoom into: time and sequence, throughput, octets in flight, round
-    /// trips
+    /// Write a page of graphs to zoom into: time and sequence, throughput, bytes in flight, RTTs
     #[arg(long, value_name = "HTML", help_heading = "Graphs")]
     graph: Option<PathBuf>,
 

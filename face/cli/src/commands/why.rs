@@ -55,7 +55,8 @@ const MAX_PAIRED: usize = 64;
     long_about = "\
 Diagnose what limited the connections in a capture. The answer comes first: the cause that took \
 most of the time, what it cost, what to change, and the evidence. The largest connection comes \
-first; the 8 largest are shown, and the others are counted.
+first. At most 8 connections are shown, of 10 kB and more unless there is only one; the others are \
+counted, with what limited most of their time.
 
 Captures are pcap, pcapng, snoop or printed packets (tcpdump's text, also in the middle of prose), \
 plain, gzip or zstd; - is standard input. They may be taken at the sender, at the receiver or on \
