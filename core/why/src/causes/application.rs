@@ -53,7 +53,7 @@ fn explain(m: &Measures<'_>, attributed: &Attributed) -> Explanation {
     };
     let round = m.rounds.get(attributed.round);
     let evidence = round.map_or_else(
-        || vec![],
+        alloc::vec::Vec::new,
         |round| vec![Evidence::of_round(m, attributed.round, shown(round))],
     );
     Explanation {
