@@ -18,12 +18,14 @@ const WEIGHTS: &str = "core/why/src/weights";
 /// Where a kept grade is.
 fn kept(words: &[String]) -> &'static str {
     let has = |option: &str| words.iter().any(|word| word == option);
-    if has("--kernels") {
-        "docs/grade-kernels.txt"
-    } else if has("--counterfactual") {
+    if has("--counterfactual") {
         "docs/grade-counterfactual.txt"
     } else if has("--metamorphic") {
         "docs/grade-metamorphic.txt"
+    } else if has("--two") {
+        "docs/grade-two.txt"
+    } else if has("--kernels") {
+        "docs/grade-kernels.txt"
     } else if has("--fat") {
         "docs/grade-fat.txt"
     } else if has("--shared") {

@@ -14,6 +14,7 @@
 //! | `duel` | the engine and the kernel over the same paths, one by one and against each other |
 //! | `fink-today` | CUBIC with a first threshold of 100 segments on the running kernel, predicted and measured |
 //! | `grade` | how often `gigatcp why` finds the known cause of a simulated capture, or of one of the kernel |
+//! | `proof` | the gradings that take too long for CI, each kept in `docs/` |
 //! | `swarm` | random worlds, and what must hold in each |
 //!
 //! This crate links none of the others, and of libraries only what reads
@@ -35,6 +36,7 @@ mod grade;
 mod ledger;
 mod live;
 mod process;
+mod proof;
 mod swarm;
 mod tasks;
 mod tidy;

@@ -4,7 +4,7 @@
 //! without its usage.
 
 use crate::{
-    Failed, bench, bench_live, ci, duel, fink_today, fuzz, grade, ledger, live, swarm, tidy,
+    Failed, bench, bench_live, ci, duel, fink_today, fuzz, grade, ledger, live, proof, swarm, tidy,
 };
 
 /// Column in which explanations begin.
@@ -21,7 +21,7 @@ pub struct Task {
 }
 
 /// Every task.
-pub const TASKS: [Task; 13] = [
+pub const TASKS: [Task; 14] = [
     Task {
         name: "ci",
         forms: &[("", &["everything a change must pass"])],
@@ -158,10 +158,11 @@ pub const TASKS: [Task; 13] = [
                 ],
             ),
             (
-                "--kernels DIR [--show] [--metamorphic] [--write]",
+                "--kernels DIR [--metamorphic] [--two] [--show] [--write]",
                 &[
                     "the same of captures of a kernel's TCP;",
-                    "--metamorphic: after changes that mean nothing",
+                    "--metamorphic: after changes that mean nothing;",
+                    "--two: where two causes take their time",
                 ],
             ),
             (
@@ -178,6 +179,17 @@ pub const TASKS: [Task; 13] = [
             ),
         ],
         run: grade::run,
+    },
+    Task {
+        name: "proof",
+        forms: &[(
+            "[--kernels DIR]",
+            &[
+                "the gradings that take too long for CI;",
+                "each result is kept in docs/grade*.txt",
+            ],
+        )],
+        run: proof::run,
     },
     Task {
         name: "swarm",
@@ -220,12 +232,13 @@ impl Task {
     /// What is wrong with these words: said before minutes of building. Words that
     /// are no flags are the task's own business.
     pub fn mistake(&self, words: &[String]) -> Option<String> {
-        let forms: Vec<&str> = self
-            .forms
-            .iter()
-            .flat_map(|form| form.0.split(' '))
-            .collect();
         let bare = |token: &str| token.trim_matches(['[', ']']).to_owned();
+        let all = || self.forms.iter().map(|form| form.0.split(' '));
+        // An option that two forms have is that of the form the first word belongs to.
+        let first = words.first().map_or("", String::as_str);
+        let (own, others): (Vec<_>, Vec<_>) =
+            all().partition(|form| form.clone().any(|token| bare(token) == first));
+        let forms: Vec<&str> = own.into_iter().chain(others).flatten().collect();
         for (index, word) in words.iter().enumerate() {
             if !word.starts_with("--") {
                 continue;

@@ -10,6 +10,7 @@ use std::sync::atomic::Ordering;
 use gigatcp_capture::{CaptureReader, Format, Note, NoteKind, Place, Record};
 use gigatcp_flows::{Arrival, Datagrams, Glance, Observed, Odd, Packet, Pair, Plain};
 use gigatcp_units::Instant;
+use gigatcp_wire::link::Reason;
 
 use crate::error::Halt;
 use crate::options::{Options, Progress};
@@ -307,35 +308,18 @@ pub struct About {
 }
 
 impl About {
-    /// Packets that were not analyzed, by reason; the reason is the kind of the note.
-    pub fn unread(&self) -> impl Iterator<Item = &Note> {
-        self.notes.iter().filter(|note| is_unread(note.kind))
+    /// Why packets were not analyzed, and how many each, the most first.
+    #[must_use]
+    pub fn unread(&self) -> Vec<(Reason, u64)> {
+        let not_read = self.notes.iter().find(|one| one.kind == NoteKind::NotRead);
+        not_read.map(Note::reasons).unwrap_or_default()
     }
 
     /// How many packets were not analyzed.
     #[must_use]
     pub fn unread_packets(&self) -> u64 {
-        self.unread().map(|note| note.count).sum()
+        self.unread().iter().map(|(_, count)| count).sum()
     }
-}
-
-/// Whether each count of this kind is a packet without an analyzed segment.
-const fn is_unread(kind: NoteKind) -> bool {
-    matches!(
-        kind,
-        NoteKind::UnknownInterface
-            | NoteKind::TooManyInterfaces
-            | NoteKind::UnknownLinkType
-            | NoteKind::HeadersCut
-            | NoteKind::NotIp
-            | NoteKind::NotTcp
-            | NoteKind::LaterFragment
-            | NoteKind::FragmentsContradict
-            | NoteKind::MalformedHeaders
-            | NoteKind::NestedTooDeep
-            | NoteKind::UnreadText
-            | NoteKind::TextNotTcp
-    )
 }
 
 /// What all times of a capture are whole multiples of.

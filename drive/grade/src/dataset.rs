@@ -3,13 +3,17 @@
 use std::path::PathBuf;
 
 use gigatcp_analyze::{Analysis, Answer, Options, Source, analyze};
+use gigatcp_capture::CaptureReader;
 use gigatcp_why::{CAUSES, find};
 use rayon::prelude::*;
 
 use crate::fit::Example;
 #[cfg(target_os = "linux")]
 use crate::kernels::corpus::{CaseDir, Place as KernelPlace};
-use crate::worlds::{GradedWorld, Place, world};
+#[cfg(target_os = "linux")]
+use crate::kernels::label::Label;
+use crate::metamorphic::{Change, changed, packets, pcap};
+use crate::worlds::{GradedWorld, Paths, Place, two_causes, world};
 
 /// Where a capture was taken.
 pub const PLACES: [&str; 4] = ["sender", "receiver", "middle", "both"];
@@ -29,6 +33,8 @@ pub struct Observed {
     pub place: usize,
     /// The answer: the id of what is to be looked at first, `unknown`, or `unsure`.
     pub said: String,
+    /// Causes by the time that was attributed to them, the most first.
+    pub ranked: Vec<&'static str>,
     /// What was noted besides.
     pub notes: Vec<&'static str>,
     /// Its confidence.
@@ -37,8 +43,10 @@ pub struct Observed {
     pub probability: Option<(f64, bool)>,
     /// The stated cost, bits per second, and whether it is a lower bound.
     pub cost: Option<(f64, bool)>,
-    /// The capacity that was seen, bits per second, and how that is known.
-    pub capacity: Option<(f64, &'static str)>,
+    /// The capacity that was seen, bits per second, and whether it is a lower bound.
+    pub capacity: Option<(f64, bool)>,
+    /// What is known of the rates.
+    pub rates: Option<Rates>,
     /// Mean rate, bits per second.
     pub throughput_bps: f64,
     /// Shares of the time by cause.
@@ -72,18 +80,75 @@ struct Known {
     place: usize,
     kernel: Option<u64>,
     second: Option<String>,
+    rates: Option<Rates>,
+}
+
+#[cfg(target_os = "linux")]
+impl Known {
+    /// What the label of a kernel's connection says; the place is that of the sender.
+    fn of(label: &Label) -> Self {
+        Self {
+            name: format!("{}-{}: {}", label.family, label.seed, label.reason),
+            truth: label.cause.clone(),
+            acceptable: label.acceptable.clone(),
+            place: 0,
+            kernel: Some(label.seed),
+            second: label.second.clone(),
+            rates: Some(Rates {
+                bottleneck_bps: label.bottleneck_bps,
+                goodput_bps: label.goodput_bps,
+            }),
+        }
+    }
+}
+
+/// Payload per second, as counters show it.
+#[derive(Clone, Copy, Debug)]
+pub struct Rates {
+    /// What the slowest link carries.
+    pub bottleneck_bps: f64,
+    /// What was acknowledged.
+    pub goodput_bps: f64,
 }
 
 /// What a simulated world shows at each place.
 ///
 /// # Errors
 /// If the world cannot be run.
-pub fn of_world(
-    cause: &str,
-    seed: u64,
-    paths: crate::worlds::Paths,
-) -> Result<Vec<Observed>, String> {
+pub fn of_world(cause: &str, seed: u64, paths: Paths) -> Result<Vec<Observed>, String> {
     let world = world(cause, seed, paths);
+    seen(&world, |place, index| Known {
+        name: format!("{cause} {seed}: {}", world.about),
+        truth: world.truth(place).to_owned(),
+        acceptable: Vec::new(),
+        place: index,
+        kernel: None,
+        second: None,
+        rates: None,
+    })
+}
+
+/// What a simulated world with two causes shows at each place.
+///
+/// # Errors
+/// If the world cannot be run.
+pub fn of_two_causes(seed: u64) -> Result<Vec<Observed>, String> {
+    let (world, [(first, _), (second, _)]) = two_causes(seed);
+    seen(&world, |_, index| Known {
+        name: format!("{first}, {second} {seed}: {}", world.about),
+        truth: first.to_owned(),
+        acceptable: Vec::new(),
+        place: index,
+        kernel: None,
+        second: Some(second.to_owned()),
+        rates: None,
+    })
+}
+
+fn seen(
+    world: &GradedWorld,
+    known: impl Fn(Place, usize) -> Known,
+) -> Result<Vec<Observed>, String> {
     let [sender, receiver, middle] = world.captures()?;
     let source = |name: &str, bytes: &[u8]| Source::bytes(name, bytes.to_vec());
     let sets = [
@@ -95,22 +160,9 @@ pub fn of_world(
             vec![source("sender", &sender), source("receiver", &receiver)],
         ),
     ];
-    let observe = |(index, (place, sources)): (usize, (Place, Vec<Source>))| {
-        let known = Known {
-            name: format!("{cause} {seed}: {}", world.about),
-            truth: truth(&world, place),
-            acceptable: Vec::new(),
-            place: index,
-            kernel: None,
-            second: None,
-        };
-        observe(&sources, known)
-    };
-    sets.into_iter().enumerate().map(observe).collect()
-}
-
-fn truth(world: &GradedWorld, place: Place) -> String {
-    world.truth(place).to_owned()
+    let sets = sets.into_iter().enumerate();
+    sets.map(|(index, (place, sources))| observe(&sources, known(place, index)))
+        .collect()
 }
 
 /// What a case of the kernels' corpus shows at each place.
@@ -137,14 +189,9 @@ pub fn of_case(case: &CaseDir) -> Result<Vec<Observed>, String> {
     for (place, paths) in sets.into_iter().enumerate() {
         let Some(paths) = paths else { continue };
         let sources: Vec<Source> = paths.into_iter().map(Source::file).collect();
-        let label = &case.label;
         let known = Known {
-            name: format!("{}-{}: {}", label.family, label.seed, label.reason),
-            truth: label.cause.clone(),
-            acceptable: label.acceptable.clone(),
             place,
-            kernel: Some(label.seed),
-            second: label.second.clone(),
+            ..Known::of(&case.label)
         };
         all.push(observe(&sources, known)?);
     }
@@ -153,6 +200,48 @@ pub fn of_case(case: &CaseDir) -> Result<Vec<Observed>, String> {
 
 /// A connection of a kernel counts as much as so many simulated ones.
 const KERNEL_WEIGHT: f64 = 3.0;
+
+/// Captures of a case after changes that mean nothing, for fitting: two changes of each
+/// capture, others for each seed.
+///
+/// # Errors
+/// If a capture cannot be read.
+#[cfg(target_os = "linux")]
+pub fn changed_captures_of(case: &CaseDir) -> Result<Vec<Example>, String> {
+    /// Changes of each capture.
+    const CHANGES: u64 = 2;
+    /// What each of them counts.
+    const WEIGHT: f64 = KERNEL_WEIGHT / 3.0;
+    let label = &case.label;
+    let mut all = Vec::new();
+    for (place, path) in &case.captures {
+        let index = match place {
+            KernelPlace::Sender => 0,
+            KernelPlace::Receiver => 1,
+            _ => 2,
+        };
+        let read = CaptureReader::open(path).map_err(|error| error.to_string());
+        let (link, packets) = read.and_then(packets)?;
+        for turn in 0..CHANGES {
+            let count = Change::ALL.len() as u64;
+            let which = label.seed * 7 + index * 5 + turn * 4;
+            let change = Change::ALL[(which % count) as usize];
+            let bytes = pcap(link, &changed(change, &packets));
+            let known = Known {
+                name: format!("{}-{}, {change:?}", label.family, label.seed),
+                place: index as usize,
+                ..Known::of(label)
+            };
+            let example = observe(&[Source::bytes("changed", bytes)], known)?.example;
+            all.extend(example.map(|example| Example {
+                weight: WEIGHT,
+                is_changed: true,
+                ..example
+            }));
+        }
+    }
+    Ok(all)
+}
 
 /// What all cases show; those that cannot be read are named.
 #[cfg(target_os = "linux")]
@@ -182,8 +271,10 @@ fn observe(sources: &[Source], known: Known) -> Result<Observed, String> {
         truth: known.truth,
         acceptable: known.acceptable,
         second: known.second,
+        rates: known.rates,
         place: known.place,
         said: "unknown".into(),
+        ranked: Vec::new(),
         notes: Vec::new(),
         confidence: 0.0,
         probability: None,
@@ -207,6 +298,7 @@ fn example(analysis: &Analysis, answer: &Answer, known: &Known) -> Option<Exampl
     let others = known.acceptable.iter().chain(&known.second);
     let (view, slices) = analysis.slices(answer)?;
     Some(Example {
+        name: format!("{}: {}", PLACES[known.place], known.name),
         cause: place(&known.truth)?,
         others: others.filter_map(|id| place(id)).collect(),
         weight: if known.kernel.is_some() {
@@ -215,6 +307,7 @@ fn example(analysis: &Analysis, answer: &Answer, known: &Known) -> Option<Exampl
             1.0
         },
         kernel: known.kernel,
+        is_changed: false,
         is_away: !view.is_near_sender(),
         slices,
     })
@@ -226,7 +319,9 @@ impl Observed {
         self.account = diagnosis.limited_by();
         self.throughput_bps = diagnosis.throughput.as_bps() as f64;
         let capacity = &diagnosis.capacity;
-        self.capacity = Some((capacity.rate().as_bps() as f64, capacity.source.name()));
+        self.capacity = Some((capacity.rate().as_bps() as f64, capacity.is_lower_bound()));
+        let timed = diagnosis.verdicts.iter().filter(|one| !one.time.is_zero());
+        self.ranked = timed.map(|one| one.cause.id).collect();
         let notes = diagnosis.verdicts.iter().filter(|one| one.is_note);
         self.notes = notes.map(|one| one.cause.id).collect();
         let is_right = |id: &str| id == self.truth || self.acceptable.iter().any(|one| one == id);

@@ -27,7 +27,7 @@ const DECAY: (f64, f64) = (0.9, 0.99);
 
 /// What weights cost: their squares, and the length of a row of them.
 const RIDGE: f64 = 2e-5;
-const LASSO: f64 = 1e-3;
+const LASSO: f64 = 5e-4;
 
 /// How probable it is that a slice shows something other than the connection's cause.
 const OTHER: f64 = 0.12;
@@ -35,6 +35,8 @@ const OTHER: f64 = 0.12;
 /// A connection whose cause is known, as one capture shows it.
 #[derive(Clone, Debug)]
 pub struct Example {
+    /// Where it is from, for a reader.
+    pub name: String,
     /// Index of its cause in [`CAUSES`].
     pub cause: usize,
     /// Indices of what other slices may show: a second cause, and other right answers.
@@ -45,6 +47,8 @@ pub struct Example {
     pub is_away: bool,
     /// The seed of a kernel's connection; `None` for a simulated one.
     pub kernel: Option<u64>,
+    /// Whether its capture was changed in a way that means nothing.
+    pub is_changed: bool,
     /// What the capture shows.
     pub slices: Vec<Slice>,
 }

@@ -6,10 +6,16 @@
 //! | `kernels/` | labeled captures of the running kernel's TCP |
 //! | `dataset.rs` | what their captures show, and what was said of them |
 //! | `fit.rs` | fits the weights of `gigatcp-why` |
+//! | `calibrate.rs` | what the probabilities of a fit are worth |
 //! | `metamorphic.rs` | changes of a capture that mean nothing |
+//! | `stability.rs` | whether answers stay after them |
+//! | `rates.rs` | whether stated rates are those of counters |
+//! | `shares.rs` | two causes in one connection |
 //! | `matrix.rs` | what was said of what, and what a confidence is worth |
 #![deny(missing_docs)]
 
+#[cfg(target_os = "linux")]
+pub mod calibrate;
 pub mod counterfactual;
 #[cfg(target_os = "linux")]
 pub mod dataset;
@@ -19,4 +25,9 @@ pub mod kernels;
 pub mod matrix;
 #[cfg(target_os = "linux")]
 pub mod metamorphic;
+pub mod rates;
+#[cfg(target_os = "linux")]
+pub mod shares;
+#[cfg(target_os = "linux")]
+pub mod stability;
 pub mod worlds;

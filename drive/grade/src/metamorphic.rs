@@ -91,8 +91,7 @@ pub struct Packet {
 ///
 /// # Errors
 /// If the capture cannot be read.
-pub fn packets(capture: Vec<u8>) -> Result<(u32, Vec<Packet>), String> {
-    let mut reader = CaptureReader::from_octets(capture).map_err(|error| error.to_string())?;
+pub fn packets(mut reader: CaptureReader) -> Result<(u32, Vec<Packet>), String> {
     let mut packets = Vec::new();
     let mut link = 101;
     while let Some(record) = reader.next_record().map_err(|error| error.to_string())? {

@@ -3,9 +3,9 @@
 use alloc::{format, vec};
 
 use super::text::{speed, time};
-use super::{Cause, Evidence, Explanation, IN_FLIGHT};
+use super::{AFTER_LOSS, Cause, Evidence, Explanation};
 use crate::account::Attributed;
-use crate::features::{ACKS, LOSS, ONE_WAY, PATH, SENDER, TIMES, WINDOW};
+use crate::features::{ACKS, LOSS, ONE_WAY, PATH, PATTERN, SENDER, TIMES, WINDOW};
 use crate::measures::Measures;
 
 pub(crate) const CAUSE: Cause = Cause {
@@ -22,9 +22,9 @@ pub(crate) const CAUSE: Cause = Cause {
           link.",
     references: &["RFC 3449", "RFC 3465", "RFC 9293 section 3.8.6.3"],
     is_fault: false,
-    states: IN_FLIGHT,
-    is_hidden: false,
-    features: &[ACKS, ONE_WAY, PATH, SENDER, WINDOW, LOSS, TIMES],
+    states: AFTER_LOSS,
+    is_hidden: true,
+    features: &[ACKS, ONE_WAY, PATH, SENDER, WINDOW, LOSS, PATTERN, TIMES],
     note: None,
     explain,
 };

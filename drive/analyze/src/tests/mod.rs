@@ -143,8 +143,11 @@ fn packets_that_are_not_analyzed_are_counted_by_reason() {
     let capture = Capture::read(&Source::bytes("made", octets), &Options::default()).unwrap();
     let about = capture.about();
     assert_eq!((about.packets, capture.segments()), (12, 9));
-    let unread: Vec<_> = about.unread().map(|note| (note.kind, note.count)).collect();
-    assert_eq!(unread, [(NoteKind::NotIp, 1), (NoteKind::NotTcp, 2)]);
+    let unread = about.unread().into_iter();
+    let unread: Vec<_> = unread
+        .map(|(reason, count)| (reason.to_string(), count))
+        .collect();
+    assert_eq!(unread, [("UDP".to_owned(), 2), ("ARP".to_owned(), 1)]);
     assert_eq!(about.unread_packets(), 3);
 }
 
@@ -156,7 +159,7 @@ fn a_capture_that_was_cut_is_read_up_to_the_cut() {
         Capture::read(&source, &Options::default()).unwrap()
     };
     // Within the header of a record, and within its packet.
-    for (cut, unread) in [(60, 0), (30, 1)] {
+    for cut in [60, 30] {
         let capture = read(cut);
         assert_eq!(capture.segments(), 8);
         let notes = &capture.about().notes;
@@ -165,7 +168,7 @@ fn a_capture_that_was_cut_is_read_up_to_the_cut() {
                 .iter()
                 .any(|note| note.kind == NoteKind::TruncatedTail)
         );
-        assert_eq!(capture.about().unread_packets(), unread);
+        assert_eq!(capture.about().unread_packets(), 0);
     }
 }
 

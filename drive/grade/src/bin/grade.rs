@@ -5,6 +5,10 @@
 //! * `grade [--seeds N] [--first SEED] [--fat | --shared] [--cause ID] [--show]`: simulated
 //!   worlds.
 //! * `grade --kernels DIR [--show]`: captures of kernels that `kernels make` wrote.
+//! * `grade --counterfactual [--seeds N]`: whether lifting the stated cause helps, in worlds.
+//! * `grade --metamorphic [--seeds N] [--kernels DIR]`: whether answers stay when captures
+//!   are changed in ways that mean nothing.
+//! * `grade --two [--seeds N] [--kernels DIR]`: connections with two causes.
 //! * `grade --fit [--seeds N] [--kernels DIR] --write DIR`: fits weights to worlds with
 //!   seeds below 1,000,000 and to the captures in DIR, and writes them to a directory
 //!   (`core/why/src/weights`).
@@ -15,16 +19,32 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use gigatcp_grade::dataset::{Observed, PLACES, of_cases, of_world};
+use gigatcp_capture::CaptureReader;
+use gigatcp_grade::calibrate::{Answer, balanced, calibration, fitted_apart};
+use gigatcp_grade::counterfactual::{Verdict, counterfactual, holds};
+use gigatcp_grade::dataset::{
+    Observed, PLACES, changed_captures_of, of_cases, of_two_causes, of_world,
+};
 use gigatcp_grade::fit::{Example, fit};
-use gigatcp_grade::kernels::corpus::Corpus;
+use gigatcp_grade::kernels::corpus::{CaseDir, Corpus};
 use gigatcp_grade::matrix::Matrix;
-use gigatcp_grade::worlds::{CAUSES, Paths};
+use gigatcp_grade::rates::RateScore;
+use gigatcp_grade::shares::Shares;
+use gigatcp_grade::stability::Stability;
+use gigatcp_grade::worlds::{CAUSES, Paths, world};
 use gigatcp_why::CAUSES as ALL;
 use rayon::prelude::*;
 
 /// Where seeds for grading begin.
 const FIRST_HELD: u64 = 1_000_000;
+
+enum Mode {
+    Grade,
+    Fit,
+    Counterfactual,
+    Metamorphic,
+    Two,
+}
 
 struct Request {
     seeds: u64,
@@ -32,7 +52,7 @@ struct Request {
     paths: Paths,
     cause: Option<String>,
     kernels: Vec<PathBuf>,
-    fits: bool,
+    mode: Mode,
     shows: bool,
     write: Option<PathBuf>,
 }
@@ -54,7 +74,7 @@ fn request() -> Result<Request, String> {
         paths: Paths::Usual,
         cause: None,
         kernels: Vec::new(),
-        fits: false,
+        mode: Mode::Grade,
         shows: false,
         write: None,
     };
@@ -68,7 +88,10 @@ fn request() -> Result<Request, String> {
             "--fat" => request.paths = Paths::Fat,
             "--shared" => request.paths = Paths::Shared,
             "--kernels" => request.kernels.push(value()?.into()),
-            "--fit" => request.fits = true,
+            "--fit" => request.mode = Mode::Fit,
+            "--counterfactual" => request.mode = Mode::Counterfactual,
+            "--metamorphic" => request.mode = Mode::Metamorphic,
+            "--two" => request.mode = Mode::Two,
             "--show" => request.shows = true,
             "--write" => request.write = Some(value()?.into()),
             _ => return Err(format!("unknown argument `{word}`")),
@@ -82,20 +105,25 @@ fn number(word: &str) -> Result<u64, String> {
 }
 
 fn run(request: &Request) -> Result<(), String> {
-    if request.fits {
-        return fit_all(request);
+    match request.mode {
+        Mode::Grade => {
+            let observed = if request.kernels.is_empty() {
+                worlds(request, request.first, request.paths)?
+            } else {
+                observed(&cases(&request.kernels)?)
+            };
+            print(&observed, request.shows);
+            Ok(())
+        }
+        Mode::Fit => fit_all(request),
+        Mode::Counterfactual => lifted(request),
+        Mode::Metamorphic => metamorphic(request),
+        Mode::Two => two(request),
     }
-    let observed = if request.kernels.is_empty() {
-        worlds(request, request.first, request.paths)?
-    } else {
-        kernels(&request.kernels)?
-    };
-    print(&observed, request.shows);
-    Ok(())
 }
 
-/// What worlds show, from this seed on.
-fn worlds(request: &Request, first: u64, paths: Paths) -> Result<Vec<Observed>, String> {
+/// Worlds that were asked for.
+fn jobs(request: &Request, first: u64) -> Result<Vec<(&'static str, u64)>, String> {
     let causes = CAUSES.iter().filter(|id| {
         let only = request.cause.as_deref();
         only.is_none_or(|only| only == **id)
@@ -109,15 +137,21 @@ fn worlds(request: &Request, first: u64, paths: Paths) -> Result<Vec<Observed>, 
             CAUSES.join(", ")
         ));
     }
+    Ok(jobs)
+}
+
+/// What worlds show, from this seed on.
+fn worlds(request: &Request, first: u64, paths: Paths) -> Result<Vec<Observed>, String> {
+    let jobs = jobs(request, first)?;
     let all = jobs.par_iter().map(|(id, seed)| of_world(id, *seed, paths));
     let all: Result<Vec<Vec<Observed>>, String> = all.collect();
     Ok(all?.into_iter().flatten().collect())
 }
 
-/// What captures of kernels show; cases whose counters do not prove their label are left
-/// out, and counted.
-fn kernels(directories: &[PathBuf]) -> Result<Vec<Observed>, String> {
-    let mut observed = Vec::new();
+/// Cases of kernels; those whose counters do not prove their label are left out, and
+/// counted.
+fn cases(directories: &[PathBuf]) -> Result<Vec<CaseDir>, String> {
+    let mut proven = Vec::new();
     for directory in directories {
         let opened = Corpus::open(directory);
         let mut cases = opened.map_err(|error| format!("{}: {error}", directory.display()))?;
@@ -128,19 +162,127 @@ fn kernels(directories: &[PathBuf]) -> Result<Vec<Observed>, String> {
             directory.display(),
             cases.len()
         );
-        let (of, failed) = of_cases(&cases);
-        for error in failed {
-            eprintln!("not read: {error}");
-        }
-        observed.extend(of);
+        proven.extend(cases);
     }
-    Ok(observed)
+    Ok(proven)
+}
+
+/// What captures of kernels show.
+fn observed(cases: &[CaseDir]) -> Vec<Observed> {
+    let (observed, failed) = of_cases(cases);
+    for error in failed {
+        eprintln!("not read: {error}");
+    }
+    observed
+}
+
+/// Prints whether lifting the stated cause helps.
+fn lifted(request: &Request) -> Result<(), String> {
+    let jobs = jobs(request, request.first)?.into_iter();
+    // A fault of the capture limits nothing.
+    let jobs: Vec<_> = jobs.filter(|(id, _)| *id != "capture-artifact").collect();
+    let graded = jobs.par_iter().map(|(id, seed)| {
+        let world = world(id, *seed, request.paths);
+        let views = of_world(id, *seed, request.paths)?;
+        let one = &views[0];
+        let claimed = one.cost.filter(|_| !one.is_unsure());
+        let Some((cost, _)) = claimed else {
+            return Ok((None, String::new()));
+        };
+        let verdict = holds(&counterfactual(&world)?, &one.said, cost);
+        let line = format!(
+            "{id} {seed}: said {}, {:.1} of {:.1} Mbit/s: {verdict:?}",
+            one.said,
+            cost / 1e6,
+            one.throughput_bps / 1e6
+        );
+        Ok((Some(verdict == Verdict::Holds), line))
+    });
+    let graded: Vec<(Option<bool>, String)> = graded.collect::<Result<_, String>>()?;
+    let count = |of: Option<bool>| graded.iter().filter(|(one, _)| *one == of).count();
+    if request.shows {
+        for (_, line) in graded.iter().filter(|(one, _)| *one == Some(false)) {
+            println!("{line}");
+        }
+    }
+    println!(
+        "counterfactual: {} hold, {} do not, {} unsure",
+        count(Some(true)),
+        count(Some(false)),
+        count(None)
+    );
+    Ok(())
+}
+
+/// Prints whether answers stay when captures are changed in ways that mean nothing.
+fn metamorphic(request: &Request) -> Result<(), String> {
+    let of_case = |case: &CaseDir| -> Result<Stability, String> {
+        let mut all = Stability::default();
+        for (place, path) in &case.captures {
+            let name = format!("{}-{} {place:?}", case.label.family, case.label.seed);
+            let reader = CaptureReader::open(path).map_err(|error| error.to_string())?;
+            all = all.with(Stability::of(&name, reader)?);
+        }
+        Ok(all)
+    };
+    let of_job = |(id, seed): &(&str, u64)| -> Result<Stability, String> {
+        let mut all = Stability::default();
+        for (place, bytes) in PLACES
+            .iter()
+            .zip(world(id, *seed, request.paths).captures()?)
+        {
+            let reader = CaptureReader::from_octets(bytes).map_err(|error| error.to_string())?;
+            all = all.with(Stability::of(&format!("{id} {seed} {place}"), reader)?);
+        }
+        Ok(all)
+    };
+    let all: Result<Vec<Stability>, String> = if request.kernels.is_empty() {
+        jobs(request, request.first)?
+            .par_iter()
+            .map(of_job)
+            .collect()
+    } else {
+        cases(&request.kernels)?.par_iter().map(of_case).collect()
+    };
+    let all = all?.into_iter().fold(Stability::default(), Stability::with);
+    if request.shows {
+        all.others.iter().for_each(|line| println!("{line}"));
+    }
+    print!("{all}");
+    Ok(())
+}
+
+/// Prints how connections with two causes are answered.
+fn two(request: &Request) -> Result<(), String> {
+    let observed = if request.kernels.is_empty() {
+        let seeds = request.first..request.first + request.seeds;
+        let all: Result<Vec<Vec<Observed>>, String> =
+            seeds.into_par_iter().map(of_two_causes).collect();
+        all?.into_iter().flatten().collect()
+    } else {
+        observed(&cases(&request.kernels)?)
+    };
+    let mut shares = Shares::default();
+    for one in observed.iter().filter(|one| one.second.is_some()) {
+        shares.add(one);
+        if request.shows {
+            let place = PLACES[one.place];
+            println!(
+                "{place}: {} [{}]\n      {}",
+                one.truth, one.name, one.account
+            );
+        }
+    }
+    print!("{shares}");
+    Ok(())
 }
 
 fn print(observed: &[Observed], shows: bool) {
     for (place, name) in PLACES.into_iter().enumerate() {
         let mut matrix = Matrix::new(name);
-        for one in observed.iter().filter(|one| one.place == place) {
+        // Two causes at once are another question (`--two`).
+        let asked = observed.iter().filter(|one| one.second.is_none());
+        for one in asked.filter(|one| one.place == place) {
             matrix.add(one);
             if shows && !one.is_right() {
                 println!(
@@ -156,29 +298,42 @@ fn print(observed: &[Observed], shows: bool) {
         }
         println!("{matrix}");
     }
+    if observed.iter().any(|one| one.rates.is_some()) {
+        let mut score = RateScore::default();
+        for one in observed {
+            if let Some(wrong) = score.add(one).filter(|_| shows) {
+                println!("{}: {wrong} [{}]", PLACES[one.place], one.name);
+            }
+        }
+        print!("{score}");
+    }
 }
 
 /// Fits both tables: of what is seen near the sender, and away from it.
 fn fit_all(request: &Request) -> Result<(), String> {
-    let mut observed = kernels(&request.kernels)?;
+    let cases = cases(&request.kernels)?;
+    let mut all = observed(&cases);
     if request.seeds > 0 {
-        observed.extend(worlds(request, 1, Paths::Usual)?);
-        observed.extend(worlds(request, 100_000, Paths::Shared)?);
+        all.extend(worlds(request, 1, Paths::Usual)?);
+        all.extend(worlds(request, 100_000, Paths::Shared)?);
     }
+    let mut examples: Vec<Example> = all.into_iter().filter_map(|one| one.example).collect();
+    let changed: Result<Vec<Vec<Example>>, String> =
+        cases.par_iter().map(changed_captures_of).collect();
+    examples.extend(changed?.into_iter().flatten());
     for (is_away, file, name) in [(false, "near.rs", "NEAR"), (true, "away.rs", "AWAY")] {
-        let examples: Vec<&Example> = observed
+        let seen: Vec<&Example> = examples
             .iter()
-            .filter_map(|one| one.example.as_ref())
             .filter(|one| one.is_away == is_away)
             .collect();
-        let balanced = balanced(&examples);
+        let balanced = balanced(&seen);
         let examples: Vec<&Example> = balanced.iter().collect();
         eprintln!("{name}: {} examples", examples.len());
         let fitted = fit(&examples, |step, loss| {
             eprintln!("step {step}, loss {loss:.4}")
         });
         let answers = fitted_apart(&examples);
-        report(&answers);
+        report(&answers, request.shows);
         if let Some(directory) = &request.write {
             write(
                 &directory.join(file),
@@ -189,93 +344,15 @@ fn fit_all(request: &Request) -> Result<(), String> {
     Ok(())
 }
 
-/// The same examples, so that each cause counts about the same.
-fn balanced(examples: &[&Example]) -> Vec<Example> {
-    let mut sums: BTreeMap<usize, f64> = BTreeMap::new();
-    for one in examples {
-        *sums.entry(one.cause).or_default() += one.weight;
-    }
-    let mean = sums.values().sum::<f64>() / sums.len().max(1) as f64;
-    let scaled = examples.iter().map(|one| Example {
-        weight: one.weight * (mean / sums[&one.cause]).sqrt(),
-        ..(*one).clone()
-    });
-    scaled.collect()
-}
-
-/// Probabilities of primary causes and whether they are right, of kernels' connections
-/// that were not used: fitted to those with odd seeds and asked about even ones, and the
-/// other way round. Simulated worlds are on both sides, and are not asked about.
-fn fitted_apart(examples: &[&Example]) -> Vec<Answer> {
-    let is_in = |one: &Example, half: u64| one.kernel.is_some_and(|seed| seed % 2 == half);
-    let mut answers = Vec::new();
-    for half in [0, 1] {
-        let others = examples.iter().copied().filter(|one| !is_in(one, half));
-        let fitted = fit(&others.collect::<Vec<_>>(), |_, _| ());
-        for one in examples.iter().filter(|one| is_in(one, half)) {
-            if let Some((said, probability)) = fitted.primary(&one.slices, one.is_away) {
-                answers.push(Answer {
-                    truth: one.cause,
-                    said,
-                    is_right: one.cause == said || one.others.contains(&said),
-                    probability,
-                });
-            }
-        }
-    }
-    answers
-}
-
-/// What was said of a connection that no weight was fitted to.
-struct Answer {
-    truth: usize,
-    said: usize,
-    is_right: bool,
-    probability: f64,
-}
-
-/// The share of right answers by probability, never falling (pool adjacent violators).
-fn calibration(answers: &[Answer]) -> Vec<(f64, f64)> {
-    /// Answers that stand together.
-    const BINS: usize = 12;
-    let mut sorted: Vec<(f64, bool)> = answers
-        .iter()
-        .map(|one| (one.probability, one.is_right))
-        .collect();
-    sorted.sort_by(|a, b| a.0.total_cmp(&b.0));
-    let each = sorted.len().div_ceil(BINS).max(1);
-    // (answers, sum of probabilities, number right)
-    let mut pools: Vec<(f64, f64, f64)> = Vec::new();
-    for bin in sorted.chunks(each) {
-        let count = bin.len() as f64;
-        let probability: f64 = bin.iter().map(|one| one.0).sum();
-        // Half an answer of each kind more, so that nothing is certain.
-        let right = bin.iter().filter(|one| one.1).count() as f64;
-        let mut pool = (count, probability, (right + 0.5) * count / (count + 1.0));
-        while let Some(last) = pools.last() {
-            if last.2 / last.0 < pool.2 / pool.0 {
-                break;
-            }
-            pool = (pool.0 + last.0, pool.1 + last.1, pool.2 + last.2);
-            pools.pop();
-        }
-        pools.push(pool);
-    }
-    let mut knots = vec![(0.0, 0.0)];
-    knots.extend(
-        pools
-            .iter()
-            .map(|(weight, sum, right)| (sum / weight, right / weight)),
-    );
-    knots.push((1.0, knots.last().map_or(1.0, |last| last.1)));
-    knots.dedup_by(|b, a| b.0 <= a.0 + 1e-4);
-    knots
-}
-
 /// How the fit does on what it was not fitted to: a look at the model, not a grade.
-fn report(answers: &[Answer]) {
+fn report(answers: &[Answer], shows: bool) {
     let mut wrong: BTreeMap<(usize, usize), u64> = BTreeMap::new();
     for one in answers.iter().filter(|one| !one.is_right) {
+        if shows {
+            let (truth, said) = (ALL[one.truth].id, ALL[one.said].id);
+            let probability = one.probability;
+            eprintln!("  {truth} taken for {said} {probability:.2}: {}", one.name);
+        }
         *wrong.entry((one.truth, one.said)).or_default() += 1;
     }
     let right = answers.len() as u64 - wrong.values().sum::<u64>();

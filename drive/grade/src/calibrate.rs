@@ -1,0 +1,100 @@
+//! What the probabilities of a fit are worth, on kernels' connections that it has not seen.
+
+use std::collections::BTreeMap;
+
+use crate::fit::{Example, fit};
+
+/// The same examples, so that each cause counts about the same.
+#[must_use]
+pub fn balanced(examples: &[&Example]) -> Vec<Example> {
+    let mut sums: BTreeMap<usize, f64> = BTreeMap::new();
+    for one in examples {
+        *sums.entry(one.cause).or_default() += one.weight;
+    }
+    let mean = sums.values().sum::<f64>() / sums.len().max(1) as f64;
+    let scaled = examples.iter().map(|one| Example {
+        weight: one.weight * (mean / sums[&one.cause]).sqrt(),
+        ..(*one).clone()
+    });
+    scaled.collect()
+}
+
+/// Probabilities of primary causes and whether they are right, of kernels' connections
+/// that were not used: fitted to those with odd seeds and asked about even ones, and the
+/// other way round. Simulated worlds are on both sides, and are not asked about.
+#[must_use]
+pub fn fitted_apart(examples: &[&Example]) -> Vec<Answer> {
+    let is_in = |one: &Example, half: u64| one.kernel.is_some_and(|seed| seed % 2 == half);
+    let mut answers = Vec::new();
+    for half in [0, 1] {
+        let others = examples.iter().copied().filter(|one| !is_in(one, half));
+        let fitted = fit(&others.collect::<Vec<_>>(), |_, _| ());
+        let asked = examples.iter().filter(|one| is_in(one, half));
+        for one in asked.filter(|one| !one.is_changed) {
+            if let Some((said, probability)) = fitted.primary(&one.slices, one.is_away) {
+                answers.push(Answer {
+                    name: one.name.clone(),
+                    truth: one.cause,
+                    said,
+                    is_right: one.cause == said || one.others.contains(&said),
+                    probability,
+                });
+            }
+        }
+    }
+    answers
+}
+
+/// What was said of a connection that no weight was fitted to.
+#[derive(Clone, Debug)]
+pub struct Answer {
+    /// Index of the cause.
+    pub truth: usize,
+    /// Index of the answer.
+    pub said: usize,
+    /// Whether the answer is that cause, or another right one.
+    pub is_right: bool,
+    /// Whose connection it is.
+    pub name: String,
+    /// Its mean probability.
+    pub probability: f64,
+}
+
+/// The share of right answers by probability, never falling (pool adjacent violators).
+#[must_use]
+pub fn calibration(answers: &[Answer]) -> Vec<(f64, f64)> {
+    /// Answers that stand together.
+    const BINS: usize = 12;
+    let mut sorted: Vec<(f64, bool)> = answers
+        .iter()
+        .map(|one| (one.probability, one.is_right))
+        .collect();
+    sorted.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let each = sorted.len().div_ceil(BINS).max(1);
+    // (answers, sum of probabilities, number right)
+    let mut pools: Vec<(f64, f64, f64)> = Vec::new();
+    for bin in sorted.chunks(each) {
+        let count = bin.len() as f64;
+        let probability: f64 = bin.iter().map(|one| one.0).sum();
+        // Half an answer of each kind more, so that nothing is certain.
+        let right = bin.iter().filter(|one| one.1).count() as f64;
+        let mut pool = (count, probability, (right + 0.5) * count / (count + 1.0));
+        while let Some(last) = pools.last() {
+            if last.2 / last.0 < pool.2 / pool.0 {
+                break;
+            }
+            pool = (pool.0 + last.0, pool.1 + last.1, pool.2 + last.2);
+            pools.pop();
+        }
+        pools.push(pool);
+    }
+    let mut knots = vec![(0.0, 0.0)];
+    knots.extend(
+        pools
+            .iter()
+            .map(|(weight, sum, right)| (sum / weight, right / weight)),
+    );
+    knots.push((1.0, knots.last().map_or(1.0, |last| last.1)));
+    knots.dedup_by(|b, a| b.0 <= a.0 + 1e-4);
+    knots
+}
