@@ -470,6 +470,7 @@ fn known(capture: &Capture, index: usize, side: Side) -> Known {
         ends: format!("{} -> {}", end(side), end(side.other())),
         captured: answer::captured(diagnosis.capture_point).into(),
         place: String::new(),
+        reset_by: answer::reset_by(connection, side),
     };
     Known {
         spans: spans.collect(),

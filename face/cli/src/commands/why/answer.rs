@@ -5,6 +5,7 @@
 //! took no time are notes. More is shown only with `-v` (`detail.rs`).
 
 use gigatcp_analyze::Diagnosis;
+use gigatcp_flows::{Connection, Side};
 use gigatcp_report::prose::{TIE, wrap_hanging};
 use gigatcp_units::Duration;
 use gigatcp_units::grammar::{human_bytes, human_duration, human_rate};
@@ -27,6 +28,8 @@ pub(super) struct Which {
     pub(super) captured: String,
     /// Its number and its place among the connections; empty if there is only one.
     pub(super) place: String,
+    /// Which end reset it.
+    pub(super) reset_by: Option<&'static str>,
 }
 
 /// Returns the sentence and its lines.
@@ -139,6 +142,10 @@ pub(super) fn details(which: &Which, diagnosis: &Diagnosis) -> String {
         text.push_str("; ");
         text.push_str(&which.place);
     }
+    if let Some(end) = which.reset_by {
+        let article = if end == "both ends" { "" } else { "the " };
+        text.push_str(&format!("; reset by {article}{end}"));
+    }
     text
 }
 
@@ -203,6 +210,17 @@ pub(super) fn piece(evidence: &Evidence) -> String {
     }
 }
 
+/// Which end sent a reset, by the data.
+pub(super) fn reset_by(connection: &Connection, sender: Side) -> Option<&'static str> {
+    let has_reset = |side| connection.direction(side).has_reset();
+    match (has_reset(sender), has_reset(sender.other())) {
+        (true, true) => Some("both ends"),
+        (true, false) => Some("sender"),
+        (false, true) => Some("receiver"),
+        (false, false) => None,
+    }
+}
+
 /// Where a capture was taken, in words that follow "captured".
 pub(super) const fn captured(point: View) -> &'static str {
     match point {
@@ -215,7 +233,6 @@ pub(super) const fn captured(point: View) -> &'static str {
 
 #[cfg(test)]
 mod tests {
-    use gigatcp_flows::Side;
     use gigatcp_units::{Bytes, Instant, Rate};
     use gigatcp_why::{Capacity, Cost, find};
 
@@ -278,6 +295,7 @@ mod tests {
             ends: "10.1.0.1:5201 -> 10.1.0.2:41288".into(),
             captured: "at the sender".into(),
             place: "largest of 2 connections".into(),
+            reset_by: None,
         };
         lines(&which, &diagnosis(verdicts), false)
     }
@@ -362,8 +380,15 @@ Limited by the receive window (figure) for 90 % of the transfer
             ends: "a -> b".into(),
             captured: "at the sender and at the receiver".into(),
             place: String::new(),
+            reset_by: Some("receiver"),
         };
         let text = lines(&which, &joint, false);
+        let words: Vec<&str> = text.split_whitespace().collect();
+        let words = words.join(" ");
+        assert!(
+            words.contains("at the receiver; reset by the receiver"),
+            "{text}"
+        );
         let evidence = "in flight\n            Seen in both captures.\n  Details   a -> b";
         assert!(text.contains(evidence), "{text}");
     }

@@ -188,6 +188,7 @@ fn which(captures: &[&Taken], one: &Answer, rank: usize, count: usize) -> Which 
             None => here.into(),
         },
         place,
+        reset_by: connection.and_then(|known| answer::reset_by(known, sender)),
     }
 }
 
