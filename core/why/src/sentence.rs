@@ -26,13 +26,26 @@ impl Diagnosis {
                 first.confidence
             ),
             Some(first) => self.unsure(first),
-            None => format!(
-                "Unsure: the capture does not show what limited it for {} of {}; {}.",
-                percent(self.unknown.as_secs_f64() / self.duration.as_secs_f64().max(1e-9)),
-                human_duration(self.duration),
-                self.decides()
-            ),
+            None => self.unknown(),
         }
+    }
+
+    /// Most of the time is unknown: what it may be is what else was found.
+    fn unknown(&self) -> String {
+        let found = self.verdicts.first().filter(|first| !first.time.is_zero());
+        let subject = match (found, self.alternative) {
+            (Some(first), Some(other)) if first.cause.id != other.id => {
+                format!("{}, {} or neither: ", first.cause.name, other.name)
+            }
+            (Some(first), _) => format!("{} or another cause: ", first.cause.name),
+            (None, _) => String::new(),
+        };
+        format!(
+            "Unsure: {subject}the capture does not show what limited it for {} of {}; {}.",
+            percent(self.unknown.as_secs_f64() / self.duration.as_secs_f64().max(1e-9)),
+            human_duration(self.duration),
+            self.decides()
+        )
     }
 
     fn unsure(&self, first: &Verdict) -> String {

@@ -1,6 +1,7 @@
 //! `gigatcp flows` on a capture of a run: tshark's flags against the installed
 //! tshark.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::io::Write;
 use std::path::PathBuf;
@@ -324,13 +325,20 @@ fn why_names_its_verdicts_beneath_the_graph() {
         .expect("the command starts");
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{said}");
+    let json = Command::new(env!("CARGO_BIN_EXE_gigatcp"))
+        .args(["why", "--json"])
+        .arg(&file)
+        .output()
+        .expect("the command starts");
+    let json: Value = serde_json::from_slice(&json.stdout).expect("it is JSON");
+    let one = &json["captures"][0]["connections"][0];
+    let first = one["verdicts"][0]["id"].as_str().expect("a cause");
     let page = in_folder(&folder, "report.html");
-    assert!(
-        page.contains("\"name\":\"rx-ring-overrun\""),
-        "its verdicts are spans"
-    );
+    assert!(page.contains(&format!("\"name\":\"{first}\"")), "{first}");
+    let sentence = one["sentence"].as_str().expect("a sentence");
+    assert!(page.contains(sentence), "{sentence}");
     let plot = in_folder(&folder, "plots/1-client_tsg.xpl");
-    assert!(plot.contains("\nrx-ring-overrun\n"));
+    assert!(plot.contains(&format!("\n{first}\n")), "{first}");
 }
 
 /// `gigatcp why` on the printed trace, in its folder.
@@ -414,8 +422,20 @@ fn why_writes_its_report_and_replaces_only_one_of_its_own() {
         );
         assert_eq!(in_folder(&folder, "report.html"), mine);
     }
-    let (is_done, said) = why_of(&folder, &["trace.txt", "--overwrite"]);
+    let mine = in_folder(&folder, "report.html");
+    for words in [
+        &["trace.txt", "--overwrite"][..],
+        &["trace.txt", "--overwrite", "--csv", "all"],
+    ] {
+        let (is_done, said) = why_of(&folder, words);
+        assert!(is_done && said.contains("report.html exists"), "{said}");
+        assert_eq!(in_folder(&folder, "report.html"), mine, "{words:?}");
+    }
+    assert!(folder.path().join("all").exists());
+    let named = ["trace.txt", "--graph", "report.html", "--overwrite"];
+    let (is_done, said) = why_of(&folder, &named);
     assert!(is_done && said.contains("wrote report.html ("), "{said}");
+    assert!(in_folder(&folder, "report.html").ends_with("</html>\n"));
 }
 
 #[test]
@@ -496,7 +516,7 @@ fn a_run_without_a_capture_says_the_same_of_why_as_it_runs_and_when_it_is_repeat
 }
 
 #[test]
-fn two_captures_of_one_connection_are_judged_together() {
+fn two_captures_of_one_connection_give_one_answer() {
     let folder = tempfile::tempdir().expect("a folder");
     for (name, text) in [
         ("near.txt", include_str!("cmd/flows.in/near.txt")),
@@ -510,17 +530,21 @@ fn two_captures_of_one_connection_are_judged_together() {
         .output()
         .expect("the command starts");
     let text = String::from_utf8_lossy(&output.stdout);
+    let answers = text.matches("\n  Details   ").count();
+    assert_eq!(answers, 1, "{text}");
+    let words: Vec<&str> = text.split_whitespace().collect();
+    let words = words.join(" ");
+    assert!(words.contains("packets numbered as in near.txt"), "{text}");
     assert!(
-        text.contains("connection 1 of near.txt and 1 of far.txt"),
+        words.contains("with data 0 were lost between them"),
         "{text}"
     );
-    assert!(text.contains("packets with data 0 were lost"), "{text}");
 }
 
 /// `flows` and `why` ask the same code where a capture was taken and how large
 /// full segments are, and must not differ.
 #[test]
-fn flows_and_why_agree_about_the_place_of_capture_and_small_segments() {
+fn flows_and_why_agree_about_the_capture_point_and_small_segments() {
     let tests = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/cmd");
     let said = |command: &str, file: &PathBuf| -> Value {
         let output = Command::new(env!("CARGO_BIN_EXE_gigatcp"))
@@ -552,7 +576,9 @@ fn flows_and_why_agree_about_the_place_of_capture_and_small_segments() {
         for one in diagnosed {
             let number = one["connection"].as_u64().expect("a number") as usize;
             let here = &connections[number - 1];
-            assert_eq!(here["capture_point"], one["view"], "{}", file.display());
+            let point = &one["capture_point"];
+            assert!(point.is_string(), "{}", file.display());
+            assert_eq!(here["capture_point"], *point, "{}", file.display());
             let side = here["data_sender"].as_str().expect("a side");
             let is_small = ["path_mtu", "plateau"]
                 .map(Value::from)
@@ -569,4 +595,45 @@ fn flows_and_why_agree_about_the_place_of_capture_and_small_segments() {
     }
     assert!(compared >= 6 && small == 1, "{compared}, {small}");
     assert_eq!(causes[causes.len() - 2..], ["path_mtu", "clusters"]);
+}
+
+/// All names of fields in a JSON document.
+fn fields(value: &Value, names: &mut BTreeSet<String>) {
+    match value {
+        Value::Object(object) => {
+            for (name, value) in object {
+                names.insert(name.clone());
+                fields(value, names);
+            }
+        }
+        Value::Array(values) => values.iter().for_each(|value| fields(value, names)),
+        _ => {}
+    }
+}
+
+#[test]
+fn every_field_of_the_json_of_why_and_explain_is_documented() {
+    let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/cmd");
+    let document = folder.join("../../../../docs/why-json.md");
+    let document = fs::read_to_string(document).expect("the document");
+    let mut names = BTreeSet::new();
+    for words in [
+        &["why", "--json", "why.in/stall.txt"][..],
+        &["why", "--json", "flows.in/near.txt", "flows.in/far.txt"],
+        &["explain", "--json"],
+    ] {
+        let output = Command::new(env!("CARGO_BIN_EXE_gigatcp"))
+            .args(words)
+            .current_dir(&folder)
+            .output()
+            .expect("the command starts");
+        let json: Value = serde_json::from_slice(&output.stdout).expect("it is JSON");
+        let schema = json["schema"].as_str().expect("a schema");
+        assert!(document.contains(&format!("## {schema}\n")), "{schema}");
+        fields(&json, &mut names);
+    }
+    assert!(names.len() > 40, "{names:?}");
+    let is_missing = |name: &&String| !document.contains(&format!("`{name}`"));
+    let missing: Vec<&String> = names.iter().filter(is_missing).collect();
+    assert!(missing.is_empty(), "{missing:?}");
 }

@@ -113,6 +113,26 @@ fn json_of_very_many_connections_is_written_as_it_is_made() {
 }
 
 #[test]
+fn of_a_thousand_short_connections_one_is_answered_and_the_rest_are_summed_up() {
+    let folder = tempfile::tempdir().expect("a folder");
+    fs::write(folder.path().join("many.pcap"), many(1_000)).expect("the capture is written");
+    let why = |words: &[&str]| {
+        let words = [&["why", "--no-report", "many.pcap"], words].concat();
+        String::from_utf8(printed(&words, folder.path()).0).expect("UTF-8")
+    };
+    let text = why(&[]);
+    assert_eq!(text.matches("\n  Details   ").count(), 1, "{text}");
+    assert!(text.lines().count() < 20, "{text}");
+    let words: Vec<&str> = text.split_whitespace().collect();
+    let words = words.join(" ");
+    let rest = "999 connections of less than 10 kB not shown (999 kB in all: connection-setup ";
+    assert!(words.contains(rest), "{text}");
+    assert!(words.ends_with("; -v lists them."), "{text}");
+    let listed = why(&["-v"]);
+    assert_eq!(listed.matches(" > 192.0.2.1:80\n").count(), 999);
+}
+
+#[test]
 fn nothing_is_written_where_one_of_several_captures_cannot_be_read() {
     let folder = tempfile::tempdir().expect("a folder");
     fs::write(folder.path().join("a.pcap"), many(2)).expect("the capture is written");

@@ -1,8 +1,8 @@
 // The one palette of causes, for strips of runs and of captures: color and pattern.
 
 // Looks by id of the cause, so that a cause looks the same in every report: one color
-// for each kind, path, loss, receiver, sender, application. An unknown id takes one of
-// the rest.
+// for each kind, path, loss, receiver, sender, application. An id that is not listed
+// takes one of the rest.
 const CAUSE_LOOKS = {
   "path-saturated": [5, "plain"], "cross-traffic": [5, "cross"], "local-queue": [5, "checks"],
   "ack-path": [5, "falling"],
@@ -17,7 +17,7 @@ const CAUSE_LOOKS = {
   "ecn-marks": [1, "dots"], "reordering-mistaken-for-loss": [1, "falling"],
   "rto-backoff": [1, "bars"], "rx-ring-overrun": [1, "grid"], "pmtu-black-hole": [1, "plain"],
   "outage": [1, "rising"],
-  "connection-setup": [7, "dots"], "capture-artifact": [7, "grid"],
+  "connection-setup": [7, "dots"], "capture-artifact": [7, "grid"], "unknown": ["rule", "plain"],
 };
 const SPARE_LOOKS = [[4, "dots"], [0, "cross"], [2, "grid"], [3, "bars"]];
 
@@ -56,7 +56,7 @@ function causeFill(g, name, names) {
   tile.width = tile.height = Math.round(8 * ratio);
   const t = tile.getContext("2d");
   t.scale(tile.width / 8, tile.height / 8);
-  t.fillStyle = colours.lines[color];
+  t.fillStyle = colours.lines[color] ?? colours[color];
   t.fillRect(0, 0, 8, 8);
   t.fillStyle = t.strokeStyle = colours.paper;
   t.globalAlpha = 0.6;

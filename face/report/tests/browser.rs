@@ -35,7 +35,7 @@ fn saved(name: &str, graph: &Graph, spans: Vec<Span>) -> PathBuf {
         facts: vec![("Packets".into(), graph.points().to_string())],
         graphs: vec![Plotted {
             label: "1: 192.0.2.1:40000 to 192.0.2.2:5201".into(),
-            facts: vec![("octets, each once".into(), "57.9 kB".into())],
+            facts: vec![("unique bytes".into(), "57.9 kB".into())],
             graph,
             knows_windows: true,
             spans,
@@ -218,41 +218,104 @@ fn what_was_found_is_read_above_the_graph_and_unfolds() {
 }
 
 #[test]
-fn a_named_stretch_is_shown_by_its_button_and_by_its_band() {
+fn an_interval_is_shown_by_the_button_of_its_cause_and_by_its_place_in_the_strip() {
     let Some(browser) = browser() else { return };
     browser.open(&small(), "light");
-    browser.script("document.querySelectorAll('#spans button')[0].click()");
+    let causes = browser.text("causes");
+    let [loss, window] = ["random-loss", "receive-window-limited"]
+        .map(|cause| causes.find(cause).unwrap_or_else(|| panic!("{causes}")));
+    assert!(
+        window < loss,
+        "the cause of most of the time is first: {causes}"
+    );
+    browser.script("document.querySelectorAll('#causes button')[1].click()");
     browser.settle();
     let shown = view(&browser);
     assert!(
         (shown.x0 - 20.34).abs() < 0.1 && (shown.x1 - 34.86).abs() < 0.1,
         "{shown:?}"
     );
-    let said = browser.text("span-text");
+    let said = browser.text("strip-text");
     assert!(
         said.contains("random-loss") && said.contains("All about random-loss."),
         "{said}"
     );
     browser.script("sequence.whole()");
     browser.settle();
-    let band = browser.script(
-        "const box = document.getElementById('band').getBoundingClientRect(); \
-         const [x, y, w, h] = band.boxes[1]; return [box.x + x + w / 2, box.y + y + h / 2]",
+    let place = browser.script(
+        "const box = document.getElementById('strip').getBoundingClientRect(); \
+         const { x, w } = strip.boxes[1]; return [box.x + x + w / 2, box.y + box.height / 2]",
     );
-    browser.click(band[0].as_f64().unwrap(), band[1].as_f64().unwrap());
+    browser.click(place[0].as_f64().unwrap(), place[1].as_f64().unwrap());
     browser.settle();
-    assert!(browser.text("span-text").contains("receive-window-limited"));
+    assert!(
+        browser
+            .text("strip-text")
+            .contains("receive-window-limited")
+    );
     assert!(view(&browser).x0 > 30.0);
 }
 
 #[test]
-fn both_themes_and_both_widths_are_drawn() {
+fn the_answer_heads_the_page_and_panels_without_anything_to_show_are_absent() {
+    let Some(browser) = browser() else { return };
+    browser.open(&small(), "light");
+    assert_eq!(browser.text("headline"), "Limited by a test.");
+    let is_hidden = |id: &str| {
+        let script = format!("return document.getElementById('{id}').offsetParent === null");
+        browser.script(&script).as_bool().unwrap()
+    };
+    let frames = ["strip-frame", "throughput-frame", "owin-frame", "rtt-frame"];
+    assert_eq!(frames.map(is_hidden), [false; 4]);
+    assert!(is_hidden("choose"), "there is one stream");
+
+    let graph = GraphBuilder::new(1_000, 1).finish();
+    browser.open(&saved("nothing.html", &graph, Vec::new()), "light");
+    assert_eq!(frames.map(is_hidden), [true; 4]);
+}
+
+#[test]
+fn intervals_too_narrow_to_be_seen_are_drawn_as_one_until_the_view_is_near() {
+    let Some(browser) = browser() else { return };
+    let graph = eventful().watched().swap_remove(0).graph;
+    let names = ["random-loss", "random-loss", "rto-backoff"];
+    let spans = (0..300_u64).map(|index| Span {
+        from_ns: index * 200_000,
+        to_ns: (index + 1) * 200_000,
+        name: names[index as usize % 3].into(),
+        text: String::new(),
+    });
+    browser.open(&saved("narrow.html", &graph, spans.collect()), "light");
+    let boxes = || {
+        let found = browser.script("return strip.boxes.map(({ w }) => w)");
+        let widths: Vec<f64> = found
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|w| w.as_f64().unwrap())
+            .collect();
+        widths
+    };
+    let whole = boxes();
+    assert!(whole.len() < 150, "{whole:?}");
+    assert!(whole.iter().all(|width| *width > 3.0), "{whole:?}");
+    browser.script("sequence.show(10e6, 12e6)");
+    browser.settle();
+    let near = boxes();
+    assert!(
+        near.len() >= 6 && near.iter().all(|width| *width > 20.0),
+        "{near:?}"
+    );
+}
+
+#[test]
+fn both_themes_are_drawn_at_every_width() {
     let Some(browser) = browser() else { return };
     let file = small();
     let mut pictures = Vec::new();
     for theme in ["light", "dark"] {
         browser.open(&file, theme);
-        for width in [1_280, 800] {
+        for width in [1_280, 800, 420] {
             browser.resize(width, 1_400);
             let overflow = browser.script("return document.body.scrollWidth - innerWidth");
             assert!(

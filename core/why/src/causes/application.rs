@@ -53,10 +53,9 @@ fn explain(m: &Measures<'_>, attributed: &Attributed) -> Explanation {
         )
     };
     let round = m.rounds.get(attributed.round);
-    let evidence = round.map_or_else(
-        || vec![],
-        |round| vec![Evidence::of_round(m, attributed.round, shown(round))],
-    );
+    let evidence = round.map_or_else(alloc::vec::Vec::new, |round| {
+        vec![Evidence::of_round(m, attributed.round, shown(round))]
+    });
     Explanation {
         subject: "the sending application".into(),
         finding,

@@ -55,9 +55,14 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
 
 fn known(id: &str) -> Result<&'static Cause, Failure> {
     find(id).ok_or_else(|| {
-        let ids: Vec<&str> = CAUSES.iter().map(|cause| cause.id).collect();
+        let ids = CAUSES.iter().map(|cause| cause.id);
+        let old = ALIASES.iter().map(|(old, _)| *old);
+        let meant = match nearest::nearest(id, ids.chain(old)) {
+            Some(meant) => format!("did you mean `{meant}`? "),
+            None => String::new(),
+        };
         Failure::new(format!("there is no verdict `{id}`"))
-            .hint(nearest::hint(id, "verdicts", &ids))
+            .hint(format!("{meant}there are {} verdicts", CAUSES.len()))
             .hint("`gigatcp explain` lists them")
     })
 }

@@ -30,17 +30,17 @@ use crate::{nearest, output};
 #[command(
     about = "Show the TCP connections of captures, and what each did",
     long_about = "\
-Show the TCP connections of captures: octets, retransmissions by kind, reordering, round trips, \
-windows, resets, and what the capture lacks.
+Show the TCP connections of captures: bytes, retransmissions by kind, reordering, RTTs, windows, \
+resets, and what the capture lacks.
 
 Captures are pcap, pcapng, snoop or printed packets (tcpdump's text, also in the middle of \
-prose), plain, gzip or zstd; - is standard input. Several files are looked at one after the \
-other. What is odd about a file is said on stderr with its offset, and the rest is read. \
+prose), plain, gzip or zstd; - is standard input. Several files are read one after the \
+other. What is odd about a file is reported on stderr with its offset, and the rest is read. \
 Packets inside VXLAN, Geneve, GTP-U, GRE, ERSPAN, MPLS, PPPoE, VLAN tags and unencrypted \
 802.11 are read; packets without a TCP segment are counted by what they are.
 
-A line has: octets each side sent, each once; segments sent again, by each side, wire segments of \
-super-segments counted; packets overtaken on the way; the least round trip; how it ended.",
+A line has: the unique bytes of each side; the retransmissions of each side, in wire segments; the \
+reordered packets; the minimum RTT; how the connection ended.",
     after_help = "\
 Examples:
   gigatcp flows trace.pcapng                     a line for each connection

@@ -38,8 +38,7 @@ pub(super) const REPORT: &str = "report.html";
 /// What can be asked for beside what a command prints.
 #[derive(clap::Args, Clone, Debug)]
 pub(crate) struct Outputs {
-    /// Write a page of graphs to zoom into: time and sequence, throughput, octets in flight, round
-    /// trips
+    /// Write a page of graphs to zoom into: time and sequence, throughput, bytes in flight, RTTs
     #[arg(long, value_name = "HTML", help_heading = "Graphs")]
     graph: Option<PathBuf>,
 
@@ -55,7 +54,7 @@ pub(crate) struct Outputs {
     #[arg(long, value_name = "N", help_heading = "Graphs")]
     connection: Vec<usize>,
 
-    /// Replace files that exist
+    /// Replace files that exist and are named here
     #[arg(long, help_heading = "Graphs")]
     overwrite: bool,
 
@@ -65,16 +64,19 @@ pub(crate) struct Outputs {
 }
 
 impl Outputs {
-    /// The same with [`REPORT`] in the working folder, where no page is named.
-    /// What stands there is replaced if it is such a page; else that is said.
+    /// The same with [`REPORT`] in the working directory, unless a page is named. An earlier
+    /// page of graphs is replaced; any other file stays, with a warning, also with
+    /// `--overwrite`: only `--graph` names what that may replace.
     pub(crate) fn with_report(&self) -> Self {
         let mut outputs = self.clone();
         let file = Path::new(REPORT);
         if self.graph.is_some() {
             return outputs;
         }
-        if !self.overwrite && is_foreign(file) {
+        if is_foreign(file) {
             foreign(file).warn();
+            // It is about the page alone where nothing else is written.
+            outputs.overwrite &= outputs.reads_again();
             return outputs;
         }
         outputs.unasked = Some(file.to_owned());
@@ -207,7 +209,7 @@ fn foreign(file: &Path) -> Failure {
     .effect("the file stays as it is, and no page is written")
     .hint("`--graph other.html` writes the page under another name")
     .hint(format!(
-        "--overwrite replaces {name}, --no-report leaves the page out"
+        "`--graph {name} --overwrite` replaces it, --no-report leaves the page out"
     ))
 }
 
@@ -449,7 +451,7 @@ fn stream_facts(connection: &Connection, side: Side) -> Vec<(String, String)> {
         "outstanding_max_bytes",
         "idle_max_ns",
     ];
-    let mut shown = vec![("time".to_owned(), human_duration(connection.elapsed()))];
+    let mut shown = vec![("duration".to_owned(), human_duration(connection.elapsed()))];
     let known = facts::of(facts::Whose {
         connection,
         side,

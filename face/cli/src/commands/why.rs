@@ -26,7 +26,7 @@ pub(super) use stored::judge;
 
 use std::path::{Path, PathBuf};
 
-use gigatcp_analyze::{Capture, Diagnosis, Options, PairedDiagnosis, diagnose_pairs};
+use gigatcp_analyze::{Capture, Diagnosis, Options, PairedDiagnosis, Source, diagnose_pairs};
 use gigatcp_flows::Side;
 use gigatcp_report::escape::terminal;
 use gigatcp_report::graph;
@@ -55,7 +55,8 @@ const MAX_PAIRED: usize = 64;
     long_about = "\
 Diagnose what limited the connections in a capture. The answer comes first: the cause that took \
 most of the time, what it cost, what to change, and the evidence. The largest connection comes \
-first; the 8 largest are shown, and the others are counted.
+first. At most 8 connections are shown, of 10 kB and more unless there is only one; the others are \
+counted, with what limited most of their time.
 
 Captures are pcap, pcapng, snoop or printed packets (tcpdump's text, also in the middle of prose), \
 plain, gzip or zstd; - is standard input. They may be taken at the sender, at the receiver or on \
@@ -67,18 +68,16 @@ A page of graphs is written to report.html in the working directory. An earlier 
 replaced, any other file of that name is not. There is no page for standard input, for several \
 captures, with --json, or with --no-report.
 
+Cost is the throughput that the connection would have gained without the cause, on average over \
+its duration. It compares the rate achieved with what the path carried at its best. With \
+\"at least\" the path may carry more than this capture shows. A full path costs nothing.
+
+Confidence is how often an answer like this one is right, from 0 to 1, measured on captures of \
+kernels that the weights were not fitted to. Below 0.60 the answer is \"unsure\": it names two \
+causes, proposes no fix, and says which further capture may decide between them.
+
 `gigatcp explain ID` describes a cause.",
-    after_long_help = "\
-Cost:
-  Throughput that the connection would have gained without the cause, on average.
-  It compares the rate achieved with the rate that the path carried at its best.
-  \"at least\": the path may carry more than this capture shows.
-
-Confidence:
-  How often an answer like this is right, 0 to 1, measured on captures of kernels.
-  Below 0.60 the answer is \"unsure\": it names two causes and proposes no fix,
-  and says which further capture may decide between them.
-
+    after_help = "\
 Examples:
   gigatcp why trace.pcapng                       what limited its connections
   gigatcp why sender.pcap receiver.pcap          two captures of one connection: one answer
@@ -237,7 +236,8 @@ impl Ask<'_> {
             } else {
                 text::put(&both, &pairs, self.detail(), &mut out)?;
             }
-            return out.finish();
+            out.finish()?;
+            return both.into_iter().try_for_each(|taken| self.finish(taken));
         }
         for (index, file) in files.iter().enumerate() {
             let taken = self.take(file)?;
@@ -247,6 +247,7 @@ impl Ask<'_> {
             }
             self.put(&taken, files.len() > 1, &mut out)?;
             out.finish()?;
+            self.finish(&taken)?;
         }
         Ok(())
     }
@@ -278,6 +279,7 @@ impl Ask<'_> {
         if self.arguments.is_joined() {
             let both = [self.take(&files[0])?, self.take(&files[1])?];
             let both = [&both[0], &both[1]];
+            both.into_iter().try_for_each(|taken| self.finish(taken))?;
             let pairs = self.join(both)?;
             let order = order::Order::of(&both, &pairs, true);
             let joined = order.shown().iter().filter_map(|place| {
@@ -294,8 +296,13 @@ impl Ask<'_> {
         }
         // Nothing is written if the first one cannot be read.
         let mut files = files.iter();
-        let first = files.next().map(|file| self.take(file)).transpose()?;
-        let rest = files.map(|file| self.take(file));
+        let take = |file: &PathBuf| {
+            let taken = self.take(file)?;
+            self.finish(&taken)?;
+            Ok::<_, Failure>(taken)
+        };
+        let first = files.next().map(take).transpose()?;
+        let rest = files.map(take);
         let taken = first.into_iter().map(Ok).chain(rest);
         let all = Each::new(bare.chain(taken.map(|one| Ok(Listed::One(Box::new(one?))))));
         let printed = output::print_json(&json::Document::new(&all, Vec::new()));
@@ -318,34 +325,47 @@ impl Ask<'_> {
         Ok(diagnose_pairs(captures, &chosen, &self.options())?)
     }
 
-    /// Reads a file, reports what is odd about it, and writes the graphs.
+    /// Reads a file.
     fn take(self, file: &Path) -> Result<Taken, Failure> {
         let source = flows::source(file, self.outputs.reads_again())?;
         let capture = Capture::read(&source, &self.options())?;
         let name = capture.name();
-        for note in &capture.about().notes {
-            output::say(&format!("{}: {note}", terminal(&name)));
-        }
-        if self.outputs.reads_again() {
-            let survey = Taken::survey(&name, &capture, self.arguments.threads);
-            graphs::write(self.outputs, &source, &survey, |index, side| {
-                known(&capture, index, side)
-            })?;
-        }
         let chosen = self.outputs.named(capture.connections().len())?;
         let account = self.stored.first().map(|run| run.account(file));
         Ok(Taken {
             name,
+            source,
             capture,
             chosen,
             account,
         })
+    }
+
+    /// Writes the graphs of a capture, and reports what is odd about it: after the answers.
+    fn finish(self, taken: &Taken) -> Result<(), Failure> {
+        let Taken {
+            name,
+            source,
+            capture,
+            ..
+        } = taken;
+        if self.outputs.reads_again() {
+            let survey = Taken::survey(name, capture, self.arguments.threads);
+            graphs::write(self.outputs, source, &survey, |index, side| {
+                known(capture, index, side)
+            })?;
+        }
+        for note in &capture.about().notes {
+            output::say(&format!("{}: {note}", terminal(name)));
+        }
+        Ok(())
     }
 }
 
 /// A capture that was read, and which of its connections were requested.
 struct Taken {
     name: String,
+    source: Source,
     capture: Capture,
     /// The indices of connections that were requested by number; empty if none was.
     chosen: Vec<usize>,
@@ -416,6 +436,9 @@ fn named_files(named: &[PathBuf]) -> Result<(Vec<PathBuf>, Vec<Stored>), Failure
     Ok((files, runs))
 }
 
+/// What is shown with an interval whose cause is unknown.
+const UNKNOWN: &str = "The capture does not show what limited the connection here.";
+
 /// What is shown with the graph of a connection: intervals of one cause, and the answer.
 fn known(capture: &Capture, index: usize, side: Side) -> Known {
     let connections = capture.connections();
@@ -424,24 +447,34 @@ fn known(capture: &Capture, index: usize, side: Side) -> Known {
     let (Some(connection), Some(diagnosis)) = (connections.connection(index), diagnosis) else {
         return Known::default();
     };
-    let spans = diagnosis.spans.iter().filter_map(|span| {
-        let cause = CAUSES.get(span.cause?)?;
+    let spans = diagnosis.spans.iter().map(|span| {
+        let cause = span.cause.and_then(|cause| CAUSES.get(cause));
         let mut verdicts = diagnosis.verdicts.iter();
-        let verdict = verdicts.find(|verdict| verdict.cause.id == cause.id);
+        let verdict = verdicts.find(|verdict| cause.is_some_and(|it| it.id == verdict.cause.id));
         let from_ns = span
             .start
             .saturating_since(connection.first_at())
             .as_nanos();
-        Some(graph::Span {
+        graph::Span {
             from_ns,
             to_ns: from_ns + span.length.as_nanos(),
-            name: cause.id.into(),
-            text: verdict.map_or_else(String::new, |verdict| verdict.finding.clone()),
-        })
+            name: cause.map_or("unknown", |cause| cause.id).into(),
+            text: match (cause, verdict) {
+                (None, _) => UNKNOWN.into(),
+                (_, verdict) => verdict.map_or_else(String::new, |one| one.finding.clone()),
+            },
+        }
     });
+    let end = |side| connection.endpoint(side).to_string();
+    let which = answer::Which {
+        ends: format!("{} -> {}", end(side), end(side.other())),
+        captured: answer::captured(diagnosis.capture_point).into(),
+        place: String::new(),
+        reset_by: answer::reset_by(connection, side),
+    };
     Known {
         spans: spans.collect(),
-        said: detail::said(&diagnosis),
+        said: detail::said(&which, &diagnosis),
     }
 }
 

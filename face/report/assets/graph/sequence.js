@@ -430,7 +430,7 @@ function buildSequenceLegend() {
     g.stroke();
   };
   const entries = [
-    ["data", bar(colours.sent, 2)], ["sent again, R", bar(colours.again, 4)], ["out of order, O", bar(colours.again, 2.5)],
+    ["data", bar(colours.sent, 2)], ["retransmission, R", bar(colours.again, 4)], ["out of order, O", bar(colours.again, 2.5)],
     ["SACK block, S", bar(colours.sack, 2.5)], ["acknowledged", flat(colours.ack, [])], ["window edge", flat(colours.edge, [7, 4])],
   ];
   byId("legend").replaceChildren(...entries.map(([text, draw]) => {

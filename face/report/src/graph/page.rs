@@ -186,10 +186,13 @@ fn described(plotted: &Plotted<'_>, packed: &Packed) -> Value {
     let graph = plotted.graph;
     let mut notes = plotted.notes.clone();
     if graph.steps_back() > 0 {
+        let times = match graph.steps_back() {
+            1 => "once".into(),
+            count => format!("{count} times"),
+        };
         notes.push(format!(
-            "The clock of the capture stepped back {} times: time stands still there until it has \
-             caught up.",
-            graph.steps_back()
+            "The clock of the capture stepped back {times}: time stands still there until it has \
+             caught up."
         ));
     }
     if !plotted.knows_windows {

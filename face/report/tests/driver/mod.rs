@@ -152,9 +152,13 @@ impl Browser {
         self.settle();
     }
 
-    /// Another size of the window.
+    /// Another size of what is shown, also narrower than windows of a desktop can be.
     pub fn resize(&self, width: u32, height: u32) {
-        self.post("/window/rect", &json!({ "width": width, "height": height }));
+        let size = json!({
+            "width": width, "height": height, "deviceScaleFactor": 1, "mobile": false,
+        });
+        let what = json!({ "cmd": "Emulation.setDeviceMetricsOverride", "params": size });
+        self.post("/goog/cdp/execute", &what);
         self.settle();
     }
 

@@ -96,8 +96,8 @@ const COUNTS: [(Kind, &str, &str); 28] = [
     (Kind::TailProbe, "tail_probes", "tail loss probes"),
     (
         Kind::NeedlessRetransmission,
-        "needless_retransmissions",
-        "needless retransmissions",
+        "spurious_retransmissions",
+        "spurious retransmissions",
     ),
     (
         Kind::UnexplainedRetransmission,
@@ -105,7 +105,7 @@ const COUNTS: [(Kind, &str, &str); 28] = [
         "unexplained retransmissions",
     ),
     (Kind::OutOfOrder, "out_of_order", "out of order"),
-    (Kind::AfterGap, "after_gap", "after a gap"),
+    (Kind::AfterGap, "after_gap", "previous segment not captured"),
     (Kind::CapturedTwice, "captured_twice", "captured twice"),
     (Kind::DuplicateAck, "duplicate_acks", "duplicate ACKs"),
     (Kind::OldAck, "old_acks", "old ACKs"),
@@ -125,16 +125,12 @@ const COUNTS: [(Kind, &str, &str); 28] = [
         "zero_window_probe_acks",
         "zero-window probe ACKs",
     ),
-    (
-        Kind::AckedUnseen,
-        "acks_of_unseen",
-        "ACKs of what was not seen",
-    ),
+    (Kind::AckedUnseen, "acks_of_unseen", "ACKed unseen segments"),
     (Kind::DuplicateReport, "duplicate_reports", "D-SACKs"),
     (
         Kind::ShowsSpurious,
         "spurious_proofs",
-        "proofs of needless repair",
+        "proofs of spurious recovery",
     ),
     (Kind::ResetExact, "resets_exact", "resets, exact"),
     (
@@ -145,7 +141,7 @@ const COUNTS: [(Kind, &str, &str); 28] = [
     (
         Kind::ResetOutOfWindow,
         "resets_out_of_window",
-        "resets outside of it",
+        "resets outside the window",
     ),
     (Kind::CongestionExperienced, "ce_marks", "CE marks"),
     (Kind::EcnEcho, "ecn_echoes", "ECN echoes"),
@@ -193,10 +189,10 @@ fn amounts(connection: &Connection, side: Side) -> Vec<Fact> {
             "segments on the wire",
             direction.wire_segments(),
         ),
-        octets("bytes", "octets", Some(direction.bytes())),
+        octets("bytes", "bytes", Some(direction.bytes())),
         octets(
             "unique_bytes",
-            "octets, each once",
+            "unique bytes",
             Some(direction.unique_bytes()),
         ),
         octets(
@@ -211,7 +207,7 @@ fn amounts(connection: &Connection, side: Side) -> Vec<Fact> {
         ),
         count(
             "retransmitted_segments",
-            "segments sent again",
+            "retransmissions",
             direction.retransmitted_segments(),
         ),
         count(
@@ -221,12 +217,12 @@ fn amounts(connection: &Connection, side: Side) -> Vec<Fact> {
         ),
         octets(
             "retransmitted_bytes",
-            "octets sent again",
+            "retransmitted bytes",
             Some(direction.retransmitted_bytes()),
         ),
         count(
             "spurious_segments",
-            "of them proven needless",
+            "of them proven spurious",
             direction.spurious_segments(),
         ),
         count(
@@ -248,19 +244,19 @@ fn contents(detail: &Detail, whose: Whose<'_>) -> Vec<Fact> {
     };
     vec![
         size(
-            "least_segment_bytes",
-            "least segment",
+            "min_segment_bytes",
+            "smallest segment",
             detail.least_segment().map(u64::from),
         ),
         size("mean_segment_bytes", "mean segment", mean),
         size(
-            "outstanding_least_bytes",
-            "least outstanding behind data",
+            "outstanding_min_bytes",
+            "minimum in flight after data",
             detail.least_outstanding(),
         ),
         size(
             "outstanding_at_data_mean_bytes",
-            "outstanding, over segments",
+            "mean in flight after data",
             detail.mean_outstanding().map(|mean| mean as u64),
         ),
         count(
@@ -280,13 +276,13 @@ fn contents(detail: &Detail, whose: Whose<'_>) -> Vec<Fact> {
 fn purposes(detail: &Detail) -> Vec<Fact> {
     vec![
         count("ack_packets", "packets with ACK", detail.ack_packets()),
-        count("pure_acks", "of them nothing else", detail.pure_acks()),
+        count("pure_acks", "pure ACKs", detail.pure_acks()),
         count("syn_packets", "packets with SYN", detail.syn_packets()),
         count("fin_packets", "packets with FIN", detail.fin_packets()),
         count("sack_packets", "packets with SACK", detail.sack_packets()),
         count(
             "sack_blocks_max",
-            "most SACK blocks",
+            "max SACK blocks",
             detail.most_sack_blocks().into(),
         ),
         count(
@@ -302,7 +298,7 @@ fn purposes(detail: &Detail) -> Vec<Fact> {
         octets("urgent_bytes", "urgent data", Some(detail.urgent_bytes())),
         octets(
             "zero_window_probe_bytes",
-            "in probes of closed windows",
+            "in zero-window probes",
             Some(detail.probe_bytes()),
         ),
         count(
@@ -312,7 +308,7 @@ fn purposes(detail: &Detail) -> Vec<Fact> {
         ),
         octets(
             "truncated_bytes",
-            "not captured of them",
+            "bytes cut in the capture",
             Some(detail.truncated_bytes()),
         ),
     ]
@@ -333,7 +329,7 @@ fn opening(detail: &Detail, whose: Whose<'_>) -> Vec<Fact> {
         ),
         time(
             "syn_rtt_ns",
-            "round trip of its SYN",
+            "RTT of its SYN",
             detail.handshake_round_trip(),
         ),
         time("data_time_ns", "first data to last", detail.data_time()),
@@ -347,12 +343,12 @@ fn acknowledgments(detail: &Detail) -> Vec<Fact> {
     vec![
         count(
             "full_rtt_samples",
-            "round trips of full segments",
+            "RTT samples of full segments",
             full.count(),
         ),
-        time("full_rtt_min_ns", "least of these", full.min()),
+        time("full_rtt_min_ns", "minimum of these", full.min()),
         time("full_rtt_mean_ns", "mean of these", full.mean()),
-        time("full_rtt_max_ns", "longest of these", full.max()),
+        time("full_rtt_max_ns", "maximum of these", full.max()),
         time("full_rtt_deviation_ns", "their deviation", full.deviation()),
         count(
             "triple_duplicate_acks",
@@ -366,17 +362,17 @@ fn acknowledgments(detail: &Detail) -> Vec<Fact> {
         ),
         count(
             "post_loss_acks",
-            "ACKs after a repair before them",
+            "ACKs after a retransmission",
             detail.post_loss_acks(),
         ),
         count("ambiguous_acks", "ambiguous ACKs", last.count()),
         time(
             "last_rtt_min_ns",
-            "least since the last sending",
+            "RTT since the last sending, min",
             last.min(),
         ),
-        time("last_rtt_mean_ns", "mean since it", last.mean()),
-        time("last_rtt_max_ns", "longest since it", last.max()),
+        time("last_rtt_mean_ns", "RTT since it, mean", last.mean()),
+        time("last_rtt_max_ns", "RTT since it, max", last.max()),
         time("last_rtt_deviation_ns", "their deviation", last.deviation()),
     ]
 }
@@ -386,20 +382,24 @@ fn repeats(detail: &Detail) -> Vec<Fact> {
     let intervals: Spread = detail.repeat_intervals();
     vec![
         count(
-            "most_repeats",
-            "most often one was sent again",
+            "max_repeats",
+            "max retransmissions",
             detail.most_repeats().into(),
         ),
         count(
             "repeat_intervals",
-            "times between two sendings",
+            "intervals of retransmissions",
             intervals.count(),
         ),
-        time("repeat_interval_min_ns", "least of these", intervals.min()),
+        time(
+            "repeat_interval_min_ns",
+            "minimum of these",
+            intervals.min(),
+        ),
         time("repeat_interval_mean_ns", "mean of these", intervals.mean()),
         time(
             "repeat_interval_max_ns",
-            "longest of these",
+            "maximum of these",
             intervals.max(),
         ),
         time(
@@ -428,7 +428,7 @@ fn offers(connection: &Connection, side: Side) -> Vec<Fact> {
     vec![
         number(
             "mss",
-            "MSS offered",
+            "MSS option",
             options.and_then(|options| options.mss).map(u64::from),
         ),
         Fact {
@@ -446,10 +446,14 @@ fn offers(connection: &Connection, side: Side) -> Vec<Fact> {
             "timestamps",
             options.map(|options| options.timestamps),
         ),
-        octets("window_min_bytes", "least window", windows.map(|w| w.least)),
+        octets(
+            "window_min_bytes",
+            "minimum window",
+            windows.map(|w| w.least),
+        ),
         octets(
             "window_max_bytes",
-            "largest window",
+            "maximum window",
             windows.map(|w| w.most),
         ),
         octets(
@@ -471,22 +475,22 @@ fn segments(surroundings: Option<Surroundings>) -> [Fact; 4] {
     [
         number(
             "mss_allowed",
-            "both SYNs allow",
+            "effective send MSS",
             size.and_then(|size| size.allowed),
         ),
         number(
             "mss_used",
-            "a full segment has",
+            "full segment size",
             size.map(|size| size.octets),
         ),
         Fact {
             key: "mss_cause",
-            label: "its size is",
+            label: "reason for its size",
             value: Value::Choice(size.map(|size| [size.cause.name(), size.cause.words()])),
         },
         number(
             "mss_packet_bytes",
-            "which makes a packet of",
+            "its packet size",
             size.map(|size| size.packet),
         ),
     ]
@@ -511,18 +515,18 @@ fn times(connection: &Connection, side: Side) -> Vec<Fact> {
     vec![
         octets(
             "outstanding_max_bytes",
-            "most outstanding",
+            "maximum in flight",
             Some(connection.most_outstanding(side)),
         ),
         octets(
             "outstanding_mean_bytes",
-            "outstanding, over time",
+            "mean in flight over time",
             mean_owin.map(|mean| mean as u64),
         ),
-        count("rtt_samples", "round-trip samples", trips.count()),
-        time("rtt_min_ns", "least round trip", trips.min()),
-        time("rtt_mean_ns", "mean round trip", trips.mean()),
-        time("rtt_max_ns", "longest round trip", trips.max()),
+        count("rtt_samples", "RTT samples", trips.count()),
+        time("rtt_min_ns", "minimum RTT", trips.min()),
+        time("rtt_mean_ns", "mean RTT", trips.mean()),
+        time("rtt_max_ns", "maximum RTT", trips.max()),
         time("rtt_deviation_ns", "their deviation", trips.deviation()),
         time(
             "idle_max_ns",

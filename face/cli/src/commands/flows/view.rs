@@ -16,7 +16,7 @@ use crate::json::Each;
 use crate::output::counted;
 
 /// The schema of `--json`.
-const SCHEMA: &str = "gigatcp.flows/1";
+const SCHEMA: &str = "gigatcp.flows/2";
 
 /// A line for each connection, and one about the capture.
 pub(super) fn lines(capture: &Capture) -> String {
@@ -33,7 +33,16 @@ pub(super) fn lines(capture: &Capture) -> String {
         Align::Left,
     ];
     let mut cells = vec![line([
-        "#", "client", "server", "time", "sent", "received", "again", "late", "RTT", "end",
+        "#",
+        "client",
+        "server",
+        "duration",
+        "sent",
+        "received",
+        "retrans",
+        "reordered",
+        "RTT",
+        "end",
     ])];
     for (index, connection) in capture.counts.table.connections().enumerate() {
         cells.push(connection_line(index, connection));
@@ -133,19 +142,19 @@ pub(super) fn long(capture: &Capture, index: usize) -> String {
         connection.endpoint(Side::Server)
     );
     let mut about = vec![
-        ("time", human_duration(connection.elapsed())),
+        ("duration", human_duration(connection.elapsed())),
         ("end", end(connection).into()),
         ("window scaling", scaling(connection).into()),
     ];
     if let Some(round_trip) = connection.handshake_round_trip() {
-        about.push(("round trip of the handshake", human_duration(round_trip)));
+        about.push(("RTT of the handshake", human_duration(round_trip)));
     }
     let sender = data_sender(connection);
     let point = match capture_point(capture, index, sender) {
-        View::Sender => format!("near the sender, the {}", sender.name()),
-        View::Receiver => format!("near the receiver, the {}", sender.other().name()),
-        View::Middle => "on the way".into(),
-        View::Unknown => "unknown where".into(),
+        View::Sender => format!("at the sender, the {}", sender.name()),
+        View::Receiver => format!("at the receiver, the {}", sender.other().name()),
+        View::Middle => "mid-path".into(),
+        View::Unknown => "at an unknown point".into(),
     };
     about.push(("captured", point));
     if connection.is_one_sided() {

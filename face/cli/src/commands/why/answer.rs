@@ -5,6 +5,7 @@
 //! took no time are notes. More is shown only with `-v` (`detail.rs`).
 
 use gigatcp_analyze::Diagnosis;
+use gigatcp_flows::{Connection, Side};
 use gigatcp_report::prose::{TIE, wrap_hanging};
 use gigatcp_units::Duration;
 use gigatcp_units::grammar::{human_bytes, human_duration, human_rate};
@@ -16,6 +17,9 @@ const LABEL: usize = 12;
 /// Minimum share of the time for a cause to be listed without `-v`.
 const MIN_SHARE: f64 = 0.05;
 
+/// The word and its figure share a line.
+const CONFIDENCE: &str = "confidence\u{a0}";
+
 /// Which connection it is, in words for the line `Details`.
 pub(super) struct Which {
     /// Both endpoints, the sender of the data first.
@@ -24,21 +28,21 @@ pub(super) struct Which {
     pub(super) captured: String,
     /// Its number and its place among the connections; empty if there is only one.
     pub(super) place: String,
+    /// Which end reset it.
+    pub(super) reset_by: Option<&'static str>,
 }
 
 /// Returns the sentence and its lines.
 pub(super) fn lines(which: &Which, diagnosis: &Diagnosis, is_verbose: bool) -> String {
     let first = shown(diagnosis);
-    let mut text = wrap_hanging(&diagnosis.sentence(), 0, 2);
+    let sentence = diagnosis.sentence();
+    let mut text = wrap_hanging(&sentence.replace("confidence ", CONFIDENCE), 0, 2);
     text.push_str(&labeled("Cost", &cost(diagnosis, first)));
     if let Some(first) = first {
-        let is_sure = first.confidence >= MIN_CONFIDENCE;
-        if is_sure && diagnosis.headline().is_some() {
-            text.push_str(&labeled("Fix", &first.fix));
+        if let Some(fix) = fix(diagnosis) {
+            text.push_str(&labeled("Fix", fix));
         }
-        let evidence = first.evidence.first().map(piece);
-        let evidence = evidence.unwrap_or_else(|| first.finding.clone());
-        text.push_str(&labeled("Evidence", &evidence));
+        text.push_str(&labeled("Evidence", &evidence(diagnosis, first)));
     }
     if let Some(joined) = &diagnosis.joined {
         let label = if first.is_some() { "" } else { "Evidence" };
@@ -53,6 +57,22 @@ pub(super) fn lines(which: &Which, diagnosis: &Diagnosis, is_verbose: bool) -> S
         text.push_str(&labeled("Note", &note));
     }
     text
+}
+
+/// What to change; `None` where that is unsure.
+pub(super) fn fix(diagnosis: &Diagnosis) -> Option<&str> {
+    let first = diagnosis.headline()?;
+    (first.confidence >= MIN_CONFIDENCE).then_some(&first.fix)
+}
+
+/// The first piece of evidence; with its cause where the sentence names none.
+pub(super) fn evidence(diagnosis: &Diagnosis, first: &Verdict) -> String {
+    let evidence = first.evidence.first().map(piece);
+    let evidence = evidence.unwrap_or_else(|| first.finding.clone());
+    match diagnosis.headline() {
+        Some(_) => evidence,
+        None => format!("{}: {evidence}", first.cause.id),
+    }
 }
 
 /// The cause that the sentence names, or the one that took most of what is known.
@@ -87,6 +107,9 @@ pub(super) fn cost(diagnosis: &Diagnosis, verdict: Option<&Verdict>) -> String {
     // No rate below the average can be the best.
     let carried = capacity.rate().max(diagnosis.throughput);
     let carried = format!("{} {}", human_rate(carried), capacity.source.words());
+    if diagnosis.headline().is_none() {
+        return format!("unknown: {achieved}, {carried}");
+    }
     match lost(verdict) {
         Some(lost) => format!("{lost}: {achieved}, {carried}"),
         None if verdict.cost.at_least => format!("unknown: {achieved}, and not more at any time"),
@@ -106,7 +129,8 @@ pub(super) fn lost(verdict: &Verdict) -> Option<String> {
     })
 }
 
-fn details(which: &Which, diagnosis: &Diagnosis) -> String {
+/// Which connection it is, how much it delivered, and where it was captured.
+pub(super) fn details(which: &Which, diagnosis: &Diagnosis) -> String {
     let mut text = format!(
         "{}, {} in {}, captured {}",
         which.ends,
@@ -117,6 +141,10 @@ fn details(which: &Which, diagnosis: &Diagnosis) -> String {
     if !which.place.is_empty() {
         text.push_str("; ");
         text.push_str(&which.place);
+    }
+    if let Some(end) = which.reset_by {
+        let article = if end == "both ends" { "" } else { "the " };
+        text.push_str(&format!("; reset by {article}{end}"));
     }
     text
 }
@@ -182,6 +210,17 @@ pub(super) fn piece(evidence: &Evidence) -> String {
     }
 }
 
+/// Which end sent a reset, by the data.
+pub(super) fn reset_by(connection: &Connection, sender: Side) -> Option<&'static str> {
+    let has_reset = |side| connection.direction(side).has_reset();
+    match (has_reset(sender), has_reset(sender.other())) {
+        (true, true) => Some("both ends"),
+        (true, false) => Some("sender"),
+        (false, true) => Some("receiver"),
+        (false, false) => None,
+    }
+}
+
 /// Where a capture was taken, in words that follow "captured".
 pub(super) const fn captured(point: View) -> &'static str {
     match point {
@@ -194,7 +233,6 @@ pub(super) const fn captured(point: View) -> &'static str {
 
 #[cfg(test)]
 mod tests {
-    use gigatcp_flows::Side;
     use gigatcp_units::{Bytes, Instant, Rate};
     use gigatcp_why::{Capacity, Cost, find};
 
@@ -257,6 +295,7 @@ mod tests {
             ends: "10.1.0.1:5201 -> 10.1.0.2:41288".into(),
             captured: "at the sender".into(),
             place: "largest of 2 connections".into(),
+            reset_by: None,
         };
         lines(&which, &diagnosis(verdicts), false)
     }
@@ -269,9 +308,10 @@ mod tests {
             verdict("policer", 0.04, 0.8),
         ];
         let expected = "\
-Limited by the receive window (figure) for 90 % of the transfer (confidence
-  0.94).
-  Cost      at least 2.10 Mbit/s: 856 kbit/s achieved, 856 kbit/s in its best RTT
+Limited by the receive window (figure) for 90 % of the transfer
+  (confidence 0.94).
+  Cost      at least 2.10 Mbit/s: 856 kbit/s achieved, 856 kbit/s in its best
+            RTT
   Fix       change it to 1.0 MB
   Evidence  packet 3537, 849 ms: 699 kB in flight
   Details   10.1.0.1:5201 -> 10.1.0.2:41288, 1.07 MB in 10.0 s, captured at the
@@ -300,7 +340,12 @@ Limited by the receive window (figure) for 90 % of the transfer (confidence
     fn where_most_is_unknown_the_cause_of_the_rest_is_listed() {
         let text = answer(vec![verdict("random-loss", 0.3, 0.9)]);
         assert!(
-            text.starts_with("Unsure: the capture does not show"),
+            text.starts_with("Unsure: random loss, a policer or neither"),
+            "{text}"
+        );
+        assert!(text.contains("\n  Cost      unknown: 856 kbit/s"), "{text}");
+        assert!(
+            text.contains("\n  Evidence  random-loss: packet 3537"),
             "{text}"
         );
         assert!(
@@ -335,8 +380,15 @@ Limited by the receive window (figure) for 90 % of the transfer (confidence
             ends: "a -> b".into(),
             captured: "at the sender and at the receiver".into(),
             place: String::new(),
+            reset_by: Some("receiver"),
         };
         let text = lines(&which, &joint, false);
+        let words: Vec<&str> = text.split_whitespace().collect();
+        let words = words.join(" ");
+        assert!(
+            words.contains("at the receiver; reset by the receiver"),
+            "{text}"
+        );
         let evidence = "in flight\n            Seen in both captures.\n  Details   a -> b";
         assert!(text.contains(evidence), "{text}");
     }

@@ -64,30 +64,31 @@ impl Crowd {
     }
 }
 
-/// A line about connections that are not answered; empty if there are none. `what` comes
-/// after their number, `hint` says what shows them.
-pub(super) fn line(captures: &[&Taken], places: &[Place], what: &str, hint: &str) -> String {
+/// A line about connections that are not answered; empty if there are none. `what` is one
+/// of them and what follows, `hint` says what shows them.
+pub(super) fn line(
+    captures: &[&Taken],
+    places: &[Place],
+    (what, which): (&str, &str),
+    hint: &str,
+) -> String {
     if places.is_empty() {
         return String::new();
     }
     let crowd = Crowd::of(captures, places);
-    let count = counted(places.len() as u64, "connection");
+    let count = counted(places.len() as u64, what);
     let limited = crowd.limited_by();
-    let mut text = format!(
-        "{count} {what} not shown: {}",
-        human_bytes(Bytes::new(crowd.bytes))
-    );
+    let bytes = human_bytes(Bytes::new(crowd.bytes));
+    let mut text = format!("{count}{which} not shown ({bytes}");
     if !limited.is_empty() {
         let whose = match places.len() {
             1 => String::new(),
             count if count <= DIAGNOSED => " in all".into(),
-            _ => format!(" in all; the {DIAGNOSED} largest"),
+            _ => format!(" in all; of the {DIAGNOSED} largest"),
         };
-        text.push_str(&format!(
-            "{whose}, limited by {limited} of {}",
-            human_duration(crowd.time)
-        ));
+        let time = human_duration(crowd.time);
+        text.push_str(&format!("{whose}: {limited} of {time}"));
     }
-    text.push_str(&format!("; {hint}."));
+    text.push_str(&format!("); {hint}."));
     wrap_hanging(&text, 0, 2)
 }

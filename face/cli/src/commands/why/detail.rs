@@ -6,7 +6,7 @@ use gigatcp_report::prose::{wrap, wrap_hanging};
 use gigatcp_units::grammar::human_duration;
 use gigatcp_why::Verdict;
 
-use super::answer::{cost, lost, notes, percent, piece, shown};
+use super::answer::{Which, cost, details, evidence, fix, lost, notes, percent, piece, shown};
 use crate::grid::{Align, grid, line};
 
 /// Returns the verdicts in a table, and each with its finding, evidence and fix.
@@ -54,18 +54,14 @@ fn cells(verdict: &Verdict) -> [String; 5] {
 }
 
 /// Returns the answer and its verdicts for the page of graphs.
-pub(super) fn said(diagnosis: &Diagnosis) -> Said {
+pub(super) fn said(which: &Which, diagnosis: &Diagnosis) -> Said {
     let first = shown(diagnosis);
     let mut lines = vec![("Cost".to_owned(), cost(diagnosis, first))];
-    let is_sure = !diagnosis.is_unsure();
-    let fix = first.filter(|_| is_sure).map(|first| first.fix.clone());
-    lines.extend(fix.map(|fix| ("Fix".to_owned(), fix)));
-    let evidence = first.map(|first| {
-        let first_piece = first.evidence.first().map(piece);
-        first_piece.unwrap_or_else(|| first.finding.clone())
-    });
+    lines.extend(fix(diagnosis).map(|fix| ("Fix".to_owned(), fix.to_owned())));
+    let evidence = first.map(|first| evidence(diagnosis, first));
     let evidence = evidence.into_iter().chain(diagnosis.joined.clone());
     lines.extend(evidence.map(|text| ("Evidence".to_owned(), text)));
+    lines.push(("Details".to_owned(), details(which, diagnosis)));
     let notes = notes(diagnosis).into_iter();
     lines.extend(notes.map(|text| ("Note".to_owned(), text)));
     Said {

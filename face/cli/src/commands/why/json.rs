@@ -6,6 +6,7 @@ use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 use serde_json::{Value, json};
 
+use super::answer::reset_by;
 use super::order::Order;
 use super::{Answer, Taken};
 use crate::commands::flows::note_json;
@@ -119,6 +120,7 @@ fn connection(capture: &Capture, one: &Answer) -> Value {
     let headline = one.diagnosis.headline();
     json!({
         "connection": one.index + 1,
+        "reset_by": known.and_then(|known| reset_by(known, *sender)),
         "sender": endpoint(*sender),
         "receiver": endpoint(sender.other()),
         "capture_point": capture_point.name(),

@@ -10,12 +10,12 @@ use gigatcp_analyze::SummaryRow;
 use gigatcp_flows::Endpoint;
 use gigatcp_units::grammar::{human_bytes, human_duration, human_rate};
 
-/// The table's heading; endpoints last, whose width nobody knows before.
-pub(super) const HEADING: &str = "     #   packets  delivered      time          rate  round trip   \
-                                  again  limited by                    share  sure  sender > \
-                                  receiver\n";
+/// The table's heading; endpoints last, whose width is unknown.
+pub(super) const HEADING: &str = "     #   packets  delivered  duration          rate     min RTT  \
+                                  retrans  limited by                    share  confidence  \
+                                  sender > receiver\n";
 
-/// Octets of a line, or nearly.
+/// Approximate bytes of a line.
 pub(super) const USUAL: usize = 160;
 
 /// Appends the line of a connection; `index` is its own.
@@ -36,7 +36,7 @@ pub(super) fn put(row: &SummaryRow, index: usize, out: &mut String) {
         let text = shown.as_ref().map_or(NOTHING, |all| &all[column]);
         line.right(text, width);
     }
-    line.right(&row.retransmitted.to_string(), 6);
+    line.right(&row.retransmitted.to_string(), 7);
     let cause = row.diagnosis.as_ref().map(|one| one.primary.as_ref());
     let name = match cause {
         None => NOTHING,
@@ -51,8 +51,8 @@ pub(super) fn put(row: &SummaryRow, index: usize, out: &mut String) {
         }
     }
     match cause.flatten() {
-        None => line.right(NOTHING, 4),
-        Some(cause) => line.right(&format!("{:.2}", cause.confidence), 4),
+        None => line.right(NOTHING, 10),
+        Some(cause) => line.right(&format!("{:.2}", cause.confidence), 10),
     }
     line.end(&row.from);
     line.out.push_str(" > ");
@@ -156,8 +156,8 @@ mod tests {
         put(&row, 41, &mut out);
         let nothing = "-";
         let line = format!(
-            "{:>6}  {:>8}  {nothing:>9}  {nothing:>8}  {nothing:>12}  {nothing:>10}  {:>6}  \
-             {nothing:<28}  {nothing:>5}  {nothing:>4}  10.0.0.1:80 > 10.0.0.1:80\n",
+            "{:>6}  {:>8}  {nothing:>9}  {nothing:>8}  {nothing:>12}  {nothing:>10}  {:>7}  \
+             {nothing:<28}  {nothing:>5}  {nothing:>10}  10.0.0.1:80 > 10.0.0.1:80\n",
             42, 12, 3
         );
         assert_eq!(out, line);

@@ -58,11 +58,21 @@ pub(super) fn put(
 /// What is known of connections that are not answered.
 fn rest(captures: &[&Taken], order: &Order, detail: Detail) -> String {
     let [many, small] = order.counted();
-    let kilobytes = format!("of less than {} kB", MIN_SHOWN_BYTES / 1_000);
-    let mut text = crowd::line(captures, many, "more", "--all shows them");
+    let kilobytes = format!(" of less than {} kB", MIN_SHOWN_BYTES / 1_000);
+    let mut text = crowd::line(
+        captures,
+        many,
+        ("further connection", ""),
+        "--all shows them",
+    );
     let them = if small.len() == 1 { "it" } else { "them" };
     let hint = format!("-v lists {them}");
-    text.push_str(&crowd::line(captures, small, &kilobytes, &hint));
+    text.push_str(&crowd::line(
+        captures,
+        small,
+        ("connection", &kilobytes),
+        &hint,
+    ));
     text.push_str(&silent(captures));
     if detail.is_verbose && many.len() + small.len() > 0 {
         text.push('\n');
@@ -173,10 +183,12 @@ fn which(captures: &[&Taken], one: &Answer, rank: usize, count: usize) -> Which 
     Which {
         ends: format!("{} -> {}", end(sender), end(sender.other())),
         captured: match there {
+            Some(there) if here == there => "at two points".into(),
             Some(there) => format!("{here} and {there}"),
             None => here.into(),
         },
         place,
+        reset_by: connection.and_then(|known| answer::reset_by(known, sender)),
     }
 }
 
