@@ -36,7 +36,7 @@ pub fn fitted_apart(examples: &[&Example]) -> Vec<Answer> {
                     name: one.name.clone(),
                     truth: one.cause,
                     said,
-                    is_right: one.cause == said || one.others.contains(&said),
+                    is_right: one.cause == said || one.acceptable.contains(&said),
                     probability,
                 });
             }

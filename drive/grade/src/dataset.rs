@@ -90,7 +90,8 @@ impl Known {
         Self {
             name: format!("{}-{}: {}", label.family, label.seed, label.reason),
             truth: label.cause.clone(),
-            acceptable: label.acceptable.clone(),
+            // A fault that is there may be what is said first.
+            acceptable: [&label.acceptable[..], &label.notes].concat(),
             place: 0,
             kernel: Some(label.seed),
             second: label.second.clone(),
@@ -295,12 +296,12 @@ fn example(analysis: &Analysis, answer: &Answer, known: &Known) -> Option<Exampl
         let found = find(id).filter(|cause| cause.features().next().is_some())?;
         CAUSES.iter().position(|cause| cause.id == found.id)
     };
-    let others = known.acceptable.iter().chain(&known.second);
     let (view, slices) = analysis.slices(answer)?;
     Some(Example {
         name: format!("{}: {}", PLACES[known.place], known.name),
         cause: place(&known.truth)?,
-        others: others.filter_map(|id| place(id)).collect(),
+        second: known.second.as_deref().and_then(place),
+        acceptable: known.acceptable.iter().filter_map(|id| place(id)).collect(),
         weight: if known.kernel.is_some() {
             KERNEL_WEIGHT
         } else {

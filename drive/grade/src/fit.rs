@@ -39,8 +39,10 @@ pub struct Example {
     pub name: String,
     /// Index of its cause in [`CAUSES`].
     pub cause: usize,
-    /// Indices of what other slices may show: a second cause, and other right answers.
-    pub others: Vec<usize>,
+    /// Index of what limited it for the rest of the time, where that is known.
+    pub second: Option<usize>,
+    /// Indices of other right answers.
+    pub acceptable: Vec<usize>,
     /// What it counts.
     pub weight: f64,
     /// Whether it was taken away from the sender.
@@ -158,7 +160,7 @@ fn row_costs(layout: &Layout, weights: &[f64]) -> Vec<f64> {
 
 fn prepare(example: &Example) -> Vec<Prepared> {
     let holds = |cause: usize, slice: &Slice| possible(slice, example.is_away) >> cause & 1 == 1;
-    let own = || example.others.iter().copied().chain([example.cause]);
+    let own = || example.second.into_iter().chain([example.cause]);
     let mut slices: Vec<&Slice> = example
         .slices
         .iter()
@@ -177,7 +179,7 @@ fn prepare(example: &Example) -> Vec<Prepared> {
         .map(|slice| Prepared {
             parts: {
                 let own: Vec<usize> = own().filter(|cause| holds(*cause, slice)).collect();
-                mixture(&own, possible(slice, example.is_away))
+                mixture(&own, &example.acceptable, possible(slice, example.is_away))
             },
             weight: example.weight * slice.time.as_secs_f64() / time.max(1e-9),
             state: slice.state as usize,
@@ -246,7 +248,7 @@ fn probabilities(scores: &[Option<f64>]) -> Vec<f64> {
 }
 
 /// What a slice of a connection with these causes may show, and how probable each is.
-fn mixture(own: &[usize], possible: u64) -> Vec<(usize, f64)> {
+fn mixture(own: &[usize], acceptable: &[usize], possible: u64) -> Vec<(usize, f64)> {
     let others = [
         "cwnd-growth-limited",
         "path-saturated",
@@ -254,7 +256,11 @@ fn mixture(own: &[usize], possible: u64) -> Vec<(usize, f64)> {
     ];
     let others = others.map(|id| CAUSES.iter().position(|cause| cause.id == id));
     let is_possible = |cause: &usize| !own.contains(cause) && possible >> cause & 1 == 1;
-    let others: Vec<usize> = others.into_iter().flatten().filter(is_possible).collect();
+    let others = others.into_iter().flatten();
+    let mut others: Vec<usize> = others.chain(acceptable.iter().copied()).collect();
+    others.retain(is_possible);
+    others.sort_unstable();
+    others.dedup();
     let each = |all: &[usize], share: f64| -> Vec<(usize, f64)> {
         let share = share / all.len().max(1) as f64;
         all.iter().map(|cause| (*cause, share)).collect()
