@@ -164,8 +164,6 @@ features! {
     IdleShare "idle_share" "Share of the round with nothing in flight." [0.0, 0.1, 0.3, 0.6, 0.9]
     IdleTime "idle_time" "Decimal logarithm of that time in minimum RTTs." [-2.0, -1.0, 0.0, 1.0, 2.0, 3.0]
     RestartsSmall "restarts_small" "Whether the flight is one segment after an idle time, and larger before." [0.0, 1.0]
-    Segments "segments" "Binary logarithm of the segments sent." [3.0, 6.0, 8.0, 10.0, 14.0, 18.0]
-    Trips "trips" "Binary logarithm of the duration in minimum RTTs." [1.0, 3.0, 5.0, 7.0, 10.0, 13.0]
     SmallMss "small_mss" "Why full segments are smaller than allowed: 1 path MTU, 2 a plateau." [0.0, 1.0, 2.0]
     AckedUnseen "acked_unseen" "Decimal logarithm of the share of bytes that the capture lacks." [-5.0, -4.0, -3.0, -2.0, -1.0]
     SuperSegments "super_segments" "Whether packets of several segments were captured." [0.0, 1.0]
@@ -238,9 +236,6 @@ pub(crate) fn of_rounds(m: &Measures<'_>) -> alloc::vec::Vec<Features> {
 
 fn connection(m: &Measures<'_>, f: &mut Features) {
     use Feature as F;
-    let segments: u64 = m.rounds.iter().map(|round| round.segments).sum();
-    f.set(F::Segments, log2(segments as f64, 1.0));
-    f.set(F::Trips, log2(trips(m.duration, m), 1.0));
     let echoes: u64 = m.rounds.iter().map(|round| round.ece).sum();
     f.set(F::EcnSeen, flag(echoes > 0));
     f.set(F::QueueMax, trips(m.queue_max, m));
@@ -669,6 +664,4 @@ pub(crate) const TIMES: &[Feature] = &[
     Feature::IdleShare,
     Feature::IdleTime,
     Feature::RestartsSmall,
-    Feature::Segments,
-    Feature::Trips,
 ];
