@@ -1,8 +1,8 @@
 //! The reverse path: ACKs that are lost or queued (RFC 3449).
 
-use alloc::{format, vec};
+use alloc::{format, vec::Vec};
 
-use super::text::{speed, time};
+use super::text::{above, clauses, flowing, queue_of, subject, time};
 use super::{AFTER_LOSS, Cause, Evidence, Explanation};
 use crate::account::Attributed;
 use crate::features::{ACKS, LOSS, ONE_WAY, PATH, PATTERN, SENDER, TIMES, WINDOW};
@@ -32,37 +32,37 @@ pub(crate) const CAUSE: Cause = Cause {
 
 fn explain(m: &Measures<'_>, attributed: &Attributed) -> Explanation {
     let index = attributed.round;
-    let each = m.rounds.get(index).map_or(0.0, |round| {
+    let round = m.rounds.get(index);
+    let each = round.map_or(0.0, |round| {
         round.acked as f64 / m.mss() as f64 / round.acks.max(1) as f64
     });
-    let mut text = format!(
-        "one ACK for {each:.1} segments, RTT {} above minimum",
-        time(
-            m.queue(index.min(m.rounds.len().saturating_sub(1)))
-                .unwrap_or_default()
-        )
-    );
-    if let Some((_, back)) = m.shares(index) {
-        text += &format!(
-            ", {:.0} % of it on the ACKs' way to here",
-            back.min(1.0) * 100.0
-        );
-    }
-    let mut evidence = vec![Evidence::of_round(m, index, text)];
-    if let Some(line) = m.line {
-        let text = format!("data follows at {} behind the bottleneck", speed(line));
+    let silent = round.filter(|round| round.acks == 0 && !round.length().is_zero());
+    let behind = m.shares(index).filter(|(_, back)| *back >= 0.005);
+    let text = clauses([
+        silent.map(|round| format!("no ACK for {}", time(round.length()))),
+        (each >= 1.05).then(|| format!("one ACK for {each:.1} segments")),
+        above(queue_of(m, index)),
+        behind.map(|(_, back)| {
+            let percent = back.min(1.0) * 100.0;
+            format!("{percent:.0} % of the delay on the ACKs' way to here")
+        }),
+    ]);
+    let mut evidence: Vec<Evidence> = Evidence::if_any(m, index, text).into_iter().collect();
+    if let Some(line) = m.line.and_then(flowing) {
+        let text = format!("data follows at {line} behind the bottleneck");
         evidence.push(Evidence::figure(text));
     }
+    let figure = (each >= 1.5).then(|| format!("one ACK for {each:.0} segments"));
     Explanation {
-        subject: format!("the ACK path (one ACK for {each:.0} segments)"),
+        subject: subject("the ACK path", figure),
         finding: format!(
             "ACKs were late or lost on the reverse path for {}, and the sender had to wait for \
              them.",
             time(attributed.time),
         ),
         evidence,
-        fix: "more rate or priority for ACKs on the reverse path (tc prio, cake ack-filter); no \
-              upload that fills it"
+        fix: "more rate or priority for ACKs on the reverse path, no upload that fills it; Linux \
+              router: tc prio, cake ack-filter; FreeBSD router: dummynet or ALTQ queues"
             .into(),
     }
 }

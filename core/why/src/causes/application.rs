@@ -1,8 +1,8 @@
 //! The application writes less than the connection would take.
 
-use alloc::{format, string::String, vec};
+use alloc::{format, string::String};
 
-use super::text::{bytes, time};
+use super::text::{bytes, clauses, time};
 use super::{Cause, Evidence, Explanation};
 use crate::account::Attributed;
 use crate::features::{ACKS, EXCHANGE, LOSS, ONE_WAY, PATH, PATTERN, SENDER, TIMES, WINDOW};
@@ -44,6 +44,8 @@ fn explain(m: &Measures<'_>, attributed: &Attributed) -> Explanation {
     let total = time(attributed.time);
     let finding = if closing * 2 > attributed.time {
         format!("The application had sent all that it had to send for {total}.")
+    } else if idle >= attributed.time {
+        format!("The application had nothing to send for {total}, with nothing in flight.")
     } else if idle.is_zero() {
         format!("The application had nothing to send for {total}, by pauses and amounts.")
     } else {
@@ -53,13 +55,11 @@ fn explain(m: &Measures<'_>, attributed: &Attributed) -> Explanation {
         )
     };
     let round = m.rounds.get(attributed.round);
-    let evidence = round.map_or_else(alloc::vec::Vec::new, |round| {
-        vec![Evidence::of_round(m, attributed.round, shown(round))]
-    });
+    let evidence = round.and_then(|round| Evidence::if_any(m, attributed.round, shown(round)));
     Explanation {
         subject: "the sending application".into(),
         finding,
-        evidence,
+        evidence: evidence.into_iter().collect(),
         fix: "look at what the sending application waits for (its disk, its own input, a rate of its \
               own): the network had room for more"
             .into(),
@@ -75,7 +75,7 @@ fn shown(round: &Round) -> String {
         format!("all that there was had been sent for {}", time(closing))
     } else if !idle.is_zero() {
         format!("nothing in flight for {} with an open window", time(idle))
-    } else if !slack.is_zero() {
+    } else if !slack.is_zero() && round.flight > 0 {
         format!(
             "for {} at most {} in flight, clearly less than before, without a loss",
             time(slack),
@@ -87,10 +87,16 @@ fn shown(round: &Round) -> String {
             bytes(unclocked),
             bytes(round.sent)
         )
-    } else {
+    } else if !round.dry.is_zero() {
         format!(
             "for {} nothing was sent although ACKs arrived",
             time(round.dry)
         )
+    } else if round.sent > 0 && !round.length().is_zero() {
+        let sent = format!("{} sent in {}", bytes(round.sent), time(round.length()));
+        let most = (round.flight > 0).then(|| format!("at most {} in flight", bytes(round.flight)));
+        clauses([Some(sent), most])
+    } else {
+        String::new()
     }
 }

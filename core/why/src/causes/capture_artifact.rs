@@ -46,10 +46,12 @@ fn explain(m: &Measures<'_>, _: &Attributed) -> Explanation {
     let mut evidence = vec![];
     let finding = if unseen > 0 {
         let acks = m.receiver().count_of(Kind::AckedUnseen);
-        evidence.push(Evidence::figure(format!(
-            "{} of data that is not in the capture",
-            counted(acks, "ACK")
-        )));
+        if acks > 0 {
+            evidence.push(Evidence::figure(format!(
+                "{} of data that is not in the capture",
+                counted(acks, "ACK")
+            )));
+        }
         format!(
             "The capture lacks packets: {} were acknowledged that are not in it.",
             bytes(unseen)

@@ -1,8 +1,9 @@
 //! The path is full of the traffic of others.
 
-use alloc::{format, vec};
+use alloc::{format, string::String, vec::Vec};
 
-use super::text::{speed, time};
+use super::losses::Losses;
+use super::text::{above, flowing, queue_of, subject, time};
 use super::{AFTER_LOSS, Cause, Evidence, Explanation};
 use crate::account::Attributed;
 use crate::features::{LOSS, ONE_WAY, PATH, PATTERN, SENDER, TIMES};
@@ -32,24 +33,28 @@ pub(crate) const CAUSE: Cause = Cause {
 
 fn explain(m: &Measures<'_>, attributed: &Attributed) -> Explanation {
     let index = attributed.round;
-    let queue = m.queue(index).unwrap_or_default();
-    let own = speed(attributed.rate());
-    let text = format!(
-        "RTT {} above its minimum while {own} were delivered",
-        time(queue)
-    );
-    let mut evidence = vec![Evidence::of_round(m, index, text)];
-    if let Some(line) = m.line {
-        let text = format!(
-            "packets behind the bottleneck follow each other at {}",
-            speed(line)
-        );
+    let own = flowing(attributed.rate());
+    let losses = Losses::of(m, attributed);
+    let delivered = own.as_ref().map(|own| format!("{own} were delivered"));
+    let queue = above(queue_of(m, index));
+    let text = match (queue, delivered) {
+        (Some(queue), Some(delivered)) => format!("{queue} while {delivered}"),
+        (queue, delivered) => queue.or(delivered).unwrap_or_default(),
+    };
+    let mut evidence: Vec<Evidence> = Evidence::if_any(m, index, text).into_iter().collect();
+    if let Some(line) = m.line.and_then(flowing) {
+        let text = format!("packets behind the bottleneck follow each other at {line}");
         evidence.push(Evidence::figure(text));
     }
+    evidence.extend(losses.summary("lost").map(Evidence::figure));
+    let left = own
+        .as_ref()
+        .map_or_else(String::new, |own| format!("; this one was left {own}"));
+    let share = own.map(|own| format!("share of this flow {own}"));
     Explanation {
-        subject: format!("cross traffic (share of this flow {own})"),
+        subject: subject("cross traffic", share),
         finding: format!(
-            "Other flows filled the bottleneck's queue for {}; this one was left {own}.",
+            "Other flows filled the bottleneck's queue for {}{left}.",
             time(attributed.time),
         ),
         evidence,

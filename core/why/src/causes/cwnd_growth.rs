@@ -1,8 +1,8 @@
 //! The congestion window has not grown to what the path carries (RFC 5681 section 3.1).
 
-use alloc::{format, vec};
+use alloc::{format, string::String, vec};
 
-use super::text::{bytes, speed, time};
+use super::text::{bytes, clauses, flowing, in_flight, subject, time};
 use super::{Cause, Evidence, Explanation, SENDING};
 use crate::account::Attributed;
 use crate::features::{ACKS, EXCHANGE, LOSS, ONE_WAY, PATH, SENDER, TIMES, WINDOW};
@@ -18,8 +18,8 @@ pub(crate) const CAUSE: Cause = Cause {
                 grows, no queue has formed, and no loss came before.",
     confidence: "High; best where the rate is reached within the capture.",
     capture_points: "sender, receiver, mid-path",
-    fix: "A larger initial window (RFC 6928), no low cached ssthresh \
-          (net.ipv4.tcp_no_metrics_save = 1), a control that grows faster on long paths (CUBIC, \
+    fix: "A larger initial window (RFC 6928), no low cached ssthresh (Linux: \
+          net.ipv4.tcp_no_metrics_save = 1), a control that grows faster on long paths (CUBIC, \
           BBR); connections kept open in place of new ones.",
     references: &[
         "RFC 5681 section 3.1",
@@ -37,28 +37,52 @@ pub(crate) const CAUSE: Cause = Cause {
 };
 
 fn explain(m: &Measures<'_>, attributed: &Attributed) -> Explanation {
-    let first = m.rounds.iter().find(|round| round.segments > 0);
-    let from = first.map_or(0, |round| round.flight);
-    let to = m.sending.flight_max;
+    let first = m.rounds.iter().find(|round| round.flight > 0);
+    let from = bytes(first.map_or(0, |round| round.flight));
+    let most = m.sending.flight_max;
+    let to = bytes(most);
     let flight = m
         .rounds
         .get(attributed.round)
         .map_or(0, |round| round.flight);
-    let text = format!("{} in flight; MSS {}", bytes(flight), m.mss());
+    let has_grown = from != to;
+    let (figure, growth) = match most {
+        0 => (None, String::new()),
+        _ if has_grown => (
+            Some(format!("flight {from} to {to}")),
+            format!(" the flight went from {from} to {to}"),
+        ),
+        _ => (
+            Some(format!("at most {to} in flight")),
+            format!(" at most {to} were in flight"),
+        ),
+    };
+    let trip = if m.base.is_zero() || growth.is_empty() {
+        String::new()
+    } else {
+        format!(" at an RTT of {}", time(m.base))
+    };
+    let is_growing = if has_grown {
+        "was growing"
+    } else {
+        "was small"
+    };
+    let carried = flowing(m.capacity.bytes_per_second).map_or_else(String::new, |rate| {
+        format!(" The path carries at least {rate}.")
+    });
+    let colon = if growth.is_empty() { "" } else { ":" };
+    let text = clauses([in_flight(flight), Some(format!("MSS {}", m.mss()))]);
     Explanation {
-        subject: format!("slow cwnd growth (flight {} to {})", bytes(from), bytes(to)),
+        subject: subject("slow cwnd growth", figure),
         finding: format!(
-            "The congestion window was growing for {}: the flight went from {} to {} at an RTT of \
-             {}, while the path carries at least {}.",
+            "The congestion window {is_growing} for {}{colon}{growth}{trip}.{carried}",
             time(attributed.time),
-            bytes(from),
-            bytes(to),
-            time(m.base),
-            speed(m.capacity.bytes_per_second),
         ),
         evidence: vec![Evidence::of_round(m, attributed.round, text)],
-        fix: "keep connections open and reuse them; ip route change ... initcwnd 30; \
-              net.ipv4.tcp_no_metrics_save=1; net.ipv4.tcp_slow_start_after_idle=0"
+        fix: "keep connections open and reuse them; Linux: ip route change ... initcwnd 30, \
+              net.ipv4.tcp_no_metrics_save=1, net.ipv4.tcp_slow_start_after_idle=0; FreeBSD: \
+              net.inet.tcp.initcwnd_segments=30; Windows: Set-NetTCPSetting \
+              -InitialCongestionWindowMss 30"
             .into(),
     }
 }

@@ -1,10 +1,10 @@
 //! A sender that waits for an ACK that waits for more data (RFC 9293 section 3.8.6.3).
 
-use alloc::{format, vec};
+use alloc::format;
 
 use gigatcp_units::Duration;
 
-use super::text::{bytes, counted, time};
+use super::text::{clauses, counted, in_flight, subject, time};
 use super::{Cause, Evidence, Explanation, IN_FLIGHT};
 use crate::account::Attributed;
 use crate::features::{ACKS, EXCHANGE, PATH, SENDER, TIMES, WINDOW};
@@ -22,7 +22,8 @@ pub(crate) const CAUSE: Cause = Cause {
     confidence: "High with several such rounds; the usual timers are 40, 100 and 200 ms.",
     capture_points: "sender, mid-path; receiver at best",
     fix: "TCP_NODELAY for requests in pieces (or one write in place of two), buffers of several \
-          segments, an initial window of two segments and more, TCP_QUICKACK at the receiver.",
+          segments, an initial window of two segments and more, TCP_QUICKACK at the receiver \
+          (Linux; FreeBSD and macOS: net.inet.tcp.delayed_ack = 0)",
     references: &[
         "RFC 9293 section 3.8.6.3",
         "RFC 5681 section 4.2",
@@ -54,24 +55,36 @@ fn explain(m: &Measures<'_>, attributed: &Attributed) -> Explanation {
         .max()
         .unwrap_or_default();
     let extra = longest.saturating_sub(path);
-    let flight = m
-        .rounds
-        .get(attributed.round)
-        .map_or(0, |round| round.flight);
-    Explanation {
-        subject: format!("delayed ACKs (up to {} each)", time(extra)),
-        finding: format!(
-            "The sender waited for delayed ACKs, {} in {}: up to {} in place of an RTT of {}, with \
-             a segment or two in flight.",
-            time(attributed.time),
+    let round = m.rounds.get(attributed.round);
+    let flight = round.map_or(0, |round| round.flight);
+    let trip = round.map(|round| round.trip.most);
+    let trip = trip.filter(|trip| *trip > path);
+    let text = clauses([
+        in_flight(flight),
+        trip.map(|trip| format!("ACK after {}", time(trip))),
+    ]);
+    let is_seen = count > 0 && !extra.is_zero();
+    let waited = time(attributed.time);
+    let finding = if is_seen {
+        format!(
+            "The sender waited for delayed ACKs, {waited} in {}: up to {} in place of an RTT of \
+             {}, with a segment or two in flight.",
             counted(count, "round"),
             time(longest),
             time(path),
+        )
+    } else {
+        format!("The sender waited for delayed ACKs for {waited}, with a segment or two in flight.")
+    };
+    let delay = is_seen.then(|| Evidence::figure(format!("ACKs delayed by up to {}", time(extra))));
+    let shown = Evidence::if_any(m, attributed.round, text);
+    Explanation {
+        subject: subject(
+            "delayed ACKs",
+            is_seen.then(|| format!("up to {} each", time(extra))),
         ),
-        evidence: vec![
-            Evidence::figure(format!("ACKs delayed by up to {}", time(extra))),
-            Evidence::of_round(m, attributed.round, format!("{} in flight", bytes(flight))),
-        ],
+        finding,
+        evidence: delay.into_iter().chain(shown).collect(),
         fix: "TCP_NODELAY in the sending application, or one write in place of two".into(),
     }
 }

@@ -75,6 +75,9 @@ fn explain(m: &Measures<'_>, _: &Attributed) -> Explanation {
             of(updates.first_packet, "the first of them"),
             of(updates.last_packet, "the last of them"),
         ],
-        fix: "SACK at both hosts (net.ipv4.tcp_sack=1)".into(),
+        fix:
+            "SACK at both hosts (Linux: net.ipv4.tcp_sack=1; FreeBSD: net.inet.tcp.sack.enable=1; \
+              macOS: net.inet.tcp.sack=1)"
+                .into(),
     }
 }

@@ -1,12 +1,13 @@
 //! Congestion marks (ECN, RFC 3168) that reduce the sender's window.
 
-use alloc::{format, vec};
+use alloc::format;
 
-use super::text::{counted, time};
+use super::text::{above, clauses, counted, subject, time};
 use super::{AFTER_LOSS, Cause, Evidence, Explanation};
 use crate::account::Attributed;
 use crate::features::{ACKS, Feature, LOSS, PATH, SENDER, TIMES};
 use crate::measures::Measures;
+use crate::round::Round;
 
 pub(crate) const CAUSE: Cause = Cause {
     id: "ecn-marks",
@@ -31,23 +32,30 @@ pub(crate) const CAUSE: Cause = Cause {
 };
 
 fn explain(m: &Measures<'_>, attributed: &Attributed) -> Explanation {
-    let marks: u64 = m.rounds.iter().map(|round| round.marks).sum();
-    let text = format!(
-        "{} or {} of them; RTT at most {} above minimum",
-        counted(marks, "congestion mark"),
-        if marks == 1 { "echo" } else { "echoes" },
-        time(m.queue_max),
-    );
+    let sum = |of: fn(&Round) -> u64| -> u64 { m.rounds.iter().map(of).sum() };
+    let marks = sum(|round| round.marks);
+    let some = |count: u64, what: &str| {
+        (count > 0).then(|| format!("{} with {what}", counted(count, "packet")))
+    };
+    let echoes = if marks == 1 { "echo" } else { "echoes" };
+    let text = clauses([
+        (marks > 0).then(|| format!("{} or {echoes} of them", counted(marks, "congestion mark"))),
+        some(sum(|round| round.ce), "CE"),
+        some(sum(|round| round.ece), "ECE"),
+        some(sum(|round| round.cwr), "CWR"),
+        above(Some(m.queue_max)).map(|above| format!("at most {above}")),
+    ]);
+    let evidence = (!text.is_empty()).then(|| Evidence::figure(text));
     Explanation {
-        subject: format!("ECN marks ({marks})"),
+        subject: subject("ECN marks", (marks > 0).then(|| format!("{marks}"))),
         finding: format!(
             "Congestion marks reduced the window again and again; that took {}.",
             time(attributed.time),
         ),
-        evidence: vec![Evidence::figure(text)],
-        fix:
-            "raise the marking threshold at the bottleneck (ecn of codel, red, fq_codel), or use a \
-              control for early marks on both hosts (dctcp)"
-                .into(),
+        evidence: evidence.into_iter().collect(),
+        fix: "raise the marking threshold at the bottleneck (Linux: ecn of codel, red, fq_codel), \
+              or use a control for early marks on both hosts (Linux and FreeBSD: dctcp; Windows: \
+              Set-NetTCPSetting -CongestionProvider DCTCP)"
+            .into(),
     }
 }

@@ -1,6 +1,6 @@
 //! Requests and responses: which side thinks, and what round trips cost.
 
-use alloc::{format, vec};
+use alloc::{format, string::String, vec};
 
 use super::text::time;
 use super::{Cause, Explanation};
@@ -61,7 +61,7 @@ pub(crate) const SERVER_THINK: Cause = Cause {
             m,
             attributed,
             "the server's think time",
-            "find what the server does for a request (its own log, strace), or answer from a cache",
+            "find what the server does for a request (its own log; Linux: strace, FreeBSD: truss), or answer from a cache",
         )
     },
 };
@@ -93,12 +93,17 @@ pub(crate) const RTT: Cause = Cause {
 };
 
 fn explain(m: &Measures<'_>, attributed: &Attributed, what: &str, fix: &str) -> Explanation {
+    let trip = if m.base.is_zero() {
+        String::new()
+    } else {
+        format!(" at an RTT of {}", time(m.base))
+    };
     Explanation {
         subject: format!("{what} ({})", time(attributed.time)),
         finding: format!(
-            "Request and response took turns; {what} took {} at an RTT of {}.",
+            "Request and response took turns; {what} took {}{}.",
             time(attributed.time),
-            time(m.base),
+            trip,
         ),
         evidence: vec![],
         fix: fix.into(),

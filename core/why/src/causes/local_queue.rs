@@ -4,7 +4,7 @@ use alloc::{format, vec};
 
 use gigatcp_units::Duration;
 
-use super::text::{speed, time};
+use super::text::{clauses, flowing, queue_of, queue_or_none, subject, time};
 use super::{Cause, Evidence, Explanation, IN_FLIGHT};
 use crate::account::Attributed;
 use crate::features::{ACKS, ONE_WAY, PATH, SENDER, TIMES, WINDOW};
@@ -23,8 +23,8 @@ pub(crate) const CAUSE: Cause = Cause {
     confidence: "High where timestamps prove that segments waited. By the spacing alone, a paced \
                  sender is indistinguishable.",
     capture_points: "sender",
-    fix: "A higher rate of the shaper or interface (tc -s qdisc show); for long waits a shorter \
-          queue (fq, BQL, a smaller txqueuelen).",
+    fix: "A higher rate of the shaper or interface (Linux: tc -s qdisc show); for long waits a \
+          shorter queue (Linux: fq, BQL, a smaller txqueuelen).",
     references: &[
         "RFC 7323 section 3.2",
         "Linux TCP small queues (net.ipv4.tcp_limit_output_bytes)",
@@ -48,17 +48,20 @@ fn note(m: &Measures<'_>) -> Option<f64> {
 }
 
 fn explain(m: &Measures<'_>, attributed: &Attributed) -> Explanation {
-    let rate = speed(attributed.rate());
+    let rate = flowing(attributed.rate());
     let mut evidence = vec![];
     if !attributed.time.is_zero() {
-        let text = format!(
-            "segments follow each other at {rate}, RTT behind the capture point {} above minimum",
-            time(m.queue(attributed.round).unwrap_or_default())
-        );
-        evidence.push(Evidence::of_round(m, attributed.round, text));
+        let queue = queue_or_none(m, queue_of(m, attributed.round));
+        let text = clauses([
+            rate.as_ref()
+                .map(|rate| format!("segments follow each other at {rate}")),
+            queue.map(|queue| queue.replacen("RTT", "RTT behind the capture point", 1)),
+        ]);
+        evidence.extend(Evidence::if_any(m, attributed.round, text));
     }
     let lag = m.trail.lag_again.or(m.trail.lag);
-    let waited = lag.map(|lag| lag.waited).unwrap_or_default();
+    let lag = lag.filter(|lag| !lag.waited.is_zero());
+    let waited = lag.map(|lag| format!("waited {}", time(lag.waited)));
     if let Some(lag) = lag {
         let text = format!(
             "made before packet {} had arrived, so it waited at least {}",
@@ -72,24 +75,29 @@ fn explain(m: &Measures<'_>, attributed: &Attributed) -> Explanation {
             text,
         });
     }
+    let finding = match (&rate, lag) {
+        (None, Some(lag)) => format!(
+            "A segment waited in the sender's own queue for at least {}: its timestamp does not \
+             echo what had arrived by then.",
+            time(lag.waited),
+        ),
+        (Some(rate), _) => format!(
+            "Segments left the sending host at {rate} for {}, whatever windows and ACKs allowed: \
+             its interface or a shaper holds them.",
+            time(attributed.time),
+        ),
+        (None, None) => format!(
+            "The sending host's interface or a shaper held segments for {}.",
+            time(attributed.time),
+        ),
+    };
     Explanation {
-        subject: format!("the sender's transmit queue ({rate})"),
-        finding: if attributed.time.is_zero() {
-            format!(
-                "A segment waited in the sender's own queue for at least {}: its timestamp does \
-                 not echo what had arrived by then.",
-                time(waited),
-            )
-        } else {
-            format!(
-                "Segments left the sending host at {rate} for {}, whatever windows and ACKs \
-                 allowed: its interface or a shaper holds them.",
-                time(attributed.time),
-            )
-        },
+        subject: subject("the sender's transmit queue", rate.or(waited)),
+        finding,
         evidence,
-        fix: "raise the rate of the interface or shaper: tc -s qdisc show dev INTERFACE shows its \
-              rate and backlog"
+        fix: "raise the rate of the interface or shaper; Linux: tc -s qdisc show dev INTERFACE shows \
+              its rate and backlog; FreeBSD: ipfw pipe show; macOS: dnctl show; Windows: \
+              Get-NetQosPolicy"
             .into(),
     }
 }

@@ -5,7 +5,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 
 use super::Evidence;
-use super::text::{bytes, counted, time};
+use super::text::{above, clauses, counted, happened, in_flight};
 use crate::account::Attributed;
 use crate::episode::Episode;
 use crate::measures::Measures;
@@ -14,8 +14,8 @@ use crate::measures::Measures;
 pub(super) struct Losses {
     pub events: u64,
     pub segments: u64,
-    /// Segments sent for each one lost.
-    pub one_in: u64,
+    /// Segments sent for each one lost, if more than one.
+    pub one_in: Option<u64>,
     /// The first ones.
     pub shown: Vec<Evidence>,
 }
@@ -33,22 +33,58 @@ impl Losses {
         Self {
             events: of().count() as u64,
             segments,
-            one_in: sent / m.mss() / segments.max(1),
+            one_in: (sent / m.mss())
+                .checked_div(segments)
+                .filter(|one| *one > 1),
             shown: of().take(3).map(|one| shown(m, one)).collect(),
         }
+    }
+
+    /// How many segments in how many events; `None` of none.
+    pub fn summary(&self, what: &str) -> Option<String> {
+        self.any(&format!("{} {what}", counted(self.segments, "segment")))
+    }
+
+    /// The same as the begin of a sentence.
+    pub fn sentence(&self, what: &str) -> Option<String> {
+        self.any(&happened(self.segments, "segment", what))
+    }
+
+    fn any(&self, segments: &str) -> Option<String> {
+        let is_any = self.segments > 0 && self.events > 0;
+        is_any.then(|| format!("{segments} in {}", counted(self.events, "event")))
+    }
+
+    /// The loss events, or else what the longest round of the cause shows.
+    pub fn or_round(self, m: &Measures<'_>, attributed: &Attributed) -> Vec<Evidence> {
+        if !self.shown.is_empty() {
+            return self.shown;
+        }
+        let index = attributed.round;
+        let text = m.rounds.get(index).map_or_else(String::new, |round| {
+            let some = |count: u64, noun: &str| (count > 0).then(|| counted(count, noun));
+            clauses([
+                some(round.again, "retransmission"),
+                some(round.gaps, "gap").map(|gaps| gaps + " in the data"),
+                some(round.duplicates, "duplicate ACK"),
+                some(round.sack_acks, "ACK").map(|acks| acks + " with SACK blocks"),
+                in_flight(round.flight),
+            ])
+        });
+        Evidence::if_any(m, index, text).into_iter().collect()
     }
 }
 
 fn shown(m: &Measures<'_>, one: &Episode) -> Evidence {
-    let queue = m.queue_before(one);
-    let queue = queue.map_or_else(String::new, |queue| {
-        format!(", RTT {} above minimum", time(queue))
-    });
-    let text = format!(
-        "{} retransmitted from {}, {} in flight{queue}",
+    let again = format!(
+        "{} retransmitted from {}",
         counted(one.again, "segment"),
-        m.place(one.start),
-        bytes(one.flight),
+        m.place(one.start)
     );
+    let text = clauses([
+        Some(again),
+        in_flight(one.flight),
+        above(m.queue_before(one)),
+    ]);
     Evidence::new(one.packet, m.since_start(one.at), text)
 }

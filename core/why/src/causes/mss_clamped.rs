@@ -5,6 +5,7 @@ use alloc::{format, vec};
 use super::{Cause, Evidence, Explanation, NEVER};
 use crate::account::Attributed;
 use crate::measures::Measures;
+use crate::round::{Round, State};
 use crate::segment_size::{SegmentSize, SizeCause};
 
 pub(crate) const CAUSE: Cause = Cause {
@@ -13,13 +14,14 @@ pub(crate) const CAUSE: Cause = Cause {
     meaning: "Full segments are smaller than what both hosts offered: a path MTU from a cache or a \
               route, or a device that rewrites the MSS. Each segment costs the hosts the same, so \
               fewer bytes pass, and a loss costs more.",
-    detection: "A largest segment well below the smaller MSS of both SYNs less the options; \
-                whether it fits a plateau of RFC 1191.",
-    confidence: "High with more than a few segments. An application of many small writes has small \
-                 segments too, but not all of one size.",
+    detection: "An MSS option of less than half of the other side's; or flights of several full \
+                segments that ACKs release, well below the smaller MSS of both SYNs less the \
+                options; whether they fit a plateau of RFC 1191.",
+    confidence: "Very high by the MSS options; high by flights of such segments. Messages of one \
+                 size are no evidence.",
     capture_points: "sender, receiver, mid-path",
-    fix: "Look at the route's MTU on the sender (ip route get): a learned value is removed with ip \
-          route flush cache. Find the device where the SYNs differ at both ends.",
+    fix: "Look at the route's MTU on the sender (Linux: ip route get): a learned value is removed \
+          with ip route flush cache. Find the device where the SYNs differ at both ends.",
     references: &[
         "RFC 1191 section 7.1, table 7-1",
         "RFC 6691",
@@ -34,18 +36,106 @@ pub(crate) const CAUSE: Cause = Cause {
     explain,
 };
 
-fn note(m: &Measures<'_>) -> Option<f64> {
+/// What shows that full segments are small.
+#[derive(Clone, Copy)]
+enum Shown {
+    /// One SYN offers a small MSS, the other a much larger one, and segments have the
+    /// size that the smaller leaves.
+    Offered { least: u64, most: u64, size: u64 },
+    /// Full segments follow each other in flights of several, below what both SYNs allow.
+    Flights(SegmentSize),
+}
+
+fn shown(m: &Measures<'_>) -> Option<Shown> {
     let size = m.segment_size();
-    // What an application writes at a time is no MSS: a network's is 536 and more.
-    let is_mss = size.packet >= 576 && size.full > 20;
-    match size.cause {
-        SizeCause::Plateau if is_mss => Some(0.9),
-        SizeCause::PathMtu if is_mss => Some(0.85),
-        _ => None,
+    let flights = matches!(size.cause, SizeCause::Plateau | SizeCause::PathMtu)
+        && size.packet >= 576
+        && in_flights(m, size.octets) >= MIN_FULL;
+    if flights {
+        return Some(Shown::Flights(size));
     }
+    let (own, other) = (m.data().options()?, m.receiver().options()?);
+    let (least, most) = (own.mss?.min(other.mss?), own.mss?.max(other.mss?));
+    let (least, most) = (u64::from(least), u64::from(most));
+    let has_stamps = own.timestamps && other.timestamps;
+    let size = least.saturating_sub(if has_stamps { 12 } else { 0 });
+    let is_small = least < MAX_SMALL && least * 2 <= most;
+    (is_small && is_multiple(m, size)).then_some(Shown::Offered { least, most, size })
+}
+
+/// Whether what rounds sent is a multiple of that size, as of segments that have it: by
+/// chance one round in as many is. Super-segments do not hide it.
+fn is_multiple(m: &Measures<'_>, size: u64) -> bool {
+    const MIN_ROUNDS: usize = 4;
+    let sent = || m.rounds.iter().map(|round| round.sent);
+    let full = sent().filter(|sent| *sent >= size && size > 64 && sent % size == 0);
+    let (full, all) = (full.count(), sent().filter(|sent| *sent > 0).count());
+    full >= MIN_ROUNDS && full * 5 >= all * 4
+}
+
+/// Full segments that are enough to tell.
+const MIN_FULL: u64 = 20;
+
+/// An MSS below this is smaller than what any path carries with IPv6 (RFC 8200 section 5).
+const MAX_SMALL: u64 = 1220;
+
+/// Segments of that size in rounds with several of them in flight that ACKs released:
+/// data was waiting, so the sender did not make them small for want of it.
+fn in_flights(m: &Measures<'_>, octets: u64) -> u64 {
+    let is_waiting = |round: &&Round| {
+        let full = round.spent_in(State::Full) + round.spent_in(State::Window);
+        round.flight >= 4 * octets
+            && round.small == 0
+            && round.clocked * 2 >= round.sent
+            && full * 2 >= round.length()
+            && round.dry * 4 <= round.length()
+    };
+    let sent = m.rounds.iter().filter(is_waiting).map(|round| round.sent);
+    sent.sum::<u64>() / octets
+}
+
+fn note(m: &Measures<'_>) -> Option<f64> {
+    Some(match shown(m)? {
+        Shown::Offered { .. } => 0.95,
+        Shown::Flights(size) if size.cause == SizeCause::Plateau => 0.9,
+        Shown::Flights(_) => 0.85,
+    })
 }
 
 fn explain(m: &Measures<'_>, _: &Attributed) -> Explanation {
+    match shown(m) {
+        Some(Shown::Offered { least, most, size }) => offered(m, (least, most), size),
+        _ => in_use(m),
+    }
+}
+
+/// By the MSS options.
+fn offered(m: &Measures<'_>, (least, most): (u64, u64), size: u64) -> Explanation {
+    let own = m.data().options().and_then(|options| options.mss);
+    let who = if own.is_some_and(|own| u64::from(own) == least) {
+        "sender"
+    } else {
+        "receiver"
+    };
+    let times = most as f64 / least as f64;
+    let text = format!("{times:.1} times as many segments as an MSS of {most} needs");
+    Explanation {
+        subject: format!("a small MSS ({least} bytes)"),
+        finding: format!(
+            "The SYN of the {who} offers an MSS of {least} bytes, that of the other side {most}: full \
+             segments have {size} bytes.",
+        ),
+        evidence: vec![Evidence::figure(text)],
+        fix: format!(
+            "raise the MTU of the {who}'s interface or route (Linux: ip link, ip route get; FreeBSD, \
+             macOS: ifconfig, route -n get; Windows: netsh interface ipv4 show subinterfaces), set no \
+             TCP_MAXSEG there, or find the device that clamps the MSS"
+        ),
+    }
+}
+
+/// By the segments in use.
+fn in_use(m: &Measures<'_>) -> Explanation {
     let SegmentSize {
         octets,
         allowed,
@@ -70,8 +160,10 @@ fn explain(m: &Measures<'_>, _: &Attributed) -> Explanation {
         ),
         evidence,
         fix: format!(
-            "ip route get DESTINATION shows a cached MTU of {packet}; ip route flush cache removes \
-             it; otherwise find the device that clamps the MSS"
+            "remove a cached MTU of {packet} (Linux: ip route get DESTINATION, ip route flush cache; \
+             FreeBSD: net.inet.tcp.hostcache.list and hostcache.purge; macOS: route -n get; Windows: \
+             netsh interface ipv4 show destinationcache); otherwise find the device that clamps the \
+             MSS"
         ),
     }
 }

@@ -17,8 +17,8 @@ pub(crate) const CAUSE: Cause = Cause {
                 that has filled them.",
     confidence: "Very high: both SYNs show it.",
     capture_points: "sender, receiver, mid-path",
-    fix: "Switch window scaling on at the side whose SYN lacks it (net.ipv4.tcp_window_scaling = \
-          1), or replace the middlebox that removes the option: compare the SYN at both ends.",
+    fix: "Switch window scaling on at the side whose SYN lacks it (Linux: \
+          net.ipv4.tcp_window_scaling = 1), or replace the middlebox that removes the option: compare the SYN at both ends.",
     references: &[
         "RFC 7323 section 2",
         "experiment shalunov-lan-sweep (E05, E06)",
@@ -55,8 +55,10 @@ fn explain(m: &Measures<'_>, attributed: &Attributed) -> Explanation {
         ),
         evidence,
         fix: format!(
-            "net.ipv4.tcp_window_scaling = 1 on {at} (FreeBSD net.inet.tcp.rfc1323); if it is on, a \
-             middlebox removes the option: compare the SYN at both ends"
+            "window scaling on {at}: Linux net.ipv4.tcp_window_scaling=1; FreeBSD \
+             net.inet.tcp.rfc1323=1; macOS net.inet.tcp.win_scale_factor=8; Windows netsh int tcp set \
+             global autotuninglevel=normal. If it is on, a middlebox removes the option: compare the \
+             SYN at both ends"
         ),
     }
 }

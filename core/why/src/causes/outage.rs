@@ -1,7 +1,8 @@
 //! An outage: for a while nothing passed, and then everything did again.
 
-use alloc::{format, vec::Vec};
+use alloc::{format, string::String, vec::Vec};
 
+use super::losses::Losses;
 use super::text::{counted, time};
 use super::{Cause, Evidence, Explanation};
 use crate::account::Attributed;
@@ -45,18 +46,25 @@ fn explain(m: &Measures<'_>, attributed: &Attributed) -> Explanation {
             Evidence::new(one.packet, m.since_start(one.at), text)
         })
         .collect();
+    let evidence = if evidence.is_empty() {
+        Losses::of(m, attributed).or_round(m, attributed)
+    } else {
+        evidence
+    };
     let waited = attributed.time;
+    let timeouts = match m.trail.episodes.expiry_count {
+        0 => String::new(),
+        count => format!(" with {}", counted(count, "timeout")),
+    };
     Explanation {
         subject: format!("an outage of the path ({})", time(waited)),
         finding: format!(
-            "The path delivered nothing for a while; with {} the connection waited {} for it.",
-            counted(m.trail.episodes.expiry_count, "timeout"),
+            "The path delivered nothing for a while;{timeouts} the connection waited {} for it.",
             time(waited),
         ),
         evidence,
-        fix:
-            "look at interface and routing logs of that time; net.ipv4.tcp_rto_max_ms shortens the \
-              wait after it (Linux 6.15)"
-                .into(),
+        fix: "look at interface and routing logs of that time; Linux 6.15 and later: \
+              net.ipv4.tcp_rto_max_ms shortens the wait after it"
+            .into(),
     }
 }

@@ -1,8 +1,8 @@
 //! The sender paces: it holds segments back to keep to a rate of its own.
 
-use alloc::{format, vec};
+use alloc::format;
 
-use super::text::{speed, time};
+use super::text::{clauses, flowing, queue_of, queue_or_none, subject, time};
 use super::{Cause, Evidence, Explanation, IN_FLIGHT};
 use crate::account::Attributed;
 use crate::features::{ACKS, LOSS, ONE_WAY, PATH, PATTERN, SENDER, TIMES, WINDOW};
@@ -30,21 +30,23 @@ pub(crate) const CAUSE: Cause = Cause {
 };
 
 fn explain(m: &Measures<'_>, attributed: &Attributed) -> Explanation {
-    let rate = speed(attributed.rate());
-    let text = format!(
-        "segments at {rate}, {:.0} % of the rounds at the same pace; RTT {} above minimum",
-        m.sending.same_pace * 100.0,
-        time(m.queue(attributed.round).unwrap_or_default()),
-    );
+    let rate = flowing(attributed.rate());
+    let same = m.sending.same_pace * 100.0;
+    let text = clauses([
+        rate.as_ref().map(|rate| format!("segments at {rate}")),
+        (same >= 0.5).then(|| format!("{same:.0} % of the rounds at the same pace")),
+        queue_or_none(m, queue_of(m, attributed.round)),
+    ]);
+    let kept = rate.as_deref().unwrap_or("a rate of its own");
     Explanation {
-        subject: format!("the sender's pacing rate ({rate})"),
         finding: format!(
-            "The sender kept to {rate} for {}, although neither windows nor the path held it back.",
+            "The sender kept to {kept} for {}, although neither windows nor the path held it back.",
             time(attributed.time),
         ),
-        evidence: vec![Evidence::of_round(m, attributed.round, text)],
-        fix: "raise SO_MAX_PACING_RATE in the application (iperf3 --fq-rate) or maxrate of fq: ss \
-              -ti shows pacing_rate"
+        subject: subject("the sender's pacing rate", rate),
+        evidence: Evidence::if_any(m, attributed.round, text).into_iter().collect(),
+        fix: "raise SO_MAX_PACING_RATE (Linux, FreeBSD) in the application (iperf3 --fq-rate); Linux: \
+              maxrate of fq, ss -ti shows pacing_rate"
             .into(),
     }
 }

@@ -1,8 +1,9 @@
 //! The path is full: the bottleneck is busy, and its queue is not empty.
 
-use alloc::{format, vec};
+use alloc::{format, string::String, vec, vec::Vec};
 
-use super::text::{counted, speed, time};
+use super::losses::Losses;
+use super::text::{clauses, counted, flowing, speed, subject, time};
 use super::{AFTER_LOSS, Cause, Evidence, Explanation};
 use crate::account::Attributed;
 use crate::features::{ACKS, LOSS, ONE_WAY, PATH, PATTERN, SENDER, TIMES, WINDOW};
@@ -38,27 +39,24 @@ pub(crate) const CAUSE: Cause = Cause {
 
 fn explain(m: &Measures<'_>, attributed: &Attributed) -> Explanation {
     let index = attributed.round;
-    let carried = speed(attributed.rate());
-    let queue = m.queue(index).unwrap_or_default();
+    let carried = flowing(attributed.rate());
     let ethernet = m.ethernet.as_ref().and_then(|one| one.full(index));
-    let text = format!(
-        "{} delivered, RTT {} above its minimum of {}",
-        speed(m.near_rate(index)),
-        time(queue),
-        time(m.base),
-    );
-    let mut evidence = vec![Evidence::of_round(m, index, text)];
+    let mut evidence = vec![];
     if let Some(bits) = ethernet {
         let per = m.mss() + m.headers() + Ethernet::FRAME;
-        evidence.insert(
-            0,
-            Evidence::figure(format!(
-                "segments without a pause at {}, which is an Ethernet of {} with {per} bytes a frame",
-                speed(m.near_rate(index)),
-                speed(bits / 8.0),
-            )),
-        );
+        evidence.push(Evidence::figure(format!(
+            "segments without a pause at {}, which is an Ethernet of {} with {per} bytes a frame",
+            speed(m.near_rate(index)),
+            speed(bits / 8.0),
+        )));
     }
+    evidence.extend(shown(m, index));
+    if let Some(line) = m.line.and_then(flowing) {
+        let text = format!("packets behind the bottleneck follow each other at {line}");
+        evidence.push(Evidence::figure(text));
+    }
+    let losses = Losses::of(m, attributed);
+    evidence.extend(losses.summary("lost").map(Evidence::figure));
     let marks: u64 = m.rounds.iter().map(|round| round.marks).sum();
     if marks > 0 {
         evidence.push(Evidence::figure(format!(
@@ -66,14 +64,21 @@ fn explain(m: &Measures<'_>, attributed: &Attributed) -> Explanation {
             counted(marks, "mark")
         )));
     }
+    let delivered = carried
+        .as_ref()
+        .map_or_else(String::new, |rate| format!(": {rate} were delivered"));
+    let longer = if m.queue_max.is_zero() {
+        String::new()
+    } else {
+        let by = time(m.queue_max);
+        format!(", and more in flight only made the queue longer, by up to {by}")
+    };
     let is_own = ethernet.is_some() && m.view == View::Sender;
     Explanation {
-        subject: format!("the path ({carried})"),
+        subject: subject("the path", carried),
         finding: format!(
-            "The path was full for {}: {carried} were delivered, and more in flight only made the \
-             queue longer, by up to {}.",
+            "The path was full for {}{delivered}{longer}.",
             time(attributed.time),
-            time(m.queue_max),
         ),
         evidence,
         fix: if is_own {
@@ -82,4 +87,26 @@ fn explain(m: &Measures<'_>, attributed: &Attributed) -> Explanation {
             "none at the hosts: a faster bottleneck, or less traffic of others on it".into()
         },
     }
+}
+
+/// The delivery rate of a round and its queue; where it had none, the round with the
+/// longest one.
+fn shown(m: &Measures<'_>, index: usize) -> Vec<Evidence> {
+    if index >= m.rounds.len() {
+        return Vec::new();
+    }
+    let above = |index: usize| {
+        let queue = m.queue(index).filter(|queue| !queue.is_zero())?;
+        let (queue, base) = (time(queue), time(m.base));
+        Some(format!("RTT {queue} above its minimum of {base}"))
+    };
+    let rate = flowing(m.near_rate(index)).map(|rate| format!("{rate} delivered"));
+    let text = clauses([rate, above(index)]);
+    let mut evidence: Vec<Evidence> = Evidence::if_any(m, index, text).into_iter().collect();
+    if above(index).is_none() {
+        let longest = (0..m.rounds.len()).max_by_key(|index| m.queue(*index));
+        let queued = longest.and_then(|index| Some(Evidence::of_round(m, index, above(index)?)));
+        evidence.extend(queued);
+    }
+    evidence
 }

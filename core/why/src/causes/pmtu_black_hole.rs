@@ -20,7 +20,7 @@ pub(crate) const CAUSE: Cause = Cause {
                  without large buffers is indistinguishable; there, large ones had arrived before.",
     capture_points: "sender",
     fix: "Let ICMP \"fragmentation needed\" and \"packet too big\" pass, lower the MTU or clamp the \
-          MSS at the tunnel, or let the sender probe (net.ipv4.tcp_mtu_probing = 1).",
+          MSS at the tunnel, or let the sender probe (Linux: net.ipv4.tcp_mtu_probing = 1).",
     references: &["RFC 2923 section 2.1", "RFC 1191", "RFC 4821", "RFC 8899"],
     is_fault: false,
     states: AFTER_LOSS,
@@ -34,19 +34,29 @@ pub(crate) const CAUSE: Cause = Cause {
 fn explain(m: &Measures<'_>, attributed: &Attributed) -> Explanation {
     let losses = Losses::of(m, attributed);
     let packet = m.mss() + m.headers();
-    Explanation {
-        subject: format!("a path MTU black hole (packets of {packet} bytes)"),
-        finding: format!(
-            "Segments of {} bytes never arrive: {} retransmitted without success, {} lost, while smaller \
-             packets pass.",
+    let lost = time(attributed.time);
+    let finding = if losses.segments > 0 {
+        format!(
+            "Segments of {} bytes never arrive: {} retransmitted without success, {lost} lost, \
+             while smaller packets pass.",
             m.mss(),
             counted(losses.segments, "segment"),
-            time(attributed.time),
-        ),
-        evidence: losses.shown,
+        )
+    } else {
+        format!(
+            "For {lost} segments of {} bytes seem not to have arrived, while smaller packets \
+             passed.",
+            m.mss(),
+        )
+    };
+    Explanation {
+        subject: format!("a path MTU black hole (packets of {packet} bytes)"),
+        finding,
+        evidence: losses.or_round(m, attributed),
         fix: format!(
-            "let ICMP \"fragmentation needed\" pass, or lower the MTU below {packet}; on Linux \
-             net.ipv4.tcp_mtu_probing=1 at the sender"
+            "let ICMP \"fragmentation needed\" pass, or lower the MTU below {packet}; at the sender \
+             Linux: net.ipv4.tcp_mtu_probing=1; FreeBSD and macOS: \
+             net.inet.tcp.pmtud_blackhole_detection=1"
         ),
     }
 }

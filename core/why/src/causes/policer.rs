@@ -1,9 +1,9 @@
 //! A policer: what exceeds a rate is dropped, not queued (RFC 2475 section 2.3.3.3).
 
-use alloc::format;
+use alloc::{format, string::String};
 
 use super::losses::Losses;
-use super::text::{counted, speed, time};
+use super::text::{above, clauses, flowing, queue_or_none, subject, time};
 use super::{AFTER_LOSS, Cause, Evidence, Explanation};
 use crate::account::Attributed;
 use crate::features::{Feature, LOSS, PATH, PATTERN, SENDER, TIMES};
@@ -34,30 +34,37 @@ pub(crate) const CAUSE: Cause = Cause {
 
 fn explain(m: &Measures<'_>, attributed: &Attributed) -> Explanation {
     let losses = Losses::of(m, attributed);
-    let rate = speed(m.mean_rate());
-    let mut evidence = losses.shown;
-    let mut text = format!(
-        "{} dropped in {}; the RTT grows by at most {}",
-        counted(losses.segments, "segment"),
-        counted(losses.events, "event"),
-        time(m.queue_max),
-    );
-    if let Some(line) = m.line {
-        text += &format!(", packets follow each other at {}", speed(line));
+    let about = flowing(m.mean_rate());
+    let rate = about.as_deref().unwrap_or("the rate of the policer");
+    let grows = above(Some(m.queue_max)).map(|above| format!("at most {above}"));
+    let text = clauses([
+        losses.summary("dropped"),
+        grows.or_else(|| queue_or_none(m, Some(m.queue_max))),
+        m.line
+            .and_then(flowing)
+            .map(|line| format!("packets follow each other at {line}")),
+    ]);
+    let dropped = losses
+        .sentence("dropped")
+        .unwrap_or_else(|| "Segments were dropped".into());
+    let at = about
+        .as_ref()
+        .map_or_else(String::new, |rate| format!(", at about {rate}"));
+    let mut evidence = losses.or_round(m, attributed);
+    if !text.is_empty() {
+        evidence.insert(0, Evidence::figure(text));
     }
-    evidence.insert(0, Evidence::figure(text));
     Explanation {
-        subject: format!("a policer (about {rate})"),
         finding: format!(
-            "{} were dropped in {} without a queue, at about {rate}; that took {}.",
-            counted(losses.segments, "segment"),
-            counted(losses.events, "event"),
+            "{dropped} without a queue{at}; that took {}.",
             time(attributed.time),
         ),
         evidence,
         fix: format!(
-            "send below {rate}: SO_MAX_PACING_RATE or a shaper (tc tbf) at the sender; ask the \
-             network for a shaper in place of the policer"
+            "send below {rate} (SO_MAX_PACING_RATE on Linux and FreeBSD) or shape at the sender \
+             (Linux: tc tbf; FreeBSD: dummynet; macOS: dnctl; Windows: New-NetQosPolicy \
+             -ThrottleRateActionBitsPerSecond); ask the network for a shaper in place of the policer"
         ),
+        subject: subject("a policer", about.map(|rate| format!("about {rate}"))),
     }
 }

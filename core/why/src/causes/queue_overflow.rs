@@ -1,9 +1,9 @@
 //! A queue on the path is full and drops (tail drop, RFC 7567 section 2).
 
-use alloc::format;
+use alloc::{format, string::String};
 
 use super::losses::Losses;
-use super::text::{bytes, counted, time};
+use super::text::{bytes, clauses, counted, happened, subject, time};
 use super::{AFTER_LOSS, Cause, Evidence, Explanation};
 use crate::account::Attributed;
 use crate::features::{Feature, LOSS, PATH, PATTERN, SENDER, TIMES};
@@ -35,31 +35,49 @@ pub(crate) const CAUSE: Cause = Cause {
 
 fn explain(m: &Measures<'_>, attributed: &Attributed) -> Explanation {
     let losses = Losses::of(m, attributed);
-    let mut evidence = losses.shown;
-    let holds = m.queue_max.as_secs_f64() * m.capacity.bytes_per_second;
-    let text = format!(
-        "{} dropped in {}; the queue adds at most {} ({}), an RTT is {}",
-        counted(losses.segments, "segment"),
-        counted(losses.events, "overflow"),
-        time(m.queue_max),
-        bytes(holds as u64),
-        time(m.base),
-    );
-    evidence.insert(0, Evidence::figure(text));
-    Explanation {
-        subject: format!("an overflowing queue ({})", time(m.queue_max)),
-        finding: format!(
-            "A queue overflowed {}: {} were dropped; recovery and the smaller window after it took \
-             {}.",
+    let adds = (!m.queue_max.is_zero()).then(|| {
+        let holds = (m.queue_max.as_secs_f64() * m.capacity.bytes_per_second) as u64;
+        let holds = (holds > 0).then(|| bytes(holds));
+        subject(
+            &format!("the queue adds at most {}", time(m.queue_max)),
+            holds,
+        )
+    });
+    let text = clauses([
+        losses.summary("dropped"),
+        adds,
+        (!m.base.is_zero()).then(|| format!("an RTT is {}", time(m.base))),
+    ]);
+    let overflowed = if losses.segments > 0 {
+        format!(
+            "A queue overflowed {}: {};",
             counted(losses.events, "time"),
-            counted(losses.segments, "segment"),
+            happened(losses.segments, "segment", "dropped"),
+        )
+    } else {
+        String::from("A queue overflowed;")
+    };
+    let bdp = (m.capacity.bytes_per_second * m.base.as_secs_f64()) as u64;
+    let about = if bdp > 0 {
+        format!("about {} (one bandwidth-delay product)", bytes(bdp))
+    } else {
+        String::from("one bandwidth-delay product")
+    };
+    let mut evidence = losses.or_round(m, attributed);
+    if !text.is_empty() {
+        evidence.insert(0, Evidence::figure(text));
+    }
+    let longest = (!m.queue_max.is_zero()).then(|| time(m.queue_max));
+    Explanation {
+        subject: subject("an overflowing queue", longest),
+        finding: format!(
+            "{overflowed} recovery and the smaller window after it took {}.",
             time(attributed.time),
         ),
         evidence,
         fix: format!(
-            "a queue of about {} (one bandwidth-delay product) at the bottleneck, or AQM with ECN \
-             there; at the sender pacing (fq) or BBR",
-            bytes((m.capacity.bytes_per_second * m.base.as_secs_f64()) as u64),
+            "a queue of {about} at the bottleneck, or AQM with ECN there; at the sender pacing or BBR \
+             (Linux: fq, tcp_bbr)"
         ),
     }
 }

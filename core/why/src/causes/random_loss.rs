@@ -3,7 +3,7 @@
 use alloc::format;
 
 use super::losses::Losses;
-use super::text::{counted, time};
+use super::text::{subject, time, verb};
 use super::{AFTER_LOSS, Cause, Evidence, Explanation};
 use crate::account::Attributed;
 use crate::features::{Feature, LOSS, PATH, PATTERN, SENDER, TIMES};
@@ -40,27 +40,32 @@ pub(crate) const CAUSE: Cause = Cause {
 
 fn explain(m: &Measures<'_>, attributed: &Attributed) -> Explanation {
     let losses = Losses::of(m, attributed);
-    let mut evidence = losses.shown;
-    let text = format!(
-        "{} lost in {} (1 in {}), not preceded by queue growth",
-        counted(losses.segments, "segment"),
-        counted(losses.events, "event"),
-        losses.one_in,
+    let one_in = losses.one_in.map(|one| format!("1 in {one}"));
+    let lost = losses.summary("lost");
+    let lost = lost.map(|lost| subject(&lost, one_in.clone()) + ", not preceded by queue growth");
+    let took = time(attributed.time);
+    let finding = losses.sentence("lost").map_or_else(
+        || format!("Recovery from losses without a queue, and the smaller window after it, took {took}."),
+        |lost| {
+            format!(
+                "{lost} without a queue before {}; recovery and the smaller window after it took \
+                 {took}.",
+                verb(losses.segments, "it", "them"),
+            )
+        },
     );
-    evidence.insert(0, Evidence::figure(text));
+    let mut evidence = losses.or_round(m, attributed);
+    if let Some(lost) = lost {
+        evidence.insert(0, Evidence::figure(lost));
+    }
     Explanation {
-        subject: format!("random loss (1 in {})", losses.one_in),
-        finding: format!(
-            "{} were lost in {} without a queue before them; recovery and the smaller window after \
-             it took {}.",
-            counted(losses.segments, "segment"),
-            counted(losses.events, "event"),
-            time(attributed.time),
-        ),
+        subject: subject("random loss", one_in),
+        finding,
         evidence,
         fix:
-            "check interface error counters (ip -s link, ethtool -S), optics and cables along the \
-              path; BBR tolerates the loss but does not remove it"
+            "check interface error counters, optics and cables along the path (Linux: ip -s link, \
+              ethtool -S; FreeBSD and macOS: netstat -i; Windows: Get-NetAdapterStatistics); BBR \
+              tolerates the loss but does not remove it"
                 .into(),
     }
 }

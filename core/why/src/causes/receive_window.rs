@@ -1,10 +1,11 @@
 //! The receive window (RFC 9293 section 3.8.6): all that it allows is in flight.
 
-use alloc::{format, vec, vec::Vec};
+use alloc::{format, string::String, vec, vec::Vec};
 
 use gigatcp_flows::Kind;
+use gigatcp_units::{Duration, Instant};
 
-use super::text::{allows, bytes, counted, needed, time, windows};
+use super::text::{allows, bytes, clauses, counted, in_flight, needed, time, windows};
 use super::{Cause, Evidence, Explanation, IN_FLIGHT};
 use crate::account::Attributed;
 use crate::features::{ACKS, LOSS, PATH, SENDER, TIMES, WINDOW};
@@ -39,7 +40,13 @@ pub(crate) const CAUSE: Cause = Cause {
 
 /// A segment that began exactly at the window edge and left only when that had moved.
 fn note(m: &Measures<'_>) -> Option<f64> {
-    m.trail.released.map(|_| 0.95)
+    released(m).map(|_| 0.95)
+}
+
+/// Its packet, when it passed and how long the sender had waited: some time at least.
+fn released(m: &Measures<'_>) -> Option<(u64, Instant, Duration)> {
+    let is_wait = |waited: Duration| !waited.is_zero() && waited * 8 >= m.base;
+    m.trail.released.filter(|(_, _, waited)| is_wait(*waited))
 }
 
 pub(super) fn explain(m: &Measures<'_>, attributed: &Attributed) -> Explanation {
@@ -49,31 +56,43 @@ pub(super) fn explain(m: &Measures<'_>, attributed: &Attributed) -> Explanation 
     let here = round.and_then(|round| round.window);
     let full = m.data().count_of(Kind::WindowFull);
     let mut evidence: Vec<Evidence> = vec![];
-    let mut first = alloc::string::String::new();
+    let mut first = String::new();
     if full > 0 {
         first = format!("{} filled the window; ", counted(full, "packet"));
     }
     if let Some(text) = allows(m, here.map_or(most, |(_, most)| most)) {
         evidence.push(Evidence::figure(first + &text));
+    } else if full > 0 {
+        let text = format!("{} filled the window", counted(full, "packet"));
+        evidence.push(Evidence::figure(text));
     }
     if let Some((least, most)) = here {
-        let flight = round.map_or(0, |round| round.flight);
-        let text = format!("{}, {} in flight", windows(least, most), bytes(flight));
+        let flight = round.and_then(|round| in_flight(round.flight));
+        let text = clauses([Some(windows(least, most)), flight]);
         evidence.push(Evidence::of_round(m, attributed.round, text));
     }
-    let mut until = alloc::string::String::new();
-    if let Some((packet, at, waited)) = m.trail.released {
+    let mut parts: Vec<String> = vec![];
+    let advertised = format!("at most {} were advertised", bytes(most));
+    if !attributed.time.is_zero() {
+        let full = time(attributed.time);
+        parts.push(format!(
+            "The receive window was full for {full}: {advertised}."
+        ));
+    }
+    if let Some((packet, at, waited)) = released(m) {
         let text = format!(
             "begins exactly at the right edge and left only when the window had moved: the sender \
              had waited {}",
             time(waited)
         );
         evidence.push(Evidence::new(packet, m.since_start(at), text));
-        until = format!(
-            " Before packet {packet} the sender waited {} for the window, not for congestion \
-             control.",
+        let end = if parts.is_empty() { &*advertised } else { "" };
+        let colon = if end.is_empty() { "" } else { ": " };
+        parts.push(format!(
+            "Before packet {packet} the sender waited {} for the window, not for congestion \
+             control{colon}{end}.",
             time(waited)
-        );
+        ));
     }
     let need = needed(m);
     Explanation {
@@ -81,16 +100,13 @@ pub(super) fn explain(m: &Measures<'_>, attributed: &Attributed) -> Explanation 
             "the receive window ({})",
             bytes(here.map_or(most, |(_, most)| most))
         ),
-        finding: format!(
-            "The receive window was full for {}: at most {} were advertised.{until}",
-            time(attributed.time),
-            bytes(most),
-        ),
+        finding: parts.join(" "),
         evidence,
         fix: format!(
-            "receive window above {}: on Linux raise the third value of net.ipv4.tcp_rmem to {} \
-             (half of it becomes window) and set no SO_RCVBUF; FreeBSD net.inet.tcp.recvbuf_max, \
-             macOS net.inet.tcp.autorcvbufmax, Windows autotuninglevel=normal",
+            "receive window above {}: set no SO_RCVBUF; Linux: raise the third value of \
+             net.ipv4.tcp_rmem to {} (half of it becomes window); FreeBSD: net.inet.tcp.recvbuf_max \
+             and kern.ipc.maxsockbuf; macOS: net.inet.tcp.autorcvbufmax; Windows: netsh int tcp set \
+             global autotuninglevel=normal",
             bytes(need),
             need * 2,
         ),

@@ -1,8 +1,8 @@
 //! The receiving host has no CPU time for what arrives.
 
-use alloc::{format, vec};
+use alloc::{format, string::String};
 
-use super::text::{speed, time, windows};
+use super::text::{above, clauses, flowing, queue_of, subject, time, windows};
 use super::{AFTER_LOSS, Cause, Evidence, Explanation};
 use crate::account::Attributed;
 use crate::features::{ACKS, LOSS, ONE_WAY, PATH, PATTERN, SENDER, TIMES, WINDOW};
@@ -18,7 +18,7 @@ pub(crate) const CAUSE: Cause = Cause {
     confidence: "Medium. Whether CPU or application is slow shows only in how the window closes: \
                  smoothly for an application that reads at a rate.",
     capture_points: "receiver; sender and mid-path by the window",
-    fix: "Free or add CPU time at the receiver: one core at 100 % (top, mpstat -P ALL), receive \
+    fix: "Free or add CPU time at the receiver: one core at 100 % (top; Linux: mpstat -P ALL), receive \
           offload, interrupt affinity, cgroup quota.",
     references: &[
         "RFC 9293 section 3.8.6",
@@ -35,23 +35,27 @@ pub(crate) const CAUSE: Cause = Cause {
 };
 
 fn explain(m: &Measures<'_>, attributed: &Attributed) -> Explanation {
-    let rate = speed(attributed.rate());
+    let rate = flowing(attributed.rate());
     let round = m.rounds.get(attributed.round);
-    let (least, most) = round.and_then(|round| round.window).unwrap_or_default();
-    let text = format!(
-        "{}, RTT {} above minimum",
-        windows(least, most),
-        time(m.queue(attributed.round).unwrap_or_default())
-    );
+    let window = round.and_then(|round| round.window);
+    let text = clauses([
+        window.map(|(least, most)| windows(least, most)),
+        above(queue_of(m, attributed.round)),
+    ]);
+    let processed = rate
+        .as_ref()
+        .map_or_else(|| "next to nothing".into(), String::clone);
     Explanation {
-        subject: format!("the receiving host's CPU ({rate})"),
+        subject: subject("the receiving host's CPU", rate),
         finding: format!(
-            "The receiving host processed {rate} for {} and no more: ACKs and window wait for it.",
+            "The receiving host processed {processed} for {} and no more: ACKs and window wait for \
+             it.",
             time(attributed.time),
         ),
-        evidence: vec![Evidence::of_round(m, attributed.round, text)],
-        fix: "CPU time at the receiver: look for one core at 100 % (mpstat -P ALL 1), receive offload \
-              (ethtool -k), a cgroup quota (cpu.stat nr_throttled)"
+        evidence: Evidence::if_any(m, attributed.round, text).into_iter().collect(),
+        fix: "CPU time at the receiver: look for one core at 100 %, receive offload, a quota (Linux: \
+              mpstat -P ALL 1, ethtool -k, cpu.stat nr_throttled; FreeBSD: top -P, LRO in ifconfig; \
+              Windows: Get-NetAdapterRsc, Get-NetAdapterRss)"
             .into(),
     }
 }

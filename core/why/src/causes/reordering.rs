@@ -5,7 +5,7 @@ use alloc::format;
 use gigatcp_flows::Kind;
 
 use super::losses::Losses;
-use super::text::{counted, time};
+use super::text::{clauses, counted, time};
 use super::{AFTER_LOSS, Cause, Evidence, Explanation};
 use crate::account::Attributed;
 use crate::features::{Feature, LOSS, PATH, PATTERN, SENDER, TIMES};
@@ -35,24 +35,41 @@ pub(crate) const CAUSE: Cause = Cause {
 
 fn explain(m: &Measures<'_>, attributed: &Attributed) -> Explanation {
     let losses = Losses::of(m, attributed);
-    let mut evidence = losses.shown;
-    let text = format!(
-        "{} proven spurious, {} out of order at the capture point",
-        counted(m.data().spurious_segments(), "retransmission"),
-        m.data().count_of(Kind::OutOfOrder),
+    let spurious = m.data().spurious_segments();
+    let late = m.data().count_of(Kind::OutOfOrder);
+    let text = clauses([
+        (spurious > 0).then(|| format!("{} proven spurious", counted(spurious, "retransmission"))),
+        (late > 0).then(|| {
+            format!(
+                "{} out of order at the capture point",
+                counted(late, "packet")
+            )
+        }),
+    ]);
+    let cost = time(attributed.time);
+    let finding = losses.summary("retransmitted").map_or_else(
+        || {
+            format!(
+                "The sender took reordering for loss; the smaller windows after it cost {cost}."
+            )
+        },
+        |segments| {
+            format!(
+                "{segments}: what was only reordered; the smaller windows after it cost {cost}."
+            )
+        },
     );
-    evidence.insert(0, Evidence::figure(text));
+    let mut evidence = losses.or_round(m, attributed);
+    if !text.is_empty() {
+        evidence.insert(0, Evidence::figure(text));
+    }
     Explanation {
         subject: "reordering mistaken for loss".into(),
-        finding: format!(
-            "{} in {} retransmitted what was only reordered; the smaller windows after it cost {}.",
-            counted(losses.segments, "segment"),
-            counted(losses.events, "event"),
-            time(attributed.time),
-        ),
+        finding,
         evidence,
-        fix: "find what reorders on the path (per-packet load sharing); on Linux \
-              net.ipv4.tcp_recovery=1 (RACK), tcp_dsack=1 and tcp_timestamps=1 at both hosts"
+        fix: "find what reorders on the path (per-packet load sharing); at both hosts Linux: \
+              net.ipv4.tcp_recovery=1 (RACK), tcp_dsack=1 and tcp_timestamps=1; FreeBSD: \
+              net.inet.tcp.functions_default=rack"
             .into(),
     }
 }

@@ -2,7 +2,8 @@
 
 use alloc::{format, string::String, vec::Vec};
 
-use super::text::{counted, time};
+use super::losses::Losses;
+use super::text::{counted, subject, time};
 use super::{Cause, Evidence, Explanation};
 use crate::account::Attributed;
 use crate::episode::Expiry;
@@ -97,7 +98,6 @@ fn explain(m: &Measures<'_>, attributed: &Attributed) -> Explanation {
             text
         })
         .collect();
-    let waited = attributed.time.max(m.spent(State::Timeout));
     let count = episodes.expiry_count;
     let mut evidence: Vec<Evidence> = expiries
         .iter()
@@ -121,16 +121,30 @@ fn explain(m: &Measures<'_>, attributed: &Attributed) -> Explanation {
     } else {
         String::new()
     };
-    Explanation {
-        subject: format!("retransmission timeouts ({})", count),
-        finding: format!(
+    let finding = if count > 0 {
+        format!(
             "The sender waited {} for its retransmission timer, {}{again}.",
-            time(waited),
+            time(attributed.time.max(m.spent(State::Timeout))),
             counted(count, "time"),
-        ),
+        )
+    } else {
+        format!(
+            "For {} nothing passed, as while a retransmission timer runs; no timeout itself shows \
+             at this capture point.",
+            time(attributed.time),
+        )
+    };
+    if evidence.is_empty() {
+        evidence = Losses::of(m, attributed).or_round(m, attributed);
+    }
+    Explanation {
+        subject: subject(CAUSE.name, (count > 0).then(|| format!("{count}"))),
+        finding,
         evidence,
-        fix: "SACK, RACK and tail loss probes at both hosts (net.ipv4.tcp_sack=1, tcp_recovery=1, \
-              tcp_early_retrans=3); ip route change ... rto_min 50ms on short paths"
+        fix: "SACK, RACK and tail loss probes at both hosts, a lower minimum RTO on short paths; \
+              Linux: net.ipv4.tcp_sack=1, tcp_recovery=1, tcp_early_retrans=3, ip route change ... \
+              rto_min 50ms; FreeBSD: net.inet.tcp.functions_default=rack, net.inet.tcp.rexmit_min; \
+              Windows: Set-NetTCPSetting -MinRtoMs"
             .into(),
     }
 }

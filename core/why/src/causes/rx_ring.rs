@@ -1,6 +1,6 @@
 //! The receiving host runs out of receive buffers while the application is not reading.
 
-use alloc::format;
+use alloc::{format, string::String};
 
 use super::losses::Losses;
 use super::text::{bytes, counted, time};
@@ -21,7 +21,7 @@ pub(crate) const CAUSE: Cause = Cause {
     confidence: "High where the burst ends at the edge; medium from the burst and the pause alone. \
                  A path that fails for a moment loses a burst too, but independently of the window.",
     capture_points: "receiver; sender, by what has to be retransmitted",
-    fix: "More buffers for the card (ethtool -G rx, or the driver's pool), at least ring plus \
+    fix: "More buffers for the card (Linux: ethtool -G rx, or the driver's pool), at least ring plus \
           window over MSS; a smaller receive window until then.",
     references: &[
         "RFC 9293 section 3.8.6",
@@ -53,11 +53,17 @@ fn note(m: &Measures<'_>) -> Option<f64> {
 
 fn explain(m: &Measures<'_>, attributed: &Attributed) -> Explanation {
     let losses = Losses::of(m, attributed);
-    let mut evidence = losses.shown;
+    let mut evidence = losses.or_round(m, attributed);
     let segments = |start: u64, end: u64| (end - start).div_ceil(m.mss());
     let hole = m.trail.episodes.hole.filter(|_| note(m).is_some());
     let list = &m.trail.episodes.list;
     let row = list.iter().map(|one| one.row).max().unwrap_or(0);
+    let stood = hole.and_then(|hole| hole.frozen);
+    let stood = stood.or_else(|| list.iter().find_map(|one| one.frozen));
+    let while_paused = match stood {
+        Some(_) => " while the receiving application was not reading",
+        None => " at or near the receiving host",
+    };
     let finding = match hole {
         Some(hole) => format!(
             "{} were lost in one burst at the receiving host while its application was not \
@@ -67,14 +73,14 @@ fn explain(m: &Measures<'_>, attributed: &Attributed) -> Explanation {
             m.place(hole.end),
         ),
         None => format!(
-            "Bursts of up to {} were lost while the receiving application was not reading; that \
-             took {}.",
-            counted(row.div_ceil(m.mss()), "segment"),
+            "{} lost{while_paused}; that took {}.",
+            match row.div_ceil(m.mss()) {
+                row @ 2.. => format!("Bursts of up to {} were", counted(row, "segment")),
+                _ => String::from("Segments were"),
+            },
             time(attributed.time),
         ),
     };
-    let stood = hole.and_then(|hole| hole.frozen);
-    let stood = stood.or_else(|| list.iter().find_map(|one| one.frozen));
     if let Some(frozen) = stood {
         let text = format!(
             "the right edge does not advance from {} for {} while {} are acknowledged",
@@ -88,10 +94,15 @@ fn explain(m: &Measures<'_>, attributed: &Attributed) -> Explanation {
         );
     }
     if let Some(hole) = hole {
+        let silence = hole.at.saturating_since(hole.after);
+        let silence = if silence.is_zero() {
+            String::new()
+        } else {
+            format!("; nothing had come for {}", time(silence))
+        };
         let text = format!(
-            "first segment after the burst, at {}; nothing had come for {}",
-            m.place(hole.end),
-            time(hole.at.saturating_since(hole.after)),
+            "first segment after the burst, at {}{silence}",
+            m.place(hole.end)
         );
         evidence.push(Evidence::new(hole.packet, m.since_start(hole.at), text));
     }
@@ -99,8 +110,9 @@ fn explain(m: &Measures<'_>, attributed: &Attributed) -> Explanation {
         subject: "a receive ring overrun".into(),
         finding,
         evidence,
-        fix: "ethtool -G INTERFACE rx 4096 at the receiver (ethtool -S shows the drops), and a \
-              reader that does not pause"
+        fix: "more receive descriptors at the receiver, and a reader that does not pause; Linux: \
+              ethtool -G INTERFACE rx 4096 (ethtool -S shows the drops); FreeBSD: the loader tunable \
+              of the driver; Windows: Receive Buffers in Set-NetAdapterAdvancedProperty"
             .into(),
     }
 }

@@ -2,7 +2,7 @@
 
 use alloc::{format, vec, vec::Vec};
 
-use super::text::{allows, bytes, needed, time};
+use super::text::{allows, bytes, in_flight, needed, subject, time};
 use super::{Cause, Evidence, Explanation, SENDING};
 use crate::account::Attributed;
 use crate::features::{ACKS, LOSS, ONE_WAY, PATH, SENDER, TIMES, WINDOW};
@@ -19,7 +19,7 @@ pub(crate) const CAUSE: Cause = Cause {
                  application that keeps a fixed amount in flight.",
     capture_points: "sender; receiver and mid-path where timestamps or the handshake show the \
                      turnaround",
-    fix: "A send buffer above rate times RTT: no SO_SNDBUF in the application; on Linux the third \
+    fix: "A send buffer above rate times RTT: no SO_SNDBUF in the application; Linux: the third \
           value of net.ipv4.tcp_wmem.",
     references: &[
         "RFC 9293 section 3.9.1",
@@ -41,25 +41,29 @@ fn explain(m: &Measures<'_>, attributed: &Attributed) -> Explanation {
     let flight = round.map_or(0, |round| round.flight);
     let mut evidence: Vec<Evidence> = vec![];
     evidence.extend(allows(m, flight).map(Evidence::figure));
-    let text = format!("{} in flight, as in the rounds around it", bytes(flight));
-    evidence.push(Evidence::of_round(m, attributed.round, text));
-    if let Some((least, _)) = round.and_then(|round| round.window) {
+    let kept = in_flight(flight);
+    if let Some(kept) = &kept {
+        let text = format!("{kept}, as in the rounds around it");
+        evidence.push(Evidence::of_round(m, attributed.round, text));
+    }
+    if let Some((least @ 1.., _)) = round.and_then(|round| round.window) {
         let text = format!("the receiver advertised {} and more", bytes(least));
         evidence.push(Evidence::figure(text));
     }
     let need = needed(m);
     Explanation {
-        subject: format!("the send buffer ({} in flight)", bytes(flight)),
         finding: format!(
-            "The sender kept {} in flight for {} and no more, although window and path had room.",
-            bytes(flight),
+            "The sender kept {} for {} and no more, although window and path had room.",
+            kept.as_deref().unwrap_or("the same amount in flight"),
             time(attributed.time),
         ),
+        subject: subject("the send buffer", kept),
         evidence,
         fix: format!(
-            "send buffer above {}: set no SO_SNDBUF in the application, or {} (Linux doubles it); on \
-             Linux raise the third value of net.ipv4.tcp_wmem to {}; FreeBSD \
-             net.inet.tcp.sendbuf_max, macOS net.inet.tcp.autosndbufmax",
+            "send buffer above {}: set no SO_SNDBUF in the application, or {} (Linux doubles it); \
+             Linux: raise the third value of net.ipv4.tcp_wmem to {}; FreeBSD: \
+             net.inet.tcp.sendbuf_max and kern.ipc.maxsockbuf; macOS: net.inet.tcp.autosndbufmax; \
+             Windows: no SO_SNDBUF, netsh winsock set autotuning on",
             bytes(need),
             need,
             need * 2,

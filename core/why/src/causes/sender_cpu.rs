@@ -1,8 +1,8 @@
 //! The sending host has no CPU time for the next segment.
 
-use alloc::{format, vec};
+use alloc::{format, string::String};
 
-use super::text::{bytes, speed, time};
+use super::text::{clauses, flowing, in_flight, queue_or_none, subject, time};
 use super::{Cause, Evidence, Explanation, IN_FLIGHT};
 use crate::account::Attributed;
 use crate::features::{ACKS, LOSS, ONE_WAY, PATH, PATTERN, SENDER, TIMES, WINDOW};
@@ -35,24 +35,28 @@ pub(crate) const CAUSE: Cause = Cause {
 
 fn explain(m: &Measures<'_>, attributed: &Attributed) -> Explanation {
     let index = attributed.round;
-    let rate = speed(attributed.rate());
-    let flight = m.rounds.get(index).map_or(0, |round| round.flight);
-    let text = format!(
-        "segments follow each other for {:.0} % of the time, {} in flight, RTT {} above minimum",
-        m.busy(index.min(m.rounds.len().saturating_sub(1))) * 100.0,
-        bytes(flight),
-        time(m.queue_max),
-    );
+    let rate = flowing(attributed.rate());
+    let round = m.rounds.get(index);
+    let busy = round.map_or(0.0, |_| m.busy(index) * 100.0);
+    let text = clauses([
+        (busy >= 0.5).then(|| format!("segments follow each other for {busy:.0} % of the time")),
+        round.and_then(|round| in_flight(round.flight)),
+        queue_or_none(m, Some(m.queue_max)),
+    ]);
+    let sent = rate
+        .as_ref()
+        .map_or_else(|| "next to nothing".into(), String::clone);
     Explanation {
-        subject: format!("the sending host's CPU ({rate})"),
+        subject: subject("the sending host's CPU", rate),
         finding: format!(
-            "The sending host sent {rate} for {} and no more: neither windows nor the path held it \
+            "The sending host sent {sent} for {} and no more: neither windows nor the path held it \
              back.",
             time(attributed.time),
         ),
-        evidence: vec![Evidence::of_round(m, index, text)],
-        fix: "CPU time at the sender: look for one core at 100 % (mpstat -P ALL 1), segmentation \
-              offload (ethtool -k), a cgroup quota (cpu.stat nr_throttled)"
+        evidence: Evidence::if_any(m, index, text).into_iter().collect(),
+        fix: "CPU time at the sender: look for one core at 100 %, segmentation offload, a quota \
+              (Linux: mpstat -P ALL 1, ethtool -k, cpu.stat nr_throttled; FreeBSD: top -P, TSO in \
+              ifconfig; Windows: Get-NetAdapterLso)"
             .into(),
     }
 }

@@ -1,10 +1,10 @@
 //! The receiving application reads more slowly than data arrives.
 
-use alloc::{format, vec};
+use alloc::{format, string::String, vec::Vec};
 
 use gigatcp_flows::Kind;
 
-use super::text::{bytes, counted, speed, time, windows};
+use super::text::{bytes, counted, flowing, subject, time, windows};
 use super::{Cause, Evidence, Explanation, IN_FLIGHT};
 use crate::account::Attributed;
 use crate::features::{ACKS, LOSS, PATH, SENDER, TIMES, WINDOW};
@@ -36,31 +36,35 @@ pub(crate) const CAUSE: Cause = Cause {
 };
 
 pub(super) fn explain(m: &Measures<'_>, attributed: &Attributed) -> Explanation {
-    let rate = speed(attributed.rate());
+    let rate = flowing(attributed.rate());
     let round = m.rounds.get(attributed.round);
-    let (least, most) = round.and_then(|round| round.window).unwrap_or_default();
-    let mut evidence = vec![Evidence::of_round(
-        m,
-        attributed.round,
-        format!("{} in this round", windows(least, most)),
-    )];
+    let window = round.and_then(|round| round.window);
+    let shown = window.map(|(least, most)| format!("{} in this round", windows(least, most)));
+    let shown = shown.and_then(|text| Evidence::if_any(m, attributed.round, text));
+    let mut evidence: Vec<Evidence> = shown.into_iter().collect();
+    let fell = match window {
+        Some((least @ 1.., _)) => format!("fell to {}", bytes(least)),
+        _ => String::from("closed"),
+    };
+    let took = rate.as_deref().unwrap_or("next to nothing");
     let zero = m.receiver().count_of(Kind::ZeroWindow);
     if zero > 0 {
         let text = format!("{} advertised a zero window", counted(zero, "ACK"));
         evidence.insert(0, Evidence::figure(text));
     }
     Explanation {
-        subject: format!("a slow receiving application (reads {rate})"),
         finding: format!(
-            "The receiving application took {rate} for {}: the window fell to {} and opened again \
-             only as it read.",
+            "The receiving application took {took} for {}: the window {fell} and opened again only \
+             as it read.",
             time(attributed.time),
-            bytes(least),
+        ),
+        subject: subject(
+            "a slow receiving application",
+            rate.map(|rate| format!("reads {rate}")),
         ),
         evidence,
-        fix:
-            "find what the receiving application waits for (strace -c, iostat, its own output): a \
-              larger receive buffer does not help"
-                .into(),
+        fix: "find what the receiving application waits for (its disk, its own output; Linux: strace \
+              -c, iostat; FreeBSD: truss -c, iostat): a larger receive buffer does not help"
+            .into(),
     }
 }

@@ -2,6 +2,7 @@
 
 use alloc::format;
 use alloc::string::String;
+use alloc::vec::Vec;
 
 use gigatcp_units::grammar::{human_bytes, human_duration, human_rate};
 use gigatcp_units::{Bytes, Duration};
@@ -28,6 +29,11 @@ impl Evidence {
         }
     }
 
+    /// A fact about a round that was attributed to a cause, unless there is none.
+    pub(crate) fn if_any(m: &Measures<'_>, index: usize, text: String) -> Option<Self> {
+        (!text.is_empty()).then(|| Self::of_round(m, index, text))
+    }
+
     /// A fact about a round that was attributed to a cause.
     pub(crate) fn of_round(m: &Measures<'_>, index: usize, text: String) -> Self {
         match m.rounds.get(index) {
@@ -40,6 +46,57 @@ impl Evidence {
             None => Self::figure(text),
         }
     }
+}
+
+/// How far the RTT was above its minimum; `None` if it was not, or is unknown.
+pub(super) fn above(queue: Option<Duration>) -> Option<String> {
+    let queue = queue.filter(|queue| !queue.is_zero())?;
+    Some(format!("RTT {} above minimum", time(queue)))
+}
+
+/// How far the RTT of a round was above its minimum, where a missing queue is evidence.
+pub(super) fn queue_or_none(m: &Measures<'_>, queue: Option<Duration>) -> Option<String> {
+    let is_none = m.sees_queues() && queue.is_some_and(Duration::is_zero);
+    if is_none {
+        Some(String::from("RTT at its minimum"))
+    } else {
+        above(queue)
+    }
+}
+
+/// Added RTT of a round, if that was measured.
+pub(super) fn queue_of(m: &Measures<'_>, index: usize) -> Option<Duration> {
+    (index < m.rounds.len()).then(|| m.queue(index)).flatten()
+}
+
+/// Clauses with commas between them, without those that have nothing to say.
+pub(super) fn clauses<const N: usize>(clauses: [Option<String>; N]) -> String {
+    let known: Vec<String> = clauses.into_iter().flatten().collect();
+    known.join(", ")
+}
+
+/// A name with its decisive figure, if there is one.
+pub(super) fn subject(name: &str, figure: Option<String>) -> String {
+    figure.map_or_else(|| String::from(name), |figure| format!("{name} ({figure})"))
+}
+
+/// A rate from bytes per second; `None` below one bit per second.
+pub(super) fn flowing(bytes_per_second: f64) -> Option<String> {
+    (bytes_per_second * 8.0 >= 1.0).then(|| speed(bytes_per_second))
+}
+
+/// An amount in flight, unless that is nothing.
+pub(super) fn in_flight(flight: u64) -> Option<String> {
+    (flight > 0).then(|| format!("{} in flight", bytes(flight)))
+}
+
+/// What happened to one thing, or to several.
+pub(super) fn happened(count: u64, noun: &str, what: &str) -> String {
+    format!(
+        "{} {} {what}",
+        counted(count, noun),
+        verb(count, "was", "were")
+    )
 }
 
 /// An amount of bytes.
@@ -73,7 +130,7 @@ pub(crate) const fn verb<'a>(count: u64, one: &'a str, several: &'a str) -> &'a 
 
 /// What so much in flight allows, where the RTT is known.
 pub(super) fn allows(m: &Measures<'_>, flight: u64) -> Option<String> {
-    (!m.base.is_zero()).then(|| {
+    (!m.base.is_zero() && flight > 0).then(|| {
         format!(
             "{} per RTT of {} allows {}",
             bytes(flight),
@@ -92,9 +149,34 @@ pub(super) fn needed(m: &Measures<'_>) -> u64 {
 
 /// The window advertised in a round.
 pub(super) fn windows(least: u64, most: u64) -> String {
-    if least == most {
+    if most == 0 {
+        String::from("a zero window")
+    } else if least == 0 {
+        format!("windows from zero to {}", bytes(most))
+    } else if least == most {
         format!("a window of {}", bytes(most))
     } else {
         format!("windows from {} to {}", bytes(least), bytes(most))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_zero_is_left_out_and_one_thing_is_singular() {
+        assert_eq!(above(Some(Duration::ZERO)), None);
+        assert_eq!(above(None), None);
+        let queue = above(Some(Duration::from_millis(3)));
+        assert_eq!(queue.as_deref(), Some("RTT 3.00 ms above minimum"));
+        assert_eq!(in_flight(0), None);
+        assert_eq!(flowing(0.0), None);
+        assert_eq!(clauses([in_flight(0), queue]), "RTT 3.00 ms above minimum");
+        assert_eq!(happened(1, "segment", "lost"), "1 segment was lost");
+        assert_eq!(happened(2, "segment", "lost"), "2 segments were lost");
+        assert_eq!(subject("a policer", None), "a policer");
+        assert_eq!(windows(0, 0), "a zero window");
+        assert!(windows(0, 1000).starts_with("windows from zero to "));
     }
 }
