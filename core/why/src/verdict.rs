@@ -241,14 +241,22 @@ fn joined(between: &Between) -> String {
     let (data, lost) = between.data();
     let (acks, lost_acks) = between.acknowledgments();
     let (forth, back) = between.queues();
+    let queue = |queue: Duration, what: &str| {
+        (!queue.is_zero()).then(|| format!("up to {} to the {what}", human_duration(queue)))
+    };
+    let queues = [queue(forth, "data"), queue(back, "ACKs")];
+    let queues: Vec<String> = queues.into_iter().flatten().collect();
+    let queues = if queues.is_empty() {
+        String::from("no queue between them")
+    } else {
+        format!("queues between them added {}", queues.join(" and "))
+    };
     format!(
         "Seen in both captures: of {} with data {lost} {} lost between them, of {} {lost_acks}; \
-         queues between them added up to {} to the data and up to {} to the ACKs.",
+         {queues}.",
         counted(data, "packet"),
         verb(lost, "was", "were"),
         counted(acks, "ACK"),
-        human_duration(forth),
-        human_duration(back),
     )
 }
 
