@@ -102,9 +102,11 @@ impl<'a, 'b> Scored<'a, 'b> {
         }
     }
 
-    /// The handshake takes an RTT; what takes longer waits for the application.
+    /// The handshake takes an RTT, or as long as it was seen to take where SYNs were lost;
+    /// what takes longer waits for the application.
     fn setup(&self, round: &Round) -> Option<(usize, f64)> {
-        let setup = self.m.base * 3 + Duration::from_millis(100);
+        let handshake = self.m.connection.handshake_round_trip().unwrap_or_default();
+        let setup = handshake.max(self.m.base) + self.m.base * 2 + Duration::from_millis(100);
         let id = if round.spent_in(State::Opening) <= setup {
             "connection-setup"
         } else {

@@ -5,7 +5,7 @@ use alloc::{format, vec};
 use super::{Cause, Evidence, Explanation, NEVER};
 use crate::account::Attributed;
 use crate::measures::Measures;
-use crate::round::{Round, State};
+use crate::round::Round;
 use crate::segment_size::{SegmentSize, SizeCause};
 
 pub(crate) const CAUSE: Cause = Cause {
@@ -83,11 +83,9 @@ const MAX_SMALL: u64 = 1220;
 /// data was waiting, so the sender did not make them small for want of it.
 fn in_flights(m: &Measures<'_>, octets: u64) -> u64 {
     let is_waiting = |round: &&Round| {
-        let full = round.spent_in(State::Full) + round.spent_in(State::Window);
         round.flight >= 4 * octets
-            && round.small == 0
+            && round.small * 8 <= round.segments
             && round.clocked * 2 >= round.sent
-            && full * 2 >= round.length()
             && round.dry * 4 <= round.length()
     };
     let sent = m.rounds.iter().filter(is_waiting).map(|round| round.sent);
