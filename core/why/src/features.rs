@@ -106,6 +106,7 @@ features! {
     HeldAck "held_ack" "Milliseconds that an ACK for two segments or less came late." [0.0, 5.0, 20.0, 35.0, 60.0, 200.0, 500.0]
     AckBursts "ack_bursts" "Share of the ACKs at once behind another." [0.0, 0.1, 0.3, 0.6, 0.9]
     AckMax "ack_max" "Binary logarithm of the segments that one ACK acknowledged at most." [0.0, 1.0, 2.0, 4.0, 6.0]
+    AckTrouble "ack_trouble" "Whether anything was sent again or RTTs grew, as where ACKs are lost or late." [0.0, 1.0]
     EcnSeen "ecn_seen" "Whether an echo of congestion came back at all." [0.0, 1.0]
     EcnEcho "ecn_echo" "Share of the ACKs with an echo of congestion." [0.0, 0.001, 0.01, 0.05, 0.2, 0.5]
     // The loss event before this round.
@@ -234,8 +235,14 @@ pub(crate) fn of_rounds(m: &Measures<'_>) -> alloc::vec::Vec<Features> {
     (0..m.rounds.len()).map(round).collect()
 }
 
+/// In minimum RTTs: where nothing is later than that, no ACK was late.
+const MIN_ACK_DELAY: f64 = 0.05;
+
 fn connection(m: &Measures<'_>, f: &mut Features) {
     use Feature as F;
+    let has_losses = !m.trail.episodes.list.is_empty();
+    let is_late = trips(m.queue_max, m) > MIN_ACK_DELAY;
+    f.set(F::AckTrouble, flag(has_losses || is_late));
     let echoes: u64 = m.rounds.iter().map(|round| round.ece).sum();
     f.set(F::EcnSeen, flag(echoes > 0));
     f.set(F::QueueMax, trips(m.queue_max, m));

@@ -178,7 +178,7 @@ fn the_receivers_print_shows_a_burst_lost_at_the_host_after_its_reader_paused() 
     let burst = verdict(&diagnosis, "rx-ring-overrun");
     assert!(burst.finding.contains("384 segments"), "{}", burst.finding);
     assert!(
-        burst.finding.contains("octets 532481 to 2105345"),
+        burst.finding.contains("bytes 532481 to 2105345"),
         "{}",
         burst.finding
     );

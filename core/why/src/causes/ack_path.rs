@@ -5,7 +5,7 @@ use alloc::{format, vec::Vec};
 use super::text::{above, clauses, flowing, queue_of, subject, time};
 use super::{AFTER_LOSS, Cause, Evidence, Explanation};
 use crate::account::Attributed;
-use crate::features::{ACKS, LOSS, ONE_WAY, PATH, PATTERN, SENDER, TIMES, WINDOW};
+use crate::features::{ACKS, Feature, LOSS, ONE_WAY, PATH, PATTERN, SENDER, TIMES, WINDOW};
 use crate::measures::Measures;
 
 pub(crate) const CAUSE: Cause = Cause {
@@ -24,7 +24,7 @@ pub(crate) const CAUSE: Cause = Cause {
     is_fault: false,
     states: AFTER_LOSS,
     is_hidden: true,
-    needs: None,
+    needs: Some(Feature::AckTrouble),
     features: &[ACKS, ONE_WAY, PATH, SENDER, WINDOW, LOSS, PATTERN, TIMES],
     note: None,
     explain,
