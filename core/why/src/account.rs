@@ -102,8 +102,8 @@ impl<'a, 'b> Scored<'a, 'b> {
         }
     }
 
-    /// The handshake takes an RTT, or as long as it was seen to take where SYNs were lost;
-    /// what takes longer waits for the application.
+    /// The handshake takes an RTT, or as long as its halves took; what takes longer waits
+    /// for the application. SYNs that were lost are not told from that.
     fn setup(&self, round: &Round) -> Option<(usize, f64)> {
         let handshake = self.m.connection.handshake_round_trip().unwrap_or_default();
         let setup = handshake.max(self.m.base) + self.m.base * 2 + Duration::from_millis(100);
