@@ -2,7 +2,7 @@
 //!
 //! A graded world runs again with each cause lifted, one at a time; only a simulator can do
 //! that. The stated cause holds if lifting it raises goodput by at least half of the stated
-//! cost, and lifting no other single cause brings more. [`LIFTS`] says what lifting means.
+//! cost, and lifting no other single cause brings more. `LIFTS` says what lifting means.
 
 use rayon::prelude::*;
 
