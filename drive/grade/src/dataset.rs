@@ -8,9 +8,7 @@ use gigatcp_why::{CAUSES, find};
 use rayon::prelude::*;
 
 use crate::fit::Example;
-#[cfg(target_os = "linux")]
 use crate::kernels::corpus::{CaseDir, Place as KernelPlace};
-#[cfg(target_os = "linux")]
 use crate::kernels::label::Label;
 use crate::metamorphic::{Change, changed, packets, pcap};
 use crate::worlds::{GradedWorld, Paths, Place, two_causes, world};
@@ -83,7 +81,6 @@ struct Known {
     rates: Option<Rates>,
 }
 
-#[cfg(target_os = "linux")]
 impl Known {
     /// What the label of a kernel's connection says; the place is that of the sender.
     fn of(label: &Label) -> Self {
@@ -170,7 +167,6 @@ fn seen(
 ///
 /// # Errors
 /// If a capture cannot be read.
-#[cfg(target_os = "linux")]
 pub fn of_case(case: &CaseDir) -> Result<Vec<Observed>, String> {
     let at = |place: KernelPlace| {
         let mut captures = case.captures.iter();
@@ -207,7 +203,6 @@ const KERNEL_WEIGHT: f64 = 3.0;
 ///
 /// # Errors
 /// If a capture cannot be read.
-#[cfg(target_os = "linux")]
 pub fn changed_captures_of(case: &CaseDir) -> Result<Vec<Example>, String> {
     /// Changes of each capture.
     const CHANGES: u64 = 2;
@@ -245,7 +240,6 @@ pub fn changed_captures_of(case: &CaseDir) -> Result<Vec<Example>, String> {
 }
 
 /// What all cases show; those that cannot be read are named.
-#[cfg(target_os = "linux")]
 #[must_use]
 pub fn of_cases(cases: &[CaseDir]) -> (Vec<Observed>, Vec<String>) {
     let all: Vec<Result<Vec<Observed>, String>> = cases.par_iter().map(of_case).collect();
