@@ -5,10 +5,18 @@
 mod loud;
 
 use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::Duration;
 
 use gigatcp_kernel::differences::{Differences, Standing, is_shared};
 use gigatcp_kernel::judge::{Case, IpVersion, judge_all};
-use gigatcp_script::run::Settings;
+use gigatcp_linux::LabError;
+use gigatcp_script::run::{Report, Settings};
+
+/// How often scripts that differ unlisted are judged once more, and how long
+/// they wait before: attempts in a row fall into the same spell of other work.
+const SPELLS: u32 = 6;
+const SPELL: Duration = Duration::from_secs(10);
 
 fn conformance() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../conformance")
@@ -67,25 +75,51 @@ fn every_listed_difference_is_of_a_shared_script_and_says_why() {
     let _ = differences();
 }
 
+/// What came of each script.
+fn reports(cases: &[Case], side_by_side: usize) -> Result<Vec<Report>, LabError> {
+    let judged = judge_all(cases, side_by_side, &|_, _| {})?;
+    Ok(judged.into_iter().map(|one| one.report).collect())
+}
+
 #[test]
 fn the_kernel_meets_every_shared_script_but_as_listed() {
     let differences = differences();
     let mut found = Vec::new();
     walk(&scripts(), &mut found);
     let (names, cases): (Vec<String>, Vec<Case>) = found.into_iter().unzip();
-    let judged = match judge_all(&cases, 16, &|_, _| {}) {
-        Ok(judged) => judged,
+    let mut reports = match reports(&cases, 16) {
+        Ok(reports) => reports,
         Err(error) if error.is_missing_privilege() => {
             loud::skip(&error);
             return;
         }
         Err(error) => panic!("{error}"),
     };
+    let unlisted = |reports: &[Report]| -> Vec<usize> {
+        let is_unlisted = |at: &usize| {
+            let standing = differences.standing(&names[*at], &cases[*at].text, &reports[*at]);
+            matches!(standing, Standing::Unlisted)
+        };
+        (0..cases.len()).filter(is_unlisted).collect()
+    };
+    // Other work on the machine comes in spells of seconds: those that failed
+    // in one wait until it may be over.
+    for _ in 0..SPELLS {
+        let again = unlisted(&reports);
+        if again.is_empty() {
+            break;
+        }
+        thread::sleep(SPELL);
+        let those: Vec<Case> = again.iter().map(|at| cases[*at].clone()).collect();
+        for (at, report) in again.into_iter().zip(self::reports(&those, 1).unwrap()) {
+            reports[at] = report;
+        }
+    }
     let mut wrong = Vec::new();
-    for ((name, case), judged) in names.iter().zip(&cases).zip(&judged) {
-        match differences.standing(name, &case.text, &judged.report) {
+    for ((name, case), report) in names.iter().zip(&cases).zip(&reports) {
+        match differences.standing(name, &case.text, report) {
             Standing::Meets | Standing::AsListed(_) | Standing::Unsupported => {}
-            Standing::Unlisted => wrong.push(judged.report.in_text(name, &case.text)),
+            Standing::Unlisted => wrong.push(report.in_text(name, &case.text)),
             Standing::Stale(_) => wrong.push(format!("{name} is listed and differs no longer")),
         }
     }
