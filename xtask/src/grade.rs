@@ -24,6 +24,8 @@ fn kept(words: &[String]) -> &'static str {
         "docs/grade-metamorphic.txt"
     } else if has("--two") {
         "docs/grade-two.txt"
+    } else if has("--next") {
+        "docs/grade-next.txt"
     } else if has("--kernels") {
         "docs/grade-kernels.txt"
     } else if has("--fat") {

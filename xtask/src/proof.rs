@@ -7,11 +7,12 @@
 use crate::{Failed, grade};
 
 /// The gradings of simulated worlds.
-const WORLDS: [&str; 4] = [
+const WORLDS: [&str; 5] = [
     "--seeds 20 --write",
     "--fat --seeds 10 --write",
     "--shared --seeds 10 --write",
     "--counterfactual --seeds 5 --write",
+    "--next --seeds 30 --write",
 ];
 
 /// The gradings of kernels' captures.

@@ -102,11 +102,15 @@ impl<'a, 'b> Scored<'a, 'b> {
         }
     }
 
-    /// The handshake takes an RTT, or as long as its halves took; what takes longer waits
-    /// for the application. SYNs that were lost are not told from that.
+    /// The handshake takes until the last SYN (they are sent again where one was lost) and
+    /// an RTT, or as long as its halves took; what takes longer waits for the application.
     fn setup(&self, round: &Round) -> Option<(usize, f64)> {
         let handshake = self.m.connection.handshake_round_trip().unwrap_or_default();
-        let setup = handshake.max(self.m.base) + self.m.base * 2 + Duration::from_millis(100);
+        let syns = self.m.trail.last_syn.map(|last| self.m.since_start(last));
+        let setup = syns.unwrap_or_default()
+            + handshake.max(self.m.base)
+            + self.m.base * 2
+            + Duration::from_millis(100);
         let id = if round.spent_in(State::Opening) <= setup {
             "connection-setup"
         } else {

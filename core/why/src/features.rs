@@ -8,7 +8,7 @@ use gigatcp_flows::{Kind, Scaling, Side};
 use gigatcp_units::Duration;
 
 use crate::measures::{Measures, ratio};
-use crate::round::State;
+use crate::round::{Round, State};
 use crate::segment_size::SizeCause;
 use crate::view::View;
 
@@ -107,6 +107,7 @@ features! {
     AckBursts "ack_bursts" "Share of the ACKs at once behind another." [0.0, 0.1, 0.3, 0.6, 0.9]
     AckMax "ack_max" "Binary logarithm of the segments that one ACK acknowledged at most." [0.0, 1.0, 2.0, 4.0, 6.0]
     AckTrouble "ack_trouble" "Whether anything was sent again or RTTs grew, as where ACKs are lost or late." [0.0, 1.0]
+    NothingFull "nothing_full" "Whether less than a full segment was acknowledged in the round." [0.0, 1.0]
     EcnSeen "ecn_seen" "Whether an echo of congestion came back at all." [0.0, 1.0]
     EcnEcho "ecn_echo" "Share of the ACKs with an echo of congestion." [0.0, 0.001, 0.01, 0.05, 0.2, 0.5]
     // The loss event before this round.
@@ -158,13 +159,17 @@ features! {
     ServerThink "server_think" "Share of the time in which the server thinks." [0.0, 0.1, 0.3, 0.5, 0.8]
     ExchangeTrips "exchange_trips" "Share of the time that RTTs of exchanges take." [0.0, 0.1, 0.3, 0.5, 0.8]
     ExchangeTransfer "exchange_transfer" "Share of the time in which requests and responses are transferred." [0.0, 0.1, 0.3, 0.5, 0.8]
+    IdleClient "idle_client" "Share of the idle time in which the client had not asked." [0.0, 0.2, 0.5, 0.8, 1.0]
+    IdleServer "idle_server" "Share of the idle time in which the server had been asked." [0.0, 0.2, 0.5, 0.8, 1.0]
+    IdleFree "idle_free" "Share of the idle time that ended with data and no request." [0.0, 0.2, 0.5, 0.8, 1.0]
     Mixed "mixed" "Share of the turns that began before the other side's data had arrived." [0.0, 0.1, 0.5, 1.0]
     // The round and the connection.
     TimeoutShare "timeout_share" "Share of the round in which a retransmission timer ran." [0.0, 0.1, 0.5, 0.9]
     RecoveryShare "recovery_share" "Share of the round in loss recovery." [0.0, 0.1, 0.5, 0.9]
     IdleShare "idle_share" "Share of the round with nothing in flight." [0.0, 0.1, 0.3, 0.6, 0.9]
     IdleTime "idle_time" "Decimal logarithm of that time in minimum RTTs." [-2.0, -1.0, 0.0, 1.0, 2.0, 3.0]
-    RestartsSmall "restarts_small" "Whether the flight is one segment after an idle time, and larger before." [0.0, 1.0]
+    HiddenLoss "hidden_loss" "Whether an idle time seems to be one of losses before the capture point." [0.0, 1.0]
+    Missing "missing" "Binary logarithm of the packets that did not pass here, by IPv4 identification." [0.0, 1.0, 2.0, 3.0, 5.0, 8.0]
     SmallMss "small_mss" "Why full segments are smaller than allowed: 1 path MTU, 2 a plateau." [0.0, 1.0, 2.0]
     AckedUnseen "acked_unseen" "Decimal logarithm of the share of bytes that the capture lacks." [-5.0, -4.0, -3.0, -2.0, -1.0]
     SuperSegments "super_segments" "Whether packets of several segments were captured." [0.0, 1.0]
@@ -465,29 +470,58 @@ fn times(m: &Measures<'_>, index: usize, f: &mut Features) {
     let round = &m.rounds[index];
     let length = round.length().as_secs_f64();
     let share = |state| ratio(round.spent_in(state).as_secs_f64(), length);
+    idle_turns(m, round, f);
+    if m.trail.idents.is_counted() {
+        f.set(F::Missing, log2(round.missing as f64 + 1.0, 1.0));
+    }
+    f.set(F::NothingFull, flag(round.acked < m.mss()));
     f.set(F::TimeoutShare, share(State::Timeout));
     f.set(F::RecoveryShare, share(State::Recovery));
     f.set(F::IdleShare, share(State::Idle));
     let idle = round.spent_in(State::Idle);
     if !idle.is_zero() {
         f.set(F::IdleTime, log10(trips(idle, m), 0.01));
-        f.set(F::RestartsSmall, flag(restarts_small(m, index)));
+        f.set(F::HiddenLoss, flag(hides_loss(m, index)));
     }
 }
 
-/// Whether after a silence the sender begins with one full segment, though it had more in
-/// flight before: what a timeout leaves (RFC 5681 section 3.1). What was sent before may
-/// be lost without a trace at this capture point.
-fn restarts_small(m: &Measures<'_>, index: usize) -> bool {
+/// Whose turn it was while nothing was in flight.
+fn idle_turns(m: &Measures<'_>, round: &Round, f: &mut Features) {
+    use Feature as F;
+    let [own, peer, free] =
+        [round.idle_own, round.idle_peer, round.idle_free].map(|time| time.as_secs_f64());
+    let all = own + peer + free;
+    if all <= 0.0 {
+        return;
+    }
+    let (client, server) = match m.side {
+        Side::Client => (own, peer),
+        Side::Server => (peer, own),
+    };
+    f.set(F::IdleClient, client / all);
+    f.set(F::IdleServer, server / all);
+    f.set(F::IdleFree, free / all);
+}
+
+/// Whether something was lost before this capture point in a silence: packets are missing
+/// by their identifications. Where these do not count packets: whether the sender begins
+/// with one full segment after the silence, though it had more in flight before, as a
+/// timeout has it (RFC 5681 section 3.1).
+fn hides_loss(m: &Measures<'_>, index: usize) -> bool {
     let round = &m.rounds[index];
+    let silence = round.spent_in(State::Idle);
+    let is_long = silence >= Duration::from_millis(190).max(m.base);
+    if m.trail.idents.is_counted() {
+        return is_long && round.missing > 0;
+    }
     let Some(next) = m.rounds.get(index + 1) else {
         return false;
     };
     let before = m.rounds[..index].iter().rev().take(4);
     let before = before.map(|one| one.flight).max().unwrap_or(0);
-    let silence = round.spent_in(State::Idle);
-    silence >= Duration::from_millis(190).max(m.base)
+    is_long
         && round.count == 1
+        && round.sent >= m.mss()
         && round.segments <= 4
         && round.sent <= 3 * m.mss()
         && next.segments <= 4
@@ -613,6 +647,9 @@ pub(crate) const EXCHANGE: &[Feature] = &[
     Feature::ExchangeTrips,
     Feature::ExchangeTransfer,
     Feature::Mixed,
+    Feature::IdleClient,
+    Feature::IdleServer,
+    Feature::IdleFree,
 ];
 
 /// Features of the loss event that came before.
@@ -670,5 +707,6 @@ pub(crate) const TIMES: &[Feature] = &[
     Feature::RecoveryShare,
     Feature::IdleShare,
     Feature::IdleTime,
-    Feature::RestartsSmall,
+    Feature::HiddenLoss,
+    Feature::Missing,
 ];

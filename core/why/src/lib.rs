@@ -30,6 +30,7 @@
 //! | `causes/` | one cause in one file |
 //! | `score.rs`, `weights/`, `calibration.rs` | how probable each cause is; the fitted numbers |
 //! | `account.rs`, `cost.rs` | what each cause took and cost |
+//! | `next_limit.rs` | what limits next if the primary cause is lifted |
 //! | `verdict.rs`, `sentence.rs`, `summary.rs` | the diagnosis, its first line, and the same in figures alone |
 //!
 //! Out of scope: files. What only a host can know (its CPU, its buffers) is inferred from
@@ -53,6 +54,7 @@ mod exchange;
 pub mod features;
 mod measures;
 mod monotone;
+mod next_limit;
 mod packed;
 mod round;
 mod samples;
@@ -72,6 +74,7 @@ pub use between::{Between, Delay};
 pub use causes::{ALIASES, CAUSES, Cause, Evidence, find};
 pub use cost::Cost;
 pub use measures::{Capacity, CapacitySource};
+pub use next_limit::NextLimit;
 pub use round::{MAX_ROUNDS, STATES, State};
 pub use score::position;
 pub use segment_size::{SegmentSize, SizeCause};

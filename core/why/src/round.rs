@@ -141,6 +141,13 @@ rounds! {
         pub again: u64, merge sum;
         /// Segments proven to have been sent again for nothing.
         pub spurious: u64, merge sum;
+        /// Idle time until the peer sent data; from then until this side did; and time that
+        /// this side ended without being asked.
+        pub idle_peer: Duration, merge sum;
+        pub idle_own: Duration, merge sum;
+        pub idle_free: Duration, merge sum;
+        /// Packets that the sender made and that did not pass here, by IPv4 identification.
+        pub missing: u64, merge sum;
         /// Packets overtaken on the way.
         pub late: u64, merge sum;
         /// How long the right edge of the window stood still although data was

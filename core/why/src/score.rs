@@ -9,11 +9,11 @@
 
 use alloc::vec::Vec;
 
-use crate::causes::{CAUSES, place};
+use crate::causes::CAUSES;
 use crate::features::{FEATURES, Feature, Features};
 use crate::measures::Measures;
 use crate::round::{STATES, State};
-use crate::weights::{AWAY, Bias, NEAR, Row, Table};
+use crate::weights::{AWAY, NEAR, Row, Table};
 
 /// A score that leaves no probability.
 const IMPOSSIBLE: f64 = -1e9;
@@ -60,14 +60,12 @@ fn positions(features: &Features) -> [Option<Position>; FEATURES] {
 /// Scores of all causes in a round, without the bias of a state.
 fn of_round(table: &Table, features: &Features) -> Vec<f64> {
     let positions = positions(features);
-    let mut scores = alloc::vec![0.0; CAUSES.len()];
-    for (cause, rows) in table.weights {
-        let Some(score) = place(cause).and_then(|place| scores.get_mut(place)) else {
-            continue;
-        };
-        *score = rows.iter().map(|row| weight(row, &positions)).sum();
-    }
-    scores
+    let score = |rows: &[Row]| rows.iter().map(|row| weight(row, &positions)).sum();
+    table
+        .causes
+        .iter()
+        .map(|(_, _, rows)| score(rows))
+        .collect()
 }
 
 fn weight((feature, weights): &Row, positions: &[Option<Position>; FEATURES]) -> f64 {
@@ -82,10 +80,10 @@ fn weight((feature, weights): &Row, positions: &[Option<Position>; FEATURES]) ->
     }
 }
 
-/// The bias of a cause for what the sender waits for; `None` without weights.
-fn bias(biases: &[Bias], cause: usize, state: State) -> Option<f64> {
-    let row = biases.iter().find(|(id, _)| *id == CAUSES[cause].id);
-    row.map(|(_, each)| f64::from(each[state as usize]) * UNIT)
+/// The bias of a cause for what the sender waits for; `None` for what has no weights.
+fn bias(table: &Table, cause: usize, state: State) -> Option<f64> {
+    let is_fitted = !CAUSES[cause].features.is_empty();
+    is_fitted.then(|| f64::from(table.causes[cause].1[state as usize]) * UNIT)
 }
 
 /// Probabilities of every cause, for each state of a round.
@@ -122,7 +120,7 @@ pub(crate) fn probabilities(m: &Measures<'_>, features: &[Features]) -> Vec<Prob
                 }
                 softmax(&smooth, |cause| {
                     let holds = CAUSES[cause].holds(state, &features[index], is_away);
-                    bias(table.biases, cause, state).filter(|_| holds)
+                    bias(table, cause, state).filter(|_| holds)
                 })
             });
             Probabilities { each }
@@ -167,6 +165,7 @@ fn softmax(scores: &[f64], bias: impl Fn(usize) -> Option<f64>) -> Vec<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::causes::place;
     use alloc::string::String;
 
     #[test]
@@ -184,23 +183,29 @@ mod tests {
     }
 
     #[test]
+    fn weights_are_in_the_order_of_the_causes() {
+        for table in [NEAR, AWAY] {
+            let ids = table.causes.iter().map(|(id, _, _)| *id);
+            assert!(ids.eq(CAUSES.iter().map(|cause| cause.id)));
+        }
+    }
+
+    #[test]
     fn every_cause_that_takes_time_can_win() {
         for (name, table) in [("near", NEAR), ("away", AWAY)] {
             for cause in CAUSES.iter().filter(|cause| cause.features().count() > 0) {
                 // What speaks for it most, and for nothing else.
                 let mut features = Features([f32::NAN; FEATURES]);
-                let rows = table.weights.iter().find(|(id, _)| *id == cause.id);
-                for (feature, weights) in rows.map(|(_, rows)| *rows).unwrap_or_default() {
+                let place = place(cause.id).unwrap_or_default();
+                for (feature, weights) in table.causes[place].2 {
                     let best = (0..weights.len()).max_by_key(|knot| weights[*knot]);
                     let knot = feature.knots()[best.unwrap_or(0)];
                     features.0[*feature as usize] = knot as f32;
                 }
                 let scores = of_round(table, &features);
-                let place = place(cause.id).unwrap_or_default();
                 let wins = cause.states.iter().any(|state| {
                     let all = softmax(&scores, |one| {
-                        bias(table.biases, one, *state)
-                            .filter(|_| CAUSES[one].states.contains(state))
+                        bias(table, one, *state).filter(|_| CAUSES[one].states.contains(state))
                     });
                     all[place] > 0.5
                 });

@@ -12,6 +12,7 @@
 mod expected;
 mod heard;
 mod host_clock;
+mod identification;
 pub(crate) mod meter;
 mod overtaken;
 #[cfg(test)]
@@ -68,6 +69,8 @@ struct Pending {
     ack: u64,
     edge: u64,
     ts_val: Option<u32>,
+    /// Whether it carries data: a request, or the response to one.
+    asks: bool,
 }
 
 /// A segment that waited below TCP: it does not echo what had long passed.
@@ -234,6 +237,8 @@ pub(crate) struct Trail {
     /// From here to the sender and back.
     pub turn: Option<Duration>,
     pub had_handshake: bool,
+    /// When the last SYN or SYN-ACK passed: later than the first where one was lost.
+    pub last_syn: Option<Instant>,
     pending: VecDeque<Pending>,
     echoes: Echoes,
     /// The most in flight in the last rounds.
@@ -242,6 +247,8 @@ pub(crate) struct Trail {
     /// The size of data that changes nothing but sums; zero where there is none.
     /// See `expected.rs`.
     steady: u64,
+    /// Segments on the wire of such a packet.
+    steady_segments: u16,
     expects: bool,
     /// The sender's repair.
     recover: u64,
@@ -321,6 +328,12 @@ pub(crate) struct Trail {
     zero_since: Option<Instant>,
     /// The timestamp clocks of sender and receiver.
     host_clocks: [host_clock::HostClock; 2],
+    /// Idle time of which it is not known yet who ended it.
+    idle: Duration,
+    /// Whether the peer has sent data since this side did.
+    is_asked: bool,
+    /// The IPv4 identifications of the sender's packets.
+    pub idents: identification::Identifications,
 }
 
 impl Trail {
@@ -364,11 +377,13 @@ impl Trail {
             knows_edge: false,
             turn: None,
             had_handshake: false,
+            last_syn: None,
             pending: VecDeque::new(),
             echoes: Echoes::default(),
             full: [0; 2],
             mss: 0,
             steady: 0,
+            steady_segments: 1,
             expects: true,
             recover: 0,
             open: None,
@@ -420,6 +435,9 @@ impl Trail {
             least_scale: 0,
             zero_since: None,
             host_clocks: Default::default(),
+            idle: Duration::ZERO,
+            is_asked: false,
+            idents: Default::default(),
         }
     }
 
@@ -556,6 +574,13 @@ impl Trail {
     fn book(&mut self, to: Instant, state: State) {
         let span = to.saturating_since(self.last);
         self.round.spent[state as usize] += span;
+        if state == State::Idle {
+            if self.is_asked {
+                self.round.idle_own += span;
+            } else {
+                self.idle += span;
+            }
+        }
         self.round.flight_time += f32_of(self.flight()) * f32_of(span.as_nanos()) * 1e-9;
         self.last = self.last.max(to);
     }
@@ -605,6 +630,10 @@ impl Trail {
             if self.hole.is_some_and(|(end, _)| self.una >= end) {
                 self.hole = None;
             }
+        }
+        if known.asks {
+            self.round.idle_peer += core::mem::take(&mut self.idle);
+            self.is_asked = true;
         }
         if known.edge > self.edge {
             self.edge = known.edge;

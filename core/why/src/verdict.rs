@@ -16,6 +16,7 @@ use crate::causes::{CAUSES, Cause, Evidence, counted, place, verb};
 use crate::cost::Cost;
 use crate::exchange::Exchange;
 use crate::measures::{Capacity, Measures, Pair, rate};
+use crate::next_limit::NextLimit;
 use crate::trail::Trail;
 
 /// Below this confidence the diagnosis is unsure: it names two causes.
@@ -71,6 +72,8 @@ pub struct Diagnosis {
     pub verdicts: Vec<Verdict>,
     /// What else the most probable cause may be, where that is unsure.
     pub alternative: Option<&'static Cause>,
+    /// What limits it next if the primary cause is lifted, as far as the capture shows it.
+    pub next: Option<NextLimit>,
     /// Time whose cause the capture does not show.
     pub unknown: Duration,
     /// The whole time in intervals of one cause each.
@@ -105,6 +108,7 @@ impl Diagnosis {
             min_rtt: m.base,
             verdicts: verdicts(&m, &account),
             alternative: alternative(&account),
+            next: NextLimit::of(&m, &account, &m.capacity),
             unknown: account.unknown,
             spans,
             joined: m.pair.map(|pair| joined(pair.between)),

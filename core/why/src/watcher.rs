@@ -28,6 +28,8 @@ pub(crate) struct Followed {
     last_packet: u64,
     first_packet: u64,
     halves: Halves,
+    /// When the last packet with SYN passed.
+    last_syn: Option<Instant>,
     trails: [Option<Box<Trail>>; 2],
     pub(crate) exchange: Exchange,
     /// It is in the list of those that have ended.
@@ -320,6 +322,9 @@ impl Followed {
         self.exchange.on_packet(shown);
         self.halves
             .note(shown.connection, shown.verdict, packet.flags);
+        if packet.flags.contains(Flags::SYN) {
+            self.last_syn = Some(packet.at);
+        }
         if packet.payload_len > 0 && self.trails[from as usize].is_none() {
             self.begin(from, packet.at, spare);
             if !predicts && let Some(trail) = &mut self.trails[from as usize] {
@@ -345,6 +350,7 @@ impl Followed {
             }
             None => Trail::new(from, first, self.first_packet),
         };
+        trail.last_syn = self.last_syn;
         if let Some(turn) = self.halves.turn_of(from) {
             trail.set_turn(turn);
         }

@@ -9,9 +9,10 @@ use rayon::prelude::*;
 
 use crate::fit::Example;
 use crate::kernels::corpus::{CaseDir, Place as KernelPlace};
+use crate::kernels::families;
 use crate::kernels::label::Label;
 use crate::metamorphic::{Change, changed, packets, pcap};
-use crate::worlds::{GradedWorld, Paths, Place, two_causes, world};
+use crate::worlds::{GradedWorld, Paths, Place, by_time, next_limit, two_causes, world};
 
 /// Where a capture was taken.
 pub const PLACES: [&str; 4] = ["sender", "receiver", "middle", "both"];
@@ -27,6 +28,8 @@ pub struct Observed {
     pub acceptable: Vec<String>,
     /// What limited it for the rest of the time, where that is known.
     pub second: Option<String>,
+    /// What was said to limit next.
+    pub next: Option<&'static str>,
     /// Index in [`PLACES`].
     pub place: usize,
     /// The answer: the id of what is to be looked at first, `unknown`, or `unsure`.
@@ -78,6 +81,8 @@ struct Known {
     place: usize,
     kernel: Option<u64>,
     second: Option<String>,
+    /// Causes in the order of time, and the share of the time of each.
+    phases: Vec<(String, f64)>,
     rates: Option<Rates>,
 }
 
@@ -92,12 +97,23 @@ impl Known {
             place: 0,
             kernel: Some(label.seed),
             second: label.second.clone(),
+            phases: phases(label),
             rates: Some(Rates {
                 bottleneck_bps: label.bottleneck_bps,
                 goodput_bps: label.goodput_bps,
             }),
         }
     }
+}
+
+/// The causes of a case in the order of time: that of its family is the first.
+fn phases(label: &Label) -> Vec<(String, f64)> {
+    let family = families::all().into_iter();
+    let family = family.filter(|family| family.name == label.family);
+    let first = family.map(|family| family.cause).next();
+    let mut phases = label.shares.clone();
+    phases.sort_by_key(|(cause, _)| Some(cause.as_str()) != first);
+    phases
 }
 
 /// Payload per second, as counters show it.
@@ -122,6 +138,7 @@ pub fn of_world(cause: &str, seed: u64, paths: Paths) -> Result<Vec<Observed>, S
         place: index,
         kernel: None,
         second: None,
+        phases: Vec::new(),
         rates: None,
     })
 }
@@ -131,7 +148,10 @@ pub fn of_world(cause: &str, seed: u64, paths: Paths) -> Result<Vec<Observed>, S
 /// # Errors
 /// If the world cannot be run.
 pub fn of_two_causes(seed: u64) -> Result<Vec<Observed>, String> {
-    let (world, [(first, _), (second, _)]) = two_causes(seed);
+    let (world, shares) = two_causes(seed);
+    let [(first, _), (second, _)] = shares;
+    let phases = by_time(shares).into_iter().flatten();
+    let phases: Vec<(String, f64)> = phases.map(|(id, share)| (id.to_owned(), share)).collect();
     seen(&world, |_, index| Known {
         name: format!("{first}, {second} {seed}: {}", world.about),
         truth: first.to_owned(),
@@ -139,6 +159,26 @@ pub fn of_two_causes(seed: u64) -> Result<Vec<Observed>, String> {
         place: index,
         kernel: None,
         second: Some(second.to_owned()),
+        phases: phases.clone(),
+        rates: None,
+    })
+}
+
+/// What a simulated world with one limit below another shows at each place: `second` is
+/// what limits once the first is lifted.
+///
+/// # Errors
+/// If the world cannot be run.
+pub fn of_next_limit(seed: u64) -> Result<Vec<Observed>, String> {
+    let (world, [first, second]) = next_limit(seed);
+    seen(&world, |_, index| Known {
+        name: format!("{first}, then {second} {seed}: {}", world.about),
+        truth: first.to_owned(),
+        acceptable: Vec::new(),
+        place: index,
+        kernel: None,
+        second: Some(second.to_owned()),
+        phases: Vec::new(),
         rates: None,
     })
 }
@@ -198,18 +238,24 @@ pub fn of_case(case: &CaseDir) -> Result<Vec<Observed>, String> {
 /// A connection of a kernel counts as much as so many simulated ones.
 const KERNEL_WEIGHT: f64 = 3.0;
 
-/// Captures of a case after changes that mean nothing, for fitting: two changes of each
-/// capture, others for each seed.
+/// Captures of a case after changes that take evidence away, for fitting: of each capture
+/// without its first second, and after two others, which differ by seed.
 ///
 /// # Errors
 /// If a capture cannot be read.
 pub fn changed_captures_of(case: &CaseDir) -> Result<Vec<Example>, String> {
-    /// Changes of each capture.
-    const CHANGES: u64 = 2;
+    /// Changes of each capture besides.
+    const CHANGES: usize = 2;
     /// What each of them counts.
-    const WEIGHT: f64 = KERNEL_WEIGHT / 3.0;
+    const WEIGHT: f64 = KERNEL_WEIGHT / 4.0;
+    let is_taken = |change: &Change| change.removes_evidence() && *change != Change::NoFirstSecond;
+    let others: Vec<Change> = Change::ALL.into_iter().filter(is_taken).collect();
     let label = &case.label;
     let mut all = Vec::new();
+    if label.second.is_some() {
+        // When its causes change is known only for whole captures.
+        return Ok(all);
+    }
     for (place, path) in &case.captures {
         let index = match place {
             KernelPlace::Sender => 0,
@@ -218,14 +264,14 @@ pub fn changed_captures_of(case: &CaseDir) -> Result<Vec<Example>, String> {
         };
         let read = CaptureReader::open(path).map_err(|error| error.to_string());
         let (link, packets) = read.and_then(packets)?;
-        for turn in 0..CHANGES {
-            let count = Change::ALL.len() as u64;
-            let which = label.seed * 7 + index * 5 + turn * 4;
-            let change = Change::ALL[(which % count) as usize];
+        let from = label.seed as usize + index * CHANGES;
+        let drawn = others.iter().cycle().skip(from % others.len());
+        let drawn = drawn.take(CHANGES).copied();
+        for change in drawn.chain([Change::NoFirstSecond]) {
             let bytes = pcap(link, &changed(change, &packets));
             let known = Known {
                 name: format!("{}-{}, {change:?}", label.family, label.seed),
-                place: index as usize,
+                place: index,
                 ..Known::of(label)
             };
             let example = observe(&[Source::bytes("changed", bytes)], known)?.example;
@@ -267,6 +313,7 @@ fn observe(sources: &[Source], known: Known) -> Result<Observed, String> {
         acceptable: known.acceptable,
         second: known.second,
         rates: known.rates,
+        next: None,
         place: known.place,
         said: "unknown".into(),
         ranked: Vec::new(),
@@ -294,7 +341,14 @@ fn example(analysis: &Analysis, answer: &Answer, known: &Known) -> Option<Exampl
     Some(Example {
         name: format!("{}: {}", PLACES[known.place], known.name),
         cause: place(&known.truth)?,
-        second: known.second.as_deref().and_then(place),
+        phases: {
+            let mut until = 0.0;
+            let phases = known.phases.iter().map(|(id, share)| {
+                until += share;
+                Some((place(id)?, until))
+            });
+            phases.collect::<Option<Vec<_>>>()?
+        },
         acceptable: known.acceptable.iter().filter_map(|id| place(id)).collect(),
         weight: if known.kernel.is_some() {
             KERNEL_WEIGHT
@@ -315,6 +369,7 @@ impl Observed {
         self.throughput_bps = diagnosis.throughput.as_bps() as f64;
         let capacity = &diagnosis.capacity;
         self.capacity = Some((capacity.rate().as_bps() as f64, capacity.is_lower_bound()));
+        self.next = diagnosis.next.map(|next| next.cause.id);
         let timed = diagnosis.verdicts.iter().filter(|one| !one.time.is_zero());
         self.ranked = timed.map(|one| one.cause.id).collect();
         let notes = diagnosis.verdicts.iter().filter(|one| one.is_note);

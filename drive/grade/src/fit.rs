@@ -39,8 +39,9 @@ pub struct Example {
     pub name: String,
     /// Index of its cause in [`CAUSES`].
     pub cause: usize,
-    /// Index of what limited it for the rest of the time, where that is known.
-    pub second: Option<usize>,
+    /// Where several causes followed each other: their indices, and the share of the time
+    /// up to which each held.
+    pub phases: Vec<(usize, f64)>,
     /// Indices of other right answers.
     pub acceptable: Vec<usize>,
     /// What it counts.
@@ -159,34 +160,63 @@ fn row_costs(layout: &Layout, weights: &[f64]) -> Vec<f64> {
 }
 
 fn prepare(example: &Example) -> Vec<Prepared> {
-    let holds = |cause: usize, slice: &Slice| possible(slice, example.is_away) >> cause & 1 == 1;
-    let own = || example.second.into_iter().chain([example.cause]);
-    let mut slices: Vec<&Slice> = example
-        .slices
-        .iter()
-        .filter(|slice| own().any(|cause| holds(cause, slice)))
-        .collect();
-    slices.sort_by_key(|slice| std::cmp::Reverse(slice.time));
+    let mut slices = labeled(example);
+    slices.sort_by_key(|(slice, _)| std::cmp::Reverse(slice.time));
     // The longest, and of the others some: short rounds are rounds too.
     if slices.len() > MAX_SLICES {
         let rest = slices.split_off(MAX_SLICES / 2);
         let every = rest.len() / (MAX_SLICES / 2);
         slices.extend(rest.into_iter().step_by(every.max(1)).take(MAX_SLICES / 2));
     }
-    let time: f64 = slices.iter().map(|slice| slice.time.as_secs_f64()).sum();
+    let times = slices.iter().map(|(slice, _)| slice.time.as_secs_f64());
+    let time: f64 = times.sum();
     slices
         .into_iter()
-        .map(|slice| Prepared {
-            parts: {
-                let own: Vec<usize> = own().filter(|cause| holds(*cause, slice)).collect();
-                mixture(&own, &example.acceptable, possible(slice, example.is_away))
-            },
+        .map(|(slice, own)| Prepared {
+            parts: mixture(&own, &example.acceptable, possible(slice, example.is_away)),
             weight: example.weight * slice.time.as_secs_f64() / time.max(1e-9),
             state: slice.state as usize,
             possible: possible(slice, example.is_away),
             at: places(slice),
         })
         .collect()
+}
+
+/// The slices of an example with the causes that each may have by its label; those in
+/// which none of them can hold are left out.
+fn labeled(example: &Example) -> Vec<(&Slice, Vec<usize>)> {
+    let slices = example.slices.iter();
+    let whole: f64 = slices.clone().map(|slice| slice.time.as_secs_f64()).sum();
+    let mut passed = 0.0;
+    let labeled = slices.map(|slice| {
+        let from = passed / whole;
+        passed += slice.time.as_secs_f64();
+        let mut own = example.causes(from, passed / whole);
+        let possible = possible(slice, example.is_away);
+        own.retain(|cause| possible >> cause & 1 == 1);
+        (slice, own)
+    });
+    labeled.filter(|(_, own)| !own.is_empty()).collect()
+}
+
+impl Example {
+    /// Its causes in that part of the time, both as shares of it.
+    fn causes(&self, from: f64, to: f64) -> Vec<usize> {
+        /// How exactly the time of a change is known.
+        const MARGIN: f64 = 0.03;
+        if self.phases.is_empty() {
+            return vec![self.cause];
+        }
+        let mut begin = 0.0;
+        let mut causes = Vec::new();
+        for (cause, until) in &self.phases {
+            if from < until + MARGIN && to > begin - MARGIN {
+                causes.push(*cause);
+            }
+            begin = *until;
+        }
+        causes
+    }
 }
 
 /// The causes that can hold in a slice, a bit for each.
@@ -358,20 +388,12 @@ impl Fitted {
              use super::Table;\n\
              use crate::features::Feature as F;\n\n\
              #[rustfmt::skip]\n\
-             pub(crate) const {name}: &Table = &Table {{\n    biases: &[\n"
+             pub(crate) const {name}: &Table = &Table {{\n    causes: &[\n"
         );
-        for (cause, begin) in CAUSES.iter().zip(&self.layout.biases) {
-            if cause.features().next().is_some() {
-                let biases = list(&self.weights[*begin..begin + STATES]);
-                text += &format!("        (\"{}\", [{biases}]),\n", cause.id);
-            }
-        }
-        text += "    ],\n    weights: &[\n";
-        for (cause, rows) in CAUSES.iter().zip(&self.layout.rows) {
-            if rows.is_empty() {
-                continue;
-            }
-            text += &format!("        (\"{}\", &[\n", cause.id);
+        let all = self.layout.biases.iter().zip(&self.layout.rows);
+        for (cause, (begin, rows)) in CAUSES.iter().zip(all) {
+            let biases = list(&self.weights[*begin..begin + STATES]);
+            text += &format!("        (\"{}\", [{biases}], &[\n", cause.id);
             for (feature, begin) in rows {
                 let feature = Feature::ALL[*feature];
                 let row = &self.weights[*begin..begin + feature.knots().len()];

@@ -10,7 +10,7 @@
 //! | `metamorphic.rs` | changes of a capture that mean nothing |
 //! | `stability.rs` | whether answers stay after them |
 //! | `rates.rs` | whether stated rates are those of counters |
-//! | `shares.rs` | two causes in one connection |
+//! | `shares.rs`, `next.rs` | two causes in one connection; what limits next |
 //! | `matrix.rs` | what was said of what, and what a confidence is worth |
 #![deny(missing_docs)]
 
@@ -25,6 +25,8 @@ pub mod kernels;
 pub mod matrix;
 #[cfg(target_os = "linux")]
 pub mod metamorphic;
+#[cfg(target_os = "linux")]
+pub mod next;
 pub mod rates;
 #[cfg(target_os = "linux")]
 pub mod shares;

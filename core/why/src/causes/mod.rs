@@ -92,8 +92,7 @@ impl Cause {
     pub fn holds(&self, state: State, features: &Features, is_away: bool) -> bool {
         let value = |feature| features.value(feature).unwrap_or(0.0);
         let may_hide = is_away && self.is_hidden && state == State::Idle;
-        let may_be =
-            self.states.contains(&state) || may_hide && value(Feature::RestartsSmall) == 1.0;
+        let may_be = self.states.contains(&state) || may_hide && value(Feature::HiddenLoss) == 1.0;
         may_be && self.needs.is_none_or(|needed| value(needed) > 0.0)
     }
 

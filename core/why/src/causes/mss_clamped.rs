@@ -50,7 +50,7 @@ fn shown(m: &Measures<'_>) -> Option<Shown> {
     let size = m.segment_size();
     let flights = matches!(size.cause, SizeCause::Plateau | SizeCause::PathMtu)
         && size.packet >= 576
-        && in_flights(m, size.octets) >= MIN_FULL;
+        && in_flights(m, &size) >= MIN_FULL;
     if flights {
         return Some(Shown::Flights(size));
     }
@@ -81,10 +81,18 @@ const MAX_SMALL: u64 = 1220;
 
 /// Segments of that size in rounds with several of them in flight that ACKs released:
 /// data was waiting, so the sender did not make them small for want of it.
-fn in_flights(m: &Measures<'_>, octets: u64) -> u64 {
+///
+/// A packet of a plateau may follow larger ones (a path MTU that was learned later); any
+/// other size must be the largest that was sent.
+fn in_flights(m: &Measures<'_>, size: &SegmentSize) -> u64 {
+    let octets = size.octets;
+    let is_full = |round: &Round| match size.cause {
+        SizeCause::Plateau => round.sent * 20 >= round.segments * octets * 19,
+        _ => round.small * 8 <= round.segments,
+    };
     let is_waiting = |round: &&Round| {
         round.flight >= 4 * octets
-            && round.small * 8 <= round.segments
+            && is_full(round)
             && round.clocked * 2 >= round.sent
             && round.dry * 4 <= round.length()
     };

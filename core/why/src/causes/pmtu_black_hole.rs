@@ -6,7 +6,7 @@ use super::losses::Losses;
 use super::text::{counted, time};
 use super::{AFTER_LOSS, Cause, Explanation};
 use crate::account::Attributed;
-use crate::features::{LOSS, PATH, PATTERN, SENDER, TIMES};
+use crate::features::{Feature, LOSS, PATH, PATTERN, SENDER, TIMES};
 use crate::measures::Measures;
 
 pub(crate) const CAUSE: Cause = Cause {
@@ -25,7 +25,7 @@ pub(crate) const CAUSE: Cause = Cause {
     is_fault: false,
     states: AFTER_LOSS,
     is_hidden: false,
-    needs: None,
+    needs: Some(Feature::NothingFull),
     features: &[LOSS, PATTERN, TIMES, PATH, SENDER],
     note: None,
     explain,

@@ -31,6 +31,7 @@ impl Trail {
             && octets > 0
             && octets.is_multiple_of(self.mss);
         let is_later = self.first_data.is_some_and(|first| first < self.last);
+        self.steady_segments = (octets / self.mss.max(1)) as u16;
         self.steady = if self.expects && is_undisturbed && is_usual && is_later {
             octets
         } else {
@@ -60,6 +61,7 @@ impl Trail {
         let packet = shown.packet;
         let octets = self.steady;
         let (start, end) = (self.nxt, self.nxt + octets);
+        self.round.missing += self.idents.on_packet(packet.ident, self.steady_segments);
         self.note_echo(shown);
         if !self.pending.is_empty() {
             self.let_go((start, end), shown, None);

@@ -1,11 +1,23 @@
 //! What the receiver says: acknowledgments, windows, how long they took.
 
+use gigatcp_flows::Kinds;
+
 use super::*;
+
+/// Whether it is no new data: retransmitted, or a probe.
+const fn is_old(kinds: Kinds) -> bool {
+    kinds.is_retransmission()
+        || kinds.contains(Kind::KeepAlive)
+        || kinds.contains(Kind::ZeroWindowProbe)
+}
 
 impl Trail {
     /// The receiver speaks.
     pub fn on_heard(&mut self, shown: &Shown<'_>) {
         let packet = shown.packet;
+        if shown.verdict.kinds.contains(Kind::CapturedTwice) {
+            return;
+        }
         if let Some(reset) = &mut self.reset {
             reset.answered = true;
         }
@@ -40,6 +52,7 @@ impl Trail {
                 ack,
                 edge,
                 ts_val: packet.timestamps.map(|stamps| stamps.val),
+                asks: packet.payload_len > 0 && !is_old(shown.verdict.kinds),
             },
             shown.number,
         );

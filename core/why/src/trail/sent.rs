@@ -32,6 +32,7 @@ impl Trail {
         if shown.verdict.kinds.contains(Kind::ZeroWindowProbe) {
             self.on_probe(shown);
         }
+        self.note_ident(shown);
         if packet.seq_len() == 0 || packet.flags.contains(Flags::SYN) {
             return self.count_others_again(shown);
         }
@@ -73,6 +74,18 @@ impl Trail {
             self.round.cwr += 1;
         }
         self.last_data = self.last_data.max(packet.at);
+    }
+
+    /// Packets that the sender made and that did not pass here.
+    fn note_ident(&mut self, shown: &Shown<'_>) {
+        let packet = shown.packet;
+        let is_none = shown.verdict.kinds.contains(Kind::CapturedTwice);
+        if is_none || packet.flags.contains(Flags::SYN) {
+            return;
+        }
+        let size = wire_segment(shown.connection, self.side, packet).max(self.mss);
+        let segments = u64::from(packet.payload_len).div_ceil(size.max(1));
+        self.round.missing += self.idents.on_packet(packet.ident, segments as u16);
     }
 
     /// The sender asks whether the window is still closed.
@@ -235,6 +248,10 @@ impl Trail {
     /// What every segment of new data adds.
     #[inline(always)]
     pub(super) fn count_new(&mut self, at: Instant, octets: u64, (start, end): (u64, u64)) {
+        if self.nxt == self.una {
+            self.round.idle_free += core::mem::take(&mut self.idle);
+        }
+        self.is_asked = false;
         let is_first = self.round.segments == 0 && end > self.nxt || start > self.nxt;
         if is_first && self.flight() == 0 {
             self.round_end = end;

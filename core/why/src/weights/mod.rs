@@ -12,14 +12,14 @@ pub(crate) use near::NEAR;
 /// A feature and its weights at its knots, in hundredths of a nat.
 pub(crate) type Row = (Feature, &'static [i16]);
 
-/// A cause and its bias for each state, in hundredths of a nat.
-pub(crate) type Bias = (&'static str, [i16; STATES]);
+/// A cause by its id: its bias for each state, in hundredths of a nat, and its weights.
+pub(crate) type Fitted = (&'static str, [i16; STATES], &'static [Row]);
 
 /// Everything that is fitted for one capture point.
 #[derive(Debug)]
 pub(crate) struct Table {
-    pub biases: &'static [Bias],
-    pub weights: &'static [(&'static str, &'static [Row])],
+    /// One for each of [`CAUSES`](crate::CAUSES), in that order.
+    pub causes: &'static [Fitted],
     /// Probabilities, and the share of right answers at each of them.
     pub calibration: (&'static [f64], &'static [f64]),
 }

@@ -9,6 +9,7 @@
 //! * `grade --metamorphic [--seeds N] [--kernels DIR]`: whether answers stay when captures
 //!   are changed in ways that mean nothing.
 //! * `grade --two [--seeds N] [--kernels DIR]`: connections with two causes.
+//! * `grade --next [--seeds N]`: what limits next once the first limit is lifted, in worlds.
 //! * `grade --fit [--seeds N] [--kernels DIR] --write DIR`: fits weights to worlds with
 //!   seeds below 1,000,000 and to the captures in DIR, and writes them to a directory
 //!   (`core/why/src/weights`).
@@ -23,11 +24,12 @@ use gigatcp_capture::CaptureReader;
 use gigatcp_grade::calibrate::{Answer, balanced, calibration, fitted_apart};
 use gigatcp_grade::counterfactual::{Verdict, counterfactual, holds};
 use gigatcp_grade::dataset::{
-    Observed, PLACES, changed_captures_of, of_cases, of_two_causes, of_world,
+    Observed, PLACES, changed_captures_of, of_cases, of_next_limit, of_two_causes, of_world,
 };
 use gigatcp_grade::fit::{Example, fit};
 use gigatcp_grade::kernels::corpus::{CaseDir, Corpus};
 use gigatcp_grade::matrix::Matrix;
+use gigatcp_grade::next::NextScore;
 use gigatcp_grade::rates::RateScore;
 use gigatcp_grade::shares::Shares;
 use gigatcp_grade::stability::Stability;
@@ -44,6 +46,7 @@ enum Mode {
     Counterfactual,
     Metamorphic,
     Two,
+    Next,
 }
 
 struct Request {
@@ -92,6 +95,7 @@ fn request() -> Result<Request, String> {
             "--counterfactual" => request.mode = Mode::Counterfactual,
             "--metamorphic" => request.mode = Mode::Metamorphic,
             "--two" => request.mode = Mode::Two,
+            "--next" => request.mode = Mode::Next,
             "--show" => request.shows = true,
             "--write" => request.write = Some(value()?.into()),
             _ => return Err(format!("unknown argument `{word}`")),
@@ -119,6 +123,7 @@ fn run(request: &Request) -> Result<(), String> {
         Mode::Counterfactual => lifted(request),
         Mode::Metamorphic => metamorphic(request),
         Mode::Two => two(request),
+        Mode::Next => next(request),
     }
 }
 
@@ -277,6 +282,22 @@ fn two(request: &Request) -> Result<(), String> {
     Ok(())
 }
 
+/// Prints what is said to limit next.
+fn next(request: &Request) -> Result<(), String> {
+    let seeds = request.first..request.first + request.seeds;
+    let all: Result<Vec<Vec<Observed>>, String> =
+        seeds.into_par_iter().map(of_next_limit).collect();
+    let mut score = NextScore::default();
+    for one in all?.iter().flatten() {
+        let is_wrong = score.add(one);
+        if request.shows && is_wrong {
+            println!("{}: said {:?} [{}]", PLACES[one.place], one.next, one.name);
+        }
+    }
+    print!("{score}");
+    Ok(())
+}
+
 fn print(observed: &[Observed], shows: bool) {
     for (place, name) in PLACES.into_iter().enumerate() {
         let mut matrix = Matrix::new(name);
@@ -316,6 +337,10 @@ fn fit_all(request: &Request) -> Result<(), String> {
     if request.seeds > 0 {
         all.extend(worlds(request, 1, Paths::Usual)?);
         all.extend(worlds(request, 100_000, Paths::Shared)?);
+        let seeds = 1..=4 * request.seeds;
+        let two: Result<Vec<Vec<Observed>>, String> =
+            seeds.into_par_iter().map(of_two_causes).collect();
+        all.extend(two?.into_iter().flatten().filter(is_timed));
     }
     let mut examples: Vec<Example> = all.into_iter().filter_map(|one| one.example).collect();
     let changed: Result<Vec<Vec<Example>>, String> =
@@ -342,6 +367,12 @@ fn fit_all(request: &Request) -> Result<(), String> {
         }
     }
     Ok(())
+}
+
+/// Whether it is known when each of its causes held.
+fn is_timed(one: &Observed) -> bool {
+    let example = one.example.as_ref();
+    example.is_some_and(|example| example.phases.len() == 2)
 }
 
 /// How the fit does on what it was not fitted to: a look at the model, not a grade.

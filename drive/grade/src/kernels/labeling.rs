@@ -16,6 +16,9 @@ fn disturbed(facts: &Facts, spec: &Spec) -> Option<String> {
     if missed > 0 {
         return Some(format!("captures lack {missed} packets"));
     }
+    if facts.captures.values().any(|one| one.packets == 0) {
+        return Some("a capture is empty".to_owned());
+    }
     if let Some(path) = &facts.path {
         if path.late_p99_us > spec.proof.tolerates_us(spec.rtt_s) {
             return Some(format!("the path was late by {} us", path.late_p99_us));

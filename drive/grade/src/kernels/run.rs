@@ -21,7 +21,7 @@ use super::labeling;
 use super::process::{self, Running, Start, spawn};
 use super::sample::{self, Moment, Sampler, now_ns};
 use super::spec::{Cpu, Host, Net, Program, Role, Spec, Task};
-use super::taps::Tap;
+use super::taps::{BLOCK, Tap};
 use super::topology::{ROUTER, Topology};
 
 /// Programs and files that running needs.
@@ -434,6 +434,7 @@ fn observe(run: &mut Run<'_>, facts: &mut Facts) -> Result<[Vec<Moment>; 2], Str
         let origin = forwarder.is_none().then(|| origin(&moments[0])).flatten();
         keep_shaper(facts, &samples, origin);
     }
+    thread::sleep(BLOCK);
     for tap in taps {
         let (place, counted) = tap.finish();
         facts

@@ -12,6 +12,10 @@ use super::draw::Draw;
 use super::facts::CaptureFacts;
 use super::process::{Running, Start, spawn};
 
+/// How long the kernel keeps packets in a block before `tcpdump` sees them (libpcap's
+/// timeout of 1 s): of a capture that is ended sooner, the end is missing.
+pub const BLOCK: Duration = Duration::from_millis(1100);
+
 /// A running `tcpdump`.
 #[derive(Debug)]
 pub struct Tap {

@@ -37,7 +37,7 @@ pub use facts::Facts;
 use gigatcp_sim::WorldConfig;
 use gigatcp_sweep::scenario::world_of;
 pub(crate) use labels::BUSY;
-pub use pairs::{Share, next_limit, two_causes};
+pub use pairs::{Share, by_time, next_limit, two_causes};
 use patch::Patch;
 
 /// Draws of one world at most, until its label holds.

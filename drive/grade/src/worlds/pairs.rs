@@ -32,6 +32,19 @@ pub fn two_causes(seed: u64) -> (GradedWorld, [Share; 2]) {
         .unwrap_or_else(|| panic!("no world of seed {seed} has two limits that hold"))
 }
 
+/// The same shares in the order of time; `None` where one is in the middle of the other.
+#[must_use]
+pub fn by_time(mut shares: [Share; 2]) -> Option<[Share; 2]> {
+    if shares.iter().any(|(id, _)| *id == "outage") {
+        return None;
+    }
+    // The application always limits first, and losses begin later.
+    if shares[1].0 == "application-limited" || shares[0].0 == "random-loss" {
+        shares.swap(0, 1);
+    }
+    Some(shares)
+}
+
 /// Returns a world with one limit below another: what limits it, and what would limit it
 /// next if that were lifted.
 ///

@@ -70,7 +70,9 @@ captures, with --json, or with --no-report.
 
 Cost is the throughput that the connection would have gained without the cause, on average over \
 its duration. It compares the rate achieved with what the path carried at its best. With \
-\"at least\" the path may carry more than this capture shows. A full path costs nothing.
+\"at least\" the path may carry more than this capture shows. A full path costs nothing. The next \
+known limit is the bottleneck or the advertised window, whichever would limit first without the \
+cause; other limits of the hosts show only once they limit.
 
 Confidence is how often an answer like this one is right, from 0 to 1, measured on captures of \
 kernels that the weights were not fitted to. Below 0.60 the answer is \"unsure\": it names two \

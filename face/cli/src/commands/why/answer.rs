@@ -111,10 +111,18 @@ pub(super) fn cost(diagnosis: &Diagnosis, verdict: Option<&Verdict>) -> String {
         return format!("unknown: {achieved}, {carried}");
     }
     match lost(verdict) {
-        Some(lost) => format!("{lost}: {achieved}, {carried}"),
+        Some(lost) => format!("{lost}: {achieved}, {carried}{}", next(diagnosis)),
         None if verdict.cost.at_least => format!("unknown: {achieved}, and not more at any time"),
         None => format!("none that can be measured: {achieved}, {carried}"),
     }
+}
+
+/// What limits it next, in words that follow the cost; nothing where that is unknown.
+fn next(diagnosis: &Diagnosis) -> String {
+    diagnosis.next.map_or_else(String::new, |next| {
+        let (name, rate) = (next.cause.name, human_rate(next.rate));
+        format!("; next known limit: {name} at {rate}")
+    })
 }
 
 /// The rate that a cause cost; `None` if it is too small to be measured.

@@ -1,0 +1,78 @@
+//! What limits a connection next, if its primary cause is lifted.
+//!
+//! Told only from what the capture shows whether or not it binds: the rate of the
+//! bottleneck, and the advertised window over the minimum RTT. A limit of a host that
+//! another one hides (a send buffer, pacing, a CPU) leaves no trace until it binds.
+
+use gigatcp_units::Rate;
+
+use crate::account::Account;
+use crate::causes::{CAUSES, Cause, place};
+use crate::measures::{Capacity, CapacitySource, Measures, rate};
+
+/// What limits next, and at which rate.
+#[derive(Clone, Copy, Debug)]
+pub struct NextLimit {
+    /// The cause.
+    pub cause: &'static Cause,
+    /// Payload that it allows.
+    pub rate: Rate,
+}
+
+/// Causes that a larger advertised window would lift.
+const WINDOW: &[&str] = &[
+    "receive-window-limited",
+    "no-window-scaling",
+    "slow-reader",
+    "receiver-cpu-limited",
+];
+
+/// Causes of a link that is full.
+const FULL: &[&str] = &["path-saturated", "cross-traffic", "local-queue"];
+
+impl NextLimit {
+    /// By the least rate of what is known, above that which the primary cause allows.
+    pub(crate) fn of(m: &Measures<'_>, account: &Account, capacity: &Capacity) -> Option<Self> {
+        let first = (0..CAUSES.len()).max_by_key(|index| account.causes[*index].time)?;
+        let limited = &account.causes[first];
+        if limited.time <= account.unknown {
+            return None;
+        }
+        let first = CAUSES[first].id;
+        let window = window_rate(m).filter(|_| !WINDOW.contains(&first));
+        let path = path_rate(m, capacity).filter(|_| !FULL.contains(&first));
+        let allowed = limited.rate().max(m.mean_rate());
+        // The path ends every rise, so a window is next only if its rate is known to be less.
+        let known = match (window, path) {
+            (Some(window), Some(path)) if window < path => ("receive-window-limited", window),
+            (Some(window), None) if FULL.contains(&first) => ("receive-window-limited", window),
+            (_, Some(path)) => ("path-saturated", path),
+            _ => return None,
+        };
+        let (id, most) = known;
+        let cause = CAUSES[place(id)?];
+        (most > allowed).then_some(Self {
+            cause,
+            rate: rate(most),
+        })
+    }
+}
+
+/// What the largest advertised window allows, bytes per second; `None` where windows grow
+/// with the flight (receive buffer tuning), so that a larger one is to be expected.
+fn window_rate(m: &Measures<'_>) -> Option<f64> {
+    let rounds = m.rounds.len();
+    let most = *m.window_max.last().filter(|_| m.knows_windows())? as f64;
+    let early = *m.window_max.get(rounds / 4)? as f64;
+    let grows = most > 1.25 * early;
+    let trip = m.base.as_secs_f64();
+    (!grows && trip > 0.0 && rounds >= 8).then(|| most / trip)
+}
+
+/// The rate of the bottleneck, where packets close together or a full link show it.
+fn path_rate(m: &Measures<'_>, capacity: &Capacity) -> Option<f64> {
+    match capacity.source {
+        CapacitySource::FullLink => Some(capacity.bytes_per_second),
+        _ => m.line,
+    }
+}

@@ -1,0 +1,78 @@
+//! IPv4 identifications of the sender's packets: how many packets it made that did not
+//! pass here.
+//!
+//! Many hosts count the packets of a connection (Linux: one more for each segment, also
+//! within a super-segment), so that a jump is what was lost before the capture point, even
+//! where the retransmission is the first copy seen. Hosts that send zeros or random
+//! numbers (RFC 6864 section 4.1 allows both) tell nothing, and neither does IPv6.
+
+/// The identifications of one sender.
+#[derive(Clone, Copy, Default, Debug)]
+pub(crate) struct Identifications {
+    /// The one that the next packet has if it is the next that was made.
+    next: Option<u16>,
+    /// Packets that were the next one, and others.
+    exact: u32,
+    other: u32,
+}
+
+impl Identifications {
+    /// So far ahead a packet is no later one.
+    const FAR: u16 = 1 << 14;
+
+    /// Takes in a packet of so many segments; returns how many before it did not pass.
+    #[inline(always)]
+    pub fn on_packet(&mut self, ident: u16, segments: u16) -> u64 {
+        let behind = ident.wrapping_add(segments.max(1));
+        let Some(next) = self.next else {
+            self.next = Some(behind);
+            return 0;
+        };
+        let ahead = ident.wrapping_sub(next);
+        if ahead == 0 {
+            self.exact += 1;
+        } else {
+            self.other += 1;
+        }
+        if ahead >= Self::FAR {
+            // An earlier one that was overtaken, or none that counts.
+            return 0;
+        }
+        self.next = Some(behind);
+        ahead.into()
+    }
+
+    /// Whether they count the packets of this connection.
+    pub const fn is_counted(&self) -> bool {
+        self.exact >= 10 && self.exact >= 3 * self.other
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_jump_is_what_did_not_pass() {
+        let mut all = Identifications::default();
+        let missing = |all: &mut Identifications, idents: &[u16]| -> u64 {
+            idents.iter().map(|ident| all.on_packet(*ident, 1)).sum()
+        };
+        let first: Vec<u16> = (65_530..=65_535).chain(0..6).collect();
+        assert_eq!(missing(&mut all, &first), 0);
+        assert!(all.is_counted());
+        assert_eq!(missing(&mut all, &[9, 8, 10]), 3);
+        assert_eq!(all.on_packet(11, 4) + all.on_packet(15, 1), 0);
+    }
+
+    #[test]
+    fn zeros_and_random_numbers_count_nothing() {
+        for step in [0_u16, 40_503] {
+            let mut all = Identifications::default();
+            for number in 0..100_u16 {
+                all.on_packet(number.wrapping_mul(step), 1);
+            }
+            assert!(!all.is_counted());
+        }
+    }
+}
