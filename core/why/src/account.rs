@@ -102,7 +102,7 @@ impl<'a, 'b> Scored<'a, 'b> {
         }
     }
 
-    /// The handshake takes until the last SYN (they are sent again where one was lost) and
+    /// The handshake takes until the last SYN (a lost one is retransmitted) and
     /// an RTT, or as long as its halves took; what takes longer waits for the application.
     fn setup(&self, round: &Round) -> Option<(usize, f64)> {
         let handshake = self.m.connection.handshake_round_trip().unwrap_or_default();

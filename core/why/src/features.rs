@@ -75,6 +75,10 @@ features! {
     DataLateTime "data_late_time" "The same as a decimal logarithm of milliseconds." [-1.0, 0.3, 1.0, 2.0, 3.0]
     ForthShare "forth_share" "Share of the queue on the way of the data to here." [0.0, 0.3, 0.6, 0.9]
     BackShare "back_share" "Share of the queue on the way of the ACKs to here." [0.0, 0.3, 0.6, 0.9]
+    PairDataDelay "pair_data_delay" "Mean delay of data between two captures above its minimum, in minimum RTTs." [0.0, 0.02, 0.06, 0.15, 0.4, 1.0, 3.0]
+    PairAckDelay "pair_ack_delay" "The same of ACKs." [0.0, 0.02, 0.06, 0.15, 0.4, 1.0, 3.0]
+    PairDataLoss "pair_data_loss" "Decimal logarithm of the share of data packets lost between two captures." [-6.0, -4.0, -3.0, -2.0, -1.0, 0.0]
+    PairAckLoss "pair_ack_loss" "The same of ACKs." [-6.0, -3.0, -2.0, -1.0, -0.3, 0.0]
     TurnDelay "turn_delay" "Added turnaround to the sender and back, in minimum RTTs." [0.0, 0.01, 0.03, 0.1, 0.3, 1.0]
     Ethernet "ethernet" "Whether segments come at exactly the rate of an Ethernet." [0.0, 1.0]
     // The sender.
@@ -126,6 +130,7 @@ features! {
     LossFrozen "loss_frozen" "Minimum RTTs in which the window edge had not advanced." [0.0, 0.5, 1.0, 2.0, 5.0]
     LossNeverFull "loss_never_full" "Whether no full segment was ever acknowledged." [0.0, 1.0]
     LossRepeated "loss_repeated" "Whether the same was lost again and again." [0.0, 1.0]
+    LossOpen "loss_open" "Whether it was not repaired before the capture ended." [0.0, 1.0]
     LossLength "loss_length" "Binary logarithm of the RTTs that recovery took." [0.0, 1.0, 2.0, 3.0, 5.0, 8.0]
     LossTimeouts "loss_timeouts" "Retransmission timeouts in it." [0.0, 1.0, 2.0, 3.0, 5.0]
     PairLost "pair_lost" "Whether it was lost between two captures." [0.0, 1.0]
@@ -225,6 +230,7 @@ fn log10(value: f64, min: f64) -> f64 {
 pub(crate) fn of_rounds(m: &Measures<'_>) -> alloc::vec::Vec<Features> {
     let mut common = Features::UNKNOWN;
     connection(m, &mut common);
+    pair(m, &mut common);
     pattern(m, &mut common);
     exchange(m, &mut common);
     let round = |index| {
@@ -278,6 +284,14 @@ fn connection(m: &Measures<'_>, f: &mut Features) {
     f.set(F::SuperSegments, flag(m.data().has_super_segments()));
     f.set(F::AtReceiver, flag(m.view == View::Receiver));
     f.set_if(F::Woken, m.trail.pauses.woken_above_chance());
+}
+
+/// What two captures show of the whole connection.
+fn pair(m: &Measures<'_>, f: &mut Features) {
+    let Some(pair) = m.pair else { return };
+    let share = |(all, lost): (u64, u64)| log10(ratio(lost as f64, all as f64), 1e-6);
+    f.set(Feature::PairDataLoss, share(pair.between.data()));
+    f.set(Feature::PairAckLoss, share(pair.between.acknowledgments()));
 }
 
 fn pattern(m: &Measures<'_>, f: &mut Features) {
@@ -391,6 +405,10 @@ fn path(m: &Measures<'_>, index: usize, f: &mut Features) {
     if let Some((forth, back)) = m.shares(index) {
         f.set(F::ForthShare, forth);
         f.set(F::BackShare, back);
+    }
+    if let Some((data, acks)) = m.pair_delays(index) {
+        f.set(F::PairDataDelay, trips(data, m));
+        f.set(F::PairAckDelay, trips(acks, m));
     }
     f.set_if(F::TurnDelay, m.turn_delay(index).map(|late| trips(late, m)));
     let ethernet = m.ethernet.as_ref().and_then(|one| one.full(index));
@@ -552,6 +570,7 @@ fn loss(m: &Measures<'_>, index: usize, f: &mut Features) {
     f.set(F::LossFrozen, if l.at_edge { l.frozen } else { 0.0 });
     f.set(F::LossNeverFull, flag(l.never_full));
     f.set(F::LossRepeated, flag(l.is_repeated));
+    f.set(F::LossOpen, flag(l.never_repaired));
     f.set(F::LossLength, log2(l.length, 1.0));
     f.set(F::LossTimeouts, l.timeouts);
     f.set_if(F::PairLost, l.between.map(flag));
@@ -601,6 +620,9 @@ pub(crate) const ONE_WAY: &[Feature] = &[
     Feature::ForthShare,
     Feature::BackShare,
     Feature::TurnDelay,
+    Feature::PairDataDelay,
+    Feature::PairAckDelay,
+    Feature::PairAckLoss,
 ];
 
 /// Features of how the sender sends.
@@ -669,11 +691,14 @@ pub(crate) const LOSS: &[Feature] = &[
     Feature::LossFrozen,
     Feature::LossNeverFull,
     Feature::LossRepeated,
+    Feature::LossOpen,
     Feature::LossLength,
     Feature::LossTimeouts,
     Feature::PairLost,
     Feature::PairQueue,
     Feature::PairBurst,
+    Feature::PairDataLoss,
+    Feature::PairAckLoss,
 ];
 
 /// Features of all loss events together.

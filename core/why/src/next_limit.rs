@@ -1,8 +1,8 @@
 //! What limits a connection next, if its primary cause is lifted.
 //!
-//! Told only from what the capture shows whether or not it binds: the rate of the
-//! bottleneck, and the advertised window over the minimum RTT. A limit of a host that
-//! another one hides (a send buffer, pacing, a CPU) leaves no trace until it binds.
+//! Known only from what a capture shows whether or not it limits: the rate of the
+//! bottleneck, and the advertised window over the minimum RTT. A limit of a host (a send
+//! buffer, pacing, a CPU) leaves no trace while another one is lower.
 
 use gigatcp_units::Rate;
 
@@ -31,7 +31,7 @@ const WINDOW: &[&str] = &[
 const FULL: &[&str] = &["path-saturated", "cross-traffic", "local-queue"];
 
 impl NextLimit {
-    /// By the least rate of what is known, above that which the primary cause allows.
+    /// The lowest known limit above the rate that the primary cause allows.
     pub(crate) fn of(m: &Measures<'_>, account: &Account, capacity: &Capacity) -> Option<Self> {
         let first = (0..CAUSES.len()).max_by_key(|index| account.causes[*index].time)?;
         let limited = &account.causes[first];
@@ -42,7 +42,7 @@ impl NextLimit {
         let window = window_rate(m).filter(|_| !WINDOW.contains(&first));
         let path = path_rate(m, capacity).filter(|_| !FULL.contains(&first));
         let allowed = limited.rate().max(m.mean_rate());
-        // The path ends every rise, so a window is next only if its rate is known to be less.
+        // Without a known bottleneck rate a window is next only if the path was full.
         let known = match (window, path) {
             (Some(window), Some(path)) if window < path => ("receive-window-limited", window),
             (Some(window), None) if FULL.contains(&first) => ("receive-window-limited", window),

@@ -28,7 +28,7 @@ pub struct Observed {
     pub acceptable: Vec<String>,
     /// What limited it for the rest of the time, where that is known.
     pub second: Option<String>,
-    /// What was said to limit next.
+    /// The next limit that was named.
     pub next: Option<&'static str>,
     /// Index in [`PLACES`].
     pub place: usize,

@@ -13,8 +13,8 @@ use gigatcp_kernel::judge::{Case, IpVersion, judge_all};
 use gigatcp_linux::LabError;
 use gigatcp_script::run::{Report, Settings};
 
-/// How often scripts that differ unlisted are judged once more, and how long
-/// they wait before: attempts in a row fall into the same spell of other work.
+/// Number of repetitions for scripts that differ unlisted, and the pause before each:
+/// attempts in a row fall into the same spell of other work.
 const SPELLS: u32 = 6;
 const SPELL: Duration = Duration::from_secs(10);
 

@@ -50,6 +50,8 @@ pub(crate) struct LossMeasures {
     pub never_full: bool,
     /// Whether the same was lost again and again.
     pub is_repeated: bool,
+    /// Whether it was not repaired before the capture ended.
+    pub never_repaired: bool,
     /// How long it took, in minimum RTTs.
     pub length: f64,
     /// Retransmission timeouts in it.
@@ -135,6 +137,7 @@ impl LossMeasures {
             row: (one.row / m.mss()) as f64,
             never_full: m.trail.largest_acked < m.mss() && one.full_sized_only(),
             is_repeated: one.is_repeated(),
+            never_repaired: one.until >= m.trail.last,
             length: one.until.saturating_since(one.at).as_secs_f64() / base,
             timeouts: one.timeouts as f64,
             between: fate.map(|fate| fate.is_lost),

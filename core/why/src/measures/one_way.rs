@@ -84,12 +84,17 @@ impl Measures<'_> {
         (late > self.forth.tick * 2).then_some(late)
     }
 
+    /// Mean delays of data and of ACKs between two captures in that round, above their
+    /// minimum.
+    pub fn pair_delays(&self, index: usize) -> Option<(Duration, Duration)> {
+        let round = &self.rounds[index];
+        self.pair?.between.queues_in(round.start, round.end)
+    }
+
     /// Of a standing queue, the shares on the way of the data to the capture point and
     /// on that of the ACKs to it.
     fn shares_of(&self, index: usize) -> Option<(f64, f64)> {
-        if let Some(pair) = self.pair {
-            let round = &self.rounds[index];
-            let (forth, back) = pair.between.queues_in(round.start, round.end)?;
+        if let Some((forth, back)) = self.pair_delays(index) {
             let both = (forth + back).as_secs_f64().max(1e-9);
             return Some((forth.as_secs_f64() / both, back.as_secs_f64() / both));
         }

@@ -61,7 +61,6 @@ impl Trail {
         let packet = shown.packet;
         let octets = self.steady;
         let (start, end) = (self.nxt, self.nxt + octets);
-        self.round.missing += self.idents.on_packet(packet.ident, self.steady_segments);
         self.note_echo(shown);
         if !self.pending.is_empty() {
             self.let_go((start, end), shown, None);
@@ -75,6 +74,7 @@ impl Trail {
             let state = self.open_state(span);
             self.book(packet.at, state);
         }
+        self.round.missing += self.idents.on_packet(packet.ident, self.steady_segments);
         self.usual.1 += 1;
         self.count_new(packet.at, octets, (start, end));
         self.is_all = false;

@@ -4,7 +4,7 @@
 //! Many hosts count the packets of a connection (Linux: one more for each segment, also
 //! within a super-segment), so that a jump is what was lost before the capture point, even
 //! where the retransmission is the first copy seen. Hosts that send zeros or random
-//! numbers (RFC 6864 section 4.1 allows both) tell nothing, and neither does IPv6.
+//! numbers (RFC 6864 section 4.1 allows both) give no count, and IPv6 has none.
 
 /// The identifications of one sender.
 #[derive(Clone, Copy, Default, Debug)]
@@ -20,7 +20,7 @@ impl Identifications {
     /// So far ahead a packet is no later one.
     const FAR: u16 = 1 << 14;
 
-    /// Takes in a packet of so many segments; returns how many before it did not pass.
+    /// Takes in a packet of `segments` segments; returns how many before it did not pass.
     #[inline(always)]
     pub fn on_packet(&mut self, ident: u16, segments: u16) -> u64 {
         let behind = ident.wrapping_add(segments.max(1));
@@ -35,7 +35,7 @@ impl Identifications {
             self.other += 1;
         }
         if ahead >= Self::FAR {
-            // An earlier one that was overtaken, or none that counts.
+            // A reordered one, or a host that does not count.
             return 0;
         }
         self.next = Some(behind);

@@ -32,8 +32,8 @@ impl Trail {
         if shown.verdict.kinds.contains(Kind::ZeroWindowProbe) {
             self.on_probe(shown);
         }
-        self.note_ident(shown);
         if packet.seq_len() == 0 || packet.flags.contains(Flags::SYN) {
+            self.note_ident(shown);
             return self.count_others_again(shown);
         }
         self.steady = 0;
@@ -54,6 +54,7 @@ impl Trail {
         let is_expiry = kinds.contains(Kind::TimeoutRetransmission);
         let silence = packet.at.saturating_since(self.last);
         self.pass(packet.at, if is_expiry { End::Expiry } else { End::Event });
+        self.note_ident(shown);
         if kinds.is_retransmission() || kinds.contains(Kind::OutOfOrder) {
             self.data_spacing.skip();
         }

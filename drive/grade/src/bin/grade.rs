@@ -282,7 +282,7 @@ fn two(request: &Request) -> Result<(), String> {
     Ok(())
 }
 
-/// Prints what is said to limit next.
+/// Prints how often the next limit is named, and correct.
 fn next(request: &Request) -> Result<(), String> {
     let seeds = request.first..request.first + request.seeds;
     let all: Result<Vec<Vec<Observed>>, String> =

@@ -117,7 +117,7 @@ pub(super) fn cost(diagnosis: &Diagnosis, verdict: Option<&Verdict>) -> String {
     }
 }
 
-/// What limits it next, in words that follow the cost; nothing where that is unknown.
+/// The next known limit, in words that follow the cost; empty if unknown.
 fn next(diagnosis: &Diagnosis) -> String {
     diagnosis.next.map_or_else(String::new, |next| {
         let (name, rate) = (next.cause.name, human_rate(next.rate));
