@@ -111,7 +111,7 @@ features! {
     AckBursts "ack_bursts" "Share of the ACKs at once behind another." [0.0, 0.1, 0.3, 0.6, 0.9]
     AckMax "ack_max" "Binary logarithm of the segments that one ACK acknowledged at most." [0.0, 1.0, 2.0, 4.0, 6.0]
     AckTrouble "ack_trouble" "Whether anything was sent again or RTTs grew, as where ACKs are lost or late." [0.0, 1.0]
-    NothingFull "nothing_full" "Whether less than a full segment was acknowledged in the round." [0.0, 1.0]
+    NothingFull "nothing_full" "Whether less than a full segment was acknowledged in the round, of packets above 576 bytes." [0.0, 1.0]
     EcnSeen "ecn_seen" "Whether an echo of congestion came back at all." [0.0, 1.0]
     EcnEcho "ecn_echo" "Share of the ACKs with an echo of congestion." [0.0, 0.001, 0.01, 0.05, 0.2, 0.5]
     // The loss event before this round.
@@ -492,7 +492,9 @@ fn times(m: &Measures<'_>, index: usize, f: &mut Features) {
     if m.trail.idents.is_counted() {
         f.set(F::Missing, log2(round.missing as f64 + 1.0, 1.0));
     }
-    f.set(F::NothingFull, flag(round.acked < m.mss()));
+    // Any path carries packets of 576 bytes (RFC 1122 section 3.3.3).
+    let is_large = m.mss() + m.headers() > 576;
+    f.set(F::NothingFull, flag(is_large && round.acked < m.mss()));
     f.set(F::TimeoutShare, share(State::Timeout));
     f.set(F::RecoveryShare, share(State::Recovery));
     f.set(F::IdleShare, share(State::Idle));
@@ -521,16 +523,16 @@ fn idle_turns(m: &Measures<'_>, round: &Round, f: &mut Features) {
     f.set(F::IdleFree, free / all);
 }
 
-/// Whether something was lost before this capture point in a silence: packets are missing
-/// by their identifications. Where these do not count packets: whether the sender begins
+/// Whether something was lost before this capture point in a silence that no data of the
+/// receiver ended: packets are missing by their identifications. Where these do not count packets: whether the sender begins
 /// with one full segment after the silence, though it had more in flight before, as a
 /// timeout has it (RFC 5681 section 3.1).
 fn hides_loss(m: &Measures<'_>, index: usize) -> bool {
     let round = &m.rounds[index];
-    let silence = round.spent_in(State::Idle);
+    let silence = round.spent_in(State::Idle).saturating_sub(round.idle_peer);
     let is_long = silence >= Duration::from_millis(190).max(m.base);
     if m.trail.idents.is_counted() {
-        return is_long && round.missing > 0;
+        return is_long && round.hidden > 0;
     }
     let Some(next) = m.rounds.get(index + 1) else {
         return false;

@@ -148,6 +148,8 @@ rounds! {
         pub idle_free: Duration, merge sum;
         /// Packets that the sender made and that did not pass here, by IPv4 identification.
         pub missing: u64, merge sum;
+        /// Of those, the ones before a packet that ended an idle time.
+        pub hidden: u64, merge sum;
         /// Packets overtaken on the way.
         pub late: u64, merge sum;
         /// How long the right edge of the window stood still although data was

@@ -74,7 +74,8 @@ impl Trail {
             let state = self.open_state(span);
             self.book(packet.at, state);
         }
-        self.round.missing += self.idents.on_packet(packet.ident, self.steady_segments);
+        let missing = self.idents.on_packet(packet.ident, self.steady_segments);
+        self.count_missing(missing, packet.payload_len);
         self.usual.1 += 1;
         self.count_new(packet.at, octets, (start, end));
         self.is_all = false;

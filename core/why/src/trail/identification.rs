@@ -11,9 +11,10 @@
 pub(crate) struct Identifications {
     /// The one that the next packet has if it is the next that was made.
     next: Option<u16>,
-    /// Packets that were the next one, and others.
+    /// Packets with the next number, with a later one, and with an earlier one.
     exact: u32,
-    other: u32,
+    ahead: u32,
+    behind: u32,
 }
 
 impl Identifications {
@@ -29,22 +30,24 @@ impl Identifications {
             return 0;
         };
         let ahead = ident.wrapping_sub(next);
+        if ahead >= Self::FAR {
+            // A reordered one, or a host that does not count.
+            self.behind += 1;
+            return 0;
+        }
         if ahead == 0 {
             self.exact += 1;
         } else {
-            self.other += 1;
-        }
-        if ahead >= Self::FAR {
-            // A reordered one, or a host that does not count.
-            return 0;
+            self.ahead += 1;
         }
         self.next = Some(behind);
         ahead.into()
     }
 
-    /// Whether they count the packets of this connection.
+    /// Whether they count the packets of this connection. Offload that numbers the
+    /// segments of each burst from zero goes back with every burst.
     pub const fn is_counted(&self) -> bool {
-        self.exact >= 10 && self.exact >= 3 * self.other
+        self.exact >= 10 && self.exact >= 3 * self.ahead && self.exact >= 16 * self.behind
     }
 }
 
@@ -66,7 +69,12 @@ mod tests {
     }
 
     #[test]
-    fn zeros_and_random_numbers_count_nothing() {
+    fn zeros_random_numbers_and_those_of_a_burst_count_nothing() {
+        let mut bursts = Identifications::default();
+        for number in 0..400_u16 {
+            bursts.on_packet(number % 8, 1);
+        }
+        assert!(!bursts.is_counted());
         for step in [0_u16, 40_503] {
             let mut all = Identifications::default();
             for number in 0..100_u16 {

@@ -36,7 +36,7 @@ impl Trail {
             let is_unknown = matches!((first.ts_val, echo), (Some(val), Some(ecr))
                 if is_newer(val, ecr) && packet.at < due + patience);
             let is_known = matches!((first.ts_val, echo), (Some(val), Some(ecr))
-                if is_newer(ecr, val));
+                if is_newer(ecr, val) || first.asks && ecr == val);
             let had_to = first.ack <= start && end > self.edge && first.edge >= end;
             if is_unknown && !had_to || due > packet.at && !is_known && !had_to {
                 break;

@@ -86,7 +86,17 @@ impl Trail {
         }
         let size = wire_segment(shown.connection, self.side, packet).max(self.mss);
         let segments = u64::from(packet.payload_len).div_ceil(size.max(1));
-        self.round.missing += self.idents.on_packet(packet.ident, segments as u16);
+        let missing = self.idents.on_packet(packet.ident, segments as u16);
+        self.count_missing(missing, packet.payload_len);
+    }
+
+    /// Counts packets that are missing before one with `payload_len` bytes of data.
+    #[inline(always)]
+    pub(super) fn count_missing(&mut self, missing: u64, payload_len: u32) {
+        self.round.missing += missing;
+        if self.nxt == self.una && payload_len > 0 {
+            self.round.hidden += missing;
+        }
     }
 
     /// The sender asks whether the window is still closed.
