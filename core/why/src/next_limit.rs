@@ -27,8 +27,8 @@ const WINDOW: &[&str] = &[
     "receiver-cpu-limited",
 ];
 
-/// Causes of a link that is full.
-const FULL: &[&str] = &["path-saturated", "cross-traffic", "local-queue"];
+/// Causes of a bottleneck that is full.
+const FULL: &[&str] = &["path-saturated", "cross-traffic"];
 
 impl NextLimit {
     /// The lowest known limit above the rate that the primary cause allows.
@@ -39,6 +39,10 @@ impl NextLimit {
             return None;
         }
         let first = CAUSES[first].id;
+        if first == "local-queue" {
+            // Behind a shaper of the sender nothing shows the path's own rate.
+            return None;
+        }
         let window = window_rate(m).filter(|_| !WINDOW.contains(&first));
         let path = path_rate(m, capacity).filter(|_| !FULL.contains(&first));
         let allowed = limited.rate().max(m.mean_rate());

