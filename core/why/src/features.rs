@@ -253,7 +253,9 @@ fn connection(m: &Measures<'_>, f: &mut Features) {
     use Feature as F;
     let has_losses = !m.trail.episodes.list.is_empty();
     let is_late = trips(m.queue_max, m) > MIN_ACK_DELAY;
-    f.set(F::AckTrouble, flag(has_losses || is_late));
+    // Without any ACK it may as well be the data that is lost, or the receiver that is gone.
+    let is_acked = m.rounds.iter().any(|round| round.acked > 0);
+    f.set(F::AckTrouble, flag(is_acked && (has_losses || is_late)));
     let echoes: u64 = m.rounds.iter().map(|round| round.ece).sum();
     f.set(F::EcnSeen, flag(echoes > 0));
     f.set(F::QueueMax, trips(m.queue_max, m));

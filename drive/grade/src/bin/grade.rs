@@ -17,6 +17,7 @@
 //! Worlds with seeds below 1,000,000 are for fitting; grade with others.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -58,6 +59,12 @@ struct Request {
     mode: Mode,
     shows: bool,
     write: Option<PathBuf>,
+}
+
+impl Request {
+    fn seeds(&self) -> Range<u64> {
+        self.first..self.first + self.seeds
+    }
 }
 
 fn main() -> ExitCode {
@@ -112,7 +119,7 @@ fn run(request: &Request) -> Result<(), String> {
     match request.mode {
         Mode::Grade => {
             let observed = if request.kernels.is_empty() {
-                worlds(request, request.first, request.paths)?
+                worlds(request, request.seeds(), request.paths)?
             } else {
                 observed(&cases(&request.kernels)?)
             };
@@ -128,13 +135,13 @@ fn run(request: &Request) -> Result<(), String> {
 }
 
 /// Worlds that were asked for.
-fn jobs(request: &Request, first: u64) -> Result<Vec<(&'static str, u64)>, String> {
+fn jobs(request: &Request, seeds: Range<u64>) -> Result<Vec<(&'static str, u64)>, String> {
     let causes = CAUSES.iter().filter(|id| {
         let only = request.cause.as_deref();
         only.is_none_or(|only| only == **id)
     });
     let jobs: Vec<(&str, u64)> = causes
-        .flat_map(|id| (first..first + request.seeds).map(move |seed| (*id, seed)))
+        .flat_map(|id| seeds.clone().map(move |seed| (*id, seed)))
         .collect();
     if jobs.is_empty() {
         return Err(format!(
@@ -145,9 +152,9 @@ fn jobs(request: &Request, first: u64) -> Result<Vec<(&'static str, u64)>, Strin
     Ok(jobs)
 }
 
-/// What worlds show, from this seed on.
-fn worlds(request: &Request, first: u64, paths: Paths) -> Result<Vec<Observed>, String> {
-    let jobs = jobs(request, first)?;
+/// What worlds of these seeds show.
+fn worlds(request: &Request, seeds: Range<u64>, paths: Paths) -> Result<Vec<Observed>, String> {
+    let jobs = jobs(request, seeds)?;
     let all = jobs.par_iter().map(|(id, seed)| of_world(id, *seed, paths));
     let all: Result<Vec<Vec<Observed>>, String> = all.collect();
     Ok(all?.into_iter().flatten().collect())
@@ -183,7 +190,7 @@ fn observed(cases: &[CaseDir]) -> Vec<Observed> {
 
 /// Prints whether lifting the stated cause helps.
 fn lifted(request: &Request) -> Result<(), String> {
-    let jobs = jobs(request, request.first)?.into_iter();
+    let jobs = jobs(request, request.seeds())?.into_iter();
     // A fault of the capture limits nothing.
     let jobs: Vec<_> = jobs.filter(|(id, _)| *id != "capture-artifact").collect();
     let graded = jobs.par_iter().map(|(id, seed)| {
@@ -242,7 +249,7 @@ fn metamorphic(request: &Request) -> Result<(), String> {
         Ok(all)
     };
     let all: Result<Vec<Stability>, String> = if request.kernels.is_empty() {
-        jobs(request, request.first)?
+        jobs(request, request.seeds())?
             .par_iter()
             .map(of_job)
             .collect()
@@ -260,7 +267,7 @@ fn metamorphic(request: &Request) -> Result<(), String> {
 /// Prints how connections with two causes are answered.
 fn two(request: &Request) -> Result<(), String> {
     let observed = if request.kernels.is_empty() {
-        let seeds = request.first..request.first + request.seeds;
+        let seeds = request.seeds();
         let all: Result<Vec<Vec<Observed>>, String> =
             seeds.into_par_iter().map(of_two_causes).collect();
         all?.into_iter().flatten().collect()
@@ -284,7 +291,7 @@ fn two(request: &Request) -> Result<(), String> {
 
 /// Prints how often the next limit is named, and correct.
 fn next(request: &Request) -> Result<(), String> {
-    let seeds = request.first..request.first + request.seeds;
+    let seeds = request.seeds();
     let all: Result<Vec<Vec<Observed>>, String> =
         seeds.into_par_iter().map(of_next_limit).collect();
     let mut score = NextScore::default();
@@ -335,8 +342,11 @@ fn fit_all(request: &Request) -> Result<(), String> {
     let cases = cases(&request.kernels)?;
     let mut all = observed(&cases);
     if request.seeds > 0 {
-        all.extend(worlds(request, 1, Paths::Usual)?);
-        all.extend(worlds(request, 100_000, Paths::Shared)?);
+        let from = |first: u64, part: u64| first..first + request.seeds.div_ceil(part);
+        all.extend(worlds(request, from(1, 1), Paths::Usual)?);
+        all.extend(worlds(request, from(100_000, 1), Paths::Shared)?);
+        // These have many more packets.
+        all.extend(worlds(request, from(200_000, 4), Paths::Fat)?);
         let seeds = 1..=4 * request.seeds;
         let two: Result<Vec<Vec<Observed>>, String> =
             seeds.into_par_iter().map(of_two_causes).collect();
