@@ -14,7 +14,7 @@
 //! }
 //! # let answers: Vec<_> = analysis.answers().collect();
 //! # assert_eq!(answers.len(), 1);
-//! # assert!(answers[0].diagnosis.primary().is_some());
+//! # assert!(!answers[0].diagnosis.verdicts.is_empty());
 //! # Ok::<(), gigatcp_analyze::Error>(())
 //! ```
 //!
