@@ -76,6 +76,13 @@ pub(crate) struct Account {
     pub expected: Vec<f64>,
 }
 
+impl Account {
+    /// The cause with most time.
+    pub fn most(&self) -> Option<usize> {
+        (0..CAUSES.len()).max_by_key(|index| self.causes[*index].time)
+    }
+}
+
 /// Measures, features and probabilities of a connection, ready to be attributed.
 pub(crate) struct Scored<'a, 'b> {
     m: &'b Measures<'a>,

@@ -110,7 +110,7 @@ features! {
     HeldAck "held_ack" "Milliseconds that an ACK for two segments or less came late." [0.0, 5.0, 20.0, 35.0, 60.0, 200.0, 500.0]
     AckBursts "ack_bursts" "Share of the ACKs at once behind another." [0.0, 0.1, 0.3, 0.6, 0.9]
     AckMax "ack_max" "Binary logarithm of the segments that one ACK acknowledged at most." [0.0, 1.0, 2.0, 4.0, 6.0]
-    AckTrouble "ack_trouble" "Whether anything was sent again or RTTs grew, as where ACKs are lost or late." [0.0, 1.0]
+    AckTrouble "ack_trouble" "Whether data was acknowledged, and segments were retransmitted or RTTs grew: as where ACKs are lost or late." [0.0, 1.0]
     NothingFull "nothing_full" "Whether less than a full segment was acknowledged in the round, of packets above 576 bytes." [0.0, 1.0]
     EcnSeen "ecn_seen" "Whether an echo of congestion came back at all." [0.0, 1.0]
     EcnEcho "ecn_echo" "Share of the ACKs with an echo of congestion." [0.0, 0.001, 0.01, 0.05, 0.2, 0.5]
@@ -526,9 +526,9 @@ fn idle_turns(m: &Measures<'_>, round: &Round, f: &mut Features) {
 }
 
 /// Whether something was lost before this capture point in a silence that no data of the
-/// receiver ended: packets are missing by their identifications. Where these do not count packets: whether the sender begins
-/// with one full segment after the silence, though it had more in flight before, as a
-/// timeout has it (RFC 5681 section 3.1).
+/// receiver ended: packets are missing by their identifications. Where these do not count
+/// packets: whether the sender begins with one full segment after the silence, though it
+/// had more in flight before, as a timeout has it (RFC 5681 section 3.1).
 fn hides_loss(m: &Measures<'_>, index: usize) -> bool {
     let round = &m.rounds[index];
     let silence = round.spent_in(State::Idle).saturating_sub(round.idle_peer);

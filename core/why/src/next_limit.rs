@@ -8,7 +8,7 @@ use gigatcp_units::Rate;
 
 use crate::account::Account;
 use crate::causes::{CAUSES, Cause, place};
-use crate::measures::{Capacity, CapacitySource, Measures, rate};
+use crate::measures::{CapacitySource, Measures, rate};
 
 /// What limits next, and at which rate.
 #[derive(Clone, Copy, Debug)]
@@ -32,8 +32,8 @@ const FULL: &[&str] = &["path-saturated", "cross-traffic"];
 
 impl NextLimit {
     /// The lowest known limit above the rate that the primary cause allows.
-    pub(crate) fn of(m: &Measures<'_>, account: &Account, capacity: &Capacity) -> Option<Self> {
-        let first = (0..CAUSES.len()).max_by_key(|index| account.causes[*index].time)?;
+    pub(crate) fn of(m: &Measures<'_>, account: &Account) -> Option<Self> {
+        let first = account.most()?;
         let limited = &account.causes[first];
         if limited.time <= account.unknown {
             return None;
@@ -44,7 +44,7 @@ impl NextLimit {
             return None;
         }
         let window = window_rate(m).filter(|_| !WINDOW.contains(&first));
-        let path = path_rate(m, capacity).filter(|_| !FULL.contains(&first));
+        let path = path_rate(m).filter(|_| !FULL.contains(&first));
         let allowed = limited.rate().max(m.mean_rate());
         // Without a known bottleneck rate a window is next only if the path was full.
         let known = match (window, path) {
@@ -74,9 +74,9 @@ fn window_rate(m: &Measures<'_>) -> Option<f64> {
 }
 
 /// The rate of the bottleneck, where packets close together or a full link show it.
-fn path_rate(m: &Measures<'_>, capacity: &Capacity) -> Option<f64> {
-    match capacity.source {
-        CapacitySource::FullLink => Some(capacity.bytes_per_second),
+fn path_rate(m: &Measures<'_>) -> Option<f64> {
+    match m.capacity.source {
+        CapacitySource::FullLink => Some(m.capacity.bytes_per_second),
         _ => m.line,
     }
 }

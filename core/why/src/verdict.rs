@@ -108,7 +108,7 @@ impl Diagnosis {
             min_rtt: m.base,
             verdicts: verdicts(&m, &account),
             alternative: alternative(&account),
-            next: NextLimit::of(&m, &account, &m.capacity),
+            next: NextLimit::of(&m, &account),
             unknown: account.unknown,
             spans,
             joined: m.pair.map(|pair| joined(pair.between)),
@@ -233,7 +233,7 @@ fn full_link(account: &Account) -> Vec<&Attributed> {
 
 /// The second most probable cause over the whole time.
 fn alternative(account: &Account) -> Option<&'static Cause> {
-    let most = (0..CAUSES.len()).max_by_key(|index| account.causes[*index].time)?;
+    let most = account.most()?;
     let expected = account.expected.iter().enumerate();
     let others = expected.filter(|(index, time)| *index != most && **time > 0.0);
     let second = others.max_by(|(_, a), (_, b)| a.total_cmp(b));

@@ -87,6 +87,20 @@ struct Known {
 }
 
 impl Known {
+    /// What is known of a simulated world at the place with that index in [`PLACES`].
+    fn of_world(name: String, truth: &str, place: usize) -> Self {
+        Self {
+            name,
+            truth: truth.to_owned(),
+            acceptable: Vec::new(),
+            place,
+            kernel: None,
+            second: None,
+            phases: Vec::new(),
+            rates: None,
+        }
+    }
+
     /// What the label of a kernel's connection says; the place is that of the sender.
     fn of(label: &Label) -> Self {
         Self {
@@ -131,15 +145,9 @@ pub struct Rates {
 /// If the world cannot be run.
 pub fn of_world(cause: &str, seed: u64, paths: Paths) -> Result<Vec<Observed>, String> {
     let world = world(cause, seed, paths);
-    seen(&world, |place, index| Known {
-        name: format!("{cause} {seed}: {}", world.about),
-        truth: world.truth(place).to_owned(),
-        acceptable: Vec::new(),
-        place: index,
-        kernel: None,
-        second: None,
-        phases: Vec::new(),
-        rates: None,
+    seen(&world, |place, index| {
+        let name = format!("{cause} {seed}: {}", world.about);
+        Known::of_world(name, world.truth(place), index)
     })
 }
 
@@ -152,15 +160,11 @@ pub fn of_two_causes(seed: u64) -> Result<Vec<Observed>, String> {
     let [(first, _), (second, _)] = shares;
     let phases = by_time(shares).into_iter().flatten();
     let phases: Vec<(String, f64)> = phases.map(|(id, share)| (id.to_owned(), share)).collect();
+    let name = format!("{first}, {second} {seed}: {}", world.about);
     seen(&world, |_, index| Known {
-        name: format!("{first}, {second} {seed}: {}", world.about),
-        truth: first.to_owned(),
-        acceptable: Vec::new(),
-        place: index,
-        kernel: None,
         second: Some(second.to_owned()),
         phases: phases.clone(),
-        rates: None,
+        ..Known::of_world(name.clone(), first, index)
     })
 }
 
@@ -171,15 +175,10 @@ pub fn of_two_causes(seed: u64) -> Result<Vec<Observed>, String> {
 /// If the world cannot be run.
 pub fn of_next_limit(seed: u64) -> Result<Vec<Observed>, String> {
     let (world, [first, second]) = next_limit(seed);
+    let name = format!("{first}, then {second} {seed}: {}", world.about);
     seen(&world, |_, index| Known {
-        name: format!("{first}, then {second} {seed}: {}", world.about),
-        truth: first.to_owned(),
-        acceptable: Vec::new(),
-        place: index,
-        kernel: None,
         second: Some(second.to_owned()),
-        phases: Vec::new(),
-        rates: None,
+        ..Known::of_world(name.clone(), first, index)
     })
 }
 

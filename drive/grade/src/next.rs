@@ -34,12 +34,13 @@ impl NextScore {
             &mut self.hidden
         };
         let told = &mut all[one.place];
-        match one.next.filter(|_| one.is_right()) {
+        let named = one.next.filter(|_| one.is_right());
+        match named {
             Some(next) if next == second => told.right += 1,
             Some(_) => told.wrong += 1,
             None => told.silent += 1,
         }
-        one.is_right() && one.next.is_some_and(|next| next != second)
+        named.is_some_and(|next| next != second)
     }
 }
 

@@ -160,6 +160,15 @@ fn worlds(request: &Request, seeds: Range<u64>, paths: Paths) -> Result<Vec<Obse
     Ok(all?.into_iter().flatten().collect())
 }
 
+/// What the worlds of these seeds show, which `of` runs.
+fn each_seed(
+    seeds: Range<u64>,
+    of: fn(u64) -> Result<Vec<Observed>, String>,
+) -> Result<Vec<Observed>, String> {
+    let all: Result<Vec<Vec<Observed>>, String> = seeds.into_par_iter().map(of).collect();
+    Ok(all?.into_iter().flatten().collect())
+}
+
 /// Cases of kernels; those whose counters do not prove their label are left out, and
 /// counted.
 fn cases(directories: &[PathBuf]) -> Result<Vec<CaseDir>, String> {
@@ -267,10 +276,7 @@ fn metamorphic(request: &Request) -> Result<(), String> {
 /// Prints how connections with two causes are answered.
 fn two(request: &Request) -> Result<(), String> {
     let observed = if request.kernels.is_empty() {
-        let seeds = request.seeds();
-        let all: Result<Vec<Vec<Observed>>, String> =
-            seeds.into_par_iter().map(of_two_causes).collect();
-        all?.into_iter().flatten().collect()
+        each_seed(request.seeds(), of_two_causes)?
     } else {
         observed(&cases(&request.kernels)?)
     };
@@ -291,12 +297,9 @@ fn two(request: &Request) -> Result<(), String> {
 
 /// Prints how often the next limit is named, and correct.
 fn next(request: &Request) -> Result<(), String> {
-    let seeds = request.seeds();
-    let all: Result<Vec<Vec<Observed>>, String> =
-        seeds.into_par_iter().map(of_next_limit).collect();
     let mut score = NextScore::default();
-    for one in all?.iter().flatten() {
-        let is_wrong = score.add(one);
+    for one in each_seed(request.seeds(), of_next_limit)? {
+        let is_wrong = score.add(&one);
         if request.shows && is_wrong {
             println!("{}: said {:?} [{}]", PLACES[one.place], one.next, one.name);
         }
@@ -347,10 +350,8 @@ fn fit_all(request: &Request) -> Result<(), String> {
         all.extend(worlds(request, from(100_000, 1), Paths::Shared)?);
         // These have many more packets.
         all.extend(worlds(request, from(200_000, 4), Paths::Fat)?);
-        let seeds = 1..=4 * request.seeds;
-        let two: Result<Vec<Vec<Observed>>, String> =
-            seeds.into_par_iter().map(of_two_causes).collect();
-        all.extend(two?.into_iter().flatten().filter(is_timed));
+        let two = each_seed(1..4 * request.seeds + 1, of_two_causes)?;
+        all.extend(two.into_iter().filter(is_timed));
     }
     let mut examples: Vec<Example> = all.into_iter().filter_map(|one| one.example).collect();
     let changed: Result<Vec<Vec<Example>>, String> =
