@@ -9,6 +9,7 @@ mod sample;
 use std::fs;
 use std::io::Write;
 use std::path::PathBuf;
+use std::sync::LazyLock;
 
 use connection::eventful;
 use driver::Browser;
@@ -52,7 +53,14 @@ fn saved(name: &str, graph: &Graph, spans: Vec<Span>) -> PathBuf {
     file
 }
 
+/// The page of a small connection, written once: a test that wrote it anew would
+/// cut it short under the browser of another.
 fn small() -> PathBuf {
+    static FILE: LazyLock<PathBuf> = LazyLock::new(small_page);
+    FILE.clone()
+}
+
+fn small_page() -> PathBuf {
     let graph = eventful().watched().swap_remove(0).graph;
     let span = |from_ns, to_ns, name: &str| Span {
         from_ns,
