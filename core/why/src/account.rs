@@ -10,10 +10,9 @@ use gigatcp_units::{Duration, Instant};
 
 use crate::View;
 use crate::causes::{CAUSES, place};
-use crate::features::{self, Features};
 use crate::measures::Measures;
 use crate::round::{Round, State};
-use crate::score::{Probabilities, probabilities};
+use crate::score::Scores;
 
 /// A slice whose most probable cause is less probable than this is unknown.
 const MIN_PROBABILITY: f64 = 0.4;
@@ -83,21 +82,22 @@ impl Account {
     }
 }
 
-/// Measures, features and probabilities of a connection, ready to be attributed.
+/// Measures and scores of a connection, ready to be attributed.
 pub(crate) struct Scored<'a, 'b> {
     m: &'b Measures<'a>,
-    rounds: Vec<Probabilities>,
+    scores: Scores,
 }
 
 impl<'a, 'b> Scored<'a, 'b> {
     pub fn of(m: &'b Measures<'a>) -> Self {
-        let features: Vec<Features> = features::of_rounds(m);
-        let rounds = probabilities(m, &features);
-        Self { m, rounds }
+        Self {
+            m,
+            scores: Scores::of(m),
+        }
     }
 
-    /// The most probable cause of a slice, and its probability.
-    fn cause(&self, index: usize, state: State) -> Option<(usize, f64)> {
+    /// The cause of a slice and its probability, of the probabilities of all of them.
+    fn cause(&self, index: usize, state: State, all: &[f64]) -> Option<(usize, f64)> {
         let round = &self.m.rounds[index];
         match state {
             State::Opening => self.setup(round),
@@ -105,7 +105,7 @@ impl<'a, 'b> Scored<'a, 'b> {
             // Near the sender nothing can have been lost before it passes: what is in
             // flight is not known where the capture lacks data.
             State::Full | State::Slack if self.m.view == View::Sender && round.gaps > 0 => None,
-            _ => self.rounds[index].most(state),
+            _ => most(all),
         }
     }
 
@@ -147,11 +147,11 @@ impl<'a, 'b> Scored<'a, 'b> {
                 if time.is_zero() {
                     continue;
                 }
-                let all = self.rounds[index].all(state);
+                let all = self.scores.probabilities(index, state);
                 for (sum, probability) in account.expected.iter_mut().zip(all) {
                     *sum += probability * time.as_secs_f64();
                 }
-                let found = self.cause(index, state);
+                let found = self.cause(index, state, &all);
                 let found = found.filter(|(_, probability)| *probability >= MIN_PROBABILITY);
                 match found {
                     Some((cause, probability)) => {
@@ -190,13 +190,22 @@ impl<'a, 'b> Scored<'a, 'b> {
             };
             assigned = Some(episode);
             let states = [State::Recovery, State::Timeout, State::Full, State::Slack];
-            let states = states.into_iter();
+            let round = &self.m.rounds[index];
+            let spent = |state: &State| !round.spent_in(*state).is_zero();
             let found = states
-                .filter_map(|state| self.rounds[index].most(state))
-                .next();
+                .into_iter()
+                .filter(spent)
+                .find_map(|state| most(&self.scores.probabilities(index, state)));
             if let Some((cause, _)) = found {
                 account.causes[cause].episodes.push(episode);
             }
         }
     }
+}
+
+/// The most probable cause, and its probability.
+fn most(all: &[f64]) -> Option<(usize, f64)> {
+    let all = all.iter().copied().enumerate();
+    all.reduce(|best, one| if one.1 > best.1 { one } else { best })
+        .filter(|(_, probability)| *probability > 0.0)
 }

@@ -10,10 +10,10 @@
 use alloc::vec::Vec;
 
 use crate::causes::CAUSES;
-use crate::features::{FEATURES, Feature, Features};
+use crate::features::{FEATURES, Feature, Features, of_rounds};
 use crate::measures::Measures;
-use crate::round::{STATES, State};
-use crate::weights::{AWAY, NEAR, Row, Table};
+use crate::round::State;
+use crate::weights::{AWAY, NEAR, Table};
 
 /// A score that leaves no probability.
 const IMPOSSIBLE: f64 = -1e9;
@@ -24,15 +24,81 @@ const UNIT: f64 = 0.01;
 /// Neighbors on either side whose scores are averaged with those of a round.
 const SMOOTHED: usize = 2;
 
-/// Where a value lies between the knots of a feature: the knot below it, and how far it is
-/// on the way to the next.
-#[derive(Clone, Copy, Debug)]
-struct Position {
-    knot: usize,
-    part: f64,
+/// A number for each cause, and room up to a multiple of what a processor adds at once.
+type Row = [f32; CAUSES.len().next_multiple_of(8)];
+
+const ZERO: Row = [0.0; CAUSES.len().next_multiple_of(8)];
+
+/// The place of each feature's first knot among the knots of all features, and their count.
+const FIRST_KNOT: [usize; FEATURES + 1] = {
+    let mut first = [0; FEATURES + 1];
+    let mut feature = 0;
+    while feature < FEATURES {
+        first[feature + 1] = first[feature] + Feature::ALL[feature].knots().len();
+        feature += 1;
+    }
+    first
+};
+
+const KNOTS: usize = FIRST_KNOT[FEATURES];
+
+/// The weights of a table by knot, and how far it is from each to the next. Those of all
+/// causes stand together, since a feature is placed between its knots once for all of them.
+struct Matrix([[Row; 2]; KNOTS]);
+
+static NEAR_MATRIX: Matrix = Matrix::of(NEAR);
+static AWAY_MATRIX: Matrix = Matrix::of(AWAY);
+
+impl Matrix {
+    const fn of(table: &Table) -> Self {
+        let mut all = [[ZERO; 2]; KNOTS];
+        let mut cause = 0;
+        while cause < table.causes.len() {
+            let rows = table.causes[cause].2;
+            let mut row = 0;
+            while row < rows.len() {
+                let (feature, weights) = rows[row];
+                let mut knot = 0;
+                while knot < weights.len() {
+                    let [low, step] = &mut all[FIRST_KNOT[feature as usize] + knot];
+                    low[cause] = weights[knot] as f32;
+                    if knot + 1 < weights.len() {
+                        step[cause] = weights[knot + 1] as f32 - weights[knot] as f32;
+                    }
+                    knot += 1;
+                }
+                row += 1;
+            }
+            cause += 1;
+        }
+        Self(all)
+    }
+
+    /// Adds what those features say of each cause.
+    fn add(&self, scores: &Row, features: &Features, of: &[Feature]) -> Row {
+        // Places first, then sums: so these stay in registers.
+        let mut places = [(0, 0.0); FEATURES];
+        let mut count = 0;
+        for feature in of {
+            if let Some(value) = features.value(*feature) {
+                let (knot, part) = position(feature.knots(), value);
+                places[count] = (FIRST_KNOT[*feature as usize] + knot, part as f32);
+                count += 1;
+            }
+        }
+        let mut scores = *scores;
+        for (knot, part) in &places[..count] {
+            let [low, step] = &self.0[*knot];
+            for ((score, low), step) in scores.iter_mut().zip(low).zip(step) {
+                *score += low + step * part;
+            }
+        }
+        scores
+    }
 }
 
-/// The position of a value between knots.
+/// The position of a value between knots: the knot below it, and how far it is on the way
+/// to the next.
 #[must_use]
 pub fn position(knots: &[f64], value: f64) -> (usize, f64) {
     let above = knots.partition_point(|knot| *knot <= value);
@@ -46,38 +112,64 @@ pub fn position(knots: &[f64], value: f64) -> (usize, f64) {
     }
 }
 
-fn positions(features: &Features) -> [Option<Position>; FEATURES] {
-    let mut all = [None; FEATURES];
-    for (place, feature) in all.iter_mut().zip(Feature::ALL) {
-        *place = features.value(*feature).map(|value| {
-            let (knot, part) = position(feature.knots(), value);
-            Position { knot, part }
-        });
+/// Scores of all causes in every round.
+pub(crate) struct Scores {
+    table: &'static Table,
+    is_away: bool,
+    features: Vec<Features>,
+    /// Without the bias of a state.
+    smooth: Vec<Row>,
+}
+
+impl Scores {
+    pub fn of(m: &Measures<'_>) -> Self {
+        let is_away = !m.view.is_near_sender();
+        let (table, matrix) = if is_away {
+            (AWAY, &AWAY_MATRIX)
+        } else {
+            (NEAR, &NEAR_MATRIX)
+        };
+        let features = of_rounds(m);
+        let scores = of_all(matrix, &features);
+        let smooth = (0..scores.len()).map(|index| smoothed(m, &scores, index));
+        Self {
+            table,
+            is_away,
+            smooth: smooth.collect(),
+            features,
+        }
     }
-    all
+
+    /// The probability of every cause in a state of a round: shares of the exponentials.
+    pub fn probabilities(&self, round: usize, state: State) -> [f64; CAUSES.len()] {
+        let mut all = [IMPOSSIBLE; CAUSES.len()];
+        for (cause, place) in all.iter_mut().enumerate() {
+            let holds = CAUSES[cause].holds(state, &self.features[round], self.is_away);
+            if let Some(bias) = bias(self.table, cause, state).filter(|_| holds) {
+                *place = f64::from(self.smooth[round][cause]) * UNIT + bias;
+            }
+        }
+        softmax(all)
+    }
 }
 
-/// Scores of all causes in a round, without the bias of a state.
-fn of_round(table: &Table, features: &Features) -> Vec<f64> {
-    let positions = positions(features);
-    let score = |rows: &[Row]| rows.iter().map(|row| weight(row, &positions)).sum();
-    table
-        .causes
-        .iter()
-        .map(|(_, _, rows)| score(rows))
-        .collect()
-}
-
-fn weight((feature, weights): &Row, positions: &[Option<Position>; FEATURES]) -> f64 {
-    let Some(at) = positions[*feature as usize] else {
-        return 0.0;
+/// Scores of all rounds. A feature that is the same in all of them is added once.
+fn of_all(matrix: &Matrix, features: &[Features]) -> Vec<Row> {
+    let Some(first) = features.first() else {
+        return Vec::new();
     };
-    let of = |knot: usize| f64::from(weights.get(knot).copied().unwrap_or(0)) * UNIT;
-    if at.part > 0.0 {
-        of(at.knot) * (1.0 - at.part) + of(at.knot + 1) * at.part
-    } else {
-        of(at.knot)
+    let mut varies = [false; FEATURES];
+    for one in features {
+        for ((varies, value), other) in varies.iter_mut().zip(&one.0).zip(&first.0) {
+            *varies |= value.to_bits() != other.to_bits();
+        }
     }
+    let (varying, common): (Vec<Feature>, Vec<Feature>) = Feature::ALL
+        .iter()
+        .partition(|feature| varies[**feature as usize]);
+    let common = matrix.add(&ZERO, first, &common);
+    let each = features.iter();
+    each.map(|one| matrix.add(&common, one, &varying)).collect()
 }
 
 /// The bias of a cause for what the sender waits for; `None` for what has no weights.
@@ -86,58 +178,14 @@ fn bias(table: &Table, cause: usize, state: State) -> Option<f64> {
     is_fitted.then(|| f64::from(table.causes[cause].1[state as usize]) * UNIT)
 }
 
-/// Probabilities of every cause, for each state of a round.
-#[derive(Clone, Debug)]
-pub(crate) struct Probabilities {
-    each: [Vec<f64>; STATES],
-}
-
-impl Probabilities {
-    /// The most probable cause in that state, and its probability.
-    pub fn most(&self, state: State) -> Option<(usize, f64)> {
-        let all = self.each[state as usize].iter().copied().enumerate();
-        all.reduce(|best, one| if one.1 > best.1 { one } else { best })
-            .filter(|(_, probability)| *probability > 0.0)
-    }
-
-    /// The probability of every cause in that state.
-    pub fn all(&self, state: State) -> &[f64] {
-        &self.each[state as usize]
-    }
-}
-
-/// Probabilities of every cause in every round.
-pub(crate) fn probabilities(m: &Measures<'_>, features: &[Features]) -> Vec<Probabilities> {
-    let is_away = !m.view.is_near_sender();
-    let table = if is_away { AWAY } else { NEAR };
-    let scores: Vec<Vec<f64>> = features.iter().map(|one| of_round(table, one)).collect();
-    (0..scores.len())
-        .map(|index| {
-            let smooth = smoothed(m, &scores, index);
-            let each = State::ALL.map(|state| {
-                if m.rounds[index].spent_in(state).is_zero() {
-                    return Vec::new();
-                }
-                softmax(&smooth, |cause| {
-                    let holds = CAUSES[cause].holds(state, &features[index], is_away);
-                    bias(table, cause, state).filter(|_| holds)
-                })
-            });
-            Probabilities { each }
-        })
-        .collect()
-}
-
 /// Scores averaged with those of neighbors after the same loss event: single rounds are
 /// noisy, and what limits a connection seldom changes from one to the next.
-fn smoothed(m: &Measures<'_>, scores: &[Vec<f64>], index: usize) -> Vec<f64> {
+fn smoothed(m: &Measures<'_>, scores: &[Row], index: usize) -> Row {
     let from = index.saturating_sub(SMOOTHED);
     let until = (index + SMOOTHED + 1).min(scores.len());
-    let is_like = |other: usize| m.after[other] == m.after[index];
-    let like: Vec<usize> = (from..until).filter(|other| is_like(*other)).collect();
-    let mut mean = alloc::vec![0.0; CAUSES.len()];
+    let mut mean = ZERO;
     let mut total = 0.0;
-    for other in like {
+    for other in (from..until).filter(|other| m.after[*other] == m.after[index]) {
         let weight = if other == index { 2.0 } else { 1.0 };
         total += weight;
         for (sum, score) in mean.iter_mut().zip(&scores[other]) {
@@ -148,18 +196,22 @@ fn smoothed(m: &Measures<'_>, scores: &[Vec<f64>], index: usize) -> Vec<f64> {
     mean
 }
 
-/// Shares of the exponentials.
-fn softmax(scores: &[f64], bias: impl Fn(usize) -> Option<f64>) -> Vec<f64> {
-    let of = |(cause, score): (usize, &f64)| bias(cause).map_or(IMPOSSIBLE, |bias| score + bias);
-    let all: Vec<f64> = scores.iter().enumerate().map(of).collect();
+/// Shares of the exponentials; zeros if nothing is possible.
+fn softmax<const N: usize>(mut all: [f64; N]) -> [f64; N] {
     let most = all.iter().copied().fold(IMPOSSIBLE, f64::max);
-    if most <= IMPOSSIBLE {
-        return alloc::vec![0.0; scores.len()];
+    let mut sum = 0.0;
+    for one in &mut all {
+        *one = if *one > IMPOSSIBLE {
+            libm::exp(*one - most)
+        } else {
+            0.0
+        };
+        sum += *one;
     }
-    let mut parts: Vec<f64> = all.iter().map(|score| libm::exp(score - most)).collect();
-    let sum: f64 = parts.iter().sum();
-    parts.iter_mut().for_each(|part| *part /= sum);
-    parts
+    if sum > 0.0 {
+        all.iter_mut().for_each(|part| *part /= sum);
+    }
+    all
 }
 
 #[cfg(test)]
@@ -178,8 +230,9 @@ mod tests {
 
     #[test]
     fn probabilities_add_up_to_one() {
-        let all = softmax(&[1.0, 2.0, -700.0], |_| Some(0.5));
+        let all = softmax([1.5, 2.5, -700.0, IMPOSSIBLE]);
         assert!((all.iter().sum::<f64>() - 1.0).abs() < 1e-12, "{all:?}");
+        assert_eq!(softmax([IMPOSSIBLE; 2]), [0.0; 2]);
     }
 
     #[test]
@@ -191,8 +244,29 @@ mod tests {
     }
 
     #[test]
+    fn features_that_are_the_same_in_all_rounds_count_as_those_that_vary() {
+        let mut one = Features([f32::NAN; FEATURES]);
+        for (place, feature) in one.0.iter_mut().zip(Feature::ALL) {
+            let knots = feature.knots();
+            *place = f64::midpoint(knots[0], knots[1]) as f32;
+        }
+        let nothing = Features([f32::NAN; FEATURES]);
+        for matrix in [&NEAR_MATRIX, &AWAY_MATRIX] {
+            let alone = of_all(matrix, &[one]);
+            let both = of_all(matrix, &[nothing, one]);
+            assert_eq!(both, [ZERO, alone[0]]);
+            let by_hand: f32 = (0..FEATURES)
+                .map(|feature| FIRST_KNOT[feature])
+                .map(|knot| (matrix.0[knot][0][3] + matrix.0[knot + 1][0][3]) / 2.0)
+                .sum();
+            assert!((alone[0][3] - by_hand).abs() < 0.01);
+        }
+    }
+
+    #[test]
     fn every_cause_that_takes_time_can_win() {
-        for (name, table) in [("near", NEAR), ("away", AWAY)] {
+        let tables = [(NEAR, &NEAR_MATRIX), (AWAY, &AWAY_MATRIX)];
+        for (table, matrix) in tables {
             for cause in CAUSES.iter().filter(|cause| cause.features().count() > 0) {
                 // What speaks for it most, and for nothing else.
                 let mut features = Features([f32::NAN; FEATURES]);
@@ -202,14 +276,17 @@ mod tests {
                     let knot = feature.knots()[best.unwrap_or(0)];
                     features.0[*feature as usize] = knot as f32;
                 }
-                let scores = of_round(table, &features);
+                let scores = of_all(matrix, &[features])[0];
                 let wins = cause.states.iter().any(|state| {
-                    let all = softmax(&scores, |one| {
-                        bias(table, one, *state).filter(|_| CAUSES[one].states.contains(state))
-                    });
-                    all[place] > 0.5
+                    let mut all = [IMPOSSIBLE; CAUSES.len()];
+                    for one in (0..all.len()).filter(|one| CAUSES[*one].states.contains(state)) {
+                        all[one] = bias(table, one, *state).map_or(IMPOSSIBLE, |bias| {
+                            f64::from(scores[one]) * UNIT + bias
+                        });
+                    }
+                    softmax(all)[place] > 0.5
                 });
-                assert!(wins, "{name}: {}", String::from(cause.id));
+                assert!(wins, "{}", String::from(cause.id));
             }
         }
     }
