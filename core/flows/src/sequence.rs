@@ -40,7 +40,7 @@ pub(crate) fn on_segment(
     let len = u64::from(packet.seq_len());
     let start = data.position(packet.seq);
     let end = start + len;
-    if is_captured_twice(data, peer, packet) {
+    if is_captured_twice(data, peer, packet, end) {
         kinds.add(Kind::CapturedTwice);
         data.rare().repeated += u64::from(packet.payload_len);
         return kinds;
@@ -57,14 +57,22 @@ pub(crate) fn on_segment(
     kinds
 }
 
-/// The last packet again, octet for octet as far as the headers tell. SYN and
-/// FIN count: whoever sends them again gives them another identification.
-fn is_captured_twice(data: &Direction, peer: &Direction, packet: &Observed) -> bool {
-    packet.ident != 0
-        && packet.ident == data.ident
+/// The last packet of this side captured once more, by all that the headers tell. SYN and
+/// FIN count: a retransmission has another IPv4 identification. Without one (IPv6, and the
+/// SYN-ACKs of Linux) it is a copy if it comes sooner than any timer retransmits; a single
+/// byte may be a probe.
+fn is_captured_twice(data: &Direction, peer: &Direction, packet: &Observed, end: u64) -> bool {
+    const BEFORE_ANY_TIMER: Duration = Duration::from_millis(1);
+    let is_same = packet.ident == data.ident
         && packet.seq.as_u32() == data.last_seq
-        && data.packets() > 0
-        && (packet.seq_len() > 0 || says_nothing_new(data, peer, packet))
+        && data.packets() > 0;
+    if !is_same || packet.seq_len() == 0 {
+        return is_same && packet.ident != 0 && says_nothing_new(data, peer, packet);
+    }
+    packet.ident != 0
+        || end == data.next
+            && packet.payload_len != 1
+            && packet.at.saturating_since(data.last_at) < BEFORE_ANY_TIMER
 }
 
 /// Whether a bare acknowledgment is in nothing beyond the ones before. Some hosts

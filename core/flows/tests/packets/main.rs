@@ -263,6 +263,25 @@ fn a_syn_and_a_fin_that_are_captured_twice_are_not_sent_again() {
 }
 
 #[test]
+fn without_an_identification_a_copy_is_what_comes_before_any_timer() {
+    let mut capture = Capture::new(9);
+    let syn = Said {
+        seq: 0,
+        len: 0,
+        flags: Flags::SYN,
+        ident: 0,
+        ..DATA
+    };
+    capture.say(0, syn);
+    assert_eq!(capture.say(100, syn), [Kind::CapturedTwice]);
+    let late = capture.say(1_000_200, syn);
+    assert_eq!(late, [Kind::TimeoutRetransmission]);
+    let client = capture.table.connection(0).unwrap();
+    let client = client.direction(Side::Client);
+    assert_eq!(client.retransmitted_packets(), 1);
+}
+
+#[test]
 fn the_same_ports_with_another_syn_are_another_connection() {
     let mut capture = Capture::open(9);
     let syn = Said {
