@@ -1,7 +1,7 @@
 //! What would have to change for a connection to be faster: the ids of `gigatcp why`.
 //!
 //! A [`Limit`] is the mechanism that stopped the engine's output. A [`Cause`] is what is
-//! behind it, as far as somebody knows who sees path and hosts as well. The account of a
+//! behind it, as far as the driver, which sees path and hosts as well, knows it. The account of a
 //! run, simulated or live, and the verdicts on a capture use the same ids.
 
 use crate::Limit;

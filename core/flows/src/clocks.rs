@@ -191,7 +191,7 @@ impl Sightings {
 
     /// Bytes of data from that side that passed here and `other`, which is behind this
     /// place on their way, while both captured. `clocks` is of [`Self::compare`], and
-    /// `most` the longest that anything took between them, beyond the least.
+    /// `most` the longest delay between them above the minimum.
     #[must_use]
     pub fn bytes(
         &self,

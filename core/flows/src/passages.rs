@@ -5,7 +5,7 @@
 //! bytes: how often each byte passed here, and how often there.
 //!
 //! Of a long connection a sample of blocks of [`BLOCK`] bytes is kept, the same blocks
-//! at every place. Deliberately not here: streams that two captures begin more than
+//! at every place. Out of scope: streams that two captures begin more than
 //! 2 GiB apart, whose sequence numbers mean two places.
 
 use alloc::vec::Vec;
@@ -36,7 +36,7 @@ pub(crate) struct Passages {
     next: i64,
     /// From the lowest position to the highest.
     range: (i64, i64),
-    /// Hashes of kept blocks have so many zeros at their end.
+    /// Hashes of kept blocks have this number of zeros at their end.
     zeros: u32,
 }
 
@@ -54,7 +54,7 @@ pub struct Bytes {
     /// Passed here for the first time after later data, by more than the time that is
     /// asked about: lost before here.
     pub lost_before: u64,
-    /// Passed there again: lost behind there, or retransmitted needlessly.
+    /// Passed there again: lost behind there, or a spurious retransmission.
     pub lost_behind: u64,
 }
 

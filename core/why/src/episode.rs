@@ -25,9 +25,9 @@ pub(crate) struct Episode {
     pub start: u64,
     /// Octets in flight when it began.
     pub flight: u64,
-    /// Segments sent again in it, those sent again several times included.
+    /// Retransmissions in it, several of one segment included.
     pub again: u64,
-    /// Bytes sent again at least once, from the first on: never more than were in
+    /// Bytes retransmitted at least once, from the first on: never more than were in
     /// flight; and where they end.
     pub lost: u64,
     pub lost_end: u64,

@@ -9,7 +9,7 @@
 //! The times of all turns, and the pauses between them, add up to the time from the
 //! first data to the last.
 //!
-//! Deliberately not here: several requests on their way at once, as HTTP/2 has them.
+//! Out of scope: several requests in flight at once, as HTTP/2 has them.
 //! They show as [mixed](Exchange::mixed) turns, whose thinking cannot be told.
 
 use gigatcp_flows::{Kind, Side};
@@ -63,7 +63,7 @@ pub(crate) struct Exchange {
 }
 
 impl Exchange {
-    /// Takes in a packet that `flows` has judged.
+    /// Takes in a packet with what `flows` found in it.
     #[inline(always)]
     pub fn on_packet(&mut self, shown: &Shown<'_>) {
         let packet = shown.packet;

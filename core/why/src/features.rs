@@ -73,8 +73,8 @@ features! {
     DataDelay "data_delay" "Mean delay of data before the capture point, in minimum RTTs." [0.0, 0.05, 0.2, 0.5, 1.0, 3.0]
     DataLate "data_late" "Smallest delay of data before the capture point in the round, in minimum RTTs." [0.0, 0.02, 0.06, 0.2, 0.5, 1.0, 3.0]
     DataLateTime "data_late_time" "The same as a decimal logarithm of milliseconds." [-1.0, 0.3, 1.0, 2.0, 3.0]
-    ForthShare "forth_share" "Share of the queue on the way of the data to here." [0.0, 0.3, 0.6, 0.9]
-    BackShare "back_share" "Share of the queue on the way of the ACKs to here." [0.0, 0.3, 0.6, 0.9]
+    ForthShare "forth_share" "Share of the queue that the data has met up to here." [0.0, 0.3, 0.6, 0.9]
+    BackShare "back_share" "Share of the queue that the ACKs have met up to here." [0.0, 0.3, 0.6, 0.9]
     PairDataDelay "pair_data_delay" "Mean delay of data between two captures above its minimum, in minimum RTTs." [0.0, 0.02, 0.06, 0.15, 0.4, 1.0, 3.0]
     PairAckDelay "pair_ack_delay" "The same of ACKs." [0.0, 0.02, 0.06, 0.15, 0.4, 1.0, 3.0]
     PairDataLoss "pair_data_loss" "Decimal logarithm of the share of data packets lost between two captures." [-6.0, -4.0, -3.0, -2.0, -1.0, 0.0]
@@ -167,6 +167,7 @@ features! {
     IdleClient "idle_client" "Share of the idle time in which the client had not asked." [0.0, 0.2, 0.5, 0.8, 1.0]
     IdleServer "idle_server" "Share of the idle time in which the server had been asked." [0.0, 0.2, 0.5, 0.8, 1.0]
     IdleFree "idle_free" "Share of the idle time that ended with data and no request." [0.0, 0.2, 0.5, 0.8, 1.0]
+    IdleAgain "idle_again" "Share of the idle time that ended with a retransmission of what was acknowledged." [0.0, 0.2, 0.5, 0.8, 1.0]
     Mixed "mixed" "Share of the turns that began before the other side's data had arrived." [0.0, 0.1, 0.5, 1.0]
     // The round and the connection.
     TimeoutShare "timeout_share" "Share of the round in which a retransmission timer ran." [0.0, 0.1, 0.5, 0.9]
@@ -356,19 +357,11 @@ fn exchange(m: &Measures<'_>, f: &mut Features) {
 fn window(m: &Measures<'_>, index: usize, f: &mut Features) {
     use Feature as F;
     let round = &m.rounds[index];
-    if !m.knows_windows() {
-        return;
-    }
-    let wait = round.spent_in(State::Window).as_secs_f64();
-    f.set(F::WindowWait, ratio(wait, round.length().as_secs_f64()));
-    f.set(F::WindowStill, trips(round.still, m));
     // Where nothing is advertised in a round, the last window holds.
     let before = m.rounds[..=index].iter().rev();
     let Some((least, _)) = before.take(16).find_map(|round| round.window) else {
         return;
     };
-    let near = round.flight as f64 + 1.0;
-    f.set(F::WindowFill, (near / (least as f64 + 1.0)).min(1.5));
     let most = m.window_max[index] as f64;
     f.set(F::WindowLow, ratio(least as f64, most));
     let mean = round.window_mean();
@@ -378,6 +371,15 @@ fn window(m: &Measures<'_>, index: usize, f: &mut Features) {
     let zero = round.zero_time.as_secs_f64();
     let length = round.length().as_secs_f64();
     f.set(F::ZeroTime, ratio(zero, length).min(1.0));
+    // What follows is known in bytes only.
+    if !m.knows_windows() {
+        return;
+    }
+    let wait = round.spent_in(State::Window).as_secs_f64();
+    f.set(F::WindowWait, ratio(wait, length));
+    f.set(F::WindowStill, trips(round.still, m));
+    let near = round.flight as f64 + 1.0;
+    f.set(F::WindowFill, (near / (least as f64 + 1.0)).min(1.5));
     let holds = m.capacity.bytes_per_second * m.base.as_secs_f64();
     f.set(F::WindowOfPath, ratio(least as f64, holds).min(100.0));
 }
@@ -510,9 +512,14 @@ fn times(m: &Measures<'_>, index: usize, f: &mut Features) {
 /// Whose turn it was while nothing was in flight.
 fn idle_turns(m: &Measures<'_>, round: &Round, f: &mut Features) {
     use Feature as F;
-    let [own, peer, free] =
-        [round.idle_own, round.idle_peer, round.idle_free].map(|time| time.as_secs_f64());
-    let all = own + peer + free;
+    let [own, peer, free, again] = [
+        round.idle_own,
+        round.idle_peer,
+        round.idle_free,
+        round.idle_again,
+    ]
+    .map(|time| time.as_secs_f64());
+    let all = own + peer + free + again;
     if all <= 0.0 {
         return;
     }
@@ -523,16 +530,21 @@ fn idle_turns(m: &Measures<'_>, round: &Round, f: &mut Features) {
     f.set(F::IdleClient, client / all);
     f.set(F::IdleServer, server / all);
     f.set(F::IdleFree, free / all);
+    f.set(F::IdleAgain, again / all);
 }
 
-/// Whether something was lost before this capture point in a silence that no data of the
-/// receiver ended: packets are missing by their identifications. Where these do not count
+/// Whether something was lost in a silence that no data of the receiver ended: what had
+/// been acknowledged here was retransmitted after it, so the ACK did not arrive; or
+/// packets are missing by their identifications. Where these do not count
 /// packets: whether the sender begins with one full segment after the silence, though it
 /// had more in flight before, as a timeout has it (RFC 5681 section 3.1).
 fn hides_loss(m: &Measures<'_>, index: usize) -> bool {
     let round = &m.rounds[index];
     let silence = round.spent_in(State::Idle).saturating_sub(round.idle_peer);
     let is_long = silence >= Duration::from_millis(190).max(m.base);
+    if is_long && round.idle_again * 2 >= silence {
+        return true;
+    }
     if m.trail.idents.is_counted() {
         return is_long && round.hidden > 0;
     }
@@ -736,6 +748,7 @@ pub(crate) const TIMES: &[Feature] = &[
     Feature::RecoveryShare,
     Feature::IdleShare,
     Feature::IdleTime,
+    Feature::IdleAgain,
     Feature::HiddenLoss,
     Feature::Missing,
 ];

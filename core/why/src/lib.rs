@@ -82,4 +82,4 @@ pub use summary::{DiagnosisSummary, PrimaryCause};
 pub use surroundings::{Outlines, Surroundings, data_sender};
 pub use verdict::{Diagnosis, MIN_CONFIDENCE, Verdict};
 pub use view::View;
-pub use watcher::{Slice, Watcher};
+pub use watcher::{Slice, Slices, Watcher};

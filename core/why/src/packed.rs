@@ -7,7 +7,7 @@
 //! is kept as the difference. Packing rounds nothing: floating-point figures are kept
 //! with their bits reversed, since the last ones are mostly zero.
 //!
-//! The table of fields is in `round.rs`, and nothing of it is repeated here:
+//! The table of fields is in `round.rs`, and not repeated here:
 //! [`rounds!`] makes the struct and what packs, unpacks and merges it.
 
 use alloc::vec::Vec;

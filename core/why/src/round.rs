@@ -79,17 +79,18 @@ rounds! {
         pub ack_sizes: Spread, merge spread;
         /// The most in flight.
         pub flight: u64, merge most, near sent;
-        /// From data to acknowledgment, at the place of capture.
+        /// From data to its ACK, at the capture point.
         pub trip: Samples, merge samples;
-        /// From acknowledgment to the data it released, at the place of capture.
+        /// From an ACK to the data it released, at the capture point.
         pub turn: Samples, merge samples;
         /// The first new timestamp of acknowledgments and of data, and when it
         /// passed.
         pub ack_stamp: Option<Stamp>, merge first, near start;
         pub data_stamp: Option<Stamp>, merge first, near start;
-        /// The smallest and the largest window.
+        /// The smallest and the largest window: in bytes, or as advertised where the window
+        /// scale is unknown.
         pub window: Option<(u64, u64)>, merge windows;
-        /// Octets and time of data packets that follow closely on one another.
+        /// Bytes and time of data packets that are back to back.
         pub train_octets: u64, merge sum;
         pub train_time: Duration, merge sum;
         /// Acknowledgments.
@@ -102,7 +103,7 @@ rounds! {
         /// Rate from the start of each burst to the start of the next, in bytes/s: varies
         /// by less than a tenth behind a shaper or pacing at one rate.
         pub burst_rate: Spread, merge spread;
-        /// Sum of the advertised windows in bytes, and number of them.
+        /// Sum of the advertised windows, in the same unit, and number of them.
         pub window_sum: u64, merge sum;
         pub windows: u64, merge sum, near acks;
         /// Min flight just after an ACK, in bytes.
@@ -137,15 +138,16 @@ rounds! {
         /// Time in which all that was written had been sent, as a short segment or silence tells,
         /// and acknowledgments released nothing.
         pub dry: Duration, merge sum;
-        /// Segments sent again.
+        /// Retransmitted segments.
         pub again: u64, merge sum;
-        /// Segments proven to have been sent again for nothing.
+        /// Retransmissions that are proven spurious.
         pub spurious: u64, merge sum;
-        /// Idle time until the peer sent data; from then until this side did; and time that
-        /// this side ended without being asked.
+        /// Idle time until the peer sent data; from then until this side did; time that this
+        /// side ended with new data and no request; and with what had been acknowledged.
         pub idle_peer: Duration, merge sum;
         pub idle_own: Duration, merge sum;
         pub idle_free: Duration, merge sum;
+        pub idle_again: Duration, merge sum;
         /// Packets that the sender made and that did not pass here, by IPv4 identification.
         pub missing: u64, merge sum;
         /// Of those, the ones before a packet that ended an idle time.
@@ -204,7 +206,7 @@ impl Round {
         (length > 0.0).then(|| f64::from(self.flight_time) / length)
     }
 
-    /// Mean advertised window, in bytes.
+    /// Mean advertised window, in the unit of `window`.
     pub fn window_mean(&self) -> Option<u64> {
         self.window_sum.checked_div(self.windows)
     }

@@ -57,7 +57,7 @@ impl DiagnosisSummary {
                 primary = Some(PrimaryCause {
                     cause,
                     time: attributed.time,
-                    confidence: calibrated(m.view, attributed.probability()),
+                    confidence: calibrated(m.view, m.knows_windows(), attributed.probability()),
                 });
             }
         }

@@ -312,7 +312,7 @@ pub(crate) struct Trail {
     pub meter: meter::Meter,
     /// Start of the burst of data that goes on, and its bytes.
     burst: (Instant, u64),
-    /// Bytes of a burst, as they usually are: the flight varies by so many, whether a
+    /// Bytes of a burst, as they usually are: the flight varies by this, whether a
     /// packet of the capture is one segment of a burst or all of them.
     usual_burst: u64,
     /// When the receiver was last heard.
@@ -321,7 +321,7 @@ pub(crate) struct Trail {
     is_probed: bool,
     /// Wire segments that `flows` counted as retransmissions so far.
     counted_again: u64,
-    /// Least window scale that explains the flight, where the scale is unknown.
+    /// Smallest window scale that explains the flight, where the scale is unknown.
     #[allow(dead_code, reason = "read by causes")]
     pub least_scale: u8,
     /// Since when the advertised window is zero.

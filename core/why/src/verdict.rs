@@ -208,7 +208,7 @@ fn verdicts(m: &Measures<'_>, account: &Account) -> Vec<Verdict> {
                 confidence: if attributed.time.is_zero() {
                     probability
                 } else {
-                    calibrated(m.view, probability)
+                    calibrated(m.view, m.knows_windows(), probability)
                 },
                 probability,
                 is_note: attributed.note.is_some(),

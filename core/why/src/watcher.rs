@@ -47,6 +47,17 @@ pub struct Slice {
     pub features: Features,
 }
 
+/// All slices of a connection.
+#[derive(Clone, Debug)]
+pub struct Slices {
+    /// Where the capture was taken.
+    pub view: View,
+    /// Whether the scale of its windows is known.
+    pub knows_windows: bool,
+    /// The slices, in the order of time.
+    pub list: Vec<Slice>,
+}
+
 /// Follows the connections of a capture.
 ///
 /// Hand in every packet, then ask for a [`Diagnosis`] of each connection.
@@ -220,7 +231,7 @@ impl Watcher {
         &self,
         index: usize,
         second: Option<((&Self, usize), &Between)>,
-    ) -> Option<(View, Vec<Slice>)> {
+    ) -> Option<Slices> {
         let connection = self.table.connection(index)?;
         let followed = self.followed.get(index)?;
         let (trail, start) = followed.lived(self.sender(index)?)?;
@@ -246,7 +257,11 @@ impl Watcher {
                     features,
                 })
         });
-        Some((m.view, slices.collect()))
+        Some(Slices {
+            view: m.view,
+            knows_windows: m.knows_windows(),
+            list: slices.collect(),
+        })
     }
 
     /// The direction of a connection that comes from that endpoint.

@@ -67,7 +67,7 @@ pub use connections::Connections;
 pub use error::Error;
 pub use follow::{FlowCounts, Step, check, follow};
 pub use gigatcp_capture::{Format, Note, NoteKind, ReadError};
-pub use gigatcp_why::{Diagnosis, Slice, View};
+pub use gigatcp_why::{Diagnosis, Slice, Slices, View};
 pub use options::{Options, Progress};
 pub use packets::{Analyzer, analyze_packets};
 pub use pairs::{ConnectionKey, PairedDiagnosis, diagnose_pairs};
@@ -161,7 +161,7 @@ impl Analysis {
     /// What each slice of a connection's time shows: for graders, and for those who fit
     /// weights. Of a connection of two captures, with both.
     #[must_use]
-    pub fn slices(&self, answer: &Answer) -> Option<(View, Vec<Slice>)> {
+    pub fn slices(&self, answer: &Answer) -> Option<Slices> {
         let connections = self.captures[answer.capture].connections();
         let (watcher, index) = connections.at(answer.connection)?;
         let mut pairs = self.pairs.iter();

@@ -51,7 +51,7 @@ pub struct HopView {
     pub max_backlog: u64,
     /// How long a packet arriving now would wait.
     pub queueing_delay: Duration,
-    /// Time in which the serialiser had work.
+    /// Time in which the serializer had work.
     pub busy: Duration,
     /// The same as a share of the time so far.
     pub utilisation: f64,

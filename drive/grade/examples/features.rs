@@ -1,6 +1,6 @@
 //! The features of a connection, weighted by time: what the weights of causes see.
 //!
-//! Usage: `features CAPTURE...`; two captures of one connection are judged together.
+//! Usage: `features CAPTURE...`; two captures of one connection are analyzed jointly.
 
 use gigatcp_analyze::{Options, Source, analyze};
 use gigatcp_why::features::Feature;

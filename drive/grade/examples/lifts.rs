@@ -1,4 +1,4 @@
-//! What lifting each cause brings in graded worlds, beside what the injected one brings.
+//! What lifting each cause brings in graded worlds, next to what the injected one brings.
 //!
 //! Usage: `lifts [FIRST SEEDS [usual|fat|shared [CAUSE]]]`
 

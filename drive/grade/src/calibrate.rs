@@ -21,7 +21,8 @@ pub fn balanced(examples: &[&Example]) -> Vec<Example> {
 
 /// Probabilities of primary causes and whether they are right, of kernels' connections
 /// that were not used: each quarter of the seeds is asked with weights that were fitted to
-/// the other three. Simulated worlds are always fitted to, and are not asked about.
+/// the other three. Simulated worlds are always fitted to, and are not asked about; changed
+/// captures are, where the change took the scale of windows.
 #[must_use]
 pub fn fitted_apart(examples: &[&Example]) -> Vec<Answer> {
     /// More of them come nearer to the weights in use, which are fitted to everything.
@@ -32,12 +33,13 @@ pub fn fitted_apart(examples: &[&Example]) -> Vec<Answer> {
         let others = examples.iter().copied().filter(|one| !is_in(one, part));
         let fitted = fit(&others.collect::<Vec<_>>(), |_, _| ());
         let asked = examples.iter().filter(|one| is_in(one, part));
-        for one in asked.filter(|one| !one.is_changed) {
+        for one in asked.filter(|one| !one.is_changed || !one.knows_windows) {
             if let Some((said, probability)) = fitted.primary(&one.slices, one.is_away) {
                 answers.push(Answer {
                     name: one.name.clone(),
                     truth: one.cause,
                     said,
+                    knows_windows: one.knows_windows,
                     is_right: one.cause == said || one.acceptable.contains(&said),
                     probability,
                 });
@@ -47,13 +49,15 @@ pub fn fitted_apart(examples: &[&Example]) -> Vec<Answer> {
     answers
 }
 
-/// What was said of a connection that no weight was fitted to.
+/// The answer for a connection that no weight was fitted to.
 #[derive(Clone, Debug)]
 pub struct Answer {
     /// Index of the cause.
     pub truth: usize,
     /// Index of the answer.
     pub said: usize,
+    /// Whether the scale of its windows is known.
+    pub knows_windows: bool,
     /// Whether the answer is that cause, or another right one.
     pub is_right: bool,
     /// Whose connection it is.
@@ -64,7 +68,7 @@ pub struct Answer {
 
 /// The share of right answers by probability, never falling (pool adjacent violators).
 #[must_use]
-pub fn calibration(answers: &[Answer]) -> Vec<(f64, f64)> {
+pub fn calibration(answers: &[&Answer]) -> Vec<(f64, f64)> {
     /// Answers that stand together.
     const BINS: usize = 12;
     let mut sorted: Vec<(f64, bool)> = answers

@@ -17,7 +17,7 @@ use crate::worlds::{GradedWorld, Paths, Place, by_time, next_limit, two_causes, 
 /// Where a capture was taken.
 pub const PLACES: [&str; 4] = ["sender", "receiver", "middle", "both"];
 
-/// What one capture of a connection shows, and what was said of it.
+/// What one capture of a connection shows, and the answer for it.
 #[derive(Debug)]
 pub struct Observed {
     /// Where the connection is from, for a reader.
@@ -234,7 +234,7 @@ pub fn of_case(case: &CaseDir) -> Result<Vec<Observed>, String> {
     Ok(all)
 }
 
-/// A connection of a kernel counts as much as so many simulated ones.
+/// How many simulated connections one of a kernel counts for.
 const KERNEL_WEIGHT: f64 = 3.0;
 
 /// Captures of a case after changes that take evidence away, for fitting: of each capture
@@ -336,7 +336,7 @@ fn example(analysis: &Analysis, answer: &Answer, known: &Known) -> Option<Exampl
         let found = find(id).filter(|cause| cause.features().next().is_some())?;
         CAUSES.iter().position(|cause| cause.id == found.id)
     };
-    let (view, slices) = analysis.slices(answer)?;
+    let slices = analysis.slices(answer)?;
     Some(Example {
         name: format!("{}: {}", PLACES[known.place], known.name),
         cause: place(&known.truth)?,
@@ -356,8 +356,9 @@ fn example(analysis: &Analysis, answer: &Answer, known: &Known) -> Option<Exampl
         },
         kernel: known.kernel,
         is_changed: false,
-        is_away: !view.is_near_sender(),
-        slices,
+        is_away: !slices.view.is_near_sender(),
+        knows_windows: slices.knows_windows,
+        slices: slices.list,
     })
 }
 

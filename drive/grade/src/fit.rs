@@ -48,6 +48,8 @@ pub struct Example {
     pub weight: f64,
     /// Whether it was taken away from the sender.
     pub is_away: bool,
+    /// Whether the scale of its windows is known.
+    pub knows_windows: bool,
     /// The seed of a kernel's connection; `None` for a simulated one.
     pub kernel: Option<u64>,
     /// Whether its capture was changed in a way that means nothing.
@@ -377,7 +379,7 @@ impl Fitted {
 
     /// The weights as the source text of a table of `core/why/src/weights/`.
     #[must_use]
-    pub fn source(&self, name: &str, calibration: &[(f64, f64)]) -> String {
+    pub fn source(&self, name: &str, calibrations: [(&str, Vec<(f64, f64)>); 2]) -> String {
         let hundredths = |value: &f64| ((value * 100.0).round() as i64).clamp(-30_000, 30_000);
         let list = |values: &[f64]| {
             let each = values.iter().map(|value| hundredths(value).to_string());
@@ -403,16 +405,16 @@ impl Fitted {
             }
             text += "        ]),\n";
         }
-        let column = |of: fn(&(f64, f64)) -> f64| {
-            let each = calibration.iter().map(|one| format!("{:.3}", of(one)));
-            each.collect::<Vec<_>>().join(", ")
-        };
-        text += &format!(
-            "    ],\n    calibration: (&[{}], &[{}]),\n}};\n",
-            column(|one| one.0),
-            column(|one| one.1)
-        );
-        text
+        text += "    ],\n";
+        for (name, curve) in calibrations {
+            let column = |of: fn(&(f64, f64)) -> f64| {
+                let each = curve.iter().map(|one| format!("{:.3}", of(one)));
+                each.collect::<Vec<_>>().join(", ")
+            };
+            let (values, shares) = (column(|one| one.0), column(|one| one.1));
+            text += &format!("    {name}: (&[{values}], &[{shares}]),\n");
+        }
+        text + "};\n"
     }
 }
 

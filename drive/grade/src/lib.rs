@@ -4,14 +4,14 @@
 //! |---|---|
 //! | `worlds/` | simulated worlds with one known cause, as plans |
 //! | `kernels/` | labeled captures of the running kernel's TCP |
-//! | `dataset.rs` | what their captures show, and what was said of them |
+//! | `dataset.rs` | what their captures show, and the answers |
 //! | `fit.rs` | fits the weights of `gigatcp-why` |
 //! | `calibrate.rs` | what the probabilities of a fit are worth |
 //! | `metamorphic.rs` | changes of a capture that mean nothing |
 //! | `stability.rs` | whether answers stay after them |
 //! | `rates.rs` | whether stated rates are those of counters |
 //! | `shares.rs`, `next.rs` | two causes in one connection; what limits next |
-//! | `matrix.rs` | what was said of what, and what a confidence is worth |
+//! | `matrix.rs` | the confusion matrix, and what a confidence is worth |
 #![deny(missing_docs)]
 
 #[cfg(target_os = "linux")]

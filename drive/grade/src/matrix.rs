@@ -5,7 +5,7 @@ use std::fmt;
 
 use crate::dataset::Observed;
 
-/// What was said of what, at one place.
+/// Answers by true cause, at one place.
 #[derive(Default, Debug)]
 pub struct Matrix {
     name: String,
@@ -60,7 +60,7 @@ impl Matrix {
         self.right as f64 / self.all.max(1) as f64
     }
 
-    /// Of what was said with at least that confidence: how many, and the share right.
+    /// Answers with at least that confidence: how many, and the share that is correct.
     #[must_use]
     pub fn precision(&self, confidence: f64) -> (usize, f64) {
         let said: Vec<bool> = self

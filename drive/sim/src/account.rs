@@ -27,7 +27,7 @@ use gigatcp_units::{Bytes, Duration, Instant};
 /// Shortest round: occupancy over less is that of single bursts.
 pub const MIN_ROUND: Duration = Duration::from_millis(1);
 
-/// A server that idles for less than one part in so many counts as saturated.
+/// A server that idles for less than one part in this many counts as saturated.
 pub const SLACK: u64 = 32;
 
 /// Time by [`Limit`], in the order of [`Limit::ALL`].
@@ -218,7 +218,7 @@ impl Account {
             .is_some_and(|reduction| window.phase == Phase::Open && window.cwnd >= reduction.before)
     }
 
-    /// What [`Account::observe`] asked for: `limits` are the times by mechanism up to `now`,
+    /// The answer to [`Account::observe`]: `limits` are the times by mechanism up to `now`,
     /// `blame` says what lost the segments that are missing, `look` what the path and the
     /// hosts did since the round began. Returns whether a round ended; the next takes `srtt`.
     pub fn turn(
@@ -250,7 +250,7 @@ impl Account {
         is_over
     }
 
-    /// Before the last reduction cwnd was `least` or more: whoever only samples misses the
+    /// Before the last reduction cwnd was `least` or more: a driver that only samples misses the
     /// largest.
     pub fn raise_before(&mut self, least: Bytes) {
         if let Some(reduction) = &mut self.reduction {
@@ -258,7 +258,7 @@ impl Account {
         }
     }
 
-    /// The connection ends at `now`, or nobody looks any longer.
+    /// The connection ends at `now`, or no more samples are taken.
     #[must_use]
     pub fn finish(mut self, now: Instant, limits: &ByLimit, look: &Surroundings) -> Settled {
         if self.is_established {

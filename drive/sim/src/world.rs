@@ -64,7 +64,7 @@ pub struct World {
     next_sample: Instant,
     samples: Vec<Samples>,
     sequences: Vec<Option<Sequence>>,
-    /// Accounts of the senders; empty where nobody wants them.
+    /// Accounts of the senders; empty if not requested.
     ledgers: Vec<Ledger>,
     /// IP bytes delivered to each receiver, and to all.
     carried: Vec<u64>,
@@ -487,7 +487,7 @@ impl World {
     }
 
     /// A host has acted, perhaps because something arrived (`heard`): what it let go
-    /// leaves, and it may be asked for anew.
+    /// leaves, and it may be requested anew.
     #[inline]
     fn after_host(&mut self, host: usize, heard: bool) {
         self.show_taken(host);

@@ -52,8 +52,8 @@ pub struct Job {
     pub repeat: u32,
     /// Folder for one capture per series and repeat; none = no captures.
     pub captures: Option<PathBuf>,
-    /// Whether the packets at the senders' doors are judged as they pass. Live, where
-    /// there are captures, those are left for the caller to judge.
+    /// Whether the packets at the senders' interfaces are analyzed as they pass. Live, where
+    /// there are captures, those are left for the caller to analyze.
     pub judge: bool,
 }
 

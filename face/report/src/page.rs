@@ -357,7 +357,7 @@ fn timeline(
     relative
 }
 
-/// The cause that takes most of each of `steps` equal steps, neighbours of
+/// The cause that takes most of each of `steps` equal steps, neighbors of
 /// the same cause joined.
 fn dominant(spans: &[(u64, u64, usize)], steps: u64, limits: usize) -> Vec<(u64, u64, usize)> {
     let start = spans[0].0;

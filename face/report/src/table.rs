@@ -173,7 +173,7 @@ pub fn end_and_card(flow: &FlowRecord) -> Vec<String> {
 }
 
 /// What the packets show of the cause that took most of the time; a line. What the run
-/// measured stands: packets that suggest another cause are said to suggest it.
+/// measured stands: packets that suggest another cause are reported as such.
 #[must_use]
 pub fn why(flow: &FlowRecord) -> Vec<String> {
     let measured = shares_of(&flow.limited_by).first().map(|(cause, _)| *cause);

@@ -53,7 +53,7 @@ pub(super) fn explain(m: &Measures<'_>, attributed: &Attributed) -> Explanation 
     let offered = m.receiver().windows();
     let most = offered.map_or(0, |offered| offered.most);
     let round = m.rounds.get(attributed.round);
-    let here = round.and_then(|round| round.window);
+    let here = m.window(attributed.round);
     let full = m.data().count_of(Kind::WindowFull);
     let mut evidence: Vec<Evidence> = vec![];
     let mut first = String::new();

@@ -36,8 +36,7 @@ pub(crate) const CAUSE: Cause = Cause {
 
 fn explain(m: &Measures<'_>, attributed: &Attributed) -> Explanation {
     let rate = flowing(attributed.rate());
-    let round = m.rounds.get(attributed.round);
-    let window = round.and_then(|round| round.window);
+    let window = m.window(attributed.round);
     let text = clauses([
         window.map(|(least, most)| windows(least, most)),
         above(queue_of(m, attributed.round)),

@@ -46,7 +46,7 @@ fn explain(m: &Measures<'_>, attributed: &Attributed) -> Explanation {
         let text = format!("{kept}, as in the rounds around it");
         evidence.push(Evidence::of_round(m, attributed.round, text));
     }
-    if let Some((least @ 1.., _)) = round.and_then(|round| round.window) {
+    if let Some((least @ 1.., _)) = m.window(attributed.round) {
         let text = format!("the receiver advertised {} and more", bytes(least));
         evidence.push(Evidence::figure(text));
     }

@@ -37,14 +37,14 @@ pub(crate) const CAUSE: Cause = Cause {
 
 pub(super) fn explain(m: &Measures<'_>, attributed: &Attributed) -> Explanation {
     let rate = flowing(attributed.rate());
-    let round = m.rounds.get(attributed.round);
-    let window = round.and_then(|round| round.window);
+    let window = m.window(attributed.round);
     let shown = window.map(|(least, most)| format!("{} in this round", windows(least, most)));
     let shown = shown.and_then(|text| Evidence::if_any(m, attributed.round, text));
     let mut evidence: Vec<Evidence> = shown.into_iter().collect();
     let fell = match window {
         Some((least @ 1.., _)) => format!("fell to {}", bytes(least)),
-        _ => String::from("closed"),
+        Some(_) => String::from("closed"),
+        None => String::from("shrank"),
     };
     let took = rate.as_deref().unwrap_or("next to nothing");
     let zero = m.receiver().count_of(Kind::ZeroWindow);

@@ -128,7 +128,7 @@ pub(crate) const fn verb<'a>(count: u64, one: &'a str, several: &'a str) -> &'a 
     if count == 1 { one } else { several }
 }
 
-/// What so much in flight allows, where the RTT is known.
+/// The rate that this flight allows, where the RTT is known.
 pub(super) fn allows(m: &Measures<'_>, flight: u64) -> Option<String> {
     (!m.base.is_zero() && flight > 0).then(|| {
         format!(

@@ -1,6 +1,6 @@
 //! Whether losses come when the queue is longer than around them.
 //!
-//! What a full queue drops finds it full, whoever fills it and however short it is: the
+//! What a full queue drops finds it full, whichever flow fills it and however short it is: the
 //! RTT of the segment before a loss is longer than those around it, each time. Random
 //! loss comes at any time, half of it when RTTs are shorter than usual. So losses are
 //! counted like throws of a coin.

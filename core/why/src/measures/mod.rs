@@ -75,7 +75,7 @@ pub(crate) struct Measures<'a> {
     pub pattern: LossPattern,
     pub meter: Option<MeterFit>,
     pub sending: Sending,
-    /// Largest window advertised up to the end of each round, bytes.
+    /// Largest window advertised up to the end of each round, in the unit of [`Round::window`].
     pub window_max: Vec<u64>,
     /// Smallest lateness of data at the capture point by its sender's clock, us.
     data_late_min: Option<f64>,
@@ -138,7 +138,7 @@ impl<'a> Measures<'a> {
         measures
     }
 
-    /// What rests on other measures, in the order of who needs whom.
+    /// What rests on other measures, in the order of their needs.
     fn complete(&mut self) {
         let episodes = &self.trail.episodes.list;
         self.queue_step = path::queue_step(self);
@@ -204,6 +204,12 @@ impl<'a> Measures<'a> {
         self.connection.scaling() != Scaling::Unknown
     }
 
+    /// The smallest and the largest window of a round, bytes.
+    pub fn window(&self, index: usize) -> Option<(u64, u64)> {
+        let round = self.rounds.get(index).filter(|_| self.knows_windows())?;
+        round.window
+    }
+
     /// Delivery rate in a round, bytes per second of time that was not idle.
     pub fn rate(&self, index: usize) -> f64 {
         path::rate_of(&self.rounds[index])
@@ -260,7 +266,7 @@ pub(crate) fn ratio(part: f64, whole: f64) -> f64 {
     if whole > 0.0 { part / whole } else { 0.0 }
 }
 
-/// The value that so many quarters of the samples are below; `None` of none.
+/// The value that `quarters` fourths of the samples are below; `None` of none.
 pub(crate) fn quartile(mut samples: Vec<f64>, quarters: usize) -> Option<f64> {
     samples.sort_by(f64::total_cmp);
     let place = samples.len() * quarters / 4;

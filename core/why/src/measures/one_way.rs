@@ -91,8 +91,8 @@ impl Measures<'_> {
         self.pair?.between.queues_in(round.start, round.end)
     }
 
-    /// Of a standing queue, the shares on the way of the data to the capture point and
-    /// on that of the ACKs to it.
+    /// Of a standing queue, the shares on the forward path to the capture point and
+    /// on the reverse path to it.
     fn shares_of(&self, index: usize) -> Option<(f64, f64)> {
         if let Some((forth, back)) = self.pair_delays(index) {
             let both = (forth + back).as_secs_f64().max(1e-9);

@@ -122,11 +122,15 @@ impl Trail {
     fn note_window(&mut self, shown: &Shown<'_>, ack: u64) {
         let kinds = shown.verdict.kinds;
         let data = shown.connection.direction(self.side);
-        let window = data.offered_to().saturating_sub(ack);
         if !self.knows_edge {
             self.note_unscaled(data.next_position().saturating_sub(ack), shown.packet.wnd);
-        } else if !shown.packet.flags.contains(Flags::SYN) {
-            self.round.offer(window);
+        }
+        if !shown.packet.flags.contains(Flags::SYN) {
+            self.round.offer(if self.knows_edge {
+                data.offered_to().saturating_sub(ack)
+            } else {
+                shown.packet.wnd.into()
+            });
         }
         self.note_zero(kinds.contains(Kind::ZeroWindow), shown.packet.at);
         if self.updates.ack != ack {

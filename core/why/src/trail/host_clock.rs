@@ -5,7 +5,7 @@
 //! that tick by the delay of the path from the host to here: its queues, the one below
 //! TCP in the host itself included. What differs between packets is queueing.
 //!
-//! Deliberately not here: the drift between the two clocks. It is some 50 ppm, so
+//! Out of scope: the drift between the two clocks. It is some 50 ppm, so
 //! lateness is comparable between packets seconds apart, not minutes.
 
 use gigatcp_units::Instant;

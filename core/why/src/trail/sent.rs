@@ -312,7 +312,7 @@ impl Trail {
         (turn.unwrap_or_default() / 150).max(HOST)
     }
 
-    /// Whether so much is full segments and no rest.
+    /// Whether `octets` are full segments and no rest.
     fn is_whole(&self, shown: &Shown<'_>, octets: u64) -> bool {
         if self.mss > 64 && octets.is_multiple_of(self.mss) {
             return true;
@@ -493,6 +493,9 @@ impl Trail {
         self.round.again += segments;
         // What lies beyond is new.
         let old_end = end.min(self.nxt).max(start);
+        if self.nxt == self.una && end <= self.una {
+            self.round.idle_again += core::mem::take(&mut self.idle);
+        }
         self.nxt = self.nxt.max(end);
         if kinds.contains(Kind::TailProbe) && self.open.is_none() {
             return;

@@ -15,11 +15,16 @@ pub(crate) type Row = (Feature, &'static [i16]);
 /// A cause by its id: its bias for each state, in hundredths of a nat, and its weights.
 pub(crate) type Fitted = (&'static str, [i16; STATES], &'static [Row]);
 
+/// Values, and what they stand for.
+pub(crate) type Curve = (&'static [f64], &'static [f64]);
+
 /// Everything that is fitted for one capture point.
 #[derive(Debug)]
 pub(crate) struct Table {
     /// One for each of [`CAUSES`](crate::CAUSES), in that order.
     pub causes: &'static [Fitted],
     /// Probabilities, and the share of right answers at each of them.
-    pub calibration: (&'static [f64], &'static [f64]),
+    pub calibration: Curve,
+    /// The same where the capture lacks the handshake or its options.
+    pub calibration_cut: Curve,
 }

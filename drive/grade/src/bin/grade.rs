@@ -134,7 +134,7 @@ fn run(request: &Request) -> Result<(), String> {
     }
 }
 
-/// Worlds that were asked for.
+/// The requested worlds.
 fn jobs(request: &Request, seeds: Range<u64>) -> Result<Vec<(&'static str, u64)>, String> {
     let causes = CAUSES.iter().filter(|id| {
         let only = request.cause.as_deref();
@@ -369,12 +369,17 @@ fn fit_all(request: &Request) -> Result<(), String> {
             eprintln!("step {step}, loss {loss:.4}")
         });
         let answers = fitted_apart(&examples);
-        report(&answers, request.shows);
+        let (whole, cut): (Vec<&Answer>, Vec<&Answer>) =
+            answers.iter().partition(|one| one.knows_windows);
+        report(&whole, request.shows);
+        eprintln!("windows unknown:");
+        report(&cut, false);
         if let Some(directory) = &request.write {
-            write(
-                &directory.join(file),
-                &fitted.source(name, &calibration(&answers)),
-            )?;
+            let calibrations = [
+                ("calibration", calibration(&whole)),
+                ("calibration_cut", calibration(&cut)),
+            ];
+            write(&directory.join(file), &fitted.source(name, calibrations))?;
         }
     }
     Ok(())
@@ -387,7 +392,7 @@ fn is_timed(one: &Observed) -> bool {
 }
 
 /// How the fit does on what it was not fitted to: a look at the model, not a grade.
-fn report(answers: &[Answer], shows: bool) {
+fn report(answers: &[&Answer], shows: bool) {
     let mut wrong: BTreeMap<(usize, usize), u64> = BTreeMap::new();
     for one in answers.iter().filter(|one| !one.is_right) {
         if shows {

@@ -15,7 +15,7 @@ use gigatcp_grade::kernels::families::{self, Family};
 use gigatcp_grade::kernels::run::{self, Tools};
 use gigatcp_grade::kernels::{apps, emulated, forward, group, labeling, process, tools};
 
-/// What `make` was asked for.
+/// A request for `make`.
 struct Make {
     out: PathBuf,
     seeds: [u64; 2],

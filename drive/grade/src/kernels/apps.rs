@@ -248,7 +248,7 @@ fn listen(port: u16, options: &Socket) -> io::Result<TcpListener> {
     Ok(raw)
 }
 
-/// Computes for so many iterations.
+/// Computes for that number of iterations.
 fn compute(iterations: u64) {
     let mut value = iterations | 1;
     for _ in 0..iterations {
@@ -404,7 +404,7 @@ fn read(port: u16, options: &Socket, stages: &[Stage]) -> io::Result<Done> {
     Ok(pace.end())
 }
 
-/// Reads exactly so many bytes; false at the end of the stream.
+/// Reads exactly `bytes` bytes; false at the end of the stream.
 fn take(stream: &mut TcpStream, bytes: usize, buffer: &mut [u8]) -> io::Result<bool> {
     let mut left = bytes;
     while left > 0 {

@@ -203,7 +203,7 @@ impl Facts {
         full.count() as f64 / all.len().max(1) as f64
     }
 
-    /// Returns the share of the span in pauses of at least so many us without progress.
+    /// Returns the share of the span in pauses of at least `least` microseconds without progress.
     #[must_use]
     pub fn still(&self, span: Span, least: i64) -> f64 {
         let at = self.sender.column("tcpi_bytes_acked");

@@ -7,7 +7,7 @@ use super::base::Base;
 use super::causes::Site;
 use super::draft::{Draft, Value};
 
-/// Causes that [`cap`] can set, but for a full link, which needs no limit.
+/// Causes that [`cap`] can set, except a full link, which needs no limit.
 pub(crate) const CAPS: [&str; 8] = [
     "local-queue",
     "pacing-limited",
@@ -55,7 +55,7 @@ pub(crate) fn cap(site: &mut Site<'_>, cause: &str, level: f64) {
     }
 }
 
-/// Data becomes available at `rate`, in pieces every so many seconds.
+/// Data becomes available at `rate`, in one piece each `every` seconds.
 pub(crate) fn supply(site: &mut Site<'_>, rate: f64, every: f64) {
     let amount = (rate / 8.0 * every).max(200.0);
     site.draft

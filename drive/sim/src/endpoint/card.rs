@@ -39,7 +39,7 @@ pub(super) struct Card {
     interrupt_at: Instant,
     last_interrupt: Option<Instant>,
     buffers: Option<Buffers>,
-    /// Offsets after the last octets of what found no descriptor since somebody asked.
+    /// Offsets after the last octets of what found no descriptor since the last query.
     overrun: Vec<u64>,
 }
 

@@ -20,7 +20,7 @@ const REPAIR: Duration = Duration::from_secs(1);
 /// Tenths of cwnd that are left after a loss, at most: CUBIC's factor, Reno's is smaller.
 const LARGEST_BETA: u64 = 7;
 
-/// What everybody looks at once, for all flows.
+/// One sample of everything, for all flows.
 #[derive(Clone, Default)]
 pub(super) struct Scene {
     pub(super) path: Snapshot,
@@ -56,7 +56,7 @@ pub(super) struct LiveAccount {
     began: Began,
     /// Whether the first hop is the sender's own interface.
     has_link: bool,
-    /// When the path last told of itself.
+    /// When the path last reported.
     told: Duration,
     retransmitted: u64,
     marked: u64,
@@ -148,7 +148,7 @@ impl LiveAccount {
     }
 
     /// The phase that a sender was in since the last look, though it may be over by now. A
-    /// repair whose drop the path has not told of yet is put off to the next look.
+    /// repair whose drop the path has not reported yet is put off to the next look.
     fn phase(&mut self, seen: &Seen, scene: &Scene) -> Phase {
         let counts = &seen.counts;
         let has_repaired = counts.retransmitted > self.retransmitted;

@@ -42,7 +42,7 @@ pub(crate) struct Door {
 pub(crate) struct Analysis(JoinHandle<Connections>);
 
 impl Door {
-    /// A door and its analysis.
+    /// A sender's interface and its analysis.
     ///
     /// # Errors
     /// When there is no thread for it.
@@ -95,7 +95,7 @@ impl Drop for Door {
 }
 
 impl Analysis {
-    /// Puts what is said of each flow into its record; the door must be closed.
+    /// Puts the diagnosis of each flow into its record; the capture must have ended.
     pub(crate) fn judge(self, flows: &mut [FlowRecord]) {
         let joined = self.0.join();
         let connections = joined.unwrap_or_else(|panic| std::panic::resume_unwind(panic));
@@ -103,7 +103,7 @@ impl Analysis {
     }
 }
 
-/// Analyzes packets until the door is closed.
+/// Analyzes packets until the capture ends.
 fn analyze(from: &Receiver<Vec<Kept>>) -> Connections {
     let mut analyzer = Analyzer::new();
     for kept in from.iter().flatten() {

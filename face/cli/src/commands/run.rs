@@ -93,7 +93,7 @@ pub(crate) struct Arguments {
     #[arg(long)]
     capture: bool,
 
-    /// Also say what the packets at each sender's door show of it, as `gigatcp why` does, without
+    /// Also say what the packets at each sender's interface show of it, as `gigatcp why` does, without
     /// writing a capture
     #[arg(long)]
     why: bool,

@@ -222,7 +222,7 @@ impl Draft {
         }
     }
 
-    /// A queue of so many BDP, at least 20 packets.
+    /// A queue of `share` BDP, at least 20 packets.
     fn queue(&mut self, share: f64) {
         let packets = (self.bdp() * share / 1514.0).max(20.0);
         self.forward().queue_packets = packets as usize;
