@@ -63,9 +63,8 @@ pub(crate) fn on_segment(
 /// byte may be a probe.
 fn is_captured_twice(data: &Direction, peer: &Direction, packet: &Observed, end: u64) -> bool {
     const BEFORE_ANY_TIMER: Duration = Duration::from_millis(1);
-    let is_same = packet.ident == data.ident
-        && packet.seq.as_u32() == data.last_seq
-        && data.packets() > 0;
+    let is_same =
+        packet.ident == data.ident && packet.seq.as_u32() == data.last_seq && data.packets() > 0;
     if !is_same || packet.seq_len() == 0 {
         return is_same && packet.ident != 0 && says_nothing_new(data, peer, packet);
     }

@@ -110,8 +110,9 @@ features! {
     HeldAck "held_ack" "Milliseconds that an ACK for two segments or less came late." [0.0, 5.0, 20.0, 35.0, 60.0, 200.0, 500.0]
     AckBursts "ack_bursts" "Share of the ACKs at once behind another." [0.0, 0.1, 0.3, 0.6, 0.9]
     AckMax "ack_max" "Binary logarithm of the segments that one ACK acknowledged at most." [0.0, 1.0, 2.0, 4.0, 6.0]
-    AckTrouble "ack_trouble" "Whether data was acknowledged, and segments were retransmitted or RTTs grew: as where ACKs are lost or late." [0.0, 1.0]
-    NothingFull "nothing_full" "Whether less than a full segment was acknowledged in the round, of packets above 576 bytes." [0.0, 1.0]
+    AckTrouble "ack_trouble" "Whether segments were retransmitted or RTTs grew, as where ACKs are lost or late." [0.0, 1.0]
+    NothingAcked "nothing_acked" "Whether no data was ever acknowledged." [0.0, 1.0]
+    NothingFull "nothing_full" "Whether less than a full segment was acknowledged in the round, of packets above 576 bytes that a second capture does not have either." [0.0, 1.0]
     EcnSeen "ecn_seen" "Whether an echo of congestion came back at all." [0.0, 1.0]
     EcnEcho "ecn_echo" "Share of the ACKs with an echo of congestion." [0.0, 0.001, 0.01, 0.05, 0.2, 0.5]
     // The loss event before this round.
@@ -254,9 +255,9 @@ fn connection(m: &Measures<'_>, f: &mut Features) {
     use Feature as F;
     let has_losses = !m.trail.episodes.list.is_empty();
     let is_late = trips(m.queue_max, m) > MIN_ACK_DELAY;
-    // Without any ACK it may as well be the data that is lost, or the receiver that is gone.
+    f.set(F::AckTrouble, flag(has_losses || is_late));
     let is_acked = m.rounds.iter().any(|round| round.acked > 0);
-    f.set(F::AckTrouble, flag(is_acked && (has_losses || is_late)));
+    f.set(F::NothingAcked, flag(!is_acked));
     let echoes: u64 = m.rounds.iter().map(|round| round.ece).sum();
     f.set(F::EcnSeen, flag(echoes > 0));
     f.set(F::QueueMax, trips(m.queue_max, m));
@@ -498,7 +499,9 @@ fn times(m: &Measures<'_>, index: usize, f: &mut Features) {
     }
     // Any path carries packets of 576 bytes (RFC 1122 section 3.3.3).
     let is_large = m.mss() + m.headers() > 576;
-    f.set(F::NothingFull, flag(is_large && round.acked < m.mss()));
+    let has_arrived = m.pair.is_some_and(|pair| pair.between.data().1 == 0);
+    let nothing = is_large && round.acked < m.mss() && !has_arrived;
+    f.set(F::NothingFull, flag(nothing));
     f.set(F::TimeoutShare, share(State::Timeout));
     f.set(F::RecoveryShare, share(State::Recovery));
     f.set(F::IdleShare, share(State::Idle));
@@ -749,6 +752,7 @@ pub(crate) const TIMES: &[Feature] = &[
     Feature::IdleShare,
     Feature::IdleTime,
     Feature::IdleAgain,
+    Feature::NothingAcked,
     Feature::HiddenLoss,
     Feature::Missing,
 ];

@@ -280,9 +280,8 @@ mod tests {
                 let wins = cause.states.iter().any(|state| {
                     let mut all = [IMPOSSIBLE; CAUSES.len()];
                     for one in (0..all.len()).filter(|one| CAUSES[*one].states.contains(state)) {
-                        all[one] = bias(table, one, *state).map_or(IMPOSSIBLE, |bias| {
-                            f64::from(scores[one]) * UNIT + bias
-                        });
+                        all[one] = bias(table, one, *state)
+                            .map_or(IMPOSSIBLE, |bias| f64::from(scores[one]) * UNIT + bias);
                     }
                     softmax(all)[place] > 0.5
                 });

@@ -19,10 +19,15 @@ fn main() {
         return;
     };
     println!("{}", answer.diagnosis.limited_by());
-    let Some((view, slices)) = analysis.slices(&answer) else {
+    let Some(shown) = analysis.slices(&answer) else {
         return;
     };
-    println!("captured at the {}, {} slices", view.name(), slices.len());
+    let slices = shown.list;
+    println!(
+        "captured at the {}, {} slices",
+        shown.view.name(),
+        slices.len()
+    );
     for state in gigatcp_why::State::ALL {
         let of = slices.iter().filter(|slice| slice.state == state);
         let time: f64 = of.map(|slice| slice.time.as_secs_f64()).sum();

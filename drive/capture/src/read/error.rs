@@ -61,7 +61,7 @@ impl fmt::Display for ReadError {
             }
             Self::NoPackets { octets } => write!(
                 f,
-                "{octets} octets of text, and nothing in them looks like a packet that tcpdump prints"
+                "no packet in it: {octets} bytes of text, and no line that tcpdump prints"
             ),
             Self::Unread { what, hint } => write!(f, "{what} is not read here: {hint}"),
             Self::Unknown {

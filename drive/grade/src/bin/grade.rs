@@ -345,11 +345,10 @@ fn fit_all(request: &Request) -> Result<(), String> {
     let cases = cases(&request.kernels)?;
     let mut all = observed(&cases);
     if request.seeds > 0 {
-        let from = |first: u64, part: u64| first..first + request.seeds.div_ceil(part);
-        all.extend(worlds(request, from(1, 1), Paths::Usual)?);
-        all.extend(worlds(request, from(100_000, 1), Paths::Shared)?);
-        // These have many more packets.
-        all.extend(worlds(request, from(200_000, 4), Paths::Fat)?);
+        let from = |first: u64| first..first + request.seeds;
+        all.extend(worlds(request, from(1), Paths::Usual)?);
+        all.extend(worlds(request, from(100_000), Paths::Shared)?);
+        all.extend(worlds(request, from(200_000), Paths::Fat)?);
         let two = each_seed(1..4 * request.seeds + 1, of_two_causes)?;
         all.extend(two.into_iter().filter(is_timed));
     }
