@@ -256,8 +256,7 @@ fn connection(m: &Measures<'_>, f: &mut Features) {
     let has_losses = !m.trail.episodes.list.is_empty();
     let is_late = trips(m.queue_max, m) > MIN_ACK_DELAY;
     f.set(F::AckTrouble, flag(has_losses || is_late));
-    let is_acked = m.rounds.iter().any(|round| round.acked > 0);
-    f.set(F::NothingAcked, flag(!is_acked));
+    f.set(F::NothingAcked, flag(!m.has_acks()));
     let echoes: u64 = m.rounds.iter().map(|round| round.ece).sum();
     f.set(F::EcnSeen, flag(echoes > 0));
     f.set(F::QueueMax, trips(m.queue_max, m));
@@ -280,11 +279,7 @@ fn connection(m: &Measures<'_>, f: &mut Features) {
     let most = m.receiver().windows().map_or(0, |windows| windows.most);
     let unscaled = m.connection.scaling() == Scaling::Unused && most >= 32_768;
     f.set(F::WindowUnscaled, flag(unscaled));
-    let unseen = ratio(
-        m.data().acked_unseen_bytes() as f64,
-        m.data().stream_length() as f64,
-    );
-    f.set(F::AckedUnseen, log10(unseen, 1e-5));
+    f.set(F::AckedUnseen, log10(m.unseen(), 1e-5));
     f.set(F::SuperSegments, flag(m.data().has_super_segments()));
     f.set(F::AtReceiver, flag(m.view == View::Receiver));
     f.set_if(F::Woken, m.trail.pauses.woken_above_chance());

@@ -8,7 +8,7 @@ use gigatcp_units::{Bytes, Duration, Instant, Rate};
 
 use crate::View;
 use crate::account::Scored;
-use crate::calibration::calibrated;
+use crate::calibration::confidence;
 use crate::causes::{CAUSES, Cause};
 use crate::exchange::Exchange;
 use crate::measures::{Measures, rate};
@@ -57,7 +57,7 @@ impl DiagnosisSummary {
                 primary = Some(PrimaryCause {
                     cause,
                     time: attributed.time,
-                    confidence: calibrated(m.view, m.knows_windows(), attributed.probability()),
+                    confidence: confidence(&m, cause, attributed.probability()),
                 });
             }
         }

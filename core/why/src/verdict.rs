@@ -11,7 +11,7 @@ use gigatcp_units::{Bytes, Duration, Instant, Rate};
 use crate::View;
 use crate::account::{Account, Attributed, Scored, Span};
 use crate::between::Between;
-use crate::calibration::calibrated;
+use crate::calibration::confidence;
 use crate::causes::{CAUSES, Cause, Evidence, counted, place, verb};
 use crate::cost::Cost;
 use crate::exchange::Exchange;
@@ -208,7 +208,7 @@ fn verdicts(m: &Measures<'_>, account: &Account) -> Vec<Verdict> {
                 confidence: if attributed.time.is_zero() {
                     probability
                 } else {
-                    calibrated(m.view, m.knows_windows(), probability)
+                    confidence(m, cause, probability)
                 },
                 probability,
                 is_note: attributed.note.is_some(),

@@ -204,6 +204,17 @@ impl<'a> Measures<'a> {
         self.connection.scaling() != Scaling::Unknown
     }
 
+    /// Share of the bytes that were acknowledged and that the capture lacks.
+    pub fn unseen(&self) -> f64 {
+        let unseen = self.data().acked_unseen_bytes();
+        ratio(unseen as f64, self.data().stream_length() as f64)
+    }
+
+    /// Whether any data was acknowledged.
+    pub fn has_acks(&self) -> bool {
+        self.rounds.iter().any(|round| round.acked > 0)
+    }
+
     /// The smallest and the largest window of a round, bytes.
     pub fn window(&self, index: usize) -> Option<(u64, u64)> {
         let round = self.rounds.get(index).filter(|_| self.knows_windows())?;

@@ -83,7 +83,7 @@ impl Capacity {
         let mean = measures.mean_rate();
         let longest = full.iter().max_by_key(|one| one.time);
         longest
-            .filter(|one| one.time >= enough && one.rate() >= 0.95 * mean)
+            .filter(|one| one.time >= enough && one.rate() > 0.0 && one.rate() >= 0.95 * mean)
             .map_or_else(
                 || Self::at_least(measures),
                 |one| Self::full_link(one.rate().max(mean)),
