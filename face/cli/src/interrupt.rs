@@ -1,5 +1,5 @@
 //! Ctrl-C and SIGTERM: the first ends a run with what there is, the second at
-//! once with nothing.
+//! once with nothing, unless the results are stored already.
 //!
 //! SIGHUP keeps its meaning, which `nohup` changes for programs that must
 //! outlive their terminal.
@@ -48,7 +48,16 @@ struct Shared {
     stop: AtomicBool,
     signal: AtomicI32,
     is_aborted: AtomicBool,
-    scratch: Mutex<Vec<PathBuf>>,
+    made: Mutex<Made>,
+}
+
+/// The folders of a run.
+#[derive(Debug, Default)]
+struct Made {
+    /// Half written, to be removed.
+    scratch: Vec<PathBuf>,
+    /// Complete, to be kept.
+    stored: Option<PathBuf>,
 }
 
 impl Interrupt {
@@ -86,10 +95,22 @@ impl Interrupt {
         make: impl FnOnce() -> Result<T, Failure>,
         place: impl FnOnce(&T) -> &Path,
     ) -> Result<T, Failure> {
-        let mut scratch = self.shared.scratch();
+        let mut folders = self.shared.made();
         let made = make()?;
-        scratch.push(place(&made).to_path_buf());
+        folders.scratch.push(place(&made).to_path_buf());
         Ok(made)
+    }
+
+    /// Completes a folder, which no signal removes from then on: `commit` is done
+    /// wholly before a second signal or not at all.
+    pub(crate) fn committing<E>(
+        &self,
+        commit: impl FnOnce() -> Result<PathBuf, E>,
+    ) -> Result<PathBuf, E> {
+        let mut folders = self.shared.made();
+        let stored = commit()?;
+        folders.stored = Some(stored.clone());
+        Ok(stored)
     }
 
     /// Waits for the end where a second signal is about to bring it: what fails
@@ -102,8 +123,8 @@ impl Interrupt {
 }
 
 impl Shared {
-    fn scratch(&self) -> MutexGuard<'_, Vec<PathBuf>> {
-        self.scratch.lock().unwrap_or_else(PoisonError::into_inner)
+    fn made(&self) -> MutexGuard<'_, Made> {
+        self.made.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn on_signal(&self, signal: i32) {
@@ -113,11 +134,14 @@ impl Shared {
         }
         self.is_aborted.store(true, Ordering::SeqCst);
         // Held until the end: nothing more is made.
-        let scratch = self.scratch();
-        for folder in &*scratch {
+        let folders = self.made();
+        for folder in &folders.scratch {
             remove(folder);
         }
-        output::say("\naborted: nothing was stored");
+        match &folders.stored {
+            Some(folder) => output::say(&format!("\naborted: {} is stored", folder.display())),
+            None => output::say("\naborted: nothing was stored"),
+        }
         process::exit(Signal(signal).exit_status().into());
     }
 }

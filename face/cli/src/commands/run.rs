@@ -196,7 +196,7 @@ fn finish(
         folder = partial;
     }
     let report = Report::new(record, published);
-    let path = store(folder, &report)?;
+    let path = store(folder, &report, interrupt)?;
     let shown = show(arguments, &report, &path);
     match interrupt.signal() {
         // The status of an interrupted run matters more than who reads it.
@@ -390,11 +390,15 @@ fn hand_over(from: &Folder, to: &Folder) -> Result<(), Failure> {
 }
 
 /// Writes record and page, and gives the folder its name.
-fn store(folder: Folder, report: &Report<'_>) -> Result<PathBuf, Failure> {
+fn store(
+    folder: Folder,
+    report: &Report<'_>,
+    interrupt: &Interrupt,
+) -> Result<PathBuf, Failure> {
     let stored = folder
         .write_record(report.run)
         .and_then(|()| folder.write("report.html", report.html().as_bytes()))
-        .and_then(|()| folder.commit());
+        .and_then(|()| interrupt.committing(|| folder.commit()));
     stored.map_err(|error| {
         unwritable(&error)
             .effect("the results are lost; an earlier result in that place is still there")
