@@ -390,11 +390,7 @@ fn hand_over(from: &Folder, to: &Folder) -> Result<(), Failure> {
 }
 
 /// Writes record and page, and gives the folder its name.
-fn store(
-    folder: Folder,
-    report: &Report<'_>,
-    interrupt: &Interrupt,
-) -> Result<PathBuf, Failure> {
+fn store(folder: Folder, report: &Report<'_>, interrupt: &Interrupt) -> Result<PathBuf, Failure> {
     let stored = folder
         .write_record(report.run)
         .and_then(|()| folder.write("report.html", report.html().as_bytes()))
