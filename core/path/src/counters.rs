@@ -22,7 +22,8 @@ pub struct Tally {
 
 impl Tally {
     /// A tally of `packets` wire packets with `bytes` IP bytes together.
-    pub(crate) const fn new(packets: u64, bytes: u64) -> Self {
+    #[must_use]
+    pub const fn new(packets: u64, bytes: u64) -> Self {
         Self {
             packets,
             bytes: Bytes::new(bytes),
@@ -35,17 +36,21 @@ impl Tally {
         self.packets == 0 && self.bytes.as_u64() == 0
     }
 
-    pub(crate) fn add(&mut self, more: Self) {
+    /// Counts `more` in.
+    pub fn add(&mut self, more: Self) {
         self.packets += more.packets;
         self.bytes += more.bytes;
     }
 
-    pub(crate) fn subtract(&mut self, less: Self) {
+    /// Takes `less` out, which was counted in before.
+    pub fn subtract(&mut self, less: Self) {
         self.packets -= less.packets;
         self.bytes -= less.bytes;
     }
 
-    fn plus(mut self, more: Self) -> Self {
+    /// Both together.
+    #[must_use]
+    pub fn plus(mut self, more: Self) -> Self {
         self.add(more);
         self
     }
@@ -54,8 +59,10 @@ impl Tally {
 /// Why a wire packet did not get through.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum DropCause {
-    /// The tail-drop queue had no room, in packets or in bytes.
+    /// The queue had no room, in packets or in bytes.
     QueueFull,
+    /// Dropped by active queue management before the queue was full.
+    Aqm,
     /// The element held as many packets as it may hold.
     HoldLimit,
     /// Larger than the element takes.
@@ -83,6 +90,8 @@ pub struct Counters {
     pub delivered: Tally,
     /// Dropped because the queue was full ([`DropCause::QueueFull`]).
     pub queue_full: Tally,
+    /// Dropped by active queue management ([`DropCause::Aqm`]).
+    pub aqm: Tally,
     /// Dropped because of the hold limit ([`DropCause::HoldLimit`]).
     pub hold_limit: Tally,
     /// Dropped because they were larger than the element takes
@@ -113,6 +122,7 @@ impl Counters {
     #[must_use]
     pub fn dropped(&self) -> Tally {
         self.queue_full
+            .plus(self.aqm)
             .plus(self.hold_limit)
             .plus(self.too_big)
             .plus(self.policed)
@@ -132,6 +142,7 @@ impl Counters {
     pub(crate) fn on_drop(&mut self, cause: DropCause, dropped: Tally) {
         match cause {
             DropCause::QueueFull => self.queue_full.add(dropped),
+            DropCause::Aqm => self.aqm.add(dropped),
             DropCause::HoldLimit => self.hold_limit.add(dropped),
             DropCause::TooBig => self.too_big.add(dropped),
             DropCause::Policed => self.policed.add(dropped),

@@ -53,6 +53,7 @@ mod line;
 mod loss;
 mod parcel;
 mod policer;
+pub mod queue;
 mod random;
 mod receive_rings;
 mod serialiser;

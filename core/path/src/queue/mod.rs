@@ -1,0 +1,166 @@
+//! Queue disciplines: which packets are let in, which are marked or dropped, and
+//! which leaves next.
+//!
+//! One trait, one file per discipline, one line in [`REGISTRY`]. A discipline
+//! holds no packets but [`Ticket`]s, one per wire packet: what it needs to know of
+//! them, and a number by which the link finds the parcel. So a super-segment waits
+//! as one parcel while each wire packet in it is judged by itself, and the link
+//! cuts it only where fates differ.
+//!
+//! To add one: a file with a type that is a [`Discipline`] and its `ENTRY`, a line
+//! in [`REGISTRY`]. Its settings, their defaults and their units come to plans, the
+//! command line and `gigatcp list queues` from there.
+
+mod fifo;
+mod settings;
+
+use alloc::boxed::Box;
+use alloc::vec::Vec;
+use core::fmt::Debug;
+
+use gigatcp_units::{Bytes, Instant, Rate};
+use rand_pcg::Pcg64;
+
+pub use settings::{Parameter, Setting, Settings, SettingsError, Value};
+
+use crate::{DropCause, Tally};
+
+/// A wire packet that waits: what a discipline may know of it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Ticket {
+    /// The parcel it is part of, as the link counts them. Wire packets of one parcel
+    /// leave or are dropped in their order.
+    pub parcel: u32,
+    /// IP octets.
+    pub octets: u32,
+    /// When it reached the queue.
+    pub arrived: Instant,
+    /// Number of its flow, the same for all packets of one five-tuple and direction;
+    /// numbers of different flows may be equal.
+    pub flow: u32,
+    /// Whether its transport speaks ECN and it has no mark yet.
+    pub takes_mark: bool,
+    /// Whether its ECN field is ECT(1) or CE (RFC 9331 section 5.1): the identifier
+    /// of low-latency service.
+    pub is_l4s: bool,
+    /// Whether the discipline marked it: the link sees to it when it leaves.
+    pub is_marked: bool,
+}
+
+impl Ticket {
+    /// Marks it, if its transport speaks ECN; says whether it is marked now.
+    pub fn mark(&mut self) -> bool {
+        self.is_marked |= self.takes_mark;
+        self.takes_mark = false;
+        self.is_marked
+    }
+
+    /// What it adds to a backlog.
+    #[must_use]
+    pub fn tally(&self) -> Tally {
+        Tally::new(1, u64::from(self.octets))
+    }
+}
+
+/// The link behind a queue, as the queue sees it.
+#[derive(Clone, Copy, Default, Debug)]
+pub struct Link {
+    /// What is in service: it counts for the limits of a [`fifo`].
+    pub in_service: Tally,
+    /// The rate at this moment; none is infinitely fast.
+    pub rate: Option<Rate>,
+}
+
+/// What a discipline drops, in order.
+#[derive(Clone, Default, Debug)]
+pub struct Drops(pub(crate) Vec<(Ticket, DropCause)>);
+
+impl Drops {
+    /// Drops a packet that was handed to [`Discipline::enqueue`] or waits no more.
+    pub fn push(&mut self, ticket: Ticket, cause: DropCause) {
+        self.0.push((ticket, cause));
+    }
+}
+
+/// A queue discipline.
+///
+/// Every ticket that [`Discipline::enqueue`] is given comes back once: from
+/// [`Discipline::dequeue`], or through `drops`. Time never runs backwards.
+pub trait Discipline: Debug + Send {
+    /// A wire packet reaches the queue at `now`: it is let in or dropped, and others
+    /// may be dropped to make room.
+    fn enqueue(&mut self, now: Instant, link: &Link, ticket: Ticket, drops: &mut Drops);
+
+    /// The link is free at `now`: the packet that leaves. Nothing only if nothing
+    /// waits (what waited may all be dropped by this very call).
+    fn dequeue(&mut self, now: Instant, link: &Link, drops: &mut Drops) -> Option<Ticket>;
+
+    /// What waits, without what is in service.
+    fn backlog(&self) -> Tally;
+
+    /// When [`Discipline::handle_timeout`] is to be called, if at all.
+    fn poll_timeout(&self) -> Option<Instant> {
+        None
+    }
+
+    /// The time has come. May be called late, after which what was missed is made up
+    /// for.
+    fn handle_timeout(&mut self, _now: Instant, _link: &Link) {}
+}
+
+/// The most that may wait. Nothing is no limit, or the discipline's own.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct Limits {
+    /// Wire packets.
+    pub packets: Option<u64>,
+    /// IP octets.
+    pub bytes: Option<Bytes>,
+}
+
+impl Limits {
+    /// Whether so much may be in the queue.
+    #[must_use]
+    pub fn admit(&self, inside: Tally) -> bool {
+        self.packets.is_none_or(|limit| inside.packets <= limit)
+            && self.bytes.is_none_or(|limit| inside.bytes <= limit)
+    }
+}
+
+/// What a discipline is made of.
+#[derive(Debug)]
+pub struct Build<'a> {
+    /// What was asked for, in place of its defaults.
+    pub settings: &'a Settings,
+    /// The most that may wait.
+    pub limits: Limits,
+    /// Its own random stream.
+    pub random: Pcg64,
+}
+
+/// A queue discipline that can be asked for by name.
+#[derive(Clone, Copy, Debug)]
+pub struct Entry {
+    /// Name in plans and on the command line.
+    pub name: &'static str,
+    /// One line of what it is, with its source.
+    pub summary: &'static str,
+    /// What can be set.
+    pub parameters: &'static [Parameter],
+    /// Makes one.
+    pub build: fn(Build<'_>) -> Box<dyn Discipline>,
+}
+
+impl PartialEq for Entry {
+    fn eq(&self, other: &Self) -> bool {
+        self.name == other.name
+    }
+}
+
+/// Every queue discipline there is. The first is the default.
+pub const REGISTRY: &[Entry] = &[fifo::ENTRY];
+
+/// The discipline of that name.
+#[must_use]
+pub fn find(name: &str) -> Option<&'static Entry> {
+    REGISTRY.iter().find(|entry| entry.name == name)
+}
