@@ -118,6 +118,12 @@ pub struct Counters {
 }
 
 impl Counters {
+    /// Dropped by a queue: it was full, or its discipline chose so.
+    #[must_use]
+    pub fn queue_dropped(&self) -> Tally {
+        self.queue_full.plus(self.aqm).plus(self.hold_limit)
+    }
+
     /// All drops together.
     #[must_use]
     pub fn dropped(&self) -> Tally {

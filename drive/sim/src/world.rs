@@ -361,6 +361,7 @@ impl World {
                 DropCause::TooBig => 4,
                 DropCause::Policed => 5,
                 DropCause::Collisions => 6,
+                DropCause::Aqm => 7,
             };
             self.hash.absorb(self.now.as_nanos());
             self.hash.absorb((hop as u64) << 32 | cause);

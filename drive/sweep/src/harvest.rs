@@ -186,7 +186,7 @@ pub(crate) fn record_of_hop(
         name: name.to_owned(),
         arrived_packets: counters.arrived.packets,
         delivered_packets: counters.delivered.packets,
-        dropped_queue_packets: counters.queue_full.packets + counters.hold_limit.packets,
+        dropped_queue_packets: counters.queue_dropped().packets,
         dropped_loss_packets: counters.lost.packets,
         dropped_too_big_packets: counters.too_big.packets,
         dropped_policed_packets: counters.policed.packets,

@@ -31,6 +31,8 @@ pub struct Ticket {
     /// The parcel it is part of, as the link counts them. Wire packets of one parcel
     /// leave or are dropped in their order.
     pub parcel: u32,
+    /// Its place among the wire packets of that parcel.
+    pub place: u32,
     /// IP octets.
     pub octets: u32,
     /// When it reached the queue.
@@ -65,7 +67,7 @@ impl Ticket {
 /// The link behind a queue, as the queue sees it.
 #[derive(Clone, Copy, Default, Debug)]
 pub struct Link {
-    /// What is in service: it counts for the limits of a [`fifo`].
+    /// What is in service: it counts for the limits of a FIFO.
     pub in_service: Tally,
     /// The rate at this moment; none is infinitely fast.
     pub rate: Option<Rate>,

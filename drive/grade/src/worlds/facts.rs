@@ -108,7 +108,7 @@ fn read(outcome: &Outcome, forward: usize) -> Facts {
     };
     let link = flow.sender.link();
     for counters in there.iter().chain(link).map(gigatcp_path::Hop::counters) {
-        facts.queue_full += counters.queue_full.packets;
+        facts.queue_full += counters.queue_dropped().packets;
         facts.lost += counters.lost.packets;
         facts.policed += counters.policed.packets;
         facts.too_big += counters.too_big.packets;
