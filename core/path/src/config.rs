@@ -6,6 +6,9 @@ use core::fmt;
 
 use gigatcp_units::{Bytes, Duration, Instant, Probability, Rate};
 
+use crate::queue::QueueConfig;
+use crate::schedule::Schedule;
+use crate::trace::Trace;
 use crate::{LossModel, Policer};
 
 /// How super-packets leave a hop.
@@ -54,6 +57,61 @@ pub enum MarkAbove {
     /// The packet will wait longer than this before its service begins: its
     /// sojourn in the queue, which a fixed rate tells on arrival.
     Sojourn(Duration),
+}
+
+/// A rate that changes.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum RateSource {
+    /// At moments known beforehand.
+    Schedule(Schedule<Rate>),
+    /// As it was recorded: opportunities to send, in place of a rate.
+    Trace(Trace),
+}
+
+/// A shaper: packets wait for the tokens of a bucket before they are served at the
+/// hop's rate. In any time t no more than `burst + rate * t` leaves.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Shaper {
+    /// IP octets per second that come as tokens.
+    pub rate: Rate,
+    /// The most tokens there are, in octets.
+    pub burst: Bytes,
+}
+
+/// Several packets are served together and arrive together, as in a frame aggregate
+/// of Wi-Fi (A-MPDU) or a grant of a cable modem.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Aggregate {
+    /// The most wire packets that are served together: what waits when the link is
+    /// free, no more.
+    pub packets: u32,
+    /// What each group takes beside its packets: contention, preamble, block
+    /// acknowledgment.
+    pub overhead: Duration,
+}
+
+/// How a random delay is distributed about the hop's own.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum JitterLaw {
+    /// Evenly between the delay less the spread and the delay and the spread.
+    Uniform,
+    /// Normally, the spread being the standard deviation; no delay is below zero or
+    /// more than four deviations from its mean.
+    Normal,
+}
+
+/// A delay that is random.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Jitter {
+    /// How far the delay is from its mean.
+    pub spread: Duration,
+    /// How it is distributed.
+    pub law: JitterLaw,
+    /// How long a draw holds; zero: each wire packet has its own.
+    pub hold: Duration,
+    /// Whether a packet with a shorter delay overtakes one that left before it;
+    /// otherwise it waits for that one.
+    pub overtaking: bool,
 }
 
 /// A span of time, counted from the start of the run.
@@ -110,6 +168,18 @@ pub struct HopConfig {
     pub per_packet: Duration,
     /// Propagation from the end of service to the far end.
     pub one_way_delay: Duration,
+    /// How the rate changes, if it does.
+    pub rate_source: Option<RateSource>,
+    /// A token bucket before the serialiser.
+    pub shaper: Option<Shaper>,
+    /// Packets that are served together.
+    pub aggregate: Option<Aggregate>,
+    /// How the propagation delay changes, if it does.
+    pub delay_schedule: Option<Schedule<Duration>>,
+    /// How it varies at random.
+    pub jitter: Option<Jitter>,
+    /// The queue discipline and its settings; by default first in, first out.
+    pub queue: QueueConfig,
     /// The most wire packets waiting and in service together; the arriving one
     /// counts. A packet whose service ends at the very instant of an arrival
     /// has made room. None: without limit.
@@ -161,7 +231,29 @@ impl HopConfig {
     ///
     /// The first thing that is wrong, see [`ConfigError`].
     pub fn check(&self) -> Result<(), ConfigError> {
-        self.loss.iter().try_for_each(LossModel::check)
+        self.loss.iter().try_for_each(LossModel::check)?;
+        if let Some(RateSource::Schedule(schedule)) = &self.rate_source {
+            schedule.check()?;
+        }
+        if let Some(schedule) = &self.delay_schedule {
+            schedule.check()?;
+        }
+        match self.aggregate {
+            Some(Aggregate { packets: 0, .. }) => Err(ConfigError::AggregateOfNone),
+            _ => Ok(()),
+        }
+    }
+
+    /// Whether departures are known on arrival: a fixed rate and delay, first in,
+    /// first out.
+    #[must_use]
+    pub fn is_closed_form(&self) -> bool {
+        self.rate_source.is_none()
+            && self.shaper.is_none()
+            && self.aggregate.is_none()
+            && self.delay_schedule.is_none()
+            && self.jitter.is_none()
+            && self.queue.is_fifo()
     }
 }
 
@@ -174,6 +266,14 @@ pub enum ConfigError {
     ListedZero,
     /// A list of lost packets is not strictly ascending.
     ListNotAscending,
+    /// A schedule without a step.
+    ScheduleEmpty,
+    /// A schedule that goes back in time or stands still.
+    ScheduleNotAscending,
+    /// A schedule that begins anew before its last step.
+    SchedulePeriod,
+    /// Groups of no packets.
+    AggregateOfNone,
     /// A shared medium without a rate.
     MediumStandsStill,
     /// A shared medium on which a collision may be heard too late.
@@ -186,6 +286,10 @@ impl fmt::Display for ConfigError {
             Self::PeriodZero => "a periodic loss needs a period of 1 packet or more",
             Self::ListedZero => "lost packets are counted from 1, packet 0 does not exist",
             Self::ListNotAscending => "the list of lost packets must be strictly ascending",
+            Self::ScheduleEmpty => "a schedule needs a step",
+            Self::ScheduleNotAscending => "the steps of a schedule must follow one another in time",
+            Self::SchedulePeriod => "a schedule must begin anew after its last step",
+            Self::AggregateOfNone => "a group of packets needs one or more",
             Self::MediumStandsStill => "a shared medium needs a rate",
             Self::MediumTooLong => {
                 "a shared medium must be short enough for a collision to be heard in 512 bit times"

@@ -1,6 +1,10 @@
 //! What has passed an element, in wire packets and IP bytes.
 
+use alloc::collections::VecDeque;
+
 use gigatcp_units::{Bytes, Duration, Instant};
+
+use crate::parcel::Frames;
 
 /// Share of the time from zero to `now` that was `busy`, 0 to 1; for printing
 /// only.
@@ -73,6 +77,31 @@ pub enum DropCause {
     Collisions,
     /// Taken by a loss model: its place, from zero, in the hop's list.
     Loss(usize),
+}
+
+/// What an element keeps of what went through it: its counters, and what did not
+/// get through until somebody asks for it.
+#[derive(Clone, Debug)]
+pub(crate) struct Books<T> {
+    pub(crate) counters: Counters,
+    pub(crate) dropped: VecDeque<(T, DropCause)>,
+}
+
+impl<T> Default for Books<T> {
+    fn default() -> Self {
+        Self {
+            counters: Counters::default(),
+            dropped: VecDeque::new(),
+        }
+    }
+}
+
+impl<T> Books<T> {
+    /// Drops wire packets that are not inside.
+    pub(crate) fn discard(&mut self, cause: DropCause, parcel: T, frames: Frames) {
+        self.counters.on_drop(cause, frames.tally());
+        self.dropped.push_back((parcel, cause));
+    }
 }
 
 /// Everything that has happened to wire packets at an element since its start.

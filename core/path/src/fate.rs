@@ -56,7 +56,7 @@ impl Fates {
             reorder,
             duplicate,
             mark,
-            policer: config.policer.map(Bucket::new),
+            policer: config.policer.map(|it| Bucket::new(it.rate, it.burst)),
         }
     }
 

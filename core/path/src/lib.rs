@@ -44,29 +44,41 @@
 
 extern crate alloc;
 
+mod closed;
 mod config;
 mod counters;
 mod fate;
 mod hop;
 mod host;
+mod jitter;
 mod line;
+mod link;
 mod loss;
 mod parcel;
 mod policer;
 pub mod queue;
 mod random;
 mod receive_rings;
+mod schedule;
 mod serialiser;
+mod service;
 mod shared_medium;
 mod steal;
+mod trace;
 
-pub use config::{ConfigError, HopConfig, MarkAbove, Period, Release, Reorder};
+pub use config::{
+    Aggregate, ConfigError, HopConfig, Jitter, JitterLaw, MarkAbove, Period, RateSource, Release,
+    Reorder, Shaper,
+};
 pub use counters::{Counters, DropCause, Tally};
 pub use hop::Hop;
 pub use host::{Cpu, CpuCosts, Picoseconds, Work, WorkKind};
 pub use loss::LossModel;
 pub use parcel::Parcel;
 pub use policer::Policer;
+pub use queue::QueueConfig;
 pub use receive_rings::{ReceiveRings, Ring, RingConfig, RingCounters, RingDrop, RingsConfig};
+pub use schedule::Schedule;
 pub use shared_medium::{SharedMedium, SharedMediumConfig, StationCounters};
 pub use steal::{Steal, StealConfig};
+pub use trace::{OPPORTUNITY, TRACE_OVERHEAD, Trace, TraceError};

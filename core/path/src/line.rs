@@ -7,10 +7,11 @@
 //! is exact at any time and no packet costs more than one push and one pop.
 
 use alloc::collections::VecDeque;
+use alloc::vec::Vec;
 
 use gigatcp_units::{Duration, Instant};
 
-use crate::parcel::Frames;
+use crate::parcel::{Frames, Pieces};
 use crate::serialiser::{Moment, Serialiser};
 use crate::{HopConfig, Parcel, Release, Tally};
 
@@ -216,6 +217,41 @@ impl<T: Parcel> Line<T> {
             gather(front, longest, serialiser);
         }
         Some(front.parcel.split_front(count))
+    }
+}
+
+/// A wire packet, when it has been served, and whether it is displaced.
+#[derive(Clone, Debug)]
+pub(crate) struct Served<T> {
+    pub(crate) parcel: T,
+    pub(crate) frames: Frames,
+    pub(crate) served: Moment,
+    pub(crate) is_displaced: bool,
+}
+
+impl<T: Parcel> Line<T> {
+    /// Everything in it, each wire packet by itself.
+    pub(crate) fn into_wire_packets(self, serialiser: &mut Serialiser) -> Vec<Served<T>> {
+        let mut all = Vec::new();
+        for run in self.runs {
+            let mut served = run.first_served;
+            let mut pieces = Pieces::new(run.parcel, run.frames);
+            for place in 0..run.frames.count() {
+                if place > 0 {
+                    served = serialiser.after(served, run.frames.size(place));
+                }
+                let Some((parcel, frames)) = pieces.take(1) else {
+                    break;
+                };
+                all.push(Served {
+                    parcel,
+                    frames,
+                    served,
+                    is_displaced: run.is_displaced,
+                });
+            }
+        }
+        all
     }
 }
 

@@ -34,6 +34,15 @@ pub trait Parcel: Clone {
     /// from 1 to `wire_packets() - 1`.
     fn split_front(&mut self, n: usize) -> Self;
 
+    /// Whether what was cut apart can be joined again.
+    const JOINS: bool = false;
+
+    /// Takes in `next`, which was cut off the same parcel just behind it and has the
+    /// same marks. Only called where [`Parcel::JOINS`].
+    fn join(&mut self, next: &Self) {
+        let _ = next;
+    }
+
     /// Marks every wire packet inside as having met congestion (RFC 3168
     /// section 5) and says whether the mark is new: a packet whose transport
     /// does not speak ECN takes none. A parcel has one mark for all; where
@@ -45,6 +54,18 @@ pub trait Parcel: Clone {
     /// Whether [`Parcel::try_mark`] would succeed.
     fn takes_mark(&self) -> bool {
         false
+    }
+
+    /// Whether the ECN field is ECT(1) or CE, the identifier of low-latency service
+    /// (RFC 9331 section 5.1).
+    fn is_l4s(&self) -> bool {
+        false
+    }
+
+    /// Number of the flow: the same for all packets of one five-tuple and direction.
+    /// By default all are of one flow.
+    fn flow(&self) -> u32 {
+        0
     }
 
     /// Clears the ECN field of every wire packet, as a box that takes it for a

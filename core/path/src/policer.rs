@@ -10,7 +10,7 @@
 //! a second bucket for a peak rate. Where no policer is configured, none of this
 //! runs.
 
-use gigatcp_units::{Bytes, Instant, Rate};
+use gigatcp_units::{Bytes, Duration, Instant, Rate};
 
 /// A token bucket without a queue.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -36,22 +36,44 @@ pub(crate) struct Bucket {
 
 impl Bucket {
     /// Full at the start.
-    pub(crate) fn new(policer: Policer) -> Self {
-        let most = cost_of(policer.burst.as_u64());
+    pub(crate) fn new(rate: Rate, burst: Bytes) -> Self {
+        let most = cost_of(burst.as_u64());
         Self {
-            rate: u128::from(policer.rate.as_bps()),
+            rate: u128::from(rate.as_bps()),
             most,
             level: most,
             at: Instant::ZERO,
         }
     }
 
-    /// Whether a packet of so many octets passes at `now`; it takes its tokens
-    /// then.
-    pub(crate) fn takes(&mut self, now: Instant, octets: u64) -> bool {
+    /// The tokens that have come by `now`.
+    fn fill(&mut self, now: Instant) {
         let passed = u128::from(now.saturating_since(self.at).as_nanos());
         self.at = self.at.max(now);
         self.level = (self.level + self.rate * passed).min(self.most);
+    }
+
+    /// Takes the tokens of a packet as soon as there are enough, from `now` on;
+    /// returns when. A packet larger than the bucket waits until that is full.
+    pub(crate) fn take_when_ready(&mut self, now: Instant, octets: u64) -> Instant {
+        self.fill(now);
+        let cost = cost_of(octets).min(self.most);
+        let missing = cost.saturating_sub(self.level);
+        if missing > 0 {
+            if self.rate == 0 {
+                return Instant::FAR_FUTURE;
+            }
+            let wait = u64::try_from(missing.div_ceil(self.rate)).unwrap_or(u64::MAX);
+            self.fill(self.at + Duration::from_nanos(wait));
+        }
+        self.level = self.level.saturating_sub(cost);
+        self.at
+    }
+
+    /// Whether a packet of so many octets passes at `now`; it takes its tokens
+    /// then.
+    pub(crate) fn takes(&mut self, now: Instant, octets: u64) -> bool {
+        self.fill(now);
         let cost = cost_of(octets);
         let passes = cost <= self.level;
         if passes {
@@ -67,15 +89,26 @@ fn cost_of(octets: u64) -> u128 {
 
 #[cfg(test)]
 mod tests {
-    use gigatcp_units::Duration;
-
     use super::*;
 
     fn bucket() -> Bucket {
-        Bucket::new(Policer {
-            rate: Rate::from_bps(8_000_000),
-            burst: Bytes::new(3000),
-        })
+        Bucket::new(Rate::from_bps(8_000_000), Bytes::new(3000))
+    }
+
+    #[test]
+    fn a_shaper_lets_a_burst_through_and_then_its_rate_to_the_octet() {
+        let mut bucket = bucket();
+        let start = Instant::from_nanos(1000);
+        let mut now = start;
+        let mut ready = || {
+            now = bucket.take_when_ready(now, 1500);
+            now.saturating_since(start).as_micros()
+        };
+        assert_eq!([ready(), ready(), ready(), ready()], [0, 0, 1500, 3000]);
+        // Larger than the bucket: it waits until that is full, 3 ms more.
+        let later = Instant::from_nanos(1000) + Duration::from_micros(3000);
+        let at = bucket.take_when_ready(later, 9000);
+        assert_eq!(at.saturating_since(later).as_micros(), 3000);
     }
 
     #[test]

@@ -49,6 +49,10 @@ pub(crate) enum Purpose {
     Backoff,
     /// When a processor is taken away, and for how long.
     Steal,
+    /// What a queue discipline decides by chance.
+    Queue,
+    /// By how much delays vary.
+    Jitter,
 }
 
 impl Purpose {
@@ -61,6 +65,8 @@ impl Purpose {
             Self::Mark => 4 << 32,
             Self::Backoff => 5 << 32,
             Self::Steal => 6 << 32,
+            Self::Queue => 7 << 32,
+            Self::Jitter => 8 << 32,
         }
     }
 }

@@ -32,6 +32,14 @@ impl Moment {
         Instant::from_nanos(self.nanos.saturating_add((self.parts > 0) as u64))
     }
 
+    /// How long after `now` this moment is: nanoseconds, and parts of 1/rate ns.
+    pub(crate) const fn after(self, now: Instant) -> (u64, u64) {
+        match self.nanos.checked_sub(now.as_nanos()) {
+            Some(nanos) => (nanos, self.parts),
+            None => (0, 0),
+        }
+    }
+
     /// This moment and `span`, both with `unit` parts in a nanosecond.
     fn plus(self, span: Self, unit: u64) -> Self {
         let (parts, is_over) = self.parts.overflowing_add(span.parts);

@@ -158,6 +158,32 @@ impl PartialEq for Entry {
     }
 }
 
+/// A discipline and what is set at it.
+#[derive(Clone, PartialEq, Debug)]
+pub struct QueueConfig {
+    /// The discipline.
+    pub discipline: &'static Entry,
+    /// What differs from its defaults.
+    pub settings: Settings,
+}
+
+impl Default for QueueConfig {
+    fn default() -> Self {
+        Self {
+            discipline: &REGISTRY[0],
+            settings: Settings::new(),
+        }
+    }
+}
+
+impl QueueConfig {
+    /// Whether this is the queue whose departures are known on arrival.
+    #[must_use]
+    pub fn is_fifo(&self) -> bool {
+        self.discipline.name == fifo::ENTRY.name
+    }
+}
+
 /// Every queue discipline there is. The first is the default.
 pub const REGISTRY: &[Entry] = &[fifo::ENTRY];
 

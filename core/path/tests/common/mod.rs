@@ -64,6 +64,15 @@ impl Parcel for Numbered {
         }
         front
     }
+
+    const JOINS: bool = true;
+
+    fn join(&mut self, next: &Self) {
+        assert_eq!(self.first + self.count as u64, next.first);
+        assert!(self.last == self.size && next.last <= self.size);
+        self.count += next.count;
+        self.last = next.last;
+    }
 }
 
 /// What came out of a hop.

@@ -1,0 +1,387 @@
+//! The closed form of a hop: fixed rate, first in first out, fixed delay.
+//!
+//! Every departure is known on arrival: nothing is scheduled, nothing is searched, and
+//! displaced packets (constant extra delay) are a second FIFO merged by due time.
+//! What a link does beyond that is [`crate::link`].
+
+use alloc::collections::VecDeque;
+use alloc::vec::Vec;
+
+use gigatcp_units::{Bytes, Duration, Instant};
+
+use crate::counters::Books;
+use crate::line::{Line, Run, Served};
+use crate::link::Entrance;
+use crate::parcel::{Frames, Pieces};
+use crate::serialiser::{Moment, Serialiser};
+use crate::{DropCause, HopConfig, MarkAbove, Parcel, Tally};
+
+/// See the module's own text.
+#[derive(Clone, Debug)]
+pub(crate) struct Closed<T> {
+    limits: Limits,
+    mark_above: Option<MarkAbove>,
+    reorder_delay: Duration,
+    serialiser: Serialiser,
+    line: Line<T>,
+    /// Displaced packets on their extra delay, in order of due time.
+    late: VecDeque<Late<T>>,
+}
+
+/// A displaced parcel and when it comes out.
+#[derive(Clone, Debug)]
+struct Late<T> {
+    due: Instant,
+    parcel: T,
+    frames: Frames,
+}
+
+/// The limits as plain numbers; without limit is the largest.
+#[derive(Clone, Copy, Debug)]
+struct Limits {
+    packets: u64,
+    bytes: u64,
+    hold: u64,
+}
+
+/// What the queue decides on a wire packet.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Verdict {
+    Refused(DropCause),
+    Accepted { is_marked: bool },
+}
+
+/// Neighbouring wire packets on which the queue has one verdict.
+#[derive(Clone, Copy, Debug)]
+struct Stretch {
+    verdict: Verdict,
+    count: usize,
+    first_served: Moment,
+    all_served: Instant,
+}
+
+impl<T: Parcel> Closed<T> {
+    pub(crate) fn new(config: &HopConfig) -> Self {
+        Self {
+            limits: Limits {
+                packets: config.limit_packets.unwrap_or(u64::MAX),
+                bytes: config.limit_bytes.map_or(u64::MAX, Bytes::as_u64),
+                hold: config.hold_limit.unwrap_or(u64::MAX),
+            },
+            mark_above: config.mark_above,
+            reorder_delay: config.reorder.map_or(Duration::ZERO, |it| it.extra_delay),
+            serialiser: Serialiser::new(config),
+            line: Line::new(config),
+            late: VecDeque::new(),
+        }
+    }
+
+    /// Hands out the next parcel that has arrived at the far end by `now`, in
+    /// order of arrival. Of two arriving at the same instant the displaced one
+    /// comes first: it left earlier.
+    #[inline]
+    pub(crate) fn poll_delivery(&mut self, now: Instant, books: &mut Books<T>) -> Option<T> {
+        loop {
+            let late_due = self.late_due();
+            match self.line.front_due() {
+                Some((due, true)) if due <= now => self.divert_front(now, due),
+                Some((due, false)) if due <= now && due < late_due => {
+                    let frames = self.line.front_frames(now, &mut self.serialiser)?;
+                    books.counters.on_delivery(frames.tally());
+                    return self.line.take_front(now, frames, &mut self.serialiser);
+                }
+                _ if late_due <= now => return self.take_late(books),
+                _ => return None,
+            }
+        }
+    }
+
+    /// When to poll for a delivery again: not after the next one, and after
+    /// the last call of [`Hop::poll_delivery`] that gave nothing. A displaced
+    /// packet asks for one call before the one at which it comes out.
+    #[inline]
+    #[must_use]
+    pub(crate) fn poll_timeout(&self) -> Option<Instant> {
+        let late_due = self.late_due();
+        let front = self.line.front_due();
+        let next = front.map_or(late_due, |(due, _)| due.min(late_due));
+        (next != Instant::FAR_FUTURE).then_some(next)
+    }
+
+    /// All that is inside, for a link that goes on where this one ends: what has
+    /// entered the line, and what is on its extra delay.
+    pub(crate) fn into_parts(
+        mut self,
+    ) -> (Vec<Served<T>>, impl Iterator<Item = (Instant, T, Tally)>) {
+        let served = self.line.into_wire_packets(&mut self.serialiser);
+        let late = self.late.into_iter();
+        (
+            served,
+            late.map(|late| (late.due, late.parcel, late.frames.tally())),
+        )
+    }
+
+    /// Waiting and in service at `now`: what the queue limits count.
+    pub(crate) fn backlog(&mut self, now: Instant) -> Tally {
+        self.line.settle(now, &mut self.serialiser);
+        self.line.queued()
+    }
+
+    /// Wire packets that [`Closed::backlog`] would find at most.
+    #[inline]
+    pub(crate) const fn backlog_at_most(&self) -> u64 {
+        self.line.queued().packets
+    }
+
+    /// Whether displaced packets are on their extra delay.
+    #[inline]
+    pub(crate) fn has_late(&self) -> bool {
+        !self.late.is_empty()
+    }
+
+    /// How long a wire packet arriving at `now` would wait before its service begins.
+    pub(crate) fn queueing_delay(&self, now: Instant) -> Duration {
+        self.serialiser.free_at().saturating_since(now)
+    }
+
+    /// Time from zero to `now` in which the serialiser had work.
+    pub(crate) fn busy_time(&self, now: Instant) -> Duration {
+        self.serialiser.busy_time(now)
+    }
+
+    /// Lets wire packets into the queue, as far as the limits allow.
+    #[inline(always)]
+    pub(crate) fn enter(
+        &mut self,
+        now: Instant,
+        entrance: Entrance,
+        (mut parcel, frames): (T, Frames),
+        books: &mut Books<T>,
+    ) {
+        let tally = frames.tally();
+        if !self.has_room_for(tally, books) || self.may_mark(now, &parcel, frames) {
+            self.line.settle(now, &mut self.serialiser);
+            if !self.has_room_for(tally, books) || self.may_mark(now, &parcel, frames) {
+                self.enter_by_piece(now, entrance, (parcel, frames), books);
+                return;
+            }
+        }
+        if entrance.is_marked {
+            mark(&mut parcel, frames, books);
+        }
+        let (first_served, last_served) = self.serialiser.serve_all(now, frames);
+        self.line.count_in(now, first_served.instant(), tally);
+        books.counters.inside.add(tally);
+        let run = Run {
+            parcel,
+            frames,
+            first_served,
+            all_served: last_served.instant(),
+            is_displaced: entrance.is_displaced,
+            gathers: 0,
+        };
+        self.push(now, run, books);
+    }
+
+    /// Whether the threshold marks any of `frames`, going by a backlog that is
+    /// at least the real one. The last one sees the longest queue.
+    #[inline]
+    fn may_mark(&self, now: Instant, parcel: &T, frames: Frames) -> bool {
+        let threshold = self.mark_above;
+        threshold.is_some_and(|threshold| self.may_mark_above(now, threshold, parcel, frames))
+    }
+
+    #[inline(never)]
+    fn may_mark_above(
+        &self,
+        now: Instant,
+        threshold: MarkAbove,
+        parcel: &T,
+        frames: Frames,
+    ) -> bool {
+        if !parcel.takes_mark() {
+            return false;
+        }
+        let mut after = self.line.queued();
+        after.add(frames.tally());
+        match threshold {
+            MarkAbove::Bytes(most) => after.bytes > most,
+            MarkAbove::Packets(most) => after.packets > most,
+            MarkAbove::Sojourn(longest) => {
+                let (_, served) = self.serialiser.clone().serve_all(now, frames);
+                served.instant().saturating_since(now) > longest
+            }
+        }
+    }
+
+    /// Whether the threshold marks a wire packet of `size` that is about to
+    /// enter. The line must be settled.
+    fn is_above_threshold(&self, now: Instant, size: u64) -> bool {
+        let queued = self.line.queued();
+        match self.mark_above {
+            None => false,
+            Some(MarkAbove::Bytes(most)) => queued.bytes + Bytes::new(size) > most,
+            Some(MarkAbove::Packets(most)) => queued.packets + 1 > most,
+            Some(MarkAbove::Sojourn(longest)) => self.queueing_delay(now) > longest,
+        }
+    }
+
+    /// Whether all limits leave room for `more`, going by a backlog that is at
+    /// least the real one: it may have fallen since it was last settled.
+    fn has_room_for(&self, more: Tally, books: &Books<T>) -> bool {
+        let mut after = self.line.queued();
+        after.add(more);
+        after.packets <= self.limits.packets
+            && after.bytes.as_u64() <= self.limits.bytes
+            && books.counters.inside.packets + more.packets <= self.limits.hold
+    }
+
+    /// Lets in those wire packets of a parcel that find room, one at a time,
+    /// and cuts where verdicts change.
+    #[inline(never)]
+    fn enter_by_piece(
+        &mut self,
+        now: Instant,
+        entrance: Entrance,
+        (parcel, frames): (T, Frames),
+        books: &mut Books<T>,
+    ) {
+        let mut pieces = Pieces::new(parcel, frames);
+        let mut open: Option<Stretch> = None;
+        for index in 0..frames.count() {
+            let next = self.admit(now, entrance, frames.size(index), books);
+            match &mut open {
+                Some(stretch) if stretch.verdict == next.verdict => {
+                    stretch.count += 1;
+                    stretch.all_served = next.all_served;
+                }
+                _ => {
+                    let closed = open.replace(next);
+                    self.close(now, entrance, pieces.cut(closed), books);
+                }
+            }
+        }
+        self.close(now, entrance, pieces.cut(open), books);
+    }
+
+    /// The queue's verdict on a wire packet of `size` at `now`; with room, it
+    /// is served. The line must be settled.
+    fn admit(
+        &mut self,
+        now: Instant,
+        entrance: Entrance,
+        size: u64,
+        books: &mut Books<T>,
+    ) -> Stretch {
+        let mut served = Moment::default();
+        let verdict = if let Some(cause) = self.refusal(size, books) {
+            Verdict::Refused(cause)
+        } else {
+            let is_marked = entrance.is_marked || self.is_above_threshold(now, size);
+            let tally = Tally::new(1, size);
+            served = self.serialiser.serve(now, size);
+            self.line.count_in(now, served.instant(), tally);
+            books.counters.inside.add(tally);
+            Verdict::Accepted { is_marked }
+        };
+        Stretch {
+            verdict,
+            count: 1,
+            first_served: served,
+            all_served: served.instant(),
+        }
+    }
+
+    fn refusal(&self, size: u64, books: &Books<T>) -> Option<DropCause> {
+        let queued = self.line.queued();
+        let bytes = queued.bytes.as_u64().saturating_add(size);
+        if books.counters.inside.packets >= self.limits.hold {
+            Some(DropCause::HoldLimit)
+        } else if queued.packets >= self.limits.packets || bytes > self.limits.bytes {
+            Some(DropCause::QueueFull)
+        } else {
+            None
+        }
+    }
+
+    /// Sends a stretch that was cut off its parcel where its verdict says.
+    fn close(
+        &mut self,
+        now: Instant,
+        entrance: Entrance,
+        cut: Option<(Stretch, T, Frames)>,
+        books: &mut Books<T>,
+    ) {
+        let Some((stretch, mut parcel, frames)) = cut else {
+            return;
+        };
+        match stretch.verdict {
+            Verdict::Refused(cause) => {
+                books.discard(cause, parcel, frames);
+                return;
+            }
+            Verdict::Accepted { is_marked: true } => mark(&mut parcel, frames, books),
+            Verdict::Accepted { is_marked: false } => {}
+        }
+        let run = Run {
+            parcel,
+            frames,
+            first_served: stretch.first_served,
+            all_served: stretch.all_served,
+            is_displaced: entrance.is_displaced,
+            gathers: 0,
+        };
+        self.push(now, run, books);
+    }
+
+    #[inline]
+    fn push(&mut self, now: Instant, run: Run<T>, books: &mut Books<T>) {
+        if run.is_displaced {
+            books.counters.displaced.add(run.frames.tally());
+        }
+        self.line.push(now, run, &mut self.serialiser);
+    }
+
+    #[cold]
+    fn take_late(&mut self, books: &mut Books<T>) -> Option<T> {
+        let late = self.late.pop_front()?;
+        books.counters.on_delivery(late.frames.tally());
+        Some(late.parcel)
+    }
+
+    /// Moves the front, displaced and due, to its extra delay.
+    #[cold]
+    fn divert_front(&mut self, now: Instant, due: Instant) {
+        let Some(frames) = self.line.front_frames(now, &mut self.serialiser) else {
+            return;
+        };
+        let parcel = self.line.take_front(now, frames, &mut self.serialiser);
+        if let Some(parcel) = parcel {
+            self.late.push_back(Late {
+                due: due + self.reorder_delay,
+                parcel,
+                frames,
+            });
+        }
+    }
+
+    fn late_due(&self) -> Instant {
+        let late = self.late.front();
+        late.map_or(Instant::FAR_FUTURE, |late| late.due)
+    }
+}
+
+fn mark<T: Parcel>(parcel: &mut T, frames: Frames, books: &mut Books<T>) {
+    if parcel.try_mark() {
+        books.counters.marked.add(frames.tally());
+    }
+}
+
+impl<T: Parcel> Pieces<T> {
+    /// Takes a stretch off, if there is one.
+    fn cut(&mut self, stretch: Option<Stretch>) -> Option<(Stretch, T, Frames)> {
+        let stretch = stretch?;
+        let (parcel, frames) = self.take(stretch.count)?;
+        Some((stretch, parcel, frames))
+    }
+}

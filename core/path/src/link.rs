@@ -1,0 +1,635 @@
+//! A link in its general form: any queue discipline, a rate that changes, a delay
+//! that varies.
+//!
+//! [`Hop`](crate::Hop) uses it where departures are not known on arrival. A property
+//! test (`tests/forms.rs`) proves that with a fixed rate, a FIFO and a fixed delay
+//! both forms give the same, packet by packet.
+//!
+//! Everything inside happens at the instant it is due, whenever the link is asked:
+//! [`Link::advance`] goes from event to event (end of a service, change of the rate,
+//! timer of the discipline) up to now. So whoever drives it need come only when
+//! something may reach the far end; what a discipline drops as it dequeues is told
+//! then, or at the next arrival.
+//!
+//! A super-segment waits as one parcel, whose wire packets have a [`Ticket`] each. A
+//! wire packet is cut off when its service begins or when it is dropped, and joined
+//! again to the one that left just before it where the hop's [`Release`] allows that
+//! and both fared alike.
+
+use alloc::boxed::Box;
+use alloc::collections::{BinaryHeap, VecDeque};
+use alloc::vec::Vec;
+use core::cmp::{Ordering, Reverse};
+
+use gigatcp_units::{Duration, Instant, Rate};
+
+use crate::closed::Closed;
+use crate::config::{HopConfig, MarkAbove, Release};
+use crate::counters::{Books, DropCause, Tally};
+use crate::jitter::Delay;
+use crate::line::Served;
+use crate::parcel::{Frames, Parcel};
+use crate::queue::{self, Discipline, Drops, Limits, Ticket};
+use crate::random::{Purpose, stream};
+use crate::service::Service;
+
+/// What the entrance has decided on wire packets.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub(crate) struct Entrance {
+    pub(crate) is_displaced: bool,
+    pub(crate) is_marked: bool,
+}
+
+/// A parcel of which something waits.
+#[derive(Clone, Debug)]
+struct Held<T> {
+    /// Which arrival it is or was part of.
+    arrival: u64,
+    parcel: T,
+    frames: Frames,
+    /// Place of the first of its wire packets among those that the parcel once had.
+    first: u32,
+    entrance: Entrance,
+}
+
+/// Wire packets being served, or those of one parcel that have just left.
+#[derive(Clone, Debug)]
+struct Piece<T> {
+    /// Which arrival it was part of.
+    arrival: u64,
+    /// The ticket of the last of them.
+    ticket: Ticket,
+    parcel: T,
+    tally: Tally,
+    is_displaced: bool,
+}
+
+/// What has left and may be joined by what leaves next.
+#[derive(Clone, Debug)]
+struct Gathering<T> {
+    piece: Piece<T>,
+    first_left: Instant,
+    last_left: Instant,
+}
+
+/// On the way to the far end.
+#[derive(Clone, Debug)]
+struct Departed<T> {
+    due: Instant,
+    /// In which order they left.
+    number: u64,
+    parcel: T,
+    tally: Tally,
+}
+
+impl<T> PartialEq for Departed<T> {
+    fn eq(&self, other: &Self) -> bool {
+        self.cmp(other) == Ordering::Equal
+    }
+}
+
+impl<T> Eq for Departed<T> {}
+
+impl<T> PartialOrd for Departed<T> {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl<T> Ord for Departed<T> {
+    fn cmp(&self, other: &Self) -> Ordering {
+        (self.due, self.number).cmp(&(other.due, other.number))
+    }
+}
+
+/// See the module's own text.
+#[derive(Debug)]
+pub(crate) struct Link<T> {
+    queue: Box<dyn Discipline>,
+    service: Service,
+    delay: Delay,
+    reorder_delay: Duration,
+    mark_above: Option<MarkAbove>,
+    release: Release,
+    /// Most packets served together.
+    group: u32,
+    /// Parcels by their number; those without one are free.
+    held: Vec<Option<Held<T>>>,
+    free: Vec<u32>,
+    /// In service, in their order.
+    serving: Vec<Piece<T>>,
+    in_service: Tally,
+    gathering: Option<Gathering<T>>,
+    /// What keeps its order.
+    line: VecDeque<Departed<T>>,
+    /// What may come in another order.
+    unordered: BinaryHeap<Reverse<Departed<T>>>,
+    arrivals: u64,
+    departures: u64,
+    drops: Drops,
+    /// Brought up to this moment.
+    at: Instant,
+    /// Time spent serving before `at`.
+    busy: Duration,
+}
+
+impl<T: Parcel> Link<T> {
+    /// A link of a configuration that has been checked.
+    pub(crate) fn new(config: &HopConfig, seed: u64) -> Self {
+        let build = queue::Build {
+            settings: &config.queue.settings,
+            limits: Limits {
+                packets: config.limit_packets,
+                bytes: config.limit_bytes,
+            },
+            random: stream(seed, &config.name, Purpose::Queue),
+        };
+        Self {
+            queue: (config.queue.discipline.build)(build),
+            service: Service::new(config),
+            delay: Delay::new(config, seed),
+            reorder_delay: config.reorder.map_or(Duration::ZERO, |it| it.extra_delay),
+            mark_above: config.mark_above,
+            release: config.release,
+            group: config.aggregate.map_or(1, |group| group.packets),
+            held: Vec::new(),
+            free: Vec::new(),
+            serving: Vec::new(),
+            in_service: Tally::default(),
+            gathering: None,
+            line: VecDeque::new(),
+            unordered: BinaryHeap::new(),
+            arrivals: 0,
+            departures: 0,
+            drops: Drops::default(),
+            at: Instant::ZERO,
+            busy: Duration::ZERO,
+        }
+    }
+
+    /// What the queue may know of the link behind it.
+    fn view(&self) -> queue::Link {
+        queue::Link {
+            in_service: self.in_service,
+            rate: self.service.rate(),
+        }
+    }
+
+    /// Waiting and in service, as of the last call that brought it up to date.
+    pub(crate) fn backlog(&self) -> Tally {
+        self.queue.backlog().plus(self.in_service)
+    }
+
+    /// When something may come out next: never later than it does.
+    pub(crate) fn poll_timeout(&self) -> Option<Instant> {
+        let ordered = self.line.front().map(|first| first.due);
+        let unordered = self.unordered.peek().map(|first| first.0.due);
+        // What leaves next can come no earlier; a change may hasten it.
+        let left = match self.service.is_busy() {
+            true => self.service.end().min(self.service.poll_change()),
+            false => Instant::FAR_FUTURE,
+        };
+        let next = (left != Instant::FAR_FUTURE).then(|| left + self.delay.least());
+        [ordered, unordered, next].into_iter().flatten().min()
+    }
+
+    /// Whether something may come out before what is at the end of the line.
+    pub(crate) fn is_unordered(&self) -> bool {
+        !self.unordered.is_empty() || self.delay.is_overtaking()
+    }
+
+    /// Time from zero to `now` in which there was something to serve.
+    pub(crate) fn busy_time(&self, now: Instant) -> Duration {
+        if self.service.is_busy() {
+            self.busy + now.saturating_since(self.at)
+        } else {
+            self.busy
+        }
+    }
+
+    /// How long what arrives at `now` would wait at the present rate. Where a trace
+    /// says when octets leave, only the rest of the service in hand is known.
+    pub(crate) fn queueing_delay(&self, now: Instant) -> Duration {
+        let rest = match self.service.end() {
+            Instant::FAR_FUTURE => Duration::ZERO,
+            end => end.saturating_since(now),
+        };
+        let waiting = self.queue.backlog().bytes;
+        let rate = self.service.rate().filter(|rate| rate.as_bps() > 0);
+        rest + rate.map_or(Duration::ZERO, |rate| rate.time_for(waiting))
+    }
+
+    /// Goes on with what is inside `closed` at `now`, whose line takes `delay`.
+    pub(crate) fn take_over(&mut self, now: Instant, closed: Closed<T>, delay: Duration) {
+        self.at = self.at.max(now);
+        self.busy = closed.busy_time(now);
+        let (served, late) = closed.into_parts();
+        for (due, parcel, tally) in late {
+            let number = self.departures;
+            self.departures += 1;
+            self.unordered.push(Reverse(Departed {
+                due,
+                number,
+                parcel,
+                tally,
+            }));
+        }
+        for wire_packet in served {
+            self.take_over_one(now, wire_packet, delay);
+        }
+    }
+
+    /// Goes on with a wire packet: on the line, in service, or waiting.
+    fn take_over_one(&mut self, now: Instant, one: Served<T>, delay: Duration) {
+        let (tally, is_displaced) = (one.frames.tally(), one.is_displaced);
+        self.arrivals += 1;
+        let ticket = Ticket {
+            parcel: 0,
+            place: 0,
+            octets: u32::try_from(one.frames.size(0)).unwrap_or(u32::MAX),
+            arrived: now,
+            flow: one.parcel.flow(),
+            takes_mark: one.parcel.takes_mark(),
+            is_l4s: one.parcel.is_l4s(),
+            is_marked: false,
+        };
+        let left = one.served.instant();
+        if left > now && self.service.is_busy() {
+            let parcel = self.hold(Held {
+                arrival: self.arrivals,
+                parcel: one.parcel,
+                frames: one.frames,
+                first: 0,
+                entrance: Entrance {
+                    is_displaced,
+                    is_marked: false,
+                },
+            });
+            let view = self.view();
+            let ticket = Ticket { parcel, ..ticket };
+            self.queue.enqueue(now, &view, ticket, &mut self.drops);
+            return;
+        }
+        let piece = Piece {
+            arrival: self.arrivals,
+            ticket,
+            parcel: one.parcel,
+            tally,
+            is_displaced,
+        };
+        if left <= now {
+            let due = left + delay;
+            self.push(due, piece);
+            return;
+        }
+        let (nanos, parts) = one.served.after(now);
+        self.service.take_over(now, nanos, parts);
+        self.in_service = tally;
+        self.serving.push(piece);
+    }
+
+    /// From `now` on the rate is another one.
+    pub(crate) fn set_rate(&mut self, now: Instant, rate: Option<Rate>, books: &mut Books<T>) {
+        self.advance(now, books);
+        self.service.set_rate(now, rate);
+    }
+
+    /// What leaves from `now` on takes another time to the far end.
+    pub(crate) fn set_delay(&mut self, now: Instant, delay: Duration, books: &mut Books<T>) {
+        self.advance(now, books);
+        self.delay.set_mean(delay);
+    }
+
+    /// Wire packets reach the queue at `now`; at most `hold` may be inside.
+    pub(crate) fn handle_arrival(
+        &mut self,
+        now: Instant,
+        entrance: Entrance,
+        (parcel, frames): (T, Frames),
+        hold: u64,
+        books: &mut Books<T>,
+    ) {
+        self.advance(now, books);
+        let takes_mark = parcel.takes_mark() && !entrance.is_marked;
+        let is_marked = entrance.is_marked && parcel.takes_mark();
+        let (flow, is_l4s) = (parcel.flow(), parcel.is_l4s());
+        self.arrivals += 1;
+        let mut number = self.hold(Held {
+            arrival: self.arrivals,
+            parcel,
+            frames,
+            first: 0,
+            entrance,
+        });
+        for place in 0..frames.count() {
+            let mut ticket = Ticket {
+                parcel: number,
+                place: place as u32,
+                octets: u32::try_from(frames.size(place)).unwrap_or(u32::MAX),
+                arrived: now,
+                flow,
+                takes_mark,
+                is_l4s,
+                is_marked,
+            };
+            if self.service.end() <= now {
+                self.advance(now, books);
+            }
+            if books.counters.inside.packets >= hold {
+                number = self.cut_out(ticket, DropCause::HoldLimit, books);
+                continue;
+            }
+            if self.is_above_threshold(ticket.tally()) {
+                ticket.mark();
+            }
+            books.counters.inside.add(Tally::new(1, frames.size(place)));
+            let view = self.view();
+            self.queue.enqueue(now, &view, ticket, &mut self.drops);
+            if !self.drops.0.is_empty() {
+                number = self.bury(books, number);
+            }
+            if !self.service.is_busy() {
+                self.serve_next(now, false, books);
+            }
+        }
+    }
+
+    /// Whether what arrives finds so much that it is marked.
+    fn is_above_threshold(&self, arriving: Tally) -> bool {
+        let inside = self.backlog().plus(arriving);
+        match self.mark_above {
+            Some(MarkAbove::Bytes(limit)) => inside.bytes > limit,
+            Some(MarkAbove::Packets(limit)) => inside.packets > limit,
+            Some(MarkAbove::Sojourn(_)) | None => false,
+        }
+    }
+
+    /// Gives a parcel a number.
+    fn hold(&mut self, held: Held<T>) -> u32 {
+        if let Some(number) = self.free.pop() {
+            self.held[number as usize] = Some(held);
+            return number;
+        }
+        self.held.push(Some(held));
+        (self.held.len() - 1) as u32
+    }
+
+    /// Takes the first wire packet off a held parcel.
+    fn take(&mut self, number: u32) -> Option<Held<T>> {
+        let slot = self.held.get_mut(number as usize)?;
+        let held = slot.as_mut()?;
+        if held.frames.count() == 1 {
+            self.free.push(number);
+            return slot.take();
+        }
+        let first = Held {
+            parcel: held.parcel.split_front(1),
+            frames: held.frames.front(1),
+            ..*held
+        };
+        held.frames = held.frames.without_front(1);
+        held.first += 1;
+        Some(first)
+    }
+
+    /// Drops a wire packet out of a held parcel. Those before it, if any, wait on;
+    /// those behind it are then a parcel of their own. Returns the number of that.
+    fn cut_out(&mut self, ticket: Ticket, cause: DropCause, books: &mut Books<T>) -> u32 {
+        let slot = self.held.get_mut(ticket.parcel as usize);
+        let Some(whole) = slot.and_then(Option::as_mut) else {
+            return ticket.parcel;
+        };
+        let before = ticket.place.saturating_sub(whole.first) as usize;
+        let mut number = ticket.parcel;
+        if before > 0 {
+            let front = whole.parcel.split_front(before);
+            let rest = Held {
+                arrival: whole.arrival,
+                parcel: core::mem::replace(&mut whole.parcel, front),
+                frames: whole.frames.without_front(before),
+                first: ticket.place,
+                entrance: whole.entrance,
+            };
+            whole.frames = whole.frames.front(before);
+            number = self.hold(rest);
+        }
+        if let Some(Held { parcel, frames, .. }) = self.take(number) {
+            books.discard(cause, parcel, frames);
+        }
+        number
+    }
+
+    /// Lets go of what the discipline has dropped, all of which was inside. Returns
+    /// the number under which the rest of the parcel goes on that was `arriving`.
+    fn bury(&mut self, books: &mut Books<T>, arriving: u32) -> u32 {
+        let mut number = arriving;
+        let mut drops = core::mem::take(&mut self.drops.0);
+        for (ticket, cause) in drops.drain(..) {
+            books.counters.inside.subtract(ticket.tally());
+            let rest = self.cut_out(ticket, cause, books);
+            if ticket.parcel == arriving {
+                number = rest;
+            }
+        }
+        self.drops.0 = drops;
+        number
+    }
+
+    /// Does all that is due by `now`, each at its instant.
+    pub(crate) fn advance(&mut self, now: Instant, books: &mut Books<T>) {
+        loop {
+            let timer = self.queue.poll_timeout().unwrap_or(Instant::FAR_FUTURE);
+            if !self.service.is_busy() {
+                // An empty queue makes up for its timers at once.
+                if timer <= now {
+                    let view = self.view();
+                    self.queue.handle_timeout(now, &view);
+                }
+                while self.service.poll_change() <= now {
+                    self.service.change(self.service.poll_change());
+                }
+                break;
+            }
+            let (end, change) = (self.service.end(), self.service.poll_change());
+            let next = end.min(change).min(timer);
+            if next > now {
+                break;
+            }
+            self.busy += next.saturating_since(self.at);
+            self.at = self.at.max(next);
+            if timer == next {
+                let view = self.view();
+                self.queue.handle_timeout(next, &view);
+            } else if change == next {
+                self.service.change(next);
+            } else {
+                self.finish(next, books);
+            }
+        }
+        if self.service.is_busy() {
+            self.busy += now.saturating_since(self.at);
+        }
+        self.at = self.at.max(now);
+    }
+
+    /// What is in service has left at `now`; the next begins.
+    fn finish(&mut self, now: Instant, books: &mut Books<T>) {
+        self.service.finish();
+        self.in_service = Tally::default();
+        let mut served = core::mem::take(&mut self.serving);
+        for piece in served.drain(..) {
+            self.leave(now, piece);
+        }
+        self.serving = served;
+        self.serve_next(now, true, books);
+    }
+
+    /// Begins the next service at `now`, `at_once` after the last one.
+    fn serve_next(&mut self, now: Instant, at_once: bool, books: &mut Books<T>) {
+        while (self.serving.len() as u32) < self.group {
+            let view = self.view();
+            let ticket = self.queue.dequeue(now, &view, &mut self.drops);
+            if !self.drops.0.is_empty() {
+                self.bury(books, u32::MAX);
+            }
+            let Some(ticket) = ticket else { break };
+            self.begin(now, ticket, books);
+        }
+        if self.serving.is_empty() {
+            self.close();
+            return;
+        }
+        let Tally { packets, bytes } = self.in_service;
+        self.service.start(now, packets, bytes.as_u64(), at_once);
+        if let Some(gathering) = &self.gathering {
+            let goes_on = gathering.piece.is_before(&self.serving[0]);
+            let is_in_time = match self.release {
+                Release::Within(longest) => self.service.end() <= gathering.first_left + longest,
+                Release::PerPacket | Release::Whole => true,
+            };
+            if !goes_on || !is_in_time {
+                self.close();
+            }
+        }
+    }
+
+    /// A wire packet leaves the queue to be served.
+    fn begin(&mut self, now: Instant, mut ticket: Ticket, books: &mut Books<T>) {
+        let Some(mut held) = self.take(ticket.parcel) else {
+            return;
+        };
+        let tally = held.frames.tally();
+        let Entrance { is_displaced, .. } = held.entrance;
+        if let Some(MarkAbove::Sojourn(limit)) = self.mark_above
+            && now.saturating_since(ticket.arrived) > limit
+        {
+            ticket.mark();
+        }
+        if ticket.is_marked && held.parcel.try_mark() {
+            books.counters.marked.add(tally);
+        }
+        if is_displaced {
+            books.counters.displaced.add(tally);
+        }
+        self.in_service.add(tally);
+        self.serving.push(Piece {
+            arrival: held.arrival,
+            ticket,
+            parcel: held.parcel,
+            tally,
+            is_displaced,
+        });
+    }
+
+    /// A wire packet has left the serialiser.
+    fn leave(&mut self, now: Instant, piece: Piece<T>) {
+        if self.release == Release::PerPacket {
+            self.depart(now, piece);
+            return;
+        }
+        if let Some(gathering) = &mut self.gathering
+            && gathering.piece.is_before(&piece)
+        {
+            gathering.piece.parcel.join(&piece.parcel);
+            gathering.piece.tally.add(piece.tally);
+            gathering.piece.ticket = piece.ticket;
+            gathering.last_left = now;
+            return;
+        }
+        self.close();
+        self.gathering = Some(Gathering {
+            piece,
+            first_left: now,
+            last_left: now,
+        });
+    }
+
+    /// Nothing more joins what was gathering.
+    fn close(&mut self) {
+        if let Some(gathering) = self.gathering.take() {
+            self.depart(gathering.last_left, gathering.piece);
+        }
+    }
+
+    /// Sends a piece on its way to the far end.
+    fn depart(&mut self, now: Instant, piece: Piece<T>) {
+        let due = now + self.delay.of(now);
+        self.push(due, piece);
+    }
+
+    /// Puts a piece on the line that comes out when it is `due`, or later where it is
+    /// displaced or keeps its order.
+    fn push(&mut self, mut due: Instant, piece: Piece<T>) {
+        let is_unordered = piece.is_displaced || self.delay.is_overtaking();
+        if piece.is_displaced {
+            due += self.reorder_delay;
+        } else if let Some(last) = self.line.back().filter(|_| !is_unordered) {
+            due = due.max(last.due);
+        }
+        let departed = Departed {
+            due,
+            number: self.departures,
+            parcel: piece.parcel,
+            tally: piece.tally,
+        };
+        self.departures += 1;
+        if is_unordered {
+            self.unordered.push(Reverse(departed));
+        } else {
+            self.line.push_back(departed);
+        }
+    }
+
+    /// What comes out next at the far end by `now`.
+    pub(crate) fn poll_delivery(&mut self, now: Instant, books: &mut Books<T>) -> Option<T> {
+        self.advance(now, books);
+        let ordered = self.line.front();
+        let unordered = self.unordered.peek().map(|first| &first.0);
+        let is_unordered = match (ordered, unordered) {
+            (Some(ordered), Some(unordered)) => unordered < ordered,
+            (None, unordered) => unordered.is_some(),
+            (Some(_), None) => false,
+        };
+        let first = if is_unordered { unordered } else { ordered };
+        first.filter(|first| first.due <= now)?;
+        let departed = if is_unordered {
+            self.unordered.pop().map(|first| first.0)
+        } else {
+            self.line.pop_front()
+        }?;
+        books.counters.on_delivery(departed.tally);
+        Some(departed.parcel)
+    }
+}
+
+impl<T: Parcel> Piece<T> {
+    /// Whether `next` was the wire packet behind this one and has fared alike, so
+    /// that both may arrive as one.
+    fn is_before(&self, next: &Self) -> bool {
+        T::JOINS
+            && self.arrival == next.arrival
+            && self.ticket.place + 1 == next.ticket.place
+            && self.ticket.is_marked == next.ticket.is_marked
+            && self.is_displaced == next.is_displaced
+    }
+}

@@ -1,0 +1,127 @@
+//! Values that change at moments known beforehand: the rate of a link, its delay.
+
+use alloc::vec::Vec;
+
+use gigatcp_units::{Duration, Instant};
+
+use crate::ConfigError;
+
+/// A value from each of some moments on, perhaps over and over.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Schedule<V> {
+    /// Since the start of the run, or of the period: strictly ascending. Before the
+    /// first holds what the element says without a schedule.
+    pub steps: Vec<(Duration, V)>,
+    /// Begins anew after so long, if at all; then the last value holds until the
+    /// first moment of the next period.
+    pub every: Option<Duration>,
+}
+
+impl<V: Copy> Schedule<V> {
+    /// Whether it can be followed.
+    pub(crate) fn check(&self) -> Result<(), ConfigError> {
+        let Some((last, _)) = self.steps.last() else {
+            return Err(ConfigError::ScheduleEmpty);
+        };
+        if !self.steps.is_sorted_by(|(a, _), (b, _)| a < b) {
+            return Err(ConfigError::ScheduleNotAscending);
+        }
+        match self.every {
+            Some(every) if every <= *last => Err(ConfigError::SchedulePeriod),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// A schedule being followed.
+#[derive(Clone, Debug)]
+pub(crate) struct Follower<V> {
+    schedule: Schedule<V>,
+    /// When the period that holds began.
+    began: Duration,
+    /// The step that comes next.
+    next: usize,
+}
+
+impl<V: Copy> Follower<V> {
+    /// At the start of a schedule that has been checked.
+    pub(crate) fn new(schedule: Schedule<V>) -> Self {
+        Self {
+            schedule,
+            began: Duration::ZERO,
+            next: 0,
+        }
+    }
+
+    /// When the value changes next.
+    #[inline]
+    pub(crate) fn poll_timeout(&self) -> Option<Instant> {
+        let (after, _) = self.schedule.steps.get(self.next)?;
+        Some(Instant::ZERO + (self.began + *after))
+    }
+
+    /// The value from now on; the time of the next change must have come.
+    pub(crate) fn take(&mut self) -> Option<V> {
+        let (_, value) = *self.schedule.steps.get(self.next)?;
+        self.next += 1;
+        if self.next == self.schedule.steps.len()
+            && let Some(every) = self.schedule.every
+        {
+            self.began += every;
+            self.next = 0;
+        }
+        Some(value)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use alloc::vec;
+
+    use super::*;
+
+    fn ms(ms: u64) -> Duration {
+        Duration::from_millis(ms)
+    }
+
+    #[test]
+    fn a_period_begins_anew_with_its_first_step() {
+        let schedule = Schedule {
+            steps: vec![(ms(0), 'a'), (ms(30), 'b')],
+            every: Some(ms(100)),
+        };
+        schedule.check().unwrap();
+        let mut follower = Follower::new(schedule);
+        let mut seen = vec![];
+        while let Some(at) = follower
+            .poll_timeout()
+            .filter(|at| *at < Instant::ZERO + ms(231))
+        {
+            seen.push((
+                at.saturating_since(Instant::ZERO).as_millis(),
+                follower.take().unwrap(),
+            ));
+        }
+        let expected = [
+            (0, 'a'),
+            (30, 'b'),
+            (100, 'a'),
+            (130, 'b'),
+            (200, 'a'),
+            (230, 'b'),
+        ];
+        assert_eq!(seen, expected);
+    }
+
+    #[test]
+    fn schedules_that_go_nowhere_are_refused() {
+        let check = |steps: &[u64], every| {
+            let steps = steps.iter().map(|at| (ms(*at), ())).collect();
+            Schedule { steps, every }.check()
+        };
+        assert_eq!(check(&[], None), Err(ConfigError::ScheduleEmpty));
+        assert_eq!(check(&[5, 5], None), Err(ConfigError::ScheduleNotAscending));
+        assert_eq!(check(&[5], Some(ms(5))), Err(ConfigError::SchedulePeriod));
+        assert_eq!(check(&[5], Some(ms(6))), Ok(()));
+    }
+}

@@ -1,0 +1,207 @@
+//! The server of a link whose rate may change: when what is in service has left.
+//!
+//! Work is counted in bits times nanoseconds per second, so that it is exact at any
+//! rate:
+//!
+//! ```text
+//! work = max((octets + overhead) * 8 * 10^9, per packet * rate)         (1)
+//! end  = since + work left / rate, rounded up to a nanosecond           (2)
+//! ```
+//!
+//! What rounding up served too much is taken off the next packet's work if that
+//! begins at once, so that the long-run rate is exact. With a constant rate every end
+//! is that of [`crate::serialiser`].
+
+use gigatcp_units::{Duration, Instant, Rate};
+
+use crate::policer::Bucket;
+use crate::schedule::Follower;
+use crate::trace::Opportunities;
+use crate::{HopConfig, RateSource};
+
+/// One bit, in the unit of work.
+const BIT: u128 = 1_000_000_000;
+
+/// How fast a link serves.
+#[derive(Clone, Debug)]
+enum Pace {
+    /// At a rate, which a schedule may change.
+    Rate(Option<Follower<Rate>>),
+    /// When a trace says.
+    Trace(Opportunities),
+}
+
+/// The server of a link: one group of packets at a time.
+#[derive(Clone, Debug)]
+pub(crate) struct Service {
+    rate: Option<Rate>,
+    pace: Pace,
+    shaper: Option<Bucket>,
+    overhead: u64,
+    per_packet: Duration,
+    /// What a group needs beside its packets, e.g. a contention for the medium.
+    per_group: Duration,
+    /// Whether something is in service.
+    is_busy: bool,
+    /// `left` was right at this moment.
+    since: Instant,
+    /// Work left of what is in service.
+    left: u128,
+    /// It ends no earlier.
+    not_before: Instant,
+    /// Work done beyond the end of the last service.
+    spare: u128,
+}
+
+impl Service {
+    pub(crate) fn new(config: &HopConfig) -> Self {
+        let pace = match &config.rate_source {
+            None => Pace::Rate(None),
+            Some(RateSource::Schedule(schedule)) => {
+                Pace::Rate(Some(Follower::new(schedule.clone())))
+            }
+            Some(RateSource::Trace(trace)) => Pace::Trace(Opportunities::new(trace.clone())),
+        };
+        Self {
+            rate: config.rate,
+            pace,
+            shaper: config.shaper.map(|it| Bucket::new(it.rate, it.burst)),
+            overhead: config.link_overhead.as_u64(),
+            per_packet: config.per_packet,
+            per_group: config
+                .aggregate
+                .map_or(Duration::ZERO, |group| group.overhead),
+            is_busy: false,
+            since: Instant::ZERO,
+            left: 0,
+            not_before: Instant::ZERO,
+            spare: 0,
+        }
+    }
+
+    pub(crate) const fn rate(&self) -> Option<Rate> {
+        self.rate
+    }
+
+    /// Whether something is in service.
+    #[inline]
+    pub(crate) const fn is_busy(&self) -> bool {
+        self.is_busy
+    }
+
+    /// Begins to serve `packets` with so many octets together at `now`; `at_once`
+    /// after what was in service before.
+    pub(crate) fn start(&mut self, now: Instant, packets: u64, octets: u64, at_once: bool) {
+        self.is_busy = true;
+        let spare = if at_once { self.spare } else { 0 };
+        self.spare = 0;
+        let begin = match &mut self.shaper {
+            Some(bucket) => bucket.take_when_ready(now, octets),
+            None => now,
+        };
+        self.since = begin;
+        self.not_before = begin + self.per_group;
+        let octets = octets
+            .saturating_add(self.overhead.saturating_mul(packets))
+            .max(packets);
+        match &mut self.pace {
+            Pace::Trace(trace) => {
+                self.left = 0;
+                self.not_before = trace.serve(self.not_before, octets);
+            }
+            Pace::Rate(_) => {
+                let least = self.per_packet.saturating_mul(packets);
+                let Some(rate) = self.rate else {
+                    self.left = 0;
+                    self.not_before += least;
+                    return;
+                };
+                self.since = self.not_before;
+                let work = u128::from(octets) * 8 * BIT;
+                let floor = u128::from(least.as_nanos()) * u128::from(rate.as_bps());
+                let spare = if begin == now { spare } else { 0 };
+                self.left = work.max(floor).saturating_sub(spare);
+            }
+        }
+    }
+
+    /// When what is in service has left; the far future where nothing is, or the link
+    /// stands still.
+    #[inline]
+    pub(crate) fn end(&self) -> Instant {
+        if !self.is_busy {
+            return Instant::FAR_FUTURE;
+        }
+        if self.left == 0 {
+            return self.not_before.max(self.since);
+        }
+        let rate = self.rate.map_or(0, Rate::as_bps);
+        if rate == 0 {
+            return Instant::FAR_FUTURE;
+        }
+        let nanos = match u64::try_from(self.left) {
+            Ok(left) => left.div_ceil(rate),
+            Err(_) => u64::try_from(self.left.div_ceil(u128::from(rate))).unwrap_or(u64::MAX),
+        };
+        (self.since + Duration::from_nanos(nanos)).max(self.not_before)
+    }
+
+    /// What was in service has left: [`Service::end`] is now.
+    pub(crate) fn finish(&mut self) {
+        let end = self.end();
+        self.spare = self.work_until(end).saturating_sub(self.left);
+        self.is_busy = false;
+        self.left = 0;
+    }
+
+    /// Work that is done between `since` and `until`.
+    fn work_until(&self, until: Instant) -> u128 {
+        let span = until.saturating_since(self.since).as_nanos();
+        u128::from(span) * u128::from(self.rate.map_or(0, Rate::as_bps))
+    }
+
+    /// When the rate changes next.
+    #[inline]
+    pub(crate) fn poll_change(&self) -> Instant {
+        match &self.pace {
+            Pace::Rate(Some(changes)) => changes.poll_timeout().unwrap_or(Instant::FAR_FUTURE),
+            Pace::Rate(None) | Pace::Trace(_) => Instant::FAR_FUTURE,
+        }
+    }
+
+    /// The time of a change has come.
+    pub(crate) fn change(&mut self, now: Instant) {
+        if let Pace::Rate(Some(changes)) = &mut self.pace
+            && let Some(rate) = changes.take()
+        {
+            self.set_rate(now, Some(rate));
+        }
+    }
+
+    /// From `now` on the rate is another one, also for what is in service.
+    pub(crate) fn set_rate(&mut self, now: Instant, rate: Option<Rate>) {
+        if self.is_busy && self.left > 0 {
+            self.left = self.left.saturating_sub(self.work_until(now));
+            self.since = self.since.max(now);
+            if rate.is_none() {
+                self.left = 0;
+            }
+        }
+        self.spare = 0;
+        self.rate = rate;
+    }
+
+    /// Goes on with what another server has begun: its end is `nanos` and so many
+    /// `parts` of 1/rate ns after `now`.
+    pub(crate) fn take_over(&mut self, now: Instant, nanos: u64, parts: u64) {
+        self.is_busy = true;
+        self.since = now;
+        self.not_before = now;
+        match self.rate {
+            Some(rate) => {
+                self.left = u128::from(nanos) * u128::from(rate.as_bps()) + u128::from(parts);
+            }
+            None => self.not_before = now + Duration::from_nanos(nanos),
+        }
+    }
+}
