@@ -13,6 +13,7 @@
 
 mod codel;
 mod fifo;
+mod fq_codel;
 mod head_drop;
 mod settings;
 mod step;
@@ -168,7 +169,13 @@ impl PartialEq for Entry {
 }
 
 /// Every queue discipline there is. The first is the default.
-pub const REGISTRY: &[Entry] = &[fifo::ENTRY, head_drop::ENTRY, step::ENTRY, codel::ENTRY];
+pub const REGISTRY: &[Entry] = &[
+    fifo::ENTRY,
+    head_drop::ENTRY,
+    step::ENTRY,
+    codel::ENTRY,
+    fq_codel::ENTRY,
+];
 
 /// The discipline of that name.
 #[must_use]

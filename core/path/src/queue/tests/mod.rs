@@ -1,6 +1,7 @@
 //! One discipline under test, and what must hold for all of them.
 
 mod conservation;
+mod fq_codel;
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
