@@ -15,6 +15,7 @@ mod codel;
 mod fifo;
 mod fq_codel;
 mod head_drop;
+mod red;
 mod settings;
 mod step;
 #[cfg(test)]
@@ -175,6 +176,7 @@ pub const REGISTRY: &[Entry] = &[
     step::ENTRY,
     codel::ENTRY,
     fq_codel::ENTRY,
+    red::ENTRY,
 ];
 
 /// The discipline of that name.
