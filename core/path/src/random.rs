@@ -121,7 +121,8 @@ const fn absorb(key: u64, word: u64) -> u64 {
     mix(key.wrapping_add(GOLDEN) ^ word)
 }
 
-const fn mix(mut z: u64) -> u64 {
+/// Scrambles a word: each bit of the result depends on all bits of `z`.
+pub(crate) const fn mix(mut z: u64) -> u64 {
     z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
     z ^ (z >> 31)

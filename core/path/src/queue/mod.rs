@@ -11,8 +11,16 @@
 //! in [`REGISTRY`]. Its settings, their defaults and their units come to plans, the
 //! command line and `gigatcp list queues` from there.
 
+mod codel;
 mod fifo;
+mod fq_codel;
+mod head_drop;
+mod red;
 mod settings;
+mod step;
+#[cfg(test)]
+mod tests;
+mod waiting;
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -50,11 +58,14 @@ pub struct Ticket {
 }
 
 impl Ticket {
-    /// Marks it, if its transport speaks ECN; says whether it is marked now.
+    /// Marks it, if its transport speaks ECN; returns whether it carries a mark now.
+    ///
+    /// A packet that arrived with CE stays as it is and counts as marked: `false` means
+    /// that only a drop signals congestion to its sender.
     pub fn mark(&mut self) -> bool {
         self.is_marked |= self.takes_mark;
         self.takes_mark = false;
-        self.is_marked
+        self.is_marked || self.is_l4s
     }
 
     /// What it adds to a backlog.
@@ -185,7 +196,14 @@ impl QueueConfig {
 }
 
 /// Every queue discipline there is. The first is the default.
-pub const REGISTRY: &[Entry] = &[fifo::ENTRY];
+pub const REGISTRY: &[Entry] = &[
+    fifo::ENTRY,
+    head_drop::ENTRY,
+    step::ENTRY,
+    codel::ENTRY,
+    fq_codel::ENTRY,
+    red::ENTRY,
+];
 
 /// The discipline of that name.
 #[must_use]

@@ -1,0 +1,543 @@
+//! RED: drops or marks at random, more often the longer the average queue.
+//!
+//! Floyd, Jacobson, "Random Early Detection Gateways for Congestion Avoidance",
+//! IEEE/ACM Transactions on Networking 1(4), 1993. At each arrival, with q packets
+//! waiting before it,
+//!
+//! ```text
+//! avg <- (1 - w)*avg + w*q                                              (1)
+//! avg <- (1 - w)^m * avg,  m = idle time/s        after an idle link    (2)
+//! pb  = maxp*(avg - min)/(max - min)              min <= avg < max      (3)
+//! pa  = pb/(1 - count*pb)                                               (4)
+//! ```
+//!
+//! with s the time of a mean packet at the link's rate and `count` the packets since
+//! the last one that was marked or dropped. Below `min` all packets pass; from `max`
+//! on all are dropped. Equation (4) makes the gaps between marks uniform on
+//! 1, 2, ..., 1/pb at a constant average.
+//!
+//! Settings beyond 1993:
+//!
+//! * `gentle` (Floyd 2000): from `max` to twice `max` the probability rises from
+//!   `maxp` to 1, and only then are all dropped. Off by default as in the paper and in
+//!   Linux, which has no such mode; ns-2 has it on.
+//! * `ecn`: an early mark instead of an early drop for packets that speak ECN; above
+//!   the upper threshold packets are dropped anyway (RFC 3168 section 7).
+//! * `adaptive` (Floyd, Gummadi, Shenker 2001): every 500 ms, with the average above
+//!   min + 0.6*(max - min), maxp grows by min(0.01, maxp/4) unless above 0.5; below
+//!   min + 0.4*(max - min) it shrinks to 0.9 times itself unless below 0.01.
+//! * `bytes`: the queue is its octets divided by `mean_packet`, as in Linux; else its
+//!   packets, as in the paper and ns-2.
+//!
+//! Choices where implementations differ:
+//!
+//! * After a mark `count` begins so that the next packet may be marked with pb, as in
+//!   the paper's derivation (method 2). The paper's listing and ns-2 begin with one
+//!   more, which makes the gaps uniform on 1 to 1/pb - 1.
+//! * The idle time begins when the last packet has been sent, as in ns-2 and Linux.
+//!   Linux takes the power of (2) from a table; here it is computed.
+//! * Linux draws once per mark and not once per packet: the same distribution.
+//! * Intervals of `adaptive` are those of a clock (Linux). What passes while no packet
+//!   arrives is made up for at the next arrival, before the average changes, so that
+//!   the result is that of a timer. ns-2 adapts at most once per arrival.
+//!
+//! Out of scope: the automatic `min`, `max` and `weight` of Adaptive RED, ns-2's
+//! `wait` mode and probabilities in proportion to packet size. A user sets the first
+//! by hand; without the last a small packet is as likely to be dropped as a large one.
+//!
+//! The limit counts the packet in service, as that of `fifo` does; none by default.
+
+use alloc::boxed::Box;
+
+use gigatcp_units::{Bytes, Duration, Instant};
+use rand_pcg::Pcg64;
+
+use super::waiting::{Waiting, draw};
+use super::{Build, Discipline, Drops, Entry, Limits, Link, Parameter, Ticket, Value};
+use crate::{DropCause, Tally};
+
+/// The registry's entry.
+pub(super) const ENTRY: Entry = Entry {
+    name: "red",
+    summary: "random early detection by the average queue (Floyd and Jacobson 1993)",
+    parameters: &[
+        MIN,
+        MAX,
+        WEIGHT,
+        MAX_P,
+        ECN,
+        GENTLE,
+        ADAPTIVE,
+        BYTES,
+        MEAN_PACKET,
+    ],
+    build: |build| Box::new(Red::new(build)),
+};
+
+const MIN: Parameter = Parameter {
+    name: "min",
+    summary: "average queue in packets from which packets are dropped",
+    default: Some(Value::Count(5)),
+    least: Value::Count(0),
+    most: Value::Count(1 << 32),
+};
+
+const MAX: Parameter = Parameter {
+    name: "max",
+    summary: "average queue in packets from which all are dropped; at least min + 1",
+    default: Some(Value::Count(15)),
+    least: Value::Count(1),
+    most: Value::Count(1 << 32),
+};
+
+const WEIGHT: Parameter = Parameter {
+    name: "weight",
+    summary: "share of the present queue in the average, per packet",
+    default: Some(Value::Number(0.002)),
+    least: Value::Number(1e-9),
+    most: Value::Number(1.0),
+};
+
+const MAX_P: Parameter = Parameter {
+    name: "maxp",
+    summary: "probability of a drop as the average reaches max",
+    default: Some(Value::Number(0.02)),
+    least: Value::Number(0.0),
+    most: Value::Number(1.0),
+};
+
+const ECN: Parameter = Parameter {
+    name: "ecn",
+    summary: "marks packets that speak ECN instead of dropping them",
+    default: Some(Value::Flag(false)),
+    least: Value::Flag(false),
+    most: Value::Flag(true),
+};
+
+const GENTLE: Parameter = Parameter {
+    name: "gentle",
+    summary: "raises the probability to 1 between max and twice max",
+    default: Some(Value::Flag(false)),
+    least: Value::Flag(false),
+    most: Value::Flag(true),
+};
+
+const ADAPTIVE: Parameter = Parameter {
+    name: "adaptive",
+    summary: "adapts maxp every 500 ms to keep the average midway (2001)",
+    default: Some(Value::Flag(false)),
+    least: Value::Flag(false),
+    most: Value::Flag(true),
+};
+
+const BYTES: Parameter = Parameter {
+    name: "bytes",
+    summary: "measures the queue in bytes, in units of mean_packet",
+    default: Some(Value::Flag(false)),
+    least: Value::Flag(false),
+    most: Value::Flag(true),
+};
+
+const MEAN_PACKET: Parameter = Parameter {
+    name: "mean_packet",
+    summary: "mean packet size, for the time that an idle link could have used",
+    default: Some(Value::Octets(500)),
+    least: Value::Octets(1),
+    most: Value::Octets(1 << 20),
+};
+
+/// Time between two adaptations of maxp.
+const ADAPT_EVERY: Duration = Duration::from_millis(500);
+
+/// Bounds within which maxp is adapted.
+const ADAPTED_MAX_P: (f64, f64) = (0.01, 0.5);
+
+/// The fate of an arriving packet.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Verdict {
+    Pass,
+    /// Marked or dropped by chance.
+    Early,
+    /// Dropped because the average is too long.
+    Forced,
+}
+
+/// A queue with random early detection.
+#[derive(Debug)]
+struct Red {
+    limits: Limits,
+    min: f64,
+    max: f64,
+    weight: f64,
+    max_p: f64,
+    ecn: bool,
+    gentle: bool,
+    in_bytes: bool,
+    mean_packet: Bytes,
+    /// When maxp is adapted next, if at all.
+    adapt_next: Option<Instant>,
+    /// Equation (1), in packets.
+    average: f64,
+    /// Packets since the last one that was marked or dropped.
+    count: u64,
+    /// When the link had sent the last packet, while none waits.
+    idle_since: Instant,
+    random: Pcg64,
+    waiting: Waiting,
+}
+
+impl Red {
+    fn new(build: Build<'_>) -> Self {
+        let settings = build.settings;
+        let min = settings.whole(&MIN);
+        let adapts = settings.flag(&ADAPTIVE);
+        Self {
+            limits: build.limits,
+            min: min as f64,
+            max: settings.whole(&MAX).max(min + 1) as f64,
+            weight: settings.number(&WEIGHT),
+            max_p: settings.number(&MAX_P),
+            ecn: settings.flag(&ECN),
+            gentle: settings.flag(&GENTLE),
+            in_bytes: settings.flag(&BYTES),
+            mean_packet: Bytes::new(settings.whole(&MEAN_PACKET)),
+            adapt_next: adapts.then_some(Instant::ZERO + ADAPT_EVERY),
+            average: 0.0,
+            count: 0,
+            idle_since: Instant::ZERO,
+            random: build.random,
+            waiting: Waiting::default(),
+        }
+    }
+
+    /// What waits, in packets.
+    fn length(&self) -> f64 {
+        if self.in_bytes {
+            self.waiting.octets() as f64 / self.mean_packet.as_u64() as f64
+        } else {
+            self.waiting.backlog().packets as f64
+        }
+    }
+
+    /// The average at `now` if no packet arrives by then: equation (2).
+    fn average_at(&self, now: Instant, link: &Link) -> f64 {
+        let is_idle = self.waiting.is_empty() && link.in_service.is_zero();
+        if !is_idle {
+            return self.average;
+        }
+        let idle = now.saturating_since(self.idle_since).as_nanos() as f64;
+        let cell = link.rate.map_or(0, |rate| {
+            let time = rate.time_for(self.mean_packet);
+            time.as_nanos()
+        });
+        // A link without a rate could have sent any number of packets.
+        let packets = idle / cell.max(1) as f64;
+        self.average * libm::pow(1.0 - self.weight, packets)
+    }
+
+    /// Equations (1) and (2).
+    fn update_average(&mut self, now: Instant, link: &Link) {
+        let is_idle = self.waiting.is_empty() && link.in_service.is_zero();
+        self.average = if is_idle {
+            self.average_at(now, link)
+        } else {
+            (1.0 - self.weight) * self.average + self.weight * self.length()
+        };
+    }
+
+    /// Adapts maxp for every interval that has passed.
+    fn adapt(&mut self, now: Instant, link: &Link) {
+        let Some(mut next) = self.adapt_next else {
+            return;
+        };
+        let (least, most) = ADAPTED_MAX_P;
+        let span = self.max - self.min;
+        while next <= now {
+            let average = self.average_at(next, link);
+            if average > self.min + 0.6 * span && self.max_p <= most {
+                self.max_p += (self.max_p / 4.0).min(0.01);
+            } else if average < self.min + 0.4 * span && self.max_p >= least {
+                self.max_p *= 0.9;
+            }
+            next += ADAPT_EVERY;
+        }
+        self.adapt_next = Some(next);
+    }
+
+    /// pb of equation (3); nothing from where all packets are dropped.
+    fn probability(&self) -> Option<f64> {
+        let average = self.average;
+        if average < self.max {
+            let above = (average - self.min).max(0.0);
+            Some(self.max_p * above / (self.max - self.min))
+        } else if self.gentle && average < 2.0 * self.max {
+            let above = (average - self.max) / self.max;
+            Some(self.max_p + (1.0 - self.max_p) * above)
+        } else {
+            None
+        }
+    }
+
+    fn verdict(&mut self) -> Verdict {
+        if self.average < self.min {
+            self.count = 0;
+            return Verdict::Pass;
+        }
+        let Some(pb) = self.probability() else {
+            self.count = 0;
+            return Verdict::Forced;
+        };
+        let rest = 1.0 - self.count as f64 * pb;
+        let pa = if rest > pb { pb / rest } else { 1.0 };
+        if pb > 0.0 && draw(&mut self.random, pa) {
+            self.count = 0;
+            return Verdict::Early;
+        }
+        self.count += 1;
+        Verdict::Pass
+    }
+}
+
+impl Discipline for Red {
+    fn enqueue(&mut self, now: Instant, link: &Link, mut ticket: Ticket, drops: &mut Drops) {
+        self.adapt(now, link);
+        self.update_average(now, link);
+        let verdict = self.verdict();
+        // A packet that finds the link idle ends the idle time even if it is dropped.
+        self.idle_since = self.idle_since.max(now);
+        let inside = self.waiting.backlog().plus(link.in_service);
+        if !self.limits.admit(inside.plus(ticket.tally())) {
+            drops.push(ticket, DropCause::QueueFull);
+            return;
+        }
+        let passes = match verdict {
+            Verdict::Pass => true,
+            Verdict::Early => self.ecn && ticket.mark(),
+            Verdict::Forced => false,
+        };
+        if passes {
+            self.waiting.push(ticket);
+        } else {
+            drops.push(ticket, DropCause::Aqm);
+        }
+    }
+
+    fn dequeue(&mut self, now: Instant, link: &Link, _drops: &mut Drops) -> Option<Ticket> {
+        let ticket = self.waiting.pop()?;
+        if self.waiting.is_empty() {
+            let octets = Bytes::new(u64::from(ticket.octets));
+            let service = link
+                .rate
+                .map_or(Duration::ZERO, |rate| rate.time_for(octets));
+            self.idle_since = now + service;
+        }
+        Some(ticket)
+    }
+
+    fn backlog(&self) -> Tally {
+        self.waiting.backlog()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::{Trial, at, packets, unlimited};
+    use super::super::{Rate, Settings};
+    use super::*;
+
+    fn red(set: &[(&str, Value)]) -> Red {
+        let mut settings = Settings::new();
+        for (name, value) in set {
+            settings.set(ENTRY.parameters, name, *value).unwrap();
+        }
+        Red::new(Build {
+            settings: &settings,
+            limits: Limits::default(),
+            random: Pcg64::new(3, 5),
+        })
+    }
+
+    fn close(value: f64, expected: f64) {
+        let error = (value - expected).abs();
+        assert!(error <= 1e-9 * expected.abs(), "{value} not {expected}");
+    }
+
+    /// Ten packets wait and the average is the present queue, so pb is
+    /// 0.04*(10 - 5)/(15 - 5) = 0.02.
+    #[test]
+    fn gaps_between_marks_are_uniform() {
+        const GAPS: usize = 20_000;
+        let set = [
+            ("weight", Value::Number(1.0)),
+            ("maxp", Value::Number(0.04)),
+            ("ecn", Value::Flag(true)),
+        ];
+        let mut trial = Trial::new("red", &set, unlimited());
+        trial.serve(1, 1000);
+        while trial.queue.backlog().packets < 10 {
+            trial.arrive_many(0.0, 1);
+        }
+        let (mut gap, mut seen, mut frequency) = (0, 0, [0_u32; 51]);
+        // Marked packets leave ten departures late; gaps stay as they were. The first
+        // began before ten were waiting.
+        while seen <= GAPS {
+            trial.arrive_many(0.0, 1);
+            let is_marked = trial.depart(0.0).unwrap().is_marked;
+            gap += 1;
+            if is_marked {
+                assert!(gap <= 50 || seen == 0, "a gap of {gap}");
+                if seen > 0 {
+                    frequency[gap] += 1;
+                }
+                (gap, seen) = (0, seen + 1);
+            }
+        }
+        let expected = GAPS as f64 / 50.0;
+        let square = |seen: &u32| (f64::from(*seen) - expected) * (f64::from(*seen) - expected);
+        let chi: f64 = frequency[1..].iter().map(square).sum::<f64>() / expected;
+        // 99.9 % of chi-square with 49 degrees of freedom.
+        assert!(chi < 85.35, "chi-square {chi}: {frequency:?}");
+    }
+
+    #[test]
+    fn an_idle_link_lets_the_average_decay_as_if_packets_had_passed() {
+        let mut red = red(&[("mean_packet", Value::Octets(1000))]);
+        let link = Link {
+            rate: Some(Rate::from_bps(8_000_000)),
+            ..Link::default()
+        };
+        red.average = 10.0;
+        red.idle_since = at(1.0);
+        // A thousand packets of 1 ms each.
+        red.update_average(at(2.0), &link);
+        close(red.average, 10.0 * 0.135_064_522_446_823_3);
+    }
+
+    #[test]
+    fn the_link_is_idle_once_it_has_sent_the_last_packet() {
+        let mut red = red(&[("mean_packet", Value::Octets(1000))]);
+        let link = Link {
+            rate: Some(Rate::from_bps(8_000_000)),
+            ..Link::default()
+        };
+        let mut drops = Drops::default();
+        let ticket = Trial::new("red", &[], unlimited()).next;
+        red.enqueue(at(1.0), &link, ticket, &mut drops);
+        assert!(red.dequeue(at(1.0), &link, &mut drops).is_some());
+        red.average = 8.0;
+        close(
+            red.average_at(at(1.101), &link),
+            8.0 * libm::pow(0.998, 100.0),
+        );
+        let busy = Link {
+            in_service: ticket.tally(),
+            ..link
+        };
+        red.update_average(at(1.0005), &busy);
+        close(red.average, 8.0 * 0.998);
+    }
+
+    /// Largest L with L + 1 - min < (1 - (1 - w)^L)/w for min = 32 and weights 2^-2 to
+    /// 2^-9 (the rule of Linux's `red.h`, evaluated). The rule counts the queue from
+    /// one and with the power L, the average is of the packets before each arrival: one
+    /// to three packets more pass.
+    #[test]
+    fn the_longest_burst_that_passes_is_that_of_the_rule() {
+        const BURSTS: [u64; 8] = [34, 38, 46, 57, 75, 101, 137, 189];
+        for (log, burst) in (2_u32..).zip(BURSTS) {
+            let weight = 1.0 / f64::from(1_u32 << log);
+            let mut red = red(&[
+                ("min", Value::Count(32)),
+                ("max", Value::Count(1000)),
+                ("weight", Value::Number(weight)),
+            ]);
+            let busy = Link {
+                in_service: Tally::new(1, 1000),
+                rate: None,
+            };
+            let ticket = Trial::new("red", &[], unlimited()).next;
+            let mut passed = 0;
+            while red.average < red.min {
+                passed += 1;
+                red.enqueue(at(0.0), &busy, ticket, &mut Drops::default());
+            }
+            let more = passed - 1 - burst;
+            assert!((1..=3).contains(&more), "weight 2^-{log}: {more} more");
+        }
+    }
+
+    #[test]
+    fn the_probability_rises_from_min_to_max_and_gently_to_twice_max() {
+        let mut red = red(&[("maxp", Value::Number(0.1))]);
+        let mut at = |average, gentle| {
+            (red.average, red.gentle) = (average, gentle);
+            red.probability()
+        };
+        assert_eq!(at(5.0, false), Some(0.0));
+        close(at(10.0, false).unwrap(), 0.05);
+        assert_eq!(at(15.0, false), None);
+        close(at(15.0, true).unwrap(), 0.1);
+        close(at(22.5, true).unwrap(), 0.55);
+        assert_eq!(at(30.0, true), None);
+    }
+
+    /// The queue is driven above max; returns marks and drops from there on.
+    fn overload(set: &[(&str, Value)], speaks_ecn: bool) -> (usize, usize) {
+        let weight = ("weight", Value::Number(1.0));
+        let mut all = alloc::vec![weight, ("maxp", Value::Number(0.5))];
+        all.extend_from_slice(set);
+        let mut trial = Trial::new("red", &all, packets(100));
+        trial.speaks_ecn(speaks_ecn);
+        trial.serve(1, 1000);
+        trial.arrive_many(0.0, 1000);
+        let mut marked = 0;
+        while let Some(ticket) = trial.depart(0.0) {
+            marked += usize::from(ticket.is_marked);
+        }
+        (marked, trial.dropped.len())
+    }
+
+    #[test]
+    fn early_signals_are_marks_with_ecn_and_forced_ones_are_drops() {
+        let ecn = ("ecn", Value::Flag(true));
+        let (marked, dropped) = overload(&[ecn], true);
+        assert!(marked > 0);
+        // No more than 15 ever wait.
+        assert_eq!(dropped, 1000 - 15);
+        assert_eq!(overload(&[ecn], false).0, 0);
+        assert_eq!(overload(&[], true).0, 0);
+    }
+
+    #[test]
+    fn maxp_follows_the_average_every_500_ms() {
+        let mut red = red(&[("adaptive", Value::Flag(true))]);
+        let busy = Link {
+            in_service: Tally::new(1, 1000),
+            rate: None,
+        };
+        red.average = 12.0;
+        // 0.02*1.25^3, then + 0.01*0.976..., then 0.01 each.
+        for (half_seconds, expected) in [(1, 0.025), (2, 0.031_25), (3, 0.039_062_5)] {
+            red.adapt(at(0.5 * f64::from(half_seconds)), &busy);
+            close(red.max_p, expected);
+        }
+        red.adapt(at(2.5), &busy);
+        close(red.max_p, 0.048_828_125 + 0.01);
+        red.average = 10.0;
+        red.adapt(at(10.0), &busy);
+        close(red.max_p, 0.058_828_125);
+        red.average = 8.0;
+        red.adapt(at(11.0), &busy);
+        close(red.max_p, 0.058_828_125 * 0.81);
+        red.adapt(at(1000.0), &busy);
+        assert!(red.max_p < 0.01 && red.max_p >= 0.009);
+    }
+
+    #[test]
+    fn a_queue_in_bytes_counts_mean_packets() {
+        let mut red = red(&[("bytes", Value::Flag(true))]);
+        let ticket = Trial::new("red", &[], unlimited()).next;
+        red.waiting.push(ticket);
+        close(red.length(), 2.0);
+    }
+}

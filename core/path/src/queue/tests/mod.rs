@@ -1,0 +1,156 @@
+//! One discipline under test, and what must hold for all of them.
+
+mod conservation;
+mod fq_codel;
+
+use alloc::boxed::Box;
+use alloc::vec::Vec;
+
+use gigatcp_units::{Bytes, Duration, Instant, Rate};
+use rand_pcg::Pcg64;
+
+use super::{Build, Discipline, Drops, Limits, Link, Settings, Ticket, Value, find};
+use crate::{DropCause, Tally};
+
+/// A limit of packets.
+pub(super) fn packets(packets: u64) -> Limits {
+    Limits {
+        packets: Some(packets),
+        bytes: None,
+    }
+}
+
+/// A limit of octets.
+pub(super) fn octets(octets: u64) -> Limits {
+    Limits {
+        packets: None,
+        bytes: Some(Bytes::new(octets)),
+    }
+}
+
+/// The discipline's own limit.
+pub(super) fn unlimited() -> Limits {
+    Limits::default()
+}
+
+/// A moment.
+pub(super) fn at(seconds: f64) -> Instant {
+    Instant::ZERO + Duration::from_secs_f64(seconds)
+}
+
+/// A queue of the registry, and everything that came out of it.
+pub(super) struct Trial {
+    pub(super) queue: Box<dyn Discipline>,
+    pub(super) link: Link,
+    /// The next ticket, parcels counted.
+    pub(super) next: Ticket,
+    /// With the time of the drop.
+    pub(super) dropped: Vec<(Instant, Ticket, DropCause)>,
+}
+
+impl Trial {
+    pub(super) fn new(name: &str, set: &[(&str, Value)], limits: Limits) -> Self {
+        Self::with_seed(name, set, limits, 1)
+    }
+
+    pub(super) fn with_seed(name: &str, set: &[(&str, Value)], limits: Limits, seed: u128) -> Self {
+        let entry = find(name).unwrap();
+        let mut settings = Settings::new();
+        for (name, value) in set {
+            settings.set(entry.parameters, name, *value).unwrap();
+        }
+        let queue = (entry.build)(Build {
+            settings: &settings,
+            limits,
+            random: Pcg64::new(seed, 7),
+        });
+        Self {
+            queue,
+            link: Link::default(),
+            next: Ticket {
+                parcel: 0,
+                place: 0,
+                octets: 1000,
+                arrived: Instant::ZERO,
+                flow: 0,
+                takes_mark: true,
+                is_l4s: false,
+                is_marked: false,
+            },
+            dropped: Vec::new(),
+        }
+    }
+
+    /// What is in service from now on.
+    pub(super) fn serve(&mut self, packets: u64, octets: u64) {
+        self.link.in_service = Tally::new(packets, octets);
+    }
+
+    /// The link's rate from now on.
+    pub(super) fn rate(&mut self, bps: u64) {
+        self.link.rate = Some(Rate::from_bps(bps));
+    }
+
+    /// Whether packets that arrive from now on speak ECN.
+    pub(super) fn speaks_ecn(&mut self, speaks: bool) {
+        self.next.takes_mark = speaks;
+    }
+
+    /// A packet of 1000 octets of that flow arrives; returns its parcel.
+    pub(super) fn arrive(&mut self, seconds: f64, flow: u32) -> u32 {
+        self.next.flow = flow;
+        self.arrive_at(at(seconds))
+    }
+
+    pub(super) fn arrive_sized(&mut self, seconds: f64, octets: u32) -> u32 {
+        self.next.octets = octets;
+        self.arrive_at(at(seconds))
+    }
+
+    pub(super) fn arrive_many(&mut self, seconds: f64, count: usize) -> Vec<u32> {
+        (0..count).map(|_| self.arrive_at(at(seconds))).collect()
+    }
+
+    /// The next packet arrives as it is.
+    pub(super) fn arrive_at(&mut self, now: Instant) -> u32 {
+        let ticket = Ticket {
+            arrived: now,
+            ..self.next
+        };
+        self.next.parcel += 1;
+        let mut drops = Drops::default();
+        self.queue.enqueue(now, &self.link, ticket, &mut drops);
+        self.note(now, drops);
+        ticket.parcel
+    }
+
+    pub(super) fn depart(&mut self, seconds: f64) -> Option<Ticket> {
+        self.depart_at(at(seconds))
+    }
+
+    pub(super) fn depart_at(&mut self, now: Instant) -> Option<Ticket> {
+        let mut drops = Drops::default();
+        let ticket = self.queue.dequeue(now, &self.link, &mut drops);
+        self.note(now, drops);
+        ticket
+    }
+
+    /// Takes all out; returns the parcels.
+    pub(super) fn drain(&mut self, seconds: f64) -> Vec<u32> {
+        let mut parcels = Vec::new();
+        while let Some(ticket) = self.depart(seconds) {
+            parcels.push(ticket.parcel);
+        }
+        parcels
+    }
+
+    pub(super) fn dropped_parcels(&self) -> Vec<u32> {
+        self.dropped.iter().map(|(_, t, _)| t.parcel).collect()
+    }
+
+    fn note(&mut self, now: Instant, drops: Drops) {
+        for (ticket, cause) in drops.0 {
+            self.dropped.push((now, ticket, cause));
+        }
+    }
+}

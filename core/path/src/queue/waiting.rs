@@ -1,0 +1,82 @@
+//! Parts that several disciplines share: a line of tickets, default limits, a draw.
+
+use alloc::collections::VecDeque;
+
+use gigatcp_units::{Duration, Instant};
+use rand_core::Rng;
+use rand_pcg::Pcg64;
+
+use super::{Limits, Ticket};
+use crate::Tally;
+
+/// Tickets in the order of their arrival, and their sum.
+#[derive(Clone, Default, Debug)]
+pub(super) struct Waiting {
+    tickets: VecDeque<Ticket>,
+    backlog: Tally,
+}
+
+impl Waiting {
+    /// Appends a ticket.
+    pub(super) fn push(&mut self, ticket: Ticket) {
+        self.backlog.add(ticket.tally());
+        self.tickets.push_back(ticket);
+    }
+
+    /// Takes the oldest ticket out.
+    pub(super) fn pop(&mut self) -> Option<Ticket> {
+        let ticket = self.tickets.pop_front()?;
+        self.backlog.subtract(ticket.tally());
+        Some(ticket)
+    }
+
+    /// Returns the waiting time of the oldest ticket; zero if none waits.
+    pub(super) fn head_sojourn(&self, now: Instant) -> Duration {
+        let head = self.tickets.front();
+        head.map_or(Duration::ZERO, |head| head.sojourn(now))
+    }
+
+    /// Packets and octets in the line.
+    pub(super) fn backlog(&self) -> Tally {
+        self.backlog
+    }
+
+    /// Octets in the line.
+    pub(super) fn octets(&self) -> u64 {
+        self.backlog.bytes.as_u64()
+    }
+
+    /// Whether no ticket waits.
+    pub(super) fn is_empty(&self) -> bool {
+        self.tickets.is_empty()
+    }
+}
+
+impl Ticket {
+    /// Time since it reached the queue.
+    pub(super) fn sojourn(&self, now: Instant) -> Duration {
+        now.saturating_since(self.arrived)
+    }
+}
+
+impl Limits {
+    /// Returns these limits, or `packets` if none is set.
+    pub(super) fn or_packets(self, packets: u64) -> Self {
+        if self == Self::default() {
+            return Self {
+                packets: Some(packets),
+                bytes: None,
+            };
+        }
+        self
+    }
+}
+
+/// Draws once and returns `true` with `probability`, to a resolution of 2^-53.
+///
+/// The comparison is between integers, so it is the same on every machine.
+pub(super) fn draw(random: &mut Pcg64, probability: f64) -> bool {
+    const WHOLE: f64 = (1_u64 << 53) as f64;
+    // Multiplication by a power of two is exact, and the cast saturates.
+    (random.next_u64() >> 11) < (probability * WHOLE) as u64
+}
