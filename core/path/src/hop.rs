@@ -66,6 +66,10 @@ pub struct Hop<T> {
 
 /// How departures come about.
 #[derive(Debug)]
+#[allow(
+    clippy::large_enum_variant,
+    reason = "the large form is the usual one, and each packet would pay for the way to it"
+)]
 enum Form<T> {
     /// Known on arrival.
     Closed(Closed<T>),

@@ -73,7 +73,7 @@ pub use config::{
 pub use counters::{Counters, DropCause, Tally};
 pub use hop::Hop;
 pub use host::{Cpu, CpuCosts, Picoseconds, Work, WorkKind};
-pub use loss::LossModel;
+pub use loss::{GilbertElliott, LossModel};
 pub use parcel::Parcel;
 pub use policer::Policer;
 pub use queue::QueueConfig;

@@ -42,6 +42,8 @@ pub(crate) enum Purpose {
     /// The n-th Bernoulli loss model of the element, counted from zero among
     /// those of its kind.
     Loss(u64),
+    /// The n-th chance of the element's Gilbert-Elliott chains, four to each.
+    Burst(u64),
     Reorder,
     Duplicate,
     Mark,
@@ -65,6 +67,7 @@ impl Purpose {
             Self::Mark => 4 << 32,
             Self::Backoff => 5 << 32,
             Self::Steal => 6 << 32,
+            Self::Burst(n) => (9 << 32) | n,
             Self::Queue => 7 << 32,
             Self::Jitter => 8 << 32,
         }

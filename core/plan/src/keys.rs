@@ -51,8 +51,18 @@ pub enum Kind {
     PacketRate(u64, u64),
     /// A number from 0 to 1, or a text with one or with a percentage.
     Probability,
-    /// A text with the room of a queue.
+    /// A text with the room of a queue, its discipline and settings.
     Queue,
+    /// A text with moments and the rate from each on.
+    Rates,
+    /// A text with moments and the delay from each on.
+    Delays,
+    /// A text with a time by which delays vary.
+    Jitter,
+    /// A text with a share of packets and a mean burst.
+    Bursts,
+    /// A text with the chances of a Gilbert-Elliott chain.
+    Chain,
     /// A text with a backlog from which on packets are marked.
     Threshold,
     /// A list of whole numbers from 1, ascending.
@@ -94,7 +104,15 @@ impl fmt::Display for Kind {
                 write!(f, "a rate from \"{low} packet/s\" to \"{high} packet/s\"")
             }
             Kind::Probability => f.write_str("a probability from 0 to 1"),
-            Kind::Queue => f.write_str("\"1 BDP\", \"100 packets\", \"2 MB\" or \"unlimited\""),
+            Kind::Queue => f.write_str(
+                "\"1 BDP\", \"100 packets\", \"2 MB\" or \"unlimited\", and a discipline: \
+                 \"fq_codel\", \"codel, 1000 packets, target 5 ms\" (`gigatcp list queues`)",
+            ),
+            Kind::Rates => f.write_str("\"10 s: 1 Mbit/s, 20 s: 5 Mbit/s, every 40 s\""),
+            Kind::Delays => f.write_str("\"10 s: 30 ms, 20 s: 80 ms, every 40 s\""),
+            Kind::Jitter => f.write_str("\"2 ms\" or \"2 ms, normal, hold 10 ms, overtaking\""),
+            Kind::Bursts => f.write_str("share lost and mean burst, as in \"0.01:4\""),
+            Kind::Chain => f.write_str("p, r, 1-h and 1-k, as in \"0.001 0.1 1 0\""),
             Kind::Threshold => f.write_str("\"65 packets\", \"100 kB\" or \"1 ms\" of waiting"),
             Kind::Numbers => f.write_str("a list of whole numbers from 1, ascending"),
             Kind::OneOf(words) => write_words(f, words.iter().copied()),

@@ -42,6 +42,7 @@ mod check;
 mod diagnostic;
 mod document;
 pub mod keys;
+mod link_text;
 mod model;
 mod nearest;
 mod quantity;

@@ -11,14 +11,15 @@ use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use core::fmt::Display;
 
-use gigatcp_path::MarkAbove;
+use gigatcp_path::{GilbertElliott, Jitter, MarkAbove, Schedule};
 use gigatcp_units::{Bytes, Duration, Probability, Rate};
 
 use crate::diagnostic::{Diagnostic, Findings, Place, shown};
 use crate::document::{Entry, Table, Value, ValueKind};
 use crate::keys::{Fallback, Key, KeyTable, Kind, TABLES};
+use crate::link_text::{self, Queue};
 use crate::nearest::nearest;
-use crate::quantity::{self, Misread, Room};
+use crate::quantity::{self, Misread};
 
 /// What is said about a buffer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -320,9 +321,34 @@ impl<'a> Reader<'a> {
         probability
     }
 
-    pub(crate) fn room(&self, name: &str) -> Option<Room> {
+    pub(crate) fn queue(&self, name: &str) -> Option<Queue> {
         let (key, value) = self.find(name)?;
-        self.quantity(key, value, quantity::room)
+        self.quantity(key, value, link_text::queue)
+    }
+
+    pub(crate) fn rates(&self, name: &str) -> Option<Schedule<Rate>> {
+        let (key, value) = self.find(name)?;
+        self.quantity(key, value, link_text::schedule)
+    }
+
+    pub(crate) fn delays(&self, name: &str) -> Option<Schedule<Duration>> {
+        let (key, value) = self.find(name)?;
+        self.quantity(key, value, link_text::schedule)
+    }
+
+    pub(crate) fn jitter(&self, name: &str) -> Option<Jitter> {
+        let (key, value) = self.find(name)?;
+        self.quantity(key, value, link_text::jitter)
+    }
+
+    /// The chain behind bursts of loss, said in either way.
+    pub(crate) fn chain(&self, name: &str) -> Option<GilbertElliott> {
+        let (key, value) = self.find(name)?;
+        let read = match key.kind {
+            Kind::Bursts => link_text::bursts,
+            _ => link_text::gemodel,
+        };
+        self.quantity(key, value, read)
     }
 
     pub(crate) fn threshold(&self, name: &str) -> Option<MarkAbove> {

@@ -202,6 +202,26 @@ fn shape(header: &VirtioHeader, packet: &[u8]) -> Option<Shape> {
     })
 }
 
+/// A number for the five-tuple of a packet (RFC 6146 section 2): FNV-1a over its
+/// addresses, protocol and ports. Fragments, which have no ports in all but the
+/// first, go by their addresses alone; so does what has extension headers (IPv6).
+fn flow_of(octets: &[u8], is_v6: bool) -> u32 {
+    let (addresses, protocol, transport) = if is_v6 {
+        (octets.get(8..40), octets.get(6), IPV6_HEADER_LEN)
+    } else {
+        let len = usize::from(octets.first().copied().unwrap_or(0) & 0x0f) * 4;
+        (octets.get(12..20), octets.get(9), len)
+    };
+    let is_fragment = !is_v6 && octets.len() >= 8 && word(octets, 6) & 0x3fff != 0;
+    let has_ports = matches!(protocol, Some(6 | 17 | 33 | 132)) && !is_fragment;
+    let ports = octets.get(transport..transport + 4).filter(|_| has_ports);
+    let parts = [addresses, protocol.map(core::slice::from_ref), ports];
+    let all = parts.into_iter().flatten().flatten();
+    all.fold(0x811c_9dc5, |hash: u32, octet| {
+        (hash ^ u32::from(*octet)).wrapping_mul(0x0100_0193)
+    })
+}
+
 pub(crate) fn word(octets: &[u8], at: usize) -> u16 {
     u16::from_be_bytes([octets[at], octets[at + 1]])
 }
@@ -239,6 +259,31 @@ impl Parcel for Packet {
         self.first += n;
         self.count -= n;
         front
+    }
+
+    const JOINS: bool = true;
+
+    /// What was cut apart lies one behind the other in the same octets.
+    #[inline]
+    fn join(&mut self, next: &Self) {
+        debug_assert!(self.octets.as_ptr() == next.octets.as_ptr());
+        debug_assert!(self.first + self.count == next.first && self.ecn == next.ecn);
+        self.count += next.count;
+    }
+
+    /// A hash of addresses, protocol and ports.
+    #[inline]
+    fn flow(&self) -> u32 {
+        flow_of(self.ip_octets(), self.shape.is_v6)
+    }
+
+    #[inline]
+    fn is_l4s(&self) -> bool {
+        match self.ecn {
+            EcnChange::None => matches!(self.read_ecn(), Ecn::Ect1 | Ecn::Ce),
+            EcnChange::Marked => true,
+            EcnChange::Bleached => false,
+        }
     }
 
     #[inline]

@@ -159,6 +159,18 @@ impl Parcel for Packet {
         }
     }
 
+    /// The flow and its direction.
+    #[inline]
+    fn flow(&self) -> u32 {
+        self.flow << 1 | u32::from(self.reverse)
+    }
+
+    #[inline]
+    fn is_l4s(&self) -> bool {
+        self.segment()
+            .is_some_and(|segment| matches!(segment.ecn, Ecn::Ect1 | Ecn::Ce))
+    }
+
     #[inline]
     fn try_mark(&mut self) -> bool {
         match &mut self.content {

@@ -7,7 +7,9 @@ use alloc::string::String;
 use alloc::vec;
 use alloc::vec::Vec;
 
-use gigatcp_path::{HopConfig, LossModel, MarkAbove, Period, Policer, Reorder};
+use gigatcp_path::{
+    Aggregate, HopConfig, LossModel, MarkAbove, Period, Policer, RateSource, Reorder, Shaper,
+};
 use gigatcp_units::{Bytes, Duration, Rate};
 
 use super::{ethernet, section};
@@ -191,6 +193,11 @@ pub(crate) fn hop(reader: &Reader, name: &str) -> Hop {
         )),
         per_packet: per_packet.unwrap_or(Duration::ZERO),
         one_way_delay: delay.unwrap_or(Duration::ZERO),
+        rate_source: reader.rates("rate_schedule").map(RateSource::Schedule),
+        shaper: shaper(reader),
+        aggregate: aggregate(reader),
+        delay_schedule: reader.delays("delay_schedule"),
+        jitter: reader.jitter("jitter"),
         hold_limit: reader.whole("hold_limit"),
         loss: losses(reader),
         loss_period: loss_period(reader),
@@ -208,10 +215,19 @@ pub(crate) fn hop(reader: &Reader, name: &str) -> Hop {
     };
     check_marks(reader, &config);
     check_icmp(reader, &config);
-    let room = match reader.room("queue") {
+    check_changes(reader, &config);
+    let queue = reader.queue("queue");
+    let room = match &queue {
         None if is_table => Some(Room::Unlimited),
-        room => room,
+        None => None,
+        // A discipline without a room has a limit of its own.
+        Some(queue) => Some(queue.room.unwrap_or(Room::Unlimited)),
     };
+    let config = HopConfig {
+        queue: queue.map(|queue| queue.config).unwrap_or_default(),
+        ..config
+    };
+    check_queue(reader, &config);
     Hop {
         room,
         name_place: reader.place_of_value("name").clone(),
@@ -241,11 +257,14 @@ fn losses(reader: &Reader) -> Vec<LossModel> {
     let random = probability
         .filter(|p| p.as_f64() > 0.0)
         .map(LossModel::Bernoulli);
+    let bursts = ["loss_burst", "loss_gemodel"].map(|key| reader.chain(key));
+    let bursts = bursts.into_iter().flatten().map(LossModel::GilbertElliott);
     let periodic = reader
         .whole("lose_every")
         .map(|every| LossModel::Periodic { every });
     let listed = reader.numbers("lose_packets").map(LossModel::Listed);
-    [random, periodic, listed].into_iter().flatten().collect()
+    let others = [random, periodic, listed].into_iter().flatten();
+    others.chain(bursts).collect()
 }
 
 /// Returns when the losses of a hop occur, if not always.
@@ -254,7 +273,13 @@ fn loss_period(reader: &Reader) -> Option<Period> {
     let key = ["loss_from", "loss_until"]
         .into_iter()
         .find(|key| reader.has(key))?;
-    let losses = ["loss", "lose_every", "lose_packets"];
+    let losses = [
+        "loss",
+        "lose_every",
+        "lose_packets",
+        "loss_burst",
+        "loss_gemodel",
+    ];
     if !losses.into_iter().any(|loss| reader.has(loss)) {
         let message = format!("`{key}` has no effect on a hop without losses");
         let finding = Diagnostic::warning(reader.place_of(key), message);
@@ -295,6 +320,53 @@ fn policer(reader: &Reader) -> Option<Policer> {
     let rate = reader.rate("policer")?;
     let burst = reader.amount("policer_burst")?;
     Some(Policer { rate, burst })
+}
+
+fn shaper(reader: &Reader) -> Option<Shaper> {
+    check_pair(reader, ["shaper", "shaper_burst"]);
+    let rate = reader.rate("shaper")?;
+    let burst = reader.amount("shaper_burst")?;
+    Some(Shaper { rate, burst })
+}
+
+fn aggregate(reader: &Reader) -> Option<Aggregate> {
+    check_pair(reader, ["aggregate", "aggregate_overhead"]);
+    let packets = reader.whole("aggregate")?;
+    let overhead = reader.time("aggregate_overhead")?;
+    Some(Aggregate {
+        packets: u32::try_from(packets).unwrap_or(u32::MAX),
+        overhead,
+    })
+}
+
+/// A schedule for a rate or a delay that the hop does not have is hardly meant so.
+fn check_changes(reader: &Reader, config: &HopConfig) {
+    if config.rate_source.is_some() && config.rate.is_none() {
+        let place = reader.place_of("rate_schedule");
+        let message = "`rate_schedule` needs a `rate` for the time before its first moment";
+        let finding = Diagnostic::error(place, message).label("and before that?");
+        reader
+            .findings()
+            .add(finding.hint("rate = \"10 Mbit/s\" beside it"));
+    }
+}
+
+/// A discipline manages a queue only where there is one.
+fn check_queue(reader: &Reader, config: &HopConfig) {
+    let never_waits = config.rate.is_none()
+        && config.per_packet.is_zero()
+        && config.shaper.is_none()
+        && config.aggregate.is_none();
+    if never_waits && !config.queue.is_fifo() {
+        let name = config.queue.discipline.name;
+        let message = format!("`{name}` has nothing to do: without a rate nothing ever waits");
+        let finding = Diagnostic::error(reader.place_of_value("queue"), message);
+        reader.findings().add(
+            finding
+                .label("no packet is ever queued")
+                .hint("give the hop a rate, a packet_rate or a shaper"),
+        );
+    }
 }
 
 fn reorder(reader: &Reader) -> Option<Reorder> {

@@ -94,6 +94,10 @@ const IMPAIRMENTS: &[Key] = keys! {
         Kind::Whole(1, u64::MAX), Is("none");
     lose_packets = "[1000, 1001]", "these packets are lost, counted from 1 as they arrive":
         Kind::Numbers, Is("none");
+    loss_burst = r#""0.01:4""#, "share of packets lost, and how many in a row on average":
+        Kind::Bursts, Is("none");
+    loss_gemodel = r#""0.001 0.1 1 0""#, "chances of a Gilbert-Elliott chain, as netem's gemodel has them":
+        Kind::Chain, Is("none");
     loss_from = r#""2 s""#, "start of the time in which packets are lost (needs a loss)":
         ANY_TIME, Is("0 s");
     loss_until = r#""3 s""#, "end of that time":
@@ -102,6 +106,20 @@ const IMPAIRMENTS: &[Key] = keys! {
         Kind::Probability, Is("0");
     reorder_delay = r#""1 ms""#, "by how much it comes late":
         SOME_TIME, Is("none");
+    rate_schedule = r#""10 s: 1 Mbit/s, 20 s: 5 Mbit/s""#, "the rate from each moment on; before the first, `rate`":
+        Kind::Rates, Is("none");
+    delay_schedule = r#""15 s: 60 ms, 30 s: 35 ms""#, "the one-way delay from each moment on":
+        Kind::Delays, Is("none");
+    jitter = r#""2 ms""#, "by how much delays vary at random":
+        Kind::Jitter, Is("none");
+    shaper = r#""80 Mbit/s""#, "rate of the tokens that packets wait for (needs shaper_burst)":
+        ANY_RATE, Is("none");
+    shaper_burst = r#""256 KiB""#, "what may leave at once beyond that rate":
+        Kind::Amount(Bytes::new(68), Bytes::new(1 << 40)), Is("none");
+    aggregate = "64", "most packets served together, as Wi-Fi does (needs aggregate_overhead)":
+        Kind::Whole(1, 1_000_000), Is("1");
+    aggregate_overhead = r#""200 us""#, "what each group takes beside its packets":
+        COST, Is("0 s");
     policer = r#""80 Mbit/s""#, "rate beyond which packets are dropped, without a queue (needs policer_burst)":
         ANY_RATE, Is("none");
     policer_burst = r#""256 KiB""#, "what may pass at once beyond that rate":
@@ -131,7 +149,7 @@ pub const PATH: KeyTable = KeyTable {
                 ANY_RATE, Is("none; required without hops");
             rtt = r#""80 ms""#, "round-trip time of the empty path, half in each direction":
                 ANY_TIME, Is("none; required without hops");
-            queue = r#""1 BDP""#, "room before the bottleneck (the way back has no limit)":
+            queue = r#""1 BDP""#, "room before the bottleneck, or its discipline (the way back has no limit)":
                 Kind::Queue, Is("1 BDP, at least 100 packets");
             forward = r#"{ delay = "40 ms" }"#, "hops that data cross, in order":
                 Kind::Tables("[[path.forward]]"), Is("none");
@@ -178,7 +196,7 @@ pub const HOP: KeyTable = KeyTable {
                 ANY_RATE, Is("infinitely fast");
             delay = r#""40 ms""#, "one way, from the end of service to the far end":
                 ANY_TIME, Is("0 s");
-            queue = r#""1000 packets""#, "room for packets waiting and in service":
+            queue = r#""1000 packets""#, "room for packets waiting and in service, or a discipline":
                 Kind::Queue, Is("unlimited");
         },
         IMPAIRMENTS,

@@ -58,6 +58,7 @@ Examples:
   gigatcp emulate --rate '1 Gbit/s' --rtt '80 ms' --loss 1e-5 -- bash
   gigatcp emulate --rtt '20 ms' --server 'iperf3 -s' -- sh -c 'iperf3 -c $GIGATCP_SERVER'
   gigatcp emulate fink-slow-start --server 'iperf3 -s' -- sh -c 'iperf3 -c $GIGATCP_SERVER -t 30'
+  gigatcp emulate --rate '20 Mbit/s' --reverse-rate '5 Mbit/s' --queue fq_codel -- bash
   gigatcp emulate --rate '100 Mbit/s' --queue '50 packets' --write client.pcapng -- ./my-client
   gigatcp emulate --rtt '20 ms' --policer '80 Mbit/s' --policer-burst '256 KiB' -- bash
   gigatcp emulate --rtt '80 ms' --sysctl net.ipv4.tcp_rmem='4096 131072 268435456' -- bash"
@@ -145,6 +146,26 @@ struct Link {
     #[arg(long, value_name = "P", value_parser = values::probability)]
     loss: Option<Probability>,
 
+    /// Rate from server to client, where it differs
+    #[arg(long, value_name = "RATE", value_parser = values::rate, requires = "rate")]
+    reverse_rate: Option<Rate>,
+
+    /// How the rate changes, as in '10 s: 1 Mbit/s, 20 s: 5 Mbit/s, every 40 s'
+    #[arg(long, value_name = "CHANGES", requires = "rate")]
+    rate_schedule: Option<String>,
+
+    /// How the one-way delay changes, as in '15 s: 60 ms, 30 s: 35 ms'
+    #[arg(long, value_name = "CHANGES")]
+    delay_schedule: Option<String>,
+
+    /// By how much delays vary, as in '2 ms' or '2 ms, normal, hold 10 ms, overtaking'
+    #[arg(long, value_name = "TIME")]
+    jitter: Option<String>,
+
+    /// Share of packets lost and how many in a row on average, as in '0.01:4'
+    #[arg(long, value_name = "P:N")]
+    loss_burst: Option<String>,
+
     /// Chance that a packet comes late
     #[arg(long, value_name = "P", value_parser = values::probability, requires = "reorder_delay")]
     reorder: Option<Probability>,
@@ -165,9 +186,18 @@ struct Link {
     #[arg(long, value_name = "SIZE", value_parser = values::amount, requires = "policer")]
     policer_burst: Option<Bytes>,
 
-    /// Room of each queue, as in '100 packets', '1 MB' or '0.5 BDP' [default: 1 BDP, at least 100
-    /// packets]
-    #[arg(long, value_name = "ROOM", requires = "rate")]
+    /// Rate of the tokens that packets wait for, as in '80 Mbit/s'
+    #[arg(long, value_name = "RATE", value_parser = values::rate, requires = "shaper_burst")]
+    shaper: Option<Rate>,
+
+    /// What may leave at once beyond that rate, as in '256 KiB'
+    #[arg(long, value_name = "SIZE", value_parser = values::amount, requires = "shaper")]
+    shaper_burst: Option<Bytes>,
+
+    /// Each queue: its room, as in '100 packets', '1 MB' or '0.5 BDP', its discipline, as in
+    /// fq_codel (see `gigatcp list queues`), or both and settings, as in 'codel, 1000 packets,
+    /// target 5 ms' [default: 1 BDP, at least 100 packets, first in, first out]
+    #[arg(long, value_name = "QUEUE", requires = "rate")]
     queue: Option<String>,
 
     /// Largest packet of both ends [default: 1500]
@@ -195,11 +225,18 @@ impl Link {
             rate,
             rtt,
             loss,
+            reverse_rate,
+            rate_schedule,
+            delay_schedule,
+            jitter,
+            loss_burst,
             reorder,
             reorder_delay,
             duplicate,
             policer,
             policer_burst,
+            shaper,
+            shaper_burst,
             queue,
             mtu,
             link_overhead,
@@ -208,11 +245,18 @@ impl Link {
             ("--rate", rate.is_some()),
             ("--rtt", rtt.is_some()),
             ("--loss", loss.is_some()),
+            ("--reverse-rate", reverse_rate.is_some()),
+            ("--rate-schedule", rate_schedule.is_some()),
+            ("--delay-schedule", delay_schedule.is_some()),
+            ("--jitter", jitter.is_some()),
+            ("--loss-burst", loss_burst.is_some()),
             ("--reorder", reorder.is_some()),
             ("--reorder-delay", reorder_delay.is_some()),
             ("--duplicate", duplicate.is_some()),
             ("--policer", policer.is_some()),
             ("--policer-burst", policer_burst.is_some()),
+            ("--shaper", shaper.is_some()),
+            ("--shaper-burst", shaper_burst.is_some()),
             ("--queue", queue.is_some()),
             ("--mtu", mtu.is_some()),
             ("--link-overhead", link_overhead.is_some()),

@@ -1,6 +1,7 @@
 //! `gigatcp list`: what there is to choose from, generated from where it is
 //! defined.
 
+use gigatcp_path::queue::{self, REGISTRY};
 use gigatcp_plan::keys::{Fallback, KeyTable, TABLES};
 use gigatcp_report::escape::terminal;
 use gigatcp_tcp::congestion;
@@ -19,10 +20,10 @@ const SCHEMA: &str = "gigatcp.list/1";
 /// What can be typed.
 #[derive(clap::Args, Debug)]
 #[command(
-    about = "List experiments, keys of a plan, congestion controls or profiles",
+    about = "List experiments, keys of a plan, congestion controls, queues or profiles",
     long_about = "\
 List what there is to choose from: experiments (without a word more), the keys of a plan, \
-congestion controls, or profiles with all their settings.
+congestion controls, queue disciplines and profiles with all their settings.
 
 Experiments are looked for in the folder `experiments`, here or above.",
     after_help = "\
@@ -30,6 +31,7 @@ Examples:
   gigatcp list                    experiments, for `gigatcp run NAME`
   gigatcp list keys | less        everything a plan can say, with defaults
   gigatcp list controls           for congestion_control in [flow]
+  gigatcp list queues             for queue in [path] and hops, and `emulate --queue`
   gigatcp list profiles           for profile in [sender] and [receiver]
   gigatcp list --json | jq -r '.experiments[].name'"
 )]
@@ -52,6 +54,8 @@ enum What {
     Keys,
     /// Congestion controls
     Controls,
+    /// Queue disciplines and their settings
+    Queues,
     /// Profiles of hosts and their settings
     Profiles,
 }
@@ -67,7 +71,29 @@ struct Lists {
     #[serde(skip_serializing_if = "Option::is_none")]
     controls: Option<Vec<Control>>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    queues: Option<Vec<Queue>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     profiles: Option<Vec<profiles::ProfileView>>,
+}
+
+/// A queue discipline.
+#[derive(Serialize, Debug)]
+struct Queue {
+    name: &'static str,
+    summary: &'static str,
+    settings: Vec<QueueSetting>,
+}
+
+/// What can be set at a queue discipline.
+#[derive(Serialize, Debug)]
+struct QueueSetting {
+    name: &'static str,
+    takes: &'static str,
+    /// Absent: off.
+    default: Option<String>,
+    least: String,
+    most: String,
+    summary: &'static str,
 }
 
 /// An experiment; of one that cannot be read, only name, file and why.
@@ -123,6 +149,11 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
             ..Lists::default()
         })?,
         What::Controls => output::print(&controls_text())?,
+        What::Queues if arguments.json => print(Lists {
+            queues: Some(REGISTRY.iter().map(Queue::of).collect()),
+            ..Lists::default()
+        })?,
+        What::Queues => output::print(&queues_text())?,
         What::Profiles if arguments.json => print(Lists {
             profiles: Some(profiles::all()),
             ..Lists::default()
@@ -220,6 +251,48 @@ fn controls_text() -> String {
     let line = |control: &Control| vec![control.name.to_owned(), control.summary.to_owned()];
     let cells: Vec<_> = controls().iter().map(line).collect();
     grid(&[Align::Left, Align::Left], &cells)
+}
+
+impl Queue {
+    fn of(entry: &queue::Entry) -> Self {
+        let setting = |one: &queue::Parameter| QueueSetting {
+            name: one.name,
+            takes: one.least.kind(),
+            default: one.default.map(|value| value.to_string()),
+            least: one.least.to_string(),
+            most: one.most.to_string(),
+            summary: one.summary,
+        };
+        Self {
+            name: entry.name,
+            summary: entry.summary,
+            settings: entry.parameters.iter().map(setting).collect(),
+        }
+    }
+}
+
+/// A line for each discipline, and one for each of its settings.
+fn queues_text() -> String {
+    let mut cells = Vec::new();
+    for queue in REGISTRY.iter().map(Queue::of) {
+        let blank = String::new;
+        cells.push(vec![
+            queue.name.to_owned(),
+            blank(),
+            blank(),
+            queue.summary.to_owned(),
+        ]);
+        cells.extend(queue.settings.into_iter().map(|one| {
+            let default = one.default.unwrap_or_else(|| "off".to_owned());
+            vec![
+                blank(),
+                one.name.to_owned(),
+                default,
+                one.summary.to_owned(),
+            ]
+        }));
+    }
+    grid(&[Align::Left; 4], &cells)
 }
 
 fn keys_text() -> String {

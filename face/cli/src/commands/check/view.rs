@@ -1,6 +1,6 @@
 //! A checked plan as it is shown: the same facts as text and as JSON.
 
-use gigatcp_path::{CpuCosts, HopConfig, LossModel, Policer};
+use gigatcp_path::{CpuCosts, HopConfig, LossModel, Policer, RateSource};
 use gigatcp_plan::{Ethernet, Flow, Host, Plan, Scenario, Series, Stop};
 use gigatcp_tcp::congestion::SlowStart;
 use gigatcp_units::{Bytes, Duration, Rate};
@@ -347,6 +347,7 @@ impl HopView {
             let Policer { rate, burst } = policer;
             format!("dropped beyond {rate}, bursts of {burst}")
         }));
+        impairments.extend(changes(hop));
         impairments.extend(hop.mtu.map(|mtu| {
             let told = if hop.tells_too_big { "told" } else { "silent" };
             format!("packets of at most {} octets, {told}", mtu.as_u64())
@@ -490,6 +491,11 @@ fn loss_text(loss: &LossModel) -> String {
     const LISTED: usize = 4;
     match loss {
         LossModel::Bernoulli(chance) => format!("{chance} lost"),
+        LossModel::GilbertElliott(chain) => format!(
+            "{:.4} % lost in bursts of {:.1}",
+            100.0 * chain.mean_loss(),
+            1.0 / chain.to_good.as_f64()
+        ),
         LossModel::Periodic { every } => format!("every {every}. packet lost"),
         LossModel::Listed(packets) if packets.len() > LISTED => {
             format!("{} listed packets lost", packets.len())
@@ -499,6 +505,42 @@ fn loss_text(loss: &LossModel) -> String {
             format!("lost: packet {}", words.join(", "))
         }
     }
+}
+
+/// What of a hop is no queue and no impairment of single packets.
+fn changes(hop: &HopConfig) -> Vec<String> {
+    let mut said = Vec::new();
+    if !hop.queue.is_fifo() {
+        let mut queue = hop.queue.discipline.name.to_owned();
+        for setting in hop.queue.settings.iter() {
+            queue.push_str(&format!(", {} {}", setting.name, setting.value));
+        }
+        said.push(queue);
+    }
+    if let Some(RateSource::Schedule(schedule)) = &hop.rate_source {
+        said.push(format!("rate changes {} times", schedule.steps.len()));
+    }
+    if let Some(RateSource::Trace(trace)) = &hop.rate_source {
+        let rate = Rate::from_bps(trace.mean_bps());
+        said.push(format!("trace of {rate} on average"));
+    }
+    if let Some(schedule) = &hop.delay_schedule {
+        said.push(format!("delay changes {} times", schedule.steps.len()));
+    }
+    if let Some(jitter) = hop.jitter {
+        said.push(format!("jitter {}", jitter.spread));
+    }
+    if let Some(shaper) = hop.shaper {
+        said.push(format!(
+            "shaped to {}, bursts of {}",
+            shaper.rate, shaper.burst
+        ));
+    }
+    if let Some(group) = hop.aggregate {
+        let (packets, overhead) = (group.packets, group.overhead);
+        said.push(format!("groups of {packets}, {overhead} each"));
+    }
+    said
 }
 
 fn indented(text: &str) -> String {

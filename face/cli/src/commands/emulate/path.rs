@@ -3,7 +3,7 @@
 
 use gigatcp_path::HopConfig;
 use gigatcp_plan::{Plan, Scenario, Series};
-use gigatcp_units::Bytes;
+use gigatcp_units::{Bytes, Rate};
 
 use super::{Arguments, Link};
 use crate::failure::Failure;
@@ -120,10 +120,25 @@ fn text(link: &Link) -> String {
             }
         };
         say("delay", Some(delay.to_string()));
-        say("rate", link.rate.map(|rate| rate.to_string()));
+        let rate = match direction {
+            "reverse" => link.reverse_rate.or(link.rate),
+            _ => link.rate,
+        };
+        say("rate", rate.map(|rate| rate.to_string()));
+        say("rate_schedule", link.rate_schedule.clone());
+        say("delay_schedule", link.delay_schedule.clone());
+        say("jitter", link.jitter.clone());
+        say("loss_burst", link.loss_burst.clone());
+        say("shaper", link.shaper.map(|rate| rate.to_string()));
+        say(
+            "shaper_burst",
+            link.shaper_burst.map(|burst| burst.to_string()),
+        );
         say(
             "queue",
-            link.queue.clone().or_else(|| default_queue(link, mtu)),
+            link.queue
+                .clone()
+                .or_else(|| default_queue(rate?, link, mtu)),
         );
         say("loss", link.loss.map(|p| p.to_string()));
         say("reorder", link.reorder.map(|p| p.to_string()));
@@ -145,8 +160,8 @@ fn text(link: &Link) -> String {
 }
 
 /// One bandwidth-delay product, as a plan without hops has it.
-fn default_queue(link: &Link, mtu: u64) -> Option<String> {
-    let bdp = link.rate?.amount_in(link.rtt.unwrap_or_default());
+fn default_queue(rate: Rate, link: &Link, mtu: u64) -> Option<String> {
+    let bdp = rate.amount_in(link.rtt.unwrap_or_default());
     Some(bdp.max(Bytes::new(LEAST_DEFAULT_QUEUE * mtu)).to_string())
 }
 

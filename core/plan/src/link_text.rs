@@ -1,0 +1,381 @@
+//! What a link does, as it is written: queues, schedules, jitter, bursts of loss.
+//!
+//! Each is one text of parts between commas, the same in a plan and on the command
+//! line: `fq_codel, 1000 packets, target 5 ms`.
+
+use alloc::borrow::ToOwned;
+use alloc::format;
+use alloc::string::String;
+use alloc::vec::Vec;
+use core::ops::Range;
+
+use gigatcp_path::queue::{self, Parameter, SettingsError, Value};
+use gigatcp_path::{GilbertElliott, Jitter, JitterLaw, QueueConfig, Schedule};
+use gigatcp_units::grammar::ParseError;
+use gigatcp_units::{Duration, Probability};
+
+use crate::diagnostic::shown;
+use crate::nearest::nearest;
+use crate::quantity::{self, Misread, Room};
+
+/// A queue as it is written.
+#[derive(Clone, PartialEq, Debug)]
+pub(crate) struct Queue {
+    /// The discipline and its settings.
+    pub(crate) config: QueueConfig,
+    /// The room; nothing where the discipline's own limit holds.
+    pub(crate) room: Option<Room>,
+}
+
+/// The parts of a text between commas, and where each stands in it.
+fn parts(text: &str) -> impl Iterator<Item = (&str, Range<usize>)> {
+    text.split(',').scan(0, |at, part| {
+        let begin = *at + (part.len() - part.trim_start().len());
+        *at += part.len() + 1;
+        let part = part.trim();
+        Some((part, begin..begin + part.len()))
+    })
+}
+
+/// A part of a text that is not understood.
+fn misread(part: &str, span: Range<usize>, why: String, hint: impl Into<String>) -> Misread {
+    Misread {
+        why: format!("`{}`: {why}", shown(part)),
+        span,
+        nearest: None,
+        hint: hint.into(),
+    }
+}
+
+/// Moves what is wrong with a part to where that part stands.
+fn within(span: &Range<usize>, error: Misread) -> Misread {
+    let at = span.start;
+    Misread {
+        span: at + error.span.start..at + error.span.end,
+        ..error
+    }
+}
+
+/// Reads a queue: room, discipline, settings, each of which may be left out:
+/// `1 BDP`, `fq_codel`, `codel, 1000 packets, target 5 ms`.
+pub(crate) fn queue(text: &str) -> Result<Queue, Misread> {
+    let mut config = QueueConfig::default();
+    let mut room = None;
+    let is_named = parts(text)
+        .find_map(|(part, _)| queue::find(part))
+        .map(|entry| config.discipline = entry)
+        .is_some();
+    for (part, span) in parts(text) {
+        if queue::find(part).is_some_and(|entry| entry.name == config.discipline.name) {
+            continue;
+        }
+        let word = part.split([' ', '=']).next().unwrap_or(part);
+        let begins_with_digit = part.starts_with(|c: char| c.is_ascii_digit() || c == '.');
+        if begins_with_digit || part == "unlimited" {
+            let read = quantity::room(part).map_err(|error| within(&span, error))?;
+            if room.replace(read).is_some() {
+                let why = "the queue has a room already".to_owned();
+                return Err(misread(part, span, why, "one room"));
+            }
+        } else if is_named && parameter(&config, word).is_some() {
+            set(&mut config, part, &span)?;
+        } else {
+            return Err(no_such_part(&config, is_named, part, span));
+        }
+    }
+    if !is_named && room.is_none() {
+        return Err(no_such_part(&config, false, text, 0..text.len()));
+    }
+    Ok(Queue { config, room })
+}
+
+fn parameter(config: &QueueConfig, name: &str) -> Option<&'static Parameter> {
+    let parameters = config.discipline.parameters;
+    parameters.iter().find(|parameter| parameter.name == name)
+}
+
+/// What is wrong with a part that is neither room nor discipline nor setting.
+fn no_such_part(config: &QueueConfig, is_named: bool, part: &str, span: Range<usize>) -> Misread {
+    let word = part.split([' ', '=']).next().unwrap_or(part);
+    if is_named {
+        let names = config.discipline.parameters.iter().map(|one| one.name);
+        let listed: Vec<&str> = names.clone().collect();
+        let why = format!("`{}` has no such setting", config.discipline.name);
+        let hint = match &listed[..] {
+            [] => format!("`{}` has no settings but its room", config.discipline.name),
+            listed => format!("one of {}, or a room as \"100 packets\"", listed.join(", ")),
+        };
+        return Misread {
+            nearest: nearest(word, names).map(str::to_owned),
+            ..misread(part, span, why, hint)
+        };
+    }
+    let names = queue::REGISTRY.iter().map(|entry| entry.name);
+    let listed: Vec<&str> = names.clone().collect();
+    let hint = format!(
+        "\"1 BDP\", \"100 packets\", \"2 MB\" or \"unlimited\", and a discipline: {}",
+        listed.join(", ")
+    );
+    let why = "it is neither the room of a queue nor a discipline".to_owned();
+    Misread {
+        nearest: nearest(word, names).map(str::to_owned),
+        ..misread(part, span, why, hint)
+    }
+}
+
+/// Sets what a part says: `target 5 ms`, `ecn false`, `ecn`.
+fn set(config: &mut QueueConfig, part: &str, span: &Range<usize>) -> Result<(), Misread> {
+    let (name, text) = part.split_once([' ', '=']).unwrap_or((part, ""));
+    let text = text.trim().trim_start_matches('=').trim();
+    let Some(parameter) = parameter(config, name) else {
+        return Err(no_such_part(config, true, part, span.clone()));
+    };
+    let value = value(parameter, text);
+    let kind = parameter.least.kind();
+    let value = value.ok_or_else(|| {
+        let hint = match parameter.default {
+            Some(default) => format!("{kind}, as in \"{name} {default}\""),
+            None => kind.to_owned(),
+        };
+        misread(part, span.clone(), format!("`{name}` takes {kind}"), hint)
+    })?;
+    let parameters = config.discipline.parameters;
+    config
+        .settings
+        .set(parameters, name, value)
+        .map_err(|error| {
+            let why = match error {
+                SettingsError::Bounds(one) => {
+                    format!("`{name}` is from {} to {}", one.least, one.most)
+                }
+                SettingsError::Kind(_) | SettingsError::Unknown => {
+                    format!("`{name}` takes {kind}")
+                }
+            };
+            misread(part, span.clone(), why, parameter.summary)
+        })
+}
+
+/// A value of the kind that a parameter takes.
+fn value(parameter: &Parameter, text: &str) -> Option<Value> {
+    Some(match parameter.least {
+        Value::Time(_) => Value::Time(text.parse().ok()?),
+        Value::Octets(_) => Value::Octets(quantity::octets(text).ok()?.as_u64()),
+        Value::Count(_) => {
+            let number = text.split_once(' ').map_or(text, |(number, _)| number);
+            Value::Count(number.parse().ok()?)
+        }
+        Value::Number(_) => match text.strip_suffix('%') {
+            Some(share) => Value::Number(share.trim().parse::<f64>().ok()? / 100.0),
+            None => Value::Number(text.parse().ok()?),
+        },
+        Value::Flag(_) => Value::Flag(match text {
+            "" | "true" | "yes" | "on" => true,
+            "false" | "no" | "off" => false,
+            _ => return None,
+        }),
+    })
+}
+
+/// Reads a schedule: `0 s: 10 Mbit/s, 20 s: 1 Mbit/s, every 40 s`.
+pub(crate) fn schedule<V>(text: &str) -> Result<Schedule<V>, Misread>
+where
+    V: core::str::FromStr<Err = ParseError> + Copy,
+{
+    let hint = "moments and what holds from then on, as in \"10 s: 1 Mbit/s, 20 s: 5 Mbit/s\"";
+    let mut schedule = Schedule {
+        steps: Vec::new(),
+        every: None,
+    };
+    for (part, span) in parts(text) {
+        let at_part = |error: ParseError| Misread {
+            span: span.clone(),
+            ..Misread::from(error)
+        };
+        if let Some(every) = part.strip_prefix("every ") {
+            schedule.every = Some(every.trim().parse().map_err(at_part)?);
+            continue;
+        }
+        let Some((at, value)) = part.split_once(':') else {
+            let why = "no colon between a moment and what holds from then on".to_owned();
+            return Err(misread(part, span, why, hint));
+        };
+        let at: Duration = at.trim().parse().map_err(at_part)?;
+        let value: V = value.trim().parse().map_err(at_part)?;
+        if schedule.steps.last().is_some_and(|(last, _)| at <= *last) {
+            let why = "it is not after the moment before it".to_owned();
+            return Err(misread(part, span, why, "moments in their order"));
+        }
+        schedule.steps.push((at, value));
+    }
+    let last = schedule.steps.last().map(|(last, _)| *last);
+    match (last, schedule.every) {
+        (None, _) => {
+            let why = "there is no moment in it".to_owned();
+            Err(misread(text, 0..text.len(), why, hint))
+        }
+        (Some(last), Some(every)) if every <= last => {
+            let why = format!("it begins anew after {every}, and its last moment is {last}");
+            let hint = "a period longer than the last moment";
+            Err(misread(text, 0..text.len(), why, hint))
+        }
+        _ => Ok(schedule),
+    }
+}
+
+/// Reads a delay that varies: `2 ms`, `2 ms, normal, hold 10 ms, overtaking`.
+pub(crate) fn jitter(text: &str) -> Result<Jitter, Misread> {
+    let hint = "a time, and perhaps normal, overtaking, \"hold 10 ms\"";
+    let mut spread = None;
+    let mut jitter = Jitter {
+        spread: Duration::ZERO,
+        law: JitterLaw::Uniform,
+        hold: Duration::ZERO,
+        overtaking: false,
+    };
+    for (part, span) in parts(text) {
+        let at_part = |error: ParseError| Misread {
+            span: span.clone(),
+            ..Misread::from(error)
+        };
+        match part {
+            "uniform" => jitter.law = JitterLaw::Uniform,
+            "normal" => jitter.law = JitterLaw::Normal,
+            "overtaking" => jitter.overtaking = true,
+            _ => match part.strip_prefix("hold ") {
+                Some(hold) => jitter.hold = hold.trim().parse().map_err(at_part)?,
+                None if spread.is_none() => spread = Some(part.parse().map_err(at_part)?),
+                None => {
+                    let why = "it is none of the words that stand here".to_owned();
+                    return Err(misread(part, span, why, hint));
+                }
+            },
+        }
+    }
+    let missing = || misread(text, 0..text.len(), "it has no time".to_owned(), hint);
+    jitter.spread = spread.ok_or_else(missing)?;
+    Ok(jitter)
+}
+
+/// Reads bursts of loss, the share of packets lost and the mean length of a burst:
+/// `0.01:4`.
+pub(crate) fn bursts(text: &str) -> Result<GilbertElliott, Misread> {
+    let hint = "share of packets lost and mean burst, as in \"0.01:4\" or \"1 %: 4\"";
+    let wrong = |why: &str| misread(text, 0..text.len(), why.to_owned(), hint);
+    let (loss, burst) = text
+        .split_once(':')
+        .ok_or_else(|| wrong("no colon in it"))?;
+    let loss: Probability = loss.trim().parse().map_err(Misread::from)?;
+    let burst = burst.trim();
+    let burst: f64 = burst
+        .parse()
+        .map_err(|_| wrong("the mean burst is no number"))?;
+    let why = "a burst is 1 packet or more, and between bursts there is one that is not lost";
+    GilbertElliott::of_bursts(loss, burst).ok_or_else(|| wrong(why))
+}
+
+/// Reads the chances of a Gilbert-Elliott chain, as netem's `gemodel` has them:
+/// `p`, `r`, `1-h` and `1-k`, of which those at the end may be left out.
+pub(crate) fn gemodel(text: &str) -> Result<GilbertElliott, Misread> {
+    let hint = "p, r, loss in the bad state, loss in the good one, as in \"0.001 0.1 1 0\"";
+    let read = |word: &str| word.parse::<Probability>().map_err(Misread::from);
+    let chances: Result<Vec<Probability>, Misread> = text.split_whitespace().map(read).collect();
+    let chances = chances?;
+    let one = Probability::try_new(1.0).unwrap_or(Probability::NEVER);
+    let rest = |p: Probability| Probability::try_new(1.0 - p.as_f64()).unwrap_or(one);
+    let (p, others) = match &chances[..] {
+        [p, others @ ..] if others.len() < 4 => (*p, others),
+        _ => {
+            let why = "it has not 1 to 4 chances".to_owned();
+            return Err(misread(text, 0..text.len(), why, hint));
+        }
+    };
+    Ok(GilbertElliott {
+        to_bad: p,
+        to_good: others.first().copied().unwrap_or(rest(p)),
+        bad_loss: others.get(1).copied().unwrap_or(one),
+        good_loss: others.get(2).copied().unwrap_or(Probability::NEVER),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use gigatcp_units::{Bytes, Rate};
+
+    use super::*;
+
+    #[test]
+    fn a_queue_is_a_room_a_discipline_or_both() {
+        let plain = queue("100 packets").unwrap();
+        assert_eq!(plain.room, Some(Room::Packets(100)));
+        assert_eq!(plain.config, QueueConfig::default());
+        let fq = queue("fq_codel").unwrap();
+        assert_eq!((fq.config.discipline.name, fq.room), ("fq_codel", None));
+        let both = queue("codel,1000 packets, target 20 ms , ecn").unwrap();
+        assert_eq!(both.room, Some(Room::Packets(1000)));
+        let set: Vec<&str> = both.config.settings.iter().map(|one| one.name).collect();
+        assert_eq!(set, ["target", "ecn"]);
+        let room = queue("2 MB, codel").unwrap();
+        assert_eq!(room.room, Some(Room::Bytes(Bytes::new(2_000_000))));
+    }
+
+    #[test]
+    fn a_queue_that_cannot_be_is_refused_where_it_is_wrong() {
+        let wrong = |text: &str| queue(text).unwrap_err();
+        let typo = wrong("fq_codle");
+        assert_eq!(typo.nearest.as_deref(), Some("fq_codel"));
+        let typo = wrong("codel, tarket 5 ms");
+        assert_eq!(
+            (typo.nearest.as_deref(), typo.span),
+            (Some("target"), 7..18)
+        );
+        assert!(wrong("codel, target 5").why.contains("takes a time"));
+        assert!(wrong("codel, target 0 s").why.contains("is from"));
+        assert!(wrong("1 BDP, 2 BDP").why.contains("already"));
+        assert!(wrong("fifo, ecn").hint.contains("no settings"));
+        assert!(wrong("").hint.contains("fq_codel"));
+        assert!(wrong("red, codel").why.contains("no such setting"));
+    }
+
+    #[test]
+    fn schedules_are_moments_in_their_order() {
+        let read = schedule::<Rate>("0 s: 10 Mbit/s, 20 s: 1 Mbit/s, every 40 s").unwrap();
+        assert_eq!(
+            read.steps[1],
+            (Duration::from_secs(20), Rate::from_bps(1_000_000))
+        );
+        assert_eq!(read.every, Some(Duration::from_secs(40)));
+        let wrong = |text: &str| schedule::<Duration>(text).unwrap_err();
+        assert!(wrong("5 s: 1 ms, 5 s: 2 ms").why.contains("not after"));
+        assert!(wrong("5 s").why.contains("colon"));
+        assert!(wrong("every 5 s").why.contains("no moment"));
+        assert!(wrong("5 s: 1 ms, every 5 s").why.contains("begins anew"));
+        assert_eq!(wrong("1 s: 1 ms, 5 s: 2 m").span, 11..19);
+    }
+
+    #[test]
+    fn jitter_has_a_spread_and_perhaps_more() {
+        let plain = jitter("2 ms").unwrap();
+        assert!(!plain.overtaking && plain.law == JitterLaw::Uniform);
+        let all = jitter("2 ms, normal, overtaking, hold 1 s").unwrap();
+        assert!(all.overtaking && all.law == JitterLaw::Normal);
+        assert_eq!(all.hold, Duration::from_secs(1));
+        assert!(jitter("normal").unwrap_err().why.contains("no time"));
+        assert!(jitter("1 ms, wild").unwrap_err().why.contains("none of"));
+    }
+
+    #[test]
+    fn bursts_are_told_in_two_ways() {
+        let chain = bursts("1 %: 4").unwrap();
+        assert!((chain.mean_loss() - 0.01).abs() < 1e-12);
+        assert_eq!(chain.to_good.as_f64(), 0.25);
+        assert!(bursts("0.01").is_err() && bursts("0.01:0.5").is_err());
+        let chain = gemodel("0.001 10% 0.5").unwrap();
+        assert_eq!(
+            (chain.to_good.as_f64(), chain.bad_loss.as_f64()),
+            (0.1, 0.5)
+        );
+        assert_eq!(gemodel("0.01").unwrap().to_good.as_f64(), 0.99);
+        assert!(gemodel("").is_err() && gemodel("1 1 1 1 1").is_err());
+    }
+}
