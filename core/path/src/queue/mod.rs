@@ -15,6 +15,7 @@ mod codel;
 mod fifo;
 mod fq_codel;
 mod head_drop;
+mod pie;
 mod red;
 mod settings;
 mod step;
@@ -177,6 +178,7 @@ pub const REGISTRY: &[Entry] = &[
     codel::ENTRY,
     fq_codel::ENTRY,
     red::ENTRY,
+    pie::ENTRY,
 ];
 
 /// The discipline of that name.
