@@ -12,6 +12,7 @@
 //! command line and `gigatcp list queues` from there.
 
 mod codel;
+mod dualpi2;
 mod fifo;
 mod fq_codel;
 mod head_drop;
@@ -179,6 +180,7 @@ pub const REGISTRY: &[Entry] = &[
     fq_codel::ENTRY,
     red::ENTRY,
     pie::ENTRY,
+    dualpi2::ENTRY,
 ];
 
 /// The discipline of that name.
