@@ -224,7 +224,7 @@ struct DualPi2 {
     largest: u64,
 }
 
-/// What the weights of both queues add up to.
+/// Sum of the weights of both queues.
 const WEIGHTS: i64 = 1000;
 
 impl DualPi2 {
@@ -259,7 +259,7 @@ impl DualPi2 {
         }
     }
 
-    /// Whether so much may wait.
+    /// Whether the limit allows this backlog.
     fn admits(&mut self, link: &Link, inside: Tally) -> bool {
         if self.limits != Limits::default() {
             return self.limits.admit(inside);

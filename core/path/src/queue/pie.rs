@@ -158,7 +158,7 @@ impl Controller {
         }
     }
 
-    /// What divides a step at this probability.
+    /// Divisor of a step at this probability.
     fn divisor(&self) -> f64 {
         const STEPS: [(f64, f64); 6] = [
             (1e-6, 2048.0),
