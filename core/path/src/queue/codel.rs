@@ -129,7 +129,7 @@ pub(super) struct Control {
     drop_next: Instant,
     /// Drops of this state.
     count: u32,
-    /// What `count` began with.
+    /// First value of `count` in this state.
     last_count: u32,
     /// Linux's running approximation of 1/sqrt(count).
     inverse_root: f64,

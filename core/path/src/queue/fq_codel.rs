@@ -112,7 +112,7 @@ struct FqCoDel {
     law: Law,
     quantum: i64,
     limits: Limits,
-    /// What the hash begins with, so that no flow number always meets another.
+    /// Start of the hash, so that no two flow numbers collide in every run.
     perturbation: u64,
     flows: Vec<Flow>,
     new: VecDeque<u32>,

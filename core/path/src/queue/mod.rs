@@ -12,9 +12,11 @@
 //! command line and `gigatcp list queues` from there.
 
 mod codel;
+mod dualpi2;
 mod fifo;
 mod fq_codel;
 mod head_drop;
+mod pie;
 mod red;
 mod settings;
 mod step;
@@ -203,6 +205,8 @@ pub const REGISTRY: &[Entry] = &[
     codel::ENTRY,
     fq_codel::ENTRY,
     red::ENTRY,
+    pie::ENTRY,
+    dualpi2::ENTRY,
 ];
 
 /// The discipline of that name.

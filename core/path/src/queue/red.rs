@@ -210,7 +210,7 @@ impl Red {
         }
     }
 
-    /// What waits, in packets.
+    /// Length of the queue in packets, without what is in service.
     fn length(&self) -> f64 {
         if self.in_bytes {
             self.waiting.octets() as f64 / self.mean_packet.as_u64() as f64

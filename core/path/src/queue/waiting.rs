@@ -1,4 +1,4 @@
-//! Parts that several disciplines share: a line of tickets, default limits, a draw.
+//! Parts that several disciplines share: a line of tickets, limits, updates, a draw.
 
 use alloc::collections::VecDeque;
 
@@ -69,6 +69,46 @@ impl Limits {
             };
         }
         self
+    }
+}
+
+/// Periodic updates without a timer: those that are due run when something happens.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Ticks {
+    next: Instant,
+    period: Duration,
+}
+
+impl Ticks {
+    /// One per `period`, the first a period after the start of the run.
+    pub(super) fn every(period: Duration) -> Self {
+        Self {
+            next: Instant::ZERO + period,
+            period,
+        }
+    }
+
+    /// Returns the time of the next update that is due at `now`, and moves on.
+    pub(super) fn due(&mut self, now: Instant) -> Option<Instant> {
+        let due = self.next;
+        if due > now {
+            return None;
+        }
+        self.next += self.period;
+        Some(due)
+    }
+
+    /// Leaves out what is due at `now`.
+    pub(super) fn skip(&mut self, now: Instant) {
+        if self.next <= now {
+            let missed = (now - self.next).as_nanos() / self.period.as_nanos().max(1) + 1;
+            self.next += self.period.saturating_mul(missed);
+        }
+    }
+
+    /// Time between two updates.
+    pub(super) fn period(&self) -> Duration {
+        self.period
     }
 }
 

@@ -8,7 +8,7 @@ use proptest::prelude::*;
 
 use super::{Trial, octets, packets, unlimited};
 use crate::Tally;
-use crate::queue::{Limits, REGISTRY};
+use crate::queue::{Entry, Limits, Parameter, REGISTRY, Ticket, Value};
 
 /// One event: time since the previous, and whether a packet arrives or leaves.
 #[derive(Clone, Copy, Debug)]
@@ -75,46 +75,97 @@ impl Books {
         let octets = self.sizes[&parcel];
         self.backlog.subtract(Tally::new(1, u64::from(octets)));
     }
+
+    /// A departure: its flow keeps its order; no mark without ECN.
+    fn keep_order(&mut self, name: &str, ticket: &Ticket) {
+        let class = name == "dualpi2" && ticket.is_l4s;
+        let last = self.last.insert((ticket.flow, class), ticket.parcel);
+        assert!(last.is_none_or(|last| last < ticket.parcel), "overtaken");
+        assert_eq!(ticket.octets, self.sizes[&ticket.parcel]);
+        assert!(
+            !(ticket.is_marked && ticket.takes_mark),
+            "marked and to be marked"
+        );
+    }
 }
 
-fn check(name: &str, events: &[Event], limits: Limits, rate: Option<u64>) {
-    let mut trial = Trial::new(name, &[], limits);
-    trial.link.rate = rate.map(Rate::from_bps);
-    let mut books = Books::default();
-    let mut now = Instant::ZERO;
-    let mut seen = 0;
-    let last = events.last().unwrap().after;
-    let end = Event {
-        after: last,
-        arrival: None,
+/// Settings with which a discipline acts as often as it can, and all its flags set.
+fn eager(entry: &Entry) -> Vec<(&'static str, Value)> {
+    let choose = |parameter: &Parameter| {
+        let value = match (parameter.name, parameter.least) {
+            ("target", _) => Value::Time(Duration::from_millis(1)),
+            ("interval" | "tupdate", _) => Value::Time(Duration::from_millis(3)),
+            ("max_burst", least) => least,
+            ("ce_threshold", _) => Value::Time(Duration::from_millis(20)),
+            ("flows", _) => Value::Count(3),
+            ("min", _) => Value::Count(1),
+            ("max" | "packets", _) => Value::Count(4),
+            ("weight" | "maxp", _) => Value::Number(0.3),
+            (_, Value::Flag(_)) => Value::Flag(true),
+            _ => return None,
+        };
+        Some((parameter.name, value))
     };
-    let rest = core::iter::repeat_n(end, events.len());
-    for event in events.iter().copied().chain(rest) {
-        now += event.after;
-        if let Some(arrival) = event.arrival {
-            trial.next.octets = arrival.octets;
-            trial.next.flow = arrival.flow;
-            trial.next.takes_mark = arrival.ecn == 1 || arrival.ecn == 2;
-            trial.next.is_l4s = arrival.ecn >= 2;
-            let parcel = trial.arrive_at(now);
-            books.come(parcel, arrival.octets);
-        } else if let Some(ticket) = trial.depart_at(now) {
-            books.go(ticket.parcel);
-            let class = name == "dualpi2" && ticket.is_l4s;
-            let last = books.last.insert((ticket.flow, class), ticket.parcel);
-            assert!(last.is_none_or(|last| last < ticket.parcel), "overtaken");
-        } else {
-            assert_eq!(trial.queue.backlog(), Tally::default());
+    entry.parameters.iter().filter_map(choose).collect()
+}
+
+/// A run of one discipline.
+struct Run<'a> {
+    entry: &'a Entry,
+    set: &'a [(&'static str, Value)],
+    limits: Limits,
+    rate: Option<u64>,
+    /// Whether updates run at times of their own, in between.
+    is_timed: bool,
+}
+
+impl Run<'_> {
+    /// Runs it to the end and returns all that came out, drops included.
+    fn check(&self, events: &[Event]) -> Vec<(u32, bool)> {
+        let name = self.entry.name;
+        let mut trial = Trial::new(name, self.set, self.limits);
+        trial.link.rate = self.rate.map(Rate::from_bps);
+        let mut books = Books::default();
+        let mut now = Instant::ZERO;
+        let mut out = Vec::new();
+        let mut seen = 0;
+        let end = Event {
+            after: Duration::from_millis(1),
+            arrival: None,
+        };
+        let rest = core::iter::repeat_n(end, events.len());
+        for event in events.iter().copied().chain(rest) {
+            if self.is_timed {
+                let between = now + event.after / 3;
+                trial.queue.handle_timeout(between, &trial.link);
+            }
+            now += event.after;
+            if let Some(arrival) = event.arrival {
+                trial.next.octets = arrival.octets;
+                trial.next.flow = arrival.flow;
+                trial.next.takes_mark = arrival.ecn == 1 || arrival.ecn == 2;
+                trial.next.is_l4s = arrival.ecn >= 2;
+                let parcel = trial.arrive_at(now);
+                books.come(parcel, arrival.octets);
+            } else if let Some(ticket) = trial.depart_at(now) {
+                books.go(ticket.parcel);
+                books.keep_order(name, &ticket);
+                out.push((ticket.parcel, ticket.is_marked));
+            } else {
+                assert_eq!(trial.queue.backlog(), Tally::default());
+            }
+            for (_, ticket, _) in &trial.dropped[seen..] {
+                books.go(ticket.parcel);
+                out.push((ticket.parcel, ticket.is_marked));
+            }
+            seen = trial.dropped.len();
+            assert_eq!(trial.queue.backlog(), books.backlog);
+            let is_within = self.limits.admit(books.backlog);
+            assert!(is_within, "{:?} wait", books.backlog);
         }
-        for (_, ticket, _) in &trial.dropped[seen..] {
-            books.go(ticket.parcel);
-        }
-        seen = trial.dropped.len();
-        assert_eq!(trial.queue.backlog(), books.backlog);
-        let waits = limits.admit(books.backlog);
-        assert!(waits, "{:?} wait", books.backlog);
+        assert!(books.inside.is_empty(), "some never came out");
+        out
     }
-    assert!(books.inside.is_empty(), "some never came out");
 }
 
 proptest! {
@@ -127,7 +178,13 @@ proptest! {
         rate in prop::option::of(0..100_000_000_u64),
     ) {
         for entry in REGISTRY {
-            check(entry.name, &events, limits, rate);
+            for set in [Vec::new(), eager(entry)] {
+                let mut run = Run { entry, set: &set, limits, rate, is_timed: false };
+                let out = run.check(&events);
+                run.is_timed = true;
+                let timed = run.check(&events);
+                prop_assert_eq!(out, timed, "{} depends on its timer", entry.name);
+            }
         }
     }
 
@@ -135,7 +192,7 @@ proptest! {
     fn fifo_head_drop_and_step_equal_a_plain_list(events in events(), limit in 1..30_u64) {
         for name in ["fifo", "head_drop", "step"] {
             let set: &[_] = match name {
-                "step" => &[("packets", crate::queue::Value::Count(7))],
+                "step" => &[("packets", Value::Count(7))],
                 _ => &[],
             };
             let mut trial = Trial::new(name, set, packets(limit));

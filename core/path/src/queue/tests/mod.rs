@@ -1,5 +1,6 @@
 //! One discipline under test, and what must hold for all of them.
 
+mod closed_loop;
 mod conservation;
 mod fq_codel;
 
