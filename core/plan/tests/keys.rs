@@ -15,6 +15,10 @@ fn plan_with(heading: &str, key: &str, example: &str) -> String {
     let partner = match key {
         "policer" => "policer_burst = \"256 KiB\"\n",
         "policer_burst" => "policer = \"80 Mbit/s\"\n",
+        "shaper" => "shaper_burst = \"256 KiB\"\n",
+        "shaper_burst" => "shaper = \"80 Mbit/s\"\n",
+        "aggregate" => "aggregate_overhead = \"200 us\"\n",
+        "aggregate_overhead" => "aggregate = 64\n",
         "reorder" => "reorder_delay = \"1 ms\"\n",
         "loss_from" | "loss_until" => "loss = 0.1\n",
         "supply" => "supply_every = \"20 ms\"\n",

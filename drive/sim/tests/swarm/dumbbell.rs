@@ -16,8 +16,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::sync::{Arc, Mutex};
 
 use gigatcp_path::{
-    CpuCosts, HopConfig, LossModel, MarkAbove, Period, Picoseconds, Policer, Release, Reorder,
-    SharedMediumConfig, Tally,
+    CpuCosts, HopConfig, LossModel, MarkAbove, Period, Picoseconds, Policer, QueueConfig, Release,
+    Reorder, SharedMediumConfig, Tally,
 };
 use gigatcp_sim::packet::Packet;
 use gigatcp_sim::{
@@ -31,6 +31,7 @@ use gigatcp_wire::{IpVersion, Phantom, Segment, SeqNumber};
 use super::audit::Audit;
 use super::draw::Draw;
 use super::hosts;
+use super::links;
 use super::long;
 use super::plant::{self, Plant};
 
@@ -114,6 +115,10 @@ pub fn world(seed: u64, plant: Option<Plant>) -> WorldConfig {
     let more = &mut Draw::new(seed, "dumbbell, more");
     make_chains_cost(more, &mut world);
     world.shared = shared(more, &world);
+    let links = &mut Draw::new(seed, "dumbbell, links");
+    for hop in world.forward.iter_mut().chain(&mut world.reverse) {
+        links::change(links, hop);
+    }
     if draw.chance(1) {
         long::lengthen(draw, &mut world);
     }
@@ -197,6 +202,12 @@ fn hop(draw: &mut Draw, name: String) -> HopConfig {
         policer: policer(draw),
         mtu: None,
         tells_too_big: false,
+        rate_source: None,
+        shaper: None,
+        aggregate: None,
+        delay_schedule: None,
+        jitter: None,
+        queue: QueueConfig::default(),
     }
 }
 

@@ -22,6 +22,7 @@ pub mod draw;
 pub mod dumbbell;
 pub mod hosts;
 pub mod liar;
+pub mod links;
 pub mod long;
 pub mod marking;
 pub mod marks;

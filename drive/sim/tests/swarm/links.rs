@@ -1,0 +1,113 @@
+//! Links of random worlds that are more than a rate, a FIFO and a delay.
+
+use gigatcp_path::queue::{Parameter, REGISTRY, Settings, Value};
+use gigatcp_path::{
+    Aggregate, GilbertElliott, HopConfig, Jitter, JitterLaw, LossModel, QueueConfig, RateSource,
+    Schedule, Shaper, Trace,
+};
+use gigatcp_units::{Bytes, Duration, Probability, Rate};
+
+use super::draw::Draw;
+
+/// Gives a hop a discipline, a rate that changes, a delay that varies, bursts of
+/// loss, each now and then.
+pub fn change(draw: &mut Draw, hop: &mut HopConfig) {
+    let ms = Duration::from_millis;
+    if draw.chance(40) {
+        hop.queue = queue(draw);
+    }
+    if let Some(rate) = hop.rate.filter(|_| draw.chance(15)) {
+        let step = |draw: &mut Draw, at| (at, times(rate, draw.magnitude(100, 10_000)));
+        let (first, second) = (draw.span(ms(1), ms(500)), draw.span(ms(1), ms(5_000)));
+        let steps = vec![step(draw, first), step(draw, first + second)];
+        let every = draw
+            .chance(50)
+            .then(|| first + second + draw.span(ms(1), ms(5_000)));
+        hop.rate_source = Some(RateSource::Schedule(Schedule { steps, every }));
+    } else if hop.rate.is_some() && draw.chance(10) {
+        hop.rate_source = Some(RateSource::Trace(trace(draw)));
+    }
+    if draw.chance(10) {
+        hop.shaper = Some(Shaper {
+            rate: Rate::from_bps(draw.magnitude(1_000_000, 2_000_000_000)),
+            burst: Bytes::new(draw.magnitude(2_000, 8_000_000)),
+        });
+    }
+    if draw.chance(10) {
+        hop.aggregate = Some(Aggregate {
+            packets: draw.magnitude(1, 256) as u32,
+            overhead: draw.span(Duration::from_nanos(1), ms(2)),
+        });
+    }
+    if draw.chance(10) {
+        let steps = vec![(
+            draw.span(ms(1), ms(2_000)),
+            draw.span(Duration::from_nanos(1), ms(200)),
+        )];
+        hop.delay_schedule = Some(Schedule { steps, every: None });
+    }
+    if draw.chance(15) {
+        hop.jitter = Some(Jitter {
+            spread: draw.span(Duration::from_nanos(1), ms(20)),
+            law: draw.pick(&[JitterLaw::Uniform, JitterLaw::Normal]),
+            hold: draw.pick(&[Duration::ZERO, ms(10)]),
+            overtaking: draw.chance(40),
+        });
+    }
+    if draw.chance(10) {
+        let loss = Probability::try_new(draw.magnitude(1, 300) as f64 / 1e4);
+        let burst = draw.magnitude(1, 30) as f64;
+        let chain = loss.and_then(|loss| GilbertElliott::of_bursts(loss, burst));
+        hop.loss.extend(chain.map(LossModel::GilbertElliott));
+    }
+}
+
+/// So many thousandths of a rate.
+fn times(rate: Rate, thousandths: u64) -> Rate {
+    let bps = u128::from(rate.as_bps()) * u128::from(thousandths) / 1000;
+    Rate::from_bps((bps as u64).max(500_000))
+}
+
+/// A link of some Mbit/s whose opportunities come unevenly.
+fn trace(draw: &mut Draw) -> Trace {
+    let mut at = 0;
+    let lines: Vec<String> = (0..draw.between(5, 400))
+        .map(|_| {
+            at += draw.pick(&[0, 0, 0, 1, 1, 2, 10]);
+            (at + 1).to_string()
+        })
+        .collect();
+    Trace::parse(&lines.join("\n")).expect("ascending and not at zero")
+}
+
+/// Any discipline, now and then with settings of its own.
+fn queue(draw: &mut Draw) -> QueueConfig {
+    let entry = &REGISTRY[draw.between(0, REGISTRY.len() as u64 - 1) as usize];
+    let mut settings = Settings::new();
+    for parameter in entry.parameters {
+        if !draw.chance(25) {
+            continue;
+        }
+        if let Some(value) = near_default(draw, parameter) {
+            // What lies outside the bounds stays as it is.
+            let _ = settings.set(entry.parameters, parameter.name, value);
+        }
+    }
+    QueueConfig {
+        discipline: entry,
+        settings,
+    }
+}
+
+/// Half to twice the default; the other one of two.
+fn near_default(draw: &mut Draw, parameter: &Parameter) -> Option<Value> {
+    let factor = draw.between(50, 200);
+    let scaled = |number: u64| number.saturating_mul(factor) / 100;
+    Some(match parameter.default? {
+        Value::Time(time) => Value::Time(Duration::from_nanos(scaled(time.as_nanos()))),
+        Value::Octets(octets) => Value::Octets(scaled(octets)),
+        Value::Count(count) => Value::Count(scaled(count)),
+        Value::Number(number) => Value::Number(number * factor as f64 / 100.0),
+        Value::Flag(flag) => Value::Flag(!flag),
+    })
+}
