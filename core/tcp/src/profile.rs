@@ -463,6 +463,15 @@ pub struct Profile {
     /// or by half the largest window (BSD `tcp_output`: two); 0: of one that
     /// has doubled (Linux `tcp_cleanup_rbuf`).
     pub window_update_segments: u32,
+    /// The acknowledgment of a SYN-ACK leaves without data: it leaves before the
+    /// application learns of the connection (BSD `tcp_input`). Without, data that
+    /// was written early rides on it.
+    pub handshake_ack_alone: bool,
+    /// A listener's end updates a window that its SYN-ACK could not express as
+    /// soon as the connection is open (BSD `tcp_input`: the acknowledgment of
+    /// everything outstanding calls `tcp_output`, which compares the windows).
+    /// Without: with the acknowledgment of the first data.
+    pub update_after_open: bool,
     /// Fast retransmit restarts the retransmission timer (BSD `tcp_input`); RFC
     /// 6298 section 5 lets it run on.
     pub repair_restarts_timer: bool,

@@ -274,6 +274,8 @@ fn loss_recovery(profile: &Profile) -> Vec<(&'static str, String)> {
         route_buffers_override,
         buffers_in_segments,
         window_update_segments,
+        handshake_ack_alone,
+        update_after_open,
         repair_restarts_timer,
         reset_on_giving_up,
     ]

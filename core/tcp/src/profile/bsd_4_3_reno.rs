@@ -84,6 +84,8 @@ impl Profile {
         route_buffers_override: true,
         buffers_in_segments: true,
         window_update_segments: 2,
+        handshake_ack_alone: true,
+        update_after_open: true,
         repair_restarts_timer: true,
         reset_on_giving_up: true,
         ..Self::MODERN

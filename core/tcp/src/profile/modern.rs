@@ -143,6 +143,8 @@ impl Profile {
         route_buffers_override: false,
         buffers_in_segments: false,
         window_update_segments: 0,
+        handshake_ack_alone: false,
+        update_after_open: false,
         repair_restarts_timer: false,
         reset_on_giving_up: false,
     };

@@ -519,6 +519,8 @@ pub const SETTINGS: &[Setting] = &[
     switch!(route_buffers_override),
     switch!(buffers_in_segments),
     count!(window_update_segments, 0..=1000),
+    switch!(handshake_ack_alone),
+    switch!(update_after_open),
     switch!(repair_restarts_timer),
     switch!(reset_on_giving_up),
 ];
