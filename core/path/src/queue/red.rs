@@ -437,6 +437,27 @@ mod tests {
         close(red.average, 8.0 * 0.998);
     }
 
+    #[test]
+    fn a_drop_while_the_last_packet_is_sent_does_not_begin_the_idle_time() {
+        let mut red = red(&[("weight", Value::Number(1.0))]);
+        let link = Link {
+            rate: Some(Rate::from_bps(8_000_000)),
+            ..Link::default()
+        };
+        let ticket = Trial::new("red", &[], unlimited()).next;
+        let mut drops = Drops::default();
+        red.enqueue(at(1.0), &link, ticket, &mut drops);
+        red.dequeue(at(1.0), &link, &mut drops).unwrap();
+        let busy = Link {
+            in_service: ticket.tally(),
+            ..link
+        };
+        red.limits = packets(1);
+        red.enqueue(at(1.0005), &busy, ticket, &mut drops);
+        assert_eq!(drops.0.len(), 1);
+        assert_eq!(red.idle_since, at(1.001));
+    }
+
     /// Largest L with L + 1 - min < (1 - (1 - w)^L)/w for min = 32 and weights 2^-2 to
     /// 2^-9 (the rule of Linux's `red.h`, evaluated). The rule counts the queue from
     /// one and with the power L, the average is of the packets before each arrival: one
