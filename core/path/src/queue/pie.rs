@@ -276,7 +276,7 @@ impl Pie {
             self.burst_allowance = self.burst_allowance.saturating_sub(self.updates.period());
             if is_short && self.controller.p == 0.0 {
                 self.burst_allowance = self.max_burst;
-                if self.waiting.is_empty() && delay == 0.0 {
+                if self.waiting.is_empty() {
                     // Those that are left change nothing.
                     self.updates.skip(now);
                 }
