@@ -201,14 +201,20 @@ impl Endpoint {
             offset: source.written,
             len: len as u32,
         };
-        if source.write_chunk > 0 && !self.ideal {
-            if source.batch == 0 {
-                source.batch = connection.send_space().min(source.left_of_call());
-            }
-            source.batch = source.batch.saturating_sub(len);
-            connection.set_more_to_come(source.batch > 0 && source.supply.is_none());
+        if source.write_chunk == 0 || self.ideal {
+            source.written += connection.write(payload) as u64;
+            return;
+        }
+        if source.batch == 0 {
+            source.batch = connection.send_space().min(source.left_of_call());
         }
         source.written += connection.write(payload) as u64;
+        source.batch = source.batch.saturating_sub(len);
+        if connection.send_space() == 0 {
+            // It sleeps before the rest: what waits for that would wait for good.
+            source.batch = 0;
+        }
+        connection.set_more_to_come(source.batch > 0 && source.supply.is_none());
     }
 
     fn close_if_done(&mut self, now: Instant) {
