@@ -108,8 +108,8 @@ impl ReceiveWindow {
         self.offer = self.offer.min(self.clamp);
     }
 
-    /// Both SYNs and the route leave segments of up to `mss` octets, options
-    /// included: silly-window avoidance and updates count in these.
+    /// Counts silly-window avoidance and updates in segments of `mss` bytes, options
+    /// included: what both SYNs and the route leave.
     pub fn on_effective_mss(&mut self, profile: &Profile, mss: u32) {
         self.silly_step = u64::from(profile.whole_buffers(mss)).min(self.mss);
         self.update_step = u64::from(profile.window_update_segments) * self.silly_step;

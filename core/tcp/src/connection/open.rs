@@ -102,8 +102,8 @@ impl<P: Payload> Connection<P> {
         self.start_congestion_control(now);
     }
 
-    /// Largest segment on the route as the host remembers it, options included. A
-    /// search for the path's MTU that begins low says nothing of it.
+    /// Returns the largest segment on the route that the host remembers, options
+    /// included. A search for the path's MTU that begins low is no such knowledge.
     fn mss_of_route(&self) -> u32 {
         match self.profile.route_mtu {
             0 => u32::MAX,

@@ -44,6 +44,16 @@ fn a_cost_per_packet_makes_a_plateau_that_no_window_moves() {
     }
 }
 
+/// One number, from the height of the plateau: the rows below it are limited by the
+/// window, also with a processor. A writer that waits for a third of the buffer would
+/// be 4 to 12 % too slow there.
+#[test]
+fn the_cost_that_makes_the_plateau_leaves_the_rows_limited_by_the_window_alone() {
+    for window in WINDOW_LIMITED {
+        assert_within(experiment(), &format!("pnw-{window}-cpu"), 0.015);
+    }
+}
+
 /// Not a success: nothing published tells the two directions apart, so the rows
 /// of the other one, limited by the window, stay unexplained.
 #[test]
@@ -78,7 +88,7 @@ fn the_same_receiver_makes_no_plateau_and_does_not_combine_with_the_sender_that_
         "{ratios:.2?}"
     );
     assert!(ratios[0] < 0.75 && ratios[4] > 1.2, "{ratios:.2?}");
-    assert!(experiment().ratio("sox-512K-both") > 1.15);
+    assert!(experiment().ratio("sox-512K-both") > 1.25);
     assert!(experiment().ratio("sox-1457500-both") > 1.1);
     assert_within(experiment(), "sox-2M-both", 0.05);
 }
