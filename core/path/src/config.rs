@@ -278,6 +278,10 @@ pub enum ConfigError {
     MediumStandsStill,
     /// A shared medium on which a collision may be heard too late.
     MediumTooLong,
+    /// A route over a link that does not exist.
+    NoSuchLink,
+    /// A route whose answers have no route, or leave it at a link it does not have.
+    NoWayBack,
 }
 
 impl fmt::Display for ConfigError {
@@ -293,6 +297,10 @@ impl fmt::Display for ConfigError {
             Self::MediumStandsStill => "a shared medium needs a rate",
             Self::MediumTooLong => {
                 "a shared medium must be short enough for a collision to be heard in 512 bit times"
+            }
+            Self::NoSuchLink => "a route needs links that exist",
+            Self::NoWayBack => {
+                "the answers to a route need a route that exists and for each link a place on it"
             }
         })
     }

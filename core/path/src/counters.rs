@@ -174,6 +174,40 @@ impl Counters {
         came == self.delivered.plus(self.dropped()).plus(self.inside)
     }
 
+    /// Counts in all that happened at another element.
+    pub(crate) fn add(&mut self, other: &Self) {
+        let Self {
+            arrived,
+            duplicated,
+            delivered,
+            queue_full,
+            aqm,
+            hold_limit,
+            too_big,
+            policed,
+            collided,
+            lost,
+            displaced,
+            marked,
+            bleached,
+            inside,
+        } = other;
+        self.arrived.add(*arrived);
+        self.duplicated.add(*duplicated);
+        self.delivered.add(*delivered);
+        self.queue_full.add(*queue_full);
+        self.aqm.add(*aqm);
+        self.hold_limit.add(*hold_limit);
+        self.too_big.add(*too_big);
+        self.policed.add(*policed);
+        self.collided.add(*collided);
+        self.lost.add(*lost);
+        self.displaced.add(*displaced);
+        self.marked.add(*marked);
+        self.bleached.add(*bleached);
+        self.inside.add(*inside);
+    }
+
     pub(crate) fn on_drop(&mut self, cause: DropCause, dropped: Tally) {
         match cause {
             DropCause::QueueFull => self.queue_full.add(dropped),

@@ -48,12 +48,14 @@ mod closed;
 mod config;
 mod counters;
 mod fate;
+mod heap;
 mod hop;
 mod host;
 mod jitter;
 mod line;
 mod link;
 mod loss;
+mod network;
 mod parcel;
 mod policer;
 pub mod queue;
@@ -71,9 +73,11 @@ pub use config::{
     Reorder, Shaper,
 };
 pub use counters::{Counters, DropCause, Tally};
+pub use heap::Appointments;
 pub use hop::Hop;
 pub use host::{Cpu, CpuCosts, Picoseconds, Work, WorkKind};
 pub use loss::{GilbertElliott, LossModel};
+pub use network::{Delivery, Dropped, Network, NetworkConfig, Route, Routed};
 pub use parcel::Parcel;
 pub use policer::Policer;
 pub use queue::QueueConfig;
