@@ -244,6 +244,18 @@ impl HopConfig {
         }
     }
 
+    /// The rate that its queue is measured by: its own, a shaper's if that is less, or
+    /// the mean of its trace.
+    #[must_use]
+    pub fn nominal_rate(&self) -> Option<Rate> {
+        let own = match &self.rate_source {
+            Some(RateSource::Trace(trace)) => Some(Rate::from_bps(trace.mean_bps())),
+            Some(RateSource::Schedule(_)) | None => self.rate,
+        };
+        let shaped = self.shaper.map(|shaper| shaper.rate);
+        own.into_iter().chain(shaped).min()
+    }
+
     /// Whether departures are known on arrival: a fixed rate and delay, first in,
     /// first out.
     #[must_use]

@@ -4,12 +4,15 @@
 //! draw carets under them. The [`Display`](fmt::Display) here is the one-line
 //! form `plan.toml:3:8: error: ...` for logs and for tools that jump to it.
 
+use alloc::borrow::ToOwned;
 use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use core::cell::RefCell;
 use core::fmt;
 use core::ops::Range;
+
+use crate::Files;
 
 /// How bad it is.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -226,17 +229,34 @@ pub(crate) fn shown(text: &str) -> String {
 ///
 /// A plan is checked once per series; what is wrong in the common part is
 /// found each time and kept once.
-#[derive(Default, Debug)]
-pub(crate) struct Findings(RefCell<Vec<Diagnostic>>);
+#[derive(Default)]
+pub(crate) struct Findings<'a> {
+    list: RefCell<Vec<Diagnostic>>,
+    /// Who reads the files that a plan names.
+    files: Option<&'a dyn Files>,
+}
 
-impl Findings {
+impl<'a> Findings<'a> {
+    pub(crate) fn new(files: &'a dyn Files) -> Self {
+        Self {
+            files: Some(files),
+            ..Self::default()
+        }
+    }
+
     pub(crate) fn add(&self, finding: Diagnostic) {
-        self.0.borrow_mut().push(finding);
+        self.list.borrow_mut().push(finding);
+    }
+
+    /// The text of a file that the plan names.
+    pub(crate) fn read(&self, name: &str) -> Result<String, String> {
+        let nobody = || "nobody is there to read files".to_owned();
+        self.files.ok_or_else(nobody)?.read(name)
     }
 
     /// All different findings, in the order of their places.
     pub(crate) fn into_sorted(self) -> Vec<Diagnostic> {
-        let mut list = self.0.into_inner();
+        let mut list = self.list.into_inner();
         list.sort_by(|a, b| a.order().cmp(&b.order()));
         list.dedup();
         list

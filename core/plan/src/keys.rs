@@ -55,6 +55,8 @@ pub enum Kind {
     Queue,
     /// A text with moments and the rate from each on.
     Rates,
+    /// The name of a file with a link's opportunities to send.
+    Trace,
     /// A text with moments and the delay from each on.
     Delays,
     /// A text with a time by which delays vary.
@@ -109,6 +111,7 @@ impl fmt::Display for Kind {
                  \"fq_codel\", \"codel, 1000 packets, target 5 ms\" (`gigatcp list queues`)",
             ),
             Kind::Rates => f.write_str("\"10 s: 1 Mbit/s, 20 s: 5 Mbit/s, every 40 s\""),
+            Kind::Trace => f.write_str("a file with milliseconds, in mahimahi's format"),
             Kind::Delays => f.write_str("\"10 s: 30 ms, 20 s: 80 ms, every 40 s\""),
             Kind::Jitter => f.write_str("\"2 ms\" or \"2 ms, normal, hold 10 ms, overtaking\""),
             Kind::Bursts => f.write_str("share lost and mean burst, as in \"0.01:4\""),

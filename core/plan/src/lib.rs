@@ -61,23 +61,57 @@ pub use model::{
     Ethernet, Flow, Host, KERNELS_OWN, Plan, Record, Scenario, Series, Stack, Stop, Supply, Tester,
 };
 
+/// Who reads the files that a plan names, such as the trace of a link.
+pub trait Files {
+    /// The text of a file by the name it has in the plan; what went wrong, in words,
+    /// where it cannot be read.
+    ///
+    /// # Errors
+    /// In words for the user of the plan.
+    fn read(&self, name: &str) -> Result<String, String>;
+}
+
+/// Nobody: a plan that names a file is refused.
+#[derive(Clone, Copy, Debug)]
+pub struct NoFiles;
+
+impl Files for NoFiles {
+    fn read(&self, _name: &str) -> Result<String, String> {
+        Err("here no files are read".to_owned())
+    }
+}
+
+/// Reads and checks a plan that names no files.
+///
+/// # Errors
+/// As [`parse_with`].
+pub fn parse(source_name: &str, bytes: &[u8], overrides: &[String]) -> Result<Plan, Diagnostics> {
+    parse_with(source_name, bytes, overrides, &NoFiles)
+}
+
 /// Reads and checks a plan.
 ///
-/// `source_name` is what the text is called in diagnostics; `overrides` are
+/// `source_name` is what the text is called in diagnostics; `files` reads what it names;
+/// `overrides` are
 /// `KEY=VALUE` texts with dotted keys, which win over the plan and over the
 /// `set` of every series.
 ///
 /// # Errors
 /// Everything that is wrong, with at least one [`Severity::Error`]; warnings
 /// alone are no reason to refuse and come with the plan.
-pub fn parse(source_name: &str, bytes: &[u8], overrides: &[String]) -> Result<Plan, Diagnostics> {
+pub fn parse_with(
+    source_name: &str,
+    bytes: &[u8],
+    overrides: &[String],
+    files: &dyn Files,
+) -> Result<Plan, Diagnostics> {
     let texts = Diagnostics {
         source_name: source_name.to_owned(),
         text: String::from_utf8_lossy(bytes).into_owned(),
         overrides: overrides.to_vec(),
         list: Vec::new(),
     };
-    let findings = Findings::default();
+    let findings = Findings::new(files);
     let document = syntax::document(bytes, &findings);
     let changes = changes(overrides, &findings);
     let plan = document.map(|document| {

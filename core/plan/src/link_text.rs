@@ -278,7 +278,11 @@ pub(crate) fn bursts(text: &str) -> Result<GilbertElliott, Misread> {
 /// `p`, `r`, `1-h` and `1-k`, of which those at the end may be left out.
 pub(crate) fn gemodel(text: &str) -> Result<GilbertElliott, Misread> {
     let hint = "p, r, loss in the bad state, loss in the good one, as in \"0.001 0.1 1 0\"";
-    let read = |word: &str| word.parse::<Probability>().map_err(Misread::from);
+    let read = |word: &str| {
+        let at = word.as_ptr().addr() - text.as_ptr().addr();
+        let chance = word.parse::<Probability>().map_err(Misread::from);
+        chance.map_err(|error| within(&(at..at + word.len()), error))
+    };
     let chances: Result<Vec<Probability>, Misread> = text.split_whitespace().map(read).collect();
     let chances = chances?;
     let one = Probability::try_new(1.0).unwrap_or(Probability::NEVER);

@@ -11,7 +11,7 @@ use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use core::fmt::Display;
 
-use gigatcp_path::{GilbertElliott, Jitter, MarkAbove, Schedule};
+use gigatcp_path::{GilbertElliott, Jitter, MarkAbove, Schedule, Trace};
 use gigatcp_units::{Bytes, Duration, Probability, Rate};
 
 use crate::diagnostic::{Diagnostic, Findings, Place, shown};
@@ -46,7 +46,7 @@ pub(crate) struct Reader<'a> {
     keys: &'static KeyTable,
     table: &'a Table,
     place: &'a Place,
-    findings: &'a Findings,
+    findings: &'a Findings<'a>,
 }
 
 impl<'a> Reader<'a> {
@@ -56,7 +56,7 @@ impl<'a> Reader<'a> {
         keys: &'static KeyTable,
         table: &'a Table,
         place: &'a Place,
-        findings: &'a Findings,
+        findings: &'a Findings<'a>,
     ) -> Self {
         let reader = Self {
             keys,
@@ -91,7 +91,7 @@ impl<'a> Reader<'a> {
     pub(crate) fn of_value(
         keys: &'static KeyTable,
         value: &'a Value,
-        findings: &'a Findings,
+        findings: &'a Findings<'a>,
     ) -> Option<Self> {
         match &value.kind {
             ValueKind::Table(table) => Some(Self::new(keys, table, &value.place, findings)),
@@ -108,7 +108,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    pub(crate) const fn findings(&self) -> &'a Findings {
+    pub(crate) const fn findings(&self) -> &'a Findings<'a> {
         self.findings
     }
 
@@ -329,6 +329,27 @@ impl<'a> Reader<'a> {
     pub(crate) fn rates(&self, name: &str) -> Option<Schedule<Rate>> {
         let (key, value) = self.find(name)?;
         self.quantity(key, value, link_text::schedule)
+    }
+
+    /// The trace in the file that the key names.
+    pub(crate) fn trace(&self, name: &str) -> Option<Trace> {
+        let (key, value) = self.find(name)?;
+        let ValueKind::Text(file) = &value.kind else {
+            return self.wrong_type(key, value);
+        };
+        let text = self.findings.read(file);
+        let trace = text.and_then(|text| Trace::parse(&text).map_err(|error| error.to_string()));
+        trace
+            .inspect_err(|why| {
+                let message = format!("`{}` gives no trace: {why}", shown(file));
+                let finding = Diagnostic::error(&value.place, message);
+                self.findings.add(
+                    finding
+                        .label("one number of milliseconds a line, none before the last")
+                        .hint("a path from the folder of the plan"),
+                );
+            })
+            .ok()
     }
 
     pub(crate) fn delays(&self, name: &str) -> Option<Schedule<Duration>> {

@@ -1,6 +1,6 @@
 //! Every mistake is found at its place, and says what to type instead.
 
-use gigatcp_plan::{Diagnostic, Diagnostics, Severity, Source, parse};
+use gigatcp_plan::{Diagnostic, Diagnostics, Files, Severity, Source, parse, parse_with};
 
 /// A plan in which only `lines` can be wrong.
 fn plan_with(lines: &str) -> String {
@@ -644,4 +644,82 @@ fn what_ipv6_cannot_do_with_is_told() {
     let least = "less than IPv6 can do with";
     assert_found("ip = \"ipv6\"\nsender = { mtu = 1279 }", "\"ipv6\"", least);
     assert_found("ip = \"ipv5\"", "\"ipv5\"", "no version of IP");
+}
+
+/// A bottleneck with `lines`.
+#[track_caller]
+fn assert_link(lines: &str, place: &str, words: &str) {
+    let path = format!("[path]\nrate = \"1 Gbit/s\"\nrtt = \"20 ms\"\n{lines}");
+    assert_found(&path, place, words);
+}
+
+#[test]
+fn a_queue_that_cannot_be_is_found_at_its_part() {
+    assert_link("queue = \"fq_codle\"", "fq_codle", "neither the room");
+    assert_nearest(
+        "path = { rate = \"1 Gbit/s\", rtt = \"1 ms\", queue = \"fq_codle\" }",
+        "fq_codel",
+    );
+    assert_link(
+        "queue = \"codel, tarket 5 ms\"",
+        "tarket 5 ms",
+        "no such setting",
+    );
+    assert_link("queue = \"codel, target 5\"", "target 5", "takes a time");
+    assert_link(
+        "queue = \"0 packets, codel\"",
+        "\"0 packets, codel\"",
+        "lets nothing through",
+    );
+    let (unqueued, place) = only("[[path.forward]]\nqueue = \"codel\"\n[[path.reverse]]");
+    assert!(
+        unqueued.message.contains("nothing ever waits"),
+        "{unqueued:#?}"
+    );
+    assert_eq!(place, "\"codel\"");
+}
+
+#[test]
+fn links_that_change_in_no_way_that_can_be_are_refused() {
+    assert_link(
+        "rate_schedule = \"5 s: 1 Mbit/s, 2 s: 2 Mbit/s\"",
+        "2 s: 2 Mbit/s",
+        "not after",
+    );
+    assert_link("delay_schedule = \"every 5 s\"", "every 5 s", "no moment");
+    assert_link("jitter = \"normal\"", "normal", "no time");
+    assert_link("loss_burst = \"0.01\"", "0.01", "no colon");
+    assert_link("loss_gemodel = \"0.1 2\"", "2", "not a probability");
+    assert_link("shaper = \"80 Mbit/s\"", "shaper", "does nothing without");
+    assert_link("aggregate = 64", "aggregate", "does nothing without");
+    let (unrated, _) =
+        only("[[path.forward]]\nrate_schedule = \"5 s: 1 Mbit/s\"\n[[path.reverse]]");
+    assert!(unrated.message.contains("needs a `rate`"), "{unrated:#?}");
+}
+
+#[test]
+fn a_trace_that_goes_nowhere_is_refused_with_its_line() {
+    struct Texts(&'static str);
+    impl Files for Texts {
+        fn read(&self, name: &str) -> Result<String, String> {
+            match name {
+                "a.trace" => Ok(self.0.to_owned()),
+                _ => Err("it is not there".to_owned()),
+            }
+        }
+    }
+    let refused = |file: &str, text: &'static str| {
+        let plan = format!("name = \"x\"\n[path]\nrtt = \"20 ms\"\nrate_trace = \"{file}\"\n");
+        let plan = parse_with("p", plan.as_bytes(), &[], &Texts(text));
+        plan.map(drop).unwrap_err().to_string()
+    };
+    assert!(refused("a.trace", "").contains("is empty"));
+    assert!(refused("a.trace", "5\n4\n").contains("line 2 of the trace goes back"));
+    assert!(refused("a.trace", "0\n").contains("takes no time"));
+    assert!(refused("b.trace", "").contains("it is not there"));
+    assert_found(
+        "[path]\nrate = \"1 Gbit/s\"\nrtt = \"1 ms\"\nrate_trace = \"a\"",
+        "rate_trace",
+        "cannot stand beside `rate`",
+    );
 }

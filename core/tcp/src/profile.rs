@@ -327,6 +327,15 @@ pub struct Profile {
     /// An application may write only while less than this waits unsent (Linux
     /// `TCP_NOTSENT_LOWAT`); absent: as long as the send buffer has room.
     pub not_sent_lowat: Option<Bytes>,
+    /// Bytes that a bulk sender hands to the socket in one call.
+    pub write_size: Bytes,
+    /// Room at which a writer that waits for some is woken and goes on (BSD
+    /// `sb_lowat` of the send buffer); absent: a third of the send buffer (Linux
+    /// `sk_stream_is_writeable`).
+    pub write_low_water: Option<Bytes>,
+    /// Bytes of one call that reach TCP at a time (BSD `sosend`: an mbuf cluster);
+    /// 0: all that there is room for. After each, TCP sends what may leave.
+    pub write_chunk: u32,
     /// The right edge of the window may move left when the buffer has less
     /// room than was offered (Linux `tcp_shrink_window`). RFC 9293 SHLD-14
     /// says a receiver should not.
@@ -463,6 +472,19 @@ pub struct Profile {
     /// or by half the largest window (BSD `tcp_output`: two); 0: of one that
     /// has doubled (Linux `tcp_cleanup_rbuf`).
     pub window_update_segments: u32,
+    /// Half of the largest window leaves at once, like a full segment (BSD
+    /// `tcp_output`). Nagle's algorithm in RFC 9293 section 3.7.4 holds it back
+    /// while other data are outstanding.
+    pub half_window_leaves: bool,
+    /// The acknowledgment of a SYN-ACK leaves without data: it leaves before the
+    /// application learns of the connection (BSD `tcp_input`). Without, data that
+    /// was written early rides on it.
+    pub handshake_ack_alone: bool,
+    /// A listener's end updates its window as soon as the connection is open, if
+    /// the SYN-ACK could not express it (BSD `tcp_input`: the acknowledgment of
+    /// everything outstanding calls `tcp_output`, which compares the windows).
+    /// Without: with the acknowledgment of the first data.
+    pub update_after_open: bool,
     /// Fast retransmit restarts the retransmission timer (BSD `tcp_input`); RFC
     /// 6298 section 5 lets it run on.
     pub repair_restarts_timer: bool,

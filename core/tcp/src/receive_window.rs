@@ -4,7 +4,9 @@
 //! The right edge of the window never moves left (RFC 9293 SHLD-14): what was
 //! offered stays offered, unless the profile lets it shrink. Receiver-side
 //! silly-window avoidance moves it only in steps of at least one segment or
-//! half the largest window.
+//! half the largest window. A segment is here the effective send MSS (RFC 9293
+//! section 3.8.6.2.2, BSD `t_maxseg`): what both SYNs and the route leave, which
+//! may be far less than what our own SYN announced.
 //!
 //! Under [`WindowPolicy::Grows`] the offer starts small and grows by two
 //! segments for every full-sized one that arrives, up to the whole buffer, as
@@ -39,6 +41,8 @@ pub struct ReceiveWindow {
     avoid_silly: bool,
     /// Largest segment the peer may send.
     mss: u64,
+    /// Smallest step of the right edge, less only in a window of two such steps.
+    silly_step: u64,
     /// Octets of opening that the peer is told of unasked; 0 = see
     /// [`ReceiveWindow::is_update_due`].
     update_step: u64,
@@ -71,6 +75,7 @@ impl ReceiveWindow {
             may_shrink: profile.may_shrink_window,
             avoid_silly: profile.silly_window_avoidance,
             mss,
+            silly_step: mss,
             update_step: u64::from(profile.window_update_segments) * mss,
         };
         window.set_buffer(profile, granted);
@@ -101,6 +106,13 @@ impl ReceiveWindow {
         self.expressible = self.expressible.min(65_535);
         self.clamp = self.clamp.min(self.expressible);
         self.offer = self.offer.min(self.clamp);
+    }
+
+    /// Counts silly-window avoidance and updates in segments of `mss` bytes, options
+    /// included: what both SYNs and the route leave.
+    pub fn on_effective_mss(&mut self, profile: &Profile, mss: u32) {
+        self.silly_step = u64::from(profile.whole_buffers(mss)).min(self.mss);
+        self.update_step = u64::from(profile.window_update_segments) * self.silly_step;
     }
 
     /// The window scale to announce, Rcv.Wind.Shift.
@@ -140,7 +152,7 @@ impl ReceiveWindow {
         let edge = (nxt + wnd).max(old_edge);
         // RFC 9293 section 3.8.6.2.2, of what is offered now: a window that grows
         // may be at less than a segment while its clamp is far above.
-        let silly = self.mss.min(self.offer / 2);
+        let silly = self.silly_step.min(self.offer / 2);
         if self.avoid_silly && edge - old_edge < silly {
             old_edge
         } else {

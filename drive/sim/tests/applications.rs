@@ -4,6 +4,7 @@ mod common;
 
 use common::{flow, host, link, run, wire, world};
 use gigatcp_events::Limit;
+use gigatcp_path::{CpuCosts, Picoseconds};
 use gigatcp_sim::{Outcome, Reader, Stop, Supply};
 use gigatcp_tcp::Profile;
 use gigatcp_units::{Bytes, Duration, Rate};
@@ -75,4 +76,56 @@ fn a_supply_that_ends_leaves_the_rest_to_the_path() {
         (0.5..0.8).contains(&(application * seconds / 3.0)),
         "{application}"
     );
+}
+
+/// 1 MB from a host of 2001 that is paid for each octet it copies; the time it took.
+fn written_in_pieces(
+    change: impl FnOnce(&mut Profile),
+    buffer: u64,
+    supply: Option<Supply>,
+) -> f64 {
+    let mut profile = Profile::BSD_4_3_RENO;
+    change(&mut profile);
+    let mut hosts = host(profile, 4470, "reno", buffer);
+    hosts.costs = CpuCosts {
+        per_byte_copied: Picoseconds::new(4000),
+        ..CpuCosts::default()
+    };
+    let mut flow = flow("flow", &hosts, Stop::Bytes(Bytes::new(MB)));
+    flow.write_size = profile.write_size;
+    flow.supply = supply;
+    let there = link("there", 100_000_000, Duration::from_millis(1), 500);
+    let back = wire("back", Duration::from_millis(1));
+    let outcome = run(world(there, back, vec![flow])).1;
+    assert_eq!(outcome.flows[0].bytes(), Bytes::new(MB));
+    outcome.now.as_secs_f64()
+}
+
+/// A piece of a segment waits for the rest of its call: it must come.
+#[test]
+fn a_call_that_is_written_in_pieces_never_waits_for_itself() {
+    for buffer in [4096, 5000, 10_000, 65_536] {
+        for lowat in [None, Some(1000), Some(3000), Some(10_000)] {
+            let change = |p: &mut Profile| p.not_sent_lowat = lowat.map(Bytes::new);
+            let seconds = written_in_pieces(change, buffer, None);
+            // No segment waits for a delayed acknowledgment or a probe for long.
+            assert!(seconds < 60.0, "{buffer} {lowat:?}: {seconds}");
+        }
+    }
+    let supply = Supply {
+        amount: Bytes::new(1000),
+        every: Duration::from_millis(1),
+        until: None,
+    };
+    let seconds = written_in_pieces(|_| (), 65_536, Some(supply));
+    assert!((0.99..1.2).contains(&seconds), "{seconds}");
+}
+
+/// Behind a window of four segments a writer that sleeps until a third of its buffer
+/// is free has not more to send in time; one that is woken by 2 KiB has.
+#[test]
+fn a_low_water_mark_keeps_the_window_full_where_copying_costs() {
+    let low = written_in_pieces(|_| (), 16_384, None);
+    let third = written_in_pieces(|p| p.write_low_water = None, 16_384, None);
+    assert!(low < 0.98 * third, "{low} {third}");
 }

@@ -279,6 +279,44 @@ fn what_cures_the_stall_and_what_does_not() {
     assert!(!heals(&with_sack), "SACK alone");
 }
 
+/// The law needs a reader that goes on before the sender's first timeout.
+#[test]
+fn a_pause_that_outlasts_the_first_timeout_heals() {
+    for (millis, expected) in [(10, false), (1000, false), (1010, true), (2000, true)] {
+        let mut case = machines_of_2001();
+        case.pause = Duration::from_millis(millis);
+        assert_eq!(heals(&case), expected, "{millis} ms");
+    }
+}
+
+/// What cures today's TCP where its timer of 200 ms is too late: after three
+/// timeouts it sends packets that the ring of small frames takes (RFC 4821).
+#[test]
+fn todays_tcp_is_healed_by_its_timer_or_by_smaller_packets() {
+    let healed = |micros, update, plpmtud| {
+        let mut case = machines_of_2001();
+        case.profile = Profile {
+            buffer_limit: Bytes::new(16 << 20),
+            initial_window: InitialWindow::Segments(10_000),
+            window_update_segments: update,
+            plpmtud,
+            ..Profile::MODERN
+        };
+        case.pause = Duration::from_micros(micros);
+        heals(&case)
+    };
+    for micros in [
+        10_000, 168_600, 250_000, 500_000, 1_000_000, 2_000_000, 10_000_000,
+    ] {
+        for update in [0, 1, 2] {
+            let place = format!("{micros} us, updates by {update}");
+            assert!(healed(micros, update, true), "{place}");
+            let is_dead = micros == 10_000 || (micros == 168_600 && update > 0);
+            assert_eq!(healed(micros, update, false), !is_dead, "{place}");
+        }
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(60))]
 

@@ -4,7 +4,6 @@ use gigatcp_events::EventMask;
 use gigatcp_plan::{Flow, Host, Plan, Scenario, Series, Stop};
 use gigatcp_sim::{FlowConfig, HostConfig, Observe, Reader, SharedSegment, WorldConfig, config};
 use gigatcp_tcp::Config as TcpConfig;
-use gigatcp_units::Bytes;
 use gigatcp_wire::{IpVersion, SeqNumber};
 
 /// Octets of a TCP header without options.
@@ -12,9 +11,6 @@ const TCP_HEADER: u32 = 20;
 
 /// Port of the receiving application (nuttcp's data port).
 const PORT: u16 = 5001;
-
-/// Octets a testing application writes at once (nuttcp, iperf).
-const WRITE_SIZE: Bytes = Bytes::new(65_536);
 
 /// Returns the world of the series named `series` in `plan` with this seed, or of the
 /// first series if `series` is None; None if the plan has no such series.
@@ -65,7 +61,7 @@ fn flow_config(scenario: &Scenario, number: usize, flow: &Flow, seed: u64) -> Fl
             Stop::Bytes(bytes) => config::Stop::Bytes(bytes),
             Stop::Duration(span) => config::Stop::After(span),
         },
-        write_size: WRITE_SIZE,
+        write_size: scenario.sender.profile.write_size,
         supply: flow.supply.map(|supply| config::Supply {
             amount: supply.amount,
             every: supply.every,

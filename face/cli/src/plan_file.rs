@@ -3,11 +3,13 @@
 //! What contains a `/` or ends in `.toml` is a file; anything else is the name
 //! of an experiment, or else a file.
 
-use std::fs::File;
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::fs::{self, File};
 use std::io::{self, ErrorKind, Read};
 use std::path::{Path, PathBuf};
 
-use gigatcp_plan::Plan;
+use gigatcp_plan::{Files, Plan};
 
 use crate::experiments::{self, Experiments};
 use crate::failure::Failure;
@@ -16,11 +18,16 @@ use crate::{diagnostics, nearest, output};
 /// Larger files are no plans: what was meant is another file.
 const LARGEST: u64 = 4 << 20;
 
+/// Larger files are no traces: an hour at 1 Gbit/s.
+const LARGEST_FILE: u64 = 2 << 30;
+
 /// A plan that has been found and read, not yet understood.
 #[derive(Clone, Debug)]
 pub(crate) struct PlanFile {
     path: PathBuf,
     bytes: Vec<u8>,
+    /// The files it named when it was understood, by their name in the plan.
+    named: RefCell<BTreeMap<String, String>>,
 }
 
 impl PlanFile {
@@ -28,13 +35,27 @@ impl PlanFile {
     pub(crate) fn find(name: &Path) -> Result<Self, Failure> {
         let path = locate(name)?;
         let bytes = read(&path)?;
-        Ok(Self { path, bytes })
+        Ok(Self::new(path, bytes))
     }
 
     /// Reads the plan at `path`.
     pub(crate) fn at(path: PathBuf) -> Result<Self, Failure> {
         let bytes = read(&path)?;
-        Ok(Self { path, bytes })
+        Ok(Self::new(path, bytes))
+    }
+
+    fn new(path: PathBuf, bytes: Vec<u8>) -> Self {
+        Self {
+            path,
+            bytes,
+            named: RefCell::default(),
+        }
+    }
+
+    /// The files that the plan named, with their texts, once it is understood: they
+    /// are part of what it says.
+    pub(crate) fn named(&self) -> BTreeMap<String, String> {
+        self.named.borrow().clone()
     }
 
     /// Where it is.
@@ -68,8 +89,39 @@ impl PlanFile {
     /// Understands it; the warnings are the plan's.
     pub(crate) fn parse_silently(&self, overrides: &[String]) -> Result<Plan, Failure> {
         let name = self.path.display().to_string();
-        gigatcp_plan::parse(&name, &self.bytes, overrides)
+        gigatcp_plan::parse_with(&name, &self.bytes, overrides, self)
             .map_err(|findings| Failure::Plan(Box::new(findings)))
+    }
+}
+
+/// Files that a plan names, from one folder.
+pub(crate) struct Beside<'a>(pub(crate) &'a Path);
+
+impl Files for Beside<'_> {
+    fn read(&self, name: &str) -> Result<String, String> {
+        // Where a run was stored, what it named is there by its own name alone.
+        let path = self.0.join(name);
+        let alone = Path::new(name).file_name().map(|name| self.0.join(name));
+        let path = alone
+            .filter(|alone| !path.exists() && alone.exists())
+            .unwrap_or(path);
+        let size = fs::metadata(&path).map(|about| about.len());
+        match size {
+            Ok(size) if size > LARGEST_FILE => {
+                return Err(format!("it is larger than {} MiB", LARGEST_FILE >> 20));
+            }
+            Ok(_) | Err(_) => {}
+        }
+        fs::read_to_string(&path).map_err(|error| format!("{}: {error}", path.display()))
+    }
+}
+
+impl Files for PlanFile {
+    fn read(&self, name: &str) -> Result<String, String> {
+        let text = Beside(self.folder()).read(name)?;
+        let mut named = self.named.borrow_mut();
+        named.insert(name.to_owned(), text.clone());
+        Ok(text)
     }
 }
 

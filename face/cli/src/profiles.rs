@@ -211,6 +211,9 @@ fn constants(profile: &Profile) -> Vec<(&'static str, String)> {
         receive_buffer_max,
         send_buffer_start,
         send_buffer_max,
+        write_size,
+        write_low_water = or_false(profile.write_low_water),
+        write_chunk,
         not_sent_lowat = or_false(profile.not_sent_lowat),
     ]
 }
@@ -274,6 +277,9 @@ fn loss_recovery(profile: &Profile) -> Vec<(&'static str, String)> {
         route_buffers_override,
         buffers_in_segments,
         window_update_segments,
+        half_window_leaves,
+        handshake_ack_alone,
+        update_after_open,
         repair_restarts_timer,
         reset_on_giving_up,
     ]

@@ -446,6 +446,21 @@ mod tests {
     }
 
     #[test]
+    fn the_longer_delay_of_the_two_queues_counts() {
+        for (low, classic) in [(0.012, 0.014), (0.014, 0.012)] {
+            let mut queue = dualpi2(&[]);
+            let waited = |seconds: f64| Ticket {
+                arrived: at(0.016 - seconds),
+                ..Trial::new("dualpi2", &[], unlimited()).next
+            };
+            queue.low.waiting.push(waited(low));
+            queue.classic.waiting.push(waited(classic));
+            queue.catch_up(at(0.016));
+            assert!((queue.controller.old - 0.014).abs() < 1e-9);
+        }
+    }
+
+    #[test]
     fn an_idle_queue_comes_to_rest() {
         let mut idle = dualpi2(&[]);
         idle.controller.base = 0.5;

@@ -188,11 +188,6 @@ impl Controller {
         self.old = delay;
         is_short
     }
-
-    /// Whether an empty queue leaves it as it is.
-    fn is_at_rest(&self) -> bool {
-        self.p == 0.0 && self.old == 0.0
-    }
 }
 
 /// The departure rate of a backlogged queue, as the time of one measurement.
@@ -281,10 +276,10 @@ impl Pie {
             self.burst_allowance = self.burst_allowance.saturating_sub(self.updates.period());
             if is_short && self.controller.p == 0.0 {
                 self.burst_allowance = self.max_burst;
-            }
-            if self.waiting.is_empty() && self.controller.is_at_rest() {
-                // Those that are left change nothing.
-                self.updates.skip(now);
+                if self.waiting.is_empty() {
+                    // Those that are left change nothing.
+                    self.updates.skip(now);
+                }
             }
         }
     }
@@ -440,6 +435,16 @@ mod tests {
         assert_eq!(idle.burst_allowance, Duration::from_millis(150));
         assert!(idle.updates.due(at(1e9)).is_none());
         assert!(idle.updates.due(at(1e9 + 0.016)).is_some());
+    }
+
+    #[test]
+    fn the_allowance_is_renewed_one_update_after_the_delay_has_gone() {
+        let mut idle = pie(&[]);
+        idle.controller.old = 0.1;
+        idle.burst_allowance = Duration::from_millis(15);
+        // The first update still sees the old delay; both are due in one call.
+        idle.catch_up(at(0.03));
+        assert_eq!(idle.burst_allowance, Duration::from_millis(150));
     }
 
     /// A queue of ten packets that would be dropped with probability `p`.

@@ -52,7 +52,7 @@ use alloc::boxed::Box;
 use gigatcp_units::{Bytes, Duration, Instant};
 use rand_pcg::Pcg64;
 
-use super::waiting::{Waiting, draw};
+use super::waiting::{Ticks, Waiting, draw};
 use super::{Build, Discipline, Drops, Entry, Limits, Link, Parameter, Ticket, Value};
 use crate::{DropCause, Tally};
 
@@ -174,8 +174,8 @@ struct Red {
     gentle: bool,
     in_bytes: bool,
     mean_packet: Bytes,
-    /// When maxp is adapted next, if at all.
-    adapt_next: Option<Instant>,
+    /// When maxp is adapted, if at all.
+    adaptations: Option<Ticks>,
     /// Equation (1), in packets.
     average: f64,
     /// Packets since the last one that was marked or dropped.
@@ -201,7 +201,7 @@ impl Red {
             gentle: settings.flag(&GENTLE),
             in_bytes: settings.flag(&BYTES),
             mean_packet: Bytes::new(settings.whole(&MEAN_PACKET)),
-            adapt_next: adapts.then_some(Instant::ZERO + ADAPT_EVERY),
+            adaptations: adapts.then(|| Ticks::every(ADAPT_EVERY)),
             average: 0.0,
             count: 0,
             idle_since: Instant::ZERO,
@@ -247,21 +247,20 @@ impl Red {
 
     /// Adapts maxp for every interval that has passed.
     fn adapt(&mut self, now: Instant, link: &Link) {
-        let Some(mut next) = self.adapt_next else {
+        let Some(mut adaptations) = self.adaptations else {
             return;
         };
         let (least, most) = ADAPTED_MAX_P;
         let span = self.max - self.min;
-        while next <= now {
-            let average = self.average_at(next, link);
+        while let Some(due) = adaptations.due(now) {
+            let average = self.average_at(due, link);
             if average > self.min + 0.6 * span && self.max_p <= most {
                 self.max_p += (self.max_p / 4.0).min(0.01);
             } else if average < self.min + 0.4 * span && self.max_p >= least {
                 self.max_p *= 0.9;
             }
-            next += ADAPT_EVERY;
         }
-        self.adapt_next = Some(next);
+        self.adaptations = Some(adaptations);
     }
 
     /// pb of equation (3); nothing from where all packets are dropped.
@@ -435,6 +434,27 @@ mod tests {
         };
         red.update_average(at(1.0005), &busy);
         close(red.average, 8.0 * 0.998);
+    }
+
+    #[test]
+    fn a_drop_while_the_last_packet_is_sent_does_not_begin_the_idle_time() {
+        let mut red = red(&[("weight", Value::Number(1.0))]);
+        let link = Link {
+            rate: Some(Rate::from_bps(8_000_000)),
+            ..Link::default()
+        };
+        let ticket = Trial::new("red", &[], unlimited()).next;
+        let mut drops = Drops::default();
+        red.enqueue(at(1.0), &link, ticket, &mut drops);
+        red.dequeue(at(1.0), &link, &mut drops).unwrap();
+        let busy = Link {
+            in_service: ticket.tally(),
+            ..link
+        };
+        red.limits = packets(1);
+        red.enqueue(at(1.0005), &busy, ticket, &mut drops);
+        assert_eq!(drops.0.len(), 1);
+        assert_eq!(red.idle_since, at(1.001));
     }
 
     /// Largest L with L + 1 - min < (1 - (1 - w)^L)/w for min = 32 and weights 2^-2 to

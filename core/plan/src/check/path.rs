@@ -9,6 +9,7 @@ use alloc::vec::Vec;
 
 use gigatcp_path::{
     Aggregate, HopConfig, LossModel, MarkAbove, Period, Policer, RateSource, Reorder, Shaper,
+    TRACE_OVERHEAD,
 };
 use gigatcp_units::{Bytes, Duration, Rate};
 
@@ -118,7 +119,9 @@ fn vec_of(hop: Option<Hop>) -> Vec<Hop> {
 fn shorthand(plan: &Reader, reader: &Reader) -> (Vec<Hop>, Vec<Hop>) {
     if plan.has("path") {
         for name in ["rate", "rtt"] {
-            if let Some(key) = keys::PATH.find(name).filter(|key| !reader.has(key.name)) {
+            let has_trace = name == "rate" && reader.has("rate_trace");
+            let key = keys::PATH.find(name);
+            if let Some(key) = key.filter(|key| !has_trace && !reader.has(key.name)) {
                 reader.report_missing(key);
             }
         }
@@ -185,15 +188,19 @@ pub(crate) fn hop(reader: &Reader, name: &str) -> Hop {
     let given_name = if is_table { reader.name("name") } else { None };
     let delay = if is_table { reader.time("delay") } else { None };
     let per_packet = reader.packet_rate("packet_rate").map(service_time);
+    let overhead = match reader.has("rate_trace") {
+        true => TRACE_OVERHEAD as u32,
+        false => ETHERNET_OVERHEAD,
+    };
     let config = HopConfig {
         name: given_name.unwrap_or_else(|| name.to_owned()),
         rate: reader.rate("rate"),
         link_overhead: Bytes::new(u64::from(
-            reader.octets("link_overhead").unwrap_or(ETHERNET_OVERHEAD),
+            reader.octets("link_overhead").unwrap_or(overhead),
         )),
         per_packet: per_packet.unwrap_or(Duration::ZERO),
         one_way_delay: delay.unwrap_or(Duration::ZERO),
-        rate_source: reader.rates("rate_schedule").map(RateSource::Schedule),
+        rate_source: rate_source(reader),
         shaper: shaper(reader),
         aggregate: aggregate(reader),
         delay_schedule: reader.delays("delay_schedule"),
@@ -322,6 +329,19 @@ fn policer(reader: &Reader) -> Option<Policer> {
     Some(Policer { rate, burst })
 }
 
+fn rate_source(reader: &Reader) -> Option<RateSource> {
+    let others = ["rate", "rate_schedule", "packet_rate"];
+    let mut others = others.into_iter().filter(|other| reader.has(other));
+    if reader.has("rate_trace")
+        && let Some(other) = others.next()
+    {
+        reader.report_conflict("rate_trace", other, "the trace says when packets leave");
+        return None;
+    }
+    let schedule = reader.rates("rate_schedule").map(RateSource::Schedule);
+    schedule.or_else(|| reader.trace("rate_trace").map(RateSource::Trace))
+}
+
 fn shaper(reader: &Reader) -> Option<Shaper> {
     check_pair(reader, ["shaper", "shaper_burst"]);
     let rate = reader.rate("shaper")?;
@@ -341,7 +361,8 @@ fn aggregate(reader: &Reader) -> Option<Aggregate> {
 
 /// A schedule for a rate or a delay that the hop does not have is hardly meant so.
 fn check_changes(reader: &Reader, config: &HopConfig) {
-    if config.rate_source.is_some() && config.rate.is_none() {
+    let is_scheduled = matches!(config.rate_source, Some(RateSource::Schedule(_)));
+    if is_scheduled && config.rate.is_none() {
         let place = reader.place_of("rate_schedule");
         let message = "`rate_schedule` needs a `rate` for the time before its first moment";
         let finding = Diagnostic::error(place, message).label("and before that?");
@@ -354,6 +375,7 @@ fn check_changes(reader: &Reader, config: &HopConfig) {
 /// A discipline manages a queue only where there is one.
 fn check_queue(reader: &Reader, config: &HopConfig) {
     let never_waits = config.rate.is_none()
+        && config.rate_source.is_none()
         && config.per_packet.is_zero()
         && config.shaper.is_none()
         && config.aggregate.is_none();
@@ -450,7 +472,7 @@ struct Settling<'a> {
     rtt: Duration,
     mtu: u32,
     carries_data: bool,
-    findings: &'a Findings,
+    findings: &'a Findings<'a>,
 }
 
 impl Settling<'_> {
@@ -467,7 +489,7 @@ impl Settling<'_> {
                 config.limit_bytes = Some(room);
             }
             Some(Room::MilliBdp(share)) => {
-                let room = self.bdp(config.rate, share, &hop.room_place);
+                let room = self.bdp(config.nominal_rate(), share, &hop.room_place);
                 if let Some(room) = room {
                     self.check_bytes(room, &hop.room_place);
                 }
@@ -475,7 +497,7 @@ impl Settling<'_> {
             }
             None => {
                 let least = Bytes::new(LEAST_DEFAULT_QUEUE * u64::from(self.mtu));
-                let bdp = config.rate.map(|rate| rate.amount_in(self.rtt));
+                let bdp = config.nominal_rate().map(|rate| rate.amount_in(self.rtt));
                 config.limit_bytes = bdp.map(|bdp| bdp.max(least));
             }
         }

@@ -78,7 +78,7 @@ fn apply<'a>(
 struct Variations<'a> {
     common: Table,
     overrides: &'a [Assignment],
-    findings: &'a Findings,
+    findings: &'a Findings<'a>,
 }
 
 impl Variations<'_> {

@@ -108,6 +108,8 @@ const IMPAIRMENTS: &[Key] = keys! {
         SOME_TIME, Is("none");
     rate_schedule = r#""10 s: 1 Mbit/s, 20 s: 5 Mbit/s""#, "the rate from each moment on; before the first, `rate`":
         Kind::Rates, Is("none");
+    rate_trace = r#""lte.trace""#, "file of the moments at which packets may leave, in place of a rate":
+        Kind::Trace, Is("none");
     delay_schedule = r#""15 s: 60 ms, 30 s: 35 ms""#, "the one-way delay from each moment on":
         Kind::Delays, Is("none");
     jitter = r#""2 ms""#, "by how much delays vary at random":

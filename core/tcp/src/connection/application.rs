@@ -73,15 +73,21 @@ impl<P: Payload> Connection<P> {
         );
         if receiving {
             self.adjust_receive_buffer(now);
-            let now_open = self.rcv.told.saturating_sub(self.rcv.nxt);
-            if self
-                .window
-                .is_update_due(now_open, || self.window_on_wire())
-            {
-                self.ack.demand();
-            }
+            self.demand_window_update();
         }
         Some(piece)
+    }
+
+    /// Makes an acknowledgment due where the window has opened far enough.
+    #[inline]
+    pub(super) fn demand_window_update(&mut self) {
+        let now_open = self.rcv.told.saturating_sub(self.rcv.nxt);
+        if self
+            .window
+            .is_update_due(now_open, || self.window_on_wire())
+        {
+            self.ack.demand();
+        }
     }
 
     /// Whether reading has made an acknowledgment due: a driver that does not

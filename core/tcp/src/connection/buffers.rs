@@ -224,15 +224,25 @@ impl<P: Payload> Connection<P> {
         space.min(left.max(u64::from(self.smss)))
     }
 
-    /// Room at which an application that waits to write is woken: a third of
-    /// the send buffer, or half of `not_sent_lowat`, as in Linux
-    /// (`sk_stream_is_writeable`).
+    /// Room at which an application that waits to write is woken: the low-water
+    /// mark of the profile, or a third of the send buffer, or half of
+    /// `not_sent_lowat`, as in Linux (`sk_stream_is_writeable`).
     pub fn send_wake_space(&self) -> u64 {
-        let third = self.send_buffer.capacity() / 3;
+        let capacity = self.send_buffer.capacity();
+        let mark = self.profile.write_low_water;
+        let room = mark.map_or(capacity / 3, |mark| mark.as_u64().min(capacity));
         match self.profile.not_sent_lowat {
-            None => third,
-            Some(lowat) => third.min(lowat.as_u64() / 2),
+            None => room,
+            Some(lowat) => room.min(lowat.as_u64() / 2),
         }
+    }
+
+    /// Whether more of the same call of the application follows what is written
+    /// next: until then less than a segment waits (BSD `PRUS_MORETOCOME`, Linux
+    /// `MSG_MORE`), unless it is half of the largest window.
+    #[inline]
+    pub fn set_more_to_come(&mut self, more: bool) {
+        self.more_to_come = more;
     }
 
     /// Most octets the application took in a round trip so far.

@@ -316,6 +316,9 @@ impl<P: Payload> Connection<P> {
         if self.fin_wanted {
             self.set_state(now, State::FinWait1);
         }
+        if self.profile.update_after_open {
+            self.demand_window_update();
+        }
         self.take_syn_text(now);
         true
     }

@@ -306,6 +306,8 @@ pub struct Connection<P> {
     authentication: Option<Box<authenticate::Authenticator<P>>>,
     /// The application has closed: FIN follows the last octet.
     fin_wanted: bool,
+    /// More of the call whose data were written last follows.
+    more_to_come: bool,
     fin_sent: bool,
     /// Offset of the peer's FIN, once seen.
     peer_fin: Option<u64>,
@@ -452,6 +454,7 @@ impl<P: Payload> Connection<P> {
             fast_open: None,
             authentication: None,
             fin_wanted: false,
+            more_to_come: false,
             fin_sent: false,
             peer_fin: None,
             reset_due: None,

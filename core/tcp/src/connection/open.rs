@@ -96,8 +96,19 @@ impl<P: Payload> Connection<P> {
         let ceiling = self.mss_limit + self.path.headers();
         self.path.start(now, &self.profile, ceiling);
         self.smss = self.smss_of(self.path.current());
+        self.window
+            .on_effective_mss(&self.profile, self.mss_limit.min(self.mss_of_route()));
         self.settle_buffers();
         self.start_congestion_control(now);
+    }
+
+    /// Returns the largest segment on the route that the host remembers, options
+    /// included. A search for the path's MTU that begins low is no such knowledge.
+    fn mss_of_route(&self) -> u32 {
+        match self.profile.route_mtu {
+            0 => u32::MAX,
+            mtu => mtu.saturating_sub(self.path.headers()).max(1),
+        }
     }
 
     /// The window starts from the SMSS that both SYNs left.
@@ -228,7 +239,11 @@ impl<P: Payload> Connection<P> {
             self.acknowledge_syn(now, received.at, ack);
             self.set_state(now, State::Established);
             // ACK at once; it may ride on data.
-            self.ack.demand();
+            if self.profile.handshake_ack_alone {
+                self.ack.demand_alone();
+            } else {
+                self.ack.demand();
+            }
             self.take_syn_ack_text(now, segment);
         } else {
             self.keep_syn_text(segment);

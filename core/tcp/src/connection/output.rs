@@ -192,7 +192,8 @@ impl<P: Payload> Connection<P> {
                 !idle && (!self.profile.nagle_minshall || self.snd.una < self.snd.small_end);
             let waits = waits && is_last;
             let nagle_holds = self.profile.nagle && waits && !self.fin_wanted && !self.is_urgent();
-            return (!nagle_holds).then_some(unsent);
+            let holds = nagle_holds || (self.more_to_come && is_last && !self.fin_wanted);
+            return (!holds || self.is_half_window(unsent)).then_some(unsent);
         }
         if window >= smss || most == 0 {
             return None;
@@ -201,6 +202,11 @@ impl<P: Payload> Connection<P> {
         let may_be_small = idle || !self.profile.nagle;
         let worth_it = may_be_small && 2 * most >= self.snd.max_wnd;
         (!self.profile.silly_window_avoidance || worth_it).then_some(most)
+    }
+
+    /// Whether that much leaves by the rule `half_window_leaves`.
+    fn is_half_window(&self, octets: u64) -> bool {
+        self.profile.half_window_leaves && 2 * octets >= self.snd.max_wnd
     }
 
     /// Octets not sent yet of the record that comes next.

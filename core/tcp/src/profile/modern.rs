@@ -98,6 +98,9 @@ impl Profile {
         send_buffer_start: Bytes::new(16_384),
         send_buffer_max: Bytes::new(1 << 30),
         not_sent_lowat: None,
+        write_size: Bytes::new(65_536),
+        write_low_water: None,
+        write_chunk: 0,
         may_shrink_window: false,
         // Path MTU, errors and liveness.
         pmtud: true,
@@ -143,6 +146,9 @@ impl Profile {
         route_buffers_override: false,
         buffers_in_segments: false,
         window_update_segments: 0,
+        half_window_leaves: false,
+        handshake_ack_alone: false,
+        update_after_open: false,
         repair_restarts_timer: false,
         reset_on_giving_up: false,
     };

@@ -398,6 +398,27 @@ pub const SETTINGS: &[Setting] = &[
         4 << 10,
         1 << 30
     ),
+    amount!(
+        write_size,
+        "an amount from \"1 B\" to \"1 GiB\"",
+        1,
+        1 << 30
+    ),
+    count!(write_chunk, 0..=1_000_000),
+    Setting {
+        name: "write_low_water",
+        expects: "an amount from \"1 B\" to \"1 GiB\", or false (a third of the send buffer)",
+        apply: |profile, value| {
+            profile.write_low_water = match value {
+                SettingValue::Amount(octets) if (1..=1 << 30).contains(&octets.as_u64()) => {
+                    Some(octets)
+                }
+                SettingValue::Switch(false) => None,
+                _ => return false,
+            };
+            true
+        },
+    },
     Setting {
         name: "not_sent_lowat",
         expects: "an amount from \"1 B\" to \"1 GiB\", or false (none)",
@@ -519,6 +540,9 @@ pub const SETTINGS: &[Setting] = &[
     switch!(route_buffers_override),
     switch!(buffers_in_segments),
     count!(window_update_segments, 0..=1000),
+    switch!(half_window_leaves),
+    switch!(handshake_ack_alone),
+    switch!(update_after_open),
     switch!(repair_restarts_timer),
     switch!(reset_on_giving_up),
 ];

@@ -318,6 +318,19 @@ fn with_a_low_water_mark_only_so_much_may_wait_unsent() {
 }
 
 #[test]
+fn a_writer_is_woken_at_a_third_of_the_buffer_or_at_the_low_water_mark() {
+    let wakes_at = |mark: Option<u64>, buffer| {
+        let mut config = with(|p| p.write_low_water = mark.map(Bytes::new));
+        config.send_buffer = Some(Bytes::new(buffer));
+        Script::established(&config).tcp.send_wake_space()
+    };
+    assert_eq!(wakes_at(None, 30_000), 10_000);
+    assert_eq!(wakes_at(Some(2048), 30_000), 2048);
+    // A mark beyond the buffer would never be reached.
+    assert_eq!(wakes_at(Some(8192), 4096), 4096);
+}
+
+#[test]
 fn there_is_no_room_to_write_where_nothing_is_taken_any_more() {
     // Whoever writes as long as there is room must come to an end.
     let mut t = Script::established(&bare());

@@ -1,7 +1,7 @@
 //! When to acknowledge: RFC 9293 section 3.8.6.3, RFC 5681 section 4.2.
 
 use gigatcp_tcp::Profile;
-use gigatcp_units::Duration;
+use gigatcp_units::{Bytes, Duration};
 
 use crate::script::{Script, bare, with};
 
@@ -111,7 +111,7 @@ fn without_delay_every_segment_is_acknowledged() {
 #[test]
 fn a_young_connection_acknowledges_16_segments_one_by_one() {
     let mut config = with(|p| p.quick_ack = true);
-    config.receive_buffer = Some(gigatcp_units::Bytes::new(65_535));
+    config.receive_buffer = Some(Bytes::new(65_535));
     let mut t = Script::established(&config);
     for n in 0..16 {
         t.inject(&data(n));
@@ -122,6 +122,57 @@ fn a_young_connection_acknowledges_16_segments_one_by_one() {
     t.expect_nothing();
     t.inject(&data(17));
     t.expect(". 1:1(0) ack 18001");
+}
+
+/// The trace of 2001 (Shalunov, E27): window updates when the handshake is over,
+/// and the first segment's acknowledgment waits for the timer. The SYN-ACK can
+/// say 65,535 at most.
+#[test]
+fn a_bsd_tells_of_a_scaled_window_when_the_handshake_ends_and_holds_the_first_ack_back() {
+    let mut config = with(|p| *p = Profile::BSD_4_3_RENO);
+    config.profile.timestamps = false;
+    config.profile.buffers_in_segments = false;
+    config.profile.buffer_limit = Bytes::new(1 << 20);
+    config.receive_buffer = Some(Bytes::new(1 << 20));
+    let mut t = Script::accept(&config, "S 0:0(0) win 65535 <mss 1000,wscale 0>");
+    t.expect("S. 0:0(0) ack 1 win 65535 <mss 1000,wscale 5>");
+    t.inject(". 1:1(0) ack 1");
+    t.expect(". 1:1(0) ack 1 win 32768");
+    t.inject(&data(0));
+    t.read(1000);
+    t.wait_ms(99);
+    t.expect_nothing();
+    t.wait_ms(1);
+    t.expect(". 1:1(0) ack 1001 win 32768");
+}
+
+/// Where nothing tells of the window, the first data that is read does.
+#[test]
+fn without_that_the_first_data_are_acknowledged_with_the_scaled_window() {
+    let mut config = with(|p| p.window_update_segments = 2);
+    config.profile.window_scaling = true;
+    config.receive_buffer = Some(Bytes::new(1 << 20));
+    let mut t = Script::accept(&config, "S 0:0(0) win 65535 <mss 1000,wscale 0>");
+    t.leaving();
+    t.inject(". 1:1(0) ack 1");
+    t.expect_nothing();
+    t.inject(&data(0));
+    t.read(1000);
+    t.expect(". 1:1(0) ack 1001 win 32768");
+}
+
+#[test]
+fn a_bsd_acknowledges_the_syn_ack_before_the_data_that_were_written_early() {
+    for alone in [true, false] {
+        let mut t = Script::connect(&with(|p| p.handshake_ack_alone = alone));
+        t.leaving();
+        t.write(1000);
+        t.inject("S. 0:0(0) ack 1 <mss 1000>");
+        if alone {
+            t.expect(". 1:1(0) ack 1");
+        }
+        t.expect("P. 1:1001(1000) ack 1");
+    }
 }
 
 #[test]

@@ -43,6 +43,52 @@ fn a_full_segment_does_not_wait() {
     t.expect("P. 11:1011(1000) ack 1");
 }
 
+/// BSD hands a call to TCP cluster by cluster; a piece of a segment waits for the
+/// rest of the call, also where nothing is outstanding.
+#[test]
+fn less_than_a_segment_waits_while_more_of_the_same_call_follows() {
+    let mut t = Script::established(&with(|p| p.nagle = true));
+    t.tcp.set_more_to_come(true);
+    t.write(600);
+    t.expect_nothing();
+    t.write(600);
+    t.expect(". 1:1001(1000) ack 1");
+    t.expect_nothing();
+    t.tcp.set_more_to_come(false);
+    t.inject(". 1:1(0) ack 1001");
+    t.expect("P. 1001:1201(200) ack 1");
+    // A call that never ends holds nothing back for good.
+    t.tcp.set_more_to_come(true);
+    t.write(100);
+    t.expect_nothing();
+    t.close();
+    t.expect("FP. 1201:1301(100) ack 1");
+}
+
+/// BSD `tcp_output`: half of the largest window is as good as a segment.
+#[test]
+fn half_of_the_largest_window_leaves_at_once_where_that_is_the_rule() {
+    for rule in [true, false] {
+        let mut t = Script::connect(&with(|p| {
+            p.nagle = true;
+            p.half_window_leaves = rule;
+        }));
+        t.leaving();
+        t.inject("S. 0:0(0) ack 1 win 1200 <mss 1000>");
+        t.leaving();
+        t.wnd = 1200;
+        t.inject(". 1:1(0) ack 1");
+        t.tcp.set_more_to_come(true);
+        t.write(599);
+        t.expect_nothing();
+        t.write(1);
+        if rule {
+            t.expect("P. 1:601(600) ack 1");
+        }
+        t.expect_nothing();
+    }
+}
+
 #[test]
 fn the_small_end_of_a_large_write_waits_for_all_acknowledgments() {
     let mut t = Script::established(&with(|p| {

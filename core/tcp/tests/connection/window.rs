@@ -155,6 +155,32 @@ fn a_driver_that_does_not_ask_after_each_read_learns_when_to_ask() {
     assert!(!t.tcp.is_window_update_due(), "it has left");
 }
 
+/// RFC 9293 section 3.8.6.2.2 counts in the effective send MSS: our SYN says 1000,
+/// the route (216 of data in 256) or the peer's SYN leaves less.
+#[test]
+fn the_edge_moves_in_steps_of_the_effective_mss_and_not_of_the_announced_one() {
+    let mut config = with(|p| p.route_mtu = 256);
+    config.receive_buffer = Some(Bytes::new(2160));
+    let of_route = Script::established(&config);
+    config.profile.route_mtu = 0;
+    config.profile.mss_min = 88;
+    let mut of_peer = Script::connect(&config);
+    of_peer.leaving();
+    of_peer.inject("S. 0:0(0) ack 1 <mss 216>");
+    of_peer.leaving();
+    for mut t in [of_route, of_peer] {
+        t.inject(". 1:217(216) ack 1");
+        t.read(215);
+        t.inject(". 217:433(216) ack 1");
+        t.expect(". 1:1(0) ack 433 win 1728");
+        t.read(217);
+        t.inject(". 433:649(216) ack 1");
+        t.read(216);
+        t.inject(". 649:865(216) ack 1");
+        t.expect(". 1:1(0) ack 865 win 1944");
+    }
+}
+
 #[test]
 fn a_buffer_smaller_than_a_segment_opens_by_halves() {
     let mut t = with_buffer(600);

@@ -41,6 +41,10 @@ pub(super) struct Sink {
 pub(super) struct Source {
     stop: Stop,
     write_size: u64,
+    /// Octets of one call that reach the engine at a time; 0: all there is room for.
+    write_chunk: u64,
+    /// Octets that the call at hand still takes without asking for room again.
+    batch: u64,
     /// How data becomes available to it.
     supply: Option<Supply>,
     /// From when on it writes; set when the connection is established.
@@ -171,14 +175,19 @@ impl Endpoint {
             let most = space.min(u64::from(u32::MAX));
             return source.remaining(now).min(most);
         }
-        // A blocking write sleeps until there is room for it or until a third
-        // of the buffer is free (as Linux wakes writers); then it takes a part.
-        let wanted = source.remaining(now).min(source.write_size);
+        // A blocking write sleeps until there is room for it or as much as the
+        // profile wakes writers for; then it takes a part.
+        let wanted = source.remaining(now).min(source.left_of_call());
+        if source.batch > 0 {
+            return wanted.min(source.batch).min(source.write_chunk);
+        }
         let worth_waking = wanted.min(connection.send_wake_space());
-        if space >= worth_waking {
-            wanted.min(space)
-        } else {
+        if space < worth_waking {
             0
+        } else if source.write_chunk > 0 {
+            wanted.min(space).min(source.write_chunk)
+        } else {
+            wanted.min(space)
         }
     }
 
@@ -192,7 +201,20 @@ impl Endpoint {
             offset: source.written,
             len: len as u32,
         };
+        if source.write_chunk == 0 || self.ideal {
+            source.written += connection.write(payload) as u64;
+            return;
+        }
+        if source.batch == 0 {
+            source.batch = connection.send_space().min(source.left_of_call());
+        }
         source.written += connection.write(payload) as u64;
+        source.batch = source.batch.saturating_sub(len);
+        if connection.send_space() == 0 {
+            // It sleeps before the rest: what waits for that would wait for good.
+            source.batch = 0;
+        }
+        connection.set_more_to_come(source.batch > 0 && source.supply.is_none());
     }
 
     fn close_if_done(&mut self, now: Instant) {
@@ -318,6 +340,8 @@ impl Source {
         Self {
             stop: config.stop,
             write_size: config.write_size.as_u64().max(1),
+            write_chunk: u64::from(config.sender.tcp.profile.write_chunk),
+            batch: 0,
             supply: config.supply.map(|supply| Supply {
                 amount: supply.amount.max(Bytes::new(1)),
                 every: supply.every.max(Duration::from_nanos(1)),
@@ -327,6 +351,15 @@ impl Source {
             wake_at: Instant::ZERO + config.start,
             written: 0,
             closed: false,
+        }
+    }
+
+    /// Octets of the call at hand that are not written yet. Where a call is not cut
+    /// into pieces, what is left of it is a call like any other.
+    fn left_of_call(&self) -> u64 {
+        match self.write_chunk {
+            0 => self.write_size,
+            _ => self.write_size - self.written % self.write_size,
         }
     }
 

@@ -154,6 +154,10 @@ struct Link {
     #[arg(long, value_name = "CHANGES", requires = "rate")]
     rate_schedule: Option<String>,
 
+    /// A file of the moments at which packets may leave, in mahimahi's format, in place of a rate
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["rate", "rate_schedule"])]
+    rate_trace: Option<String>,
+
     /// How the one-way delay changes, as in '15 s: 60 ms, 30 s: 35 ms'
     #[arg(long, value_name = "CHANGES")]
     delay_schedule: Option<String>,
@@ -197,7 +201,7 @@ struct Link {
     /// Each queue: its room, as in '100 packets', '1 MB' or '0.5 BDP', its discipline, as in
     /// fq_codel (see `gigatcp list queues`), or both and settings, as in 'codel, 1000 packets,
     /// target 5 ms' [default: 1 BDP, at least 100 packets, first in, first out]
-    #[arg(long, value_name = "QUEUE", requires = "rate")]
+    #[arg(long, value_name = "QUEUE")]
     queue: Option<String>,
 
     /// Largest packet of both ends [default: 1500]
@@ -227,6 +231,7 @@ impl Link {
             loss,
             reverse_rate,
             rate_schedule,
+            rate_trace,
             delay_schedule,
             jitter,
             loss_burst,
@@ -247,6 +252,7 @@ impl Link {
             ("--loss", loss.is_some()),
             ("--reverse-rate", reverse_rate.is_some()),
             ("--rate-schedule", rate_schedule.is_some()),
+            ("--rate-trace", rate_trace.is_some()),
             ("--delay-schedule", delay_schedule.is_some()),
             ("--jitter", jitter.is_some()),
             ("--loss-burst", loss_burst.is_some()),

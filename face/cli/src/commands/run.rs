@@ -4,6 +4,7 @@
 //! plan, published numbers, and whether results can be written. The result
 //! is complete on disk before the first line of it is printed.
 
+use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io::IsTerminal;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -142,7 +143,13 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
         let failure = Failure::new(refusal.message).effect("nothing was run");
         return Err(failure.hint(refusal.hint));
     }
-    let mut hash = store::plan_hash(&file.text(), overrides, &job.only, job.seed, job.repeat);
+    let named = file.named();
+    let mut text = file.text();
+    named.iter().for_each(|(name, content)| {
+        text.push_str(name);
+        text.push_str(content);
+    });
+    let mut hash = store::plan_hash(&text, overrides, &job.only, job.seed, job.repeat);
     if job.ground == Ground::Live {
         hash.push_str("-live");
     }
@@ -177,8 +184,18 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
         why::judge(&mut record, folder.path());
     }
     say_end(&record, wanted, started, interrupt.signal());
+    store_named(&folder, &named)?;
     let finished = finish(arguments, &record, published.as_ref(), folder, &interrupt);
     finished.inspect_err(|_| interrupt.wait_if_aborted())
+}
+
+/// Keeps the files that the plan named beside the record, which holds the plan.
+fn store_named(folder: &Folder, named: &BTreeMap<String, String>) -> Result<(), Failure> {
+    named.iter().try_for_each(|(name, content)| {
+        let name = Path::new(name).file_name().unwrap_or_default();
+        let stored = folder.write(&name.to_string_lossy(), content.as_bytes());
+        stored.map_err(|error| unwritable(&error).effect("the results are lost"))
+    })
 }
 
 /// Stores the record and shows it.

@@ -22,6 +22,9 @@ fn share(series: &str) -> f64 {
 #[test]
 fn a_tcp_without_congestion_control_gets_56_per_cent_of_the_channel() {
     assert_within(experiment(), "vanilla", 0.10);
+    // Too fast, and not too slow: a window that opens in steps of another MSS
+    // than that of the segments made it too slow once.
+    assert!(experiment().ratio("vanilla") > 1.0);
 }
 
 /// Not a success: 49 % were published. Halving the window for each loss leaves
@@ -59,7 +62,7 @@ fn a_large_receive_window_changes_nothing_for_a_window_that_loss_keeps_small() {
 #[test]
 fn one_per_cent_of_loss_costs_two_where_the_pipe_is_known_and_the_window_holds_four() {
     let twice = share("large-window-known-pipe");
-    assert!((0.7..0.85).contains(&twice));
+    assert!((0.78..0.85).contains(&twice));
     let four_times = share("larger-window-known-pipe");
     assert!((0.97..0.99).contains(&four_times));
 }

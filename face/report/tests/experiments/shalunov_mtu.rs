@@ -16,7 +16,8 @@ fn throughput_never_rises_with_the_window_and_falls_tenfold_in_all() {
     let rates = WINDOWS.map(|window| experiment().rate(&format!("4470-{window}")));
     println!("{rates:.1?}");
     for pair in rates.windows(2) {
-        assert!(pair[1] <= pair[0], "{rates:.1?}");
+        // A segment more or less when the time is over is no rise.
+        assert!(pair[1] <= pair[0] * 1.0001, "{rates:.1?}");
     }
     // Published: eightfold.
     assert!(rates[0] > 8.0 * rates[5], "{rates:.1?}");

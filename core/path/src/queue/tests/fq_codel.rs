@@ -71,6 +71,10 @@ fn alternating_flows_that_empty_their_queues_do_not_starve_the_others() {
     for _ in 0..400 {
         trial.arrive(0.0, 0);
     }
+    // Two packets exhaust the credit of a new queue, the third is sent as an old one.
+    for _ in 0..3 {
+        trial.depart(0.0);
+    }
     let mut bulk = 0;
     for i in 0..300 {
         trial.arrive(0.0, 1 + i % 2);

@@ -1,13 +1,15 @@
 //! From arguments to hops. Arguments become a plan, so that a queue or a rate
 //! is read, checked and complained about as in any other.
 
+use std::path::Path;
+
 use gigatcp_path::HopConfig;
 use gigatcp_plan::{Plan, Scenario, Series};
 use gigatcp_units::{Bytes, Rate};
 
 use super::{Arguments, Link};
 use crate::failure::Failure;
-use crate::plan_file::PlanFile;
+use crate::plan_file::{Beside, PlanFile};
 use crate::{nearest, output};
 
 /// What lies between the ends.
@@ -34,7 +36,9 @@ pub(super) fn find(arguments: &Arguments) -> Result<Found, Failure> {
         Some(name) => PlanFile::find(name)?.parse(&arguments.overrides)?,
         None => {
             let text = text(&arguments.link);
-            let plan = gigatcp_plan::parse("the arguments, as a plan", text.as_bytes(), &[]);
+            let here = Beside(Path::new("."));
+            let name = "the arguments, as a plan";
+            let plan = gigatcp_plan::parse_with(name, text.as_bytes(), &[], &here);
             plan.map_err(|findings| Failure::Plan(Box::new(findings)))?
         }
     };
@@ -125,6 +129,7 @@ fn text(link: &Link) -> String {
             _ => link.rate,
         };
         say("rate", rate.map(|rate| rate.to_string()));
+        say("rate_trace", link.rate_trace.clone());
         say("rate_schedule", link.rate_schedule.clone());
         say("delay_schedule", link.delay_schedule.clone());
         say("jitter", link.jitter.clone());

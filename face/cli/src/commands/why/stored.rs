@@ -23,6 +23,7 @@ use serde_json::{Value, json};
 use super::answer::labeled;
 use crate::failure::Failure;
 use crate::output;
+use crate::plan_file::Beside;
 
 /// The file in a result folder that has the record.
 const RECORD: &str = "run.json";
@@ -90,7 +91,9 @@ impl Stored {
         if record.plan_hash.ends_with("-live") {
             return Err(cannot("what was live cannot be repeated"));
         }
-        let plan = gigatcp_plan::parse("its plan", record.plan.as_bytes(), &record.overrides);
+        let text = record.plan.as_bytes();
+        let files = Beside(folder);
+        let plan = gigatcp_plan::parse_with("its plan", text, &record.overrides, &files);
         let plan = plan.map_err(|_| cannot("its plan cannot be read by this version"))?;
         let job = Job {
             ground: Ground::VirtualTime,
