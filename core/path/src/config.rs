@@ -294,6 +294,10 @@ pub enum ConfigError {
     NoSuchLink,
     /// A route whose answers have no route, or leave it at a link it does not have.
     NoWayBack,
+    /// A route over more links than a packet can count.
+    RouteTooLong,
+    /// More routes than a packet can number.
+    TooManyRoutes,
 }
 
 impl fmt::Display for ConfigError {
@@ -314,6 +318,8 @@ impl fmt::Display for ConfigError {
             Self::NoWayBack => {
                 "the answers to a route need a route that exists and for each link a place on it"
             }
+            Self::RouteTooLong => "a route has 255 links at most",
+            Self::TooManyRoutes => "flows have 32767 different pairs of routes at most",
         })
     }
 }

@@ -66,7 +66,7 @@ impl Appointments {
     }
 
     /// Moves the appointment of `element`.
-    #[inline]
+    #[inline(always)]
     pub fn set(&mut self, element: usize, at: Instant) {
         let place = self.place[element] as usize;
         let before = self.heap[place];
@@ -102,7 +102,7 @@ impl Appointments {
     }
 
     /// Puts `entry` at `place` or above, moving down what is later.
-    #[inline]
+    #[inline(always)]
     fn rise(&mut self, mut place: usize, entry: Appointment) {
         while place > 0 {
             let parent = (place - 1) / 2;
@@ -117,7 +117,7 @@ impl Appointments {
     }
 
     /// Puts `entry` at `place` or below, moving up what is earlier.
-    #[inline]
+    #[inline(always)]
     fn sink(&mut self, mut place: usize, entry: Appointment) {
         loop {
             let mut child = 2 * place + 1;

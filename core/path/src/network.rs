@@ -27,153 +27,14 @@ use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
-use gigatcp_units::{Bytes, Instant};
+use gigatcp_units::Instant;
 
 use crate::heap::Appointments;
+use crate::route::{NetworkConfig, Route, Routed, Ways};
 use crate::{ConfigError, Counters, DropCause, Hop, HopConfig, Parcel, Release, Tally};
 
 /// The last instant at which something can happen.
 const LAST: Instant = Instant::from_nanos(Instant::FAR_FUTURE.as_nanos() - 1);
-
-/// A parcel that finds its way through a network.
-pub trait Routed: Parcel {
-    /// Returns the number of its route.
-    fn route(&self) -> usize;
-
-    /// Returns how many links of its route it has entered.
-    fn stage(&self) -> usize;
-
-    /// Counts one more link as entered.
-    fn advance(&mut self);
-
-    /// Returns what tells its sender that it is too large for a link of `mtu` octets
-    /// (RFC 1191 section 4, RFC 4443 section 3.2). The answer takes route `back`, of
-    /// which it counts `stage` links as entered. `None` where nobody is told: errors
-    /// cause no errors (RFC 1122 section 3.2.2).
-    fn too_big(&self, mtu: Bytes, back: usize, stage: usize) -> Option<Self>;
-}
-
-/// The way of a flow in one direction.
-#[derive(Clone, PartialEq, Eq, Default, Debug)]
-pub struct Route {
-    /// Numbers of its links, in order.
-    pub links: Vec<usize>,
-    /// The route that answers take, and for each of `links` how many links of that
-    /// route an answer from there leaves out. `None`: senders are not told.
-    pub back: Option<(usize, Vec<usize>)>,
-}
-
-/// Links and routes of a network.
-#[derive(Clone, PartialEq, Default, Debug)]
-pub struct NetworkConfig {
-    /// All links; each has a name of its own.
-    pub links: Vec<HopConfig>,
-    /// All routes.
-    pub routes: Vec<Route>,
-}
-
-impl NetworkConfig {
-    /// Returns one path: route 0 over `forward`, route 1 back over `reverse`.
-    ///
-    /// Links are numbered along the routes. An error goes back over as many links as
-    /// the packet had crossed, the last of the reverse path.
-    #[must_use]
-    pub fn path(forward: Vec<HopConfig>, reverse: Vec<HopConfig>) -> Self {
-        let (there, back) = (forward.len(), reverse.len());
-        let left_out = |links: usize, others: usize| {
-            let crossed = 0..links;
-            crossed.map(|n| others - n.min(others)).collect()
-        };
-        let routes = [
-            Route {
-                links: (0..there).collect(),
-                back: Some((1, left_out(there, back))),
-            },
-            Route {
-                links: (there..there + back).collect(),
-                back: Some((0, left_out(back, there))),
-            },
-        ];
-        Self {
-            links: forward.into_iter().chain(reverse).collect(),
-            routes: routes.into(),
-        }
-    }
-
-    /// Returns the same network with its links numbered from the last to the first.
-    #[must_use]
-    pub fn last_link_first(mut self) -> Self {
-        self.links.reverse();
-        let count = self.links.len();
-        for link in self.routes.iter_mut().flat_map(|route| &mut route.links) {
-            // A number that does not exist stays one.
-            *link = (count - 1).checked_sub(*link).unwrap_or(count);
-        }
-        self
-    }
-
-    /// Checks that a network can be built from this.
-    ///
-    /// # Errors
-    /// What is wrong with a link ([`HopConfig::check`]); [`ConfigError::NoSuchLink`];
-    /// [`ConfigError::NoWayBack`].
-    pub fn check(&self) -> Result<(), ConfigError> {
-        self.links.iter().try_for_each(HopConfig::check)?;
-        let mut links = self.routes.iter().flat_map(|route| &route.links);
-        if links.any(|link| *link >= self.links.len()) {
-            return Err(ConfigError::NoSuchLink);
-        }
-        if !self.routes.iter().all(|route| self.has_sound_back(route)) {
-            return Err(ConfigError::NoWayBack);
-        }
-        Ok(())
-    }
-
-    fn has_sound_back(&self, route: &Route) -> bool {
-        let Some((back, left_out)) = &route.back else {
-            return true;
-        };
-        let most = self.routes.get(*back).map(|back| back.links.len());
-        left_out.len() == route.links.len()
-            && most.is_some_and(|most| left_out.iter().all(|links| *links <= most))
-    }
-
-    /// Returns whether `link` is the last of every route that it is on.
-    fn ends_routes(&self, link: usize) -> bool {
-        self.routes.iter().all(|route| {
-            let place = route.links.iter().position(|other| *other == link);
-            place.is_none_or(|place| place + 1 == route.links.len())
-        })
-    }
-
-    /// Returns the links from which something may come to `link`, over others too.
-    fn upstream(&self, link: usize) -> Box<[usize]> {
-        let mut found: Vec<usize> = Vec::new();
-        let mut open = alloc::vec![link];
-        while let Some(at) = open.pop() {
-            for before in self.directly_before(at) {
-                if before != link && !found.contains(&before) {
-                    found.push(before);
-                    open.push(before);
-                }
-            }
-        }
-        found.into()
-    }
-
-    /// Returns the links that hand on to `link`, or answer into it.
-    fn directly_before(&self, link: usize) -> impl Iterator<Item = usize> {
-        self.routes.iter().flat_map(move |route| {
-            let pairs = route.links.windows(2).filter(move |pair| pair[1] == link);
-            let back = route.back.iter().flat_map(move |(back, left_out)| {
-                let enters = move |stage: &usize| self.routes[*back].links.get(*stage);
-                let answers = route.links.iter().zip(left_out);
-                answers.filter(move |(_, stage)| enters(stage) == Some(&link))
-            });
-            pairs.map(|pair| pair[0]).chain(back.map(|(from, _)| *from))
-        })
-    }
-}
 
 /// A parcel that has come out, and when.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -195,24 +56,70 @@ pub struct Dropped<T> {
     pub cause: DropCause,
 }
 
-/// Links joined to a network, with one schedule.
+/// What has happened and nobody has asked for yet.
 #[derive(Debug)]
-pub struct Network<T> {
-    links: Vec<Hop<T>>,
-    routes: Vec<Route>,
-    appointments: Appointments,
-    /// The link that has more to give at this instant.
-    serving: Option<(Instant, usize)>,
+struct News<T> {
+    /// All entries below: most of the time there are none.
+    count: usize,
     /// At the end of their routes.
     arrived: VecDeque<Delivery<T>>,
     /// Dropped, when, and their senders not yet told.
     unanswered: VecDeque<(Instant, Dropped<T>)>,
     /// Dropped and dealt with.
     dropped: VecDeque<Dropped<T>>,
-    /// What has passed from link to link, if that is watched.
-    passed: Option<VecDeque<Delivery<T>>>,
+    /// On the way from link to link.
+    passed: VecDeque<Delivery<T>>,
+}
+
+impl<T> Default for News<T> {
+    fn default() -> Self {
+        Self {
+            count: 0,
+            arrived: VecDeque::new(),
+            unanswered: VecDeque::new(),
+            dropped: VecDeque::new(),
+            passed: VecDeque::new(),
+        }
+    }
+}
+
+impl<T> News<T> {
+    /// Changes it.
+    #[cold]
+    fn update<R>(&mut self, act: impl FnOnce(&mut Self) -> R) -> R {
+        let result = act(self);
+        let drops = self.unanswered.len() + self.dropped.len();
+        self.count = self.arrived.len() + drops + self.passed.len();
+        result
+    }
+
+    /// Returns whether parcels wait to be collected or answered.
+    #[inline]
+    fn is_behind(&self) -> bool {
+        self.count > 0 && self.arrived.len() + self.unanswered.len() > 0
+    }
+}
+
+/// Links joined to a network, with one schedule.
+#[derive(Debug)]
+pub struct Network<T> {
+    links: Vec<Hop<T>>,
+    routes: Vec<Route>,
+    ways: Ways,
+    appointments: Appointments,
+    /// The link that acts next, and when.
+    first: (Instant, usize),
+    /// Whether that link has more to give at that instant, and so comes before others.
+    is_serving: bool,
+    /// When what was polled last was due.
+    polled: Instant,
+    news: News<T>,
+    /// Whether what passes from link to link is kept.
+    is_watched: bool,
     /// Of a link that may give later what it has: the links upstream.
     upstream: Vec<Option<Box<[usize]>>>,
+    /// Whether there is such a link.
+    may_wait: bool,
     /// The largest backlog of each link so far, in wire packets.
     max_backlog: Vec<u64>,
     /// What has entered each link as an answer.
@@ -239,11 +146,13 @@ impl<T: Routed> Network<T> {
         let links = links.collect::<Result<Vec<_>, _>>()?;
         Ok(Self {
             appointments: Appointments::new(links.len()),
-            serving: None,
-            arrived: VecDeque::new(),
-            unanswered: VecDeque::new(),
-            dropped: VecDeque::new(),
-            passed: None,
+            first: (Instant::FAR_FUTURE, 0),
+            is_serving: false,
+            polled: Instant::ZERO,
+            ways: Ways::new(&config.routes),
+            news: News::default(),
+            is_watched: false,
+            may_wait: upstream.iter().any(Option::is_some),
             upstream,
             max_backlog: alloc::vec![0; links.len()],
             answers: alloc::vec![Tally::default(); links.len()],
@@ -256,14 +165,20 @@ impl<T: Routed> Network<T> {
 
     /// Takes in a parcel at `now`, where its route and stage say. What was due before
     /// happens before.
-    #[inline]
-    pub fn handle_arrival(&mut self, now: Instant, mut parcel: T) {
+    pub fn handle_arrival(&mut self, now: Instant, parcel: T) {
         if self.due() < now {
             self.advance_until(now);
         }
+        self.handle_arrival_in_time(now, parcel);
+    }
+
+    /// [`Network::handle_arrival`] for a caller that has polled all that was due before
+    /// `now`.
+    #[inline(always)]
+    pub fn handle_arrival_in_time(&mut self, now: Instant, mut parcel: T) {
         let Some(link) = self.next_link(&parcel) else {
             self.straight.add(tally(&parcel));
-            self.arrived.push_back(Delivery { due: now, parcel });
+            self.arrive(now, parcel);
             return;
         };
         parcel.advance();
@@ -272,34 +187,31 @@ impl<T: Routed> Network<T> {
 
     /// Returns the next parcel that has come to the end of its route by `now`. Those of
     /// one route come in the order in which they were due.
-    #[inline]
     pub fn poll_delivery(&mut self, now: Instant) -> Option<Delivery<T>> {
-        if !self.arrived.is_empty() {
-            return self.arrived.pop_front();
-        }
-        loop {
-            while let Some(dropped) = self.answer_next() {
-                self.dropped.push_back(dropped);
-                if !self.arrived.is_empty() {
-                    return self.arrived.pop_front();
-                }
-            }
-            let (at, link) = self.first();
-            if at > now.min(LAST) {
-                return None;
-            }
-            if let Some(parcel) = self.serve(at, link, now) {
-                return Some(Delivery { due: at, parcel });
+        while self.due() <= now.min(LAST) {
+            if let Some(parcel) = self.act(now) {
+                let due = self.polled;
+                return Some(Delivery { due, parcel });
             }
         }
+        None
+    }
+
+    /// Does what is due next, which must be due by `now`; returns the parcel if one has
+    /// come to the end of its route. For a caller that comes at each instant of
+    /// [`Network::due`].
+    #[inline(always)]
+    pub fn act(&mut self, now: Instant) -> Option<T> {
+        if self.news.is_behind() {
+            return self.catch_up();
+        }
+        let (at, link) = self.first;
+        self.serve(at, link, now)
     }
 
     /// Returns the next parcel that did not get through; poll until `None`.
     pub fn poll_dropped(&mut self) -> Option<Dropped<T>> {
-        if let Some(dropped) = self.dropped.pop_front() {
-            return Some(dropped);
-        }
-        if let Some(dropped) = self.answer_next() {
+        if let Some(dropped) = self.poll_known_dropped() {
             return Some(dropped);
         }
         let mut links = self.links.iter_mut().enumerate();
@@ -312,22 +224,34 @@ impl<T: Routed> Network<T> {
         })
     }
 
-    /// Returns how many dropped parcels are known; what a queue has dropped on its own
-    /// is known when something arrives there.
+    /// Returns the next parcel that is known not to have got through. What a queue has
+    /// dropped on its own becomes known when something arrives there.
+    #[inline]
+    pub fn poll_known_dropped(&mut self) -> Option<Dropped<T>> {
+        if self.news.count == 0 {
+            return None;
+        }
+        let dropped = self.news.update(|news| news.dropped.pop_front());
+        dropped.or_else(|| self.answer_next())
+    }
+
+    /// Returns whether [`Network::poll_known_dropped`], [`Network::poll_passed`] or, of
+    /// what has arrived without having been due, [`Network::poll_delivery`] have
+    /// something to give.
     #[inline]
     #[must_use]
-    pub fn drops_known(&self) -> usize {
-        self.unanswered.len() + self.dropped.len()
+    pub fn has_news(&self) -> bool {
+        self.news.count > 0
     }
 
     /// Returns the next parcel that passed from link to link, if that is watched.
     pub fn poll_passed(&mut self) -> Option<Delivery<T>> {
-        self.passed.as_mut()?.pop_front()
+        self.news.update(|news| news.passed.pop_front())
     }
 
     /// Keeps every parcel that passes from link to link for [`Network::poll_passed`].
     pub fn watch(&mut self) {
-        self.passed.get_or_insert_default();
+        self.is_watched = true;
     }
 
     /// Returns when something is due next.
@@ -342,13 +266,36 @@ impl<T: Routed> Network<T> {
     #[inline]
     #[must_use]
     pub fn due(&self) -> Instant {
-        if let Some(arrived) = self.arrived.front() {
-            return arrived.due;
+        if self.news.is_behind() {
+            return self.due_behind();
         }
-        if let Some((at, _)) = self.unanswered.front() {
-            return *at;
+        self.first.0
+    }
+
+    #[cold]
+    fn due_behind(&self) -> Instant {
+        let arrived = self.news.arrived.front().map(|arrived| arrived.due);
+        arrived.unwrap_or_else(|| self.due_inside())
+    }
+
+    /// Returns what has arrived, or answers what was dropped.
+    #[cold]
+    fn catch_up(&mut self) -> Option<T> {
+        let arrived = self.news.update(|news| news.arrived.pop_front());
+        if let Some(Delivery { due, parcel }) = arrived {
+            self.polled = due;
+            return Some(parcel);
         }
-        self.first().0
+        let dropped = self.answer_next()?;
+        self.news.update(|news| news.dropped.push_back(dropped));
+        None
+    }
+
+    /// A parcel is at the end of its route, and was not polled there.
+    #[cold]
+    fn arrive(&mut self, due: Instant, parcel: T) {
+        let delivery = Delivery { due, parcel };
+        self.news.update(|news| news.arrived.push_back(delivery));
     }
 
     /// Does all that is due by `now`, then lets `act` on a link: change it, or ask it
@@ -413,25 +360,15 @@ impl<T: Routed> Network<T> {
         sum
     }
 
-    /// The link that acts next, and when.
-    #[inline]
-    fn first(&self) -> (Instant, usize) {
-        match self.serving {
-            Some(serving) => serving,
-            None => self.appointments.first(),
-        }
-    }
-
     #[inline]
     fn next_link(&self, parcel: &T) -> Option<usize> {
-        let route = self.routes.get(parcel.route())?;
-        route.links.get(parcel.stage()).copied()
+        self.ways.link(parcel.route(), parcel.stage())
     }
 
     /// When something happens next, other than that a parcel is collected.
     fn due_inside(&self) -> Instant {
-        let unanswered = self.unanswered.front();
-        unanswered.map_or_else(|| self.first().0, |(at, _)| *at)
+        let unanswered = self.news.unanswered.front();
+        unanswered.map_or_else(|| self.first.0, |(at, _)| *at)
     }
 
     /// Does all that is due before `now`.
@@ -446,32 +383,37 @@ impl<T: Routed> Network<T> {
     /// Does what is due next, which must be due by `now`.
     fn advance_one(&mut self, now: Instant) {
         if let Some(dropped) = self.answer_next() {
-            self.dropped.push_back(dropped);
+            self.news.update(|news| news.dropped.push_back(dropped));
             return;
         }
-        let (at, link) = self.first();
+        let (at, link) = self.first;
         if let Some(parcel) = self.serve(at, link, now) {
-            self.arrived.push_back(Delivery { due: at, parcel });
+            self.arrive(at, parcel);
         }
     }
 
     /// Takes what comes out next of a link that is due at `at`, and hands it on;
     /// returns it if it is at the end of its route.
-    #[inline]
+    #[inline(always)]
     fn serve(&mut self, at: Instant, link: usize, now: Instant) -> Option<T> {
-        let until = match &self.upstream[link] {
-            None => at,
-            Some(upstream) => self.until(at, link, upstream, now),
+        let until = match self.may_wait {
+            true => self.until(at, link, now),
+            false => at,
         };
         let hop = &mut self.links[link];
         let polled = hop.poll_delivery(until);
         let next = due_of(hop);
-        self.appointments.set(link, next);
-        self.serving = (next <= at).then_some((at, link));
-        let parcel = polled?;
-        let Some(next_link) = self.next_link(&parcel) else {
-            return Some(parcel);
+        self.is_serving = next <= at;
+        if !self.is_serving {
+            self.appointments.set(link, next);
+            self.first = self.appointments.first();
+        }
+        let next_link = self.next_link(polled.as_ref()?);
+        let Some(next_link) = next_link else {
+            self.polled = at;
+            return polled;
         };
+        let parcel = polled?;
         self.hand_on(at, next_link, parcel);
         None
     }
@@ -479,7 +421,10 @@ impl<T: Routed> Network<T> {
     /// Up to when a link that is due at `at` may be asked at once: all that comes out
     /// by `now`, but not after something may reach it.
     #[inline(never)]
-    fn until(&self, at: Instant, link: usize, upstream: &[usize], now: Instant) -> Instant {
+    fn until(&self, at: Instant, link: usize, now: Instant) -> Instant {
+        let Some(upstream) = &self.upstream[link] else {
+            return at;
+        };
         if !self.links[link].is_closed_form() {
             return at;
         }
@@ -494,17 +439,19 @@ impl<T: Routed> Network<T> {
     }
 
     /// Takes a parcel to a further link of its route.
+    #[inline(never)]
     fn hand_on(&mut self, at: Instant, link: usize, mut parcel: T) {
-        if let Some(passed) = &mut self.passed {
+        if self.is_watched {
             let parcel = parcel.clone();
-            passed.push_back(Delivery { due: at, parcel });
+            let passed = Delivery { due: at, parcel };
+            self.news.update(|news| news.passed.push_back(passed));
         }
         self.handed_on.add(tally(&parcel));
         parcel.advance();
         self.enter(at, link, parcel);
     }
 
-    #[inline]
+    #[inline(always)]
     fn enter(&mut self, at: Instant, link: usize, parcel: T) {
         let hop = &mut self.links[link];
         hop.handle_arrival(at, parcel);
@@ -523,32 +470,38 @@ impl<T: Routed> Network<T> {
         }
     }
 
-    #[inline]
+    #[inline(never)]
     fn reschedule(&mut self, link: usize) {
         self.appointments.set(link, due_of(&self.links[link]));
+        if !self.is_serving {
+            self.first = self.appointments.first();
+        }
     }
 
     /// Takes what a link has dropped. It comes before what was dropped before it and
     /// is not answered yet: it may be an answer itself.
     #[inline(never)]
     fn collect_dropped(&mut self, at: Instant, link: usize) {
-        let before = self.unanswered.len();
-        while let Some((parcel, cause)) = self.links[link].poll_dropped() {
-            let dropped = Dropped {
-                link,
-                parcel,
-                cause,
-            };
-            self.unanswered.push_back((at, dropped));
-        }
-        self.unanswered.rotate_left(before);
+        let hop = &mut self.links[link];
+        self.news.update(|news| {
+            let before = news.unanswered.len();
+            while let Some((parcel, cause)) = hop.poll_dropped() {
+                let dropped = Dropped {
+                    link,
+                    parcel,
+                    cause,
+                };
+                news.unanswered.push_back((at, dropped));
+            }
+            news.unanswered.rotate_left(before);
+        });
     }
 
     /// Deals with what was dropped first: if it was too large, its sender is told
     /// where the link does that.
     #[inline]
     fn answer_next(&mut self) -> Option<Dropped<T>> {
-        let (at, dropped) = self.unanswered.pop_front()?;
+        let (at, dropped) = self.news.update(|news| news.unanswered.pop_front())?;
         if dropped.cause == DropCause::TooBig
             && let Some(answer) = self.answer(&dropped)
         {
@@ -561,8 +514,7 @@ impl<T: Routed> Network<T> {
     fn send_answer(&mut self, at: Instant, mut answer: T) {
         let Some(link) = self.next_link(&answer) else {
             self.straight.add(tally(&answer));
-            let parcel = answer;
-            self.arrived.push_back(Delivery { due: at, parcel });
+            self.arrive(at, answer);
             return;
         };
         answer.advance();
