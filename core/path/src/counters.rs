@@ -125,6 +125,28 @@ impl Counters {
         came == self.delivered.plus(self.drops.total()).plus(self.inside)
     }
 
+    /// Counts in all that happened at another element.
+    pub(crate) fn add(&mut self, other: &Self) {
+        let Self {
+            arrived,
+            duplicated,
+            delivered,
+            drops,
+            reordered,
+            marked,
+            bleached,
+            inside,
+        } = other;
+        self.arrived.add(*arrived);
+        self.duplicated.add(*duplicated);
+        self.delivered.add(*delivered);
+        self.drops.add_all(drops);
+        self.reordered.add(*reordered);
+        self.marked.add(*marked);
+        self.bleached.add(*bleached);
+        self.inside.add(*inside);
+    }
+
     pub(crate) fn on_delivery(&mut self, delivered: Tally) {
         self.inside.subtract(delivered);
         self.delivered.add(delivered);

@@ -32,15 +32,16 @@ impl DropCause {
     /// How many causes there are; all loss models of a hop are one.
     pub const COUNT: usize = 7;
 
-    /// Every cause, in the order of tables.
+    /// Every cause, in the order of tables. A new one comes last: fingerprints of runs
+    /// go by the place.
     pub const ALL: [Self; Self::COUNT] = [
         Self::QueueFull,
-        Self::Aqm,
+        Self::HoldLimit,
         Self::Loss(0),
         Self::TooBig,
         Self::Policed,
-        Self::HoldLimit,
         Self::Collisions,
+        Self::Aqm,
     ];
 
     /// Returns its name in JSON, and with spaces in tables: `queue_full`.
@@ -74,12 +75,12 @@ impl DropCause {
     pub const fn index(self) -> usize {
         match self {
             Self::QueueFull => 0,
-            Self::Aqm => 1,
+            Self::HoldLimit => 1,
             Self::Loss(_) => 2,
             Self::TooBig => 3,
             Self::Policed => 4,
-            Self::HoldLimit => 5,
-            Self::Collisions => 6,
+            Self::Collisions => 5,
+            Self::Aqm => 6,
         }
     }
 }

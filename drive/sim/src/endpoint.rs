@@ -43,8 +43,8 @@ enum Task {
 #[derive(Debug)]
 pub struct Endpoint {
     flow: u32,
-    /// Direction of the packets it sends.
-    reverse: bool,
+    /// The route of the packets it sends.
+    route: u16,
     tcp: TcpConfig,
     connection: Option<Box<Connection<Phantom>>>,
     application: Application,
@@ -107,7 +107,7 @@ impl Endpoint {
         let name = format!("{end} {flow}");
         Ok(Self {
             flow,
-            reverse,
+            route: u16::from(reverse),
             tcp: host.tcp.clone(),
             connection: None,
             application,
@@ -125,6 +125,12 @@ impl Endpoint {
             read_offset: 0,
             lost: Vec::new(),
         })
+    }
+
+    /// Sends what it sends from now on over the route of its direction in the pair that
+    /// begins with route `first`.
+    pub(crate) fn set_routes(&mut self, first: u16) {
+        self.route = first + (self.route & 1);
     }
 
     /// The engine, once the connection exists.

@@ -6,7 +6,7 @@
 //! one entry per element, never one per packet.
 //!
 //! * [`config`]: what a world is made of.
-//! * [`world`]: the loop, and the way of packets through it.
+//! * [`world`]: the loop around network and hosts.
 //! * [`outcome`]: what comes out of it.
 //! * [`endpoint`]: a host: processor, network card, engine, application.
 //! * [`schedule`]: who acts next.
@@ -15,8 +15,9 @@
 //! * [`observe`]: samples, time-sequence data.
 //! * [`account`]: attributes each instant of a sender to a cause.
 //!
-//! Each flow has its own pair of hosts; flows meet on the shared hops (a
-//! dumbbell). Background traffic is a flow like any other.
+//! Each flow has its own pair of hosts and takes the links it names
+//! ([`FlowConfig::via`]); without such names all flows meet on one path (a dumbbell).
+//! Background traffic is a flow like any other.
 #![forbid(unsafe_code)]
 #![deny(missing_docs)]
 
@@ -28,11 +29,12 @@ pub mod meter;
 pub mod observe;
 pub mod outcome;
 pub mod packet;
+mod routes;
 pub mod schedule;
 pub mod world;
 
 pub use config::{
-    FlowConfig, HostConfig, Observe, Reader, SharedSegment, Stop, Supply, WorldConfig,
+    FlowConfig, HostConfig, Observe, Reader, SharedSegment, Stop, Supply, Via, WorldConfig,
 };
 pub use outcome::{FlowOutcome, Outcome};
 pub use world::{Ended, Tap, World};

@@ -1,15 +1,14 @@
-//! The loop, and the way of packets through the world.
+//! The loop around network and hosts.
 //!
-//! Elements are numbered: first the hops (forward, then reverse), then the
-//! hosts (sender and receiver of each flow), then the sampler, last the medium
-//! that hosts share, where there is one. The schedule
-//! says who acts next; whoever acts hands packets on, and its own appointment
-//! and those of the elements it touched are set anew.
+//! Elements are numbered: first the hosts (sender and receiver of each flow), then the
+//! sampler, last the medium that hosts share, if there is one. The schedule says which
+//! acts next; its own appointment and those of the elements it touched are then set
+//! anew. The network has its own schedule; at one instant it acts before all others.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use gigatcp_events::EventHash;
-use gigatcp_path::{ConfigError, DropCause, Hop, HopConfig, Parcel, SharedMedium};
+use gigatcp_path::{ConfigError, Delivery, DropCause, Hop, Network, Parcel, SharedMedium};
 use gigatcp_units::{Duration, Instant};
 use gigatcp_wire::{Phantom, Segment};
 
@@ -19,6 +18,7 @@ use crate::ledger::{self, Ledger, Scene};
 use crate::observe::{Samples, Sequence};
 use crate::outcome::{FlowOutcome, Outcome};
 use crate::packet::{Content, Packet, headers};
+use crate::routes::Routes;
 use crate::schedule::Schedule;
 
 /// More steps than this without time moving is a fault of ours, not a busy
@@ -31,9 +31,8 @@ pub trait Tap {
     /// (`at_sender`) or receiver, in or out. ICMP errors are not shown.
     fn on_packet(&mut self, now: Instant, packet: &Packet, at_sender: bool);
 
-    /// A packet passes from the hop with this number to the next of its route,
-    /// counted from the sender on the way there and from the receiver on the
-    /// way back. Whoever watches the hosts alone need not care.
+    /// A packet passes from the link with this number in its route, from zero, to the
+    /// next one. By default nothing happens.
     fn on_way(&mut self, now: Instant, packet: &Packet, hop: usize) {
         let _ = (now, packet, hop);
     }
@@ -55,12 +54,12 @@ pub struct World {
     config: WorldConfig,
     now: Instant,
     schedule: Schedule,
-    hops: Vec<Hop<Packet>>,
-    forward_hops: usize,
+    network: Network<Packet>,
+    /// The first of the two routes of each flow.
+    routes: Vec<u16>,
     hosts: Vec<Endpoint>,
     unfinished: usize,
     finished_at: Vec<Option<Instant>>,
-    max_backlog: Vec<u64>,
     next_sample: Instant,
     samples: Vec<Samples>,
     sequences: Vec<Option<Sequence>>,
@@ -83,35 +82,27 @@ impl World {
     /// A world at time zero.
     ///
     /// # Errors
-    /// When a hop cannot be built.
-    pub fn new(mut config: WorldConfig) -> Result<Self, ConfigError> {
-        for (direction, name) in [
-            (&mut config.forward, "forward wire"),
-            (&mut config.reverse, "reverse wire"),
-        ] {
-            if direction.is_empty() {
-                direction.push(shortest_wire(name));
-            }
-        }
-        let all_hops = config.forward.iter().chain(&config.reverse);
-        let hops: Vec<_> = all_hops
-            .map(|hop| Hop::new(hop.clone(), config.seed))
-            .collect::<Result<_, _>>()?;
+    /// When a link, a route or a medium cannot be built.
+    pub fn new(config: WorldConfig) -> Result<Self, ConfigError> {
+        let Routes { network, of_flow } = Routes::new(&config)?;
         let mut hosts = Vec::new();
         for (number, flow) in config.flows.iter().enumerate() {
             hosts.push(Endpoint::sender(number as u32, flow, config.seed)?);
             hosts.push(Endpoint::receiver(number as u32, flow, config.seed)?);
         }
+        for (host, first) in hosts.chunks_exact_mut(2).zip(&of_flow) {
+            host.iter_mut().for_each(|host| host.set_routes(*first));
+        }
         let shared = shared_medium(&config, hosts.len())?;
-        let elements = hops.len() + hosts.len() + 1 + usize::from(shared.is_some());
+        let elements = hosts.len() + 1 + usize::from(shared.is_some());
         let flows = config.flows.len();
         let mut world = Self {
             now: Instant::ZERO,
             schedule: Schedule::new(elements),
-            forward_hops: config.forward.len(),
+            network: Network::new(network, config.seed)?,
+            routes: of_flow,
             unfinished: flows,
             finished_at: vec![None; flows],
-            max_backlog: vec![0; hops.len()],
             next_sample: Instant::FAR_FUTURE,
             samples: vec![Samples::default(); flows],
             sequences: config
@@ -133,7 +124,6 @@ impl World {
             tap: None,
             looks_at_departures: shared.is_some(),
             shared,
-            hops,
             hosts,
             config,
         };
@@ -156,6 +146,7 @@ impl World {
     /// Lets `tap` see every packet.
     pub fn set_tap(&mut self, tap: Box<dyn Tap + Send>) {
         self.tap = Some(tap);
+        self.network.watch();
         self.looks_at_departures = true;
     }
 
@@ -173,7 +164,9 @@ impl World {
         let mut steps = 0_u32;
         let mut still = 0_u32;
         while self.unfinished > 0 || self.has_last_words() {
-            let (at, element) = self.schedule.next();
+            let (other, element) = self.schedule.next();
+            let network = self.network.due();
+            let at = network.min(other);
             if at > end || at == Instant::FAR_FUTURE {
                 self.now = end;
                 return Ended::OutOfTime;
@@ -182,7 +175,11 @@ impl World {
             still = if at == self.now { still + 1 } else { 0 };
             assert!(still < MOST_STEPS_AT_ONCE, "time stands still at {at:?}");
             self.now = at;
-            self.act(element);
+            if network <= other {
+                self.serve_network();
+            } else {
+                self.act(element);
+            }
             steps = steps.wrapping_add(1);
             if steps.is_multiple_of(8192) {
                 progress.store(self.now.as_nanos(), Ordering::Relaxed);
@@ -200,23 +197,25 @@ impl World {
         let mut senders = self.hosts.iter().step_by(2);
         senders.any(Endpoint::has_failed)
             && (self.hosts.iter().any(Endpoint::is_sending)
-                || self.hops.iter().any(|hop| !hop.counters().inside.is_zero())
+                || self.links().any(|link| !link.counters().inside.is_zero())
                 || self
                     .shared
                     .as_ref()
                     .is_some_and(|s| !s.counters().inside.is_zero()))
     }
 
+    fn links(&self) -> impl Iterator<Item = &Hop<Packet>> {
+        self.network.links().iter()
+    }
+
     fn sampler(&self) -> usize {
-        self.hops.len() + self.hosts.len()
+        self.hosts.len()
     }
 
     #[inline]
     fn act(&mut self, element: usize) {
-        if element < self.hops.len() {
-            self.serve_hop(element);
-        } else if element < self.sampler() {
-            self.serve_host(element - self.hops.len());
+        if element < self.sampler() {
+            self.serve_host(element);
         } else {
             self.act_seldom(element);
         }
@@ -232,14 +231,13 @@ impl World {
         }
     }
 
-    /// Takes what has come over the shared medium to the hops of its direction.
+    /// Takes what has come over the shared medium into the network.
     fn serve_shared(&mut self) {
         while let Some((_, packet)) = self.shared.as_mut().and_then(|s| s.poll_delivery(self.now)) {
-            let first = if packet.reverse { self.forward_hops } else { 0 };
-            self.enter_hop(first, packet);
+            self.enter_network(packet);
         }
         while let Some((packet, cause)) = self.shared.as_mut().and_then(|s| s.poll_dropped()) {
-            self.on_dropped(self.hops.len(), &packet, cause);
+            self.on_dropped(self.network.links().len(), &packet, cause);
         }
         let at = self.shared.as_ref().and_then(|s| s.poll_timeout());
         let element = self.sampler() + 1;
@@ -247,18 +245,51 @@ impl World {
             .set(element, at.unwrap_or(Instant::FAR_FUTURE));
     }
 
-    /// Hands on everything that has reached the far end of a hop.
+    /// Does all that is due in the network, and delivers what comes to the end of its
+    /// route.
     #[inline]
-    fn serve_hop(&mut self, hop: usize) {
-        loop {
-            if let Some(packet) = self.hops[hop].poll_delivery(self.now) {
-                self.hand_on(packet);
+    fn serve_network(&mut self) {
+        while self.network.due() <= self.now {
+            let packet = self.network.act(self.now);
+            self.follow_network();
+            if let Some(packet) = packet {
+                self.deliver(packet);
             }
-            let at = self.hops[hop].poll_timeout();
-            if at.is_none_or(|at| at > self.now) {
-                self.schedule.set(hop, at.unwrap_or(Instant::FAR_FUTURE));
-                return;
+        }
+    }
+
+    /// Lets a packet into the network.
+    #[inline(always)]
+    fn enter_network(&mut self, packet: Packet) {
+        self.network.handle_arrival_in_time(self.now, packet);
+        self.follow_network();
+    }
+
+    /// Deals with what has happened inside the network, other than deliveries.
+    #[inline(always)]
+    fn follow_network(&mut self) {
+        if self.network.has_news() {
+            self.follow_dropped_and_passed();
+        }
+    }
+
+    /// Packets that were dropped or that passed from link to link; what tells a sender
+    /// of it may reach its host at once.
+    #[inline(never)]
+    fn follow_dropped_and_passed(&mut self) {
+        while let Some(Delivery { parcel, .. }) = self.network.poll_passed() {
+            if let Some(tap) = &mut self.tap
+                && parcel.segment().is_some()
+            {
+                tap.on_way(
+                    self.now,
+                    &parcel,
+                    usize::from(parcel.stage).saturating_sub(1),
+                );
             }
+        }
+        while let Some(dropped) = self.network.poll_known_dropped() {
+            self.on_dropped(dropped.link, &dropped.parcel, dropped.cause);
         }
     }
 
@@ -270,101 +301,22 @@ impl World {
             self.after_host(host, false);
         }
         let at = self.hosts[host].poll_timeout();
-        self.schedule.set(self.hops.len() + host, at.max(self.now));
+        self.schedule.set(host, at.max(self.now));
     }
 
-    /// Takes a packet to the next hop of its route, or to its host.
-    #[inline(always)]
-    fn hand_on(&mut self, mut packet: Packet) {
-        let (first, count) = if packet.reverse {
-            (self.forward_hops, self.hops.len() - self.forward_hops)
-        } else {
-            (0, self.forward_hops)
-        };
-        let stage = usize::from(packet.stage);
-        if stage < count {
-            if self.tap.is_some() {
-                self.show_way(&packet, stage);
-            }
-            packet.stage += 1;
-            self.enter_hop(first + stage, packet);
-        } else {
-            self.deliver(packet);
-        }
-    }
-
-    /// Shows a packet on its way to the hop with the number `stage`.
-    #[inline(never)]
-    fn show_way(&mut self, packet: &Packet, stage: usize) {
-        if let Some(tap) = &mut self.tap
-            && packet.segment().is_some()
-        {
-            tap.on_way(self.now, packet, stage.saturating_sub(1));
-        }
-    }
-
-    #[inline(always)]
-    fn enter_hop(&mut self, hop: usize, packet: Packet) {
-        self.hops[hop].handle_arrival(self.now, packet);
-        if self.hops[hop].backlog_at_most() > self.max_backlog[hop] {
-            let backlog = self.hops[hop].backlog(self.now).packets;
-            self.max_backlog[hop] = self.max_backlog[hop].max(backlog);
-        }
-        while let Some((packet, cause)) = self.hops[hop].poll_dropped() {
-            self.on_dropped(hop, &packet, cause);
-            if cause == DropCause::TooBig {
-                self.tell_too_big(hop, &packet);
-            }
-        }
-        // What joins a queue comes out behind it, but perhaps before what waits
-        // beside it.
-        if self.schedule.is_free(hop) || self.hops[hop].has_late() {
-            self.reschedule_hop(hop);
-        }
-    }
-
-    /// The router before `hop` tells the sender of `packet` what its link
-    /// takes. The error goes back the way the router's place in line suggests:
-    /// as many hops as the packet had crossed, the last of the other direction.
-    /// Errors cause no errors (RFC 1122 section 3.2.2).
-    #[cold]
-    fn tell_too_big(&mut self, hop: usize, packet: &Packet) {
-        let config = self.hops[hop].config();
-        let (Some(mtu), true, Some(segment)) = (config.mtu, config.tells_too_big, packet.segment())
-        else {
-            return;
-        };
-        let (crossed, way_back) = if packet.reverse {
-            (hop - self.forward_hops, self.forward_hops)
-        } else {
-            (hop, self.hops.len() - self.forward_hops)
-        };
-        let stage = way_back - crossed.min(way_back);
-        let mtu = u32::try_from(mtu.as_u64()).unwrap_or(u32::MAX);
-        self.hand_on(Packet::too_big(packet, segment, mtu, stage as u8));
-    }
-
-    fn on_dropped(&mut self, hop: usize, packet: &Packet, cause: DropCause) {
-        let config = self.hops.get(hop).map(Hop::config);
+    fn on_dropped(&mut self, link: usize, packet: &Packet, cause: DropCause) {
+        let config = self.network.links().get(link).map(Hop::config);
         let tells_too_big = config.is_some_and(|config| config.tells_too_big);
         if let Some(ledger) = self.ledgers.get_mut(packet.flow as usize)
-            && !packet.reverse
+            && !packet.reverse()
             && let Some(cause) = ledger::cause_of(cause, tells_too_big)
         {
             ledger.on_lost(packet, cause);
         }
         if self.config.observe.fingerprint {
-            let cause = match cause {
-                DropCause::QueueFull => 1,
-                DropCause::HoldLimit => 2,
-                DropCause::Loss(_) => 3,
-                DropCause::TooBig => 4,
-                DropCause::Policed => 5,
-                DropCause::Collisions => 6,
-                DropCause::Aqm => 7,
-            };
+            let cause = cause.index() as u64 + 1;
             self.hash.absorb(self.now.as_nanos());
-            self.hash.absorb((hop as u64) << 32 | cause);
+            self.hash.absorb((link as u64) << 32 | cause);
             let seq = packet.segment().map_or(0, |segment| segment.seq.as_u32());
             self.hash.absorb(u64::from(seq));
         }
@@ -374,12 +326,12 @@ impl World {
     #[inline(always)]
     fn deliver(&mut self, packet: Packet) {
         self.packets += packet.wire_packets() as u64;
-        if !packet.reverse && self.carried.len() > 1 {
+        if !packet.reverse() && self.carried.len() > 1 {
             let bytes = packet.ip_bytes();
             self.carried[packet.flow as usize] += bytes;
             self.carried_in_all += bytes;
         }
-        let host = 2 * packet.flow as usize + usize::from(!packet.reverse);
+        let host = 2 * packet.flow as usize + usize::from(!packet.reverse());
         self.fingerprint(&packet);
         if self.tap.is_some() || self.sequences[packet.flow as usize].is_some() {
             self.deliver_watched(host, packet);
@@ -396,9 +348,9 @@ impl World {
             && packet.segment().is_some()
             && self.hosts[host].rings().is_none()
         {
-            tap.on_packet(self.now, &packet, packet.reverse);
+            tap.on_packet(self.now, &packet, packet.reverse());
         }
-        let watched = packet.reverse && self.sequences[packet.flow as usize].is_some();
+        let watched = packet.reverse() && self.sequences[packet.flow as usize].is_some();
         let seen = watched.then(|| packet.segment().cloned()).flatten();
         self.hosts[host].handle_packet(self.now, packet, &mut self.out);
         if let Some(segment) = seen {
@@ -412,12 +364,10 @@ impl World {
         if self.looks_at_departures || self.sequences[host / 2].is_some() {
             self.show_departures(host);
         }
-        let at_sender = host.is_multiple_of(2);
-        let first = if at_sender { 0 } else { self.forward_hops };
         let mut out = std::mem::take(&mut self.out);
         for packet in out.drain(..) {
-            debug_assert!(packet.reverse != at_sender && packet.stage == 1);
-            self.enter_hop(first, packet);
+            debug_assert!(packet.reverse() != host.is_multiple_of(2) && packet.stage == 0);
+            self.enter_network(packet);
         }
         self.out = out;
     }
@@ -531,9 +481,11 @@ impl World {
 
     #[inline(never)]
     fn with_account(&mut self, flow: usize, act: impl FnOnce(&mut Ledger, &Scene<'_>)) {
-        let (forward, reverse) = self.hops.split_at(self.forward_hops);
+        let route = usize::from(self.routes[flow]);
+        let [forward, reverse] = [route, route + 1].map(|at| &self.network.routes()[at].links);
         let scene = Scene {
             now: self.now,
+            links: self.network.links(),
             forward,
             reverse,
             shared: self.shared.as_deref(),
@@ -545,15 +497,8 @@ impl World {
     }
 
     #[inline]
-    fn reschedule_hop(&mut self, hop: usize) {
-        let at = self.hops[hop].poll_timeout().unwrap_or(Instant::FAR_FUTURE);
-        self.schedule.set(hop, at);
-    }
-
-    #[inline]
     fn reschedule_host(&mut self, host: usize) {
         let at = self.hosts[host].poll_timeout();
-        let host = self.hops.len() + host;
         self.schedule.bring_forward(host, at.max(self.now));
     }
 
@@ -573,14 +518,15 @@ impl World {
         self.schedule.set(sampler, self.next_sample);
     }
 
-    /// Checks what must hold at any moment: every hop conserves packets, no
+    /// Checks what must hold at any moment: every link conserves packets, no
     /// receiver has read what was not written.
     ///
     /// # Panics
     /// When it does not hold.
     pub fn check(&self) {
-        for hop in &self.hops {
-            assert!(hop.counters().is_conserved(), "a hop made or lost packets");
+        for link in self.links() {
+            let counters = link.counters();
+            assert!(counters.is_conserved(), "a link made or lost packets");
         }
         if let Some(shared) = &self.shared {
             let counters = shared.counters();
@@ -619,9 +565,9 @@ impl World {
         Outcome {
             now,
             flows,
-            hops: self.hops,
+            max_backlog: self.network.max_backlog().to_vec(),
+            hops: self.network.into_links(),
             shared: self.shared,
-            max_backlog: self.max_backlog,
             event_hash: self.hash.finish(),
             packets: self.packets,
         }
@@ -651,14 +597,4 @@ fn shared_medium(
     let recoveries: Vec<Duration> = pair.into_iter().cycle().take(hosts).collect();
     let medium = SharedMedium::new(shared.medium.clone(), &recoveries, config.seed)?;
     Ok(Some(Box::new(medium)))
-}
-
-/// Stands where a direction has no hop: a wire still takes a nanosecond, so
-/// that no instant holds a whole round trip.
-fn shortest_wire(name: &str) -> HopConfig {
-    HopConfig {
-        name: name.into(),
-        one_way_delay: Duration::from_nanos(1),
-        ..HopConfig::default()
-    }
 }

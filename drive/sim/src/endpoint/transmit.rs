@@ -73,8 +73,8 @@ impl Endpoint {
         Packet {
             ip: self.tcp.ip,
             flow: self.flow,
-            reverse: self.reverse,
-            stage: 1,
+            route: self.route,
+            stage: 0,
             content: Content::Segment(segment),
         }
     }
