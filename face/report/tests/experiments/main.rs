@@ -5,6 +5,7 @@
 //! no claim. Where something is known to miss, the test holds the distance at
 //! which the README says it is.
 
+mod bufferbloat;
 mod kern_6032;
 mod lance;
 mod output;
@@ -72,9 +73,13 @@ impl Experiment {
         self.published.as_ref().expect("published numbers")
     }
 
-    fn flow(&self, series: &str) -> &FlowRecord {
+    fn record_of(&self, series: &str) -> &SeriesRecord {
         let found = self.records.iter().find(|record| record.name == series);
-        &found.unwrap_or_else(|| panic!("no series {series}")).flows[0]
+        found.unwrap_or_else(|| panic!("no series {series}"))
+    }
+
+    fn flow(&self, series: &str) -> &FlowRecord {
+        &self.record_of(series).flows[0]
     }
 
     /// Mbit/s of that series.
