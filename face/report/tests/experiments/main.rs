@@ -9,6 +9,7 @@ mod bufferbloat;
 mod gateways;
 mod kern_6032;
 mod lance;
+mod lte;
 mod output;
 mod satnet;
 mod shalunov_lan_sweep;
@@ -19,10 +20,19 @@ mod shalunov_wan;
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
-use gigatcp_plan::Plan;
+use gigatcp_plan::{Files, Plan};
 use gigatcp_record::{FlowRecord, SeriesRecord};
 use gigatcp_report::published::Published;
 use gigatcp_sweep::{Job, Progress, run};
+
+/// Files that a plan names, in its directory.
+struct Near<'a>(&'a Path);
+
+impl Files for Near<'_> {
+    fn read(&self, name: &str) -> Result<String, String> {
+        std::fs::read_to_string(self.0.join(name)).map_err(|error| error.to_string())
+    }
+}
 
 /// An experiment as it stands in the repository, and what came out.
 struct Experiment {
@@ -49,7 +59,7 @@ impl Experiment {
             .join("../../experiments")
             .join(name);
         let text = std::fs::read(folder.join("plan.toml")).expect("the plan");
-        let plan = gigatcp_plan::parse("plan.toml", &text, &[])
+        let plan = gigatcp_plan::parse_with("plan.toml", &text, &[], &Near(&folder))
             .unwrap_or_else(|findings| panic!("{findings}"));
         assert!(plan.warnings.list.is_empty(), "{}", plan.warnings);
         let job = Job {
@@ -81,6 +91,22 @@ impl Experiment {
 
     fn flow(&self, series: &str) -> &FlowRecord {
         &self.record_of(series).flows[0]
+    }
+
+    /// What the sampled RTTs of that flow say, in ms and in order, from that second on.
+    fn round_trips(&self, series: &str, flow: &str, from_second: u64) -> Vec<f64> {
+        let flows = &self.record_of(series).flows;
+        let flow = flows.iter().find(|known| known.name == flow);
+        let samples = &flow.expect("the flow").samples;
+        let counted = samples
+            .iter()
+            .filter(|sample| sample.at_ns >= from_second * 1_000_000_000);
+        let mut found: Vec<f64> = counted
+            .filter_map(|sample| sample.srtt_ns)
+            .map(|srtt| srtt as f64 / 1e6)
+            .collect();
+        found.sort_by(f64::total_cmp);
+        found
     }
 
     /// Mbit/s of that series.
