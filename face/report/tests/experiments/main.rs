@@ -9,6 +9,7 @@ mod bufferbloat;
 mod gateways;
 mod kern_6032;
 mod lance;
+mod leo;
 mod lte;
 mod output;
 mod satnet;
