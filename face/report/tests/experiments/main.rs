@@ -17,6 +17,7 @@ mod shalunov_lan_sweep;
 mod shalunov_mss;
 mod shalunov_mtu;
 mod shalunov_wan;
+mod wifi;
 
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
