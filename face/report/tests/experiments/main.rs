@@ -6,6 +6,7 @@
 //! which the README says it is.
 
 mod bufferbloat;
+mod coexistence;
 mod gateways;
 mod kern_6032;
 mod lance;
