@@ -7,6 +7,7 @@
 
 mod bufferbloat;
 mod coexistence;
+mod collapse;
 mod gateways;
 mod kern_6032;
 mod lance;
