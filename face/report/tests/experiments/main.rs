@@ -9,6 +9,7 @@ mod bufferbloat;
 mod coexistence;
 mod collapse;
 mod gateways;
+mod incast;
 mod kern_6032;
 mod lance;
 mod leo;
