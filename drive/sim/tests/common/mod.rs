@@ -46,6 +46,9 @@ pub fn flow(name: &str, host: &HostConfig, stop: Stop) -> FlowConfig {
         name: name.into(),
         start: Duration::ZERO,
         extra_delay: Duration::ZERO,
+        application: None,
+        from: None,
+        to: None,
         stop,
         write_size: Bytes::new(65_536),
         supply: None,
@@ -80,6 +83,7 @@ pub fn world(forward: HopConfig, reverse: HopConfig, flows: Vec<FlowConfig>) -> 
         forward: vec![forward],
         reverse: vec![reverse],
         shared: None,
+        hosts: Vec::new(),
         flows,
         end: Duration::from_secs(600),
         observe: Observe {
