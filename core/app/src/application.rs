@@ -28,6 +28,12 @@ pub trait Application: Debug + Send {
         1
     }
 
+    /// Whether it ever writes. Of one that does not, a host asks only what it reads, and
+    /// once the peer has closed whether it closes.
+    fn writes(&self) -> bool {
+        true
+    }
+
     /// A connection was established at `now`.
     fn handle_opened(&mut self, _now: Instant, _socket: u32) {}
 

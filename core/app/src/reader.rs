@@ -117,6 +117,10 @@ impl Sink {
 }
 
 impl Application for Sink {
+    fn writes(&self) -> bool {
+        false
+    }
+
     #[inline]
     fn handle_read(&mut self, _now: Instant, _socket: u32, octets: u64) {
         self.read += octets;
@@ -257,6 +261,10 @@ impl Gated {
 impl Application for Gated {
     fn sockets(&self) -> u32 {
         self.application.sockets()
+    }
+
+    fn writes(&self) -> bool {
+        self.application.writes()
     }
 
     fn handle_opened(&mut self, now: Instant, socket: u32) {

@@ -165,7 +165,8 @@ impl Host {
     /// # Panics
     /// If there is no such application, or the host is for one socket and has it.
     pub fn add_socket(&mut self, config: &SocketConfig<'_>, program: u32, port: u32) -> u32 {
-        let socket = Socket::new(config, self.ideal, program, port);
+        let only_reads = !self.programs[program as usize].application.writes();
+        let socket = Socket::new(config, self.ideal, (program, port), only_reads);
         let number = match self.free[0].pop() {
             Some(place) => {
                 self.sockets[place as usize] = socket;
@@ -324,7 +325,7 @@ impl Host {
     }
 
     /// A packet reaches the host, for the socket with this number.
-    #[inline]
+    #[inline(always)]
     pub fn handle_packet(
         &mut self,
         now: Instant,
@@ -419,6 +420,7 @@ impl Host {
         }
     }
 
+    #[inline(always)]
     fn handle_segment(&mut self, now: Instant, socket: usize, received: Received<Phantom>) {
         match &mut self.sockets[socket].connection {
             Some(connection) => connection.handle_segment(now, received),
@@ -441,6 +443,7 @@ impl Host {
 
     /// After the engine of a socket has learned something: the application acts, then
     /// whatever may leave leaves.
+    #[inline]
     fn act(&mut self, now: Instant, socket: usize, out: &mut Vec<Packet>) {
         if self.sockets[socket].connection.is_some() {
             self.act_alone(now, socket, out);

@@ -524,7 +524,7 @@ impl World {
     }
 
     /// A socket has acted: the account of its flow learns it, and the flow may be over.
-    #[inline]
+    #[inline(always)]
     fn after_socket(&mut self, host: usize, socket: u32, heard: bool) {
         let socket = self.hosts[host].socket(socket);
         let flow = socket.flow() as usize;

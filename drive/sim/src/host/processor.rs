@@ -137,10 +137,8 @@ impl Host {
         let socket = task.socket() as usize;
         match task {
             Task::Receive(frame) => self.handle_frame(now, frame),
-            Task::Write(_, len) => {
-                self.write(now, socket, len);
-            }
-            Task::Read(_, len) => self.read(now, socket, len),
+            Task::Write(_, len) => self.finish_write(now, socket, len),
+            Task::Read(_, len) => self.finish_read(now, socket, len),
         }
         self.act(now, socket, out);
     }

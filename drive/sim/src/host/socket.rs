@@ -51,6 +51,8 @@ pub struct Socket {
     pub(super) is_held_back: bool,
     /// Whether the application takes all there is at once.
     reads_all: bool,
+    /// Whether it never writes.
+    only_reads: bool,
     /// Whether the application knows that the connection is established.
     opened: bool,
     /// Whether it knows that the peer has closed.
@@ -71,7 +73,12 @@ pub struct Socket {
 }
 
 impl Socket {
-    pub(super) fn new(config: &SocketConfig<'_>, ideal: bool, program: u32, port: u32) -> Self {
+    pub(super) fn new(
+        config: &SocketConfig<'_>,
+        ideal: bool,
+        (program, port): (u32, u32),
+        only_reads: bool,
+    ) -> Self {
         Self {
             flow: config.flow,
             reverse: config.reverse,
@@ -84,6 +91,7 @@ impl Socket {
             is_ready: false,
             is_held_back: false,
             reads_all: ideal && config.reader.is_prompt(),
+            only_reads,
             opened: false,
             peer_closed: false,
             failed: false,
@@ -181,6 +189,76 @@ impl Socket {
         }
     }
 
+    /// Tells the application of the connection's life: established, closed by the peer,
+    /// failed.
+    #[inline(never)]
+    fn notify(&mut self, now: Instant, program: &mut dyn Application) {
+        let Some(connection) = &self.connection else {
+            return;
+        };
+        if let Some(at) = connection.established_at()
+            && !self.opened
+        {
+            self.opened = true;
+            self.meter.start(at);
+            program.handle_opened(at, self.port);
+        }
+        let has_closed = matches!(
+            connection.state(),
+            State::CloseWait | State::Closing | State::LastAck | State::TimeWait
+        );
+        if has_closed && !self.peer_closed {
+            self.peer_closed = true;
+            program.handle_peer_closed(now, self.port, connection.readable());
+        }
+        if connection.failure().is_some() && !self.failed {
+            self.failed = true;
+            self.closed = true;
+            program.handle_failed(now, self.port);
+        }
+        self.wake_at = program.poll_timeout();
+    }
+
+    /// Octets the application reads next: what is there, at most one call.
+    #[inline]
+    fn next_read(&self, now: Instant, program: &dyn Application) -> u64 {
+        match &self.connection {
+            Some(connection) if connection.readable() > 0 => {
+                let wanted = program.poll_read(now, self.port);
+                connection.readable().min(wanted)
+            }
+            _ => 0,
+        }
+    }
+
+    /// Octets the application would write now, in one write of a size.
+    fn next_call(&self, now: Instant, program: &dyn Application) -> u64 {
+        let Some(connection) = &self.connection else {
+            return 0;
+        };
+        if !self.opened || self.closed {
+            return 0;
+        }
+        let space = connection.send_space();
+        if space == 0 {
+            return 0;
+        }
+        // A blocking write sleeps until there is room for it or as much as the
+        // profile wakes writers for; then it takes a part.
+        let wanted = program.poll_write(now, self.port).min(self.left_of_call());
+        if self.batch > 0 {
+            return wanted.min(self.batch).min(self.write_chunk);
+        }
+        let worth_waking = wanted.min(connection.send_wake_space());
+        if space < worth_waking {
+            0
+        } else if self.write_chunk > 0 {
+            wanted.min(space).min(self.write_chunk)
+        } else {
+            wanted.min(space)
+        }
+    }
+
     /// Octets of the call at hand that are not written yet. Where a call is not cut
     /// into pieces, what is left of it is a call like any other.
     fn left_of_call(&self) -> u64 {
@@ -189,154 +267,10 @@ impl Socket {
             _ => self.write_size - self.written % self.write_size,
         }
     }
-}
-
-impl Host {
-    #[inline(always)]
-    fn program_of(&self, socket: &Socket) -> &dyn Application {
-        &*self.programs[socket.program as usize].application
-    }
-
-    /// The application of a socket, to call it, and its number there.
-    #[inline(always)]
-    fn program_mut(&mut self, socket: usize) -> (&mut dyn Application, u32) {
-        let socket = &self.sockets[socket];
-        let program = &mut self.programs[socket.program as usize];
-        (&mut *program.application, socket.port)
-    }
-
-    /// Octets the application reads next: what is there, at most one call.
-    pub(super) fn next_read(&self, socket: usize, now: Instant) -> u64 {
-        let socket = &self.sockets[socket];
-        match &socket.connection {
-            Some(connection) if connection.readable() > 0 => {
-                let wanted = self.program_of(socket).poll_read(now, socket.port);
-                connection.readable().min(wanted)
-            }
-            _ => 0,
-        }
-    }
-
-    /// Octets the application would write now: one write on a host with a
-    /// processor, all that fits on an ideal one.
-    #[inline(always)]
-    pub(super) fn next_write(&self, socket: usize, now: Instant) -> u64 {
-        let socket = &self.sockets[socket];
-        let Some(connection) = &socket.connection else {
-            return 0;
-        };
-        if !socket.opened || socket.closed {
-            return 0;
-        }
-        let space = connection.send_space();
-        if space == 0 {
-            return 0;
-        }
-        let remaining = self.program_of(socket).poll_write(now, socket.port);
-        if self.ideal {
-            return remaining.min(space).min(u64::from(u32::MAX));
-        }
-        // A blocking write sleeps until there is room for it or as much as the
-        // profile wakes writers for; then it takes a part.
-        let wanted = remaining.min(socket.left_of_call());
-        if socket.batch > 0 {
-            return wanted.min(socket.batch).min(socket.write_chunk);
-        }
-        let worth_waking = wanted.min(connection.send_wake_space());
-        if space < worth_waking {
-            0
-        } else if socket.write_chunk > 0 {
-            wanted.min(space).min(socket.write_chunk)
-        } else {
-            wanted.min(space)
-        }
-    }
-
-    /// The application learns what has happened and acts.
-    pub(super) fn run_application(&mut self, now: Instant, socket: usize) {
-        let one = &self.sockets[socket];
-        let state = one.connection.as_ref().map(|connection| connection.state());
-        if state != Some(State::Established) || !one.opened {
-            self.notify(now, socket);
-        }
-        if self.sockets[socket].wake_at <= now {
-            self.program_mut(socket).0.handle_timeout(now);
-        }
-        let mut may_write = !self.ideal;
-        if self.ideal {
-            self.read_at_once(now, socket);
-            may_write = self.write_at_once(now, socket);
-        }
-        self.close_or_wait(now, socket, may_write);
-        self.sockets[socket].wake_at = self.program_mut(socket).0.poll_timeout();
-    }
-
-    /// Tells the application of the connection's life: established, closed by the peer,
-    /// failed.
-    #[inline(never)]
-    fn notify(&mut self, now: Instant, socket: usize) {
-        let one = &mut self.sockets[socket];
-        let program = &mut self.programs[one.program as usize].application;
-        let Some(connection) = &one.connection else {
-            return;
-        };
-        if let Some(at) = connection.established_at()
-            && !one.opened
-        {
-            one.opened = true;
-            one.meter.start(at);
-            program.handle_opened(at, one.port);
-        }
-        let has_closed = matches!(
-            connection.state(),
-            State::CloseWait | State::Closing | State::LastAck | State::TimeWait
-        );
-        if has_closed && !one.peer_closed {
-            one.peer_closed = true;
-            program.handle_peer_closed(now, one.port, connection.readable());
-        }
-        if connection.failure().is_some() && !one.failed {
-            one.failed = true;
-            one.closed = true;
-            program.handle_failed(now, one.port);
-        }
-        one.wake_at = program.poll_timeout();
-    }
-
-    /// On an ideal host: the application reads what it wants of what is there.
-    #[inline]
-    fn read_at_once(&mut self, now: Instant, socket: usize) {
-        loop {
-            let len = self.next_read(socket, now);
-            if len == 0 {
-                return;
-            }
-            let all = self.sockets[socket].reads_all;
-            self.read(now, socket, if all { u64::MAX } else { len });
-        }
-    }
-
-    /// On an ideal host: the application writes as much as there is room for. Returns
-    /// whether it wrote.
-    #[inline]
-    fn write_at_once(&mut self, now: Instant, socket: usize) -> bool {
-        let mut has_written = false;
-        loop {
-            let len = self.next_write(socket, now);
-            if len == 0 {
-                return has_written;
-            }
-            if !self.write(now, socket, len) {
-                return has_written;
-            }
-            has_written = true;
-        }
-    }
 
     /// Reads up to `len` octets and checks that they are what was written.
-    pub(super) fn read(&mut self, now: Instant, socket: usize, len: u64) {
-        let one = &mut self.sockets[socket];
-        let Some(connection) = &mut one.connection else {
+    fn read(&mut self, now: Instant, program: &mut dyn Application, len: u64) {
+        let Some(connection) = &mut self.connection else {
             return;
         };
         let mut left = len;
@@ -344,82 +278,182 @@ impl Host {
             && let Some(piece) = connection.read(now, usize::try_from(left).unwrap_or(usize::MAX))
         {
             assert_eq!(
-                piece.offset, one.read_offset,
+                piece.offset, self.read_offset,
                 "octets delivered out of order, twice, or not at all"
             );
             let octets = u64::from(piece.len);
-            one.read_offset += octets;
+            self.read_offset += octets;
             left -= octets;
-            one.meter.on_read(now, octets);
+            self.meter.on_read(now, octets);
         }
-        let (port, offset) = (one.port, one.read_offset);
-        let program = &mut self.programs[one.program as usize].application;
-        program.handle_read(now, port, len - left);
-        self.card.release_read(socket as u32, offset);
+        program.handle_read(now, self.port, len - left);
     }
 
-    /// Writes `len` octets, for which there is room; returns whether any were accepted.
-    pub(super) fn write(&mut self, now: Instant, socket: usize, len: u64) -> bool {
-        let one = &mut self.sockets[socket];
-        let Some(connection) = &mut one.connection else {
-            return false;
-        };
-        let program = &mut self.programs[one.program as usize].application;
+    /// Writes `len` octets, for which there is room; returns how many were accepted.
+    #[inline]
+    fn write(&mut self, now: Instant, program: &mut dyn Application, len: u64) -> u64 {
         let payload = Phantom {
-            offset: one.written,
+            offset: self.written,
             len: len as u32,
         };
-        let is_cut = one.write_chunk > 0 && !self.ideal;
-        if is_cut && one.batch == 0 {
-            let left_of_call = one.write_size - one.written % one.write_size;
-            one.batch = connection.send_space().min(left_of_call);
-        }
-        let accepted = connection.write(payload) as u64;
-        one.written += accepted;
-        program.handle_written(now, one.port, accepted);
-        if !is_cut {
-            return accepted > 0;
-        }
-        one.batch = one.batch.saturating_sub(len);
-        if connection.send_space() == 0 {
-            // It sleeps before the rest: what waits for that would wait for good.
-            one.batch = 0;
-        }
-        let has_more = one.batch > 0 && program.poll_write(now, one.port) > 0;
-        connection.set_more_to_come(has_more);
-        accepted > 0
+        let connection = self.connection.as_mut();
+        let accepted = connection.map_or(0, |connection| connection.write(payload)) as u64;
+        self.written += accepted;
+        program.handle_written(now, self.port, accepted);
+        accepted
     }
 
-    /// The application closes, or the engine learns what it means when it has nothing to
-    /// send. Whether the application would write is asked only where it `may_write`.
-    fn close_or_wait(&mut self, now: Instant, socket: usize, may_write: bool) {
-        let number = socket as u32;
-        let copying = matches!(self.task, Some((_, Task::Write(one, _))) if one == number);
-        let one = &mut self.sockets[socket];
-        let program = &*self.programs[one.program as usize].application;
-        let Some(connection) = &mut one.connection else {
+    /// Writes `len` octets of a call that reaches the engine in pieces.
+    fn write_piece(&mut self, now: Instant, program: &mut dyn Application, len: u64) {
+        if self.batch == 0 {
+            let space = self.connection.as_ref().map_or(0, |c| c.send_space());
+            self.batch = space.min(self.left_of_call());
+        }
+        self.write(now, program, len);
+        self.batch = self.batch.saturating_sub(len);
+        let Some(connection) = &mut self.connection else {
             return;
         };
-        let wanted = match one.opened && !one.closed {
-            true => program.poll_write(now, one.port),
-            false => 0,
-        };
-        if wanted == 0 {
-            if one.opened && !one.closed && !copying && program.poll_close(now, one.port) {
-                one.closed = true;
-                connection.close(now);
+        if connection.send_space() == 0 {
+            // It sleeps before the rest: what waits for that would wait for good.
+            self.batch = 0;
+        }
+        let has_more = self.batch > 0 && program.poll_write(now, self.port) > 0;
+        connection.set_more_to_come(has_more);
+    }
+
+    /// On an ideal host the application takes and gives all there is; then it closes, or
+    /// the engine learns what it means when it has nothing to send.
+    #[inline]
+    fn run_at_once(&mut self, now: Instant, program: &mut dyn Application) {
+        loop {
+            let len = self.next_read(now, program);
+            if len == 0 {
+                break;
             }
-            connection.set_idle_limit(Limit::Application);
+            self.read(now, program, if self.reads_all { u64::MAX } else { len });
+        }
+        if self.only_reads && !self.peer_closed {
             return;
         }
-        let limit = if copying || (may_write && self.next_write(socket, now) > 0) {
-            // There is room, and only the processor keeps the data away.
-            Limit::HostCpu
-        } else {
-            Limit::SendBuffer
-        };
-        if let Some(connection) = &mut self.sockets[socket].connection {
+        let mut limit = Limit::Application;
+        while self.opened && !self.closed {
+            let wanted = program.poll_write(now, self.port);
+            if wanted == 0 {
+                limit = Limit::Application;
+                self.close_if_done(now, program);
+                break;
+            }
+            limit = Limit::SendBuffer;
+            let space = self.connection.as_ref().map_or(0, |c| c.send_space());
+            let len = wanted.min(space).min(u64::from(u32::MAX));
+            if len == 0 || self.write(now, program, len) == 0 {
+                break;
+            }
+        }
+        if let Some(connection) = &mut self.connection {
             connection.set_idle_limit(limit);
+        }
+    }
+
+    fn close_if_done(&mut self, now: Instant, program: &mut dyn Application) {
+        if program.poll_close(now, self.port)
+            && let Some(connection) = &mut self.connection
+        {
+            self.closed = true;
+            connection.close(now);
+        }
+    }
+
+    /// On a host with a processor the application's calls wait for their turn; what it
+    /// does without copying it does here. `copying` is whether its write is in progress.
+    fn run_in_turn(&mut self, now: Instant, program: &mut dyn Application, copying: bool) {
+        let mut limit = Limit::Application;
+        if self.opened && !self.closed {
+            if program.poll_write(now, self.port) > 0 {
+                // If there is room, only the processor keeps the data away.
+                let has_room = copying || self.next_call(now, program) > 0;
+                limit = if has_room {
+                    Limit::HostCpu
+                } else {
+                    Limit::SendBuffer
+                };
+            } else if !copying {
+                self.close_if_done(now, program);
+            }
+        }
+        if let Some(connection) = &mut self.connection {
+            connection.set_idle_limit(limit);
+        }
+    }
+}
+
+impl Host {
+    /// Octets the application of a socket reads next.
+    pub(super) fn next_read(&self, socket: usize, now: Instant) -> u64 {
+        let socket = &self.sockets[socket];
+        let program = &self.programs[socket.program as usize];
+        socket.next_read(now, &*program.application)
+    }
+
+    /// Octets the application of a socket would write now: one write on a host with a
+    /// processor, all that fits on an ideal one.
+    pub(super) fn next_write(&self, socket: usize, now: Instant) -> u64 {
+        let socket = &self.sockets[socket];
+        let program = &*self.programs[socket.program as usize].application;
+        if !self.ideal {
+            return socket.next_call(now, program);
+        }
+        match &socket.connection {
+            Some(connection) if socket.opened && !socket.closed && connection.send_space() > 0 => {
+                let space = connection.send_space().min(u64::from(u32::MAX));
+                program.poll_write(now, socket.port).min(space)
+            }
+            _ => 0,
+        }
+    }
+
+    /// The application of a socket learns what has happened, and acts.
+    #[inline]
+    pub(super) fn run_application(&mut self, now: Instant, number: usize) {
+        let socket = &mut self.sockets[number];
+        let program = &mut *self.programs[socket.program as usize].application;
+        let state = socket
+            .connection
+            .as_ref()
+            .map(|connection| connection.state());
+        if state != Some(State::Established) || !socket.opened {
+            socket.notify(now, program);
+        }
+        if socket.wake_at <= now {
+            program.handle_timeout(now);
+        }
+        if self.ideal {
+            socket.run_at_once(now, program);
+        } else {
+            let copying =
+                matches!(self.task, Some((_, Task::Write(one, _))) if one == number as u32);
+            socket.run_in_turn(now, program, copying);
+        }
+        socket.wake_at = program.poll_timeout();
+    }
+
+    /// The copying for a read of a socket is done.
+    pub(super) fn finish_read(&mut self, now: Instant, number: usize, len: u64) {
+        let socket = &mut self.sockets[number];
+        let program = &mut *self.programs[socket.program as usize].application;
+        socket.read(now, program, len);
+        self.card.release_read(number as u32, socket.read_offset);
+    }
+
+    /// The copying for a write of a socket is done.
+    pub(super) fn finish_write(&mut self, now: Instant, number: usize, len: u64) {
+        let socket = &mut self.sockets[number];
+        let program = &mut *self.programs[socket.program as usize].application;
+        if socket.write_chunk > 0 {
+            socket.write_piece(now, program, len);
+        } else {
+            socket.write(now, program, len);
         }
     }
 }
