@@ -11,10 +11,13 @@ use gigatcp_units::{Bytes, Duration};
 pub struct WorldConfig {
     /// Seed of every random stream.
     pub seed: u64,
-    /// Hops from the senders to the receivers, in order.
+    /// Links from the senders to the receivers, in order: the forward route of flows
+    /// without one of their own.
     pub forward: Vec<HopConfig>,
-    /// Hops from the receivers to the senders, in order.
+    /// Links from the receivers to the senders, in order.
     pub reverse: Vec<HopConfig>,
+    /// Further links for [`FlowConfig::via`], which may also name those above.
+    pub links: Vec<HopConfig>,
     /// A medium that all hosts send on, before the hops of their direction;
     /// absent: each has the way to itself.
     pub shared: Option<SharedSegment>,
@@ -46,6 +49,9 @@ pub struct FlowConfig {
     pub name: String,
     /// When the sender opens the connection.
     pub start: Duration,
+    /// The links it takes. `None`: [`WorldConfig::forward`] and
+    /// [`WorldConfig::reverse`].
+    pub via: Option<Via>,
     /// One-way delay of its data before the shared hops: makes the round trips
     /// of flows differ.
     pub extra_delay: Duration,
@@ -72,6 +78,15 @@ pub struct FlowConfig {
     pub interval: Duration,
     /// Whether to keep time-sequence data.
     pub time_sequence: bool,
+}
+
+/// The links that a flow takes, by their names.
+#[derive(Clone, PartialEq, Eq, Hash, Default, Debug)]
+pub struct Via {
+    /// From sender to receiver, in order. None: a wire of a nanosecond.
+    pub forward: Vec<String>,
+    /// From receiver to sender, in order. None: a wire of a nanosecond.
+    pub reverse: Vec<String>,
 }
 
 /// A host: an engine's configuration, a processor, a network card.

@@ -13,8 +13,11 @@ use crate::packet::Packet;
 /// What a world shows to the account of one flow.
 pub(crate) struct Scene<'a> {
     pub(crate) now: Instant,
-    pub(crate) forward: &'a [Hop<Packet>],
-    pub(crate) reverse: &'a [Hop<Packet>],
+    /// Of the whole network.
+    pub(crate) links: &'a [Hop<Packet>],
+    /// Numbers of those that the flow takes.
+    pub(crate) forward: &'a [usize],
+    pub(crate) reverse: &'a [usize],
     pub(crate) shared: Option<&'a SharedMedium<Packet>>,
     pub(crate) sender: End<'a>,
     pub(crate) receiver: End<'a>,
@@ -179,12 +182,13 @@ impl Readings {
     fn take(&mut self, scene: &Scene<'_>) {
         let now = scene.now;
         let busy = |hop: &Hop<Packet>| hop.busy_time(now);
+        let busy_at = |link: &usize| busy(&scene.links[*link]);
         self.forward.clear();
-        self.forward.extend(scene.forward.iter().map(busy));
+        self.forward.extend(scene.forward.iter().map(busy_at));
         let medium = scene.shared.map(SharedMedium::busy_time);
         self.forward.extend(medium);
         self.reverse.clear();
-        self.reverse.extend(scene.reverse.iter().map(busy));
+        self.reverse.extend(scene.reverse.iter().map(busy_at));
         self.local = scene.sender.host.link().map_or(Duration::ZERO, busy);
         self.cpu = [scene.sender, scene.receiver].map(|end| end.host.cpu_occupied(now));
         self.unread = scene.receiver.unread_time(now);
@@ -196,9 +200,9 @@ impl Readings {
         let now = scene.now;
         let [own, all] = [0, 1].map(|of| scene.carried[of] - self.carried[of]);
         let cpu = [scene.sender, scene.receiver].map(|end| end.host.cpu_occupied(now));
-        let busiest = |hops: &[Hop<Packet>], before: &[Duration]| {
-            let uses = hops.iter().zip(before);
-            let uses = uses.map(|(hop, before)| use_of(hop, now, *before));
+        let busiest = |links: &[usize], before: &[Duration]| {
+            let uses = links.iter().zip(before);
+            let uses = uses.map(|(link, before)| use_of(&scene.links[*link], now, *before));
             uses.max_by_key(|used| (used.busy, used.wait))
                 .unwrap_or_default()
         };
@@ -264,10 +268,6 @@ pub(crate) fn end_of(packet: &Packet) -> Option<u64> {
 
 /// The cause behind a drop; `None` if the sender was told.
 pub(crate) fn cause_of(cause: DropCause, tells_too_big: bool) -> Option<Cause> {
-    match cause {
-        DropCause::QueueFull | DropCause::Aqm | DropCause::HoldLimit => Some(Cause::QueueOverflow),
-        DropCause::Policed => Some(Cause::Policer),
-        DropCause::Collisions | DropCause::Loss(_) => Some(Cause::RandomLoss),
-        DropCause::TooBig => (!tells_too_big).then_some(Cause::PmtuBlackHole),
-    }
+    let is_told = cause == DropCause::TooBig && tells_too_big;
+    (!is_told).then(|| cause.cause())
 }

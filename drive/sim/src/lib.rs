@@ -6,7 +6,7 @@
 //! one entry per element, never one per packet.
 //!
 //! * [`config`]: what a world is made of.
-//! * [`world`]: the loop, and the way of packets through it.
+//! * [`world`]: the loop around network and hosts.
 //! * [`outcome`]: what comes out of it.
 //! * [`host`]: processor, network card, sockets, applications.
 //! * [`schedule`]: who acts next.
@@ -16,8 +16,9 @@
 //! * [`account`]: attributes each instant of a sender to a cause.
 //!
 //! A flow has a pair of hosts to itself, or shares hosts with others
-//! ([`FlowConfig::from`]); flows meet on the shared hops (a dumbbell). Background traffic
-//! is a flow like any other.
+//! ([`FlowConfig::from`]), and takes the links it names ([`FlowConfig::via`]); without
+//! such names all flows meet on one path (a dumbbell). Background traffic is a flow like
+//! any other.
 #![forbid(unsafe_code)]
 #![deny(missing_docs)]
 
@@ -30,11 +31,12 @@ pub mod observe;
 pub mod outcome;
 pub mod packet;
 mod populate;
+mod routes;
 pub mod schedule;
 pub mod world;
 
 pub use config::{
-    FlowConfig, HostConfig, Observe, Reader, SharedSegment, Stop, Supply, WorldConfig,
+    FlowConfig, HostConfig, Observe, Reader, SharedSegment, Stop, Supply, Via, WorldConfig,
 };
 pub use outcome::{FlowOutcome, Outcome};
 pub use world::{Ended, Tap, World};

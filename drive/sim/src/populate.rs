@@ -16,40 +16,48 @@ pub(crate) struct Place {
     pub(crate) socket: u32,
 }
 
-/// The hosts of a world, and the ends of its flows.
+/// The ends of a connection.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Ends {
+    /// The configured flow that it belongs to.
+    pub(crate) flow: usize,
+    /// Its sender and its receiver.
+    pub(crate) places: [Place; 2],
+    /// Its forward route; the number after it is the reverse route.
+    pub(crate) route: u16,
+}
+
+/// The hosts of a world, and the connections between them.
 pub(crate) struct Population {
     pub(crate) hosts: Vec<Host>,
-    /// The sender and the receiver of each connection.
-    pub(crate) ends: Vec<[Place; 2]>,
-    /// The configured flow that each connection belongs to.
-    pub(crate) flow_of: Vec<usize>,
+    pub(crate) connections: Vec<Ends>,
 }
 
 impl Population {
-    /// Returns the hosts of a world with the sockets of its flows. Hosts that have
-    /// numbers come first, then those that flows have to themselves.
+    /// Returns the hosts of a world with the sockets of its flows, which take the pairs
+    /// of `routes`. Hosts that have numbers come first, then those that flows have to
+    /// themselves.
     ///
     /// # Errors
     /// If the link of a host cannot be built.
-    pub(crate) fn new(config: &WorldConfig) -> Result<Self, ConfigError> {
+    pub(crate) fn new(config: &WorldConfig, routes: &[u16]) -> Result<Self, ConfigError> {
         let named = config.hosts.iter().enumerate();
         let hosts = named
             .map(|(number, host)| Host::new(host, true, &format!("host {number}"), config.seed));
         let mut population = Self {
             hosts: hosts.collect::<Result<_, _>>()?,
-            ends: Vec::new(),
-            flow_of: Vec::new(),
+            connections: Vec::new(),
         };
-        for (number, flow) in config.flows.iter().enumerate() {
-            population.add(config, flow)?;
-            population.flow_of.resize(population.ends.len(), number);
+        for (number, route) in routes.iter().enumerate() {
+            population.add(config, number, *route)?;
         }
         Ok(population)
     }
 
-    /// Adds the connections of a flow.
-    fn add(&mut self, config: &WorldConfig, flow: &FlowConfig) -> Result<(), ConfigError> {
-        let first = self.ends.len() as u32;
+    /// Adds the connections of the flow with this number.
+    fn add(&mut self, config: &WorldConfig, number: usize, route: u16) -> Result<(), ConfigError> {
+        let flow = &config.flows[number];
+        let first = self.connections.len() as u32;
         let hosts = [
             self.host_of(config, flow, first, false)?,
             self.host_of(config, flow, first, true)?,
@@ -73,13 +81,17 @@ impl Population {
         ];
         for port in 0..connections {
             let place = |this: &mut Self, end: usize| {
-                let socket = socket_config(flow, first + port, end == 1);
+                let socket = socket_config(flow, first + port, route + end as u16);
                 let host = hosts[end];
                 let socket = this.hosts[host as usize].add_socket(&socket, programs[end], port);
                 Place { host, socket }
             };
-            let ends = [place(self, 0), place(self, 1)];
-            self.ends.push(ends);
+            let places = [place(self, 0), place(self, 1)];
+            self.connections.push(Ends {
+                flow: number,
+                places,
+                route,
+            });
         }
         Ok(())
     }
@@ -130,18 +142,19 @@ fn delay_access(host: &mut HostConfig, flow: &FlowConfig) {
     }
 }
 
-/// The socket of an end of a flow's connection with this number.
-pub(crate) fn socket_config(flow: &FlowConfig, number: u32, reverse: bool) -> SocketConfig<'_> {
-    let end = if reverse {
+/// The socket of an end of a flow's connection, which has this number.
+pub(crate) fn socket_config(flow: &FlowConfig, number: u32, route: u16) -> SocketConfig<'_> {
+    let is_receiver = route & 1 == 1;
+    let end = if is_receiver {
         &flow.receiver
     } else {
         &flow.sender
     };
     SocketConfig {
         flow: number,
-        reverse,
+        route,
         tcp: &end.tcp,
-        opens_at: (!reverse).then_some(Instant::ZERO + flow.start),
+        opens_at: (!is_receiver).then_some(Instant::ZERO + flow.start),
         write_size: flow.write_size,
         reader: end.reader,
         interval: flow.interval,

@@ -94,7 +94,7 @@ struct Watch(Arc<Mutex<Seen>>);
 impl Tap for Watch {
     fn on_packet(&mut self, now: Instant, packet: &Packet, at_sender: bool) {
         let mut seen = self.0.lock().expect("one thread");
-        if packet.reverse {
+        if packet.reverse() {
             return;
         }
         let Some(segment) = packet.segment() else {
@@ -163,11 +163,13 @@ fn run(case: &Case, octets: u64) -> (Outcome, Seen) {
         seed: 1,
         forward: wire("there"),
         reverse: wire("back"),
+        links: Vec::new(),
         shared: None,
         hosts: Vec::new(),
         flows: vec![FlowConfig {
             name: "flow".into(),
             start: Duration::ZERO,
+            via: None,
             extra_delay: Duration::ZERO,
             application: None,
             from: None,

@@ -29,6 +29,7 @@ pub fn world(scenario: &Scenario, seed: u64) -> WorldConfig {
         seed,
         forward: scenario.forward.clone(),
         reverse: scenario.reverse.clone(),
+        links: Vec::new(),
         shared: scenario.ethernet.as_ref().map(|ethernet| SharedSegment {
             medium: ethernet.medium.clone(),
             sender_recovery: ethernet.sender_recovery,
@@ -57,6 +58,7 @@ fn flow_config(scenario: &Scenario, number: usize, flow: &Flow, seed: u64) -> Fl
     FlowConfig {
         name: flow.name.clone(),
         start: flow.start,
+        via: None,
         extra_delay: flow.extra_delay,
         application: None,
         from: None,

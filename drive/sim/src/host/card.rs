@@ -146,7 +146,7 @@ impl Buffers {
 fn overrun(packet: &Packet) -> Option<Lost> {
     Some(Lost {
         flow: packet.flow,
-        reverse: packet.reverse,
+        reverse: packet.reverse(),
         end: end_of(packet)?,
         cause: Cause::RxRingOverrun,
     })

@@ -18,8 +18,8 @@ use crate::meter::Meter;
 pub struct SocketConfig<'a> {
     /// Number of its flow: the mark of its packets.
     pub flow: u32,
-    /// Whether its packets travel from the flow's receiver to its sender.
-    pub reverse: bool,
+    /// The route of its packets: odd ones lead from receivers to senders.
+    pub route: u16,
     /// The engine's configuration.
     pub tcp: &'a TcpConfig,
     /// When it opens the connection. None: it waits for a SYN.
@@ -36,7 +36,7 @@ pub struct SocketConfig<'a> {
 #[derive(Debug)]
 pub struct Socket {
     pub(super) flow: u32,
-    pub(super) reverse: bool,
+    pub(super) route: u16,
     pub(super) tcp: TcpConfig,
     pub(super) connection: Option<Box<Connection<Phantom>>>,
     pub(super) is_active: bool,
@@ -81,7 +81,7 @@ impl Socket {
     ) -> Self {
         Self {
             flow: config.flow,
-            reverse: config.reverse,
+            route: config.route,
             tcp: config.tcp.clone(),
             connection: None,
             is_active: config.opens_at.is_some(),
@@ -128,7 +128,7 @@ impl Socket {
     #[must_use]
     #[inline]
     pub fn is_reverse(&self) -> bool {
-        self.reverse
+        self.route & 1 == 1
     }
 
     /// The engine, once the connection exists.

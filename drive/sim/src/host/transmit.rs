@@ -106,8 +106,8 @@ impl Host {
         Packet {
             ip: socket.tcp.ip,
             flow: socket.flow,
-            reverse: socket.reverse,
-            stage: 1,
+            route: socket.route,
+            stage: 0,
             content: Content::Segment(segment),
         }
     }
@@ -178,7 +178,7 @@ impl Host {
             {
                 self.lost.push(Lost {
                     flow: packet.flow,
-                    reverse: packet.reverse,
+                    reverse: packet.reverse(),
                     end,
                     cause,
                 });
@@ -192,8 +192,7 @@ impl Host {
     /// The engine whose packet is larger than the `mtu` of the host's own link learns it.
     #[cold]
     fn take_too_big(&mut self, now: Instant, packet: &Packet, mtu: Bytes) {
-        let is_of =
-            |socket: &Socket| socket.flow == packet.flow && socket.reverse == packet.reverse;
+        let is_of = |socket: &Socket| socket.flow == packet.flow && socket.route == packet.route;
         let number = self.sockets.iter().position(is_of);
         if let Some(number) = number
             && let Some(connection) = &mut self.sockets[number].connection

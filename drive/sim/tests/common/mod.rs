@@ -45,6 +45,7 @@ pub fn flow(name: &str, host: &HostConfig, stop: Stop) -> FlowConfig {
     FlowConfig {
         name: name.into(),
         start: Duration::ZERO,
+        via: None,
         extra_delay: Duration::ZERO,
         application: None,
         from: None,
@@ -82,6 +83,7 @@ pub fn world(forward: HopConfig, reverse: HopConfig, flows: Vec<FlowConfig>) -> 
         seed: 1,
         forward: vec![forward],
         reverse: vec![reverse],
+        links: Vec::new(),
         shared: None,
         hosts: Vec::new(),
         flows,
