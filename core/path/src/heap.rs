@@ -102,7 +102,6 @@ impl Appointments {
     }
 
     /// Puts `entry` at `place` or above, moving down what is later.
-    #[inline(always)]
     fn rise(&mut self, mut place: usize, entry: Appointment) {
         while place > 0 {
             let parent = (place - 1) / 2;

@@ -9,7 +9,6 @@
 //! * [`world`]: the loop around network and hosts.
 //! * [`outcome`]: what comes out of it.
 //! * [`endpoint`]: a host: processor, network card, engine, application.
-//! * [`schedule`]: who acts next.
 //! * [`packet`]: what travels.
 //! * [`meter`]: the tester's clock and intervals.
 //! * [`observe`]: samples, time-sequence data.
@@ -30,7 +29,6 @@ pub mod observe;
 pub mod outcome;
 pub mod packet;
 mod routes;
-pub mod schedule;
 pub mod world;
 
 pub use config::{

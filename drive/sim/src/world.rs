@@ -8,7 +8,9 @@
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use gigatcp_events::EventHash;
-use gigatcp_path::{ConfigError, Delivery, DropCause, Hop, Network, Parcel, SharedMedium};
+use gigatcp_path::{
+    Appointments, ConfigError, Delivery, DropCause, Hop, Network, Parcel, SharedMedium,
+};
 use gigatcp_units::{Duration, Instant};
 use gigatcp_wire::{Phantom, Segment};
 
@@ -19,7 +21,6 @@ use crate::observe::{Samples, Sequence};
 use crate::outcome::{FlowOutcome, Outcome};
 use crate::packet::{Content, Packet, headers};
 use crate::routes::Routes;
-use crate::schedule::Schedule;
 
 /// More steps than this without time moving is a fault of ours, not a busy
 /// instant.
@@ -53,7 +54,7 @@ pub enum Ended {
 pub struct World {
     config: WorldConfig,
     now: Instant,
-    schedule: Schedule,
+    schedule: Appointments,
     network: Network<Packet>,
     /// The first of the two routes of each flow.
     routes: Vec<u16>,
@@ -98,7 +99,7 @@ impl World {
         let flows = config.flows.len();
         let mut world = Self {
             now: Instant::ZERO,
-            schedule: Schedule::new(elements),
+            schedule: Appointments::new(elements),
             network: Network::new(network, config.seed)?,
             routes: of_flow,
             unfinished: flows,
@@ -164,7 +165,7 @@ impl World {
         let mut steps = 0_u32;
         let mut still = 0_u32;
         while self.unfinished > 0 || self.has_last_words() {
-            let (other, element) = self.schedule.next();
+            let (other, element) = self.schedule.first();
             let network = self.network.due();
             let at = network.min(other);
             if at > end || at == Instant::FAR_FUTURE {
