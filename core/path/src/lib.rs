@@ -47,6 +47,7 @@ extern crate alloc;
 mod closed;
 mod config;
 mod counters;
+mod drops;
 mod fate;
 mod heap;
 mod hop;
@@ -73,7 +74,8 @@ pub use config::{
     Aggregate, ConfigError, HopConfig, Jitter, JitterLaw, MarkAbove, Period, RateSource, Release,
     Reorder, Shaper,
 };
-pub use counters::{Counters, DropCause, Tally};
+pub use counters::{Counters, Tally};
+pub use drops::{DropCause, Drops};
 pub use heap::Appointments;
 pub use hop::Hop;
 pub use host::{Cpu, CpuCosts, Picoseconds, Work, WorkKind};

@@ -25,7 +25,8 @@ use gigatcp_units::{Duration, Instant, Rate};
 
 use crate::closed::Closed;
 use crate::config::{HopConfig, MarkAbove, Release};
-use crate::counters::{Books, DropCause, Tally};
+use crate::counters::{Books, Tally};
+use crate::drops::DropCause;
 use crate::jitter::Delay;
 use crate::line::Served;
 use crate::parcel::{Frames, Parcel};
@@ -532,7 +533,7 @@ impl<T: Parcel> Link<T> {
             books.counters.marked.add(tally);
         }
         if is_displaced {
-            books.counters.displaced.add(tally);
+            books.counters.reordered.add(tally);
         }
         self.in_service.add(tally);
         self.serving.push(Piece {

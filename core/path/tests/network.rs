@@ -378,10 +378,10 @@ proptest! {
         prop_assert_eq!(counters.delivered.packets, packets as u64);
         let mut dropped = Vec::new();
         poll_dropped(&mut network, &mut dropped);
-        prop_assert_eq!(counters.dropped().packets, dropped.len() as u64);
+        prop_assert_eq!(counters.drops.total().packets, dropped.len() as u64);
         // Only errors come from inside.
         let told = counters.arrived.packets - given as u64;
-        prop_assert!(told <= counters.too_big.packets);
+        prop_assert!(told <= counters.drops[DropCause::TooBig].packets);
     }
 }
 

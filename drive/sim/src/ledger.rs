@@ -248,10 +248,6 @@ pub(crate) fn end_of(packet: &Packet) -> Option<u64> {
 
 /// The cause behind a drop; `None` if the sender was told.
 pub(crate) fn cause_of(cause: DropCause, tells_too_big: bool) -> Option<Cause> {
-    match cause {
-        DropCause::QueueFull | DropCause::Aqm | DropCause::HoldLimit => Some(Cause::QueueOverflow),
-        DropCause::Policed => Some(Cause::Policer),
-        DropCause::Collisions | DropCause::Loss(_) => Some(Cause::RandomLoss),
-        DropCause::TooBig => (!tells_too_big).then_some(Cause::PmtuBlackHole),
-    }
+    let is_told = cause == DropCause::TooBig && tells_too_big;
+    (!is_told).then(|| cause.cause())
 }

@@ -315,15 +315,7 @@ impl World {
             ledger.on_lost(packet, cause);
         }
         if self.config.observe.fingerprint {
-            let cause = match cause {
-                DropCause::QueueFull => 1,
-                DropCause::HoldLimit => 2,
-                DropCause::Loss(_) => 3,
-                DropCause::TooBig => 4,
-                DropCause::Policed => 5,
-                DropCause::Collisions => 6,
-                DropCause::Aqm => 7,
-            };
+            let cause = cause.index() as u64 + 1;
             self.hash.absorb(self.now.as_nanos());
             self.hash.absorb((link as u64) << 32 | cause);
             let seq = packet.segment().map_or(0, |segment| segment.seq.as_u32());

@@ -5,22 +5,39 @@
 //! no claim. Where something is known to miss, the test holds the distance at
 //! which the README says it is.
 
+mod bufferbloat;
+mod coexistence;
+mod collapse;
+mod gateways;
+mod incast;
 mod kern_6032;
 mod lance;
+mod leo;
+mod lte;
 mod output;
 mod satnet;
 mod shalunov_lan_sweep;
 mod shalunov_mss;
 mod shalunov_mtu;
 mod shalunov_wan;
+mod wifi;
 
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
-use gigatcp_plan::Plan;
+use gigatcp_plan::{Files, Plan};
 use gigatcp_record::{FlowRecord, SeriesRecord};
 use gigatcp_report::published::Published;
 use gigatcp_sweep::{Job, Progress, run};
+
+/// Files that a plan names, in its directory.
+struct Near<'a>(&'a Path);
+
+impl Files for Near<'_> {
+    fn read(&self, name: &str) -> Result<String, String> {
+        std::fs::read_to_string(self.0.join(name)).map_err(|error| error.to_string())
+    }
+}
 
 /// An experiment as it stands in the repository, and what came out.
 struct Experiment {
@@ -47,7 +64,7 @@ impl Experiment {
             .join("../../experiments")
             .join(name);
         let text = std::fs::read(folder.join("plan.toml")).expect("the plan");
-        let plan = gigatcp_plan::parse("plan.toml", &text, &[])
+        let plan = gigatcp_plan::parse_with("plan.toml", &text, &[], &Near(&folder))
             .unwrap_or_else(|findings| panic!("{findings}"));
         assert!(plan.warnings.list.is_empty(), "{}", plan.warnings);
         let job = Job {
@@ -72,9 +89,29 @@ impl Experiment {
         self.published.as_ref().expect("published numbers")
     }
 
-    fn flow(&self, series: &str) -> &FlowRecord {
+    fn record_of(&self, series: &str) -> &SeriesRecord {
         let found = self.records.iter().find(|record| record.name == series);
-        &found.unwrap_or_else(|| panic!("no series {series}")).flows[0]
+        found.unwrap_or_else(|| panic!("no series {series}"))
+    }
+
+    fn flow(&self, series: &str) -> &FlowRecord {
+        &self.record_of(series).flows[0]
+    }
+
+    /// What the sampled RTTs of that flow say, in ms and in order, from that second on.
+    fn round_trips(&self, series: &str, flow: &str, from_second: u64) -> Vec<f64> {
+        let flows = &self.record_of(series).flows;
+        let flow = flows.iter().find(|known| known.name == flow);
+        let samples = &flow.expect("the flow").samples;
+        let counted = samples
+            .iter()
+            .filter(|sample| sample.at_ns >= from_second * 1_000_000_000);
+        let mut found: Vec<f64> = counted
+            .filter_map(|sample| sample.srtt_ns)
+            .map(|srtt| srtt as f64 / 1e6)
+            .collect();
+        found.sort_by(f64::total_cmp);
+        found
     }
 
     /// Mbit/s of that series.

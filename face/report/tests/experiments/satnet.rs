@@ -67,6 +67,55 @@ fn one_per_cent_of_loss_costs_two_where_the_pipe_is_known_and_the_window_holds_f
     assert!((0.97..0.99).contains(&four_times));
 }
 
+/// Go-back-N repairs a burst of b at the cost of one loss: 1/(1 + 2pW/b).
+#[test]
+fn bursts_of_b_cost_a_tcp_without_congestion_control_what_a_bth_of_the_loss_costs() {
+    for burst in [2.0, 4.0, 8.0] {
+        let law = 1.0 / (1.0 + 2.0 * 0.01 * 40.0 / burst);
+        let ratio = share(&format!("vanilla-burst-{burst}")) / law;
+        assert!((ratio - 1.0).abs() < 0.05, "{burst}: {ratio:.3} of the law");
+    }
+}
+
+/// The law of the square root would have 0.43, 0.61 and 0.87.
+#[test]
+fn a_window_that_bursts_halve_is_larger_but_less_than_the_law_of_the_square_root_has() {
+    let isolated = share("with-control-fast-retransmit");
+    let bursts =
+        [2, 4, 8].map(|burst| share(&format!("with-control-fast-retransmit-burst-{burst}")));
+    assert!(isolated < bursts[0] && bursts[0] < bursts[1] && bursts[1] < bursts[2]);
+    for (share, law) in bursts.into_iter().zip([0.433_f64, 0.612, 0.866]) {
+        assert!((0.6..0.95).contains(&(share / law)), "{share:.3} of {law}");
+    }
+}
+
+#[test]
+fn a_sender_that_knows_its_pipe_carries_98_per_cent_through_bursts_too() {
+    for burst in [2, 4, 8] {
+        let share = share(&format!("larger-window-known-pipe-burst-{burst}"));
+        assert!((0.97..0.99).contains(&share), "{burst}");
+    }
+}
+
+/// The state of the channel moves with packets: a sender that backs off meets the
+/// same burst again and again. The README says so.
+#[test]
+fn one_burst_may_silence_a_sender_that_backs_off_for_long() {
+    let samples = &experiment().flow("large-window-today-burst-8").samples;
+    let mut last = (0, 0);
+    let mut longest = 0;
+    for sample in samples {
+        if sample.delivered_bytes != last.1 {
+            longest = longest.max(sample.at_ns - last.0);
+            last = (sample.at_ns, sample.delivered_bytes);
+        }
+    }
+    assert!(
+        (1_200..1_400).contains(&(longest / 1_000_000_000)),
+        "{longest}"
+    );
+}
+
 #[test]
 fn nothing_is_fitted() {
     experiment().assert_fitted(|_| false, &[]);

@@ -1,0 +1,152 @@
+//! Early detection in a gateway, and a host that misbehaves.
+
+use std::sync::OnceLock;
+
+use gigatcp_record::FlowRecord;
+
+use crate::Experiment;
+
+const DISCIPLINES: [&str; 6] = ["fifo", "red", "red-ecn", "codel", "pie", "fq-codel"];
+
+/// What the link carries of payload, Mbit/s.
+const LINK: f64 = 10.0 * 1448.0 / 1538.0;
+
+fn experiment() -> &'static Experiment {
+    static EXPERIMENT: OnceLock<Experiment> = OnceLock::new();
+    EXPERIMENT.get_or_init(|| Experiment::run("gateways"))
+}
+
+/// Flows whose name begins so.
+fn flows(series: &str, name: &str) -> Vec<&'static FlowRecord> {
+    let flows = &experiment().record_of(series).flows;
+    flows
+        .iter()
+        .filter(|flow| flow.name.starts_with(name))
+        .collect()
+}
+
+/// Octets read by then.
+fn delivered(flow: &FlowRecord, seconds: u64) -> u64 {
+    let samples = flow.samples.iter();
+    let before = samples.take_while(|sample| sample.at_ns <= seconds * 1_000_000_000);
+    before.last().map_or(0, |sample| sample.delivered_bytes)
+}
+
+/// Mbit/s of each from 20 to 60 s. A flow that starves has its last octet early, so its
+/// rate to then would say nothing.
+fn rates(series: &str, name: &str) -> Vec<f64> {
+    let flows = flows(series, name).into_iter();
+    flows
+        .map(|flow| (delivered(flow, 60) - delivered(flow, 20)) as f64 * 8.0 / 40e6)
+        .collect()
+}
+
+/// Mbit/s of all of them.
+fn rate(series: &str, name: &str) -> f64 {
+    let rate = rates(series, name).iter().sum();
+    println!("{series}, {name}: {rate:.2}");
+    rate
+}
+
+/// Share of retransmissions among the segments from 20 s on.
+fn retransmitted(series: &str, name: &str) -> f64 {
+    let flows = flows(series, name);
+    let intervals = flows.iter().flat_map(|flow| {
+        let from = 20_000_000_000 - flow.clock_start_ns.min(20_000_000_000);
+        flow.intervals
+            .iter()
+            .filter(move |interval| interval.start_ns >= from)
+    });
+    let (mut again, mut segments) = (0.0, 0.0);
+    for interval in intervals {
+        again += interval.retransmitted_segments as f64;
+        segments += interval.bytes as f64 / 1448.0;
+    }
+    again / (again + segments)
+}
+
+/// 40 packets of 81 on the path and those queued: about 75 where the tail is dropped,
+/// about 10 otherwise.
+#[test]
+fn early_detection_alone_leaves_a_greedy_window_more_than_tail_drop_does() {
+    let share = |discipline: &str| rate(&format!("greedy-{discipline}"), "greedy") / LINK;
+    assert!((share("fifo") - 40.0 / 156.0).abs() < 0.03);
+    for discipline in ["red", "red-ecn", "codel", "pie"] {
+        let share = share(discipline);
+        assert!(
+            (share - 40.0 / 91.0).abs() < 0.04,
+            "{discipline}: {share:.3}"
+        );
+    }
+}
+
+#[test]
+fn a_host_that_ignores_marks_loses_nothing() {
+    assert!(retransmitted("greedy-red", "greedy") > 0.03);
+    assert!(retransmitted("greedy-red-ecn", "greedy") < 0.001);
+    assert!(flows("greedy-red-ecn", "greedy")[0].marked_segments > 100);
+}
+
+#[test]
+fn a_queue_per_flow_gives_each_its_share_and_drops_most_of_the_packets_of_the_other() {
+    for kind in ["greedy", "flood"] {
+        let series = format!("{kind}-fq-codel");
+        for rate in rates(&series, "fair") {
+            assert!(
+                (rate / (LINK / 10.0) - 1.0).abs() < 0.1,
+                "{series}: {rate:.2}"
+            );
+        }
+        assert!(retransmitted(&series, "greedy") > 0.5, "{series}");
+        assert!(retransmitted(&series, "fair") < 0.03, "{series}");
+    }
+}
+
+/// "A minimum number of packet drops" and "their fair share": of a flood only a queue
+/// per flow protects.
+#[test]
+fn a_flood_starves_all_others_but_under_fq_codel() {
+    for discipline in ["fifo", "red", "red-ecn", "codel", "pie"] {
+        let rate = rate(&format!("flood-{discipline}"), "fair");
+        assert!(rate < 0.15 * LINK * 0.9, "{discipline}: {rate:.2}");
+    }
+}
+
+/// "Will improve things even if no endnode is modified": not goodput.
+#[test]
+fn without_congestion_control_no_discipline_carries_more_than_tail_drop() {
+    let tail_drop = rate("none-fifo", "fair");
+    for discipline in &DISCIPLINES[1..] {
+        let series = format!("none-{discipline}");
+        assert!(rate(&series, "fair") < tail_drop * 1.01, "{series}");
+        assert!(retransmitted(&series, "fair") > 0.5, "{series}");
+    }
+}
+
+#[test]
+fn nine_connections_of_one_host_get_half_of_the_link() {
+    for discipline in ["fifo", "fq-codel"] {
+        let series = format!("many-{discipline}");
+        let (one, many) = (rate(&series, "fair"), rate(&series, "many"));
+        assert!((many / (one + many) - 0.5).abs() < 0.05, "{series}");
+    }
+}
+
+#[test]
+fn red_starves_the_link_where_codel_and_pie_hardly_do() {
+    let busy = |series: &str| rate(series, "fair") / LINK;
+    assert!((0.75..0.85).contains(&busy("ten-red")));
+    assert!((0.82..0.92).contains(&busy("ten-red-1993")));
+    assert!(busy("ten-codel") > 0.93 && busy("ten-pie") > 0.97);
+    assert!(retransmitted("ten-red-ecn", "fair") < 0.2 * retransmitted("ten-red", "fair"));
+}
+
+#[test]
+fn nothing_is_fitted() {
+    experiment().assert_fitted(|_| false, &[]);
+}
+
+#[test]
+fn what_a_terminal_shows_is_as_it_was() {
+    experiment().assert_output();
+}

@@ -1,0 +1,104 @@
+//! A link that fades: throughput and delay over a cell.
+
+use std::sync::OnceLock;
+
+use gigatcp_plan::Files;
+
+use crate::{Experiment, Near};
+
+fn experiment() -> &'static Experiment {
+    static EXPERIMENT: OnceLock<Experiment> = OnceLock::new();
+    EXPERIMENT.get_or_init(|| Experiment::run("lte"))
+}
+
+/// RTTs of that flow in ms from 5 s on: median, and what 5 % exceed.
+fn delays(series: &str, flow: &str) -> (f64, f64) {
+    let found = experiment().round_trips(series, flow, 5);
+    let delays = (found[found.len() / 2], found[found.len() * 95 / 100]);
+    println!("{series}, {flow}: {delays:.1?}");
+    delays
+}
+
+/// The trace has what the README says of it, which generate.py made.
+#[test]
+fn the_trace_has_the_mean_and_the_range_that_the_readme_names() {
+    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../experiments/lte");
+    let text = Near(&folder).read("lte.trace").expect("the trace");
+    let at: Vec<usize> = text.lines().map(|line| line.parse().expect("ms")).collect();
+    let mut seconds = [0.0; 60];
+    for ms in &at {
+        seconds[(ms - 1) / 1000] += 1504.0 * 8.0 / 1e6;
+    }
+    let mean = seconds.iter().sum::<f64>() / 60.0;
+    assert!((mean - 5.26).abs() < 0.01, "{mean:.2}");
+    seconds.sort_by(f64::total_cmp);
+    let [low, middle, high] = [3, 30, 56].map(|rank| seconds[rank]);
+    assert!((1.8..1.9).contains(&low), "{low:.2}");
+    assert!((4.6..4.7).contains(&middle), "{middle:.2}");
+    assert!((10.4..10.5).contains(&high), "{high:.2}");
+    let gap = at.windows(2).map(|pair| pair[1] - pair[0]).max();
+    assert_eq!(gap, Some(1180));
+}
+
+/// Published: 25 s without CoDel, 0.5 s with it.
+#[test]
+fn codel_takes_seconds_of_delay_from_cubic_and_a_quarter_of_its_throughput() {
+    let (middle, high) = delays("deep-cubic", "bulk");
+    let (managed, managed_high) = delays("codel-cubic", "bulk");
+    assert!(middle > 3000.0 && high > 6000.0);
+    assert!(managed < 60.0 && managed_high < 150.0);
+    let kept = experiment().rate("codel-cubic") / experiment().rate("deep-cubic");
+    assert!((0.70..0.80).contains(&kept), "{kept:.3}");
+}
+
+/// The price is of the fading, not of CoDel.
+#[test]
+fn at_a_steady_rate_codel_costs_a_twentieth() {
+    let kept = experiment().rate("steady-codel") / experiment().rate("steady-deep");
+    assert!((0.93..0.97).contains(&kept), "{kept:.3}");
+}
+
+#[test]
+fn no_control_keeps_a_deep_queue_short() {
+    for series in ["deep-cubic", "deep-cubic-hystart", "deep-reno"] {
+        assert!(delays(series, "bulk").0 > 2000.0, "{series}");
+    }
+    // A small window does, which is only right for this rate and RTT.
+    assert!(delays("deep-window", "bulk").0 < 150.0);
+}
+
+#[test]
+fn the_shorter_the_delay_the_lower_the_throughput() {
+    let order = [
+        "deep-cubic",
+        "shallow-cubic",
+        "red-cubic",
+        "pie-cubic",
+        "codel-cubic",
+    ];
+    for pair in order.windows(2) {
+        let [more, less] = [pair[0], pair[1]];
+        assert!(experiment().rate(more) > experiment().rate(less), "{more}");
+        assert!(delays(more, "bulk").0 > delays(less, "bulk").0, "{more}");
+    }
+}
+
+#[test]
+fn a_sparse_flow_waits_least_in_a_queue_of_its_own() {
+    let deep = delays("deep-sparse", "sparse").0;
+    let codel = delays("codel-sparse", "sparse").0;
+    let own = delays("fq-codel-sparse", "sparse").0;
+    assert!(deep > 3000.0 && codel < 60.0 && own < codel);
+    // The round trip without any queue is 40 ms and half a gap of the trace.
+    assert!(own < 50.0);
+}
+
+#[test]
+fn nothing_is_fitted() {
+    experiment().assert_fitted(|_| false, &[]);
+}
+
+#[test]
+fn what_a_terminal_shows_is_as_it_was() {
+    experiment().assert_output();
+}
