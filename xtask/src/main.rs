@@ -15,6 +15,7 @@
 //! | `fink-today` | CUBIC with a first threshold of 100 segments on the running kernel, predicted and measured |
 //! | `grade` | how often `gigatcp why` finds the known cause of a simulated capture, or of one of the kernel |
 //! | `proof` | the gradings that take too long for CI, each kept in `docs/` |
+//! | `record-doc` | writes the tables of `docs/run-json.md` from the types |
 //! | `swarm` | random worlds, and what must hold in each |
 //!
 //! This crate links none of the others, and of libraries only what reads
@@ -37,6 +38,7 @@ mod ledger;
 mod live;
 mod process;
 mod proof;
+mod record_doc;
 mod swarm;
 mod tasks;
 mod tidy;

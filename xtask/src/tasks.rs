@@ -4,7 +4,8 @@
 //! without its usage.
 
 use crate::{
-    Failed, bench, bench_live, ci, duel, fink_today, fuzz, grade, ledger, live, proof, swarm, tidy,
+    Failed, bench, bench_live, ci, duel, fink_today, fuzz, grade, ledger, live, proof, record_doc,
+    swarm, tidy,
 };
 
 /// Column in which explanations begin.
@@ -21,7 +22,7 @@ pub struct Task {
 }
 
 /// Every task.
-pub const TASKS: [Task; 14] = [
+pub const TASKS: [Task; 15] = [
     Task {
         name: "ci",
         forms: &[("", &["everything a change must pass"])],
@@ -190,6 +191,11 @@ pub const TASKS: [Task; 14] = [
             ],
         )],
         run: proof::run,
+    },
+    Task {
+        name: "record-doc",
+        forms: &[("", &["the tables of docs/run-json.md, from the types"])],
+        run: |words| alone("record-doc", words).and_then(|()| record_doc::run()),
     },
     Task {
         name: "swarm",

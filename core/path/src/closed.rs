@@ -337,7 +337,7 @@ impl<T: Parcel> Closed<T> {
     #[inline]
     fn push(&mut self, now: Instant, run: Run<T>, books: &mut Books<T>) {
         if run.is_displaced {
-            books.counters.displaced.add(run.frames.tally());
+            books.counters.reordered.add(run.frames.tally());
         }
         self.line.push(now, run, &mut self.serialiser);
     }

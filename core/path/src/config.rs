@@ -290,6 +290,14 @@ pub enum ConfigError {
     MediumStandsStill,
     /// A shared medium on which a collision may be heard too late.
     MediumTooLong,
+    /// A route over a link that does not exist.
+    NoSuchLink,
+    /// A route whose answers have no route, or leave it at a link it does not have.
+    NoWayBack,
+    /// A route over more links than a packet can count.
+    RouteTooLong,
+    /// More routes than a packet can number.
+    TooManyRoutes,
 }
 
 impl fmt::Display for ConfigError {
@@ -306,6 +314,12 @@ impl fmt::Display for ConfigError {
             Self::MediumTooLong => {
                 "a shared medium must be short enough for a collision to be heard in 512 bit times"
             }
+            Self::NoSuchLink => "a route needs links that exist",
+            Self::NoWayBack => {
+                "the answers to a route need a route that exists and for each link a place on it"
+            }
+            Self::RouteTooLong => "a route has 255 links at most",
+            Self::TooManyRoutes => "flows have 32767 different pairs of routes at most",
         })
     }
 }

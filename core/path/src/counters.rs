@@ -4,6 +4,7 @@ use alloc::collections::VecDeque;
 
 use gigatcp_units::{Bytes, Duration, Instant};
 
+use crate::drops::{DropCause, Drops};
 use crate::parcel::Frames;
 
 /// Share of the time from zero to `now` that was `busy`, 0 to 1; for printing
@@ -60,25 +61,6 @@ impl Tally {
     }
 }
 
-/// Why a wire packet did not get through.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub enum DropCause {
-    /// The queue had no room, in packets or in bytes.
-    QueueFull,
-    /// Dropped by active queue management before the queue was full.
-    Aqm,
-    /// The element held as many packets as it may hold.
-    HoldLimit,
-    /// Larger than the element takes.
-    TooBig,
-    /// Beyond the rate of a policer.
-    Policed,
-    /// Collided on a shared medium as often as a frame may.
-    Collisions,
-    /// Taken by a loss model: its place, from zero, in the hop's list.
-    Loss(usize),
-}
-
 /// What an element keeps of what went through it: its counters, and what did not
 /// get through until somebody asks for it.
 #[derive(Clone, Debug)]
@@ -99,7 +81,7 @@ impl<T> Default for Books<T> {
 impl<T> Books<T> {
     /// Drops wire packets that are not inside.
     pub(crate) fn discard(&mut self, cause: DropCause, parcel: T, frames: Frames) {
-        self.counters.on_drop(cause, frames.tally());
+        self.counters.drops.add(cause, frames.tally());
         self.dropped.push_back((parcel, cause));
     }
 }
@@ -117,24 +99,11 @@ pub struct Counters {
     pub duplicated: Tally,
     /// Handed out by the element.
     pub delivered: Tally,
-    /// Dropped because the queue was full ([`DropCause::QueueFull`]).
-    pub queue_full: Tally,
-    /// Dropped by active queue management ([`DropCause::Aqm`]).
-    pub aqm: Tally,
-    /// Dropped because of the hold limit ([`DropCause::HoldLimit`]).
-    pub hold_limit: Tally,
-    /// Dropped because they were larger than the element takes
-    /// ([`DropCause::TooBig`]).
-    pub too_big: Tally,
-    /// Dropped by a policer ([`DropCause::Policed`]).
-    pub policed: Tally,
-    /// Given up after too many collisions ([`DropCause::Collisions`]).
-    pub collided: Tally,
-    /// Taken by any loss model ([`DropCause::Loss`]).
-    pub lost: Tally,
+    /// Dropped, by cause.
+    pub drops: Drops,
     /// Given the extra delay of reordering; not a state of its own, these are
     /// inside or delivered as well.
-    pub displaced: Tally,
+    pub reordered: Tally,
     /// Marked by the element as having met congestion; not a state of its
     /// own, these are inside or delivered as well.
     pub marked: Tally,
@@ -147,43 +116,35 @@ pub struct Counters {
 }
 
 impl Counters {
-    /// Dropped by a queue: it was full, or its discipline chose so.
-    #[must_use]
-    pub fn queue_dropped(&self) -> Tally {
-        self.queue_full.plus(self.aqm).plus(self.hold_limit)
-    }
-
-    /// All drops together.
-    #[must_use]
-    pub fn dropped(&self) -> Tally {
-        self.queue_full
-            .plus(self.aqm)
-            .plus(self.hold_limit)
-            .plus(self.too_big)
-            .plus(self.policed)
-            .plus(self.collided)
-            .plus(self.lost)
-    }
-
     /// Whether nothing has appeared or vanished:
     /// `arrived + duplicated == delivered + dropped + inside`, in packets and
     /// in bytes.
     #[must_use]
     pub fn is_conserved(&self) -> bool {
         let came = self.arrived.plus(self.duplicated);
-        came == self.delivered.plus(self.dropped()).plus(self.inside)
+        came == self.delivered.plus(self.drops.total()).plus(self.inside)
     }
 
-    pub(crate) fn on_drop(&mut self, cause: DropCause, dropped: Tally) {
-        match cause {
-            DropCause::QueueFull => self.queue_full.add(dropped),
-            DropCause::Aqm => self.aqm.add(dropped),
-            DropCause::HoldLimit => self.hold_limit.add(dropped),
-            DropCause::TooBig => self.too_big.add(dropped),
-            DropCause::Policed => self.policed.add(dropped),
-            DropCause::Collisions => self.collided.add(dropped),
-            DropCause::Loss(_) => self.lost.add(dropped),
-        }
+    /// Counts in all that happened at another element.
+    pub(crate) fn add(&mut self, other: &Self) {
+        let Self {
+            arrived,
+            duplicated,
+            delivered,
+            drops,
+            reordered,
+            marked,
+            bleached,
+            inside,
+        } = other;
+        self.arrived.add(*arrived);
+        self.duplicated.add(*duplicated);
+        self.delivered.add(*delivered);
+        self.drops.add_all(drops);
+        self.reordered.add(*reordered);
+        self.marked.add(*marked);
+        self.bleached.add(*bleached);
+        self.inside.add(*inside);
     }
 
     pub(crate) fn on_delivery(&mut self, delivered: Tally) {

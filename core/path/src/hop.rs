@@ -205,6 +205,17 @@ impl<T: Parcel> Hop<T> {
         self.books.dropped.pop_front()
     }
 
+    /// Whether [`Hop::poll_dropped`] has something to hand out.
+    #[inline]
+    pub(crate) fn has_dropped(&self) -> bool {
+        !self.books.dropped.is_empty()
+    }
+
+    /// Whether departures are known on arrival.
+    pub(crate) const fn is_closed_form(&self) -> bool {
+        matches!(self.form, Form::Closed(_))
+    }
+
     /// When to poll for a delivery again: not after the next one, and after
     /// the last call of [`Hop::poll_delivery`] that gave nothing. A displaced
     /// packet asks for one call before the one at which it comes out.

@@ -25,7 +25,8 @@ use gigatcp_units::{Duration, Instant, Rate};
 
 use crate::closed::Closed;
 use crate::config::{HopConfig, MarkAbove, Release};
-use crate::counters::{Books, DropCause, Tally};
+use crate::counters::{Books, Tally};
+use crate::drops::DropCause;
 use crate::jitter::Delay;
 use crate::line::Served;
 use crate::parcel::{Frames, Parcel};
@@ -109,6 +110,8 @@ pub(crate) struct Link<T> {
     service: Service,
     delay: Delay,
     reorder_delay: Duration,
+    /// Whether single packets are displaced, which wait for none before them.
+    displaces: bool,
     mark_above: Option<MarkAbove>,
     release: Release,
     /// Most packets served together.
@@ -149,6 +152,7 @@ impl<T: Parcel> Link<T> {
             service: Service::new(config),
             delay: Delay::new(config, seed),
             reorder_delay: config.reorder.map_or(Duration::ZERO, |it| it.extra_delay),
+            displaces: config.reorder.is_some(),
             mark_above: config.mark_above,
             release: config.release,
             group: config.aggregate.map_or(1, |group| group.packets),
@@ -195,7 +199,7 @@ impl<T: Parcel> Link<T> {
 
     /// Whether something may come out before what is at the end of the line.
     pub(crate) fn is_unordered(&self) -> bool {
-        !self.unordered.is_empty() || self.delay.is_overtaking()
+        !self.unordered.is_empty() || self.delay.is_overtaking() || self.displaces
     }
 
     /// Time from zero to `now` in which there was something to serve.
@@ -529,7 +533,7 @@ impl<T: Parcel> Link<T> {
             books.counters.marked.add(tally);
         }
         if is_displaced {
-            books.counters.displaced.add(tally);
+            books.counters.reordered.add(tally);
         }
         self.in_service.add(tally);
         self.serving.push(Piece {

@@ -311,7 +311,7 @@ impl<T: Parcel> SharedMedium<T> {
             None
         };
         if let Some(cause) = refusal {
-            self.counters.on_drop(cause, tally);
+            self.counters.drops.add(cause, tally);
             self.dropped.push_back((parcel, cause));
             return;
         }
@@ -468,7 +468,7 @@ impl<T: Parcel> SharedMedium<T> {
             station.ready = now + self.times.gap.max(station.recovery);
             if let Some((parcel, tally)) = station.queue.pop_front() {
                 self.counters.inside.subtract(tally);
-                self.counters.on_drop(DropCause::Collisions, tally);
+                self.counters.drops.add(DropCause::Collisions, tally);
                 self.dropped.push_back((parcel, DropCause::Collisions));
             }
             return;

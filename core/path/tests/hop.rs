@@ -99,7 +99,7 @@ fn a_packet_ceiling_loses_what_is_offered_above_it() {
             while hop.poll_delivery(now).is_some() {}
             while hop.poll_dropped().is_some() {}
         }
-        hop.counters().dropped().packets
+        hop.counters().drops.total().packets
     };
     // Offered for 10 s: N; served in that time: N * gap / service; left in
     // the queue at the end: its limit.
@@ -189,7 +189,10 @@ fn a_super_packet_meets_the_limit_inside_and_is_cut_there() {
         hop.handle_arrival(at(0), parcel);
         assert_eq!(hop.backlog(at(0)), tally(10, 12_500));
         assert_eq!(hop.backlog(at(25_000)), tally(8, 10_000));
-        assert_eq!(hop.counters().queue_full, tally(35, 34 * 1250 + 300));
+        assert_eq!(
+            hop.counters().drops[DropCause::QueueFull],
+            tally(35, 34 * 1250 + 300)
+        );
         let (dropped, cause) = hop.poll_dropped().unwrap();
         assert_eq!((dropped.first, dropped.count), (10, 35));
         assert_eq!((cause, hop.poll_dropped()), (DropCause::QueueFull, None));
@@ -235,7 +238,7 @@ fn loss_names_its_model_and_takes_no_room() {
     let expected = [lost(1, 0), lost(3, 1), lost(5, 1), full(6), lost(7, 1)];
     assert_eq!(outcome.dropped, expected);
     assert_eq!(numbers(&outcome), [0, 2, 4]);
-    assert_eq!(hop.counters().lost, tally(4, 5000));
+    assert_eq!(hop.counters().drops[DropCause::Loss(0)], tally(4, 5000));
 }
 
 #[test]
@@ -257,7 +260,7 @@ fn a_displaced_packet_is_overtaken_by_exactly_those_of_its_extra_delay() {
             late += 1;
         }
     }
-    assert_eq!(late, hop.counters().displaced.packets);
+    assert_eq!(late, hop.counters().reordered.packets);
     assert!((300..500).contains(&late), "{late} displaced");
 
     // Three are sent in the 3.5 µs after a displaced one; of those the
@@ -291,7 +294,7 @@ fn of_two_arriving_at_once_the_displaced_one_comes_first() {
         ..HopConfig::default()
     });
     let outcome = run(&mut hop, steady(1_000, 1500, 1_000));
-    assert!(hop.counters().displaced.packets > 400);
+    assert!(hop.counters().reordered.packets > 400);
     assert!(numbers(&outcome).into_iter().eq(0..1_000));
 }
 
@@ -307,7 +310,7 @@ fn the_copy_of_a_displaced_packet_is_on_time() {
     });
     let outcome = run(&mut hop, steady(1, 1500, 0));
     assert_eq!(outcome.delivered_packets(), [(at(0), 0), (at(70), 0)]);
-    assert_eq!(hop.counters().displaced, tally(1, 1500));
+    assert_eq!(hop.counters().reordered, tally(1, 1500));
 }
 
 #[test]
@@ -389,7 +392,7 @@ fn a_link_that_stands_still_fills_its_queue_and_asks_for_nothing() {
     assert_eq!(hop.poll_timeout(), None);
     assert_eq!(hop.poll_delivery(at(u64::MAX - 1)), None);
     assert_eq!(hop.backlog(at(60)).packets, 4);
-    assert_eq!(hop.counters().queue_full.packets, 2);
+    assert_eq!(hop.counters().drops[DropCause::QueueFull].packets, 2);
 }
 
 #[test]

@@ -3,7 +3,7 @@
 
 use std::collections::VecDeque;
 
-use gigatcp_path::{Hop, HopConfig, LossModel, MarkAbove, Parcel, Release};
+use gigatcp_path::{DropCause, Hop, HopConfig, LossModel, MarkAbove, Parcel, Release};
 use gigatcp_units::{Bytes, Duration, Instant, Probability, Rate};
 use proptest::prelude::*;
 
@@ -131,7 +131,7 @@ fn what_finds_more_than_the_threshold_is_marked_and_nothing_is_lost() {
             (counters.marked.packets, counters.marked.bytes),
             (5, Bytes::new(5000))
         );
-        assert!(counters.dropped().is_zero());
+        assert!(counters.drops.total().is_zero());
     }
 }
 
@@ -172,7 +172,10 @@ fn what_finds_no_room_counts_as_dropped_and_not_as_marked() {
     assert_eq!(marked(&out), [2, 3, 4, 5]);
     let counters = hop.counters();
     assert_eq!(
-        (counters.marked.packets, counters.queue_full.packets),
+        (
+            counters.marked.packets,
+            counters.drops[DropCause::QueueFull].packets
+        ),
         (4, 4)
     );
 }

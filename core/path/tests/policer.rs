@@ -44,7 +44,10 @@ fn what_exceeds_rate_and_burst_is_dropped_and_the_rest_is_not_delayed() {
             .iter()
             .all(|(_, cause)| *cause == DropCause::Policed)
     );
-    assert_eq!(hop.counters().policed.packets, outcome.dropped.len() as u64);
+    assert_eq!(
+        hop.counters().drops[DropCause::Policed].packets,
+        outcome.dropped.len() as u64
+    );
 }
 
 #[test]

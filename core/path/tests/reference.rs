@@ -207,7 +207,7 @@ proptest! {
         prop_assert!(hop.backlog(Instant::FAR_FUTURE).is_zero());
         let sent: usize = traffic.iter().map(|(_, parcel)| parcel.count).sum();
         prop_assert_eq!(counters.arrived.packets, sent as u64);
-        prop_assert_eq!(counters.dropped().packets, outcome.dropped.len() as u64);
+        prop_assert_eq!(counters.drops.total().packets, outcome.dropped.len() as u64);
         let delivered = outcome.delivered_packets();
         prop_assert_eq!(counters.delivered.packets, delivered.len() as u64);
         prop_assert!(delivered.is_sorted_by_key(|(at, _)| *at));

@@ -66,7 +66,7 @@ fn a_packet_of_exactly_the_mtu_passes_and_one_octet_more_does_not() {
     );
     let dropped = vec![(packet(1493), DropCause::TooBig)];
     assert_eq!(through(&mut hop, packet(1493)), (vec![], dropped));
-    assert_eq!(hop.counters().too_big.packets, 1);
+    assert_eq!(hop.counters().drops[DropCause::TooBig].packets, 1);
     assert!(hop.counters().is_conserved());
 }
 
@@ -91,7 +91,7 @@ fn of_a_super_packet_the_short_last_one_may_pass() {
     );
     assert_eq!(dropped.len(), 1);
     assert_eq!(dropped[0].0.count, 6);
-    assert_eq!(hop.counters().too_big.packets, 6);
+    assert_eq!(hop.counters().drops[DropCause::TooBig].packets, 6);
     let (passed, dropped) = through(
         &mut hop,
         Sized {

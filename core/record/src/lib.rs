@@ -1,4 +1,4 @@
-//! `run.json`: everything a run found out, schema `gigatcp.run/2`.
+//! `run.json`: everything a run found out, schema `gigatcp.run/3`.
 //!
 //! The report, `--json` and later readers see this and nothing else. Field
 //! names carry their unit (`_ns`, `_bytes`, `_bps`, `_fraction`); times count
@@ -14,18 +14,19 @@ extern crate alloc;
 
 pub mod growth;
 
+use alloc::collections::BTreeMap;
 use alloc::string::String;
 use alloc::vec::Vec;
 
 use serde::{Deserialize, Serialize};
 
 /// The schema this code writes.
-pub const SCHEMA: &str = "gigatcp.run/2";
+pub const SCHEMA: &str = "gigatcp.run/3";
 
 /// One call of `gigatcp run`: a plan and all its series.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct RunRecord {
-    /// [`SCHEMA`].
+    /// `gigatcp.run/3`.
     pub schema: String,
     /// Name of the plan.
     pub name: String,
@@ -35,8 +36,8 @@ pub struct RunRecord {
     pub plan: String,
     /// `--set` overrides, in order, as `key=value`.
     pub overrides: Vec<String>,
-    /// Fingerprint of plan, overrides and seed, 16 hex digits; part of the
-    /// folder name.
+    /// Fingerprint of plan, overrides, chosen series, seed and repeats: 16 hex digits,
+    /// part of the folder's name.
     pub plan_hash: String,
     /// Version of the tool.
     pub version: String,
@@ -70,14 +71,15 @@ pub struct SeriesRecord {
     pub partial: bool,
     /// Time at the end, simulated or real.
     pub duration_ns: u64,
-    /// Fingerprint of every event and packet, 16 hex digits; empty for a run in
-    /// real time, which nothing repeats.
+    /// Fingerprint of every packet that reached a host and every drop, 16 hex digits;
+    /// empty for a run in real time, which nothing repeats.
     pub event_hash: String,
-    /// Wire packets that crossed the world, data and acknowledgments.
+    /// Wire packets delivered to hosts, data and acknowledgments.
     pub packets: u64,
     /// One per flow, in plan order.
     pub flows: Vec<FlowRecord>,
-    /// One per path element, in path order.
+    /// One per path element: forward, then reverse. Links of single hosts are not
+    /// listed; an Ethernet is one entry, for both directions.
     pub hops: Vec<HopRecord>,
     /// What there is to know of a run in real time; absent for one in virtual
     /// time.
@@ -101,41 +103,41 @@ pub struct LiveRecord {
     pub stalled_ns: u64,
     /// Share of one processor that carrying the packets took.
     pub path_cpu_fraction: f64,
-    /// The processor that the path had to itself, by its number; absent where it
+    /// The processor that the path had to itself, by its number; null where it
     /// shared one with the hosts at its ends.
     #[serde(default)]
     pub path_processor: Option<usize>,
-    /// Whether all processors were kept awake while packets came.
+    /// Whether all processors were kept awake while packets came
+    /// (`/dev/cpu_dma_latency`).
     #[serde(default)]
-    pub processors_awake: bool,
-    /// Whether the engines at its ends came before ordinary threads, as a kernel
-    /// does; true where there were none.
+    pub cpu_idle_inhibited: bool,
+    /// Whether engines at the ends came before ordinary threads (while they take less
+    /// than half of a processor), as a kernel's TCP does; true without engines.
     #[serde(default)]
     pub engines_first: bool,
     /// Share of the time of this machine's processors that its hypervisor gave to
-    /// others; absent where nobody tells.
+    /// others (`steal`), 0 to 1; null where nobody tells.
     #[serde(default)]
-    pub stolen_fraction: Option<f64>,
+    pub steal_fraction: Option<f64>,
     /// Largest distance between two samples beyond what the plan asks for.
     pub samples_late_ns: u64,
     /// Of both directions, data first.
-    pub ways: Vec<WayRecord>,
+    pub directions: Vec<DirectionRecord>,
 }
 
 /// One direction of a path in real time.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
-pub struct WayRecord {
+pub struct DirectionRecord {
     /// `data` or `ACKs`.
     pub name: String,
-    /// Half of the packets were handed over late by this at most; absent where
-    /// there were none.
+    /// Half of the packets were delivered late by this at most; null without packets.
     pub late_p50_ns: Option<u64>,
     /// 99 of 100.
     pub late_p99_ns: Option<u64>,
     /// The latest of all.
-    pub late_most_ns: u64,
+    pub late_max_ns: u64,
     /// Packets or super-segments dropped before the path saw them, the machine
-    /// being too slow; absent where nobody can know.
+    /// being too slow; null where nobody can know.
     pub dropped_before_path: Option<u64>,
     /// Packets or super-segments that the host at the end of the path did not
     /// take.
@@ -153,17 +155,18 @@ pub struct FlowRecord {
     pub name: String,
     /// Congestion control in effect.
     pub congestion_control: String,
-    /// Profile of the sender, of the receiver.
+    /// Profile that the sender started from.
     pub sender_profile: String,
-    /// Profile of the receiver.
+    /// Profile that the receiver started from.
     pub receiver_profile: String,
-    /// When the sender's connection was established.
+    /// When the sender's connection was established; 0 if it never was.
     pub established_ns: u64,
     /// When the receiver had read everything, or the run ended before.
     pub ended_ns: u64,
-    /// When the tester's clock started: the receiver's side was established.
+    /// When the tester's clock started: the receiver's side was established; 0 if it
+    /// never was.
     pub clock_start_ns: u64,
-    /// The tester's intervals, by the receiver's clock.
+    /// The tester's intervals, by the receiver's clock; whole ones only.
     pub intervals: Vec<IntervalRecord>,
     /// Octets the receiving application read.
     pub bytes: u64,
@@ -172,10 +175,11 @@ pub struct FlowRecord {
     /// `bytes` over `elapsed_ns`, both without the whole intervals that the
     /// plan's `tester.omit` leaves out.
     pub goodput_bps: f64,
-    /// Plateau as [`growth::plateau`] defines it; absent while still growing.
+    /// Median rate from the interval of fastest growth on, as `core/record/src/growth.rs`
+    /// defines it; null while still growing.
     pub plateau_bps: Option<f64>,
     /// From the start of the tester's clock to the end of the first interval
-    /// at 90 % of the plateau; absent when never reached.
+    /// at 90 % of the plateau; null when never reached.
     pub time_to_90_ns: Option<u64>,
     /// Data segments put on the wire, retransmissions included.
     pub segments_sent: u64,
@@ -186,29 +190,30 @@ pub struct FlowRecord {
     /// Retransmission timeouts.
     pub timeouts: u64,
     /// Of the segments delivered, those reported to have met a congestion mark
-    /// (`tcpi_delivered_ce`); none in records written before there were marks.
+    /// (`tcpi_delivered_ce`); 0 without ECN.
     #[serde(default)]
     pub marked_segments: u64,
     /// Reductions of cwnd for such reports.
     #[serde(default)]
     pub mark_reductions: u64,
-    /// Acknowledgments sent by the receiver.
+    /// Segments without data that the receiver sent; `segments_sent / acks_sent` is the
+    /// mean number of segments per acknowledgment.
     pub acks_sent: u64,
-    /// Why the sender's connection failed, if it did; absent in records written
-    /// before it was told.
+    /// Why the sender's connection failed, if it did; absent if it did not fail.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failure: Option<String>,
     /// What the receive rings of the receiver's network card did, where it has
     /// any.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub receive_rings: Vec<RingRecord>,
-    /// Share of one processor used by the sending host, 0 to 1.
+    /// Share of one processor used by the sending host, 0 to 1; live, by the thread of
+    /// that end and its engine (which all flows share), without what the kernel does
+    /// elsewhere.
     pub sender_cpu_fraction: f64,
-    /// Share of one processor used by the receiving host, 0 to 1.
+    /// The same of the receiving host.
     pub receiver_cpu_fraction: f64,
     /// What would have had to change for the flow to be faster: nanoseconds by cause, none
-    /// with zero. They add up to the time from the first SYN to `ended_ns`. Empty in records
-    /// of schema 1, which knew mechanisms only.
+    /// with zero. They add up to the time from the first SYN to `ended_ns`.
     #[serde(default)]
     pub limited_by: Vec<CauseShare>,
     /// The same over time. Changes closer than the sampling step, or within an RTT, are
@@ -218,7 +223,7 @@ pub struct FlowRecord {
     /// The mechanism behind it: nanoseconds under each limit of the sender's stack, adding
     /// up to the time from `established_ns` to `ended_ns`.
     pub limits: Vec<LimitShare>,
-    /// State of the connection over time, evenly sampled.
+    /// State of the connection over time, evenly sampled (`record.sample` of the plan).
     pub samples: Vec<Sample>,
     /// Requested, granted and effective values: all of a kernel's, of an engine's
     /// those that differ.
@@ -226,7 +231,7 @@ pub struct FlowRecord {
     /// Fields of this record that the sender's stack does not tell and that
     /// therefore say nothing.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub untold: Vec<String>,
+    pub unavailable: Vec<String>,
     /// Time-sequence data, for the flows the plan asked for.
     pub time_sequence: Option<TimeSequence>,
     /// What `gigatcp why` says of the packets alone, where they were analyzed;
@@ -289,7 +294,7 @@ pub struct IntervalRecord {
 /// Time that is attributed to one cause.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct CauseShare {
-    /// Id of the cause (`gigatcp_events::Cause::id`), as `gigatcp explain` knows it.
+    /// Id of the cause, as `gigatcp explain` knows it.
     pub cause: String,
     /// Nanoseconds attributed to it.
     pub spent_ns: u64,
@@ -298,7 +303,7 @@ pub struct CauseShare {
 /// Time under one limit of the stack: the mechanism that stopped its output.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct LimitShare {
-    /// Name of the limit (`gigatcp_events::Limit::name`).
+    /// Name of the limit.
     pub limit: String,
     /// Nanoseconds under it.
     pub spent_ns: u64,
@@ -322,13 +327,13 @@ pub struct Sample {
     pub at_ns: u64,
     /// Congestion window.
     pub cwnd_bytes: u64,
-    /// Slow-start threshold; absent while unset.
+    /// Slow-start threshold; null while unset.
     pub ssthresh_bytes: Option<u64>,
     /// Window the receiver advertised.
     pub rwnd_bytes: u64,
     /// Octets in flight.
     pub flight_bytes: u64,
-    /// Smoothed round-trip time; absent before the first sample.
+    /// Smoothed round-trip time; null before the first sample.
     pub srtt_ns: Option<u64>,
     /// Octets the receiving application has read so far.
     pub delivered_bytes: u64,
@@ -402,7 +407,7 @@ pub struct RingRecord {
     /// Dropped by the driver: no buffer was left to post in the place of theirs.
     pub dropped_no_buffer_packets: u64,
     /// Most buffers that unread packets held at once.
-    pub most_held_packets: u32,
+    pub max_held_packets: u32,
     /// Buffers still held at the end.
     pub held_packets: u32,
 }
@@ -416,31 +421,24 @@ pub struct HopRecord {
     pub arrived_packets: u64,
     /// Wire packets handed on.
     pub delivered_packets: u64,
-    /// Wire packets dropped by a full queue.
-    pub dropped_queue_packets: u64,
-    /// Wire packets dropped by a loss model.
-    pub dropped_loss_packets: u64,
-    /// Wire packets dropped because they were larger than the link takes; none
-    /// in records written before there was such a limit.
-    #[serde(default)]
-    pub dropped_too_big_packets: u64,
-    /// Wire packets dropped by a policer; none in records written before there
-    /// were policers.
-    #[serde(default)]
-    pub dropped_policed_packets: u64,
-    /// Wire packets marked as having met congestion (RFC 3168); none in
-    /// records written before there were marks.
-    #[serde(default)]
+    /// Wire packets dropped, by cause: every cause there is, zeros too.
+    pub drops: BTreeMap<String, u64>,
+    /// Wire packets marked as having met congestion (RFC 3168).
     pub marked_packets: u64,
+    /// Wire packets still inside at the end.
+    pub inside_packets: u64,
     /// Largest backlog seen, in packets.
     pub max_backlog_packets: u64,
-    /// Share of the time the serialiser was busy, or somebody was sending.
-    pub utilisation_fraction: f64,
-    /// On a shared medium, times that a station's frame collided; none elsewhere,
-    /// and in records written before there was one.
-    #[serde(default)]
+    /// Share of the time in which the serializer had work, or somebody was sending.
+    pub utilization_fraction: f64,
+    /// On a shared medium, times that a station's frame collided; none elsewhere.
     pub collisions: u64,
-    /// Wire packets given up after too many collisions.
-    #[serde(default)]
-    pub dropped_collisions_packets: u64,
+}
+
+impl HopRecord {
+    /// Returns how many wire packets were dropped in all.
+    #[must_use]
+    pub fn dropped_packets(&self) -> u64 {
+        self.drops.values().sum()
+    }
 }

@@ -79,7 +79,7 @@ impl Way {
     pub fn dropped(&self) -> u64 {
         self.hops
             .iter()
-            .map(|hop| hop.counters.dropped().packets)
+            .map(|hop| hop.counters.drops.total().packets)
             .sum()
     }
 

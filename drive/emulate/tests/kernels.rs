@@ -9,7 +9,7 @@ use std::time::{Duration as StdDuration, Instant as StdInstant};
 
 use gigatcp_emulate::{Addresses, Emulator, EmulatorConfig, NAME, Side, Snapshot};
 use gigatcp_linux::{interface, socket};
-use gigatcp_path::{HopConfig, LossModel, Reorder};
+use gigatcp_path::{DropCause, HopConfig, LossModel, Reorder};
 use gigatcp_units::{Bytes, Duration, Probability, Rate};
 use sha2::{Digest, Sha256};
 
@@ -181,7 +181,9 @@ fn every_octet_arrives_through_loss_reordering_and_duplicates() {
             let snapshot = settle(emulator);
             let way = &snapshot.ways[0];
             let counters = way.hops[1].counters;
-            assert!(counters.lost.packets > 0 && counters.displaced.packets > 0);
+            assert!(
+                counters.drops[DropCause::Loss(0)].packets > 0 && counters.reordered.packets > 0
+            );
             assert!(counters.duplicated.packets > 0);
             // Whole super-segments went through, unless they were not to.
             let is_whole = way.device.reads * 2 < way.arrived().packets;
@@ -238,7 +240,7 @@ fn a_hop_that_takes_less_than_the_ends_send_tells_them() {
             );
         }
         let snapshot = settle(emulator);
-        assert!(snapshot.ways[0].hops[0].counters.too_big.packets > 0);
+        assert!(snapshot.ways[0].hops[0].counters.drops[DropCause::TooBig].packets > 0);
     }
 }
 

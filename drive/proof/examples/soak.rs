@@ -87,7 +87,7 @@ fn judge(soaked: &Soaked) -> ExitCode {
         sum(|way| way
             .hops
             .iter()
-            .map(|hop| hop.counters.displaced.packets)
+            .map(|hop| hop.counters.reordered.packets)
             .sum())
     );
     let mb = |octets: u64| octets as f64 / 1e6;

@@ -119,7 +119,7 @@ fn main() {
     let drops: u64 = outcome
         .hops
         .iter()
-        .map(|hop| hop.counters().dropped().packets)
+        .map(|hop| hop.counters().drops.total().packets)
         .sum();
     println!(
         "wall_s {wall:.4} packets {} ns_per_packet {:.1} simulated_s {:.3} goodput_mbps {:.2} drops {drops} jain {:.3}",

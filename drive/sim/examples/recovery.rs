@@ -106,7 +106,7 @@ impl Workload {
             lost: outcome
                 .hops
                 .iter()
-                .map(|hop| hop.counters().dropped().packets)
+                .map(|hop| hop.counters().drops.total().packets)
                 .sum(),
             sent: counters.data_segments_sent,
             resent: counters.retransmitted_segments,

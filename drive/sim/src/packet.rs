@@ -1,6 +1,7 @@
 //! What travels: a segment or an ICMP error in an IP packet, with its way.
 
-use gigatcp_path::Parcel;
+use gigatcp_path::{Parcel, Routed};
+use gigatcp_units::Bytes;
 use gigatcp_wire::{Ecn, IcmpError, IcmpKind, IpVersion, Phantom, Segment};
 
 /// Octets of a TCP header without options.
@@ -19,10 +20,9 @@ pub struct Packet {
     pub ip: IpVersion,
     /// Which flow.
     pub flow: u32,
-    /// Whether it travels from the flow's receiver to its sender.
-    pub reverse: bool,
-    /// How many hops of its route it has entered; a host lets it go into the
-    /// first.
+    /// Number of its route through the network: odd ones lead from receivers to senders.
+    pub route: u16,
+    /// How many links of its route it has entered.
     pub stage: u8,
     /// What is inside.
     pub content: Content,
@@ -43,23 +43,11 @@ pub enum Content {
 }
 
 impl Packet {
-    /// The error that a router sends back because `dropped`, with `segment` in
-    /// it, is larger than the `mtu` of its next link: RFC 1191 section 4, RFC
-    /// 4443 section 3.2. It enters its way at `stage`.
-    pub(crate) fn too_big(dropped: &Self, segment: &Segment<Phantom>, mtu: u32, stage: u8) -> Self {
-        Self {
-            ip: dropped.ip,
-            flow: dropped.flow,
-            reverse: !dropped.reverse,
-            stage,
-            content: Content::Icmp {
-                error: IcmpError {
-                    kind: IcmpKind::TooBig { mtu },
-                    seq: segment.seq,
-                },
-                len: icmp_len(dropped),
-            },
-        }
+    /// Returns whether it travels from the flow's receiver to its sender.
+    #[inline]
+    #[must_use]
+    pub const fn reverse(&self) -> bool {
+        self.route & 1 == 1
     }
 
     /// The segment inside, if it is one.
@@ -96,6 +84,41 @@ fn icmp_len(dropped: &Packet) -> u32 {
             let quoted = u32::try_from(dropped.leading_ip_bytes()).unwrap_or(u32::MAX);
             own.saturating_add(quoted).min(dropped.ip.least_mtu())
         }
+    }
+}
+
+impl Routed for Packet {
+    #[inline]
+    fn route(&self) -> usize {
+        usize::from(self.route)
+    }
+
+    #[inline]
+    fn stage(&self) -> usize {
+        usize::from(self.stage)
+    }
+
+    #[inline]
+    fn advance(&mut self) {
+        self.stage += 1;
+    }
+
+    fn too_big(&self, mtu: Bytes, back: usize, stage: usize) -> Option<Self> {
+        let segment = self.segment()?;
+        let mtu = u32::try_from(mtu.as_u64()).unwrap_or(u32::MAX);
+        Some(Self {
+            ip: self.ip,
+            flow: self.flow,
+            route: back as u16,
+            stage: stage as u8,
+            content: Content::Icmp {
+                error: IcmpError {
+                    kind: IcmpKind::TooBig { mtu },
+                    seq: segment.seq,
+                },
+                len: icmp_len(self),
+            },
+        })
     }
 }
 
@@ -162,7 +185,7 @@ impl Parcel for Packet {
     /// The flow and its direction.
     #[inline]
     fn flow(&self) -> u32 {
-        self.flow << 1 | u32::from(self.reverse)
+        self.flow << 1 | u32::from(self.reverse())
     }
 
     #[inline]

@@ -1,6 +1,6 @@
 //! Who acts next: a heap with one place per element.
 //!
-//! Elements are known from the start and each has at most one appointment, so
+//! Elements have numbers and each has at most one appointment, so
 //! an appointment is moved in place (O(log n), n = number of elements) and a
 //! simulation of a million packets in flight has a heap of a handful. Ties go
 //! to the element with the lower number: runs are reproducible.
@@ -21,7 +21,7 @@ impl Appointment {
     }
 }
 
-/// Appointments of a fixed number of elements.
+/// Appointments of elements that are known from the start, or added later.
 #[derive(Clone, Debug)]
 pub struct Schedule {
     /// Each element's appointment, as a binary heap.
@@ -51,6 +51,26 @@ impl Schedule {
     pub fn next(&self) -> (Instant, usize) {
         let first = self.heap[0];
         (first.at, first.element as usize)
+    }
+
+    /// The earliest moment; far future without any appointment.
+    #[inline]
+    #[must_use]
+    pub fn earliest(&self) -> Instant {
+        self.heap
+            .first()
+            .map_or(Instant::FAR_FUTURE, |first| first.at)
+    }
+
+    /// Makes room for `elements` elements; new ones have no appointments.
+    pub fn grow(&mut self, elements: usize) {
+        for element in self.place.len()..elements {
+            self.place.push(element as u32);
+            self.heap.push(Appointment {
+                at: Instant::FAR_FUTURE,
+                element: element as u32,
+            });
+        }
     }
 
     /// Moves the appointment of `element`.

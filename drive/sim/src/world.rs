@@ -1,24 +1,27 @@
-//! The loop, and the way of packets through the world.
+//! The loop around network and hosts.
 //!
-//! Elements are numbered: first the hops (forward, then reverse), then the
-//! hosts (sender and receiver of each flow), then the sampler, last the medium
-//! that hosts share, where there is one. The schedule
-//! says who acts next; whoever acts hands packets on, and its own appointment
-//! and those of the elements it touched are set anew.
+//! Elements are numbered: first the hosts (sender and receiver of each flow), then the
+//! sampler, last the medium that hosts share, if there is one. The schedule says which
+//! acts next; its own appointment and those of the elements it touched are then set
+//! anew. The network has its own schedule; at one instant it acts before all others.
 
+use std::rc::Rc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use gigatcp_events::EventHash;
-use gigatcp_path::{ConfigError, DropCause, Hop, HopConfig, Parcel, SharedMedium};
+use gigatcp_path::{ConfigError, Delivery, DropCause, Hop, Network, Parcel, SharedMedium};
+use gigatcp_tcp::Connection;
 use gigatcp_units::{Duration, Instant};
 use gigatcp_wire::{Phantom, Segment};
 
 use crate::config::WorldConfig;
-use crate::endpoint::Endpoint;
-use crate::ledger::{self, Ledger, Scene};
+use crate::host::{Host, Socket};
+use crate::ledger::{self, End, Ledger, Scene};
 use crate::observe::{Samples, Sequence};
-use crate::outcome::{FlowOutcome, Outcome};
+use crate::outcome::{Endpoint, FlowOutcome, Outcome};
 use crate::packet::{Content, Packet, headers};
+use crate::populate::{Ends, Place, Population};
+use crate::routes::Routes;
 use crate::schedule::Schedule;
 
 /// More steps than this without time moving is a fault of ours, not a busy
@@ -31,9 +34,8 @@ pub trait Tap {
     /// (`at_sender`) or receiver, in or out. ICMP errors are not shown.
     fn on_packet(&mut self, now: Instant, packet: &Packet, at_sender: bool);
 
-    /// A packet passes from the hop with this number to the next of its route,
-    /// counted from the sender on the way there and from the receiver on the
-    /// way back. Whoever watches the hosts alone need not care.
+    /// A packet passes from the link with this number in its route, from zero, to the
+    /// next one. By default nothing happens.
     fn on_way(&mut self, now: Instant, packet: &Packet, hop: usize) {
         let _ = (now, packet, hop);
     }
@@ -55,12 +57,12 @@ pub struct World {
     config: WorldConfig,
     now: Instant,
     schedule: Schedule,
-    hops: Vec<Hop<Packet>>,
-    forward_hops: usize,
-    hosts: Vec<Endpoint>,
+    network: Network<Packet>,
+    hosts: Vec<Host>,
+    /// The connections, by the numbers that their packets carry.
+    connections: Vec<Ends>,
     unfinished: usize,
     finished_at: Vec<Option<Instant>>,
-    max_backlog: Vec<u64>,
     next_sample: Instant,
     samples: Vec<Samples>,
     sequences: Vec<Option<Sequence>>,
@@ -83,41 +85,25 @@ impl World {
     /// A world at time zero.
     ///
     /// # Errors
-    /// When a hop cannot be built.
-    pub fn new(mut config: WorldConfig) -> Result<Self, ConfigError> {
-        for (direction, name) in [
-            (&mut config.forward, "forward wire"),
-            (&mut config.reverse, "reverse wire"),
-        ] {
-            if direction.is_empty() {
-                direction.push(shortest_wire(name));
-            }
-        }
-        let all_hops = config.forward.iter().chain(&config.reverse);
-        let hops: Vec<_> = all_hops
-            .map(|hop| Hop::new(hop.clone(), config.seed))
-            .collect::<Result<_, _>>()?;
-        let mut hosts = Vec::new();
-        for (number, flow) in config.flows.iter().enumerate() {
-            hosts.push(Endpoint::sender(number as u32, flow, config.seed)?);
-            hosts.push(Endpoint::receiver(number as u32, flow, config.seed)?);
-        }
+    /// When a link, a route or a medium cannot be built.
+    pub fn new(config: WorldConfig) -> Result<Self, ConfigError> {
+        let Routes { network, of_flow } = Routes::new(&config)?;
+        let Population { hosts, connections } = Population::new(&config, &of_flow)?;
         let shared = shared_medium(&config, hosts.len())?;
-        let elements = hops.len() + hosts.len() + 1 + usize::from(shared.is_some());
-        let flows = config.flows.len();
+        let elements = hosts.len() + 1 + usize::from(shared.is_some());
+        let flows = connections.len();
         let mut world = Self {
             now: Instant::ZERO,
             schedule: Schedule::new(elements),
-            forward_hops: config.forward.len(),
+            network: Network::new(network, config.seed)?,
             unfinished: flows,
             finished_at: vec![None; flows],
-            max_backlog: vec![0; hops.len()],
             next_sample: Instant::FAR_FUTURE,
             samples: vec![Samples::default(); flows],
-            sequences: config
-                .flows
+            sequences: connections
                 .iter()
-                .map(|flow| flow.time_sequence.then(|| Sequence::new(config.end)))
+                .map(|ends| config.flows[ends.flow].time_sequence)
+                .map(|is_kept| is_kept.then(|| Sequence::new(config.end)))
                 .collect(),
             ledgers: match config.observe.account {
                 true => (0..flows)
@@ -131,10 +117,11 @@ impl World {
             packets: 0,
             out: Vec::new(),
             tap: None,
-            looks_at_departures: shared.is_some(),
+            looks_at_departures: shared.is_some()
+                || config.flows.iter().any(|flow| flow.time_sequence),
             shared,
-            hops,
             hosts,
+            connections,
             config,
         };
         world.begin();
@@ -156,6 +143,7 @@ impl World {
     /// Lets `tap` see every packet.
     pub fn set_tap(&mut self, tap: Box<dyn Tap + Send>) {
         self.tap = Some(tap);
+        self.network.watch();
         self.looks_at_departures = true;
     }
 
@@ -173,7 +161,9 @@ impl World {
         let mut steps = 0_u32;
         let mut still = 0_u32;
         while self.unfinished > 0 || self.has_last_words() {
-            let (at, element) = self.schedule.next();
+            let (other, element) = self.schedule.next();
+            let network = self.network.due();
+            let at = network.min(other);
             if at > end || at == Instant::FAR_FUTURE {
                 self.now = end;
                 return Ended::OutOfTime;
@@ -182,7 +172,11 @@ impl World {
             still = if at == self.now { still + 1 } else { 0 };
             assert!(still < MOST_STEPS_AT_ONCE, "time stands still at {at:?}");
             self.now = at;
-            self.act(element);
+            if network <= other {
+                self.serve_network();
+            } else {
+                self.act(element);
+            }
             steps = steps.wrapping_add(1);
             if steps.is_multiple_of(8192) {
                 progress.store(self.now.as_nanos(), Ordering::Relaxed);
@@ -197,26 +191,28 @@ impl World {
     /// Whether a sender has failed and what it said last, a reset perhaps, has
     /// not reached the other side.
     fn has_last_words(&self) -> bool {
-        let mut senders = self.hosts.iter().step_by(2);
-        senders.any(Endpoint::has_failed)
-            && (self.hosts.iter().any(Endpoint::is_sending)
-                || self.hops.iter().any(|hop| !hop.counters().inside.is_zero())
+        let mut all = self.connections.iter();
+        all.any(|ends| self.socket(ends.places[0]).has_failed())
+            && (self.hosts.iter().any(Host::is_sending)
+                || self.links().any(|link| !link.counters().inside.is_zero())
                 || self
                     .shared
                     .as_ref()
                     .is_some_and(|s| !s.counters().inside.is_zero()))
     }
 
+    fn links(&self) -> impl Iterator<Item = &Hop<Packet>> {
+        self.network.links().iter()
+    }
+
     fn sampler(&self) -> usize {
-        self.hops.len() + self.hosts.len()
+        self.hosts.len()
     }
 
     #[inline]
     fn act(&mut self, element: usize) {
-        if element < self.hops.len() {
-            self.serve_hop(element);
-        } else if element < self.sampler() {
-            self.serve_host(element - self.hops.len());
+        if element < self.sampler() {
+            self.serve_host(element);
         } else {
             self.act_seldom(element);
         }
@@ -232,14 +228,13 @@ impl World {
         }
     }
 
-    /// Takes what has come over the shared medium to the hops of its direction.
+    /// Takes what has come over the shared medium into the network.
     fn serve_shared(&mut self) {
         while let Some((_, packet)) = self.shared.as_mut().and_then(|s| s.poll_delivery(self.now)) {
-            let first = if packet.reverse { self.forward_hops } else { 0 };
-            self.enter_hop(first, packet);
+            self.enter_network(packet);
         }
         while let Some((packet, cause)) = self.shared.as_mut().and_then(|s| s.poll_dropped()) {
-            self.on_dropped(self.hops.len(), &packet, cause);
+            self.on_dropped(self.network.links().len(), &packet, cause);
         }
         let at = self.shared.as_ref().and_then(|s| s.poll_timeout());
         let element = self.sampler() + 1;
@@ -247,18 +242,51 @@ impl World {
             .set(element, at.unwrap_or(Instant::FAR_FUTURE));
     }
 
-    /// Hands on everything that has reached the far end of a hop.
+    /// Does all that is due in the network, and delivers what comes to the end of its
+    /// route.
     #[inline]
-    fn serve_hop(&mut self, hop: usize) {
-        loop {
-            if let Some(packet) = self.hops[hop].poll_delivery(self.now) {
-                self.hand_on(packet);
+    fn serve_network(&mut self) {
+        while self.network.due() <= self.now {
+            let packet = self.network.act(self.now);
+            self.follow_network();
+            if let Some(packet) = packet {
+                self.deliver(packet);
             }
-            let at = self.hops[hop].poll_timeout();
-            if at.is_none_or(|at| at > self.now) {
-                self.schedule.set(hop, at.unwrap_or(Instant::FAR_FUTURE));
-                return;
+        }
+    }
+
+    /// Lets a packet into the network.
+    #[inline(always)]
+    fn enter_network(&mut self, packet: Packet) {
+        self.network.handle_arrival_in_time(self.now, packet);
+        self.follow_network();
+    }
+
+    /// Deals with what has happened inside the network, other than deliveries.
+    #[inline(always)]
+    fn follow_network(&mut self) {
+        if self.network.has_news() {
+            self.follow_dropped_and_passed();
+        }
+    }
+
+    /// Packets that were dropped or that passed from link to link; what tells a sender
+    /// of it may reach its host at once.
+    #[inline(never)]
+    fn follow_dropped_and_passed(&mut self) {
+        while let Some(Delivery { parcel, .. }) = self.network.poll_passed() {
+            if let Some(tap) = &mut self.tap
+                && parcel.segment().is_some()
+            {
+                tap.on_way(
+                    self.now,
+                    &parcel,
+                    usize::from(parcel.stage).saturating_sub(1),
+                );
             }
+        }
+        while let Some(dropped) = self.network.poll_known_dropped() {
+            self.on_dropped(dropped.link, &dropped.parcel, dropped.cause);
         }
     }
 
@@ -267,104 +295,25 @@ impl World {
     fn serve_host(&mut self, host: usize) {
         if self.hosts[host].poll_timeout() <= self.now {
             self.hosts[host].handle_timeout(self.now, &mut self.out);
-            self.after_host(host, false);
+            self.after_host(host, None);
         }
         let at = self.hosts[host].poll_timeout();
-        self.schedule.set(self.hops.len() + host, at.max(self.now));
+        self.schedule.set(host, at.max(self.now));
     }
 
-    /// Takes a packet to the next hop of its route, or to its host.
-    #[inline(always)]
-    fn hand_on(&mut self, mut packet: Packet) {
-        let (first, count) = if packet.reverse {
-            (self.forward_hops, self.hops.len() - self.forward_hops)
-        } else {
-            (0, self.forward_hops)
-        };
-        let stage = usize::from(packet.stage);
-        if stage < count {
-            if self.tap.is_some() {
-                self.show_way(&packet, stage);
-            }
-            packet.stage += 1;
-            self.enter_hop(first + stage, packet);
-        } else {
-            self.deliver(packet);
-        }
-    }
-
-    /// Shows a packet on its way to the hop with the number `stage`.
-    #[inline(never)]
-    fn show_way(&mut self, packet: &Packet, stage: usize) {
-        if let Some(tap) = &mut self.tap
-            && packet.segment().is_some()
-        {
-            tap.on_way(self.now, packet, stage.saturating_sub(1));
-        }
-    }
-
-    #[inline(always)]
-    fn enter_hop(&mut self, hop: usize, packet: Packet) {
-        self.hops[hop].handle_arrival(self.now, packet);
-        if self.hops[hop].backlog_at_most() > self.max_backlog[hop] {
-            let backlog = self.hops[hop].backlog(self.now).packets;
-            self.max_backlog[hop] = self.max_backlog[hop].max(backlog);
-        }
-        while let Some((packet, cause)) = self.hops[hop].poll_dropped() {
-            self.on_dropped(hop, &packet, cause);
-            if cause == DropCause::TooBig {
-                self.tell_too_big(hop, &packet);
-            }
-        }
-        // What joins a queue comes out behind it, but perhaps before what waits
-        // beside it.
-        if self.schedule.is_free(hop) || self.hops[hop].has_late() {
-            self.reschedule_hop(hop);
-        }
-    }
-
-    /// The router before `hop` tells the sender of `packet` what its link
-    /// takes. The error goes back the way the router's place in line suggests:
-    /// as many hops as the packet had crossed, the last of the other direction.
-    /// Errors cause no errors (RFC 1122 section 3.2.2).
-    #[cold]
-    fn tell_too_big(&mut self, hop: usize, packet: &Packet) {
-        let config = self.hops[hop].config();
-        let (Some(mtu), true, Some(segment)) = (config.mtu, config.tells_too_big, packet.segment())
-        else {
-            return;
-        };
-        let (crossed, way_back) = if packet.reverse {
-            (hop - self.forward_hops, self.forward_hops)
-        } else {
-            (hop, self.hops.len() - self.forward_hops)
-        };
-        let stage = way_back - crossed.min(way_back);
-        let mtu = u32::try_from(mtu.as_u64()).unwrap_or(u32::MAX);
-        self.hand_on(Packet::too_big(packet, segment, mtu, stage as u8));
-    }
-
-    fn on_dropped(&mut self, hop: usize, packet: &Packet, cause: DropCause) {
-        let config = self.hops.get(hop).map(Hop::config);
+    fn on_dropped(&mut self, link: usize, packet: &Packet, cause: DropCause) {
+        let config = self.network.links().get(link).map(Hop::config);
         let tells_too_big = config.is_some_and(|config| config.tells_too_big);
         if let Some(ledger) = self.ledgers.get_mut(packet.flow as usize)
-            && !packet.reverse
+            && !packet.reverse()
             && let Some(cause) = ledger::cause_of(cause, tells_too_big)
         {
             ledger.on_lost(packet, cause);
         }
         if self.config.observe.fingerprint {
-            let cause = match cause {
-                DropCause::QueueFull => 1,
-                DropCause::HoldLimit => 2,
-                DropCause::Loss(_) => 3,
-                DropCause::TooBig => 4,
-                DropCause::Policed => 5,
-                DropCause::Collisions => 6,
-                DropCause::Aqm => 7,
-            };
+            let cause = cause.index() as u64 + 1;
             self.hash.absorb(self.now.as_nanos());
-            self.hash.absorb((hop as u64) << 32 | cause);
+            self.hash.absorb((link as u64) << 32 | cause);
             let seq = packet.segment().map_or(0, |segment| segment.seq.as_u32());
             self.hash.absorb(u64::from(seq));
         }
@@ -374,65 +323,66 @@ impl World {
     #[inline(always)]
     fn deliver(&mut self, packet: Packet) {
         self.packets += packet.wire_packets() as u64;
-        if !packet.reverse && self.carried.len() > 1 {
+        if !packet.reverse() && self.carried.len() > 1 {
             let bytes = packet.ip_bytes();
             self.carried[packet.flow as usize] += bytes;
             self.carried_in_all += bytes;
         }
-        let host = 2 * packet.flow as usize + usize::from(!packet.reverse);
+        let place = self.connections[packet.flow as usize].places[usize::from(!packet.reverse())];
+        let host = place.host as usize;
         self.fingerprint(&packet);
         if self.tap.is_some() || self.sequences[packet.flow as usize].is_some() {
-            self.deliver_watched(host, packet);
+            self.deliver_watched(place, packet);
         } else {
-            self.hosts[host].handle_packet(self.now, packet, &mut self.out);
+            self.hosts[host].handle_packet(self.now, place.socket, packet, &mut self.out);
         }
-        self.after_host(host, true);
+        self.after_host(host, Some(place.socket));
     }
 
     /// A packet reaches its host, and somebody watches.
     #[inline(never)]
-    fn deliver_watched(&mut self, host: usize, packet: Packet) {
+    fn deliver_watched(&mut self, place: Place, packet: Packet) {
+        let host = place.host as usize;
+        let flow = packet.flow as usize;
         if let Some(tap) = &mut self.tap
             && packet.segment().is_some()
             && self.hosts[host].rings().is_none()
         {
-            tap.on_packet(self.now, &packet, packet.reverse);
+            tap.on_packet(self.now, &packet, packet.reverse());
         }
-        let watched = packet.reverse && self.sequences[packet.flow as usize].is_some();
+        let watched = packet.reverse() && self.sequences[packet.flow as usize].is_some();
         let seen = watched.then(|| packet.segment().cloned()).flatten();
-        self.hosts[host].handle_packet(self.now, packet, &mut self.out);
+        self.hosts[host].handle_packet(self.now, place.socket, packet, &mut self.out);
         if let Some(segment) = seen {
-            self.note_ack(host / 2, &segment);
+            self.note_ack(flow, &segment);
         }
     }
 
     /// Sends what a host has let go on its way.
     #[inline]
     fn dispatch(&mut self, host: usize) {
-        if self.looks_at_departures || self.sequences[host / 2].is_some() {
+        if self.looks_at_departures {
             self.show_departures(host);
         }
-        let at_sender = host.is_multiple_of(2);
-        let first = if at_sender { 0 } else { self.forward_hops };
         let mut out = std::mem::take(&mut self.out);
         for packet in out.drain(..) {
-            debug_assert!(packet.reverse != at_sender && packet.stage == 1);
-            self.enter_hop(first, packet);
+            debug_assert_eq!(packet.stage, 0);
+            self.enter_network(packet);
         }
         self.out = out;
     }
 
-    /// Whoever watches sees what a host has let go; a shared medium takes it.
+    /// The tap and time-sequence data see what a host has let go; a shared medium takes
+    /// it.
     #[inline(never)]
     fn show_departures(&mut self, host: usize) {
-        let at_sender = host.is_multiple_of(2);
         let out = std::mem::take(&mut self.out);
         for packet in &out {
-            if at_sender {
-                self.note_sent(host / 2, packet);
+            if !packet.reverse() {
+                self.note_sent(packet.flow as usize, packet);
             }
             if let Some(tap) = &mut self.tap {
-                tap.on_packet(self.now, packet, at_sender);
+                tap.on_packet(self.now, packet, !packet.reverse());
             }
         }
         self.out = out;
@@ -449,7 +399,7 @@ impl World {
     fn show_taken(&mut self, host: usize) {
         while let Some(packet) = self.hosts[host].poll_taken() {
             if let Some(tap) = &mut self.tap {
-                tap.on_packet(self.now, &packet, host.is_multiple_of(2));
+                tap.on_packet(self.now, &packet, packet.reverse());
             }
         }
     }
@@ -472,7 +422,7 @@ impl World {
 
     fn note_sent(&mut self, flow: usize, packet: &Packet) {
         if let Some(sequence) = &mut self.sequences[flow]
-            && let Some(connection) = self.hosts[2 * flow].connection()
+            && let Some(connection) = connection_at(&self.hosts, self.connections[flow].places[0])
             && let Some(segment) = packet.segment()
         {
             sequence.on_sent(self.now, segment, &connection.info());
@@ -481,46 +431,71 @@ impl World {
 
     fn note_ack(&mut self, flow: usize, segment: &Segment<Phantom>) {
         if let Some(sequence) = &mut self.sequences[flow]
-            && let Some(connection) = self.hosts[2 * flow].connection()
+            && let Some(connection) = connection_at(&self.hosts, self.connections[flow].places[0])
         {
             sequence.on_ack(self.now, segment, &connection.info());
         }
     }
 
-    /// A host has acted, perhaps because something arrived (`heard`): what it let go
-    /// leaves, and it may be requested anew.
+    /// A host has acted, perhaps because something arrived for a socket (`heard`): what
+    /// it let go leaves, and its flows may have ended.
     #[inline]
-    fn after_host(&mut self, host: usize, heard: bool) {
+    fn after_host(&mut self, host: usize, heard: Option<u32>) {
         self.show_taken(host);
         if !self.out.is_empty() {
             self.dispatch(host);
         }
         self.reschedule_host(host);
-        let flow = host / 2;
-        self.keep_account(host, heard);
-        if self.finished_at[flow].is_none() && self.hosts[host].is_finished() {
+        while let Some(lost) = self.hosts[host].poll_lost() {
+            if let Some(ledger) = self.ledgers.get_mut(lost.flow as usize)
+                && !lost.reverse
+            {
+                ledger.on_lost_before(lost.end, lost.cause);
+            }
+        }
+        if !self.hosts[host].is_shared() {
+            self.after_socket(host, 0, heard.is_some());
+            return;
+        }
+        while let Some(socket) = self.hosts[host].poll_acted() {
+            self.after_socket(host, socket, heard == Some(socket));
+        }
+    }
+
+    /// A socket has acted: the account of its flow learns it, and the flow may be over.
+    #[inline(always)]
+    fn after_socket(&mut self, host: usize, socket: u32, heard: bool) {
+        let socket = self.hosts[host].socket(socket);
+        let flow = socket.flow() as usize;
+        let is_over = socket.is_over();
+        if !socket.is_reverse()
+            && let Some(ledger) = self.ledgers.get_mut(flow)
+            && let Some(sender) = socket.connection()
+            && ledger.observe(self.now, heard, sender)
+        {
+            self.with_account(flow, |ledger, scene| ledger.turn(scene, heard));
+        }
+        if is_over && self.finished_at[flow].is_none() && self.is_finished(flow) {
             self.finished_at[flow] = Some(self.now);
             self.unfinished -= 1;
             self.close_account(flow);
         }
     }
 
-    /// The account of the flow of `host` learns what has happened there.
+    /// Whether a flow is over: it has failed, or everything that either end wrote has
+    /// been read and the ends that read have been closed by their peers.
+    fn is_finished(&self, flow: usize) -> bool {
+        let [sender, receiver] = self.connections[flow]
+            .places
+            .map(|place| self.socket(place));
+        sender.has_failed()
+            || receiver.has_failed()
+            || (receiver.is_over() && (receiver.written() == 0 || sender.is_over()))
+    }
+
     #[inline]
-    fn keep_account(&mut self, host: usize, heard: bool) {
-        let flow = host / 2;
-        while let Some((end, cause)) = self.hosts[host].poll_lost() {
-            if let Some(ledger) = self.ledgers.get_mut(flow) {
-                ledger.on_lost_before(end, cause);
-            }
-        }
-        if host.is_multiple_of(2)
-            && let Some(ledger) = self.ledgers.get_mut(flow)
-            && let Some(sender) = self.hosts[host].connection()
-            && ledger.observe(self.now, heard, sender)
-        {
-            self.with_account(flow, |ledger, scene| ledger.turn(scene, heard));
-        }
+    fn socket(&self, place: Place) -> &Socket {
+        self.hosts[place.host as usize].socket(place.socket)
     }
 
     fn close_account(&mut self, flow: usize) {
@@ -531,37 +506,33 @@ impl World {
 
     #[inline(never)]
     fn with_account(&mut self, flow: usize, act: impl FnOnce(&mut Ledger, &Scene<'_>)) {
-        let (forward, reverse) = self.hops.split_at(self.forward_hops);
+        let Ends { places, route, .. } = self.connections[flow];
+        let route = usize::from(route);
+        let [forward, reverse] = [route, route + 1].map(|at| &self.network.routes()[at].links);
         let scene = Scene {
             now: self.now,
+            links: self.network.links(),
             forward,
             reverse,
             shared: self.shared.as_deref(),
-            sender: &self.hosts[2 * flow],
-            receiver: &self.hosts[2 * flow + 1],
+            sender: end(&self.hosts, places[0]),
+            receiver: end(&self.hosts, places[1]),
             carried: [self.carried[flow], self.carried_in_all],
         };
         act(&mut self.ledgers[flow], &scene);
     }
 
     #[inline]
-    fn reschedule_hop(&mut self, hop: usize) {
-        let at = self.hops[hop].poll_timeout().unwrap_or(Instant::FAR_FUTURE);
-        self.schedule.set(hop, at);
-    }
-
-    #[inline]
     fn reschedule_host(&mut self, host: usize) {
         let at = self.hosts[host].poll_timeout();
-        let host = self.hops.len() + host;
         self.schedule.bring_forward(host, at.max(self.now));
     }
 
     fn sample(&mut self) {
         for flow in 0..self.samples.len() {
-            let meter = self.hosts[2 * flow + 1].meter();
-            let delivered = meter.map_or(0, |meter| meter.total().as_u64());
-            if let Some(connection) = self.hosts[2 * flow].connection()
+            let [sender, receiver] = self.connections[flow].places;
+            let delivered = self.socket(receiver).meter().total().as_u64();
+            if let Some(connection) = connection_at(&self.hosts, sender)
                 && connection.established_at().is_some()
                 && self.finished_at[flow].is_none()
             {
@@ -573,14 +544,15 @@ impl World {
         self.schedule.set(sampler, self.next_sample);
     }
 
-    /// Checks what must hold at any moment: every hop conserves packets, no
+    /// Checks what must hold at any moment: every link conserves packets, no
     /// receiver has read what was not written.
     ///
     /// # Panics
     /// When it does not hold.
     pub fn check(&self) {
-        for hop in &self.hops {
-            assert!(hop.counters().is_conserved(), "a hop made or lost packets");
+        for link in self.links() {
+            let counters = link.counters();
+            assert!(counters.is_conserved(), "a link made or lost packets");
         }
         if let Some(shared) = &self.shared {
             let counters = shared.counters();
@@ -597,16 +569,19 @@ impl World {
         let now = self.now;
         let mut ledgers = self.ledgers.into_iter();
         let mut flows = Vec::new();
-        let mut hosts = self.hosts.into_iter();
+        let hosts: Vec<Rc<Host>> = self.hosts.into_iter().map(Rc::new).collect();
         let observed = self.samples.into_iter().zip(self.sequences);
-        for ((samples, sequence), finished_at) in observed.zip(self.finished_at) {
-            let (Some(sender), Some(receiver)) = (hosts.next(), hosts.next()) else {
-                break;
-            };
+        let observed = observed.zip(self.finished_at).zip(self.connections);
+        for (((samples, sequence), finished_at), Ends { flow, places, .. }) in observed {
+            let [sender, receiver] = places.map(|place| {
+                let host = Rc::clone(&hosts[place.host as usize]);
+                Endpoint::new(host, place.socket)
+            });
             let closed = ledgers.next().and_then(Ledger::into_closed);
             let (account, limits) =
                 closed.map_or((None, None), |closed| (Some(closed.settled), closed.limits));
             flows.push(FlowOutcome {
+                flow,
                 sender,
                 receiver,
                 samples,
@@ -619,12 +594,27 @@ impl World {
         Outcome {
             now,
             flows,
-            hops: self.hops,
+            hosts,
+            max_backlog: self.network.max_backlog().to_vec(),
+            hops: self.network.into_links(),
             shared: self.shared,
-            max_backlog: self.max_backlog,
             event_hash: self.hash.finish(),
             packets: self.packets,
         }
+    }
+}
+
+/// The engine of an end of a flow.
+#[inline]
+fn connection_at(hosts: &[Host], place: Place) -> Option<&Connection<Phantom>> {
+    hosts[place.host as usize].socket(place.socket).connection()
+}
+
+/// An end of a flow, for its account.
+fn end(hosts: &[Host], place: Place) -> End<'_> {
+    End {
+        host: &hosts[place.host as usize],
+        socket: place.socket,
     }
 }
 
@@ -651,14 +641,4 @@ fn shared_medium(
     let recoveries: Vec<Duration> = pair.into_iter().cycle().take(hosts).collect();
     let medium = SharedMedium::new(shared.medium.clone(), &recoveries, config.seed)?;
     Ok(Some(Box::new(medium)))
-}
-
-/// Stands where a direction has no hop: a wire still takes a nanosecond, so
-/// that no instant holds a whole round trip.
-fn shortest_wire(name: &str) -> HopConfig {
-    HopConfig {
-        name: name.into(),
-        one_way_delay: Duration::from_nanos(1),
-        ..HopConfig::default()
-    }
 }

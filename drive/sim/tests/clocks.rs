@@ -37,7 +37,7 @@ impl Tap for Doors {
         };
         let (src, dst) = (Ipv4Addr::new(10, 1, 0, 1), Ipv4Addr::new(10, 2, 0, 1));
         let endpoints = Endpoints::V4 { src, dst };
-        let endpoints = if packet.reverse {
+        let endpoints = if packet.reverse() {
             endpoints.reversed()
         } else {
             endpoints

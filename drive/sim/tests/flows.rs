@@ -49,7 +49,7 @@ impl Tap for Doors {
         let views = &mut *self.0.lock().unwrap();
         let (src, dst) = (Ipv4Addr::new(10, 1, 0, 1), Ipv4Addr::new(10, 2, 0, 1));
         let endpoints = Endpoints::V4 { src, dst };
-        let endpoints = if packet.reverse {
+        let endpoints = if packet.reverse() {
             endpoints.reversed()
         } else {
             endpoints
@@ -57,7 +57,7 @@ impl Tap for Doors {
         let observed = Observed::of_segment(now, endpoints, 0, segment);
         let stamp = observed.timestamps.map_or(0, |stamps| stamps.val);
         if at_sender {
-            if !packet.reverse && !segment.payload.is_empty() {
+            if !packet.reverse() && !segment.payload.is_empty() {
                 let offset = segment.payload.offset;
                 let is_again = offset < views.highest;
                 views.highest = views.highest.max(offset + segment.payload.len() as u64);
@@ -72,7 +72,7 @@ impl Tap for Doors {
             return;
         }
         let verdict = views.receiver.handle_packet(&observed);
-        if !packet.reverse && observed.payload_len > 0 {
+        if !packet.reverse() && observed.payload_len > 0 {
             let kinds = verdict.kinds;
             let was_again = views.left.get(&(observed.seq.as_u32(), stamp)) == Some(&true);
             let judged = &mut views.judged;

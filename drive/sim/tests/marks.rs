@@ -59,7 +59,7 @@ fn marks_keep_the_queue_short_and_nothing_is_lost() {
             assert!(reductions >= 2, "{ecn:?}: {reductions}");
             assert_eq!((retransmitted, timeouts), (0, 0), "{ecn:?} {release:?}");
             let hop = outcome.hops[0].counters();
-            assert!(hop.marked.packets > 0 && hop.dropped().is_zero());
+            assert!(hop.marked.packets > 0 && hop.drops.total().is_zero());
             // Reno goes back to half of pipe and queue, which is the pipe.
             let utilisation = outcome.hops[0].utilisation(outcome.now);
             assert!(utilisation > 0.97, "{ecn:?} {release:?} {utilisation}");

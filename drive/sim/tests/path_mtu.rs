@@ -3,7 +3,7 @@
 mod common;
 
 use common::{flow, host, run, wire, world};
-use gigatcp_path::HopConfig;
+use gigatcp_path::{DropCause, HopConfig};
 use gigatcp_sim::{Ended, Outcome, Stop};
 use gigatcp_tcp::Profile;
 use gigatcp_units::{Bytes, Duration};
@@ -41,7 +41,7 @@ fn a_router_that_tells_costs_one_round_trip_to_it_and_no_timeout() {
     assert_eq!(sender.info().path_mtu, 1492);
     assert_eq!(sender.counters().timeouts, 0);
     assert!(sender.counters().icmp_errors >= 1);
-    let dropped = outcome.hops[1].counters().too_big.packets;
+    let dropped = outcome.hops[1].counters().drops[DropCause::TooBig].packets;
     assert!((1..=10).contains(&dropped), "the initial window: {dropped}");
 }
 

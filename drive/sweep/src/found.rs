@@ -78,7 +78,7 @@ pub(crate) struct Found<'a> {
     pub(crate) account: Option<Settled>,
     pub(crate) looks: Vec<Look>,
     pub(crate) negotiated: Vec<Negotiated>,
-    pub(crate) untold: Vec<String>,
+    pub(crate) unavailable: Vec<String>,
     pub(crate) time_sequence: Option<TimeSequence>,
 }
 
@@ -135,7 +135,7 @@ impl Found<'_> {
             failure: self.failure,
             receive_rings: self.rings,
             negotiated: self.negotiated,
-            untold: self.untold,
+            unavailable: self.unavailable,
             time_sequence: self.time_sequence,
             why: None,
         }

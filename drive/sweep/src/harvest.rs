@@ -1,6 +1,8 @@
 //! What came out of a world becomes a record.
 
-use gigatcp_path::{Counters as HopCounters, Hop, ReceiveRings, Ring, SharedMedium};
+use std::collections::BTreeMap;
+
+use gigatcp_path::{Counters as HopCounters, Drops, Hop, ReceiveRings, Ring, SharedMedium};
 use gigatcp_plan::{Flow, Scenario, Series};
 use gigatcp_record::{
     FlowRecord, HopRecord, RingRecord, SequenceDetail, SequenceStep, SeriesRecord, TimeSequence,
@@ -77,7 +79,7 @@ fn flow_record(scenario: &Scenario, flow: &Flow, result: &FlowOutcome, now: Inst
                 negotiated::of_engines(scenario, flow, &sender.info(), &receiver.info())
             })
             .unwrap_or_default(),
-        untold: Vec::new(),
+        unavailable: Vec::new(),
         time_sequence: result.sequence.as_ref().map(time_sequence),
     };
     found.into_record()
@@ -122,7 +124,7 @@ fn ring_records(rings: &ReceiveRings) -> Vec<RingRecord> {
                 accepted_packets: counters.accepted,
                 dropped_no_descriptor_packets: counters.no_descriptor,
                 dropped_no_buffer_packets: counters.no_buffer,
-                most_held_packets: counters.most_held,
+                max_held_packets: counters.most_held,
                 held_packets: rings.held(*ring),
             }
         })
@@ -186,16 +188,22 @@ pub(crate) fn record_of_hop(
         name: name.to_owned(),
         arrived_packets: counters.arrived.packets,
         delivered_packets: counters.delivered.packets,
-        dropped_queue_packets: counters.queue_dropped().packets,
-        dropped_loss_packets: counters.lost.packets,
-        dropped_too_big_packets: counters.too_big.packets,
-        dropped_policed_packets: counters.policed.packets,
+        drops: drops_by_cause(&counters.drops),
         marked_packets: counters.marked.packets,
+        inside_packets: counters.inside.packets,
         max_backlog_packets: max_backlog,
-        utilisation_fraction: utilisation,
+        utilization_fraction: utilisation,
         collisions: 0,
-        dropped_collisions_packets: counters.collided.packets,
     }
+}
+
+fn drops_by_cause(drops: &Drops) -> BTreeMap<String, u64> {
+    let named = drops
+        .iter()
+        .map(|(cause, dropped)| (cause.id(), dropped.packets));
+    named
+        .map(|(id, packets)| (id.to_owned(), packets))
+        .collect()
 }
 
 fn medium_record(medium: &SharedMedium<Packet>, now: Instant) -> HopRecord {

@@ -29,11 +29,13 @@ pub fn world(scenario: &Scenario, seed: u64) -> WorldConfig {
         seed,
         forward: scenario.forward.clone(),
         reverse: scenario.reverse.clone(),
+        links: Vec::new(),
         shared: scenario.ethernet.as_ref().map(|ethernet| SharedSegment {
             medium: ethernet.medium.clone(),
             sender_recovery: ethernet.sender_recovery,
             receiver_recovery: ethernet.receiver_recovery,
         }),
+        hosts: Vec::new(),
         flows: flows
             .map(|(number, flow)| flow_config(scenario, number, flow, seed))
             .collect(),
@@ -56,7 +58,11 @@ fn flow_config(scenario: &Scenario, number: usize, flow: &Flow, seed: u64) -> Fl
     FlowConfig {
         name: flow.name.clone(),
         start: flow.start,
+        via: None,
         extra_delay: flow.extra_delay,
+        application: None,
+        from: None,
+        to: None,
         stop: match flow.stop {
             Stop::Bytes(bytes) => config::Stop::Bytes(bytes),
             Stop::Duration(span) => config::Stop::After(span),

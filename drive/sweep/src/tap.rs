@@ -90,10 +90,10 @@ impl State {
             return;
         };
         let segments = segment.wire_segments() as u16;
-        let ident = &mut self.idents[packet.flow as usize][usize::from(packet.reverse)];
+        let ident = &mut self.idents[packet.flow as usize][usize::from(packet.reverse())];
         let header = IpHeader {
             ident: *ident,
-            ..IpHeader::new(endpoints(packet.ip, packet.flow, packet.reverse))
+            ..IpHeader::new(endpoints(packet.ip, packet.flow, packet.reverse()))
         };
         *ident = ident.wrapping_add(segments);
         if let Err(error) = writer.write_segment(self.interface, now, &header, segment) {

@@ -53,8 +53,8 @@ impl Tap for WatchTap {
         };
         let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let state = &mut *state;
-        let endpoints = endpoints(packet.ip, packet.flow, packet.reverse);
-        let ident = &mut state.idents[packet.flow as usize][usize::from(packet.reverse)];
+        let endpoints = endpoints(packet.ip, packet.flow, packet.reverse());
+        let ident = &mut state.idents[packet.flow as usize][usize::from(packet.reverse())];
         let mut see = |segment: &_| {
             let observed = Observed::of_segment(now, endpoints, *ident, segment);
             *ident = ident.wrapping_add(1);

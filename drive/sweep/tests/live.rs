@@ -59,7 +59,7 @@ fn run(plan: &str, changes: &[&str]) -> Option<Vec<SeriesRecord>> {
 /// What holds of any transfer that was not disturbed.
 fn is_sound(record: &SeriesRecord) {
     let live = record.live.as_ref().expect("a run in real time");
-    assert!(live.ways.iter().all(|way| way.conserved), "{live:?}");
+    assert!(live.directions.iter().all(|way| way.conserved), "{live:?}");
     for flow in &record.flows {
         assert_eq!(flow.failure, None);
         let limits: u64 = flow.limits.iter().map(|share| share.spent_ns).sum();
@@ -220,12 +220,8 @@ fn losses_and_full_queues_are_counted_by_cause() {
     };
     let record = &records[0];
     is_sound(record);
-    let lost: u64 = record.hops.iter().map(|hop| hop.dropped_loss_packets).sum();
-    let full: u64 = record
-        .hops
-        .iter()
-        .map(|hop| hop.dropped_queue_packets)
-        .sum();
+    let lost: u64 = record.hops.iter().map(|hop| hop.drops["loss"]).sum();
+    let full: u64 = record.hops.iter().map(|hop| hop.drops["queue_full"]).sum();
     assert!(lost > 0, "no loss");
     assert!(record.flows[0].retransmitted_segments >= lost.min(full.max(1)));
 }

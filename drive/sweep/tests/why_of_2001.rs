@@ -38,7 +38,7 @@ impl Tap for Printer {
         };
         let mut views = self.0.lock().expect("one thread");
         let views = &mut *views;
-        let way = usize::from(packet.reverse);
+        let way = usize::from(packet.reverse());
         if segment.flags.contains(Flags::SYN) {
             views.bases[way].get_or_insert(segment.seq.as_u32());
         }

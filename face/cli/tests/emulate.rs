@@ -151,7 +151,7 @@ fn counters_and_capture_tell_of_the_same_packets() {
         ]);
         assert!(output.status.success(), "{output:?}");
         let counters: Value = serde_json::from_slice(&fs::read(&counters).unwrap()).unwrap();
-        assert_eq!(counters["schema"], "gigatcp.emulate/1");
+        assert_eq!(counters["schema"], "gigatcp.emulate/2");
         let of = |way: usize, name: &str| {
             counters["directions"][way]["hops"][0][name]
                 .as_u64()
@@ -297,7 +297,7 @@ fn a_policer_of_the_options_drops_what_exceeds_it() {
     ]);
     assert!(output.status.success(), "{output:?}");
     let counters: Value = serde_json::from_slice(&fs::read(counters).unwrap()).unwrap();
-    let policed = |way: usize| counters["directions"][way]["hops"][0]["policed_packets"].as_u64();
+    let policed = |way: usize| counters["directions"][way]["hops"][0]["drops"]["policed"].as_u64();
     assert!(policed(0) > Some(0), "{counters}");
     assert_eq!(counters["directions"][0]["conserved"], true);
 }

@@ -68,7 +68,7 @@ fn a_live_run_prints_its_record_and_files_it_apart_from_virtual_time() {
     // With a processor of its own the path may keep the others awake, however few
     // the hosts are left with.
     if live.path_processor.is_some() {
-        assert_eq!(live.processors_awake, may_forbid_sleep);
+        assert_eq!(live.cpu_idle_inhibited, may_forbid_sleep);
     }
     let result = format!("runs/live-{}", record.plan_hash);
     let result = folder.path().join(result);

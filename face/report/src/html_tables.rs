@@ -14,7 +14,7 @@ use crate::group::Spread;
 use crate::number::{ABSENT, fixed, grouped, maybe, ratio, seconds};
 use crate::nuttcp::{BYTES_PER_MB, mbps};
 use crate::published::{Extremes, PublishedInterval, PublishedSeries};
-use crate::shares;
+use crate::{hop_columns, shares};
 
 /// Rows of one table of intervals; `run.json` has the rest.
 const MAX_INTERVALS: usize = 1200;
@@ -382,67 +382,39 @@ pub(crate) fn fitted(rows: &[Row<'_>]) -> String {
     format!("<dl>{items}</dl>")
 }
 
+fn hops_of<'a>(row: &'a Row<'_>) -> &'a [HopRecord] {
+    &row.group.representative().hops
+}
+
 /// Path elements of the drawn repeat of every series.
 pub(crate) fn path(rows: &[Row<'_>]) -> String {
+    let shown = || rows.iter().filter(|row| row.flow == 0);
+    let columns = hop_columns::columns(shown().flat_map(hops_of));
     let mut body = String::new();
-    // Most paths mark nothing, and a column of zeros says nothing.
-    let some = |count: fn(&HopRecord) -> u64| {
-        let mut hops = rows.iter().flat_map(|row| &row.group.representative().hops);
-        let is_shown = hops.any(|hop| count(hop) > 0);
-        move |cell: &str| {
-            if is_shown {
-                cell.to_owned()
-            } else {
-                String::new()
-            }
-        }
-    };
-    let marked = some(|hop| hop.marked_packets);
-    let too_big = some(|hop| hop.dropped_too_big_packets);
-    let policed = some(|hop| hop.dropped_policed_packets);
-    let collided = some(|hop| hop.collisions);
-    for row in rows.iter().filter(|row| row.flow == 0) {
-        for hop in &row.group.representative().hops {
-            let _ = writeln!(
+    for row in shown() {
+        for hop in hops_of(row) {
+            let _ = write!(
                 body,
-                "<tr><th scope=\"row\">{}</th><td class=\"text\">{}</td><td>{}</td><td>{}</td>\
-                 <td>{}</td><td>{}</td><td>{}</td><td>{}</td>{}{}{}{}</tr>",
+                "<tr><th scope=\"row\">{}</th><td class=\"text\">{}</td>",
                 html(row.group.name),
                 html(&hop.name),
-                grouped(hop.arrived_packets),
-                grouped(hop.delivered_packets),
-                grouped(hop.dropped_queue_packets),
-                grouped(hop.dropped_loss_packets),
-                grouped(hop.max_backlog_packets),
-                fixed(hop.utilisation_fraction * 100.0, 1),
-                marked(&format!("<td>{}</td>", grouped(hop.marked_packets))),
-                too_big(&format!(
-                    "<td>{}</td>",
-                    grouped(hop.dropped_too_big_packets)
-                )),
-                policed(&format!(
-                    "<td>{}</td>",
-                    grouped(hop.dropped_policed_packets)
-                )),
-                collided(&format!(
-                    "<td>{}</td><td>{}</td>",
-                    grouped(hop.collisions),
-                    grouped(hop.dropped_collisions_packets)
-                )),
             );
+            for (_, value) in &columns {
+                let _ = write!(body, "<td>{}</td>", value(hop));
+            }
+            body.push_str("</tr>\n");
         }
     }
     if body.is_empty() {
         return "<p>No path elements were recorded.</p>".to_owned();
     }
+    let headings: String = columns
+        .iter()
+        .map(|(heading, _)| format!("<th>{heading}</th>"))
+        .collect();
     format!(
         "<table class=\"numbers wide\"><thead><tr><th>Series</th><th class=\"text\">Element</th>\
-         <th>packets in</th><th>out</th><th>dropped by queue</th><th>lost</th>\
-         <th>largest backlog</th><th>busy, %</th>{}{}{}{}</tr></thead><tbody>\n{body}</tbody></table>",
-        marked("<th>marked</th>"),
-        too_big("<th>too big</th>"),
-        policed("<th>policed</th>"),
-        collided("<th>collisions</th><th>dropped by collisions</th>"),
+         {headings}</tr></thead><tbody>\n{body}</tbody></table>"
     )
 }
 

@@ -1,7 +1,7 @@
 //! What a run in real time has to say of itself: who took part, what was late,
 //! what the machine held up, and what the plan says in vain.
 
-use gigatcp_record::{LiveRecord, SeriesRecord, WayRecord};
+use gigatcp_record::{DirectionRecord, LiveRecord, SeriesRecord};
 use gigatcp_units::Duration;
 use gigatcp_units::grammar::human_duration;
 
@@ -30,14 +30,14 @@ pub fn lines(record: &SeriesRecord, live: &LiveRecord) -> Vec<String> {
         live.receiver_stack,
         fixed(live.path_cpu_fraction * 100.0, 0),
     )];
-    for way in &live.ways {
+    for way in &live.directions {
         if let (Some(half), Some(most)) = (way.late_p50_ns, way.late_p99_ns) {
             lines.push(format!(
                 "{}: handed over late by {} (half), {} (99 %), {} (most)",
                 way.name,
                 time(half),
                 time(most),
-                time(way.late_most_ns),
+                time(way.late_max_ns),
             ));
         }
     }
@@ -56,7 +56,7 @@ pub fn lines(record: &SeriesRecord, live: &LiveRecord) -> Vec<String> {
                 .to_owned(),
         );
     }
-    if !live.processors_awake && has_short_trips(record) {
+    if !live.cpu_idle_inhibited && has_short_trips(record) {
         lines.push(
             "processors could fall asleep between packets, and waking up takes some 50 us and more in a \
              virtual machine, a hundredth of these round trips and more (root keeps them awake)"
@@ -70,7 +70,7 @@ pub fn lines(record: &SeriesRecord, live: &LiveRecord) -> Vec<String> {
                 .to_owned(),
         );
     }
-    if let Some(stolen) = live.stolen_fraction
+    if let Some(stolen) = live.steal_fraction
         && stolen >= STOLEN
     {
         lines.push(format!(
@@ -85,7 +85,7 @@ pub fn lines(record: &SeriesRecord, live: &LiveRecord) -> Vec<String> {
             time(live.samples_late_ns),
         ));
     }
-    lines.extend(live.ways.iter().flat_map(way_lines));
+    lines.extend(live.directions.iter().flat_map(way_lines));
     let left_out = by_reason(&live.not_modelled);
     lines.extend(left_out.map(|line| format!("not modelled on a live run: {line}")));
     lines
@@ -132,7 +132,7 @@ fn packets(count: u64) -> String {
 
 /// What happened to the packets of a direction that its hops are not to blame
 /// for.
-fn way_lines(way: &WayRecord) -> Vec<String> {
+fn way_lines(way: &DirectionRecord) -> Vec<String> {
     let mut lines = Vec::new();
     if let Some(dropped @ 1..) = way.dropped_before_path {
         lines.push(format!(
@@ -177,13 +177,13 @@ mod tests {
 
     #[test]
     fn of_one_thing_nothing_is_said_in_the_plural() {
-        let way = |count| WayRecord {
+        let way = |count| DirectionRecord {
             name: "data".into(),
             dropped_before_path: Some(count),
             refused: count,
             memory_full: count,
             conserved: true,
-            ..WayRecord::default()
+            ..DirectionRecord::default()
         };
         let one = way_lines(&way(1));
         assert_eq!(one.len(), 3);

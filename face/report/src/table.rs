@@ -6,6 +6,7 @@
 //! because it did not come out well.
 
 use std::fmt::Write;
+use std::iter::once;
 
 use gigatcp_record::{CauseShare, FlowRecord, HopRecord, Negotiated, SeriesRecord};
 
@@ -15,10 +16,10 @@ use crate::compare::{Quantity, Row, causes_met, rows};
 use crate::crowd;
 use crate::escape::terminal;
 use crate::group::Spread;
-use crate::number::{ABSENT, fixed, rate, ratio};
+use crate::number::{ABSENT, rate, ratio};
 use crate::prose::{TIE, wrap_hanging};
 use crate::published::{Extremes, PublishedSeries};
-use crate::{live, nuttcp, shares};
+use crate::{hop_columns, live, nuttcp, shares};
 
 /// Causes of a series that its line in the summary shows; the rest is summed up.
 const MOST_CAUSES: usize = 3;
@@ -103,9 +104,9 @@ fn flow_text(
     for value in &flow.negotiated {
         out.push_str(&said(&negotiated_line(value)));
     }
-    if !flow.untold.is_empty() {
-        let untold = terminal(&flow.untold.join(", "));
-        out.push_str(&said(&format!("this sender does not tell: {untold}")));
+    if !flow.unavailable.is_empty() {
+        let unavailable = terminal(&flow.unavailable.join(", "));
+        out.push_str(&said(&format!("this sender does not tell: {unavailable}")));
     }
     for line in end_and_card(flow).into_iter().chain(why(flow)) {
         out.push_str(&said(&terminal(&line)));
@@ -165,7 +166,7 @@ pub fn end_and_card(flow: &FlowRecord) -> Vec<String> {
             ring.accepted_packets,
             ring.dropped_no_buffer_packets,
             ring.dropped_no_descriptor_packets,
-            ring.most_held_packets,
+            ring.max_held_packets,
             ring.held_packets,
         )
     });
@@ -285,59 +286,13 @@ fn sorted<'a>(shares: impl Iterator<Item = (&'a str, u32)>) -> Vec<(&'a str, u32
 }
 
 fn hop_cells(hops: &[HopRecord]) -> Vec<Vec<String>> {
-    let heading = [
-        "element",
-        "packets in",
-        "out",
-        "dropped, queue",
-        "dropped, loss",
-        "largest backlog",
-        "busy, %",
-    ];
-    let mut cells = vec![heading.map(str::to_owned).to_vec()];
-    // Most paths mark nothing, and a column of zeros says nothing.
-    let has_marks = hops.iter().any(|hop| hop.marked_packets > 0);
-    if has_marks {
-        cells[0].push("marked".to_owned());
-    }
-    let has_too_big = hops.iter().any(|hop| hop.dropped_too_big_packets > 0);
-    if has_too_big {
-        cells[0].push("dropped, size".to_owned());
-    }
-    let has_policed = hops.iter().any(|hop| hop.dropped_policed_packets > 0);
-    if has_policed {
-        cells[0].push("dropped, policer".to_owned());
-    }
-    let has_collisions = hops.iter().any(|hop| hop.collisions > 0);
-    if has_collisions {
-        cells[0].push("collisions".to_owned());
-        cells[0].push("dropped, collisions".to_owned());
-    }
-    for hop in hops {
-        let mut line = vec![
-            terminal(&hop.name),
-            hop.arrived_packets.to_string(),
-            hop.delivered_packets.to_string(),
-            hop.dropped_queue_packets.to_string(),
-            hop.dropped_loss_packets.to_string(),
-            hop.max_backlog_packets.to_string(),
-            fixed(hop.utilisation_fraction * 100.0, 1),
-        ];
-        if has_marks {
-            line.push(hop.marked_packets.to_string());
-        }
-        if has_too_big {
-            line.push(hop.dropped_too_big_packets.to_string());
-        }
-        if has_policed {
-            line.push(hop.dropped_policed_packets.to_string());
-        }
-        if has_collisions {
-            line.push(hop.collisions.to_string());
-            line.push(hop.dropped_collisions_packets.to_string());
-        }
-        cells.push(line);
-    }
+    let columns = hop_columns::columns(hops.iter());
+    let headings = columns.iter().map(|(heading, _)| heading.clone());
+    let mut cells = vec![once("element".to_owned()).chain(headings).collect()];
+    cells.extend(hops.iter().map(|hop| {
+        let values = columns.iter().map(|(_, value)| value(hop));
+        once(terminal(&hop.name)).chain(values).collect()
+    }));
     cells
 }
 

@@ -6,6 +6,7 @@
 //! * [`words`]: names and words that have no place here: `utils`, `get_`, work
 //!   left over, commented-out code, clocks in the core, published results
 //!   outside the report, names of tests.
+//! * The tables of `docs/run-json.md` are those of the types.
 //! * [`tree`]: paths of one machine and registries in any file.
 //!
 //! The rules read text, not syntax trees: [`masked`] tells code from comments
@@ -21,7 +22,7 @@ mod shape;
 mod tree;
 mod words;
 
-use crate::{Failed, top};
+use crate::{Failed, record_doc, top};
 use masked::Masked;
 use tree::File;
 
@@ -80,7 +81,15 @@ impl std::fmt::Display for Finding {
 pub fn run() -> Result<(), Failed> {
     let files = tree::files(&top())
         .map_err(|error| Failed::Usage(format!("cannot read the tree: {error}")))?;
-    let findings = check(&files);
+    let mut findings = check(&files);
+    if !record_doc::is_up_to_date()? {
+        findings.push(Finding::new(
+            ("docs/run-json.md", 1),
+            "tables of an older record",
+            "the page and the types say different things",
+            "run `cargo xtask record-doc`",
+        ));
+    }
     for finding in &findings {
         println!("{finding}");
     }

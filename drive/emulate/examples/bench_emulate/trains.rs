@@ -13,7 +13,7 @@ use std::time::Duration as StdDuration;
 
 use gigatcp_emulate::{Addresses, Emulator, EmulatorConfig, Side, Snapshot};
 use gigatcp_linux::{clock, process, socket};
-use gigatcp_path::{HopConfig, LossModel};
+use gigatcp_path::{DropCause, HopConfig, LossModel};
 use gigatcp_units::{Bytes, Duration, Probability, Rate};
 
 use crate::{Any, Effort, spread};
@@ -192,7 +192,7 @@ pub fn measure_losses(effort: Effort) -> Result<(), Any> {
             ..hop.clone()
         };
         let (passages, snapshot) = pass(&hop, TRAIN, |_| 0.0)?;
-        let counted = snapshot.ways[0].hops[0].counters.lost.packets;
+        let counted = snapshot.ways[0].hops[0].counters.drops[DropCause::Loss(0)].packets;
         assert_eq!(
             counted as usize,
             TRAIN - passages.len(),

@@ -106,15 +106,21 @@ fn direction(value: &Value, rate_bps: f64) -> DirectionCounters {
     let sum = |name: &str| -> u64 { hops.iter().filter_map(|hop| hop[name].as_u64()).sum() };
     let delivered = sum("delivered_packets");
     let bytes = sum("delivered_bytes");
-    let reasons = [
-        ("queue", "queue_full_packets"),
-        ("random", "lost_packets"),
-        ("policer", "policed_packets"),
-        ("mtu", "too_big_packets"),
+    let dropped_by = |names: &[&str]| -> u64 {
+        let counts = hops
+            .iter()
+            .flat_map(|hop| names.iter().map(|name| hop["drops"][*name].as_u64()));
+        counts.flatten().sum()
+    };
+    let reasons: [(&str, &[&str]); 4] = [
+        ("queue", &["queue_full", "aqm"]),
+        ("random", &["loss"]),
+        ("policer", &["policed"]),
+        ("mtu", &["too_big"]),
     ];
     let dropped = reasons
         .iter()
-        .map(|(reason, name)| ((*reason).to_owned(), sum(name)))
+        .map(|(reason, names)| ((*reason).to_owned(), dropped_by(names)))
         .filter(|(_, count)| *count > 0);
     let wire = (bytes + LINK_OVERHEAD * delivered) as f64 * 8.0;
     DirectionCounters {
@@ -124,7 +130,7 @@ fn direction(value: &Value, rate_bps: f64) -> DirectionCounters {
         delivered_bytes: bytes,
         dropped: dropped.collect(),
         duplicated: sum("duplicated_packets"),
-        reordered: sum("displaced_packets"),
+        reordered: sum("reordered_packets"),
         marked: sum("marked_packets"),
         busy_us: if rate_bps > 0.0 {
             wire / rate_bps * 1e6
@@ -150,7 +156,7 @@ pub fn counters(value: &Value, rate_bps: f64) -> PathCounters {
         reverse: direction(&value["directions"][1], rate_bps),
         late_p50_us: late("late_p50_ns"),
         late_p99_us: late("late_p99_ns"),
-        late_max_us: late("late_most_ns"),
+        late_max_us: late("late_max_ns"),
         socket_drops: device.sum(),
         refused: 0,
     }

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicBool, AtomicU64};
 
-use gigatcp_events::Limit;
+use gigatcp_events::{Cause, Limit};
 use gigatcp_sim::packet::Packet;
 use gigatcp_sim::{FlowOutcome, Outcome, World, WorldConfig};
 use gigatcp_tcp::Connection;
@@ -102,17 +102,18 @@ fn read(outcome: &Outcome, forward: usize) -> Facts {
         packets: there[BOTTLENECK].counters().arrived.packets,
         acks_dropped: back
             .iter()
-            .map(|hop| hop.counters().dropped().packets)
+            .map(|hop| hop.counters().drops.total().packets)
             .sum(),
         ..Facts::default()
     };
     let link = flow.sender.link();
     for counters in there.iter().chain(link).map(gigatcp_path::Hop::counters) {
-        facts.queue_full += counters.queue_dropped().packets;
-        facts.lost += counters.lost.packets;
-        facts.policed += counters.policed.packets;
-        facts.too_big += counters.too_big.packets;
-        facts.displaced += counters.displaced.packets;
+        let of = |cause| counters.drops.sum(|dropped| dropped.cause() == cause);
+        facts.queue_full += of(Cause::QueueOverflow).packets;
+        facts.lost += of(Cause::RandomLoss).packets;
+        facts.policed += of(Cause::Policer).packets;
+        facts.too_big += of(Cause::PmtuBlackHole).packets;
+        facts.displaced += counters.reordered.packets;
         facts.marked += counters.marked.packets;
     }
     facts.link_busy = link.map_or(0.0, |link| busy_at(link, end));

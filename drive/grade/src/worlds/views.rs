@@ -49,7 +49,7 @@ impl CapturePoint {
             src: Ipv4Addr::new(10, 1, 0, 1),
             dst: Ipv4Addr::new(10, 2, 0, 1),
         };
-        let endpoints = if packet.reverse {
+        let endpoints = if packet.reverse() {
             endpoints.reversed()
         } else {
             endpoints
@@ -96,7 +96,7 @@ impl Idents {
             return 0;
         };
         let segments = segment.wire_segments();
-        if packet.reverse {
+        if packet.reverse() {
             let ident = self.back[place];
             self.back[place] = ident.wrapping_add(segments as u16);
             return ident;
@@ -162,7 +162,7 @@ impl Tap for Shared {
 
     fn on_way(&mut self, now: Instant, packet: &Packet, hop: usize) {
         // Between the bottleneck and the far side, seen from the sender.
-        if hop == usize::from(!packet.reverse) {
+        if hop == usize::from(!packet.reverse()) {
             self.write(2, now, packet);
         }
     }

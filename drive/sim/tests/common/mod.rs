@@ -45,7 +45,11 @@ pub fn flow(name: &str, host: &HostConfig, stop: Stop) -> FlowConfig {
     FlowConfig {
         name: name.into(),
         start: Duration::ZERO,
+        via: None,
         extra_delay: Duration::ZERO,
+        application: None,
+        from: None,
+        to: None,
         stop,
         write_size: Bytes::new(65_536),
         supply: None,
@@ -79,7 +83,9 @@ pub fn world(forward: HopConfig, reverse: HopConfig, flows: Vec<FlowConfig>) -> 
         seed: 1,
         forward: vec![forward],
         reverse: vec![reverse],
+        links: Vec::new(),
         shared: None,
+        hosts: Vec::new(),
         flows,
         end: Duration::from_secs(600),
         observe: Observe {

@@ -101,7 +101,9 @@ pub fn world(seed: u64, plant: Option<Plant>) -> WorldConfig {
         seed,
         forward,
         reverse,
+        links: Vec::new(),
         shared: None,
+        hosts: Vec::new(),
         flows,
         end: PATIENCE,
         observe: Observe {
@@ -275,7 +277,11 @@ fn flow(
     FlowConfig {
         name: format!("flow-{number}"),
         start: draw.span(Duration::ZERO, Duration::from_secs(2)),
+        via: None,
         extra_delay: draw.pick(&[Duration::ZERO, Duration::from_millis(30)]),
+        application: None,
+        from: None,
+        to: None,
         stop,
         // At most some thousand writes, and never one that does not fit.
         write_size: Bytes::new(draw.magnitude(octets / 2000 + 1, octets.max(65_536))),
@@ -359,7 +365,7 @@ struct Door(Arc<Mutex<Watch>>);
 impl Tap for Door {
     fn on_packet(&mut self, now: Instant, packet: &Packet, at_sender: bool) {
         let mut watch = self.0.lock().expect("one thread per world");
-        let departs = at_sender != packet.reverse;
+        let departs = at_sender != packet.reverse();
         if let Err(what) = watch.note(packet, departs) {
             watch.fail(format!(
                 "flow {} at {} ns: {what}",
@@ -408,13 +414,13 @@ impl Watch {
         } else {
             &mut self.arrived
         };
-        count(&mut tallies[usize::from(packet.reverse)], packet);
+        count(&mut tallies[usize::from(packet.reverse())], packet);
         let (audit, iss) = &mut self.flows[packet.flow as usize];
         let Some(segment) = packet.segment() else {
             return Err("an ICMP error was shown".into());
         };
-        check_phantom(iss, packet.reverse, segment)?;
-        let end = usize::from(packet.reverse == departs);
+        check_phantom(iss, packet.reverse(), segment)?;
+        let end = usize::from(packet.reverse() == departs);
         if departs {
             audit.departs(end, segment)
         } else {

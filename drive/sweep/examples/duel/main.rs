@@ -168,7 +168,7 @@ fn least_disturbed(
 /// Share of the processors' time that was stolen; none where nobody tells.
 fn stolen(record: &SeriesRecord) -> f64 {
     let live = record.live.as_ref();
-    live.and_then(|live| live.stolen_fraction).unwrap_or(0.0)
+    live.and_then(|live| live.steal_fraction).unwrap_or(0.0)
 }
 
 /// Runs one repeat.
@@ -265,10 +265,13 @@ fn notes(run: &Run) -> String {
     let Some(live) = &run.record.live else {
         return String::new();
     };
-    let dropped = live.ways.iter().filter_map(|way| way.dropped_before_path);
+    let dropped = live
+        .directions
+        .iter()
+        .filter_map(|way| way.dropped_before_path);
     let dropped: u64 = dropped.sum();
     let mut notes = Vec::new();
-    if let Some(stolen) = live.stolen_fraction {
+    if let Some(stolen) = live.steal_fraction {
         notes.push(format!("steal {:.1} %", stolen * 100.0));
     }
     if run.attempts > 1 {

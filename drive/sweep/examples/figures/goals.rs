@@ -254,7 +254,7 @@ impl Goal {
 /// Segments sent again per packet that was lost, in whatever way.
 fn resent_per_loss(record: &SeriesRecord) -> f64 {
     let drops = record.hops.iter();
-    let drops = drops.map(|hop| hop.dropped_loss_packets + hop.dropped_queue_packets);
+    let drops = drops.map(|hop| hop.dropped_packets());
     record.flows[0].retransmitted_segments as f64 / drops.sum::<u64>() as f64
 }
 

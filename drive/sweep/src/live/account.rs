@@ -244,11 +244,9 @@ fn lacks_scaling(seen: &Seen) -> bool {
 fn drops(way: &Way) -> [u64; Cause::COUNT] {
     let mut drops = [0; Cause::COUNT];
     for HopView { counters, .. } in &way.hops {
-        let queue = counters.queue_dropped().packets;
-        drops[Cause::QueueOverflow.index()] += queue;
-        drops[Cause::Policer.index()] += counters.policed.packets;
-        drops[Cause::RandomLoss.index()] += counters.lost.packets;
-        drops[Cause::PmtuBlackHole.index()] += counters.too_big.packets;
+        for (cause, dropped) in counters.drops.iter() {
+            drops[cause.cause().index()] += dropped.packets;
+        }
     }
     drops
 }

@@ -5,7 +5,7 @@ use gigatcp_emulate::{Side, Way};
 use gigatcp_linux::process::kernel_name;
 use gigatcp_meter::Granted;
 use gigatcp_plan::{Flow, Scenario, Series, Stack};
-use gigatcp_record::{HopRecord, LiveRecord, Negotiated, SeriesRecord, WayRecord};
+use gigatcp_record::{DirectionRecord, HopRecord, LiveRecord, Negotiated, SeriesRecord};
 use gigatcp_sim::account::Settled;
 use gigatcp_sim::meter::Meter;
 use gigatcp_units::{Bytes, Duration, Instant};
@@ -130,11 +130,11 @@ impl Outcome {
             path_cpu_fraction: snapshot.processor.as_secs_f64()
                 / snapshot.at.as_secs_f64().max(1e-9),
             path_processor: self.processor,
-            processors_awake: snapshot.is_all_awake,
+            cpu_idle_inhibited: snapshot.is_all_awake,
             engines_first: self.remains.engines_first,
-            stolen_fraction: self.stolen,
+            steal_fraction: self.stolen,
             samples_late_ns: self.samples_late.as_nanos(),
-            ways: vec![
+            directions: vec![
                 way_record("data", data, acks, client),
                 way_record("ACKs", acks, data, server),
             ],
@@ -143,13 +143,13 @@ impl Outcome {
 }
 
 /// A direction; what its far end did not take is counted there.
-fn way_record(name: &str, way: &Way, far_end: &Way, dropped: Option<u64>) -> WayRecord {
+fn way_record(name: &str, way: &Way, far_end: &Way, dropped: Option<u64>) -> DirectionRecord {
     let late = |share| way.lateness.thousandth(share).map(Duration::as_nanos);
-    WayRecord {
+    DirectionRecord {
         name: name.to_owned(),
         late_p50_ns: late(500),
         late_p99_ns: late(990),
-        late_most_ns: way.lateness.most().as_nanos(),
+        late_max_ns: way.lateness.most().as_nanos(),
         dropped_before_path: dropped,
         refused: far_end.device.refused,
         memory_full: way.device.full,
@@ -172,7 +172,7 @@ impl FlowOutcome {
             .as_ref()
             .map_or(0, |seen| seen.counts.acks_sent);
         let kernel_sends = scenario.sender.stack == Stack::Kernel;
-        let untold: &[&str] = match kernel_sends {
+        let unavailable: &[&str] = match kernel_sends {
             true => &["fast_retransmits", "mark_reductions"],
             false => &[],
         };
@@ -200,7 +200,10 @@ impl FlowOutcome {
             limits: self.sender.as_ref().map(|seen| seen.limits),
             account: self.account.clone(),
             negotiated: self.negotiated(scenario, flow),
-            untold: untold.iter().map(|field| (*field).to_owned()).collect(),
+            unavailable: unavailable
+                .iter()
+                .map(|field| (*field).to_owned())
+                .collect(),
             time_sequence: None,
             looks: self.looks,
             meter: Some(&self.meter),

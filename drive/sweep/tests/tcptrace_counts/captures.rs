@@ -102,7 +102,7 @@ impl Tap for DoorTap {
         let Some(segment) = packet.segment() else {
             return;
         };
-        if at_sender != packet.reverse {
+        if at_sender != packet.reverse() {
             state.depart(now, packet, segment);
         }
         let is_here = match state.place {
@@ -162,7 +162,7 @@ pub fn capture(
 
 impl State {
     fn depart(&mut self, now: Instant, packet: &Packet, segment: &Segment<Phantom>) {
-        let way = &mut self.ways[packet.flow as usize][usize::from(packet.reverse)];
+        let way = &mut self.ways[packet.flow as usize][usize::from(packet.reverse())];
         let mut rest = segment.clone();
         while rest.wire_segments() > 1 {
             let front = rest.split_front(1);
@@ -185,8 +185,8 @@ impl State {
         self.packets += 1;
         let is_kept = match self.lacks {
             Lacks::Nothing => true,
-            Lacks::Answers => !packet.reverse,
-            Lacks::Data => packet.reverse,
+            Lacks::Answers => !packet.reverse(),
+            Lacks::Data => packet.reverse(),
             Lacks::Beginning => now.as_nanos() > 500_000_000,
             Lacks::Every(many) => !self.packets.is_multiple_of(many),
         };
@@ -194,8 +194,8 @@ impl State {
             return;
         }
         let is_home = match self.place {
-            Place::Sender => !packet.reverse,
-            Place::Receiver => packet.reverse,
+            Place::Sender => !packet.reverse(),
+            Place::Receiver => packet.reverse(),
             Place::Middle => false,
         };
         let least = match self.place {
@@ -203,7 +203,7 @@ impl State {
             Place::Middle => self.least_delay / 2,
             _ => self.least_delay,
         };
-        let way = &mut self.ways[packet.flow as usize][usize::from(packet.reverse)];
+        let way = &mut self.ways[packet.flow as usize][usize::from(packet.reverse())];
         let ident = way.pass(now, least, segment);
         let header = IpHeader {
             ident,
@@ -325,7 +325,7 @@ fn endpoints(packet: &Packet) -> Endpoints {
             dst: Ipv6Addr::new(0xfd00, 2, 0, 0, 0, 0, 0, number.into()),
         },
     };
-    if packet.reverse {
+    if packet.reverse() {
         endpoints.reversed()
     } else {
         endpoints

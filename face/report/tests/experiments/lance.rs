@@ -51,11 +51,7 @@ fn small_buffers_do_not_collide_and_large_ones_do_with_every_acknowledgment() {
 #[test]
 fn no_frame_is_ever_given_up_and_nothing_is_sent_again() {
     for record in &experiment().records {
-        assert_eq!(
-            record.hops[0].dropped_collisions_packets, 0,
-            "{}",
-            record.name
-        );
+        assert_eq!(record.hops[0].drops["collisions"], 0, "{}", record.name);
         assert_eq!(record.flows[0].retransmitted_segments, 0, "{}", record.name);
         // Those that wait for delayed acknowledgments are cut off after 120 s.
         let is_whole = record.flows[0].bytes == 8_000_000;

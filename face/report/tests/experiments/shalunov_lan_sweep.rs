@@ -46,7 +46,7 @@ fn without_rfc_1323_no_buffer_is_too_large() {
         assert!(lives(&series), "{series}");
         let flow = experiment().flow(&series);
         assert_eq!(flow.retransmitted_segments, 0, "{series}");
-        assert!(ring(&series).most_held_packets <= 16, "{series}");
+        assert!(ring(&series).max_held_packets <= 16, "{series}");
     }
 }
 
@@ -55,7 +55,7 @@ fn without_rfc_1323_no_buffer_is_too_large() {
 #[test]
 fn with_rfc_1323_the_last_window_that_loses_nothing_is_524288() {
     let whole = ring("scaled-512K-cpu");
-    assert_eq!(whole.most_held_packets, 128);
+    assert_eq!(whole.max_held_packets, 128);
     assert_eq!(whole.dropped_no_buffer_packets, 0);
     let one_more = ring("scaled-516K-cpu");
     assert!(one_more.dropped_no_buffer_packets > 1000, "{one_more:?}");

@@ -131,15 +131,12 @@ fn hops(flow: &FlowRecord, shape: Shape) -> Vec<HopRecord> {
         name: name.to_owned(),
         arrived_packets: flow.segments_sent,
         delivered_packets: flow.segments_sent - dropped,
-        dropped_queue_packets: dropped,
-        dropped_loss_packets: 0,
-        dropped_too_big_packets: 0,
-        dropped_policed_packets: 0,
+        drops: [("queue_full".to_owned(), dropped), ("loss".to_owned(), 0)].into(),
         marked_packets: 0,
+        inside_packets: 0,
         max_backlog_packets: backlog,
-        utilisation_fraction: busy,
+        utilization_fraction: busy,
         collisions: 0,
-        dropped_collisions_packets: 0,
     };
     let dropped = if shape.hole {
         flow.retransmitted_segments
@@ -289,7 +286,7 @@ fn finish(
         receiver_cpu_fraction: (bytes as f64 / elapsed_ns as f64 * 0.55).min(0.9),
         limited_by: shares(&spans),
         limits: Vec::new(),
-        untold: Vec::new(),
+        unavailable: Vec::new(),
         negotiated: negotiated(shape),
         time_sequence: shape.hole.then(|| sequence(&samples, hole.unwrap_or(1500))),
         why: None,

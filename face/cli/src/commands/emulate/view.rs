@@ -1,6 +1,10 @@
 //! What the path has carried: a line while it runs, a table at the end, JSON.
 
+use std::collections::BTreeMap;
+use std::iter;
+
 use gigatcp_emulate::{HopView, Snapshot, Way};
+use gigatcp_path::{DropCause, Drops, Tally};
 use gigatcp_report::number;
 use gigatcp_units::grammar::{human_bytes, human_duration};
 use serde::Serialize;
@@ -8,7 +12,7 @@ use serde::Serialize;
 /// Both directions, as they are called.
 const WAYS: [&str; 2] = ["client -> server", "server -> client"];
 /// The form of the JSON.
-const SCHEMA: &str = "gigatcp.emulate/1";
+const SCHEMA: &str = "gigatcp.emulate/2";
 
 /// A line of how it goes, with rates since `before`: of both directions where so
 /// many columns are enough, of one after the other where they are not.
@@ -52,19 +56,19 @@ fn backlog(way: &Way) -> String {
 
 /// Drops of a direction by cause.
 fn drops(way: &Way) -> String {
-    let sum = |of: fn(&HopView) -> u64| way.hops.iter().map(of).sum::<u64>();
-    let causes = [
-        ("queue full", sum(|hop| hop.counters.queue_full.packets)),
-        ("lost", sum(|hop| hop.counters.lost.packets)),
-        ("too big", sum(|hop| hop.counters.too_big.packets)),
-        ("policed", sum(|hop| hop.counters.policed.packets)),
-        ("hold limit", sum(|hop| hop.counters.hold_limit.packets)),
-    ];
-    let told = causes.into_iter().filter(|(_, count)| *count > 0);
+    let mut sum = Drops::default();
+    for hop in &way.hops {
+        sum.add_all(&hop.counters.drops);
+    }
+    let told = sum.iter().filter(|(_, dropped)| !dropped.is_zero());
     let told: Vec<String> = told
-        .map(|(cause, count)| format!("{} {cause}", number::grouped(count)))
+        .map(|(cause, dropped)| format!("{} {}", number::grouped(dropped.packets), heading(cause)))
         .collect();
     told.join(", ")
+}
+
+fn heading(cause: DropCause) -> String {
+    cause.id().replace('_', " ")
 }
 
 /// What the machine dropped around the path in one direction, as far as its
@@ -79,18 +83,18 @@ pub(super) struct MachineDrops {
 
 /// Everything at the end.
 pub(super) fn summary(snapshot: &Snapshot, machine: [MachineDrops; 2]) -> String {
-    let mut rows = vec![HEADINGS.map(str::to_owned)];
+    let mut rows = Vec::new();
     for (way, name) in snapshot.ways.iter().zip(WAYS) {
         rows.extend(way.hops.iter().map(|hop| {
             let place = match way.hops.len() {
                 1 => name.to_owned(),
                 _ => format!("{name}, {}", hop.name),
             };
-            row(place, hop)
+            (place, counts(hop))
         }));
     }
     let took = human_duration(snapshot.at);
-    let mut text = format!("{took}; wire packets:\n{}", aligned(&rows));
+    let mut text = format!("{took}; wire packets:\n{}", table(&rows));
     for (way, name) in snapshot.ways.iter().zip(WAYS) {
         text.push_str(&format!("  {name}: {}\n", carried(way)));
     }
@@ -106,65 +110,59 @@ pub(super) fn summary(snapshot: &Snapshot, machine: [MachineDrops; 2]) -> String
     text
 }
 
-/// What is counted of each hop.
-const HEADINGS: [&str; 12] = [
-    "",
-    "in",
-    "out",
-    "queue full",
-    "lost",
-    "too big",
-    "policed",
-    "held",
-    "twice",
-    "late",
-    "marked",
-    "inside",
-];
-
-fn row(place: String, hop: &HopView) -> [String; 12] {
+/// What is counted of each hop, by heading.
+fn counts(hop: &HopView) -> Vec<(String, u64)> {
     let counters = &hop.counters;
-    let counts = [
-        counters.arrived,
-        counters.delivered,
-        counters.queue_full,
-        counters.lost,
-        counters.too_big,
-        counters.policed,
-        counters.hold_limit,
-        counters.duplicated,
-        counters.displaced,
-        counters.marked,
-        counters.inside,
+    let named = |name: &str, count: Tally| (name.to_owned(), count.packets);
+    let drops = counters.drops.iter();
+    let drops = drops.map(|(cause, dropped)| (heading(cause), dropped.packets));
+    let mut counts = vec![
+        named("in", counters.arrived),
+        named("out", counters.delivered),
     ];
-    let mut row: [String; 12] = Default::default();
-    row[0] = place;
-    for (cell, count) in row[1..].iter_mut().zip(counts) {
-        *cell = number::grouped(count.packets);
-    }
-    row
+    counts.extend(drops);
+    counts.extend([
+        named("duplicated", counters.duplicated),
+        named("reordered", counters.reordered),
+        named("marked", counters.marked),
+        named("inside", counters.inside),
+    ]);
+    counts
 }
 
 /// Columns that are shown although nothing was counted in them.
-const ALWAYS: usize = 5;
+const ALWAYS: [&str; 4] = ["in", "out", "queue full", "loss"];
 
-/// Columns as wide as what is in them, names to the left. Most paths do little of
-/// what a hop may do to packets, and columns of zeros would not fit a terminal.
-fn aligned(rows: &[[String; 12]]) -> String {
-    let is_shown = |column: &usize| {
-        let counts = rows.iter().skip(1).map(|row| &row[*column]);
-        *column < ALWAYS || counts.into_iter().any(|count| count != "0")
+/// A line for each hop under its headings, columns as wide as what is in them. Most
+/// paths do little of what a hop may do to packets, and columns of zeros would not fit
+/// a terminal.
+fn table(hops: &[(String, Vec<(String, u64)>)]) -> String {
+    let Some((_, headings)) = hops.first() else {
+        return String::new();
     };
-    let shown: Vec<usize> = (1..HEADINGS.len()).filter(is_shown).collect();
+    let is_shown = |column: &usize| {
+        let heading = headings[*column].0.as_str();
+        ALWAYS.contains(&heading) || hops.iter().any(|(_, counts)| counts[*column].1 > 0)
+    };
+    let shown: Vec<usize> = (0..headings.len()).filter(is_shown).collect();
+    let heads = shown.iter().map(|column| headings[*column].0.clone());
+    let mut rows: Vec<Vec<String>> = vec![iter::once(String::new()).chain(heads).collect()];
+    rows.extend(hops.iter().map(|(place, counts)| {
+        let cells = shown
+            .iter()
+            .map(|column| number::grouped(counts[*column].1));
+        iter::once(place.clone()).chain(cells).collect()
+    }));
     let width = |column: usize| {
         let cells = rows.iter().map(|row| row[column].chars().count());
         cells.max().unwrap_or(0)
     };
+    let widths: Vec<usize> = (0..=shown.len()).map(width).collect();
     let mut text = String::new();
-    for row in rows {
-        text.push_str(&format!("  {:1$}", row[0], width(0)));
-        for &column in &shown {
-            text.push_str(&format!("  {:>1$}", row[column], width(column)));
+    for row in &rows {
+        text.push_str(&format!("  {:1$}", row[0], widths[0]));
+        for (cell, width) in row.iter().zip(&widths).skip(1) {
+            text.push_str(&format!("  {cell:>width$}"));
         }
         text.push('\n');
     }
@@ -275,7 +273,7 @@ struct Direction {
     refused: u64,
     late_p50_ns: Option<u64>,
     late_p99_ns: Option<u64>,
-    late_most_ns: u64,
+    late_max_ns: u64,
     hops: Vec<Hop>,
 }
 
@@ -287,12 +285,8 @@ struct Hop {
     duplicated_packets: u64,
     delivered_packets: u64,
     delivered_bytes: u64,
-    queue_full_packets: u64,
-    lost_packets: u64,
-    too_big_packets: u64,
-    policed_packets: u64,
-    hold_limit_packets: u64,
-    displaced_packets: u64,
+    drops: BTreeMap<&'static str, u64>,
+    reordered_packets: u64,
     marked_packets: u64,
     inside_packets: u64,
 }
@@ -314,7 +308,7 @@ pub(super) fn record(snapshot: &Snapshot, machine: [MachineDrops; 2], exit_statu
             refused: far_end.device.refused,
             late_p50_ns: late(500),
             late_p99_ns: late(990),
-            late_most_ns: way.lateness.most().as_nanos(),
+            late_max_ns: way.lateness.most().as_nanos(),
             hops: way.hops.iter().map(hop).collect(),
         }
     });
@@ -328,6 +322,7 @@ pub(super) fn record(snapshot: &Snapshot, machine: [MachineDrops; 2], exit_statu
 
 fn hop(view: &HopView) -> Hop {
     let counters = &view.counters;
+    let drops = counters.drops.iter();
     Hop {
         name: view.name.clone(),
         arrived_packets: counters.arrived.packets,
@@ -335,12 +330,10 @@ fn hop(view: &HopView) -> Hop {
         duplicated_packets: counters.duplicated.packets,
         delivered_packets: counters.delivered.packets,
         delivered_bytes: counters.delivered.bytes.as_u64(),
-        queue_full_packets: counters.queue_full.packets,
-        lost_packets: counters.lost.packets,
-        too_big_packets: counters.too_big.packets,
-        policed_packets: counters.policed.packets,
-        hold_limit_packets: counters.hold_limit.packets,
-        displaced_packets: counters.displaced.packets,
+        drops: drops
+            .map(|(cause, dropped)| (cause.id(), dropped.packets))
+            .collect(),
+        reordered_packets: counters.reordered.packets,
         marked_packets: counters.marked.packets,
         inside_packets: counters.inside.packets,
     }
@@ -352,18 +345,16 @@ mod tests {
 
     #[test]
     fn columns_of_zeros_are_left_out_but_for_what_every_path_has() {
-        let row = |marked: &str| {
-            let mut row: [String; 12] = std::array::from_fn(|_| "0".into());
-            row[0] = "client -> server".into();
-            row[10] = marked.into();
-            row
+        let table = |marked: u64| {
+            let mut hop = HopView::default();
+            hop.counters.marked = Tally::new(marked, 0);
+            table(&[("client -> server".to_owned(), counts(&hop))])
         };
-        let headings = HEADINGS.map(str::to_owned);
-        let plain = aligned(&[headings.clone(), row("0")]);
-        let words = ["in", "out", "queue", "full", "lost"];
+        let plain = table(0);
+        let words = ["in", "out", "queue", "full", "loss"];
         assert!(plain.lines().next().unwrap().split_whitespace().eq(words));
-        let marked = aligned(&[headings, row("7")]);
-        assert!(marked.lines().next().unwrap().ends_with("lost  marked"));
+        let marked = table(7);
+        assert!(marked.lines().next().unwrap().ends_with("loss  marked"));
         assert!(marked.lines().nth(1).unwrap().ends_with("     0       7"));
     }
 

@@ -1,0 +1,158 @@
+//! Why packets are dropped, and how many by each cause: one table.
+//!
+//! Whoever shows, stores or attributes drops goes by [`DropCause::ALL`]: a further
+//! cause is added here and nowhere else.
+
+use core::ops::Index;
+
+use gigatcp_events::Cause;
+
+use crate::counters::Tally;
+
+/// Why a wire packet did not get through.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum DropCause {
+    /// The queue was full, in packets or in bytes.
+    QueueFull,
+    /// Dropped by active queue management before the queue was full.
+    Aqm,
+    /// The element held as many packets as it may hold.
+    HoldLimit,
+    /// Larger than the element takes.
+    TooBig,
+    /// Beyond the rate of a policer.
+    Policed,
+    /// Collided on a shared medium as often as a frame may.
+    Collisions,
+    /// Taken by a loss model: its place, from zero, in the hop's list.
+    Loss(usize),
+}
+
+impl DropCause {
+    /// How many causes there are; all loss models of a hop are one.
+    pub const COUNT: usize = 7;
+
+    /// Every cause, in the order of tables. A new one comes last: fingerprints of runs
+    /// go by the place.
+    pub const ALL: [Self; Self::COUNT] = [
+        Self::QueueFull,
+        Self::HoldLimit,
+        Self::Loss(0),
+        Self::TooBig,
+        Self::Policed,
+        Self::Collisions,
+        Self::Aqm,
+    ];
+
+    /// Returns its name in JSON, and with spaces in tables: `queue_full`.
+    #[must_use]
+    pub const fn id(self) -> &'static str {
+        match self {
+            Self::QueueFull => "queue_full",
+            Self::Aqm => "aqm",
+            Self::Loss(_) => "loss",
+            Self::TooBig => "too_big",
+            Self::Policed => "policed",
+            Self::HoldLimit => "hold_limit",
+            Self::Collisions => "collisions",
+        }
+    }
+
+    /// Returns what these drops make a connection limited by.
+    #[must_use]
+    pub const fn cause(self) -> Cause {
+        match self {
+            Self::QueueFull | Self::Aqm | Self::HoldLimit => Cause::QueueOverflow,
+            Self::Loss(_) | Self::Collisions => Cause::RandomLoss,
+            Self::TooBig => Cause::PmtuBlackHole,
+            Self::Policed => Cause::Policer,
+        }
+    }
+
+    /// Returns its place in [`DropCause::ALL`].
+    #[inline]
+    #[must_use]
+    pub const fn index(self) -> usize {
+        match self {
+            Self::QueueFull => 0,
+            Self::HoldLimit => 1,
+            Self::Loss(_) => 2,
+            Self::TooBig => 3,
+            Self::Policed => 4,
+            Self::Collisions => 5,
+            Self::Aqm => 6,
+        }
+    }
+}
+
+/// Wire packets dropped, by cause.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct Drops([Tally; DropCause::COUNT]);
+
+impl Index<DropCause> for Drops {
+    type Output = Tally;
+
+    fn index(&self, cause: DropCause) -> &Tally {
+        &self.0[cause.index()]
+    }
+}
+
+impl Drops {
+    /// Returns every cause with what it dropped, zeros too.
+    pub fn iter(&self) -> impl Iterator<Item = (DropCause, Tally)> {
+        DropCause::ALL.into_iter().zip(self.0)
+    }
+
+    /// Returns all drops together.
+    #[must_use]
+    pub fn total(&self) -> Tally {
+        self.0.into_iter().fold(Tally::default(), Tally::plus)
+    }
+
+    /// Returns what was dropped by the causes that `is_meant` says.
+    #[must_use]
+    pub fn sum(&self, is_meant: impl Fn(DropCause) -> bool) -> Tally {
+        let meant = self.iter().filter(|(cause, _)| is_meant(*cause));
+        meant.fold(Tally::default(), |sum, (_, dropped)| sum.plus(dropped))
+    }
+
+    /// Counts in what `cause` dropped.
+    pub fn add(&mut self, cause: DropCause, dropped: Tally) {
+        self.0[cause.index()].add(dropped);
+    }
+
+    /// Counts in all of `others`.
+    pub fn add_all(&mut self, others: &Self) {
+        for (sum, more) in self.0.iter_mut().zip(others.0) {
+            sum.add(more);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_cause_stands_at_its_place_under_a_name_of_its_own() {
+        for (place, cause) in DropCause::ALL.into_iter().enumerate() {
+            assert_eq!(cause.index(), place);
+            let same = DropCause::ALL
+                .into_iter()
+                .filter(|it| it.id() == cause.id());
+            assert_eq!(same.count(), 1, "{}", cause.id());
+        }
+    }
+
+    #[test]
+    fn drops_are_counted_under_their_cause_and_all_loss_models_are_one() {
+        let mut drops = Drops::default();
+        drops.add(DropCause::Loss(3), Tally::new(2, 3000));
+        drops.add(DropCause::Loss(0), Tally::new(1, 1500));
+        drops.add(DropCause::Aqm, Tally::new(1, 40));
+        assert_eq!(drops[DropCause::Loss(0)], Tally::new(3, 4500));
+        assert_eq!(drops.total(), Tally::new(4, 4540));
+        let queue = drops.sum(|cause| cause.cause() == Cause::QueueOverflow);
+        assert_eq!(queue, Tally::new(1, 40));
+    }
+}

@@ -1,0 +1,199 @@
+//! What a network is built from: links, and for each flow and direction a route over
+//! them.
+
+use alloc::boxed::Box;
+use alloc::vec::Vec;
+
+use gigatcp_units::Bytes;
+
+use crate::{ConfigError, HopConfig, Parcel};
+
+/// A parcel that finds its way through a network.
+pub trait Routed: Parcel {
+    /// Returns the number of its route.
+    fn route(&self) -> usize;
+
+    /// Returns how many links of its route it has entered.
+    fn stage(&self) -> usize;
+
+    /// Counts one more link as entered.
+    fn advance(&mut self);
+
+    /// Returns what tells its sender that it is too large for a link of `mtu` octets
+    /// (RFC 1191 section 4, RFC 4443 section 3.2). The answer takes route `back`, of
+    /// which it counts `stage` links as entered. `None` where nobody is told: errors
+    /// cause no errors (RFC 1122 section 3.2.2).
+    fn too_big(&self, mtu: Bytes, back: usize, stage: usize) -> Option<Self>;
+}
+
+/// The way of a flow in one direction.
+#[derive(Clone, PartialEq, Eq, Default, Debug)]
+pub struct Route {
+    /// Numbers of its links, in order.
+    pub links: Vec<usize>,
+    /// The route that answers take, and for each of `links` how many links of that
+    /// route an answer from there leaves out. `None`: senders are not told.
+    pub back: Option<(usize, Vec<usize>)>,
+}
+
+impl Route {
+    /// Returns routes `first` and `first + 1`: there over the links `forward`, back over
+    /// `reverse`. An error goes back over as many links as the packet had crossed, the
+    /// last of the other route.
+    #[must_use]
+    pub fn pair(first: usize, forward: Vec<usize>, reverse: Vec<usize>) -> [Self; 2] {
+        let (there, back) = (forward.len(), reverse.len());
+        let left_out = |links: usize, others: usize| {
+            let crossed = 0..links;
+            crossed.map(|n| others - n.min(others)).collect()
+        };
+        [
+            Self {
+                links: forward,
+                back: Some((first + 1, left_out(there, back))),
+            },
+            Self {
+                links: reverse,
+                back: Some((first, left_out(back, there))),
+            },
+        ]
+    }
+}
+
+/// Links and routes of a network.
+#[derive(Clone, PartialEq, Default, Debug)]
+pub struct NetworkConfig {
+    /// All links; each has a name of its own.
+    pub links: Vec<HopConfig>,
+    /// All routes.
+    pub routes: Vec<Route>,
+}
+
+impl NetworkConfig {
+    /// Returns one path: route 0 over `forward`, route 1 back over `reverse`.
+    ///
+    /// Links are numbered along the routes; see [`Route::pair`].
+    #[must_use]
+    pub fn path(forward: Vec<HopConfig>, reverse: Vec<HopConfig>) -> Self {
+        let there = forward.len();
+        let routes = Route::pair(
+            0,
+            (0..there).collect(),
+            (there..there + reverse.len()).collect(),
+        );
+        Self {
+            links: forward.into_iter().chain(reverse).collect(),
+            routes: routes.into(),
+        }
+    }
+
+    /// Returns the same network with its links numbered from the last to the first.
+    #[must_use]
+    pub fn last_link_first(mut self) -> Self {
+        self.links.reverse();
+        let count = self.links.len();
+        for link in self.routes.iter_mut().flat_map(|route| &mut route.links) {
+            // A number that does not exist stays one.
+            *link = (count - 1).checked_sub(*link).unwrap_or(count);
+        }
+        self
+    }
+
+    /// Checks that a network can be built from this.
+    ///
+    /// # Errors
+    /// What is wrong with a link ([`HopConfig::check`]); [`ConfigError::NoSuchLink`];
+    /// [`ConfigError::NoWayBack`].
+    pub fn check(&self) -> Result<(), ConfigError> {
+        self.links.iter().try_for_each(HopConfig::check)?;
+        let mut links = self.routes.iter().flat_map(|route| &route.links);
+        if links.any(|link| *link >= self.links.len()) {
+            return Err(ConfigError::NoSuchLink);
+        }
+        if !self.routes.iter().all(|route| self.has_sound_back(route)) {
+            return Err(ConfigError::NoWayBack);
+        }
+        Ok(())
+    }
+
+    fn has_sound_back(&self, route: &Route) -> bool {
+        let Some((back, left_out)) = &route.back else {
+            return true;
+        };
+        let most = self.routes.get(*back).map(|back| back.links.len());
+        left_out.len() == route.links.len()
+            && most.is_some_and(|most| left_out.iter().all(|links| *links <= most))
+    }
+
+    /// Returns whether `link` is the last of every route that it is on.
+    pub(crate) fn ends_routes(&self, link: usize) -> bool {
+        self.routes.iter().all(|route| {
+            let place = route.links.iter().position(|other| *other == link);
+            place.is_none_or(|place| place + 1 == route.links.len())
+        })
+    }
+
+    /// Returns the links from which something may come to `link`, over others too.
+    pub(crate) fn upstream(&self, link: usize) -> Box<[usize]> {
+        let mut found: Vec<usize> = Vec::new();
+        let mut open = alloc::vec![link];
+        while let Some(at) = open.pop() {
+            for before in self.directly_before(at) {
+                if before != link && !found.contains(&before) {
+                    found.push(before);
+                    open.push(before);
+                }
+            }
+        }
+        found.into()
+    }
+
+    /// Returns the links that hand on to `link`, or answer into it.
+    fn directly_before(&self, link: usize) -> impl Iterator<Item = usize> {
+        self.routes.iter().flat_map(move |route| {
+            let pairs = route.links.windows(2).filter(move |pair| pair[1] == link);
+            let back = route.back.iter().flat_map(move |(back, left_out)| {
+                let enters = move |stage: &usize| self.routes[*back].links.get(*stage);
+                let answers = route.links.iter().zip(left_out);
+                answers.filter(move |(_, stage)| enters(stage) == Some(&link))
+            });
+            pairs.map(|pair| pair[0]).chain(back.map(|(from, _)| *from))
+        })
+    }
+}
+
+/// The links of all routes, in one table.
+#[derive(Clone, Debug)]
+pub(crate) struct Ways {
+    /// The links of each route, filled up with [`Ways::END`].
+    table: Box<[u32]>,
+    /// One more than the longest route has.
+    stride: usize,
+}
+
+impl Ways {
+    const END: u32 = u32::MAX;
+
+    pub(crate) fn new(routes: &[Route]) -> Self {
+        let longest = routes.iter().map(|route| route.links.len()).max();
+        let stride = longest.unwrap_or(0) + 1;
+        let mut table = alloc::vec![Self::END; stride * routes.len()];
+        for (row, route) in table.chunks_exact_mut(stride).zip(routes) {
+            for (place, link) in row.iter_mut().zip(&route.links) {
+                *place = *link as u32;
+            }
+        }
+        Self {
+            table: table.into(),
+            stride,
+        }
+    }
+
+    /// Returns the link with the number `stage` of a route.
+    #[inline]
+    pub(crate) fn link(&self, route: usize, stage: usize) -> Option<usize> {
+        debug_assert!(stage < self.stride, "no route has so many links");
+        let link = *self.table.get(route * self.stride + stage)?;
+        (link != Self::END).then_some(link as usize)
+    }
+}

@@ -1,0 +1,99 @@
+//! From the links and flows of a world to a network and its routes.
+
+use std::collections::HashMap;
+
+use gigatcp_path::{ConfigError, HopConfig, NetworkConfig, Route};
+use gigatcp_units::Duration;
+
+use crate::config::{Via, WorldConfig};
+
+/// The most links of a route: packets count them in an octet.
+const MAX_LINKS: usize = 255;
+
+/// The network of a world and which of its routes each flow takes.
+pub(crate) struct Routes {
+    pub(crate) network: NetworkConfig,
+    /// The forward route of each flow; the number after it is the reverse route.
+    pub(crate) of_flow: Vec<u16>,
+}
+
+impl Routes {
+    /// Returns the routes of a world. Links are numbered `forward`, `reverse`, `links`;
+    /// routes 0 and 1 are those of flows without links of their own.
+    ///
+    /// # Errors
+    /// [`ConfigError::NoSuchLink`] where a flow names a link that does not exist,
+    /// [`ConfigError::RouteTooLong`], [`ConfigError::TooManyRoutes`].
+    pub(crate) fn new(config: &WorldConfig) -> Result<Self, ConfigError> {
+        let is_taken = config.flows.iter().any(|flow| flow.via.is_none());
+        let [forward, reverse] = [
+            (&config.forward, "forward wire"),
+            (&config.reverse, "reverse wire"),
+        ]
+        .map(|(links, wire)| match is_taken && links.is_empty() {
+            true => vec![shortest_wire(wire)],
+            false => links.clone(),
+        });
+        let mut network = NetworkConfig::path(forward, reverse);
+        network.links.extend(config.links.iter().cloned());
+        let mut pairs: HashMap<&Via, u16> = HashMap::new();
+        let mut of_flow = Vec::with_capacity(config.flows.len());
+        for flow in &config.flows {
+            let Some(via) = &flow.via else {
+                of_flow.push(0);
+                continue;
+            };
+            let pair = match pairs.get(via) {
+                Some(pair) => *pair,
+                None => add(&mut network, via)?,
+            };
+            pairs.insert(via, pair);
+            of_flow.push(pair);
+        }
+        if network.routes.iter().any(|it| it.links.len() > MAX_LINKS) {
+            return Err(ConfigError::RouteTooLong);
+        }
+        Ok(Self { network, of_flow })
+    }
+}
+
+/// Adds the routes of a flow; returns the number of the first.
+fn add(network: &mut NetworkConfig, via: &Via) -> Result<u16, ConfigError> {
+    let mut links = |names: &[String], wire: &str| match names.is_empty() {
+        true => Ok(vec![find_or_add(network, shortest_wire(wire))]),
+        false => {
+            let numbers = names.iter().map(|name| find(network, name));
+            numbers
+                .collect::<Option<Vec<_>>>()
+                .ok_or(ConfigError::NoSuchLink)
+        }
+    };
+    let forward = links(&via.forward, "forward wire")?;
+    let reverse = links(&via.reverse, "reverse wire")?;
+    let first = u16::try_from(network.routes.len()).map_err(|_| ConfigError::TooManyRoutes)?;
+    network
+        .routes
+        .extend(Route::pair(usize::from(first), forward, reverse));
+    Ok(first)
+}
+
+fn find(network: &NetworkConfig, name: &str) -> Option<usize> {
+    network.links.iter().position(|link| link.name == name)
+}
+
+fn find_or_add(network: &mut NetworkConfig, link: HopConfig) -> usize {
+    find(network, &link.name).unwrap_or_else(|| {
+        network.links.push(link);
+        network.links.len() - 1
+    })
+}
+
+/// A direction without links: a wire that takes a nanosecond, so that no instant holds
+/// a whole round trip.
+fn shortest_wire(name: &str) -> HopConfig {
+    HopConfig {
+        name: name.into(),
+        one_way_delay: Duration::from_nanos(1),
+        ..HopConfig::default()
+    }
+}

@@ -1,0 +1,51 @@
+//! What is shown of path elements: the columns of their table.
+
+use gigatcp_record::HopRecord;
+
+use crate::number::{fixed, grouped};
+
+/// A column: its heading, and what it shows of an element.
+pub(crate) type Column = (String, Box<dyn Fn(&HopRecord) -> String>);
+
+/// Returns the columns behind the name that `hops` need. What did not occur at any of
+/// them has no column.
+pub(crate) fn columns<'a>(hops: impl Iterator<Item = &'a HopRecord> + Clone) -> Vec<Column> {
+    let mut columns: Vec<Column> = vec![
+        count("packets in", |hop| hop.arrived_packets),
+        count("out", |hop| hop.delivered_packets),
+    ];
+    let mut causes: Vec<&String> = hops.clone().flat_map(|hop| hop.drops.keys()).collect();
+    causes.sort_unstable();
+    causes.dedup();
+    for cause in causes {
+        let id = cause.clone();
+        let dropped = move |hop: &HopRecord| hop.drops.get(&id).copied().unwrap_or(0);
+        if hops.clone().any(|hop| dropped(hop) > 0) {
+            let heading = format!("dropped, {}", cause.replace('_', " "));
+            columns.push((heading, Box::new(move |hop| grouped(dropped(hop)))));
+        }
+    }
+    let seldom = [
+        (
+            "marked",
+            (|hop| hop.marked_packets) as fn(&HopRecord) -> u64,
+        ),
+        ("inside at the end", |hop| hop.inside_packets),
+        ("collisions", |hop| hop.collisions),
+    ];
+    for (heading, value) in seldom {
+        if hops.clone().any(|hop| value(hop) > 0) {
+            columns.push(count(heading, value));
+        }
+    }
+    columns.push(count("largest backlog", |hop| hop.max_backlog_packets));
+    columns.push((
+        "busy, %".to_owned(),
+        Box::new(|hop| fixed(hop.utilization_fraction * 100.0, 1)),
+    ));
+    columns
+}
+
+fn count(heading: &str, value: fn(&HopRecord) -> u64) -> Column {
+    (heading.to_owned(), Box::new(move |hop| grouped(value(hop))))
+}

@@ -1,0 +1,219 @@
+//! `cargo xtask record-doc`: the tables of `docs/run-json.md`, from the types.
+//!
+//! What is said of a field of `run.json` stands once, as the doc comment of its type
+//! in `core/record`. This reads that file as text (a `struct`, its comments, its
+//! fields; no more of Rust is in it) and writes the tables between two marks of the
+//! page; `tidy` says when they differ. Each table has the path by which a reader
+//! finds its fields: `series[].flows[]`.
+
+use std::fmt::Write;
+use std::fs;
+use std::path::Path;
+
+use crate::{Failed, top};
+
+/// Where the types stand.
+const TYPES: &str = "core/record/src/lib.rs";
+/// The page.
+const PAGE: &str = "docs/run-json.md";
+/// The type of the whole file.
+const ROOT: &str = "RunRecord";
+/// What the tables stand between.
+const MARKS: [&str; 2] = ["<!-- tables: begin -->\n", "<!-- tables: end -->\n"];
+
+/// A type of the record.
+#[derive(Debug)]
+struct Struct {
+    name: String,
+    about: String,
+    fields: Vec<Field>,
+}
+
+/// One of its fields.
+#[derive(Debug)]
+struct Field {
+    name: String,
+    kind: String,
+    about: String,
+    is_optional: bool,
+}
+
+/// Writes the page anew.
+pub fn run() -> Result<(), Failed> {
+    let page = top().join(PAGE);
+    let text = read(&page)?;
+    let text = renewed(&text, &read(&top().join(TYPES))?)?;
+    fs::write(&page, text).map_err(|error| Failed::Usage(format!("{PAGE}: {error}")))
+}
+
+/// Returns whether the page says what the types do.
+pub fn is_up_to_date() -> Result<bool, Failed> {
+    let text = read(&top().join(PAGE))?;
+    Ok(renewed(&text, &read(&top().join(TYPES))?)? == text)
+}
+
+fn read(path: &Path) -> Result<String, Failed> {
+    fs::read_to_string(path).map_err(|error| Failed::Usage(format!("{}: {error}", path.display())))
+}
+
+/// The page with its tables replaced.
+fn renewed(page: &str, types: &str) -> Result<String, Failed> {
+    let missing = || Failed::Usage(format!("{PAGE} lacks `{}`", MARKS[0].trim()));
+    let (head, rest) = page.split_once(MARKS[0]).ok_or_else(missing)?;
+    let (_, tail) = rest.split_once(MARKS[1]).ok_or_else(missing)?;
+    let structs = structs(types);
+    let mut tables = String::new();
+    write_tables(&mut tables, &structs, ROOT, "");
+    Ok(format!("{head}{}\n{tables}{}{tail}", MARKS[0], MARKS[1]))
+}
+
+/// Writes the table of `name`, found at `path`, and those of the types in its fields.
+fn write_tables(out: &mut String, structs: &[Struct], name: &str, path: &str) {
+    let Some(found) = structs.iter().find(|it| it.name == name) else {
+        return;
+    };
+    let heading = if path.is_empty() { "The run" } else { path };
+    let _ = write!(out, "## {heading}\n\n{}\n\n", found.about);
+    out.push_str("| field | type | meaning |\n|---|---|---|\n");
+    for field in &found.fields {
+        let _ = writeln!(
+            out,
+            "| `{}` | {}{} | {} |",
+            field.name,
+            kind_in_words(&field.kind, structs),
+            if field.is_optional {
+                ", may be absent"
+            } else {
+                ""
+            },
+            field.about
+        );
+    }
+    out.push('\n');
+    for field in &found.fields {
+        let inner = innermost(&field.kind);
+        let list = if field.kind.contains("Vec<") {
+            "[]"
+        } else {
+            ""
+        };
+        let joint = if path.is_empty() { "" } else { "." };
+        write_tables(
+            out,
+            structs,
+            inner,
+            &format!("{path}{joint}{}{list}", field.name),
+        );
+    }
+}
+
+/// The type in the words of JSON.
+fn kind_in_words(kind: &str, structs: &[Struct]) -> String {
+    if let Some(inner) = within(kind, "Option<") {
+        return format!("{} or null", kind_in_words(inner, structs));
+    }
+    if let Some(inner) = within(kind, "Vec<") {
+        return match structs.iter().any(|it| it.name == inner) {
+            true => "list".to_owned(),
+            false => format!("list of {}", plural(&kind_in_words(inner, structs))),
+        };
+    }
+    match kind {
+        "String" => "text".to_owned(),
+        "bool" => "true or false".to_owned(),
+        "BTreeMap<String, u64>" => "table of numbers".to_owned(),
+        _ if kind.starts_with('(') => "row".to_owned(),
+        _ if structs.iter().any(|it| it.name == kind) => "table".to_owned(),
+        _ => "number".to_owned(),
+    }
+}
+
+fn plural(word: &str) -> String {
+    match word {
+        "true or false" => word.to_owned(),
+        _ => format!("{word}s"),
+    }
+}
+
+fn within<'a>(kind: &'a str, outer: &str) -> Option<&'a str> {
+    kind.strip_prefix(outer)?.strip_suffix('>')
+}
+
+fn innermost(kind: &str) -> &str {
+    let inner = within(kind, "Option<").or_else(|| within(kind, "Vec<"));
+    inner.map_or(kind, innermost)
+}
+
+/// The types of a file, in its order.
+fn structs(text: &str) -> Vec<Struct> {
+    let mut structs: Vec<Struct> = Vec::new();
+    let mut about = String::new();
+    let mut is_optional = false;
+    let mut is_inside = false;
+    for line in text.lines().map(str::trim) {
+        if let Some(said) = line.strip_prefix("///") {
+            about.push_str(said);
+        } else if line.starts_with("#[") {
+            is_optional |= line.contains("skip_serializing_if");
+        } else if let Some(name) = line.strip_prefix("pub struct ") {
+            structs.push(Struct {
+                name: name.trim_end_matches(" {").to_owned(),
+                about: in_words(&about),
+                fields: Vec::new(),
+            });
+            (about, is_inside) = (String::new(), true);
+        } else if line == "}" {
+            is_inside = false;
+        } else {
+            let field = line
+                .strip_prefix("pub ")
+                .and_then(|line| line.split_once(": "));
+            if let (true, Some((name, kind)), Some(last)) = (is_inside, field, structs.last_mut()) {
+                last.fields.push(Field {
+                    name: name.to_owned(),
+                    kind: kind.trim_end_matches(',').to_owned(),
+                    about: in_words(&about),
+                    is_optional,
+                });
+            }
+            (about, is_optional) = (String::new(), false);
+        }
+    }
+    structs
+}
+
+/// A comment for readers who have not the types: links become names.
+fn in_words(comment: &str) -> String {
+    let text = comment.trim().replace("[`", "`").replace("`]", "`");
+    let names = ["FlowRecord::", "RunRecord::"];
+    names.iter().fold(text, |text, name| text.replace(name, ""))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TYPES: &str = "/// The whole.\npub struct RunRecord {\n    /// Parts, see\n    /// [`RunRecord::count`].\n    \
+        pub parts: Vec<Part>,\n    /// How many.\n    #[serde(skip_serializing_if = \"x\")]\n    \
+        pub count: Option<u64>,\n}\n/// A part.\npub struct Part {\n    /// Its name.\n    pub name: String,\n}\n";
+
+    #[test]
+    fn tables_say_what_the_comments_of_the_types_say() {
+        let page = format!("head\n{}old\n{}tail\n", MARKS[0], MARKS[1]);
+        let text = renewed(&page, TYPES).unwrap();
+        assert!(
+            text.starts_with("head\n") && text.ends_with("tail\n"),
+            "{text}"
+        );
+        for row in [
+            "| `parts` | list | Parts, see `count`. |",
+            "| `count` | number or null, may be absent | How many. |",
+            "## parts[]\n\nA part.",
+            "| `name` | text | Its name. |",
+        ] {
+            assert!(text.contains(row), "{row}\n{text}");
+        }
+        assert!(!text.contains("old"));
+        assert_eq!(renewed(&text, TYPES).unwrap(), text);
+    }
+}
