@@ -460,6 +460,7 @@ impl Host {
         while self.pump(now, socket, out)
             && self.ideal
             && self.resume_at == Instant::FAR_FUTURE
+            && self.sockets[socket].may_write()
             && self.next_write(socket, now) > 0
         {
             self.run_application(now, socket);
