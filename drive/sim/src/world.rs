@@ -1,7 +1,7 @@
 //! The loop around network and hosts.
 //!
 //! Elements are numbered: first the hosts (sender and receiver of each flow), then the
-//! sampler, last the medium that hosts share, if there is one. The schedule says which
+//! sampler, the medium that hosts share, and flows that begin. The schedule says which
 //! acts next; its own appointment and those of the elements it touched are then set
 //! anew. The network has its own schedule; at one instant it acts before all others.
 
@@ -18,11 +18,12 @@ use crate::config::WorldConfig;
 use crate::host::{Host, Socket};
 use crate::ledger::{self, End, Ledger, Scene};
 use crate::observe::{Samples, Sequence};
-use crate::outcome::{Endpoint, FlowOutcome, Outcome};
+use crate::outcome::{DatagramsOutcome, Endpoint, FlowOutcome, Outcome};
 use crate::packet::{Content, Packet, headers};
 use crate::populate::{Ends, Place, Population};
 use crate::routes::Routes;
 use crate::schedule::Schedule;
+use crate::short_flows::ShortFlows;
 
 /// More steps than this without time moving is a fault of ours, not a busy
 /// instant.
@@ -61,6 +62,10 @@ pub struct World {
     hosts: Vec<Host>,
     /// The connections, by the numbers that their packets carry.
     connections: Vec<Ends>,
+    /// Sources and sinks of datagrams, by the numbers after those.
+    datagrams: Vec<Ends>,
+    /// Flows that begin while the world runs, by the numbers after those.
+    short_flows: ShortFlows,
     unfinished: usize,
     finished_at: Vec<Option<Instant>>,
     next_sample: Instant,
@@ -77,6 +82,8 @@ pub struct World {
     tap: Option<Box<dyn Tap + Send>>,
     /// What all hosts send on, before the hops.
     shared: Option<Box<SharedMedium<Packet>>>,
+    /// Whether there are packets of others than `connections`.
+    has_others: bool,
     /// Whether what hosts let go is looked at, or goes to the shared medium.
     looks_at_departures: bool,
 }
@@ -88,9 +95,14 @@ impl World {
     /// When a link, a route or a medium cannot be built.
     pub fn new(config: WorldConfig) -> Result<Self, ConfigError> {
         let Routes { network, of_flow } = Routes::new(&config)?;
-        let Population { hosts, connections } = Population::new(&config, &of_flow)?;
+        let Population {
+            hosts,
+            connections,
+            datagrams,
+            short_flows,
+        } = Population::new(&config, &of_flow)?;
         let shared = shared_medium(&config, hosts.len())?;
-        let elements = hosts.len() + 1 + usize::from(shared.is_some());
+        let elements = hosts.len() + 3;
         let flows = connections.len();
         let mut world = Self {
             now: Instant::ZERO,
@@ -117,11 +129,14 @@ impl World {
             packets: 0,
             out: Vec::new(),
             tap: None,
+            has_others: !datagrams.is_empty() || !config.arrivals.is_empty(),
             looks_at_departures: shared.is_some()
                 || config.flows.iter().any(|flow| flow.time_sequence),
             shared,
             hosts,
             connections,
+            datagrams,
+            short_flows,
             config,
         };
         world.begin();
@@ -133,6 +148,9 @@ impl World {
         for host in 0..self.hosts.len() {
             self.reschedule_host(host);
         }
+        let first = self.short_flows.poll_timeout();
+        let element = self.sampler() + 2;
+        self.schedule.set(element, first);
         if !self.config.observe.sample_step.is_zero() {
             self.next_sample = Instant::ZERO;
             let sampler = self.sampler();
@@ -160,7 +178,7 @@ impl World {
         let end = Instant::ZERO + self.config.end;
         let mut steps = 0_u32;
         let mut still = 0_u32;
-        while self.unfinished > 0 || self.has_last_words() {
+        while self.unfinished > 0 || self.awaits_others() || self.has_last_words() {
             let (other, element) = self.schedule.next();
             let network = self.network.due();
             let at = network.min(other);
@@ -201,6 +219,27 @@ impl World {
                     .is_some_and(|s| !s.counters().inside.is_zero()))
     }
 
+    /// Whether flows that begin while the world runs, or datagrams, keep it going.
+    fn awaits_others(&self) -> bool {
+        let is_sending = |ends: &Ends| {
+            let source = ends.places[0];
+            !self.hosts[source.host as usize]
+                .source(source.socket)
+                .source()
+                .is_finished()
+        };
+        self.short_flows.is_awaited()
+            || (self.connections.is_empty() && self.datagrams.iter().any(is_sending))
+            || (self.connections.is_empty() && self.has_datagrams_inside())
+    }
+
+    /// Whether packets are in the network or at a host, in a world of datagrams.
+    fn has_datagrams_inside(&self) -> bool {
+        !self.datagrams.is_empty()
+            && (self.hosts.iter().any(Host::is_working)
+                || self.links().any(|link| !link.counters().inside.is_zero()))
+    }
+
     fn links(&self) -> impl Iterator<Item = &Hop<Packet>> {
         self.network.links().iter()
     }
@@ -218,14 +257,25 @@ impl World {
         }
     }
 
-    /// The sampler or the shared medium acts.
+    /// The sampler or the shared medium acts, or flows begin.
     #[inline(never)]
     fn act_seldom(&mut self, element: usize) {
-        if element == self.sampler() {
-            self.sample();
-        } else {
-            self.serve_shared();
+        match element - self.sampler() {
+            0 => self.sample(),
+            1 => self.serve_shared(),
+            _ => self.begin_flows(),
         }
+    }
+
+    /// Begins the flows that are due.
+    fn begin_flows(&mut self) {
+        while let Some(hosts) = self.short_flows.begin_next(self.now, &mut self.hosts) {
+            for host in hosts {
+                self.reschedule_host(host as usize);
+            }
+        }
+        let element = self.sampler() + 2;
+        self.schedule.set(element, self.short_flows.poll_timeout());
     }
 
     /// Takes what has come over the shared medium into the network.
@@ -323,15 +373,20 @@ impl World {
     #[inline(always)]
     fn deliver(&mut self, packet: Packet) {
         self.packets += packet.wire_packets() as u64;
-        if !packet.reverse() && self.carried.len() > 1 {
+        let flow = packet.flow as usize;
+        let Some(ends) = self.connections.get(flow) else {
+            self.deliver_other(packet);
+            return;
+        };
+        let place = ends.places[usize::from(!packet.reverse())];
+        if !packet.reverse() && (self.carried.len() > 1 || self.has_others) {
             let bytes = packet.ip_bytes();
-            self.carried[packet.flow as usize] += bytes;
+            self.carried[flow] += bytes;
             self.carried_in_all += bytes;
         }
-        let place = self.connections[packet.flow as usize].places[usize::from(!packet.reverse())];
         let host = place.host as usize;
         self.fingerprint(&packet);
-        if self.tap.is_some() || self.sequences[packet.flow as usize].is_some() {
+        if self.tap.is_some() || self.sequences[flow].is_some() {
             self.deliver_watched(place, packet);
         } else {
             self.hosts[host].handle_packet(self.now, place.socket, packet, &mut self.out);
@@ -339,7 +394,31 @@ impl World {
         self.after_host(host, Some(place.socket));
     }
 
-    /// A packet reaches its host, and somebody watches.
+    /// A datagram, or a packet of a flow that began while the world ran, reaches its host.
+    #[inline(never)]
+    fn deliver_other(&mut self, packet: Packet) {
+        if !packet.reverse() {
+            self.carried_in_all += packet.ip_bytes();
+        }
+        self.fingerprint(&packet);
+        let number = packet.flow as usize - self.connections.len();
+        let ends = match self.datagrams.get(number) {
+            Some(ends) => Some(*ends),
+            None => self.short_flows.ends(packet.flow),
+        };
+        // Without ends the flow has gone: a duplicate, or a packet that was reordered.
+        if let Some(Ends { places, .. }) = ends {
+            let place = places[usize::from(!packet.reverse())];
+            if let (Some(tap), Some(_)) = (&mut self.tap, packet.segment()) {
+                tap.on_packet(self.now, &packet, packet.reverse());
+            }
+            let host = place.host as usize;
+            self.hosts[host].handle_packet(self.now, place.socket, packet, &mut self.out);
+            self.after_host(host, Some(place.socket));
+        }
+    }
+
+    /// A packet reaches its host, and a tap or time-sequence data see it.
     #[inline(never)]
     fn deliver_watched(&mut self, place: Place, packet: Packet) {
         let host = place.host as usize;
@@ -381,7 +460,9 @@ impl World {
             if !packet.reverse() {
                 self.note_sent(packet.flow as usize, packet);
             }
-            if let Some(tap) = &mut self.tap {
+            if let Some(tap) = &mut self.tap
+                && packet.segment().is_some()
+            {
                 tap.on_packet(self.now, packet, !packet.reverse());
             }
         }
@@ -407,11 +488,14 @@ impl World {
     #[inline]
     fn fingerprint(&mut self, packet: &Packet) {
         if self.config.observe.fingerprint {
-            // Flows need 14 bits (`gigatcp_plan::keys::MOST_FLOWS`).
-            let flow = u64::from(packet.flow) << 48;
+            // Flows of a plan need 14 bits (`gigatcp_plan::keys::MOST_FLOWS`).
+            let flow = u64::from(packet.flow) << 48 ^ u64::from(packet.flow) >> 16;
             let (numbers, rest) = match &packet.content {
                 Content::Segment(segment) => numbers_of(segment),
                 Content::Icmp { len, .. } => (0, u64::from(len - headers(packet.ip)) << 16),
+                Content::Datagram { datagram, .. } => {
+                    (datagram.seq, u64::from(datagram.size) << 16)
+                }
             };
             let rest = flow | rest;
             self.hash.absorb(self.now.as_nanos());
@@ -421,7 +505,7 @@ impl World {
     }
 
     fn note_sent(&mut self, flow: usize, packet: &Packet) {
-        if let Some(sequence) = &mut self.sequences[flow]
+        if let Some(Some(sequence)) = self.sequences.get_mut(flow)
             && let Some(connection) = connection_at(&self.hosts, self.connections[flow].places[0])
             && let Some(segment) = packet.segment()
         {
@@ -465,8 +549,16 @@ impl World {
     /// A socket has acted: the account of its flow learns it, and the flow may be over.
     #[inline(always)]
     fn after_socket(&mut self, host: usize, socket: u32, heard: bool) {
+        if !self.hosts[host].has_socket(socket) {
+            return;
+        }
         let socket = self.hosts[host].socket(socket);
         let flow = socket.flow() as usize;
+        if flow >= self.connections.len() {
+            let (now, flow) = (self.now, flow as u32);
+            self.short_flows.after(now, flow, &mut self.hosts);
+            return;
+        }
         let is_over = socket.is_over();
         if !socket.is_reverse()
             && let Some(ledger) = self.ledgers.get_mut(flow)
@@ -591,8 +683,22 @@ impl World {
                 account,
             });
         }
+        let datagrams = self.datagrams.iter().map(|ends| {
+            let [source, sink] = ends.places;
+            DatagramsOutcome {
+                sent: hosts[source.host as usize]
+                    .source(source.socket)
+                    .source()
+                    .sent(),
+                received: hosts[sink.host as usize].sink(sink.socket).sink().report(),
+                overflows: hosts[sink.host as usize].sink(sink.socket).overflows(),
+            }
+        });
         Outcome {
             now,
+            datagrams: datagrams.collect(),
+            most_alive: self.short_flows.most_alive(),
+            short_flows: self.short_flows.into_results(),
             flows,
             hosts,
             max_backlog: self.network.max_backlog().to_vec(),

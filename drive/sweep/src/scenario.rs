@@ -36,6 +36,8 @@ pub fn world(scenario: &Scenario, seed: u64) -> WorldConfig {
             receiver_recovery: ethernet.receiver_recovery,
         }),
         hosts: Vec::new(),
+        arrivals: Vec::new(),
+        datagrams: Vec::new(),
         flows: flows
             .map(|(number, flow)| flow_config(scenario, number, flow, seed))
             .collect(),
