@@ -201,7 +201,8 @@ impl ShortFlows {
         if live.result.completion_time.is_none() && receiver.is_over() && !has_failed {
             live.result.completion_time = Some(now.saturating_since(live.result.began_at));
         }
-        if !has_failed && !(sender.is_closed() && receiver.is_closed()) {
+        let is_closed = sender.is_closed() && receiver.is_closed();
+        if !(has_failed || is_closed) {
             return;
         }
         let is_busy = |place: &Place| hosts[place.host as usize].is_busy_with(place.socket);

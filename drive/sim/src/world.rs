@@ -5,6 +5,8 @@
 //! acts next; its own appointment and those of the elements it touched are then set
 //! anew. The network has its own schedule; at one instant it acts before all others.
 
+mod others;
+
 use std::rc::Rc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
@@ -18,7 +20,7 @@ use crate::config::WorldConfig;
 use crate::host::{Host, Socket};
 use crate::ledger::{self, End, Ledger, Scene};
 use crate::observe::{Samples, Sequence};
-use crate::outcome::{DatagramsOutcome, Endpoint, FlowOutcome, Outcome};
+use crate::outcome::{Endpoint, FlowOutcome, Outcome};
 use crate::packet::{Content, Packet, headers};
 use crate::populate::{Ends, Place, Population};
 use crate::routes::Routes;
@@ -219,27 +221,6 @@ impl World {
                     .is_some_and(|s| !s.counters().inside.is_zero()))
     }
 
-    /// Whether flows that begin while the world runs, or datagrams, keep it going.
-    fn awaits_others(&self) -> bool {
-        let is_sending = |ends: &Ends| {
-            let source = ends.places[0];
-            !self.hosts[source.host as usize]
-                .source(source.socket)
-                .source()
-                .is_finished()
-        };
-        self.short_flows.is_awaited()
-            || (self.connections.is_empty() && self.datagrams.iter().any(is_sending))
-            || (self.connections.is_empty() && self.has_datagrams_inside())
-    }
-
-    /// Whether packets are in the network or at a host, in a world of datagrams.
-    fn has_datagrams_inside(&self) -> bool {
-        !self.datagrams.is_empty()
-            && (self.hosts.iter().any(Host::is_working)
-                || self.links().any(|link| !link.counters().inside.is_zero()))
-    }
-
     fn links(&self) -> impl Iterator<Item = &Hop<Packet>> {
         self.network.links().iter()
     }
@@ -265,17 +246,6 @@ impl World {
             1 => self.serve_shared(),
             _ => self.begin_flows(),
         }
-    }
-
-    /// Begins the flows that are due.
-    fn begin_flows(&mut self) {
-        while let Some(hosts) = self.short_flows.begin_next(self.now, &mut self.hosts) {
-            for host in hosts {
-                self.reschedule_host(host as usize);
-            }
-        }
-        let element = self.sampler() + 2;
-        self.schedule.set(element, self.short_flows.poll_timeout());
     }
 
     /// Takes what has come over the shared medium into the network.
@@ -392,30 +362,6 @@ impl World {
             self.hosts[host].handle_packet(self.now, place.socket, packet, &mut self.out);
         }
         self.after_host(host, Some(place.socket));
-    }
-
-    /// A datagram, or a packet of a flow that began while the world ran, reaches its host.
-    #[inline(never)]
-    fn deliver_other(&mut self, packet: Packet) {
-        if !packet.reverse() {
-            self.carried_in_all += packet.ip_bytes();
-        }
-        self.fingerprint(&packet);
-        let number = packet.flow as usize - self.connections.len();
-        let ends = match self.datagrams.get(number) {
-            Some(ends) => Some(*ends),
-            None => self.short_flows.ends(packet.flow),
-        };
-        // Without ends the flow has gone: a duplicate, or a packet that was reordered.
-        if let Some(Ends { places, .. }) = ends {
-            let place = places[usize::from(!packet.reverse())];
-            if let (Some(tap), Some(_)) = (&mut self.tap, packet.segment()) {
-                tap.on_packet(self.now, &packet, packet.reverse());
-            }
-            let host = place.host as usize;
-            self.hosts[host].handle_packet(self.now, place.socket, packet, &mut self.out);
-            self.after_host(host, Some(place.socket));
-        }
     }
 
     /// A packet reaches its host, and a tap or time-sequence data see it.
@@ -683,17 +629,8 @@ impl World {
                 account,
             });
         }
-        let datagrams = self.datagrams.iter().map(|ends| {
-            let [source, sink] = ends.places;
-            DatagramsOutcome {
-                sent: hosts[source.host as usize]
-                    .source(source.socket)
-                    .source()
-                    .sent(),
-                received: hosts[sink.host as usize].sink(sink.socket).sink().report(),
-                overflows: hosts[sink.host as usize].sink(sink.socket).overflows(),
-            }
-        });
+        let datagrams = self.datagrams.iter();
+        let datagrams = datagrams.map(|ends| others::outcome(ends, &hosts));
         Outcome {
             now,
             datagrams: datagrams.collect(),
