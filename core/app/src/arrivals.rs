@@ -146,6 +146,12 @@ impl Arrivals {
         Duration::from_secs_f64(8.0 * sizes.mean() / (load * rate.as_bps() as f64))
     }
 
+    /// Whether they end by themselves.
+    #[must_use]
+    pub fn is_finite(&self) -> bool {
+        self.left != u64::MAX || self.until != Instant::FAR_FUTURE
+    }
+
     /// The mean size: print it next to every load.
     #[must_use]
     pub fn mean_size(&self) -> Bytes {

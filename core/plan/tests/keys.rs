@@ -52,7 +52,11 @@ fn plan_with(heading: &str, key: &str, example: &str) -> String {
                 _ => required(key, name, value),
             });
             let ends = "flow = { from = \"client\", to = \"router\" }\n";
-            format!("{head}{ends}[[link]]\n{}{line}", needs.concat())
+            let back = match key {
+                "one_way" => "[[link]]\nfrom = \"router\"\nto = \"client\"\none_way = true\n",
+                _ => "",
+            };
+            format!("{head}{ends}[[link]]\n{}{line}{back}", needs.concat())
         }
         "[[flow]]" if ["from", "to", "via"].contains(&key) => {
             let ends = [("from", "client"), ("to", "server")];

@@ -25,6 +25,10 @@ pub struct WorldConfig {
     pub hosts: Vec<HostConfig>,
     /// The flows.
     pub flows: Vec<FlowConfig>,
+    /// Flows that begin while the world runs.
+    pub arrivals: Vec<ArrivalsConfig>,
+    /// Datagrams, without a connection.
+    pub datagrams: Vec<DatagramsConfig>,
     /// When the world ends even if a flow has not.
     pub end: Duration,
     /// What to record.
@@ -80,6 +84,44 @@ pub struct FlowConfig {
     pub time_sequence: bool,
 }
 
+/// Flows that begin while the world runs, one after the other, and end.
+///
+/// Each is a connection over which its sender writes the size that was drawn. A flow that
+/// has ended leaves a [`ShortFlow`](crate::ShortFlow) and gives back everything else.
+#[derive(Clone, Debug)]
+pub struct ArrivalsConfig {
+    /// The flow that all of them are like. Its start is the start of the process; `stop`,
+    /// `supply`, `application` and `time_sequence` are not used. Hosts without numbers are
+    /// made once, for all of these flows.
+    pub flow: FlowConfig,
+    /// When they begin, and their sizes: an entry of kind arrivals.
+    pub arrivals: AppConfig,
+}
+
+/// Datagrams from one host to another.
+#[derive(Clone, Debug)]
+pub struct DatagramsConfig {
+    /// Name in reports.
+    pub name: String,
+    /// When the source begins.
+    pub start: Duration,
+    /// The source: an entry of kind datagrams.
+    pub application: AppConfig,
+    /// The links they take. `None`: those of flows without a route of their own.
+    pub via: Option<Via>,
+    /// Number of the sending host in [`WorldConfig::hosts`]. None: `sender`, which the
+    /// source has to itself.
+    pub from: Option<usize>,
+    /// Number of the receiving host. None: `receiver`.
+    pub to: Option<usize>,
+    /// The sending host, unless `from` has another; the version of IP.
+    pub sender: HostConfig,
+    /// The receiving host, unless `to` has another.
+    pub receiver: HostConfig,
+    /// Bytes of payload that may wait to be read (`SO_RCVBUF`).
+    pub receive_buffer: Bytes,
+}
+
 /// The links that a flow takes, by their names.
 #[derive(Clone, PartialEq, Eq, Hash, Default, Debug)]
 pub struct Via {
@@ -126,6 +168,16 @@ pub struct Observe {
     pub fingerprint: bool,
     /// Whether to attribute the time of every sender to causes.
     pub account: bool,
+}
+
+impl WorldConfig {
+    /// The links that each flow names: of the flows, the arrivals, the datagrams.
+    pub(crate) fn vias(&self) -> impl Iterator<Item = Option<&Via>> {
+        let flows = self.flows.iter().map(|flow| flow.via.as_ref());
+        let arrivals = self.arrivals.iter().map(|one| one.flow.via.as_ref());
+        let datagrams = self.datagrams.iter().map(|one| one.via.as_ref());
+        flows.chain(arrivals).chain(datagrams)
+    }
 }
 
 impl Observe {

@@ -12,12 +12,14 @@
 //! * `socket`: a connection and the application that uses it;
 //! * `processor`: whose turn it is, and the cost of work;
 //! * `card`: the receive side of the network card;
-//! * `transmit`: from the engine to the wire.
+//! * `transmit`: from the engine to the wire;
+//! * `datagram`: sockets without a connection.
 //!
-//! Most hosts have one socket. Those are asked directly; a host with several keeps their
-//! timers in a heap, so that a thousand idle connections cost nothing.
+//! Most hosts have one socket. Those are polled directly; a host with several, or with
+//! datagrams, keeps their timers in a heap: a thousand idle connections cost nothing.
 
 mod card;
+mod datagram;
 mod processor;
 mod socket;
 mod transmit;
@@ -35,6 +37,7 @@ use gigatcp_wire::{IcmpError, Phantom};
 use crate::config::{HostConfig, Reader};
 use crate::packet::{Content, Packet};
 use card::{Card, Frame};
+pub use datagram::{DatagramSink, DatagramSource};
 use processor::Task;
 pub use socket::{Socket, SocketConfig};
 
@@ -84,6 +87,16 @@ pub struct Host {
     resume_at: Instant,
     /// What was dropped here.
     lost: Vec<Lost>,
+    sources: Vec<DatagramSource>,
+    /// When the first of the sources acts.
+    sources_at: Instant,
+    sinks: Vec<DatagramSink>,
+    /// Datagrams in all receive buffers.
+    unread_datagrams: u64,
+    /// The sink that was read last.
+    last_sink: usize,
+    /// Whether the last call was a datagram's: connections take turns with them.
+    reads_datagram: bool,
     /// Of a host with several sockets.
     several: Several,
 }
@@ -130,6 +143,12 @@ impl Host {
             tx_queue: config.tx_queue.max(1),
             resume_at: Instant::FAR_FUTURE,
             lost: Vec::new(),
+            sources: Vec::new(),
+            sources_at: Instant::FAR_FUTURE,
+            sinks: Vec::new(),
+            unread_datagrams: 0,
+            last_sink: 0,
+            reads_datagram: false,
             several: Several {
                 timers: Appointments::new(0),
                 ready: VecDeque::new(),
@@ -220,6 +239,20 @@ impl Host {
         Some(program.application)
     }
 
+    /// Sockets that it has room for: the largest number that it had at a time.
+    #[must_use]
+    pub fn slots(&self) -> usize {
+        self.sockets.len()
+    }
+
+    /// Whether there is a socket with this number, which has not been removed.
+    #[must_use]
+    #[inline]
+    pub fn has_socket(&self, number: u32) -> bool {
+        let socket = self.sockets.get(number as usize);
+        socket.is_some_and(|socket| socket.flow != u32::MAX)
+    }
+
     /// A socket.
     #[must_use]
     #[inline]
@@ -246,17 +279,12 @@ impl Host {
         self.is_shared
     }
 
-    /// Whether the processor or the network card has work of a socket.
+    /// Whether the processor or the network card has work for a socket; once that is done
+    /// the socket acts again.
     #[must_use]
     pub fn is_busy_with(&self, socket: u32) -> bool {
-        let flow = self.sockets[socket as usize].flow;
-        self.task
-            .as_ref()
-            .is_some_and(|(_, task)| task.socket() == socket)
-            || self
-                .departures
-                .iter()
-                .any(|(_, packet)| packet.flow == flow)
+        let task = self.task.as_ref();
+        task.is_some_and(|(_, task)| task.socket() == socket)
             || self.inbox.iter().any(|frame| frame.socket == socket)
             || self.card.holds(socket)
     }
@@ -304,13 +332,23 @@ impl Host {
         !self.departures.is_empty() || self.link.as_ref().is_some_and(on_link)
     }
 
+    /// Whether a packet is at it: sent, received, or in a receive buffer of datagrams.
+    #[must_use]
+    pub fn is_working(&self) -> bool {
+        self.is_sending()
+            || self.task.is_some()
+            || !self.inbox.is_empty()
+            || self.unread_datagrams > 0
+            || self.card.interrupt_at() != Instant::FAR_FUTURE
+    }
+
     /// When [`Host::handle_timeout`] wants to be called.
     #[must_use]
     #[inline]
     pub fn poll_timeout(&self) -> Instant {
         let mut next = self.resume_at;
         if self.is_shared {
-            next = next.min(self.several.timers.first().0);
+            next = next.min(self.several.timers.first().0).min(self.sources_at);
         } else if let Some(socket) = self.sockets.first() {
             next = next.min(socket.poll_timeout());
         }
@@ -337,7 +375,10 @@ impl Host {
                 self.handle_segment(now, socket as usize, Received { at: now, segment });
                 self.act(now, socket as usize, out);
             }
-            Content::Segment(_) => {
+            Content::Datagram { datagram, sent_at } if self.ideal => {
+                self.take_datagram(now, socket, datagram, sent_at);
+            }
+            Content::Segment(_) | Content::Datagram { .. } => {
                 self.card.handle_packet(now, socket, packet);
                 self.take_interrupt(now);
                 self.work(now, out);
@@ -397,6 +438,9 @@ impl Host {
         }
         if self.resume_at <= now {
             self.resume(now, out);
+        }
+        if self.sources_at <= now {
+            self.send_datagrams(now, out);
         }
         self.release(now, out);
     }
@@ -459,6 +503,7 @@ impl Host {
         while self.pump(now, socket, out)
             && self.ideal
             && self.resume_at == Instant::FAR_FUTURE
+            && self.sockets[socket].may_write()
             && self.next_write(socket, now) > 0
         {
             self.run_application(now, socket);

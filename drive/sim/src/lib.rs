@@ -31,10 +31,13 @@ pub mod outcome;
 pub mod packet;
 mod populate;
 mod routes;
+mod short_flows;
 pub mod world;
 
 pub use config::{
-    FlowConfig, HostConfig, Observe, Reader, SharedSegment, Stop, Supply, Via, WorldConfig,
+    ArrivalsConfig, DatagramsConfig, FlowConfig, HostConfig, Observe, Reader, SharedSegment, Stop,
+    Supply, Via, WorldConfig,
 };
-pub use outcome::{FlowOutcome, Outcome};
+pub use outcome::{DatagramsOutcome, FlowOutcome, Outcome};
+pub use short_flows::ShortFlow;
 pub use world::{Ended, Tap, World};

@@ -4,6 +4,7 @@
 use std::rc::Rc;
 
 use gigatcp_app::Report;
+use gigatcp_app::datagrams::SinkReport;
 use gigatcp_path::{Hop, ReceiveRings, SharedMedium};
 use gigatcp_tcp::Connection;
 use gigatcp_units::{Bytes, Duration, Instant};
@@ -14,6 +15,7 @@ use crate::host::{Host, Socket};
 use crate::meter::Meter;
 use crate::observe::{Samples, Sequence};
 use crate::packet::Packet;
+use crate::short_flows::ShortFlow;
 
 /// What came out of a world.
 #[derive(Debug)]
@@ -22,6 +24,12 @@ pub struct Outcome {
     pub now: Instant,
     /// Per connection, in the order of the flows.
     pub flows: Vec<FlowOutcome>,
+    /// Flows that began while the world ran: those that ended, in that order, then others.
+    pub short_flows: Vec<ShortFlow>,
+    /// The largest number of these that were alive at a time.
+    pub most_alive: usize,
+    /// Per source of datagrams.
+    pub datagrams: Vec<DatagramsOutcome>,
     /// All hosts: those with numbers first.
     pub hosts: Vec<Rc<Host>>,
     /// The shared hops, forward then reverse.
@@ -34,6 +42,17 @@ pub struct Outcome {
     pub event_hash: u64,
     /// Wire packets delivered to hosts.
     pub packets: u64,
+}
+
+/// What came out of a source of datagrams and its sink.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct DatagramsOutcome {
+    /// Datagrams that the source has sent.
+    pub sent: u64,
+    /// What the sink has counted.
+    pub received: SinkReport,
+    /// Datagrams that found no room in the receive buffer.
+    pub overflows: u64,
 }
 
 /// What came out of one connection.

@@ -1,11 +1,15 @@
-//! What travels: a segment or an ICMP error in an IP packet, with its way.
+//! What travels: a segment, a datagram or an ICMP error in an IP packet, with its way.
 
+use gigatcp_app::datagrams::Datagram;
 use gigatcp_path::{Parcel, Routed};
-use gigatcp_units::Bytes;
+use gigatcp_units::{Bytes, Instant};
 use gigatcp_wire::{Ecn, IcmpError, IcmpKind, IpVersion, Phantom, Segment};
 
 /// Octets of a TCP header without options.
 const TCP_HEADER: u32 = 20;
+
+/// Octets of a UDP header (RFC 768).
+const UDP_HEADER: u32 = 8;
 
 /// Octets of an ICMP error's own header.
 const ICMP_HEADER: u32 = 8;
@@ -33,6 +37,13 @@ pub struct Packet {
 pub enum Content {
     /// A segment, or super-segment.
     Segment(Segment<Phantom>),
+    /// A UDP datagram.
+    Datagram {
+        /// Its number and the octets of its payload.
+        datagram: Datagram,
+        /// When its source sent it, by the source's clock.
+        sent_at: Instant,
+    },
     /// An ICMP error.
     Icmp {
         /// What it says.
@@ -56,7 +67,18 @@ impl Packet {
     pub fn segment(&self) -> Option<&Segment<Phantom>> {
         match &self.content {
             Content::Segment(segment) => Some(segment),
-            Content::Icmp { .. } => None,
+            Content::Datagram { .. } | Content::Icmp { .. } => None,
+        }
+    }
+
+    /// Octets of a packet without a segment, IP header included.
+    fn plain_octets(&self) -> u64 {
+        match &self.content {
+            Content::Datagram { datagram, .. } => {
+                u64::from(self.ip.header_len() + UDP_HEADER + datagram.size)
+            }
+            Content::Icmp { len, .. } => u64::from(*len),
+            Content::Segment(_) => 0,
         }
     }
 
@@ -135,15 +157,14 @@ impl Parcel for Packet {
                 let headers = self.header_octets(segment) * segment.wire_segments() as u64;
                 headers + u64::from(segment.payload.len)
             }
-            Content::Icmp { len, .. } => u64::from(*len),
+            Content::Datagram { .. } | Content::Icmp { .. } => self.plain_octets(),
         }
     }
 
     #[inline]
     fn leading_ip_bytes(&self) -> u64 {
-        let segment = match &self.content {
-            Content::Segment(segment) => segment,
-            Content::Icmp { len, .. } => return u64::from(*len),
+        let Some(segment) = self.segment() else {
+            return self.plain_octets();
         };
         let len = u64::from(segment.payload.len);
         let first = match u64::from(segment.segment_size) {
@@ -155,9 +176,8 @@ impl Parcel for Packet {
 
     #[inline]
     fn sizes(&self) -> (usize, u64, u64) {
-        let segment = match &self.content {
-            Content::Segment(segment) => segment,
-            Content::Icmp { len, .. } => return (1, u64::from(*len), u64::from(*len)),
+        let Some(segment) = self.segment() else {
+            return (1, self.plain_octets(), self.plain_octets());
         };
         let header = self.header_octets(segment);
         let len = u64::from(segment.payload.len);
@@ -174,7 +194,7 @@ impl Parcel for Packet {
     #[inline]
     fn split_front(&mut self, n: usize) -> Self {
         let Content::Segment(segment) = &mut self.content else {
-            panic!("an ICMP error is one packet");
+            panic!("a datagram or an ICMP error is one packet");
         };
         Self {
             content: Content::Segment(segment.split_front(n)),
@@ -198,7 +218,7 @@ impl Parcel for Packet {
     fn try_mark(&mut self) -> bool {
         match &mut self.content {
             Content::Segment(segment) => segment.ecn.try_mark(),
-            Content::Icmp { .. } => false,
+            Content::Datagram { .. } | Content::Icmp { .. } => false,
         }
     }
 
@@ -212,7 +232,7 @@ impl Parcel for Packet {
     fn try_bleach(&mut self) -> bool {
         match &mut self.content {
             Content::Segment(segment) => core::mem::take(&mut segment.ecn).is_capable(),
-            Content::Icmp { .. } => false,
+            Content::Datagram { .. } | Content::Icmp { .. } => false,
         }
     }
 }

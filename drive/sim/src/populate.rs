@@ -1,11 +1,13 @@
 //! From the hosts and flows of a configuration to hosts with sockets.
 
+use gigatcp_app::reader::Sink;
 use gigatcp_app::{Role, Writer};
 use gigatcp_path::{ConfigError, HopConfig};
 use gigatcp_units::Instant;
 
-use crate::config::{FlowConfig, HostConfig, WorldConfig};
+use crate::config::{DatagramsConfig, FlowConfig, HostConfig, WorldConfig};
 use crate::host::{Host, SocketConfig};
+use crate::short_flows::ShortFlows;
 
 /// Where an end of a flow is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -27,10 +29,15 @@ pub(crate) struct Ends {
     pub(crate) route: u16,
 }
 
-/// The hosts of a world, and the connections between them.
+/// The hosts of a world, and what runs between them.
 pub(crate) struct Population {
     pub(crate) hosts: Vec<Host>,
     pub(crate) connections: Vec<Ends>,
+    /// Sources and sinks of datagrams: their packets have the numbers after those of the
+    /// connections.
+    pub(crate) datagrams: Vec<Ends>,
+    /// Flows that begin later: their packets have the numbers after those.
+    pub(crate) short_flows: ShortFlows,
 }
 
 impl Population {
@@ -40,6 +47,10 @@ impl Population {
     ///
     /// # Errors
     /// If the link of a host cannot be built.
+    ///
+    /// # Panics
+    /// If a host has no such number, or an application is of another kind: plans are
+    /// checked before.
     pub(crate) fn new(config: &WorldConfig, routes: &[u16]) -> Result<Self, ConfigError> {
         let named = config.hosts.iter().enumerate();
         let hosts = named
@@ -47,10 +58,26 @@ impl Population {
         let mut population = Self {
             hosts: hosts.collect::<Result<_, _>>()?,
             connections: Vec::new(),
+            datagrams: Vec::new(),
+            short_flows: ShortFlows::new(!config.flows.is_empty()),
         };
-        for (number, route) in routes.iter().enumerate() {
-            population.add(config, number, *route)?;
+        let mut routes = routes.iter().copied();
+        for (number, route) in (0..config.flows.len()).zip(&mut routes) {
+            population.add(config, number, route)?;
         }
+        let mut processes = Vec::new();
+        for (arrivals, route) in config.arrivals.iter().zip(&mut routes) {
+            let flow = &arrivals.flow;
+            let hosts = population.hosts_of(config, flow, 0, true)?;
+            processes.push((arrivals, hosts, route));
+        }
+        for (number, (datagrams, route)) in config.datagrams.iter().zip(routes).enumerate() {
+            population.add_datagrams(config, datagrams, number, route)?;
+        }
+        let first = population.connections.len() + population.datagrams.len();
+        population
+            .short_flows
+            .begin(config, first as u32, processes);
         Ok(population)
     }
 
@@ -58,21 +85,20 @@ impl Population {
     fn add(&mut self, config: &WorldConfig, number: usize, route: u16) -> Result<(), ConfigError> {
         let flow = &config.flows[number];
         let first = self.connections.len() as u32;
-        let hosts = [
-            self.host_of(config, flow, first, false)?,
-            self.host_of(config, flow, first, true)?,
-        ];
+        let is_shared = flow
+            .application
+            .as_ref()
+            .is_some_and(|app| app.connections() > 1);
+        let hosts = self.hosts_of(config, flow, first, is_shared)?;
         let [client, server] = [Role::Client, Role::Server].map(|role| {
             let reader = reader_of(flow, role);
-            let application = flow.application.as_ref();
-            let made =
-                application.and_then(|app| app.stream(role, config.seed, &flow.name, reader));
-            made.unwrap_or_else(|| match role {
-                Role::Client => Box::new(Writer::new(flow.stop, flow.supply)),
-                Role::Server => {
-                    reader.gate(Box::new(gigatcp_app::reader::Sink::new(reader.read_size)))
-                }
-            })
+            match (&flow.application, role) {
+                (Some(application), _) => application
+                    .stream(role, config.seed, &flow.name, reader)
+                    .expect("an application with connections"),
+                (None, Role::Client) => Box::new(Writer::new(flow.stop, flow.supply)),
+                (None, Role::Server) => reader.gate(Box::new(Sink::new(reader.read_size))),
+            }
         });
         let connections = client.sockets();
         let programs = [
@@ -96,30 +122,69 @@ impl Population {
         Ok(())
     }
 
-    /// The number of the host of an end of a flow; one of its own is made.
-    fn host_of(
+    /// The numbers of the hosts of a flow; those of its own are made, for one socket or
+    /// for several.
+    fn hosts_of(
         &mut self,
         config: &WorldConfig,
         flow: &FlowConfig,
         number: u32,
-        is_receiver: bool,
-    ) -> Result<u32, ConfigError> {
-        let (named, own, end) = match is_receiver {
-            false => (flow.from, &flow.sender, "sender"),
-            true => (flow.to, &flow.receiver, "receiver"),
+        is_shared: bool,
+    ) -> Result<[u32; 2], ConfigError> {
+        let mut sender = flow.sender.clone();
+        delay_access(&mut sender, flow);
+        let names = ["sender", "receiver"].map(|end| match is_shared {
+            false => format!("{end} {number}"),
+            true => format!("{end} of {}", flow.name),
+        });
+        let mut host = |named: Option<usize>, own: &HostConfig, name: &str| match named {
+            Some(named) => Ok(named as u32),
+            None => {
+                self.hosts
+                    .push(Host::new(own, is_shared, name, config.seed)?);
+                Ok(self.hosts.len() as u32 - 1)
+            }
         };
-        if let Some(host) = named {
-            return Ok(host as u32);
-        }
-        let mut own = own.clone();
-        if !is_receiver {
-            delay_access(&mut own, flow);
-        }
-        let connections = flow.application.as_ref().map_or(1, |app| app.connections());
-        let name = format!("{end} {number}");
-        let host = Host::new(&own, connections > 1, &name, config.seed)?;
-        self.hosts.push(host);
-        Ok(self.hosts.len() as u32 - 1)
+        Ok([
+            host(flow.from, &sender, &names[0])?,
+            host(flow.to, &flow.receiver, &names[1])?,
+        ])
+    }
+
+    /// Adds a source of datagrams and its sink.
+    fn add_datagrams(
+        &mut self,
+        config: &WorldConfig,
+        datagrams: &DatagramsConfig,
+        number: usize,
+        route: u16,
+    ) -> Result<(), ConfigError> {
+        let mut host = |named: Option<usize>, own: &HostConfig, end: &str| match named {
+            Some(named) => Ok(named as u32),
+            None => {
+                let name = format!("{end} of {}", datagrams.name);
+                self.hosts.push(Host::new(own, true, &name, config.seed)?);
+                Ok(self.hosts.len() as u32 - 1)
+            }
+        };
+        let from = host(datagrams.from, &datagrams.sender, "source")?;
+        let to = host(datagrams.to, &datagrams.receiver, "sink")?;
+        let source = datagrams
+            .application
+            .datagrams(config.seed, &datagrams.name);
+        let source = source.expect("an application of the kind datagrams");
+        let flow = (self.connections.len() + number) as u32;
+        let ip = datagrams.sender.tcp.ip;
+        let starts_at = Instant::ZERO + datagrams.start;
+        let source = self.hosts[from as usize].add_source(source, (flow, route), ip, starts_at);
+        let sink = self.hosts[to as usize].add_sink(datagrams.receive_buffer);
+        let place = |host, socket| Place { host, socket };
+        self.datagrams.push(Ends {
+            flow: number,
+            places: [place(from, source), place(to, sink)],
+            route,
+        });
+        Ok(())
     }
 }
 

@@ -13,7 +13,8 @@ const MAX_LINKS: usize = 255;
 /// The network of a world and which of its routes each flow takes.
 pub(crate) struct Routes {
     pub(crate) network: NetworkConfig,
-    /// The forward route of each flow; the number after it is the reverse route.
+    /// The forward route of each flow, of each process of arrivals and of each source of
+    /// datagrams; the number after it is the reverse route.
     pub(crate) of_flow: Vec<u16>,
 }
 
@@ -25,7 +26,7 @@ impl Routes {
     /// [`ConfigError::NoSuchLink`] where a flow names a link that does not exist,
     /// [`ConfigError::RouteTooLong`], [`ConfigError::TooManyRoutes`].
     pub(crate) fn new(config: &WorldConfig) -> Result<Self, ConfigError> {
-        let is_taken = config.flows.iter().any(|flow| flow.via.is_none());
+        let is_taken = config.vias().any(|via| via.is_none());
         let [forward, reverse] = [
             (&config.forward, "forward wire"),
             (&config.reverse, "reverse wire"),
@@ -37,9 +38,9 @@ impl Routes {
         let mut network = NetworkConfig::path(forward, reverse);
         network.links.extend(config.links.iter().cloned());
         let mut pairs: HashMap<&Via, u16> = HashMap::new();
-        let mut of_flow = Vec::with_capacity(config.flows.len());
-        for flow in &config.flows {
-            let Some(via) = &flow.via else {
+        let mut of_flow = Vec::new();
+        for via in config.vias() {
+            let Some(via) = via else {
                 of_flow.push(0);
                 continue;
             };

@@ -1,9 +1,11 @@
 //! The loop around network and hosts.
 //!
 //! Elements are numbered: first the hosts (sender and receiver of each flow), then the
-//! sampler, last the medium that hosts share, if there is one. The schedule says which
+//! sampler, the medium that hosts share, and flows that begin. The schedule says which
 //! acts next; its own appointment and those of the elements it touched are then set
 //! anew. The network has its own schedule; at one instant it acts before all others.
+
+mod others;
 
 use std::rc::Rc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -24,6 +26,7 @@ use crate::outcome::{Endpoint, FlowOutcome, Outcome};
 use crate::packet::{Content, Packet, headers};
 use crate::populate::{Ends, Place, Population};
 use crate::routes::Routes;
+use crate::short_flows::ShortFlows;
 
 /// More steps than this without time moving is a fault of ours, not a busy
 /// instant.
@@ -62,6 +65,10 @@ pub struct World {
     hosts: Vec<Host>,
     /// The connections, by the numbers that their packets carry.
     connections: Vec<Ends>,
+    /// Sources and sinks of datagrams, by the numbers after those.
+    datagrams: Vec<Ends>,
+    /// Flows that begin while the world runs, by the numbers after those.
+    short_flows: ShortFlows,
     unfinished: usize,
     finished_at: Vec<Option<Instant>>,
     next_sample: Instant,
@@ -78,6 +85,8 @@ pub struct World {
     tap: Option<Box<dyn Tap + Send>>,
     /// What all hosts send on, before the hops.
     shared: Option<Box<SharedMedium<Packet>>>,
+    /// Whether there are packets of others than `connections`.
+    has_others: bool,
     /// Whether what hosts let go is looked at, or goes to the shared medium.
     looks_at_departures: bool,
 }
@@ -89,9 +98,14 @@ impl World {
     /// When a link, a route or a medium cannot be built.
     pub fn new(config: WorldConfig) -> Result<Self, ConfigError> {
         let Routes { network, of_flow } = Routes::new(&config)?;
-        let Population { hosts, connections } = Population::new(&config, &of_flow)?;
+        let Population {
+            hosts,
+            connections,
+            datagrams,
+            short_flows,
+        } = Population::new(&config, &of_flow)?;
         let shared = shared_medium(&config, hosts.len())?;
-        let elements = hosts.len() + 1 + usize::from(shared.is_some());
+        let elements = hosts.len() + 3;
         let flows = connections.len();
         let mut world = Self {
             now: Instant::ZERO,
@@ -118,11 +132,14 @@ impl World {
             packets: 0,
             out: Vec::new(),
             tap: None,
+            has_others: !datagrams.is_empty() || !config.arrivals.is_empty(),
             looks_at_departures: shared.is_some()
                 || config.flows.iter().any(|flow| flow.time_sequence),
             shared,
             hosts,
             connections,
+            datagrams,
+            short_flows,
             config,
         };
         world.begin();
@@ -134,6 +151,9 @@ impl World {
         for host in 0..self.hosts.len() {
             self.reschedule_host(host);
         }
+        let first = self.short_flows.poll_timeout();
+        let element = self.sampler() + 2;
+        self.schedule.set(element, first);
         if !self.config.observe.sample_step.is_zero() {
             self.next_sample = Instant::ZERO;
             let sampler = self.sampler();
@@ -161,7 +181,7 @@ impl World {
         let end = Instant::ZERO + self.config.end;
         let mut steps = 0_u32;
         let mut still = 0_u32;
-        while self.unfinished > 0 || self.has_last_words() {
+        while self.unfinished > 0 || self.awaits_others() || self.has_last_words() {
             let (other, element) = self.schedule.first();
             let network = self.network.due();
             let at = network.min(other);
@@ -219,13 +239,13 @@ impl World {
         }
     }
 
-    /// The sampler or the shared medium acts.
+    /// The sampler or the shared medium acts, or flows begin.
     #[inline(never)]
     fn act_seldom(&mut self, element: usize) {
-        if element == self.sampler() {
-            self.sample();
-        } else {
-            self.serve_shared();
+        match element - self.sampler() {
+            0 => self.sample(),
+            1 => self.serve_shared(),
+            _ => self.begin_flows(),
         }
     }
 
@@ -324,15 +344,20 @@ impl World {
     #[inline(always)]
     fn deliver(&mut self, packet: Packet) {
         self.packets += packet.wire_packets() as u64;
-        if !packet.reverse() && self.carried.len() > 1 {
+        let flow = packet.flow as usize;
+        let Some(ends) = self.connections.get(flow) else {
+            self.deliver_other(packet);
+            return;
+        };
+        let place = ends.places[usize::from(!packet.reverse())];
+        if !packet.reverse() && (self.carried.len() > 1 || self.has_others) {
             let bytes = packet.ip_bytes();
-            self.carried[packet.flow as usize] += bytes;
+            self.carried[flow] += bytes;
             self.carried_in_all += bytes;
         }
-        let place = self.connections[packet.flow as usize].places[usize::from(!packet.reverse())];
         let host = place.host as usize;
         self.fingerprint(&packet);
-        if self.tap.is_some() || self.sequences[packet.flow as usize].is_some() {
+        if self.tap.is_some() || self.sequences[flow].is_some() {
             self.deliver_watched(place, packet);
         } else {
             self.hosts[host].handle_packet(self.now, place.socket, packet, &mut self.out);
@@ -340,7 +365,7 @@ impl World {
         self.after_host(host, Some(place.socket));
     }
 
-    /// A packet reaches its host, and somebody watches.
+    /// A packet reaches its host, and a tap or time-sequence data see it.
     #[inline(never)]
     fn deliver_watched(&mut self, place: Place, packet: Packet) {
         let host = place.host as usize;
@@ -382,7 +407,9 @@ impl World {
             if !packet.reverse() {
                 self.note_sent(packet.flow as usize, packet);
             }
-            if let Some(tap) = &mut self.tap {
+            if let Some(tap) = &mut self.tap
+                && packet.segment().is_some()
+            {
                 tap.on_packet(self.now, packet, !packet.reverse());
             }
         }
@@ -408,11 +435,14 @@ impl World {
     #[inline]
     fn fingerprint(&mut self, packet: &Packet) {
         if self.config.observe.fingerprint {
-            // Flows need 14 bits (`gigatcp_plan::keys::MOST_FLOWS`).
-            let flow = u64::from(packet.flow) << 48;
+            // Flows of a plan need 14 bits (`gigatcp_plan::keys::MOST_FLOWS`).
+            let flow = u64::from(packet.flow) << 48 ^ u64::from(packet.flow) >> 16;
             let (numbers, rest) = match &packet.content {
                 Content::Segment(segment) => numbers_of(segment),
                 Content::Icmp { len, .. } => (0, u64::from(len - headers(packet.ip)) << 16),
+                Content::Datagram { datagram, .. } => {
+                    (datagram.seq, u64::from(datagram.size) << 16)
+                }
             };
             let rest = flow | rest;
             self.hash.absorb(self.now.as_nanos());
@@ -422,7 +452,7 @@ impl World {
     }
 
     fn note_sent(&mut self, flow: usize, packet: &Packet) {
-        if let Some(sequence) = &mut self.sequences[flow]
+        if let Some(Some(sequence)) = self.sequences.get_mut(flow)
             && let Some(connection) = connection_at(&self.hosts, self.connections[flow].places[0])
             && let Some(segment) = packet.segment()
         {
@@ -466,8 +496,16 @@ impl World {
     /// A socket has acted: the account of its flow learns it, and the flow may be over.
     #[inline(always)]
     fn after_socket(&mut self, host: usize, socket: u32, heard: bool) {
+        if !self.hosts[host].has_socket(socket) {
+            return;
+        }
         let socket = self.hosts[host].socket(socket);
         let flow = socket.flow() as usize;
+        if flow >= self.connections.len() {
+            let (now, flow) = (self.now, flow as u32);
+            self.short_flows.after(now, flow, &mut self.hosts);
+            return;
+        }
         let is_over = socket.is_over();
         if !socket.is_reverse()
             && let Some(ledger) = self.ledgers.get_mut(flow)
@@ -592,8 +630,13 @@ impl World {
                 account,
             });
         }
+        let datagrams = self.datagrams.iter();
+        let datagrams = datagrams.map(|ends| others::outcome(ends, &hosts));
         Outcome {
             now,
+            datagrams: datagrams.collect(),
+            most_alive: self.short_flows.most_alive(),
+            short_flows: self.short_flows.into_results(),
             flows,
             hosts,
             max_backlog: self.network.max_backlog().to_vec(),

@@ -166,6 +166,8 @@ fn run(case: &Case, octets: u64) -> (Outcome, Seen) {
         links: Vec::new(),
         shared: None,
         hosts: Vec::new(),
+        arrivals: Vec::new(),
+        datagrams: Vec::new(),
         flows: vec![FlowConfig {
             name: "flow".into(),
             start: Duration::ZERO,

@@ -45,6 +45,8 @@ pub fn world(scenario: &Scenario, seed: u64) -> WorldConfig {
             receiver_recovery: ethernet.receiver_recovery,
         }),
         hosts: shared_hosts(scenario, &numbers, seed),
+        arrivals: Vec::new(),
+        datagrams: Vec::new(),
         flows: flows.map(flow_config).collect(),
         end: scenario.duration,
         observe: Observe {

@@ -90,7 +90,7 @@ impl State {
             return;
         };
         let segments = segment.wire_segments() as u16;
-        let ident = &mut self.idents[packet.flow as usize][usize::from(packet.reverse())];
+        let ident = ident_of(&mut self.idents, packet);
         let header = IpHeader {
             ident: *ident,
             ..IpHeader::new(endpoints(packet.ip, packet.flow, packet.reverse()))
@@ -102,6 +102,16 @@ impl State {
             self.writer = None;
         }
     }
+}
+
+/// The identification of the next packet of a flow in its direction. Flows that begin
+/// while a world runs are added to the table.
+pub(crate) fn ident_of<'a>(idents: &'a mut Vec<[u16; 2]>, packet: &Packet) -> &'a mut u16 {
+    let flow = packet.flow as usize;
+    if flow >= idents.len() {
+        idents.resize(flow + 1, [0; 2]);
+    }
+    &mut idents[flow][usize::from(packet.reverse())]
 }
 
 /// Addresses of a flow's hosts: senders in 10.1/16 or fd00:1::/32, receivers in

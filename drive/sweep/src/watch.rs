@@ -13,7 +13,7 @@ use gigatcp_sim::Tap;
 use gigatcp_sim::packet::Packet;
 use gigatcp_units::Instant;
 
-use crate::tap::endpoints;
+use crate::tap::{endpoints, ident_of};
 
 /// The first port of senders, in virtual time and live; each further flow has the
 /// next one.
@@ -54,7 +54,7 @@ impl Tap for WatchTap {
         let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let state = &mut *state;
         let endpoints = endpoints(packet.ip, packet.flow, packet.reverse());
-        let ident = &mut state.idents[packet.flow as usize][usize::from(packet.reverse())];
+        let ident = ident_of(&mut state.idents, packet);
         let mut see = |segment: &_| {
             let observed = Observed::of_segment(now, endpoints, *ident, segment);
             *ident = ident.wrapping_add(1);

@@ -244,6 +244,17 @@ impl Host {
         }
     }
 
+    /// The stack takes a datagram; a copy in the receive buffer of its socket waits for
+    /// the application, so the frame's buffer is free.
+    pub(super) fn take_datagram_frame(&mut self, frame: Frame) {
+        if let Content::Datagram { datagram, sent_at } = frame.packet.content {
+            self.queue_datagram(frame.at, frame.socket, datagram, sent_at);
+        }
+        if let (Some(ring), Some(buffers)) = (frame.buffer, &mut self.card.buffers) {
+            buffers.rings.release(ring);
+        }
+    }
+
     fn received_and_held(&self, socket: usize) -> u64 {
         let connection = self.sockets[socket].connection();
         connection.map_or(0, |c| c.received_and_held())

@@ -21,6 +21,8 @@ pub(super) enum Task {
     Write(u32, u64),
     /// Copying for a read of a socket, of this many octets.
     Read(u32, u64),
+    /// Copying of a datagram out of the receive buffer of a socket.
+    ReadDatagram(u32),
 }
 
 impl Task {
@@ -28,7 +30,7 @@ impl Task {
     pub(super) fn socket(&self) -> u32 {
         match self {
             Self::Receive(frame) => frame.socket,
-            Self::Write(socket, _) | Self::Read(socket, _) => *socket,
+            Self::Write(socket, _) | Self::Read(socket, _) | Self::ReadDatagram(socket) => *socket,
         }
     }
 }
@@ -54,7 +56,7 @@ impl Host {
     /// Whether an application has something to copy and the room for it.
     fn has_ready_application(&self) -> bool {
         if self.is_shared {
-            return !self.several.ready.is_empty();
+            return !self.several.ready.is_empty() || self.unread_datagrams > 0;
         }
         let at = self.cpu.busy_until();
         !self.sockets.is_empty() && (self.next_write(0, at) > 0 || self.next_read(0, at) > 0)
@@ -110,6 +112,13 @@ impl Host {
         if !self.is_shared {
             return (!self.sockets.is_empty()).then(|| self.copy_of(0, now))?;
         }
+        // Datagrams and connections take turns.
+        self.reads_datagram = !self.reads_datagram || self.several.ready.is_empty();
+        if self.reads_datagram
+            && let Some((socket, len)) = self.next_datagram()
+        {
+            return Some((Task::ReadDatagram(socket), len));
+        }
         while let Some(socket) = self.several.ready.pop_front() {
             if let Some(copy) = self.copy_of(socket as usize, now) {
                 self.several.ready.push_back(socket);
@@ -117,7 +126,8 @@ impl Host {
             }
             self.sockets[socket as usize].is_ready = false;
         }
-        None
+        let (socket, len) = self.next_datagram()?;
+        Some((Task::ReadDatagram(socket), len))
     }
 
     /// What the application of a socket would copy.
@@ -136,6 +146,10 @@ impl Host {
     fn finish(&mut self, now: Instant, task: Task, out: &mut Vec<Packet>) {
         let socket = task.socket() as usize;
         match task {
+            Task::ReadDatagram(socket) => return self.finish_datagram(socket),
+            Task::Receive(frame) if frame.packet.segment().is_none() => {
+                return self.take_datagram_frame(frame);
+            }
             Task::Receive(frame) => self.handle_frame(now, frame),
             Task::Write(_, len) => self.finish_write(now, socket, len),
             Task::Read(_, len) => self.finish_read(now, socket, len),
@@ -146,7 +160,7 @@ impl Host {
     /// Protocol work on what arrived.
     fn receive_work(&self, frame: &Frame) -> Work {
         let Some(segment) = frame.packet.segment() else {
-            return Work::NONE;
+            return self.costs.data_received(1);
         };
         let connection = self.sockets[frame.socket as usize].connection();
         if segment.payload.is_empty() {

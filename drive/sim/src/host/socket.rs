@@ -161,8 +161,10 @@ impl Socket {
     #[must_use]
     #[inline]
     pub fn is_over(&self) -> bool {
-        let over = |c: &Connection<Phantom>| c.is_finished_reading() || c.failure().is_some();
-        self.connection().is_some_and(over)
+        self.connection().is_some_and(|connection| {
+            connection.state() != State::Established
+                && (connection.is_finished_reading() || connection.failure().is_some())
+        })
     }
 
     /// Whether the connection has failed.
@@ -187,6 +189,15 @@ impl Socket {
             Some(connection) => self.wake_at.min(connection.poll_timeout()),
             None => self.wake_at,
         }
+    }
+
+    /// Whether a write would find room.
+    #[inline(always)]
+    pub(super) fn may_write(&self) -> bool {
+        !self.only_reads
+            && self.opened
+            && !self.closed
+            && self.connection.as_ref().is_some_and(|c| c.send_space() > 0)
     }
 
     /// Tells the application of the connection's life: established, closed by the peer,
@@ -233,16 +244,10 @@ impl Socket {
 
     /// Octets the application would write now, in one write of a size.
     fn next_call(&self, now: Instant, program: &dyn Application) -> u64 {
-        let Some(connection) = &self.connection else {
+        let Some(connection) = self.connection.as_ref().filter(|_| self.may_write()) else {
             return 0;
         };
-        if !self.opened || self.closed {
-            return 0;
-        }
         let space = connection.send_space();
-        if space == 0 {
-            return 0;
-        }
         // A blocking write sleeps until there is room for it or as much as the
         // profile wakes writers for; then it takes a part.
         let wanted = program.poll_write(now, self.port).min(self.left_of_call());
@@ -347,7 +352,7 @@ impl Socket {
             limit = Limit::SendBuffer;
             let space = self.connection.as_ref().map_or(0, |c| c.send_space());
             let len = wanted.min(space).min(u64::from(u32::MAX));
-            if len == 0 || self.write(now, program, len) == 0 {
+            if len == 0 || self.write(now, program, len) < wanted {
                 break;
             }
         }
@@ -405,7 +410,7 @@ impl Host {
             return socket.next_call(now, program);
         }
         match &socket.connection {
-            Some(connection) if socket.opened && !socket.closed && connection.send_space() > 0 => {
+            Some(connection) if socket.may_write() => {
                 let space = connection.send_space().min(u64::from(u32::MAX));
                 program.poll_write(now, socket.port).min(space)
             }

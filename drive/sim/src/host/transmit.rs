@@ -59,7 +59,7 @@ impl Host {
 
     /// Whether the card's queue, with what the processor still prepares, is
     /// as long as it may be.
-    fn is_card_full(&mut self, now: Instant) -> bool {
+    pub(super) fn is_card_full(&mut self, now: Instant) -> bool {
         let preparing = self.departures.len() as u64;
         match &mut self.link {
             Some(link) => link.backlog(now).packets + preparing >= self.tx_queue,
@@ -121,13 +121,27 @@ impl Host {
         segment: Segment<Phantom>,
         out: &mut Vec<Packet>,
     ) {
+        let work = match self.ideal {
+            true => Work::NONE,
+            false => self.send_work(socket, &segment),
+        };
+        let packet = self.packet(socket, segment);
+        self.send_packet(now, packet, work, out);
+    }
+
+    /// Sends a packet once the processor has done the work for it.
+    pub(super) fn send_packet(
+        &mut self,
+        now: Instant,
+        packet: Packet,
+        work: Work,
+        out: &mut Vec<Packet>,
+    ) {
         let ready = if self.ideal {
             now
         } else {
-            let work = self.send_work(socket, &segment);
             self.cpu.start(now, work)
         };
-        let packet = self.packet(socket, segment);
         if ready <= now && self.departures.is_empty() {
             self.put_on_link(now, packet, out);
         } else {

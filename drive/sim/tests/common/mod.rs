@@ -86,6 +86,8 @@ pub fn world(forward: HopConfig, reverse: HopConfig, flows: Vec<FlowConfig>) -> 
         links: Vec::new(),
         shared: None,
         hosts: Vec::new(),
+        arrivals: Vec::new(),
+        datagrams: Vec::new(),
         flows,
         end: Duration::from_secs(600),
         observe: Observe {

@@ -104,6 +104,8 @@ pub fn world(seed: u64, plant: Option<Plant>) -> WorldConfig {
         links: Vec::new(),
         shared: None,
         hosts: Vec::new(),
+        arrivals: Vec::new(),
+        datagrams: Vec::new(),
         flows,
         end: PATIENCE,
         observe: Observe {

@@ -1,0 +1,232 @@
+//! Datagram sockets: a source that sends at its rate, a sink with a receive buffer.
+//!
+//! On a host with a processor every datagram costs what a packet costs, and its copy
+//! what a copy costs. A source sends only while the processor is free, so a busy host
+//! holds it up. A datagram that arrives waits in the receive buffer of its socket until
+//! the application copies it out; one that finds no room is dropped, after it has cost
+//! the host its protocol work: that is how interrupts starve a reader.
+//!
+//! A source that finds the network card's queue full waits until half of it has left.
+
+use std::collections::VecDeque;
+
+use gigatcp_app::datagrams::{Datagram, Sink, Source};
+use gigatcp_units::{Bytes, Duration, Instant};
+use gigatcp_wire::IpVersion;
+
+use super::Host;
+use crate::packet::{Content, Packet};
+
+/// Number of the first datagram socket of a host.
+pub(super) const FIRST: u32 = 1 << 31;
+
+/// A source of datagrams on a host.
+#[derive(Debug)]
+pub struct DatagramSource {
+    source: Source,
+    flow: u32,
+    route: u16,
+    ip: IpVersion,
+    /// When it begins; far future once it has.
+    starts_at: Instant,
+    /// When the processor or the network card lets it go on.
+    held_until: Instant,
+}
+
+/// A sink of datagrams on a host.
+#[derive(Debug)]
+pub struct DatagramSink {
+    sink: Sink,
+    /// Octets of payload that may wait to be read.
+    buffer: u64,
+    waiting: VecDeque<(Instant, Instant, Datagram)>,
+    waiting_octets: u64,
+    overflows: u64,
+}
+
+impl DatagramSink {
+    /// What it has counted.
+    #[must_use]
+    pub fn sink(&self) -> &Sink {
+        &self.sink
+    }
+
+    /// Datagrams that found no room in the receive buffer.
+    #[must_use]
+    pub fn overflows(&self) -> u64 {
+        self.overflows
+    }
+}
+
+impl DatagramSource {
+    /// The source.
+    #[must_use]
+    pub fn source(&self) -> &Source {
+        &self.source
+    }
+
+    fn poll_timeout(&self) -> Instant {
+        let next = self.starts_at.min(self.source.poll_timeout());
+        next.max(self.held_until)
+    }
+}
+
+impl Host {
+    /// Adds a source of datagrams that begins at `starts_at`; returns its number.
+    pub fn add_source(
+        &mut self,
+        source: Source,
+        (flow, route): (u32, u16),
+        ip: IpVersion,
+        starts_at: Instant,
+    ) -> u32 {
+        self.sources.push(DatagramSource {
+            source,
+            flow,
+            route,
+            ip,
+            starts_at,
+            held_until: Instant::ZERO,
+        });
+        self.sources_at = self.sources_at.min(starts_at);
+        self.sources.len() as u32 - 1
+    }
+
+    /// Adds a sink of datagrams with a receive buffer; returns its socket's number.
+    pub fn add_sink(&mut self, buffer: Bytes) -> u32 {
+        self.sinks.push(DatagramSink {
+            sink: Sink::new(),
+            buffer: buffer.as_u64(),
+            waiting: VecDeque::new(),
+            waiting_octets: 0,
+            overflows: 0,
+        });
+        FIRST + self.sinks.len() as u32 - 1
+    }
+
+    /// The source with this number.
+    #[must_use]
+    pub fn source(&self, number: u32) -> &DatagramSource {
+        &self.sources[number as usize]
+    }
+
+    /// The sink with this socket number.
+    #[must_use]
+    pub fn sink(&self, socket: u32) -> &DatagramSink {
+        &self.sinks[(socket - FIRST) as usize]
+    }
+
+    /// Sources send what is due.
+    #[inline(never)]
+    pub(super) fn send_datagrams(&mut self, now: Instant, out: &mut Vec<Packet>) {
+        let mut next = Instant::FAR_FUTURE;
+        for number in 0..self.sources.len() {
+            self.send_from(now, number, out);
+            next = next.min(self.sources[number].poll_timeout());
+        }
+        self.sources_at = next;
+    }
+
+    fn send_from(&mut self, now: Instant, number: usize, out: &mut Vec<Packet>) {
+        let one = &mut self.sources[number];
+        if one.starts_at <= now {
+            one.starts_at = Instant::FAR_FUTURE;
+            one.source.start(now);
+        }
+        while self.sources[number].poll_timeout() <= now {
+            if let Some(until) = self.held_until(now) {
+                self.sources[number].held_until = until;
+                return;
+            }
+            let one = &mut self.sources[number];
+            let Some(datagram) = one.source.poll_send(now) else {
+                return;
+            };
+            let packet = Packet {
+                ip: one.ip,
+                flow: one.flow,
+                route: one.route,
+                stage: 0,
+                content: Content::Datagram {
+                    datagram,
+                    sent_at: now,
+                },
+            };
+            let copied = self.costs.copied(Bytes::new(u64::from(datagram.size)));
+            let work = self.costs.data_sent(1) + copied;
+            self.send_packet(now, packet, work, out);
+        }
+    }
+
+    /// When the processor is free and the card has room; `None` if both are so now.
+    fn held_until(&mut self, now: Instant) -> Option<Instant> {
+        let soon = now + Duration::from_nanos(1);
+        if !self.ideal && self.cpu.busy_until() > now {
+            return Some(self.cpu.busy_until());
+        }
+        if self.is_card_full(now) {
+            let wait = self.link.as_ref().map(|link| link.queueing_delay(now) / 2);
+            return Some((now + wait.unwrap_or_default()).max(soon));
+        }
+        None
+    }
+
+    /// A datagram reaches an ideal host, whose application reads it at once.
+    #[cold]
+    pub(super) fn take_datagram(
+        &mut self,
+        now: Instant,
+        socket: u32,
+        datagram: Datagram,
+        sent_at: Instant,
+    ) {
+        let sink = &mut self.sinks[(socket - FIRST) as usize].sink;
+        sink.handle_datagram(now, sent_at, datagram);
+    }
+
+    /// The stack takes a datagram that arrived at `at`; it waits in the receive buffer.
+    pub(super) fn queue_datagram(
+        &mut self,
+        at: Instant,
+        socket: u32,
+        datagram: Datagram,
+        sent_at: Instant,
+    ) {
+        let sink = &mut self.sinks[(socket - FIRST) as usize];
+        let octets = u64::from(datagram.size);
+        if sink.waiting_octets + octets > sink.buffer {
+            sink.overflows += 1;
+            return;
+        }
+        sink.waiting_octets += octets;
+        sink.waiting.push_back((at, sent_at, datagram));
+        self.unread_datagrams += 1;
+    }
+
+    /// The socket with the datagram that is read next, and its octets; sinks take turns.
+    pub(super) fn next_datagram(&mut self) -> Option<(u32, u64)> {
+        if self.unread_datagrams == 0 {
+            return None;
+        }
+        let count = self.sinks.len();
+        for step in 1..=count {
+            let number = (self.last_sink + step) % count;
+            if let Some((_, _, datagram)) = self.sinks[number].waiting.front() {
+                self.last_sink = number;
+                return Some((FIRST + number as u32, u64::from(datagram.size)));
+            }
+        }
+        None
+    }
+
+    /// The application has copied a datagram out of the receive buffer.
+    pub(super) fn finish_datagram(&mut self, socket: u32) {
+        let sink = &mut self.sinks[(socket - FIRST) as usize];
+        if let Some((at, sent_at, datagram)) = sink.waiting.pop_front() {
+            sink.waiting_octets -= u64::from(datagram.size);
+            self.unread_datagrams -= 1;
+            // Stamped on arrival, as testers and kernels do.
+            sink.sink.handle_datagram(at, sent_at, datagram);
+        }
+    }
+}

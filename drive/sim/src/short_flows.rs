@@ -1,0 +1,273 @@
+//! Flows that begin while a world runs, and end: each leaves one line of results.
+//!
+//! The number of such a flow, which its packets carry, is never used again, so that a
+//! packet that comes late finds no flow instead of another one. What a flow needs while
+//! it lives is in a slot, and slots are used again: the memory of a world is that of the
+//! flows that are alive, plus 40 bytes of results and 4 of index for each that was.
+//!
+//! A flow is over when its receiver has read everything. It goes when both connections
+//! are closed: the sender's may then wait for old duplicates (TIME-WAIT), of which none
+//! is left that would be answered.
+
+use gigatcp_app::reader::Sink;
+use gigatcp_app::{Arrivals, Stop, Writer};
+use gigatcp_units::random::mix;
+use gigatcp_units::{Bytes, Duration, Instant};
+use gigatcp_wire::SeqNumber;
+
+use crate::config::{ArrivalsConfig, FlowConfig, WorldConfig};
+use crate::host::Host;
+use crate::populate::{Ends, Place, socket_config};
+
+/// The result of a flow that began while the world ran.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct ShortFlow {
+    /// Number of its process in [`WorldConfig::arrivals`].
+    pub process: u32,
+    /// When it began.
+    pub began_at: Instant,
+    /// Bytes that it carried, or was to carry.
+    pub size: Bytes,
+    /// From then until its receiver had read everything. `None`: it has not, or failed.
+    pub completion_time: Option<Duration>,
+    /// Segments that its sender retransmitted.
+    pub retransmitted: u32,
+}
+
+/// A process of arrivals.
+#[derive(Debug)]
+struct Process {
+    flow: FlowConfig,
+    arrivals: Arrivals,
+    /// The next flow: when it begins, and its size.
+    next: Option<(Instant, Bytes)>,
+    hosts: [u32; 2],
+    route: u16,
+    /// Whether a world waits for its flows to end.
+    is_awaited: bool,
+}
+
+impl Process {
+    fn advance(&mut self) {
+        let start = self.flow.start;
+        let next = self.arrivals.next();
+        self.next = next.map(|flow| (flow.at + start, flow.size));
+    }
+}
+
+/// A flow that is alive.
+#[derive(Clone, Copy, Debug)]
+struct Live {
+    number: u32,
+    ends: Ends,
+    result: ShortFlow,
+}
+
+/// The flows of all processes.
+#[derive(Debug)]
+pub(crate) struct ShortFlows {
+    /// Number of the first flow.
+    first: u32,
+    seed: u64,
+    /// Whether the world has other flows, which decide when it ends.
+    has_others: bool,
+    processes: Vec<Process>,
+    slots: Vec<Option<Live>>,
+    free: Vec<u32>,
+    /// The slot of each flow; `u32::MAX` once it has gone.
+    slot_of: Vec<u32>,
+    results: Vec<ShortFlow>,
+    /// Flows and processes that the world waits for.
+    awaited: usize,
+    most_alive: usize,
+}
+
+impl ShortFlows {
+    /// No flows.
+    pub(crate) fn new(has_others: bool) -> Self {
+        Self {
+            first: u32::MAX,
+            seed: 0,
+            has_others,
+            processes: Vec::new(),
+            slots: Vec::new(),
+            free: Vec::new(),
+            slot_of: Vec::new(),
+            results: Vec::new(),
+            awaited: 0,
+            most_alive: 0,
+        }
+    }
+
+    /// Takes the processes, with their hosts and routes; flows are counted from `first`.
+    pub(crate) fn begin(
+        &mut self,
+        config: &WorldConfig,
+        first: u32,
+        processes: Vec<(&ArrivalsConfig, [u32; 2], u16)>,
+    ) {
+        self.first = first;
+        self.seed = config.seed;
+        for (arrivals, hosts, route) in processes {
+            let name = &arrivals.flow.name;
+            let made = arrivals.arrivals.arrivals(config.seed, name);
+            let made = made.expect("an application of the kind arrivals");
+            let is_awaited = made.is_finite() || !self.has_others;
+            let mut process = Process {
+                flow: arrivals.flow.clone(),
+                arrivals: made,
+                next: None,
+                hosts,
+                route,
+                is_awaited,
+            };
+            process.advance();
+            self.awaited += usize::from(is_awaited && process.next.is_some());
+            self.processes.push(process);
+        }
+    }
+
+    /// When the next flow begins.
+    pub(crate) fn poll_timeout(&self) -> Instant {
+        let next = self.processes.iter().filter_map(|process| process.next);
+        next.map(|(at, _)| at).min().unwrap_or(Instant::FAR_FUTURE)
+    }
+
+    /// Whether the world waits for a flow to begin or to end.
+    #[inline]
+    pub(crate) fn is_awaited(&self) -> bool {
+        self.awaited > 0
+    }
+
+    /// Begins a flow that is due at `now`; returns the numbers of its hosts.
+    pub(crate) fn begin_next(&mut self, now: Instant, hosts: &mut [Host]) -> Option<[u32; 2]> {
+        let due = |process: &Process| process.next.is_some_and(|(at, _)| at <= now);
+        let index = self.processes.iter().position(due)?;
+        let number = self.first + self.slot_of.len() as u32;
+        let process = &mut self.processes[index];
+        let (_, size) = process.next?;
+        process.advance();
+        // The process itself is awaited until its last flow has begun.
+        if process.is_awaited {
+            self.awaited += usize::from(process.next.is_some());
+        }
+        let ends = open(process, (now, size), number, self.seed, hosts);
+        let live = Live {
+            number,
+            ends,
+            result: ShortFlow {
+                process: index as u32,
+                began_at: now,
+                size,
+                completion_time: None,
+                retransmitted: 0,
+            },
+        };
+        let hosts = process.hosts;
+        let slot = self.free.pop().unwrap_or_else(|| {
+            self.slots.push(None);
+            self.slots.len() as u32 - 1
+        });
+        self.slots[slot as usize] = Some(live);
+        self.slot_of.push(slot);
+        let alive = self.slots.len() - self.free.len();
+        self.most_alive = self.most_alive.max(alive);
+        Some(hosts)
+    }
+
+    /// The ends of the flow with this number; `None` if it has gone.
+    pub(crate) fn ends(&self, flow: u32) -> Option<Ends> {
+        Some(self.slots[self.slot(flow)?]?.ends)
+    }
+
+    fn slot(&self, flow: u32) -> Option<usize> {
+        let index = flow.checked_sub(self.first)? as usize;
+        let slot = *self.slot_of.get(index)?;
+        (slot != u32::MAX).then_some(slot as usize)
+    }
+
+    /// An end of the flow has acted at `now`: it may be over, or go.
+    pub(crate) fn after(&mut self, now: Instant, flow: u32, hosts: &mut [Host]) {
+        let Some(slot) = self.slot(flow) else {
+            return;
+        };
+        let Some(live) = &mut self.slots[slot] else {
+            return;
+        };
+        let places = live.ends.places;
+        let [sender, receiver] =
+            places.map(|place| hosts[place.host as usize].socket(place.socket));
+        let has_failed = sender.has_failed() || receiver.has_failed();
+        if live.result.completion_time.is_none() && receiver.is_over() && !has_failed {
+            live.result.completion_time = Some(now.saturating_since(live.result.began_at));
+        }
+        let is_closed = sender.is_closed() && receiver.is_closed();
+        if !(has_failed || is_closed) {
+            return;
+        }
+        let is_busy = |place: &Place| hosts[place.host as usize].is_busy_with(place.socket);
+        if places.iter().any(is_busy) {
+            return;
+        }
+        let counters = sender.connection().map(|connection| *connection.counters());
+        let retransmitted = counters.map_or(0, |counters| counters.retransmitted_segments);
+        live.result.retransmitted = u32::try_from(retransmitted).unwrap_or(u32::MAX);
+        let (number, result) = (live.number, live.result);
+        for place in places {
+            hosts[place.host as usize].remove_socket(place.socket);
+        }
+        self.slots[slot] = None;
+        self.free.push(slot as u32);
+        self.slot_of[(number - self.first) as usize] = u32::MAX;
+        let process = &self.processes[result.process as usize];
+        self.awaited -= usize::from(process.is_awaited);
+        self.results.push(result);
+    }
+
+    /// The largest number of flows that were alive at a time.
+    pub(crate) fn most_alive(&self) -> usize {
+        self.most_alive
+    }
+
+    /// The results: of flows that have ended, in that order, then of all others.
+    pub(crate) fn into_results(self) -> Vec<ShortFlow> {
+        let mut results = self.results;
+        results.extend(self.slots.into_iter().flatten().map(|live| live.result));
+        results
+    }
+}
+
+/// Opens the connection of a flow with this number.
+fn open(
+    process: &mut Process,
+    (now, size): (Instant, Bytes),
+    number: u32,
+    seed: u64,
+    hosts: &mut [Host],
+) -> Ends {
+    let flow = &mut process.flow;
+    let iss = mix(seed ^ u64::from(number).wrapping_mul(0x9e37_79b9_7f4a_7c15));
+    flow.sender.tcp.iss = SeqNumber::new((iss >> 32) as u32);
+    flow.receiver.tcp.iss = SeqNumber::new(iss as u32);
+    // Ports of the dynamic range (RFC 6335).
+    flow.sender.tcp.local_port = 49_152 + (number % 16_384) as u16;
+    let read_size = flow.receiver.reader.read_size;
+    let writer = Box::new(Writer::new(Stop::Bytes(size), None));
+    let sink = flow.receiver.reader.gate(Box::new(Sink::new(read_size)));
+    let route = process.route;
+    let mut place = |end: usize, application| {
+        let host = process.hosts[end];
+        let mut socket = socket_config(flow, number, route + end as u16);
+        socket.opens_at = socket.opens_at.map(|_| now);
+        let one = &mut hosts[host as usize];
+        let program = one.add_application(application);
+        let socket = one.add_socket(&socket, program, 0);
+        Place { host, socket }
+    };
+    let places = [place(0, writer), place(1, sink)];
+    Ends {
+        flow: number as usize,
+        places,
+        route,
+    }
+}
