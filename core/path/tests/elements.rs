@@ -7,7 +7,7 @@ use common::{Numbered, Sent};
 use gigatcp_path::queue::{QueueConfig, REGISTRY};
 use gigatcp_path::{
     Aggregate, Counters, DropCause, Element, Hop, HopConfig, Jitter, JitterLaw, LossModel, Network,
-    NetworkConfig, Parcel, Policer, Release, Reorder, Shaper, SharedMedium, SharedMediumConfig,
+    NetworkConfig, Policer, Release, Reorder, Shaper, SharedMedium, SharedMediumConfig,
 };
 use gigatcp_units::{Bytes, Duration, Instant, Probability, Rate};
 use proptest::collection::vec;
