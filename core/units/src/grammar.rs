@@ -47,6 +47,7 @@ use alloc::string::String;
 use core::fmt::{self, Display};
 use core::str::FromStr;
 
+pub(crate) use error::shortened;
 pub use error::{ParseError, ParseErrorKind};
 pub use human::{human_bytes, human_duration, human_probability, human_rate};
 

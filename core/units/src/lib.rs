@@ -8,6 +8,9 @@
 //! One grammar reads and prints them all (see [`grammar`]): `10 Gbit/s`,
 //! `80 ms`, `60 MiB`, `9000 B`, `1e-5`.
 //!
+//! Also here because several crates need them: [`random`] streams, and [`settings`]
+//! of whatever is chosen by name (queue disciplines, applications).
+//!
 //! Deliberately absent: a general dimension system. Six types cover the field
 //! and a seventh is a file away.
 #![no_std]
@@ -20,7 +23,9 @@ mod bytes;
 mod chance;
 pub mod grammar;
 pub mod nearest;
+pub mod random;
 mod rate;
+pub mod settings;
 mod time;
 
 pub use bytes::Bytes;

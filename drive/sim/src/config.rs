@@ -1,8 +1,10 @@
 //! What a world is made of: everything typed, nothing left to decide.
 
+use gigatcp_app::AppConfig;
+pub use gigatcp_app::{Reader, Stop, Supply};
 use gigatcp_path::{CpuCosts, HopConfig, RingsConfig, SharedMediumConfig, StealConfig};
 use gigatcp_tcp::Config as TcpConfig;
-use gigatcp_units::{Bytes, Duration, Rate};
+use gigatcp_units::{Bytes, Duration};
 
 /// A world: hosts at both ends of a shared path.
 #[derive(Clone, Debug)]
@@ -19,7 +21,9 @@ pub struct WorldConfig {
     /// A medium that all hosts send on, before the hops of their direction;
     /// absent: each has the way to itself.
     pub shared: Option<SharedSegment>,
-    /// The connections, each with its own pair of hosts.
+    /// Hosts that flows share, by number.
+    pub hosts: Vec<HostConfig>,
+    /// The flows.
     pub flows: Vec<FlowConfig>,
     /// When the world ends even if a flow has not.
     pub end: Duration,
@@ -38,7 +42,7 @@ pub struct SharedSegment {
     pub receiver_recovery: Duration,
 }
 
-/// One connection and its hosts.
+/// One connection, or the connections of one application, and its hosts.
 #[derive(Clone, Debug)]
 pub struct FlowConfig {
     /// Name in reports.
@@ -58,9 +62,17 @@ pub struct FlowConfig {
     /// Rate at which data becomes available to the application: a disk, a camera.
     /// None: unlimited.
     pub supply: Option<Supply>,
-    /// The sending host.
+    /// The application at both ends. None: a writer that writes until `stop`, and a
+    /// reader.
+    pub application: Option<AppConfig>,
+    /// Number of the sending host in [`WorldConfig::hosts`]. None: `sender`, which the
+    /// flow has to itself.
+    pub from: Option<usize>,
+    /// Number of the receiving host. None: `receiver`.
+    pub to: Option<usize>,
+    /// The sending end: engine and reader, and the host unless `from` has another.
     pub sender: HostConfig,
-    /// The receiving host.
+    /// The receiving end.
     pub receiver: HostConfig,
     /// Length of the tester's intervals.
     pub interval: Duration,
@@ -75,26 +87,6 @@ pub struct Via {
     pub forward: Vec<String>,
     /// From receiver to sender, in order. None: a wire of a nanosecond.
     pub reverse: Vec<String>,
-}
-
-/// Data that becomes available to a sending application piece by piece.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Supply {
-    /// Bytes that become available at a time.
-    pub amount: Bytes,
-    /// Time from one piece to the next.
-    pub every: Duration,
-    /// When everything else becomes available, from the first write. None: never.
-    pub until: Option<Duration>,
-}
-
-/// When a sending application stops writing and closes.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Stop {
-    /// After so many octets.
-    Bytes(Bytes),
-    /// After so long, counted from its first write.
-    After(Duration),
 }
 
 /// A host: an engine's configuration, a processor, a network card.
@@ -115,7 +107,7 @@ pub struct HostConfig {
     /// Whether, where a frame finds no buffer, connections give back what lies
     /// beyond holes.
     pub reneges: bool,
-    /// How the receiving application reads.
+    /// How an application of this end reads; of a host that flows share, see the flow.
     pub reader: Reader,
     /// The network card and its cable; absent: straight into the path.
     pub link: Option<HopConfig>,
@@ -123,28 +115,6 @@ pub struct HostConfig {
     /// further ones back (Linux `txqueuelen`, with back-pressure instead of
     /// loss). Only with a link.
     pub tx_queue: u64,
-}
-
-/// How a receiving application reads.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Reader {
-    /// Octets it takes at once, at most.
-    pub read_size: Bytes,
-    /// It stops once, after so many octets and for so long.
-    pub pause: Option<(Bytes, Duration)>,
-    /// Maximum rate at which it reads. None: unlimited.
-    pub rate: Option<Rate>,
-}
-
-impl Default for Reader {
-    /// 64 KiB at once, as testers do, and no pause.
-    fn default() -> Self {
-        Self {
-            read_size: Bytes::new(65_536),
-            pause: None,
-            rate: None,
-        }
-    }
 }
 
 /// What to record while the world runs.

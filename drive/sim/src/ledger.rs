@@ -7,7 +7,7 @@ use gigatcp_units::{Duration, Instant};
 use gigatcp_wire::Phantom;
 
 use crate::account::{Account, ByLimit, Losses, Settled, Surroundings, Use, Window};
-use crate::endpoint::Endpoint;
+use crate::host::Host;
 use crate::packet::Packet;
 
 /// What a world shows to the account of one flow.
@@ -19,10 +19,29 @@ pub(crate) struct Scene<'a> {
     pub(crate) forward: &'a [usize],
     pub(crate) reverse: &'a [usize],
     pub(crate) shared: Option<&'a SharedMedium<Packet>>,
-    pub(crate) sender: &'a Endpoint,
-    pub(crate) receiver: &'a Endpoint,
+    pub(crate) sender: End<'a>,
+    pub(crate) receiver: End<'a>,
     /// IP bytes delivered so far to the receiver of this flow, and to all receivers.
     pub(crate) carried: [u64; 2],
+}
+
+/// An end of a flow.
+#[derive(Clone, Copy)]
+pub(crate) struct End<'a> {
+    pub(crate) host: &'a Host,
+    /// Number of its socket there.
+    pub(crate) socket: u32,
+}
+
+impl<'a> End<'a> {
+    fn connection(self) -> Option<&'a Connection<Phantom>> {
+        self.host.socket(self.socket).connection()
+    }
+
+    /// Time in which its application left data unread by its own choice.
+    fn unread_time(self, now: Instant) -> Duration {
+        self.host.application(self.socket).paused(now)
+    }
 }
 
 /// The account of a flow and what it needs to remember.
@@ -170,8 +189,8 @@ impl Readings {
         self.forward.extend(medium);
         self.reverse.clear();
         self.reverse.extend(scene.reverse.iter().map(busy_at));
-        self.local = scene.sender.link().map_or(Duration::ZERO, busy);
-        self.cpu = [scene.sender, scene.receiver].map(|host| host.cpu_occupied(now));
+        self.local = scene.sender.host.link().map_or(Duration::ZERO, busy);
+        self.cpu = [scene.sender, scene.receiver].map(|end| end.host.cpu_occupied(now));
         self.unread = scene.receiver.unread_time(now);
         self.carried = scene.carried;
     }
@@ -180,7 +199,7 @@ impl Readings {
     fn until(&self, scene: &Scene<'_>, is_scaled: bool) -> Surroundings {
         let now = scene.now;
         let [own, all] = [0, 1].map(|of| scene.carried[of] - self.carried[of]);
-        let cpu = [scene.sender, scene.receiver].map(|host| host.cpu_occupied(now));
+        let cpu = [scene.sender, scene.receiver].map(|end| end.host.cpu_occupied(now));
         let busiest = |links: &[usize], before: &[Duration]| {
             let uses = links.iter().zip(before);
             let uses = uses.map(|(link, before)| use_of(&scene.links[*link], now, *before));
@@ -199,6 +218,7 @@ impl Readings {
             path,
             local: scene
                 .sender
+                .host
                 .link()
                 .map(|link| use_of(link, now, self.local))
                 .unwrap_or_default(),
@@ -225,7 +245,7 @@ fn use_of(hop: &Hop<Packet>, now: Instant, before: Duration) -> Use {
 }
 
 /// Whether the receiver's buffer backs more than a window without scaling can say.
-fn lacks_scaling(receiver: &Endpoint) -> bool {
+fn lacks_scaling(receiver: End<'_>) -> bool {
     let info = receiver.connection().map(Connection::info);
     info.is_some_and(|info| info.receive_buffer.as_u64() > u64::from(u16::MAX))
 }

@@ -8,26 +8,28 @@
 //! * [`config`]: what a world is made of.
 //! * [`world`]: the loop around network and hosts.
 //! * [`outcome`]: what comes out of it.
-//! * [`endpoint`]: a host: processor, network card, engine, application.
+//! * [`host`]: processor, network card, sockets, applications.
 //! * [`packet`]: what travels.
 //! * [`meter`]: the tester's clock and intervals.
 //! * [`observe`]: samples, time-sequence data.
 //! * [`account`]: attributes each instant of a sender to a cause.
 //!
-//! Each flow has its own pair of hosts and takes the links it names
-//! ([`FlowConfig::via`]); without such names all flows meet on one path (a dumbbell).
-//! Background traffic is a flow like any other.
+//! A flow has a pair of hosts to itself, or shares hosts with others
+//! ([`FlowConfig::from`]), and takes the links it names ([`FlowConfig::via`]); without
+//! such names all flows meet on one path (a dumbbell). Background traffic is a flow like
+//! any other.
 #![forbid(unsafe_code)]
 #![deny(missing_docs)]
 
 pub mod account;
 pub mod config;
-pub mod endpoint;
+pub mod host;
 mod ledger;
 pub mod meter;
 pub mod observe;
 pub mod outcome;
 pub mod packet;
+mod populate;
 mod routes;
 pub mod world;
 

@@ -1,11 +1,17 @@
 //! What comes out of a world: the hosts as they are at its end, what was seen of
 //! them, and the elements of the path with their counters.
 
-use gigatcp_path::{Hop, SharedMedium};
+use std::rc::Rc;
+
+use gigatcp_app::Report;
+use gigatcp_path::{Hop, ReceiveRings, SharedMedium};
+use gigatcp_tcp::Connection;
 use gigatcp_units::{Bytes, Duration, Instant};
+use gigatcp_wire::Phantom;
 
 use crate::account::{ByLimit, Settled};
-use crate::endpoint::Endpoint;
+use crate::host::{Host, Socket};
+use crate::meter::Meter;
 use crate::observe::{Samples, Sequence};
 use crate::packet::Packet;
 
@@ -14,8 +20,10 @@ use crate::packet::Packet;
 pub struct Outcome {
     /// The moment it ended.
     pub now: Instant,
-    /// Per flow.
+    /// Per connection, in the order of the flows.
     pub flows: Vec<FlowOutcome>,
+    /// All hosts: those with numbers first.
+    pub hosts: Vec<Rc<Host>>,
     /// The shared hops, forward then reverse.
     pub hops: Vec<Hop<Packet>>,
     /// The medium that hosts shared.
@@ -28,12 +36,15 @@ pub struct Outcome {
     pub packets: u64,
 }
 
-/// What came out of one flow.
+/// What came out of one connection.
 #[derive(Debug)]
 pub struct FlowOutcome {
-    /// The sending host.
+    /// The configured flow that it belongs to: an application may have several
+    /// connections.
+    pub flow: usize,
+    /// The sending end.
     pub sender: Endpoint,
-    /// The receiving host.
+    /// The receiving end.
     pub receiver: Endpoint,
     /// Samples of the sender.
     pub samples: Samples,
@@ -47,20 +58,84 @@ pub struct FlowOutcome {
     pub account: Option<Settled>,
 }
 
+/// An end of a flow: its socket, and its host, which others may share.
+#[derive(Clone, Debug)]
+pub struct Endpoint {
+    host: Rc<Host>,
+    socket: u32,
+}
+
+impl Endpoint {
+    pub(crate) fn new(host: Rc<Host>, socket: u32) -> Self {
+        Self { host, socket }
+    }
+
+    /// The host.
+    #[must_use]
+    pub fn host(&self) -> &Host {
+        &self.host
+    }
+
+    /// The socket.
+    #[must_use]
+    pub fn socket(&self) -> &Socket {
+        self.host.socket(self.socket)
+    }
+
+    /// The engine, if the connection was opened.
+    #[must_use]
+    pub fn connection(&self) -> Option<&Connection<Phantom>> {
+        self.socket().connection()
+    }
+
+    /// The tester's meter; `None` if the connection was not established.
+    #[must_use]
+    pub fn meter(&self) -> Option<&Meter> {
+        let meter = self.socket().meter();
+        meter.started_at().map(|_| meter)
+    }
+
+    /// The results of the application, of all its connections.
+    #[must_use]
+    pub fn report(&self, now: Instant) -> Report {
+        self.host.application(self.socket).report(now)
+    }
+
+    /// Processor time that the host has used, for all its flows.
+    #[must_use]
+    pub fn cpu_busy(&self, now: Instant) -> Duration {
+        self.host.cpu_busy(now)
+    }
+
+    /// Processor time that the host has used, with what others took of it.
+    #[must_use]
+    pub fn cpu_occupied(&self, now: Instant) -> Duration {
+        self.host.cpu_occupied(now)
+    }
+
+    /// The network card's element, if the host has one.
+    #[must_use]
+    pub fn link(&self) -> Option<&Hop<Packet>> {
+        self.host.link()
+    }
+
+    /// The rings of the card, if there are any.
+    #[must_use]
+    pub fn rings(&self) -> Option<&ReceiveRings> {
+        self.host.rings()
+    }
+}
+
 impl FlowOutcome {
     /// Octets the receiving application read.
     #[must_use]
     pub fn bytes(&self) -> Bytes {
-        self.receiver
-            .meter()
-            .map_or(Bytes::ZERO, |meter| meter.total())
+        self.receiver.socket().meter().total()
     }
 
     /// From the start of the tester's clock to the last octet read.
     #[must_use]
     pub fn elapsed(&self) -> Duration {
-        self.receiver
-            .meter()
-            .map_or(Duration::ZERO, |meter| meter.elapsed())
+        self.receiver.socket().meter().elapsed()
     }
 }

@@ -5,21 +5,24 @@
 //! acts next; its own appointment and those of the elements it touched are then set
 //! anew. The network has its own schedule; at one instant it acts before all others.
 
+use std::rc::Rc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use gigatcp_events::EventHash;
 use gigatcp_path::{
     Appointments, ConfigError, Delivery, DropCause, Hop, Network, Parcel, SharedMedium,
 };
+use gigatcp_tcp::Connection;
 use gigatcp_units::{Duration, Instant};
 use gigatcp_wire::{Phantom, Segment};
 
 use crate::config::WorldConfig;
-use crate::endpoint::Endpoint;
-use crate::ledger::{self, Ledger, Scene};
+use crate::host::{Host, Socket};
+use crate::ledger::{self, End, Ledger, Scene};
 use crate::observe::{Samples, Sequence};
-use crate::outcome::{FlowOutcome, Outcome};
+use crate::outcome::{Endpoint, FlowOutcome, Outcome};
 use crate::packet::{Content, Packet, headers};
+use crate::populate::{Ends, Place, Population};
 use crate::routes::Routes;
 
 /// More steps than this without time moving is a fault of ours, not a busy
@@ -56,9 +59,9 @@ pub struct World {
     now: Instant,
     schedule: Appointments,
     network: Network<Packet>,
-    /// The first of the two routes of each flow.
-    routes: Vec<u16>,
-    hosts: Vec<Endpoint>,
+    hosts: Vec<Host>,
+    /// The connections, by the numbers that their packets carry.
+    connections: Vec<Ends>,
     unfinished: usize,
     finished_at: Vec<Option<Instant>>,
     next_sample: Instant,
@@ -86,30 +89,22 @@ impl World {
     /// When a link, a route or a medium cannot be built.
     pub fn new(config: WorldConfig) -> Result<Self, ConfigError> {
         let Routes { network, of_flow } = Routes::new(&config)?;
-        let mut hosts = Vec::new();
-        for (number, flow) in config.flows.iter().enumerate() {
-            hosts.push(Endpoint::sender(number as u32, flow, config.seed)?);
-            hosts.push(Endpoint::receiver(number as u32, flow, config.seed)?);
-        }
-        for (host, first) in hosts.chunks_exact_mut(2).zip(&of_flow) {
-            host.iter_mut().for_each(|host| host.set_routes(*first));
-        }
+        let Population { hosts, connections } = Population::new(&config, &of_flow)?;
         let shared = shared_medium(&config, hosts.len())?;
         let elements = hosts.len() + 1 + usize::from(shared.is_some());
-        let flows = config.flows.len();
+        let flows = connections.len();
         let mut world = Self {
             now: Instant::ZERO,
             schedule: Appointments::new(elements),
             network: Network::new(network, config.seed)?,
-            routes: of_flow,
             unfinished: flows,
             finished_at: vec![None; flows],
             next_sample: Instant::FAR_FUTURE,
             samples: vec![Samples::default(); flows],
-            sequences: config
-                .flows
+            sequences: connections
                 .iter()
-                .map(|flow| flow.time_sequence.then(|| Sequence::new(config.end)))
+                .map(|ends| config.flows[ends.flow].time_sequence)
+                .map(|is_kept| is_kept.then(|| Sequence::new(config.end)))
                 .collect(),
             ledgers: match config.observe.account {
                 true => (0..flows)
@@ -123,9 +118,11 @@ impl World {
             packets: 0,
             out: Vec::new(),
             tap: None,
-            looks_at_departures: shared.is_some(),
+            looks_at_departures: shared.is_some()
+                || config.flows.iter().any(|flow| flow.time_sequence),
             shared,
             hosts,
+            connections,
             config,
         };
         world.begin();
@@ -195,9 +192,9 @@ impl World {
     /// Whether a sender has failed and what it said last, a reset perhaps, has
     /// not reached the other side.
     fn has_last_words(&self) -> bool {
-        let mut senders = self.hosts.iter().step_by(2);
-        senders.any(Endpoint::has_failed)
-            && (self.hosts.iter().any(Endpoint::is_sending)
+        let mut all = self.connections.iter();
+        all.any(|ends| self.socket(ends.places[0]).has_failed())
+            && (self.hosts.iter().any(Host::is_sending)
                 || self.links().any(|link| !link.counters().inside.is_zero())
                 || self
                     .shared
@@ -299,7 +296,7 @@ impl World {
     fn serve_host(&mut self, host: usize) {
         if self.hosts[host].poll_timeout() <= self.now {
             self.hosts[host].handle_timeout(self.now, &mut self.out);
-            self.after_host(host, false);
+            self.after_host(host, None);
         }
         let at = self.hosts[host].poll_timeout();
         self.schedule.set(host, at.max(self.now));
@@ -332,19 +329,22 @@ impl World {
             self.carried[packet.flow as usize] += bytes;
             self.carried_in_all += bytes;
         }
-        let host = 2 * packet.flow as usize + usize::from(!packet.reverse());
+        let place = self.connections[packet.flow as usize].places[usize::from(!packet.reverse())];
+        let host = place.host as usize;
         self.fingerprint(&packet);
         if self.tap.is_some() || self.sequences[packet.flow as usize].is_some() {
-            self.deliver_watched(host, packet);
+            self.deliver_watched(place, packet);
         } else {
-            self.hosts[host].handle_packet(self.now, packet, &mut self.out);
+            self.hosts[host].handle_packet(self.now, place.socket, packet, &mut self.out);
         }
-        self.after_host(host, true);
+        self.after_host(host, Some(place.socket));
     }
 
     /// A packet reaches its host, and somebody watches.
     #[inline(never)]
-    fn deliver_watched(&mut self, host: usize, packet: Packet) {
+    fn deliver_watched(&mut self, place: Place, packet: Packet) {
+        let host = place.host as usize;
+        let flow = packet.flow as usize;
         if let Some(tap) = &mut self.tap
             && packet.segment().is_some()
             && self.hosts[host].rings().is_none()
@@ -353,37 +353,37 @@ impl World {
         }
         let watched = packet.reverse() && self.sequences[packet.flow as usize].is_some();
         let seen = watched.then(|| packet.segment().cloned()).flatten();
-        self.hosts[host].handle_packet(self.now, packet, &mut self.out);
+        self.hosts[host].handle_packet(self.now, place.socket, packet, &mut self.out);
         if let Some(segment) = seen {
-            self.note_ack(host / 2, &segment);
+            self.note_ack(flow, &segment);
         }
     }
 
     /// Sends what a host has let go on its way.
     #[inline]
     fn dispatch(&mut self, host: usize) {
-        if self.looks_at_departures || self.sequences[host / 2].is_some() {
+        if self.looks_at_departures {
             self.show_departures(host);
         }
         let mut out = std::mem::take(&mut self.out);
         for packet in out.drain(..) {
-            debug_assert!(packet.reverse() != host.is_multiple_of(2) && packet.stage == 0);
+            debug_assert_eq!(packet.stage, 0);
             self.enter_network(packet);
         }
         self.out = out;
     }
 
-    /// Whoever watches sees what a host has let go; a shared medium takes it.
+    /// The tap and time-sequence data see what a host has let go; a shared medium takes
+    /// it.
     #[inline(never)]
     fn show_departures(&mut self, host: usize) {
-        let at_sender = host.is_multiple_of(2);
         let out = std::mem::take(&mut self.out);
         for packet in &out {
-            if at_sender {
-                self.note_sent(host / 2, packet);
+            if !packet.reverse() {
+                self.note_sent(packet.flow as usize, packet);
             }
             if let Some(tap) = &mut self.tap {
-                tap.on_packet(self.now, packet, at_sender);
+                tap.on_packet(self.now, packet, !packet.reverse());
             }
         }
         self.out = out;
@@ -400,7 +400,7 @@ impl World {
     fn show_taken(&mut self, host: usize) {
         while let Some(packet) = self.hosts[host].poll_taken() {
             if let Some(tap) = &mut self.tap {
-                tap.on_packet(self.now, &packet, host.is_multiple_of(2));
+                tap.on_packet(self.now, &packet, packet.reverse());
             }
         }
     }
@@ -423,7 +423,7 @@ impl World {
 
     fn note_sent(&mut self, flow: usize, packet: &Packet) {
         if let Some(sequence) = &mut self.sequences[flow]
-            && let Some(connection) = self.hosts[2 * flow].connection()
+            && let Some(connection) = connection_at(&self.hosts, self.connections[flow].places[0])
             && let Some(segment) = packet.segment()
         {
             sequence.on_sent(self.now, segment, &connection.info());
@@ -432,46 +432,71 @@ impl World {
 
     fn note_ack(&mut self, flow: usize, segment: &Segment<Phantom>) {
         if let Some(sequence) = &mut self.sequences[flow]
-            && let Some(connection) = self.hosts[2 * flow].connection()
+            && let Some(connection) = connection_at(&self.hosts, self.connections[flow].places[0])
         {
             sequence.on_ack(self.now, segment, &connection.info());
         }
     }
 
-    /// A host has acted, perhaps because something arrived (`heard`): what it let go
-    /// leaves, and it may be requested anew.
+    /// A host has acted, perhaps because something arrived for a socket (`heard`): what
+    /// it let go leaves, and its flows may have ended.
     #[inline]
-    fn after_host(&mut self, host: usize, heard: bool) {
+    fn after_host(&mut self, host: usize, heard: Option<u32>) {
         self.show_taken(host);
         if !self.out.is_empty() {
             self.dispatch(host);
         }
         self.reschedule_host(host);
-        let flow = host / 2;
-        self.keep_account(host, heard);
-        if self.finished_at[flow].is_none() && self.hosts[host].is_finished() {
+        while let Some(lost) = self.hosts[host].poll_lost() {
+            if let Some(ledger) = self.ledgers.get_mut(lost.flow as usize)
+                && !lost.reverse
+            {
+                ledger.on_lost_before(lost.end, lost.cause);
+            }
+        }
+        if !self.hosts[host].is_shared() {
+            self.after_socket(host, 0, heard.is_some());
+            return;
+        }
+        while let Some(socket) = self.hosts[host].poll_acted() {
+            self.after_socket(host, socket, heard == Some(socket));
+        }
+    }
+
+    /// A socket has acted: the account of its flow learns it, and the flow may be over.
+    #[inline(always)]
+    fn after_socket(&mut self, host: usize, socket: u32, heard: bool) {
+        let socket = self.hosts[host].socket(socket);
+        let flow = socket.flow() as usize;
+        let is_over = socket.is_over();
+        if !socket.is_reverse()
+            && let Some(ledger) = self.ledgers.get_mut(flow)
+            && let Some(sender) = socket.connection()
+            && ledger.observe(self.now, heard, sender)
+        {
+            self.with_account(flow, |ledger, scene| ledger.turn(scene, heard));
+        }
+        if is_over && self.finished_at[flow].is_none() && self.is_finished(flow) {
             self.finished_at[flow] = Some(self.now);
             self.unfinished -= 1;
             self.close_account(flow);
         }
     }
 
-    /// The account of the flow of `host` learns what has happened there.
+    /// Whether a flow is over: it has failed, or everything that either end wrote has
+    /// been read and the ends that read have been closed by their peers.
+    fn is_finished(&self, flow: usize) -> bool {
+        let [sender, receiver] = self.connections[flow]
+            .places
+            .map(|place| self.socket(place));
+        sender.has_failed()
+            || receiver.has_failed()
+            || (receiver.is_over() && (receiver.written() == 0 || sender.is_over()))
+    }
+
     #[inline]
-    fn keep_account(&mut self, host: usize, heard: bool) {
-        let flow = host / 2;
-        while let Some((end, cause)) = self.hosts[host].poll_lost() {
-            if let Some(ledger) = self.ledgers.get_mut(flow) {
-                ledger.on_lost_before(end, cause);
-            }
-        }
-        if host.is_multiple_of(2)
-            && let Some(ledger) = self.ledgers.get_mut(flow)
-            && let Some(sender) = self.hosts[host].connection()
-            && ledger.observe(self.now, heard, sender)
-        {
-            self.with_account(flow, |ledger, scene| ledger.turn(scene, heard));
-        }
+    fn socket(&self, place: Place) -> &Socket {
+        self.hosts[place.host as usize].socket(place.socket)
     }
 
     fn close_account(&mut self, flow: usize) {
@@ -482,7 +507,8 @@ impl World {
 
     #[inline(never)]
     fn with_account(&mut self, flow: usize, act: impl FnOnce(&mut Ledger, &Scene<'_>)) {
-        let route = usize::from(self.routes[flow]);
+        let Ends { places, route, .. } = self.connections[flow];
+        let route = usize::from(route);
         let [forward, reverse] = [route, route + 1].map(|at| &self.network.routes()[at].links);
         let scene = Scene {
             now: self.now,
@@ -490,8 +516,8 @@ impl World {
             forward,
             reverse,
             shared: self.shared.as_deref(),
-            sender: &self.hosts[2 * flow],
-            receiver: &self.hosts[2 * flow + 1],
+            sender: end(&self.hosts, places[0]),
+            receiver: end(&self.hosts, places[1]),
             carried: [self.carried[flow], self.carried_in_all],
         };
         act(&mut self.ledgers[flow], &scene);
@@ -505,9 +531,9 @@ impl World {
 
     fn sample(&mut self) {
         for flow in 0..self.samples.len() {
-            let meter = self.hosts[2 * flow + 1].meter();
-            let delivered = meter.map_or(0, |meter| meter.total().as_u64());
-            if let Some(connection) = self.hosts[2 * flow].connection()
+            let [sender, receiver] = self.connections[flow].places;
+            let delivered = self.socket(receiver).meter().total().as_u64();
+            if let Some(connection) = connection_at(&self.hosts, sender)
                 && connection.established_at().is_some()
                 && self.finished_at[flow].is_none()
             {
@@ -544,16 +570,19 @@ impl World {
         let now = self.now;
         let mut ledgers = self.ledgers.into_iter();
         let mut flows = Vec::new();
-        let mut hosts = self.hosts.into_iter();
+        let hosts: Vec<Rc<Host>> = self.hosts.into_iter().map(Rc::new).collect();
         let observed = self.samples.into_iter().zip(self.sequences);
-        for ((samples, sequence), finished_at) in observed.zip(self.finished_at) {
-            let (Some(sender), Some(receiver)) = (hosts.next(), hosts.next()) else {
-                break;
-            };
+        let observed = observed.zip(self.finished_at).zip(self.connections);
+        for (((samples, sequence), finished_at), Ends { flow, places, .. }) in observed {
+            let [sender, receiver] = places.map(|place| {
+                let host = Rc::clone(&hosts[place.host as usize]);
+                Endpoint::new(host, place.socket)
+            });
             let closed = ledgers.next().and_then(Ledger::into_closed);
             let (account, limits) =
                 closed.map_or((None, None), |closed| (Some(closed.settled), closed.limits));
             flows.push(FlowOutcome {
+                flow,
                 sender,
                 receiver,
                 samples,
@@ -566,12 +595,27 @@ impl World {
         Outcome {
             now,
             flows,
+            hosts,
             max_backlog: self.network.max_backlog().to_vec(),
             hops: self.network.into_links(),
             shared: self.shared,
             event_hash: self.hash.finish(),
             packets: self.packets,
         }
+    }
+}
+
+/// The engine of an end of a flow.
+#[inline]
+fn connection_at(hosts: &[Host], place: Place) -> Option<&Connection<Phantom>> {
+    hosts[place.host as usize].socket(place.socket).connection()
+}
+
+/// An end of a flow, for its account.
+fn end(hosts: &[Host], place: Place) -> End<'_> {
+    End {
+        host: &hosts[place.host as usize],
+        socket: place.socket,
     }
 }
 

@@ -35,6 +35,7 @@ pub fn world(scenario: &Scenario, seed: u64) -> WorldConfig {
             sender_recovery: ethernet.sender_recovery,
             receiver_recovery: ethernet.receiver_recovery,
         }),
+        hosts: Vec::new(),
         flows: flows
             .map(|(number, flow)| flow_config(scenario, number, flow, seed))
             .collect(),
@@ -59,6 +60,9 @@ fn flow_config(scenario: &Scenario, number: usize, flow: &Flow, seed: u64) -> Fl
         start: flow.start,
         via: None,
         extra_delay: flow.extra_delay,
+        application: None,
+        from: None,
+        to: None,
         stop: match flow.stop {
             Stop::Bytes(bytes) => config::Stop::Bytes(bytes),
             Stop::Duration(span) => config::Stop::After(span),

@@ -251,7 +251,7 @@ impl Unfit {
 
 /// Text from outside, fit for a line of a message: no more than 40 letters,
 /// control characters escaped.
-pub(super) fn shortened(text: &str) -> String {
+pub(crate) fn shortened(text: &str) -> String {
     const LETTERS: usize = 40;
     let mut short = String::new();
     for letter in text.chars().take(LETTERS) {

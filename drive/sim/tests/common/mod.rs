@@ -47,6 +47,9 @@ pub fn flow(name: &str, host: &HostConfig, stop: Stop) -> FlowConfig {
         start: Duration::ZERO,
         via: None,
         extra_delay: Duration::ZERO,
+        application: None,
+        from: None,
+        to: None,
         stop,
         write_size: Bytes::new(65_536),
         supply: None,
@@ -82,6 +85,7 @@ pub fn world(forward: HopConfig, reverse: HopConfig, flows: Vec<FlowConfig>) -> 
         reverse: vec![reverse],
         links: Vec::new(),
         shared: None,
+        hosts: Vec::new(),
         flows,
         end: Duration::from_secs(600),
         observe: Observe {

@@ -108,6 +108,7 @@ pub fn world(seed: u64, plant: Option<Plant>) -> WorldConfig {
         reverse,
         links: Vec::new(),
         shared: None,
+        hosts: Vec::new(),
         flows,
         end: PATIENCE,
         observe: Observe {
@@ -283,6 +284,9 @@ pub fn flow(
         start: draw.span(Duration::ZERO, Duration::from_secs(2)),
         via: None,
         extra_delay: draw.pick(&[Duration::ZERO, Duration::from_millis(30)]),
+        application: None,
+        from: None,
+        to: None,
         stop,
         // At most some thousand writes, and never one that does not fit.
         write_size: Bytes::new(draw.magnitude(octets / 2000 + 1, octets.max(65_536))),

@@ -13,7 +13,7 @@ use gigatcp_tcp::Received;
 use gigatcp_units::{Duration, Instant};
 use gigatcp_wire::Payload;
 
-use super::Endpoint;
+use super::{Host, Lost};
 use crate::config::HostConfig;
 use crate::ledger::end_of;
 use crate::packet::{Content, Packet};
@@ -23,6 +23,8 @@ use crate::packet::{Content, Packet};
 pub(super) struct Frame {
     /// When it arrived.
     pub(super) at: Instant,
+    /// The socket that it is for.
+    pub(super) socket: u32,
     pub(super) packet: Packet,
     /// The buffer it lies in, if buffers are counted.
     buffer: Option<Ring>,
@@ -39,8 +41,8 @@ pub(super) struct Card {
     interrupt_at: Instant,
     last_interrupt: Option<Instant>,
     buffers: Option<Buffers>,
-    /// Offsets after the last octets of what found no descriptor since the last query.
-    overrun: Vec<u64>,
+    /// Segments that found no descriptor since the last interrupt.
+    overrun: Vec<Lost>,
 }
 
 /// Buffers that may run short.
@@ -48,9 +50,9 @@ pub(super) struct Card {
 struct Buffers {
     rings: ReceiveRings,
     reneges: bool,
-    /// Rings whose buffers wait until the application has read up to the given
-    /// offset of the stream.
-    pinned: BTreeMap<u64, Vec<Ring>>,
+    /// Rings whose buffers wait until the application of a socket has read up to the
+    /// given offset of the stream.
+    pinned: BTreeMap<(u32, u64), Vec<Ring>>,
     /// What the driver has taken up since somebody last asked: what a capture
     /// on this host sees.
     taken: VecDeque<Packet>,
@@ -78,25 +80,26 @@ impl Card {
     }
 
     /// A packet reaches the card; each wire packet takes a descriptor.
-    pub(super) fn handle_packet(&mut self, now: Instant, mut packet: Packet) {
+    pub(super) fn handle_packet(&mut self, now: Instant, socket: u32, mut packet: Packet) {
         if self.buffers.is_some() {
             while packet.wire_packets() > 1 {
                 let front = packet.split_front(1);
-                self.handle_wire_packet(now, front);
+                self.handle_wire_packet(now, socket, front);
             }
         }
-        self.handle_wire_packet(now, packet);
+        self.handle_wire_packet(now, socket, packet);
     }
 
-    fn handle_wire_packet(&mut self, now: Instant, packet: Packet) {
+    fn handle_wire_packet(&mut self, now: Instant, socket: u32, packet: Packet) {
         if let Some(buffers) = &mut self.buffers
             && buffers.rings.handle_frame(packet.ip_bytes()).is_err()
         {
-            self.overrun.extend(end_of(&packet));
+            self.overrun.extend(overrun(&packet));
             return;
         }
         self.waiting.push_back(Frame {
             at: now,
+            socket,
             packet,
             buffer: None,
         });
@@ -107,27 +110,49 @@ impl Card {
     }
 }
 
+impl Card {
+    /// The application of a socket has read all octets before `offset`: buffers that it
+    /// has emptied come back.
+    #[inline]
+    pub(super) fn release_read(&mut self, socket: u32, offset: u64) {
+        if let Some(buffers) = &mut self.buffers {
+            buffers.release((socket, 0), (socket, offset));
+        }
+    }
+
+    /// A socket is gone: its buffers come back.
+    pub(super) fn release_all(&mut self, socket: u32) {
+        self.release_read(socket, u64::MAX);
+    }
+
+    /// Whether a packet for a socket waits for an interrupt.
+    pub(super) fn holds(&self, socket: u32) -> bool {
+        self.waiting.iter().any(|frame| frame.socket == socket)
+    }
+}
+
 impl Buffers {
-    /// The application has read all octets before `offset`.
-    fn on_read(&mut self, offset: u64) {
-        while let Some(first) = self.pinned.first_entry()
-            && *first.key() <= offset
-        {
-            for ring in first.remove() {
+    /// Releases what is pinned from `first` to `last`.
+    fn release(&mut self, first: (u32, u64), last: (u32, u64)) {
+        while let Some((&key, _)) = self.pinned.range(first..=last).next() {
+            for ring in self.pinned.remove(&key).unwrap_or_default() {
                 self.rings.release(ring);
             }
         }
     }
-
-    /// The stack has given back everything from `offset` on.
-    fn on_reneged(&mut self, offset: u64) {
-        for ring in self.pinned.split_off(&(offset + 1)).into_values().flatten() {
-            self.rings.release(ring);
-        }
-    }
 }
 
-impl Endpoint {
+/// What a packet with data that found no place in a ring leaves behind.
+fn overrun(packet: &Packet) -> Option<Lost> {
+    Some(Lost {
+        flow: packet.flow,
+        reverse: packet.reverse(),
+        end: end_of(packet)?,
+        cause: Cause::RxRingOverrun,
+    })
+}
+
+impl Host {
     /// The rings of the card, where there are any.
     #[must_use]
     pub fn rings(&self) -> Option<&ReceiveRings> {
@@ -147,9 +172,7 @@ impl Endpoint {
         if self.card.interrupt_at > now {
             return;
         }
-        let overrun = self.card.overrun.drain(..);
-        self.lost
-            .extend(overrun.map(|end| (end, Cause::RxRingOverrun)));
+        self.lost.append(&mut self.card.overrun);
         self.card.interrupt_at = Instant::FAR_FUTURE;
         self.card.last_interrupt = Some(now);
         if self.card.buffers.is_none() {
@@ -175,9 +198,7 @@ impl Endpoint {
             }
             Err(drop) => {
                 let is_short = drop == RingDrop::NoBuffer && buffers.reneges;
-                let overrun = Cause::RxRingOverrun;
-                let end = end_of(&frame.packet);
-                self.lost.extend(end.map(|end| (end, overrun)));
+                self.lost.extend(overrun(&frame.packet));
                 if is_short {
                     self.renege();
                 }
@@ -189,10 +210,16 @@ impl Endpoint {
     /// the frame that found none is lost, the next will find one.
     #[cold]
     fn renege(&mut self) {
-        if let (Some(connection), Some(buffers)) = (&mut self.connection, &mut self.card.buffers)
-            && connection.renege() > 0
-        {
-            buffers.on_reneged(self.read_offset + connection.readable());
+        let Some(buffers) = &mut self.card.buffers else {
+            return;
+        };
+        for (number, socket) in (0..).zip(&mut self.sockets) {
+            if let Some(connection) = &mut socket.connection
+                && connection.renege() > 0
+            {
+                let kept = socket.read_offset + connection.readable();
+                buffers.release((number, kept + 1), (number, u64::MAX));
+            }
         }
     }
 
@@ -201,33 +228,24 @@ impl Endpoint {
         let Content::Segment(segment) = frame.packet.content else {
             return;
         };
-        let before = self.received_and_held();
+        let number = frame.socket as usize;
+        let before = self.received_and_held(number);
         let end = segment.payload.offset + segment.payload.len() as u64;
         let at = frame.at;
-        self.handle_segment(now, Received { at, segment });
+        self.handle_segment(now, number, Received { at, segment });
+        let after = self.received_and_held(number);
         if let (Some(ring), Some(buffers)) = (frame.buffer, &mut self.card.buffers) {
-            let after = self
-                .connection
-                .as_ref()
-                .map_or(0, |c| c.received_and_held());
             if after > before {
-                buffers.pinned.entry(end).or_default().push(ring);
+                let key = (frame.socket, end);
+                buffers.pinned.entry(key).or_default().push(ring);
             } else {
                 buffers.rings.release(ring);
             }
         }
     }
 
-    fn received_and_held(&self) -> u64 {
-        self.connection
-            .as_ref()
-            .map_or(0, |c| c.received_and_held())
-    }
-
-    /// The application has read: buffers it has emptied come back.
-    pub(super) fn release_buffers(&mut self) {
-        if let Some(buffers) = &mut self.card.buffers {
-            buffers.on_read(self.read_offset);
-        }
+    fn received_and_held(&self, socket: usize) -> u64 {
+        let connection = self.sockets[socket].connection();
+        connection.map_or(0, |c| c.received_and_held())
     }
 }

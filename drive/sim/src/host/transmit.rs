@@ -6,29 +6,54 @@ use gigatcp_tcp::Connection;
 use gigatcp_units::{Bytes, Duration, Instant};
 use gigatcp_wire::{Flags, IcmpError, IcmpKind, Payload, Phantom, Segment};
 
-use super::Endpoint;
+use super::{Host, Lost, Socket};
 use crate::ledger::{cause_of, end_of};
 use crate::packet::{Content, Packet};
 
-impl Endpoint {
-    /// Takes from the engine what may leave, as long as the network card has
-    /// room. Says whether anything left.
-    pub(super) fn pump(&mut self, now: Instant, out: &mut Vec<Packet>) -> bool {
-        self.resume_at = Instant::FAR_FUTURE;
+impl Host {
+    /// Takes from the engine of a socket what may leave, as long as the network card has
+    /// room. Returns whether anything left.
+    pub(super) fn pump(&mut self, now: Instant, socket: usize, out: &mut Vec<Packet>) -> bool {
+        if !self.is_shared {
+            self.resume_at = Instant::FAR_FUTURE;
+        } else if self.resume_at != Instant::FAR_FUTURE {
+            self.wait_for_card(socket);
+            return false;
+        }
         let mut has_sent = false;
         loop {
             if self.link.is_some() && self.is_card_full(now) {
-                self.hold_back(now);
+                self.hold_back(now, socket);
                 return has_sent;
             }
-            let Some(connection) = &mut self.connection else {
+            let Some(connection) = &mut self.sockets[socket].connection else {
                 return has_sent;
             };
             let Some(segment) = connection.poll_transmit(now) else {
                 return has_sent;
             };
-            self.send(now, segment, out);
+            self.send(now, socket, segment, out);
             has_sent = true;
+        }
+    }
+
+    /// The card has room again: sockets that wait for it send in turn.
+    pub(super) fn resume(&mut self, now: Instant, out: &mut Vec<Packet>) {
+        self.resume_at = Instant::FAR_FUTURE;
+        while self.resume_at == Instant::FAR_FUTURE
+            && let Some(socket) = self.several.held_back.pop_front()
+        {
+            self.sockets[socket as usize].is_held_back = false;
+            self.act(now, socket as usize, out);
+        }
+    }
+
+    /// Of several sockets, this one takes its turn when the card has room.
+    fn wait_for_card(&mut self, socket: usize) {
+        let one = &mut self.sockets[socket];
+        if self.is_shared && !one.is_held_back {
+            one.is_held_back = true;
+            self.several.held_back.push_back(socket as u32);
         }
     }
 
@@ -43,7 +68,7 @@ impl Endpoint {
     }
 
     /// The card is full: come back when half of its queue has left.
-    fn hold_back(&mut self, now: Instant) {
+    fn hold_back(&mut self, now: Instant, socket: usize) {
         let wait = self
             .link
             .as_ref()
@@ -52,28 +77,36 @@ impl Endpoint {
         self.resume_at = (now + wait)
             .max(preparing)
             .max(now + Duration::from_nanos(1));
-        if let Some(connection) = &mut self.connection
+        if let Some(connection) = &mut self.sockets[socket].connection
             && connection.unsent() > 0
         {
             connection.note_path_limit(now);
         }
+        self.wait_for_card(socket);
     }
 
     #[inline(always)]
-    fn send(&mut self, now: Instant, segment: Segment<Phantom>, out: &mut Vec<Packet>) {
+    fn send(
+        &mut self,
+        now: Instant,
+        socket: usize,
+        segment: Segment<Phantom>,
+        out: &mut Vec<Packet>,
+    ) {
         if self.ideal && self.link.is_none() {
-            out.push(self.packet(segment));
+            out.push(self.packet(socket, segment));
         } else {
-            self.send_at_cost(now, segment, out);
+            self.send_at_cost(now, socket, segment, out);
         }
     }
 
     #[inline(always)]
-    fn packet(&self, segment: Segment<Phantom>) -> Packet {
+    fn packet(&self, socket: usize, segment: Segment<Phantom>) -> Packet {
+        let socket = &self.sockets[socket];
         Packet {
-            ip: self.tcp.ip,
-            flow: self.flow,
-            route: self.route,
+            ip: socket.tcp.ip,
+            flow: socket.flow,
+            route: socket.route,
             stage: 0,
             content: Content::Segment(segment),
         }
@@ -81,14 +114,20 @@ impl Endpoint {
 
     /// Sends where processor or network card take time.
     #[inline(never)]
-    fn send_at_cost(&mut self, now: Instant, segment: Segment<Phantom>, out: &mut Vec<Packet>) {
+    fn send_at_cost(
+        &mut self,
+        now: Instant,
+        socket: usize,
+        segment: Segment<Phantom>,
+        out: &mut Vec<Packet>,
+    ) {
         let ready = if self.ideal {
             now
         } else {
-            let work = self.send_work(&segment);
+            let work = self.send_work(socket, &segment);
             self.cpu.start(now, work)
         };
-        let packet = self.packet(segment);
+        let packet = self.packet(socket, segment);
         if ready <= now && self.departures.is_empty() {
             self.put_on_link(now, packet, out);
         } else {
@@ -96,13 +135,14 @@ impl Endpoint {
         }
     }
 
-    fn send_work(&self, segment: &Segment<Phantom>) -> Work {
+    fn send_work(&self, socket: usize, segment: &Segment<Phantom>) -> Work {
         let bare = segment.payload.is_empty() && !segment.flags.contains(Flags::SYN);
         if bare {
             self.costs.ack_sent()
         } else {
             let packets = segment.wire_segments();
-            let queued = self.connection().map_or(0, Connection::send_queue);
+            let connection = self.sockets[socket].connection();
+            let queued = connection.map_or(0, Connection::send_queue);
             self.costs.data_sent(packets) + self.costs.queue_walked(Bytes::new(queued), packets)
         }
     }
@@ -132,23 +172,40 @@ impl Endpoint {
             && let Some((packet, cause)) = link.poll_dropped()
         {
             let config = link.config();
+            let (mtu, tells_too_big) = (config.mtu, config.tells_too_big);
             if let Some(end) = end_of(&packet)
-                && let Some(cause) = cause_of(cause, config.tells_too_big)
+                && let Some(cause) = cause_of(cause, tells_too_big)
             {
-                self.lost.push((end, cause));
+                self.lost.push(Lost {
+                    flow: packet.flow,
+                    reverse: packet.reverse(),
+                    end,
+                    cause,
+                });
             }
-            if let (DropCause::TooBig, Some(mtu), true) = (cause, config.mtu, config.tells_too_big)
-                && let Some(connection) = &mut self.connection
-                && let Some(segment) = packet.segment()
-            {
-                let mtu = u32::try_from(mtu.as_u64()).unwrap_or(u32::MAX);
-                let error = IcmpError {
-                    kind: IcmpKind::TooBig { mtu },
-                    seq: segment.seq,
-                };
-                connection.handle_icmp(now, error);
-                self.resume_at = now + Duration::from_nanos(1);
+            if let (DropCause::TooBig, Some(mtu), true) = (cause, mtu, tells_too_big) {
+                self.take_too_big(now, &packet, mtu);
             }
+        }
+    }
+
+    /// The engine whose packet is larger than the `mtu` of the host's own link learns it.
+    #[cold]
+    fn take_too_big(&mut self, now: Instant, packet: &Packet, mtu: Bytes) {
+        let is_of = |socket: &Socket| socket.flow == packet.flow && socket.route == packet.route;
+        let number = self.sockets.iter().position(is_of);
+        if let Some(number) = number
+            && let Some(connection) = &mut self.sockets[number].connection
+            && let Some(segment) = packet.segment()
+        {
+            let mtu = u32::try_from(mtu.as_u64()).unwrap_or(u32::MAX);
+            let error = IcmpError {
+                kind: IcmpKind::TooBig { mtu },
+                seq: segment.seq,
+            };
+            connection.handle_icmp(now, error);
+            self.resume_at = now + Duration::from_nanos(1);
+            self.wait_for_card(number);
         }
     }
 

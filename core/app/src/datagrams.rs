@@ -1,0 +1,455 @@
+//! Datagrams at a rate, and what their receiver can say of the path.
+//!
+//! **[`Source`]** has the two laws of nuttcp. The average (`-R`): packet `n` is due at
+//!
+//! ```text
+//! t(n) = t(0) + n size / rate                                           (1)
+//! ```
+//!
+//! and a source that was held up catches up as fast as it can. The instantaneous
+//! (`-Ri`): every packet is due `size / rate` after the one before was really sent, and
+//! nothing is made up for. With both, a source catches up at the instantaneous rate.
+//! With `burst` N (`-Ri300m/20`), N packets are due together, and the next N after N
+//! times that distance. Rates count the payload.
+//!
+//! **[`Sink`]** counts by sequence numbers, exactly: a duplicate is not taken for a
+//! packet that was missing, nor hides a loss.
+//!
+//! * Reordering (RFC 4737): a packet is reordered if a larger number arrived before it
+//!   (section 3.3). Its extent is the number of arrivals from the first of these to it
+//!   (section 4.2.1). Duplicates are not counted as arrivals.
+//! * Interarrival jitter (RFC 3550 section 6.4.1): with D the difference of the transit
+//!   times of two packets that follow each other,
+//!
+//! ```text
+//! J <- J + (|D| - J) / 16                                               (2)
+//! ```
+//!
+//! Equation (2) is computed in nanoseconds with a fraction, not in timestamp units.
+//! A missing packet costs memory until it arrives: one entry per run of losses.
+
+use alloc::collections::BTreeMap;
+
+use gigatcp_units::settings::Parameter;
+use gigatcp_units::{Bytes, Duration, Instant, Rate};
+
+use crate::registry::{Build, Entry, Make};
+
+/// The registry's entry.
+pub(crate) const ENTRY: Entry = Entry {
+    name: "datagrams",
+    summary: "UDP at a rate, average or instantaneous, in bursts; losses, reordering, jitter",
+    parameters: &[RATE, INSTANTANEOUS, SIZE, BURST, COUNT, FOR],
+    make: Make::Datagrams(Source::of),
+};
+
+const RATE: Parameter = Parameter::rate(
+    "rate",
+    Some(Rate::from_bps(1_000_000)),
+    "average rate of the payload; a late source catches up (nuttcp -R)",
+);
+const INSTANTANEOUS: Parameter = Parameter::rate(
+    "instantaneous",
+    None,
+    "rate that is not exceeded between any two packets or bursts (nuttcp -Ri)",
+);
+const SIZE: Parameter = Parameter {
+    most: gigatcp_units::settings::Value::Octets(65_507),
+    ..Parameter::octets("size", Some(1400), "bytes of payload of a datagram")
+};
+const BURST: Parameter = Parameter::count(
+    "burst",
+    Some(1),
+    1_000_000,
+    "datagrams that are sent together (nuttcp -Ri300m/20)",
+);
+const COUNT: Parameter = Parameter::count("count", None, 1 << 40, "number of datagrams");
+const FOR: Parameter =
+    Parameter::time("for", None, "how long it sends; off: to the end of the run");
+
+/// What a source sends and when.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct SourceConfig {
+    /// Average rate. None: only the instantaneous one holds.
+    pub rate: Option<Rate>,
+    /// Instantaneous rate. None: what is late is sent at once.
+    pub instantaneous: Option<Rate>,
+    /// Octets of payload.
+    pub size: u32,
+    /// Datagrams that are due together.
+    pub burst: u64,
+    /// Number of datagrams. None: unlimited.
+    pub count: Option<u64>,
+    /// How long it sends. None: unlimited.
+    pub span: Option<Duration>,
+}
+
+/// A datagram to send.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Datagram {
+    /// Its number, from zero.
+    pub seq: u64,
+    /// Octets of payload.
+    pub size: u32,
+}
+
+/// A source of datagrams.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Source {
+    config: SourceConfig,
+    began_at: Instant,
+    sent: u64,
+    /// When the next datagram is due.
+    next_at: Instant,
+}
+
+impl Source {
+    /// A source that has not begun.
+    #[must_use]
+    pub fn new(config: SourceConfig) -> Self {
+        Self {
+            config: SourceConfig {
+                size: config.size.max(1),
+                burst: config.burst.max(1),
+                ..config
+            },
+            began_at: Instant::ZERO,
+            sent: 0,
+            next_at: Instant::FAR_FUTURE,
+        }
+    }
+
+    fn of(build: &Build<'_>) -> Self {
+        let settings = build.settings;
+        let is_set = |parameter: &Parameter| settings.iter().any(|s| s.name == parameter.name);
+        let instantaneous = settings.rate(&INSTANTANEOUS);
+        // The default of the average rate gives way to an instantaneous one.
+        let has_average = instantaneous.is_none() || is_set(&RATE);
+        Self::new(SourceConfig {
+            rate: settings.rate(&RATE).filter(|_| has_average),
+            instantaneous,
+            size: settings.whole(&SIZE) as u32,
+            burst: settings.whole(&BURST),
+            count: settings.maybe_whole(&COUNT),
+            span: settings.maybe_time(&FOR),
+        })
+    }
+
+    /// It begins.
+    pub fn start(&mut self, now: Instant) {
+        self.began_at = now;
+        self.next_at = now;
+        self.end_at(now);
+    }
+
+    /// When the next datagram is due.
+    #[must_use]
+    pub fn poll_timeout(&self) -> Instant {
+        self.next_at
+    }
+
+    /// The datagram that is due at `now`. The host sends it at once, or asks later.
+    pub fn poll_send(&mut self, now: Instant) -> Option<Datagram> {
+        if self.next_at > now {
+            return None;
+        }
+        let datagram = Datagram {
+            seq: self.sent,
+            size: self.config.size,
+        };
+        self.sent += 1;
+        self.next_at = self.due_after(now);
+        self.end_at(self.next_at);
+        Some(datagram)
+    }
+
+    /// When the datagram after one that is sent at `now` is due.
+    fn due_after(&self, now: Instant) -> Instant {
+        let burst = self.config.burst;
+        if !self.sent.is_multiple_of(burst) {
+            return now;
+        }
+        let octets = u64::from(self.config.size);
+        let average = self.config.rate.map_or(now, |rate| {
+            let octets = octets.saturating_mul(self.sent);
+            self.began_at + rate.time_for(Bytes::new(octets))
+        });
+        let instantaneous = self.config.instantaneous.map_or(now, |rate| {
+            now + rate.time_for(Bytes::new(octets.saturating_mul(burst)))
+        });
+        average.max(instantaneous).max(now)
+    }
+
+    /// It sends no datagram that is due at `at` if it is over by then.
+    fn end_at(&mut self, at: Instant) {
+        let is_over = self.config.count.is_some_and(|count| self.sent >= count)
+            || self
+                .config
+                .span
+                .is_some_and(|span| at >= self.began_at + span);
+        if is_over {
+            self.next_at = Instant::FAR_FUTURE;
+        }
+    }
+
+    /// Number of datagrams sent.
+    #[must_use]
+    pub fn sent(&self) -> u64 {
+        self.sent
+    }
+
+    /// Whether it has begun and sends no more.
+    #[must_use]
+    pub fn is_finished(&self) -> bool {
+        self.sent > 0 && self.next_at == Instant::FAR_FUTURE
+    }
+}
+
+/// What a sink has counted.
+#[derive(Clone, Copy, PartialEq, Default, Debug)]
+pub struct SinkReport {
+    /// Datagrams that arrived, each number once.
+    pub received: u64,
+    /// Their octets of payload.
+    pub octets: u64,
+    /// Datagrams that did not arrive, of those before the largest number that did.
+    pub lost: u64,
+    /// Datagrams whose number had arrived before.
+    pub duplicates: u64,
+    /// Reordered datagrams.
+    pub reordered: u64,
+    /// Largest extent of reordering.
+    pub max_extent: u64,
+    /// Sum of the extents of all reordered datagrams.
+    pub extents: u64,
+    /// Interarrival jitter, equation (2).
+    pub jitter: Duration,
+    /// The largest value that it had.
+    pub max_jitter: Duration,
+    /// From the first arrival to the last.
+    pub elapsed: Duration,
+}
+
+/// The receiver of datagrams.
+#[derive(Clone, PartialEq, Default, Debug)]
+pub struct Sink {
+    report: SinkReport,
+    /// The number after the largest that arrived.
+    next_expected: u64,
+    /// Runs of numbers that are missing: the first, the number after the last, and how
+    /// many had arrived when the run was skipped.
+    missing: BTreeMap<u64, (u64, u64)>,
+    first_at: Option<Instant>,
+    /// Transit time of the datagram before, in nanoseconds of two clocks.
+    transit: Option<i128>,
+    jitter: f64,
+}
+
+impl Sink {
+    /// A sink that has received nothing.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// A datagram arrives at `now`, sent at `sent_at` by the sender's clock.
+    pub fn handle_datagram(&mut self, now: Instant, sent_at: Instant, datagram: Datagram) {
+        let first_at = *self.first_at.get_or_insert(now);
+        self.report.elapsed = now.saturating_since(first_at);
+        self.take_jitter(now, sent_at);
+        let seq = datagram.seq;
+        if seq >= self.next_expected {
+            if seq > self.next_expected {
+                let run = (seq, self.report.received);
+                self.missing.insert(self.next_expected, run);
+            }
+            self.report.lost += seq - self.next_expected;
+            self.next_expected = seq + 1;
+        } else if !self.fill(seq) {
+            self.report.duplicates += 1;
+            return;
+        }
+        self.report.received += 1;
+        self.report.octets += u64::from(datagram.size);
+    }
+
+    /// A number arrives late; returns whether it was missing.
+    fn fill(&mut self, seq: u64) -> bool {
+        let Some((&first, &(end, skipped_at))) = self.missing.range(..=seq).next_back() else {
+            return false;
+        };
+        if seq >= end {
+            return false;
+        }
+        self.missing.remove(&first);
+        if first < seq {
+            self.missing.insert(first, (seq, skipped_at));
+        }
+        if seq + 1 < end {
+            self.missing.insert(seq + 1, (end, skipped_at));
+        }
+        self.report.lost -= 1;
+        self.report.reordered += 1;
+        let extent = self.report.received - skipped_at;
+        self.report.extents += extent;
+        self.report.max_extent = self.report.max_extent.max(extent);
+        true
+    }
+
+    /// Equation (2).
+    fn take_jitter(&mut self, now: Instant, sent_at: Instant) {
+        let transit = i128::from(now.as_nanos()) - i128::from(sent_at.as_nanos());
+        if let Some(before) = self.transit.replace(transit) {
+            let difference = transit.abs_diff(before) as f64;
+            self.jitter += (difference - self.jitter) / 16.0;
+            let jitter = Duration::from_nanos(libm::round(self.jitter) as u64);
+            self.report.jitter = jitter;
+            self.report.max_jitter = self.report.max_jitter.max(jitter);
+        }
+    }
+
+    /// What it has counted so far.
+    #[must_use]
+    pub fn report(&self) -> SinkReport {
+        self.report
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use alloc::vec::Vec;
+
+    use super::*;
+    use crate::registry;
+
+    fn at(us: u64) -> Instant {
+        Instant::ZERO + Duration::from_micros(us)
+    }
+
+    fn source(text: &str) -> Source {
+        let config = registry::read(text).unwrap();
+        let mut source = config.datagrams(1, "flow").unwrap();
+        source.start(at(0));
+        source
+    }
+
+    /// Times at which a source sends, if it is asked at the moments that it names,
+    /// except that nothing is sent from `from` to `to`.
+    fn times(source: &mut Source, held: (u64, u64)) -> Vec<u64> {
+        let mut times = Vec::new();
+        while source.poll_timeout() != Instant::FAR_FUTURE {
+            let mut now = source.poll_timeout();
+            if (at(held.0)..at(held.1)).contains(&now) {
+                now = at(held.1);
+            }
+            assert!(source.poll_send(now).is_some());
+            times.push(now.as_nanos() / 1000);
+        }
+        times
+    }
+
+    #[test]
+    fn an_average_rate_catches_up_and_an_instantaneous_one_does_not() {
+        let mut average = source("datagrams, rate 8 Mbit/s, size 1000, count 6");
+        assert_eq!(
+            times(&mut average, (1500, 3500)),
+            [0, 1000, 3500, 3500, 4000, 5000]
+        );
+        let mut instant = source("datagrams, instantaneous 8 Mbit/s, size 1000, count 6");
+        assert_eq!(
+            times(&mut instant, (1500, 3500)),
+            [0, 1000, 3500, 4500, 5500, 6500]
+        );
+        let text = "datagrams, rate 8 Mbit/s, instantaneous 16 Mbit/s, size 1000, count 6";
+        let mut both = source(text);
+        assert_eq!(
+            times(&mut both, (1500, 3500)),
+            [0, 1000, 3500, 4000, 4500, 5000]
+        );
+    }
+
+    /// nuttcp -u -Ri300m/20: bursts of 20, at 300 Mbit/s on average.
+    #[test]
+    fn bursts_leave_together_at_the_average_of_their_rate() {
+        let text = "datagrams, instantaneous 300 Mbit/s, size 1500, burst 20, count 60";
+        let times = times(&mut source(text), (0, 0));
+        assert!(times[..20].iter().all(|time| *time == 0));
+        assert!(times[20..40].iter().all(|time| *time == 800));
+        assert!(times[40..].iter().all(|time| *time == 1600));
+    }
+
+    #[test]
+    fn a_source_ends_with_its_time() {
+        let mut source = source("datagrams, rate 8 Mbit/s, size 1000, for 3 ms");
+        assert_eq!(times(&mut source, (0, 0)), [0, 1000, 2000]);
+        assert!(source.is_finished() && source.sent() == 3);
+    }
+
+    fn sink(numbers: &[u64]) -> SinkReport {
+        let mut sink = Sink::new();
+        for (index, &seq) in numbers.iter().enumerate() {
+            let size = 1000;
+            let now = at(1000 * index as u64);
+            sink.handle_datagram(now, at(1000 * seq), Datagram { seq, size });
+        }
+        sink.report()
+    }
+
+    /// The example of RFC 4737 section 4.2.3's kind: of 1 2 3 7 8 9 10 4 5 6 the packets
+    /// 4, 5 and 6 are reordered, by 4, 5 and 6 arrivals after packet 7.
+    #[test]
+    fn the_extent_of_reordering_counts_arrivals_since_the_first_larger_number() {
+        let report = sink(&[0, 1, 2, 6, 7, 8, 9, 3, 4, 5]);
+        assert_eq!(
+            (report.reordered, report.max_extent, report.extents),
+            (3, 6, 15)
+        );
+        assert_eq!(
+            (report.received, report.lost, report.duplicates),
+            (10, 0, 0)
+        );
+    }
+
+    #[test]
+    fn one_late_packet_has_extent_one_if_only_its_successor_overtook_it() {
+        let report = sink(&[0, 2, 1, 3]);
+        assert_eq!((report.reordered, report.max_extent), (1, 1));
+    }
+
+    /// iperf3 counts 1 lost less here: its duplicate cancels the loss.
+    #[test]
+    fn a_duplicate_hides_no_loss() {
+        let report = sink(&[0, 1, 1, 3, 3, 4]);
+        assert_eq!(
+            (report.lost, report.duplicates, report.reordered),
+            (1, 2, 0)
+        );
+        assert_eq!((report.received, report.octets), (4, 4000));
+    }
+
+    #[test]
+    fn runs_of_losses_are_filled_from_both_ends_and_the_middle() {
+        let report = sink(&[0, 10, 5, 1, 9, 5]);
+        assert_eq!(
+            (report.lost, report.duplicates, report.reordered),
+            (6, 1, 3)
+        );
+        assert_eq!(report.max_extent, 3);
+    }
+
+    /// By hand: transit times 5, 7, 4, 4, 20 ms give |D| = 2, 3, 0, 16 and
+    /// J = 0.125, 0.3046875, 0.28564453125, 1.2677917480... ms.
+    #[test]
+    fn jitter_is_that_of_rfc_3550() {
+        let mut sink = Sink::new();
+        let mut expected = [0, 125_000, 304_688, 285_645, 1_267_792].into_iter();
+        for (seq, transit) in (0..).zip([5, 7, 4, 4, 20]) {
+            let sent_at = at(1000 * 10 * seq);
+            let now = sent_at + Duration::from_millis(transit);
+            sink.handle_datagram(now, sent_at, Datagram { seq, size: 1 });
+            let jitter = sink.report().jitter.as_nanos();
+            assert_eq!(Some(jitter), expected.next());
+        }
+        assert_eq!(sink.report().max_jitter, sink.report().jitter);
+    }
+}

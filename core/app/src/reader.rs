@@ -1,0 +1,387 @@
+//! Reading: at once, with a pause, or at a rate.
+//!
+//! [`Sink`] reads and counts, and closes after the peer. [`Gated`] holds back the
+//! reading of any application by a [`Reader`]'s pause and rate.
+
+use alloc::boxed::Box;
+use alloc::vec::Vec;
+
+use gigatcp_units::settings::Parameter;
+use gigatcp_units::{Bytes, Duration, Instant, Rate};
+
+use crate::application::Application;
+use crate::registry::{Entry, Make};
+use crate::report::Report;
+
+/// The registry's entry of reading at once.
+pub(crate) const AT_ONCE: Entry = Entry {
+    name: "at-once",
+    summary: "reads whatever is there, in calls of a size",
+    parameters: &[READ_SIZE],
+    make: Make::Reader(|settings| Reader {
+        read_size: Bytes::new(settings.whole(&READ_SIZE)),
+        ..Reader::default()
+    }),
+};
+
+/// The registry's entry of reading with a pause.
+pub(crate) const PAUSED: Entry = Entry {
+    name: "paused",
+    summary: "reads, and stops once for some time",
+    parameters: &[AFTER, FOR, READ_SIZE],
+    make: Make::Reader(|settings| Reader {
+        read_size: Bytes::new(settings.whole(&READ_SIZE)),
+        pause: Some((Bytes::new(settings.whole(&AFTER)), settings.time(&FOR))),
+        rate: None,
+    }),
+};
+
+/// The registry's entry of reading at a rate.
+pub(crate) const AT_RATE: Entry = Entry {
+    name: "at-rate",
+    summary: "reads at a rate, as a slow disk lets it",
+    parameters: &[RATE, READ_SIZE],
+    make: Make::Reader(|settings| Reader {
+        read_size: Bytes::new(settings.whole(&READ_SIZE)),
+        pause: None,
+        rate: settings.rate(&RATE),
+    }),
+};
+
+const READ_SIZE: Parameter = Parameter::octets("read_size", Some(65_536), "bytes of a read call");
+const AFTER: Parameter = Parameter::octets("after", Some(1_000_000), "bytes before the pause");
+const FOR: Parameter =
+    Parameter::time("for", Some(Duration::from_secs(1)), "duration of the pause");
+const RATE: Parameter = Parameter::rate("rate", Some(Rate::from_bps(10_000_000)), "maximum rate");
+
+/// How an application reads.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Reader {
+    /// Octets it takes at once, at most.
+    pub read_size: Bytes,
+    /// It stops once, after a number of octets and for some time.
+    pub pause: Option<(Bytes, Duration)>,
+    /// Maximum rate at which it reads. None: unlimited.
+    pub rate: Option<Rate>,
+}
+
+impl Default for Reader {
+    /// 64 KiB at once, as testers do, and no pause.
+    fn default() -> Self {
+        Self {
+            read_size: Bytes::new(65_536),
+            pause: None,
+            rate: None,
+        }
+    }
+}
+
+impl Reader {
+    /// Whether it reads what is there without holding back.
+    #[must_use]
+    pub const fn is_prompt(&self) -> bool {
+        self.pause.is_none() && self.rate.is_none()
+    }
+
+    /// The application, reading in this way.
+    #[must_use]
+    pub fn gate(self, application: Box<dyn Application>) -> Box<dyn Application> {
+        if self.is_prompt() {
+            application
+        } else {
+            Box::new(Gated::new(self, application))
+        }
+    }
+}
+
+/// An application that reads, counts, and closes after its peer.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Sink {
+    read_size: u64,
+    read: u64,
+    peer_closed: bool,
+    failed: bool,
+}
+
+impl Sink {
+    /// A sink that reads `read_size` at once.
+    #[must_use]
+    pub fn new(read_size: Bytes) -> Self {
+        Self {
+            read_size: read_size.as_u64().max(1),
+            read: 0,
+            peer_closed: false,
+            failed: false,
+        }
+    }
+}
+
+impl Application for Sink {
+    fn writes(&self) -> bool {
+        false
+    }
+
+    #[inline]
+    fn handle_read(&mut self, _now: Instant, _socket: u32, octets: u64) {
+        self.read += octets;
+    }
+
+    fn handle_written(&mut self, _now: Instant, _socket: u32, _octets: u64) {}
+
+    fn handle_peer_closed(&mut self, _now: Instant, _socket: u32, _unread: u64) {
+        self.peer_closed = true;
+    }
+
+    fn handle_failed(&mut self, _now: Instant, _socket: u32) {
+        self.failed = true;
+    }
+
+    fn poll_write(&self, _now: Instant, _socket: u32) -> u64 {
+        0
+    }
+
+    #[inline]
+    fn poll_read(&self, _now: Instant, _socket: u32) -> u64 {
+        self.read_size
+    }
+
+    #[inline]
+    fn poll_close(&self, _now: Instant, _socket: u32) -> bool {
+        self.peer_closed
+    }
+
+    fn report(&self, _now: Instant) -> Report {
+        Report {
+            read: Bytes::new(self.read),
+            failures: u64::from(self.failed),
+            ..Report::default()
+        }
+    }
+}
+
+/// The pause and the rate of one socket.
+#[derive(Clone, PartialEq, Eq, Debug)]
+struct Gate {
+    reader: Reader,
+    read: u64,
+    /// When it reads again after a pause, or at its rate; far future while it reads.
+    resume_at: Instant,
+    /// When its pause began.
+    paused_at: Option<Instant>,
+    pauses: u64,
+    /// Duration of the pauses that are over.
+    paused: Duration,
+    /// When its rate allows the next read.
+    next_read_at: Instant,
+}
+
+impl Gate {
+    fn new(reader: Reader) -> Self {
+        Self {
+            reader,
+            read: 0,
+            resume_at: Instant::FAR_FUTURE,
+            paused_at: None,
+            pauses: 0,
+            paused: Duration::ZERO,
+            next_read_at: Instant::ZERO,
+        }
+    }
+
+    /// Octets it would read in one call.
+    fn wants(&self) -> u64 {
+        let size = self.reader.read_size.as_u64().max(1);
+        match self.reader.pause {
+            _ if self.resume_at != Instant::FAR_FUTURE => 0,
+            Some((after, _)) if self.read < after.as_u64() => size.min(after.as_u64() - self.read),
+            _ => size,
+        }
+    }
+
+    /// Having read `octets`, it may pause.
+    fn on_read(&mut self, now: Instant, octets: u64) {
+        self.read += octets;
+        if let Some(rate) = self.reader.rate
+            && octets > 0
+        {
+            self.next_read_at = self.next_read_at.max(now) + rate.time_for(Bytes::new(octets));
+            self.pause_until(now, self.next_read_at);
+        }
+        if let Some((after, span)) = self.reader.pause
+            && self.read == after.as_u64()
+        {
+            self.pause_until(now, self.next_read_at.max(now + span));
+            self.reader.pause = None;
+        }
+    }
+
+    fn pause_until(&mut self, now: Instant, until: Instant) {
+        self.resume_at = until;
+        if self.paused_at.is_none() {
+            self.paused_at = Some(now);
+            self.pauses += 1;
+        }
+    }
+
+    /// It goes on when its pause is over.
+    fn end_pause(&mut self, now: Instant) {
+        if self.resume_at <= now {
+            self.resume_at = Instant::FAR_FUTURE;
+            if let Some(at) = self.paused_at.take() {
+                self.paused += now.saturating_since(at);
+            }
+        }
+    }
+
+    fn paused_time(&self, now: Instant) -> Duration {
+        let open = self.paused_at.map(|at| now.saturating_since(at));
+        self.paused + open.unwrap_or(Duration::ZERO)
+    }
+}
+
+/// An application whose reading is held back, on each of its sockets.
+#[derive(Debug)]
+pub struct Gated {
+    application: Box<dyn Application>,
+    gates: Vec<Gate>,
+}
+
+impl Gated {
+    /// The application, reading as `reader` says.
+    #[must_use]
+    pub fn new(reader: Reader, application: Box<dyn Application>) -> Self {
+        let sockets = application.sockets();
+        Self {
+            application,
+            gates: (0..sockets).map(|_| Gate::new(reader)).collect(),
+        }
+    }
+}
+
+impl Application for Gated {
+    fn sockets(&self) -> u32 {
+        self.application.sockets()
+    }
+
+    fn writes(&self) -> bool {
+        self.application.writes()
+    }
+
+    fn handle_opened(&mut self, now: Instant, socket: u32) {
+        self.application.handle_opened(now, socket);
+    }
+
+    fn handle_read(&mut self, now: Instant, socket: u32, octets: u64) {
+        if let Some(gate) = self.gates.get_mut(socket as usize) {
+            gate.on_read(now, octets);
+        }
+        self.application.handle_read(now, socket, octets);
+    }
+
+    fn handle_written(&mut self, now: Instant, socket: u32, octets: u64) {
+        self.application.handle_written(now, socket, octets);
+    }
+
+    fn handle_peer_closed(&mut self, now: Instant, socket: u32, unread: u64) {
+        self.application.handle_peer_closed(now, socket, unread);
+    }
+
+    fn handle_failed(&mut self, now: Instant, socket: u32) {
+        self.application.handle_failed(now, socket);
+    }
+
+    fn handle_timeout(&mut self, now: Instant) {
+        for gate in &mut self.gates {
+            gate.end_pause(now);
+        }
+        if self.application.poll_timeout() <= now {
+            self.application.handle_timeout(now);
+        }
+    }
+
+    fn poll_timeout(&self) -> Instant {
+        let gates = self.gates.iter().map(|gate| gate.resume_at);
+        gates.fold(self.application.poll_timeout(), Instant::min)
+    }
+
+    fn poll_write(&self, now: Instant, socket: u32) -> u64 {
+        self.application.poll_write(now, socket)
+    }
+
+    fn poll_read(&self, now: Instant, socket: u32) -> u64 {
+        let gate = self.gates.get(socket as usize).map_or(0, Gate::wants);
+        gate.min(self.application.poll_read(now, socket))
+    }
+
+    fn poll_close(&self, now: Instant, socket: u32) -> bool {
+        self.application.poll_close(now, socket)
+    }
+
+    fn paused(&self, now: Instant) -> Duration {
+        let times = self.gates.iter().map(|gate| gate.paused_time(now));
+        times.fold(self.application.paused(now), |sum, time| sum + time)
+    }
+
+    fn report(&self, now: Instant) -> Report {
+        let mut report = self.application.report(now);
+        for gate in &self.gates {
+            report.pauses += gate.pauses;
+            report.paused += gate.paused_time(now);
+        }
+        report
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(ms: u64) -> Instant {
+        Instant::ZERO + Duration::from_millis(ms)
+    }
+
+    fn gated(reader: Reader) -> Box<dyn Application> {
+        reader.gate(Box::new(Sink::new(reader.read_size)))
+    }
+
+    #[test]
+    fn a_pause_begins_after_its_bytes_and_ends_with_its_time() {
+        let pause = Some((Bytes::new(100_000), Duration::from_millis(40)));
+        let mut reader = gated(Reader {
+            pause,
+            ..Reader::default()
+        });
+        assert_eq!(reader.poll_read(at(0), 0), 65_536);
+        reader.handle_read(at(0), 0, 65_536);
+        assert_eq!(reader.poll_read(at(0), 0), 100_000 - 65_536);
+        reader.handle_read(at(3), 0, 100_000 - 65_536);
+        assert_eq!(reader.poll_read(at(3), 0), 0);
+        assert_eq!(reader.poll_timeout(), at(43));
+        reader.handle_timeout(at(43));
+        assert_eq!(reader.poll_read(at(43), 0), 65_536);
+        assert_eq!(reader.paused(at(50)), Duration::from_millis(40));
+        assert_eq!(reader.report(at(50)).pauses, 1);
+    }
+
+    #[test]
+    fn a_rate_spaces_reads_and_does_not_save_up() {
+        let mut reader = gated(Reader {
+            read_size: Bytes::new(1000),
+            pause: None,
+            rate: Some(Rate::from_bps(8_000_000)),
+        });
+        reader.handle_read(at(0), 0, 1000);
+        assert_eq!(reader.poll_timeout(), at(1));
+        reader.handle_timeout(at(1));
+        assert_eq!(reader.poll_read(at(1), 0), 1000);
+        reader.handle_read(at(10), 0, 500);
+        assert_eq!(reader.poll_timeout(), at(10) + Duration::from_micros(500));
+    }
+
+    #[test]
+    fn a_prompt_reader_needs_no_gate() {
+        let sink = gated(Reader::default());
+        assert_eq!(sink.poll_timeout(), Instant::FAR_FUTURE);
+        assert!(Reader::default().is_prompt());
+    }
+}

@@ -1,0 +1,271 @@
+//! Applications by name: what a plan or the command line can say.
+//!
+//! To add one: a file with a type that is an [`Application`] and its `ENTRY`, and a
+//! line in [`REGISTRY`]. Its settings, their defaults and their units come to plans,
+//! the command line and `gigatcp list applications` from there.
+
+use alloc::boxed::Box;
+use alloc::format;
+use alloc::vec::Vec;
+use core::fmt;
+
+use gigatcp_units::settings::{Misread, Parameter, Settings, parts};
+
+use crate::application::{Application, Role};
+use crate::arrivals::{self, Arrivals};
+use crate::reader::{self, Reader};
+use crate::{datagrams, on_off, request_response, rpc, writer};
+
+/// What an application is made of.
+#[derive(Clone, Copy, Debug)]
+pub struct Build<'a> {
+    /// The values that differ from the defaults.
+    pub settings: &'a Settings,
+    /// The run's seed.
+    pub seed: u64,
+    /// The flow's name: with the seed it selects all random streams, so both ends of a
+    /// flow must be given the same.
+    pub name: &'a str,
+    /// How the end reads.
+    pub reader: Reader,
+}
+
+/// How an entry of the registry is made.
+#[derive(Clone, Copy, Debug)]
+pub enum Make {
+    /// Both ends of one connection or several.
+    Stream(fn(&Build<'_>, Role) -> Box<dyn Application>),
+    /// A way of reading.
+    Reader(fn(&Settings) -> Reader),
+    /// Flows that begin during a run.
+    Arrivals(fn(&Build<'_>) -> Arrivals),
+    /// A source of datagrams; every sink is the same.
+    Datagrams(fn(&Build<'_>) -> datagrams::Source),
+}
+
+impl Make {
+    /// The kind of entry, for lists.
+    #[must_use]
+    pub const fn kind(&self) -> &'static str {
+        match self {
+            Self::Stream(_) => "application",
+            Self::Reader(_) => "reader",
+            Self::Arrivals(_) => "arrivals",
+            Self::Datagrams(_) => "datagrams",
+        }
+    }
+}
+
+/// An application that has a name.
+#[derive(Clone, Copy, Debug)]
+pub struct Entry {
+    /// Name in plans and on the command line.
+    pub name: &'static str,
+    /// One line on what it does.
+    pub summary: &'static str,
+    /// Its settings.
+    pub parameters: &'static [Parameter],
+    /// Makes it.
+    pub make: Make,
+}
+
+impl PartialEq for Entry {
+    fn eq(&self, other: &Self) -> bool {
+        self.name == other.name
+    }
+}
+
+/// Every application that has a name. The first is the default.
+pub const REGISTRY: &[Entry] = &[
+    writer::BULK,
+    writer::AMOUNT,
+    writer::PACED,
+    on_off::ENTRY,
+    request_response::ENTRY,
+    rpc::ENTRY,
+    reader::AT_ONCE,
+    reader::PAUSED,
+    reader::AT_RATE,
+    arrivals::ENTRY,
+    datagrams::ENTRY,
+];
+
+/// The entry of that name.
+#[must_use]
+pub fn find(name: &str) -> Option<&'static Entry> {
+    REGISTRY.iter().find(|entry| entry.name == name)
+}
+
+/// An application and its settings.
+#[derive(Clone, PartialEq, Debug)]
+pub struct AppConfig {
+    /// The application.
+    pub entry: &'static Entry,
+    /// The values that differ from its defaults.
+    pub settings: Settings,
+}
+
+impl AppConfig {
+    /// The number of connections that a flow of it has.
+    #[must_use]
+    pub fn connections(&self) -> u32 {
+        match self.entry.name == rpc::ENTRY.name {
+            true => rpc::connections(&self.settings),
+            false => 1,
+        }
+    }
+
+    /// One end of its connections; `None` if it has none.
+    ///
+    /// `name` is the flow's, the same for both ends; `reader` is how this end reads.
+    #[must_use]
+    pub fn stream(
+        &self,
+        role: Role,
+        seed: u64,
+        name: &str,
+        reader: Reader,
+    ) -> Option<Box<dyn Application>> {
+        let Make::Stream(make) = self.entry.make else {
+            return None;
+        };
+        let build = Build {
+            settings: &self.settings,
+            seed,
+            name,
+            reader,
+        };
+        Some(reader.gate(make(&build, role)))
+    }
+
+    /// The way of reading; `None` if it is something else.
+    #[must_use]
+    pub fn reader(&self) -> Option<Reader> {
+        match self.entry.make {
+            Make::Reader(make) => Some(make(&self.settings)),
+            _ => None,
+        }
+    }
+
+    /// The arrivals; `None` if it is something else.
+    #[must_use]
+    pub fn arrivals(&self, seed: u64, name: &str) -> Option<Arrivals> {
+        match self.entry.make {
+            Make::Arrivals(make) => Some(make(&self.plain(seed, name))),
+            _ => None,
+        }
+    }
+
+    /// The source of datagrams; `None` if it is something else.
+    #[must_use]
+    pub fn datagrams(&self, seed: u64, name: &str) -> Option<datagrams::Source> {
+        match self.entry.make {
+            Make::Datagrams(make) => Some(make(&self.plain(seed, name))),
+            _ => None,
+        }
+    }
+
+    fn plain<'a>(&'a self, seed: u64, name: &'a str) -> Build<'a> {
+        Build {
+            settings: &self.settings,
+            seed,
+            name,
+            reader: Reader::default(),
+        }
+    }
+}
+
+/// Prints the text that [`read`] understands.
+impl fmt::Display for AppConfig {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.entry.name)?;
+        for setting in self.settings.iter() {
+            write!(f, ", {} {}", setting.name, setting.value)?;
+        }
+        Ok(())
+    }
+}
+
+/// Reads an application: its name, then its settings, as in
+/// `"on-off, burst 4 MB, every 4 s"`.
+///
+/// # Errors
+/// [`Misread`]: an unknown name or setting, or a value that does not fit.
+pub fn read(text: &str) -> Result<AppConfig, Misread> {
+    let mut all = parts(text);
+    let (name, span) = all.next().unwrap_or(("", 0..0));
+    let Some(entry) = find(name) else {
+        let names = REGISTRY.iter().map(|entry| entry.name);
+        let listed: Vec<&str> = names.clone().collect();
+        let hint = format!("one of {}", listed.join(", "));
+        let why = "there is no such application";
+        return Err(Misread::new(name, span, why, hint).suggest(name, names));
+    };
+    let mut settings = Settings::new();
+    for (part, span) in all {
+        settings.read(entry.name, entry.parameters, part, span)?;
+    }
+    Ok(AppConfig { entry, settings })
+}
+
+#[cfg(test)]
+mod tests {
+    use alloc::string::ToString;
+
+    use super::*;
+
+    #[test]
+    fn every_entry_can_be_made_with_its_defaults() {
+        for entry in REGISTRY {
+            let config = read(entry.name).unwrap();
+            let made = match entry.make {
+                Make::Stream(_) => [Role::Client, Role::Server].into_iter().all(|role| {
+                    let end = config.stream(role, 1, "flow", Reader::default());
+                    end.is_some_and(|end| end.sockets() == config.connections())
+                }),
+                Make::Reader(_) => config.reader().is_some(),
+                Make::Arrivals(_) => config.arrivals(1, "flow").is_some(),
+                Make::Datagrams(_) => config.datagrams(1, "flow").is_some(),
+            };
+            assert!(made, "{}", entry.name);
+        }
+    }
+
+    #[test]
+    fn names_are_unique_and_defaults_lie_within_bounds() {
+        for entry in REGISTRY {
+            let same = REGISTRY.iter().filter(|other| other.name == entry.name);
+            assert_eq!(same.count(), 1, "{}", entry.name);
+            for parameter in entry.parameters {
+                let same = entry.parameters.iter().filter(|p| p.name == parameter.name);
+                assert_eq!(same.count(), 1, "{} {}", entry.name, parameter.name);
+                let Some(default) = parameter.default else {
+                    continue;
+                };
+                let mut settings = Settings::new();
+                let set = settings.set(entry.parameters, parameter.name, default);
+                assert_eq!(set, Ok(()), "{} {}", entry.name, parameter.name);
+            }
+        }
+    }
+
+    #[test]
+    fn a_text_is_read_and_printed() {
+        let text = "on-off, burst 4 MB, every 4 s";
+        assert_eq!(read(text).unwrap().to_string(), text);
+        let config = read("rpc , connections 8, poisson").unwrap();
+        assert_eq!(config.connections(), 8);
+        assert_eq!(config.to_string(), "rpc, connections 8, poisson true");
+        assert_eq!(read(&config.to_string()), Ok(config));
+    }
+
+    #[test]
+    fn a_text_that_is_wrong_is_refused_where_it_is_wrong() {
+        let typo = read("on_off").unwrap_err();
+        assert_eq!(typo.nearest.as_deref(), Some("on-off"));
+        let typo = read("on-off, brust 4 MB").unwrap_err();
+        assert_eq!((typo.nearest.as_deref(), typo.span), (Some("burst"), 8..18));
+        assert!(read("").unwrap_err().hint.contains("request-response"));
+        assert!(read("bulk, for 0 s").unwrap_err().why.contains("is from"));
+    }
+}

@@ -1,0 +1,362 @@
+//! Settings of whatever is chosen by name: their names, units, defaults, bounds.
+//!
+//! A thing that can be chosen (a queue discipline, an application) lists its
+//! [`Parameter`]s; [`Settings`] holds the values that differ from the defaults.
+//! [`Settings::read`] understands the text of a plan or of the command line:
+//! `burst 4 MB`, `every 4 s`, `poisson`.
+
+mod text;
+
+use alloc::vec::Vec;
+use core::fmt;
+
+use crate::{Bytes, Duration, Rate};
+
+pub use text::{Misread, parts};
+
+/// The value of a setting.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum Value {
+    /// A span of time.
+    Time(Duration),
+    /// A number of bytes.
+    Octets(u64),
+    /// A number of packets, or another whole number.
+    Count(u64),
+    /// A number with a fraction, e.g. a share or a factor.
+    Number(f64),
+    /// A rate in bit/s.
+    Rate(Rate),
+    /// Yes or no.
+    Flag(bool),
+}
+
+impl Value {
+    /// The kind of value, as errors name it.
+    #[must_use]
+    pub const fn kind(self) -> &'static str {
+        match self {
+            Self::Time(_) => "a time",
+            Self::Octets(_) => "a number of bytes",
+            Self::Count(_) => "a whole number",
+            Self::Number(_) => "a number",
+            Self::Rate(_) => "a rate",
+            Self::Flag(_) => "true or false",
+        }
+    }
+}
+
+impl fmt::Display for Value {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Time(time) => write!(f, "{time}"),
+            Self::Octets(octets) => write!(f, "{}", Bytes::new(*octets)),
+            Self::Count(count) => write!(f, "{count}"),
+            Self::Number(number) => write!(f, "{number}"),
+            Self::Rate(rate) => write!(f, "{rate}"),
+            Self::Flag(flag) => write!(f, "{flag}"),
+        }
+    }
+}
+
+/// Something that can be set.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Parameter {
+    /// Name in plans and on the command line.
+    pub name: &'static str,
+    /// One line on its meaning, with the unit if the value shows none.
+    pub summary: &'static str,
+    /// The value unless it is set. `None`: off.
+    pub default: Option<Value>,
+    /// The smallest value; its kind is the kind of every value.
+    pub least: Value,
+    /// The largest value.
+    pub most: Value,
+}
+
+impl Parameter {
+    /// A time from a nanosecond to a year.
+    #[must_use]
+    pub const fn time(
+        name: &'static str,
+        default: Option<Duration>,
+        summary: &'static str,
+    ) -> Self {
+        Self {
+            name,
+            summary,
+            default: match default {
+                Some(time) => Some(Value::Time(time)),
+                None => None,
+            },
+            least: Value::Time(Duration::from_nanos(1)),
+            most: Value::Time(Duration::from_secs(365 * 86_400)),
+        }
+    }
+
+    /// A number of bytes from 1 to 2^50.
+    #[must_use]
+    pub const fn octets(name: &'static str, default: Option<u64>, summary: &'static str) -> Self {
+        Self {
+            name,
+            summary,
+            default: match default {
+                Some(octets) => Some(Value::Octets(octets)),
+                None => None,
+            },
+            least: Value::Octets(1),
+            most: Value::Octets(1 << 50),
+        }
+    }
+
+    /// A whole number from 1 to `most`.
+    #[must_use]
+    pub const fn count(
+        name: &'static str,
+        default: Option<u64>,
+        most: u64,
+        summary: &'static str,
+    ) -> Self {
+        Self {
+            name,
+            summary,
+            default: match default {
+                Some(count) => Some(Value::Count(count)),
+                None => None,
+            },
+            least: Value::Count(1),
+            most: Value::Count(most),
+        }
+    }
+
+    /// A rate from 1 bit/s.
+    #[must_use]
+    pub const fn rate(name: &'static str, default: Option<Rate>, summary: &'static str) -> Self {
+        Self {
+            name,
+            summary,
+            default: match default {
+                Some(rate) => Some(Value::Rate(rate)),
+                None => None,
+            },
+            least: Value::Rate(Rate::from_bps(1)),
+            most: Value::Rate(Rate::MAX),
+        }
+    }
+
+    /// A number within bounds.
+    #[must_use]
+    pub const fn number(
+        name: &'static str,
+        default: Option<f64>,
+        bounds: (f64, f64),
+        summary: &'static str,
+    ) -> Self {
+        Self {
+            name,
+            summary,
+            default: match default {
+                Some(number) => Some(Value::Number(number)),
+                None => None,
+            },
+            least: Value::Number(bounds.0),
+            most: Value::Number(bounds.1),
+        }
+    }
+
+    /// A switch that is off by default.
+    #[must_use]
+    pub const fn flag(name: &'static str, summary: &'static str) -> Self {
+        Self {
+            name,
+            summary,
+            default: Some(Value::Flag(false)),
+            least: Value::Flag(false),
+            most: Value::Flag(true),
+        }
+    }
+
+    /// Whether `value` lies within the bounds; `None` if it is of another kind.
+    fn holds(&self, value: Value) -> Option<bool> {
+        Some(match (self.least, value, self.most) {
+            (Value::Time(least), Value::Time(value), Value::Time(most)) => {
+                (least..=most).contains(&value)
+            }
+            (Value::Octets(least), Value::Octets(value), Value::Octets(most))
+            | (Value::Count(least), Value::Count(value), Value::Count(most)) => {
+                (least..=most).contains(&value)
+            }
+            (Value::Number(least), Value::Number(value), Value::Number(most)) => {
+                (least..=most).contains(&value)
+            }
+            (Value::Rate(least), Value::Rate(value), Value::Rate(most)) => {
+                (least..=most).contains(&value)
+            }
+            (Value::Flag(_), Value::Flag(_), Value::Flag(_)) => true,
+            _ => return None,
+        })
+    }
+}
+
+/// A parameter and the value it was given.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Setting {
+    /// The parameter's name.
+    pub name: &'static str,
+    /// Its value.
+    pub value: Value,
+}
+
+/// The values that differ from the defaults.
+#[derive(Clone, PartialEq, Default, Debug)]
+pub struct Settings(Vec<Setting>);
+
+/// Why a value cannot be set.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum SettingsError {
+    /// There is no such parameter.
+    Unknown,
+    /// It takes a value of another kind.
+    Kind(&'static Parameter),
+    /// The value lies outside the bounds.
+    Bounds(&'static Parameter),
+}
+
+impl Settings {
+    /// All as by default.
+    #[must_use]
+    pub const fn new() -> Self {
+        Self(Vec::new())
+    }
+
+    /// Sets one of `parameters`; a later value replaces an earlier one.
+    ///
+    /// # Errors
+    /// [`SettingsError`].
+    pub fn set(
+        &mut self,
+        parameters: &'static [Parameter],
+        name: &str,
+        value: Value,
+    ) -> Result<(), SettingsError> {
+        let parameter = parameters.iter().find(|parameter| parameter.name == name);
+        let parameter = parameter.ok_or(SettingsError::Unknown)?;
+        let is_within = parameter
+            .holds(value)
+            .ok_or(SettingsError::Kind(parameter))?;
+        if !is_within {
+            return Err(SettingsError::Bounds(parameter));
+        }
+        let name = parameter.name;
+        match self.0.iter_mut().find(|earlier| earlier.name == name) {
+            Some(earlier) => earlier.value = value,
+            None => self.0.push(Setting { name, value }),
+        }
+        Ok(())
+    }
+
+    /// The values that were set, in order.
+    pub fn iter(&self) -> impl Iterator<Item = &Setting> {
+        self.0.iter()
+    }
+
+    /// The value of a parameter: the one that was set, else its default.
+    #[must_use]
+    pub fn get(&self, parameter: &Parameter) -> Option<Value> {
+        let set = self.0.iter().find(|setting| setting.name == parameter.name);
+        set.map(|setting| setting.value).or(parameter.default)
+    }
+
+    /// A time; `None` if the parameter is off or of another kind.
+    #[must_use]
+    pub fn maybe_time(&self, parameter: &Parameter) -> Option<Duration> {
+        match self.get(parameter) {
+            Some(Value::Time(time)) => Some(time),
+            _ => None,
+        }
+    }
+
+    /// A time; zero if the parameter is off or of another kind.
+    #[must_use]
+    pub fn time(&self, parameter: &Parameter) -> Duration {
+        self.maybe_time(parameter).unwrap_or(Duration::ZERO)
+    }
+
+    /// Bytes or a count; `None` if the parameter is off or of another kind.
+    #[must_use]
+    pub fn maybe_whole(&self, parameter: &Parameter) -> Option<u64> {
+        match self.get(parameter) {
+            Some(Value::Octets(number) | Value::Count(number)) => Some(number),
+            _ => None,
+        }
+    }
+
+    /// Bytes or a count; zero if the parameter is off or of another kind.
+    #[must_use]
+    pub fn whole(&self, parameter: &Parameter) -> u64 {
+        self.maybe_whole(parameter).unwrap_or(0)
+    }
+
+    /// A number; zero if the parameter is off or of another kind.
+    #[must_use]
+    pub fn number(&self, parameter: &Parameter) -> f64 {
+        match self.get(parameter) {
+            Some(Value::Number(number)) => number,
+            _ => 0.0,
+        }
+    }
+
+    /// A rate; `None` if the parameter is off or of another kind.
+    #[must_use]
+    pub fn rate(&self, parameter: &Parameter) -> Option<Rate> {
+        match self.get(parameter) {
+            Some(Value::Rate(rate)) => Some(rate),
+            _ => None,
+        }
+    }
+
+    /// Whether a flag is set.
+    #[must_use]
+    pub fn flag(&self, parameter: &Parameter) -> bool {
+        self.get(parameter) == Some(Value::Flag(true))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TARGET: Parameter = Parameter {
+        name: "target",
+        summary: "",
+        default: Some(Value::Time(Duration::from_millis(5))),
+        least: Value::Time(Duration::from_nanos(1)),
+        most: Value::Time(Duration::from_secs(10)),
+    };
+    static PARAMETERS: [Parameter; 1] = [TARGET];
+
+    #[test]
+    fn a_value_that_is_set_replaces_the_default() {
+        let mut settings = Settings::new();
+        assert_eq!(settings.time(&TARGET), Duration::from_millis(5));
+        let value = Value::Time(Duration::from_millis(20));
+        settings.set(&PARAMETERS, "target", value).unwrap();
+        settings.set(&PARAMETERS, "target", value).unwrap();
+        assert_eq!(settings.time(&TARGET), Duration::from_millis(20));
+        assert_eq!(settings.iter().count(), 1);
+    }
+
+    #[test]
+    fn names_kinds_and_bounds_are_checked() {
+        let mut settings = Settings::new();
+        let mut set = |name, value| settings.set(&PARAMETERS, name, value);
+        assert_eq!(
+            set("interval", Value::Count(1)),
+            Err(SettingsError::Unknown)
+        );
+        let kind = SettingsError::Kind(&PARAMETERS[0]);
+        assert_eq!(set("target", Value::Count(1)), Err(kind));
+        let bounds = SettingsError::Bounds(&PARAMETERS[0]);
+        assert_eq!(set("target", Value::Time(Duration::ZERO)), Err(bounds));
+    }
+}

@@ -1,0 +1,515 @@
+//! A host: processor, network card, sockets with their connections, applications.
+//!
+//! A packet that arrives waits for the processor (arrival is stamped as it reaches the
+//! card), is handled by the engine of its socket, and what the engine then sends costs
+//! processor time again before it reaches the network card. Protocol work comes before
+//! copying for the applications, so on a host that is too slow the applications starve
+//! first, as under a kernel's soft interrupts; among applications the processor goes
+//! round. On an ideal host all this happens at the instant of arrival.
+//!
+//! Timers of the engines run on time even when the processor is busy.
+//!
+//! * `socket`: a connection and the application that uses it;
+//! * `processor`: whose turn it is, and the cost of work;
+//! * `card`: the receive side of the network card;
+//! * `transmit`: from the engine to the wire.
+//!
+//! Most hosts have one socket. Those are asked directly; a host with several keeps their
+//! timers in a heap, so that a thousand idle connections cost nothing.
+
+mod card;
+mod processor;
+mod socket;
+mod transmit;
+
+use std::collections::VecDeque;
+
+use gigatcp_app::Application;
+use gigatcp_events::Cause;
+use gigatcp_path::{Appointments, ConfigError, Cpu, CpuCosts, Hop, Steal};
+use gigatcp_tcp::listener::{self, Heard};
+use gigatcp_tcp::{Connection, Received};
+use gigatcp_units::{Duration, Instant};
+use gigatcp_wire::{IcmpError, Phantom};
+
+use crate::config::{HostConfig, Reader};
+use crate::packet::{Content, Packet};
+use card::{Card, Frame};
+use processor::Task;
+pub use socket::{Socket, SocketConfig};
+
+/// An application of a host and the sockets that it has there.
+#[derive(Debug)]
+struct Program {
+    application: Box<dyn Application>,
+    /// The host's sockets, by the application's own numbers.
+    sockets: Vec<u32>,
+}
+
+/// A segment with data that a host dropped.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Lost {
+    /// Its flow.
+    pub flow: u32,
+    /// Whether it travelled from the flow's receiver to its sender.
+    pub reverse: bool,
+    /// The stream offset after its last octet.
+    pub end: u64,
+    /// The cause.
+    pub cause: Cause,
+}
+
+/// A host of the simulated world.
+#[derive(Debug)]
+pub struct Host {
+    sockets: Vec<Socket>,
+    programs: Vec<Program>,
+    /// Places of sockets and programs that are gone.
+    free: [Vec<u32>; 2],
+    /// Whether it may have more than one socket.
+    is_shared: bool,
+    costs: CpuCosts,
+    ideal: bool,
+    cpu: Cpu,
+    /// When others have the processor.
+    steal: Option<Steal>,
+    card: Card,
+    inbox: VecDeque<Frame>,
+    task: Option<(Instant, Task)>,
+    /// Segments whose processing ends at the given moment.
+    departures: VecDeque<(Instant, Packet)>,
+    link: Option<Hop<Packet>>,
+    tx_queue: u64,
+    /// The network card is full: ask the engine again at this moment.
+    resume_at: Instant,
+    /// What was dropped here.
+    lost: Vec<Lost>,
+    /// Of a host with several sockets.
+    several: Several,
+}
+
+/// What a host with several sockets keeps of them.
+#[derive(Clone, Debug)]
+struct Several {
+    /// When each socket is to act.
+    timers: Appointments,
+    /// Sockets whose application has something for the processor, in turn.
+    ready: VecDeque<u32>,
+    /// Sockets that wait for the network card, in turn.
+    held_back: VecDeque<u32>,
+    /// Sockets that have acted since the last query.
+    acted: Vec<u32>,
+}
+
+impl Host {
+    /// A host without sockets, for one of them or for several (`is_shared`).
+    ///
+    /// # Errors
+    /// If its link cannot be built.
+    pub fn new(
+        config: &HostConfig,
+        is_shared: bool,
+        name: &str,
+        seed: u64,
+    ) -> Result<Self, ConfigError> {
+        let link = config.link.clone().map(|link| Hop::new(link, seed));
+        Ok(Self {
+            sockets: Vec::new(),
+            programs: Vec::new(),
+            free: [Vec::new(), Vec::new()],
+            is_shared,
+            costs: config.costs,
+            ideal: is_ideal(config),
+            cpu: Cpu::new(),
+            steal: config.steal.map(|config| Steal::new(config, seed, name)),
+            card: Card::new(config),
+            inbox: VecDeque::new(),
+            task: None,
+            departures: VecDeque::new(),
+            link: link.transpose()?,
+            tx_queue: config.tx_queue.max(1),
+            resume_at: Instant::FAR_FUTURE,
+            lost: Vec::new(),
+            several: Several {
+                timers: Appointments::new(0),
+                ready: VecDeque::new(),
+                held_back: VecDeque::new(),
+                acted: Vec::new(),
+            },
+        })
+    }
+
+    /// Adds an application; returns its number.
+    pub fn add_application(&mut self, application: Box<dyn Application>) -> u32 {
+        let sockets = vec![u32::MAX; application.sockets() as usize];
+        let program = Program {
+            application,
+            sockets,
+        };
+        match self.free[1].pop() {
+            Some(place) => {
+                self.programs[place as usize] = program;
+                place
+            }
+            None => {
+                self.programs.push(program);
+                self.programs.len() as u32 - 1
+            }
+        }
+    }
+
+    /// Adds a socket of the application with the number `program`, where it has the
+    /// number `port`; returns the socket's number on this host.
+    ///
+    /// # Panics
+    /// If there is no such application, or the host is for one socket and has it.
+    pub fn add_socket(&mut self, config: &SocketConfig<'_>, program: u32, port: u32) -> u32 {
+        let only_reads = !self.programs[program as usize].application.writes();
+        let socket = Socket::new(config, self.ideal, (program, port), only_reads);
+        let number = match self.free[0].pop() {
+            Some(place) => {
+                self.sockets[place as usize] = socket;
+                place
+            }
+            None => {
+                assert!(
+                    self.is_shared || self.sockets.is_empty(),
+                    "a host for one socket"
+                );
+                self.sockets.push(socket);
+                self.sockets.len() as u32 - 1
+            }
+        };
+        self.programs[program as usize].sockets[port as usize] = number;
+        if self.is_shared {
+            self.several.timers.grow(self.sockets.len());
+            self.set_timer(number as usize);
+        }
+        number
+    }
+
+    /// Gives back what a socket holds; its application goes with its last socket.
+    ///
+    /// Packets of it that are still to come are ignored.
+    pub fn remove_socket(&mut self, number: u32) -> Option<Box<dyn Application>> {
+        let socket = &mut self.sockets[number as usize];
+        let (program, port) = (socket.program, socket.port);
+        socket.clear();
+        self.card.release_all(number);
+        if self.is_shared {
+            self.several
+                .timers
+                .set(number as usize, Instant::FAR_FUTURE);
+            self.several.ready.retain(|ready| *ready != number);
+            self.several
+                .held_back
+                .retain(|held_back| *held_back != number);
+        }
+        self.free[0].push(number);
+        let program_sockets = &mut self.programs[program as usize].sockets;
+        program_sockets[port as usize] = u32::MAX;
+        if program_sockets.iter().any(|socket| *socket != u32::MAX) {
+            return None;
+        }
+        self.free[1].push(program);
+        let gone = Program {
+            application: Box::new(gigatcp_app::reader::Sink::new(gigatcp_units::Bytes::ZERO)),
+            sockets: Vec::new(),
+        };
+        let program = std::mem::replace(&mut self.programs[program as usize], gone);
+        Some(program.application)
+    }
+
+    /// A socket.
+    #[must_use]
+    #[inline]
+    pub fn socket(&self, number: u32) -> &Socket {
+        &self.sockets[number as usize]
+    }
+
+    /// A socket, to take the events of its engine.
+    pub fn socket_mut(&mut self, number: u32) -> &mut Socket {
+        &mut self.sockets[number as usize]
+    }
+
+    /// The application of a socket.
+    #[must_use]
+    pub fn application(&self, socket: u32) -> &dyn Application {
+        let program = self.sockets[socket as usize].program;
+        &*self.programs[program as usize].application
+    }
+
+    /// Whether it may have more than one socket.
+    #[must_use]
+    #[inline]
+    pub fn is_shared(&self) -> bool {
+        self.is_shared
+    }
+
+    /// Whether the processor or the network card has work of a socket.
+    #[must_use]
+    pub fn is_busy_with(&self, socket: u32) -> bool {
+        let flow = self.sockets[socket as usize].flow;
+        self.task
+            .as_ref()
+            .is_some_and(|(_, task)| task.socket() == socket)
+            || self
+                .departures
+                .iter()
+                .any(|(_, packet)| packet.flow == flow)
+            || self.inbox.iter().any(|frame| frame.socket == socket)
+            || self.card.holds(socket)
+    }
+
+    /// Of a host with several sockets: the next one that has acted.
+    #[inline]
+    pub fn poll_acted(&mut self) -> Option<u32> {
+        self.several.acted.pop()
+    }
+
+    /// Processor time used so far.
+    #[must_use]
+    pub fn cpu_busy(&self, now: Instant) -> Duration {
+        self.cpu.busy_time(now)
+    }
+
+    /// Processor time used so far, with what others took of it.
+    #[must_use]
+    pub fn cpu_occupied(&self, now: Instant) -> Duration {
+        self.cpu.occupied_time(now)
+    }
+
+    /// A segment with data that this host dropped, in no particular order.
+    #[inline]
+    pub fn poll_lost(&mut self) -> Option<Lost> {
+        self.lost.pop()
+    }
+
+    /// The network card's element, if it has one.
+    #[must_use]
+    pub fn link(&self) -> Option<&Hop<Packet>> {
+        self.link.as_ref()
+    }
+
+    /// Whether a connection of it has failed.
+    #[must_use]
+    pub fn has_failed(&self) -> bool {
+        self.sockets.iter().any(Socket::has_failed)
+    }
+
+    /// Whether something waits for the processor or the network card.
+    #[must_use]
+    pub fn is_sending(&self) -> bool {
+        let on_link = |link: &Hop<Packet>| !link.counters().inside.is_zero();
+        !self.departures.is_empty() || self.link.as_ref().is_some_and(on_link)
+    }
+
+    /// When [`Host::handle_timeout`] wants to be called.
+    #[must_use]
+    #[inline]
+    pub fn poll_timeout(&self) -> Instant {
+        let mut next = self.resume_at;
+        if self.is_shared {
+            next = next.min(self.several.timers.first().0);
+        } else if let Some(socket) = self.sockets.first() {
+            next = next.min(socket.poll_timeout());
+        }
+        if let Some(at) = self.link.as_ref().and_then(Hop::poll_timeout) {
+            next = next.min(at);
+        }
+        if !self.ideal {
+            next = next.min(self.processor_timeout());
+        }
+        next
+    }
+
+    /// A packet reaches the host, for the socket with this number.
+    #[inline(always)]
+    pub fn handle_packet(
+        &mut self,
+        now: Instant,
+        socket: u32,
+        packet: Packet,
+        out: &mut Vec<Packet>,
+    ) {
+        match packet.content {
+            Content::Segment(segment) if self.ideal => {
+                self.handle_segment(now, socket as usize, Received { at: now, segment });
+                self.act(now, socket as usize, out);
+            }
+            Content::Segment(_) => {
+                self.card.handle_packet(now, socket, packet);
+                self.take_interrupt(now);
+                self.work(now, out);
+            }
+            Content::Icmp { error, .. } => self.handle_icmp(now, socket as usize, error, out),
+        }
+    }
+
+    /// An ICMP error reaches the host. It is so rare that it waits for neither
+    /// card nor processor.
+    #[cold]
+    fn handle_icmp(
+        &mut self,
+        now: Instant,
+        socket: usize,
+        error: IcmpError,
+        out: &mut Vec<Packet>,
+    ) {
+        if let Some(connection) = &mut self.sockets[socket].connection {
+            connection.handle_icmp(now, error);
+        }
+        self.act(now, socket, out);
+    }
+
+    /// Something is due: a timer, the processor, the network card.
+    pub fn handle_timeout(&mut self, now: Instant, out: &mut Vec<Packet>) {
+        if self.is_shared {
+            self.handle_timeouts(now, out);
+            return;
+        }
+        let has_socket = !self.sockets.is_empty();
+        if has_socket {
+            self.open(now, 0);
+        }
+        self.lose_processor(now);
+        self.take_interrupt(now);
+        if has_socket {
+            self.handle_timer(now, 0);
+        }
+        self.work(now, out);
+        if has_socket {
+            self.act(now, 0, out);
+        }
+        self.release(now, out);
+    }
+
+    /// Something is due at a host with several sockets.
+    fn handle_timeouts(&mut self, now: Instant, out: &mut Vec<Packet>) {
+        self.lose_processor(now);
+        self.take_interrupt(now);
+        self.work(now, out);
+        while self.several.timers.first().0 <= now {
+            let (_, socket) = self.several.timers.first();
+            self.open(now, socket);
+            self.handle_timer(now, socket);
+            self.act(now, socket, out);
+        }
+        if self.resume_at <= now {
+            self.resume(now, out);
+        }
+        self.release(now, out);
+    }
+
+    /// The timer of a connection is due, or not.
+    fn handle_timer(&mut self, now: Instant, socket: usize) {
+        if let Some(connection) = &mut self.sockets[socket].connection
+            && connection.poll_timeout() <= now
+        {
+            connection.handle_timeout(now);
+        }
+    }
+
+    /// The active side opens when its time has come.
+    fn open(&mut self, now: Instant, socket: usize) {
+        let socket = &mut self.sockets[socket];
+        if socket.connection.is_none() && socket.is_active && socket.wake_at <= now {
+            socket.wake_at = Instant::FAR_FUTURE;
+            socket.connection = Some(Box::new(Connection::connect(now, &socket.tcp)));
+        }
+    }
+
+    #[inline(always)]
+    fn handle_segment(&mut self, now: Instant, socket: usize, received: Received<Phantom>) {
+        match &mut self.sockets[socket].connection {
+            Some(connection) => connection.handle_segment(now, received),
+            None => self.listen(now, socket, &received),
+        }
+    }
+
+    /// The passive side: a SYN makes a connection, all else is ignored (a reset for a
+    /// connection that never existed helps no peer here).
+    #[inline(never)]
+    fn listen(&mut self, now: Instant, socket: usize, received: &Received<Phantom>) {
+        let socket = &mut self.sockets[socket];
+        if socket.is_active {
+            return;
+        }
+        if let Heard::Opened(connection) = listener::handle_segment(now, &socket.tcp, received) {
+            socket.connection = Some(connection);
+        }
+    }
+
+    /// After the engine of a socket has learned something: the application acts, then
+    /// whatever may leave leaves.
+    #[inline]
+    fn act(&mut self, now: Instant, socket: usize, out: &mut Vec<Packet>) {
+        if self.sockets[socket].connection.is_some() {
+            self.act_alone(now, socket, out);
+        }
+        if self.is_shared {
+            self.after_acting(now, socket, out);
+        }
+    }
+
+    fn act_alone(&mut self, now: Instant, socket: usize, out: &mut Vec<Packet>) {
+        self.run_application(now, socket);
+        // Where little may wait unsent (`not_sent_lowat`), what has just left
+        // makes room for more.
+        while self.pump(now, socket, out)
+            && self.ideal
+            && self.resume_at == Instant::FAR_FUTURE
+            && self.next_write(socket, now) > 0
+        {
+            self.run_application(now, socket);
+        }
+    }
+
+    /// On a host with several sockets: those of the same application act as well, and
+    /// timers and turns are kept.
+    #[inline(never)]
+    fn after_acting(&mut self, now: Instant, socket: usize, out: &mut Vec<Packet>) {
+        self.settle(now, socket);
+        let program = self.sockets[socket].program as usize;
+        let count = self.programs[program].sockets.len();
+        if count < 2 {
+            return;
+        }
+        for port in 0..count {
+            let other = self.programs[program].sockets[port] as usize;
+            if other != socket
+                && let Some(true) = self.sockets.get(other).map(|s| s.connection.is_some())
+            {
+                self.act_alone(now, other, out);
+                self.settle(now, other);
+            }
+        }
+    }
+
+    /// Notes when a socket acts next, and whether it waits for the processor.
+    fn settle(&mut self, now: Instant, socket: usize) {
+        self.set_timer(socket);
+        if !self.ideal && !self.sockets[socket].is_ready {
+            let at = now.max(self.cpu.busy_until());
+            if self.next_read(socket, at) > 0 || self.next_write(socket, at) > 0 {
+                self.sockets[socket].is_ready = true;
+                self.several.ready.push_back(socket as u32);
+            }
+        }
+        self.several.acted.push(socket as u32);
+    }
+
+    fn set_timer(&mut self, socket: usize) {
+        let at = self.sockets[socket].poll_timeout();
+        self.several.timers.set(socket, at);
+    }
+}
+
+/// Whether everything at this host takes no time and nothing runs short.
+fn is_ideal(host: &HostConfig) -> bool {
+    host.costs == CpuCosts::default()
+        && host.steal.is_none()
+        && host.coalesce.is_zero()
+        && host.rings.is_none()
+        && host.reader == Reader::default()
+}

@@ -1,0 +1,459 @@
+//! A socket: a connection, and the application that writes to it and reads from it.
+//!
+//! On a host with a processor it writes and reads in calls of a size, each of
+//! which costs copying; on an ideal one it takes and gives all there is.
+
+use gigatcp_app::Application;
+use gigatcp_events::{Limit, State};
+use gigatcp_tcp::{Config as TcpConfig, Connection};
+use gigatcp_units::{Bytes, Duration, Instant};
+use gigatcp_wire::Phantom;
+
+use super::{Host, Task};
+use crate::config::Reader;
+use crate::meter::Meter;
+
+/// What a socket is made of.
+#[derive(Clone, Copy, Debug)]
+pub struct SocketConfig<'a> {
+    /// Number of its flow: the mark of its packets.
+    pub flow: u32,
+    /// The route of its packets: odd ones lead from receivers to senders.
+    pub route: u16,
+    /// The engine's configuration.
+    pub tcp: &'a TcpConfig,
+    /// When it opens the connection. None: it waits for a SYN.
+    pub opens_at: Option<Instant>,
+    /// Octets that its application writes at once.
+    pub write_size: Bytes,
+    /// How its application reads.
+    pub reader: Reader,
+    /// Length of the tester's intervals.
+    pub interval: Duration,
+}
+
+/// A socket.
+#[derive(Debug)]
+pub struct Socket {
+    pub(super) flow: u32,
+    pub(super) route: u16,
+    pub(super) tcp: TcpConfig,
+    pub(super) connection: Option<Box<Connection<Phantom>>>,
+    pub(super) is_active: bool,
+    /// When it opens, or its application acts by the clock.
+    pub(super) wake_at: Instant,
+    /// Number of its application on the host, and its own number there.
+    pub(super) program: u32,
+    pub(super) port: u32,
+    /// Whether it waits for its turn at the processor.
+    pub(super) is_ready: bool,
+    /// Whether it waits for its turn at the network card.
+    pub(super) is_held_back: bool,
+    /// Whether the application takes all there is at once.
+    reads_all: bool,
+    /// Whether it never writes.
+    only_reads: bool,
+    /// Whether the application knows that the connection is established.
+    opened: bool,
+    /// Whether it knows that the peer has closed.
+    peer_closed: bool,
+    /// Whether it knows that the connection has failed.
+    failed: bool,
+    /// Whether it has closed.
+    closed: bool,
+    write_size: u64,
+    /// Octets of one call that reach the engine at a time; 0: all there is room for.
+    write_chunk: u64,
+    /// Octets that the call at hand still takes without asking for room again.
+    batch: u64,
+    written: u64,
+    /// What the application has read, as a stream offset: integrity.
+    pub(super) read_offset: u64,
+    meter: Meter,
+}
+
+impl Socket {
+    pub(super) fn new(
+        config: &SocketConfig<'_>,
+        ideal: bool,
+        (program, port): (u32, u32),
+        only_reads: bool,
+    ) -> Self {
+        Self {
+            flow: config.flow,
+            route: config.route,
+            tcp: config.tcp.clone(),
+            connection: None,
+            is_active: config.opens_at.is_some(),
+            wake_at: config.opens_at.unwrap_or(Instant::FAR_FUTURE),
+            program,
+            port,
+            is_ready: false,
+            is_held_back: false,
+            reads_all: ideal && config.reader.is_prompt(),
+            only_reads,
+            opened: false,
+            peer_closed: false,
+            failed: false,
+            closed: false,
+            write_size: config.write_size.as_u64().max(1),
+            write_chunk: u64::from(config.tcp.profile.write_chunk),
+            batch: 0,
+            written: 0,
+            read_offset: 0,
+            meter: Meter::new(config.interval),
+        }
+    }
+
+    /// Gives back what it holds.
+    pub(super) fn clear(&mut self) {
+        self.connection = None;
+        self.flow = u32::MAX;
+        self.is_active = true;
+        self.wake_at = Instant::FAR_FUTURE;
+        self.is_ready = false;
+        self.is_held_back = false;
+        self.opened = false;
+        self.meter = Meter::new(self.meter.interval());
+    }
+
+    /// Number of its flow; `u32::MAX` if it is gone.
+    #[must_use]
+    #[inline]
+    pub fn flow(&self) -> u32 {
+        self.flow
+    }
+
+    /// Whether its packets travel from the flow's receiver to its sender.
+    #[must_use]
+    #[inline]
+    pub fn is_reverse(&self) -> bool {
+        self.route & 1 == 1
+    }
+
+    /// The engine, once the connection exists.
+    #[must_use]
+    #[inline]
+    pub fn connection(&self) -> Option<&Connection<Phantom>> {
+        self.connection.as_deref()
+    }
+
+    /// The engine, to take its events.
+    pub fn connection_mut(&mut self) -> Option<&mut Connection<Phantom>> {
+        self.connection.as_deref_mut()
+    }
+
+    /// The tester's meter.
+    #[must_use]
+    pub fn meter(&self) -> &Meter {
+        &self.meter
+    }
+
+    /// Octets that the application has written.
+    #[must_use]
+    #[inline]
+    pub fn written(&self) -> u64 {
+        self.written
+    }
+
+    /// Whether everything the peer sent has been read and the peer has closed, or the
+    /// connection has failed.
+    #[must_use]
+    #[inline]
+    pub fn is_over(&self) -> bool {
+        let over = |c: &Connection<Phantom>| c.is_finished_reading() || c.failure().is_some();
+        self.connection().is_some_and(over)
+    }
+
+    /// Whether the connection has failed.
+    #[must_use]
+    #[inline]
+    pub fn has_failed(&self) -> bool {
+        self.connection().is_some_and(|c| c.failure().is_some())
+    }
+
+    /// Whether the connection needs no more packets: it is closed, or waits for old
+    /// duplicates only.
+    #[must_use]
+    pub fn is_closed(&self) -> bool {
+        self.connection()
+            .is_some_and(|c| matches!(c.state(), State::Closed | State::TimeWait))
+    }
+
+    /// When its timer, or its application's, is due.
+    #[inline]
+    pub(super) fn poll_timeout(&self) -> Instant {
+        match &self.connection {
+            Some(connection) => self.wake_at.min(connection.poll_timeout()),
+            None => self.wake_at,
+        }
+    }
+
+    /// Tells the application of the connection's life: established, closed by the peer,
+    /// failed.
+    #[inline(never)]
+    fn notify(&mut self, now: Instant, program: &mut dyn Application) {
+        let Some(connection) = &self.connection else {
+            return;
+        };
+        if let Some(at) = connection.established_at()
+            && !self.opened
+        {
+            self.opened = true;
+            self.meter.start(at);
+            program.handle_opened(at, self.port);
+        }
+        let has_closed = matches!(
+            connection.state(),
+            State::CloseWait | State::Closing | State::LastAck | State::TimeWait
+        );
+        if has_closed && !self.peer_closed {
+            self.peer_closed = true;
+            program.handle_peer_closed(now, self.port, connection.readable());
+        }
+        if connection.failure().is_some() && !self.failed {
+            self.failed = true;
+            self.closed = true;
+            program.handle_failed(now, self.port);
+        }
+        self.wake_at = program.poll_timeout();
+    }
+
+    /// Octets the application reads next: what is there, at most one call.
+    #[inline]
+    fn next_read(&self, now: Instant, program: &dyn Application) -> u64 {
+        match &self.connection {
+            Some(connection) if connection.readable() > 0 => {
+                let wanted = program.poll_read(now, self.port);
+                connection.readable().min(wanted)
+            }
+            _ => 0,
+        }
+    }
+
+    /// Octets the application would write now, in one write of a size.
+    fn next_call(&self, now: Instant, program: &dyn Application) -> u64 {
+        let Some(connection) = &self.connection else {
+            return 0;
+        };
+        if !self.opened || self.closed {
+            return 0;
+        }
+        let space = connection.send_space();
+        if space == 0 {
+            return 0;
+        }
+        // A blocking write sleeps until there is room for it or as much as the
+        // profile wakes writers for; then it takes a part.
+        let wanted = program.poll_write(now, self.port).min(self.left_of_call());
+        if self.batch > 0 {
+            return wanted.min(self.batch).min(self.write_chunk);
+        }
+        let worth_waking = wanted.min(connection.send_wake_space());
+        if space < worth_waking {
+            0
+        } else if self.write_chunk > 0 {
+            wanted.min(space).min(self.write_chunk)
+        } else {
+            wanted.min(space)
+        }
+    }
+
+    /// Octets of the call at hand that are not written yet. Where a call is not cut
+    /// into pieces, what is left of it is a call like any other.
+    fn left_of_call(&self) -> u64 {
+        match self.write_chunk {
+            0 => self.write_size,
+            _ => self.write_size - self.written % self.write_size,
+        }
+    }
+
+    /// Reads up to `len` octets and checks that they are what was written.
+    fn read(&mut self, now: Instant, program: &mut dyn Application, len: u64) {
+        let Some(connection) = &mut self.connection else {
+            return;
+        };
+        let mut left = len;
+        while left > 0
+            && let Some(piece) = connection.read(now, usize::try_from(left).unwrap_or(usize::MAX))
+        {
+            assert_eq!(
+                piece.offset, self.read_offset,
+                "octets delivered out of order, twice, or not at all"
+            );
+            let octets = u64::from(piece.len);
+            self.read_offset += octets;
+            left -= octets;
+            self.meter.on_read(now, octets);
+        }
+        program.handle_read(now, self.port, len - left);
+    }
+
+    /// Writes `len` octets, for which there is room; returns how many were accepted.
+    #[inline]
+    fn write(&mut self, now: Instant, program: &mut dyn Application, len: u64) -> u64 {
+        let payload = Phantom {
+            offset: self.written,
+            len: len as u32,
+        };
+        let connection = self.connection.as_mut();
+        let accepted = connection.map_or(0, |connection| connection.write(payload)) as u64;
+        self.written += accepted;
+        program.handle_written(now, self.port, accepted);
+        accepted
+    }
+
+    /// Writes `len` octets of a call that reaches the engine in pieces.
+    fn write_piece(&mut self, now: Instant, program: &mut dyn Application, len: u64) {
+        if self.batch == 0 {
+            let space = self.connection.as_ref().map_or(0, |c| c.send_space());
+            self.batch = space.min(self.left_of_call());
+        }
+        self.write(now, program, len);
+        self.batch = self.batch.saturating_sub(len);
+        let Some(connection) = &mut self.connection else {
+            return;
+        };
+        if connection.send_space() == 0 {
+            // It sleeps before the rest: what waits for that would wait for good.
+            self.batch = 0;
+        }
+        let has_more = self.batch > 0 && program.poll_write(now, self.port) > 0;
+        connection.set_more_to_come(has_more);
+    }
+
+    /// On an ideal host the application takes and gives all there is; then it closes, or
+    /// the engine learns what it means when it has nothing to send.
+    #[inline]
+    fn run_at_once(&mut self, now: Instant, program: &mut dyn Application) {
+        loop {
+            let len = self.next_read(now, program);
+            if len == 0 {
+                break;
+            }
+            self.read(now, program, if self.reads_all { u64::MAX } else { len });
+        }
+        if self.only_reads && !self.peer_closed {
+            return;
+        }
+        let mut limit = Limit::Application;
+        while self.opened && !self.closed {
+            let wanted = program.poll_write(now, self.port);
+            if wanted == 0 {
+                limit = Limit::Application;
+                self.close_if_done(now, program);
+                break;
+            }
+            limit = Limit::SendBuffer;
+            let space = self.connection.as_ref().map_or(0, |c| c.send_space());
+            let len = wanted.min(space).min(u64::from(u32::MAX));
+            if len == 0 || self.write(now, program, len) == 0 {
+                break;
+            }
+        }
+        if let Some(connection) = &mut self.connection {
+            connection.set_idle_limit(limit);
+        }
+    }
+
+    fn close_if_done(&mut self, now: Instant, program: &mut dyn Application) {
+        if program.poll_close(now, self.port)
+            && let Some(connection) = &mut self.connection
+        {
+            self.closed = true;
+            connection.close(now);
+        }
+    }
+
+    /// On a host with a processor the application's calls wait for their turn; what it
+    /// does without copying it does here. `copying` is whether its write is in progress.
+    fn run_in_turn(&mut self, now: Instant, program: &mut dyn Application, copying: bool) {
+        let mut limit = Limit::Application;
+        if self.opened && !self.closed {
+            if program.poll_write(now, self.port) > 0 {
+                // If there is room, only the processor keeps the data away.
+                let has_room = copying || self.next_call(now, program) > 0;
+                limit = if has_room {
+                    Limit::HostCpu
+                } else {
+                    Limit::SendBuffer
+                };
+            } else if !copying {
+                self.close_if_done(now, program);
+            }
+        }
+        if let Some(connection) = &mut self.connection {
+            connection.set_idle_limit(limit);
+        }
+    }
+}
+
+impl Host {
+    /// Octets the application of a socket reads next.
+    pub(super) fn next_read(&self, socket: usize, now: Instant) -> u64 {
+        let socket = &self.sockets[socket];
+        let program = &self.programs[socket.program as usize];
+        socket.next_read(now, &*program.application)
+    }
+
+    /// Octets the application of a socket would write now: one write on a host with a
+    /// processor, all that fits on an ideal one.
+    pub(super) fn next_write(&self, socket: usize, now: Instant) -> u64 {
+        let socket = &self.sockets[socket];
+        let program = &*self.programs[socket.program as usize].application;
+        if !self.ideal {
+            return socket.next_call(now, program);
+        }
+        match &socket.connection {
+            Some(connection) if socket.opened && !socket.closed && connection.send_space() > 0 => {
+                let space = connection.send_space().min(u64::from(u32::MAX));
+                program.poll_write(now, socket.port).min(space)
+            }
+            _ => 0,
+        }
+    }
+
+    /// The application of a socket learns what has happened, and acts.
+    #[inline]
+    pub(super) fn run_application(&mut self, now: Instant, number: usize) {
+        let socket = &mut self.sockets[number];
+        let program = &mut *self.programs[socket.program as usize].application;
+        let state = socket
+            .connection
+            .as_ref()
+            .map(|connection| connection.state());
+        if state != Some(State::Established) || !socket.opened {
+            socket.notify(now, program);
+        }
+        if socket.wake_at <= now {
+            program.handle_timeout(now);
+        }
+        if self.ideal {
+            socket.run_at_once(now, program);
+        } else {
+            let copying =
+                matches!(self.task, Some((_, Task::Write(one, _))) if one == number as u32);
+            socket.run_in_turn(now, program, copying);
+        }
+        socket.wake_at = program.poll_timeout();
+    }
+
+    /// The copying for a read of a socket is done.
+    pub(super) fn finish_read(&mut self, now: Instant, number: usize, len: u64) {
+        let socket = &mut self.sockets[number];
+        let program = &mut *self.programs[socket.program as usize].application;
+        socket.read(now, program, len);
+        self.card.release_read(number as u32, socket.read_offset);
+    }
+
+    /// The copying for a write of a socket is done.
+    pub(super) fn finish_write(&mut self, now: Instant, number: usize, len: u64) {
+        let socket = &mut self.sockets[number];
+        let program = &mut *self.programs[socket.program as usize].application;
+        if socket.write_chunk > 0 {
+            socket.write_piece(now, program, len);
+        } else {
+            socket.write(now, program, len);
+        }
+    }
+}
