@@ -78,6 +78,9 @@ pub fn world(seed: u64, plant: Option<Plant>) -> WorldConfig {
         reverse: Vec::new(),
         links: all,
         shared: None,
+        hosts: Vec::new(),
+        arrivals: Vec::new(),
+        datagrams: Vec::new(),
         flows,
         end: dumbbell::PATIENCE,
         observe: Observe {
