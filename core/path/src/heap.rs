@@ -23,7 +23,7 @@ impl Appointment {
     }
 }
 
-/// Appointments of a fixed number of elements.
+/// Appointments of elements, which have their numbers from zero.
 #[derive(Clone, Debug)]
 pub struct Appointments {
     /// Each element's appointment, as a binary heap.
@@ -44,6 +44,17 @@ impl Appointments {
                 .map(|element| Appointment { at, element })
                 .collect(),
             place: numbers.collect(),
+        }
+    }
+
+    /// Makes room for `elements` elements; new ones have no appointments.
+    pub fn grow(&mut self, elements: usize) {
+        for element in self.place.len()..elements {
+            self.place.push(element as u32);
+            self.heap.push(Appointment {
+                at: Instant::FAR_FUTURE,
+                element: element as u32,
+            });
         }
     }
 
@@ -102,7 +113,6 @@ impl Appointments {
     }
 
     /// Puts `entry` at `place` or above, moving down what is later.
-    #[inline(always)]
     fn rise(&mut self, mut place: usize, entry: Appointment) {
         while place > 0 {
             let parent = (place - 1) / 2;

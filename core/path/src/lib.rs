@@ -5,6 +5,7 @@
 //! * [`Cpu`]: the one serial processor of a host, with [`CpuCosts`] saying
 //!   what each piece of protocol work costs, and [`Steal`] when others have it.
 //! * [`SharedMedium`]: half-duplex Ethernet, which both directions share.
+//! * [`Network`]: hops as links, a route for each flow and direction, one schedule.
 //! * [`ReceiveRings`]: what a network card can receive before the host runs
 //!   out of buffers.
 //!
@@ -12,8 +13,9 @@
 //!
 //! # Contract
 //!
-//! No element has a clock, a thread or a socket. The driver calls, in this
-//! order at every instant that matters:
+//! Hops, media and networks are an [`Element`] each; what holds for all of them is said
+//! and tested there. No element has a clock, a thread or a socket. The driver calls, in
+//! this order at every instant that matters:
 //!
 //! 1. `poll_*` until each returns nothing: what has come out by `now`.
 //! 2. `handle_*(now, input)`: what goes in at `now`.
@@ -31,13 +33,15 @@
 //! however long the delay line is, and a fixed-rate link needs no timer per
 //! packet: the departure is known when the parcel arrives.
 //!
-//! # Deliberately absent
+//! Queue disciplines, rates and delays that change, jitter, shapers and groups
+//! ([`queue`], [`RateSource`], [`Shaper`], [`Aggregate`], [`Jitter`]) make departures
+//! depend on what happens later. A hop with one of these goes from event to event, each
+//! at its instant, and still needs no timer per packet of its driver.
 //!
-//! Routing between hops and joining them into chains is the driver's
-//! business. Rates and delays do not change during a run; links whose rate
-//! does (radio, cross traffic as a rate) need another element. Queues are
-//! tail-drop FIFOs that mark above a threshold if asked to: no active queue
-//! management beyond that.
+//! # Out of scope
+//!
+//! Routes that change during a run, fragmentation, links of layer 2 other than the
+//! Ethernet above, and names or addresses: a parcel carries the number of its route.
 #![no_std]
 #![forbid(unsafe_code)]
 #![deny(missing_docs)]
@@ -48,6 +52,7 @@ mod closed;
 mod config;
 mod counters;
 mod drops;
+mod element;
 mod fate;
 mod heap;
 mod hop;
@@ -76,6 +81,7 @@ pub use config::{
 };
 pub use counters::{Counters, Tally};
 pub use drops::{DropCause, Drops};
+pub use element::Element;
 pub use heap::Appointments;
 pub use hop::Hop;
 pub use host::{Cpu, CpuCosts, Picoseconds, Work, WorkKind};

@@ -4,78 +4,16 @@
 #[allow(dead_code, reason = "each test file uses its part")]
 mod common;
 
-use common::Numbered;
+use common::{Numbered, Sent};
 use gigatcp_path::queue::{self, QueueConfig};
 use gigatcp_path::{
     ConfigError, Delivery, DropCause, Hop, HopConfig, Jitter, JitterLaw, LossModel, Network,
-    NetworkConfig, Parcel, Release, Reorder, Route, Routed,
+    NetworkConfig, Release, Reorder, Route, Routed,
 };
 use gigatcp_units::{Bytes, Duration, Instant, Probability, Rate};
 use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;
-
-/// Numbered wire packets on their way.
-#[derive(Clone, PartialEq, Eq, Debug)]
-struct Sent {
-    packets: Numbered,
-    route: usize,
-    stage: usize,
-    is_error: bool,
-}
-
-impl Parcel for Sent {
-    fn wire_packets(&self) -> usize {
-        self.packets.wire_packets()
-    }
-
-    fn ip_bytes(&self) -> u64 {
-        self.packets.ip_bytes()
-    }
-
-    fn leading_ip_bytes(&self) -> u64 {
-        self.packets.leading_ip_bytes()
-    }
-
-    fn split_front(&mut self, n: usize) -> Self {
-        let packets = self.packets.split_front(n);
-        Self {
-            packets,
-            ..self.clone()
-        }
-    }
-
-    const JOINS: bool = true;
-
-    fn join(&mut self, next: &Self) {
-        assert_eq!((self.route, self.stage), (next.route, next.stage));
-        self.packets.join(&next.packets);
-    }
-}
-
-impl Routed for Sent {
-    fn route(&self) -> usize {
-        self.route
-    }
-
-    fn stage(&self) -> usize {
-        self.stage
-    }
-
-    fn advance(&mut self) {
-        self.stage += 1;
-    }
-
-    fn too_big(&self, mtu: Bytes, back: usize, stage: usize) -> Option<Self> {
-        assert!(self.packets.size > mtu.as_u64());
-        (!self.is_error).then(|| Self {
-            packets: Numbered::one(self.packets.first, 600),
-            route: back,
-            stage,
-            is_error: true,
-        })
-    }
-}
 
 /// Wire packets at the end of a route: when, which route, which, whether an error.
 type Arrived = (Instant, usize, Vec<u64>, bool);

@@ -1,5 +1,6 @@
 //! Hops that drop what exceeds a rate.
 
+#[allow(dead_code, reason = "each test file uses its part")]
 mod common;
 
 use common::{Numbered, run};

@@ -15,7 +15,7 @@ use gigatcp_units::Duration;
 use crate::diagnostic::{Diagnostic, Findings, Place};
 use crate::document::{Table, Value};
 use crate::keys::{self, KeyTable};
-use crate::model::{Host, Record, Scenario, Stack, Tester};
+use crate::model::{Flow, Host, Node, Record, Scenario, Stack, Tester};
 use crate::reader::Reader;
 
 mod ethernet;
@@ -23,6 +23,9 @@ mod flow;
 mod host;
 mod path;
 mod series;
+mod topology;
+
+use topology::Topology;
 
 pub(crate) use series::plan;
 
@@ -43,12 +46,19 @@ fn scenario(document: &Table, findings: &Findings) -> Scenario {
     let mut sender = host::host(&reader, "sender");
     let mut receiver = host::host(&reader, "receiver");
     let longest_mtu = sender.host.mtu.max(receiver.host.mtu);
-    let path = path::path(
-        &reader,
-        sender.link.take(),
-        receiver.link.take(),
-        longest_mtu,
-    );
+    let tables = flow::readers(&reader);
+    let topology = topology::topology(&reader, &tables, longest_mtu);
+    let mut path = path::Path::default();
+    if let Some(topology) = &topology {
+        path.rtt = topology.rtt;
+    } else {
+        topology::check_no_ends(&tables);
+        let links = [sender.link.take(), receiver.link.take()];
+        path = path::path(&reader, links, longest_mtu);
+    }
+    let Topology {
+        nodes, links, ends, ..
+    } = topology.unwrap_or_default();
     check_marks(
         &path.marks,
         [&sender.host.profile, &receiver.host.profile],
@@ -71,13 +81,16 @@ fn scenario(document: &Table, findings: &Findings) -> Scenario {
         time_sequence: record.flag("time_sequence").unwrap_or(false),
         end,
         kernel_sends: sender.host.stack == Stack::Kernel,
+        ends,
     };
-    let flows = flows.flows(&reader);
+    let flows = flows.flows(&reader, &tables);
     let duration = end.unwrap_or_else(|| flow::latest_end(&flows));
     Scenario {
         ip,
         forward: path.forward,
         reverse: path.reverse,
+        nodes: model_nodes(nodes, &flows, [&sender.host, &receiver.host]),
+        links,
         ethernet: path.ethernet,
         sender: host::with_link(sender.host, path.sender_link),
         receiver: host::with_link(receiver.host, path.receiver_link),
@@ -86,6 +99,26 @@ fn scenario(document: &Table, findings: &Findings) -> Scenario {
         tester: tester(&section(&reader, "tester", &keys::TESTER), duration),
         record: self::record(&record, duration),
     }
+}
+
+/// The nodes, each with what it is as a host.
+fn model_nodes(nodes: Vec<topology::Node>, flows: &[Flow], defaults: [&Host; 2]) -> Vec<Node> {
+    let begins = |number| {
+        let mut ends = flows.iter().filter_map(|flow| flow.ends.as_ref());
+        ends.any(|ends| ends.from == number)
+    };
+    let nodes = nodes.into_iter().enumerate();
+    let nodes = nodes.map(|(number, node)| {
+        let default = defaults[usize::from(!begins(number))];
+        let host = node
+            .draft
+            .map_or_else(|| default.clone(), |draft| draft.host);
+        Node {
+            name: node.name,
+            host: host::with_link(host, node.link),
+        }
+    });
+    nodes.collect()
 }
 
 /// The version of IP; nothing on the way may be too small for it.

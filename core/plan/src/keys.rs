@@ -51,6 +51,8 @@ pub enum Kind {
     PacketRate(u64, u64),
     /// A number from 0 to 1, or a text with one or with a percentage.
     Probability,
+    /// A text with an application and its settings.
+    Application,
     /// A text with the room of a queue, its discipline and settings.
     Queue,
     /// A text with moments and the rate from each on.
@@ -109,6 +111,10 @@ impl fmt::Display for Kind {
             Kind::Queue => f.write_str(
                 "\"1 BDP\", \"100 packets\", \"2 MB\" or \"unlimited\", and a discipline: \
                  \"fq_codel\", \"codel, 1000 packets, target 5 ms\" (`gigatcp list queues`)",
+            ),
+            Kind::Application => f.write_str(
+                "an application and settings: \"on-off, burst 4 MB, every 4 s\" \
+                 (`gigatcp list applications`)",
             ),
             Kind::Rates => f.write_str("\"10 s: 1 Mbit/s, 20 s: 5 Mbit/s, every 40 s\""),
             Kind::Trace => f.write_str("a file with milliseconds, in mahimahi's format"),

@@ -3,6 +3,7 @@
 use alloc::string::String;
 use alloc::vec::Vec;
 
+use gigatcp_app::AppConfig;
 use gigatcp_path::{CpuCosts, HopConfig, RingsConfig, SharedMediumConfig, StealConfig};
 use gigatcp_tcp::congestion::{Entry, SlowStart};
 use gigatcp_tcp::{IpVersion, Profile};
@@ -59,6 +60,11 @@ pub struct Scenario {
     pub forward: Vec<HopConfig>,
     /// What ACKs cross, in order, behind the receiver's link; as many.
     pub reverse: Vec<HopConfig>,
+    /// The nodes of a plan with `[[link]]`, which has no hops above.
+    pub nodes: Vec<Node>,
+    /// The links between them, each direction by itself; [`Flow::ends`] says which a
+    /// flow takes.
+    pub links: Vec<HopConfig>,
     /// The medium that all hosts send on, in place of hops.
     pub ethernet: Option<Ethernet>,
     /// The host that sends data.
@@ -77,6 +83,15 @@ pub struct Scenario {
 }
 
 impl Scenario {
+    /// Returns the sending and the receiving host of `flow`.
+    #[must_use]
+    pub fn hosts_of(&self, flow: &Flow) -> [&Host; 2] {
+        match &flow.ends {
+            Some(ends) => [&self.nodes[ends.from].host, &self.nodes[ends.to].host],
+            None => [&self.sender, &self.receiver],
+        }
+    }
+
     /// All hops from sender to receiver and back, the links of the hosts among
     /// them.
     #[must_use]
@@ -101,6 +116,29 @@ impl Scenario {
         let medium = medium.map(|ethernet| ethernet.medium.delay.saturating_mul(2));
         sum(hops.map(|hop| hop.one_way_delay).chain(medium))
     }
+}
+
+/// A node of a plan with `[[link]]`.
+#[derive(Clone, Debug)]
+pub struct Node {
+    /// Unique in the scenario.
+    pub name: String,
+    /// What it is where flows end there. A node that `[[node]]` does not declare is as
+    /// `[sender]` if a flow begins there, else as `[receiver]`.
+    pub host: Host,
+}
+
+/// Where a flow begins and ends, and its routes.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Ends {
+    /// The sending node, by its place in [`Scenario::nodes`].
+    pub from: usize,
+    /// The receiving node.
+    pub to: usize,
+    /// What data cross, by place in [`Scenario::links`].
+    pub forward: Vec<usize>,
+    /// What ACKs cross.
+    pub reverse: Vec<usize>,
 }
 
 /// A half-duplex Ethernet and the cards at it.
@@ -227,6 +265,10 @@ pub const KERNELS_OWN: &[Entry] = &[Entry {
 pub struct Flow {
     /// Unique in the scenario.
     pub name: String,
+    /// Nodes and routes, in a plan with `[[link]]`.
+    pub ends: Option<Ends>,
+    /// What runs at both ends. None: one end sends, as `stop` and `supply` say.
+    pub application: Option<AppConfig>,
     /// When it opens, from the start of the run.
     pub start: Duration,
     /// When its application stops.

@@ -11,6 +11,7 @@ use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use core::fmt::Display;
 
+use gigatcp_app::AppConfig;
 use gigatcp_path::{GilbertElliott, Jitter, MarkAbove, Schedule, Trace};
 use gigatcp_units::{Bytes, Duration, Probability, Rate};
 
@@ -324,6 +325,19 @@ impl<'a> Reader<'a> {
     pub(crate) fn queue(&self, name: &str) -> Option<Queue> {
         let (key, value) = self.find(name)?;
         self.quantity(key, value, link_text::queue)
+    }
+
+    pub(crate) fn application(&self, name: &str) -> Option<AppConfig> {
+        let (key, value) = self.find(name)?;
+        let read = |text: &str| {
+            gigatcp_app::read(text).map_err(|wrong| Misread {
+                why: wrong.why,
+                span: wrong.span,
+                nearest: wrong.nearest,
+                hint: wrong.hint,
+            })
+        };
+        self.quantity(key, value, read)
     }
 
     pub(crate) fn rates(&self, name: &str) -> Option<Schedule<Rate>> {

@@ -31,12 +31,40 @@ fn plan_with(heading: &str, key: &str, example: &str) -> String {
     };
     let line = line + partner;
     match heading {
+        "the top of the plan" if ["node", "link"].contains(&key) => topology(&line, key),
         "the top of the plan" if key == "name" => line + path,
         "the top of the plan" if key == "path" => head.to_owned() + &line,
         "the top of the plan" => head.to_owned() + path + &line,
         "[path]" if key == "forward" => format!("{head}[path]\n{line}reverse = {{}}\n"),
         "[path]" if key == "reverse" => format!("{head}[path]\n{line}forward = {{}}\n"),
         "[path]" if key == "ethernet" => format!("{head}[path]\n{line}"),
+        "[[node]]" => topology(
+            &format!("[[node]]\n{}{line}", required(key, "name", "a")),
+            "node",
+        ),
+        "[[link]]" => {
+            let needs = [("from", "client"), ("to", "router"), ("rate", "")];
+            let needs = needs.map(|(name, value)| match name {
+                "rate" if !["rate", "rate_trace"].contains(&key) => {
+                    "rate = \"1 Gbit/s\"\n".to_owned()
+                }
+                "rate" => String::new(),
+                _ => required(key, name, value),
+            });
+            let ends = "flow = { from = \"client\", to = \"router\" }\n";
+            let back = match key {
+                "one_way" => "[[link]]\nfrom = \"router\"\nto = \"client\"\none_way = true\n",
+                _ => "",
+            };
+            format!("{head}{ends}[[link]]\n{}{line}{back}", needs.concat())
+        }
+        "[[flow]]" if ["from", "to", "via"].contains(&key) => {
+            let ends = [("from", "client"), ("to", "server")];
+            let ends = ends.map(|(name, value)| required(key, name, value));
+            let links = "link = [{ from = \"client\", to = \"router\" }, \
+                         { from = \"router\", to = \"server\" }]\n";
+            format!("{head}{links}[[flow]]\n{}{line}", ends.concat())
+        }
         "[path.ethernet]" => format!("{head}[path.ethernet]\n{line}"),
         "[path]" => {
             let others = [("rate", "\"1 Gbit/s\""), ("rtt", "\"20 ms\"")];
@@ -82,6 +110,23 @@ fn plan_with(heading: &str, key: &str, example: &str) -> String {
             format!("{head}{path}{first}\n{rate}{rings}{line}")
         }
     }
+}
+
+/// A key that must be there, unless it is the one that is tried.
+fn required(tried: &str, name: &str, value: &str) -> String {
+    if tried == name {
+        return String::new();
+    }
+    format!("{name} = \"{value}\"\n")
+}
+
+/// A plan of two nodes with `lines` for nodes, or for links.
+fn topology(lines: &str, what: &str) -> String {
+    let link = match what {
+        "link" => "",
+        _ => "link = { from = \"a\", to = \"b\" }\n",
+    };
+    format!("name = \"x\"\nflow = {{ from = \"a\", to = \"b\" }}\n{link}{lines}\n")
 }
 
 /// Each file is a trace of 12 Mbit/s.

@@ -323,3 +323,39 @@ fn an_ethernet_stands_in_place_of_hops() {
     assert_eq!(ethernet.receiver_recovery, Duration::ZERO);
     assert_eq!(run.base_rtt(), Duration::from_micros(10));
 }
+
+#[test]
+fn flows_take_the_fewest_links_or_those_past_the_nodes_of_via() {
+    let text = r#"
+        name = "x"
+        link = [
+            { from = "a", to = "r", rate = "1 Gbit/s", delay = "1 ms" },
+            { from = "r", to = "b", rate = "100 Mbit/s", delay = "10 ms", name = "core" },
+            { from = "r", to = "s", delay = "20 ms" },
+            { from = "s", to = "b", delay = "20 ms" },
+        ]
+        [[node]]
+        name = "b"
+        mtu = 9000
+        [[flow]]
+        from = "a"
+        to = "b"
+        [[flow]]
+        from = "b"
+        to = "a"
+        via = ["s"]
+    "#;
+    let plan = parse("plan.toml", text.as_bytes(), &[]).unwrap();
+    let scenario = &plan.series[0].scenario;
+    let names = |links: &[usize]| -> Vec<&str> {
+        let links = links.iter().map(|link| scenario.links[*link].name.as_str());
+        links.collect()
+    };
+    let [straight, around] = [0, 1].map(|flow| scenario.flows[flow].ends.as_ref().unwrap());
+    assert_eq!(names(&straight.forward), ["a-r", "core"]);
+    assert_eq!(names(&straight.reverse), ["core-reverse", "r-a"]);
+    assert_eq!(names(&around.forward), ["b-s", "s-r", "r-a"]);
+    assert_eq!(names(&around.reverse), ["a-r", "r-s", "s-b"]);
+    let [sends, receives] = scenario.hosts_of(&scenario.flows[0]);
+    assert_eq!((sends.mtu, receives.mtu), (1500, 9000));
+}

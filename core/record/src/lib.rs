@@ -232,12 +232,41 @@ pub struct FlowRecord {
     /// therefore say nothing.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub unavailable: Vec<String>,
+    /// What the users of its application noticed, where the plan names one; of all its
+    /// connections together.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub application: Option<ApplicationRecord>,
     /// Time-sequence data, for the flows the plan asked for.
     pub time_sequence: Option<TimeSequence>,
     /// What `gigatcp why` says of the packets alone, where they were analyzed;
     /// [`FlowRecord::limited_by`] is what the run itself measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub why: Option<WhyRecord>,
+}
+
+/// What the users of an application noticed.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct ApplicationRecord {
+    /// The application and its settings, as a plan has them.
+    pub application: String,
+    /// Requests, or bursts, that came into being.
+    pub requests: u64,
+    /// Those that were answered, or delivered.
+    pub answered: u64,
+    /// Requests sent more than once.
+    pub repeated: u64,
+    /// Largest number of requests that waited for a free connection.
+    pub max_waiting: u64,
+    /// Mean time from a request to the last byte of its answer; null without answers.
+    pub response_mean_ns: Option<u64>,
+    /// Median of the same.
+    pub response_p50_ns: Option<u64>,
+    /// What 99 of 100 do not exceed.
+    pub response_p99_ns: Option<u64>,
+    /// Times at which the reading end paused or the player stalled.
+    pub pauses: u64,
+    /// For how long in all.
+    pub paused_ns: u64,
 }
 
 /// What limited a connection, from its packets only.

@@ -1,10 +1,10 @@
 //! What a running path has carried and dropped, for whoever watches.
 
-use gigatcp_path::{Counters, Tally};
+use gigatcp_path::{Counters, Network, Tally};
 use gigatcp_units::Duration;
 
 use crate::device::DeviceCounters;
-use crate::path::Path;
+use crate::packet::Packet;
 use gigatcp_units::Instant;
 
 /// Everything at one moment.
@@ -45,6 +45,8 @@ pub struct HopView {
     pub name: String,
     /// What has happened to wire packets.
     pub counters: Counters,
+    /// Of those that arrived: errors from a hop of the other direction to a sender.
+    pub answers: Tally,
     /// Waiting and in service.
     pub backlog: Tally,
     /// The largest backlog so far, in wire packets.
@@ -101,26 +103,35 @@ impl Way {
             .sum()
     }
 
+    /// Wire packets that entered behind its first hop, as errors to a sender.
+    #[must_use]
+    pub fn answers(&self) -> u64 {
+        let behind = self.hops.iter().skip(1);
+        behind.map(|hop| hop.answers.packets).sum()
+    }
+
     /// Whether no wire packet has appeared or vanished.
     #[must_use]
     pub fn is_conserved(&self) -> bool {
-        self.arrived().packets + self.duplicated()
+        self.arrived().packets + self.answers() + self.duplicated()
             == self.delivered().packets + self.dropped() + self.inside()
     }
 
-    /// Brings it up to what `path` has now.
-    pub(crate) fn look(&mut self, path: &mut Path, now: Instant) {
-        self.hops.resize_with(path.hops().len(), HopView::default);
-        for (view, most) in self.hops.iter_mut().zip(path.max_backlog()) {
-            view.max_backlog = *most;
-        }
-        for (view, hop) in self.hops.iter_mut().zip(path.hops_mut()) {
-            view.name.clone_from(&hop.config().name);
-            view.counters = *hop.counters();
-            view.backlog = hop.backlog(now);
-            view.queueing_delay = hop.queueing_delay(now);
-            view.busy = hop.busy_time(now);
-            view.utilisation = hop.utilisation(now);
+    /// Brings it up to what the hops of `route` have now.
+    pub(crate) fn look(&mut self, network: &mut Network<Packet>, route: usize, now: Instant) {
+        let links = network.routes()[route].links.clone();
+        self.hops.resize_with(links.len(), HopView::default);
+        for (view, link) in self.hops.iter_mut().zip(links) {
+            network.with_link(now, link, |hop| {
+                view.name.clone_from(&hop.config().name);
+                view.counters = *hop.counters();
+                view.backlog = hop.backlog(now);
+                view.queueing_delay = hop.queueing_delay(now);
+                view.busy = hop.busy_time(now);
+                view.utilisation = hop.utilisation(now);
+            });
+            view.max_backlog = network.max_backlog()[link];
+            view.answers = network.answers()[link];
         }
     }
 }

@@ -9,7 +9,7 @@
 //! one, which knows that the packet never was on a wire.
 
 use std::fs::File;
-use std::io::{self, ErrorKind, IoSlice, Write};
+use std::io::{self, ErrorKind, IoSlice};
 use std::net::IpAddr;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
@@ -206,15 +206,6 @@ impl Device {
         }
         Ok(())
     }
-
-    /// The same for a packet of our own, behind its header for offloads.
-    ///
-    /// # Errors
-    /// That the device is gone.
-    pub fn write_octets(&mut self, octets: &[u8]) -> io::Result<()> {
-        let written = write(|| (&self.tun).write(octets));
-        self.written.count(written).map_or(Ok(()), Err)
-    }
 }
 
 /// What a device had to give.
@@ -231,16 +222,6 @@ pub enum Read {
 impl AsFd for Device {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.tun.as_fd()
-    }
-}
-
-/// Calls again what a signal interrupted.
-fn write(mut call: impl FnMut() -> io::Result<usize>) -> io::Result<usize> {
-    loop {
-        match call() {
-            Err(error) if error.kind() == ErrorKind::Interrupted => {}
-            done => return done,
-        }
     }
 }
 

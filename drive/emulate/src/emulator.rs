@@ -15,16 +15,14 @@ use std::thread::{self, JoinHandle};
 
 use gigatcp_linux::poll::Alarm;
 use gigatcp_linux::{LabError, Namespace, Step, clock, packets, process, settings};
-use gigatcp_path::{ConfigError, HopConfig, Release};
+use gigatcp_path::{ConfigError, HopConfig, Network, NetworkConfig, Release};
 use gigatcp_units::{Duration, Instant};
 
 use crate::counters::{Lateness, Snapshot};
 use crate::device::{Device, DeviceConfig, NAME};
 use crate::engine::{AWAKE, EARLY, Engine, Shared, Side, Watch};
 use crate::outbox::Outbox;
-use crate::path::Path;
 use crate::rest::Rest;
-use crate::too_big::Routers;
 use crate::vigil::Vigil;
 
 /// How long wire packets of a super-segment wait for those behind them at most:
@@ -60,12 +58,6 @@ impl Addresses {
         }
     }
 }
-
-/// Whom ICMP errors come from.
-const ROUTERS: Routers = Routers {
-    v4: Ipv4Addr::new(10, 83, 0, 254),
-    v6: Ipv6Addr::new(0xfd83, 0, 0, 0, 0, 0, 0, 0xff),
-};
 
 /// What to emulate.
 #[derive(Clone, Debug)]
@@ -184,14 +176,7 @@ impl Emulator {
         config: &EmulatorConfig,
         watch: Option<Box<dyn Watch>>,
     ) -> Result<Self, EmulatorError> {
-        let path = |hops: &[HopConfig]| {
-            let together = hops.iter().cloned().map(|hop| HopConfig {
-                release: Release::Within(TOGETHER),
-                ..hop
-            });
-            Path::new(together, config.seed).map_err(EmulatorError::Hop)
-        };
-        let paths = [path(&config.forward)?, path(&config.reverse)?];
+        let network = Network::new(network(config), config.seed).map_err(EmulatorError::Hop)?;
         let sites = Sites([Namespace::new()?, Namespace::new()?]);
         let [client, server] = Side::ALL.map(|side| sites.of(side).run(|| open(side, config))?);
         let ((client, client_wire), (server, server_wire)) = (client?, server?);
@@ -207,9 +192,8 @@ impl Emulator {
             // What comes from the client is for the server.
             outboxes: [Outbox::new(server.batch()), Outbox::new(client.batch())],
             devices: [client, server],
-            paths,
+            network,
             lateness: [Lateness::default(), Lateness::default()],
-            routers: ROUTERS,
             watch,
             shared: Arc::clone(&shared),
             zero,
@@ -338,6 +322,26 @@ impl Sites {
     fn of(&self, side: Side) -> &Namespace {
         &self.0[side.index()]
     }
+}
+
+/// The path as a network. At one instant what leaves makes room for what comes.
+fn network(config: &EmulatorConfig) -> NetworkConfig {
+    let [forward, reverse] = [&config.forward, &config.reverse].map(|hops| {
+        let together = hops.iter().cloned().map(|hop| HopConfig {
+            release: Release::Within(TOGETHER),
+            ..hop
+        });
+        let mut links: Vec<_> = together.collect();
+        if links.is_empty() {
+            // A wire of no length, so that it has counters.
+            links.push(HopConfig {
+                release: Release::Whole,
+                ..HopConfig::default()
+            });
+        }
+        links
+    });
+    NetworkConfig::path(forward, reverse).last_link_first()
 }
 
 /// Whether packets leave a hop later than they arrive, so that it matters when

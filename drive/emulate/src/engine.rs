@@ -21,16 +21,14 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use gigatcp_linux::poll::{self, Alarm, Interest};
 use gigatcp_linux::{clock, process};
-use gigatcp_path::DropCause;
+use gigatcp_path::{Delivery, Network};
 use gigatcp_units::{Duration, Instant};
 
 use crate::counters::{Lateness, Snapshot};
 use crate::device::{Device, Read};
 use crate::outbox::Outbox;
 use crate::packet::Packet;
-use crate::path::{Delivery, Path};
 use crate::rest::Rest;
-use crate::too_big::{Routers, too_big};
 use crate::vigil::Vigil;
 
 /// How much before the next thing is due it wakes up, where there is a processor
@@ -110,10 +108,10 @@ pub(crate) struct Shared {
 /// where they are, the rest by where packets come from.
 pub(crate) struct Engine {
     pub(crate) devices: [Device; 2],
-    pub(crate) paths: [Path; 2],
+    /// Route 0 begins at the client, route 1 at the server.
+    pub(crate) network: Network<Packet>,
     pub(crate) outboxes: [Outbox; 2],
     pub(crate) lateness: [Lateness; 2],
-    pub(crate) routers: Routers,
     pub(crate) watch: Option<Box<dyn Watch>>,
     pub(crate) shared: Arc<Shared>,
     /// The monotonic clock when the path began.
@@ -181,39 +179,48 @@ impl Engine {
         Instant::from_nanos((clock::monotonic() - self.zero).unsigned_abs())
     }
 
-    /// Reads what `side` has sent, and hands over what is due of it at the other
-    /// side; says whether there was nothing.
+    /// Reads what `side` has sent, and hands over what is due; returns whether there was
+    /// nothing.
     fn carry(&mut self, side: Side) -> io::Result<bool> {
         let now = self.now();
-        let mut is_idle = self.deliver_until(side, now);
-        self.hand_over(side)?;
+        let mut is_idle = self.deliver_until(now);
+        self.hand_over_all()?;
         for _ in 0..BATCH {
-            let Read::Packet(packet) = self.devices[side.index()].read()? else {
+            let Read::Packet(mut packet) = self.devices[side.index()].read()? else {
                 break;
             };
             is_idle = false;
+            packet.route = side.index() as u8;
             let at = self.now();
-            self.deliver_until(side, at);
+            self.deliver_until(at);
             self.see(at, side, true, &packet);
-            self.paths[side.index()].handle_arrival(at, packet);
-            self.deliver_until(side, at);
-            if self.outboxes[side.index()].is_due(at) {
-                self.hand_over(side)?;
+            self.network.handle_arrival(at, packet);
+            self.deliver_until(at);
+            for from in Side::ALL {
+                if self.outboxes[from.index()].is_due(at) {
+                    self.hand_over(from)?;
+                }
             }
-            self.bury(side)?;
+            while self.network.poll_known_dropped().is_some() {}
         }
-        self.hand_over(side)?;
+        self.hand_over_all()?;
         Ok(is_idle)
     }
 
-    /// Puts what is due by `now` on the doorstep; says whether that was nothing.
-    fn deliver_until(&mut self, from: Side, now: Instant) -> bool {
+    /// Puts what is due by `now` into the outboxes; returns whether that was nothing.
+    fn deliver_until(&mut self, now: Instant) -> bool {
         let mut is_nothing = true;
-        while let Some(Delivery { due, packet }) = self.paths[from.index()].poll_delivery(now) {
+        while let Some(Delivery { due, parcel }) = self.network.poll_delivery(now) {
             is_nothing = false;
-            self.outboxes[from.index()].put(now, due, packet);
+            self.outboxes[usize::from(parcel.route)].put(now, due, parcel);
         }
         is_nothing
+    }
+
+    fn hand_over_all(&mut self) -> io::Result<()> {
+        Side::ALL
+            .into_iter()
+            .try_for_each(|from| self.hand_over(from))
     }
 
     /// Hands over what waits for it.
@@ -238,25 +245,6 @@ impl Engine {
         }
         self.devices[from.other().index()].write(packets)?;
         self.outboxes[from.index()].clear();
-        Ok(())
-    }
-
-    /// Lets go of what was dropped, and tells its sender where that is due.
-    fn bury(&mut self, from: Side) -> io::Result<()> {
-        let (path, device) = (
-            &mut self.paths[from.index()],
-            &mut self.devices[from.index()],
-        );
-        while let Some((at, packet, cause)) = path.poll_dropped() {
-            let hop = path.hops()[at].config();
-            let mtu = hop.mtu.filter(|_| hop.tells_too_big);
-            if let (DropCause::TooBig, Some(mtu)) = (cause, mtu) {
-                let mtu = u16::try_from(mtu.as_u64()).unwrap_or(u16::MAX);
-                if let Some(told) = too_big(&packet, mtu, &self.routers) {
-                    device.write_octets(&told)?;
-                }
-            }
-        }
         Ok(())
     }
 
@@ -287,7 +275,7 @@ impl Engine {
 
     /// Sleeps until something can be read or is nearly due; says when it woke up.
     fn sleep(&mut self, now: Instant) -> io::Result<Instant> {
-        let due = self.paths.iter().filter_map(Path::poll_timeout).min();
+        let due = self.network.poll_timeout();
         let early = if self.is_first && self.rest.is_owing() {
             self.early.min(SHARP)
         } else {
@@ -348,9 +336,10 @@ impl Engine {
         snapshot.is_all_awake = self.vigil.as_ref().is_some_and(Vigil::is_for_all);
         snapshot.processor = Duration::from_nanos(clock::thread().unsigned_abs());
         snapshot.memory = self.devices.iter().map(Device::memory).sum();
-        for (side, path) in self.paths.iter_mut().enumerate() {
-            let way = &mut snapshot.ways[side];
-            way.look(path, now);
+        // What queues have dropped on their own, too.
+        while self.network.poll_dropped().is_some() {}
+        for (side, way) in snapshot.ways.iter_mut().enumerate() {
+            way.look(&mut self.network, side, now);
             way.device = self.devices[side].counters();
             way.lateness.clone_from(&self.lateness[side]);
         }

@@ -2,7 +2,7 @@
 //! driven by the machine's clock.
 //!
 //! [`Emulator`] makes two network namespaces with a device each, and carries
-//! what one sends to the other through hops: the same objects that simulated
+//! what one sends to the other through a network: the same objects that simulated
 //! runs use, at the rate, with the delay, the queue and the losses they say.
 //! Super-segments of the kernel go through whole and are accounted for wire
 //! packet by wire packet, so that offloads stay on.
@@ -39,7 +39,6 @@
 //! | `outbox.rs` | packets that are due and wait for others to be handed over together |
 //! | `rest.rs` | what that thread leaves to others |
 //! | `vigil.rs` | processors that do not fall asleep while the path has packets |
-//! | `path.rs` | hops one behind another, brought up to a clock |
 //! | `packet.rs` | a packet or super-segment as a path carries it |
 //! | `headers.rs` | the headers of a piece of a super-segment |
 //! | `too_big.rs` | telling senders that a packet was too large |
@@ -62,7 +61,6 @@ mod engine;
 mod headers;
 mod outbox;
 mod packet;
-mod path;
 mod rest;
 mod slabs;
 mod too_big;
@@ -74,6 +72,5 @@ pub use emulator::{Addresses, Emulator, EmulatorConfig, EmulatorError, End};
 pub use engine::{Side, Sight, Watch};
 pub use headers::{device_octets, wire_octets};
 pub use packet::{Packet, Refusal};
-pub use path::{Delivery, Path};
 pub use slabs::Slabs;
 pub use too_big::{Routers, too_big};

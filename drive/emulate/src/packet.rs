@@ -14,8 +14,10 @@
 
 use bytes::Bytes;
 use gigatcp_linux::virtio::{ChecksumState, HEADER_LEN, VirtioHeader};
-use gigatcp_path::Parcel;
+use gigatcp_path::{Parcel, Routed};
 use gigatcp_wire::{Ecn, IPV4_HEADER_LEN, IPV6_HEADER_LEN};
+
+use crate::too_big::{ROUTERS, too_big};
 
 /// Octets of a TCP header without options.
 const TCP_HEADER_LEN: usize = 20;
@@ -31,6 +33,10 @@ pub struct Packet {
     /// Wire packets that are meant.
     count: u16,
     pub(crate) ecn: EcnChange,
+    /// The route it takes: 0 from the client, 1 from the server.
+    pub(crate) route: u8,
+    /// Links of that route that it has entered.
+    pub(crate) stage: u8,
 }
 
 /// How a packet is made, and where its parts lie, counted from its IP header.
@@ -83,6 +89,8 @@ impl Packet {
             first: 0,
             count: shape.total,
             ecn: EcnChange::None,
+            route: 0,
+            stage: 0,
         })
     }
 
@@ -224,6 +232,33 @@ fn flow_of(octets: &[u8], is_v6: bool) -> u32 {
 
 pub(crate) fn word(octets: &[u8], at: usize) -> u16 {
     u16::from_be_bytes([octets[at], octets[at + 1]])
+}
+
+impl Routed for Packet {
+    #[inline]
+    fn route(&self) -> usize {
+        usize::from(self.route)
+    }
+
+    #[inline]
+    fn stage(&self) -> usize {
+        usize::from(self.stage)
+    }
+
+    #[inline]
+    fn advance(&mut self) {
+        self.stage += 1;
+    }
+
+    fn too_big(&self, mtu: gigatcp_units::Bytes, back: usize, stage: usize) -> Option<Self> {
+        let mtu = u16::try_from(mtu.as_u64()).unwrap_or(u16::MAX);
+        let octets = too_big(self, mtu, &ROUTERS)?;
+        Some(Self {
+            route: back as u8,
+            stage: stage as u8,
+            ..Self::read(octets.into()).ok()?
+        })
+    }
 }
 
 impl Parcel for Packet {

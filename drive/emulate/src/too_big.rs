@@ -1,6 +1,6 @@
-//! Telling a sender that its packet is larger than a hop takes: ICMP
+//! The packet that tells a sender that its own was larger than a hop takes: ICMP
 //! "fragmentation needed" (RFC 792, RFC 1191 section 4) and ICMPv6 "packet too
-//! big" (RFC 4443 section 3.2).
+//! big" (RFC 4443 section 3.2). When it is sent, and on which way, the network says.
 //!
 //! Told are senders of IPv4 packets that may not be fragmented, and of all of
 //! IPv6; never about an ICMP error (RFC 1122 section 3.2.2, RFC 4443 section
@@ -23,9 +23,9 @@ const QUOTED: usize = 64;
 const LONGEST_V6: usize = 1280;
 const HEADER_LEN: usize = gigatcp_linux::virtio::HEADER_LEN;
 
-/// What tells the sender of `packet`, which a hop of `mtu` octets dropped: for
-/// the device it came from, with the header before it. The error comes from the
-/// router's address in `routers`, IPv4's and IPv6's.
+/// Returns what tells the sender of `packet`, which a hop of `mtu` octets dropped, as a
+/// device takes it: with the header before it. The error comes from the router's address
+/// in `routers`, IPv4's and IPv6's.
 #[must_use]
 pub fn too_big(packet: &Packet, mtu: u16, routers: &Routers) -> Option<Vec<u8>> {
     let octets = packet.ip_octets();
@@ -44,6 +44,12 @@ pub struct Routers {
     /// Of IPv6.
     pub v6: std::net::Ipv6Addr,
 }
+
+/// Addresses that belong to no end.
+pub(crate) const ROUTERS: Routers = Routers {
+    v4: std::net::Ipv4Addr::new(10, 83, 0, 254),
+    v6: std::net::Ipv6Addr::new(0xfd83, 0, 0, 0, 0, 0, 0, 0xff),
+};
 
 fn too_big_v4(packet: &[u8], mtu: u16, routers: &Routers) -> Option<Vec<u8>> {
     const DONT_FRAGMENT: u8 = 0x40;

@@ -4,8 +4,10 @@
 mod common;
 
 use common::{Made, make};
-use gigatcp_emulate::{Delivery, Path};
-use gigatcp_path::{HopConfig, LossModel, Parcel, Release, Reorder};
+use gigatcp_emulate::Packet;
+use gigatcp_path::{
+    Delivery, HopConfig, LossModel, Network, NetworkConfig, Parcel, Release, Reorder,
+};
 use gigatcp_units::{Bytes, Duration, Instant, Probability, Rate};
 use proptest::prelude::*;
 
@@ -43,15 +45,16 @@ fn hops(release: Release) -> [HopConfig; 3] {
     [first, second, third]
 }
 
-fn path(release: Release) -> Path {
-    Path::new(hops(release), 5).unwrap()
+fn path(release: Release) -> Network<Packet> {
+    let config = NetworkConfig::path(hops(release).into(), Vec::new());
+    Network::new(config.last_link_first(), 5).unwrap()
 }
 
 /// Polls all that is due by `now`.
-fn poll(path: &mut Path, now: Instant, into: &mut Vec<(Instant, usize, u64)>) {
-    while let Some(Delivery { due, packet }) = path.poll_delivery(now) {
+fn poll(path: &mut Network<Packet>, now: Instant, into: &mut Vec<(Instant, usize, u64)>) {
+    while let Some(Delivery { due, parcel }) = path.poll_delivery(now) {
         assert!(due <= now);
-        into.push((due, packet.wire_packets(), packet.ip_bytes()));
+        into.push((due, parcel.wire_packets(), parcel.ip_bytes()));
     }
     while path.poll_dropped().is_some() {}
 }
@@ -82,7 +85,7 @@ proptest! {
         poll(&mut in_time, Instant::FAR_FUTURE, &mut one);
         poll(&mut late, Instant::FAR_FUTURE, &mut other);
         prop_assert_eq!(one, other);
-        for (one, other) in in_time.hops().iter().zip(late.hops()) {
+        for (one, other) in in_time.links().iter().zip(late.links()) {
             prop_assert_eq!(one.counters(), other.counters());
             prop_assert!(one.counters().is_conserved());
         }
@@ -102,24 +105,15 @@ proptest! {
             path.handle_arrival(now, make(&Made { len, ..Made::default() }));
         }
         poll(&mut path, Instant::FAR_FUTURE, &mut delivered);
-        let hops = path.hops();
+        // The last link comes first.
+        let hops = path.links();
         for pair in hops.windows(2) {
-            prop_assert_eq!(pair[0].counters().delivered, pair[1].counters().arrived);
+            prop_assert_eq!(pair[1].counters().delivered, pair[0].counters().arrived);
         }
         prop_assert!(hops.iter().all(|hop| hop.counters().inside.is_zero()));
         let packets: usize = delivered.iter().map(|(_, packets, _)| packets).sum();
         let bytes: u64 = delivered.iter().map(|(_, _, bytes)| bytes).sum();
-        let out = hops[2].counters().delivered;
+        let out = hops[0].counters().delivered;
         prop_assert_eq!((out.packets, out.bytes.as_u64()), (packets as u64, bytes));
     }
-}
-
-#[test]
-fn a_path_of_no_hops_is_a_wire_of_no_length() {
-    let mut path = Path::new([], 1).unwrap();
-    let now = Instant::from_nanos(5);
-    path.handle_arrival(now, make(&Made::default()));
-    let out = path.poll_delivery(now).unwrap();
-    assert_eq!((out.due, out.packet.wire_packets()), (now, 7));
-    assert_eq!(path.poll_timeout(), None);
 }

@@ -28,7 +28,7 @@ use std::collections::VecDeque;
 
 use gigatcp_app::Application;
 use gigatcp_events::Cause;
-use gigatcp_path::{ConfigError, Cpu, CpuCosts, Hop, Steal};
+use gigatcp_path::{Appointments, ConfigError, Cpu, CpuCosts, Hop, Steal};
 use gigatcp_tcp::listener::{self, Heard};
 use gigatcp_tcp::{Connection, Received};
 use gigatcp_units::{Duration, Instant};
@@ -36,7 +36,6 @@ use gigatcp_wire::{IcmpError, Phantom};
 
 use crate::config::{HostConfig, Reader};
 use crate::packet::{Content, Packet};
-use crate::schedule::Schedule;
 use card::{Card, Frame};
 pub use datagram::{DatagramSink, DatagramSource};
 use processor::Task;
@@ -106,7 +105,7 @@ pub struct Host {
 #[derive(Clone, Debug)]
 struct Several {
     /// When each socket is to act.
-    timers: Schedule,
+    timers: Appointments,
     /// Sockets whose application has something for the processor, in turn.
     ready: VecDeque<u32>,
     /// Sockets that wait for the network card, in turn.
@@ -151,7 +150,7 @@ impl Host {
             last_sink: 0,
             reads_datagram: false,
             several: Several {
-                timers: Schedule::new(0),
+                timers: Appointments::new(0),
                 ready: VecDeque::new(),
                 held_back: VecDeque::new(),
                 acted: Vec::new(),
@@ -349,9 +348,7 @@ impl Host {
     pub fn poll_timeout(&self) -> Instant {
         let mut next = self.resume_at;
         if self.is_shared {
-            next = next
-                .min(self.several.timers.earliest())
-                .min(self.sources_at);
+            next = next.min(self.several.timers.first().0).min(self.sources_at);
         } else if let Some(socket) = self.sockets.first() {
             next = next.min(socket.poll_timeout());
         }
@@ -433,8 +430,8 @@ impl Host {
         self.lose_processor(now);
         self.take_interrupt(now);
         self.work(now, out);
-        while self.several.timers.earliest() <= now {
-            let (_, socket) = self.several.timers.next();
+        while self.several.timers.first().0 <= now {
+            let (_, socket) = self.several.timers.first();
             self.open(now, socket);
             self.handle_timer(now, socket);
             self.act(now, socket, out);

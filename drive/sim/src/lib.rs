@@ -9,7 +9,6 @@
 //! * [`world`]: the loop around network and hosts.
 //! * [`outcome`]: what comes out of it.
 //! * [`host`]: processor, network card, sockets, applications.
-//! * [`schedule`]: who acts next.
 //! * [`packet`]: what travels.
 //! * [`meter`]: the tester's clock and intervals.
 //! * [`observe`]: samples, time-sequence data.
@@ -32,7 +31,6 @@ pub mod outcome;
 pub mod packet;
 mod populate;
 mod routes;
-pub mod schedule;
 mod short_flows;
 pub mod world;
 

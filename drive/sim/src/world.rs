@@ -11,7 +11,9 @@ use std::rc::Rc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use gigatcp_events::EventHash;
-use gigatcp_path::{ConfigError, Delivery, DropCause, Hop, Network, Parcel, SharedMedium};
+use gigatcp_path::{
+    Appointments, ConfigError, Delivery, DropCause, Hop, Network, Parcel, SharedMedium,
+};
 use gigatcp_tcp::Connection;
 use gigatcp_units::{Duration, Instant};
 use gigatcp_wire::{Phantom, Segment};
@@ -24,7 +26,6 @@ use crate::outcome::{Endpoint, FlowOutcome, Outcome};
 use crate::packet::{Content, Packet, headers};
 use crate::populate::{Ends, Place, Population};
 use crate::routes::Routes;
-use crate::schedule::Schedule;
 use crate::short_flows::ShortFlows;
 
 /// More steps than this without time moving is a fault of ours, not a busy
@@ -59,7 +60,7 @@ pub enum Ended {
 pub struct World {
     config: WorldConfig,
     now: Instant,
-    schedule: Schedule,
+    schedule: Appointments,
     network: Network<Packet>,
     hosts: Vec<Host>,
     /// The connections, by the numbers that their packets carry.
@@ -108,7 +109,7 @@ impl World {
         let flows = connections.len();
         let mut world = Self {
             now: Instant::ZERO,
-            schedule: Schedule::new(elements),
+            schedule: Appointments::new(elements),
             network: Network::new(network, config.seed)?,
             unfinished: flows,
             finished_at: vec![None; flows],
@@ -181,7 +182,7 @@ impl World {
         let mut steps = 0_u32;
         let mut still = 0_u32;
         while self.unfinished > 0 || self.awaits_others() || self.has_last_words() {
-            let (other, element) = self.schedule.next();
+            let (other, element) = self.schedule.first();
             let network = self.network.due();
             let at = network.min(other);
             if at > end || at == Instant::FAR_FUTURE {

@@ -4,8 +4,8 @@
 use gigatcp_events::{Cause, Limit};
 use gigatcp_plan::{Flow, Series};
 use gigatcp_record::{
-    CauseShare, CauseSpan, FlowRecord, IntervalRecord, LimitShare, Negotiated, RingRecord, Sample,
-    SeriesRecord, TimeSequence, growth,
+    ApplicationRecord, CauseShare, CauseSpan, FlowRecord, IntervalRecord, LimitShare, Negotiated,
+    RingRecord, Sample, SeriesRecord, TimeSequence, growth,
 };
 use gigatcp_sim::account::{ByCause, ByLimit, Settled, Span};
 use gigatcp_sim::meter::Meter;
@@ -79,6 +79,7 @@ pub(crate) struct Found<'a> {
     pub(crate) looks: Vec<Look>,
     pub(crate) negotiated: Vec<Negotiated>,
     pub(crate) unavailable: Vec<String>,
+    pub(crate) application: Option<ApplicationRecord>,
     pub(crate) time_sequence: Option<TimeSequence>,
 }
 
@@ -135,6 +136,7 @@ impl Found<'_> {
             failure: self.failure,
             receive_rings: self.rings,
             negotiated: self.negotiated,
+            application: self.application,
             unavailable: self.unavailable,
             time_sequence: self.time_sequence,
             why: None,

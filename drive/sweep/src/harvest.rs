@@ -2,16 +2,18 @@
 
 use std::collections::BTreeMap;
 
+use gigatcp_app::AppConfig;
 use gigatcp_path::{Counters as HopCounters, Drops, Hop, ReceiveRings, Ring, SharedMedium};
 use gigatcp_plan::{Flow, Scenario, Series};
 use gigatcp_record::{
-    FlowRecord, HopRecord, RingRecord, SequenceDetail, SequenceStep, SeriesRecord, TimeSequence,
+    ApplicationRecord, FlowRecord, HopRecord, RingRecord, SequenceDetail, SequenceStep,
+    SeriesRecord, TimeSequence,
 };
 use gigatcp_sim::observe::{Mark, Sample, Sequence};
 use gigatcp_sim::packet::Packet;
 use gigatcp_sim::{Ended, FlowOutcome, Outcome};
 use gigatcp_tcp::Connection;
-use gigatcp_units::{Bytes, Instant};
+use gigatcp_units::{Bytes, Duration, Instant};
 use gigatcp_wire::Phantom;
 
 use crate::found::{Counts, Found, Look};
@@ -27,7 +29,18 @@ pub fn series(
     outcome: &Outcome,
 ) -> SeriesRecord {
     let scenario = &series.scenario;
-    let flows = scenario.flows.iter().zip(&outcome.flows);
+    let flows = outcome.flows.iter().enumerate();
+    let flow_of = |(number, result): (usize, &FlowOutcome)| {
+        let flow = &scenario.flows[result.flow];
+        let before = outcome.flows[..number].iter().rev();
+        let place = before.take_while(|other| other.flow == result.flow).count();
+        let mut record = flow_record(scenario, flow, result, outcome.now);
+        // The first connection of an application has the name of its flow.
+        if place > 0 {
+            record.name = format!("{}-connection-{}", record.name, place + 1);
+        }
+        record
+    };
     // An Ethernet stands in place of hops: what the world put there is wires.
     let shared = outcome.shared.as_deref();
     let hops = outcome.hops.iter().zip(&outcome.max_backlog);
@@ -38,9 +51,7 @@ pub fn series(
         duration_ns: outcome.now.as_nanos(),
         event_hash: format!("{:016x}", outcome.event_hash),
         packets: outcome.packets,
-        flows: flows
-            .map(|(flow, result)| flow_record(scenario, flow, result, outcome.now))
-            .collect(),
+        flows: flows.map(flow_of).collect(),
         hops: hops
             .chain(shared.map(|medium| medium_record(medium, outcome.now)))
             .collect(),
@@ -55,7 +66,7 @@ fn flow_record(scenario: &Scenario, flow: &Flow, result: &FlowOutcome, now: Inst
     let found = Found {
         flow,
         congestion: flow.congestion.name.into(),
-        profiles: [&scenario.sender, &scenario.receiver].map(|host| host.profile.name.into()),
+        profiles: scenario.hosts_of(flow).map(|host| host.profile.name.into()),
         established: sender.and_then(Connection::established_at),
         end,
         meter: result.receiver.meter(),
@@ -80,9 +91,39 @@ fn flow_record(scenario: &Scenario, flow: &Flow, result: &FlowOutcome, now: Inst
             })
             .unwrap_or_default(),
         unavailable: Vec::new(),
+        application: flow
+            .application
+            .as_ref()
+            .map(|application| application_record(application, result, end)),
         time_sequence: result.sequence.as_ref().map(time_sequence),
     };
     found.into_record()
+}
+
+/// What the users of an application noticed, whichever of its ends noticed it.
+fn application_record(
+    application: &AppConfig,
+    result: &FlowOutcome,
+    end: Instant,
+) -> ApplicationRecord {
+    let [client, server] = [&result.sender, &result.receiver].map(|side| side.report(end));
+    let times = match client.response_times.count() {
+        0 => &server.response_times,
+        _ => &client.response_times,
+    };
+    let nanos = |time: Option<Duration>| time.map(Duration::as_nanos);
+    ApplicationRecord {
+        application: application.to_string(),
+        requests: client.requests,
+        answered: client.answered.max(server.answered),
+        repeated: client.repeated,
+        max_waiting: client.max_waiting,
+        response_mean_ns: nanos(times.mean()),
+        response_p50_ns: nanos(times.median()),
+        response_p99_ns: nanos(times.quantile(0.99)),
+        pauses: client.pauses + server.pauses,
+        paused_ns: (client.paused + server.paused).as_nanos(),
+    }
 }
 
 fn counts(sender: Option<&Connection<Phantom>>, receiver: Option<&Connection<Phantom>>) -> Counts {

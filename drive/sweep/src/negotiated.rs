@@ -22,7 +22,7 @@ pub(crate) fn of_engines(
     let lines = [
         receive_buffer(scenario, flow, receiver, sender.min_rtt),
         send_buffer(scenario, flow, sender),
-        segment_size(scenario, sender),
+        segment_size(scenario, flow, sender),
     ];
     lines.into_iter().flatten().collect()
 }
@@ -50,7 +50,9 @@ pub(crate) fn receive_buffer(
         return None;
     }
     let (_, shift) = received.window_scale;
-    let of_route = of_route(&scenario.receiver, |profile| profile.route_receive_buffer);
+    let of_route = of_route(scenario.hosts_of(flow)[1], |profile| {
+        profile.route_receive_buffer
+    });
     Some(Negotiated {
         what: "receive buffer".into(),
         requested: requested(flow.receive_buffer),
@@ -70,7 +72,11 @@ pub(crate) fn receive_buffer(
 /// The sender's.
 pub(crate) fn send_buffer(scenario: &Scenario, flow: &Flow, sent: &Info) -> Option<Negotiated> {
     let (tunes, _) = sent.autotuning;
-    let of_route = || of_route(&scenario.sender, |profile| profile.route_send_buffer);
+    let of_route = || {
+        of_route(scenario.hosts_of(flow)[0], |profile| {
+            profile.route_send_buffer
+        })
+    };
     differs(flow.send_buffer, sent.send_buffer, tunes).then(|| Negotiated {
         what: "send buffer".into(),
         requested: requested(flow.send_buffer),
@@ -111,11 +117,12 @@ pub(crate) fn cost(flow: &Flow, min_rtt: Option<Duration>, effective: Bytes) -> 
 }
 
 /// Segments smaller than both SYNs allow, because of what the host remembers.
-pub(crate) fn segment_size(scenario: &Scenario, sender: &Info) -> Option<Negotiated> {
-    let remembered = scenario.sender.profile.route_mtu;
+pub(crate) fn segment_size(scenario: &Scenario, flow: &Flow, sender: &Info) -> Option<Negotiated> {
+    let [host, _] = scenario.hosts_of(flow);
+    let remembered = host.profile.route_mtu;
     (remembered > 0 && sender.path_mtu == remembered).then(|| Negotiated {
         what: "segment size".into(),
-        requested: format!("a packet of {} B", scenario.sender.mtu),
+        requested: format!("a packet of {} B", host.mtu),
         granted: format!("a packet of {remembered} B"),
         effective: format!("segments of {} B", sender.smss),
         cause: "the host remembers that MTU of the route, whatever both SYNs say".into(),

@@ -11,7 +11,11 @@ use gigatcp_sim::{Ended, World};
 use rayon::prelude::*;
 
 #[cfg(target_os = "linux")]
-use crate::live::{self, LiveError, capture::Capture, door::Door};
+use crate::live::{
+    self, LiveError,
+    capture::{Capture, HEADERS},
+    door::Door,
+};
 use crate::tap::CaptureTap;
 use crate::watch::{Both, WatchTap};
 use crate::{harvest, scenario};
@@ -269,7 +273,7 @@ fn run_live(
     let mut capture = None;
     if let Some(folder) = &job.captures {
         let place = folder.join(capture_name(job, task));
-        let begun = Capture::begin(&place, Side::Client, false).map_err(in_capture)?;
+        let begun = Capture::begin(&place, Side::Client, HEADERS).map_err(in_capture)?;
         watch = Some(Box::new(begun.0));
         capture = Some(begun.1);
     }

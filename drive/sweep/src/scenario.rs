@@ -1,7 +1,10 @@
 //! A checked scenario becomes a world.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use gigatcp_events::EventMask;
-use gigatcp_plan::{Flow, Host, Plan, Scenario, Series, Stop};
+use gigatcp_plan::{Ends, Flow, Host, Plan, Scenario, Series, Stop};
+use gigatcp_sim::config::Via;
 use gigatcp_sim::{FlowConfig, HostConfig, Observe, Reader, SharedSegment, WorldConfig, config};
 use gigatcp_tcp::Config as TcpConfig;
 use gigatcp_wire::{IpVersion, SeqNumber};
@@ -25,22 +28,26 @@ pub fn world_of(plan: &Plan, series: Option<&str>, seed: u64) -> Option<WorldCon
 #[must_use]
 pub fn world(scenario: &Scenario, seed: u64) -> WorldConfig {
     let flows = scenario.flows.iter().enumerate();
+    let numbers = host_numbers(scenario);
+    let flow_config = |(number, flow)| FlowConfig {
+        from: ends_of(flow).map(|ends| numbers[&ends.from]),
+        to: ends_of(flow).map(|ends| numbers[&ends.to]),
+        ..flow_config(scenario, number, flow, seed)
+    };
     WorldConfig {
         seed,
         forward: scenario.forward.clone(),
         reverse: scenario.reverse.clone(),
-        links: Vec::new(),
+        links: scenario.links.clone(),
         shared: scenario.ethernet.as_ref().map(|ethernet| SharedSegment {
             medium: ethernet.medium.clone(),
             sender_recovery: ethernet.sender_recovery,
             receiver_recovery: ethernet.receiver_recovery,
         }),
-        hosts: Vec::new(),
+        hosts: shared_hosts(scenario, &numbers, seed),
         arrivals: Vec::new(),
         datagrams: Vec::new(),
-        flows: flows
-            .map(|(number, flow)| flow_config(scenario, number, flow, seed))
-            .collect(),
+        flows: flows.map(flow_config).collect(),
         end: scenario.duration,
         observe: Observe {
             sample_step: scenario.record.sample,
@@ -50,26 +57,53 @@ pub fn world(scenario: &Scenario, seed: u64) -> WorldConfig {
     }
 }
 
+fn ends_of(flow: &Flow) -> Option<&Ends> {
+    flow.ends.as_ref()
+}
+
+/// The nodes at which flows begin or end, each with its number as a host.
+fn host_numbers(scenario: &Scenario) -> BTreeMap<usize, usize> {
+    let ends = scenario.flows.iter().filter_map(ends_of);
+    let nodes: BTreeSet<usize> = ends.flat_map(|ends| [ends.from, ends.to]).collect();
+    nodes.into_iter().zip(0..).collect()
+}
+
+/// The hosts of these nodes. What their connections are is said by the flows.
+fn shared_hosts(
+    scenario: &Scenario,
+    numbers: &BTreeMap<usize, usize>,
+    seed: u64,
+) -> Vec<HostConfig> {
+    let Some(any) = scenario.flows.first() else {
+        return Vec::new();
+    };
+    let hosts = numbers.keys().map(|node| &scenario.nodes[*node].host);
+    hosts
+        .map(|host| host_config(host, scenario.ip, 0, any, seed))
+        .collect()
+}
+
 fn flow_config(scenario: &Scenario, number: usize, flow: &Flow, seed: u64) -> FlowConfig {
     let ip = scenario.ip;
-    let mut sender = host_config(&scenario.sender, ip, number, flow, seed);
+    let [sends, receives] = scenario.hosts_of(flow);
+    let mut sender = host_config(sends, ip, number, flow, seed);
     sender.tcp.local_port = 40_000_u16.wrapping_add(number as u16);
     sender.tcp.remote_port = PORT;
-    let mut receiver = host_config(&scenario.receiver, ip, number, flow, seed);
+    let mut receiver = host_config(receives, ip, number, flow, seed);
     receiver.tcp.local_port = PORT;
     FlowConfig {
         name: flow.name.clone(),
         start: flow.start,
-        via: None,
+        via: flow.ends.as_ref().map(|ends| via(scenario, ends)),
         extra_delay: flow.extra_delay,
-        application: None,
+        application: flow.application.clone(),
         from: None,
         to: None,
         stop: match flow.stop {
             Stop::Bytes(bytes) => config::Stop::Bytes(bytes),
             Stop::Duration(span) => config::Stop::After(span),
         },
-        write_size: scenario.sender.profile.write_size,
+        write_size: sends.profile.write_size,
         supply: flow.supply.map(|supply| config::Supply {
             amount: supply.amount,
             every: supply.every,
@@ -79,6 +113,18 @@ fn flow_config(scenario: &Scenario, number: usize, flow: &Flow, seed: u64) -> Fl
         receiver,
         interval: scenario.tester.interval,
         time_sequence: flow.time_sequence,
+    }
+}
+
+/// The links of a flow, by name.
+fn via(scenario: &Scenario, ends: &Ends) -> Via {
+    let names = |links: &[usize]| {
+        let links = links.iter().map(|link| &scenario.links[*link]);
+        links.map(|link| link.name.clone()).collect()
+    };
+    Via {
+        forward: names(&ends.forward),
+        reverse: names(&ends.reverse),
     }
 }
 

@@ -1,7 +1,7 @@
 //! A numbered parcel and a driver that polls a hop exactly when it asks.
 
-use gigatcp_path::{DropCause, Hop, Parcel};
-use gigatcp_units::Instant;
+use gigatcp_path::{DropCause, Hop, Parcel, Routed};
+use gigatcp_units::{Bytes, Instant};
 
 /// Wire packets numbered from `first`, all of `size` IP bytes but the last.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -72,6 +72,72 @@ impl Parcel for Numbered {
         assert!(self.last == self.size && next.last <= self.size);
         self.count += next.count;
         self.last = next.last;
+    }
+}
+
+/// Numbered wire packets on their way.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Sent {
+    pub packets: Numbered,
+    pub route: usize,
+    pub stage: usize,
+    pub is_error: bool,
+}
+
+impl Parcel for Sent {
+    fn wire_packets(&self) -> usize {
+        self.packets.wire_packets()
+    }
+
+    fn ip_bytes(&self) -> u64 {
+        self.packets.ip_bytes()
+    }
+
+    fn leading_ip_bytes(&self) -> u64 {
+        self.packets.leading_ip_bytes()
+    }
+
+    fn split_front(&mut self, n: usize) -> Self {
+        let packets = self.packets.split_front(n);
+        Self {
+            packets,
+            ..self.clone()
+        }
+    }
+
+    fn flow(&self) -> u32 {
+        self.route as u32
+    }
+
+    const JOINS: bool = true;
+
+    fn join(&mut self, next: &Self) {
+        assert_eq!((self.route, self.stage), (next.route, next.stage));
+        self.packets.join(&next.packets);
+    }
+}
+
+impl Routed for Sent {
+    fn route(&self) -> usize {
+        self.route
+    }
+
+    fn stage(&self) -> usize {
+        self.stage
+    }
+
+    fn advance(&mut self) {
+        self.stage += 1;
+    }
+
+    fn too_big(&self, mtu: Bytes, back: usize, stage: usize) -> Option<Self> {
+        assert!(self.packets.size > mtu.as_u64());
+        (!self.is_error).then(|| Self {
+            packets: Numbered::one(self.packets.first, 600),
+            route: back,
+            stage,
+            is_error: true,
+        })
     }
 }
 

@@ -7,6 +7,7 @@ use alloc::string::String;
 use alloc::vec;
 use alloc::vec::Vec;
 
+use gigatcp_app::{AppConfig, Make};
 use gigatcp_tcp::congestion::{self, Entry, REGISTRY, SlowStart};
 use gigatcp_units::grammar::human_rate;
 use gigatcp_units::{Bytes, Duration, Rate};
@@ -14,7 +15,7 @@ use gigatcp_units::{Bytes, Duration, Rate};
 use super::{NO_TABLE, path};
 use crate::diagnostic::{Diagnostic, Place};
 use crate::keys::{self, MOST_FLOWS};
-use crate::model::{Flow, KERNELS_OWN, Stop, Supply};
+use crate::model::{Ends, Flow, KERNELS_OWN, Stop, Supply};
 use crate::reader::Reader;
 
 /// How long a flow sends when neither it nor the plan says.
@@ -42,6 +43,8 @@ pub(crate) struct Context {
     pub(crate) end: Option<Duration>,
     /// Whether senders are a kernel's.
     pub(crate) kernel_sends: bool,
+    /// Nodes and routes of the flows of each table, in a plan with `[[link]]`.
+    pub(crate) ends: Vec<Option<Ends>>,
 }
 
 /// The buffer a host has for flows that ask for none.
@@ -65,8 +68,7 @@ pub(crate) fn latest_end(flows: &[Flow]) -> Duration {
 
 impl Context {
     /// Reads all flows, each as often as it says.
-    pub(crate) fn flows(&self, plan: &Reader) -> Vec<Flow> {
-        let readers = readers(plan);
+    pub(crate) fn flows(&self, plan: &Reader, readers: &[Reader]) -> Vec<Flow> {
         let count = |reader: &Reader| reader.whole("count").unwrap_or(1);
         let total = readers.iter().map(count).fold(0, u64::saturating_add);
         if total > MOST_FLOWS {
@@ -77,7 +79,7 @@ impl Context {
         }
         let mut flows = Vec::new();
         let mut names = BTreeMap::new();
-        for reader in &readers {
+        for (table, reader) in readers.iter().enumerate() {
             let alike = Alike {
                 name: reader.name("name"),
                 count: count(reader),
@@ -86,6 +88,9 @@ impl Context {
             };
             let first = flows.len();
             flows.extend(self.copies(reader, &alike));
+            for flow in &mut flows[first..] {
+                flow.ends = self.ends.get(table).cloned().flatten();
+            }
             self.check_times(&flows[first..], reader);
             check_names(&flows[first..], reader, &mut names);
         }
@@ -128,6 +133,8 @@ impl Context {
         let [send_buffer, receive_buffer] = self.buffers(reader);
         Some(Flow {
             name: String::new(),
+            ends: None,
+            application: application(reader),
             start,
             stop: self.rest_of_run(start),
             supply: supply(reader),
@@ -233,8 +240,30 @@ impl Context {
     }
 }
 
+/// The application of a flow, which says by itself what it sends.
+fn application(reader: &Reader) -> Option<AppConfig> {
+    let application = reader.application("application")?;
+    if !matches!(application.entry.make, Make::Stream(_)) {
+        let message = format!("`{}` does not run on a connection", application.entry.name);
+        let finding = Diagnostic::error(reader.place_of_value("application"), message);
+        reader.findings().add(
+            finding
+                .label(application.entry.make.kind())
+                .hint("gigatcp list applications"),
+        );
+    }
+    for key in ["bytes", "supply"]
+        .into_iter()
+        .filter(|key| reader.has(key))
+    {
+        let why = "the application says what is sent";
+        reader.report_conflict(key, "application", why);
+    }
+    Some(application)
+}
+
 /// The tables of flows; one empty table where the plan has no `flow`.
-fn readers<'a>(plan: &Reader<'a>) -> Vec<Reader<'a>> {
+pub(crate) fn readers<'a>(plan: &Reader<'a>) -> Vec<Reader<'a>> {
     let Some(tables) = plan.tables("flow") else {
         return vec![Reader::empty(&keys::FLOW, &NO_TABLE, plan)];
     };

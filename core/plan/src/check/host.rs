@@ -35,30 +35,34 @@ const TX_QUEUE: u64 = 1000;
 
 /// Reads the host of that section.
 pub(crate) fn host(plan: &Reader, name: &'static str) -> Draft {
-    let reader = section(plan, name, &keys::HOST);
+    read(&section(plan, name, &keys::HOST), name)
+}
+
+/// Reads a host from its table.
+pub(crate) fn read(reader: &Reader, name: &str) -> Draft {
     let names = Profile::ALL.iter().map(|profile| profile.name);
     let profile = reader.choice("profile", "profile", names, Profile::find);
     let mut profile = profile.unwrap_or(Profile::MODERN);
     let mut settings = Vec::new();
     for entry in reader.entries() {
         if let Some(setting) = SETTINGS.iter().find(|setting| setting.name == entry.key) {
-            set(&mut profile, setting, entry, &reader);
+            set(&mut profile, setting, entry, reader);
             settings.push(setting.name);
         }
     }
-    check_settings(&profile, &reader);
+    check_settings(&profile, reader);
     let link = reader.value("link").and_then(|value| {
         let link = Reader::of_value(&keys::HOP, value, reader.findings())?;
         Some(path::hop(&link, &format!("{name}-link")))
     });
-    let rings_table = section(&reader, "rings", &keys::RINGS);
-    let cpu = section(&reader, "cpu", &keys::CPU);
+    let rings_table = section(reader, "rings", &keys::RINGS);
+    let cpu = section(reader, "cpu", &keys::CPU);
     let stack = reader.choice("stack", "stack", Stack::NAMES.into_iter(), Stack::find);
     let host = Host {
         stack: stack.unwrap_or_default(),
         rings: reader.has("rings").then(|| rings(&rings_table)).flatten(),
         reneges: rings_table.flag("reneges").unwrap_or(false),
-        application: application(&section(&reader, "reader", &keys::READER)),
+        application: application(&section(reader, "reader", &keys::READER)),
         mtu: reader.octets("mtu").unwrap_or(1500),
         profile,
         settings,

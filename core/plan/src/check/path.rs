@@ -31,7 +31,27 @@ pub(crate) struct Hop {
     burst_place: Place,
 }
 
+impl Hop {
+    pub(crate) fn renamed(mut self, name: String) -> Self {
+        self.config.name = name;
+        self
+    }
+
+    pub(crate) fn name(&self) -> &str {
+        &self.config.name
+    }
+
+    pub(crate) const fn name_place(&self) -> &Place {
+        &self.name_place
+    }
+
+    pub(crate) const fn delay(&self) -> Duration {
+        self.config.one_way_delay
+    }
+}
+
 /// Everything between the two TCPs.
+#[derive(Default)]
 pub(crate) struct Path {
     pub(crate) forward: Vec<HopConfig>,
     pub(crate) reverse: Vec<HopConfig>,
@@ -56,13 +76,12 @@ const LEAST_DEFAULT_QUEUE: u64 = 100;
 const ETHERNET_OVERHEAD: u32 = 38;
 
 /// Reads `[path]` and settles all queues.
-pub(crate) fn path(
-    plan: &Reader,
-    sender_link: Option<Hop>,
-    receiver_link: Option<Hop>,
-    mtu: u32,
-) -> Path {
+pub(crate) fn path(plan: &Reader, links: [Option<Hop>; 2], mtu: u32) -> Path {
+    let [sender_link, receiver_link] = links;
     let reader = section(plan, "path", &keys::PATH);
+    if let Some(key) = keys::PLAN.find("path").filter(|_| !plan.has("path")) {
+        plan.report_missing(key);
+    }
     let has_hops = reader.has("forward") || reader.has("reverse");
     let ethernet = ethernet::ethernet(&reader, mtu);
     let (forward, reverse) = if ethernet.is_some() {
@@ -468,15 +487,15 @@ fn check_names(chains: &[Vec<Hop>], findings: &Findings) {
 }
 
 /// What is needed to turn the room of a queue into limits.
-struct Settling<'a> {
-    rtt: Duration,
-    mtu: u32,
-    carries_data: bool,
-    findings: &'a Findings<'a>,
+pub(crate) struct Settling<'a> {
+    pub(crate) rtt: Duration,
+    pub(crate) mtu: u32,
+    pub(crate) carries_data: bool,
+    pub(crate) findings: &'a Findings<'a>,
 }
 
 impl Settling<'_> {
-    fn settle(&self, hop: Hop) -> HopConfig {
+    pub(crate) fn settle(&self, hop: Hop) -> HopConfig {
         let mut config = hop.config;
         match hop.room {
             Some(Room::Unlimited) => {}

@@ -16,8 +16,8 @@ use crate::nearest::nearest;
 use crate::reader::Reader;
 
 /// What a series can set, and an override for all series.
-const SECTIONS: [&str; 7] = [
-    "path", "sender", "receiver", "flow", "tester", "record", "duration",
+const SECTIONS: [&str; 9] = [
+    "path", "node", "link", "sender", "receiver", "flow", "tester", "record", "duration",
 ];
 
 /// Reads the plan that `document` is once the overrides have changed it. The

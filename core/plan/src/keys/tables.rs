@@ -63,7 +63,11 @@ pub const PLAN: KeyTable = KeyTable {
         ip = r#""ipv6""#, "version of IP: its headers, the least MTU, what routers say":
             Kind::OneOf(&["ipv4", "ipv6"]), Is("ipv4");
         path = r#"{ rate = "1 Gbit/s", rtt = "20 ms" }"#, "what lies between the hosts":
-            Kind::Table("[path]"), Required;
+            Kind::Table("[path]"), Is("required without [[link]]");
+        node = r#"{ name = "a", mtu = 9000 }"#, "hosts by name, for flows from one node to another":
+            Kind::Tables("[[node]]"), Is("none");
+        link = r#"{ from = "a", to = "b", rate = "1 Gbit/s" }"#, "links between nodes, in place of path":
+            Kind::Tables("[[link]]"), Is("none");
         sender = "{ mtu = 9000 }", "the host that sends data":
             Kind::Table("[sender] and [receiver]"), Is("{}");
         receiver = "{ mtu = 9000 }", "the host that receives data":
@@ -194,23 +198,33 @@ pub const HOP: KeyTable = KeyTable {
         keys! {
             name = r#""netem""#, "unique; it selects the hop's random streams":
                 Kind::Name, Is("its place, as forward-1");
-            rate = r#""10 Gbit/s""#, "of the serialiser":
-                ANY_RATE, Is("infinitely fast");
-            delay = r#""40 ms""#, "one way, from the end of service to the far end":
-                ANY_TIME, Is("0 s");
-            queue = r#""1000 packets""#, "room for packets waiting and in service, or a discipline":
-                Kind::Queue, Is("unlimited");
         },
+        HOP_KEYS,
         IMPAIRMENTS,
     ],
     has_settings: false,
+};
+
+/// What every hop and link has.
+const HOP_KEYS: &[Key] = keys! {
+    rate = r#""10 Gbit/s""#, "of the serialiser":
+        ANY_RATE, Is("infinitely fast");
+    delay = r#""40 ms""#, "one way, from the end of service to the far end":
+        ANY_TIME, Is("0 s");
+    queue = r#""1000 packets""#, "room for packets waiting and in service, or a discipline":
+        Kind::Queue, Is("unlimited");
 };
 
 /// A host.
 pub const HOST: KeyTable = KeyTable {
     heading: "[sender], [receiver]",
     summary: "a host: its TCP, its buffers, its processor and its link",
-    groups: &[keys! {
+    groups: &[HOST_KEYS],
+    has_settings: true,
+};
+
+/// What every host has.
+const HOST_KEYS: &[Key] = keys! {
         stack = r#""kernel""#, "whose TCP it has; the kernel's runs with `--on live` alone":
             Kind::OneOf(&Stack::NAMES), Is(r#""engine""#);
         mtu = "9000", "largest IP packet":
@@ -231,8 +245,6 @@ pub const HOST: KeyTable = KeyTable {
             Kind::Table("[receiver.reader]"), Is("{}");
         link = r#"{ rate = "10 Gbit/s" }"#, "what everything it sends crosses first":
             Kind::Table("[[path.forward]]"), Is("none");
-    }],
-    has_settings: true,
 };
 
 /// The costs of a processor.
@@ -309,6 +321,43 @@ pub const READER: KeyTable = KeyTable {
     has_settings: false,
 };
 
+/// A node that is a host.
+pub const NODE: KeyTable = KeyTable {
+    heading: "[[node]]",
+    summary: "a host among nodes and links: a name, and all keys of [sender]; a node that only \
+              forwards needs none",
+    groups: &[
+        keys! {
+            name = r#""client""#, "unique; what links and flows call it":
+                Kind::Name, Required;
+        },
+        HOST_KEYS,
+    ],
+    has_settings: true,
+};
+
+/// A link between nodes.
+pub const LINK: KeyTable = KeyTable {
+    heading: "[[link]]",
+    summary: "a link between two nodes, alike in both directions: queue, serialiser, delay and \
+              impairments of each",
+    groups: &[
+        keys! {
+            from = r#""client""#, "a node":
+                Kind::Name, Required;
+            to = r#""router""#, "another":
+                Kind::Name, Required;
+            one_way = "true", "whether there is no way from `to` to `from`; say that with a second link":
+                Kind::Flag, Is("false");
+            name = r#""access""#, "unique; it selects random streams; the other direction is access-reverse":
+                Kind::Name, Is("the nodes, as client-router");
+        },
+        HOP_KEYS,
+        IMPAIRMENTS,
+    ],
+    has_settings: false,
+};
+
 /// A flow, or many alike.
 pub const FLOW: KeyTable = KeyTable {
     heading: "[[flow]]",
@@ -316,6 +365,14 @@ pub const FLOW: KeyTable = KeyTable {
     groups: &[keys! {
         name = r#""bulk""#, "unique; with count, each gets a number behind it":
             Kind::Name, Is("flow, with a number where there are several");
+        from = r#""client""#, "the node that sends (needs [[link]])":
+            Kind::Name, Is("required with [[link]]");
+        to = r#""server""#, "the node that receives":
+            Kind::Name, Is("required with [[link]]");
+        via = r#"["router"]"#, "nodes on its way, in order; ACKs take them back":
+            Kind::Texts, Is("the fewest links");
+        application = r#""request-response, response 20 kB""#, "what runs at both ends (`gigatcp list applications`)":
+            Kind::Application, Is("one that sends as much as it can");
         start = r#""2 s""#, "when it opens, from the start of the run":
             ANY_TIME, Is("0 s");
         bytes = r#""1 GB""#, "ends when the application has sent so much":
@@ -403,5 +460,5 @@ pub const SERIES: KeyTable = KeyTable {
 
 /// Every table of a plan, in the order of help.
 pub const TABLES: &[KeyTable] = &[
-    PLAN, PATH, HOP, ETHERNET, HOST, CPU, RINGS, READER, FLOW, TESTER, RECORD, SERIES,
+    PLAN, PATH, HOP, ETHERNET, NODE, LINK, HOST, CPU, RINGS, READER, FLOW, TESTER, RECORD, SERIES,
 ];

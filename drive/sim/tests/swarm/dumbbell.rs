@@ -33,6 +33,7 @@ use super::draw::Draw;
 use super::hosts;
 use super::links;
 use super::long;
+use super::network::Crossed;
 use super::plant::{self, Plant};
 
 /// Virtual time after which a world that has not finished has failed.
@@ -46,10 +47,14 @@ const PACKETS: u64 = 8_000_000;
 
 /// Builds and runs the world of `seed`; returns the hash of its events.
 pub fn run(seed: u64, plant: Option<Plant>) -> Result<u64, String> {
-    let config = world(seed, plant);
+    run_world(&world(seed, plant), plant)
+}
+
+/// Runs a world; returns the hash of its events.
+pub fn run_world(config: &WorldConfig, plant: Option<Plant>) -> Result<u64, String> {
     let mut world = World::new(config.clone()).map_err(|error| error.to_string())?;
     let stop = Arc::new(AtomicBool::new(false));
-    let watch = Arc::new(Mutex::new(Watch::new(&config, plant, Arc::clone(&stop))));
+    let watch = Arc::new(Mutex::new(Watch::new(config, plant, Arc::clone(&stop))));
     world.set_tap(Box::new(Door(Arc::clone(&watch))));
     let ended = world.run(&stop, &AtomicU64::new(0));
     let watch = watch.lock().map_err(|_| "the watch panicked")?;
@@ -58,8 +63,8 @@ pub fn run(seed: u64, plant: Option<Plant>) -> Result<u64, String> {
     }
     world.check();
     let outcome = world.outcome();
-    check_end(&config, ended, &outcome)?;
-    check_hops(&config, &outcome, &watch)?;
+    check_end(config, ended, &outcome)?;
+    check_hops(config, &outcome, &watch)?;
     for (number, (flow, result)) in config.flows.iter().zip(&outcome.flows).enumerate() {
         check_flow(flow, result, &outcome, plant)
             .map_err(|what| format!("flow {number}: {what}"))?;
@@ -172,7 +177,7 @@ fn hops(draw: &mut Draw, direction: &str) -> Vec<HopConfig> {
         .collect()
 }
 
-fn hop(draw: &mut Draw, name: String) -> HopConfig {
+pub fn hop(draw: &mut Draw, name: String) -> HopConfig {
     let us = Duration::from_micros;
     let rate = draw
         .chance(60)
@@ -256,7 +261,7 @@ fn percent(draw: &mut Draw, most: u64) -> Probability {
     Probability::try_new(millionths as f64 / 1e6).unwrap_or(Probability::NEVER)
 }
 
-fn flow(
+pub fn flow(
     draw: &mut Draw,
     ip: IpVersion,
     number: u64,
@@ -356,6 +361,7 @@ struct Watch {
     /// Wire packets and bytes per direction that left hosts and reached them.
     departed: [Tally; 2],
     arrived: [Tally; 2],
+    crossed: Crossed,
     packets: u64,
     plant: Option<Plant>,
     trouble: Option<String>,
@@ -376,6 +382,11 @@ impl Tap for Door {
             ));
         }
     }
+
+    fn on_way(&mut self, _: Instant, packet: &Packet, link: usize) {
+        let mut watch = self.0.lock().expect("one thread per world");
+        watch.crossed.on_way(packet, link);
+    }
 }
 
 impl Watch {
@@ -388,6 +399,7 @@ impl Watch {
                 .collect(),
             departed: [Tally::default(); 2],
             arrived: [Tally::default(); 2],
+            crossed: Crossed::new(config),
             packets: 0,
             plant,
             trouble: None,
@@ -417,6 +429,7 @@ impl Watch {
             &mut self.arrived
         };
         count(&mut tallies[usize::from(packet.reverse())], packet);
+        self.crossed.at_host(packet, departs);
         let (audit, iss) = &mut self.flows[packet.flow as usize];
         let Some(segment) = packet.segment() else {
             return Err("an ICMP error was shown".into());
@@ -492,7 +505,8 @@ fn check_end(config: &WorldConfig, ended: Ended, outcome: &Outcome) -> Result<()
 /// Every hop conserves packets and bytes, none is made or lost between two
 /// hops or between a hop and a host, no queue was longer than its limit.
 fn check_hops(config: &WorldConfig, outcome: &Outcome, watch: &Watch) -> Result<(), String> {
-    let (forward, reverse) = outcome.hops.split_at(config.forward.len());
+    let (forward, others) = outcome.hops.split_at(config.forward.len());
+    let (reverse, _) = others.split_at(config.reverse.len());
     if let Some(shared) = &outcome.shared {
         let sum = |tallies: [Tally; 2]| Tally {
             packets: tallies[0].packets + tallies[1].packets,
@@ -513,6 +527,9 @@ fn check_hops(config: &WorldConfig, outcome: &Outcome, watch: &Watch) -> Result<
         )?;
     }
     for (direction, hops) in [forward, reverse].into_iter().enumerate() {
+        if !config.links.is_empty() {
+            continue;
+        }
         let mut before = match &outcome.shared {
             Some(_) => ("the medium", hops[0].counters().arrived),
             None => ("the hosts", watch.departed[direction]),
@@ -529,10 +546,20 @@ fn check_hops(config: &WorldConfig, outcome: &Outcome, watch: &Watch) -> Result<
         expect_same(before, ("the hosts", watch.arrived[direction]))?;
     }
     for (hop, most) in outcome.hops.iter().zip(&outcome.max_backlog) {
-        let limit = hop.config().limit_packets.unwrap_or(u64::MAX);
+        let config = hop.config();
+        // Only a FIFO counts what is in service.
+        let in_service = match config.queue.is_fifo() {
+            true => 0,
+            false => config.aggregate.map_or(1, |group| u64::from(group.packets)),
+        };
+        let limit = config.limit_packets.unwrap_or(u64::MAX);
+        let limit = limit.saturating_add(in_service);
         if *most > limit {
             return Err(format!("{most} packets in a queue of {limit}"));
         }
+    }
+    if outcome.shared.is_none() {
+        watch.crossed.check(outcome)?;
     }
     Ok(())
 }

@@ -56,7 +56,9 @@ pub fn change(draw: &mut Draw, hop: &mut HopConfig) {
     }
     if draw.chance(10) {
         let loss = Probability::try_new(draw.magnitude(1, 300) as f64 / 1e4);
-        let burst = draw.magnitude(1, 30) as f64;
+        // A burst counts packets: one that is sent again alone must outlast it before its
+        // sender gives up, after 16 times at most.
+        let burst = (draw.magnitude(1, 30) as f64).min(2.5);
         let chain = loss.and_then(|loss| GilbertElliott::of_bursts(loss, burst));
         hop.loss.extend(chain.map(LossModel::GilbertElliott));
     }

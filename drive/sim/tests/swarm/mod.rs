@@ -1,8 +1,8 @@
 //! The swarm: random worlds, and what must hold in each of them.
 //!
-//! A seed stands for three worlds: one of the simulator ([`dumbbell`]), one of
-//! two engines face to face over real packets ([`pair`]), and one in which a
-//! host loses its memory and comes back ([`restart`]). Each is run twice,
+//! A seed stands for four worlds: one of the simulator with one path ([`dumbbell`]), one
+//! of many paths ([`network`]), one of two engines face to face over real packets
+//! ([`pair`]), and one in which a host loses its memory and comes back ([`restart`]). Each is run twice,
 //! at different times, on whichever thread is free while other worlds run on
 //! the others; both runs must give the same hash of events. A world that fails
 //! names its seed, and the seed alone replays it.
@@ -28,6 +28,7 @@ pub mod marking;
 pub mod marks;
 pub mod meddler;
 pub mod middlebox;
+pub mod network;
 pub mod pair;
 pub mod plant;
 pub mod restart;
@@ -45,8 +46,10 @@ use plant::Plant;
 /// The worlds of a seed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Kind {
-    /// A world of the simulator.
+    /// A world of the simulator with one path.
     Dumbbell,
+    /// A world of the simulator with many paths.
+    Network,
     /// Two engines face to face.
     Pair,
     /// Two engines, one of which restarts.
@@ -55,7 +58,7 @@ pub enum Kind {
 
 impl Kind {
     /// Every kind of world.
-    pub const ALL: [Self; 3] = [Self::Dumbbell, Self::Pair, Self::Restart];
+    pub const ALL: [Self; 4] = [Self::Dumbbell, Self::Network, Self::Pair, Self::Restart];
 }
 
 /// One run of one world.
@@ -92,6 +95,7 @@ pub fn run(task: Task, plant: Option<Plant>) -> Verdict {
     IN_WORLD.with_borrow_mut(|place| *place = Some(String::new()));
     let verdict = catch_unwind(AssertUnwindSafe(|| match task.kind {
         Kind::Dumbbell => dumbbell::run(task.seed, plant),
+        Kind::Network => dumbbell::run_world(&network::world(task.seed, plant), plant),
         Kind::Pair => pair::run(task.seed, plant),
         Kind::Restart => restart::run(task.seed, plant),
     }));

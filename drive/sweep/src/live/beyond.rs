@@ -24,6 +24,21 @@ pub(crate) fn refusal(plan: &Plan, series: &Series) -> Option<Refusal> {
             hint: hint.to_owned(),
         })
     };
+    if !scenario.links.is_empty() {
+        return no(
+            "it has nodes and links, and a path in real time is one path".to_owned(),
+            "run it in virtual time, without `--on live`",
+        );
+    }
+    if let Some(flow) = (scenario.flows.iter()).find(|flow| flow.application.is_some()) {
+        return no(
+            format!(
+                "flow `{}` has an `application`, and live flows send in bulk",
+                flow.name
+            ),
+            "run it in virtual time, without `--on live`",
+        );
+    }
     if scenario.ethernet.is_some() {
         return no(
             "its path is an Ethernet, which no emulator of ours has".to_owned(),

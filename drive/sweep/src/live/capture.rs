@@ -11,7 +11,7 @@ use gigatcp_capture::{CaptureError, Interface, InterfaceId, PcapngWriter, SnapLe
 use gigatcp_emulate::{Side, Sight, Watch, wire_octets};
 
 /// Octets kept of each packet: more than headers have.
-const HEADERS: u32 = 128;
+pub const HEADERS: SnapLength = SnapLength::Octets(128);
 
 /// A capture that the thread of the path writes.
 pub struct Capture {
@@ -35,17 +35,20 @@ pub struct Handle {
 }
 
 impl Capture {
-    /// Begins the file at `path`: of the packets at `side` their first octets, or
-    /// all where it `is_whole`.
+    /// Begins the file at `path`: of the packets at `side`, as much as `snap_length` says.
     ///
     /// # Errors
     /// When the file cannot be made or written.
-    pub fn begin(path: &Path, side: Side, is_whole: bool) -> Result<(Self, Handle), CaptureError> {
+    pub fn begin(
+        path: &Path,
+        side: Side,
+        snap_length: SnapLength,
+    ) -> Result<(Self, Handle), CaptureError> {
         let file = File::create(path).map_err(|source| CaptureError::Write {
             what: format!("{}, the file", path.display()),
             source,
         })?;
-        Self::begin_in(file, side, is_whole)
+        Self::begin_in(file, side, snap_length)
     }
 
     /// The same into a file that was made.
@@ -55,16 +58,11 @@ impl Capture {
     pub fn begin_in(
         file: File,
         side: Side,
-        is_whole: bool,
+        snap_length: SnapLength,
     ) -> Result<(Self, Handle), CaptureError> {
         let end = match side {
             Side::Client => "client",
             Side::Server => "server",
-        };
-        let snap_length = if is_whole {
-            SnapLength::Whole
-        } else {
-            SnapLength::Octets(HEADERS)
         };
         let place = Interface {
             snap_length,

@@ -204,6 +204,7 @@ impl FlowOutcome {
                 .iter()
                 .map(|field| (*field).to_owned())
                 .collect(),
+            application: None,
             time_sequence: None,
             looks: self.looks,
             meter: Some(&self.meter),
@@ -254,7 +255,7 @@ impl FlowOutcome {
             }
             (Detail::Engine(info), _) => {
                 list.extend(negotiated::send_buffer(scenario, flow, info));
-                list.extend(negotiated::segment_size(scenario, info));
+                list.extend(negotiated::segment_size(scenario, flow, info));
             }
             (Detail::Kernel(..), None) => {}
         }

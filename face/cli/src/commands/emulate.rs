@@ -59,7 +59,7 @@ Examples:
   gigatcp emulate --rtt '20 ms' --server 'iperf3 -s' -- sh -c 'iperf3 -c $GIGATCP_SERVER'
   gigatcp emulate fink-slow-start --server 'iperf3 -s' -- sh -c 'iperf3 -c $GIGATCP_SERVER -t 30'
   gigatcp emulate --rate '20 Mbit/s' --reverse-rate '5 Mbit/s' --queue fq_codel -- bash
-  gigatcp emulate --rate '100 Mbit/s' --queue '50 packets' --write client.pcapng -- ./my-client
+  gigatcp emulate --rate '100 Mbit/s' --queue '50 packets' --capture client.pcapng -- ./my-client
   gigatcp emulate --rtt '20 ms' --policer '80 Mbit/s' --policer-burst '256 KiB' -- bash
   gigatcp emulate --rtt '80 ms' --sysctl net.ipv4.tcp_rmem='4096 131072 268435456' -- bash"
 )]
@@ -100,22 +100,32 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "SIZE", value_parser = values::amount, default_value = "2 GiB")]
     memory: Bytes,
 
-    /// Write packets to a pcapng file, their first 128 bytes
-    #[arg(long, value_name = "FILE")]
-    write: Option<PathBuf>,
+    /// Capture packets to a pcapng file
+    #[arg(long, alias = "write", value_name = "FILE")]
+    capture: Option<PathBuf>,
 
-    /// Where packets are seen that are written
+    /// Where packets are captured
     #[arg(
         long,
+        alias = "write-at",
         value_name = "END",
         value_enum,
         default_value = "client",
-        requires = "write"
+        requires = "capture"
     )]
-    write_at: End,
+    capture_at: End,
 
-    /// Write whole packets
-    #[arg(long, requires = "write")]
+    /// Bytes captured of each packet, from its IP header on; 0: whole packets
+    #[arg(
+        long,
+        value_name = "BYTES",
+        default_value_t = 128,
+        requires = "capture"
+    )]
+    snaplen: u32,
+
+    /// As --snaplen 0
+    #[arg(long, hide = true, requires = "capture", conflicts_with = "snaplen")]
     whole: bool,
 
     /// Write the counters to a file, as JSON, when all is over
@@ -133,6 +143,8 @@ pub(crate) struct Arguments {
 
 /// A path without a plan: one hop in each direction.
 #[derive(clap::Args, Debug)]
+#[command(group = clap::ArgGroup::new("bottleneck").multiple(true)
+    .args(["rate", "reverse_rate", "rate_trace", "shaper"]))]
 struct Link {
     /// Rate of the path, as in '1 Gbit/s' [default: as fast as the machine]
     #[arg(long, value_parser = values::rate)]
@@ -201,7 +213,7 @@ struct Link {
     /// Each queue: its room, as in '100 packets', '1 MB' or '0.5 BDP', its discipline, as in
     /// fq_codel (see `gigatcp list queues`), or both and settings, as in 'codel, 1000 packets,
     /// target 5 ms' [default: 1 BDP, at least 100 packets, first in, first out]
-    #[arg(long, value_name = "QUEUE")]
+    #[arg(long, value_name = "QUEUE", requires = "bottleneck")]
     queue: Option<String>,
 
     /// Largest packet of both ends [default: 1500]

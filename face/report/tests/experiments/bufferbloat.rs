@@ -92,7 +92,7 @@ fn codel_holds_a_hundredth_of_it_at_any_rtt() {
 /// RFC 8289 section 3.2: r(3 + 6f - f^2) / (4(1 + f)) for f = 0.05.
 #[test]
 fn a_standing_queue_of_five_per_cent_gives_one_reno_flow_785_of_1000() {
-    let busy = record("10-100-codel-reno").hops[0].utilisation_fraction;
+    let busy = record("10-100-codel-reno").hops[0].utilization_fraction;
     assert!((busy - 0.785).abs() < 0.02, "{busy:.3}");
 }
 

@@ -102,7 +102,7 @@ fn backoff_wastes_less_than_none_and_slow_start_less_than_either() {
 #[test]
 fn exponential_backoff_stabilizes_a_queue_that_loses_nothing() {
     assert_eq!(
-        experiment().record_of("backoff-deep-20").hops[0].dropped_queue_packets,
+        experiment().record_of("backoff-deep-20").hops[0].drops["queue_full"],
         0
     );
     assert!(share("backoff-deep-20") > 0.99);

@@ -14,6 +14,7 @@ mod kern_6032;
 mod lance;
 mod leo;
 mod lte;
+mod mtu_in_seconds;
 mod output;
 mod satnet;
 mod shalunov_lan_sweep;

@@ -68,7 +68,7 @@ fn jitter_ends_the_slow_start_of_hystart_and_not_of_its_successor() {
 
 #[test]
 fn rack_retransmits_what_was_dropped_and_three_duplicate_acks_what_was_not() {
-    let dropped = |series: &str| experiment().record_of(series).hops[0].dropped_queue_packets;
+    let dropped = |series: &str| experiment().record_of(series).hops[0].drops["queue_full"];
     let [rack, old] = ["overtaking-rack", "overtaking-duplicates"];
     assert!(retransmitted(rack) < dropped(rack) + 20);
     assert_eq!(dropped(old), 0);

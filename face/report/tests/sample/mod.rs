@@ -288,6 +288,7 @@ fn finish(
         limits: Vec::new(),
         unavailable: Vec::new(),
         negotiated: negotiated(shape),
+        application: None,
         time_sequence: shape.hole.then(|| sequence(&samples, hole.unwrap_or(1500))),
         why: None,
         intervals,

@@ -6,6 +6,7 @@ use std::process::Child;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use gigatcp_capture::SnapLength;
 use gigatcp_emulate::{Emulator, EmulatorConfig, EmulatorError, Side, Snapshot, Watch};
 use gigatcp_linux::{Enclosure, LabError, Step, settings, terminal};
 use gigatcp_sweep::live::capture::{Capture, Handle};
@@ -44,7 +45,10 @@ pub(super) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
         // An hour later would be late to say so.
         WholeFile::check(file).map_err(|failure| failure.effect("nothing was run"))?;
     }
-    let begun = arguments.write.as_ref().map(|file| begin(arguments, file));
+    let begun = arguments
+        .capture
+        .as_ref()
+        .map(|file| begin(arguments, file));
     let (watch, written) = begun.transpose()?.unzip();
     // Before the path has memory that the keeper would share.
     let mut jobs = Jobs::new(Enclosure::new().map_err(|error| privilege::lab_failure(&error))?);
@@ -73,7 +77,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
             .map_err(|error| Failure::fault(format!("cannot write JSON: {error}")))?;
         WholeFile::write(file, format!("{text}\n").as_bytes())?;
     }
-    if let (Some(packets), Some(file)) = (written?, &arguments.write)
+    if let (Some(packets), Some(file)) = (written?, &arguments.capture)
         && !arguments.quiet
     {
         let packets = view::counted(packets, "packet");
@@ -95,7 +99,7 @@ fn begin(arguments: &Arguments, place: &Path) -> Result<(Box<dyn Watch>, Written
     let out = file.handle();
     let out =
         out.map_err(|error| said(Failure::io(&format!("write {}", place.display()), &error)))?;
-    let begun = Capture::begin_in(out, arguments.side(), arguments.whole);
+    let begun = Capture::begin_in(out, arguments.side(), arguments.snap_length());
     let (capture, handle) = begun.map_err(|error| said(Failure::caused(&error)))?;
     Ok((Box::new(capture), Written { file, handle }))
 }
@@ -117,8 +121,16 @@ impl Written {
 }
 
 impl Arguments {
+    fn snap_length(&self) -> SnapLength {
+        match self.snaplen {
+            _ if self.whole => SnapLength::Whole,
+            0 => SnapLength::Whole,
+            octets => SnapLength::Octets(octets),
+        }
+    }
+
     fn side(&self) -> Side {
-        match self.write_at {
+        match self.capture_at {
             End::Client => Side::Client,
             End::Server => Side::Server,
         }

@@ -91,6 +91,12 @@ fn found(scenario: &Scenario, seed: u64) -> Result<Found, Failure> {
         let mtu = u16::try_from(mtu);
         mtu.map_err(|_| Failure::new("an MTU is 65535 at most").effect("nothing was run"))
     };
+    if !scenario.links.is_empty() {
+        let failure = Failure::new("the plan has nodes and links, and the emulator has one path");
+        return Err(failure
+            .effect("nothing was run")
+            .hint("`gigatcp run` simulates it; a plan with [path] can be emulated"));
+    }
     if scenario.ethernet.is_some() {
         let failure = Failure::new("the path is an Ethernet, which the emulator does not have");
         return Err(failure
