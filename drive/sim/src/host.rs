@@ -488,9 +488,7 @@ impl Host {
     /// whatever may leave leaves.
     #[inline]
     fn act(&mut self, now: Instant, socket: usize, out: &mut Vec<Packet>) {
-        if self.sockets[socket].connection.is_some() {
-            self.act_alone(now, socket, out);
-        }
+        self.act_alone(now, socket, out);
         if self.is_shared {
             self.after_acting(now, socket, out);
         }

@@ -85,8 +85,8 @@ pub struct World {
     tap: Option<Box<dyn Tap + Send>>,
     /// What all hosts send on, before the hops.
     shared: Option<Box<SharedMedium<Packet>>>,
-    /// Whether there are packets of others than `connections`.
-    has_others: bool,
+    /// Whether there is more than one connection, or others than `connections`.
+    shares_path: bool,
     /// Whether what hosts let go is looked at, or goes to the shared medium.
     looks_at_departures: bool,
 }
@@ -132,7 +132,7 @@ impl World {
             packets: 0,
             out: Vec::new(),
             tap: None,
-            has_others: !datagrams.is_empty() || !config.arrivals.is_empty(),
+            shares_path: flows > 1 || !datagrams.is_empty() || !config.arrivals.is_empty(),
             looks_at_departures: shared.is_some()
                 || config.flows.iter().any(|flow| flow.time_sequence),
             shared,
@@ -350,7 +350,7 @@ impl World {
             return;
         };
         let place = ends.places[usize::from(!packet.reverse())];
-        if !packet.reverse() && (self.carried.len() > 1 || self.has_others) {
+        if self.shares_path && !packet.reverse() {
             let bytes = packet.ip_bytes();
             self.carried[flow] += bytes;
             self.carried_in_all += bytes;
@@ -488,24 +488,28 @@ impl World {
             self.after_socket(host, 0, heard.is_some());
             return;
         }
+        self.after_sockets(host, heard);
+    }
+
+    /// Sockets of a host that has several have acted.
+    #[inline(never)]
+    fn after_sockets(&mut self, host: usize, heard: Option<u32>) {
         while let Some(socket) = self.hosts[host].poll_acted() {
-            self.after_socket(host, socket, heard == Some(socket));
+            let flow = self.hosts[host].socket(socket).flow();
+            if (flow as usize) < self.connections.len() {
+                self.after_socket(host, socket, heard == Some(socket));
+            } else {
+                self.short_flows.after(self.now, flow, &mut self.hosts);
+            }
         }
     }
 
     /// A socket has acted: the account of its flow learns it, and the flow may be over.
     #[inline(always)]
     fn after_socket(&mut self, host: usize, socket: u32, heard: bool) {
-        if !self.hosts[host].has_socket(socket) {
-            return;
-        }
         let socket = self.hosts[host].socket(socket);
         let flow = socket.flow() as usize;
-        if flow >= self.connections.len() {
-            let (now, flow) = (self.now, flow as u32);
-            self.short_flows.after(now, flow, &mut self.hosts);
-            return;
-        }
+
         let is_over = socket.is_over();
         if !socket.is_reverse()
             && let Some(ledger) = self.ledgers.get_mut(flow)

@@ -422,12 +422,11 @@ impl Host {
     #[inline]
     pub(super) fn run_application(&mut self, now: Instant, number: usize) {
         let socket = &mut self.sockets[number];
+        let Some(connection) = &socket.connection else {
+            return;
+        };
         let program = &mut *self.programs[socket.program as usize].application;
-        let state = socket
-            .connection
-            .as_ref()
-            .map(|connection| connection.state());
-        if state != Some(State::Established) || !socket.opened {
+        if connection.state() != State::Established || !socket.opened {
             socket.notify(now, program);
         }
         if socket.wake_at <= now {
