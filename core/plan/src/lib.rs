@@ -58,8 +58,8 @@ use diagnostic::Findings;
 
 pub use diagnostic::{Diagnostic, Diagnostics, Place, Severity, Source, line_column};
 pub use model::{
-    Ends, Ethernet, Flow, Host, KERNELS_OWN, Node, Plan, Record, Scenario, Series, Stack, Stop,
-    Supply, Tester,
+    Ends, Ethernet, Flow, FlowKind, Host, KERNELS_OWN, Node, Plan, Record, Scenario, Series, Stack,
+    Stop, Supply, Tester,
 };
 
 /// Who reads the files that a plan names, such as the trace of a link.

@@ -9,9 +9,10 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use core::ops::Range;
 
-use gigatcp_path::queue::{self, Parameter, SettingsError, Value};
+use gigatcp_path::queue::{self, Parameter};
 use gigatcp_path::{GilbertElliott, Jitter, JitterLaw, QueueConfig, Schedule};
 use gigatcp_units::grammar::ParseError;
+use gigatcp_units::settings::parts;
 use gigatcp_units::{Duration, Probability};
 
 use crate::diagnostic::shown;
@@ -25,16 +26,6 @@ pub(crate) struct Queue {
     pub(crate) config: QueueConfig,
     /// The room; nothing where the discipline's own limit holds.
     pub(crate) room: Option<Room>,
-}
-
-/// The parts of a text between commas, and where each stands in it.
-fn parts(text: &str) -> impl Iterator<Item = (&str, Range<usize>)> {
-    text.split(',').scan(0, |at, part| {
-        let begin = *at + (part.len() - part.trim_start().len());
-        *at += part.len() + 1;
-        let part = part.trim();
-        Some((part, begin..begin + part.len()))
-    })
 }
 
 /// A part of a text that is not understood.
@@ -78,7 +69,10 @@ pub(crate) fn queue(text: &str) -> Result<Queue, Misread> {
                 return Err(misread(part, span, why, "one room"));
             }
         } else if is_named && parameter(&config, word).is_some() {
-            set(&mut config, part, &span)?;
+            let discipline = config.discipline;
+            config
+                .settings
+                .read(discipline.name, discipline.parameters, part, span)?;
         } else {
             return Err(no_such_part(&config, is_named, part, span));
         }
@@ -121,60 +115,6 @@ fn no_such_part(config: &QueueConfig, is_named: bool, part: &str, span: Range<us
         nearest: nearest(word, names).map(str::to_owned),
         ..misread(part, span, why, hint)
     }
-}
-
-/// Sets what a part says: `target 5 ms`, `ecn false`, `ecn`.
-fn set(config: &mut QueueConfig, part: &str, span: &Range<usize>) -> Result<(), Misread> {
-    let (name, text) = part.split_once([' ', '=']).unwrap_or((part, ""));
-    let text = text.trim().trim_start_matches('=').trim();
-    let Some(parameter) = parameter(config, name) else {
-        return Err(no_such_part(config, true, part, span.clone()));
-    };
-    let value = value(parameter, text);
-    let kind = parameter.least.kind();
-    let value = value.ok_or_else(|| {
-        let hint = match parameter.default {
-            Some(default) => format!("{kind}, as in \"{name} {default}\""),
-            None => kind.to_owned(),
-        };
-        misread(part, span.clone(), format!("`{name}` takes {kind}"), hint)
-    })?;
-    let parameters = config.discipline.parameters;
-    config
-        .settings
-        .set(parameters, name, value)
-        .map_err(|error| {
-            let why = match error {
-                SettingsError::Bounds(one) => {
-                    format!("`{name}` is from {} to {}", one.least, one.most)
-                }
-                SettingsError::Kind(_) | SettingsError::Unknown => {
-                    format!("`{name}` takes {kind}")
-                }
-            };
-            misread(part, span.clone(), why, parameter.summary)
-        })
-}
-
-/// A value of the kind that a parameter takes.
-fn value(parameter: &Parameter, text: &str) -> Option<Value> {
-    Some(match parameter.least {
-        Value::Time(_) => Value::Time(text.parse().ok()?),
-        Value::Octets(_) => Value::Octets(quantity::octets(text).ok()?.as_u64()),
-        Value::Count(_) => {
-            let number = text.split_once(' ').map_or(text, |(number, _)| number);
-            Value::Count(number.parse().ok()?)
-        }
-        Value::Number(_) => match text.strip_suffix('%') {
-            Some(share) => Value::Number(share.trim().parse::<f64>().ok()? / 100.0),
-            None => Value::Number(text.parse().ok()?),
-        },
-        Value::Flag(_) => Value::Flag(match text {
-            "" | "true" | "yes" | "on" => true,
-            "false" | "no" | "off" => false,
-            _ => return None,
-        }),
-    })
 }
 
 /// Reads a schedule: `0 s: 10 Mbit/s, 20 s: 1 Mbit/s, every 40 s`.

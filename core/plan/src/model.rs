@@ -3,7 +3,7 @@
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use gigatcp_app::AppConfig;
+use gigatcp_app::{AppConfig, Make};
 use gigatcp_path::{CpuCosts, HopConfig, RingsConfig, SharedMediumConfig, StealConfig};
 use gigatcp_tcp::congestion::{Entry, SlowStart};
 use gigatcp_tcp::{IpVersion, Profile};
@@ -291,6 +291,30 @@ pub struct Flow {
     pub extra_delay: Duration,
     /// Whether every segment and ACK of it is recorded.
     pub time_sequence: bool,
+}
+
+impl Flow {
+    /// Returns how its application is made; of one without a name, as of all that run on
+    /// connections.
+    #[must_use]
+    pub fn kind(&self) -> FlowKind {
+        match self.application.as_ref().map(|one| one.entry.make) {
+            Some(Make::Arrivals(_)) => FlowKind::Arrivals,
+            Some(Make::Datagrams(_)) => FlowKind::Datagrams,
+            Some(Make::Stream(_) | Make::Reader(_)) | None => FlowKind::Connections,
+        }
+    }
+}
+
+/// What a flow consists of.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum FlowKind {
+    /// Connections that exist from its start on.
+    Connections,
+    /// Connections that begin during the run, one for each arrival.
+    Arrivals,
+    /// Datagrams.
+    Datagrams,
 }
 
 /// How throughput is reported.

@@ -11,8 +11,8 @@ use core::ops::Range;
 use core::str::FromStr;
 
 use gigatcp_path::{MarkAbove, Picoseconds};
-use gigatcp_units::Bytes;
 use gigatcp_units::grammar::{self, ParseError, ParseErrorKind};
+use gigatcp_units::{Bytes, settings};
 
 use crate::diagnostic::shown;
 use crate::nearest::nearest;
@@ -52,6 +52,17 @@ impl From<ParseError> for Misread {
             span: error.span(),
             nearest,
             hint: error.hint(),
+        }
+    }
+}
+
+impl From<settings::Misread> for Misread {
+    fn from(error: settings::Misread) -> Self {
+        Self {
+            why: error.why,
+            span: error.span,
+            nearest: error.nearest,
+            hint: error.hint,
         }
     }
 }

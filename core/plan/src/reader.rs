@@ -329,14 +329,7 @@ impl<'a> Reader<'a> {
 
     pub(crate) fn application(&self, name: &str) -> Option<AppConfig> {
         let (key, value) = self.find(name)?;
-        let read = |text: &str| {
-            gigatcp_app::read(text).map_err(|wrong| Misread {
-                why: wrong.why,
-                span: wrong.span,
-                nearest: wrong.nearest,
-                hint: wrong.hint,
-            })
-        };
+        let read = |text: &str| gigatcp_app::read(text).map_err(Misread::from);
         self.quantity(key, value, read)
     }
 

@@ -78,6 +78,12 @@ pub struct SeriesRecord {
     pub packets: u64,
     /// One per flow, in plan order.
     pub flows: Vec<FlowRecord>,
+    /// One per process of arrivals: flows that began during the run.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub arrivals: Vec<ArrivalsRecord>,
+    /// One per source of datagrams.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub datagrams: Vec<DatagramsRecord>,
     /// One per path element: forward, then reverse. Links of single hosts are not
     /// listed; an Ethernet is one entry, for both directions.
     pub hops: Vec<HopRecord>,
@@ -267,6 +273,58 @@ pub struct ApplicationRecord {
     pub pauses: u64,
     /// For how long in all.
     pub paused_ns: u64,
+}
+
+/// Flows that began during a run, each with an amount of data, and ended.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct ArrivalsRecord {
+    /// Name of the flow in the plan.
+    pub name: String,
+    /// The process and its settings, as a plan has them.
+    pub application: String,
+    /// Flows that began.
+    pub flows: u64,
+    /// Those whose receiver had read everything before the end of the run.
+    pub completed: u64,
+    /// Octets of the completed ones.
+    pub bytes: u64,
+    /// Wire segments retransmitted, of all.
+    pub retransmitted_segments: u64,
+    /// Mean time from the start of a flow to the last octet read; null without any.
+    pub completion_mean_ns: Option<u64>,
+    /// Median of the same.
+    pub completion_p50_ns: Option<u64>,
+    /// What 99 of 100 do not exceed.
+    pub completion_p99_ns: Option<u64>,
+}
+
+/// Datagrams from a source at a rate to a sink that counts.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct DatagramsRecord {
+    /// Name of the flow in the plan.
+    pub name: String,
+    /// The source and its settings, as a plan has them.
+    pub application: String,
+    /// Sent.
+    pub sent: u64,
+    /// Received, duplicates too.
+    pub received: u64,
+    /// Octets of payload received.
+    pub bytes: u64,
+    /// Sequence numbers that never came.
+    pub lost: u64,
+    /// Received more than once.
+    pub duplicates: u64,
+    /// Reordered, as RFC 4737 section 3 has it.
+    pub reordered: u64,
+    /// Largest extent of reordering, RFC 4737 section 4.2.
+    pub max_reordering_extent: u64,
+    /// Found no room in the receive buffer.
+    pub buffer_overflows: u64,
+    /// Interarrival jitter at the end, RFC 3550 section 6.4.1.
+    pub jitter_ns: u64,
+    /// The largest.
+    pub max_jitter_ns: u64,
 }
 
 /// What limited a connection, from its packets only.

@@ -3,20 +3,23 @@
 use std::collections::BTreeMap;
 
 use gigatcp_app::AppConfig;
+use gigatcp_app::report::Times;
 use gigatcp_path::{Counters as HopCounters, Drops, Hop, ReceiveRings, Ring, SharedMedium};
-use gigatcp_plan::{Flow, Scenario, Series};
+use gigatcp_plan::{Flow, FlowKind, Scenario, Series};
 use gigatcp_record::{
-    ApplicationRecord, FlowRecord, HopRecord, RingRecord, SequenceDetail, SequenceStep,
-    SeriesRecord, TimeSequence,
+    ApplicationRecord, ArrivalsRecord, DatagramsRecord, FlowRecord, HopRecord, RingRecord,
+    SequenceDetail, SequenceStep, SeriesRecord, TimeSequence,
 };
 use gigatcp_sim::observe::{Mark, Sample, Sequence};
+use gigatcp_sim::outcome::DatagramsOutcome;
 use gigatcp_sim::packet::Packet;
-use gigatcp_sim::{Ended, FlowOutcome, Outcome};
+use gigatcp_sim::{Ended, FlowOutcome, Outcome, ShortFlow};
 use gigatcp_tcp::Connection;
 use gigatcp_units::{Bytes, Duration, Instant};
 use gigatcp_wire::Phantom;
 
 use crate::found::{Counts, Found, Look};
+use crate::scenario::flows_of;
 use crate::{found, negotiated};
 
 /// The record of one run of a series.
@@ -30,8 +33,11 @@ pub fn series(
 ) -> SeriesRecord {
     let scenario = &series.scenario;
     let flows = outcome.flows.iter().enumerate();
+    let connections: Vec<&Flow> = flows_of(scenario, FlowKind::Connections)
+        .map(|(_, flow)| flow)
+        .collect();
     let flow_of = |(number, result): (usize, &FlowOutcome)| {
-        let flow = &scenario.flows[result.flow];
+        let flow = connections[result.flow];
         let before = outcome.flows[..number].iter().rev();
         let place = before.take_while(|other| other.flow == result.flow).count();
         let mut record = flow_record(scenario, flow, result, outcome.now);
@@ -52,6 +58,14 @@ pub fn series(
         event_hash: format!("{:016x}", outcome.event_hash),
         packets: outcome.packets,
         flows: flows.map(flow_of).collect(),
+        arrivals: flows_of(scenario, FlowKind::Arrivals)
+            .zip(0..)
+            .map(|((_, flow), process)| arrivals_record(flow, process, &outcome.short_flows))
+            .collect(),
+        datagrams: flows_of(scenario, FlowKind::Datagrams)
+            .zip(&outcome.datagrams)
+            .map(|((_, flow), result)| datagrams_record(flow, result))
+            .collect(),
         hops: hops
             .chain(shared.map(|medium| medium_record(medium, outcome.now)))
             .collect(),
@@ -98,6 +112,52 @@ fn flow_record(scenario: &Scenario, flow: &Flow, result: &FlowOutcome, now: Inst
         time_sequence: result.sequence.as_ref().map(time_sequence),
     };
     found.into_record()
+}
+
+fn text_of(flow: &Flow) -> String {
+    let application = flow.application.as_ref();
+    application.map(ToString::to_string).unwrap_or_default()
+}
+
+/// What became of the flows of a process.
+fn arrivals_record(flow: &Flow, process: u32, all: &[ShortFlow]) -> ArrivalsRecord {
+    let own = || all.iter().filter(|one| one.process == process);
+    let mut times = Times::default();
+    let mut bytes = 0;
+    for (time, size) in own().filter_map(|one| Some((one.completion_time?, one.size))) {
+        times.add(time);
+        bytes += size.as_u64();
+    }
+    let nanos = |time: Option<Duration>| time.map(Duration::as_nanos);
+    ArrivalsRecord {
+        name: flow.name.clone(),
+        application: text_of(flow),
+        flows: own().count() as u64,
+        completed: times.count() as u64,
+        bytes,
+        retransmitted_segments: own().map(|one| u64::from(one.retransmitted)).sum(),
+        completion_mean_ns: nanos(times.mean()),
+        completion_p50_ns: nanos(times.median()),
+        completion_p99_ns: nanos(times.quantile(0.99)),
+    }
+}
+
+fn datagrams_record(flow: &Flow, result: &DatagramsOutcome) -> DatagramsRecord {
+    let received = &result.received;
+    DatagramsRecord {
+        name: flow.name.clone(),
+        application: text_of(flow),
+        sent: result.sent,
+        received: received.received,
+        bytes: received.octets,
+        lost: received.lost,
+        duplicates: received.duplicates,
+        reordered: received.reordered,
+        max_reordering_extent: received.max_extent,
+        buffer_overflows: result.overflows,
+        jitter_ns: received.jitter.as_nanos(),
+        max_jitter_ns: received.max_jitter.as_nanos(),
+    }
 }
 
 /// What the users of an application noticed, whichever of its ends noticed it.

@@ -2,15 +2,21 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use gigatcp_app::AppConfig;
 use gigatcp_events::EventMask;
-use gigatcp_plan::{Ends, Flow, Host, Plan, Scenario, Series, Stop};
-use gigatcp_sim::config::Via;
+use gigatcp_plan::{Ends, Flow, FlowKind, Host, Plan, Scenario, Series, Stop};
+use gigatcp_sim::config::{ArrivalsConfig, DatagramsConfig, Via};
 use gigatcp_sim::{FlowConfig, HostConfig, Observe, Reader, SharedSegment, WorldConfig, config};
 use gigatcp_tcp::Config as TcpConfig;
+use gigatcp_units::Bytes;
 use gigatcp_wire::{IpVersion, SeqNumber};
 
 /// Octets of a TCP header without options.
 const TCP_HEADER: u32 = 20;
+
+/// Room for datagrams that wait to be read where a flow asks for none (Linux
+/// `net.core.rmem_default`).
+const DATAGRAM_BUFFER: Bytes = Bytes::new(212_992);
 
 /// Port of the receiving application (nuttcp's data port).
 const PORT: u16 = 5001;
@@ -27,9 +33,8 @@ pub fn world_of(plan: &Plan, series: Option<&str>, seed: u64) -> Option<WorldCon
 /// The world of `scenario` with this seed.
 #[must_use]
 pub fn world(scenario: &Scenario, seed: u64) -> WorldConfig {
-    let flows = scenario.flows.iter().enumerate();
     let numbers = host_numbers(scenario);
-    let flow_config = |(number, flow)| FlowConfig {
+    let flow_config = |(number, flow): (usize, &Flow)| FlowConfig {
         from: ends_of(flow).map(|ends| numbers[&ends.from]),
         to: ends_of(flow).map(|ends| numbers[&ends.to]),
         ..flow_config(scenario, number, flow, seed)
@@ -45,9 +50,22 @@ pub fn world(scenario: &Scenario, seed: u64) -> WorldConfig {
             receiver_recovery: ethernet.receiver_recovery,
         }),
         hosts: shared_hosts(scenario, &numbers, seed),
-        arrivals: Vec::new(),
-        datagrams: Vec::new(),
-        flows: flows.map(flow_config).collect(),
+        arrivals: flows_of(scenario, FlowKind::Arrivals)
+            .filter_map(|(number, flow)| {
+                Some(ArrivalsConfig {
+                    arrivals: flow.application.clone()?,
+                    flow: flow_config((number, flow)),
+                })
+            })
+            .collect(),
+        datagrams: flows_of(scenario, FlowKind::Datagrams)
+            .filter_map(|(number, flow)| {
+                datagrams(flow.application.clone()?, flow, flow_config((number, flow)))
+            })
+            .collect(),
+        flows: flows_of(scenario, FlowKind::Connections)
+            .map(flow_config)
+            .collect(),
         end: scenario.duration,
         observe: Observe {
             sample_step: scenario.record.sample,
@@ -55,6 +73,30 @@ pub fn world(scenario: &Scenario, seed: u64) -> WorldConfig {
             account: true,
         },
     }
+}
+
+/// The flows of a kind, with their numbers among all.
+pub(crate) fn flows_of(
+    scenario: &Scenario,
+    kind: FlowKind,
+) -> impl Iterator<Item = (usize, &Flow)> {
+    let flows = scenario.flows.iter().enumerate();
+    flows.filter(move |(_, flow)| flow.kind() == kind)
+}
+
+/// Datagrams between the ends of a flow.
+fn datagrams(application: AppConfig, flow: &Flow, ends: FlowConfig) -> Option<DatagramsConfig> {
+    Some(DatagramsConfig {
+        name: ends.name,
+        start: ends.start,
+        application,
+        via: ends.via,
+        from: ends.from,
+        to: ends.to,
+        sender: ends.sender,
+        receiver: ends.receiver,
+        receive_buffer: flow.receive_buffer.unwrap_or(DATAGRAM_BUFFER),
+    })
 }
 
 fn ends_of(flow: &Flow) -> Option<&Ends> {
@@ -96,7 +138,9 @@ fn flow_config(scenario: &Scenario, number: usize, flow: &Flow, seed: u64) -> Fl
         start: flow.start,
         via: flow.ends.as_ref().map(|ends| via(scenario, ends)),
         extra_delay: flow.extra_delay,
-        application: flow.application.clone(),
+        application: (flow.kind() == FlowKind::Connections)
+            .then(|| flow.application.clone())
+            .flatten(),
         from: None,
         to: None,
         stop: match flow.stop {

@@ -69,7 +69,11 @@ pub fn page(report: &Report<'_>) -> String {
         list if list.starts_with("<dl>") => scroll(&list),
         none => none,
     };
-    section(&mut out, "fitted", "Fitted inputs", &fitted);
+    // Of a plan that reproduces nothing published, nothing could have been fitted.
+    let reproduces = report.published.is_some() || fitted.starts_with("<div");
+    if reproduces {
+        section(&mut out, "fitted", "Fitted inputs", &fitted);
+    }
     section(
         &mut out,
         "negotiated",
@@ -77,6 +81,11 @@ pub fn page(report: &Report<'_>) -> String {
         &scroll(&tables::negotiated(&rows)),
     );
     section(&mut out, "path", "Path", &scroll(&tables::path(&rows)));
+    let applications = tables::applications(&rows);
+    if !applications.is_empty() {
+        let list = format!("<dl>{applications}</dl>");
+        section(&mut out, "applications", "Applications", &scroll(&list));
+    }
     let live = tables::in_real_time(&rows);
     if !live.is_empty() {
         section(&mut out, "live", "In real time", &live);

@@ -418,6 +418,24 @@ pub(crate) fn path(rows: &[Row<'_>]) -> String {
     )
 }
 
+/// What the users of applications noticed; empty where no plan names one.
+pub(crate) fn applications(rows: &[Row<'_>]) -> String {
+    let mut out = String::new();
+    for row in rows.iter().filter(|row| row.flow == 0) {
+        let series = row.group.representative();
+        let lines = crate::applications::lines(series);
+        if lines.is_empty() {
+            continue;
+        }
+        let _ = write!(out, "<dt>{}</dt>", html(&series.name));
+        for line in lines {
+            let _ = write!(out, "<dd>{}</dd>", html(&line));
+        }
+        out.push('\n');
+    }
+    out
+}
+
 /// What there is to say of runs in real time; empty where there are none.
 pub(crate) fn in_real_time(rows: &[Row<'_>]) -> String {
     let mut out = String::new();

@@ -8,11 +8,7 @@
 use std::fmt::Write;
 use std::iter::once;
 
-use gigatcp_record::{
-    ApplicationRecord, CauseShare, FlowRecord, HopRecord, Negotiated, SeriesRecord,
-};
-use gigatcp_units::Duration;
-use gigatcp_units::grammar::human_duration;
+use gigatcp_record::{CauseShare, FlowRecord, HopRecord, Negotiated, SeriesRecord};
 
 use crate::Report;
 use crate::brief::{self, Detail};
@@ -20,10 +16,10 @@ use crate::compare::{Quantity, Row, causes_met, rows};
 use crate::crowd;
 use crate::escape::terminal;
 use crate::group::Spread;
-use crate::number::{ABSENT, grouped, rate, ratio};
+use crate::number::{ABSENT, rate, ratio};
 use crate::prose::{TIE, wrap_hanging};
 use crate::published::{Extremes, PublishedSeries};
-use crate::{hop_columns, live, nuttcp, shares};
+use crate::{applications, hop_columns, live, nuttcp, shares};
 
 /// Causes of a series that its line in the summary shows; the rest is summed up.
 const MOST_CAUSES: usize = 3;
@@ -47,6 +43,13 @@ pub fn series(
             let _ = writeln!(out, "\nflow {}", terminal(&flow.name));
         }
         flow_text(&mut out, flow, counterpart, detail);
+    }
+    let applications = applications::lines(record);
+    if !applications.is_empty() {
+        out.push_str("\napplications:\n");
+        for line in applications {
+            out.push_str(&said(&terminal(&line)));
+        }
     }
     if !record.hops.is_empty() {
         out.push_str("\npath, in order:\n");
@@ -112,46 +115,9 @@ fn flow_text(
         let unavailable = terminal(&flow.unavailable.join(", "));
         out.push_str(&said(&format!("this sender does not tell: {unavailable}")));
     }
-    if let Some(application) = &flow.application {
-        out.push_str(&said(&terminal(&application_line(application))));
-    }
     for line in end_and_card(flow).into_iter().chain(why(flow)) {
         out.push_str(&said(&terminal(&line)));
     }
-}
-
-/// What the users of an application noticed.
-pub(crate) fn application_line(record: &ApplicationRecord) -> String {
-    let seconds = |nanos: Option<u64>| match nanos {
-        Some(nanos) => human_duration(Duration::from_nanos(nanos)).to_string(),
-        None => ABSENT.to_owned(),
-    };
-    let mut line = format!(
-        "{}: {} of {} requests answered; response time {} (median), {} (mean), {} (99 %)",
-        record.application,
-        grouped(record.answered),
-        grouped(record.requests),
-        seconds(record.response_p50_ns),
-        seconds(record.response_mean_ns),
-        seconds(record.response_p99_ns),
-    );
-    if record.repeated > 0 {
-        line.push_str(&format!("; {} repeated", grouped(record.repeated)));
-    }
-    if record.max_waiting > 0 {
-        line.push_str(&format!(
-            "; up to {} waited for a connection",
-            grouped(record.max_waiting)
-        ));
-    }
-    if record.pauses > 0 {
-        let paused = seconds(Some(record.paused_ns));
-        line.push_str(&format!(
-            "; {} pauses, {paused} in all",
-            grouped(record.pauses)
-        ));
-    }
-    line
 }
 
 /// A remark, in as many lines as it takes.

@@ -18,7 +18,6 @@ mod fq_codel;
 mod head_drop;
 mod pie;
 mod red;
-mod settings;
 mod step;
 #[cfg(test)]
 mod tests;
@@ -31,7 +30,7 @@ use core::fmt::Debug;
 use gigatcp_units::{Bytes, Instant, Rate};
 use rand_pcg::Pcg64;
 
-pub use settings::{Parameter, Setting, Settings, SettingsError, Value};
+pub use gigatcp_units::settings::{Parameter, Setting, Settings, SettingsError, Value};
 
 use crate::{DropCause, Tally};
 

@@ -243,13 +243,16 @@ impl Context {
 /// The application of a flow, which says by itself what it sends.
 fn application(reader: &Reader) -> Option<AppConfig> {
     let application = reader.application("application")?;
-    if !matches!(application.entry.make, Make::Stream(_)) {
-        let message = format!("`{}` does not run on a connection", application.entry.name);
+    if matches!(application.entry.make, Make::Reader(_)) {
+        let message = format!(
+            "`{}` says how to read, and sends nothing",
+            application.entry.name
+        );
         let finding = Diagnostic::error(reader.place_of_value("application"), message);
         reader.findings().add(
             finding
                 .label(application.entry.make.kind())
-                .hint("gigatcp list applications"),
+                .hint("[receiver.reader], or another of `gigatcp list applications`"),
         );
     }
     for key in ["bytes", "supply"]

@@ -371,7 +371,7 @@ pub const FLOW: KeyTable = KeyTable {
             Kind::Name, Is("required with [[link]]");
         via = r#"["router"]"#, "nodes on its way, in order; ACKs take them back":
             Kind::Texts, Is("the fewest links");
-        application = r#""request-response, response 20 kB""#, "what runs at both ends (`gigatcp list applications`)":
+        application = r#""on-off, burst 4 MB, every 4 s""#, "what runs at both ends (`gigatcp list applications`)":
             Kind::Application, Is("one that sends as much as it can");
         start = r#""2 s""#, "when it opens, from the start of the run":
             ANY_TIME, Is("0 s");

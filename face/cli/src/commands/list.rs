@@ -1,10 +1,11 @@
 //! `gigatcp list`: what there is to choose from, generated from where it is
 //! defined.
 
-use gigatcp_path::queue::{self, REGISTRY};
-use gigatcp_plan::keys::{Fallback, KeyTable, TABLES};
+use gigatcp_path::queue;
+use gigatcp_plan::keys::{Fallback, KeyTable, LINK, TABLES};
 use gigatcp_report::escape::terminal;
 use gigatcp_tcp::congestion;
+use gigatcp_units::settings::Parameter;
 use serde::Serialize;
 
 use super::Outcome;
@@ -20,10 +21,10 @@ const SCHEMA: &str = "gigatcp.list/1";
 /// What can be typed.
 #[derive(clap::Args, Debug)]
 #[command(
-    about = "List experiments, keys of a plan, congestion controls, queues or profiles",
+    about = "List experiments, keys of a plan, congestion controls, queues, applications, links or profiles",
     long_about = "\
 List what there is to choose from: experiments (without a word more), the keys of a plan, \
-congestion controls, queue disciplines and profiles with all their settings.
+congestion controls, queue disciplines, applications, what a link can do, and profiles with all their settings.
 
 Experiments are looked for in the folder `experiments`, here or above.",
     after_help = "\
@@ -32,6 +33,8 @@ Examples:
   gigatcp list keys | less        everything a plan can say, with defaults
   gigatcp list controls           for congestion_control in [flow]
   gigatcp list queues             for queue in [path] and hops, and `emulate --queue`
+  gigatcp list applications       for application in [flow]
+  gigatcp list links              everything [[link]] and hops can do
   gigatcp list profiles           for profile in [sender] and [receiver]
   gigatcp list --json | jq -r '.experiments[].name'"
 )]
@@ -56,6 +59,10 @@ enum What {
     Controls,
     /// Queue disciplines and their settings
     Queues,
+    /// Applications and their settings
+    Applications,
+    /// Keys of a link or hop
+    Links,
     /// Profiles of hosts and their settings
     Profiles,
 }
@@ -71,22 +78,24 @@ struct Lists {
     #[serde(skip_serializing_if = "Option::is_none")]
     controls: Option<Vec<Control>>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    queues: Option<Vec<Queue>>,
+    queues: Option<Vec<Choice>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    applications: Option<Vec<Choice>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     profiles: Option<Vec<profiles::ProfileView>>,
 }
 
-/// A queue discipline.
+/// A queue discipline or an application.
 #[derive(Serialize, Debug)]
-struct Queue {
+struct Choice {
     name: &'static str,
     summary: &'static str,
-    settings: Vec<QueueSetting>,
+    settings: Vec<Setting>,
 }
 
-/// What can be set at a queue discipline.
+/// What can be set at it.
 #[derive(Serialize, Debug)]
-struct QueueSetting {
+struct Setting {
     name: &'static str,
     takes: &'static str,
     /// Absent: off.
@@ -150,10 +159,20 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
         })?,
         What::Controls => output::print(&controls_text())?,
         What::Queues if arguments.json => print(Lists {
-            queues: Some(REGISTRY.iter().map(Queue::of).collect()),
+            queues: Some(queues().collect()),
             ..Lists::default()
         })?,
-        What::Queues => output::print(&queues_text())?,
+        What::Queues => output::print(&choices_text(queues()))?,
+        What::Applications if arguments.json => print(Lists {
+            applications: Some(applications().collect()),
+            ..Lists::default()
+        })?,
+        What::Applications => output::print(&choices_text(applications()))?,
+        What::Links if arguments.json => print(Lists {
+            tables: Some(vec![Table::of(&LINK)]),
+            ..Lists::default()
+        })?,
+        What::Links => output::print(&LINK.to_string())?,
         What::Profiles if arguments.json => print(Lists {
             profiles: Some(profiles::all()),
             ..Lists::default()
@@ -253,9 +272,19 @@ fn controls_text() -> String {
     grid(&[Align::Left, Align::Left], &cells)
 }
 
-impl Queue {
-    fn of(entry: &queue::Entry) -> Self {
-        let setting = |one: &queue::Parameter| QueueSetting {
+fn queues() -> impl Iterator<Item = Choice> {
+    let entries = queue::REGISTRY.iter();
+    entries.map(|entry| Choice::of(entry.name, entry.summary, entry.parameters))
+}
+
+fn applications() -> impl Iterator<Item = Choice> {
+    let entries = gigatcp_app::REGISTRY.iter();
+    entries.map(|entry| Choice::of(entry.name, entry.summary, entry.parameters))
+}
+
+impl Choice {
+    fn of(name: &'static str, summary: &'static str, parameters: &[Parameter]) -> Self {
+        let setting = |one: &Parameter| Setting {
             name: one.name,
             takes: one.least.kind(),
             default: one.default.map(|value| value.to_string()),
@@ -264,25 +293,25 @@ impl Queue {
             summary: one.summary,
         };
         Self {
-            name: entry.name,
-            summary: entry.summary,
-            settings: entry.parameters.iter().map(setting).collect(),
+            name,
+            summary,
+            settings: parameters.iter().map(setting).collect(),
         }
     }
 }
 
-/// A line for each discipline, and one for each of its settings.
-fn queues_text() -> String {
+/// A line for each, and one for each of its settings.
+fn choices_text(choices: impl Iterator<Item = Choice>) -> String {
     let mut cells = Vec::new();
-    for queue in REGISTRY.iter().map(Queue::of) {
+    for choice in choices {
         let blank = String::new;
         cells.push(vec![
-            queue.name.to_owned(),
+            choice.name.to_owned(),
             blank(),
             blank(),
-            queue.summary.to_owned(),
+            choice.summary.to_owned(),
         ]);
-        cells.extend(queue.settings.into_iter().map(|one| {
+        cells.extend(choice.settings.into_iter().map(|one| {
             let default = one.default.unwrap_or_else(|| "off".to_owned());
             vec![
                 blank(),
