@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use gigatcp_events::EventMask;
 use gigatcp_plan::{Ends, Flow, Host, Plan, Scenario, Series, Stop};
 use gigatcp_sim::config::Via;
-use gigatcp_sim::{FlowConfig, HostConfig, Observe, Reader, SharedSegment, WorldConfig, config};
+use gigatcp_sim::{FlowConfig, HostConfig, Observe, Reader, Scheduling, SharedSegment, WorldConfig, config};
 use gigatcp_tcp::Config as TcpConfig;
 use gigatcp_wire::{IpVersion, SeqNumber};
 
@@ -146,6 +146,7 @@ fn host_config(host: &Host, ip: IpVersion, number: usize, flow: &Flow, seed: u64
             events: EventMask::NONE,
         },
         costs: host.costs,
+        scheduling: Scheduling::default(),
         steal: host.steal,
         coalesce: host.coalesce,
         rings: host.rings,

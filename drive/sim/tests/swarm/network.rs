@@ -78,7 +78,10 @@ pub fn world(seed: u64, plant: Option<Plant>) -> WorldConfig {
         reverse: Vec::new(),
         links: all,
         shared: None,
+        hosts: Vec::new(),
         flows,
+        arrivals: Vec::new(),
+        datagrams: Vec::new(),
         end: dumbbell::PATIENCE,
         observe: Observe {
             sample_step: Duration::ZERO,
