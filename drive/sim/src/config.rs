@@ -138,6 +138,8 @@ pub struct HostConfig {
     pub tcp: TcpConfig,
     /// What work costs; all zero, without coalescing and steal, is an ideal host.
     pub costs: CpuCosts,
+    /// How its processors share the work.
+    pub scheduling: Scheduling,
     /// How often and for how long others have the processor; absent: never.
     pub steal: Option<StealConfig>,
     /// Shortest time between two interrupts of the network card; what arrives
@@ -157,6 +159,25 @@ pub struct HostConfig {
     /// further ones back (Linux `txqueuelen`, with back-pressure instead of
     /// loss). Only with a link.
     pub tx_queue: u64,
+}
+
+/// How the processors of a host share the work.
+///
+/// By default one processor does everything and takes all that has arrived before it
+/// turns to an application. Under overload it then never does: receive livelock (Mogul
+/// and Ramakrishnan, *Eliminating Receive Livelock in an Interrupt-driven Kernel*, TOCS
+/// 15(3), 1997). Their remedies are a budget, and dropping early what cannot be served.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct Scheduling {
+    /// Whether applications have a processor of their own: what arrives is handled on
+    /// the other one, and so is what it makes the engine send.
+    pub separate_applications: bool,
+    /// Frames that are handled in a row while an application waits. None: unlimited.
+    /// Only on a host with one processor for both.
+    pub receive_budget: Option<u32>,
+    /// Frames that wait for the processor, at most; others are dropped before they cost
+    /// anything. None: unlimited.
+    pub input_queue: Option<u32>,
 }
 
 /// What to record while the world runs.

@@ -31,14 +31,15 @@ use gigatcp_events::Cause;
 use gigatcp_path::{Appointments, ConfigError, Cpu, CpuCosts, Hop, Steal};
 use gigatcp_tcp::listener::{self, Heard};
 use gigatcp_tcp::{Connection, Received};
-use gigatcp_units::{Duration, Instant};
+use gigatcp_units::Instant;
 use gigatcp_wire::{IcmpError, Phantom};
 
-use crate::config::{HostConfig, Reader};
+use crate::config::{HostConfig, Reader, Scheduling};
 use crate::packet::{Content, Packet};
 use card::{Card, Frame};
 pub use datagram::{DatagramSink, DatagramSource};
-use processor::Task;
+pub use processor::CpuShares;
+use processor::{Second, Task};
 pub use socket::{Socket, SocketConfig};
 
 /// An application of a host and the sockets that it has there.
@@ -74,6 +75,13 @@ pub struct Host {
     costs: CpuCosts,
     ideal: bool,
     cpu: Cpu,
+    /// The processor of the applications, if they have one of their own.
+    second: Option<Box<Second>>,
+    scheduling: Scheduling,
+    /// Frames that found the queue before the processor full.
+    input_drops: u64,
+    /// Frames handled since an application had a turn.
+    in_a_row: u32,
     /// When others have the processor.
     steal: Option<Steal>,
     card: Card,
@@ -134,6 +142,13 @@ impl Host {
             costs: config.costs,
             ideal: is_ideal(config),
             cpu: Cpu::new(),
+            second: config
+                .scheduling
+                .separate_applications
+                .then(|| Box::new(Second::new())),
+            scheduling: config.scheduling,
+            input_drops: 0,
+            in_a_row: 0,
             steal: config.steal.map(|config| Steal::new(config, seed, name)),
             card: Card::new(config),
             inbox: VecDeque::new(),
@@ -283,8 +298,7 @@ impl Host {
     /// the socket acts again.
     #[must_use]
     pub fn is_busy_with(&self, socket: u32) -> bool {
-        let task = self.task.as_ref();
-        task.is_some_and(|(_, task)| task.socket() == socket)
+        self.has_task_of(socket)
             || self.inbox.iter().any(|frame| frame.socket == socket)
             || self.card.holds(socket)
     }
@@ -293,18 +307,6 @@ impl Host {
     #[inline]
     pub fn poll_acted(&mut self) -> Option<u32> {
         self.several.acted.pop()
-    }
-
-    /// Processor time used so far.
-    #[must_use]
-    pub fn cpu_busy(&self, now: Instant) -> Duration {
-        self.cpu.busy_time(now)
-    }
-
-    /// Processor time used so far, with what others took of it.
-    #[must_use]
-    pub fn cpu_occupied(&self, now: Instant) -> Duration {
-        self.cpu.occupied_time(now)
     }
 
     /// A segment with data that this host dropped, in no particular order.
@@ -337,6 +339,7 @@ impl Host {
     pub fn is_working(&self) -> bool {
         self.is_sending()
             || self.task.is_some()
+            || self.second.is_some() && self.processor_timeout() != Instant::FAR_FUTURE
             || !self.inbox.is_empty()
             || self.unread_datagrams > 0
             || self.card.interrupt_at() != Instant::FAR_FUTURE
@@ -533,7 +536,7 @@ impl Host {
     fn settle(&mut self, now: Instant, socket: usize) {
         self.set_timer(socket);
         if !self.ideal && !self.sockets[socket].is_ready {
-            let at = now.max(self.cpu.busy_until());
+            let at = now.max(self.copier_busy_until());
             if self.next_read(socket, at) > 0 || self.next_write(socket, at) > 0 {
                 self.sockets[socket].is_ready = true;
                 self.several.ready.push_back(socket as u32);

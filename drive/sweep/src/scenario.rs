@@ -6,7 +6,9 @@ use gigatcp_app::AppConfig;
 use gigatcp_events::EventMask;
 use gigatcp_plan::{Ends, Flow, FlowKind, Host, Plan, Scenario, Series, Stop};
 use gigatcp_sim::config::{ArrivalsConfig, DatagramsConfig, Via};
-use gigatcp_sim::{FlowConfig, HostConfig, Observe, Reader, SharedSegment, WorldConfig, config};
+use gigatcp_sim::{
+    FlowConfig, HostConfig, Observe, Reader, Scheduling, SharedSegment, WorldConfig, config,
+};
 use gigatcp_tcp::Config as TcpConfig;
 use gigatcp_units::Bytes;
 use gigatcp_wire::{IpVersion, SeqNumber};
@@ -190,6 +192,7 @@ fn host_config(host: &Host, ip: IpVersion, number: usize, flow: &Flow, seed: u64
             events: EventMask::NONE,
         },
         costs: host.costs,
+        scheduling: Scheduling::default(),
         steal: host.steal,
         coalesce: host.coalesce,
         rings: host.rings,

@@ -175,13 +175,39 @@ impl Host {
         self.lost.append(&mut self.card.overrun);
         self.card.interrupt_at = Instant::FAR_FUTURE;
         self.card.last_interrupt = Some(now);
-        if self.card.buffers.is_none() {
+        if self.card.buffers.is_none() && self.scheduling.input_queue.is_none() {
             self.inbox.append(&mut self.card.waiting);
             return;
         }
         while let Some(frame) = self.card.waiting.pop_front() {
-            self.take_up(frame);
+            if self.card.buffers.is_some() {
+                self.take_up(frame);
+            } else {
+                self.queue_frame(frame);
+            }
         }
+    }
+
+    /// A frame waits for the processor, if there is room.
+    fn queue_frame(&mut self, frame: Frame) {
+        let limit = self.scheduling.input_queue;
+        if limit.is_none_or(|limit| self.inbox.len() < limit as usize) {
+            self.inbox.push_back(frame);
+            return;
+        }
+        self.input_drops += 1;
+        self.lost.extend(overrun(&frame.packet));
+        if let (Some(ring), Some(buffers)) = (frame.buffer, &mut self.card.buffers) {
+            buffers.rings.release(ring);
+        }
+    }
+
+    /// Frames that found the queue before the processor full ([`Scheduling::input_queue`]).
+    ///
+    /// [`Scheduling::input_queue`]: crate::Scheduling::input_queue
+    #[must_use]
+    pub fn input_drops(&self) -> u64 {
+        self.input_drops
     }
 
     /// The driver takes a frame up, if there is a buffer to put in its place.
@@ -194,7 +220,7 @@ impl Host {
             Ok(buffer) => {
                 frame.buffer = buffer;
                 buffers.taken.push_back(frame.packet.clone());
-                self.inbox.push_back(frame);
+                self.queue_frame(frame);
             }
             Err(drop) => {
                 let is_short = drop == RingDrop::NoBuffer && buffers.reneges;

@@ -154,15 +154,17 @@ impl Host {
             };
             let copied = self.costs.copied(Bytes::new(u64::from(datagram.size)));
             let work = self.costs.data_sent(1) + copied;
+            self.set_application_at_work(true);
             self.send_packet(now, packet, work, out);
+            self.set_application_at_work(false);
         }
     }
 
     /// When the processor is free and the card has room; `None` if both are so now.
     fn held_until(&mut self, now: Instant) -> Option<Instant> {
         let soon = now + Duration::from_nanos(1);
-        if !self.ideal && self.cpu.busy_until() > now {
-            return Some(self.cpu.busy_until());
+        if !self.ideal && self.copier_busy_until() > now {
+            return Some(self.copier_busy_until());
         }
         if self.is_card_full(now) {
             let wait = self.link.as_ref().map(|link| link.queueing_delay(now) / 2);

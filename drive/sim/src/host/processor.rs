@@ -1,11 +1,13 @@
-//! The processor of a host: whose turn it is, and the cost of work.
+//! The processors of a host: whose turn it is, and the cost of work.
 //!
-//! Protocol work on what has arrived comes first. Then come the applications, a call of
-//! one and then a call of the next, reading before writing.
+//! Protocol work on what has arrived comes first, up to a budget if there is one. Then
+//! come the applications, a call of one and then a call of the next, reading before
+//! writing. Where applications have a processor of their own, both go on at once, and
+//! what the engine sends costs the processor on which it was made to send.
 
-use gigatcp_path::Work;
+use gigatcp_path::{Cpu, Work, WorkKind};
 use gigatcp_tcp::Connection;
-use gigatcp_units::{Bytes, Instant};
+use gigatcp_units::{Bytes, Duration, Instant};
 use gigatcp_wire::{Payload, Phantom, Segment};
 
 use super::Host;
@@ -35,7 +37,119 @@ impl Task {
     }
 }
 
+/// The processor of the applications, if they have one of their own.
+#[derive(Debug)]
+pub(super) struct Second {
+    cpu: Cpu,
+    task: Option<(Instant, Task)>,
+    /// Whether it is the one that makes the engine send.
+    is_at_work: bool,
+}
+
+/// How the time of the processors of a host was spent.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct CpuShares {
+    /// Protocol work on what arrived, at interrupts.
+    pub interrupt: Duration,
+    /// Calls of applications: copies, and what they made the engine send.
+    pub system: Duration,
+    /// Neither, of all processors together.
+    pub idle: Duration,
+}
+
+impl Second {
+    pub(super) fn new() -> Self {
+        Self {
+            cpu: Cpu::new(),
+            task: None,
+            is_at_work: false,
+        }
+    }
+}
+
 impl Host {
+    /// Number of processors.
+    #[must_use]
+    pub fn processors(&self) -> u64 {
+        1 + u64::from(self.second.is_some())
+    }
+
+    /// Processor time used so far, by all processors.
+    #[must_use]
+    pub fn cpu_busy(&self, now: Instant) -> Duration {
+        let second = self.second.as_ref();
+        self.cpu.busy_time(now) + second.map_or(Duration::ZERO, |two| two.cpu.busy_time(now))
+    }
+
+    /// Processor time used so far, with what others took of it; of the busier one.
+    #[must_use]
+    pub fn cpu_occupied(&self, now: Instant) -> Duration {
+        let second = self.second.as_ref();
+        let other = second.map_or(Duration::ZERO, |two| two.cpu.occupied_time(now));
+        self.cpu.occupied_time(now).max(other)
+    }
+
+    /// How the processors spent their time. A model of the stack has no work of users: a
+    /// copy is work of the system, in a call. Work that was accepted and is not done yet
+    /// counts.
+    #[must_use]
+    pub fn cpu_shares(&self, now: Instant) -> CpuShares {
+        let total = now.saturating_since(Instant::ZERO);
+        let mut shares = CpuShares::default();
+        for cpu in [Some(&self.cpu), self.second.as_ref().map(|two| &two.cpu)] {
+            let Some(cpu) = cpu else {
+                continue;
+            };
+            let work = cpu.accepted();
+            shares.interrupt += work.of(WorkKind::Receive) + work.of(WorkKind::Walk);
+            shares.system += work.of(WorkKind::Send) + work.of(WorkKind::Copy);
+            shares.idle += total.saturating_sub(cpu.busy_time(now));
+        }
+        shares
+    }
+
+    /// Whether a copy for a write of a socket is in progress.
+    pub(super) fn is_copying(&self, socket: u32) -> bool {
+        let is_write = |task: &Option<(Instant, Task)>| matches!(task, Some((_, Task::Write(one, _))) if *one == socket);
+        is_write(&self.task) || self.second.as_ref().is_some_and(|two| is_write(&two.task))
+    }
+
+    /// Whether a processor is at work for a socket.
+    pub(super) fn has_task_of(&self, socket: u32) -> bool {
+        let second = self.second.as_ref().and_then(|two| two.task.as_ref());
+        let mut tasks = self.task.iter().chain(second);
+        tasks.any(|(_, task)| task.socket() == socket)
+    }
+
+    /// When the processor of the applications has done all that it has begun.
+    pub(super) fn copier_busy_until(&self) -> Instant {
+        let second = self.second.as_ref();
+        second.map_or(self.cpu.busy_until(), |two| two.cpu.busy_until())
+    }
+
+    /// Does work on the processor that makes the engine send; returns when it is done.
+    pub(super) fn spend(&mut self, now: Instant, work: Work) -> Instant {
+        match &mut self.second {
+            Some(two) if two.is_at_work => two.cpu.start(now, work),
+            _ => self.cpu.start(now, work),
+        }
+    }
+
+    /// From now on an application makes the engine send, or no longer.
+    pub(super) fn set_application_at_work(&mut self, is_at_work: bool) {
+        if let Some(two) = &mut self.second {
+            two.is_at_work = is_at_work;
+        }
+    }
+
+    /// Does work on the processor of the applications; returns when it is done.
+    pub(super) fn spend_copier(&mut self, now: Instant, work: Work) -> Instant {
+        match &mut self.second {
+            Some(two) => two.cpu.start(now, work),
+            None => self.cpu.start(now, work),
+        }
+    }
+
     /// When network card or processor have something to do.
     pub(super) fn processor_timeout(&self) -> Instant {
         let mut next = self.card.interrupt_at();
@@ -44,8 +158,16 @@ impl Host {
         }
         if let Some((finish, _)) = &self.task {
             next = next.min(*finish);
-        } else if !self.inbox.is_empty() || self.has_ready_application() {
+        } else if !self.inbox.is_empty() || (self.second.is_none() && self.has_ready_application())
+        {
             next = next.min(self.cpu.busy_until());
+        }
+        if let Some(two) = &self.second {
+            next = next.min(match &two.task {
+                Some((finish, _)) => *finish,
+                None if self.has_ready_application() => two.cpu.busy_until(),
+                None => Instant::FAR_FUTURE,
+            });
         }
         if let Some((at, _)) = self.departures.front() {
             next = next.min(*at);
@@ -58,7 +180,7 @@ impl Host {
         if self.is_shared {
             return !self.several.ready.is_empty() || self.unread_datagrams > 0;
         }
-        let at = self.cpu.busy_until();
+        let at = self.copier_busy_until();
         !self.sockets.is_empty() && (self.next_write(0, at) > 0 || self.next_read(0, at) > 0)
     }
 
@@ -79,32 +201,81 @@ impl Host {
         loop {
             if let Some((finish, _)) = &self.task {
                 if *finish > now {
-                    return;
+                    break;
                 }
                 if let Some((_, task)) = self.task.take() {
                     self.finish(now, task, out);
                 }
             }
             if self.cpu.busy_until() > now || !self.begin(now) {
+                break;
+            }
+        }
+        if self.second.is_some() {
+            self.work_for_applications(now, out);
+        }
+    }
+
+    /// The same for the processor of the applications.
+    #[inline(never)]
+    fn work_for_applications(&mut self, now: Instant, out: &mut Vec<Packet>) {
+        while let Some(two) = &mut self.second {
+            if two.task.as_ref().is_some_and(|(finish, _)| *finish > now) {
                 return;
+            }
+            if let Some((_, task)) = two.task.take() {
+                self.set_application_at_work(true);
+                self.finish(now, task, out);
+                self.set_application_at_work(false);
+            }
+            if self.copier_busy_until() > now {
+                return;
+            }
+            let Some((task, len)) = self.next_copy(now) else {
+                return;
+            };
+            let finish = self.spend_copier(now, self.costs.copied(Bytes::new(len)));
+            if let Some(two) = &mut self.second {
+                two.task = Some((finish, task));
             }
         }
     }
 
     /// Begins the next task, protocol work first; returns whether there was one.
     fn begin(&mut self, now: Instant) -> bool {
-        if let Some(frame) = self.inbox.pop_front() {
-            let work = self.receive_work(&frame);
-            let finish = self.cpu.start(now, work);
-            self.task = Some((finish, Task::Receive(frame)));
+        let is_spent = self
+            .scheduling
+            .receive_budget
+            .is_some_and(|most| self.in_a_row >= most);
+        if (!is_spent || self.second.is_some())
+            && let Some(frame) = self.inbox.pop_front()
+        {
+            self.receive(now, frame);
             return true;
         }
-        let Some((task, len)) = self.next_copy(now) else {
+        self.in_a_row = 0;
+        let copy = match self.second {
+            Some(_) => None,
+            None => self.next_copy(now),
+        };
+        if let Some((task, len)) = copy {
+            let finish = self.cpu.start(now, self.costs.copied(Bytes::new(len)));
+            self.task = Some((finish, task));
+            return true;
+        }
+        let Some(frame) = self.inbox.pop_front() else {
             return false;
         };
-        let finish = self.cpu.start(now, self.costs.copied(Bytes::new(len)));
-        self.task = Some((finish, task));
+        self.receive(now, frame);
         true
+    }
+
+    /// Begins protocol work on a frame.
+    fn receive(&mut self, now: Instant, frame: Frame) {
+        self.in_a_row += 1;
+        let work = self.receive_work(&frame);
+        let finish = self.cpu.start(now, work);
+        self.task = Some((finish, Task::Receive(frame)));
     }
 
     /// The next call of an application, and its octets.

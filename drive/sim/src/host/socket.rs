@@ -9,7 +9,7 @@ use gigatcp_tcp::{Config as TcpConfig, Connection};
 use gigatcp_units::{Bytes, Duration, Instant};
 use gigatcp_wire::Phantom;
 
-use super::{Host, Task};
+use super::Host;
 use crate::config::Reader;
 use crate::meter::Meter;
 
@@ -421,6 +421,7 @@ impl Host {
     /// The application of a socket learns what has happened, and acts.
     #[inline]
     pub(super) fn run_application(&mut self, now: Instant, number: usize) {
+        let copying = !self.ideal && self.is_copying(number as u32);
         let socket = &mut self.sockets[number];
         let Some(connection) = &socket.connection else {
             return;
@@ -435,8 +436,6 @@ impl Host {
         if self.ideal {
             socket.run_at_once(now, program);
         } else {
-            let copying =
-                matches!(self.task, Some((_, Task::Write(one, _))) if one == number as u32);
             socket.run_in_turn(now, program, copying);
         }
         socket.wake_at = program.poll_timeout();

@@ -140,12 +140,14 @@ impl Host {
         let ready = if self.ideal {
             now
         } else {
-            self.cpu.start(now, work)
+            self.spend(now, work)
         };
         if ready <= now && self.departures.is_empty() {
             self.put_on_link(now, packet, out);
         } else {
-            self.departures.push_back((ready, packet));
+            // With two processors a packet may be ready before one that was begun earlier.
+            let place = self.departures.partition_point(|(at, _)| *at <= ready);
+            self.departures.insert(place, (ready, packet));
         }
     }
 

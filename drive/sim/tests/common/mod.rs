@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64};
 use gigatcp_events::EventMask;
 use gigatcp_path::{CpuCosts, HopConfig};
 use gigatcp_sim::{
-    Ended, FlowConfig, HostConfig, Observe, Outcome, Reader, Stop, World, WorldConfig,
+    Ended, FlowConfig, HostConfig, Observe, Outcome, Reader, Scheduling, Stop, World, WorldConfig,
 };
 use gigatcp_tcp::congestion::{self, SlowStart};
 use gigatcp_tcp::{Config, Profile};
@@ -31,6 +31,7 @@ pub fn host(profile: Profile, mtu: u16, control: &str, buffer: u64) -> HostConfi
             events: EventMask::NONE,
         },
         costs: CpuCosts::default(),
+        scheduling: Scheduling::default(),
         steal: None,
         coalesce: Duration::ZERO,
         link: None,

@@ -21,8 +21,8 @@ use gigatcp_path::{
 };
 use gigatcp_sim::packet::Packet;
 use gigatcp_sim::{
-    Ended, FlowConfig, FlowOutcome, HostConfig, Observe, Outcome, Reader, SharedSegment, Stop, Tap,
-    World, WorldConfig,
+    Ended, FlowConfig, FlowOutcome, HostConfig, Observe, Outcome, Reader, Scheduling,
+    SharedSegment, Stop, Tap, World, WorldConfig,
 };
 use gigatcp_tcp::Connection;
 use gigatcp_units::{Bytes, Duration, Instant, Probability, Rate};
@@ -330,6 +330,7 @@ fn host(draw: &mut Draw, ip: IpVersion) -> HostConfig {
     HostConfig {
         tcp,
         costs,
+        scheduling: Scheduling::default(),
         steal: None,
         coalesce: draw.pick(&[Duration::ZERO, Duration::ZERO, Duration::from_micros(100)]),
         link: draw.chance(40).then(|| HopConfig {

@@ -79,9 +79,9 @@ pub fn world(seed: u64, plant: Option<Plant>) -> WorldConfig {
         links: all,
         shared: None,
         hosts: Vec::new(),
+        flows,
         arrivals: Vec::new(),
         datagrams: Vec::new(),
-        flows,
         end: dumbbell::PATIENCE,
         observe: Observe {
             sample_step: Duration::ZERO,
