@@ -56,7 +56,7 @@ pub struct Dropped<T> {
     pub cause: DropCause,
 }
 
-/// What has happened and nobody has asked for yet.
+/// What has happened and was not collected yet.
 #[derive(Debug)]
 struct News<T> {
     /// All entries below: most of the time there are none.

@@ -21,7 +21,7 @@ pub trait Routed: Parcel {
 
     /// Returns what tells its sender that it is too large for a link of `mtu` octets
     /// (RFC 1191 section 4, RFC 4443 section 3.2). The answer takes route `back`, of
-    /// which it counts `stage` links as entered. `None` where nobody is told: errors
+    /// which it counts `stage` links as entered. `None` if the sender is not told: errors
     /// cause no errors (RFC 1122 section 3.2.2).
     fn too_big(&self, mtu: Bytes, back: usize, stage: usize) -> Option<Self>;
 }
@@ -192,7 +192,7 @@ impl Ways {
     /// Returns the link with the number `stage` of a route.
     #[inline]
     pub(crate) fn link(&self, route: usize, stage: usize) -> Option<usize> {
-        debug_assert!(stage < self.stride, "no route has so many links");
+        debug_assert!(stage < self.stride, "a stage behind the end of all routes");
         let link = *self.table.get(route * self.stride + stage)?;
         (link != Self::END).then_some(link as usize)
     }
