@@ -110,6 +110,7 @@ fn near_default(draw: &mut Draw, parameter: &Parameter) -> Option<Value> {
         Value::Octets(octets) => Value::Octets(scaled(octets)),
         Value::Count(count) => Value::Count(scaled(count)),
         Value::Number(number) => Value::Number(number * factor as f64 / 100.0),
+        Value::Rate(rate) => Value::Rate(Rate::from_bps(scaled(rate.as_bps()))),
         Value::Flag(flag) => Value::Flag(!flag),
     })
 }

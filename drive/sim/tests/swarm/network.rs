@@ -77,7 +77,6 @@ pub fn world(seed: u64, plant: Option<Plant>) -> WorldConfig {
         forward: Vec::new(),
         reverse: Vec::new(),
         links: all,
-        hosts: Vec::new(),
         shared: None,
         hosts: Vec::new(),
         flows,
