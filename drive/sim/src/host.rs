@@ -375,8 +375,18 @@ impl Host {
     ) {
         match packet.content {
             Content::Segment(segment) if self.ideal => {
-                self.handle_segment(now, socket as usize, Received { at: now, segment });
-                self.act(now, socket as usize, out);
+                let received = Received { at: now, segment };
+                let socket = socket as usize;
+                match self.handle_at_once(socket, received) {
+                    None => self.send_all(now, socket, out),
+                    Some(received) => {
+                        self.listen(now, socket, &received);
+                        self.act_alone(now, socket, out);
+                    }
+                }
+                if self.is_shared {
+                    self.after_acting(now, socket, out);
+                }
             }
             Content::Datagram { datagram, sent_at } if self.ideal => {
                 self.take_datagram(now, socket, datagram, sent_at);
@@ -466,7 +476,7 @@ impl Host {
         }
     }
 
-    #[inline(always)]
+    #[inline]
     fn handle_segment(&mut self, now: Instant, socket: usize, received: Received<Phantom>) {
         match &mut self.sockets[socket].connection {
             Some(connection) => connection.handle_segment(now, received),
@@ -499,6 +509,12 @@ impl Host {
 
     fn act_alone(&mut self, now: Instant, socket: usize, out: &mut Vec<Packet>) {
         self.run_application(now, socket);
+        self.send_all(now, socket, out);
+    }
+
+    /// Whatever may leave leaves.
+    #[inline]
+    fn send_all(&mut self, now: Instant, socket: usize, out: &mut Vec<Packet>) {
         // Where little may wait unsent (`not_sent_lowat`), what has just left
         // makes room for more.
         while self.pump(now, socket, out)

@@ -5,7 +5,7 @@
 
 use gigatcp_app::Application;
 use gigatcp_events::{Limit, State};
-use gigatcp_tcp::{Config as TcpConfig, Connection};
+use gigatcp_tcp::{Config as TcpConfig, Connection, Received};
 use gigatcp_units::{Bytes, Duration, Instant};
 use gigatcp_wire::Phantom;
 
@@ -331,6 +331,29 @@ impl Socket {
     /// the engine learns what it means when it has nothing to send.
     #[inline]
     fn run_at_once(&mut self, now: Instant, program: &mut dyn Application) {
+        self.tell(now, program);
+        self.transfer_at_once(now, program);
+        self.wake_at = program.poll_timeout();
+    }
+
+    /// The application learns what has happened to its connection, and that its time has
+    /// come.
+    #[inline(always)]
+    fn tell(&mut self, now: Instant, program: &mut dyn Application) {
+        let state = self
+            .connection
+            .as_ref()
+            .map(|connection| connection.state());
+        if state != Some(State::Established) || !self.opened {
+            self.notify(now, program);
+        }
+        if self.wake_at <= now {
+            program.handle_timeout(now);
+        }
+    }
+
+    #[inline(always)]
+    fn transfer_at_once(&mut self, now: Instant, program: &mut dyn Application) {
         loop {
             let len = self.next_read(now, program);
             if len == 0 {
@@ -423,22 +446,36 @@ impl Host {
     pub(super) fn run_application(&mut self, now: Instant, number: usize) {
         let copying = !self.ideal && self.is_copying(number as u32);
         let socket = &mut self.sockets[number];
-        let Some(connection) = &socket.connection else {
-            return;
-        };
         let program = &mut *self.programs[socket.program as usize].application;
-        if connection.state() != State::Established || !socket.opened {
-            socket.notify(now, program);
-        }
-        if socket.wake_at <= now {
-            program.handle_timeout(now);
+        if socket.connection.is_none() {
+            return;
         }
         if self.ideal {
             socket.run_at_once(now, program);
-        } else {
-            socket.run_in_turn(now, program, copying);
+            return;
         }
+        socket.tell(now, program);
+        socket.run_in_turn(now, program, copying);
         socket.wake_at = program.poll_timeout();
+    }
+
+    /// On an ideal host: a segment arrives for a socket that has a connection, and its
+    /// application acts. Returns the segment if there is no connection.
+    #[inline(always)]
+    pub(super) fn handle_at_once(
+        &mut self,
+        number: usize,
+        received: Received<Phantom>,
+    ) -> Option<Received<Phantom>> {
+        let socket = &mut self.sockets[number];
+        let Some(connection) = &mut socket.connection else {
+            return Some(received);
+        };
+        let now = received.at;
+        connection.handle_segment(now, received);
+        let program = &mut *self.programs[socket.program as usize].application;
+        socket.run_at_once(now, program);
+        None
     }
 
     /// The copying for a read of a socket is done.
