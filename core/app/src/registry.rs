@@ -9,12 +9,16 @@ use alloc::format;
 use alloc::vec::Vec;
 use core::fmt;
 
-use gigatcp_units::settings::{Misread, Parameter, Settings, parts};
+use gigatcp_units::Duration;
+use gigatcp_units::settings::{Misread, Parameter, Settings, Value, parts};
 
 use crate::application::{Application, Role};
 use crate::arrivals::{self, Arrivals};
 use crate::reader::{self, Reader};
 use crate::{datagrams, on_off, request_response, rpc, writer};
+
+/// The setting that says for how long an application runs.
+const SPAN: &str = "for";
 
 /// What an application is made of.
 #[derive(Clone, Copy, Debug)]
@@ -115,6 +119,20 @@ impl AppConfig {
         }
     }
 
+    /// Returns the same for so long at most, where it takes a span and none is set.
+    #[must_use]
+    pub fn until(mut self, span: Duration) -> Self {
+        let is_set = self.settings.iter().any(|setting| setting.name == SPAN);
+        let takes = self.entry.parameters.iter().any(|one| one.name == SPAN);
+        if takes && !is_set {
+            // A span of no time is no span.
+            let _ = self
+                .settings
+                .set(self.entry.parameters, SPAN, Value::Time(span));
+        }
+        self
+    }
+
     /// One end of its connections; `None` if it has none.
     ///
     /// `name` is the flow's, the same for both ends; `reader` is how this end reads.
@@ -180,7 +198,10 @@ impl fmt::Display for AppConfig {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.entry.name)?;
         for setting in self.settings.iter() {
-            write!(f, ", {} {}", setting.name, setting.value)?;
+            match setting.value {
+                Value::Flag(true) => write!(f, ", {}", setting.name)?,
+                value => write!(f, ", {} {value}", setting.name)?,
+            }
         }
         Ok(())
     }
@@ -255,7 +276,7 @@ mod tests {
         assert_eq!(read(text).unwrap().to_string(), text);
         let config = read("rpc , connections 8, poisson").unwrap();
         assert_eq!(config.connections(), 8);
-        assert_eq!(config.to_string(), "rpc, connections 8, poisson true");
+        assert_eq!(config.to_string(), "rpc, connections 8, poisson");
         assert_eq!(read(&config.to_string()), Ok(config));
     }
 

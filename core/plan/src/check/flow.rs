@@ -119,6 +119,12 @@ impl Context {
                 name: alike.name(n),
                 start,
                 stop: stop.unwrap_or_else(|| self.rest_of_run(start)),
+                application: flow.application.clone().map(|application| {
+                    match stop.unwrap_or_else(|| self.rest_of_run(start)) {
+                        Stop::Duration(span) => application.until(span),
+                        Stop::Bytes(_) => application,
+                    }
+                }),
                 extra_delay: flow.extra_delay + delay_step * n,
                 ..flow.clone()
             }
