@@ -130,7 +130,10 @@ fn audit(seed: u64, outcome: &Outcome) {
         assert_eq!(sender.failures + receiver.failures, 0, "seed {seed}");
         assert_eq!(sender.written, receiver.read, "seed {seed}: there");
         assert_eq!(receiver.written, sender.read, "seed {seed}: back");
-        assert_eq!(sender.requests, sender.answered, "seed {seed}: all are answered");
+        assert_eq!(
+            sender.requests, sender.answered,
+            "seed {seed}: all are answered"
+        );
         assert!(flow.finished_at.is_some(), "seed {seed}");
     }
     for flow in &outcome.short_flows {
@@ -139,8 +142,14 @@ fn audit(seed: u64, outcome: &Outcome) {
     for one in &outcome.datagrams {
         let received = one.received;
         let told = received.received + one.overflows;
-        assert!(told <= one.sent + received.duplicates, "seed {seed}: {one:?}");
-        assert!(received.received + received.lost <= one.sent, "seed {seed}: {one:?}");
+        assert!(
+            told <= one.sent + received.duplicates,
+            "seed {seed}: {one:?}"
+        );
+        assert!(
+            received.received + received.lost <= one.sent,
+            "seed {seed}: {one:?}"
+        );
     }
 }
 
