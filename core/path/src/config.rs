@@ -256,6 +256,16 @@ impl HopConfig {
         own.into_iter().chain(shaped).min()
     }
 
+    /// Whether nothing ever waits before this link: it has no rate of any kind.
+    #[must_use]
+    pub fn never_queues(&self) -> bool {
+        self.rate.is_none()
+            && self.rate_source.is_none()
+            && self.per_packet.is_zero()
+            && self.shaper.is_none()
+            && self.aggregate.is_none()
+    }
+
     /// Whether departures are known on arrival: a fixed rate and delay, first in,
     /// first out.
     #[must_use]

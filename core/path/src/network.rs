@@ -27,7 +27,7 @@ use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
-use gigatcp_units::Instant;
+use gigatcp_units::{Duration, Instant};
 
 use crate::heap::Appointments;
 use crate::route::{NetworkConfig, Route, Routed, Ways};
@@ -313,6 +313,13 @@ impl<T: Routed> Network<T> {
         self.collect_dropped(now, link);
         self.reschedule(link);
         result
+    }
+
+    /// Returns the backlog of a link at `now`, and how long a packet that arrives there
+    /// would wait. Nothing becomes known by asking that would not become so otherwise.
+    pub fn queue_at(&mut self, now: Instant, link: usize) -> (Tally, Duration) {
+        let hop = &mut self.links[link];
+        (hop.backlog(now), hop.queueing_delay(now))
     }
 
     /// Returns the links, by their number.

@@ -135,6 +135,8 @@ pub struct Ends {
     pub from: usize,
     /// The receiving node.
     pub to: usize,
+    /// The nodes that data pass, both ends included.
+    pub nodes: Vec<usize>,
     /// What data cross, by place in [`Scenario::links`].
     pub forward: Vec<usize>,
     /// What ACKs cross.

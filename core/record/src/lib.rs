@@ -516,6 +516,19 @@ pub struct HopRecord {
     pub inside_packets: u64,
     /// Largest backlog seen, in packets.
     pub max_backlog_packets: u64,
+    /// Half of the time, a packet that arrived would have waited for less than this; null
+    /// where nothing waits, and for runs in real time.
+    #[serde(default)]
+    pub queueing_delay_p50_ns: Option<u64>,
+    /// The same for 99 % of the time.
+    #[serde(default)]
+    pub queueing_delay_p99_ns: Option<u64>,
+    /// The queue over time (`record.sample` of the plan), each row until the next: time
+    /// (ns), packets and octets waiting and in service, queueing delay (ns) at the rate of
+    /// that moment, wire packets dropped and marked so far. Rows that say nothing new are
+    /// left out.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub samples: Vec<(u64, u64, u64, u64, u64, u64)>,
     /// Share of the time in which the serializer had work, or somebody was sending.
     pub utilization_fraction: f64,
     /// On a shared medium, times that a station's frame collided; none elsewhere.

@@ -13,7 +13,7 @@ use gigatcp_wire::Phantom;
 use crate::account::{ByLimit, Settled};
 use crate::host::{Host, Socket};
 use crate::meter::Meter;
-use crate::observe::{Samples, Sequence};
+use crate::observe::{LinkSamples, Samples, Sequence};
 use crate::packet::Packet;
 use crate::short_flows::ShortFlow;
 
@@ -36,6 +36,8 @@ pub struct Outcome {
     pub hops: Vec<Hop<Packet>>,
     /// The medium that hosts shared.
     pub shared: Option<Box<SharedMedium<Packet>>>,
+    /// Queues of each hop over time.
+    pub link_samples: Vec<LinkSamples>,
     /// Largest backlog of each hop, in wire packets.
     pub max_backlog: Vec<u64>,
     /// Fingerprint of every packet and drop.

@@ -21,7 +21,7 @@ use gigatcp_wire::{Phantom, Segment};
 use crate::config::WorldConfig;
 use crate::host::{Host, Socket};
 use crate::ledger::{self, End, Ledger, Scene};
-use crate::observe::{Samples, Sequence};
+use crate::observe::{LinkSample, LinkSamples, Samples, Sequence};
 use crate::outcome::{Endpoint, FlowOutcome, Outcome};
 use crate::packet::{Content, Packet, headers};
 use crate::populate::{Ends, Place, Population};
@@ -73,6 +73,7 @@ pub struct World {
     finished_at: Vec<Option<Instant>>,
     next_sample: Instant,
     samples: Vec<Samples>,
+    link_samples: Vec<LinkSamples>,
     sequences: Vec<Option<Sequence>>,
     /// Accounts of the senders; empty if not requested.
     ledgers: Vec<Ledger>,
@@ -107,6 +108,7 @@ impl World {
         let shared = shared_medium(&config, hosts.len())?;
         let elements = hosts.len() + 3;
         let flows = connections.len();
+        let links = network.links.len();
         let mut world = Self {
             now: Instant::ZERO,
             schedule: Appointments::new(elements),
@@ -115,6 +117,7 @@ impl World {
             finished_at: vec![None; flows],
             next_sample: Instant::FAR_FUTURE,
             samples: vec![Samples::default(); flows],
+            link_samples: vec![LinkSamples::default(); links],
             sequences: connections
                 .iter()
                 .map(|ends| config.flows[ends.flow].time_sequence)
@@ -582,9 +585,29 @@ impl World {
                 self.samples[flow].take(self.now, connection, delivered);
             }
         }
+        self.sample_links();
         self.next_sample += self.config.observe.sample_step;
         let sampler = self.sampler();
         self.schedule.set(sampler, self.next_sample);
+    }
+
+    /// Links without a rate never queue, and are left out.
+    fn sample_links(&mut self) {
+        let now = self.now;
+        for link in 0..self.link_samples.len() {
+            if self.network.links()[link].config().never_queues() {
+                continue;
+            }
+            let (backlog, queueing_delay) = self.network.queue_at(now, link);
+            let counters = self.network.links()[link].counters();
+            self.link_samples[link].take(LinkSample {
+                at: now,
+                backlog,
+                queueing_delay,
+                dropped: counters.drops.total().packets,
+                marked: counters.marked.packets,
+            });
+        }
     }
 
     /// Checks what must hold at any moment: every link conserves packets, no
@@ -644,6 +667,7 @@ impl World {
             flows,
             hosts,
             max_backlog: self.network.max_backlog().to_vec(),
+            link_samples: self.link_samples,
             hops: self.network.into_links(),
             shared: self.shared,
             event_hash: self.hash.finish(),

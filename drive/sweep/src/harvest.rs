@@ -10,7 +10,7 @@ use gigatcp_record::{
     ApplicationRecord, ArrivalsRecord, DatagramsRecord, FlowRecord, HopRecord, RingRecord,
     SequenceDetail, SequenceStep, SeriesRecord, TimeSequence,
 };
-use gigatcp_sim::observe::{Mark, Sample, Sequence};
+use gigatcp_sim::observe::{LinkSample, LinkSamples, Mark, Sample, Sequence};
 use gigatcp_sim::outcome::DatagramsOutcome;
 use gigatcp_sim::packet::Packet;
 use gigatcp_sim::{Ended, FlowOutcome, Outcome, ShortFlow};
@@ -51,7 +51,13 @@ pub fn series(
     let shared = outcome.shared.as_deref();
     let hops = outcome.hops.iter().zip(&outcome.max_backlog);
     let hops = hops.filter(|_| shared.is_none());
-    let hops = hops.map(|(hop, backlog)| hop_record(hop, *backlog, outcome.now));
+    let hops = hops.zip(&outcome.link_samples);
+    let hops = hops.map(|((hop, backlog), samples)| HopRecord {
+        queueing_delay_p50_ns: quantile(samples, 0.5, outcome.now),
+        queueing_delay_p99_ns: quantile(samples, 0.99, outcome.now),
+        samples: samples.as_slice().iter().map(hop_sample).collect(),
+        ..hop_record(hop, *backlog, outcome.now)
+    });
     SeriesRecord {
         partial: ended == Ended::Interrupted,
         duration_ns: outcome.now.as_nanos(),
@@ -293,9 +299,27 @@ pub(crate) fn record_of_hop(
         marked_packets: counters.marked.packets,
         inside_packets: counters.inside.packets,
         max_backlog_packets: max_backlog,
+        queueing_delay_p50_ns: None,
+        queueing_delay_p99_ns: None,
+        samples: Vec::new(),
         utilization_fraction: utilisation,
         collisions: 0,
     }
+}
+
+fn quantile(samples: &LinkSamples, share: f64, end: Instant) -> Option<u64> {
+    samples.delay_quantile(share, end).map(Duration::as_nanos)
+}
+
+fn hop_sample(sample: &LinkSample) -> (u64, u64, u64, u64, u64, u64) {
+    (
+        sample.at.as_nanos(),
+        sample.backlog.packets,
+        sample.backlog.bytes.as_u64(),
+        sample.queueing_delay.as_nanos(),
+        sample.dropped,
+        sample.marked,
+    )
 }
 
 fn drops_by_cause(drops: &Drops) -> BTreeMap<String, u64> {

@@ -2,7 +2,10 @@
 
 use gigatcp_record::HopRecord;
 
-use crate::number::{fixed, grouped};
+use gigatcp_units::Duration;
+use gigatcp_units::grammar::human_duration;
+
+use crate::number::{ABSENT, fixed, grouped};
 
 /// A column: its heading, and what it shows of an element.
 pub(crate) type Column = (String, Box<dyn Fn(&HopRecord) -> String>);
@@ -36,6 +39,22 @@ pub(crate) fn columns<'a>(hops: impl Iterator<Item = &'a HopRecord> + Clone) -> 
     for (heading, value) in seldom {
         if hops.clone().any(|hop| value(hop) > 0) {
             columns.push(count(heading, value));
+        }
+    }
+    let delays = [
+        (
+            "queueing delay, median",
+            (|hop| hop.queueing_delay_p50_ns) as fn(&HopRecord) -> Option<u64>,
+        ),
+        ("99 %", |hop| hop.queueing_delay_p99_ns),
+    ];
+    for (heading, delay) in delays {
+        if hops.clone().any(|hop| delay(hop).is_some()) {
+            let shown = move |hop: &HopRecord| match delay(hop) {
+                Some(nanos) => human_duration(Duration::from_nanos(nanos)).to_string(),
+                None => ABSENT.to_owned(),
+            };
+            columns.push((heading.to_owned(), Box::new(shown)));
         }
     }
     columns.push(count("largest backlog", |hop| hop.max_backlog_packets));

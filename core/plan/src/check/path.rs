@@ -393,12 +393,7 @@ fn check_changes(reader: &Reader, config: &HopConfig) {
 
 /// A discipline manages a queue only where there is one.
 fn check_queue(reader: &Reader, config: &HopConfig) {
-    let never_waits = config.rate.is_none()
-        && config.rate_source.is_none()
-        && config.per_packet.is_zero()
-        && config.shaper.is_none()
-        && config.aggregate.is_none();
-    if never_waits && !config.queue.is_fifo() {
+    if config.never_queues() && !config.queue.is_fifo() {
         let name = config.queue.discipline.name;
         let message = format!("`{name}` has nothing to do: without a rate nothing ever waits");
         let finding = Diagnostic::error(reader.place_of_value("queue"), message);

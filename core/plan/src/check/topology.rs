@@ -216,9 +216,11 @@ impl Graph<'_> {
         let forward = self.route(flow, from, &past, to)?;
         let back: Vec<usize> = past.into_iter().rev().collect();
         let reverse = self.route(flow, to, &back, from)?;
+        let passed = forward.iter().map(|link| self.edges[*link].to);
         Some(Ends {
             from,
             to,
+            nodes: [from].into_iter().chain(passed).collect(),
             forward,
             reverse,
         })

@@ -137,6 +137,9 @@ fn hops(flow: &FlowRecord, shape: Shape) -> Vec<HopRecord> {
         marked_packets: 0,
         inside_packets: 0,
         max_backlog_packets: backlog,
+        queueing_delay_p50_ns: None,
+        queueing_delay_p99_ns: None,
+        samples: Vec::new(),
         utilization_fraction: busy,
         collisions: 0,
     };

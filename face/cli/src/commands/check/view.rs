@@ -1,7 +1,7 @@
 //! A checked plan as it is shown: the same facts as text and as JSON.
 
 use gigatcp_path::{CpuCosts, HopConfig, LossModel, Policer, RateSource};
-use gigatcp_plan::{Ethernet, Flow, Host, Plan, Scenario, Series, Stop};
+use gigatcp_plan::{Ethernet, Flow, Host, Node, Plan, Scenario, Series, Stop};
 use gigatcp_tcp::congestion::SlowStart;
 use gigatcp_units::{Bytes, Duration, Rate};
 use serde::Serialize;
@@ -36,6 +36,15 @@ struct SeriesView {
     flows: Vec<FlowView>,
     data_path: Vec<HopView>,
     ack_path: Vec<HopView>,
+    /// Links between nodes, where the plan has them in place of a path.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    links: Vec<HopView>,
+    /// The nodes at which flows begin or end.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    nodes: Vec<NodeView>,
+    /// The way of each flow over them.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    routes: Vec<RouteView>,
     sender: HostView,
     receiver: HostView,
 }
@@ -62,6 +71,27 @@ struct FlowKind {
     /// Absent: none is asked for.
     send_buffer_bytes: Option<u64>,
     receive_buffer_bytes: Option<u64>,
+}
+
+/// A node that is a host.
+#[derive(Serialize, PartialEq, Debug)]
+struct NodeView {
+    name: String,
+    host: HostView,
+}
+
+/// The way of a flow over nodes and links.
+#[derive(Serialize, Clone, PartialEq, Debug)]
+struct RouteView {
+    flow: String,
+    /// All nodes of the way there, ends included.
+    nodes: Vec<String>,
+    /// Links of the way there.
+    links: Vec<String>,
+    /// Links of the way back.
+    reverse_links: Vec<String>,
+    /// Delays of all of them.
+    base_rtt_ns: u64,
 }
 
 /// A hop, link or emulator.
@@ -192,6 +222,13 @@ impl SeriesView {
             flows: scenario.flows.iter().map(FlowView::of).collect(),
             data_path: data.map(HopView::of).chain(shared.clone()).collect(),
             ack_path: acks.map(HopView::of).chain(shared).collect(),
+            nodes: NodeView::all(scenario),
+            links: scenario.links.iter().map(HopView::of).collect(),
+            routes: scenario
+                .flows
+                .iter()
+                .filter_map(|flow| RouteView::of(scenario, flow))
+                .collect(),
             sender: HostView::of(sender),
             receiver: HostView::of(receiver),
         }
@@ -238,13 +275,43 @@ impl SeriesView {
             "queue",
             "besides",
         ])];
-        let ways = [("data", &self.data_path), ("ACKs", &self.ack_path)];
+        let ways = [
+            ("data", &self.data_path),
+            ("ACKs", &self.ack_path),
+            ("link", &self.links),
+        ];
         for (way, hops) in ways {
             cells.extend(hops.iter().map(|hop| hop.cells(way)));
         }
-        let rtt = Duration::from_nanos(self.base_rtt_ns);
         let path = indented(&grid(&columns, &cells));
-        format!("  base RTT {rtt}\n{path}{}", self.hosts_text())
+        if self.routes.is_empty() {
+            let rtt = Duration::from_nanos(self.base_rtt_ns);
+            return format!("  base RTT {rtt}\n{path}{}", self.hosts_text());
+        }
+        format!("{}{path}{}", self.routes_text(), self.hosts_text())
+    }
+
+    /// A line for each way that flows take.
+    fn routes_text(&self) -> String {
+        let mut ways: Vec<(&RouteView, Vec<&str>)> = Vec::new();
+        for route in &self.routes {
+            let is_same = |known: &RouteView| {
+                (&known.links, &known.reverse_links) == (&route.links, &route.reverse_links)
+            };
+            match ways.iter_mut().find(|(known, _)| is_same(known)) {
+                Some((_, flows)) => flows.push(&route.flow),
+                None => ways.push((route, vec![&route.flow])),
+            }
+        }
+        let line = |(route, flows): &(&RouteView, Vec<&str>)| {
+            let rtt = Duration::from_nanos(route.base_rtt_ns);
+            let flows = match flows[..] {
+                [first, .., last] if flows.len() > 3 => format!("{first} to {last}"),
+                _ => flows.join(", "),
+            };
+            format!("  {flows}: {}, base RTT {rtt}\n", route.nodes.join(" -> "))
+        };
+        ways.iter().map(line).collect()
     }
 
     fn hosts_text(&self) -> String {
@@ -264,9 +331,49 @@ impl SeriesView {
             "processor",
             "besides",
         ]);
-        let hosts = [self.sender.cells("sender"), self.receiver.cells("receiver")];
+        let ends = [("sender", &self.sender), ("receiver", &self.receiver)];
+        let nodes = self.nodes.iter();
+        let nodes = nodes.map(|node| (node.name.as_str(), &node.host));
+        let hosts = ends.into_iter().filter(|_| self.nodes.is_empty());
+        let hosts = hosts.chain(nodes).map(|(name, host)| host.cells(name));
         let cells: Vec<_> = std::iter::once(heading).chain(hosts).collect();
         indented(&grid(&columns, &cells))
+    }
+}
+
+impl NodeView {
+    fn all(scenario: &Scenario) -> Vec<Self> {
+        let is_end = |number: usize| {
+            let mut ends = scenario.flows.iter().filter_map(|flow| flow.ends.as_ref());
+            ends.any(|ends| ends.from == number || ends.to == number)
+        };
+        let nodes = scenario.nodes.iter().enumerate();
+        let nodes = nodes.filter(|(number, _)| is_end(*number));
+        let view = |(_, node): (usize, &Node)| Self {
+            name: node.name.clone(),
+            host: HostView::of(&node.host),
+        };
+        nodes.map(view).collect()
+    }
+}
+
+impl RouteView {
+    fn of(scenario: &Scenario, flow: &Flow) -> Option<Self> {
+        let ends = flow.ends.as_ref()?;
+        let names = |links: &[usize]| -> Vec<String> {
+            let links = links.iter().map(|link| &scenario.links[*link]);
+            links.map(|link| link.name.clone()).collect()
+        };
+        let node = |number: &usize| scenario.nodes[*number].name.clone();
+        let both = ends.forward.iter().chain(&ends.reverse);
+        let delays = both.map(|link| scenario.links[*link].one_way_delay.as_nanos());
+        Some(Self {
+            flow: flow.name.clone(),
+            nodes: ends.nodes.iter().map(node).collect(),
+            links: names(&ends.forward),
+            reverse_links: names(&ends.reverse),
+            base_rtt_ns: delays.fold(0, u64::saturating_add),
+        })
     }
 }
 
