@@ -20,7 +20,7 @@ use std::time::Instant as WallClock;
 mod common;
 
 use common::{flow, host, link, wire, world};
-use gigatcp_sim::{Observe, Stop, World, WorldConfig};
+use gigatcp_sim::{ArrivalsConfig, Observe, Stop, World, WorldConfig};
 use gigatcp_tcp::Profile;
 use gigatcp_tcp::congestion::Counting;
 use gigatcp_units::Duration;
@@ -80,6 +80,56 @@ fn in_flight(segments: u64) -> WorldConfig {
     )
 }
 
+/// `count` short flows of 3 kB, 1 ms apart on average, over 100 Mbit/s and 20 ms: memory
+/// stays that of the flows that are alive.
+fn short_flows(count: u64) -> WorldConfig {
+    let host = host(Profile::MODERN, 1500, "cubic", 4_000_000);
+    let delay = Duration::from_millis(10);
+    let mut config = world(
+        link("forward", 100_000_000, delay, 1000),
+        link("reverse", 100_000_000, delay, 1000),
+        vec![],
+    );
+    let arrivals = format!("arrivals, every 1 ms, size 3 kB, count {count}");
+    config.arrivals = vec![ArrivalsConfig {
+        flow: flow("mice", &host, Stop::After(Duration::ZERO)),
+        arrivals: gigatcp_app::read(&arrivals).expect("a registered application"),
+    }];
+    config.end = Duration::from_secs(100_000);
+    config
+}
+
+/// 1,000 flows of web search over 10 hops of 10 Gbit/s, Poisson arrivals, half load.
+fn ten_hops(count: u64) -> WorldConfig {
+    let host = host(Profile::MODERN, 1500, "cubic", 16_000_000);
+    let delay = Duration::from_micros(100);
+    let mut config = world(
+        link("hop 0", 10_000_000_000, delay, 1000),
+        wire("reverse", delay * 10),
+        vec![],
+    );
+    let hops = (1..10).map(|n| link(&format!("hop {n}"), 10_000_000_000, delay, 1000));
+    config.forward.extend(hops);
+    let arrivals = format!("arrivals, load 50 %, rate 10 Gbit/s, web_search, count {count}");
+    config.arrivals = vec![ArrivalsConfig {
+        flow: flow("web search", &host, Stop::After(Duration::ZERO)),
+        arrivals: gigatcp_app::read(&arrivals).expect("a registered application"),
+    }];
+    config
+}
+
+/// A workload whose name ends with a number.
+fn numbered(name: &str) -> Option<WorldConfig> {
+    let (kind, number) = name.rsplit_once('-')?;
+    let number = number.parse().ok()?;
+    Some(match kind {
+        "in-flight" => in_flight(number),
+        "short-flows" => short_flows(number),
+        "ten-hops" => ten_hops(number),
+        _ => return None,
+    })
+}
+
 fn main() {
     let name = std::env::args().nth(1).unwrap_or_default();
     let seconds = std::env::args().nth(2);
@@ -91,13 +141,12 @@ fn main() {
     let mut config = match name.as_str() {
         "single-flow" => single_flow(span),
         "dumbbell" => dumbbell(span),
-        other => match other
-            .strip_prefix("in-flight-")
-            .and_then(|n| n.parse().ok())
-        {
-            Some(segments) => in_flight(segments),
+        other => match numbered(other) {
+            Some(config) => config,
             None => {
-                eprintln!("workloads: single-flow, dumbbell, in-flight-N");
+                eprintln!(
+                    "workloads: single-flow, dumbbell, in-flight-N, short-flows-N, ten-hops-N"
+                );
                 std::process::exit(2);
             }
         },
@@ -114,7 +163,14 @@ fn main() {
         .iter()
         .map(|flow| flow.bytes().as_bits_f64())
         .collect();
+    let short = outcome.short_flows.iter();
+    let short: f64 = short.map(|flow| flow.size.as_bits_f64()).sum();
     let total: f64 = bytes.iter().sum();
+    // Without flows to compare nothing is unfair.
+    let jain = |squares: f64| match bytes.len() {
+        0 => 1.0,
+        flows => total * total / (flows as f64 * squares),
+    };
     let squares: f64 = bytes.iter().map(|b| b * b).sum();
     let drops: u64 = outcome
         .hops
@@ -126,7 +182,7 @@ fn main() {
         outcome.packets,
         wall * 1e9 / outcome.packets as f64,
         outcome.now.as_secs_f64(),
-        total / outcome.now.as_secs_f64() / 1e6,
-        total * total / (bytes.len() as f64 * squares),
+        (total + short) / outcome.now.as_secs_f64() / 1e6,
+        jain(squares),
     );
 }

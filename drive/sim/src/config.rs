@@ -57,7 +57,7 @@ pub struct FlowConfig {
     /// [`WorldConfig::reverse`].
     pub via: Option<Via>,
     /// One-way delay of its data before the shared hops: makes the round trips
-    /// of flows differ.
+    /// of flows differ. Only where the flow has its sender to itself.
     pub extra_delay: Duration,
     /// When the sending application stops.
     pub stop: Stop,
