@@ -1,11 +1,9 @@
 //! Why packets are dropped, and how many by each cause: one table.
 //!
-//! Whoever shows, stores or attributes drops goes by [`DropCause::ALL`]: a further
-//! cause is added here and nowhere else.
+//! Whoever shows or stores drops goes by [`DropCause::ALL`]: a further cause is added
+//! here, and where the simulator says what it means for a connection.
 
 use core::ops::Index;
-
-use gigatcp_events::Cause;
 
 use crate::counters::Tally;
 
@@ -55,17 +53,6 @@ impl DropCause {
             Self::Policed => "policed",
             Self::HoldLimit => "hold_limit",
             Self::Collisions => "collisions",
-        }
-    }
-
-    /// Returns what these drops make a connection limited by.
-    #[must_use]
-    pub const fn cause(self) -> Cause {
-        match self {
-            Self::QueueFull | Self::Aqm | Self::HoldLimit => Cause::QueueOverflow,
-            Self::Loss(_) | Self::Collisions => Cause::RandomLoss,
-            Self::TooBig => Cause::PmtuBlackHole,
-            Self::Policed => Cause::Policer,
         }
     }
 
@@ -152,7 +139,7 @@ mod tests {
         drops.add(DropCause::Aqm, Tally::new(1, 40));
         assert_eq!(drops[DropCause::Loss(0)], Tally::new(3, 4500));
         assert_eq!(drops.total(), Tally::new(4, 4540));
-        let queue = drops.sum(|cause| cause.cause() == Cause::QueueOverflow);
-        assert_eq!(queue, Tally::new(1, 40));
+        let aqm = drops.sum(|cause| cause == DropCause::Aqm);
+        assert_eq!(aqm, Tally::new(1, 40));
     }
 }

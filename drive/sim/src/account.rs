@@ -22,7 +22,19 @@
 //! Cost: a few comparisons per event of the sender; the rest once per round.
 
 use gigatcp_events::{Cause, Limit, Phase};
+use gigatcp_path::DropCause;
 use gigatcp_units::{Bytes, Duration, Instant};
+
+/// What drops of that cause make a connection limited by.
+#[must_use]
+pub const fn cause_of(dropped: DropCause) -> Cause {
+    match dropped {
+        DropCause::QueueFull | DropCause::Aqm | DropCause::HoldLimit => Cause::QueueOverflow,
+        DropCause::Loss(_) | DropCause::Collisions => Cause::RandomLoss,
+        DropCause::TooBig => Cause::PmtuBlackHole,
+        DropCause::Policed => Cause::Policer,
+    }
+}
 
 /// Shortest round: occupancy over less is that of single bursts.
 pub const MIN_ROUND: Duration = Duration::from_millis(1);

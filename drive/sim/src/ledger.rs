@@ -269,5 +269,5 @@ pub(crate) fn end_of(packet: &Packet) -> Option<u64> {
 /// The cause behind a drop; `None` if the sender was told.
 pub(crate) fn cause_of(cause: DropCause, tells_too_big: bool) -> Option<Cause> {
     let is_told = cause == DropCause::TooBig && tells_too_big;
-    (!is_told).then(|| cause.cause())
+    (!is_told).then(|| crate::account::cause_of(cause))
 }

@@ -30,7 +30,7 @@ const CORE: [(&str, &[&str]); 12] = [
         &["units", "wire", "events", "tcp", "path", "flows", "script"],
     ),
     ("theory", &["units"]),
-    ("plan", &["units", "tcp", "path"]),
+    ("plan", &["units", "tcp", "path", "app"]),
 ];
 
 /// Crates of the ring that runs the core.

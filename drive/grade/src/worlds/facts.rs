@@ -3,6 +3,7 @@
 use std::sync::atomic::{AtomicBool, AtomicU64};
 
 use gigatcp_events::{Cause, Limit};
+use gigatcp_sim::account::cause_of;
 use gigatcp_sim::packet::Packet;
 use gigatcp_sim::{FlowOutcome, Outcome, World, WorldConfig};
 use gigatcp_tcp::Connection;
@@ -108,7 +109,7 @@ fn read(outcome: &Outcome, forward: usize) -> Facts {
     };
     let link = flow.sender.link();
     for counters in there.iter().chain(link).map(gigatcp_path::Hop::counters) {
-        let of = |cause| counters.drops.sum(|dropped| dropped.cause() == cause);
+        let of = |cause| counters.drops.sum(|dropped| cause_of(dropped) == cause);
         facts.queue_full += of(Cause::QueueOverflow).packets;
         facts.lost += of(Cause::RandomLoss).packets;
         facts.policed += of(Cause::Policer).packets;

@@ -9,7 +9,7 @@
 
 use gigatcp_emulate::{HopView, Snapshot, Way};
 use gigatcp_events::{Cause, Phase};
-use gigatcp_sim::account::{Account, Settled, Surroundings, Use, Window};
+use gigatcp_sim::account::{Account, Settled, Surroundings, Use, Window, cause_of};
 use gigatcp_units::{Bytes, Duration, Instant};
 
 use super::end::{Detail, Seen};
@@ -245,7 +245,7 @@ fn drops(way: &Way) -> [u64; Cause::COUNT] {
     let mut drops = [0; Cause::COUNT];
     for HopView { counters, .. } in &way.hops {
         for (cause, dropped) in counters.drops.iter() {
-            drops[cause.cause().index()] += dropped.packets;
+            drops[cause_of(cause).index()] += dropped.packets;
         }
     }
     drops

@@ -74,6 +74,12 @@ pub(crate) fn refusal(plan: &Plan, series: &Series) -> Option<Refusal> {
             "run it in virtual time, without `--on live`",
         );
     }
+    missing_control_refusal(series)
+}
+
+/// The same for a congestion control that the kernel of this machine has not.
+fn missing_control_refusal(series: &Series) -> Option<Refusal> {
+    let scenario = &series.scenario;
     let known = gigatcp_meter::congestion_controls();
     let missing = missing_control(scenario, &known)?;
     let is_ours = ENGINES_OWN.contains(&missing);
