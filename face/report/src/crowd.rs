@@ -9,7 +9,7 @@ use std::fmt::Write as _;
 use gigatcp_record::FlowRecord;
 
 use crate::group::Spread;
-use crate::number::{fixed, grouped, rate};
+use crate::number::{counted, fixed, grouped, rate};
 
 /// More flows than this in one series are shown as a crowd.
 pub const MOST_SHOWN: usize = 4;
@@ -47,10 +47,10 @@ pub fn text(flows: &[FlowRecord]) -> String {
     }
     let _ = writeln!(
         out,
-        "{} segments sent, {} of them again; {} timeouts",
+        "{} segments sent, {} of them again; {}",
         total(|flow| flow.segments_sent),
         total(|flow| flow.retransmitted_segments),
-        total(|flow| flow.timeouts),
+        counted(flows.iter().map(|flow| flow.timeouts).sum(), "timeout"),
     );
     out
 }

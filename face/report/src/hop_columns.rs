@@ -43,7 +43,7 @@ pub(crate) fn columns<'a>(hops: impl Iterator<Item = &'a HopRecord> + Clone) -> 
     }
     let delays = [
         (
-            "queueing delay, median",
+            "queueing, median",
             (|hop| hop.queueing_delay_p50_ns) as fn(&HopRecord) -> Option<u64>,
         ),
         ("99 %", |hop| hop.queueing_delay_p99_ns),

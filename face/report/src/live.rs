@@ -5,7 +5,7 @@ use gigatcp_record::{DirectionRecord, LiveRecord, SeriesRecord};
 use gigatcp_units::Duration;
 use gigatcp_units::grammar::human_duration;
 
-use crate::number::{fixed, grouped};
+use crate::number::{counted, fixed};
 
 /// A wake-up takes some 50 us: a hundredth of a round trip of 5 ms, and less of
 /// longer ones, where nobody has to think of it.
@@ -113,11 +113,6 @@ const LATE_NS: u64 = 10_000_000;
 
 fn time(ns: u64) -> String {
     human_duration(Duration::from_nanos(ns))
-}
-
-fn counted(count: u64, noun: &str) -> String {
-    let end = if count == 1 { "" } else { "s" };
-    format!("{} {noun}{end}", grouped(count))
 }
 
 /// Packets, whole or as super-segments.

@@ -92,6 +92,13 @@ pub fn grouped(value: u64) -> String {
     text
 }
 
+/// So many of something, in groups of three digits: `1 packet`, `2 000 packets`.
+#[must_use]
+pub fn counted(count: u64, noun: &str) -> String {
+    let end = if count == 1 { "" } else { "s" };
+    format!("{} {noun}{end}", grouped(count))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use gigatcp_capture::SnapLength;
 use gigatcp_emulate::{Emulator, EmulatorConfig, EmulatorError, Side, Snapshot, Watch};
 use gigatcp_linux::{Enclosure, LabError, Step, settings, terminal};
+use gigatcp_report::number::counted;
 use gigatcp_sweep::live::capture::{Capture, Handle};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
@@ -80,7 +81,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     if let (Some(packets), Some(file)) = (written?, &arguments.capture)
         && !arguments.quiet
     {
-        let packets = view::counted(packets, "packet");
+        let packets = counted(packets, "packet");
         output::say(&format!("  {packets} in {}", file.display()));
     }
     Ok(Outcome::Told(status))

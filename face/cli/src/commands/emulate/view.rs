@@ -5,7 +5,7 @@ use std::iter;
 
 use gigatcp_emulate::{HopView, Snapshot, Way};
 use gigatcp_path::{DropCause, Drops, Tally};
-use gigatcp_report::number;
+use gigatcp_report::number::{self, counted};
 use gigatcp_units::grammar::{human_bytes, human_duration};
 use serde::Serialize;
 
@@ -234,12 +234,6 @@ fn notes(snapshot: &Snapshot, machine: [MachineDrops; 2]) -> Vec<String> {
         }
     }
     notes
-}
-
-/// So many of something, in groups of three digits.
-pub(super) fn counted(count: u64, noun: &str) -> String {
-    let end = if count == 1 { "" } else { "s" };
-    format!("{} {noun}{end}", number::grouped(count))
 }
 
 /// Packets of which something befell so many, whole or as super-segments.
