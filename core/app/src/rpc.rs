@@ -2,7 +2,7 @@
 //!
 //! Calls come into being by a law of their own, wait in the client's queue for a
 //! connection that is free, and are answered by one server with one worker
-//! ([`dialog`](crate::dialog)). The response time is from the moment a call comes into
+//! (`dialog.rs`). The response time is from the moment a call comes into
 //! being to the last octet of its answer, so it includes the wait at the client.
 //!
 //! Calls come into being
