@@ -30,6 +30,8 @@ fn kept(words: &[String]) -> &'static str {
         "docs/grade-kernels.txt"
     } else if has("--fat") {
         "docs/grade-fat.txt"
+    } else if has("--elements") {
+        "docs/grade-elements.txt"
     } else if has("--shared") {
         "docs/grade-shared.txt"
     } else {

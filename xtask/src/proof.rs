@@ -7,10 +7,11 @@
 use crate::{Failed, grade};
 
 /// The gradings of simulated worlds.
-const WORLDS: [&str; 5] = [
+const WORLDS: [&str; 6] = [
     "--seeds 20 --write",
     "--fat --seeds 10 --write",
     "--shared --seeds 10 --write",
+    "--elements --seeds 10 --write",
     "--counterfactual --seeds 5 --write",
     "--next --seeds 30 --write",
 ];

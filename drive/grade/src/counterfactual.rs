@@ -42,6 +42,7 @@ lifts! {
         for hop in &mut draft.forward {
             hop.scale("rate", 2.0);
             hop.scale("queue", 2.0);
+            hop.remove(&["rate_schedule"]);
         }
         true
     };
@@ -82,7 +83,8 @@ lifts! {
     "send-buffer-limited": |draft, _| draft.flow().scale("send_buffer", 2.0);
     // The application has all its data at the start.
     "application-limited": |draft, _| {
-        draft.flow().remove(&["supply", "supply_every", "supply_until"])
+        let keys = ["supply", "supply_every", "supply_until", "application"];
+        draft.flow().remove(&keys)
     };
     // The first window fills the path, and slow start ends there at the earliest.
     "cwnd-growth-limited": |draft, sizes| {
@@ -99,7 +101,7 @@ lifts! {
         true
     };
     // No random losses behind the bottleneck.
-    "random-loss": |draft, _| draft.forward[2].remove(&["loss", "loss_from", "loss_until"]);
+    "random-loss": |draft, _| draft.forward[2].remove(&["loss", "loss_burst", "loss_from", "loss_until"]);
     // A queue of one BDP, or twice as long if it is longer than that.
     "queue-overflow": |draft, sizes| {
         let queue = draft.bottleneck().number("queue");

@@ -147,7 +147,11 @@ pub fn of_world(cause: &str, seed: u64, paths: Paths) -> Result<Vec<Observed>, S
     let world = world(cause, seed, paths);
     seen(&world, |place, index| {
         let name = format!("{cause} {seed}: {}", world.about);
-        Known::of_world(name, world.truth(place), index)
+        let acceptable = world.finer().iter().map(|&id| id.to_owned());
+        Known {
+            acceptable: acceptable.collect(),
+            ..Known::of_world(name, world.truth(place), index)
+        }
     })
 }
 

@@ -84,8 +84,13 @@ fn causes_of_worlds_are_found_no_less_often_than_was_reached() {
     let ([right, unsure, wrong], list) = count(Paths::Usual);
     let all = right + unsure + wrong;
     assert!(right * 100 >= all * 76, "{right} of {all}: {list:#?}");
-    let ([right, unsure, wrong], list) = count(Paths::Shared);
-    let all = right + unsure + wrong;
-    let good = right + unsure;
-    assert!(good * 100 >= all * 75, "{good} of {all}: {list:#?}");
+    for paths in [Paths::Shared, Paths::Elements] {
+        let ([right, unsure, wrong], list) = count(paths);
+        let all = right + unsure + wrong;
+        let good = right + unsure;
+        assert!(
+            good * 100 >= all * 75,
+            "{paths:?}, {good} of {all}: {list:#?}"
+        );
+    }
 }

@@ -25,6 +25,11 @@ fn labels_hold_on_paths_that_others_use() {
 }
 
 #[test]
+fn labels_hold_in_networks_of_other_elements() {
+    assert_labels_hold(Paths::Elements);
+}
+
+#[test]
 fn a_seed_makes_one_plan_which_the_reader_takes_without_warnings() {
     for cause in CAUSES {
         let [one, again, other] = [3, 3, 4].map(|seed| world(cause, seed, Paths::Usual));

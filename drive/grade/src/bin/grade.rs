@@ -2,7 +2,7 @@
 //!
 //! Usage:
 //!
-//! * `grade [--seeds N] [--first SEED] [--fat | --shared] [--cause ID] [--show]`: simulated
+//! * `grade [--seeds N] [--first SEED] [--fat | --shared | --elements] [--cause ID] [--show]`: simulated
 //!   worlds.
 //! * `grade --kernels DIR [--show]`: captures of kernels that `kernels make` wrote.
 //! * `grade --counterfactual [--seeds N]`: whether lifting the stated cause helps, in worlds.
@@ -97,6 +97,7 @@ fn request() -> Result<Request, String> {
             "--cause" => request.cause = Some(value()?),
             "--fat" => request.paths = Paths::Fat,
             "--shared" => request.paths = Paths::Shared,
+            "--elements" => request.paths = Paths::Elements,
             "--kernels" => request.kernels.push(value()?.into()),
             "--fit" => request.mode = Mode::Fit,
             "--counterfactual" => request.mode = Mode::Counterfactual,

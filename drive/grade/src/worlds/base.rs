@@ -63,7 +63,9 @@ impl Base {
     /// Draws a path.
     pub(crate) fn draw(draw: &mut Draw, paths: Paths, needs: Needs) -> Self {
         let ([slow, fast], [shortest, longest], most): ([f64; 2], [f64; 2], f64) = match paths {
-            Paths::Usual | Paths::Shared => ([5e6, 300e6], [0.003, 0.1], MAX_PACKETS),
+            Paths::Usual | Paths::Shared | Paths::Elements => {
+                ([5e6, 300e6], [0.003, 0.1], MAX_PACKETS)
+            }
             Paths::Fat => ([300e6, 3e9], [0.02, 0.1], MAX_FAT_PACKETS),
         };
         let rate = draw.magnitude(slow, fast);

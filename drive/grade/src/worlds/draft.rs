@@ -22,6 +22,8 @@ pub(crate) enum Value {
     Bps(u64),
     /// A queue limit in packets.
     Packets(u64),
+    /// A queue discipline with its settings, and its limit in packets.
+    Queue(&'static str, u64),
     /// A rate in packets per second.
     PacketRate(u64),
     /// A probability.
@@ -57,6 +59,7 @@ impl Value {
             | Self::Picos(n)
             | Self::Bps(n)
             | Self::Packets(n)
+            | Self::Queue(_, n)
             | Self::PacketRate(n) => Some(*n as f64),
             Self::Probability(p) => Some(*p),
             Self::Flag(_) | Self::Word(_) | Self::List(_) => None,
@@ -73,6 +76,7 @@ impl Value {
             Self::Picos(n) => Self::Picos(scaled(*n)),
             Self::Bps(n) => Self::Bps(scaled(*n)),
             Self::Packets(n) => Self::Packets(scaled(*n)),
+            Self::Queue(discipline, n) => Self::Queue(discipline, scaled(*n)),
             Self::PacketRate(n) => Self::PacketRate(scaled(*n)),
             Self::Probability(p) => Self::Probability((p * factor).min(1.0)),
             other => other.clone(),
@@ -93,6 +97,7 @@ impl fmt::Display for Value {
             Self::Picos(n) => write!(f, "\"{n} ps\""),
             Self::Bps(n) => write!(f, "\"{} kbit/s\"", n / 1_000),
             Self::Packets(n) => write!(f, "\"{n} packets\""),
+            Self::Queue(discipline, n) => write!(f, "\"{discipline}, {n} packets\""),
             Self::PacketRate(n) => write!(f, "\"{n} packet/s\""),
             Self::Probability(p) => write!(f, "{p:.7}"),
             Self::Word(word) => write!(f, "\"{word}\""),

@@ -10,6 +10,7 @@
 //! | `draw.rs` | random parameters |
 //! | `draft.rs` | a plan being drawn up, and its text |
 //! | `base.rs` | a world in which nothing is wrong |
+//! | `elements.rs` | queues, links, applications and datagrams beside the cause |
 //! | `causes.rs`, `caps.rs`, `impairments.rs` | what each cause changes in it |
 //! | `facts.rs`, `labels.rs` | what the simulator counted; whether a label is true |
 //! | `pairs.rs` | worlds with two limits |
@@ -21,6 +22,7 @@ mod caps;
 mod causes;
 mod draft;
 mod draw;
+mod elements;
 mod facts;
 mod impairments;
 mod labels;
@@ -52,6 +54,9 @@ pub enum Paths {
     Fat,
     /// Usual paths that carry traffic of other flows too.
     Shared,
+    /// Usual paths with a managed queue, a changing rate, groups of ACKs, bursts of losses,
+    /// a dialog or datagrams.
+    Elements,
 }
 
 /// Where a capture is taken.
@@ -123,12 +128,14 @@ fn draw_world(recipe: &Recipe, seed: u64, sub_seed: u64, paths: Paths) -> Graded
         .top
         .set("name", Value::Word(name))
         .set("duration", Value::seconds(120.0));
-    (recipe.inject)(&mut Site {
+    let mut site = Site {
         draw: &mut draw,
         base: &base,
         draft: &mut draft,
         patch: &mut patch,
-    });
+    };
+    (recipe.inject)(&mut site);
+    let added = (paths == Paths::Elements).then(|| elements::add(recipe.id, seed, &mut site));
     // There a list of packets says what is lost, whoever sent them.
     let is_listed = draft
         .forward
@@ -138,7 +145,11 @@ fn draw_world(recipe: &Recipe, seed: u64, sub_seed: u64, paths: Paths) -> Graded
         let count = draw.pick(&[1, 2, 3]);
         base::others(&mut draw, &base, &mut draft, count, Some([0.02, 0.1]));
     }
-    GradedWorld::new(recipe.id, seed, paths, draft, base, patch)
+    let mut world = GradedWorld::new(recipe.id, seed, paths, draft, base, patch);
+    if let Some(added) = added {
+        world.about = format!("{added}; {}", world.about);
+    }
+    world
 }
 
 /// Returns the root of a world's random numbers: another for each cause (FNV-1a).
@@ -232,6 +243,20 @@ impl GradedWorld {
             "unknown"
         } else {
             self.cause
+        }
+    }
+
+    /// Returns the causes that say the same more precisely.
+    ///
+    /// An application that sends requests waits for answers, or thinks.
+    #[must_use]
+    pub fn finer(&self) -> &'static [&'static str] {
+        let application = self.draft.flows[0].find("application");
+        match application {
+            Some(Value::Word(words)) if words.starts_with("request-response") => {
+                &["client-think-time", "request-response-rtt"]
+            }
+            _ => &[],
         }
     }
 
