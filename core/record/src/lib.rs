@@ -91,6 +91,58 @@ pub struct SeriesRecord {
     /// time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub live: Option<LiveRecord>,
+    /// The same series with further seeds, where a flow saw too few loss events for one
+    /// seed to say much; absent where the run was not repeated for that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub further: Option<FurtherRecord>,
+}
+
+/// Further seeds of a series, run because loss is random and one seed saw little of it.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct FurtherRecord {
+    /// What of the series is random, one line each.
+    pub random: Vec<String>,
+    /// Fewest loss events of a flow with the first seed.
+    pub loss_events: u64,
+    /// Further seeds wanted.
+    pub wanted: u32,
+    /// Why there are not more runs: `seeds` (as many as wanted), `time` (the limit for all
+    /// series together) or `interrupt`.
+    pub ended_by: String,
+    /// The runs, in the order of their seeds.
+    pub runs: Vec<FurtherRun>,
+}
+
+/// A series with a further seed, summed up.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct FurtherRun {
+    /// Its seed.
+    pub seed: u64,
+    /// As [`SeriesRecord::event_hash`].
+    pub event_hash: String,
+    /// One per flow, in the order of [`SeriesRecord::flows`].
+    pub flows: Vec<FurtherFlow>,
+}
+
+/// A flow with a further seed; fields as in [`FlowRecord`].
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct FurtherFlow {
+    /// Bytes the receiving application read.
+    pub bytes: u64,
+    /// Goodput, bit/s.
+    pub goodput_bps: f64,
+    /// Time to 90 % of the plateau; null when never reached.
+    pub time_to_90_ns: Option<u64>,
+    /// Retransmitted wire segments, all causes.
+    pub retransmitted_segments: u64,
+    /// Loss events.
+    pub loss_events: u64,
+    /// Reductions of cwnd for marks.
+    pub mark_reductions: u64,
+    /// CPU share of the sending host.
+    pub sender_cpu_fraction: f64,
+    /// CPU share of the receiving host.
+    pub receiver_cpu_fraction: f64,
 }
 
 /// A run in real time: who took part, and what the machine did to it.
@@ -195,6 +247,9 @@ pub struct FlowRecord {
     pub fast_retransmits: u64,
     /// Retransmission timeouts.
     pub timeouts: u64,
+    /// Loss events: reductions of cwnd for loss, one per window of data at most.
+    #[serde(default)]
+    pub loss_events: u64,
     /// Of the segments delivered, those reported to have met a congestion mark
     /// (`tcpi_delivered_ce`); 0 without ECN.
     #[serde(default)]
@@ -202,6 +257,9 @@ pub struct FlowRecord {
     /// Reductions of cwnd for such reports.
     #[serde(default)]
     pub mark_reductions: u64,
+    /// Goodput by an equation of the literature; absent where none holds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub theory: Option<TheoryRecord>,
     /// Segments without data that the receiver sent; `segments_sent / acks_sent` is the
     /// mean number of segments per acknowledgment.
     pub acks_sent: u64,
@@ -248,6 +306,19 @@ pub struct FlowRecord {
     /// [`FlowRecord::limited_by`] is what the run itself measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub why: Option<WhyRecord>,
+}
+
+/// What an equation of the literature has for a flow.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct TheoryRecord {
+    /// The equation and what it assumes.
+    pub model: String,
+    /// Loss probability that it is for.
+    pub loss_fraction: f64,
+    /// Round-trip time that it is for.
+    pub rtt_ns: u64,
+    /// Its goodput, bit/s.
+    pub goodput_bps: f64,
 }
 
 /// What the users of an application noticed.

@@ -5,7 +5,7 @@ use gigatcp_events::{Cause, Limit};
 use gigatcp_plan::{Flow, Series};
 use gigatcp_record::{
     ApplicationRecord, CauseShare, CauseSpan, FlowRecord, IntervalRecord, LimitShare, Negotiated,
-    RingRecord, Sample, SeriesRecord, TimeSequence, growth,
+    RingRecord, Sample, SeriesRecord, TheoryRecord, TimeSequence, growth,
 };
 use gigatcp_sim::account::{ByCause, ByLimit, Settled, Span};
 use gigatcp_sim::meter::Meter;
@@ -47,6 +47,7 @@ pub(crate) struct Counts {
     pub(crate) retransmitted: u64,
     pub(crate) fast_retransmits: u64,
     pub(crate) timeouts: u64,
+    pub(crate) loss_events: u64,
     pub(crate) marked: u64,
     pub(crate) mark_reductions: u64,
     pub(crate) acks_sent: u64,
@@ -77,6 +78,7 @@ pub(crate) struct Found<'a> {
     /// Time by cause until `end`.
     pub(crate) account: Option<Settled>,
     pub(crate) looks: Vec<Look>,
+    pub(crate) theory: Option<TheoryRecord>,
     pub(crate) negotiated: Vec<Negotiated>,
     pub(crate) unavailable: Vec<String>,
     pub(crate) application: Option<ApplicationRecord>,
@@ -114,8 +116,10 @@ impl Found<'_> {
             retransmitted_segments: self.counts.retransmitted,
             fast_retransmits: self.counts.fast_retransmits,
             timeouts: self.counts.timeouts,
+            loss_events: self.counts.loss_events,
             marked_segments: self.counts.marked,
             mark_reductions: self.counts.mark_reductions,
+            theory: self.theory,
             acks_sent: self.counts.acks_sent,
             sender_cpu_fraction: sender_busy,
             receiver_cpu_fraction: receiver_busy,

@@ -8,7 +8,7 @@ use gigatcp_path::{Counters as HopCounters, Drops, Hop, ReceiveRings, Ring, Shar
 use gigatcp_plan::{Flow, FlowKind, Scenario, Series};
 use gigatcp_record::{
     ApplicationRecord, ArrivalsRecord, DatagramsRecord, FlowRecord, HopRecord, RingRecord,
-    SequenceDetail, SequenceStep, SeriesRecord, TimeSequence,
+    SequenceDetail, SequenceStep, SeriesRecord, TheoryRecord, TimeSequence,
 };
 use gigatcp_sim::observe::{LinkSample, LinkSamples, Mark, Sample, Sequence};
 use gigatcp_sim::outcome::DatagramsOutcome;
@@ -20,7 +20,7 @@ use gigatcp_wire::Phantom;
 
 use crate::found::{Counts, Found, Look};
 use crate::scenario::flows_of;
-use crate::{found, negotiated};
+use crate::{found, negotiated, theory};
 
 /// The record of one run of a series.
 #[must_use]
@@ -103,6 +103,7 @@ fn flow_record(scenario: &Scenario, flow: &Flow, result: &FlowOutcome, now: Inst
         busy: [&result.sender, &result.receiver].map(|host| host.cpu_busy(end)),
         limits: result.limits,
         account: result.account.clone(),
+        theory: theory_of(scenario, flow, result),
         looks: result.samples.as_slice().iter().map(look).collect(),
         negotiated: sender
             .zip(receiver)
@@ -118,6 +119,12 @@ fn flow_record(scenario: &Scenario, flow: &Flow, result: &FlowOutcome, now: Inst
         time_sequence: result.sequence.as_ref().map(time_sequence),
     };
     found.into_record()
+}
+
+fn theory_of(scenario: &Scenario, flow: &Flow, result: &FlowOutcome) -> Option<TheoryRecord> {
+    let mss = Bytes::new(u64::from(result.sender.connection()?.info().smss));
+    let spent = result.account.as_ref().map(|account| &account.spent);
+    theory::of_flow(scenario, flow, mss, spent)
 }
 
 fn text_of(flow: &Flow) -> String {
@@ -199,6 +206,7 @@ fn counts(sender: Option<&Connection<Phantom>>, receiver: Option<&Connection<Pha
         retransmitted: counters.retransmitted_segments,
         fast_retransmits: counters.fast_retransmits,
         timeouts: counters.timeouts,
+        loss_events: counters.loss_events,
         marked: sender.map_or(0, |c| c.info().ecn.delivered_ce),
         mark_reductions: counters.ecn_reductions,
         acks_sent: receiver.map_or(0, |c| c.counters().acks_sent),

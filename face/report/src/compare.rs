@@ -5,7 +5,7 @@
 //! further flows have no published counterpart. Ours are the spread over all
 //! repeats, the ratio is that of our median.
 
-use gigatcp_record::FlowRecord;
+use gigatcp_record::{FlowRecord, FurtherFlow, TheoryRecord};
 
 use crate::Report;
 use crate::group::{Group, Spread, groups};
@@ -87,6 +87,18 @@ impl Quantity {
         }
     }
 
+    /// The value recorded for `flow` with a further seed.
+    #[must_use]
+    pub fn recorded_further(self, flow: &FurtherFlow) -> Option<f64> {
+        match self {
+            Self::Average => Some(flow.goodput_bps / 1e6),
+            Self::TimeTo90 => flow.time_to_90_ns.map(seconds),
+            Self::Retransmitted => Some(flow.retransmitted_segments as f64),
+            Self::SenderCpu => Some(flow.sender_cpu_fraction * 100.0),
+            Self::ReceiverCpu => Some(flow.receiver_cpu_fraction * 100.0),
+        }
+    }
+
     /// The value published in `series`.
     #[must_use]
     pub fn published(self, series: &PublishedSeries) -> Option<Extremes> {
@@ -109,7 +121,7 @@ pub struct Comparison {
     pub quantity: Quantity,
     /// What was published.
     pub published: Option<Extremes>,
-    /// How it came out here, over the repeats that have it.
+    /// How it came out here, over the runs that have it, further seeds among them.
     pub ours: Option<Spread>,
 }
 
@@ -163,12 +175,25 @@ impl<'a> Row<'a> {
         Quantity::ALL.map(|quantity| Comparison {
             quantity,
             published: self.published.and_then(|series| quantity.published(series)),
-            ours: Spread::of(
-                self.group
-                    .flows(self.flow)
-                    .filter_map(|flow| quantity.recorded(flow)),
-            ),
+            ours: Spread::of(self.values(quantity)),
         })
+    }
+
+    /// The values of all runs that have one, those with further seeds too.
+    fn values(&self, quantity: Quantity) -> impl Iterator<Item = f64> {
+        let flows = self.group.flows(self.flow);
+        let recorded = flows.filter_map(move |flow| quantity.recorded(flow));
+        let further = self.group.further();
+        let further = further.filter_map(|run| run.flows.get(self.flow));
+        recorded.chain(further.filter_map(move |flow| quantity.recorded_further(flow)))
+    }
+
+    /// What an equation has for the flow.
+    #[must_use]
+    pub fn theory(&self) -> Option<&'a TheoryRecord> {
+        self.group
+            .flows(self.flow)
+            .find_map(|flow| flow.theory.as_ref())
     }
 
     /// The flow in the repeat that graphs show.

@@ -14,7 +14,7 @@ use crate::group::Spread;
 use crate::number::{ABSENT, fixed, grouped, maybe, ratio, seconds};
 use crate::nuttcp::{BYTES_PER_MB, mbps};
 use crate::published::{Extremes, PublishedInterval, PublishedSeries};
-use crate::{hop_columns, shares};
+use crate::{hop_columns, seeds, shares};
 
 /// Rows of one table of intervals; `run.json` has the rest.
 const MAX_INTERVALS: usize = 1200;
@@ -78,7 +78,12 @@ fn comparison_cells(comparison: &Comparison, row: &Row<'_>, compared: bool) -> S
     let published = comparison
         .published
         .map_or_else(|| ABSENT.to_owned(), |value| quantity.extremes_text(value));
-    let ours = spread_cell(quantity, comparison.ours, row.group.repeats.len());
+    let mut ours = spread_cell(quantity, comparison.ours, row.group.runs());
+    let theory = row.theory().filter(|_| quantity == Quantity::Average);
+    if let Some(theory) = theory {
+        let value = quantity.text(theory.goodput_bps / 1e6);
+        let _ = write!(ours, "<small>theory {value}</small>");
+    }
     if compared {
         let ratio = comparison.ratio();
         return format!(
@@ -129,6 +134,11 @@ fn summary_notes(report: &Report<'_>, rows: &[Row<'_>]) -> String {
             report.run.repeat
         ));
     }
+    notes.extend(
+        seeds::lines(rows)
+            .iter()
+            .map(|line| html(&format!("{line}."))),
+    );
     if rows.iter().any(Row::is_fitted) {
         notes.push("* has a <a href=\"#fitted\">fitted input</a>.".to_owned());
     }
@@ -481,6 +491,17 @@ pub(crate) fn provenance(report: &Report<'_>) -> String {
                 &series.event_hash
             }),
         );
+        for run in series.further.iter().flat_map(|further| &further.runs) {
+            let _ = writeln!(
+                body,
+                "<tr><th scope=\"row\">{}</th><td class=\"text\" colspan=\"2\">further seed</td>\
+                 <td>{}</td><td>{ABSENT}</td><td>{ABSENT}</td>\
+                 <td class=\"text\"><code>{}</code></td></tr>",
+                html(&series.name),
+                run.seed,
+                html(&run.event_hash),
+            );
+        }
     }
     format!(
         "<table class=\"numbers wide\"><thead><tr><th>Series</th><th class=\"text\">Control</th>\

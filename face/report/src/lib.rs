@@ -41,6 +41,7 @@ pub mod nuttcp;
 pub mod page;
 pub mod prose;
 pub mod published;
+mod seeds;
 pub mod shares;
 pub mod table;
 pub mod thin;

@@ -19,7 +19,7 @@ use crate::group::Spread;
 use crate::number::{ABSENT, rate, ratio};
 use crate::prose::{TIE, wrap_hanging};
 use crate::published::{Extremes, PublishedSeries};
-use crate::{applications, hop_columns, live, nuttcp, shares};
+use crate::{applications, hop_columns, live, nuttcp, seeds, shares};
 
 /// Causes of a series that its line in the summary shows; the rest is summed up.
 const MOST_CAUSES: usize = 3;
@@ -347,7 +347,7 @@ fn summary_heading() -> Vec<String> {
 
 fn summary_rows(row: &Row<'_>, cells: &mut Vec<Vec<String>>) {
     let comparisons = row.comparisons();
-    let repeats = row.group.repeats.len();
+    let repeats = row.group.runs();
     let fitted = if row.is_fitted() { " *" } else { "" };
     let mut label = format!("{}{fitted}", terminal(&row.label));
     let mut push = |what: String, values: [String; 5]| {
@@ -382,6 +382,12 @@ fn summary_rows(row: &Row<'_>, cells: &mut Vec<Vec<String>>) {
             push("runs with it".to_owned(), counts.map(|n| n.to_string()));
         }
     }
+    if let Some(theory) = row.theory() {
+        let value = Quantity::Average.text(theory.goodput_bps / 1e6);
+        let mut values = Quantity::ALL.map(|_| ABSENT.to_owned());
+        values[0] = value;
+        push("theory".to_owned(), values);
+    }
     if row.published.is_some() {
         push("ratio".to_owned(), comparisons.map(|c| c.ratio()));
     }
@@ -406,6 +412,9 @@ fn notes(report: &Report<'_>, rows: &[Row<'_>]) -> String {
     }
     for row in rows.iter().filter(|row| row.group.is_partial()) {
         let _ = writeln!(out, "{} was cut short", terminal(&row.label));
+    }
+    for line in seeds::lines(rows) {
+        out.push_str(&said(&terminal(&line)));
     }
     if report.run.partial {
         out.push_str("PARTIAL: the run was interrupted; series may be missing\n");

@@ -59,6 +59,7 @@ pub(super) const ENTRY: Entry = Entry {
         RAMP_MAX,
         CLASSIC_WEIGHT,
     ],
+    draws: false,
     build: |build| Box::new(DualPi2::new(&build)),
 };
 

@@ -16,6 +16,7 @@ pub(super) const ENTRY: Entry = Entry {
     name: "fifo",
     summary: "first in, first out; what finds no room is dropped",
     parameters: &[],
+    draws: false,
     build: |build| Box::new(Fifo::new(build.limits)),
 };
 

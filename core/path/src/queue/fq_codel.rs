@@ -53,6 +53,7 @@ pub(super) const ENTRY: Entry = Entry {
     name: "fq_codel",
     summary: "a CoDel queue per flow in round robin, new flows first (RFC 8290)",
     parameters: &[TARGET, INTERVAL, ECN, CE_THRESHOLD, FLOWS, QUANTUM, NEWTON],
+    draws: false,
     build: |build| Box::new(FqCoDel::new(build)),
 };
 

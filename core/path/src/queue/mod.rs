@@ -160,6 +160,8 @@ pub struct Entry {
     pub summary: &'static str,
     /// What can be set.
     pub parameters: &'static [Parameter],
+    /// Whether it drops or marks at random.
+    pub draws: bool,
     /// Makes one.
     pub build: fn(Build<'_>) -> Box<dyn Discipline>,
 }

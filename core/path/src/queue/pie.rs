@@ -64,6 +64,7 @@ pub(super) const ENTRY: Entry = Entry {
         ECN,
         DEPARTURE_RATE,
     ],
+    draws: true,
     build: |build| Box::new(Pie::new(build)),
 };
 

@@ -71,6 +71,7 @@ pub(super) const ENTRY: Entry = Entry {
         BYTES,
         MEAN_PACKET,
     ],
+    draws: true,
     build: |build| Box::new(Red::new(build)),
 };
 

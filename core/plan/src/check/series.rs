@@ -59,7 +59,7 @@ pub(crate) fn plan(
         description: reader.text("description"),
         claims: reader.texts("claims"),
         seed: reader.whole("seed").unwrap_or(1),
-        repeat: reader.count("repeat").unwrap_or(1),
+        repeat: reader.count("repeat"),
         series,
         warnings: texts,
         name,

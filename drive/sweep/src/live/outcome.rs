@@ -173,7 +173,7 @@ impl FlowOutcome {
             .map_or(0, |seen| seen.counts.acks_sent);
         let kernel_sends = scenario.sender.stack == Stack::Kernel;
         let unavailable: &[&str] = match kernel_sends {
-            true => &["fast_retransmits", "mark_reductions"],
+            true => &["fast_retransmits", "loss_events", "mark_reductions"],
             false => &[],
         };
         let congestion = match self.sender.as_ref().map(|seen| &seen.detail) {
@@ -207,6 +207,7 @@ impl FlowOutcome {
             application: None,
             time_sequence: None,
             looks: self.looks,
+            theory: None,
             meter: Some(&self.meter),
         };
         found.into_record()
