@@ -267,6 +267,8 @@ pub const KERNELS_OWN: &[Entry] = &[Entry {
 pub struct Flow {
     /// Unique in the scenario.
     pub name: String,
+    /// What the flows of its table are called together, if there are several.
+    pub group: Option<String>,
     /// Nodes and routes, in a plan with `[[link]]`.
     pub ends: Option<Ends>,
     /// What runs at both ends. None: one end sends, as `stop` and `supply` say.

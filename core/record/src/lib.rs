@@ -211,6 +211,10 @@ pub struct DirectionRecord {
 pub struct FlowRecord {
     /// Name of the flow.
     pub name: String,
+    /// What it and the flows like it are called together: those of one table `[[flow]]`, or
+    /// the connections of one application. Absent for a flow that is the only one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub group: Option<String>,
     /// Congestion control in effect.
     pub congestion_control: String,
     /// Profile that the sender started from.
@@ -230,7 +234,15 @@ pub struct FlowRecord {
     pub bytes: u64,
     /// From the start of the tester's clock to the last octet read.
     pub elapsed_ns: u64,
-    /// `bytes` over `elapsed_ns`, both without the whole intervals that the
+    /// Time that `goodput_bps` is over: `elapsed_ns`, or of a flow that did not deliver
+    /// everything, until its sender was to stop or the run ended.
+    #[serde(default)]
+    pub average_ns: u64,
+    /// From the start of the flow to the last octet read, of a flow with an amount to send;
+    /// null if it did not deliver everything.
+    #[serde(default)]
+    pub completion_ns: Option<u64>,
+    /// `bytes` over `average_ns`, both without the whole intervals that the
     /// plan's `tester.omit` leaves out.
     pub goodput_bps: f64,
     /// Median rate from the interval of fastest growth on, as `core/record/src/growth.rs`
@@ -276,6 +288,12 @@ pub struct FlowRecord {
     pub sender_cpu_fraction: f64,
     /// The same of the receiving host.
     pub receiver_cpu_fraction: f64,
+    /// Share of the run in which the sending host's own link was busy; null without one.
+    #[serde(default)]
+    pub sender_link_fraction: Option<f64>,
+    /// The same of the receiving host's link, which ACKs cross.
+    #[serde(default)]
+    pub receiver_link_fraction: Option<f64>,
     /// What would have had to change for the flow to be faster: nanoseconds by cause, none
     /// with zero. They add up to the time from the first SYN to `ended_ns`.
     #[serde(default)]

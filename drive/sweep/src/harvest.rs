@@ -89,6 +89,8 @@ fn flow_record(scenario: &Scenario, flow: &Flow, result: &FlowOutcome, now: Inst
         profiles: scenario.hosts_of(flow).map(|host| host.profile.name.into()),
         established: sender.and_then(Connection::established_at),
         end,
+        is_finished: result.finished_at.is_some(),
+        group: group_of(flow),
         meter: result.receiver.meter(),
         omit: scenario.tester.omit,
         counts: counts(sender, receiver),
@@ -101,6 +103,8 @@ fn flow_record(scenario: &Scenario, flow: &Flow, result: &FlowOutcome, now: Inst
             .map(ring_records)
             .unwrap_or_default(),
         busy: [&result.sender, &result.receiver].map(|host| host.cpu_busy(end)),
+        links: [&result.sender, &result.receiver]
+            .map(|end| end.link().map(|link| link.utilisation(now))),
         limits: result.limits,
         account: result.account.clone(),
         theory: theory_of(scenario, flow, result),
@@ -119,6 +123,13 @@ fn flow_record(scenario: &Scenario, flow: &Flow, result: &FlowOutcome, now: Inst
         time_sequence: result.sequence.as_ref().map(time_sequence),
     };
     found.into_record()
+}
+
+/// What the connections of a flow are called together, or the flows like it.
+fn group_of(flow: &Flow) -> Option<String> {
+    let connections = flow.application.as_ref().map_or(1, AppConfig::connections);
+    let own = (connections > 1).then(|| flow.name.clone());
+    flow.group.clone().or(own)
 }
 
 fn theory_of(scenario: &Scenario, flow: &Flow, result: &FlowOutcome) -> Option<TheoryRecord> {

@@ -26,7 +26,7 @@
 
 use gigatcp_events::Cause;
 use gigatcp_path::{HopConfig, LossModel};
-use gigatcp_plan::{Flow, FlowKind, Scenario};
+use gigatcp_plan::{Flow, FlowKind, Scenario, Stop};
 use gigatcp_record::TheoryRecord;
 use gigatcp_sim::account::ByCause;
 use gigatcp_tcp::Profile;
@@ -75,7 +75,13 @@ pub(crate) fn of_flow(
     let slowest = route[0].iter().filter_map(|link| link.rate).min();
     let fits =
         slowest.is_none_or(|rate| goodput_bps * PEAK * all.len() as f64 <= rate.as_bps() as f64);
-    let span = scenario.duration.saturating_sub(flow.start).as_secs_f64();
+    let lives = match flow.stop {
+        Stop::Duration(span) => span,
+        Stop::Bytes(bytes) => Duration::from_secs_f64(bytes.as_bits_f64() / goodput_bps),
+    };
+    let span = lives
+        .min(scenario.duration.saturating_sub(flow.start))
+        .as_secs_f64();
     let lasts = per_second * loss.as_f64() * span >= MIN_LOSSES;
     (fits && lasts).then(|| TheoryRecord {
         model,

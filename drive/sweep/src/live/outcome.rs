@@ -189,6 +189,8 @@ impl FlowOutcome {
             ],
             established: self.established,
             end: self.end.unwrap_or(end),
+            is_finished: self.end.is_some(),
+            group: flow.group.clone(),
             omit: scenario.tester.omit,
             counts: Counts {
                 acks_sent,
@@ -197,6 +199,7 @@ impl FlowOutcome {
             failure: self.failure.clone(),
             rings: Vec::new(),
             busy: self.busy,
+            links: [None; 2],
             limits: self.sender.as_ref().map(|seen| seen.limits),
             account: self.account.clone(),
             negotiated: self.negotiated(scenario, flow),

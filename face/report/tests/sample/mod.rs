@@ -273,6 +273,9 @@ fn finish(
         clock_start_ns: 2 * RTT_MS * MS,
         bytes,
         elapsed_ns,
+        average_ns: elapsed_ns,
+        completion_ns: None,
+        group: None,
         goodput_bps: bytes as f64 * 8e9 / elapsed_ns as f64,
         plateau_bps: Some(CEILING_BPS * speed),
         time_to_90_ns: intervals
@@ -292,6 +295,8 @@ fn finish(
         receive_rings: Vec::new(),
         sender_cpu_fraction: (bytes as f64 / elapsed_ns as f64).min(0.9),
         receiver_cpu_fraction: (bytes as f64 / elapsed_ns as f64 * 0.55).min(0.9),
+        sender_link_fraction: None,
+        receiver_link_fraction: None,
         limited_by: shares(&spans),
         limits: Vec::new(),
         unavailable: Vec::new(),
