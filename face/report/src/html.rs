@@ -70,7 +70,7 @@ pub fn page(report: &Report<'_>) -> String {
         ("fitted", "Fitted inputs", fitted(report, &rows)),
         (
             "negotiated",
-            "Asked for, granted, in effect",
+            "Requested, granted, in effect",
             tables::negotiated(&rows),
         ),
         ("path", "Path", tables::path(report)),

@@ -1,11 +1,11 @@
-//! What is said of further seeds and of the values of theory beneath a table.
+//! Notes below a table: further seeds, and the values of theory.
 
 use gigatcp_record::FurtherRecord;
 
 use crate::compare::Row;
 use crate::number::counted;
 
-/// Lines beneath a table of `rows`, each said once for all series it holds for.
+/// Lines below a table of `rows`, each once for all series it holds for.
 pub(crate) fn lines(rows: &[Row<'_>]) -> Vec<String> {
     let mut lines: Vec<(String, Vec<&str>)> = Vec::new();
     let mut say = |line: String, name| match lines.iter_mut().find(|(known, _)| *known == line) {

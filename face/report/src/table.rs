@@ -177,7 +177,7 @@ pub fn end_and_card(flow: &FlowRecord) -> Vec<String> {
 /// When the last byte of a flow arrived that then starved or failed; a part of a line, empty
 /// of others.
 fn last_byte(flow: &FlowRecord) -> String {
-    // Of a test that ends, the last interval may be under way.
+    // Where a test ends, the last interval may be in progress.
     let is_over = flow.average_ns > flow.elapsed_ns + LAST_INTERVAL_NS;
     if flow.elapsed_ns == 0 || !is_over {
         return String::new();

@@ -227,9 +227,15 @@ fn finish(
     let shown = show(arguments, &report, &path);
     match interrupt.signal() {
         // The status of an interrupted run matters more than who reads it.
-        Some(signal) if record.partial => Ok(Outcome::Interrupted(signal)),
+        Some(signal) if record.partial || is_cut(record) => Ok(Outcome::Interrupted(signal)),
         _ => shown.map(|()| Outcome::Done),
     }
+}
+
+/// Whether the user stopped the further seeds; everything else is complete.
+fn is_cut(record: &RunRecord) -> bool {
+    let mut further = record.series.iter().filter_map(|one| one.further.as_ref());
+    further.any(|one| one.ended_by == "interrupt")
 }
 
 /// What is to be run, and how often.
@@ -307,8 +313,8 @@ fn unwritable(error: &StoreError) -> Failure {
     Failure::new(error.to_string())
 }
 
-/// Whether series of which one seed says little are run with further ones: nobody chose
-/// seeds, and a run is neither slow nor large.
+/// Whether series of which one seed says little are run with further ones: no seeds
+/// were chosen, and a run is neither slow nor large.
 fn repeats_itself(arguments: &Arguments, job: &Job) -> bool {
     let is_chosen = arguments.seed.is_some() || arguments.repeat.or(job.plan.repeat).is_some();
     job.ground == Ground::VirtualTime && !arguments.capture && !is_chosen
@@ -322,7 +328,7 @@ fn execute(
     interrupt: &Interrupt,
 ) -> Result<Vec<SeriesRecord>, Failure> {
     let lines = Lines::of(progress, job.repeat);
-    watched(arguments, job, progress, &lines, |on_done| {
+    watched(arguments, (job, job.repeat), progress, &lines, |on_done| {
         gigatcp_sweep::run(job, interrupt.stop(), progress, on_done)
     })
 }
@@ -342,7 +348,8 @@ fn execute_further(
     output::say(&why_further(&wanted));
     let progress = further::progress(&wanted);
     let lines = Lines::of(&progress, further::MAX_SEEDS);
-    watched(arguments, job, &progress, &lines, |on_done| {
+    let seeds = 1 + further::MAX_SEEDS;
+    watched(arguments, (job, seeds), &progress, &lines, |on_done| {
         let stop = interrupt.stop();
         further::run(&wanted, further::MAX_TIME, stop, &progress, series, on_done)
     })
@@ -367,10 +374,11 @@ fn why_further(wanted: &[Wanted<'_>]) -> String {
     )
 }
 
-/// Runs `work` with as many threads as were asked for, and shows how far it is.
+/// Runs `work`, which is the job with so many seeds, with as many threads as `--jobs` says,
+/// and shows how far it is.
 fn watched<T: Send>(
     arguments: &Arguments,
-    job: &Job,
+    (job, seeds): (&Job, u32),
     progress: &Progress,
     lines: &Lines,
     work: impl FnOnce(&(dyn Fn(&SeriesRecord) + Sync)) -> Result<T, RunError> + Send,
@@ -395,7 +403,7 @@ fn watched<T: Send>(
     }));
     match result {
         Ok(result) => result.map_err(|error| failed(&error)),
-        Err(_) => Err(fault(arguments, job)),
+        Err(_) => Err(fault(arguments, job, seeds)),
     }
 }
 
@@ -419,7 +427,7 @@ fn failed(error: &RunError) -> Failure {
 }
 
 /// What is said when the simulator finds a fault in itself.
-fn fault(arguments: &Arguments, job: &Job) -> Failure {
+fn fault(arguments: &Arguments, job: &Job, seeds: u32) -> Failure {
     let mut replay = format!("gigatcp run {}", quoted(&arguments.plan.to_string_lossy()));
     for change in &arguments.overrides {
         replay.push_str(&format!(" --set {}", quoted(change)));
@@ -427,7 +435,7 @@ fn fault(arguments: &Arguments, job: &Job) -> Failure {
     for name in &job.only {
         replay.push_str(&format!(" --series {name}"));
     }
-    replay.push_str(&format!(" --seed {} --repeat {}", job.seed, job.repeat));
+    replay.push_str(&format!(" --seed {} --repeat {seeds}", job.seed));
     Failure::fault("the simulator found a fault in itself, said above; the plan is not to blame")
         .effect("nothing was stored: no number of this run can be trusted")
         .hint(format!("please report it; this replays it: {replay}"))
@@ -446,7 +454,9 @@ fn quoted(text: &str) -> String {
 fn say_end(record: &RunRecord, wanted: usize, started: Instant, signal: Option<Signal>) {
     let nanos = u64::try_from(started.elapsed().as_nanos()).unwrap_or(u64::MAX);
     let took = human_duration(Duration::from_nanos(nanos));
-    let runs = output::counted(wanted as u64, "run");
+    let further = record.series.iter().filter_map(|one| one.further.as_ref());
+    let further: usize = further.map(|one| one.runs.len()).sum();
+    let runs = output::counted((wanted + further) as u64, "run");
     let Some(signal) = signal.filter(|_| record.partial) else {
         return output::say(&format!("{runs} in {took}\n"));
     };
