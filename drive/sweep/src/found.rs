@@ -65,7 +65,7 @@ pub(crate) struct Found<'a> {
     pub(crate) established: Option<Instant>,
     /// When the receiver had read everything, else the end of the run.
     pub(crate) end: Instant,
-    /// Whether the receiver had read everything.
+    /// Whether there was nothing left to wait for.
     pub(crate) is_finished: bool,
     /// What the connections like it are called together.
     pub(crate) group: Option<String>,
@@ -120,7 +120,7 @@ impl Found<'_> {
             bytes: self.meter.map_or(0, |meter| meter.total().as_u64()),
             elapsed_ns: whole.as_nanos(),
             average_ns: average.as_nanos(),
-            completion_ns: (has_amount && self.is_finished).then(|| completion.as_nanos()),
+            completion_ns: (has_amount && self.is_complete()).then(|| completion.as_nanos()),
             goodput_bps: rate(bytes, elapsed),
             plateau_bps: growth::plateau(&rates),
             time_to_90_ns: growth::seconds_to_90(&rates).map(|s| (s * 1e9) as u64),
@@ -161,11 +161,16 @@ impl Found<'_> {
         }
     }
 
+    /// Whether everything was delivered; a connection that failed is finished too.
+    fn is_complete(&self) -> bool {
+        self.is_finished && self.failure.is_none()
+    }
+
     /// Time from the start of the tester's clock that the average is over: to the last
     /// octet read, or if the receiver waits for more, at least until the sender was to stop.
     fn average_time(&self) -> Duration {
         let read = self.meter.map_or(Duration::ZERO, Meter::elapsed);
-        if self.is_finished {
+        if self.is_complete() {
             return read;
         }
         let stop = match self.flow.stop {

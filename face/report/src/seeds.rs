@@ -1,7 +1,6 @@
 //! Notes below a table: further seeds, and the values of theory.
 
 use crate::compare::Row;
-use crate::number::counted;
 
 /// Names that a line lists; more are counted.
 const MOST_NAMES: usize = 8;
@@ -43,22 +42,21 @@ fn seeds(rows: &[Row<'_>]) -> Vec<String> {
     let line = |((runs, wanted, ended_by), names): ((usize, u32, &str), Vec<String>)| {
         format!(
             "few loss events with the first seed ({}), and what is lost is random ({}): \
-             {} in addition{}",
+             {runs} of {wanted} further seeds{}",
             listed(&names),
             listed(&random),
-            counted(runs as u64, "seed"),
-            ended(ended_by, wanted),
+            ended(ended_by),
         )
     };
     kinds.into_iter().map(line).collect()
 }
 
 /// Why there are not as many seeds as wanted.
-fn ended(by: &str, wanted: u32) -> String {
+fn ended(by: &str) -> &'static str {
     match by {
-        "time" => format!(" of {wanted}, then the time for them was over"),
-        "interrupt" => format!(" of {wanted}, then the run was interrupted"),
-        _ => String::new(),
+        "time" => ", then the time for them was over",
+        "interrupt" => ", then the run was interrupted",
+        _ => "",
     }
 }
 
