@@ -135,7 +135,7 @@ impl Period {
 /// One direction of one link, router port or emulator.
 ///
 /// A wire packet meets, in this order: bleaching; the loss models, the policer,
-/// the random mark and the duplication; the hold limit; the tail-drop queue and its
+/// damage, the random mark and the duplication; the hold limit; the tail-drop queue and its
 /// marking threshold; the serialiser (rate and packet ceiling); the delay line,
 /// with extra delay when it is displaced. The default has none of all this: a
 /// wire of no length.
@@ -197,6 +197,10 @@ pub struct HopConfig {
     pub loss: Vec<LossModel>,
     /// When the loss models take packets; outside they only count. None: always.
     pub loss_period: Option<Period>,
+    /// Models that damage packets instead of taking them; [`HopConfig::loss_period`] is
+    /// not theirs. A damaged packet has its place in queue and service as any other, and
+    /// the receiving host drops it: a checksum fails there.
+    pub corrupt: Vec<LossModel>,
     /// A rate beyond which packets are dropped without a queue. What a loss
     /// model takes costs no tokens; a copy needs none.
     pub policer: Option<Policer>,
@@ -204,7 +208,7 @@ pub struct HopConfig {
     pub reorder: Option<Reorder>,
     /// The chance that a wire packet which is not lost is followed by a copy
     /// of itself. The copy queues as a packet of its own, may find no room,
-    /// and is neither lost to a model, displaced nor copied again.
+    /// and is neither lost to a model, damaged, displaced nor copied again.
     pub duplicate: Option<Probability>,
     /// Marking by backlog.
     pub mark_above: Option<MarkAbove>,
@@ -231,7 +235,8 @@ impl HopConfig {
     ///
     /// The first thing that is wrong, see [`ConfigError`].
     pub fn check(&self) -> Result<(), ConfigError> {
-        self.loss.iter().try_for_each(LossModel::check)?;
+        let mut models = self.loss.iter().chain(&self.corrupt);
+        models.try_for_each(LossModel::check)?;
         if let Some(RateSource::Schedule(schedule)) = &self.rate_source {
             schedule.check()?;
         }

@@ -107,6 +107,9 @@ pub struct Counters {
     /// Marked by the element as having met congestion; not a state of its
     /// own, these are inside or delivered as well.
     pub marked: Tally,
+    /// Damaged by the element, so that a checksum fails at the receiver; not a state of
+    /// its own, the element carries them as any other.
+    pub corrupted: Tally,
     /// Arrived with an ECN field that the element cleared; whatever becomes of
     /// them is counted elsewhere.
     pub bleached: Tally,
@@ -134,6 +137,7 @@ impl Counters {
             drops,
             reordered,
             marked,
+            corrupted,
             bleached,
             inside,
         } = other;
@@ -143,6 +147,7 @@ impl Counters {
         self.drops.add_all(drops);
         self.reordered.add(*reordered);
         self.marked.add(*marked);
+        self.corrupted.add(*corrupted);
         self.bleached.add(*bleached);
         self.inside.add(*inside);
     }

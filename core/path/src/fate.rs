@@ -1,5 +1,5 @@
-//! The fate of each wire packet at a hop's entrance: lost, policed, marked,
-//! displaced, doubled.
+//! The fate of each wire packet at a hop's entrance: lost, policed, damaged,
+//! marked, displaced, doubled.
 //!
 //! Each impairment asks its own stream once per arriving wire packet, whatever
 //! the others have said, so that switching one on does not shift another.
@@ -7,7 +7,8 @@
 use gigatcp_units::Instant;
 
 use crate::config::{HopConfig, Period};
-use crate::loss::Losses;
+use crate::link::Entrance;
+use crate::loss::{Harm, Losses};
 use crate::policer::Bucket;
 use crate::random::{Chance, Purpose};
 
@@ -17,9 +18,20 @@ pub(crate) struct Fate {
     /// The loss model that takes it, by its place in the list.
     pub(crate) lost_to: Option<usize>,
     pub(crate) is_policed: bool,
+    pub(crate) is_corrupted: bool,
     pub(crate) is_displaced: bool,
     pub(crate) is_duplicated: bool,
     pub(crate) is_marked: bool,
+}
+
+impl Fate {
+    /// What of it concerns queue and line.
+    pub(crate) const fn entrance(self) -> Entrance {
+        Entrance {
+            is_displaced: self.is_displaced,
+            is_marked: self.is_marked,
+        }
+    }
 }
 
 /// The impairments of a hop at work.
@@ -27,6 +39,7 @@ pub(crate) struct Fate {
 pub(crate) struct Fates {
     losses: Losses,
     loss_period: Option<Period>,
+    corruptions: Losses,
     reorder: Option<Chance>,
     duplicate: Option<Chance>,
     mark: Option<Chance>,
@@ -38,13 +51,16 @@ impl Fates {
     /// Impairments of a configuration that has been checked.
     pub(crate) fn new(config: &HopConfig, seed: u64) -> Self {
         let chance = |probability, purpose| Chance::new(probability, seed, &config.name, purpose);
-        let losses = Losses::new(&config.loss, seed, &config.name);
+        let models = |models, harm| Losses::new(models, harm, seed, &config.name);
+        let losses = models(&config.loss, Harm::Loss);
+        let corruptions = models(&config.corrupt, Harm::Corruption);
         let reorder = config
             .reorder
             .map(|reorder| chance(reorder.probability, Purpose::Reorder));
         let duplicate = config.duplicate.map(|p| chance(p, Purpose::Duplicate));
         let mark = config.mark.map(|p| chance(p, Purpose::Mark));
         let is_clean = losses.is_empty()
+            && corruptions.is_empty()
             && reorder.is_none()
             && duplicate.is_none()
             && mark.is_none()
@@ -53,6 +69,7 @@ impl Fates {
             is_clean,
             loss_period: config.loss_period,
             losses,
+            corruptions,
             reorder,
             duplicate,
             mark,
@@ -78,6 +95,7 @@ impl Fates {
         Fate {
             lost_to,
             is_policed: bucket.is_some_and(|bucket| !bucket.takes(now, octets)),
+            is_corrupted: self.corruptions.judge().is_some(),
             is_displaced: strikes(&mut self.reorder),
             is_duplicated: strikes(&mut self.duplicate),
             is_marked: strikes(&mut self.mark),

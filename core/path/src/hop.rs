@@ -329,24 +329,30 @@ impl<T: Parcel> Hop<T> {
 
     /// Deals with wire packets of one fate.
     fn handle_fate(&mut self, now: Instant, fate: Fate, parcel: T, frames: Frames) {
-        let entrance = Entrance {
-            is_displaced: fate.is_displaced,
-            is_marked: fate.is_marked,
-        };
         if let Some(model) = fate.lost_to {
             self.books.discard(DropCause::Loss(model), parcel, frames);
         } else if fate.is_policed {
             self.books.discard(DropCause::Policed, parcel, frames);
-        } else if fate.is_duplicated {
+        } else if fate.is_duplicated || fate.is_corrupted {
             let mut pieces = Pieces::new(parcel, frames);
             while let Some((parcel, frames)) = pieces.take(1) {
-                let copy = parcel.clone();
-                self.enter_judged(now, entrance, parcel, frames);
-                self.books.counters.duplicated.add(frames.tally());
-                self.enter_judged(now, Entrance::default(), copy, frames);
+                self.handle_one(now, fate, parcel, frames);
             }
         } else {
-            self.enter_judged(now, entrance, parcel, frames);
+            self.enter_judged(now, fate.entrance(), parcel, frames);
+        }
+    }
+
+    /// Damages or doubles one wire packet. A copy is made before the damage.
+    fn handle_one(&mut self, now: Instant, fate: Fate, mut parcel: T, frames: Frames) {
+        let copy = fate.is_duplicated.then(|| parcel.clone());
+        if fate.is_corrupted && parcel.try_corrupt() {
+            self.books.counters.corrupted.add(frames.tally());
+        }
+        self.enter_judged(now, fate.entrance(), parcel, frames);
+        if let Some(copy) = copy {
+            self.books.counters.duplicated.add(frames.tally());
+            self.enter_judged(now, Entrance::default(), copy, frames);
         }
     }
 

@@ -73,6 +73,13 @@ pub trait Parcel: Clone {
     fn try_bleach(&mut self) -> bool {
         false
     }
+
+    /// Damages the packet, so that the checksum of its transport fails at the receiver;
+    /// says whether that changed it. Only called where one wire packet is inside. By
+    /// default nothing can be damaged.
+    fn try_corrupt(&mut self) -> bool {
+        false
+    }
 }
 
 /// The sizes of a parcel's wire packets, read once and then kept by the path

@@ -44,6 +44,10 @@ pub(crate) enum Purpose {
     Loss(u64),
     /// The n-th chance of the element's Gilbert-Elliott chains, four to each.
     Burst(u64),
+    /// [`Purpose::Loss`] of damage instead of loss.
+    Corrupt(u64),
+    /// [`Purpose::Burst`] of damage instead of loss.
+    CorruptBurst(u64),
     Reorder,
     Duplicate,
     Mark,
@@ -68,6 +72,8 @@ impl Purpose {
             Self::Backoff => 5 << 32,
             Self::Steal => 6 << 32,
             Self::Burst(n) => (9 << 32) | n,
+            Self::Corrupt(n) => (10 << 32) | n,
+            Self::CorruptBurst(n) => (11 << 32) | n,
             Self::Queue => 7 << 32,
             Self::Jitter => 8 << 32,
         }

@@ -33,6 +33,8 @@ pub struct Packet {
     /// Wire packets that are meant.
     count: u16,
     pub(crate) ecn: EcnChange,
+    /// Whether the path has damaged it; it is then one wire packet.
+    pub(crate) is_corrupted: bool,
     /// The route it takes: 0 from the client, 1 from the server.
     pub(crate) route: u8,
     /// Links of that route that it has entered.
@@ -89,6 +91,7 @@ impl Packet {
             first: 0,
             count: shape.total,
             ecn: EcnChange::None,
+            is_corrupted: false,
             route: 0,
             stage: 0,
         })
@@ -96,7 +99,7 @@ impl Packet {
 
     /// Whether it is just as it was read.
     pub(crate) fn is_untouched(&self) -> bool {
-        self.count == self.shape.total && self.ecn == EcnChange::None
+        self.count == self.shape.total && self.ecn == EcnChange::None && !self.is_corrupted
     }
 
     /// As the device gave them: header for offloads, and packet.
@@ -346,5 +349,10 @@ impl Parcel for Packet {
             self.ecn = EcnChange::Bleached;
         }
         changes
+    }
+
+    fn try_corrupt(&mut self) -> bool {
+        debug_assert_eq!(self.count, 1, "only one wire packet is damaged");
+        !core::mem::replace(&mut self.is_corrupted, true)
     }
 }

@@ -443,6 +443,7 @@ impl World {
             let (numbers, rest) = match &packet.content {
                 Content::Segment(segment) => numbers_of(segment),
                 Content::Icmp { len, .. } => (0, u64::from(len - headers(packet.ip)) << 16),
+                Content::Corrupted(_) => (u64::MAX, packet.ip_bytes() << 16),
                 Content::Datagram { datagram, .. } => {
                     (datagram.seq, u64::from(datagram.size) << 16)
                 }

@@ -177,7 +177,12 @@ pub fn end_and_card(flow: &FlowRecord) -> Vec<String> {
             ring.held_packets,
         )
     });
-    failure.chain(rings).collect()
+    let hosts = flow.host_drops.iter();
+    let hosts = hosts.map(|(cause, packets)| {
+        let cause = cause.replace('_', " ");
+        format!("dropped by the hosts, {cause}: {} packets", grouped(*packets))
+    });
+    failure.chain(rings).chain(hosts).collect()
 }
 
 /// What the packets show of the cause that took most of the time; a line. What the run

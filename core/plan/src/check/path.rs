@@ -226,6 +226,7 @@ pub(crate) fn hop(reader: &Reader, name: &str) -> Hop {
         jitter: reader.jitter("jitter"),
         hold_limit: reader.whole("hold_limit"),
         loss: losses(reader),
+        corrupt: corruptions(reader),
         loss_period: loss_period(reader),
         policer: policer(reader),
         reorder: reorder(reader),
@@ -272,10 +273,37 @@ fn service_time(packets_per_second: u64) -> Duration {
 }
 
 fn losses(reader: &Reader) -> Vec<LossModel> {
-    let probability = reader.probability("loss");
     let is_limited = reader.has("loss_from") || reader.has("loss_until");
-    if probability.is_some_and(|p| p.as_f64() == 1.0) && !is_limited {
-        let finding = Diagnostic::warning(reader.place_of_value("loss"), "every packet is lost");
+    let keys = ["loss", "lose_every", "lose_packets", "loss_burst"];
+    let certain = (!is_limited).then_some("every packet is lost");
+    let mut models = models(reader, keys, certain);
+    let chain = reader.chain("loss_gemodel");
+    models.extend(chain.map(LossModel::GilbertElliott));
+    models
+}
+
+fn corruptions(reader: &Reader) -> Vec<LossModel> {
+    let keys = [
+        "corrupt",
+        "corrupt_every",
+        "corrupt_packets",
+        "corrupt_burst",
+    ];
+    models(reader, keys, Some("every packet is damaged"))
+}
+
+/// The models behind the keys for a probability, a period, a list and bursts; `certain`
+/// is said where the probability is 1.
+fn models(
+    reader: &Reader,
+    [random, every, packets, burst]: [&str; 4],
+    certain: Option<&str>,
+) -> Vec<LossModel> {
+    let probability = reader.probability(random);
+    if let Some(message) = certain
+        && probability.is_some_and(|p| p.as_f64() == 1.0)
+    {
+        let finding = Diagnostic::warning(reader.place_of_value(random), message);
         reader
             .findings()
             .add(finding.label("nothing arrives").effect("no flow can open"));
@@ -283,14 +311,12 @@ fn losses(reader: &Reader) -> Vec<LossModel> {
     let random = probability
         .filter(|p| p.as_f64() > 0.0)
         .map(LossModel::Bernoulli);
-    let bursts = ["loss_burst", "loss_gemodel"].map(|key| reader.chain(key));
-    let bursts = bursts.into_iter().flatten().map(LossModel::GilbertElliott);
-    let periodic = reader
-        .whole("lose_every")
-        .map(|every| LossModel::Periodic { every });
-    let listed = reader.numbers("lose_packets").map(LossModel::Listed);
-    let others = [random, periodic, listed].into_iter().flatten();
-    others.chain(bursts).collect()
+    let periodic = reader.whole(every);
+    let periodic = periodic.map(|every| LossModel::Periodic { every });
+    let listed = reader.numbers(packets).map(LossModel::Listed);
+    let bursts = reader.chain(burst).map(LossModel::GilbertElliott);
+    let all = [random, periodic, listed, bursts];
+    all.into_iter().flatten().collect()
 }
 
 /// Returns when the losses of a hop occur, if not always.

@@ -106,6 +106,14 @@ const IMPAIRMENTS: &[Key] = keys! {
         ANY_TIME, Is("0 s");
     loss_until = r#""3 s""#, "end of that time":
         SOME_TIME, Is("the end of the run");
+    corrupt = r#""1e-6""#, "probability that a packet is damaged; its receiver finds the checksum wrong and drops it":
+        Kind::Probability, Is("0");
+    corrupt_every = "100000", "every n-th packet is damaged":
+        Kind::Whole(1, u64::MAX), Is("none");
+    corrupt_packets = "[1000, 1001]", "these packets are damaged, counted from 1 as they arrive":
+        Kind::Numbers, Is("none");
+    corrupt_burst = r#""0.001:4""#, "share of packets damaged, and how many in a row on average":
+        Kind::Bursts, Is("none");
     reorder = r#""1e-4""#, "chance that a packet comes late (needs reorder_delay)":
         Kind::Probability, Is("0");
     reorder_delay = r#""1 ms""#, "by how much it comes late":

@@ -77,5 +77,6 @@ pub(super) fn outcome(ends: &Ends, hosts: &[Rc<Host>]) -> DatagramsOutcome {
         sent: source.source().sent(),
         received: sink.sink().report(),
         overflows: sink.overflows(),
+        checksum_errors: sink.checksum_errors(),
     }
 }

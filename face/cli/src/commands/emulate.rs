@@ -182,6 +182,10 @@ struct Link {
     #[arg(long, value_name = "P:N")]
     loss_burst: Option<String>,
 
+    /// Probability that a packet is damaged: its checksum fails at the receiver
+    #[arg(long, value_name = "P", value_parser = values::probability)]
+    corrupt: Option<Probability>,
+
     /// Chance that a packet comes late
     #[arg(long, value_name = "P", value_parser = values::probability, requires = "reorder_delay")]
     reorder: Option<Probability>,
@@ -247,6 +251,7 @@ impl Link {
             delay_schedule,
             jitter,
             loss_burst,
+            corrupt,
             reorder,
             reorder_delay,
             duplicate,
@@ -268,6 +273,7 @@ impl Link {
             ("--delay-schedule", delay_schedule.is_some()),
             ("--jitter", jitter.is_some()),
             ("--loss-burst", loss_burst.is_some()),
+            ("--corrupt", corrupt.is_some()),
             ("--reorder", reorder.is_some()),
             ("--reorder-delay", reorder_delay.is_some()),
             ("--duplicate", duplicate.is_some()),

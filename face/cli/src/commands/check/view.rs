@@ -437,7 +437,8 @@ fn buffer_text(requested: Option<u64>) -> String {
 
 impl HopView {
     fn of(hop: &HopConfig) -> Self {
-        let mut impairments: Vec<String> = hop.loss.iter().map(loss_text).collect();
+        let losses = hop.loss.iter().map(|loss| harm_text(loss, "lost"));
+        let mut impairments: Vec<String> = losses.collect();
         impairments.extend(hop.loss_period.map(|period| {
             let (from, until) = (period.from, period.until);
             match until.as_nanos() {
@@ -445,6 +446,8 @@ impl HopView {
                 _ => format!("losses from {from} until {until}"),
             }
         }));
+        let damage = hop.corrupt.iter();
+        impairments.extend(damage.map(|harm| harm_text(harm, "corrupted")));
         impairments.extend(hop.reorder.map(|reorder| {
             let (chance, delay) = (reorder.probability, reorder.extra_delay);
             format!("{chance} reordered by {delay}")
@@ -593,23 +596,24 @@ fn time_text(ns: u64) -> String {
     }
 }
 
-fn loss_text(loss: &LossModel) -> String {
+/// Which packets are `harmed`: lost, or corrupted.
+fn harm_text(model: &LossModel, harmed: &str) -> String {
     /// More packets than this are counted, not listed.
     const LISTED: usize = 4;
-    match loss {
-        LossModel::Bernoulli(chance) => format!("{chance} lost"),
+    match model {
+        LossModel::Bernoulli(chance) => format!("{chance} {harmed}"),
         LossModel::GilbertElliott(chain) => format!(
-            "{:.4} % lost in bursts of {:.1}",
+            "{:.4} % {harmed} in bursts of {:.1}",
             100.0 * chain.mean_loss(),
             1.0 / chain.to_good.as_f64()
         ),
-        LossModel::Periodic { every } => format!("every {every}. packet lost"),
+        LossModel::Periodic { every } => format!("every {every}. packet {harmed}"),
         LossModel::Listed(packets) if packets.len() > LISTED => {
-            format!("{} listed packets lost", packets.len())
+            format!("{} listed packets {harmed}", packets.len())
         }
         LossModel::Listed(packets) => {
             let words: Vec<String> = packets.iter().map(u64::to_string).collect();
-            format!("lost: packet {}", words.join(", "))
+            format!("{harmed}: packet {}", words.join(", "))
         }
     }
 }

@@ -152,6 +152,7 @@ fn text(link: &Link) -> String {
                 .or_else(|| default_queue(rate?, link, mtu)),
         );
         say("loss", link.loss.map(|p| p.to_string()));
+        say("corrupt", link.corrupt.map(|p| p.to_string()));
         say("reorder", link.reorder.map(|p| p.to_string()));
         say(
             "reorder_delay",
