@@ -201,7 +201,7 @@ pub struct HopConfig {
     /// not theirs. A damaged packet has its place in queue and service as any other, and
     /// the receiving host drops it: a checksum fails there.
     pub corrupt: Vec<LossModel>,
-    /// A rate beyond which packets are dropped without a queue. What a loss
+    /// A rate beyond which packets are dropped without a queue, or two. What a loss
     /// model takes costs no tokens; a copy needs none.
     pub policer: Option<Policer>,
     /// Displacement of single packets.

@@ -107,6 +107,9 @@ pub struct Counters {
     /// Marked by the element as having met congestion; not a state of its
     /// own, these are inside or delivered as well.
     pub marked: Tally,
+    /// Found by a policer between its two rates; whatever becomes of them is counted
+    /// elsewhere.
+    pub exceeding: Tally,
     /// Damaged by the element, so that a checksum fails at the receiver; not a state of
     /// its own, the element carries them as any other.
     pub corrupted: Tally,
@@ -137,6 +140,7 @@ impl Counters {
             drops,
             reordered,
             marked,
+            exceeding,
             corrupted,
             bleached,
             inside,
@@ -147,6 +151,7 @@ impl Counters {
         self.drops.add_all(drops);
         self.reordered.add(*reordered);
         self.marked.add(*marked);
+        self.exceeding.add(*exceeding);
         self.corrupted.add(*corrupted);
         self.bleached.add(*bleached);
         self.inside.add(*inside);

@@ -9,8 +9,9 @@ use gigatcp_units::Instant;
 use crate::config::{HopConfig, Period};
 use crate::link::Entrance;
 use crate::loss::{Harm, Losses};
-use crate::policer::Bucket;
+use crate::policer::{Color, Meter, Yellow};
 use crate::random::{Chance, Purpose};
+use crate::Tally;
 
 /// What the impairments have in store for one wire packet.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
@@ -43,7 +44,9 @@ pub(crate) struct Fates {
     reorder: Option<Chance>,
     duplicate: Option<Chance>,
     mark: Option<Chance>,
-    policer: Option<Bucket>,
+    policer: Option<Meter>,
+    /// What the policer has found between its two rates.
+    exceeding: Tally,
     is_clean: bool,
 }
 
@@ -73,7 +76,8 @@ impl Fates {
             reorder,
             duplicate,
             mark,
-            policer: config.policer.map(|it| Bucket::new(it.rate, it.burst)),
+            policer: config.policer.as_ref().map(Meter::new),
+            exceeding: Tally::default(),
         }
     }
 
@@ -91,15 +95,25 @@ impl Fates {
         let strikes = |chance: &mut Option<Chance>| chance.as_mut().is_some_and(Chance::strikes);
         let takes = self.loss_period.is_none_or(|period| period.contains(now));
         let lost_to = self.losses.judge().filter(|_| takes);
-        let bucket = self.policer.as_mut().filter(|_| lost_to.is_none());
+        let meter = self.policer.as_mut().filter(|_| lost_to.is_none());
+        let color = meter.map_or(Color::Green, |meter| meter.color(now, octets));
+        if let Color::Yellow(_) = color {
+            self.exceeding.add(Tally::new(1, octets));
+        }
+        let is_marked = color == Color::Yellow(Yellow::Mark);
         Fate {
             lost_to,
-            is_policed: bucket.is_some_and(|bucket| !bucket.takes(now, octets)),
+            is_policed: matches!(color, Color::Red | Color::Yellow(Yellow::Drop)),
             is_corrupted: self.corruptions.judge().is_some(),
             is_displaced: strikes(&mut self.reorder),
             is_duplicated: strikes(&mut self.duplicate),
-            is_marked: strikes(&mut self.mark),
+            is_marked: strikes(&mut self.mark) | is_marked,
         }
+    }
+
+    /// What the policer has found between its two rates since the last call.
+    pub(crate) fn take_exceeding(&mut self) -> Tally {
+        core::mem::take(&mut self.exceeding)
     }
 }
 

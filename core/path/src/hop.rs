@@ -325,6 +325,8 @@ impl<T: Parcel> Hop<T> {
             left -= count;
             fate = next;
         }
+        let exceeding = self.fates.take_exceeding();
+        self.books.counters.exceeding.add(exceeding);
     }
 
     /// Deals with wire packets of one fate.

@@ -88,7 +88,7 @@ pub use host::{Cpu, CpuCosts, Picoseconds, Work, WorkKind};
 pub use loss::{GilbertElliott, LossModel};
 pub use network::{Delivery, Dropped, Network};
 pub use parcel::Parcel;
-pub use policer::Policer;
+pub use policer::{Peak, Policer, Yellow};
 pub use queue::QueueConfig;
 pub use receive_rings::{ReceiveRings, Ring, RingConfig, RingCounters, RingDrop, RingsConfig};
 pub use route::{NetworkConfig, Route, Routed};

@@ -8,8 +8,8 @@ use alloc::vec;
 use alloc::vec::Vec;
 
 use gigatcp_path::{
-    Aggregate, HopConfig, LossModel, MarkAbove, Period, Policer, RateSource, Reorder, Shaper,
-    TRACE_OVERHEAD,
+    Aggregate, HopConfig, LossModel, MarkAbove, Peak, Period, Policer, RateSource, Reorder,
+    Shaper, TRACE_OVERHEAD, Yellow,
 };
 use gigatcp_units::{Bytes, Duration, Rate};
 
@@ -28,7 +28,8 @@ pub(crate) struct Hop {
     room_place: Place,
     /// Where it is told to mark, if it is.
     mark_place: Option<Place>,
-    burst_place: Place,
+    /// Where a policer's bursts are said, the committed and the peak one.
+    burst_places: [Place; 2],
 }
 
 impl Hop {
@@ -160,7 +161,7 @@ fn shorthand(plan: &Reader, reader: &Reader) -> (Vec<Hop>, Vec<Hop>) {
         name_place: there.name_place.clone(),
         room_place: there.room_place.clone(),
         mark_place: None,
-        burst_place: there.burst_place.clone(),
+        burst_places: there.burst_places.clone(),
     };
     (vec![there], vec![back])
 }
@@ -260,7 +261,8 @@ pub(crate) fn hop(reader: &Reader, name: &str) -> Hop {
         name_place: reader.place_of_value("name").clone(),
         room_place: reader.place_of_value("queue").clone(),
         mark_place: marking_key(&config).map(|key| reader.place_of_value(key).clone()),
-        burst_place: reader.place_of_value("policer_burst").clone(),
+        burst_places: ["policer_burst", "policer_peak_burst"]
+            .map(|key| reader.place_of_value(key).clone()),
         config,
     }
 }
@@ -358,20 +360,56 @@ fn loss_period(reader: &Reader) -> Option<Period> {
 pub(super) fn check_pair(reader: &Reader, pair: [&str; 2]) {
     for (key, other) in [(pair[0], pair[1]), (pair[1], pair[0])] {
         if reader.has(key) && !reader.has(other) {
-            let message = format!("`{key}` does nothing without `{other}`");
-            let finding = Diagnostic::error(reader.place_of(key), message);
-            reader
-                .findings()
-                .add(finding.label(format!("`{other}` is wanted beside it")));
+            report_idle(reader, key, other);
         }
     }
 }
 
+/// Refuses a key that says nothing without another.
+fn report_idle(reader: &Reader, key: &str, other: &str) {
+    let message = format!("`{key}` does nothing without `{other}`");
+    let finding = Diagnostic::error(reader.place_of(key), message);
+    reader
+        .findings()
+        .add(finding.label(format!("`{other}` is wanted beside it")));
+}
+
 fn policer(reader: &Reader) -> Option<Policer> {
+    let others = ["policer_peak", "policer_peak_burst", "policer_yellow"];
+    let idle = others.into_iter().filter(|key| reader.has(key));
+    for key in idle.filter(|_| !reader.has("policer")) {
+        report_idle(reader, key, "policer");
+    }
     check_pair(reader, ["policer", "policer_burst"]);
     let rate = reader.rate("policer")?;
     let burst = reader.amount("policer_burst")?;
-    Some(Policer { rate, burst })
+    let peak = peak(reader, rate);
+    Some(Policer { rate, burst, peak })
+}
+
+/// The second rate of a policer, whose first is `committed`.
+fn peak(reader: &Reader, committed: Rate) -> Option<Peak> {
+    check_pair(reader, ["policer_peak", "policer_peak_burst"]);
+    let find = Yellow::find;
+    let yellow = reader.choice("policer_yellow", "action", Yellow::NAMES.into_iter(), find);
+    if reader.has("policer_yellow") && !reader.has("policer_peak") {
+        report_idle(reader, "policer_yellow", "policer_peak");
+    }
+    let rate = reader.rate("policer_peak")?;
+    if rate < committed {
+        let message = format!("the peak rate {rate} is below the committed rate {committed}");
+        let finding = Diagnostic::error(reader.place_of_value("policer_peak"), message);
+        reader.findings().add(
+            finding
+                .label("RFC 2698 section 2: not below `policer`")
+                .hint(format!("policer_peak = \"{committed}\" or more")),
+        );
+    }
+    Some(Peak {
+        rate,
+        burst: reader.amount("policer_peak_burst")?,
+        yellow: yellow.unwrap_or_default(),
+    })
 }
 
 fn rate_source(reader: &Reader) -> Option<RateSource> {
@@ -545,14 +583,18 @@ impl Settling<'_> {
             self.check_threshold(&config, place);
         }
         if let Some(policer) = config.policer {
-            self.check_burst(policer, &hop.burst_place);
+            let [committed, peak] = &hop.burst_places;
+            self.check_burst(policer.burst, committed);
+            if let Some(found) = policer.peak {
+                self.check_burst(found.burst, peak);
+            }
         }
         config
     }
 
     /// A bucket that holds less than a packet lets none of that size pass.
-    fn check_burst(&self, policer: Policer, place: &Place) {
-        if self.carries_data && policer.burst < Bytes::new(u64::from(self.mtu)) {
+    fn check_burst(&self, burst: Bytes, place: &Place) {
+        if self.carries_data && burst < Bytes::new(u64::from(self.mtu)) {
             let message = format!(
                 "the policer's burst is smaller than a packet of {} B",
                 self.mtu

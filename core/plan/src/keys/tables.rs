@@ -4,6 +4,7 @@
 //! its value may be and what stands in for it.
 
 use gigatcp_tcp::congestion::SlowStart;
+use gigatcp_path::Yellow;
 use gigatcp_units::{Bytes, Duration, Rate};
 
 use super::Fallback::{Is, Required};
@@ -138,6 +139,12 @@ const IMPAIRMENTS: &[Key] = keys! {
         ANY_RATE, Is("none");
     policer_burst = r#""256 KiB""#, "what may pass at once beyond that rate":
         Kind::Amount(Bytes::new(68), Bytes::new(1 << 40)), Is("none");
+    policer_peak = r#""120 Mbit/s""#, "with two rates (RFC 2698), the one beyond which packets are dropped (needs policer, policer_peak_burst)":
+        ANY_RATE, Is("none");
+    policer_peak_burst = r#""512 KiB""#, "what may pass at once beyond the peak rate":
+        Kind::Amount(Bytes::new(68), Bytes::new(1 << 40)), Is("none");
+    policer_yellow = r#""mark""#, "what happens to packets between the two rates: \"mark\" is an ECN mark (needs policer_peak)":
+        Kind::OneOf(&Yellow::NAMES), Is(r#""pass""#);
     duplicate = r#""1e-5""#, "chance that a packet arrives twice":
         Kind::Probability, Is("0");
     mark_above = r#""65 packets""#, "backlog beyond which packets that speak ECN are marked (RFC 3168)":

@@ -206,6 +206,19 @@ struct Link {
     #[arg(long, value_name = "SIZE", value_parser = values::amount, requires = "policer")]
     policer_burst: Option<Bytes>,
 
+    /// With two rates (RFC 2698): the one beyond which packets are dropped
+    #[arg(long, value_name = "RATE", value_parser = values::rate,
+        requires_all = ["policer", "policer_peak_burst"])]
+    policer_peak: Option<Rate>,
+
+    /// What may pass at once beyond the peak rate
+    #[arg(long, value_name = "SIZE", value_parser = values::amount, requires = "policer_peak")]
+    policer_peak_burst: Option<Bytes>,
+
+    /// What happens to packets between the two rates: pass, mark (ECN) or drop [default: pass]
+    #[arg(long, value_name = "ACTION", requires = "policer_peak")]
+    policer_yellow: Option<String>,
+
     /// Rate of the tokens that packets wait for, as in '80 Mbit/s'
     #[arg(long, value_name = "RATE", value_parser = values::rate, requires = "shaper_burst")]
     shaper: Option<Rate>,
@@ -257,6 +270,9 @@ impl Link {
             duplicate,
             policer,
             policer_burst,
+            policer_peak,
+            policer_peak_burst,
+            policer_yellow,
             shaper,
             shaper_burst,
             queue,
@@ -279,6 +295,9 @@ impl Link {
             ("--duplicate", duplicate.is_some()),
             ("--policer", policer.is_some()),
             ("--policer-burst", policer_burst.is_some()),
+            ("--policer-peak", policer_peak.is_some()),
+            ("--policer-peak-burst", policer_peak_burst.is_some()),
+            ("--policer-yellow", policer_yellow.is_some()),
             ("--shaper", shaper.is_some()),
             ("--shaper-burst", shaper_burst.is_some()),
             ("--queue", queue.is_some()),

@@ -454,8 +454,16 @@ impl HopView {
         }));
         impairments.extend(hop.duplicate.map(|chance| format!("{chance} duplicated")));
         impairments.extend(hop.policer.map(|policer| {
-            let Policer { rate, burst } = policer;
-            format!("dropped beyond {rate}, bursts of {burst}")
+            let Policer { rate, burst, peak } = policer;
+            match peak {
+                None => format!("dropped beyond {rate}, bursts of {burst}"),
+                Some(peak) => format!(
+                    "dropped beyond {}, bursts of {}; {} beyond {rate}, bursts of {burst}",
+                    peak.rate,
+                    peak.burst,
+                    peak.yellow.name(),
+                ),
+            }
         }));
         impairments.extend(changes(hop));
         impairments.extend(hop.mtu.map(|mtu| {
