@@ -6,6 +6,7 @@ use core::fmt;
 
 use gigatcp_units::{Bytes, Duration, Instant, Probability, Rate};
 
+use crate::ack_filter::AckFilter;
 use crate::queue::QueueConfig;
 use crate::schedule::Schedule;
 use crate::trace::Trace;
@@ -204,6 +205,8 @@ pub struct HopConfig {
     /// A rate beyond which packets are dropped without a queue, or two. What a loss
     /// model takes costs no tokens; a copy needs none.
     pub policer: Option<Policer>,
+    /// A filter that lets fewer ACKs through.
+    pub ack_filter: Option<AckFilter>,
     /// Displacement of single packets.
     pub reorder: Option<Reorder>,
     /// The chance that a wire packet which is not lost is followed by a copy
@@ -243,6 +246,9 @@ impl HopConfig {
         if let Some(schedule) = &self.delay_schedule {
             schedule.check()?;
         }
+        if self.ack_filter == Some(AckFilter::Every(0)) {
+            return Err(ConfigError::AckFilterPeriodZero);
+        }
         match self.aggregate {
             Some(Aggregate { packets: 0, .. }) => Err(ConfigError::AggregateOfNone),
             _ => Ok(()),
@@ -280,6 +286,7 @@ impl HopConfig {
             && self.aggregate.is_none()
             && self.delay_schedule.is_none()
             && self.jitter.is_none()
+            && self.ack_filter != Some(AckFilter::Queue)
             && self.queue.is_fifo()
     }
 }
@@ -301,6 +308,8 @@ pub enum ConfigError {
     SchedulePeriod,
     /// Groups of no packets.
     AggregateOfNone,
+    /// An ACK filter with period zero.
+    AckFilterPeriodZero,
     /// A shared medium without a rate.
     MediumStandsStill,
     /// A shared medium on which a collision may be heard too late.
@@ -325,6 +334,7 @@ impl fmt::Display for ConfigError {
             Self::ScheduleNotAscending => "the steps of a schedule must follow one another in time",
             Self::SchedulePeriod => "a schedule must begin anew after its last step",
             Self::AggregateOfNone => "a group of packets needs one or more",
+            Self::AckFilterPeriodZero => "an ACK filter lets every n-th pass, n being 1 or more",
             Self::MediumStandsStill => "a shared medium needs a rate",
             Self::MediumTooLong => {
                 "a shared medium must be short enough for a collision to be heard in 512 bit times"

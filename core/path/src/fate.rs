@@ -6,12 +6,13 @@
 
 use gigatcp_units::Instant;
 
+use crate::ack_filter::{AckFilter, EveryNth};
 use crate::config::{HopConfig, Period};
 use crate::link::Entrance;
 use crate::loss::{Harm, Losses};
 use crate::policer::{Color, Meter, Yellow};
 use crate::random::{Chance, Purpose};
-use crate::Tally;
+use crate::{Parcel, Tally};
 
 /// What the impairments have in store for one wire packet.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
@@ -45,8 +46,18 @@ pub(crate) struct Fates {
     duplicate: Option<Chance>,
     mark: Option<Chance>,
     policer: Option<Meter>,
+    /// Whether a filter takes the parcel, which is neither lost nor policed.
+    pub(crate) fn takes_ack<T: Parcel>(&mut self, parcel: &T) -> bool {
+        let Some(filter) = &mut self.every_nth_ack else {
+            return false;
+        };
+        let ack = parcel.pure_ack();
+        ack.is_some_and(|ack| !filter.passes(parcel.flow(), ack))
+    }
+
     /// What the policer has found between its two rates.
     exceeding: Tally,
+    every_nth_ack: Option<EveryNth>,
     is_clean: bool,
 }
 
@@ -62,11 +73,16 @@ impl Fates {
             .map(|reorder| chance(reorder.probability, Purpose::Reorder));
         let duplicate = config.duplicate.map(|p| chance(p, Purpose::Duplicate));
         let mark = config.mark.map(|p| chance(p, Purpose::Mark));
+        let every_nth_ack = match config.ack_filter {
+            Some(AckFilter::Every(n)) => Some(EveryNth::new(n)),
+            Some(AckFilter::Queue) | None => None,
+        };
         let is_clean = losses.is_empty()
             && corruptions.is_empty()
             && reorder.is_none()
             && duplicate.is_none()
             && mark.is_none()
+            && every_nth_ack.is_none()
             && config.policer.is_none();
         Self {
             is_clean,
@@ -78,6 +94,7 @@ impl Fates {
             mark,
             policer: config.policer.as_ref().map(Meter::new),
             exceeding: Tally::default(),
+            every_nth_ack,
         }
     }
 

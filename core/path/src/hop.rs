@@ -335,6 +335,8 @@ impl<T: Parcel> Hop<T> {
             self.books.discard(DropCause::Loss(model), parcel, frames);
         } else if fate.is_policed {
             self.books.discard(DropCause::Policed, parcel, frames);
+        } else if frames.count() == 1 && self.fates.takes_ack(&parcel) {
+            self.books.discard(DropCause::AckFiltered, parcel, frames);
         } else if fate.is_duplicated || fate.is_corrupted {
             let mut pieces = Pieces::new(parcel, frames);
             while let Some((parcel, frames)) = pieces.take(1) {

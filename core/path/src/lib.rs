@@ -48,6 +48,7 @@
 
 extern crate alloc;
 
+mod ack_filter;
 mod closed;
 mod config;
 mod counters;
@@ -75,6 +76,7 @@ mod shared_medium;
 mod steal;
 mod trace;
 
+pub use ack_filter::{AckFilter, PureAck};
 pub use config::{
     Aggregate, ConfigError, HopConfig, Jitter, JitterLaw, MarkAbove, Period, RateSource, Release,
     Reorder, Shaper,

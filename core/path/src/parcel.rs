@@ -5,6 +5,7 @@
 //! with several *wire packets* inside; every verdict and every count of this
 //! crate is about wire packets.
 
+use crate::ack_filter::PureAck;
 use crate::Tally;
 
 /// What a path carries: an IP packet, or a super-packet of several.
@@ -72,6 +73,13 @@ pub trait Parcel: Clone {
     /// part of the old type of service does; says whether that changed it.
     fn try_bleach(&mut self) -> bool {
         false
+    }
+
+    /// What an ACK filter reads of it; `None` if it is not a segment that does nothing but
+    /// acknowledge. Asked for only on links with an ACK filter, and only of parcels of one
+    /// wire packet.
+    fn pure_ack(&self) -> Option<PureAck> {
+        None
     }
 
     /// Damages the packet, so that the checksum of its transport fails at the receiver;

@@ -10,7 +10,7 @@ use alloc::vec::Vec;
 use core::ops::Range;
 
 use gigatcp_path::queue::{self, Parameter};
-use gigatcp_path::{GilbertElliott, Jitter, JitterLaw, QueueConfig, Schedule};
+use gigatcp_path::{AckFilter, GilbertElliott, Jitter, JitterLaw, QueueConfig, Schedule};
 use gigatcp_units::grammar::ParseError;
 use gigatcp_units::settings::parts;
 use gigatcp_units::{Duration, Probability};
@@ -242,6 +242,23 @@ pub(crate) fn gemodel(text: &str) -> Result<GilbertElliott, Misread> {
     })
 }
 
+/// Reads an ACK filter: `queue`, or `every 4`.
+pub(crate) fn ack_filter(text: &str) -> Result<AckFilter, Misread> {
+    let text = text.trim();
+    if text == "queue" {
+        return Ok(AckFilter::Queue);
+    }
+    let hint = "\"queue\", or \"every 4\" for every fourth ACK of a run";
+    let wrong = |why: &str| misread(text, 0..text.len(), why.to_owned(), hint);
+    let count = text
+        .strip_prefix("every ")
+        .ok_or_else(|| wrong("it is no ACK filter"))?;
+    match count.trim().parse() {
+        Ok(n @ 1..) => Ok(AckFilter::Every(n)),
+        _ => Err(wrong("every how many?")),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use gigatcp_units::{Bytes, Rate};
@@ -306,6 +323,15 @@ mod tests {
         assert_eq!(all.hold, Duration::from_secs(1));
         assert!(jitter("normal").unwrap_err().why.contains("no time"));
         assert!(jitter("1 ms, wild").unwrap_err().why.contains("none of"));
+    }
+
+    #[test]
+    fn an_ack_filter_works_in_a_queue_or_counts() {
+        assert_eq!(ack_filter("queue"), Ok(AckFilter::Queue));
+        assert_eq!(ack_filter("every 4"), Ok(AckFilter::Every(4)));
+        let why = |text| ack_filter(text).unwrap_err().why;
+        assert!(why("every 0").contains("how many"), "{}", why("every 0"));
+        assert!(why("ever 4").contains("no ACK filter"));
     }
 
     #[test]

@@ -14,9 +14,10 @@
 
 use bytes::Bytes;
 use gigatcp_linux::virtio::{ChecksumState, HEADER_LEN, VirtioHeader};
-use gigatcp_path::{Parcel, Routed};
+use gigatcp_path::{Parcel, PureAck, Routed};
 use gigatcp_wire::{Ecn, IPV4_HEADER_LEN, IPV6_HEADER_LEN};
 
+use crate::tcp_header;
 use crate::too_big::{ROUTERS, too_big};
 
 /// Octets of a TCP header without options.
@@ -349,6 +350,12 @@ impl Parcel for Packet {
             self.ecn = EcnChange::Bleached;
         }
         changes
+    }
+
+    fn pure_ack(&self) -> Option<PureAck> {
+        let is_plain = self.shape.total == 1 && self.is_untouched() && !self.read_ecn().is_capable();
+        let octets = is_plain.then(|| self.ip_octets())?;
+        tcp_header::pure_ack(octets, self.shape.is_v6)
     }
 
     fn try_corrupt(&mut self) -> bool {

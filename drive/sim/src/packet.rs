@@ -1,9 +1,12 @@
 //! What travels: a segment, a datagram or an ICMP error in an IP packet, with its way.
 
 use gigatcp_app::datagrams::Datagram;
-use gigatcp_path::{Parcel, Routed};
+use gigatcp_path::{Parcel, PureAck, Routed};
 use gigatcp_units::{Bytes, Instant};
-use gigatcp_wire::{Ecn, IcmpError, IcmpKind, IpVersion, Phantom, Segment, SeqNumber};
+use gigatcp_wire::{
+    Ecn, Flags, IcmpError, IcmpKind, IpVersion, Options, Payload, Phantom, SackBlock, Segment,
+    SeqNumber,
+};
 
 /// Octets of a TCP header without options.
 const TCP_HEADER: u32 = 20;
@@ -261,6 +264,30 @@ impl Parcel for Packet {
         ecn.is_some_and(|ecn| core::mem::take(ecn).is_capable())
     }
 
+    #[inline(never)]
+    fn pure_ack(&self) -> Option<PureAck> {
+        let segment = self.segment()?;
+        let feedback = Flags::ECE | Flags::CWR | Flags::AE;
+        let Options {
+            timestamps, sack, ..
+        } = segment.options;
+        let known = Options {
+            timestamps,
+            sack,
+            ..Options::default()
+        };
+        let is_pure = segment.payload.is_empty()
+            && segment.flags.without(feedback) == Flags::ACK
+            && !segment.ecn.is_capable()
+            && segment.options == known;
+        is_pure.then(|| PureAck {
+            connection: u64::from(self.flow()),
+            ack: segment.ack.as_u32(),
+            flags: segment.flags.bits(),
+            sack: edges(sack.as_slice()),
+        })
+    }
+
     #[cold]
     fn try_corrupt(&mut self) -> bool {
         if matches!(self.content, Content::Corrupted(_)) {
@@ -278,6 +305,15 @@ impl Parcel for Packet {
         self.content = Content::Corrupted(Box::new(content));
         true
     }
+}
+
+/// Edges of SACK blocks as an ACK filter compares them.
+fn edges(blocks: &[SackBlock]) -> [u32; 8] {
+    let mut edges = [0; 8];
+    for (pair, block) in edges.chunks_exact_mut(2).zip(blocks) {
+        pair.copy_from_slice(&[block.left.as_u32(), block.right.as_u32()]);
+    }
+    edges
 }
 
 impl Content {

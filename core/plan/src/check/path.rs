@@ -8,7 +8,7 @@ use alloc::vec;
 use alloc::vec::Vec;
 
 use gigatcp_path::{
-    Aggregate, HopConfig, LossModel, MarkAbove, Peak, Period, Policer, RateSource, Reorder,
+    AckFilter, Aggregate, HopConfig, LossModel, MarkAbove, Peak, Period, Policer, RateSource, Reorder,
     Shaper, TRACE_OVERHEAD, Yellow,
 };
 use gigatcp_units::{Bytes, Duration, Rate};
@@ -231,6 +231,7 @@ pub(crate) fn hop(reader: &Reader, name: &str) -> Hop {
         loss_period: loss_period(reader),
         policer: policer(reader),
         reorder: reorder(reader),
+        ack_filter: reader.ack_filter("ack_filter"),
         duplicate: reader.probability("duplicate"),
         mark_above: reader.threshold("mark_above"),
         mark: reader.probability("mark").filter(|p| p.as_f64() > 0.0),
@@ -455,8 +456,17 @@ fn check_changes(reader: &Reader, config: &HopConfig) {
     }
 }
 
-/// A discipline manages a queue only where there is one.
+/// A discipline, or a filter, manages a queue only where there is one.
 fn check_queue(reader: &Reader, config: &HopConfig) {
+    if config.never_queues() && config.ack_filter == Some(AckFilter::Queue) {
+        let message = "the ACK filter has nothing to do: without a rate nothing ever waits";
+        let finding = Diagnostic::error(reader.place_of_value("ack_filter"), message);
+        reader.findings().add(
+            finding
+                .label("no ACK finds an older one in a queue")
+                .hint("give the hop a rate, or use \"every 4\""),
+        );
+    }
     if config.never_queues() && !config.queue.is_fifo() {
         let name = config.queue.discipline.name;
         let message = format!("`{name}` has nothing to do: without a rate nothing ever waits");

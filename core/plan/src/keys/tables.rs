@@ -145,6 +145,8 @@ const IMPAIRMENTS: &[Key] = keys! {
         Kind::Amount(Bytes::new(68), Bytes::new(1 << 40)), Is("none");
     policer_yellow = r#""mark""#, "what happens to packets between the two rates: \"mark\" is an ECN mark (needs policer_peak)":
         Kind::OneOf(&Yellow::NAMES), Is(r#""pass""#);
+    ack_filter = r#""queue""#, "ACKs that a newer one makes redundant are dropped: in the queue (RFC 3449), or all but every n-th":
+        Kind::AckFilter, Is("none");
     duplicate = r#""1e-5""#, "chance that a packet arrives twice":
         Kind::Probability, Is("0");
     mark_above = r#""65 packets""#, "backlog beyond which packets that speak ECN are marked (RFC 3168)":

@@ -219,6 +219,10 @@ struct Link {
     #[arg(long, value_name = "ACTION", requires = "policer_peak")]
     policer_yellow: Option<String>,
 
+    /// Drop ACKs that a newer one makes redundant: 'queue', or all but one in n, as 'every 4'
+    #[arg(long, value_name = "FILTER")]
+    ack_filter: Option<String>,
+
     /// Rate of the tokens that packets wait for, as in '80 Mbit/s'
     #[arg(long, value_name = "RATE", value_parser = values::rate, requires = "shaper_burst")]
     shaper: Option<Rate>,
@@ -273,6 +277,7 @@ impl Link {
             policer_peak,
             policer_peak_burst,
             policer_yellow,
+            ack_filter,
             shaper,
             shaper_burst,
             queue,
@@ -298,6 +303,7 @@ impl Link {
             ("--policer-peak", policer_peak.is_some()),
             ("--policer-peak-burst", policer_peak_burst.is_some()),
             ("--policer-yellow", policer_yellow.is_some()),
+            ("--ack-filter", ack_filter.is_some()),
             ("--shaper", shaper.is_some()),
             ("--shaper-burst", shaper_burst.is_some()),
             ("--queue", queue.is_some()),

@@ -1,6 +1,6 @@
 //! A checked plan as it is shown: the same facts as text and as JSON.
 
-use gigatcp_path::{CpuCosts, HopConfig, LossModel, Policer, RateSource};
+use gigatcp_path::{AckFilter, CpuCosts, HopConfig, LossModel, Policer, RateSource};
 use gigatcp_plan::{Ethernet, Flow, Host, Node, Plan, Scenario, Series, Stop};
 use gigatcp_tcp::congestion::SlowStart;
 use gigatcp_units::{Bytes, Duration, Rate};
@@ -648,6 +648,11 @@ fn changes(hop: &HopConfig) -> Vec<String> {
     }
     if let Some(jitter) = hop.jitter {
         said.push(format!("jitter {}", jitter.spread));
+    }
+    match hop.ack_filter {
+        Some(AckFilter::Queue) => said.push("ACKs filtered in the queue".to_owned()),
+        Some(AckFilter::Every(n)) => said.push(format!("ACKs filtered to 1 of {n}")),
+        None => {}
     }
     if let Some(shaper) = hop.shaper {
         said.push(format!(
