@@ -7,6 +7,7 @@ use core::fmt;
 use gigatcp_units::{Bytes, Duration, Instant, Probability, Rate};
 
 use crate::ack_filter::AckFilter;
+use crate::middlebox::Middlebox;
 use crate::queue::QueueConfig;
 use crate::schedule::Schedule;
 use crate::trace::Trace;
@@ -135,7 +136,7 @@ impl Period {
 
 /// One direction of one link, router port or emulator.
 ///
-/// A wire packet meets, in this order: bleaching; the loss models, the policer,
+/// A wire packet meets, in this order: middlebox and bleaching; the loss models, the policer,
 /// damage, the random mark and the duplication; the hold limit; the tail-drop queue and its
 /// marking threshold; the serialiser (rate and packet ceiling); the delay line,
 /// with extra delay when it is displaced. The default has none of all this: a
@@ -219,6 +220,8 @@ pub struct HopConfig {
     pub mark: Option<Probability>,
     /// Whether the ECN field of every packet is cleared on arrival.
     pub ecn_bleach: bool,
+    /// A middlebox that changes segments with SYN on arrival, before anything else.
+    pub middlebox: Option<Middlebox>,
     /// Octets of the largest IP packet the element takes; larger ones are
     /// dropped as they arrive, before anything else happens to them. None:
     /// any size.

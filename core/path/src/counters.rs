@@ -116,6 +116,8 @@ pub struct Counters {
     /// Arrived with an ECN field that the element cleared; whatever becomes of
     /// them is counted elsewhere.
     pub bleached: Tally,
+    /// Changed by a middlebox; whatever becomes of them is counted elsewhere.
+    pub rewritten: Tally,
     /// In the element now: queue, serialiser and delay line, and what has
     /// arrived at the far end without having been collected.
     pub inside: Tally,
@@ -143,6 +145,7 @@ impl Counters {
             exceeding,
             corrupted,
             bleached,
+            rewritten,
             inside,
         } = other;
         self.arrived.add(*arrived);
@@ -154,6 +157,7 @@ impl Counters {
         self.exceeding.add(*exceeding);
         self.corrupted.add(*corrupted);
         self.bleached.add(*bleached);
+        self.rewritten.add(*rewritten);
         self.inside.add(*inside);
     }
 

@@ -46,15 +46,6 @@ pub(crate) struct Fates {
     duplicate: Option<Chance>,
     mark: Option<Chance>,
     policer: Option<Meter>,
-    /// Whether a filter takes the parcel, which is neither lost nor policed.
-    pub(crate) fn takes_ack<T: Parcel>(&mut self, parcel: &T) -> bool {
-        let Some(filter) = &mut self.every_nth_ack else {
-            return false;
-        };
-        let ack = parcel.pure_ack();
-        ack.is_some_and(|ack| !filter.passes(parcel.flow(), ack))
-    }
-
     /// What the policer has found between its two rates.
     exceeding: Tally,
     every_nth_ack: Option<EveryNth>,
@@ -126,6 +117,15 @@ impl Fates {
             is_duplicated: strikes(&mut self.duplicate),
             is_marked: strikes(&mut self.mark) | is_marked,
         }
+    }
+
+    /// Whether a filter takes the parcel, which is neither lost nor policed.
+    pub(crate) fn takes_ack<T: Parcel>(&mut self, parcel: &T) -> bool {
+        let Some(filter) = &mut self.every_nth_ack else {
+            return false;
+        };
+        let ack = parcel.pure_ack();
+        ack.is_some_and(|ack| !filter.passes(parcel.flow(), ack))
     }
 
     /// What the policer has found between its two rates since the last call.

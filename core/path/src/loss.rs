@@ -118,7 +118,12 @@ struct Chain {
 
 impl Chain {
     /// A chain whose four chances have the purposes that `purpose` gives for 0 to 3.
-    fn new(model: &GilbertElliott, seed: u64, name: &str, purpose: impl Fn(u64) -> Purpose) -> Self {
+    fn new(
+        model: &GilbertElliott,
+        seed: u64,
+        name: &str,
+        purpose: impl Fn(u64) -> Purpose,
+    ) -> Self {
         let chance = |probability, part| Chance::new(probability, seed, name, purpose(part));
         Self {
             is_bad: false,

@@ -6,7 +6,7 @@
 //! crate is about wire packets.
 
 use crate::ack_filter::PureAck;
-use crate::Tally;
+use crate::{Middlebox, Tally};
 
 /// What a path carries: an IP packet, or a super-packet of several.
 ///
@@ -72,6 +72,13 @@ pub trait Parcel: Clone {
     /// Clears the ECN field of every wire packet, as a box that takes it for a
     /// part of the old type of service does; says whether that changed it.
     fn try_bleach(&mut self) -> bool {
+        false
+    }
+
+    /// Does to every wire packet inside what a middlebox does to it, and says whether that
+    /// changed anything. Sizes stay.
+    fn try_rewrite(&mut self, middlebox: &Middlebox) -> bool {
+        let _ = middlebox;
         false
     }
 

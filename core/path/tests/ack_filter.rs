@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use gigatcp_path::{AckFilter, Counters, DropCause, Hop, HopConfig, Parcel, PureAck, QueueConfig};
 use gigatcp_path::queue;
+use gigatcp_path::{AckFilter, Counters, DropCause, Hop, HopConfig, Parcel, PureAck, QueueConfig};
 use gigatcp_units::{Duration, Instant, Rate};
 use proptest::prelude::*;
 
@@ -60,7 +60,11 @@ fn is_plain(ack: (u32, u16, u32), before: Option<&(u32, u16, u32)>) -> bool {
 /// Arrivals: how long after the one before, and what.
 fn arrivals() -> impl Strategy<Value = Vec<(u64, Packet)>> {
     // Near the wrap of sequence numbers; mostly advancing; seldom something else.
-    let ack = (0..6_u32, prop_oneof![9 => Just(0x10_u16), 1 => Just(0x50)], prop_oneof![9 => Just(0_u32), 1 => 1..3_u32]);
+    let ack = (
+        0..6_u32,
+        prop_oneof![9 => Just(0x10_u16), 1 => Just(0x50)],
+        prop_oneof![9 => Just(0_u32), 1 => 1..3_u32],
+    );
     let one = (0..40_u64, 0..3_u32, proptest::option::weighted(0.9, ack));
     proptest::collection::vec(one, 1..120).prop_map(|drawn| {
         let mut acked = [u32::MAX - 30; 3];
@@ -96,7 +100,9 @@ fn model(arrivals: &[(u64, Packet)]) -> (Vec<u64>, Vec<u64>) {
             left.push(next.number);
             free_at += SERVICE;
         }
-        let plain = packet.ack.is_some_and(|ack| is_plain(ack, last.get(&packet.flow)));
+        let plain = packet
+            .ack
+            .is_some_and(|ack| is_plain(ack, last.get(&packet.flow)));
         if let Some(ack) = packet.ack {
             last.insert(packet.flow, ack);
         }

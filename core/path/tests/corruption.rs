@@ -53,7 +53,11 @@ fn link(corrupt: Vec<LossModel>, release: Release) -> HopConfig {
 }
 
 /// Every wire packet that comes out: its number, when, and whether it is damaged.
-fn carry(config: HopConfig, packets: u64, at_once: usize) -> (Vec<(u64, Instant, bool)>, Hop<Fragile>) {
+fn carry(
+    config: HopConfig,
+    packets: u64,
+    at_once: usize,
+) -> (Vec<(u64, Instant, bool)>, Hop<Fragile>) {
     let mut hop = Hop::new(config, 1).unwrap();
     let mut out = Vec::new();
     for first in (0..packets).step_by(at_once) {
@@ -84,7 +88,8 @@ fn what_is_damaged_arrives_in_its_place_and_nothing_else_is_touched() {
         let corrupted = damaged.iter().filter(|it| it.2).map(|it| it.0);
         assert_eq!(corrupted.collect::<Vec<_>>(), [1, 2, 129]);
         if release == Release::PerPacket {
-            let times = |out: &[(u64, Instant, bool)]| out.iter().map(|it| it.1).collect::<Vec<_>>();
+            let times =
+                |out: &[(u64, Instant, bool)]| out.iter().map(|it| it.1).collect::<Vec<_>>();
             assert_eq!(times(&plain), times(&damaged));
         }
         let counters = hop.counters();
@@ -106,7 +111,8 @@ fn the_share_is_the_one_that_was_requested_and_losses_are_not_shifted_by_it() {
         loss: vec![random.clone()],
         ..link(corrupt, Release::PerPacket)
     };
-    let numbers = |config| -> Vec<u64> { carry(config, 20_000, 1).0.iter().map(|it| it.0).collect() };
+    let numbers =
+        |config| -> Vec<u64> { carry(config, 20_000, 1).0.iter().map(|it| it.0).collect() };
     let chain = GilbertElliott::of_bursts(chance(0.02), 4.0).unwrap();
     let corrupt = vec![random.clone(), LossModel::GilbertElliott(chain)];
     assert_eq!(numbers(lossy(Vec::new())), numbers(lossy(corrupt)));

@@ -7,7 +7,8 @@ use common::{Numbered, Sent};
 use gigatcp_path::queue::{QueueConfig, REGISTRY};
 use gigatcp_path::{
     Aggregate, Counters, DropCause, Element, Hop, HopConfig, Jitter, JitterLaw, LossModel, Network,
-    NetworkConfig, Peak, Policer, Release, Reorder, Shaper, SharedMedium, SharedMediumConfig, Yellow,
+    NetworkConfig, Peak, Policer, Release, Reorder, Shaper, SharedMedium, SharedMediumConfig,
+    Yellow,
 };
 use gigatcp_units::{Bytes, Duration, Instant, Probability, Rate};
 use proptest::collection::vec;

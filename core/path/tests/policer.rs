@@ -118,7 +118,10 @@ fn of_three_times_the_rate_a_third_is_green_a_third_yellow_and_a_third_dropped()
         let passed = outcome.delivered_packets().len() as u64;
         assert!(passed.abs_diff(share * 1000) <= 6, "{yellow:?}: {passed}");
         let counters = hop.counters();
-        assert!(counters.exceeding.packets.abs_diff(1003) <= 3, "{counters:?}");
+        assert!(
+            counters.exceeding.packets.abs_diff(1003) <= 3,
+            "{counters:?}"
+        );
         assert_eq!(counters.drops[DropCause::Policed].packets, 3000 - passed);
     }
 }

@@ -10,7 +10,9 @@ use alloc::vec::Vec;
 use core::ops::Range;
 
 use gigatcp_path::queue::{self, Parameter};
-use gigatcp_path::{AckFilter, GilbertElliott, Jitter, JitterLaw, QueueConfig, Schedule};
+use gigatcp_path::{
+    AckFilter, GilbertElliott, Jitter, JitterLaw, Middlebox, QueueConfig, Schedule, WindowScale,
+};
 use gigatcp_units::grammar::ParseError;
 use gigatcp_units::settings::parts;
 use gigatcp_units::{Duration, Probability};
@@ -242,6 +244,50 @@ pub(crate) fn gemodel(text: &str) -> Result<GilbertElliott, Misread> {
     })
 }
 
+/// Reads what a middlebox does to segments with SYN: `mss 1400, window_scale 7, no sack`.
+pub(crate) fn middlebox(text: &str) -> Result<Middlebox, Misread> {
+    const WORDS: [&str; 6] = [
+        "mss",
+        "window_scale",
+        "no window_scale",
+        "no sack",
+        "no timestamps",
+        "no ecn",
+    ];
+    let hint = "parts as mss 1400, window_scale 7, no window_scale, no sack, no timestamps, no ecn";
+    let mut middlebox = Middlebox::default();
+    for (part, span) in parts(text) {
+        let wrong = |why: &str| misread(part, span.clone(), why.to_owned(), hint);
+        match part {
+            "no window_scale" => middlebox.window_scale = WindowScale::Clear,
+            "no sack" => middlebox.clears_sack = true,
+            "no timestamps" => middlebox.clears_timestamps = true,
+            "no ecn" => middlebox.clears_ecn = true,
+            _ => match part.split_once(' ').map(|(name, to)| (name, to.trim())) {
+                Some(("mss", most)) => match most.parse() {
+                    Ok(most @ 64..) => middlebox.mss = Some(most),
+                    _ => return Err(wrong("an MSS is from 64 to 65535 bytes")),
+                },
+                Some(("window_scale", most)) => match most.parse() {
+                    Ok(most @ 0..=14) => middlebox.window_scale = WindowScale::Clamp(most),
+                    _ => return Err(wrong("a shift is from 0 to 14 (RFC 7323 section 2.3)")),
+                },
+                _ => {
+                    return Err(Misread {
+                        nearest: nearest(part, WORDS.into_iter()).map(str::to_owned),
+                        ..wrong("a middlebox here does nothing of that name")
+                    });
+                }
+            },
+        }
+    }
+    if middlebox == Middlebox::default() {
+        let why = "it changes nothing".to_owned();
+        return Err(misread(text, 0..text.len(), why, hint));
+    }
+    Ok(middlebox)
+}
+
 /// Reads an ACK filter: `queue`, or `every 4`.
 pub(crate) fn ack_filter(text: &str) -> Result<AckFilter, Misread> {
     let text = text.trim();
@@ -323,6 +369,30 @@ mod tests {
         assert_eq!(all.hold, Duration::from_secs(1));
         assert!(jitter("normal").unwrap_err().why.contains("no time"));
         assert!(jitter("1 ms, wild").unwrap_err().why.contains("none of"));
+    }
+
+    #[test]
+    fn a_middlebox_clears_and_clamps_what_it_names() {
+        let all = middlebox("mss 1360, no window_scale, no sack, no timestamps, no ecn").unwrap();
+        let expected = Middlebox {
+            mss: Some(1360),
+            window_scale: WindowScale::Clear,
+            clears_sack: true,
+            clears_timestamps: true,
+            clears_ecn: true,
+        };
+        assert_eq!(all, expected);
+        let clamped = middlebox("window_scale 2").unwrap();
+        assert_eq!(clamped.window_scale, WindowScale::Clamp(2));
+        let wrong = |text| middlebox(text).unwrap_err();
+        assert_eq!(
+            wrong("mss 1400, no sak").nearest.as_deref(),
+            Some("no sack")
+        );
+        assert_eq!(wrong("mss 1400, no sak").span, 10..16);
+        assert!(wrong("window_scale 15").why.contains("0 to 14"));
+        assert!(wrong("mss 10").why.contains("64"));
+        assert!(wrong("").why.contains("changes nothing"));
     }
 
     #[test]

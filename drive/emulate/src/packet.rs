@@ -14,7 +14,7 @@
 
 use bytes::Bytes;
 use gigatcp_linux::virtio::{ChecksumState, HEADER_LEN, VirtioHeader};
-use gigatcp_path::{Parcel, PureAck, Routed};
+use gigatcp_path::{Middlebox, Parcel, PureAck, Routed};
 use gigatcp_wire::{Ecn, IPV4_HEADER_LEN, IPV6_HEADER_LEN};
 
 use crate::tcp_header;
@@ -352,8 +352,30 @@ impl Parcel for Packet {
         changes
     }
 
+    fn try_rewrite(&mut self, middlebox: &Middlebox) -> bool {
+        // A segment with SYN is no super-segment here, and rarely has data.
+        if self.shape.total > 1 {
+            return false;
+        }
+        let (header, packet) = self.octets.split_at(HEADER_LEN);
+        let checksum = header.first_chunk().map(VirtioHeader::decode);
+        let is_partial = matches!(
+            checksum,
+            Some(Ok(VirtioHeader {
+                checksum: ChecksumState::Partial { .. },
+                ..
+            }))
+        );
+        let Some(changed) = tcp_header::rewrite(packet, middlebox, !is_partial) else {
+            return false;
+        };
+        self.octets = [header, &changed].concat().into();
+        true
+    }
+
     fn pure_ack(&self) -> Option<PureAck> {
-        let is_plain = self.shape.total == 1 && self.is_untouched() && !self.read_ecn().is_capable();
+        let is_plain =
+            self.shape.total == 1 && self.is_untouched() && !self.read_ecn().is_capable();
         let octets = is_plain.then(|| self.ip_octets())?;
         tcp_header::pure_ack(octets, self.shape.is_v6)
     }

@@ -4,7 +4,7 @@
 //! Only whole packets are looked at: fragments of IPv4 and packets with extension headers
 //! of IPv6 pass as they are.
 
-use gigatcp_path::PureAck;
+use gigatcp_path::{Middlebox, PureAck};
 use gigatcp_wire::{Flags, IPV4_HEADER_LEN, IPV6_HEADER_LEN, TCP_PROTOCOL, option_kind};
 
 use crate::packet::word;
@@ -15,6 +15,7 @@ const TCP_HEADER_LEN: usize = 20;
 const ACK: usize = 8;
 const DATA_OFFSET: usize = 12;
 const FLAGS: usize = 13;
+const CHECKSUM: usize = 16;
 
 /// Where the TCP header of a whole packet begins, and how long it is; `None` if there is
 /// none.
@@ -31,6 +32,75 @@ fn place(packet: &[u8]) -> Option<(usize, usize)> {
     let len = usize::from(tcp.get(DATA_OFFSET)? >> 4) * 4;
     let is_sound = len >= TCP_HEADER_LEN && len <= tcp.len() && tcp.len() > FLAGS;
     (is_sound && protocol == TCP_PROTOCOL && !is_fragment).then_some((ip.len(), len))
+}
+
+/// The packet as a middlebox lets it through, if that changes it. Options are replaced by
+/// NOPs, so that lengths stay. A complete checksum (`is_summed`) is updated by what changed
+/// (RFC 1624 equation 3), so that a wrong one stays wrong; the sum of a pseudo header
+/// covers nothing that changes.
+pub(crate) fn rewrite(packet: &[u8], middlebox: &Middlebox, is_summed: bool) -> Option<Vec<u8>> {
+    let (transport, len) = place(packet)?;
+    if packet[transport + FLAGS] & Flags::SYN.bits() as u8 == 0 {
+        return None;
+    }
+    let mut changed = packet.to_vec();
+    let header = &mut changed[transport..transport + len];
+    if middlebox.clears_ecn {
+        let cleared = !(Flags::ECE | Flags::CWR | Flags::AE).bits();
+        let flags = word(header, DATA_OFFSET) & cleared;
+        header[DATA_OFFSET..DATA_OFFSET + 2].copy_from_slice(&flags.to_be_bytes());
+    }
+    rewrite_options(&mut header[TCP_HEADER_LEN..], middlebox);
+    let before = &packet[transport..transport + len];
+    if header == before {
+        return None;
+    }
+    if is_summed {
+        let sum = updated(word(before, CHECKSUM), before, header);
+        header[CHECKSUM..CHECKSUM + 2].copy_from_slice(&sum.to_be_bytes());
+    }
+    Some(changed)
+}
+
+/// Clears and clamps.
+fn rewrite_options(options: &mut [u8], middlebox: &Middlebox) {
+    let found: Vec<_> = Walk::new(options).flatten().collect();
+    for (at, kind, len) in found {
+        let is_cleared = match (kind, len) {
+            (option_kind::MSS, 4) => {
+                let mss = word(options, at + 2);
+                let mss = mss.min(middlebox.mss.unwrap_or(mss));
+                options[at + 2..at + 4].copy_from_slice(&mss.to_be_bytes());
+                false
+            }
+            (option_kind::WINDOW_SCALE, 3) => match middlebox.window_scale.of(options[at + 2]) {
+                Some(shift) => {
+                    options[at + 2] = shift;
+                    false
+                }
+                None => true,
+            },
+            (option_kind::SACK_PERMITTED, _) => middlebox.clears_sack,
+            (option_kind::TIMESTAMPS, _) => middlebox.clears_timestamps,
+            _ => false,
+        };
+        if is_cleared {
+            options[at..at + len].fill(option_kind::NO_OPERATION);
+        }
+    }
+}
+
+/// The checksum `sum` after a header, of an even number of bytes, has changed.
+fn updated(sum: u16, before: &[u8], after: &[u8]) -> u16 {
+    let pairs = before.chunks_exact(2).zip(after.chunks_exact(2));
+    let mut new = u64::from(!sum);
+    for (old, now) in pairs {
+        new += u64::from(!word(old, 0)) + u64::from(word(now, 0));
+    }
+    while new > 0xffff {
+        new = (new & 0xffff) + (new >> 16);
+    }
+    !(new as u16)
 }
 
 /// What an ACK filter reads of a packet whose ECN field is not capable.
@@ -104,9 +174,17 @@ impl Iterator for Walk<'_> {
             option_kind::NO_OPERATION => 1,
             _ => usize::from(self.options.get(at + 1).copied().unwrap_or(0)),
         };
-        let is_sound = len >= if kind == option_kind::NO_OPERATION { 1 } else { 2 }
-            && at + len <= self.options.len();
-        self.at = if is_sound { at + len } else { self.options.len() };
+        let is_sound =
+            len >= if kind == option_kind::NO_OPERATION {
+                1
+            } else {
+                2
+            } && at + len <= self.options.len();
+        self.at = if is_sound {
+            at + len
+        } else {
+            self.options.len()
+        };
         Some(is_sound.then_some((at, kind, len)))
     }
 }

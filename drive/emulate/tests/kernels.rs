@@ -229,11 +229,16 @@ fn the_kernel_finds_every_damaged_packet_and_the_data_arrive() {
         }
         let found = [Side::Server, Side::Client].map(|side| checksum_errors(&emulator, side));
         let snapshot = settle(emulator);
-        let damaged = snapshot.ways.map(|way| way.hops[0].counters.corrupted.packets);
+        let damaged = snapshot
+            .ways
+            .map(|way| way.hops[0].counters.corrupted.packets);
         assert!(damaged[0] > 10, "{damaged:?}");
         // Neighbour discovery and errors are no TCP, and the last packets may come late.
         let missing = [0, 1].map(|way| damaged[way].saturating_sub(found[way]));
-        assert!(found[0] > 0 && missing.iter().all(|missing| *missing <= 3), "{damaged:?} {found:?}");
+        assert!(
+            found[0] > 0 && missing.iter().all(|missing| *missing <= 3),
+            "{damaged:?} {found:?}"
+        );
     }
 }
 

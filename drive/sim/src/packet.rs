@@ -1,7 +1,7 @@
 //! What travels: a segment, a datagram or an ICMP error in an IP packet, with its way.
 
 use gigatcp_app::datagrams::Datagram;
-use gigatcp_path::{Parcel, PureAck, Routed};
+use gigatcp_path::{Middlebox, Parcel, PureAck, Routed};
 use gigatcp_units::{Bytes, Instant};
 use gigatcp_wire::{
     Ecn, Flags, IcmpError, IcmpKind, IpVersion, Options, Payload, Phantom, SackBlock, Segment,
@@ -262,6 +262,43 @@ impl Parcel for Packet {
     fn try_bleach(&mut self) -> bool {
         let ecn = self.content.ecn();
         ecn.is_some_and(|ecn| core::mem::take(ecn).is_capable())
+    }
+
+    /// Padding stands in place of options that are removed, as boxes do it that cannot
+    /// move the payload.
+    #[inline(never)]
+    fn try_rewrite(&mut self, middlebox: &Middlebox) -> bool {
+        let Content::Segment(segment) = &mut self.content else {
+            return false;
+        };
+        if !segment.flags.contains(Flags::SYN) {
+            return false;
+        }
+        let Options {
+            mss,
+            window_scale,
+            sack_permitted,
+            timestamps,
+            ..
+        } = segment.options;
+        let options = &mut segment.options;
+        let len = options.wire_len();
+        options.mss = mss.map(|mss| mss.min(middlebox.mss.unwrap_or(mss)));
+        options.window_scale = window_scale.and_then(|shift| middlebox.window_scale.of(shift));
+        options.sack_permitted = sack_permitted && !middlebox.clears_sack;
+        options.timestamps = timestamps.filter(|_| !middlebox.clears_timestamps);
+        options.add_padding(len.saturating_sub(options.wire_len()));
+        let after = (
+            options.mss,
+            options.window_scale,
+            options.sack_permitted,
+            options.timestamps,
+        );
+        let flags = segment.flags;
+        if middlebox.clears_ecn {
+            segment.flags = flags.without(Flags::ECE | Flags::CWR | Flags::AE);
+        }
+        after != (mss, window_scale, sack_permitted, timestamps) || segment.flags != flags
     }
 
     #[inline(never)]

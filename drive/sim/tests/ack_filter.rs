@@ -6,7 +6,7 @@ use common::{flow, host, link, run, world};
 use gigatcp_path::{AckFilter, DropCause, HopConfig};
 use gigatcp_sim::{Ended, Outcome, Stop};
 use gigatcp_tcp::Profile;
-use gigatcp_units::{Bytes, Duration};
+use gigatcp_units::Duration;
 
 /// 100 Mbit/s there and 200 kbit/s back, 20 ms: an ACK of 52 bytes takes 2.1 ms, in which
 /// 17 packets of data arrive.
@@ -36,11 +36,17 @@ fn a_filter_in_the_queue_takes_the_ack_path_out_of_the_way() {
     assert!((10.0..13.0).contains(&plain), "{plain} Mbit/s");
     let outcome = asymmetric(Some(AckFilter::Queue));
     let filtered = goodput(&outcome);
-    assert!(filtered > 0.9 * 100.0 * 1448.0 / 1500.0, "{filtered} Mbit/s");
+    assert!(
+        filtered > 0.9 * 100.0 * 1448.0 / 1500.0,
+        "{filtered} Mbit/s"
+    );
     let reverse = outcome.hops[1].counters();
     assert!(reverse.drops[DropCause::AckFiltered].packets > 10 * reverse.delivered.packets);
     assert!(outcome.max_backlog[1] < 20, "{}", outcome.max_backlog[1]);
-    assert_eq!(outcome.hops[0].counters().drops.total(), outcome.hops[0].counters().drops[DropCause::QueueFull]);
+    assert_eq!(
+        outcome.hops[0].counters().drops.total(),
+        outcome.hops[0].counters().drops[DropCause::QueueFull]
+    );
 }
 
 #[test]

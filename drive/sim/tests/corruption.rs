@@ -56,7 +56,10 @@ fn every_damaged_packet_is_counted_by_the_host_that_drops_it_and_the_data_arrive
         let missing = damaged[0] - dropped[0] + damaged[1] - dropped[1];
         assert!(missing <= 2, "{damaged:?} {dropped:?}");
         let hops = outcome.hops.iter();
-        assert!(hops.map(|hop| hop.counters().drops.total().packets).all(|drops| drops == 0));
+        assert!(
+            hops.map(|hop| hop.counters().drops.total().packets)
+                .all(|drops| drops == 0)
+        );
         let sender = outcome.flows[0].sender.connection().unwrap();
         assert!(sender.counters().retransmitted_segments >= dropped[1]);
     }
@@ -76,7 +79,11 @@ fn damage_on_a_clean_link_costs_what_loss_costs() {
         corrupt: models,
         ..plain()
     };
-    let time = |forward| transfer(&ideal, forward, wire("reverse", DELAY)).now.as_secs_f64();
+    let time = |forward| {
+        transfer(&ideal, forward, wire("reverse", DELAY))
+            .now
+            .as_secs_f64()
+    };
     let (lost, damaged) = (time(lossy), time(damaged));
     assert!((damaged / lost - 1.0).abs() < 0.05, "{damaged} {lost}");
 }

@@ -8,8 +8,8 @@ use alloc::vec;
 use alloc::vec::Vec;
 
 use gigatcp_path::{
-    AckFilter, Aggregate, HopConfig, LossModel, MarkAbove, Peak, Period, Policer, RateSource, Reorder,
-    Shaper, TRACE_OVERHEAD, Yellow,
+    AckFilter, Aggregate, HopConfig, LossModel, MarkAbove, Peak, Period, Policer, RateSource,
+    Reorder, Shaper, TRACE_OVERHEAD, Yellow,
 };
 use gigatcp_units::{Bytes, Duration, Rate};
 
@@ -155,6 +155,8 @@ fn shorthand(plan: &Reader, reader: &Reader) -> (Vec<Hop>, Vec<Hop>) {
             rate: there.config.rate,
             link_overhead: there.config.link_overhead,
             one_way_delay: rtt / 2,
+            // A middlebox sees both SYNs of a connection.
+            middlebox: there.config.middlebox,
             ..HopConfig::default()
         },
         room: Some(Room::Unlimited),
@@ -236,6 +238,7 @@ pub(crate) fn hop(reader: &Reader, name: &str) -> Hop {
         mark_above: reader.threshold("mark_above"),
         mark: reader.probability("mark").filter(|p| p.as_f64() > 0.0),
         ecn_bleach: reader.flag("ecn_bleach").unwrap_or(false),
+        middlebox: reader.middlebox("middlebox"),
         mtu: reader
             .octets("mtu")
             .map(|octets| Bytes::new(u64::from(octets))),

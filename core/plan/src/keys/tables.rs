@@ -3,8 +3,8 @@
 //! Each key has two lines: `key = example, meaning:` as it is typed, then what
 //! its value may be and what stands in for it.
 
-use gigatcp_tcp::congestion::SlowStart;
 use gigatcp_path::Yellow;
+use gigatcp_tcp::congestion::SlowStart;
 use gigatcp_units::{Bytes, Duration, Rate};
 
 use super::Fallback::{Is, Required};
@@ -155,6 +155,8 @@ const IMPAIRMENTS: &[Key] = keys! {
         Kind::Probability, Is("0");
     ecn_bleach = "true", "whether the ECN field of every packet is cleared":
         Kind::Flag, Is("false");
+    middlebox = r#""mss 1400, no timestamps""#, "what is clamped or cleared on segments with SYN":
+        Kind::Middlebox, Is("nothing");
     mtu = "1492", "largest IP packet the link takes; larger ones are dropped":
         Kind::Octets(68, 65_535), Is("any");
     icmp = "false", "whether the sender of a larger one is told (needs mtu)":

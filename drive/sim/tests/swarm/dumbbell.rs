@@ -16,8 +16,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::sync::{Arc, Mutex};
 
 use gigatcp_path::{
-    CpuCosts, HopConfig, LossModel, MarkAbove, Period, Picoseconds, Policer, QueueConfig, Release,
-    Reorder, SharedMediumConfig, Tally,
+    AckFilter, CpuCosts, HopConfig, LossModel, MarkAbove, Middlebox, Period, Picoseconds, Policer,
+    QueueConfig, Release, Reorder, SharedMediumConfig, Tally, WindowScale,
 };
 use gigatcp_sim::packet::Packet;
 use gigatcp_sim::{
@@ -184,7 +184,18 @@ pub fn hop(draw: &mut Draw, name: String) -> HopConfig {
         .then(|| Rate::from_bps(draw.magnitude(1_000_000, 20_000_000_000)));
     // Without a rate nothing ever queues.
     let limits = rate.is_some();
+    // Those that came later, from a stream of their own.
+    let mut later = Draw::new(draw.clone().next(), "later impairments");
     HopConfig {
+        corrupt: match later.chance(10) {
+            true => losses(&mut later),
+            false => Vec::new(),
+        },
+        ack_filter: later.chance(10).then(|| match later.between(0, 4) {
+            0 => AckFilter::Every(2),
+            _ => AckFilter::Queue,
+        }),
+        middlebox: later.chance(10).then(|| middlebox(&mut later)),
         name,
         rate,
         link_overhead: Bytes::new(draw.pick(&[0, 0, 38])),
@@ -217,6 +228,18 @@ pub fn hop(draw: &mut Draw, name: String) -> HopConfig {
         delay_schedule: None,
         jitter: None,
         queue: QueueConfig::default(),
+    }
+}
+
+/// What a middlebox clears and clamps. It may be on the way of the answer to a SYN alone, so
+/// it leaves Window Scale and Timestamps: without them there, the ends would not agree.
+fn middlebox(draw: &mut Draw) -> Middlebox {
+    Middlebox {
+        mss: draw.chance(30).then(|| draw.magnitude(64, 1460) as u16),
+        window_scale: WindowScale::Pass,
+        clears_sack: draw.chance(30),
+        clears_timestamps: false,
+        clears_ecn: draw.chance(30),
     }
 }
 

@@ -223,6 +223,10 @@ struct Link {
     #[arg(long, value_name = "FILTER")]
     ack_filter: Option<String>,
 
+    /// What a middlebox clears or clamps on segments with SYN, as in 'mss 1400, no timestamps'
+    #[arg(long, value_name = "CHANGES")]
+    middlebox: Option<String>,
+
     /// Rate of the tokens that packets wait for, as in '80 Mbit/s'
     #[arg(long, value_name = "RATE", value_parser = values::rate, requires = "shaper_burst")]
     shaper: Option<Rate>,
@@ -278,6 +282,7 @@ impl Link {
             policer_peak_burst,
             policer_yellow,
             ack_filter,
+            middlebox,
             shaper,
             shaper_burst,
             queue,
@@ -304,6 +309,7 @@ impl Link {
             ("--policer-peak-burst", policer_peak_burst.is_some()),
             ("--policer-yellow", policer_yellow.is_some()),
             ("--ack-filter", ack_filter.is_some()),
+            ("--middlebox", middlebox.is_some()),
             ("--shaper", shaper.is_some()),
             ("--shaper-burst", shaper_burst.is_some()),
             ("--queue", queue.is_some()),

@@ -1,6 +1,8 @@
 //! A checked plan as it is shown: the same facts as text and as JSON.
 
-use gigatcp_path::{AckFilter, CpuCosts, HopConfig, LossModel, Policer, RateSource};
+use gigatcp_path::{
+    AckFilter, CpuCosts, HopConfig, LossModel, Middlebox, Policer, RateSource, WindowScale,
+};
 use gigatcp_plan::{Ethernet, Flow, Host, Node, Plan, Scenario, Series, Stop};
 use gigatcp_tcp::congestion::SlowStart;
 use gigatcp_units::{Bytes, Duration, Rate};
@@ -649,6 +651,7 @@ fn changes(hop: &HopConfig) -> Vec<String> {
     if let Some(jitter) = hop.jitter {
         said.push(format!("jitter {}", jitter.spread));
     }
+    said.extend(hop.middlebox.iter().flat_map(rewritten));
     match hop.ack_filter {
         Some(AckFilter::Queue) => said.push("ACKs filtered in the queue".to_owned()),
         Some(AckFilter::Every(n)) => said.push(format!("ACKs filtered to 1 of {n}")),
@@ -664,6 +667,32 @@ fn changes(hop: &HopConfig) -> Vec<String> {
         let (packets, overhead) = (group.packets, group.overhead);
         said.push(format!("groups of {packets}, {overhead} each"));
     }
+    said
+}
+
+/// What a middlebox does to segments with SYN.
+fn rewritten(middlebox: &Middlebox) -> Vec<String> {
+    let Middlebox {
+        mss,
+        window_scale,
+        clears_sack,
+        clears_timestamps,
+        clears_ecn,
+    } = middlebox;
+    let mut said: Vec<String> = Vec::new();
+    said.extend(mss.map(|most| format!("MSS clamped to {most}")));
+    match window_scale {
+        WindowScale::Pass => {}
+        WindowScale::Clamp(most) => said.push(format!("window scale clamped to {most}")),
+        WindowScale::Clear => said.push("window scale cleared".to_owned()),
+    }
+    let cleared = [
+        (clears_sack, "SACK"),
+        (clears_timestamps, "timestamps"),
+        (clears_ecn, "ECN"),
+    ];
+    let cleared = cleared.into_iter().filter(|(is_cleared, _)| **is_cleared);
+    said.extend(cleared.map(|(_, what)| format!("{what} cleared")));
     said
 }
 
