@@ -249,6 +249,7 @@ impl HopConfig {
         if let Some(schedule) = &self.delay_schedule {
             schedule.check()?;
         }
+        self.queue.check()?;
         if self.ack_filter == Some(AckFilter::Every(0)) {
             return Err(ConfigError::AckFilterPeriodZero);
         }
@@ -311,6 +312,8 @@ pub enum ConfigError {
     SchedulePeriod,
     /// Groups of no packets.
     AggregateOfNone,
+    /// Settings of a queue discipline that cannot be together.
+    QueueSettings(&'static str),
     /// An ACK filter with period zero.
     AckFilterPeriodZero,
     /// A shared medium without a rate.
@@ -337,6 +340,7 @@ impl fmt::Display for ConfigError {
             Self::ScheduleNotAscending => "the steps of a schedule must follow one another in time",
             Self::SchedulePeriod => "a schedule must begin anew after its last step",
             Self::AggregateOfNone => "a group of packets needs one or more",
+            Self::QueueSettings(why) => why,
             Self::AckFilterPeriodZero => "an ACK filter lets every n-th pass, n being 1 or more",
             Self::MediumStandsStill => "a shared medium needs a rate",
             Self::MediumTooLong => {

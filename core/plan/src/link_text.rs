@@ -79,6 +79,14 @@ pub(crate) fn queue(text: &str) -> Result<Queue, Misread> {
             return Err(no_such_part(&config, is_named, part, span));
         }
     }
+    if let Err(conflict) = (config.discipline.check)(&config.settings) {
+        let word = |part: &str| part.split([' ', '=']).next().unwrap_or(part).to_owned();
+        let is_meant = |part: &str| conflict.names.contains(&word(part).as_str());
+        let at = parts(text).find(|(part, _)| is_meant(part));
+        let (part, span) = at.unwrap_or((text, 0..text.len()));
+        let hint = format!("other values of `{}`", conflict.names.join("` and `"));
+        return Err(misread(part, span, conflict.why.to_owned(), hint));
+    }
     if !is_named && room.is_none() {
         return Err(no_such_part(&config, false, text, 0..text.len()));
     }
@@ -281,10 +289,6 @@ pub(crate) fn middlebox(text: &str) -> Result<Middlebox, Misread> {
             },
         }
     }
-    if middlebox == Middlebox::default() {
-        let why = "it changes nothing".to_owned();
-        return Err(misread(text, 0..text.len(), why, hint));
-    }
     Ok(middlebox)
 }
 
@@ -342,6 +346,10 @@ mod tests {
         assert!(wrong("fifo, ecn").hint.contains("no settings"));
         assert!(wrong("").hint.contains("fq_codel"));
         assert!(wrong("red, codel").why.contains("no such setting"));
+        let crossed = wrong("red, min 20, maxp 0.1");
+        assert!(crossed.why.contains("not above `min`"), "{}", crossed.why);
+        assert_eq!(crossed.span, 5..11);
+        assert_eq!(wrong("red, min 5, max 5").span, 5..10);
     }
 
     #[test]
@@ -392,7 +400,7 @@ mod tests {
         assert_eq!(wrong("mss 1400, no sak").span, 10..16);
         assert!(wrong("window_scale 15").why.contains("0 to 14"));
         assert!(wrong("mss 10").why.contains("64"));
-        assert!(wrong("").why.contains("changes nothing"));
+        assert!(wrong("").why.contains("of that name"));
     }
 
     #[test]

@@ -519,7 +519,7 @@ pub struct HopRecord {
     pub drops: BTreeMap<String, u64>,
     /// Wire packets marked as having met congestion (RFC 3168).
     pub marked_packets: u64,
-    /// Wire packets damaged; receiving hosts drop them ([`FlowRecord::host_drops`]).
+    /// Wire packets damaged; receiving hosts drop them (`host_drops`).
     #[serde(default)]
     pub corrupted_packets: u64,
     /// Wire packets still inside at the end.

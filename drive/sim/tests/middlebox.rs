@@ -6,8 +6,9 @@ mod common;
 use common::{flow, host, link, run, wire, world};
 use gigatcp_path::{HopConfig, Middlebox, WindowScale};
 use gigatcp_sim::{Ended, Outcome, Stop};
+use gigatcp_tcp::Profile;
+use gigatcp_tcp::connection::Info;
 use gigatcp_tcp::profile::EcnMode;
-use gigatcp_tcp::{Info, Profile};
 use gigatcp_units::{Bytes, Duration};
 
 const BYTES: u64 = 20_000_000;
