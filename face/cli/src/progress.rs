@@ -72,9 +72,9 @@ impl<'a> Bars<'a> {
     fn of(progress: &'a Progress) -> Self {
         let mut groups: Vec<(&str, Vec<&TaskProgress>)> = Vec::new();
         for task in progress.tasks() {
-            match groups.last_mut() {
-                Some((name, tasks)) if *name == task.series => tasks.push(task),
-                _ => groups.push((&task.series, vec![task])),
+            match groups.iter_mut().find(|(name, _)| *name == task.series) {
+                Some((_, tasks)) => tasks.push(task),
+                None => groups.push((&task.series, vec![task])),
             }
         }
         if groups.len() > MOST_BARS {
