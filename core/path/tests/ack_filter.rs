@@ -7,12 +7,15 @@ use gigatcp_path::{AckFilter, Counters, DropCause, Hop, HopConfig, Parcel, PureA
 use gigatcp_units::{Duration, Instant, Rate};
 use proptest::prelude::*;
 
+/// What a filter reads of an ACK: its number, its flags, a SACK block.
+type Said = (u32, u16, u32);
+
 /// A packet of a connection: an ACK with what a filter reads of it, or something else.
 #[derive(Clone, PartialEq, Eq, Debug)]
 struct Packet {
     number: u64,
     flow: u32,
-    ack: Option<(u32, u16, u32)>,
+    ack: Option<Said>,
 }
 
 const SIZE: u64 = 52;
@@ -50,12 +53,15 @@ impl Parcel for Packet {
 }
 
 /// Whether an ACK says no more than that bytes have arrived.
-fn is_plain(ack: (u32, u16, u32), before: Option<&(u32, u16, u32)>) -> bool {
+fn is_plain(ack: Said, before: Option<&Said>) -> bool {
     before.is_some_and(|before| {
         let newly_acked = ack.0.wrapping_sub(before.0) as i32;
         newly_acked > 0 && (ack.1, ack.2) == (before.1, before.2)
     })
 }
+
+/// Time after the arrival before, flow, and how an ACK differs from the one before it.
+type Drawn = (u64, u32, Option<Said>);
 
 /// Arrivals: how long after the one before, and what.
 fn arrivals() -> impl Strategy<Value = Vec<(u64, Packet)>> {
@@ -68,7 +74,7 @@ fn arrivals() -> impl Strategy<Value = Vec<(u64, Packet)>> {
     let one = (0..40_u64, 0..3_u32, proptest::option::weighted(0.9, ack));
     proptest::collection::vec(one, 1..120).prop_map(|drawn| {
         let mut acked = [u32::MAX - 30; 3];
-        let packet = |(number, (gap, flow, ack)): (usize, (u64, u32, Option<(u32, u16, u32)>))| {
+        let packet = |(number, (gap, flow, ack)): (usize, Drawn)| {
             let ack = ack.map(|(more, flags, sack)| {
                 let acked: &mut u32 = &mut acked[flow as usize];
                 *acked = acked.wrapping_add(more);
@@ -86,7 +92,7 @@ const SERVICE: u64 = 8_000;
 
 /// What leaves a queue in which ACKs are replaced, and which packets are dropped.
 fn model(arrivals: &[(u64, Packet)]) -> (Vec<u64>, Vec<u64>) {
-    let mut last: BTreeMap<u32, (u32, u16, u32)> = BTreeMap::new();
+    let mut last: BTreeMap<u32, Said> = BTreeMap::new();
     // Of each connection: the newest packet, if it is a plain ACK.
     let mut newest: BTreeMap<u32, u64> = BTreeMap::new();
     let mut waiting: VecDeque<Packet> = VecDeque::new();
@@ -198,7 +204,7 @@ proptest! {
 
     #[test]
     fn without_a_queue_every_nth_of_a_run_passes(arrivals in arrivals(), n in 1..5_u32) {
-        let mut last: BTreeMap<u32, (u32, u16, u32)> = BTreeMap::new();
+        let mut last: BTreeMap<u32, Said> = BTreeMap::new();
         let mut run: BTreeMap<u32, u32> = BTreeMap::new();
         let mut passed = Vec::new();
         for (_, packet) in &arrivals {

@@ -282,7 +282,7 @@ pub(crate) fn middlebox(text: &str) -> Result<Middlebox, Misread> {
                 },
                 _ => {
                     return Err(Misread {
-                        nearest: nearest(part, WORDS.into_iter()).map(str::to_owned),
+                        nearest: nearest(part, WORDS).map(str::to_owned),
                         ..wrong("a middlebox here does nothing of that name")
                     });
                 }

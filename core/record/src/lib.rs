@@ -129,6 +129,10 @@ pub struct FurtherRun {
 pub struct FurtherFlow {
     /// Bytes the receiving application read.
     pub bytes: u64,
+    /// When the tester's clock started.
+    pub clock_start_ns: u64,
+    /// Time that the goodput is over.
+    pub average_ns: u64,
     /// Goodput, bit/s.
     pub goodput_bps: f64,
     /// Time to 90 % of the plateau; null when never reached.

@@ -67,7 +67,7 @@ fn sources(scenario: &Scenario) -> Vec<String> {
         .chain(&scenario.links);
     let of_links = links.flat_map(|link| {
         let kinds = kinds(link).into_iter();
-        kinds.map(|kind| format!("{kind} of `{}`", link.name))
+        kinds.map(|kind| format!("{kind} at `{}`", link.name))
     });
     let draw = |flow: &&Flow| flow.application.as_ref().is_some_and(|one| one.draws());
     let of_flows = scenario.flows.iter().filter(draw);
@@ -104,15 +104,21 @@ fn happens(probability: Probability) -> bool {
 }
 
 /// What a link does at random.
-fn kinds(link: &HopConfig) -> Vec<&'static str> {
+fn kinds(link: &HopConfig) -> Vec<String> {
     let reorders = link.reorder.is_some_and(|one| happens(one.probability));
     let all = [
-        ("loss", link.loss.iter().any(is_random)),
-        ("marks", link.mark.is_some_and(happens)),
-        (link.queue.discipline.name, link.queue.discipline.draws),
-        ("delay", link.jitter.is_some()),
-        ("reordering", reorders),
-        ("duplication", link.duplicate.is_some_and(happens)),
+        ("loss".to_owned(), link.loss.iter().any(is_random)),
+        ("marks".to_owned(), link.mark.is_some_and(happens)),
+        (
+            format!("{} drops", link.queue.discipline.name),
+            link.queue.discipline.draws,
+        ),
+        ("delay".to_owned(), link.jitter.is_some()),
+        ("reordering".to_owned(), reorders),
+        (
+            "duplication".to_owned(),
+            link.duplicate.is_some_and(happens),
+        ),
     ];
     let all = all.into_iter().filter(|(_, is_so)| *is_so);
     all.map(|(kind, _)| kind).collect()

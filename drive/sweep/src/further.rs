@@ -224,6 +224,8 @@ fn summed_up(record: &SeriesRecord) -> FurtherRun {
 fn flow(flow: &FlowRecord) -> FurtherFlow {
     FurtherFlow {
         bytes: flow.bytes,
+        clock_start_ns: flow.clock_start_ns,
+        average_ns: flow.average_ns,
         goodput_bps: flow.goodput_bps,
         time_to_90_ns: flow.time_to_90_ns,
         retransmitted_segments: flow.retransmitted_segments,

@@ -68,7 +68,7 @@ fn a_series_with_few_random_losses_gets_ten_further_seeds_and_no_other_does() {
     let further = of(&records, "lossy").expect("it has further seeds");
     assert_eq!(further.ended_by, "seeds");
     assert!(further.loss_events < 20);
-    assert_eq!(further.random, ["loss of `bottleneck`"]);
+    assert_eq!(further.random, ["loss at `bottleneck`"]);
     let seeds: Vec<u64> = further.runs.iter().map(|run| run.seed).collect();
     assert_eq!(seeds, (8..=17).collect::<Vec<u64>>());
     let mut hashes: Vec<&str> = further.runs.iter().map(|it| &*it.event_hash).collect();

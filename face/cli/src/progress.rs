@@ -187,11 +187,14 @@ impl Lines {
         };
         let how = if record.partial { "cut short" } else { "done" };
         let goodput: f64 = record.flows.iter().map(|flow| flow.goodput_bps).sum();
+        // Where all flows come and go, the table has their completion times.
+        let goodput = match record.flows.is_empty() {
+            true => String::new(),
+            false => format!(": {}", number::rate(goodput)),
+        };
         output::say(&format!(
-            "[{ended}/{}] {}{which} {how}: {}",
-            self.total,
-            record.name,
-            number::rate(goodput)
+            "[{ended}/{}] {}{which} {how}{goodput}",
+            self.total, record.name,
         ));
     }
 }

@@ -204,7 +204,7 @@ fn a_run_that_saw_few_losses_is_repeated_with_further_seeds() {
     for series in &record.series {
         let further = series.further.as_ref().expect("further seeds");
         assert_eq!((further.runs.len(), &*further.ended_by), (10, "seeds"));
-        assert_eq!(further.random, ["loss of `bottleneck`"]);
+        assert_eq!(further.random, ["loss at `bottleneck`"]);
         assert!(series.flows[0].loss_events < 20);
     }
 }

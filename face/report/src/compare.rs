@@ -101,13 +101,13 @@ impl Quantity {
         }
     }
 
-    /// The value of a row for `count` flows of which these have one: what they carried and
-    /// retransmitted is added up; of the others it is the median, and none if a flow has none.
+    /// The value of a row for `count` flows of which these have one: retransmissions are
+    /// added up, of the others it is the median. None if a flow has none.
     fn of_all(self, values: Vec<f64>, count: usize) -> Option<f64> {
         match self {
             _ if values.len() < count => None,
-            Self::Average | Self::Retransmitted => Some(values.into_iter().sum()),
-            Self::TimeTo90 | Self::SenderCpu | Self::ReceiverCpu => median(values),
+            Self::Retransmitted => Some(values.into_iter().sum()),
+            Self::Average | Self::TimeTo90 | Self::SenderCpu | Self::ReceiverCpu => median(values),
         }
     }
 
@@ -232,18 +232,35 @@ impl<'a> Row<'a> {
     }
 
     /// The values of all runs that have one, those with further seeds too.
-    fn values(&self, quantity: Quantity) -> impl Iterator<Item = f64> {
-        let of_all = move |values: Vec<f64>| quantity.of_all(values, self.alike.len() + 1);
-        let recorded = self.group.repeats.iter().filter_map(move |series| {
+    fn values(&self, quantity: Quantity) -> Vec<f64> {
+        if quantity == Quantity::Average && !self.alike.is_empty() {
+            return self.together();
+        }
+        let of_all = |values: Vec<f64>| quantity.of_all(values, self.alike.len() + 1);
+        let recorded = self.group.repeats.iter().filter_map(|series| {
             let flows = self.places().filter_map(|place| series.flows.get(place));
             of_all(flows.filter_map(|flow| quantity.recorded(flow)).collect())
         });
-        let further = self.group.further().filter_map(move |run| {
+        let further = self.group.further().filter_map(|run| {
             let flows = self.places().filter_map(|place| run.flows.get(place));
             let values = flows.filter_map(|flow| quantity.recorded_further(flow));
             of_all(values.collect())
         });
-        recorded.chain(further)
+        recorded.chain(further).collect()
+    }
+
+    /// What its flows carried together in each run, Mbit/s.
+    fn together(&self) -> Vec<f64> {
+        let recorded = self.group.repeats.iter().map(|series| {
+            let flows = self.places().filter_map(|place| series.flows.get(place));
+            crowd::together(flows.map(crowd::span_of)) / 1e6
+        });
+        let further = self.group.further().map(|run| {
+            let flows = self.places().filter_map(|place| run.flows.get(place));
+            let spans = flows.map(|one| (one.clock_start_ns, one.average_ns, one.goodput_bps));
+            crowd::together(spans) / 1e6
+        });
+        recorded.chain(further).collect()
     }
 
     /// What an equation has for the flow.

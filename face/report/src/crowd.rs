@@ -31,6 +31,28 @@ pub fn fairness(shares: &[f64]) -> Option<f64> {
     (squares > 0.0).then(|| sum * sum / (shares.len() as f64 * squares))
 }
 
+/// What flows carried together, bit/s: over the time from the start of the first to the end
+/// of the last. Each is when it started (ns), the time its goodput is over (ns), and that
+/// goodput (bit/s).
+#[must_use]
+pub fn together(flows: impl Iterator<Item = (u64, u64, f64)>) -> f64 {
+    let (mut first, mut last, mut bits) = (u64::MAX, 0, 0.0);
+    for (start, time, goodput) in flows.filter(|(_, time, _)| *time > 0) {
+        first = first.min(start);
+        last = last.max(start.saturating_add(time));
+        bits += goodput * time as f64;
+    }
+    match last.saturating_sub(first) {
+        0 => 0.0,
+        span => bits / span as f64,
+    }
+}
+
+/// The arguments of [`together`].
+pub(crate) fn span_of(flow: &FlowRecord) -> (u64, u64, f64) {
+    (flow.clock_start_ns, flow.average_ns, flow.goodput_bps)
+}
+
 /// Flows that are alike: their name, and their places among the flows of a series.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Kind<'a> {
@@ -70,7 +92,7 @@ pub fn text(flows: &[FlowRecord]) -> String {
         out,
         "\n{} flows, {} together, Jain's fairness index {index}",
         flows.len(),
-        rate(goodputs.iter().sum()),
+        rate(together(flows.iter().map(span_of))),
     );
     let kinds = kinds(flows);
     for kind in kinds.iter().take(MOST_KINDS) {
@@ -95,7 +117,7 @@ pub fn text(flows: &[FlowRecord]) -> String {
 /// A line on flows that are alike.
 fn of_kind(name: &str, flows: &[&FlowRecord], is_one_of_many: bool) -> String {
     let mut line = String::new();
-    let all: f64 = flows.iter().map(|flow| flow.goodput_bps).sum();
+    let all = together(flows.iter().map(|flow| span_of(flow)));
     if is_one_of_many {
         let _ = write!(line, "{name}");
         if flows.len() > 1 {
@@ -139,6 +161,16 @@ fn quantile(sorted: &[u64], percent: usize) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn flows_one_after_the_other_carry_together_what_one_does() {
+        let second = 1_000_000_000;
+        let alone = (0..5).map(|place| (place * second, second, 8e6));
+        assert_eq!(together(alone), 8e6);
+        let at_once = (0..5).map(|_| (second, second, 8e6));
+        assert_eq!(together(at_once), 40e6);
+        assert_eq!(together(std::iter::once((0, 0, 0.0))), 0.0);
+    }
 
     #[test]
     fn the_index_is_one_for_equals_and_one_nth_for_a_single_taker() {

@@ -128,6 +128,8 @@ fn further_seeds_and_theory_stand_in_the_table_and_are_explained_below_it() {
         event_hash: format!("{seed:016x}"),
         flows: vec![gigatcp_record::FurtherFlow {
             bytes: 1,
+            clock_start_ns: 0,
+            average_ns: 1_000_000_000,
             goodput_bps: seed as f64 * 1e6,
             time_to_90_ns: None,
             retransmitted_segments: seed,
@@ -138,7 +140,7 @@ fn further_seeds_and_theory_stand_in_the_table_and_are_explained_below_it() {
         }],
     };
     series.further = Some(gigatcp_record::FurtherRecord {
-        random: vec!["loss of `wan`".to_owned()],
+        random: vec!["loss at `wan`".to_owned()],
         loss_events: 1,
         wanted: 10,
         ended_by: "time".to_owned(),
