@@ -97,6 +97,9 @@ pub struct Counters {
     /// Made by the element as copies of arrived ones; a copy that is dropped
     /// for want of room counts here and as dropped.
     pub duplicated: Tally,
+    /// Added by cutting packets into fragments: of a packet that becomes three, two packets
+    /// and the bytes of their headers.
+    pub fragmented: Tally,
     /// Handed out by the element.
     pub delivered: Tally,
     /// Dropped, by cause.
@@ -107,9 +110,17 @@ pub struct Counters {
     /// Marked by the element as having met congestion; not a state of its
     /// own, these are inside or delivered as well.
     pub marked: Tally,
+    /// Found by a policer between its two rates; whatever becomes of them is counted
+    /// elsewhere.
+    pub exceeding: Tally,
+    /// Damaged by the element, so that a checksum fails at the receiver; not a state of
+    /// its own, the element carries them as any other.
+    pub corrupted: Tally,
     /// Arrived with an ECN field that the element cleared; whatever becomes of
     /// them is counted elsewhere.
     pub bleached: Tally,
+    /// Changed by a middlebox; whatever becomes of them is counted elsewhere.
+    pub rewritten: Tally,
     /// In the element now: queue, serialiser and delay line, and what has
     /// arrived at the far end without having been collected.
     pub inside: Tally,
@@ -117,11 +128,11 @@ pub struct Counters {
 
 impl Counters {
     /// Whether nothing has appeared or vanished:
-    /// `arrived + duplicated == delivered + dropped + inside`, in packets and
-    /// in bytes.
+    /// `arrived + duplicated + fragmented == delivered + dropped + inside`, in packets
+    /// and in bytes.
     #[must_use]
     pub fn is_conserved(&self) -> bool {
-        let came = self.arrived.plus(self.duplicated);
+        let came = self.arrived.plus(self.duplicated).plus(self.fragmented);
         came == self.delivered.plus(self.drops.total()).plus(self.inside)
     }
 
@@ -130,20 +141,28 @@ impl Counters {
         let Self {
             arrived,
             duplicated,
+            fragmented,
             delivered,
             drops,
             reordered,
             marked,
+            exceeding,
+            corrupted,
             bleached,
+            rewritten,
             inside,
         } = other;
         self.arrived.add(*arrived);
         self.duplicated.add(*duplicated);
+        self.fragmented.add(*fragmented);
         self.delivered.add(*delivered);
         self.drops.add_all(drops);
         self.reordered.add(*reordered);
         self.marked.add(*marked);
+        self.exceeding.add(*exceeding);
+        self.corrupted.add(*corrupted);
         self.bleached.add(*bleached);
+        self.rewritten.add(*rewritten);
         self.inside.add(*inside);
     }
 

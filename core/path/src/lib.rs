@@ -40,14 +40,15 @@
 //!
 //! # Out of scope
 //!
-//! Routes that change during a run, fragmentation, links of layer 2 other than the
-//! Ethernet above, and names or addresses: a parcel carries the number of its route.
+//! Routes that change during a run, links of layer 2 other than the Ethernet above, and
+//! names or addresses: a parcel carries the number of its route.
 #![no_std]
 #![forbid(unsafe_code)]
 #![deny(missing_docs)]
 
 extern crate alloc;
 
+mod ack_filter;
 mod closed;
 mod config;
 mod counters;
@@ -61,6 +62,7 @@ mod jitter;
 mod line;
 mod link;
 mod loss;
+mod middlebox;
 mod network;
 mod parcel;
 mod policer;
@@ -75,6 +77,7 @@ mod shared_medium;
 mod steal;
 mod trace;
 
+pub use ack_filter::{AckFilter, PureAck};
 pub use config::{
     Aggregate, ConfigError, HopConfig, Jitter, JitterLaw, MarkAbove, Period, RateSource, Release,
     Reorder, Shaper,
@@ -86,9 +89,10 @@ pub use heap::Appointments;
 pub use hop::Hop;
 pub use host::{Cpu, CpuCosts, Picoseconds, Work, WorkKind};
 pub use loss::{GilbertElliott, LossModel};
+pub use middlebox::{Middlebox, WindowScale};
 pub use network::{Delivery, Dropped, Network};
 pub use parcel::Parcel;
-pub use policer::Policer;
+pub use policer::{Peak, Policer, Yellow};
 pub use queue::QueueConfig;
 pub use receive_rings::{ReceiveRings, Ring, RingConfig, RingCounters, RingDrop, RingsConfig};
 pub use route::{NetworkConfig, Route, Routed};

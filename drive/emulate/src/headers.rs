@@ -41,6 +41,10 @@ pub fn device_octets<'a>(packet: &'a Packet, scratch: &'a mut Vec<u8>) -> [&'a [
     }
     scratch.clear();
     scratch.extend_from_slice(&device_header(packet).encode());
+    if packet.is_corrupted {
+        write_corrupted(packet, scratch);
+        return [scratch, &[]];
+    }
     write_headers(packet, scratch);
     [scratch, packet.payload()]
 }
@@ -49,14 +53,41 @@ pub fn device_octets<'a>(packet: &'a Packet, scratch: &'a mut Vec<u8>) -> [&'a [
 /// its checksum; they are put together in `out`.
 pub fn wire_octets(packet: &Packet, out: &mut Vec<u8>, mut each: impl FnMut(&[u8])) {
     for index in 0..packet.wire_packets() {
-        let one = packet.wire_packet(index);
         out.clear();
-        write_headers(&one, out);
-        out.extend_from_slice(one.payload());
-        if let ChecksumState::Partial { start, offset } = header_as_read(packet).checksum {
-            complete_checksum(out, usize::from(start), usize::from(offset));
-        }
+        write_wire_packet(&packet.wire_packet(index), out);
         each(out);
+    }
+}
+
+/// Appends a wire packet as it is on a wire, with its checksum.
+pub(crate) fn write_wire_packet(one: &Packet, out: &mut Vec<u8>) {
+    if one.is_corrupted {
+        write_corrupted(one, out);
+    } else {
+        write_whole(one, out);
+    }
+}
+
+/// Appends a wire packet that is not damaged, with its checksum.
+fn write_whole(one: &Packet, out: &mut Vec<u8>) {
+    let at = out.len();
+    write_headers(one, out);
+    out.extend_from_slice(one.payload());
+    if let ChecksumState::Partial { start, offset } = header_as_read(one).checksum {
+        complete_checksum(&mut out[at..], usize::from(start), usize::from(offset));
+    }
+}
+
+/// Appends a wire packet that the path has damaged: a bit of its last byte is wrong, and
+/// with it the sum over all of the transport (one bit changes a sum of 16-bit words
+/// modulo 2^16 - 1 by a power of two, which is never a multiple of that).
+///
+/// The checksum must stand there before: had the kernel still to complete it, it would
+/// make the damage right.
+fn write_corrupted(one: &Packet, out: &mut Vec<u8>) {
+    write_whole(one, out);
+    if let Some(last) = out.last_mut() {
+        *last ^= 1;
     }
 }
 
@@ -72,6 +103,9 @@ fn header_as_read(packet: &Packet) -> VirtioHeader {
 /// What stands before the packet as it is now.
 fn device_header(packet: &Packet) -> VirtioHeader {
     let mut header = header_as_read(packet);
+    if packet.is_corrupted {
+        header.checksum = ChecksumState::InPacket;
+    }
     if packet.wire_packets() == 1 {
         header.segmentation = None;
     } else if let Some(cut) = &mut header.segmentation {
@@ -89,7 +123,9 @@ fn write_headers(packet: &Packet, out: &mut Vec<u8>) {
     let shape = packet.shape;
     out.extend_from_slice(&packet.ip_octets()[..usize::from(shape.headers)]);
     let headers = &mut out[at..];
-    if shape.total > 1 {
+    if packet.is_fragments {
+        cut_fragment(packet, headers);
+    } else if shape.total > 1 {
         let transport = usize::from(shape.transport);
         let (ip, tcp) = headers.split_at_mut(transport);
         cut_tcp(packet, tcp);
@@ -97,11 +133,24 @@ fn write_headers(packet: &Packet, out: &mut Vec<u8>) {
         cut_ip(packet, ip, len);
     }
     change_ecn(packet.ecn, shape.is_v6, headers);
-    let changed = shape.total > 1 || packet.ecn != EcnChange::None;
+    let changed = shape.total > 1 || packet.is_fragments || packet.ecn != EcnChange::None;
     if changed && !shape.is_v6 {
         let ip_header_len = usize::from(headers[0] & 0x0f) * 4;
         sum_v4(&mut headers[..ip_header_len]);
     }
+}
+
+/// Length and place of a fragment (RFC 791 section 3.2); what was cut may be one itself.
+fn cut_fragment(packet: &Packet, ip: &mut [u8]) {
+    const MORE: u16 = 0x2000;
+    let len = (ip.len() + packet.payload().len()) as u16;
+    let field = word(ip, 6) + (packet.payload_start() / 8) as u16;
+    let field = match packet.has_last() {
+        true => field,
+        false => field | MORE,
+    };
+    ip[2..4].copy_from_slice(&len.to_be_bytes());
+    ip[6..8].copy_from_slice(&field.to_be_bytes());
 }
 
 /// Lengths and identification of a piece of `len` octets.

@@ -35,6 +35,8 @@ use gigatcp_units::Instant;
 use gigatcp_wire::{IcmpError, Phantom};
 
 use crate::config::{HostConfig, Reader, Scheduling};
+use crate::fragments::Reassembly;
+use crate::ledger::end_of;
 use crate::packet::{Content, Packet};
 use card::{Card, Frame};
 pub use datagram::{DatagramSink, DatagramSource};
@@ -63,6 +65,18 @@ pub struct Lost {
     pub cause: Cause,
 }
 
+impl Lost {
+    /// What is lost with a packet; `None` if that has no data.
+    fn of(packet: &Packet, cause: Cause) -> Option<Self> {
+        Some(Self {
+            flow: packet.flow,
+            reverse: packet.reverse(),
+            end: end_of(packet)?,
+            cause,
+        })
+    }
+}
+
 /// A host of the simulated world.
 #[derive(Debug)]
 pub struct Host {
@@ -85,6 +99,8 @@ pub struct Host {
     /// When others have the processor.
     steal: Option<Steal>,
     card: Card,
+    /// Packets of which fragments have come.
+    reassembly: Reassembly,
     inbox: VecDeque<Frame>,
     task: Option<(Instant, Task)>,
     /// Segments whose processing ends at the given moment.
@@ -151,6 +167,7 @@ impl Host {
             in_a_row: 0,
             steal: config.steal.map(|config| Steal::new(config, seed, name)),
             card: Card::new(config),
+            reassembly: Reassembly::default(),
             inbox: VecDeque::new(),
             task: None,
             departures: VecDeque::new(),
@@ -391,13 +408,37 @@ impl Host {
             Content::Datagram { datagram, sent_at } if self.ideal => {
                 self.take_datagram(now, socket, datagram, sent_at);
             }
-            Content::Segment(_) | Content::Datagram { .. } => {
+            Content::Corrupted(_) if self.ideal => self.drop_corrupted(socket, &packet),
+            Content::Segment(_) | Content::Datagram { .. } | Content::Corrupted(_) => {
                 self.card.handle_packet(now, socket, packet);
                 self.take_interrupt(now);
                 self.work(now, out);
             }
+            Content::Fragments(fragments) => {
+                if let Some(content) = self.reassembly.handle(now, socket, *fragments) {
+                    self.handle_whole(now, socket, Packet { content, ..packet }, out);
+                }
+            }
             Content::Icmp { error, .. } => self.handle_icmp(now, socket as usize, error, out),
         }
+    }
+
+    /// The last fragment of a packet has arrived.
+    #[cold]
+    #[inline(never)]
+    fn handle_whole(&mut self, now: Instant, socket: u32, packet: Packet, out: &mut Vec<Packet>) {
+        self.handle_packet(now, socket, packet, out);
+    }
+
+    /// A packet's checksum is wrong: it is counted and dropped, and nobody learns of it
+    /// (RFC 9293 section 3.1, RFC 1122 section 4.1.3.4).
+    #[cold]
+    fn drop_corrupted(&mut self, socket: u32, packet: &Packet) {
+        match self.sink_mut(socket) {
+            Some(sink) => sink.checksum_errors += 1,
+            None => self.sockets[socket as usize].checksum_errors += 1,
+        }
+        self.lost.extend(Lost::of(packet, Cause::RandomLoss));
     }
 
     /// An ICMP error reaches the host. It is so rare that it waits for neither

@@ -1,9 +1,14 @@
 //! What travels: a segment, a datagram or an ICMP error in an IP packet, with its way.
 
 use gigatcp_app::datagrams::Datagram;
-use gigatcp_path::{Parcel, Routed};
+use gigatcp_path::{Middlebox, Parcel, PureAck, Routed};
 use gigatcp_units::{Bytes, Instant};
-use gigatcp_wire::{Ecn, IcmpError, IcmpKind, IpVersion, Phantom, Segment};
+use gigatcp_wire::{
+    Ecn, Flags, IcmpError, IcmpKind, IpVersion, Options, Payload, Phantom, SackBlock, Segment,
+    SeqNumber,
+};
+
+use crate::fragments::Fragments;
 
 /// Octets of a TCP header without options.
 const TCP_HEADER: u32 = 20;
@@ -20,8 +25,8 @@ const QUOTED: u32 = 8;
 /// A packet on its way between the two hosts of a flow.
 #[derive(Clone, Debug)]
 pub struct Packet {
-    /// The version of IP.
-    pub ip: IpVersion,
+    /// Its IP.
+    pub ip: Ip,
     /// Which flow.
     pub flow: u32,
     /// Number of its route through the network: odd ones lead from receivers to senders.
@@ -30,6 +35,45 @@ pub struct Packet {
     pub stage: u8,
     /// What is inside.
     pub content: Content,
+}
+
+/// The IP of a packet.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Ip {
+    /// IPv4 with DF: routers do not cut it.
+    V4,
+    /// IPv4 without DF.
+    V4Fragmentable,
+    /// IPv6, whose packets routers never cut.
+    V6,
+}
+
+impl Ip {
+    /// The IP of a sender that discovers the MTU of its path, or not: then routers may cut
+    /// what it sends by IPv4 (RFC 1191 section 3).
+    #[must_use]
+    pub const fn new(version: IpVersion, discovers_mtu: bool) -> Self {
+        match version {
+            IpVersion::V4 if discovers_mtu => Self::V4,
+            IpVersion::V4 => Self::V4Fragmentable,
+            IpVersion::V6 => Self::V6,
+        }
+    }
+
+    /// The version.
+    #[inline]
+    #[must_use]
+    pub const fn version(self) -> IpVersion {
+        match self {
+            Self::V4 | Self::V4Fragmentable => IpVersion::V4,
+            Self::V6 => IpVersion::V6,
+        }
+    }
+
+    #[inline]
+    const fn header_len(self) -> u32 {
+        self.version().header_len()
+    }
 }
 
 /// What a packet holds.
@@ -51,6 +95,11 @@ pub enum Content {
         /// Octets of the packet, IP header included.
         len: u32,
     },
+    /// What the path has damaged: one wire packet, whose receiver finds the checksum of
+    /// its transport wrong.
+    Corrupted(Box<Content>),
+    /// Fragments of an IPv4 packet.
+    Fragments(Box<Fragments>),
 }
 
 impl Packet {
@@ -61,31 +110,66 @@ impl Packet {
         self.route & 1 == 1
     }
 
-    /// The segment inside, if it is one.
+    /// The segment inside, if it is one that its receiver can read.
     #[inline]
     #[must_use]
     pub fn segment(&self) -> Option<&Segment<Phantom>> {
         match &self.content {
             Content::Segment(segment) => Some(segment),
-            Content::Datagram { .. } | Content::Icmp { .. } => None,
+            Content::Datagram { .. }
+            | Content::Icmp { .. }
+            | Content::Corrupted(_)
+            | Content::Fragments(_) => None,
         }
     }
 
-    /// Octets of a packet without a segment, IP header included.
-    fn plain_octets(&self) -> u64 {
+    /// The segment that was sent, damaged, cut or whole.
+    #[inline]
+    pub(crate) fn sent_segment(&self) -> Option<&Segment<Phantom>> {
         match &self.content {
-            Content::Datagram { datagram, .. } => {
-                u64::from(self.ip.header_len() + UDP_HEADER + datagram.size)
-            }
-            Content::Icmp { len, .. } => u64::from(*len),
-            Content::Segment(_) => 0,
+            Content::Segment(segment) => Some(segment),
+            other => other.inner_segment(),
         }
+    }
+
+    /// [`Parcel::sizes`] of a packet without a segment that can be read.
+    #[inline(never)]
+    fn plain_sizes(&self) -> (usize, u64, u64) {
+        (
+            self.wire_packets(),
+            self.plain_octets(),
+            self.leading_ip_bytes(),
+        )
+    }
+
+    /// Octets of a packet without a segment that can be read, IP header included.
+    fn plain_octets(&self) -> u64 {
+        octets_of(self.ip, &self.content)
     }
 
     /// IP and TCP header octets of one wire packet with `segment`.
     #[inline]
     fn header_octets(&self, segment: &Segment<Phantom>) -> u64 {
-        u64::from(headers(self.ip)) + segment.options.wire_len() as u64
+        header_octets(self.ip, segment)
+    }
+}
+
+/// IP and TCP header octets of one wire packet with `segment`.
+#[inline]
+fn header_octets(ip: Ip, segment: &Segment<Phantom>) -> u64 {
+    u64::from(headers(ip.version())) + segment.options.wire_len() as u64
+}
+
+/// Octets of a packet of one wire packet, IP header included.
+fn octets_of(ip: Ip, content: &Content) -> u64 {
+    match content {
+        Content::Datagram { datagram, .. } => {
+            u64::from(ip.header_len() + UDP_HEADER + datagram.size)
+        }
+        Content::Icmp { len, .. } => u64::from(*len),
+        Content::Segment(segment) => header_octets(ip, segment) + u64::from(segment.payload.len),
+        Content::Corrupted(content) => octets_of(ip, content),
+        Content::Fragments(fragments) => fragments.bytes(),
     }
 }
 
@@ -100,11 +184,11 @@ pub(crate) const fn headers(ip: IpVersion) -> u32 {
 /// MTU (RFC 4443 section 2.4).
 fn icmp_len(dropped: &Packet) -> u32 {
     let own = dropped.ip.header_len() + ICMP_HEADER;
-    match dropped.ip {
+    match dropped.ip.version() {
         IpVersion::V4 => own + dropped.ip.header_len() + QUOTED,
         IpVersion::V6 => {
             let quoted = u32::try_from(dropped.leading_ip_bytes()).unwrap_or(u32::MAX);
-            own.saturating_add(quoted).min(dropped.ip.least_mtu())
+            own.saturating_add(quoted).min(IpVersion::V6.least_mtu())
         }
     }
 }
@@ -126,7 +210,7 @@ impl Routed for Packet {
     }
 
     fn too_big(&self, mtu: Bytes, back: usize, stage: usize) -> Option<Self> {
-        let segment = self.segment()?;
+        let segment = self.sent_segment()?;
         let mtu = u32::try_from(mtu.as_u64()).unwrap_or(u32::MAX);
         Some(Self {
             ip: self.ip,
@@ -147,7 +231,11 @@ impl Routed for Packet {
 impl Parcel for Packet {
     #[inline]
     fn wire_packets(&self) -> usize {
-        self.segment().map_or(1, Segment::wire_segments)
+        match &self.content {
+            Content::Segment(segment) => segment.wire_segments(),
+            Content::Fragments(fragments) => fragments.count(),
+            _ => 1,
+        }
     }
 
     #[inline]
@@ -157,14 +245,16 @@ impl Parcel for Packet {
                 let headers = self.header_octets(segment) * segment.wire_segments() as u64;
                 headers + u64::from(segment.payload.len)
             }
-            Content::Datagram { .. } | Content::Icmp { .. } => self.plain_octets(),
+            _ => self.plain_octets(),
         }
     }
 
     #[inline]
     fn leading_ip_bytes(&self) -> u64 {
-        let Some(segment) = self.segment() else {
-            return self.plain_octets();
+        let segment = match &self.content {
+            Content::Segment(segment) => segment,
+            Content::Fragments(fragments) => return fragments.leading_bytes(),
+            _ => return self.plain_octets(),
         };
         let len = u64::from(segment.payload.len);
         let first = match u64::from(segment.segment_size) {
@@ -176,8 +266,8 @@ impl Parcel for Packet {
 
     #[inline]
     fn sizes(&self) -> (usize, u64, u64) {
-        let Some(segment) = self.segment() else {
-            return (1, self.plain_octets(), self.plain_octets());
+        let Content::Segment(segment) = &self.content else {
+            return self.plain_sizes();
         };
         let header = self.header_octets(segment);
         let len = u64::from(segment.payload.len);
@@ -193,13 +283,12 @@ impl Parcel for Packet {
     /// When this is no super-segment: only those are cut.
     #[inline]
     fn split_front(&mut self, n: usize) -> Self {
-        let Content::Segment(segment) = &mut self.content else {
-            panic!("a datagram or an ICMP error is one packet");
+        let content = match &mut self.content {
+            Content::Segment(segment) => Content::Segment(segment.split_front(n)),
+            Content::Fragments(fragments) => Content::Fragments(Box::new(fragments.split_front(n))),
+            _ => panic!("a datagram or an ICMP error is one packet"),
         };
-        Self {
-            content: Content::Segment(segment.split_front(n)),
-            ..*self
-        }
+        Self { content, ..*self }
     }
 
     /// The flow and its direction.
@@ -210,29 +299,176 @@ impl Parcel for Packet {
 
     #[inline]
     fn is_l4s(&self) -> bool {
-        self.segment()
+        self.sent_segment()
             .is_some_and(|segment| matches!(segment.ecn, Ecn::Ect1 | Ecn::Ce))
     }
 
     #[inline]
     fn try_mark(&mut self) -> bool {
-        match &mut self.content {
-            Content::Segment(segment) => segment.ecn.try_mark(),
-            Content::Datagram { .. } | Content::Icmp { .. } => false,
-        }
+        self.content.ecn().is_some_and(Ecn::try_mark)
     }
 
     #[inline]
     fn takes_mark(&self) -> bool {
-        self.segment()
+        self.sent_segment()
             .is_some_and(|segment| matches!(segment.ecn, Ecn::Ect0 | Ecn::Ect1))
     }
 
     #[inline]
     fn try_bleach(&mut self) -> bool {
-        match &mut self.content {
-            Content::Segment(segment) => core::mem::take(&mut segment.ecn).is_capable(),
-            Content::Datagram { .. } | Content::Icmp { .. } => false,
+        let ecn = self.content.ecn();
+        ecn.is_some_and(|ecn| core::mem::take(ecn).is_capable())
+    }
+
+    /// Padding stands in place of options that are removed, as boxes do it that cannot
+    /// move the payload.
+    #[inline(never)]
+    fn try_rewrite(&mut self, middlebox: &Middlebox) -> bool {
+        let Content::Segment(segment) = &mut self.content else {
+            return false;
+        };
+        if !segment.flags.contains(Flags::SYN) {
+            return false;
+        }
+        let Options {
+            mss,
+            window_scale,
+            sack_permitted,
+            timestamps,
+            ..
+        } = segment.options;
+        let options = &mut segment.options;
+        let len = options.wire_len();
+        options.mss = mss.map(|mss| mss.min(middlebox.mss.unwrap_or(mss)));
+        options.window_scale = window_scale.and_then(|shift| middlebox.window_scale.of(shift));
+        options.sack_permitted = sack_permitted && !middlebox.clears_sack;
+        options.timestamps = timestamps.filter(|_| !middlebox.clears_timestamps);
+        options.add_padding(len.saturating_sub(options.wire_len()));
+        let after = (
+            options.mss,
+            options.window_scale,
+            options.sack_permitted,
+            options.timestamps,
+        );
+        let flags = segment.flags;
+        if middlebox.clears_ecn {
+            segment.flags = flags.without(Flags::ECE | Flags::CWR | Flags::AE);
+        }
+        after != (mss, window_scale, sack_permitted, timestamps) || segment.flags != flags
+    }
+
+    #[inline(never)]
+    fn pure_ack(&self) -> Option<PureAck> {
+        let segment = self.segment()?;
+        let feedback = Flags::ECE | Flags::CWR | Flags::AE;
+        let Options {
+            timestamps, sack, ..
+        } = segment.options;
+        let known = Options {
+            timestamps,
+            sack,
+            ..Options::default()
+        };
+        let is_pure = segment.payload.is_empty()
+            && segment.flags.without(feedback) == Flags::ACK
+            && !segment.ecn.is_capable()
+            && segment.options == known;
+        is_pure.then(|| PureAck {
+            connection: u64::from(self.flow()),
+            ack: segment.ack.as_u32(),
+            flags: segment.flags.bits(),
+            sack: edges(sack.as_slice()),
+        })
+    }
+
+    #[cold]
+    fn try_corrupt(&mut self) -> bool {
+        if matches!(self.content, Content::Corrupted(_)) {
+            return false;
+        }
+        let content = self.content.take();
+        self.content = Content::Corrupted(Box::new(content));
+        true
+    }
+
+    #[cold]
+    fn try_fragment(&mut self, mtu: u64, id: u64) -> bool {
+        if self.ip != Ip::V4Fragmentable {
+            return false;
+        }
+        let bytes = self.ip_bytes();
+        let cut = Fragments::cut(self.content.take(), bytes, mtu, id);
+        let is_cut = cut.is_ok();
+        self.content = match cut {
+            Ok(fragments) => Content::Fragments(Box::new(fragments)),
+            Err(content) => content,
+        };
+        is_cut
+    }
+}
+
+/// Edges of SACK blocks as an ACK filter compares them.
+fn edges(blocks: &[SackBlock]) -> [u32; 8] {
+    let mut edges = [0; 8];
+    for (pair, block) in edges.chunks_exact_mut(2).zip(blocks) {
+        pair.copy_from_slice(&[block.left.as_u32(), block.right.as_u32()]);
+    }
+    edges
+}
+
+impl Content {
+    /// Takes it out, and leaves something that costs no memory.
+    fn take(&mut self) -> Self {
+        let nothing = Self::Icmp {
+            error: IcmpError {
+                kind: IcmpKind::TooBig { mtu: 0 },
+                seq: SeqNumber::default(),
+            },
+            len: 0,
+        };
+        core::mem::replace(self, nothing)
+    }
+
+    /// The segment in what was damaged or cut.
+    #[inline(never)]
+    fn inner_segment(&self) -> Option<&Segment<Phantom>> {
+        match self {
+            Self::Segment(segment) => Some(segment),
+            Self::Corrupted(content) => content.inner_segment(),
+            Self::Fragments(fragments) => fragments.content.inner_segment(),
+            Self::Datagram { .. } | Self::Icmp { .. } => None,
+        }
+    }
+
+    /// The ECN field, where it is kept: datagrams and errors are not capable.
+    #[inline]
+    fn ecn(&mut self) -> Option<&mut Ecn> {
+        match self {
+            Self::Segment(segment) => Some(&mut segment.ecn),
+            other => other.inner_ecn(),
+        }
+    }
+
+    #[inline(never)]
+    fn inner_ecn(&mut self) -> Option<&mut Ecn> {
+        match self {
+            Self::Segment(segment) => Some(&mut segment.ecn),
+            Self::Corrupted(content) => content.inner_ecn(),
+            Self::Fragments(fragments) => fragments.content.inner_ecn(),
+            Self::Datagram { .. } | Self::Icmp { .. } => None,
+        }
+    }
+
+    /// Whether it has a congestion mark.
+    pub(crate) fn is_marked(&self) -> bool {
+        self.inner_segment()
+            .is_some_and(|segment| segment.ecn == Ecn::Ce)
+    }
+
+    /// Gives it a congestion mark.
+    pub(crate) fn mark(&mut self) {
+        if let Some(ecn) = self.inner_ecn() {
+            *ecn = Ecn::Ce;
         }
     }
 }

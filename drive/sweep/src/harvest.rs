@@ -102,6 +102,7 @@ fn flow_record(scenario: &Scenario, flow: &Flow, result: &FlowOutcome, now: Inst
             .rings()
             .map(ring_records)
             .unwrap_or_default(),
+        host_drops: host_drops(result),
         busy: [&result.sender, &result.receiver].map(|host| host.cpu_busy(end)),
         links: [&result.sender, &result.receiver]
             .map(|end| end.link().map(|link| link.utilisation(now))),
@@ -123,6 +124,17 @@ fn flow_record(scenario: &Scenario, flow: &Flow, result: &FlowOutcome, now: Inst
         time_sequence: result.sequence.as_ref().map(time_sequence),
     };
     found.into_record()
+}
+
+/// What both hosts dropped of a flow, by cause.
+fn host_drops(result: &FlowOutcome) -> BTreeMap<String, u64> {
+    let ends = [&result.sender, &result.receiver];
+    let checksum = ends.map(|end| end.socket().checksum_errors());
+    let causes = [("checksum", checksum.into_iter().sum::<u64>())];
+    let causes = causes.into_iter().filter(|(_, packets)| *packets > 0);
+    causes
+        .map(|(cause, packets)| (cause.to_owned(), packets))
+        .collect()
 }
 
 /// What the connections of a flow are called together, or the flows like it.
@@ -179,6 +191,7 @@ fn datagrams_record(flow: &Flow, result: &DatagramsOutcome) -> DatagramsRecord {
         reordered: received.reordered,
         max_reordering_extent: received.max_extent,
         buffer_overflows: result.overflows,
+        checksum_errors: result.checksum_errors,
         jitter_ns: received.jitter.as_nanos(),
         max_jitter_ns: received.max_jitter.as_nanos(),
     }
@@ -316,6 +329,7 @@ pub(crate) fn record_of_hop(
         delivered_packets: counters.delivered.packets,
         drops: drops_by_cause(&counters.drops),
         marked_packets: counters.marked.packets,
+        corrupted_packets: counters.corrupted.packets,
         inside_packets: counters.inside.packets,
         max_backlog_packets: max_backlog,
         queueing_delay_p50_ns: None,

@@ -12,10 +12,9 @@ use std::collections::VecDeque;
 
 use gigatcp_app::datagrams::{Datagram, Sink, Source};
 use gigatcp_units::{Bytes, Duration, Instant};
-use gigatcp_wire::IpVersion;
 
 use super::Host;
-use crate::packet::{Content, Packet};
+use crate::packet::{Content, Ip, Packet};
 
 /// Number of the first datagram socket of a host.
 pub(super) const FIRST: u32 = 1 << 31;
@@ -26,7 +25,7 @@ pub struct DatagramSource {
     source: Source,
     flow: u32,
     route: u16,
-    ip: IpVersion,
+    ip: Ip,
     /// When it begins; far future once it has.
     starts_at: Instant,
     /// When the processor or the network card lets it go on.
@@ -42,6 +41,7 @@ pub struct DatagramSink {
     waiting: VecDeque<(Instant, Instant, Datagram)>,
     waiting_octets: u64,
     overflows: u64,
+    pub(super) checksum_errors: u64,
 }
 
 impl DatagramSink {
@@ -55,6 +55,12 @@ impl DatagramSink {
     #[must_use]
     pub fn overflows(&self) -> u64 {
         self.overflows
+    }
+
+    /// Datagrams whose checksum was wrong.
+    #[must_use]
+    pub fn checksum_errors(&self) -> u64 {
+        self.checksum_errors
     }
 }
 
@@ -77,7 +83,7 @@ impl Host {
         &mut self,
         source: Source,
         (flow, route): (u32, u16),
-        ip: IpVersion,
+        ip: Ip,
         starts_at: Instant,
     ) -> u32 {
         self.sources.push(DatagramSource {
@@ -100,6 +106,7 @@ impl Host {
             waiting: VecDeque::new(),
             waiting_octets: 0,
             overflows: 0,
+            checksum_errors: 0,
         });
         FIRST + self.sinks.len() as u32 - 1
     }
@@ -114,6 +121,12 @@ impl Host {
     #[must_use]
     pub fn sink(&self, socket: u32) -> &DatagramSink {
         &self.sinks[(socket - FIRST) as usize]
+    }
+
+    /// The sink with this socket number, if it is one of a sink.
+    pub(super) fn sink_mut(&mut self, socket: u32) -> Option<&mut DatagramSink> {
+        let number = socket.checked_sub(FIRST)?;
+        self.sinks.get_mut(number as usize)
     }
 
     /// Sources send what is due.

@@ -12,6 +12,7 @@ use gigatcp_wire::Phantom;
 use super::Host;
 use crate::config::Reader;
 use crate::meter::Meter;
+use crate::packet::Ip;
 
 /// What a socket is made of.
 #[derive(Clone, Copy, Debug)]
@@ -37,6 +38,8 @@ pub struct SocketConfig<'a> {
 pub struct Socket {
     pub(super) flow: u32,
     pub(super) route: u16,
+    /// The IP of what it sends.
+    pub(super) ip: Ip,
     pub(super) tcp: TcpConfig,
     pub(super) connection: Option<Box<Connection<Phantom>>>,
     pub(super) is_active: bool,
@@ -69,6 +72,7 @@ pub struct Socket {
     written: u64,
     /// What the application has read, as a stream offset: integrity.
     pub(super) read_offset: u64,
+    pub(super) checksum_errors: u64,
     meter: Meter,
 }
 
@@ -82,6 +86,7 @@ impl Socket {
         Self {
             flow: config.flow,
             route: config.route,
+            ip: Ip::new(config.tcp.ip, config.tcp.profile.pmtud),
             tcp: config.tcp.clone(),
             connection: None,
             is_active: config.opens_at.is_some(),
@@ -101,6 +106,7 @@ impl Socket {
             batch: 0,
             written: 0,
             read_offset: 0,
+            checksum_errors: 0,
             meter: Meter::new(config.interval),
         }
     }
@@ -115,6 +121,12 @@ impl Socket {
         self.is_held_back = false;
         self.opened = false;
         self.meter = Meter::new(self.meter.interval());
+    }
+
+    /// Wire packets for it whose checksum was wrong.
+    #[must_use]
+    pub fn checksum_errors(&self) -> u64 {
+        self.checksum_errors
     }
 
     /// Number of its flow; `u32::MAX` if it is gone.

@@ -1,6 +1,8 @@
 //! What was found in real time becomes a record, in the form that runs in
 //! virtual time have.
 
+use std::collections::BTreeMap;
+
 use gigatcp_emulate::{Side, Way};
 use gigatcp_linux::process::kernel_name;
 use gigatcp_meter::Granted;
@@ -198,6 +200,7 @@ impl FlowOutcome {
             },
             failure: self.failure.clone(),
             rings: Vec::new(),
+            host_drops: BTreeMap::new(),
             busy: self.busy,
             links: [None; 2],
             limits: self.sender.as_ref().map(|seen| seen.limits),
