@@ -112,6 +112,7 @@ impl Found<'_> {
         let [sender_busy, receiver_busy] = self.busy.map(|busy| share(busy, average));
         let completion = self.end.saturating_since(Instant::ZERO + self.flow.start);
         let has_amount = matches!(self.flow.stop, Stop::Bytes(_));
+        let has_completed = has_amount && self.is_complete();
         let clock_start = self.meter.and_then(Meter::started_at);
         let [sender_profile, receiver_profile] = self.profiles;
         FlowRecord {
@@ -124,7 +125,7 @@ impl Found<'_> {
             bytes: self.meter.map_or(0, |meter| meter.total().as_u64()),
             elapsed_ns: whole.as_nanos(),
             average_ns: average.as_nanos(),
-            completion_ns: (has_amount && self.is_complete()).then(|| completion.as_nanos()),
+            completion_ns: has_completed.then(|| completion.as_nanos()),
             goodput_bps: rate(bytes, elapsed),
             plateau_bps: growth::plateau(&rates),
             time_to_90_ns: growth::seconds_to_90(&rates).map(|s| (s * 1e9) as u64),
