@@ -23,6 +23,7 @@ use crate::counters::Books;
 use crate::fate::{Fate, Fates};
 use crate::link::{Entrance, Link};
 use crate::parcel::{Frames, Pieces};
+use crate::random::mix;
 use crate::{ConfigError, Counters, DropCause, HopConfig, Parcel, Tally, counters};
 
 /// One direction of one link, router port or emulator.
@@ -57,6 +58,8 @@ use crate::{ConfigError, Counters, DropCause, HopConfig, Parcel, Tally, counters
 pub struct Hop<T> {
     config: HopConfig,
     seed: u64,
+    /// How often it has become another one.
+    changes: u64,
     /// Octets of the largest packet it takes.
     mtu: u64,
     fates: Fates,
@@ -92,6 +95,7 @@ impl<T: Parcel> Hop<T> {
         };
         Ok(Self {
             seed,
+            changes: 0,
             mtu: config.mtu.map_or(u64::MAX, Bytes::as_u64),
             fates: Fates::new(&config, seed),
             form,
@@ -130,6 +134,46 @@ impl<T: Parcel> Hop<T> {
         if let Form::Open(link) = &mut self.form {
             link.set_delay(now, delay, &mut self.books);
         }
+    }
+
+    /// From `now` on the hop is what `config` says, but for its name, which selects its
+    /// random streams and stays. Nothing that is inside is lost:
+    ///
+    /// * what is on the line comes out when it was due, and nothing overtakes it unless
+    ///   jitter may;
+    /// * what is in service goes on at the new rate, or begins anew where it waits for
+    ///   the tokens of a shaper or for a trace;
+    /// * what waits moves to the new queue in the order of its arrival, where the queue
+    ///   or its limits changed. It keeps the time it has waited, and meets the new queue
+    ///   as if it arrived now: what finds no room is dropped and counted as it always is.
+    ///
+    /// Schedules and traces that are new count from `now`, buckets that are new are
+    /// full, chances that are new draw from a stream of their own; all that is as before
+    /// goes on as before. From then on departures are not known on arrival any more.
+    ///
+    /// # Errors
+    ///
+    /// What [`HopConfig::check`] finds wrong; then nothing has changed.
+    pub fn reconfigure(&mut self, now: Instant, config: HopConfig) -> Result<(), ConfigError> {
+        config.check()?;
+        let config = HopConfig {
+            name: self.config.name.clone(),
+            ..config
+        };
+        if config == self.config {
+            return Ok(());
+        }
+        self.open(now);
+        self.changes += 1;
+        let seed = mix(self.seed ^ mix(self.changes));
+        let before = core::mem::replace(&mut self.config, config);
+        self.fates.reconfigure(&before, &self.config, seed);
+        self.mtu = self.config.mtu.map_or(u64::MAX, Bytes::as_u64);
+        if let Form::Open(link) = &mut self.form {
+            link.reconfigure(now, &before, &self.config, seed, &mut self.books);
+        }
+        debug_assert!(self.books.counters.is_conserved());
+        Ok(())
     }
 
     /// Goes over to the general form at `now`, with all that is inside.

@@ -227,6 +227,13 @@ impl Discipline for FqCoDel {
         }
     }
 
+    fn drain(&mut self, out: &mut Vec<Ticket>) {
+        self.backlog = Tally::default();
+        for flow in &mut self.flows {
+            flow.waiting.drain(out);
+        }
+    }
+
     fn backlog(&self) -> Tally {
         self.backlog
     }
@@ -248,6 +255,7 @@ mod tests {
                 settings: &Settings::new(),
                 limits: Limits::default(),
                 random: Pcg64::new(seed, 1),
+                start: Instant::ZERO,
             });
             let mut met = alloc::vec![0; 1024];
             for flow in 0..100 {

@@ -43,6 +43,7 @@
 //! The limit counts waiting packets only, as that of a Linux qdisc; default 1000.
 
 use alloc::boxed::Box;
+use alloc::vec::Vec;
 
 use gigatcp_units::{Duration, Instant};
 use rand_pcg::Pcg64;
@@ -255,7 +256,7 @@ impl Pie {
             controller: Controller::new(settings),
             max_burst,
             ecn: settings.flag(&ECN),
-            updates: Ticks::every(settings.time(&T_UPDATE)),
+            updates: Ticks::every(settings.time(&T_UPDATE), build.start),
             burst_allowance: max_burst,
             accumulated: 0.0,
             departure_rate: measures.then(DepartureRate::default),
@@ -338,6 +339,10 @@ impl Discipline for Pie {
         Some(ticket)
     }
 
+    fn drain(&mut self, out: &mut Vec<Ticket>) {
+        self.waiting.drain(out);
+    }
+
     fn backlog(&self) -> Tally {
         self.waiting.backlog()
     }
@@ -361,6 +366,7 @@ mod tests {
             settings: &settings,
             limits: Limits::default(),
             random: Pcg64::new(3, 5),
+            start: Instant::ZERO,
         })
     }
 

@@ -64,6 +64,7 @@ impl Trial {
             settings: &settings,
             limits,
             random: Pcg64::new(seed, 7),
+            start: Instant::ZERO,
         });
         Self {
             queue,
