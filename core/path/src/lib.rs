@@ -51,6 +51,7 @@ extern crate alloc;
 mod closed;
 mod config;
 mod counters;
+mod describe;
 mod drops;
 mod element;
 mod fate;
@@ -80,6 +81,7 @@ pub use config::{
     Reorder, Shaper,
 };
 pub use counters::{Counters, Tally};
+pub use describe::Difference;
 pub use drops::{DropCause, Drops};
 pub use element::Element;
 pub use heap::Appointments;
