@@ -451,7 +451,7 @@ fn in_order(hop: HopConfig) -> HopConfig {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(160))]
+    #![proptest_config(ProptestConfig::with_cases(400))]
 
     /// Any hop becomes any other at any time: each wire packet comes out or is dropped
     /// for a cause, copies beside; nothing stays inside.

@@ -21,7 +21,6 @@ pub(super) struct Words(Vec<(String, String)>);
 /// Options that describe a whole path: checked together.
 #[derive(Debug)]
 pub(super) struct Described {
-    pub(super) link: Link,
     pub(super) words: Words,
 }
 
@@ -59,10 +58,6 @@ impl Words {
             Some((name(&option), value.unwrap_or_default()))
         });
         Self(typed.collect())
-    }
-
-    pub(super) fn is_empty(&self) -> bool {
-        self.0.is_empty()
     }
 
     /// Their names, with dashes.
@@ -156,8 +151,8 @@ impl Args for Described {
 
 impl FromArgMatches for Described {
     fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
+        Link::from_arg_matches(matches)?;
         Ok(Self {
-            link: Link::from_arg_matches(matches)?,
             words: Words::of(matches),
         })
     }
@@ -176,8 +171,10 @@ impl Args for Anew {
             let mut alone = Arg::new(option.get_id().clone())
                 .long(long)
                 .action(option.get_action().clone())
-                .help(option.get_help().cloned())
                 .help_heading("The path, as in `gigatcp emulate --help`");
+            if let Some(help) = option.get_help() {
+                alone = alone.help(help.clone());
+            }
             if option.get_action().takes_values() {
                 alone = alone
                     .value_parser(option.get_value_parser().clone())
