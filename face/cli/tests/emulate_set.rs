@@ -303,3 +303,94 @@ fn steps_of_schedules_are_in_the_record_with_their_instant() {
     assert_eq!(forward, expected);
     assert_eq!(changes.len(), 6);
 }
+
+#[test]
+fn whatever_a_plan_says_of_a_link_can_be_typed() {
+    let Some(site) = Site::new() else { return };
+    let trace = site.file("two.trace");
+    fs::write(&trace, "1\n2\n").unwrap();
+    // What is typed, and what the path says of itself then.
+    let typed = [
+        ("--packet-rate", "1000 packet/s", "per_packet         1 ms"),
+        ("--hold-limit", "20000", "hold_limit         20000"),
+        ("--lose-every", "1000", "every 1000 packets"),
+        ("--lose-packets", "7, 9", "2 listed packets"),
+        ("--loss-from", "2 s", "loss_from          2 s"),
+        ("--loss-until", "3 s", "loss_until         3 s"),
+        ("--aggregate", "64", "aggregate          64 packets"),
+        (
+            "--aggregate-overhead",
+            "200 us",
+            "aggregate_overhead 200 us",
+        ),
+        (
+            "--mark-above",
+            "65 packets",
+            "mark_above         65 packets",
+        ),
+        ("--mark", "0.001", "mark               0.001"),
+        ("--link-mtu", "1400", "mtu                1.4 kB"),
+        (
+            "--rate-schedule",
+            "9 s: 1 Mbit/s, every 20 s",
+            "rate_schedule      9 s: 1 Mbit/s, every 20 s",
+        ),
+        (
+            "--delay-schedule",
+            "9 s: 10 ms",
+            "delay_schedule     9 s: 10 ms",
+        ),
+        (
+            "--jitter",
+            "2 ms, overtaking",
+            "jitter             2 ms, overtaking",
+        ),
+        ("--reorder", "0.001", "reorder            0.001"),
+        ("--reorder-delay", "1 ms", "reorder_delay      1 ms"),
+        ("--policer", "80 Mbit/s", "policer            80 Mbit/s"),
+        ("--policer-burst", "256 KiB", "policer_burst"),
+        ("--shaper", "90 Mbit/s", "shaper             90 Mbit/s"),
+        ("--shaper-burst", "256 KiB", "shaper_burst"),
+        ("--duplicate", "0.001", "duplicate          0.001"),
+        ("--reverse-rate", "5 Mbit/s", "rate               5 Mbit/s"),
+        (
+            "--queue",
+            "codel, 1000 packets, target 9 ms",
+            "codel, 1000 packets, target 9 ms",
+        ),
+    ];
+    let mut words = vec!["--rate", "10 Mbit/s", "--no-icmp"];
+    words.extend(typed.iter().flat_map(|(name, value, _)| [*name, *value]));
+    words.extend(["--", "sleep", "60"]);
+    let _all = site.start("all", &words);
+    let shown = site.done(&[]);
+    for (name, _, told) in typed {
+        assert!(shown.contains(told), "{name}: {shown}");
+    }
+    assert!(shown.contains("icmp               false"), "{shown}");
+    // And all of it anew: in bursts, at the rate of a trace, without the ECN field.
+    let said = site.done(&[
+        "--unset",
+        "rate",
+        "--unset",
+        "reverse-rate",
+        "--unset",
+        "rate-schedule",
+        "--unset",
+        "mark",
+        "--unset",
+        "mark-above",
+        "--rate-trace",
+        trace.to_str().unwrap(),
+        "--loss-burst",
+        "0.01:4",
+        "--ecn-bleach",
+    ]);
+    assert!(
+        said.contains("forward: rate_trace none -> mean 12.032 Mbit/s, every 2 ms"),
+        "{said}"
+    );
+    assert!(said.contains("forward: rate 10 Mbit/s -> none"), "{said}");
+    assert!(said.contains("in bursts"), "{said}");
+    assert!(said.contains("forward: ecn_bleach none -> true"), "{said}");
+}

@@ -72,7 +72,7 @@ Examples:
   gigatcp emulate --rate '20 Mbit/s' --reverse-rate '5 Mbit/s' --queue fq_codel -- bash
   gigatcp emulate --rate '100 Mbit/s' --queue '50 packets' --capture client.pcapng -- ./my-client
   gigatcp emulate --rtt '20 ms' --policer '80 Mbit/s' --policer-burst '256 KiB' -- bash
-  gigatcp emulate --name lab --rate '50 Mbit/s' -- bash   # elsewhere: emulate set --rate '5 Mbit/s'
+  gigatcp emulate --name lab --rate '50 Mbit/s' -- bash   # see `gigatcp emulate set --help`
   gigatcp emulate --rtt '80 ms' --sysctl net.ipv4.tcp_rmem='4096 131072 268435456' -- bash"
 )]
 pub(crate) struct Arguments {
@@ -266,7 +266,7 @@ struct Link {
     #[arg(long, value_name = "N")]
     lose_every: Option<u64>,
 
-    /// These packets are lost, counted from 1 as they arrive, as in '1000, 1001'
+    /// These packets are lost, counted from 1 in order of arrival, as in '1000, 1001'
     #[arg(long, value_name = "LIST", value_parser = values::numbers)]
     lose_packets: Option<String>,
 
