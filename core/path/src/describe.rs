@@ -8,10 +8,13 @@ use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use core::fmt::Display;
 
-use gigatcp_units::{Bytes, Duration};
+use gigatcp_units::Duration;
 
-use crate::config::{HopConfig, Jitter, JitterLaw, MarkAbove, RateSource, Shaper};
-use crate::{Aggregate, LossModel, Policer, Reorder, Schedule, Trace};
+use crate::config::{HopConfig, Jitter, JitterLaw, MarkAbove, RateSource};
+use crate::{LossModel, Schedule, Trace};
+
+/// Longer than any run.
+const FOREVER: Duration = Duration::from_nanos(u64::MAX);
 
 /// A setting that differs between two hops.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -24,107 +27,100 @@ pub struct Difference {
     pub to: Option<String>,
 }
 
+/// Settings that are not off, with their values.
+type Described = Vec<(&'static str, Option<String>)>;
+
 impl HopConfig {
     /// Returns every setting that is not off, with its value.
     #[must_use]
     pub fn describe(&self) -> Vec<(&'static str, String)> {
-        let Self {
-            name: _,
-            rate,
-            link_overhead,
-            per_packet,
-            one_way_delay,
-            rate_source,
-            shaper,
-            aggregate,
-            delay_schedule,
-            jitter,
-            queue: _,
-            limit_packets: _,
-            limit_bytes: _,
-            hold_limit,
-            loss,
-            loss_period,
-            policer,
-            reorder,
-            duplicate,
-            mark_above,
-            mark,
-            ecn_bleach,
-            mtu,
-            tells_too_big,
-            release: _,
-        } = self;
-        let mut list = Vec::new();
-        let mut say = |what: &'static str, value: Option<String>| {
-            list.extend(value.map(|value| (what, value)));
-        };
-        say("rate", text(rate));
-        let (schedule, trace) = match rate_source {
+        let all = [
+            self.describe_service(),
+            self.describe_losses(),
+            self.describe_others(),
+        ];
+        let all = all.into_iter().flatten();
+        all.filter_map(|(what, value)| Some((what, value?)))
+            .collect()
+    }
+
+    /// Rate, delay and queue.
+    fn describe_service(&self) -> Described {
+        let (schedule, trace) = match &self.rate_source {
             None => (None, None),
             Some(RateSource::Schedule(schedule)) => (Some(steps(schedule)), None),
             Some(RateSource::Trace(trace)) => (None, Some(mean(trace))),
         };
-        say("rate_schedule", schedule);
-        say("rate_trace", trace);
-        say("delay", Some(one_way_delay.to_string()));
-        say("delay_schedule", delay_schedule.as_ref().map(steps));
-        say("jitter", jitter.as_ref().map(jitter_text));
-        say("queue", Some(self.queue_text()));
-        say("link_overhead", nonzero(*link_overhead));
-        say(
-            "per_packet",
-            (!per_packet.is_zero()).then(|| per_packet.to_string()),
-        );
-        say("shaper", shaper.map(|Shaper { rate, .. }| rate.to_string()));
-        say(
-            "shaper_burst",
-            shaper.map(|Shaper { burst, .. }| burst.to_string()),
-        );
-        let group = aggregate.map(|Aggregate { packets, .. }| format!("{packets} packets"));
-        say("aggregate", group);
-        say(
-            "aggregate_overhead",
-            aggregate.map(|it| it.overhead.to_string()),
-        );
-        say("hold_limit", text(hold_limit));
-        let losses: Vec<String> = loss.iter().map(loss_text).collect();
-        say("loss", (!losses.is_empty()).then(|| losses.join("; ")));
-        let since = loss_period.filter(|period| !period.from.is_zero());
-        say("loss_from", since.map(|period| period.from.to_string()));
-        let until = loss_period.filter(|period| period.until.as_nanos() < u64::MAX);
-        say("loss_until", until.map(|period| period.until.to_string()));
-        say(
-            "policer",
-            policer.map(|Policer { rate, .. }| rate.to_string()),
-        );
-        say(
-            "policer_burst",
-            policer.map(|Policer { burst, .. }| burst.to_string()),
-        );
-        say(
-            "reorder",
-            reorder.map(|Reorder { probability, .. }| probability.to_string()),
-        );
-        say(
-            "reorder_delay",
-            reorder.map(|it| it.extra_delay.to_string()),
-        );
-        say("duplicate", text(duplicate));
-        let threshold = mark_above.map(|threshold| match threshold {
+        let shaper = self.shaper;
+        let group = self.aggregate;
+        let per_packet = Some(self.per_packet).filter(|time| !time.is_zero());
+        let overhead = Some(self.link_overhead).filter(|bytes| bytes.as_u64() > 0);
+        Vec::from([
+            ("rate", text(&self.rate)),
+            ("rate_schedule", schedule),
+            ("rate_trace", trace),
+            ("delay", Some(self.one_way_delay.to_string())),
+            ("delay_schedule", self.delay_schedule.as_ref().map(steps)),
+            ("jitter", self.jitter.as_ref().map(jitter_text)),
+            ("queue", Some(self.queue_text())),
+            ("link_overhead", text(&overhead)),
+            ("per_packet", text(&per_packet)),
+            ("shaper", shaper.map(|it| it.rate.to_string())),
+            ("shaper_burst", shaper.map(|it| it.burst.to_string())),
+            (
+                "aggregate",
+                group.map(|group| format!("{} packets", group.packets)),
+            ),
+            (
+                "aggregate_overhead",
+                group.map(|group| group.overhead.to_string()),
+            ),
+            ("hold_limit", text(&self.hold_limit)),
+        ])
+    }
+
+    /// What takes packets.
+    fn describe_losses(&self) -> Described {
+        let losses: Vec<String> = self.loss.iter().map(loss_text).collect();
+        let losses = Some(losses).filter(|losses| !losses.is_empty());
+        let from = self.loss_period.map(|period| period.from);
+        let until = self.loss_period.map(|period| period.until);
+        let policer = self.policer;
+        Vec::from([
+            ("loss", losses.map(|losses| losses.join("; "))),
+            ("loss_from", text(&from.filter(|from| !from.is_zero()))),
+            ("loss_until", text(&until.filter(|until| *until < FOREVER))),
+            ("policer", policer.map(|it| it.rate.to_string())),
+            ("policer_burst", policer.map(|it| it.burst.to_string())),
+            ("mtu", text(&self.mtu)),
+            (
+                "icmp",
+                self.mtu
+                    .filter(|_| !self.tells_too_big)
+                    .map(|_| "false".to_string()),
+            ),
+        ])
+    }
+
+    /// What displaces, copies or marks packets.
+    fn describe_others(&self) -> Described {
+        let reorder = self.reorder;
+        let threshold = self.mark_above.map(|threshold| match threshold {
             MarkAbove::Bytes(bytes) => bytes.to_string(),
             MarkAbove::Packets(packets) => format!("{packets} packets"),
             MarkAbove::Sojourn(time) => time.to_string(),
         });
-        say("mark_above", threshold);
-        say("mark", text(mark));
-        say("ecn_bleach", ecn_bleach.then(|| "true".to_string()));
-        say("mtu", text(mtu));
-        say(
-            "icmp",
-            (mtu.is_some() && !tells_too_big).then(|| "false".to_string()),
-        );
-        list
+        Vec::from([
+            ("reorder", reorder.map(|it| it.probability.to_string())),
+            (
+                "reorder_delay",
+                reorder.map(|it| it.extra_delay.to_string()),
+            ),
+            ("duplicate", text(&self.duplicate)),
+            ("mark_above", threshold),
+            ("mark", text(&self.mark)),
+            ("ecn_bleach", self.ecn_bleach.then(|| "true".to_string())),
+        ])
     }
 
     /// Returns the settings in which `after` differs, in the order of
@@ -166,10 +162,6 @@ impl HopConfig {
 
 fn text(value: &Option<impl Display>) -> Option<String> {
     value.as_ref().map(ToString::to_string)
-}
-
-fn nonzero(bytes: Bytes) -> Option<String> {
-    (bytes.as_u64() > 0).then(|| bytes.to_string())
 }
 
 fn steps<V: Display>(schedule: &Schedule<V>) -> String {

@@ -19,6 +19,8 @@ mod set;
 #[cfg(target_os = "linux")]
 mod sysctl;
 #[cfg(target_os = "linux")]
+mod uplink;
+#[cfg(target_os = "linux")]
 mod view;
 mod words;
 
@@ -46,7 +48,7 @@ use crate::values;
 Run any command behind an emulated path, in real time.
 
 Two network namespaces are made, with the path between them. The command runs in one, what \
---server names in the other; nothing else is reachable from there, and nobody reaches in. Both \
+--server names in the other; nothing else is reachable from there (unless --uplink says so), and nobody reaches in. Both \
 find the addresses in $GIGATCP_CLIENT, $GIGATCP_SERVER, $GIGATCP_CLIENT_V6 and \
 $GIGATCP_SERVER_V6.
 
@@ -72,6 +74,7 @@ Examples:
   gigatcp emulate --rate '20 Mbit/s' --reverse-rate '5 Mbit/s' --queue fq_codel -- bash
   gigatcp emulate --rate '100 Mbit/s' --queue '50 packets' --capture client.pcapng -- ./my-client
   gigatcp emulate --rtt '20 ms' --policer '80 Mbit/s' --policer-burst '256 KiB' -- bash
+  gigatcp emulate --rate '2 Mbit/s' --rtt '600 ms' --uplink eth0 -- curl -O http://example.org/
   gigatcp emulate --name lab --rate '50 Mbit/s' -- bash   # see `gigatcp emulate set --help`
   gigatcp emulate --rtt '80 ms' --sysctl net.ipv4.tcp_rmem='4096 131072 268435456' -- bash"
 )]
@@ -110,6 +113,11 @@ pub(crate) struct Arguments {
     /// defaults, not with this machine's. May be repeated
     #[arg(long, value_name = "KEY=VALUE")]
     sysctl: Vec<String>,
+
+    /// Let the commands reach the network of this machine over this interface, as behind a
+    /// router that translates addresses. Needs root, `ip`, and `nft` or `iptables`
+    #[arg(long, value_name = "IFACE")]
+    uplink: Option<String>,
 
     /// Let the kernels cut and sum all packets themselves, as without offloads
     #[arg(long)]

@@ -19,6 +19,7 @@ pub(super) use super::control::ask;
 use super::jobs::{self, Jobs};
 use super::path::{Found, Source};
 use super::sysctl;
+use super::uplink;
 use super::view::{self, MachineDrops};
 use super::{Arguments, End};
 use crate::commands::{Outcome, privilege};
@@ -58,6 +59,9 @@ pub(super) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     // Before the path has memory that the keeper would share.
     let mut jobs = Jobs::new(Enclosure::new().map_err(|error| privilege::lab_failure(&error))?);
     let emulator = Emulator::start(&config, watch).map_err(|error| failure(&error))?;
+    let uplink = arguments.uplink.as_ref();
+    let uplink = uplink.map(|interface| uplink::open(&emulator, interface));
+    let uplink = uplink.transpose()?;
     if let Some(server) = &arguments.server {
         jobs.serve(&emulator, server)?;
     }
@@ -70,6 +74,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
         &mut signals,
     );
     jobs.end();
+    drop(uplink);
     let machine = Side::ALL.map(|side| MachineDrops {
         unread: emulator.dropped_by_device(side),
         untaken: emulator.dropped_by_kernel(side.other()),
