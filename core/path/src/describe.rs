@@ -11,7 +11,7 @@ use core::fmt::Display;
 use gigatcp_units::Duration;
 
 use crate::config::{HopConfig, Jitter, JitterLaw, MarkAbove, RateSource};
-use crate::{LossModel, Schedule, Trace};
+use crate::{AckFilter, LossModel, Middlebox, Schedule, Trace, WindowScale};
 
 /// Longer than any run.
 const FOREVER: Duration = Duration::from_nanos(u64::MAX);
@@ -81,17 +81,23 @@ impl HopConfig {
 
     /// What takes packets.
     fn describe_losses(&self) -> Described {
-        let losses: Vec<String> = self.loss.iter().map(loss_text).collect();
-        let losses = Some(losses).filter(|losses| !losses.is_empty());
         let from = self.loss_period.map(|period| period.from);
         let until = self.loss_period.map(|period| period.until);
         let policer = self.policer;
+        let peak = policer.and_then(|policer| policer.peak);
         Vec::from([
-            ("loss", losses.map(|losses| losses.join("; "))),
+            ("loss", models(&self.loss)),
             ("loss_from", text(&from.filter(|from| !from.is_zero()))),
             ("loss_until", text(&until.filter(|until| *until < FOREVER))),
             ("policer", policer.map(|it| it.rate.to_string())),
             ("policer_burst", policer.map(|it| it.burst.to_string())),
+            ("policer_peak", peak.map(|it| it.rate.to_string())),
+            ("policer_peak_burst", peak.map(|it| it.burst.to_string())),
+            (
+                "policer_yellow",
+                peak.map(|it| it.yellow.name().to_string()),
+            ),
+            ("ack_filter", self.ack_filter.map(filter_text)),
             ("mtu", text(&self.mtu)),
             (
                 "icmp",
@@ -102,7 +108,7 @@ impl HopConfig {
         ])
     }
 
-    /// What displaces, copies or marks packets.
+    /// What damages, displaces, copies, marks or changes packets.
     fn describe_others(&self) -> Described {
         let reorder = self.reorder;
         let threshold = self.mark_above.map(|threshold| match threshold {
@@ -111,6 +117,7 @@ impl HopConfig {
             MarkAbove::Sojourn(time) => time.to_string(),
         });
         Vec::from([
+            ("corrupt", models(&self.corrupt)),
             ("reorder", reorder.map(|it| it.probability.to_string())),
             (
                 "reorder_delay",
@@ -120,6 +127,7 @@ impl HopConfig {
             ("mark_above", threshold),
             ("mark", text(&self.mark)),
             ("ecn_bleach", self.ecn_bleach.then(|| "true".to_string())),
+            ("middlebox", self.middlebox.as_ref().map(middlebox_text)),
         ])
     }
 
@@ -189,6 +197,36 @@ fn jitter_text(jitter: &Jitter) -> String {
         text.push_str(", overtaking");
     }
     text
+}
+
+fn models(models: &[LossModel]) -> Option<String> {
+    let texts: Vec<String> = models.iter().map(loss_text).collect();
+    (!texts.is_empty()).then(|| texts.join("; "))
+}
+
+fn filter_text(filter: AckFilter) -> String {
+    match filter {
+        AckFilter::Queue => "queue".to_string(),
+        AckFilter::Every(n) => n.to_string(),
+    }
+}
+
+fn middlebox_text(middlebox: &Middlebox) -> String {
+    let mut parts = Vec::new();
+    parts.extend(middlebox.mss.map(|mss| format!("mss {mss}")));
+    match middlebox.window_scale {
+        WindowScale::Pass => {}
+        WindowScale::Clamp(shift) => parts.push(format!("window scale {shift}")),
+        WindowScale::Clear => parts.push("no window scale".to_string()),
+    }
+    let cleared = [
+        ("sack", middlebox.clears_sack),
+        ("timestamps", middlebox.clears_timestamps),
+        ("ecn", middlebox.clears_ecn),
+    ];
+    let cleared = cleared.iter().filter(|(_, is_cleared)| *is_cleared);
+    parts.extend(cleared.map(|(what, _)| format!("no {what}")));
+    parts.join(", ")
 }
 
 fn loss_text(model: &LossModel) -> String {

@@ -22,13 +22,15 @@ pub enum DropCause {
     Policed,
     /// Collided on a shared medium as often as a frame may.
     Collisions,
+    /// An ACK that a newer one of its connection makes redundant.
+    AckFiltered,
     /// Taken by a loss model: its place, from zero, in the hop's list.
     Loss(usize),
 }
 
 impl DropCause {
     /// How many causes there are; all loss models of a hop are one.
-    pub const COUNT: usize = 7;
+    pub const COUNT: usize = 8;
 
     /// Every cause, in the order of tables. A new one comes last: fingerprints of runs
     /// go by the place.
@@ -40,6 +42,7 @@ impl DropCause {
         Self::Policed,
         Self::Collisions,
         Self::Aqm,
+        Self::AckFiltered,
     ];
 
     /// Returns its name in JSON, and with spaces in tables: `queue_full`.
@@ -53,6 +56,7 @@ impl DropCause {
             Self::Policed => "policed",
             Self::HoldLimit => "hold_limit",
             Self::Collisions => "collisions",
+            Self::AckFiltered => "ack_filtered",
         }
     }
 
@@ -68,6 +72,7 @@ impl DropCause {
             Self::Policed => 4,
             Self::Collisions => 5,
             Self::Aqm => 6,
+            Self::AckFiltered => 7,
         }
     }
 }

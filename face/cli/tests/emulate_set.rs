@@ -352,6 +352,17 @@ fn whatever_a_plan_says_of_a_link_can_be_typed() {
         ("--shaper", "90 Mbit/s", "shaper             90 Mbit/s"),
         ("--shaper-burst", "256 KiB", "shaper_burst"),
         ("--duplicate", "0.001", "duplicate          0.001"),
+        (
+            "--corrupt-every",
+            "1000",
+            "corrupt            every 1000 packets",
+        ),
+        ("--ack-filter", "queue", "ack_filter         queue"),
+        (
+            "--middlebox",
+            "mss 1400, no timestamps",
+            "middlebox          mss 1400, no timestamps",
+        ),
         ("--reverse-rate", "5 Mbit/s", "rate               5 Mbit/s"),
         (
             "--queue",

@@ -4,7 +4,7 @@ use alloc::vec::Vec;
 
 use gigatcp_units::{Duration, Instant};
 
-use super::{Link, queue_of};
+use super::{Link, queue_of, replacing};
 use crate::config::HopConfig;
 use crate::counters::Books;
 use crate::parcel::Parcel;
@@ -26,6 +26,9 @@ impl<T: Parcel> Link<T> {
         self.displaces = after.reorder.is_some();
         self.mark_above = after.mark_above;
         self.release = after.release;
+        if before.ack_filter != after.ack_filter {
+            self.ack_filter = replacing(after);
+        }
         self.group = after.aggregate.map_or(1, |group| group.packets);
         self.delay.reconfigure(now, before, after, seed);
         self.service

@@ -25,7 +25,9 @@ use alloc::vec::Vec;
 use gigatcp_units::{Duration, Instant};
 
 use super::waiting::Waiting;
-use super::{Build, Discipline, Drops, Entry, Limits, Link, Parameter, Ticket, Value};
+use super::{
+    Build, Discipline, Drops, Entry, Limits, Link, Parameter, Ticket, Value, any_settings,
+};
 use crate::{DropCause, Tally};
 
 /// The registry's entry.
@@ -33,6 +35,7 @@ pub(super) const ENTRY: Entry = Entry {
     name: "step",
     summary: "first in, first out; marks every packet above a threshold (RFC 8257 3.1)",
     parameters: &[PACKETS, OCTETS, SOJOURN],
+    check: any_settings,
     build: |build| Box::new(Step::new(&build)),
 };
 

@@ -15,7 +15,6 @@ use gigatcp_wire::Payload;
 
 use super::{Host, Lost};
 use crate::config::HostConfig;
-use crate::ledger::end_of;
 use crate::packet::{Content, Packet};
 
 /// A packet that the card has received. ICMP errors go past the card.
@@ -144,12 +143,7 @@ impl Buffers {
 
 /// What a packet with data that found no place in a ring leaves behind.
 fn overrun(packet: &Packet) -> Option<Lost> {
-    Some(Lost {
-        flow: packet.flow,
-        reverse: packet.reverse(),
-        end: end_of(packet)?,
-        cause: Cause::RxRingOverrun,
-    })
+    Lost::of(packet, Cause::RxRingOverrun)
 }
 
 impl Host {
@@ -270,11 +264,15 @@ impl Host {
         }
     }
 
-    /// The stack takes a datagram; a copy in the receive buffer of its socket waits for
-    /// the application, so the frame's buffer is free.
-    pub(super) fn take_datagram_frame(&mut self, frame: Frame) {
-        if let Content::Datagram { datagram, sent_at } = frame.packet.content {
-            self.queue_datagram(frame.at, frame.socket, datagram, sent_at);
+    /// The stack takes a datagram, or drops what is damaged; a copy in the receive buffer
+    /// of its socket waits for the application, so the frame's buffer is free.
+    pub(super) fn take_other_frame(&mut self, frame: Frame) {
+        match frame.packet.content {
+            Content::Datagram { datagram, sent_at } => {
+                self.queue_datagram(frame.at, frame.socket, datagram, sent_at);
+            }
+            Content::Corrupted(_) => self.drop_corrupted(frame.socket, &frame.packet),
+            Content::Segment(_) | Content::Icmp { .. } => {}
         }
         if let (Some(ring), Some(buffers)) = (frame.buffer, &mut self.card.buffers) {
             buffers.rings.release(ring);

@@ -228,6 +228,10 @@ struct Link {
     #[arg(long, value_name = "P:N")]
     loss_burst: Option<String>,
 
+    /// Probability that a packet is damaged: its checksum fails at the receiver
+    #[arg(long, value_name = "P", value_parser = values::probability)]
+    corrupt: Option<Probability>,
+
     /// Chance that a packet comes late
     #[arg(long, value_name = "P", value_parser = values::probability, requires = "reorder_delay")]
     reorder: Option<Probability>,
@@ -248,6 +252,27 @@ struct Link {
     #[arg(long, value_name = "SIZE", value_parser = values::amount, requires = "policer")]
     policer_burst: Option<Bytes>,
 
+    /// With two rates (RFC 2698): the one beyond which packets are dropped
+    #[arg(long, value_name = "RATE", value_parser = values::rate,
+        requires_all = ["policer", "policer_peak_burst"])]
+    policer_peak: Option<Rate>,
+
+    /// What may pass at once beyond the peak rate
+    #[arg(long, value_name = "SIZE", value_parser = values::amount, requires = "policer_peak")]
+    policer_peak_burst: Option<Bytes>,
+
+    /// What happens to packets between the two rates: pass, mark (ECN) or drop [default: pass]
+    #[arg(long, value_name = "ACTION", requires = "policer_peak")]
+    policer_yellow: Option<String>,
+
+    /// Drop ACKs that a newer one makes redundant: 'queue', or all but one in n, as 'every 4'
+    #[arg(long, value_name = "FILTER")]
+    ack_filter: Option<String>,
+
+    /// What a middlebox clears or clamps on segments with SYN, as in 'mss 1400, no timestamps'
+    #[arg(long, value_name = "CHANGES")]
+    middlebox: Option<String>,
+
     /// Rate of the tokens that packets wait for, as in '80 Mbit/s'
     #[arg(long, value_name = "RATE", value_parser = values::rate, requires = "shaper_burst")]
     shaper: Option<Rate>,
@@ -261,6 +286,18 @@ struct Link {
     /// target 5 ms' [default: 1 BDP, at least 100 packets, first in, first out]
     #[arg(long, value_name = "QUEUE", requires = "bottleneck")]
     queue: Option<String>,
+
+    /// Every N-th packet is damaged
+    #[arg(long, value_name = "N")]
+    corrupt_every: Option<u64>,
+
+    /// These packets are damaged, counted from 1 in order of arrival
+    #[arg(long, value_name = "LIST", value_parser = values::numbers)]
+    corrupt_packets: Option<String>,
+
+    /// Share of packets damaged and how many in a row on average, as in '0.001:4'
+    #[arg(long, value_name = "P:N")]
+    corrupt_burst: Option<String>,
 
     /// Most packets served per second, whatever their size, as in '130600 packet/s'
     #[arg(long, value_name = "RATE")]

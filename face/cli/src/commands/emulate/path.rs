@@ -254,8 +254,10 @@ fn text(words: [&Words; 2], links: [&Link; 2]) -> String {
                 "no_icmp" => text.push_str("icmp = false\n"),
                 "link_mtu" => text.push_str(&number("mtu", link.link_mtu)),
                 "link_overhead" => text.push_str(&number("link_overhead", link.link_overhead)),
-                "lose_packets" => text.push_str(&format!("lose_packets = [{value}]\n")),
-                "lose_every" | "hold_limit" | "aggregate" => {
+                "lose_packets" | "corrupt_packets" => {
+                    text.push_str(&format!("{name} = [{value}]\n"));
+                }
+                "lose_every" | "corrupt_every" | "hold_limit" | "aggregate" => {
                     text.push_str(&format!("{name} = {value}\n"));
                 }
                 _ if value.is_empty() => text.push_str(&format!("{name} = true\n")),
