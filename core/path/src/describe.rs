@@ -99,6 +99,7 @@ impl HopConfig {
             ),
             ("ack_filter", self.ack_filter.map(filter_text)),
             ("mtu", text(&self.mtu)),
+            ("fragments", self.fragments.then(|| "true".to_string())),
             (
                 "icmp",
                 self.mtu

@@ -272,7 +272,7 @@ impl Host {
                 self.queue_datagram(frame.at, frame.socket, datagram, sent_at);
             }
             Content::Corrupted(_) => self.drop_corrupted(frame.socket, &frame.packet),
-            Content::Segment(_) | Content::Icmp { .. } => {}
+            Content::Segment(_) | Content::Icmp { .. } | Content::Fragments(_) => {}
         }
         if let (Some(ring), Some(buffers)) = (frame.buffer, &mut self.card.buffers) {
             buffers.rings.release(ring);
