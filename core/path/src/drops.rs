@@ -24,11 +24,19 @@ pub enum DropCause {
     Collisions,
     /// Taken by a loss model: its place, from zero, in the hop's list.
     Loss(usize),
+    /// At a host: every buffer posted to the network card was full.
+    NoDescriptor,
+    /// At a host: there was no buffer to post in the place of the frame's.
+    NoBuffer,
+    /// At a host: the queue before protocol work was full.
+    InputQueue,
+    /// At a host: the receive buffer of a datagram socket was full.
+    SocketBuffer,
 }
 
 impl DropCause {
     /// How many causes there are; all loss models of a hop are one.
-    pub const COUNT: usize = 7;
+    pub const COUNT: usize = 11;
 
     /// Every cause, in the order of tables. A new one comes last: fingerprints of runs
     /// go by the place.
@@ -40,7 +48,20 @@ impl DropCause {
         Self::Policed,
         Self::Collisions,
         Self::Aqm,
+        Self::NoDescriptor,
+        Self::NoBuffer,
+        Self::InputQueue,
+        Self::SocketBuffer,
     ];
+
+    /// Returns whether it happens at hosts, and never at an element of the path.
+    #[must_use]
+    pub const fn is_at_host(self) -> bool {
+        matches!(
+            self,
+            Self::NoDescriptor | Self::NoBuffer | Self::InputQueue | Self::SocketBuffer
+        )
+    }
 
     /// Returns its name in JSON, and with spaces in tables: `queue_full`.
     #[must_use]
@@ -53,6 +74,10 @@ impl DropCause {
             Self::Policed => "policed",
             Self::HoldLimit => "hold_limit",
             Self::Collisions => "collisions",
+            Self::NoDescriptor => "no_descriptor",
+            Self::NoBuffer => "no_buffer",
+            Self::InputQueue => "input_queue",
+            Self::SocketBuffer => "socket_buffer",
         }
     }
 
@@ -68,6 +93,10 @@ impl DropCause {
             Self::Policed => 4,
             Self::Collisions => 5,
             Self::Aqm => 6,
+            Self::NoDescriptor => 7,
+            Self::NoBuffer => 8,
+            Self::InputQueue => 9,
+            Self::SocketBuffer => 10,
         }
     }
 }
@@ -85,9 +114,11 @@ impl Index<DropCause> for Drops {
 }
 
 impl Drops {
-    /// Returns every cause with what it dropped, zeros too.
+    /// Returns every cause with what it dropped, zeros too; causes of hosts only where
+    /// something was dropped.
     pub fn iter(&self) -> impl Iterator<Item = (DropCause, Tally)> {
-        DropCause::ALL.into_iter().zip(self.0)
+        let pairs = DropCause::ALL.into_iter().zip(self.0);
+        pairs.filter(|(cause, dropped)| !cause.is_at_host() || !dropped.is_zero())
     }
 
     /// Returns all drops together.
@@ -139,6 +170,10 @@ mod tests {
         drops.add(DropCause::Aqm, Tally::new(1, 40));
         assert_eq!(drops[DropCause::Loss(0)], Tally::new(3, 4500));
         assert_eq!(drops.total(), Tally::new(4, 4540));
+        assert_eq!(drops.iter().count(), 7, "causes of hosts only if they dropped");
+        drops.add(DropCause::NoBuffer, Tally::default());
+        drops.add(DropCause::InputQueue, Tally::new(1, 1500));
+        assert_eq!(drops.iter().count(), 8);
         let aqm = drops.sum(|cause| cause == DropCause::Aqm);
         assert_eq!(aqm, Tally::new(1, 40));
     }

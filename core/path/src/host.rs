@@ -31,12 +31,13 @@
 //!   memory of 2001: 49 ps per byte queued. 2 MiB beyond the cache add 100 µs to
 //!   every packet.
 //!
-//! Deliberately absent: several processors and their locks, caches (but for
-//! what `queue_cached` says of one list), interrupt priority (receive
-//! livelock). A host that needs one of them is not described by this model, and
-//! results for it should not be quoted. Time that others have the processor is
-//! apart, [`Steal`](crate::Steal).
+//! Not modelled: locks of several processors, and caches (except what `queue_cached`
+//! says of one list). A host that needs one of them is not described by this model, and
+//! results for it should not be quoted. Which work comes first is in
+//! [`Scheduling`](crate::Scheduling); time that others have the processor is apart,
+//! [`Steal`](crate::Steal).
 
+use core::fmt;
 use core::ops::Add;
 
 use gigatcp_units::{Bytes, Duration, Instant};
@@ -48,6 +49,16 @@ const PICOS_PER_NANO: u64 = 1000;
 /// A span in picoseconds: costs per byte are fractions of a nanosecond.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Debug)]
 pub struct Picoseconds(u64);
+
+impl fmt::Display for Picoseconds {
+    /// As plans have it: `450 ps`, `1.5 us`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 % PICOS_PER_NANO {
+            0 => Duration::from_nanos(self.0 / PICOS_PER_NANO).fmt(f),
+            _ => write!(f, "{} ps", self.0),
+        }
+    }
+}
 
 impl Picoseconds {
     /// A span of `ps` picoseconds.
@@ -74,11 +85,25 @@ pub enum WorkKind {
     Copy,
     /// Walking lists that grow with the window.
     Walk,
+    /// Handling interrupts of the network card.
+    Interrupt,
+    /// Entering and leaving a call of the application.
+    Call,
+    /// Work of the application itself.
+    User,
 }
 
 impl WorkKind {
     /// All kinds, in the order of reports.
-    pub const ALL: [Self; 4] = [Self::Send, Self::Receive, Self::Copy, Self::Walk];
+    pub const ALL: [Self; 7] = [
+        Self::Send,
+        Self::Receive,
+        Self::Copy,
+        Self::Walk,
+        Self::Interrupt,
+        Self::Call,
+        Self::User,
+    ];
 }
 
 /// An amount of processor time by kind; amounts add up.
@@ -109,6 +134,12 @@ impl Work {
     #[must_use]
     pub const fn of(&self, kind: WorkKind) -> Duration {
         Duration::from_nanos(self.picos[kind as usize].div_ceil(PICOS_PER_NANO))
+    }
+
+    /// All kinds together, rounded up to the nanosecond.
+    #[must_use]
+    pub fn total(&self) -> Duration {
+        Duration::from_nanos(self.total_picos().div_ceil(PICOS_PER_NANO))
     }
 
     fn total_picos(&self) -> u64 {
@@ -151,9 +182,20 @@ pub struct CpuCosts {
     pub per_ack_sent: Duration,
     /// Per ACK without data received.
     pub per_ack_received: Duration,
+    /// Per interrupt of the network card, however many packets it brings: what
+    /// moderation and polling save.
+    pub per_interrupt: Duration,
+    /// Per wire packet that is taken from the card, in its interrupt.
+    pub per_packet_interrupt: Duration,
+    /// Per packet that the driver drops for want of a buffer: what it says about it.
+    pub per_drop: Duration,
+    /// Per read or write of an application, or piece of one.
+    pub per_call: Duration,
     /// Per byte copied to or from the application (1000 is 1 ns per byte,
     /// 8 Gbit/s of copying at most).
     pub per_byte_copied: Picoseconds,
+    /// Per byte that the application reads or writes, for its own work on it.
+    pub per_byte_application: Picoseconds,
     /// Per entry walked in a list that grows with the window, such as the
     /// retransmission queue at each selective ACK in stacks that search it.
     pub per_entry_walked: Duration,
@@ -167,6 +209,28 @@ pub struct CpuCosts {
 }
 
 impl CpuCosts {
+    /// Every cost under its name in plans, a byte's or a piece of work's.
+    #[must_use]
+    pub fn named(&self) -> [(&'static str, Picoseconds); 14] {
+        let span = |span: Duration| Picoseconds(span.as_nanos().saturating_mul(PICOS_PER_NANO));
+        [
+            ("per_segment_sent", span(self.per_segment_sent)),
+            ("per_packet_sent", span(self.per_packet_sent)),
+            ("per_segment_received", span(self.per_segment_received)),
+            ("per_packet_received", span(self.per_packet_received)),
+            ("per_ack_sent", span(self.per_ack_sent)),
+            ("per_ack_received", span(self.per_ack_received)),
+            ("per_interrupt", span(self.per_interrupt)),
+            ("per_packet_interrupt", span(self.per_packet_interrupt)),
+            ("per_drop", span(self.per_drop)),
+            ("per_call", span(self.per_call)),
+            ("per_byte_copied", self.per_byte_copied),
+            ("per_byte_application", self.per_byte_application),
+            ("per_entry_walked", span(self.per_entry_walked)),
+            ("per_byte_queued", self.per_byte_queued),
+        ]
+    }
+
     /// Sending one data segment of `wire_packets`.
     #[must_use]
     pub fn data_sent(&self, wire_packets: usize) -> Work {
@@ -192,6 +256,45 @@ impl CpuCosts {
     #[must_use]
     pub const fn ack_received(&self) -> Work {
         Work::new(WorkKind::Receive, self.per_ack_received)
+    }
+
+    /// Whether the card's interrupts cost anything.
+    #[must_use]
+    pub const fn has_interrupts(&self) -> bool {
+        !(self.per_interrupt.is_zero()
+            && self.per_packet_interrupt.is_zero()
+            && self.per_drop.is_zero())
+    }
+
+    /// Entering the handler of an interrupt.
+    #[must_use]
+    pub const fn interrupted(&self) -> Work {
+        Work::new(WorkKind::Interrupt, self.per_interrupt)
+    }
+
+    /// Taking a frame of `wire_packets` from the network card.
+    #[must_use]
+    pub fn taken(&self, wire_packets: usize) -> Work {
+        let span = self
+            .per_packet_interrupt
+            .saturating_mul(wire_packets as u64);
+        Work::new(WorkKind::Interrupt, span)
+    }
+
+    /// Dropping a packet for want of a buffer.
+    #[must_use]
+    pub const fn dropped(&self) -> Work {
+        Work::new(WorkKind::Interrupt, self.per_drop)
+    }
+
+    /// A read or a write of `amount`: the call, the copy, and what the application does
+    /// with it.
+    #[must_use]
+    pub fn called(&self, amount: Bytes) -> Work {
+        let own = self.per_byte_application.0.saturating_mul(amount.as_u64());
+        Work::new(WorkKind::Call, self.per_call)
+            + self.copied(amount)
+            + Work::from_picos(WorkKind::User, own)
     }
 
     /// Copying `amount` to or from the application.
@@ -395,7 +498,7 @@ mod tests {
         cpu.start(at(0), costs.data_sent(4) + costs.copied(Bytes::new(5792)));
         cpu.start(at(0), costs.ack_received() + costs.walked(3));
         let spent = WorkKind::ALL.map(|kind| cpu.accepted().of(kind).as_nanos());
-        assert_eq!(spent, [540, 200, 580, 15]);
+        assert_eq!(spent, [540, 200, 580, 15, 0, 0, 0]);
         assert_eq!(cpu.busy_until(), at(1335));
     }
 

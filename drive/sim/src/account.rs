@@ -33,6 +33,10 @@ pub const fn cause_of(dropped: DropCause) -> Cause {
         DropCause::Loss(_) | DropCause::Collisions => Cause::RandomLoss,
         DropCause::TooBig => Cause::PmtuBlackHole,
         DropCause::Policed => Cause::Policer,
+        DropCause::NoDescriptor
+        | DropCause::NoBuffer
+        | DropCause::InputQueue
+        | DropCause::SocketBuffer => Cause::RxRingOverrun,
     }
 }
 

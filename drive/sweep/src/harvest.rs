@@ -20,7 +20,7 @@ use gigatcp_wire::Phantom;
 
 use crate::found::{Counts, Found, Look};
 use crate::scenario::flows_of;
-use crate::{found, negotiated};
+use crate::{found, hosts, negotiated};
 
 /// The record of one run of a series.
 #[must_use]
@@ -75,6 +75,7 @@ pub fn series(
         hops: hops
             .chain(shared.map(|medium| medium_record(medium, outcome.now)))
             .collect(),
+        hosts: hosts::records(scenario, outcome),
         ..found::head(series, repeat, seed)
     }
 }

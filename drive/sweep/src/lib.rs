@@ -19,6 +19,7 @@
 
 mod found;
 pub mod harvest;
+mod hosts;
 pub mod leftover;
 #[cfg(target_os = "linux")]
 pub mod live;

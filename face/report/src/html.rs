@@ -81,6 +81,10 @@ pub fn page(report: &Report<'_>) -> String {
         &scroll(&tables::negotiated(&rows)),
     );
     section(&mut out, "path", "Path", &scroll(&tables::path(&rows)));
+    let hosts = tables::hosts(&rows);
+    if !hosts.is_empty() {
+        section(&mut out, "processors", "Hosts", &scroll(&hosts));
+    }
     let applications = tables::applications(&rows);
     if !applications.is_empty() {
         let list = format!("<dl>{applications}</dl>");

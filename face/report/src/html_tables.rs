@@ -5,7 +5,7 @@
 
 use std::fmt::Write;
 
-use gigatcp_record::{FlowRecord, HopRecord, SeriesRecord};
+use gigatcp_record::{FlowRecord, HopRecord, HostRecord, SeriesRecord};
 
 use crate::Report;
 use crate::compare::{Comparison, Quantity, Row, causes_met};
@@ -14,7 +14,7 @@ use crate::group::Spread;
 use crate::number::{ABSENT, fixed, grouped, maybe, ratio, seconds};
 use crate::nuttcp::{BYTES_PER_MB, mbps};
 use crate::published::{Extremes, PublishedInterval, PublishedSeries};
-use crate::{hop_columns, shares};
+use crate::{hop_columns, hosts, shares};
 
 /// Rows of one table of intervals; `run.json` has the rest.
 const MAX_INTERVALS: usize = 1200;
@@ -414,6 +414,43 @@ pub(crate) fn path(rows: &[Row<'_>]) -> String {
         .collect();
     format!(
         "<table class=\"numbers wide\"><thead><tr><th>Series</th><th class=\"text\">Element</th>\
+         {headings}</tr></thead><tbody>\n{body}</tbody></table>"
+    )
+}
+
+fn hosts_of<'a>(row: &'a Row<'_>) -> &'a [HostRecord] {
+    let all = &row.group.representative().hosts;
+    &all[..all.len().min(hosts::MOST_SHOWN)]
+}
+
+/// Hosts of the drawn repeat of every series; empty where all are ideal.
+pub(crate) fn hosts(rows: &[Row<'_>]) -> String {
+    let shown = || rows.iter().filter(|row| row.flow == 0);
+    let columns = hosts::columns(shown().flat_map(hosts_of));
+    let mut body = String::new();
+    for row in shown() {
+        for host in hosts_of(row) {
+            let cells: String = columns
+                .iter()
+                .map(|(_, value)| format!("<td>{}</td>", value(host)))
+                .collect();
+            let _ = writeln!(
+                body,
+                "<tr><th scope=\"row\">{}</th><td class=\"text\">{}</td>{cells}</tr>",
+                html(row.group.name),
+                html(&host.name),
+            );
+        }
+    }
+    if body.is_empty() {
+        return body;
+    }
+    let headings: String = columns
+        .iter()
+        .map(|(heading, _)| format!("<th>{heading}</th>"))
+        .collect();
+    format!(
+        "<table class=\"numbers wide\"><thead><tr><th>Series</th><th class=\"text\">Host</th>\
          {headings}</tr></thead><tbody>\n{body}</tbody></table>"
     )
 }
