@@ -52,6 +52,8 @@ pub fn lengthen(draw: &mut Draw, world: &mut WorldConfig) {
             profile.window_reserve_shift = 0;
             // A route of 78 octets makes 90 million packets of it.
             profile.route_mtu = 0;
+            // Written seven bytes at a time, it takes minutes.
+            profile.write_chunk = 0;
             // Without these, thousands of losses are repaired one timeout at a
             // time, or the window is 64 KiB: a matter of days.
             profile.sack = true;
