@@ -170,7 +170,11 @@ mod tests {
         drops.add(DropCause::Aqm, Tally::new(1, 40));
         assert_eq!(drops[DropCause::Loss(0)], Tally::new(3, 4500));
         assert_eq!(drops.total(), Tally::new(4, 4540));
-        assert_eq!(drops.iter().count(), 7, "causes of hosts only if they dropped");
+        assert_eq!(
+            drops.iter().count(),
+            7,
+            "causes of hosts only if they dropped"
+        );
         drops.add(DropCause::NoBuffer, Tally::default());
         drops.add(DropCause::InputQueue, Tally::new(1, 1500));
         assert_eq!(drops.iter().count(), 8);

@@ -4,9 +4,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 
 use gigatcp_app::{AppConfig, Make};
-use gigatcp_path::{
-    CpuCosts, HopConfig, RingsConfig, Scheduling, SharedMediumConfig, StealConfig,
-};
+use gigatcp_path::{CpuCosts, HopConfig, RingsConfig, Scheduling, SharedMediumConfig, StealConfig};
 use gigatcp_tcp::congestion::{Entry, SlowStart};
 use gigatcp_tcp::{IpVersion, Profile};
 use gigatcp_units::{Bytes, Duration, Rate};

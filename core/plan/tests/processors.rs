@@ -92,7 +92,11 @@ fn values_that_cannot_be_are_refused_at_their_place() {
         "\"2 s\"",
         "above 1 s",
     );
-    refused("[receiver]\ncoalesce = \"1 ms\"\ncoalesce_packets = 0", "0", "below 1");
+    refused(
+        "[receiver]\ncoalesce = \"1 ms\"\ncoalesce_packets = 0",
+        "0",
+        "below 1",
+    );
 }
 
 #[test]

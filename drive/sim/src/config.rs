@@ -2,8 +2,8 @@
 
 use gigatcp_app::AppConfig;
 pub use gigatcp_app::{Reader, Stop, Supply};
-use gigatcp_path::{CpuCosts, HopConfig, RingsConfig, SharedMediumConfig, StealConfig};
 pub use gigatcp_path::Scheduling;
+use gigatcp_path::{CpuCosts, HopConfig, RingsConfig, SharedMediumConfig, StealConfig};
 use gigatcp_tcp::Config as TcpConfig;
 use gigatcp_units::{Bytes, Duration};
 

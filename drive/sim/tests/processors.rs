@@ -183,7 +183,10 @@ fn interrupts_come_first_then_protocol_work_then_the_reader() {
         assert!(error < 0.02 * dropped + 60.0, "{rate}: {drops} {dropped}");
         let shares = outcome.hosts[1].cpu_shares(outcome.now);
         let total = (shares.interrupt + shares.system + shares.user + shares.idle).as_secs_f64();
-        assert!((total - outcome.now.as_secs_f64()).abs() < 1e-3, "{shares:?}");
+        assert!(
+            (total - outcome.now.as_secs_f64()).abs() < 1e-3,
+            "{shares:?}"
+        );
     }
 }
 

@@ -6,9 +6,7 @@ use gigatcp_app::AppConfig;
 use gigatcp_events::EventMask;
 use gigatcp_plan::{Ends, Flow, FlowKind, Host, Plan, Scenario, Series, Stop};
 use gigatcp_sim::config::{ArrivalsConfig, DatagramsConfig, Via};
-use gigatcp_sim::{
-    FlowConfig, HostConfig, Observe, Reader, SharedSegment, WorldConfig, config,
-};
+use gigatcp_sim::{FlowConfig, HostConfig, Observe, Reader, SharedSegment, WorldConfig, config};
 use gigatcp_tcp::Config as TcpConfig;
 use gigatcp_units::Bytes;
 use gigatcp_wire::{IpVersion, SeqNumber};

@@ -10,6 +10,9 @@ pub(crate) const MOST_SHOWN: usize = 16;
 /// A column: its heading, and what it shows of a host.
 pub(crate) type Column = (String, Box<dyn Fn(&HostRecord) -> String>);
 
+/// A share of the time under its heading.
+type Share = (&'static str, fn(&HostRecord) -> f64);
+
 /// Returns the columns behind the name that `hosts` need. What did not occur at any of
 /// them has no column.
 pub(crate) fn columns<'a>(hosts: impl Iterator<Item = &'a HostRecord> + Clone) -> Vec<Column> {
@@ -17,7 +20,7 @@ pub(crate) fn columns<'a>(hosts: impl Iterator<Item = &'a HostRecord> + Clone) -
         "processors".to_owned(),
         Box::new(|host| grouped(host.processors)),
     )];
-    let shares: [(&str, fn(&HostRecord) -> f64); 4] = [
+    let shares: [Share; 4] = [
         ("user, %", |host| host.user_fraction),
         ("system", |host| host.system_fraction),
         ("interrupt", |host| host.interrupt_fraction),

@@ -134,7 +134,12 @@ fn scheduling(reader: &Reader, costs: &CpuCosts) -> Scheduling {
     };
     let has_costs = *costs != CpuCosts::default();
     for key in ["processors", "polls", "receive_budget", "input_queue"] {
-        warn_idle(reader, key, has_costs, "work of the processor costs something");
+        warn_idle(
+            reader,
+            key,
+            has_costs,
+            "work of the processor costs something",
+        );
     }
     if has_costs {
         let is_one = !scheduling.separate_applications;

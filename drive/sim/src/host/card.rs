@@ -71,7 +71,9 @@ impl Card {
         Self {
             waiting: VecDeque::new(),
             coalesce: host.coalesce,
-            coalesce_packets: host.coalesce_packets.map_or(usize::MAX, |most| most as usize),
+            coalesce_packets: host
+                .coalesce_packets
+                .map_or(usize::MAX, |most| most as usize),
             interrupt_at: Instant::FAR_FUTURE,
             last_interrupt: None,
             is_handling: false,
@@ -113,13 +115,7 @@ impl Card {
         self.handle_wire_packet(now, socket, packet, drops);
     }
 
-    fn handle_wire_packet(
-        &mut self,
-        now: Instant,
-        socket: u32,
-        packet: Packet,
-        drops: &mut Drops,
-    ) {
+    fn handle_wire_packet(&mut self, now: Instant, socket: u32, packet: Packet, drops: &mut Drops) {
         if let Some(buffers) = &mut self.buffers
             && buffers.rings.handle_frame(packet.ip_bytes()).is_err()
         {
