@@ -6,6 +6,8 @@ use core::fmt;
 
 use gigatcp_units::{Bytes, Duration, Instant, Probability, Rate};
 
+use crate::ack_filter::AckFilter;
+use crate::middlebox::Middlebox;
 use crate::queue::QueueConfig;
 use crate::schedule::Schedule;
 use crate::trace::Trace;
@@ -134,8 +136,8 @@ impl Period {
 
 /// One direction of one link, router port or emulator.
 ///
-/// A wire packet meets, in this order: bleaching; the loss models, the policer,
-/// the random mark and the duplication; the hold limit; the tail-drop queue and its
+/// A wire packet meets, in this order: middlebox and bleaching; the loss models, the policer,
+/// damage, the random mark and the duplication; the hold limit; the tail-drop queue and its
 /// marking threshold; the serialiser (rate and packet ceiling); the delay line,
 /// with extra delay when it is displaced. The default has none of all this: a
 /// wire of no length.
@@ -197,14 +199,20 @@ pub struct HopConfig {
     pub loss: Vec<LossModel>,
     /// When the loss models take packets; outside they only count. None: always.
     pub loss_period: Option<Period>,
-    /// A rate beyond which packets are dropped without a queue. What a loss
+    /// Models that damage packets instead of taking them; [`HopConfig::loss_period`] is
+    /// not theirs. A damaged packet has its place in queue and service as any other, and
+    /// the receiving host drops it: a checksum fails there.
+    pub corrupt: Vec<LossModel>,
+    /// A rate beyond which packets are dropped without a queue, or two. What a loss
     /// model takes costs no tokens; a copy needs none.
     pub policer: Option<Policer>,
+    /// A filter that lets fewer ACKs through.
+    pub ack_filter: Option<AckFilter>,
     /// Displacement of single packets.
     pub reorder: Option<Reorder>,
     /// The chance that a wire packet which is not lost is followed by a copy
     /// of itself. The copy queues as a packet of its own, may find no room,
-    /// and is neither lost to a model, displaced nor copied again.
+    /// and is neither lost to a model, damaged, displaced nor copied again.
     pub duplicate: Option<Probability>,
     /// Marking by backlog.
     pub mark_above: Option<MarkAbove>,
@@ -212,6 +220,8 @@ pub struct HopConfig {
     pub mark: Option<Probability>,
     /// Whether the ECN field of every packet is cleared on arrival.
     pub ecn_bleach: bool,
+    /// A middlebox that changes segments with SYN on arrival, before anything else.
+    pub middlebox: Option<Middlebox>,
     /// Octets of the largest IP packet the element takes; larger ones are
     /// dropped as they arrive, before anything else happens to them. None:
     /// any size.
@@ -231,12 +241,17 @@ impl HopConfig {
     ///
     /// The first thing that is wrong, see [`ConfigError`].
     pub fn check(&self) -> Result<(), ConfigError> {
-        self.loss.iter().try_for_each(LossModel::check)?;
+        let mut models = self.loss.iter().chain(&self.corrupt);
+        models.try_for_each(LossModel::check)?;
         if let Some(RateSource::Schedule(schedule)) = &self.rate_source {
             schedule.check()?;
         }
         if let Some(schedule) = &self.delay_schedule {
             schedule.check()?;
+        }
+        self.queue.check()?;
+        if self.ack_filter == Some(AckFilter::Every(0)) {
+            return Err(ConfigError::AckFilterPeriodZero);
         }
         match self.aggregate {
             Some(Aggregate { packets: 0, .. }) => Err(ConfigError::AggregateOfNone),
@@ -275,6 +290,7 @@ impl HopConfig {
             && self.aggregate.is_none()
             && self.delay_schedule.is_none()
             && self.jitter.is_none()
+            && self.ack_filter != Some(AckFilter::Queue)
             && self.queue.is_fifo()
     }
 }
@@ -296,6 +312,10 @@ pub enum ConfigError {
     SchedulePeriod,
     /// Groups of no packets.
     AggregateOfNone,
+    /// Settings of a queue discipline that cannot be together.
+    QueueSettings(&'static str),
+    /// An ACK filter with period zero.
+    AckFilterPeriodZero,
     /// A shared medium without a rate.
     MediumStandsStill,
     /// A shared medium on which a collision may be heard too late.
@@ -320,6 +340,8 @@ impl fmt::Display for ConfigError {
             Self::ScheduleNotAscending => "the steps of a schedule must follow one another in time",
             Self::SchedulePeriod => "a schedule must begin anew after its last step",
             Self::AggregateOfNone => "a group of packets needs one or more",
+            Self::QueueSettings(why) => why,
+            Self::AckFilterPeriodZero => "an ACK filter lets every n-th pass, n being 1 or more",
             Self::MediumStandsStill => "a shared medium needs a rate",
             Self::MediumTooLong => {
                 "a shared medium must be short enough for a collision to be heard in 512 bit times"

@@ -107,9 +107,17 @@ pub struct Counters {
     /// Marked by the element as having met congestion; not a state of its
     /// own, these are inside or delivered as well.
     pub marked: Tally,
+    /// Found by a policer between its two rates; whatever becomes of them is counted
+    /// elsewhere.
+    pub exceeding: Tally,
+    /// Damaged by the element, so that a checksum fails at the receiver; not a state of
+    /// its own, the element carries them as any other.
+    pub corrupted: Tally,
     /// Arrived with an ECN field that the element cleared; whatever becomes of
     /// them is counted elsewhere.
     pub bleached: Tally,
+    /// Changed by a middlebox; whatever becomes of them is counted elsewhere.
+    pub rewritten: Tally,
     /// In the element now: queue, serialiser and delay line, and what has
     /// arrived at the far end without having been collected.
     pub inside: Tally,
@@ -134,7 +142,10 @@ impl Counters {
             drops,
             reordered,
             marked,
+            exceeding,
+            corrupted,
             bleached,
+            rewritten,
             inside,
         } = other;
         self.arrived.add(*arrived);
@@ -143,7 +154,10 @@ impl Counters {
         self.drops.add_all(drops);
         self.reordered.add(*reordered);
         self.marked.add(*marked);
+        self.exceeding.add(*exceeding);
+        self.corrupted.add(*corrupted);
         self.bleached.add(*bleached);
+        self.rewritten.add(*rewritten);
         self.inside.add(*inside);
     }
 

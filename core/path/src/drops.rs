@@ -22,6 +22,8 @@ pub enum DropCause {
     Policed,
     /// Collided on a shared medium as often as a frame may.
     Collisions,
+    /// An ACK that a newer one of its connection makes redundant.
+    AckFiltered,
     /// Taken by a loss model: its place, from zero, in the hop's list.
     Loss(usize),
     /// At a host: every buffer posted to the network card was full.
@@ -36,7 +38,7 @@ pub enum DropCause {
 
 impl DropCause {
     /// How many causes there are; all loss models of a hop are one.
-    pub const COUNT: usize = 11;
+    pub const COUNT: usize = 12;
 
     /// Every cause, in the order of tables. A new one comes last: fingerprints of runs
     /// go by the place.
@@ -48,6 +50,7 @@ impl DropCause {
         Self::Policed,
         Self::Collisions,
         Self::Aqm,
+        Self::AckFiltered,
         Self::NoDescriptor,
         Self::NoBuffer,
         Self::InputQueue,
@@ -74,6 +77,7 @@ impl DropCause {
             Self::Policed => "policed",
             Self::HoldLimit => "hold_limit",
             Self::Collisions => "collisions",
+            Self::AckFiltered => "ack_filtered",
             Self::NoDescriptor => "no_descriptor",
             Self::NoBuffer => "no_buffer",
             Self::InputQueue => "input_queue",
@@ -93,10 +97,11 @@ impl DropCause {
             Self::Policed => 4,
             Self::Collisions => 5,
             Self::Aqm => 6,
-            Self::NoDescriptor => 7,
-            Self::NoBuffer => 8,
-            Self::InputQueue => 9,
-            Self::SocketBuffer => 10,
+            Self::AckFiltered => 7,
+            Self::NoDescriptor => 8,
+            Self::NoBuffer => 9,
+            Self::InputQueue => 10,
+            Self::SocketBuffer => 11,
         }
     }
 }

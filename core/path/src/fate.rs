@@ -1,15 +1,18 @@
-//! The fate of each wire packet at a hop's entrance: lost, policed, marked,
-//! displaced, doubled.
+//! The fate of each wire packet at a hop's entrance: lost, policed, damaged,
+//! marked, displaced, doubled.
 //!
 //! Each impairment asks its own stream once per arriving wire packet, whatever
 //! the others have said, so that switching one on does not shift another.
 
 use gigatcp_units::Instant;
 
+use crate::ack_filter::{AckFilter, EveryNth};
 use crate::config::{HopConfig, Period};
-use crate::loss::Losses;
-use crate::policer::Bucket;
+use crate::link::Entrance;
+use crate::loss::{Harm, Losses};
+use crate::policer::{Color, Meter, Yellow};
 use crate::random::{Chance, Purpose};
+use crate::{Parcel, Tally};
 
 /// What the impairments have in store for one wire packet.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
@@ -17,9 +20,20 @@ pub(crate) struct Fate {
     /// The loss model that takes it, by its place in the list.
     pub(crate) lost_to: Option<usize>,
     pub(crate) is_policed: bool,
+    pub(crate) is_corrupted: bool,
     pub(crate) is_displaced: bool,
     pub(crate) is_duplicated: bool,
     pub(crate) is_marked: bool,
+}
+
+impl Fate {
+    /// What of it concerns queue and line.
+    pub(crate) const fn entrance(self) -> Entrance {
+        Entrance {
+            is_displaced: self.is_displaced,
+            is_marked: self.is_marked,
+        }
+    }
 }
 
 /// The impairments of a hop at work.
@@ -27,10 +41,14 @@ pub(crate) struct Fate {
 pub(crate) struct Fates {
     losses: Losses,
     loss_period: Option<Period>,
+    corruptions: Losses,
     reorder: Option<Chance>,
     duplicate: Option<Chance>,
     mark: Option<Chance>,
-    policer: Option<Bucket>,
+    policer: Option<Meter>,
+    /// What the policer has found between its two rates.
+    exceeding: Tally,
+    every_nth_ack: Option<EveryNth>,
     is_clean: bool,
 }
 
@@ -38,25 +56,36 @@ impl Fates {
     /// Impairments of a configuration that has been checked.
     pub(crate) fn new(config: &HopConfig, seed: u64) -> Self {
         let chance = |probability, purpose| Chance::new(probability, seed, &config.name, purpose);
-        let losses = Losses::new(&config.loss, seed, &config.name);
+        let models = |models, harm| Losses::new(models, harm, seed, &config.name);
+        let losses = models(&config.loss, Harm::Loss);
+        let corruptions = models(&config.corrupt, Harm::Corruption);
         let reorder = config
             .reorder
             .map(|reorder| chance(reorder.probability, Purpose::Reorder));
         let duplicate = config.duplicate.map(|p| chance(p, Purpose::Duplicate));
         let mark = config.mark.map(|p| chance(p, Purpose::Mark));
+        let every_nth_ack = match config.ack_filter {
+            Some(AckFilter::Every(n)) => Some(EveryNth::new(n)),
+            Some(AckFilter::Queue) | None => None,
+        };
         let is_clean = losses.is_empty()
+            && corruptions.is_empty()
             && reorder.is_none()
             && duplicate.is_none()
             && mark.is_none()
+            && every_nth_ack.is_none()
             && config.policer.is_none();
         Self {
             is_clean,
             loss_period: config.loss_period,
             losses,
+            corruptions,
             reorder,
             duplicate,
             mark,
-            policer: config.policer.map(|it| Bucket::new(it.rate, it.burst)),
+            policer: config.policer.as_ref().map(Meter::new),
+            exceeding: Tally::default(),
+            every_nth_ack,
         }
     }
 
@@ -74,14 +103,34 @@ impl Fates {
         let strikes = |chance: &mut Option<Chance>| chance.as_mut().is_some_and(Chance::strikes);
         let takes = self.loss_period.is_none_or(|period| period.contains(now));
         let lost_to = self.losses.judge().filter(|_| takes);
-        let bucket = self.policer.as_mut().filter(|_| lost_to.is_none());
+        let meter = self.policer.as_mut().filter(|_| lost_to.is_none());
+        let color = meter.map_or(Color::Green, |meter| meter.color(now, octets));
+        if let Color::Yellow(_) = color {
+            self.exceeding.add(Tally::new(1, octets));
+        }
+        let is_marked = color == Color::Yellow(Yellow::Mark);
         Fate {
             lost_to,
-            is_policed: bucket.is_some_and(|bucket| !bucket.takes(now, octets)),
+            is_policed: matches!(color, Color::Red | Color::Yellow(Yellow::Drop)),
+            is_corrupted: self.corruptions.judge().is_some(),
             is_displaced: strikes(&mut self.reorder),
             is_duplicated: strikes(&mut self.duplicate),
-            is_marked: strikes(&mut self.mark),
+            is_marked: strikes(&mut self.mark) | is_marked,
         }
+    }
+
+    /// Whether a filter takes the parcel, which is neither lost nor policed.
+    pub(crate) fn takes_ack<T: Parcel>(&mut self, parcel: &T) -> bool {
+        let Some(filter) = &mut self.every_nth_ack else {
+            return false;
+        };
+        let ack = parcel.pure_ack();
+        ack.is_some_and(|ack| !filter.passes(parcel.flow(), ack))
+    }
+
+    /// What the policer has found between its two rates since the last call.
+    pub(crate) fn take_exceeding(&mut self) -> Tally {
+        core::mem::take(&mut self.exceeding)
     }
 }
 

@@ -59,6 +59,8 @@ pub struct Hop<T> {
     seed: u64,
     /// Octets of the largest packet it takes.
     mtu: u64,
+    /// Whether headers are changed on arrival.
+    rewrites: bool,
     fates: Fates,
     form: Form<T>,
     books: Books<T>,
@@ -93,6 +95,7 @@ impl<T: Parcel> Hop<T> {
         Ok(Self {
             seed,
             mtu: config.mtu.map_or(u64::MAX, Bytes::as_u64),
+            rewrites: config.ecn_bleach || config.middlebox.is_some(),
             fates: Fates::new(&config, seed),
             form,
             books: Books::default(),
@@ -146,16 +149,29 @@ impl<T: Parcel> Hop<T> {
     /// Takes in a parcel that reaches the hop at `now`.
     pub fn handle_arrival(&mut self, now: Instant, mut parcel: T) {
         let frames = Frames::of(&parcel);
-        self.books.counters.arrived.add(frames.tally());
-        if self.config.ecn_bleach && parcel.try_bleach() {
-            self.books.counters.bleached.add(frames.tally());
+        if self.rewrites {
+            self.rewrite(&mut parcel, frames.tally());
         }
+        self.books.counters.arrived.add(frames.tally());
         if frames.largest() > self.mtu {
             self.handle_too_big(now, parcel, frames);
         } else {
             self.handle_fitting(now, parcel, frames);
         }
         debug_assert!(self.books.counters.is_conserved());
+    }
+
+    /// Changes headers of what arrives.
+    #[inline(never)]
+    fn rewrite(&mut self, parcel: &mut T, tally: Tally) {
+        let middlebox = self.config.middlebox.as_ref();
+        let counters = &mut self.books.counters;
+        if middlebox.is_some_and(|middlebox| parcel.try_rewrite(middlebox)) {
+            counters.rewritten.add(tally);
+        }
+        if self.config.ecn_bleach && parcel.try_bleach() {
+            counters.bleached.add(tally);
+        }
     }
 
     /// Deals with wire packets of a size the element takes.
@@ -325,28 +341,38 @@ impl<T: Parcel> Hop<T> {
             left -= count;
             fate = next;
         }
+        let exceeding = self.fates.take_exceeding();
+        self.books.counters.exceeding.add(exceeding);
     }
 
     /// Deals with wire packets of one fate.
     fn handle_fate(&mut self, now: Instant, fate: Fate, parcel: T, frames: Frames) {
-        let entrance = Entrance {
-            is_displaced: fate.is_displaced,
-            is_marked: fate.is_marked,
-        };
         if let Some(model) = fate.lost_to {
             self.books.discard(DropCause::Loss(model), parcel, frames);
         } else if fate.is_policed {
             self.books.discard(DropCause::Policed, parcel, frames);
-        } else if fate.is_duplicated {
+        } else if frames.count() == 1 && self.fates.takes_ack(&parcel) {
+            self.books.discard(DropCause::AckFiltered, parcel, frames);
+        } else if fate.is_duplicated || fate.is_corrupted {
             let mut pieces = Pieces::new(parcel, frames);
             while let Some((parcel, frames)) = pieces.take(1) {
-                let copy = parcel.clone();
-                self.enter_judged(now, entrance, parcel, frames);
-                self.books.counters.duplicated.add(frames.tally());
-                self.enter_judged(now, Entrance::default(), copy, frames);
+                self.handle_one(now, fate, parcel, frames);
             }
         } else {
-            self.enter_judged(now, entrance, parcel, frames);
+            self.enter_judged(now, fate.entrance(), parcel, frames);
+        }
+    }
+
+    /// Damages or doubles one wire packet. A copy is made before the damage.
+    fn handle_one(&mut self, now: Instant, fate: Fate, mut parcel: T, frames: Frames) {
+        let copy = fate.is_duplicated.then(|| parcel.clone());
+        if fate.is_corrupted && parcel.try_corrupt() {
+            self.books.counters.corrupted.add(frames.tally());
+        }
+        self.enter_judged(now, fate.entrance(), parcel, frames);
+        if let Some(copy) = copy {
+            self.books.counters.duplicated.add(frames.tally());
+            self.enter_judged(now, Entrance::default(), copy, frames);
         }
     }
 

@@ -7,9 +7,8 @@
 //! The normal variate is the sum of twelve uniform ones less six (Irwin and Hall;
 //! variance 1, |z| below 6, cut at 4): no logarithm, so that all machines agree.
 
+use gigatcp_units::random::Stream;
 use gigatcp_units::{Duration, Instant};
-use rand_core::Rng;
-use rand_pcg::Pcg64;
 
 use crate::config::{HopConfig, Jitter, JitterLaw};
 use crate::random::{Purpose, stream};
@@ -20,7 +19,7 @@ use crate::schedule::Follower;
 pub(crate) struct Delay {
     mean: Duration,
     changes: Option<Follower<Duration>>,
-    jitter: Option<(Jitter, Pcg64)>,
+    jitter: Option<(Jitter, Stream)>,
     /// The draw that holds, and until when.
     drawn: Option<(i64, Instant)>,
 }
@@ -86,10 +85,10 @@ impl Delay {
 }
 
 /// How far one delay is from its mean, in nanoseconds.
-fn draw(jitter: &Jitter, random: &mut Pcg64) -> i64 {
+fn draw(jitter: &Jitter, random: &mut Stream) -> i64 {
     /// Uniform in [0, 2^32).
-    fn part(random: &mut Pcg64) -> i128 {
-        i128::from(random.next_u32())
+    fn part(random: &mut Stream) -> i128 {
+        i128::from(random.bits() as u32)
     }
     const WHOLE: i128 = 1 << 32;
     let spread = i128::from(jitter.spread.as_nanos());

@@ -48,6 +48,7 @@
 
 extern crate alloc;
 
+mod ack_filter;
 mod closed;
 mod config;
 mod counters;
@@ -61,6 +62,7 @@ mod jitter;
 mod line;
 mod link;
 mod loss;
+mod middlebox;
 mod network;
 mod parcel;
 mod policer;
@@ -76,6 +78,7 @@ mod shared_medium;
 mod steal;
 mod trace;
 
+pub use ack_filter::{AckFilter, PureAck};
 pub use config::{
     Aggregate, ConfigError, HopConfig, Jitter, JitterLaw, MarkAbove, Period, RateSource, Release,
     Reorder, Shaper,
@@ -87,9 +90,10 @@ pub use heap::Appointments;
 pub use hop::Hop;
 pub use host::{Cpu, CpuCosts, Picoseconds, Work, WorkKind};
 pub use loss::{GilbertElliott, LossModel};
+pub use middlebox::{Middlebox, WindowScale};
 pub use network::{Delivery, Dropped, Network};
 pub use parcel::Parcel;
-pub use policer::Policer;
+pub use policer::{Peak, Policer, Yellow};
 pub use queue::QueueConfig;
 pub use receive_rings::{ReceiveRings, Ring, RingConfig, RingCounters, RingDrop, RingsConfig};
 pub use route::{NetworkConfig, Route, Routed};

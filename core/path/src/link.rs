@@ -23,6 +23,7 @@ use core::cmp::{Ordering, Reverse};
 
 use gigatcp_units::{Duration, Instant, Rate};
 
+use crate::ack_filter::{AckFilter, Replacing};
 use crate::closed::Closed;
 use crate::config::{HopConfig, MarkAbove, Release};
 use crate::counters::{Books, Tally};
@@ -114,6 +115,7 @@ pub(crate) struct Link<T> {
     displaces: bool,
     mark_above: Option<MarkAbove>,
     release: Release,
+    ack_filter: Option<Replacing>,
     /// Most packets served together.
     group: u32,
     /// Parcels by their number; those without one are free.
@@ -155,6 +157,7 @@ impl<T: Parcel> Link<T> {
             displaces: config.reorder.is_some(),
             mark_above: config.mark_above,
             release: config.release,
+            ack_filter: (config.ack_filter == Some(AckFilter::Queue)).then(Replacing::new),
             group: config.aggregate.map_or(1, |group| group.packets),
             held: Vec::new(),
             free: Vec::new(),
@@ -314,6 +317,14 @@ impl<T: Parcel> Link<T> {
         books: &mut Books<T>,
     ) {
         self.advance(now, books);
+        let mut parcel = parcel;
+        let mut plain_ack = None;
+        if self.ack_filter.is_some() {
+            match self.replace_ack(entrance, parcel, frames, books) {
+                Some(kept) => (parcel, plain_ack) = kept,
+                None => return,
+            }
+        }
         let takes_mark = parcel.takes_mark() && !entrance.is_marked;
         let is_marked = entrance.is_marked && parcel.takes_mark();
         let (flow, is_l4s) = (parcel.flow(), parcel.is_l4s());
@@ -325,6 +336,9 @@ impl<T: Parcel> Link<T> {
             first: 0,
             entrance,
         });
+        if let (Some(flow), Some(filter)) = (plain_ack, &mut self.ack_filter) {
+            filter.on_queued(flow, (number, self.arrivals));
+        }
         for place in 0..frames.count() {
             let mut ticket = Ticket {
                 parcel: number,
@@ -356,6 +370,39 @@ impl<T: Parcel> Link<T> {
                 self.serve_next(now, false, books);
             }
         }
+    }
+
+    /// Lets an ACK take the place of an older one that waits, which is dropped: then
+    /// `None`. Otherwise it is to be queued; its flow is said if it may be replaced there.
+    #[inline(never)]
+    fn replace_ack(
+        &mut self,
+        entrance: Entrance,
+        parcel: T,
+        frames: Frames,
+        books: &mut Books<T>,
+    ) -> Option<(T, Option<u32>)> {
+        let filter = self.ack_filter.as_mut()?;
+        let flow = parcel.flow();
+        let ack = parcel.pure_ack().filter(|_| frames.count() == 1);
+        let Some(ack) = ack else {
+            filter.on_other(flow);
+            return Some((parcel, None));
+        };
+        let Some(older) = filter.on_ack(flow, ack) else {
+            return Some((parcel, None));
+        };
+        let older = older.and_then(|(number, arrival)| {
+            let held = self.held.get_mut(number as usize)?.as_mut()?;
+            let is_same = held.arrival == arrival && held.frames == frames;
+            (is_same && held.entrance == entrance).then_some(held)
+        });
+        let Some(held) = older else {
+            return Some((parcel, Some(flow)));
+        };
+        let older = core::mem::replace(&mut held.parcel, parcel);
+        books.discard(DropCause::AckFiltered, older, frames);
+        None
     }
 
     /// Whether what arrives finds so much that it is marked.

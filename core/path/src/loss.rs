@@ -1,4 +1,4 @@
-//! Loss models: which wire packets disappear at a hop's entrance.
+//! Loss models: which wire packets disappear at a hop's entrance, or are damaged there.
 //!
 //! A model sees *every* wire packet that arrives, also those another model of
 //! the same hop has taken: its count and its random stream never depend on
@@ -24,7 +24,10 @@ use gigatcp_units::Probability;
 use crate::ConfigError;
 use crate::random::{Chance, Purpose};
 
-/// Which of the wire packets arriving at a hop are lost.
+/// Which of the wire packets arriving at a hop are lost; in [`HopConfig::corrupt`],
+/// which of them are damaged.
+///
+/// [`HopConfig::corrupt`]: crate::HopConfig::corrupt
 #[derive(Clone, PartialEq, Debug)]
 pub enum LossModel {
     /// Each with this probability, independent of all others.
@@ -114,10 +117,14 @@ struct Chain {
 }
 
 impl Chain {
-    fn new(model: &GilbertElliott, seed: u64, name: &str, number: u64) -> Self {
-        let chance = |probability, part| {
-            Chance::new(probability, seed, name, Purpose::Burst(4 * number + part))
-        };
+    /// A chain whose four chances have the purposes that `purpose` gives for 0 to 3.
+    fn new(
+        model: &GilbertElliott,
+        seed: u64,
+        name: &str,
+        purpose: impl Fn(u64) -> Purpose,
+    ) -> Self {
+        let chance = |probability, part| Chance::new(probability, seed, name, purpose(part));
         Self {
             is_bad: false,
             to_bad: chance(model.to_bad, 0),
@@ -178,7 +185,32 @@ impl Judge {
     }
 }
 
-/// All loss models of a hop at work.
+/// What models do to the packets that they take.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Harm {
+    Loss,
+    Corruption,
+}
+
+impl Harm {
+    /// The stream of the n-th Bernoulli model.
+    const fn bernoulli(self, n: u64) -> Purpose {
+        match self {
+            Self::Loss => Purpose::Loss(n),
+            Self::Corruption => Purpose::Corrupt(n),
+        }
+    }
+
+    /// The stream of a chance of the n-th chain.
+    const fn chain(self, n: u64, part: u64) -> Purpose {
+        match self {
+            Self::Loss => Purpose::Burst(4 * n + part),
+            Self::Corruption => Purpose::CorruptBurst(4 * n + part),
+        }
+    }
+}
+
+/// All models of a hop that do one kind of harm, at work.
 #[derive(Clone, Debug)]
 pub(crate) struct Losses {
     judges: Vec<Judge>,
@@ -186,17 +218,18 @@ pub(crate) struct Losses {
 
 impl Losses {
     /// Models as configured; they must have passed [`LossModel::check`].
-    pub(crate) fn new(models: &[LossModel], seed: u64, name: &str) -> Self {
+    pub(crate) fn new(models: &[LossModel], harm: Harm, seed: u64, name: &str) -> Self {
         let (mut bernoullis, mut chains) = (0, 0);
         let judges = models.iter().map(|model| match model {
             LossModel::Bernoulli(probability) => {
-                let purpose = Purpose::Loss(bernoullis);
+                let purpose = harm.bernoulli(bernoullis);
                 bernoullis += 1;
                 Judge::Bernoulli(Chance::new(*probability, seed, name, purpose))
             }
             LossModel::GilbertElliott(model) => {
                 chains += 1;
-                Judge::Chain(Chain::new(model, seed, name, chains - 1))
+                let purpose = |part| harm.chain(chains - 1, part);
+                Judge::Chain(Chain::new(model, seed, name, purpose))
             }
             LossModel::Periodic { every } => Judge::Periodic {
                 every: *every,
@@ -236,7 +269,7 @@ mod tests {
     use super::*;
 
     fn lost_of(models: &[LossModel], packets: u64) -> Vec<u64> {
-        let mut losses = Losses::new(models, 1, "hop");
+        let mut losses = Losses::new(models, Harm::Loss, 1, "hop");
         (1..=packets).filter(|_| losses.judge().is_some()).collect()
     }
 
@@ -323,7 +356,7 @@ mod tests {
             bernoulli(0.01),
             bernoulli(0.5),
         ];
-        let mut losses = Losses::new(&models, 1, "hop");
+        let mut losses = Losses::new(&models, Harm::Loss, 1, "hop");
         let second: Vec<u64> = (1..=10_000).filter(|_| losses.judge() == Some(1)).collect();
         let expected: Vec<u64> = alone.into_iter().filter(|k| k % 7 != 0).collect();
         assert_eq!(second, expected);

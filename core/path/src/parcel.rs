@@ -5,7 +5,8 @@
 //! with several *wire packets* inside; every verdict and every count of this
 //! crate is about wire packets.
 
-use crate::Tally;
+use crate::ack_filter::PureAck;
+use crate::{Middlebox, Tally};
 
 /// What a path carries: an IP packet, or a super-packet of several.
 ///
@@ -71,6 +72,27 @@ pub trait Parcel: Clone {
     /// Clears the ECN field of every wire packet, as a box that takes it for a
     /// part of the old type of service does; says whether that changed it.
     fn try_bleach(&mut self) -> bool {
+        false
+    }
+
+    /// Does to every wire packet inside what a middlebox does to it, and says whether that
+    /// changed anything. Sizes stay.
+    fn try_rewrite(&mut self, middlebox: &Middlebox) -> bool {
+        let _ = middlebox;
+        false
+    }
+
+    /// What an ACK filter reads of it; `None` if it is not a segment that does nothing but
+    /// acknowledge. Asked for only on links with an ACK filter, and only of parcels of one
+    /// wire packet.
+    fn pure_ack(&self) -> Option<PureAck> {
+        None
+    }
+
+    /// Damages the packet, so that the checksum of its transport fails at the receiver;
+    /// says whether that changed it. Only called where one wire packet is inside. By
+    /// default nothing can be damaged.
+    fn try_corrupt(&mut self) -> bool {
         false
     }
 }

@@ -1,25 +1,130 @@
-//! A policer: a token bucket that drops what exceeds it (RFC 2475 section
-//! 2.3.3.3; the meter is that of RFC 2697 section 3 with one bucket).
+//! A policer: token buckets that drop what exceeds them (RFC 2475 section 2.3.3.3).
 //!
-//! Tokens come at a fixed rate until the bucket is full; a wire packet that
-//! finds as many tokens as it has IP octets takes them and passes, another one
-//! is dropped and takes none. There is no queue, and so no delay.
+//! **One rate**: the meter of RFC 2697 section 3 with one bucket. Tokens come at a fixed
+//! rate until the bucket is full; a wire packet that finds as many tokens as it has IP
+//! bytes takes them and passes, another one is dropped and takes none.
 //!
-//! Arithmetic is exact: the level is kept in bits times nanoseconds per second.
-//! Deliberately not here: marking instead of dropping (the colours of RFC 2697),
-//! a second bucket for a peak rate. Where no policer is configured, none of this
-//! runs.
+//! **Two rates**: the three-color marker of RFC 2698 section 3, color-blind. A packet of
+//! B bytes at time t meets the buckets P (peak) and C (committed), full at the start:
+//!
+//! ```text
+//! red     if B > Tp(t)                              nothing is taken     (1)
+//! yellow  if B > Tc(t)                              Tp -= B              (2)
+//! green   otherwise                                 Tp -= B, Tc -= B     (3)
+//! ```
+//!
+//! Green passes, red is dropped, and [`Yellow`] says what becomes of yellow. The meter
+//! does not know that: a yellow packet that is dropped has taken its peak tokens.
+//!
+//! There is no queue, and so no delay. Arithmetic is exact: levels are kept in bits times
+//! nanoseconds per second. Where no policer is configured, none of this runs.
+//!
+//! Out of scope: the color-aware modes and the excess bucket of RFC 2697, which need
+//! packets that carry a color (a DSCP) from an earlier meter. The cost: a chain of
+//! policers of one domain meters each packet anew.
 
 use gigatcp_units::{Bytes, Duration, Instant, Rate};
 
-/// A token bucket without a queue.
+/// A token bucket without a queue, or two.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Policer {
-    /// IP octets per second that come as tokens.
+    /// IP bytes per second that come as tokens: the committed information rate.
     pub rate: Rate,
-    /// The most tokens there are, in octets. A packet that is larger never
-    /// passes.
+    /// The most tokens there are, in bytes: the committed burst size. A packet that is
+    /// larger never finds enough.
     pub burst: Bytes,
+    /// A second bucket for what exceeds the first. `None`: that is dropped.
+    pub peak: Option<Peak>,
+}
+
+/// The second bucket of a policer with two rates.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Peak {
+    /// The peak information rate: not less than the committed one (RFC 2698 section 2).
+    pub rate: Rate,
+    /// The peak burst size, in bytes.
+    pub burst: Bytes,
+    /// What becomes of packets between the two rates.
+    pub yellow: Yellow,
+}
+
+/// What a policer with two rates does to packets that exceed the committed rate and not
+/// the peak rate.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub enum Yellow {
+    /// They pass and are counted.
+    #[default]
+    Pass,
+    /// They pass with a congestion mark, if their transport speaks ECN.
+    Mark,
+    /// They are dropped.
+    Drop,
+}
+
+impl Yellow {
+    /// Names in plans.
+    pub const NAMES: [&'static str; 3] = ["pass", "mark", "drop"];
+
+    /// What `name` says; `None` if it says nothing.
+    #[must_use]
+    pub fn find(name: &str) -> Option<Self> {
+        match name {
+            "pass" => Some(Self::Pass),
+            "mark" => Some(Self::Mark),
+            "drop" => Some(Self::Drop),
+            _ => None,
+        }
+    }
+
+    /// Its name.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        Self::NAMES[self as usize]
+    }
+}
+
+/// How a packet conforms.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Color {
+    /// To the committed rate.
+    Green,
+    /// To the peak rate only.
+    Yellow(Yellow),
+    /// To none.
+    Red,
+}
+
+/// A policer at work.
+#[derive(Clone, Debug)]
+pub(crate) struct Meter {
+    committed: Bucket,
+    peak: Option<(Bucket, Yellow)>,
+}
+
+impl Meter {
+    pub(crate) fn new(config: &Policer) -> Self {
+        let peak = config.peak;
+        Self {
+            committed: Bucket::new(config.rate, config.burst),
+            peak: peak.map(|peak| (Bucket::new(peak.rate, peak.burst), peak.yellow)),
+        }
+    }
+
+    /// The color of a packet of so many IP bytes at `now`: equations (1) to (3).
+    pub(crate) fn color(&mut self, now: Instant, bytes: u64) -> Color {
+        if let Some((peak, _)) = &mut self.peak
+            && !peak.takes(now, bytes)
+        {
+            return Color::Red;
+        }
+        if self.committed.takes(now, bytes) {
+            return Color::Green;
+        }
+        match self.peak {
+            Some((_, yellow)) => Color::Yellow(yellow),
+            None => Color::Red,
+        }
+    }
 }
 
 /// One bit, in the unit of the level.
@@ -89,7 +194,67 @@ fn cost_of(octets: u64) -> u128 {
 
 #[cfg(test)]
 mod tests {
+    use alloc::string::String;
+
     use super::*;
+
+    /// The colors of packets of 1000 bytes, back to back at `now`, until one is red.
+    fn colors(meter: &mut Meter, now: Instant) -> String {
+        let mut colors = String::new();
+        loop {
+            colors.push(match meter.color(now, 1000) {
+                Color::Green => 'G',
+                Color::Yellow(_) => 'Y',
+                Color::Red => 'R',
+            });
+            if colors.ends_with('R') {
+                return colors;
+            }
+        }
+    }
+
+    fn two_rates() -> Meter {
+        Meter::new(&Policer {
+            rate: Rate::from_bps(8_000),
+            burst: Bytes::new(3000),
+            peak: Some(Peak {
+                rate: Rate::from_bps(16_000),
+                burst: Bytes::new(4000),
+                yellow: Yellow::Pass,
+            }),
+        })
+    }
+
+    /// RFC 2698 by hand: CIR 1000 B/s, CBS 3000, PIR 2000 B/s, PBS 4000. All full at the
+    /// start; after a second P has 2000 and C 1000 bytes, after two more both are full.
+    #[test]
+    fn packets_have_the_colors_of_rfc_2698() {
+        let mut meter = two_rates();
+        let at = |seconds| Instant::ZERO + Duration::from_secs(seconds);
+        assert_eq!(colors(&mut meter, at(0)), "GGGYR");
+        assert_eq!(colors(&mut meter, at(1)), "GYR");
+        assert_eq!(colors(&mut meter, at(3)), "GGYYR");
+        assert_eq!(colors(&mut meter, at(10)), "GGGYR");
+    }
+
+    /// To the byte and the nanosecond: the committed bucket has 1000 bytes again after one
+    /// second, the peak bucket after half of one.
+    #[test]
+    fn tokens_of_both_buckets_come_back_to_the_byte() {
+        let mut meter = two_rates();
+        assert_eq!(colors(&mut meter, Instant::ZERO), "GGGYR");
+        let half = Instant::from_nanos(500_000_000);
+        let before = Instant::from_nanos(half.as_nanos() - 1);
+        assert_eq!(meter.color(before, 1000), Color::Red);
+        assert_eq!(meter.color(half, 1001), Color::Red);
+        assert_eq!(meter.color(half, 1000), Color::Yellow(Yellow::Pass));
+        // What was yellow has taken nothing of the committed bucket.
+        let second = Instant::from_nanos(1_000_000_000);
+        let before = Instant::from_nanos(second.as_nanos() - 1);
+        assert_eq!(meter.clone().color(before, 999), Color::Green);
+        assert_eq!(meter.color(second, 1000), Color::Green);
+        assert_eq!(meter.color(second, 1), Color::Red);
+    }
 
     fn bucket() -> Bucket {
         Bucket::new(Rate::from_bps(8_000_000), Bytes::new(3000))

@@ -1,40 +1,11 @@
-//! Random streams: one per purpose, independent of all others.
+//! What the random streams of a path decide, each for one element and purpose.
 //!
-//! Every random decision of a path draws from a stream that belongs to it
-//! alone. The stream is a function of three things only: the run's seed, the
-//! element's name, and the purpose inside the element. So adding an element,
-//! or a loss model to another element, leaves every other decision of the run
-//! as it was.
-//!
-//! **Generator**: PCG XSL RR 128/64 (M. E. O'Neill, *PCG: A Family of Simple
-//! Fast Space-Efficient Statistically Good Algorithms for Random Number
-//! Generation*, HMC-CS-2014-0905), which takes 128 bits of state and selects
-//! one of 2^127 sequences.
-//!
-//! **Key**: words are absorbed one at a time into 64 bits,
-//!
-//! ```text
-//! key <- mix((key + GOLDEN) xor word)                                   (1)
-//! ```
-//!
-//! beginning at zero with the seed, then the name's length in bytes, the name
-//! in little-endian words of eight bytes (zero-filled), the purpose's code.
-//! `mix` is the finaliser of SplitMix64 (Steele, Lea, Flood, *Fast Splittable
-//! Pseudorandom Number Generators*, OOPSLA 2014; variant 13 of Stafford) and
-//! `GOLDEN` its increment. The generator's state and sequence are four counter
-//! hashes of the key,
-//!
-//! ```text
-//! w(i) = mix(key + i * GOLDEN),  i = 1..4                               (2)
-//! ```
-//!
-//! Not for secrets: anybody who sees the output can predict it.
+//! Every random decision of a path draws from a [`Stream`] that belongs to it alone, so
+//! that adding an element, or a loss model to another element, leaves every other
+//! decision of the run as it was.
 
 use gigatcp_units::Probability;
-use rand_core::Rng;
-use rand_pcg::Pcg64;
-
-const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
+use gigatcp_units::random::Stream;
 
 /// What a stream decides inside its element.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -44,6 +15,10 @@ pub(crate) enum Purpose {
     Loss(u64),
     /// The n-th chance of the element's Gilbert-Elliott chains, four to each.
     Burst(u64),
+    /// [`Purpose::Loss`] of damage instead of loss.
+    Corrupt(u64),
+    /// [`Purpose::Burst`] of damage instead of loss.
+    CorruptBurst(u64),
     Reorder,
     Duplicate,
     Mark,
@@ -68,6 +43,8 @@ impl Purpose {
             Self::Backoff => 5 << 32,
             Self::Steal => 6 << 32,
             Self::Burst(n) => (9 << 32) | n,
+            Self::Corrupt(n) => (10 << 32) | n,
+            Self::CorruptBurst(n) => (11 << 32) | n,
             Self::Queue => 7 << 32,
             Self::Jitter => 8 << 32,
         }
@@ -79,7 +56,7 @@ impl Purpose {
 pub(crate) struct Chance {
     /// Of 2^63: the comparison is between integers, the same on every machine.
     threshold: u64,
-    stream: Pcg64,
+    stream: Stream,
 }
 
 impl Chance {
@@ -96,39 +73,13 @@ impl Chance {
 
     /// Whether it strikes this time.
     pub(crate) fn strikes(&mut self) -> bool {
-        (self.stream.next_u64() >> 1) < self.threshold
+        (self.stream.bits() >> 1) < self.threshold
     }
 }
 
 /// The stream of a purpose.
-pub(crate) fn stream(seed: u64, name: &str, purpose: Purpose) -> Pcg64 {
-    let key = key(seed, name, purpose);
-    let word = |i: u64| u128::from(mix(key.wrapping_add(i.wrapping_mul(GOLDEN))));
-    Pcg64::new((word(1) << 64) | word(2), (word(3) << 64) | word(4))
-}
-
-/// Equation (1).
-fn key(seed: u64, name: &str, purpose: Purpose) -> u64 {
-    let name = name.as_bytes();
-    let mut key = absorb(0, seed);
-    key = absorb(key, name.len() as u64);
-    for chunk in name.chunks(8) {
-        let mut word = [0; 8];
-        word[..chunk.len()].copy_from_slice(chunk);
-        key = absorb(key, u64::from_le_bytes(word));
-    }
-    absorb(key, purpose.code())
-}
-
-const fn absorb(key: u64, word: u64) -> u64 {
-    mix(key.wrapping_add(GOLDEN) ^ word)
-}
-
-/// Scrambles a word: each bit of the result depends on all bits of `z`.
-pub(crate) const fn mix(mut z: u64) -> u64 {
-    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    z ^ (z >> 31)
+pub(crate) fn stream(seed: u64, name: &str, purpose: Purpose) -> Stream {
+    Stream::new(seed, name, purpose.code())
 }
 
 #[cfg(test)]
@@ -137,18 +88,11 @@ mod tests {
 
     fn draws(seed: u64, name: &str, purpose: Purpose) -> [u64; 3] {
         let mut stream = stream(seed, name, purpose);
-        [(); 3].map(|()| stream.next_u64())
+        [(); 3].map(|()| stream.bits())
     }
 
-    /// The SplitMix64 reference: seed 0 gives these first outputs.
-    #[test]
-    fn mix_is_the_finaliser_of_splitmix64() {
-        assert_eq!(mix(GOLDEN), 0xe220_a839_7b1d_cdaf);
-        assert_eq!(mix(GOLDEN.wrapping_mul(2)), 0x6e78_9e6a_a1b9_65f4);
-    }
-
-    /// Computed apart from this code, from the module text alone. If it
-    /// changes, no old run can be replayed.
+    /// Computed apart from this code, from the text of [`gigatcp_units::random`] alone. If
+    /// it changes, no old run can be replayed.
     #[test]
     fn a_stream_is_the_same_on_every_machine() {
         let expected = [
@@ -160,13 +104,29 @@ mod tests {
     }
 
     #[test]
-    fn seed_name_and_purpose_each_select_another_stream() {
-        let base = draws(1, "a", Purpose::Loss(0));
-        assert_ne!(base, draws(2, "a", Purpose::Loss(0)));
-        assert_ne!(base, draws(1, "b", Purpose::Loss(0)));
-        assert_ne!(base, draws(1, "a\0", Purpose::Loss(0)));
-        assert_ne!(base, draws(1, "a", Purpose::Loss(1)));
-        assert_ne!(base, draws(1, "a", Purpose::Reorder));
+    fn purposes_of_one_element_have_streams_of_their_own() {
+        let purposes = [
+            Purpose::Loss(0),
+            Purpose::Loss(1),
+            Purpose::Burst(0),
+            Purpose::Corrupt(0),
+            Purpose::CorruptBurst(0),
+            Purpose::Reorder,
+            Purpose::Duplicate,
+            Purpose::Mark,
+            Purpose::Backoff,
+            Purpose::Steal,
+            Purpose::Queue,
+            Purpose::Jitter,
+        ];
+        for (place, purpose) in purposes.iter().enumerate() {
+            let others = &purposes[place + 1..];
+            assert!(others.iter().all(|other| other.code() != purpose.code()));
+        }
+        assert_ne!(
+            draws(1, "a", Purpose::Loss(0)),
+            draws(1, "a", Purpose::Reorder)
+        );
     }
 
     #[test]

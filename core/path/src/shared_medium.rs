@@ -31,9 +31,8 @@ use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 
+use gigatcp_units::random::Stream;
 use gigatcp_units::{Duration, Instant, Rate};
-use rand_core::Rng;
-use rand_pcg::Pcg64;
 
 use crate::random::{Purpose, stream};
 use crate::{ConfigError, Counters, DropCause, Parcel, Tally};
@@ -166,7 +165,7 @@ struct Station<T> {
     quiet_from: Option<Instant>,
     /// What its card needs after a collision.
     recovery: Duration,
-    backoff: Pcg64,
+    backoff: Stream,
     counters: StationCounters,
 }
 
@@ -474,7 +473,7 @@ impl<T: Parcel> SharedMedium<T> {
             return;
         }
         let exponent = station.attempts.min(BACKOFF_LIMIT);
-        let slots = station.backoff.next_u64() >> (64 - exponent);
+        let slots = station.backoff.bits() >> (64 - exponent);
         station.ready = now + station.recovery + self.times.slot.saturating_mul(slots);
     }
 }

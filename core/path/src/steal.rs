@@ -19,9 +19,8 @@
 //! and the processors of one machine are often away together; of that there is
 //! nothing here.
 
+use gigatcp_units::random::Stream;
 use gigatcp_units::{Duration, Instant};
-use rand_core::Rng;
-use rand_pcg::Pcg64;
 
 use crate::random::{Purpose, stream};
 
@@ -39,7 +38,7 @@ pub struct StealConfig {
 pub struct Steal {
     config: StealConfig,
     next: Instant,
-    stream: Pcg64,
+    stream: Stream,
 }
 
 impl Steal {
@@ -74,7 +73,7 @@ impl Steal {
     fn draw(&mut self, mean: Duration) -> Duration {
         const UNIT: f64 = (1_u64 << 53) as f64;
         // 53 bits, one to 2^53 of them: exact, and never zero.
-        let uniform = ((self.stream.next_u64() >> 11) + 1) as f64 / UNIT;
+        let uniform = ((self.stream.bits() >> 11) + 1) as f64 / UNIT;
         let nanos = -libm::log(uniform) * mean.as_nanos() as f64;
         Duration::from_nanos((nanos as u64).max(1))
     }

@@ -7,7 +7,8 @@ use common::{Numbered, Sent};
 use gigatcp_path::queue::{QueueConfig, REGISTRY};
 use gigatcp_path::{
     Aggregate, Counters, DropCause, Element, Hop, HopConfig, Jitter, JitterLaw, LossModel, Network,
-    NetworkConfig, Policer, Release, Reorder, Shaper, SharedMedium, SharedMediumConfig,
+    NetworkConfig, Peak, Policer, Release, Reorder, Shaper, SharedMedium, SharedMediumConfig,
+    Yellow,
 };
 use gigatcp_units::{Bytes, Duration, Instant, Probability, Rate};
 use proptest::collection::vec;
@@ -218,6 +219,11 @@ prop_compose! {
             policer: policer.map(|bps| Policer {
                 rate: Rate::from_bps(bps),
                 burst: Bytes::new(20_000),
+                peak: Some(Peak {
+                    rate: Rate::from_bps(2 * bps),
+                    burst: Bytes::new(20_000),
+                    yellow: Yellow::Mark,
+                }),
             }),
             mtu: mtu.map(Bytes::new),
             tells_too_big: true,

@@ -65,6 +65,10 @@ pub enum Kind {
     Jitter,
     /// A text with a share of packets and a mean burst.
     Bursts,
+    /// A text with what a middlebox clears and clamps.
+    Middlebox,
+    /// A text with how ACKs are filtered.
+    AckFilter,
     /// A text with the chances of a Gilbert-Elliott chain.
     Chain,
     /// A text with a backlog from which on packets are marked.
@@ -122,6 +126,11 @@ impl fmt::Display for Kind {
             Kind::Jitter => f.write_str("\"2 ms\" or \"2 ms, normal, hold 10 ms, overtaking\""),
             Kind::Bursts => f.write_str("share lost and mean burst, as in \"0.01:4\""),
             Kind::Chain => f.write_str("p, r, 1-h and 1-k, as in \"0.001 0.1 1 0\""),
+            Kind::Middlebox => f.write_str(
+                "\"mss 1400\", \"window_scale 7\", \"no window_scale\", \"no sack\", \
+                 \"no timestamps\", \"no ecn\", or several between commas",
+            ),
+            Kind::AckFilter => f.write_str("\"queue\" or \"every 4\""),
             Kind::Threshold => f.write_str("\"65 packets\", \"100 kB\" or \"1 ms\" of waiting"),
             Kind::Numbers => f.write_str("a list of whole numbers from 1, ascending"),
             Kind::OneOf(words) => write_words(f, words.iter().copied()),

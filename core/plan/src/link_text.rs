@@ -10,7 +10,9 @@ use alloc::vec::Vec;
 use core::ops::Range;
 
 use gigatcp_path::queue::{self, Parameter};
-use gigatcp_path::{GilbertElliott, Jitter, JitterLaw, QueueConfig, Schedule};
+use gigatcp_path::{
+    AckFilter, GilbertElliott, Jitter, JitterLaw, Middlebox, QueueConfig, Schedule, WindowScale,
+};
 use gigatcp_units::grammar::ParseError;
 use gigatcp_units::settings::parts;
 use gigatcp_units::{Duration, Probability};
@@ -76,6 +78,14 @@ pub(crate) fn queue(text: &str) -> Result<Queue, Misread> {
         } else {
             return Err(no_such_part(&config, is_named, part, span));
         }
+    }
+    if let Err(conflict) = (config.discipline.check)(&config.settings) {
+        let word = |part: &str| part.split([' ', '=']).next().unwrap_or(part).to_owned();
+        let is_meant = |part: &str| conflict.names.contains(&word(part).as_str());
+        let at = parts(text).find(|(part, _)| is_meant(part));
+        let (part, span) = at.unwrap_or((text, 0..text.len()));
+        let hint = format!("other values of `{}`", conflict.names.join("` and `"));
+        return Err(misread(part, span, conflict.why.to_owned(), hint));
     }
     if !is_named && room.is_none() {
         return Err(no_such_part(&config, false, text, 0..text.len()));
@@ -242,6 +252,63 @@ pub(crate) fn gemodel(text: &str) -> Result<GilbertElliott, Misread> {
     })
 }
 
+/// Reads what a middlebox does to segments with SYN: `mss 1400, window_scale 7, no sack`.
+pub(crate) fn middlebox(text: &str) -> Result<Middlebox, Misread> {
+    const WORDS: [&str; 6] = [
+        "mss",
+        "window_scale",
+        "no window_scale",
+        "no sack",
+        "no timestamps",
+        "no ecn",
+    ];
+    let hint = "parts as mss 1400, window_scale 7, no window_scale, no sack, no timestamps, no ecn";
+    let mut middlebox = Middlebox::default();
+    for (part, span) in parts(text) {
+        let wrong = |why: &str| misread(part, span.clone(), why.to_owned(), hint);
+        match part {
+            "no window_scale" => middlebox.window_scale = WindowScale::Clear,
+            "no sack" => middlebox.clears_sack = true,
+            "no timestamps" => middlebox.clears_timestamps = true,
+            "no ecn" => middlebox.clears_ecn = true,
+            _ => match part.split_once(' ').map(|(name, to)| (name, to.trim())) {
+                Some(("mss", most)) => match most.parse() {
+                    Ok(most @ 64..) => middlebox.mss = Some(most),
+                    _ => return Err(wrong("an MSS is from 64 to 65535 bytes")),
+                },
+                Some(("window_scale", most)) => match most.parse() {
+                    Ok(most @ 0..=14) => middlebox.window_scale = WindowScale::Clamp(most),
+                    _ => return Err(wrong("a shift is from 0 to 14 (RFC 7323 section 2.3)")),
+                },
+                _ => {
+                    return Err(Misread {
+                        nearest: nearest(part, WORDS).map(str::to_owned),
+                        ..wrong("a middlebox here does nothing of that name")
+                    });
+                }
+            },
+        }
+    }
+    Ok(middlebox)
+}
+
+/// Reads an ACK filter: `queue`, or `every 4`.
+pub(crate) fn ack_filter(text: &str) -> Result<AckFilter, Misread> {
+    let text = text.trim();
+    if text == "queue" {
+        return Ok(AckFilter::Queue);
+    }
+    let hint = "\"queue\", or \"every 4\" for every fourth ACK of a run";
+    let wrong = |why: &str| misread(text, 0..text.len(), why.to_owned(), hint);
+    let count = text
+        .strip_prefix("every ")
+        .ok_or_else(|| wrong("it is no ACK filter"))?;
+    match count.trim().parse() {
+        Ok(n @ 1..) => Ok(AckFilter::Every(n)),
+        _ => Err(wrong("every how many?")),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use gigatcp_units::{Bytes, Rate};
@@ -279,6 +346,10 @@ mod tests {
         assert!(wrong("fifo, ecn").hint.contains("no settings"));
         assert!(wrong("").hint.contains("fq_codel"));
         assert!(wrong("red, codel").why.contains("no such setting"));
+        let crossed = wrong("red, min 20, maxp 0.1");
+        assert!(crossed.why.contains("not above `min`"), "{}", crossed.why);
+        assert_eq!(crossed.span, 5..11);
+        assert_eq!(wrong("red, min 5, max 5").span, 5..10);
     }
 
     #[test]
@@ -306,6 +377,39 @@ mod tests {
         assert_eq!(all.hold, Duration::from_secs(1));
         assert!(jitter("normal").unwrap_err().why.contains("no time"));
         assert!(jitter("1 ms, wild").unwrap_err().why.contains("none of"));
+    }
+
+    #[test]
+    fn a_middlebox_clears_and_clamps_what_it_names() {
+        let all = middlebox("mss 1360, no window_scale, no sack, no timestamps, no ecn").unwrap();
+        let expected = Middlebox {
+            mss: Some(1360),
+            window_scale: WindowScale::Clear,
+            clears_sack: true,
+            clears_timestamps: true,
+            clears_ecn: true,
+        };
+        assert_eq!(all, expected);
+        let clamped = middlebox("window_scale 2").unwrap();
+        assert_eq!(clamped.window_scale, WindowScale::Clamp(2));
+        let wrong = |text| middlebox(text).unwrap_err();
+        assert_eq!(
+            wrong("mss 1400, no sak").nearest.as_deref(),
+            Some("no sack")
+        );
+        assert_eq!(wrong("mss 1400, no sak").span, 10..16);
+        assert!(wrong("window_scale 15").why.contains("0 to 14"));
+        assert!(wrong("mss 10").why.contains("64"));
+        assert!(wrong("").why.contains("of that name"));
+    }
+
+    #[test]
+    fn an_ack_filter_works_in_a_queue_or_counts() {
+        assert_eq!(ack_filter("queue"), Ok(AckFilter::Queue));
+        assert_eq!(ack_filter("every 4"), Ok(AckFilter::Every(4)));
+        let why = |text| ack_filter(text).unwrap_err().why;
+        assert!(why("every 0").contains("how many"), "{}", why("every 0"));
+        assert!(why("ever 4").contains("no ACK filter"));
     }
 
     #[test]

@@ -12,7 +12,7 @@ use alloc::vec::Vec;
 use core::fmt::Display;
 
 use gigatcp_app::AppConfig;
-use gigatcp_path::{GilbertElliott, Jitter, MarkAbove, Schedule, Trace};
+use gigatcp_path::{AckFilter, GilbertElliott, Jitter, MarkAbove, Middlebox, Schedule, Trace};
 use gigatcp_units::{Bytes, Duration, Probability, Rate};
 
 use crate::diagnostic::{Diagnostic, Findings, Place, shown};
@@ -377,6 +377,16 @@ impl<'a> Reader<'a> {
             _ => link_text::gemodel,
         };
         self.quantity(key, value, read)
+    }
+
+    pub(crate) fn middlebox(&self, name: &str) -> Option<Middlebox> {
+        let (key, value) = self.find(name)?;
+        self.quantity(key, value, link_text::middlebox)
+    }
+
+    pub(crate) fn ack_filter(&self, name: &str) -> Option<AckFilter> {
+        let (key, value) = self.find(name)?;
+        self.quantity(key, value, link_text::ack_filter)
     }
 
     pub(crate) fn threshold(&self, name: &str) -> Option<MarkAbove> {

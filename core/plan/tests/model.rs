@@ -1,6 +1,6 @@
 //! What a plan becomes: defaults, expansion, units.
 
-use gigatcp_path::LossModel;
+use gigatcp_path::{AckFilter, LossModel, Yellow};
 use gigatcp_plan::{Plan, Scenario, Stop, parse};
 use gigatcp_tcp::congestion::SlowStart;
 use gigatcp_tcp::{IpVersion, Profile};
@@ -122,6 +122,15 @@ fn hops_keep_their_order_and_their_impairments() {
         reorder_delay = "1 ms"
         policer = "80 Mbit/s"
         policer_burst = "64 KiB"
+        policer_peak = "90 Mbit/s"
+        policer_peak_burst = "128 KiB"
+        policer_yellow = "mark"
+        corrupt = "1e-3"
+        corrupt_every = 700
+        corrupt_packets = [2, 9]
+        corrupt_burst = "0.01:4"
+        ack_filter = "queue"
+        middlebox = "mss 1360, no sack"
         duplicate = 1e-3
         hold_limit = 20000
         mtu = 1492
@@ -148,7 +157,17 @@ fn hops_keep_their_order_and_their_impairments() {
     assert!(line.check().is_ok());
     assert_eq!(line.loss[2], LossModel::Listed(vec![1, 5]));
     assert_eq!(line.reorder.unwrap().extra_delay, Duration::from_millis(1));
+    assert_eq!(line.corrupt.len(), 4);
+    assert_eq!(line.corrupt[1], LossModel::Periodic { every: 700 });
+    assert_eq!(line.ack_filter, Some(AckFilter::Queue));
+    let middlebox = line.middlebox.unwrap();
+    assert_eq!((middlebox.mss, middlebox.clears_sack), (Some(1360), true));
     let policer = line.policer.unwrap();
+    let peak = policer.peak.unwrap();
+    assert_eq!(
+        (peak.burst, peak.yellow),
+        (Bytes::new(131_072), Yellow::Mark)
+    );
     assert_eq!(
         (policer.rate, policer.burst),
         (Rate::from_bps(80_000_000), Bytes::new(65_536))

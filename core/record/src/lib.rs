@@ -244,6 +244,10 @@ pub struct FlowRecord {
     /// any.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub receive_rings: Vec<RingRecord>,
+    /// Wire packets of the flow that its hosts dropped, by cause; zeros are left out. What
+    /// receive rings dropped is there.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub host_drops: BTreeMap<String, u64>,
     /// Share of one processor used by the sending host, 0 to 1; live, by the thread of
     /// that end and its engine (which all flows share), without what the kernel does
     /// elsewhere.
@@ -353,6 +357,9 @@ pub struct DatagramsRecord {
     pub max_reordering_extent: u64,
     /// Found no room in the receive buffer.
     pub buffer_overflows: u64,
+    /// Damaged on the way: the checksum was wrong.
+    #[serde(default)]
+    pub checksum_errors: u64,
     /// Interarrival jitter at the end, RFC 3550 section 6.4.1.
     pub jitter_ns: u64,
     /// The largest.
@@ -544,6 +551,9 @@ pub struct HopRecord {
     pub drops: BTreeMap<String, u64>,
     /// Wire packets marked as having met congestion (RFC 3168).
     pub marked_packets: u64,
+    /// Wire packets damaged; receiving hosts drop them (`host_drops`).
+    #[serde(default)]
+    pub corrupted_packets: u64,
     /// Wire packets still inside at the end.
     pub inside_packets: u64,
     /// Largest backlog seen, in packets.

@@ -151,6 +151,7 @@ struct Rare {
     fast_open: Option<FastOpenCookie>,
     authentication: Option<Authentication>,
     user_timeout: Option<UserTimeout>,
+    padding: u8,
 }
 
 impl Options {
@@ -198,6 +199,17 @@ impl Options {
         let rare = self.rare_or_none();
         self.set_rare(Rare {
             user_timeout: timeout,
+            ..rare
+        });
+    }
+
+    /// Adds so many bytes of padding behind the options, a multiple of four: what a
+    /// middlebox leaves in place of options that it takes out. It is not read back.
+    pub fn add_padding(&mut self, bytes: usize) {
+        let rare = self.rare_or_none();
+        let padding = (usize::from(rare.padding) + bytes).min(MAX_OPTIONS_LEN);
+        self.set_rare(Rare {
+            padding: padding as u8,
             ..rare
         });
     }
@@ -288,7 +300,8 @@ impl Options {
         let Some(rare) = &self.rare.0 else {
             return 0;
         };
-        let mut len = rare.user_timeout.is_some() as usize * UserTimeout::OPTION_LEN;
+        let mut len = rare.padding as usize;
+        len += rare.user_timeout.is_some() as usize * UserTimeout::OPTION_LEN;
         if let Some(cookie) = &rare.fast_open {
             len += cookie.option_len().next_multiple_of(unit);
         }
@@ -318,6 +331,24 @@ mod tests {
             assert!(sack.try_push(SackBlock::default()));
         }
         sack
+    }
+
+    #[test]
+    fn padding_keeps_the_length_of_a_header_that_lost_options() {
+        let mut options = Options {
+            mss: Some(1460),
+            sack_permitted: true,
+            timestamps: Some(Timestamps::default()),
+            window_scale: Some(7),
+            ..Options::default()
+        };
+        let before = options.wire_len();
+        (options.timestamps, options.window_scale) = (None, None);
+        options.add_padding(before - options.wire_len());
+        assert_eq!((options.wire_len(), before), (20, 20));
+        assert_ne!(options.clone().rare, RareOptions::default());
+        options.add_padding(0);
+        assert_eq!(options.fast_open(), None);
     }
 
     #[test]

@@ -41,6 +41,10 @@ pub fn device_octets<'a>(packet: &'a Packet, scratch: &'a mut Vec<u8>) -> [&'a [
     }
     scratch.clear();
     scratch.extend_from_slice(&device_header(packet).encode());
+    if packet.is_corrupted {
+        write_corrupted(packet, scratch);
+        return [scratch, &[]];
+    }
     write_headers(packet, scratch);
     [scratch, packet.payload()]
 }
@@ -51,12 +55,35 @@ pub fn wire_octets(packet: &Packet, out: &mut Vec<u8>, mut each: impl FnMut(&[u8
     for index in 0..packet.wire_packets() {
         let one = packet.wire_packet(index);
         out.clear();
-        write_headers(&one, out);
-        out.extend_from_slice(one.payload());
-        if let ChecksumState::Partial { start, offset } = header_as_read(packet).checksum {
-            complete_checksum(out, usize::from(start), usize::from(offset));
+        if one.is_corrupted {
+            write_corrupted(&one, out);
+        } else {
+            write_whole(&one, out);
         }
         each(out);
+    }
+}
+
+/// Appends a wire packet as it is on a wire, with its checksum.
+fn write_whole(one: &Packet, out: &mut Vec<u8>) {
+    let at = out.len();
+    write_headers(one, out);
+    out.extend_from_slice(one.payload());
+    if let ChecksumState::Partial { start, offset } = header_as_read(one).checksum {
+        complete_checksum(&mut out[at..], usize::from(start), usize::from(offset));
+    }
+}
+
+/// Appends a wire packet that the path has damaged: a bit of its last byte is wrong, and
+/// with it the sum over all of the transport (one bit changes a sum of 16-bit words
+/// modulo 2^16 - 1 by a power of two, which is never a multiple of that).
+///
+/// The checksum must stand there before: had the kernel still to complete it, it would
+/// make the damage right.
+fn write_corrupted(one: &Packet, out: &mut Vec<u8>) {
+    write_whole(one, out);
+    if let Some(last) = out.last_mut() {
+        *last ^= 1;
     }
 }
 
@@ -72,6 +99,9 @@ fn header_as_read(packet: &Packet) -> VirtioHeader {
 /// What stands before the packet as it is now.
 fn device_header(packet: &Packet) -> VirtioHeader {
     let mut header = header_as_read(packet);
+    if packet.is_corrupted {
+        header.checksum = ChecksumState::InPacket;
+    }
     if packet.wire_packets() == 1 {
         header.segmentation = None;
     } else if let Some(cut) = &mut header.segmentation {

@@ -63,6 +63,7 @@ mod outbox;
 mod packet;
 mod rest;
 mod slabs;
+mod tcp_header;
 mod too_big;
 mod vigil;
 

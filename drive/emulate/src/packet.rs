@@ -14,9 +14,10 @@
 
 use bytes::Bytes;
 use gigatcp_linux::virtio::{ChecksumState, HEADER_LEN, VirtioHeader};
-use gigatcp_path::{Parcel, Routed};
+use gigatcp_path::{Middlebox, Parcel, PureAck, Routed};
 use gigatcp_wire::{Ecn, IPV4_HEADER_LEN, IPV6_HEADER_LEN};
 
+use crate::tcp_header;
 use crate::too_big::{ROUTERS, too_big};
 
 /// Octets of a TCP header without options.
@@ -33,6 +34,8 @@ pub struct Packet {
     /// Wire packets that are meant.
     count: u16,
     pub(crate) ecn: EcnChange,
+    /// Whether the path has damaged it; it is then one wire packet.
+    pub(crate) is_corrupted: bool,
     /// The route it takes: 0 from the client, 1 from the server.
     pub(crate) route: u8,
     /// Links of that route that it has entered.
@@ -89,6 +92,7 @@ impl Packet {
             first: 0,
             count: shape.total,
             ecn: EcnChange::None,
+            is_corrupted: false,
             route: 0,
             stage: 0,
         })
@@ -96,7 +100,7 @@ impl Packet {
 
     /// Whether it is just as it was read.
     pub(crate) fn is_untouched(&self) -> bool {
-        self.count == self.shape.total && self.ecn == EcnChange::None
+        self.count == self.shape.total && self.ecn == EcnChange::None && !self.is_corrupted
     }
 
     /// As the device gave them: header for offloads, and packet.
@@ -346,5 +350,38 @@ impl Parcel for Packet {
             self.ecn = EcnChange::Bleached;
         }
         changes
+    }
+
+    fn try_rewrite(&mut self, middlebox: &Middlebox) -> bool {
+        // A segment with SYN is no super-segment here, and rarely has data.
+        if self.shape.total > 1 {
+            return false;
+        }
+        let (header, packet) = self.octets.split_at(HEADER_LEN);
+        let checksum = header.first_chunk().map(VirtioHeader::decode);
+        let is_partial = matches!(
+            checksum,
+            Some(Ok(VirtioHeader {
+                checksum: ChecksumState::Partial { .. },
+                ..
+            }))
+        );
+        let Some(changed) = tcp_header::rewrite(packet, middlebox, !is_partial) else {
+            return false;
+        };
+        self.octets = [header, &changed].concat().into();
+        true
+    }
+
+    fn pure_ack(&self) -> Option<PureAck> {
+        let is_plain =
+            self.shape.total == 1 && self.is_untouched() && !self.read_ecn().is_capable();
+        let octets = is_plain.then(|| self.ip_octets())?;
+        tcp_header::pure_ack(octets, self.shape.is_v6)
+    }
+
+    fn try_corrupt(&mut self) -> bool {
+        debug_assert_eq!(self.count, 1, "only one wire packet is damaged");
+        !core::mem::replace(&mut self.is_corrupted, true)
     }
 }

@@ -192,6 +192,56 @@ fn every_octet_arrives_through_loss_reordering_and_duplicates() {
     }
 }
 
+/// TCP segments that the kernel of an end dropped for a wrong checksum (RFC 4022,
+/// `tcpInErrs`; Linux has a count of its own for these).
+fn checksum_errors(emulator: &Emulator, side: Side) -> u64 {
+    let read = || std::fs::read_to_string("/proc/thread-self/net/snmp").unwrap();
+    let text = emulator.namespace(side).run(read).unwrap();
+    let mut tcp = text.lines().filter(|line| line.starts_with("Tcp:"));
+    let (names, values) = (tcp.next().unwrap(), tcp.next().unwrap());
+    let mut columns = names.split_whitespace().zip(values.split_whitespace());
+    let found = columns.find(|(name, _)| *name == "InCsumErrors");
+    found.unwrap().1.parse().unwrap()
+}
+
+#[test]
+fn the_kernel_finds_every_damaged_packet_and_the_data_arrive() {
+    let octets = random(6, 12_000_000);
+    for offloads in [true, false] {
+        let damaging = |name: &str, p| HopConfig {
+            rate: Some(Rate::from_bps(400_000_000)),
+            one_way_delay: Duration::from_millis(1),
+            corrupt: vec![LossModel::Bernoulli(chance(p))],
+            ..hop(name)
+        };
+        let config = EmulatorConfig {
+            forward: vec![damaging("there", 0.003)],
+            reverse: vec![damaging("back", 0.003)],
+            offloads,
+            ..EmulatorConfig::default()
+        };
+        let Some(emulator) = start(&config) else {
+            return;
+        };
+        for is_v6 in [false, true] {
+            let arrived = transfer(&emulator, Side::Client, is_v6, &octets);
+            assert_eq!(arrived, digest(&octets));
+        }
+        let found = [Side::Server, Side::Client].map(|side| checksum_errors(&emulator, side));
+        let snapshot = settle(emulator);
+        let damaged = snapshot
+            .ways
+            .map(|way| way.hops[0].counters.corrupted.packets);
+        assert!(damaged[0] > 10, "{damaged:?}");
+        // Neighbour discovery and errors are no TCP, and the last packets may come late.
+        let missing = [0, 1].map(|way| damaged[way].saturating_sub(found[way]));
+        assert!(
+            found[0] > 0 && missing.iter().all(|missing| *missing <= 3),
+            "{damaged:?} {found:?}"
+        );
+    }
+}
+
 #[test]
 fn without_offloads_packets_are_handed_over_together_where_the_system_lets_them() {
     let octets = random(5, 12_000_000);

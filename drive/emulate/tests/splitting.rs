@@ -7,7 +7,7 @@ mod common;
 use common::{Made, make, partial_sum_is_right, wire_packets};
 use gigatcp_emulate::{Packet, device_octets};
 use gigatcp_path::Parcel;
-use gigatcp_wire::{Ecn, Flags, decode_packet};
+use gigatcp_wire::{Ecn, Flags, PacketError, decode_packet};
 use proptest::prelude::*;
 
 fn made() -> impl Strategy<Value = Made> {
@@ -199,5 +199,30 @@ fn what_is_no_super_segment_is_one_packet_and_leaves_as_it_came() {
         let mut scratch = Vec::new();
         assert_eq!(device_octets(&read, &mut scratch).concat(), octets);
         assert_eq!(wire_packets(&read), [packet]);
+    }
+}
+
+#[test]
+fn a_damaged_packet_has_one_wrong_bit_and_its_checksum_shows_it() {
+    for is_v6 in [false, true] {
+        let whole = make(&Made {
+            is_v6,
+            ..Made::default()
+        });
+        for index in 0..whole.wire_packets() {
+            let good = whole.wire_packet(index);
+            let mut damaged = good.clone();
+            assert!(damaged.try_corrupt() && !damaged.try_corrupt());
+            let (good, bad) = (wire_packets(&good), wire_packets(&damaged));
+            let differ = good[0].iter().zip(&bad[0]).filter(|(a, b)| a != b);
+            assert_eq!((good[0].len(), differ.count()), (bad[0].len(), 1));
+            let read = |octets: &[u8]| decode_packet(&octets.to_vec().into()).map(|_| ());
+            assert_eq!(read(&good[0]), Ok(()));
+            assert_eq!(read(&bad[0]), Err(PacketError::TcpChecksum));
+            // The device is told that the checksum stands there, and not to complete it.
+            let mut scratch = Vec::new();
+            let out = device_octets(&damaged, &mut scratch).concat();
+            assert_eq!((out[0] & 1, &out[10..]), (0, &bad[0][..]));
+        }
     }
 }

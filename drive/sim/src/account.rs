@@ -33,6 +33,7 @@ pub const fn cause_of(dropped: DropCause) -> Cause {
         DropCause::Loss(_) | DropCause::Collisions => Cause::RandomLoss,
         DropCause::TooBig => Cause::PmtuBlackHole,
         DropCause::Policed => Cause::Policer,
+        DropCause::AckFiltered => Cause::AckPath,
         DropCause::NoDescriptor
         | DropCause::NoBuffer
         | DropCause::InputQueue

@@ -35,6 +35,7 @@ use gigatcp_units::Instant;
 use gigatcp_wire::{IcmpError, Phantom};
 
 use crate::config::{HostConfig, Reader, Scheduling};
+use crate::ledger::end_of;
 use crate::packet::{Content, Packet};
 use card::{Card, Frame};
 pub use datagram::{DatagramSink, DatagramSource};
@@ -61,6 +62,18 @@ pub struct Lost {
     pub end: u64,
     /// The cause.
     pub cause: Cause,
+}
+
+impl Lost {
+    /// What is lost with a packet; `None` if that has no data.
+    fn of(packet: &Packet, cause: Cause) -> Option<Self> {
+        Some(Self {
+            flow: packet.flow,
+            reverse: packet.reverse(),
+            end: end_of(packet)?,
+            cause,
+        })
+    }
 }
 
 /// A host of the simulated world.
@@ -407,7 +420,8 @@ impl Host {
             Content::Datagram { datagram, sent_at } if self.ideal => {
                 self.take_datagram(now, socket, datagram, sent_at);
             }
-            Content::Segment(_) | Content::Datagram { .. } => {
+            Content::Corrupted(_) if self.ideal => self.drop_corrupted(socket, &packet),
+            Content::Segment(_) | Content::Datagram { .. } | Content::Corrupted(_) => {
                 self.card
                     .handle_packet(now, socket, packet, &mut self.drops);
                 self.take_interrupt(now);
@@ -415,6 +429,17 @@ impl Host {
             }
             Content::Icmp { error, .. } => self.handle_icmp(now, socket as usize, error, out),
         }
+    }
+
+    /// A packet's checksum is wrong: it is counted and dropped, and nobody learns of it
+    /// (RFC 9293 section 3.1, RFC 1122 section 4.1.3.4).
+    #[cold]
+    fn drop_corrupted(&mut self, socket: u32, packet: &Packet) {
+        match self.sink_mut(socket) {
+            Some(sink) => sink.checksum_errors += 1,
+            None => self.sockets[socket as usize].checksum_errors += 1,
+        }
+        self.lost.extend(Lost::of(packet, Cause::RandomLoss));
     }
 
     /// An ICMP error reaches the host. It is so rare that it waits for neither

@@ -261,7 +261,7 @@ fn window(sender: &Connection<Phantom>) -> Window {
 
 /// The stream offset after the last octet of a packet with data.
 pub(crate) fn end_of(packet: &Packet) -> Option<u64> {
-    let payload = &packet.segment()?.payload;
+    let payload = &packet.sent_segment()?.payload;
     // The first octet of data has offset 1.
     (payload.len > 0).then(|| payload.offset + u64::from(payload.len) + 1)
 }

@@ -55,6 +55,8 @@ pub struct DatagramsOutcome {
     pub received: SinkReport,
     /// Datagrams that found no room in the receive buffer.
     pub overflows: u64,
+    /// Datagrams whose checksum was wrong.
+    pub checksum_errors: u64,
 }
 
 /// What came out of one connection.

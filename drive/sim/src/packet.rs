@@ -1,9 +1,12 @@
 //! What travels: a segment, a datagram or an ICMP error in an IP packet, with its way.
 
 use gigatcp_app::datagrams::Datagram;
-use gigatcp_path::{Parcel, Routed};
+use gigatcp_path::{Middlebox, Parcel, PureAck, Routed};
 use gigatcp_units::{Bytes, Instant};
-use gigatcp_wire::{Ecn, IcmpError, IcmpKind, IpVersion, Phantom, Segment};
+use gigatcp_wire::{
+    Ecn, Flags, IcmpError, IcmpKind, IpVersion, Options, Payload, Phantom, SackBlock, Segment,
+    SeqNumber,
+};
 
 /// Octets of a TCP header without options.
 const TCP_HEADER: u32 = 20;
@@ -51,6 +54,9 @@ pub enum Content {
         /// Octets of the packet, IP header included.
         len: u32,
     },
+    /// What the path has damaged: one wire packet, whose receiver finds the checksum of
+    /// its transport wrong.
+    Corrupted(Box<Content>),
 }
 
 impl Packet {
@@ -61,31 +67,56 @@ impl Packet {
         self.route & 1 == 1
     }
 
-    /// The segment inside, if it is one.
+    /// The segment inside, if it is one that its receiver can read.
     #[inline]
     #[must_use]
     pub fn segment(&self) -> Option<&Segment<Phantom>> {
         match &self.content {
             Content::Segment(segment) => Some(segment),
+            Content::Datagram { .. } | Content::Icmp { .. } | Content::Corrupted(_) => None,
+        }
+    }
+
+    /// The segment that was sent, damaged or not.
+    #[inline]
+    pub(crate) fn sent_segment(&self) -> Option<&Segment<Phantom>> {
+        match &self.content {
+            Content::Segment(segment) => Some(segment),
+            Content::Corrupted(content) => match &**content {
+                Content::Segment(segment) => Some(segment),
+                _ => None,
+            },
             Content::Datagram { .. } | Content::Icmp { .. } => None,
         }
     }
 
-    /// Octets of a packet without a segment, IP header included.
+    /// Octets of a packet without a segment that can be read, IP header included.
     fn plain_octets(&self) -> u64 {
-        match &self.content {
-            Content::Datagram { datagram, .. } => {
-                u64::from(self.ip.header_len() + UDP_HEADER + datagram.size)
-            }
-            Content::Icmp { len, .. } => u64::from(*len),
-            Content::Segment(_) => 0,
-        }
+        octets_of(self.ip, &self.content)
     }
 
     /// IP and TCP header octets of one wire packet with `segment`.
     #[inline]
     fn header_octets(&self, segment: &Segment<Phantom>) -> u64 {
-        u64::from(headers(self.ip)) + segment.options.wire_len() as u64
+        header_octets(self.ip, segment)
+    }
+}
+
+/// IP and TCP header octets of one wire packet with `segment`.
+#[inline]
+fn header_octets(ip: IpVersion, segment: &Segment<Phantom>) -> u64 {
+    u64::from(headers(ip)) + segment.options.wire_len() as u64
+}
+
+/// Octets of a packet of one wire packet, IP header included.
+fn octets_of(ip: IpVersion, content: &Content) -> u64 {
+    match content {
+        Content::Datagram { datagram, .. } => {
+            u64::from(ip.header_len() + UDP_HEADER + datagram.size)
+        }
+        Content::Icmp { len, .. } => u64::from(*len),
+        Content::Segment(segment) => header_octets(ip, segment) + u64::from(segment.payload.len),
+        Content::Corrupted(content) => octets_of(ip, content),
     }
 }
 
@@ -126,7 +157,7 @@ impl Routed for Packet {
     }
 
     fn too_big(&self, mtu: Bytes, back: usize, stage: usize) -> Option<Self> {
-        let segment = self.segment()?;
+        let segment = self.sent_segment()?;
         let mtu = u32::try_from(mtu.as_u64()).unwrap_or(u32::MAX);
         Some(Self {
             ip: self.ip,
@@ -157,7 +188,9 @@ impl Parcel for Packet {
                 let headers = self.header_octets(segment) * segment.wire_segments() as u64;
                 headers + u64::from(segment.payload.len)
             }
-            Content::Datagram { .. } | Content::Icmp { .. } => self.plain_octets(),
+            Content::Datagram { .. } | Content::Icmp { .. } | Content::Corrupted(_) => {
+                self.plain_octets()
+            }
         }
     }
 
@@ -210,29 +243,127 @@ impl Parcel for Packet {
 
     #[inline]
     fn is_l4s(&self) -> bool {
-        self.segment()
+        self.sent_segment()
             .is_some_and(|segment| matches!(segment.ecn, Ecn::Ect1 | Ecn::Ce))
     }
 
     #[inline]
     fn try_mark(&mut self) -> bool {
-        match &mut self.content {
-            Content::Segment(segment) => segment.ecn.try_mark(),
-            Content::Datagram { .. } | Content::Icmp { .. } => false,
-        }
+        self.content.ecn().is_some_and(Ecn::try_mark)
     }
 
     #[inline]
     fn takes_mark(&self) -> bool {
-        self.segment()
+        self.sent_segment()
             .is_some_and(|segment| matches!(segment.ecn, Ecn::Ect0 | Ecn::Ect1))
     }
 
     #[inline]
     fn try_bleach(&mut self) -> bool {
-        match &mut self.content {
-            Content::Segment(segment) => core::mem::take(&mut segment.ecn).is_capable(),
-            Content::Datagram { .. } | Content::Icmp { .. } => false,
+        let ecn = self.content.ecn();
+        ecn.is_some_and(|ecn| core::mem::take(ecn).is_capable())
+    }
+
+    /// Padding stands in place of options that are removed, as boxes do it that cannot
+    /// move the payload.
+    #[inline(never)]
+    fn try_rewrite(&mut self, middlebox: &Middlebox) -> bool {
+        let Content::Segment(segment) = &mut self.content else {
+            return false;
+        };
+        if !segment.flags.contains(Flags::SYN) {
+            return false;
+        }
+        let Options {
+            mss,
+            window_scale,
+            sack_permitted,
+            timestamps,
+            ..
+        } = segment.options;
+        let options = &mut segment.options;
+        let len = options.wire_len();
+        options.mss = mss.map(|mss| mss.min(middlebox.mss.unwrap_or(mss)));
+        options.window_scale = window_scale.and_then(|shift| middlebox.window_scale.of(shift));
+        options.sack_permitted = sack_permitted && !middlebox.clears_sack;
+        options.timestamps = timestamps.filter(|_| !middlebox.clears_timestamps);
+        options.add_padding(len.saturating_sub(options.wire_len()));
+        let after = (
+            options.mss,
+            options.window_scale,
+            options.sack_permitted,
+            options.timestamps,
+        );
+        let flags = segment.flags;
+        if middlebox.clears_ecn {
+            segment.flags = flags.without(Flags::ECE | Flags::CWR | Flags::AE);
+        }
+        after != (mss, window_scale, sack_permitted, timestamps) || segment.flags != flags
+    }
+
+    #[inline(never)]
+    fn pure_ack(&self) -> Option<PureAck> {
+        let segment = self.segment()?;
+        let feedback = Flags::ECE | Flags::CWR | Flags::AE;
+        let Options {
+            timestamps, sack, ..
+        } = segment.options;
+        let known = Options {
+            timestamps,
+            sack,
+            ..Options::default()
+        };
+        let is_pure = segment.payload.is_empty()
+            && segment.flags.without(feedback) == Flags::ACK
+            && !segment.ecn.is_capable()
+            && segment.options == known;
+        is_pure.then(|| PureAck {
+            connection: u64::from(self.flow()),
+            ack: segment.ack.as_u32(),
+            flags: segment.flags.bits(),
+            sack: edges(sack.as_slice()),
+        })
+    }
+
+    #[cold]
+    fn try_corrupt(&mut self) -> bool {
+        if matches!(self.content, Content::Corrupted(_)) {
+            return false;
+        }
+        // A placeholder that costs no memory.
+        let nothing = Content::Icmp {
+            error: IcmpError {
+                kind: IcmpKind::TooBig { mtu: 0 },
+                seq: SeqNumber::default(),
+            },
+            len: 0,
+        };
+        let content = core::mem::replace(&mut self.content, nothing);
+        self.content = Content::Corrupted(Box::new(content));
+        true
+    }
+}
+
+/// Edges of SACK blocks as an ACK filter compares them.
+fn edges(blocks: &[SackBlock]) -> [u32; 8] {
+    let mut edges = [0; 8];
+    for (pair, block) in edges.chunks_exact_mut(2).zip(blocks) {
+        pair.copy_from_slice(&[block.left.as_u32(), block.right.as_u32()]);
+    }
+    edges
+}
+
+impl Content {
+    /// The ECN field, where it is kept: datagrams and errors are not capable.
+    #[inline]
+    fn ecn(&mut self) -> Option<&mut Ecn> {
+        match self {
+            Self::Segment(segment) => Some(&mut segment.ecn),
+            Self::Corrupted(content) => match &mut **content {
+                Self::Segment(segment) => Some(&mut segment.ecn),
+                _ => None,
+            },
+            Self::Datagram { .. } | Self::Icmp { .. } => None,
         }
     }
 }

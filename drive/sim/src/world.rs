@@ -34,7 +34,7 @@ const MOST_STEPS_AT_ONCE: u32 = 10_000_000;
 
 /// Watches packets at the hosts' doors, e.g. to write a capture.
 pub trait Tap {
-    /// A packet with a segment passes the door of the flow's sender
+    /// A packet with a segment, damaged or not, passes the door of the flow's sender
     /// (`at_sender`) or receiver, in or out. ICMP errors are not shown.
     fn on_packet(&mut self, now: Instant, packet: &Packet, at_sender: bool);
 
@@ -300,7 +300,7 @@ impl World {
     fn follow_dropped_and_passed(&mut self) {
         while let Some(Delivery { parcel, .. }) = self.network.poll_passed() {
             if let Some(tap) = &mut self.tap
-                && parcel.segment().is_some()
+                && parcel.sent_segment().is_some()
             {
                 tap.on_way(
                     self.now,
@@ -374,7 +374,7 @@ impl World {
         let host = place.host as usize;
         let flow = packet.flow as usize;
         if let Some(tap) = &mut self.tap
-            && packet.segment().is_some()
+            && packet.sent_segment().is_some()
             && self.hosts[host].rings().is_none()
         {
             tap.on_packet(self.now, &packet, packet.reverse());
@@ -443,6 +443,7 @@ impl World {
             let (numbers, rest) = match &packet.content {
                 Content::Segment(segment) => numbers_of(segment),
                 Content::Icmp { len, .. } => (0, u64::from(len - headers(packet.ip)) << 16),
+                Content::Corrupted(_) => (u64::MAX, packet.ip_bytes() << 16),
                 Content::Datagram { datagram, .. } => {
                     (datagram.seq, u64::from(datagram.size) << 16)
                 }

@@ -1,6 +1,8 @@
 //! What was found of a flow, in virtual time or in real time, of the engine or
 //! of the kernel, becomes its record: one form for all.
 
+use std::collections::BTreeMap;
+
 use gigatcp_events::{Cause, Limit};
 use gigatcp_plan::{Flow, Series};
 use gigatcp_record::{
@@ -70,6 +72,8 @@ pub(crate) struct Found<'a> {
     pub(crate) counts: Counts,
     pub(crate) failure: Option<String>,
     pub(crate) rings: Vec<RingRecord>,
+    /// What its hosts dropped, by cause.
+    pub(crate) host_drops: BTreeMap<String, u64>,
     /// Processor time of sender and receiver.
     pub(crate) busy: [Duration; 2],
     /// Time under each limit until `end`.
@@ -135,6 +139,7 @@ impl Found<'_> {
             receiver_profile,
             failure: self.failure,
             receive_rings: self.rings,
+            host_drops: self.host_drops,
             negotiated: self.negotiated,
             application: self.application,
             unavailable: self.unavailable,

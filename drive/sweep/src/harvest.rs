@@ -101,6 +101,7 @@ fn flow_record(scenario: &Scenario, flow: &Flow, result: &FlowOutcome, now: Inst
             .rings()
             .map(ring_records)
             .unwrap_or_default(),
+        host_drops: host_drops(result),
         busy: [&result.sender, &result.receiver].map(|host| host.cpu_busy(end)),
         limits: result.limits,
         account: result.account.clone(),
@@ -119,6 +120,17 @@ fn flow_record(scenario: &Scenario, flow: &Flow, result: &FlowOutcome, now: Inst
         time_sequence: result.sequence.as_ref().map(time_sequence),
     };
     found.into_record()
+}
+
+/// What both hosts dropped of a flow, by cause.
+fn host_drops(result: &FlowOutcome) -> BTreeMap<String, u64> {
+    let ends = [&result.sender, &result.receiver];
+    let checksum = ends.map(|end| end.socket().checksum_errors());
+    let causes = [("checksum", checksum.into_iter().sum::<u64>())];
+    let causes = causes.into_iter().filter(|(_, packets)| *packets > 0);
+    causes
+        .map(|(cause, packets)| (cause.to_owned(), packets))
+        .collect()
 }
 
 fn text_of(flow: &Flow) -> String {
@@ -162,6 +174,7 @@ fn datagrams_record(flow: &Flow, result: &DatagramsOutcome) -> DatagramsRecord {
         reordered: received.reordered,
         max_reordering_extent: received.max_extent,
         buffer_overflows: result.overflows,
+        checksum_errors: result.checksum_errors,
         jitter_ns: received.jitter.as_nanos(),
         max_jitter_ns: received.max_jitter.as_nanos(),
     }
@@ -302,6 +315,7 @@ pub(crate) fn record_of_hop(
         delivered_packets: counters.delivered.packets,
         drops: drops_by_cause(&counters.drops),
         marked_packets: counters.marked.packets,
+        corrupted_packets: counters.corrupted.packets,
         inside_packets: counters.inside.packets,
         max_backlog_packets: max_backlog,
         queueing_delay_p50_ns: None,

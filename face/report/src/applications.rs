@@ -83,6 +83,7 @@ fn of_datagrams(record: &DatagramsRecord) -> String {
         (record.reordered, "reordered"),
         (record.duplicates, "duplicates"),
         (record.buffer_overflows, "dropped by a full receive buffer"),
+        (record.checksum_errors, "dropped for a wrong checksum"),
     ];
     for (count, what) in others.into_iter().filter(|(count, _)| *count > 0) {
         line.push_str(&format!("; {} {what}", grouped(count)));

@@ -33,6 +33,7 @@ pub(crate) fn columns<'a>(hops: impl Iterator<Item = &'a HopRecord> + Clone) -> 
             "marked",
             (|hop| hop.marked_packets) as fn(&HopRecord) -> u64,
         ),
+        ("corrupted", |hop| hop.corrupted_packets),
         ("inside at the end", |hop| hop.inside_packets),
         ("collisions", |hop| hop.collisions),
     ];

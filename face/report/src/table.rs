@@ -16,7 +16,7 @@ use crate::compare::{Quantity, Row, causes_met, rows};
 use crate::crowd;
 use crate::escape::terminal;
 use crate::group::Spread;
-use crate::number::{ABSENT, rate, ratio};
+use crate::number::{ABSENT, grouped, rate, ratio};
 use crate::prose::{TIE, wrap_hanging};
 use crate::published::{Extremes, PublishedSeries};
 use crate::{applications, hop_columns, hosts, live, nuttcp, shares};
@@ -186,7 +186,15 @@ pub fn end_and_card(flow: &FlowRecord) -> Vec<String> {
             ring.held_packets,
         )
     });
-    failure.chain(rings).collect()
+    let hosts = flow.host_drops.iter();
+    let hosts = hosts.map(|(cause, packets)| {
+        let cause = cause.replace('_', " ");
+        format!(
+            "dropped by the hosts, {cause}: {} packets",
+            grouped(*packets)
+        )
+    });
+    failure.chain(rings).chain(hosts).collect()
 }
 
 /// What the packets show of the cause that took most of the time; a line. What the run

@@ -36,7 +36,9 @@ use alloc::boxed::Box;
 use gigatcp_units::{Duration, Instant};
 
 use super::waiting::Waiting;
-use super::{Build, Discipline, Drops, Entry, Limits, Link, Parameter, Settings, Ticket, Value};
+use super::{
+    Build, Discipline, Drops, Entry, Limits, Link, Parameter, Settings, Ticket, Value, any_settings,
+};
 use crate::{DropCause, Tally};
 
 /// The registry's entry.
@@ -44,6 +46,7 @@ pub(super) const ENTRY: Entry = Entry {
     name: "codel",
     summary: "drops while packets wait longer than a target (RFC 8289)",
     parameters: &[TARGET, INTERVAL, ECN, CE_THRESHOLD, NEWTON],
+    check: any_settings,
     build: |build| Box::new(CoDel::new(&build)),
 };
 

@@ -42,7 +42,9 @@ use alloc::boxed::Box;
 use gigatcp_units::{Bytes, Duration, Instant, Rate};
 
 use super::waiting::{Ticks, Waiting};
-use super::{Build, Discipline, Drops, Entry, Limits, Link, Parameter, Settings, Ticket, Value};
+use super::{
+    Build, Discipline, Drops, Entry, Limits, Link, Parameter, Settings, Ticket, Value, any_settings,
+};
 use crate::{DropCause, Tally};
 
 /// The registry's entry.
@@ -59,6 +61,7 @@ pub(super) const ENTRY: Entry = Entry {
         RAMP_MAX,
         CLASSIC_WEIGHT,
     ],
+    check: any_settings,
     build: |build| Box::new(DualPi2::new(&build)),
 };
 
@@ -387,6 +390,8 @@ impl Discipline for DualPi2 {
 #[cfg(test)]
 mod tests {
     use super::super::tests::{Trial, at, unlimited};
+    use gigatcp_units::random::Stream;
+
     use super::*;
 
     fn dualpi2(set: &[(&str, Value)]) -> DualPi2 {
@@ -397,7 +402,7 @@ mod tests {
         DualPi2::new(&Build {
             settings: &settings,
             limits: Limits::default(),
-            random: rand_pcg::Pcg64::new(3, 5),
+            random: Stream::new(3, "queue", 5),
         })
     }
 

@@ -8,7 +8,7 @@ use alloc::collections::VecDeque;
 
 use gigatcp_units::Instant;
 
-use super::{Discipline, Drops, Entry, Limits, Link, Ticket};
+use super::{Discipline, Drops, Entry, Limits, Link, Ticket, any_settings};
 use crate::{DropCause, Tally};
 
 /// See the module's own text.
@@ -16,6 +16,7 @@ pub(super) const ENTRY: Entry = Entry {
     name: "fifo",
     summary: "first in, first out; what finds no room is dropped",
     parameters: &[],
+    check: any_settings,
     build: |build| Box::new(Fifo::new(build.limits)),
 };
 

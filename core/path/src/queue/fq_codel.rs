@@ -40,19 +40,21 @@ use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
 use gigatcp_units::Instant;
-use rand_core::Rng;
 
 use super::codel::{CE_THRESHOLD, Control, INTERVAL, Law, NEWTON, TARGET};
 use super::waiting::Waiting;
-use super::{Build, Discipline, Drops, Entry, Limits, Link, Parameter, Ticket, Value};
-use crate::random::mix;
+use super::{
+    Build, Discipline, Drops, Entry, Limits, Link, Parameter, Ticket, Value, any_settings,
+};
 use crate::{DropCause, Tally};
+use gigatcp_units::random::mix;
 
 /// The registry's entry.
 pub(super) const ENTRY: Entry = Entry {
     name: "fq_codel",
     summary: "a CoDel queue per flow in round robin, new flows first (RFC 8290)",
     parameters: &[TARGET, INTERVAL, ECN, CE_THRESHOLD, FLOWS, QUANTUM, NEWTON],
+    check: any_settings,
     build: |build| Box::new(FqCoDel::new(build)),
 };
 
@@ -129,7 +131,7 @@ impl FqCoDel {
             law: Law::new(build.settings, &ECN),
             quantum: build.settings.whole(&QUANTUM) as i64,
             limits: build.limits.or_packets(LIMIT),
-            perturbation: build.random.next_u64(),
+            perturbation: build.random.bits(),
             flows: alloc::vec![Flow::default(); flows],
             new: VecDeque::new(),
             old: VecDeque::new(),
@@ -234,20 +236,20 @@ impl Discipline for FqCoDel {
 
 #[cfg(test)]
 mod tests {
-    use rand_pcg::Pcg64;
+    use gigatcp_units::random::Stream;
 
     use super::super::Settings;
     use super::*;
 
     #[test]
     fn of_100_flows_in_1024_queues_91_percent_are_alone() {
-        const SEEDS: u128 = 200;
+        const SEEDS: u64 = 200;
         let mut alone = 0;
         for seed in 0..SEEDS {
             let queue = FqCoDel::new(Build {
                 settings: &Settings::new(),
                 limits: Limits::default(),
-                random: Pcg64::new(seed, 1),
+                random: Stream::new(seed, "queue", 1),
             });
             let mut met = alloc::vec![0; 1024];
             for flow in 0..100 {

@@ -17,7 +17,7 @@ use alloc::boxed::Box;
 use gigatcp_units::Instant;
 
 use super::waiting::Waiting;
-use super::{Discipline, Drops, Entry, Limits, Link, Ticket};
+use super::{Discipline, Drops, Entry, Limits, Link, Ticket, any_settings};
 use crate::{DropCause, Tally};
 
 /// The registry's entry.
@@ -25,6 +25,7 @@ pub(super) const ENTRY: Entry = Entry {
     name: "head_drop",
     summary: "first in, first out; on overflow the oldest is dropped (Lakshman 1996)",
     parameters: &[],
+    check: any_settings,
     build: |build| Box::new(HeadDrop::new(build.limits)),
 };
 

@@ -27,12 +27,12 @@ use alloc::boxed::Box;
 use alloc::vec::Vec;
 use core::fmt::Debug;
 
+use gigatcp_units::random::Stream;
 use gigatcp_units::{Bytes, Instant, Rate};
-use rand_pcg::Pcg64;
 
 pub use gigatcp_units::settings::{Parameter, Setting, Settings, SettingsError, Value};
 
-use crate::{DropCause, Tally};
+use crate::{ConfigError, DropCause, Tally};
 
 /// A wire packet that waits: what a discipline may know of it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -148,7 +148,7 @@ pub struct Build<'a> {
     /// The most that may wait.
     pub limits: Limits,
     /// Its own random stream.
-    pub random: Pcg64,
+    pub random: Stream,
 }
 
 /// A queue discipline that can be asked for by name.
@@ -160,8 +160,24 @@ pub struct Entry {
     pub summary: &'static str,
     /// What can be set.
     pub parameters: &'static [Parameter],
+    /// What is wrong with settings that are each within their bounds.
+    pub check: fn(&Settings) -> Result<(), Conflict>,
     /// Makes one.
     pub build: fn(Build<'_>) -> Box<dyn Discipline>,
+}
+
+/// Settings of a discipline that cannot be together.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Conflict {
+    /// The settings; a default among them counts as any other.
+    pub names: [&'static str; 2],
+    /// What is wrong.
+    pub why: &'static str,
+}
+
+/// The check of a discipline whose settings can all be together.
+const fn any_settings(_: &Settings) -> Result<(), Conflict> {
+    Ok(())
 }
 
 impl PartialEq for Entry {
@@ -189,6 +205,15 @@ impl Default for QueueConfig {
 }
 
 impl QueueConfig {
+    /// Checks that the settings can be together.
+    ///
+    /// # Errors
+    /// [`ConfigError::QueueSettings`].
+    pub(crate) fn check(&self) -> Result<(), ConfigError> {
+        let conflict = (self.discipline.check)(&self.settings);
+        conflict.map_err(|conflict| ConfigError::QueueSettings(conflict.why))
+    }
+
     /// Whether this is the queue whose departures are known on arrival.
     #[must_use]
     pub fn is_fifo(&self) -> bool {

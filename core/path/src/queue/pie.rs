@@ -37,18 +37,23 @@
 //! wait, so those that are due run before the next packet arrives or departs, with
 //! the result a timer would have.
 //!
-//! Out of scope: switching PIE off below a third of the limit (appendix B), which
-//! only saves work, and probabilities in proportion to packet size.
+//! With `auto_active` PIE is off until a third of the limit waits, and off again once the
+//! queue is empty with p and d zero (appendix A of the RFC, `QUEUE_SMALL`). Off by default:
+//! in Linux it is always on.
+//!
+//! Out of scope: probabilities in proportion to packet size.
 //!
 //! The limit counts waiting packets only, as that of a Linux qdisc; default 1000.
 
 use alloc::boxed::Box;
 
+use gigatcp_units::random::Stream;
 use gigatcp_units::{Duration, Instant};
-use rand_pcg::Pcg64;
 
 use super::waiting::{Ticks, Waiting, draw};
-use super::{Build, Discipline, Drops, Entry, Limits, Link, Parameter, Settings, Ticket, Value};
+use super::{
+    Build, Discipline, Drops, Entry, Limits, Link, Parameter, Settings, Ticket, Value, any_settings,
+};
 use crate::{DropCause, Tally};
 
 /// The registry's entry.
@@ -63,7 +68,9 @@ pub(super) const ENTRY: Entry = Entry {
         MAX_BURST,
         ECN,
         DEPARTURE_RATE,
+        AUTO_ACTIVE,
     ],
+    check: any_settings,
     build: |build| Box::new(Pie::new(build)),
 };
 
@@ -125,6 +132,11 @@ const DEPARTURE_RATE: Parameter = Parameter {
     least: Value::Flag(false),
     most: Value::Flag(true),
 };
+
+const AUTO_ACTIVE: Parameter = Parameter::flag(
+    "auto_active",
+    "acts only once a third of the limit waits, until the queue is empty again",
+);
 
 /// Above this probability packets that speak ECN are dropped too.
 const MARK_BELOW: f64 = 0.1;
@@ -236,12 +248,15 @@ struct Pie {
     updates: Ticks,
     /// Time that a burst may still last.
     burst_allowance: Duration,
+    /// Whether it switches itself on and off.
+    is_automatic: bool,
+    is_active: bool,
     /// Probabilities of the packets since the last drop, summed.
     accumulated: f64,
     departure_rate: Option<DepartureRate>,
     /// Octets of the largest packet so far.
     largest: u64,
-    random: Pcg64,
+    random: Stream,
     waiting: Waiting,
 }
 
@@ -257,6 +272,8 @@ impl Pie {
             ecn: settings.flag(&ECN),
             updates: Ticks::every(settings.time(&T_UPDATE)),
             burst_allowance: max_burst,
+            is_automatic: settings.flag(&AUTO_ACTIVE),
+            is_active: !settings.flag(&AUTO_ACTIVE),
             accumulated: 0.0,
             departure_rate: measures.then(DepartureRate::default),
             largest: 0,
@@ -284,11 +301,27 @@ impl Pie {
         }
     }
 
+    /// Switches itself on from a third of the limit, and off on an empty queue.
+    fn switch(&mut self) {
+        let Tally { packets, bytes } = self.waiting.backlog();
+        let thrice = Tally::new(3 * packets, 3 * bytes.as_u64());
+        let is_idle = self.controller.p == 0.0 && self.controller.old == 0.0;
+        if self.is_active {
+            self.is_active = !(is_idle && self.waiting.is_empty());
+        } else if !self.limits.is_below(thrice) {
+            self.is_active = true;
+            (self.controller.p, self.controller.old) = (0.0, 0.0);
+            self.burst_allowance = self.max_burst;
+            self.accumulated = 0.0;
+        }
+    }
+
     /// Whether an arriving packet is chosen (`drop_early` of the RFC).
     fn chooses(&mut self) -> bool {
         let p = self.controller.p;
         let is_short = self.controller.old < self.controller.target / 2.0;
         if !self.burst_allowance.is_zero()
+            || !self.is_active
             || is_short && p < 0.2
             || self.waiting.octets() <= 2 * self.largest
         {
@@ -311,6 +344,9 @@ impl Pie {
 impl Discipline for Pie {
     fn enqueue(&mut self, now: Instant, _link: &Link, mut ticket: Ticket, drops: &mut Drops) {
         self.catch_up(now);
+        if self.is_automatic {
+            self.switch();
+        }
         self.largest = self.largest.max(u64::from(ticket.octets));
         let inside = self.waiting.backlog().plus(ticket.tally());
         if !self.limits.admit(inside) {
@@ -326,6 +362,9 @@ impl Discipline for Pie {
             }
         }
         self.waiting.push(ticket);
+        if self.is_automatic {
+            self.switch();
+        }
     }
 
     fn dequeue(&mut self, now: Instant, _link: &Link, _drops: &mut Drops) -> Option<Ticket> {
@@ -360,8 +399,35 @@ mod tests {
         Pie::new(Build {
             settings: &settings,
             limits: Limits::default(),
-            random: Pcg64::new(3, 5),
+            random: Stream::new(3, "queue", 5),
         })
+    }
+
+    /// A limit of 300 packets: the hundredth switches it on, and not the one before.
+    #[test]
+    fn it_switches_itself_on_at_a_third_of_the_limit_and_off_when_empty() {
+        let set = [("auto_active", Value::Flag(true))];
+        let limits = Limits {
+            packets: Some(300),
+            bytes: None,
+        };
+        let mut trial = Trial::new("pie", &set, limits);
+        trial.arrive_many(0.0, 99);
+        // A delay of 10 s would drop nearly all, were it on.
+        for _ in 0..50 {
+            trial.arrive(10.0, 0);
+            assert!(trial.depart(10.0).is_some());
+        }
+        assert_eq!(trial.dropped_parcels(), []);
+        trial.arrive_many(10.0, 2);
+        trial.arrive_many(20.0, 100);
+        assert!(trial.dropped_parcels().len() > 50);
+        while trial.depart(20.0).is_some() {}
+        // p has gone by then.
+        let before = trial.dropped_parcels().len();
+        trial.arrive_many(100.0, 99);
+        trial.arrive_many(110.0, 1);
+        assert_eq!(trial.dropped_parcels().len(), before);
     }
 
     /// Updates after which p is given below.

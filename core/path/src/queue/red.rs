@@ -49,11 +49,13 @@
 
 use alloc::boxed::Box;
 
+use gigatcp_units::random::Stream;
 use gigatcp_units::{Bytes, Duration, Instant};
-use rand_pcg::Pcg64;
 
 use super::waiting::{Ticks, Waiting, draw};
-use super::{Build, Discipline, Drops, Entry, Limits, Link, Parameter, Ticket, Value};
+use super::{
+    Build, Conflict, Discipline, Drops, Entry, Limits, Link, Parameter, Settings, Ticket, Value,
+};
 use crate::{DropCause, Tally};
 
 /// The registry's entry.
@@ -71,8 +73,20 @@ pub(super) const ENTRY: Entry = Entry {
         BYTES,
         MEAN_PACKET,
     ],
+    check,
     build: |build| Box::new(Red::new(build)),
 };
+
+/// Refuses an average from which all is dropped that is reached before drops begin.
+fn check(settings: &Settings) -> Result<(), Conflict> {
+    if settings.whole(&MAX) > settings.whole(&MIN) {
+        return Ok(());
+    }
+    Err(Conflict {
+        names: ["max", "min"],
+        why: "`max` of RED is not above `min`",
+    })
+}
 
 const MIN: Parameter = Parameter {
     name: "min",
@@ -84,7 +98,7 @@ const MIN: Parameter = Parameter {
 
 const MAX: Parameter = Parameter {
     name: "max",
-    summary: "average queue in packets from which all are dropped; at least min + 1",
+    summary: "average queue in packets from which all are dropped; above min",
     default: Some(Value::Count(15)),
     least: Value::Count(1),
     most: Value::Count(1 << 32),
@@ -182,19 +196,18 @@ struct Red {
     count: u64,
     /// When the link had sent the last packet, while none waits.
     idle_since: Instant,
-    random: Pcg64,
+    random: Stream,
     waiting: Waiting,
 }
 
 impl Red {
     fn new(build: Build<'_>) -> Self {
         let settings = build.settings;
-        let min = settings.whole(&MIN);
         let adapts = settings.flag(&ADAPTIVE);
         Self {
             limits: build.limits,
-            min: min as f64,
-            max: settings.whole(&MAX).max(min + 1) as f64,
+            min: settings.whole(&MIN) as f64,
+            max: settings.whole(&MAX) as f64,
             weight: settings.number(&WEIGHT),
             max_p: settings.number(&MAX_P),
             ecn: settings.flag(&ECN),
@@ -340,8 +353,8 @@ impl Discipline for Red {
 
 #[cfg(test)]
 mod tests {
+    use super::super::Rate;
     use super::super::tests::{Trial, at, packets, unlimited};
-    use super::super::{Rate, Settings};
     use super::*;
 
     fn red(set: &[(&str, Value)]) -> Red {
@@ -352,13 +365,28 @@ mod tests {
         Red::new(Build {
             settings: &settings,
             limits: Limits::default(),
-            random: Pcg64::new(3, 5),
+            random: Stream::new(3, "queue", 5),
         })
     }
 
     fn close(value: f64, expected: f64) {
         let error = (value - expected).abs();
         assert!(error <= 1e-9 * expected.abs(), "{value} not {expected}");
+    }
+
+    #[test]
+    fn thresholds_that_cross_are_refused_defaults_included() {
+        let checked = |set: &[(&str, u64)]| {
+            let mut settings = Settings::new();
+            for (name, value) in set {
+                let value = Value::Count(*value);
+                settings.set(ENTRY.parameters, name, value).unwrap();
+            }
+            check(&settings).is_ok()
+        };
+        assert!(checked(&[]) && checked(&[("min", 14)]) && checked(&[("min", 0), ("max", 1)]));
+        assert!(!checked(&[("min", 15)]) && !checked(&[("max", 5)]));
+        assert!(!checked(&[("min", 30), ("max", 20)]));
     }
 
     /// Ten packets wait and the average is the present queue, so pb is

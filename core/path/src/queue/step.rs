@@ -24,7 +24,9 @@ use alloc::boxed::Box;
 use gigatcp_units::{Duration, Instant};
 
 use super::waiting::Waiting;
-use super::{Build, Discipline, Drops, Entry, Limits, Link, Parameter, Ticket, Value};
+use super::{
+    Build, Discipline, Drops, Entry, Limits, Link, Parameter, Ticket, Value, any_settings,
+};
 use crate::{DropCause, Tally};
 
 /// The registry's entry.
@@ -32,6 +34,7 @@ pub(super) const ENTRY: Entry = Entry {
     name: "step",
     summary: "first in, first out; marks every packet above a threshold (RFC 8257 3.1)",
     parameters: &[PACKETS, OCTETS, SOJOURN],
+    check: any_settings,
     build: |build| Box::new(Step::new(&build)),
 };
 

@@ -2,9 +2,8 @@
 
 use alloc::collections::VecDeque;
 
+use gigatcp_units::random::Stream;
 use gigatcp_units::{Duration, Instant};
-use rand_core::Rng;
-use rand_pcg::Pcg64;
 
 use super::{Limits, Ticket};
 use crate::Tally;
@@ -60,6 +59,12 @@ impl Ticket {
 }
 
 impl Limits {
+    /// Returns whether `backlog` reaches none of these limits.
+    pub(super) fn is_below(&self, backlog: Tally) -> bool {
+        self.packets.is_none_or(|limit| backlog.packets < limit)
+            && self.bytes.is_none_or(|limit| backlog.bytes < limit)
+    }
+
     /// Returns these limits, or `packets` if none is set.
     pub(super) fn or_packets(self, packets: u64) -> Self {
         if self == Self::default() {
@@ -115,8 +120,8 @@ impl Ticks {
 /// Draws once and returns `true` with `probability`, to a resolution of 2^-53.
 ///
 /// The comparison is between integers, so it is the same on every machine.
-pub(super) fn draw(random: &mut Pcg64, probability: f64) -> bool {
+pub(super) fn draw(random: &mut Stream, probability: f64) -> bool {
     const WHOLE: f64 = (1_u64 << 53) as f64;
     // Multiplication by a power of two is exact, and the cast saturates.
-    (random.next_u64() >> 11) < (probability * WHOLE) as u64
+    (random.bits() >> 11) < (probability * WHOLE) as u64
 }

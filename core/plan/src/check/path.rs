@@ -8,8 +8,8 @@ use alloc::vec;
 use alloc::vec::Vec;
 
 use gigatcp_path::{
-    Aggregate, HopConfig, LossModel, MarkAbove, Period, Policer, RateSource, Reorder, Shaper,
-    TRACE_OVERHEAD,
+    AckFilter, Aggregate, HopConfig, LossModel, MarkAbove, Peak, Period, Policer, RateSource,
+    Reorder, Shaper, TRACE_OVERHEAD, Yellow,
 };
 use gigatcp_units::{Bytes, Duration, Rate};
 
@@ -28,7 +28,8 @@ pub(crate) struct Hop {
     room_place: Place,
     /// Where it is told to mark, if it is.
     mark_place: Option<Place>,
-    burst_place: Place,
+    /// Where a policer's bursts are said, the committed and the peak one.
+    burst_places: [Place; 2],
 }
 
 impl Hop {
@@ -154,13 +155,15 @@ fn shorthand(plan: &Reader, reader: &Reader) -> (Vec<Hop>, Vec<Hop>) {
             rate: there.config.rate,
             link_overhead: there.config.link_overhead,
             one_way_delay: rtt / 2,
+            // A middlebox sees both SYNs of a connection.
+            middlebox: there.config.middlebox,
             ..HopConfig::default()
         },
         room: Some(Room::Unlimited),
         name_place: there.name_place.clone(),
         room_place: there.room_place.clone(),
         mark_place: None,
-        burst_place: there.burst_place.clone(),
+        burst_places: there.burst_places.clone(),
     };
     (vec![there], vec![back])
 }
@@ -226,13 +229,16 @@ pub(crate) fn hop(reader: &Reader, name: &str) -> Hop {
         jitter: reader.jitter("jitter"),
         hold_limit: reader.whole("hold_limit"),
         loss: losses(reader),
+        corrupt: corruptions(reader),
         loss_period: loss_period(reader),
         policer: policer(reader),
         reorder: reorder(reader),
+        ack_filter: reader.ack_filter("ack_filter"),
         duplicate: reader.probability("duplicate"),
         mark_above: reader.threshold("mark_above"),
         mark: reader.probability("mark").filter(|p| p.as_f64() > 0.0),
         ecn_bleach: reader.flag("ecn_bleach").unwrap_or(false),
+        middlebox: reader.middlebox("middlebox"),
         mtu: reader
             .octets("mtu")
             .map(|octets| Bytes::new(u64::from(octets))),
@@ -259,7 +265,8 @@ pub(crate) fn hop(reader: &Reader, name: &str) -> Hop {
         name_place: reader.place_of_value("name").clone(),
         room_place: reader.place_of_value("queue").clone(),
         mark_place: marking_key(&config).map(|key| reader.place_of_value(key).clone()),
-        burst_place: reader.place_of_value("policer_burst").clone(),
+        burst_places: ["policer_burst", "policer_peak_burst"]
+            .map(|key| reader.place_of_value(key).clone()),
         config,
     }
 }
@@ -272,10 +279,37 @@ fn service_time(packets_per_second: u64) -> Duration {
 }
 
 fn losses(reader: &Reader) -> Vec<LossModel> {
-    let probability = reader.probability("loss");
     let is_limited = reader.has("loss_from") || reader.has("loss_until");
-    if probability.is_some_and(|p| p.as_f64() == 1.0) && !is_limited {
-        let finding = Diagnostic::warning(reader.place_of_value("loss"), "every packet is lost");
+    let keys = ["loss", "lose_every", "lose_packets", "loss_burst"];
+    let certain = (!is_limited).then_some("every packet is lost");
+    let mut models = models(reader, keys, certain);
+    let chain = reader.chain("loss_gemodel");
+    models.extend(chain.map(LossModel::GilbertElliott));
+    models
+}
+
+fn corruptions(reader: &Reader) -> Vec<LossModel> {
+    let keys = [
+        "corrupt",
+        "corrupt_every",
+        "corrupt_packets",
+        "corrupt_burst",
+    ];
+    models(reader, keys, Some("every packet is damaged"))
+}
+
+/// The models behind the keys for a probability, a period, a list and bursts; `certain`
+/// is said where the probability is 1.
+fn models(
+    reader: &Reader,
+    [random, every, packets, burst]: [&str; 4],
+    certain: Option<&str>,
+) -> Vec<LossModel> {
+    let probability = reader.probability(random);
+    if let Some(message) = certain
+        && probability.is_some_and(|p| p.as_f64() == 1.0)
+    {
+        let finding = Diagnostic::warning(reader.place_of_value(random), message);
         reader
             .findings()
             .add(finding.label("nothing arrives").effect("no flow can open"));
@@ -283,14 +317,12 @@ fn losses(reader: &Reader) -> Vec<LossModel> {
     let random = probability
         .filter(|p| p.as_f64() > 0.0)
         .map(LossModel::Bernoulli);
-    let bursts = ["loss_burst", "loss_gemodel"].map(|key| reader.chain(key));
-    let bursts = bursts.into_iter().flatten().map(LossModel::GilbertElliott);
-    let periodic = reader
-        .whole("lose_every")
-        .map(|every| LossModel::Periodic { every });
-    let listed = reader.numbers("lose_packets").map(LossModel::Listed);
-    let others = [random, periodic, listed].into_iter().flatten();
-    others.chain(bursts).collect()
+    let periodic = reader.whole(every);
+    let periodic = periodic.map(|every| LossModel::Periodic { every });
+    let listed = reader.numbers(packets).map(LossModel::Listed);
+    let bursts = reader.chain(burst).map(LossModel::GilbertElliott);
+    let all = [random, periodic, listed, bursts];
+    all.into_iter().flatten().collect()
 }
 
 /// Returns when the losses of a hop occur, if not always.
@@ -332,20 +364,56 @@ fn loss_period(reader: &Reader) -> Option<Period> {
 pub(super) fn check_pair(reader: &Reader, pair: [&str; 2]) {
     for (key, other) in [(pair[0], pair[1]), (pair[1], pair[0])] {
         if reader.has(key) && !reader.has(other) {
-            let message = format!("`{key}` does nothing without `{other}`");
-            let finding = Diagnostic::error(reader.place_of(key), message);
-            reader
-                .findings()
-                .add(finding.label(format!("`{other}` is wanted beside it")));
+            report_idle(reader, key, other);
         }
     }
 }
 
+/// Refuses a key that says nothing without another.
+fn report_idle(reader: &Reader, key: &str, other: &str) {
+    let message = format!("`{key}` does nothing without `{other}`");
+    let finding = Diagnostic::error(reader.place_of(key), message);
+    reader
+        .findings()
+        .add(finding.label(format!("`{other}` is wanted beside it")));
+}
+
 fn policer(reader: &Reader) -> Option<Policer> {
+    let others = ["policer_peak", "policer_peak_burst", "policer_yellow"];
+    let idle = others.into_iter().filter(|key| reader.has(key));
+    for key in idle.filter(|_| !reader.has("policer")) {
+        report_idle(reader, key, "policer");
+    }
     check_pair(reader, ["policer", "policer_burst"]);
     let rate = reader.rate("policer")?;
     let burst = reader.amount("policer_burst")?;
-    Some(Policer { rate, burst })
+    let peak = peak(reader, rate);
+    Some(Policer { rate, burst, peak })
+}
+
+/// The second rate of a policer, whose first is `committed`.
+fn peak(reader: &Reader, committed: Rate) -> Option<Peak> {
+    check_pair(reader, ["policer_peak", "policer_peak_burst"]);
+    let find = Yellow::find;
+    let yellow = reader.choice("policer_yellow", "action", Yellow::NAMES.into_iter(), find);
+    if reader.has("policer_yellow") && !reader.has("policer_peak") {
+        report_idle(reader, "policer_yellow", "policer_peak");
+    }
+    let rate = reader.rate("policer_peak")?;
+    if rate < committed {
+        let message = format!("the peak rate {rate} is below the committed rate {committed}");
+        let finding = Diagnostic::error(reader.place_of_value("policer_peak"), message);
+        reader.findings().add(
+            finding
+                .label("RFC 2698 section 2: not below `policer`")
+                .hint(format!("policer_peak = \"{committed}\" or more")),
+        );
+    }
+    Some(Peak {
+        rate,
+        burst: reader.amount("policer_peak_burst")?,
+        yellow: yellow.unwrap_or_default(),
+    })
 }
 
 fn rate_source(reader: &Reader) -> Option<RateSource> {
@@ -391,8 +459,17 @@ fn check_changes(reader: &Reader, config: &HopConfig) {
     }
 }
 
-/// A discipline manages a queue only where there is one.
+/// A discipline, or a filter, manages a queue only where there is one.
 fn check_queue(reader: &Reader, config: &HopConfig) {
+    if config.never_queues() && config.ack_filter == Some(AckFilter::Queue) {
+        let message = "the ACK filter has nothing to do: without a rate nothing ever waits";
+        let finding = Diagnostic::error(reader.place_of_value("ack_filter"), message);
+        reader.findings().add(
+            finding
+                .label("no ACK finds an older one in a queue")
+                .hint("give the hop a rate, or use \"every 4\""),
+        );
+    }
     if config.never_queues() && !config.queue.is_fifo() {
         let name = config.queue.discipline.name;
         let message = format!("`{name}` has nothing to do: without a rate nothing ever waits");
@@ -519,14 +596,18 @@ impl Settling<'_> {
             self.check_threshold(&config, place);
         }
         if let Some(policer) = config.policer {
-            self.check_burst(policer, &hop.burst_place);
+            let [committed, peak] = &hop.burst_places;
+            self.check_burst(policer.burst, committed);
+            if let Some(found) = policer.peak {
+                self.check_burst(found.burst, peak);
+            }
         }
         config
     }
 
     /// A bucket that holds less than a packet lets none of that size pass.
-    fn check_burst(&self, policer: Policer, place: &Place) {
-        if self.carries_data && policer.burst < Bytes::new(u64::from(self.mtu)) {
+    fn check_burst(&self, burst: Bytes, place: &Place) {
+        if self.carries_data && burst < Bytes::new(u64::from(self.mtu)) {
             let message = format!(
                 "the policer's burst is smaller than a packet of {} B",
                 self.mtu

@@ -3,6 +3,7 @@
 //! Each key has two lines: `key = example, meaning:` as it is typed, then what
 //! its value may be and what stands in for it.
 
+use gigatcp_path::Yellow;
 use gigatcp_tcp::congestion::SlowStart;
 use gigatcp_units::{Bytes, Duration, Rate};
 
@@ -106,6 +107,14 @@ const IMPAIRMENTS: &[Key] = keys! {
         ANY_TIME, Is("0 s");
     loss_until = r#""3 s""#, "end of that time":
         SOME_TIME, Is("the end of the run");
+    corrupt = r#""1e-6""#, "probability that a packet is damaged; its receiver finds the checksum wrong and drops it":
+        Kind::Probability, Is("0");
+    corrupt_every = "100000", "every n-th packet is damaged":
+        Kind::Whole(1, u64::MAX), Is("none");
+    corrupt_packets = "[1000, 1001]", "these packets are damaged, counted from 1 as they arrive":
+        Kind::Numbers, Is("none");
+    corrupt_burst = r#""0.001:4""#, "share of packets damaged, and how many in a row on average":
+        Kind::Bursts, Is("none");
     reorder = r#""1e-4""#, "chance that a packet comes late (needs reorder_delay)":
         Kind::Probability, Is("0");
     reorder_delay = r#""1 ms""#, "by how much it comes late":
@@ -130,6 +139,14 @@ const IMPAIRMENTS: &[Key] = keys! {
         ANY_RATE, Is("none");
     policer_burst = r#""256 KiB""#, "what may pass at once beyond that rate":
         Kind::Amount(Bytes::new(68), Bytes::new(1 << 40)), Is("none");
+    policer_peak = r#""120 Mbit/s""#, "with two rates (RFC 2698), the one beyond which packets are dropped (needs policer, policer_peak_burst)":
+        ANY_RATE, Is("none");
+    policer_peak_burst = r#""512 KiB""#, "what may pass at once beyond the peak rate":
+        Kind::Amount(Bytes::new(68), Bytes::new(1 << 40)), Is("none");
+    policer_yellow = r#""mark""#, "what happens to packets between the two rates: \"mark\" is an ECN mark (needs policer_peak)":
+        Kind::OneOf(&Yellow::NAMES), Is(r#""pass""#);
+    ack_filter = r#""queue""#, "ACKs that a newer one makes redundant are dropped: in the queue (RFC 3449), or all but every n-th":
+        Kind::AckFilter, Is("none");
     duplicate = r#""1e-5""#, "chance that a packet arrives twice":
         Kind::Probability, Is("0");
     mark_above = r#""65 packets""#, "backlog beyond which packets that speak ECN are marked (RFC 3168)":
@@ -138,6 +155,8 @@ const IMPAIRMENTS: &[Key] = keys! {
         Kind::Probability, Is("0");
     ecn_bleach = "true", "whether the ECN field of every packet is cleared":
         Kind::Flag, Is("false");
+    middlebox = r#""mss 1400, no timestamps""#, "what is clamped or cleared on segments with SYN":
+        Kind::Middlebox, Is("nothing");
     mtu = "1492", "largest IP packet the link takes; larger ones are dropped":
         Kind::Octets(68, 65_535), Is("any");
     icmp = "false", "whether the sender of a larger one is told (needs mtu)":

@@ -16,7 +16,6 @@ use gigatcp_wire::Payload;
 use super::datagram::{FIRST, Waiting};
 use super::{Host, Lost};
 use crate::config::HostConfig;
-use crate::ledger::end_of;
 use crate::packet::{Content, Packet};
 
 /// A packet that the card has received. ICMP errors go past the card.
@@ -188,12 +187,7 @@ fn tally(packet: &Packet) -> Tally {
 
 /// What a packet with data that found no place in a ring leaves behind.
 fn overrun(packet: &Packet) -> Option<Lost> {
-    Some(Lost {
-        flow: packet.flow,
-        reverse: packet.reverse(),
-        end: end_of(packet)?,
-        cause: Cause::RxRingOverrun,
-    })
+    Lost::of(packet, Cause::RxRingOverrun)
 }
 
 impl Host {
@@ -390,22 +384,27 @@ impl Host {
         }
     }
 
-    /// The stack takes a datagram, which waits in its buffer for the application.
-    pub(super) fn take_datagram_frame(&mut self, frame: Frame) {
-        let Content::Datagram { datagram, sent_at } = frame.packet.content else {
-            return;
-        };
-        let waiting = Waiting {
-            at: frame.at,
-            sent_at,
-            datagram,
-            buffer: frame.buffer,
-        };
-        if !self.queue_datagram(frame.socket, waiting) {
-            self.drops
-                .add(DropCause::SocketBuffer, tally(&frame.packet));
-            self.card.release(frame.buffer);
+    /// The stack takes a datagram, which waits in its buffer for the application, or drops
+    /// what is damaged.
+    pub(super) fn take_other_frame(&mut self, frame: Frame) {
+        match frame.packet.content {
+            Content::Datagram { datagram, sent_at } => {
+                let waiting = Waiting {
+                    at: frame.at,
+                    sent_at,
+                    datagram,
+                    buffer: frame.buffer,
+                };
+                if self.queue_datagram(frame.socket, waiting) {
+                    return;
+                }
+                self.drops
+                    .add(DropCause::SocketBuffer, tally(&frame.packet));
+            }
+            Content::Corrupted(_) => self.drop_corrupted(frame.socket, &frame.packet),
+            Content::Segment(_) | Content::Icmp { .. } => {}
         }
+        self.card.release(frame.buffer);
     }
 
     fn received_and_held(&self, socket: usize) -> u64 {

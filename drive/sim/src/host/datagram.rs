@@ -43,6 +43,7 @@ pub struct DatagramSink {
     waiting: VecDeque<Waiting>,
     waiting_octets: u64,
     overflows: u64,
+    pub(super) checksum_errors: u64,
 }
 
 /// A datagram in a receive buffer.
@@ -67,6 +68,12 @@ impl DatagramSink {
     #[must_use]
     pub fn overflows(&self) -> u64 {
         self.overflows
+    }
+
+    /// Datagrams whose checksum was wrong.
+    #[must_use]
+    pub fn checksum_errors(&self) -> u64 {
+        self.checksum_errors
     }
 }
 
@@ -112,6 +119,7 @@ impl Host {
             waiting: VecDeque::new(),
             waiting_octets: 0,
             overflows: 0,
+            checksum_errors: 0,
         });
         FIRST + self.sinks.len() as u32 - 1
     }
@@ -126,6 +134,12 @@ impl Host {
     #[must_use]
     pub fn sink(&self, socket: u32) -> &DatagramSink {
         &self.sinks[(socket - FIRST) as usize]
+    }
+
+    /// The sink with this socket number, if it is one of a sink.
+    pub(super) fn sink_mut(&mut self, socket: u32) -> Option<&mut DatagramSink> {
+        let number = socket.checked_sub(FIRST)?;
+        self.sinks.get_mut(number as usize)
     }
 
     /// Sources send what is due.

@@ -333,7 +333,7 @@ impl Host {
         match task {
             Task::ReadDatagram(socket) => return self.finish_datagram(socket),
             Task::Receive(frame) if frame.packet.segment().is_none() => {
-                return self.take_datagram_frame(frame);
+                return self.take_other_frame(frame);
             }
             Task::Receive(frame) => self.handle_frame(now, frame),
             Task::Write(_, len) => {
@@ -351,7 +351,7 @@ impl Host {
 
     /// Protocol work on what arrived.
     fn receive_work(&self, frame: &Frame) -> Work {
-        let Some(segment) = frame.packet.segment() else {
+        let Some(segment) = frame.packet.sent_segment() else {
             return self.costs.data_received(1);
         };
         let connection = self.sockets[frame.socket as usize].connection();

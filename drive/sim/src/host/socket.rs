@@ -69,6 +69,7 @@ pub struct Socket {
     written: u64,
     /// What the application has read, as a stream offset: integrity.
     pub(super) read_offset: u64,
+    pub(super) checksum_errors: u64,
     meter: Meter,
 }
 
@@ -101,6 +102,7 @@ impl Socket {
             batch: 0,
             written: 0,
             read_offset: 0,
+            checksum_errors: 0,
             meter: Meter::new(config.interval),
         }
     }
@@ -115,6 +117,12 @@ impl Socket {
         self.is_held_back = false;
         self.opened = false;
         self.meter = Meter::new(self.meter.interval());
+    }
+
+    /// Wire packets for it whose checksum was wrong.
+    #[must_use]
+    pub fn checksum_errors(&self) -> u64 {
+        self.checksum_errors
     }
 
     /// Number of its flow; `u32::MAX` if it is gone.

@@ -58,7 +58,7 @@ impl World {
         // Without ends the flow has gone: a duplicate, or a packet that was reordered.
         if let Some(Ends { places, .. }) = ends {
             let place = places[usize::from(!packet.reverse())];
-            if let (Some(tap), Some(_)) = (&mut self.tap, packet.segment()) {
+            if let (Some(tap), Some(_)) = (&mut self.tap, packet.sent_segment()) {
                 tap.on_packet(self.now, &packet, packet.reverse());
             }
             let host = place.host as usize;
@@ -77,5 +77,6 @@ pub(super) fn outcome(ends: &Ends, hosts: &[Rc<Host>]) -> DatagramsOutcome {
         sent: source.source().sent(),
         received: sink.sink().report(),
         overflows: sink.overflows(),
+        checksum_errors: sink.checksum_errors(),
     }
 }

@@ -16,10 +16,10 @@ use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::sync::{Arc, Mutex};
 
 use gigatcp_path::{
-    CpuCosts, HopConfig, LossModel, MarkAbove, Period, Picoseconds, Policer, QueueConfig, Release,
-    Reorder, SharedMediumConfig, Tally,
+    AckFilter, CpuCosts, HopConfig, LossModel, MarkAbove, Middlebox, Period, Picoseconds, Policer,
+    QueueConfig, Release, Reorder, SharedMediumConfig, Tally, WindowScale,
 };
-use gigatcp_sim::packet::Packet;
+use gigatcp_sim::packet::{Content, Packet};
 use gigatcp_sim::{
     Ended, FlowConfig, FlowOutcome, HostConfig, Observe, Outcome, Reader, Scheduling,
     SharedSegment, Stop, Tap, World, WorldConfig,
@@ -184,7 +184,16 @@ pub fn hop(draw: &mut Draw, name: String) -> HopConfig {
         .then(|| Rate::from_bps(draw.magnitude(1_000_000, 20_000_000_000)));
     // Without a rate nothing ever queues.
     let limits = rate.is_some();
+    // Those that came later, from a stream of their own.
+    let mut later = Draw::new(draw.clone().next(), "later impairments");
     HopConfig {
+        corrupt: match later.chance(10) {
+            true => losses(&mut later),
+            false => Vec::new(),
+        },
+        // Without a queue it could take the only ACK of a window, again and again.
+        ack_filter: later.chance(10).then_some(AckFilter::Queue),
+        middlebox: later.chance(10).then(|| middlebox(&mut later)),
         name,
         rate,
         link_overhead: Bytes::new(draw.pick(&[0, 0, 38])),
@@ -220,12 +229,25 @@ pub fn hop(draw: &mut Draw, name: String) -> HopConfig {
     }
 }
 
+/// What a middlebox clears and clamps. It may be on the way of the answer to a SYN alone, so
+/// it leaves Window Scale and Timestamps: without them there, the ends would not agree.
+fn middlebox(draw: &mut Draw) -> Middlebox {
+    Middlebox {
+        mss: draw.chance(30).then(|| draw.magnitude(536, 1460) as u16),
+        window_scale: WindowScale::Pass,
+        clears_sack: draw.chance(30),
+        clears_timestamps: false,
+        clears_ecn: draw.chance(30),
+    }
+}
+
 /// A policer, seldom.
 fn policer(draw: &mut Draw) -> Option<Policer> {
     draw.chance(8).then(|| Policer {
         rate: Rate::from_bps(draw.magnitude(1_000_000, 2_000_000_000)),
         // A whole packet of any size fits.
         burst: Bytes::new(draw.magnitude(70_000, 8_000_000)),
+        peak: None,
     })
 }
 
@@ -433,8 +455,10 @@ impl Watch {
         count(&mut tallies[usize::from(packet.reverse())], packet);
         self.crossed.at_host(packet, departs);
         let (audit, iss) = &mut self.flows[packet.flow as usize];
-        let Some(segment) = packet.segment() else {
-            return Err("an ICMP error was shown".into());
+        let segment = match &packet.content {
+            Content::Segment(segment) => segment,
+            Content::Corrupted(_) => return Ok(()),
+            _ => return Err("an ICMP error was shown".into()),
         };
         check_phantom(iss, packet.reverse(), segment)?;
         let end = usize::from(packet.reverse() == departs);

@@ -118,6 +118,7 @@ fn link(draw: &mut Draw, name: String, nodes: u64) -> HopConfig {
         one_way_delay: Duration::from_nanos(delay.max(1)),
         hold_limit: None,
         loss: Vec::new(),
+        corrupt: Vec::new(),
         loss_period: None,
         reorder: None,
         duplicate: None,

@@ -1,6 +1,8 @@
 //! What was found in real time becomes a record, in the form that runs in
 //! virtual time have.
 
+use std::collections::BTreeMap;
+
 use gigatcp_emulate::{Side, Way};
 use gigatcp_linux::process::kernel_name;
 use gigatcp_meter::Granted;
@@ -196,6 +198,7 @@ impl FlowOutcome {
             },
             failure: self.failure.clone(),
             rings: Vec::new(),
+            host_drops: BTreeMap::new(),
             busy: self.busy,
             limits: self.sender.as_ref().map(|seen| seen.limits),
             account: self.account.clone(),

@@ -182,6 +182,10 @@ struct Link {
     #[arg(long, value_name = "P:N")]
     loss_burst: Option<String>,
 
+    /// Probability that a packet is damaged: its checksum fails at the receiver
+    #[arg(long, value_name = "P", value_parser = values::probability)]
+    corrupt: Option<Probability>,
+
     /// Chance that a packet comes late
     #[arg(long, value_name = "P", value_parser = values::probability, requires = "reorder_delay")]
     reorder: Option<Probability>,
@@ -201,6 +205,27 @@ struct Link {
     /// What may pass at once beyond that rate, as in '256 KiB'
     #[arg(long, value_name = "SIZE", value_parser = values::amount, requires = "policer")]
     policer_burst: Option<Bytes>,
+
+    /// With two rates (RFC 2698): the one beyond which packets are dropped
+    #[arg(long, value_name = "RATE", value_parser = values::rate,
+        requires_all = ["policer", "policer_peak_burst"])]
+    policer_peak: Option<Rate>,
+
+    /// What may pass at once beyond the peak rate
+    #[arg(long, value_name = "SIZE", value_parser = values::amount, requires = "policer_peak")]
+    policer_peak_burst: Option<Bytes>,
+
+    /// What happens to packets between the two rates: pass, mark (ECN) or drop [default: pass]
+    #[arg(long, value_name = "ACTION", requires = "policer_peak")]
+    policer_yellow: Option<String>,
+
+    /// Drop ACKs that a newer one makes redundant: 'queue', or all but one in n, as 'every 4'
+    #[arg(long, value_name = "FILTER")]
+    ack_filter: Option<String>,
+
+    /// What a middlebox clears or clamps on segments with SYN, as in 'mss 1400, no timestamps'
+    #[arg(long, value_name = "CHANGES")]
+    middlebox: Option<String>,
 
     /// Rate of the tokens that packets wait for, as in '80 Mbit/s'
     #[arg(long, value_name = "RATE", value_parser = values::rate, requires = "shaper_burst")]
@@ -247,11 +272,17 @@ impl Link {
             delay_schedule,
             jitter,
             loss_burst,
+            corrupt,
             reorder,
             reorder_delay,
             duplicate,
             policer,
             policer_burst,
+            policer_peak,
+            policer_peak_burst,
+            policer_yellow,
+            ack_filter,
+            middlebox,
             shaper,
             shaper_burst,
             queue,
@@ -268,11 +299,17 @@ impl Link {
             ("--delay-schedule", delay_schedule.is_some()),
             ("--jitter", jitter.is_some()),
             ("--loss-burst", loss_burst.is_some()),
+            ("--corrupt", corrupt.is_some()),
             ("--reorder", reorder.is_some()),
             ("--reorder-delay", reorder_delay.is_some()),
             ("--duplicate", duplicate.is_some()),
             ("--policer", policer.is_some()),
             ("--policer-burst", policer_burst.is_some()),
+            ("--policer-peak", policer_peak.is_some()),
+            ("--policer-peak-burst", policer_peak_burst.is_some()),
+            ("--policer-yellow", policer_yellow.is_some()),
+            ("--ack-filter", ack_filter.is_some()),
+            ("--middlebox", middlebox.is_some()),
             ("--shaper", shaper.is_some()),
             ("--shaper-burst", shaper_burst.is_some()),
             ("--queue", queue.is_some()),

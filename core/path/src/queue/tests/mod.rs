@@ -7,8 +7,8 @@ mod fq_codel;
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 
+use gigatcp_units::random::Stream;
 use gigatcp_units::{Bytes, Duration, Instant, Rate};
-use rand_pcg::Pcg64;
 
 use super::{Build, Discipline, Drops, Limits, Link, Settings, Ticket, Value, find};
 use crate::{DropCause, Tally};
@@ -54,7 +54,7 @@ impl Trial {
         Self::with_seed(name, set, limits, 1)
     }
 
-    pub(super) fn with_seed(name: &str, set: &[(&str, Value)], limits: Limits, seed: u128) -> Self {
+    pub(super) fn with_seed(name: &str, set: &[(&str, Value)], limits: Limits, seed: u64) -> Self {
         let entry = find(name).unwrap();
         let mut settings = Settings::new();
         for (name, value) in set {
@@ -63,7 +63,7 @@ impl Trial {
         let queue = (entry.build)(Build {
             settings: &settings,
             limits,
-            random: Pcg64::new(seed, 7),
+            random: Stream::new(seed, "trial", 7),
         });
         Self {
             queue,

@@ -1,6 +1,8 @@
 //! A checked plan as it is shown: the same facts as text and as JSON.
 
-use gigatcp_path::{CpuCosts, HopConfig, LossModel, Policer, RateSource};
+use gigatcp_path::{
+    AckFilter, CpuCosts, HopConfig, LossModel, Middlebox, Policer, RateSource, WindowScale,
+};
 use gigatcp_plan::{Ethernet, Flow, Host, Node, Plan, Scenario, Series, Stop};
 use gigatcp_tcp::congestion::SlowStart;
 use gigatcp_units::{Bytes, Duration, Rate};
@@ -456,7 +458,8 @@ fn buffer_text(requested: Option<u64>) -> String {
 
 impl HopView {
     fn of(hop: &HopConfig) -> Self {
-        let mut impairments: Vec<String> = hop.loss.iter().map(loss_text).collect();
+        let losses = hop.loss.iter().map(|loss| harm_text(loss, "lost"));
+        let mut impairments: Vec<String> = losses.collect();
         impairments.extend(hop.loss_period.map(|period| {
             let (from, until) = (period.from, period.until);
             match until.as_nanos() {
@@ -464,14 +467,24 @@ impl HopView {
                 _ => format!("losses from {from} until {until}"),
             }
         }));
+        let damage = hop.corrupt.iter();
+        impairments.extend(damage.map(|harm| harm_text(harm, "corrupted")));
         impairments.extend(hop.reorder.map(|reorder| {
             let (chance, delay) = (reorder.probability, reorder.extra_delay);
             format!("{chance} reordered by {delay}")
         }));
         impairments.extend(hop.duplicate.map(|chance| format!("{chance} duplicated")));
         impairments.extend(hop.policer.map(|policer| {
-            let Policer { rate, burst } = policer;
-            format!("dropped beyond {rate}, bursts of {burst}")
+            let Policer { rate, burst, peak } = policer;
+            match peak {
+                None => format!("dropped beyond {rate}, bursts of {burst}"),
+                Some(peak) => format!(
+                    "dropped beyond {}, bursts of {}; {} beyond {rate}, bursts of {burst}",
+                    peak.rate,
+                    peak.burst,
+                    peak.yellow.name(),
+                ),
+            }
         }));
         impairments.extend(changes(hop));
         impairments.extend(hop.mtu.map(|mtu| {
@@ -629,23 +642,24 @@ fn time_text(ns: u64) -> String {
     }
 }
 
-fn loss_text(loss: &LossModel) -> String {
+/// Which packets are `harmed`: lost, or corrupted.
+fn harm_text(model: &LossModel, harmed: &str) -> String {
     /// More packets than this are counted, not listed.
     const LISTED: usize = 4;
-    match loss {
-        LossModel::Bernoulli(chance) => format!("{chance} lost"),
+    match model {
+        LossModel::Bernoulli(chance) => format!("{chance} {harmed}"),
         LossModel::GilbertElliott(chain) => format!(
-            "{:.4} % lost in bursts of {:.1}",
+            "{:.4} % {harmed} in bursts of {:.1}",
             100.0 * chain.mean_loss(),
             1.0 / chain.to_good.as_f64()
         ),
-        LossModel::Periodic { every } => format!("every {every}. packet lost"),
+        LossModel::Periodic { every } => format!("every {every}. packet {harmed}"),
         LossModel::Listed(packets) if packets.len() > LISTED => {
-            format!("{} listed packets lost", packets.len())
+            format!("{} listed packets {harmed}", packets.len())
         }
         LossModel::Listed(packets) => {
             let words: Vec<String> = packets.iter().map(u64::to_string).collect();
-            format!("lost: packet {}", words.join(", "))
+            format!("{harmed}: packet {}", words.join(", "))
         }
     }
 }
@@ -673,6 +687,12 @@ fn changes(hop: &HopConfig) -> Vec<String> {
     if let Some(jitter) = hop.jitter {
         said.push(format!("jitter {}", jitter.spread));
     }
+    said.extend(hop.middlebox.iter().flat_map(rewritten));
+    match hop.ack_filter {
+        Some(AckFilter::Queue) => said.push("ACKs filtered in the queue".to_owned()),
+        Some(AckFilter::Every(n)) => said.push(format!("ACKs filtered to 1 of {n}")),
+        None => {}
+    }
     if let Some(shaper) = hop.shaper {
         said.push(format!(
             "shaped to {}, bursts of {}",
@@ -683,6 +703,32 @@ fn changes(hop: &HopConfig) -> Vec<String> {
         let (packets, overhead) = (group.packets, group.overhead);
         said.push(format!("groups of {packets}, {overhead} each"));
     }
+    said
+}
+
+/// What a middlebox does to segments with SYN.
+fn rewritten(middlebox: &Middlebox) -> Vec<String> {
+    let Middlebox {
+        mss,
+        window_scale,
+        clears_sack,
+        clears_timestamps,
+        clears_ecn,
+    } = middlebox;
+    let mut said: Vec<String> = Vec::new();
+    said.extend(mss.map(|most| format!("MSS clamped to {most}")));
+    match window_scale {
+        WindowScale::Pass => {}
+        WindowScale::Clamp(most) => said.push(format!("window scale clamped to {most}")),
+        WindowScale::Clear => said.push("window scale cleared".to_owned()),
+    }
+    let cleared = [
+        (clears_sack, "SACK"),
+        (clears_timestamps, "timestamps"),
+        (clears_ecn, "ECN"),
+    ];
+    let cleared = cleared.into_iter().filter(|(is_cleared, _)| **is_cleared);
+    said.extend(cleared.map(|(_, what)| format!("{what} cleared")));
     said
 }
 

@@ -152,6 +152,7 @@ fn text(link: &Link) -> String {
                 .or_else(|| default_queue(rate?, link, mtu)),
         );
         say("loss", link.loss.map(|p| p.to_string()));
+        say("corrupt", link.corrupt.map(|p| p.to_string()));
         say("reorder", link.reorder.map(|p| p.to_string()));
         say(
             "reorder_delay",
@@ -162,6 +163,17 @@ fn text(link: &Link) -> String {
             "policer_burst",
             link.policer_burst.map(|burst| burst.to_string()),
         );
+        say(
+            "policer_peak",
+            link.policer_peak.map(|rate| rate.to_string()),
+        );
+        say(
+            "policer_peak_burst",
+            link.policer_peak_burst.map(|burst| burst.to_string()),
+        );
+        say("policer_yellow", link.policer_yellow.clone());
+        say("ack_filter", link.ack_filter.clone());
+        say("middlebox", link.middlebox.clone());
         say("duplicate", link.duplicate.map(|p| p.to_string()));
         if let Some(overhead) = link.link_overhead {
             text.push_str(&format!("link_overhead = {}\n", overhead.as_u64()));

@@ -125,6 +125,7 @@ fn counts(hop: &HopView) -> Vec<(String, u64)> {
         named("duplicated", counters.duplicated),
         named("reordered", counters.reordered),
         named("marked", counters.marked),
+        named("corrupted", counters.corrupted),
         named("inside", counters.inside),
     ]);
     counts
@@ -282,6 +283,7 @@ struct Hop {
     drops: BTreeMap<&'static str, u64>,
     reordered_packets: u64,
     marked_packets: u64,
+    corrupted_packets: u64,
     inside_packets: u64,
 }
 
@@ -329,6 +331,7 @@ fn hop(view: &HopView) -> Hop {
             .collect(),
         reordered_packets: counters.reordered.packets,
         marked_packets: counters.marked.packets,
+        corrupted_packets: counters.corrupted.packets,
         inside_packets: counters.inside.packets,
     }
 }
