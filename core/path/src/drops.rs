@@ -182,7 +182,7 @@ mod tests {
         );
         drops.add(DropCause::NoBuffer, Tally::default());
         drops.add(DropCause::InputQueue, Tally::new(1, 1500));
-        assert_eq!(drops.iter().count(), 8);
+        assert_eq!(drops.iter().count(), 9);
         let aqm = drops.sum(|cause| cause == DropCause::Aqm);
         assert_eq!(aqm, Tally::new(1, 40));
     }

@@ -46,6 +46,9 @@ use crate::counters;
 
 const PICOS_PER_NANO: u64 = 1000;
 
+/// A page of memory, which zero copy moves as a whole.
+pub const PAGE: Bytes = Bytes::new(4096);
+
 /// A span in picoseconds: costs per byte are fractions of a nanosecond.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Debug)]
 pub struct Picoseconds(u64);
@@ -91,11 +94,13 @@ pub enum WorkKind {
     Call,
     /// Work of the application itself.
     User,
+    /// Checksums of data, in a loop of their own.
+    Checksum,
 }
 
 impl WorkKind {
     /// All kinds, in the order of reports.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 8] = [
         Self::Send,
         Self::Receive,
         Self::Copy,
@@ -103,6 +108,7 @@ impl WorkKind {
         Self::Interrupt,
         Self::Call,
         Self::User,
+        Self::Checksum,
     ];
 }
 
@@ -161,6 +167,37 @@ impl Add for Work {
     }
 }
 
+/// Where checksums of data are computed.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub enum Checksum {
+    /// By the network card, at no cost.
+    #[default]
+    Card,
+    /// In a loop of their own, with protocol work.
+    Apart,
+    /// In the loop that copies to or from the application.
+    Copy,
+}
+
+impl Checksum {
+    /// The names in plans, in the order of the variants.
+    pub const NAMES: [&'static str; 3] = ["card", "apart", "copy"];
+
+    /// Returns its name in plans.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        Self::NAMES[self as usize]
+    }
+
+    /// Returns the one of that name.
+    #[must_use]
+    pub fn find(name: &str) -> Option<Self> {
+        [Self::Card, Self::Apart, Self::Copy]
+            .into_iter()
+            .find(|place| place.name() == name)
+    }
+}
+
 /// What each event costs a host's processor. The default costs nothing.
 ///
 /// A *segment* here is what the stack hands down or gets handed in one piece,
@@ -194,6 +231,19 @@ pub struct CpuCosts {
     /// Per byte copied to or from the application (1000 is 1 ns per byte,
     /// 8 Gbit/s of copying at most).
     pub per_byte_copied: Picoseconds,
+    /// Per byte of data sent or received, for its checksum where that is
+    /// [`Checksum::Apart`].
+    pub per_byte_checksummed: Picoseconds,
+    /// Per byte copied with its checksum in one loop, in place of `per_byte_copied`, where
+    /// that is [`Checksum::Copy`].
+    pub per_byte_copied_summed: Picoseconds,
+    /// Per page of [`PAGE`] bytes that a call moves without a copy, in place of
+    /// `per_byte_copied`, with `zero_copy`.
+    pub per_page_mapped: Duration,
+    /// Where checksums of data are computed.
+    pub checksum: Checksum,
+    /// Whether pages change hands in place of copies.
+    pub zero_copy: bool,
     /// Per byte that the application reads or writes, for its own work on it.
     pub per_byte_application: Picoseconds,
     /// Per entry walked in a list that grows with the window, such as the
@@ -211,7 +261,7 @@ pub struct CpuCosts {
 impl CpuCosts {
     /// Every cost under its name in plans, a byte's or a piece of work's.
     #[must_use]
-    pub fn named(&self) -> [(&'static str, Picoseconds); 14] {
+    pub fn named(&self) -> [(&'static str, Picoseconds); 17] {
         let span = |span: Duration| Picoseconds(span.as_nanos().saturating_mul(PICOS_PER_NANO));
         [
             ("per_segment_sent", span(self.per_segment_sent)),
@@ -225,6 +275,9 @@ impl CpuCosts {
             ("per_drop", span(self.per_drop)),
             ("per_call", span(self.per_call)),
             ("per_byte_copied", self.per_byte_copied),
+            ("per_byte_checksummed", self.per_byte_checksummed),
+            ("per_byte_copied_summed", self.per_byte_copied_summed),
+            ("per_page_mapped", span(self.per_page_mapped)),
             ("per_byte_application", self.per_byte_application),
             ("per_entry_walked", span(self.per_entry_walked)),
             ("per_byte_queued", self.per_byte_queued),
@@ -297,11 +350,28 @@ impl CpuCosts {
             + Work::from_picos(WorkKind::User, own)
     }
 
-    /// Copying `amount` to or from the application.
+    /// Moving `amount` to or from the application.
     #[must_use]
     pub const fn copied(&self, amount: Bytes) -> Work {
-        let picos = self.per_byte_copied.0.saturating_mul(amount.as_u64());
-        Work::from_picos(WorkKind::Copy, picos)
+        if self.zero_copy {
+            let pages = amount.as_u64().div_ceil(PAGE.as_u64());
+            return Work::new(WorkKind::Copy, self.per_page_mapped.saturating_mul(pages));
+        }
+        let each = match self.checksum {
+            Checksum::Copy => self.per_byte_copied_summed.0,
+            Checksum::Card | Checksum::Apart => self.per_byte_copied.0,
+        };
+        Work::from_picos(WorkKind::Copy, each.saturating_mul(amount.as_u64()))
+    }
+
+    /// The checksum of `amount` of data sent or received, with protocol work.
+    #[must_use]
+    pub const fn checksummed(&self, amount: u64) -> Work {
+        let picos = match self.checksum {
+            Checksum::Apart => self.per_byte_checksummed.0.saturating_mul(amount),
+            Checksum::Card | Checksum::Copy => 0,
+        };
+        Work::from_picos(WorkKind::Checksum, picos)
     }
 
     /// Walking over the chain of a socket buffer in which `queued` wait, for each
@@ -447,6 +517,44 @@ mod tests {
         assert_eq!(walked.of(WorkKind::Walk).as_nanos(), 400);
     }
 
+    /// The budget of 1988 (E72): 140 us to copy a kilobyte, 130 us to sum it, 200 us for
+    /// both in one loop; 193 us for 1408 bytes, 184 us for 1448.
+    #[test]
+    fn copies_and_checksums_cost_what_the_budget_of_1988_says() {
+        let per_kilobyte = |us: u64| Picoseconds::new(us * 1_000_000 / 1024);
+        let apart = CpuCosts {
+            per_byte_copied: per_kilobyte(140),
+            per_byte_checksummed: per_kilobyte(130),
+            per_byte_copied_summed: per_kilobyte(200),
+            per_page_mapped: Duration::from_micros(30),
+            checksum: Checksum::Apart,
+            ..CpuCosts::default()
+        };
+        let micros = |work: Work| work.total().as_nanos().div_ceil(1000);
+        let both = |costs: &CpuCosts, bytes: u64| {
+            micros(costs.copied(Bytes::new(bytes)) + costs.checksummed(bytes))
+        };
+        assert_eq!(micros(apart.copied(Bytes::new(1408))), 193);
+        assert_eq!(micros(apart.checksummed(1448)), 184);
+        assert_eq!(both(&apart, 1024), 270);
+        let fused = CpuCosts {
+            checksum: Checksum::Copy,
+            ..apart
+        };
+        assert_eq!(both(&fused, 1024), 200);
+        let card = CpuCosts {
+            checksum: Checksum::Card,
+            ..apart
+        };
+        assert_eq!(both(&card, 1024), 140);
+        let mapped = CpuCosts {
+            zero_copy: true,
+            ..card
+        };
+        assert_eq!(both(&mapped, 4096), 30);
+        assert_eq!(both(&mapped, 4097), 60);
+    }
+
     #[test]
     fn work_is_done_one_piece_after_the_other() {
         let mut cpu = Cpu::new();
@@ -498,7 +606,7 @@ mod tests {
         cpu.start(at(0), costs.data_sent(4) + costs.copied(Bytes::new(5792)));
         cpu.start(at(0), costs.ack_received() + costs.walked(3));
         let spent = WorkKind::ALL.map(|kind| cpu.accepted().of(kind).as_nanos());
-        assert_eq!(spent, [540, 200, 580, 15, 0, 0, 0]);
+        assert_eq!(spent, [540, 200, 580, 15, 0, 0, 0, 0]);
         assert_eq!(cpu.busy_until(), at(1335));
     }
 

@@ -88,7 +88,7 @@ pub use drops::{DropCause, Drops};
 pub use element::Element;
 pub use heap::Appointments;
 pub use hop::Hop;
-pub use host::{Cpu, CpuCosts, Picoseconds, Work, WorkKind};
+pub use host::{Checksum, Cpu, CpuCosts, PAGE, Picoseconds, Work, WorkKind};
 pub use loss::{GilbertElliott, LossModel};
 pub use middlebox::{Middlebox, WindowScale};
 pub use network::{Delivery, Dropped, Network};

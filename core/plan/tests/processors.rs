@@ -1,6 +1,6 @@
 //! What a plan says of the processors of a host: costs, order, moderation.
 
-use gigatcp_path::{CpuCosts, Picoseconds, Scheduling};
+use gigatcp_path::{Checksum, CpuCosts, Picoseconds, Scheduling};
 use gigatcp_plan::{Host, Plan, Severity, parse};
 use gigatcp_units::Duration;
 
@@ -131,4 +131,57 @@ fn what_does_nothing_is_said() {
         assert_eq!(there, place);
         assert!(message.contains(words), "{message}");
     }
+}
+
+#[test]
+fn copies_checksums_and_pages_can_be_switched() {
+    let costs = receiver(
+        "[receiver.cpu]\nchecksum = \"apart\"\nper_byte_checksummed = \"127 ns\"\nper_byte_copied = \"137 ns\"",
+    )
+    .costs;
+    assert_eq!(costs.checksum, Checksum::Apart);
+    assert_eq!(costs.per_byte_checksummed, Picoseconds::new(127_000));
+    let costs = receiver("[receiver.cpu]\nzero_copy = true\nper_page_mapped = \"2 us\"").costs;
+    assert!(costs.zero_copy);
+    refused(
+        "[receiver.cpu]\nper_call = \"1 us\"\nzero_copy = true\nchecksum = \"copy\"",
+        "checksum",
+        "cannot stand beside `zero_copy`",
+    );
+    refused("[receiver.cpu]\nchecksum = \"nic\"", "\"nic\"", "nic");
+    for (lines, place) in [
+        (
+            "[receiver.cpu]\nper_byte_checksummed = \"1 ns\"",
+            "per_byte_checksummed",
+        ),
+        (
+            "[receiver.cpu]\nper_byte_copied_summed = \"1 ns\"",
+            "per_byte_copied_summed",
+        ),
+        (
+            "[receiver.cpu]\nzero_copy = true\nper_byte_copied = \"1 ns\"",
+            "per_byte_copied",
+        ),
+        (
+            "[receiver.cpu]\nper_page_mapped = \"1 us\"",
+            "per_page_mapped",
+        ),
+    ] {
+        let warnings = warnings(lines);
+        assert_eq!(warnings.len(), 1, "{warnings:?}");
+        assert_eq!(warnings[0].0, place);
+    }
+}
+
+#[test]
+fn a_delay_of_its_own_needs_a_sender_of_its_own() {
+    let flow = "[[flow]]\nextra_delay = \"5 ms\"\napplication = \"datagrams\"";
+    refused(flow, "extra_delay", "cannot stand beside `application`");
+    let nodes = "name = \"x\"\nlink = [{ from = \"a\", to = \"b\", rate = \"1 Gbit/s\" }]\n\
+                 [[flow]]\nfrom = \"a\"\nto = \"b\"\nextra_delay = \"5 ms\"\n";
+    let findings = parse("plan.toml", nodes.as_bytes(), &[]).expect_err("accepted");
+    assert!(
+        findings.to_string().contains("cannot stand beside `from`"),
+        "{findings}"
+    );
 }

@@ -5,7 +5,7 @@ use alloc::format;
 use alloc::vec::Vec;
 
 use gigatcp_path::{
-    CpuCosts, HopConfig, Picoseconds, RingConfig, RingsConfig, Scheduling, StealConfig,
+    Checksum, CpuCosts, HopConfig, Picoseconds, RingConfig, RingsConfig, Scheduling, StealConfig,
 };
 use gigatcp_tcp::Profile;
 use gigatcp_tcp::profile::{SETTINGS, Setting, SettingValue};
@@ -105,6 +105,38 @@ fn costs(reader: &Reader) -> CpuCosts {
         does_walk,
         "per_byte_queued is more than nothing",
     );
+    let checksum = reader.choice(
+        "checksum",
+        "place for checksums",
+        Checksum::NAMES.into_iter(),
+        Checksum::find,
+    );
+    let checksum = checksum.unwrap_or_default();
+    let zero_copy = reader.flag("zero_copy").unwrap_or(false);
+    if zero_copy && checksum == Checksum::Copy {
+        let why = "there is no copy to compute it in";
+        reader.report_conflict("checksum", "zero_copy", why);
+    }
+    for (key, works, condition) in [
+        (
+            "per_byte_checksummed",
+            checksum == Checksum::Apart,
+            "checksum is \"apart\"",
+        ),
+        (
+            "per_byte_copied_summed",
+            checksum == Checksum::Copy,
+            "checksum is \"copy\"",
+        ),
+        (
+            "per_byte_copied",
+            checksum != Checksum::Copy && !zero_copy,
+            "data is copied without its checksum",
+        ),
+        ("per_page_mapped", zero_copy, "zero_copy is on"),
+    ] {
+        warn_idle(reader, key, works, condition);
+    }
     CpuCosts {
         per_segment_sent: time("per_segment_sent"),
         per_packet_sent: time("per_packet_sent"),
@@ -117,6 +149,11 @@ fn costs(reader: &Reader) -> CpuCosts {
         per_drop: time("per_drop"),
         per_call: time("per_call"),
         per_byte_copied: reader.cost("per_byte_copied").unwrap_or_default(),
+        per_byte_checksummed: reader.cost("per_byte_checksummed").unwrap_or_default(),
+        per_byte_copied_summed: reader.cost("per_byte_copied_summed").unwrap_or_default(),
+        per_page_mapped: time("per_page_mapped"),
+        checksum,
+        zero_copy,
         per_byte_application: reader.cost("per_byte_application").unwrap_or_default(),
         per_entry_walked: time("per_entry_walked"),
         per_byte_queued: walks,

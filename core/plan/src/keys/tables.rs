@@ -3,6 +3,7 @@
 //! Each key has two lines: `key = example, meaning:` as it is typed, then what
 //! its value may be and what stands in for it.
 
+use gigatcp_path::Checksum;
 use gigatcp_path::Yellow;
 use gigatcp_tcp::congestion::SlowStart;
 use gigatcp_units::{Bytes, Duration, Rate};
@@ -303,6 +304,16 @@ pub const CPU: KeyTable = KeyTable {
             COST, Is("0 s");
         per_byte_copied = r#""450 ps""#, "per byte copied to or from the application":
             Kind::Cost, Is("0 s");
+        checksum = r#""apart""#, "where checksums of data are computed: by the card, in a loop apart, in the copy":
+            Kind::OneOf(&Checksum::NAMES), Is(r#""card", at no cost"#);
+        per_byte_checksummed = r#""130 ps""#, "per byte of data sent or received (needs checksum = \"apart\")":
+            Kind::Cost, Is("0 s");
+        per_byte_copied_summed = r#""200 ps""#, "in place of per_byte_copied (needs checksum = \"copy\")":
+            Kind::Cost, Is("0 s");
+        zero_copy = "true", "whether pages change hands in place of copies":
+            Kind::Flag, Is("false");
+        per_page_mapped = r#""2 us""#, "per page of 4096 bytes, in place of per_byte_copied (needs zero_copy)":
+            COST, Is("0 s");
         per_byte_application = r#""100 ps""#, "per byte read or written, for the application's own work on it":
             Kind::Cost, Is("0 s");
         per_entry_walked = r#""20 ns""#, "per entry walked in a list that grows with the window":

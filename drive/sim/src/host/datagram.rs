@@ -179,7 +179,8 @@ impl Host {
                 },
             };
             let called = self.costs.called(Bytes::new(u64::from(datagram.size)));
-            let work = self.costs.data_sent(1) + called;
+            let summed = self.costs.checksummed(u64::from(datagram.size));
+            let work = self.costs.data_sent(1) + summed + called;
             self.set_in_call(true);
             self.send_packet(now, packet, work, out);
             self.set_in_call(false);

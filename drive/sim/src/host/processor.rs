@@ -352,7 +352,8 @@ impl Host {
     /// Protocol work on what arrived.
     fn receive_work(&self, frame: &Frame) -> Work {
         let Some(segment) = frame.packet.sent_segment() else {
-            return self.costs.data_received(1);
+            let summed = self.costs.checksummed(frame.packet.ip_bytes());
+            return self.costs.data_received(1) + summed;
         };
         let connection = self.sockets[frame.socket as usize].connection();
         if segment.payload.is_empty() {
@@ -360,7 +361,9 @@ impl Host {
         }
         let packets = segment.wire_segments();
         let queued = connection.map_or(0, Connection::receive_queue);
-        self.costs.data_received(packets) + self.costs.queue_walked(Bytes::new(queued), packets)
+        self.costs.data_received(packets)
+            + self.costs.checksummed(segment.payload.len() as u64)
+            + self.costs.queue_walked(Bytes::new(queued), packets)
     }
 
     /// A stack that searches its list of unacknowledged segments for every ACK with SACK

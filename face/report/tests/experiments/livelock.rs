@@ -46,7 +46,7 @@ fn a_host_whose_interrupts_come_first_delivers_nothing_from_10_000_packets_per_s
             (14_000, 0.0),
         ],
     );
-    assert_eq!(host("plain-14000").interrupt_fraction, 1.0);
+    assert!(host("plain-14000").interrupt_fraction > 0.999);
     // Protocol work has 0.3 of the time for 50 us each, the queue before it drops the rest.
     let dropped = host("plain-14000").drops["input_queue"] as f64;
     assert!((dropped / 16_000.0 - 1.0).abs() < 0.01, "{dropped}");

@@ -123,6 +123,7 @@ pub fn one_series(shape: Shape, repeat: u32) -> SeriesRecord {
         live: None,
         arrivals: Vec::new(),
         datagrams: Vec::new(),
+        hosts: Vec::new(),
         hops: hops(&flow, shape),
         flows: vec![flow],
     }

@@ -1,6 +1,6 @@
 //! The processor of a host as `check` shows it.
 
-use gigatcp_path::{CpuCosts, Picoseconds};
+use gigatcp_path::{Checksum, CpuCosts, Picoseconds};
 use gigatcp_plan::Host;
 use gigatcp_units::Bytes;
 
@@ -9,6 +9,12 @@ pub(super) fn costs(costs: &CpuCosts) -> Vec<String> {
     let named = costs.named().into_iter();
     let named = named.filter(|(_, cost)| *cost != Picoseconds::default());
     let mut said: Vec<String> = named.map(|(key, cost)| format!("{key} {cost}")).collect();
+    if costs.checksum != Checksum::default() {
+        said.push(format!("checksum {}", costs.checksum.name()));
+    }
+    if costs.zero_copy {
+        said.push("zero_copy".to_owned());
+    }
     if costs.queue_cached != Bytes::ZERO {
         said.push(format!("queue_cached {}", costs.queue_cached));
     }
