@@ -226,6 +226,9 @@ pub struct HopConfig {
     /// dropped as they arrive, before anything else happens to them. None:
     /// any size.
     pub mtu: Option<Bytes>,
+    /// Whether what is larger is cut into fragments instead, as far as it may be: IPv4
+    /// without DF. Each fragment then is a wire packet.
+    pub fragments: bool,
     /// Whether the sender of a packet that is too large is told so (RFC 1191
     /// section 4). The element only drops; telling is the work of whoever
     /// drives it.

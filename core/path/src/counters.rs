@@ -97,6 +97,9 @@ pub struct Counters {
     /// Made by the element as copies of arrived ones; a copy that is dropped
     /// for want of room counts here and as dropped.
     pub duplicated: Tally,
+    /// Added by cutting packets into fragments: of a packet that becomes three, two packets
+    /// and the bytes of their headers.
+    pub fragmented: Tally,
     /// Handed out by the element.
     pub delivered: Tally,
     /// Dropped, by cause.
@@ -125,11 +128,11 @@ pub struct Counters {
 
 impl Counters {
     /// Whether nothing has appeared or vanished:
-    /// `arrived + duplicated == delivered + dropped + inside`, in packets and
-    /// in bytes.
+    /// `arrived + duplicated + fragmented == delivered + dropped + inside`, in packets
+    /// and in bytes.
     #[must_use]
     pub fn is_conserved(&self) -> bool {
-        let came = self.arrived.plus(self.duplicated);
+        let came = self.arrived.plus(self.duplicated).plus(self.fragmented);
         came == self.delivered.plus(self.drops.total()).plus(self.inside)
     }
 
@@ -138,6 +141,7 @@ impl Counters {
         let Self {
             arrived,
             duplicated,
+            fragmented,
             delivered,
             drops,
             reordered,
@@ -150,6 +154,7 @@ impl Counters {
         } = other;
         self.arrived.add(*arrived);
         self.duplicated.add(*duplicated);
+        self.fragmented.add(*fragmented);
         self.delivered.add(*delivered);
         self.drops.add_all(drops);
         self.reordered.add(*reordered);

@@ -16,6 +16,7 @@
 
 use alloc::boxed::Box;
 
+use gigatcp_units::random::Stream;
 use gigatcp_units::{Bytes, Duration, Instant, Rate};
 
 use crate::closed::Closed;
@@ -23,6 +24,7 @@ use crate::counters::Books;
 use crate::fate::{Fate, Fates};
 use crate::link::{Entrance, Link};
 use crate::parcel::{Frames, Pieces};
+use crate::random::{Purpose, stream};
 use crate::{ConfigError, Counters, DropCause, HopConfig, Parcel, Tally, counters};
 
 /// One direction of one link, router port or emulator.
@@ -59,6 +61,8 @@ pub struct Hop<T> {
     seed: u64,
     /// Octets of the largest packet it takes.
     mtu: u64,
+    /// Numbers for packets that are cut, where they are.
+    fragment_ids: Option<Stream>,
     /// Whether headers are changed on arrival.
     rewrites: bool,
     fates: Fates,
@@ -95,6 +99,9 @@ impl<T: Parcel> Hop<T> {
         Ok(Self {
             seed,
             mtu: config.mtu.map_or(u64::MAX, Bytes::as_u64),
+            fragment_ids: config
+                .fragments
+                .then(|| stream(seed, &config.name, Purpose::Fragment)),
             rewrites: config.ecn_bleach || config.middlebox.is_some(),
             fates: Fates::new(&config, seed),
             form,
@@ -194,11 +201,32 @@ impl<T: Parcel> Hop<T> {
             let Some((piece, frames)) = pieces.take(count) else {
                 continue;
             };
-            if frames.largest() > self.mtu {
+            if frames.largest() > self.mtu && self.fragment_ids.is_some() {
+                self.fragment(now, piece, frames);
+            } else if frames.largest() > self.mtu {
                 self.books.discard(DropCause::TooBig, piece, frames);
             } else {
                 self.handle_fitting(now, piece, frames);
             }
+        }
+    }
+
+    /// Cuts wire packets that are too large into fragments, if they may be cut.
+    #[cold]
+    fn fragment(&mut self, now: Instant, parcel: T, frames: Frames) {
+        let mut pieces = Pieces::new(parcel, frames);
+        while let Some((mut one, whole)) = pieces.take(1) {
+            let ids = self.fragment_ids.as_mut();
+            let id = ids.map_or(0, |ids| ids.bits());
+            if !one.try_fragment(self.mtu, id) {
+                self.books.discard(DropCause::TooBig, one, whole);
+                continue;
+            }
+            let cut = Frames::of(&one);
+            let mut more = cut.tally();
+            more.subtract(whole.tally());
+            self.books.counters.fragmented.add(more);
+            self.handle_fitting(now, one, cut);
         }
     }
 

@@ -40,8 +40,8 @@
 //!
 //! # Out of scope
 //!
-//! Routes that change during a run, fragmentation, links of layer 2 other than the
-//! Ethernet above, and names or addresses: a parcel carries the number of its route.
+//! Routes that change during a run, links of layer 2 other than the Ethernet above, and
+//! names or addresses: a parcel carries the number of its route.
 #![no_std]
 #![forbid(unsafe_code)]
 #![deny(missing_docs)]

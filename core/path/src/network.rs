@@ -20,8 +20,7 @@
 //!
 //! **Cost.** One appointment per link in an indexed heap, never one per packet.
 //!
-//! Out of scope: fragmentation (a packet that is too large is dropped), routes that
-//! change during a run.
+//! Out of scope: routes that change during a run.
 
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;

@@ -89,6 +89,14 @@ pub trait Parcel: Clone {
         None
     }
 
+    /// Cuts the packet into fragments of at most `mtu` IP bytes (RFC 791 section 3.2), which
+    /// then are its wire packets; `false` if it may not be cut. `id` is a number of its own
+    /// for each packet. Only called where one wire packet is inside, a larger one.
+    fn try_fragment(&mut self, mtu: u64, id: u64) -> bool {
+        let _ = (mtu, id);
+        false
+    }
+
     /// Damages the packet, so that the checksum of its transport fails at the receiver;
     /// says whether that changed it. Only called where one wire packet is inside. By
     /// default nothing can be damaged.

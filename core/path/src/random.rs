@@ -30,6 +30,8 @@ pub(crate) enum Purpose {
     Queue,
     /// By how much delays vary.
     Jitter,
+    /// Numbers of packets that are cut into fragments.
+    Fragment,
 }
 
 impl Purpose {
@@ -47,6 +49,7 @@ impl Purpose {
             Self::CorruptBurst(n) => (11 << 32) | n,
             Self::Queue => 7 << 32,
             Self::Jitter => 8 << 32,
+            Self::Fragment => 12 << 32,
         }
     }
 }
@@ -118,6 +121,7 @@ mod tests {
             Purpose::Steal,
             Purpose::Queue,
             Purpose::Jitter,
+            Purpose::Fragment,
         ];
         for (place, purpose) in purposes.iter().enumerate() {
             let others = &purposes[place + 1..];

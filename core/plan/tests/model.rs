@@ -24,7 +24,10 @@ fn run(lines: &str) -> Scenario {
 #[test]
 fn a_plan_that_says_little_is_complete() {
     let plan = plan("path = { rate = \"1 Gbit/s\", rtt = \"20 ms\" }");
-    assert_eq!((plan.title.as_str(), plan.seed, plan.repeat), ("x", 1, 1));
+    assert_eq!(
+        (plan.title.as_str(), plan.seed, plan.repeat),
+        ("x", 1, None)
+    );
     assert_eq!((plan.description, plan.claims.len()), (None, 0));
     let [series] = &plan.series[..] else {
         panic!("one series")
@@ -135,6 +138,7 @@ fn hops_keep_their_order_and_their_impairments() {
         hold_limit = 20000
         mtu = 1492
         icmp = false
+        fragment = true
         [[path.reverse]]
         delay = "30 ms"
         [sender.link]
@@ -177,8 +181,8 @@ fn hops_keep_their_order_and_their_impairments() {
         (Some(20_000), Bytes::ZERO)
     );
     assert_eq!(
-        (line.mtu, line.tells_too_big),
-        (Some(Bytes::new(1492)), false)
+        (line.mtu, line.tells_too_big, line.fragments),
+        (Some(Bytes::new(1492)), false, true)
     );
     assert_eq!((forwarder.mtu, forwarder.tells_too_big), (None, true));
     // 41 ms in all: links count.

@@ -94,6 +94,15 @@ impl Way {
             .sum()
     }
 
+    /// Wire packets that cutting into fragments has added at any hop.
+    #[must_use]
+    pub fn fragmented(&self) -> u64 {
+        self.hops
+            .iter()
+            .map(|hop| hop.counters.fragmented.packets)
+            .sum()
+    }
+
     /// Wire packets inside.
     #[must_use]
     pub fn inside(&self) -> u64 {
@@ -113,7 +122,7 @@ impl Way {
     /// Whether no wire packet has appeared or vanished.
     #[must_use]
     pub fn is_conserved(&self) -> bool {
-        self.arrived().packets + self.answers() + self.duplicated()
+        self.arrived().packets + self.answers() + self.duplicated() + self.fragmented()
             == self.delivered().packets + self.dropped() + self.inside()
     }
 

@@ -21,7 +21,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use gigatcp_linux::poll::{self, Alarm, Interest};
 use gigatcp_linux::{clock, process};
-use gigatcp_path::{Delivery, Network};
+use gigatcp_path::{Delivery, Network, Parcel};
 use gigatcp_units::{Duration, Instant};
 
 use crate::counters::{Lateness, Snapshot};
@@ -210,9 +210,14 @@ impl Engine {
     /// Puts what is due by `now` into the outboxes; returns whether that was nothing.
     fn deliver_until(&mut self, now: Instant) -> bool {
         let mut is_nothing = true;
-        while let Some(Delivery { due, parcel }) = self.network.poll_delivery(now) {
+        while let Some(Delivery { due, mut parcel }) = self.network.poll_delivery(now) {
             is_nothing = false;
-            self.outboxes[usize::from(parcel.route)].put(now, due, parcel);
+            let outbox = &mut self.outboxes[usize::from(parcel.route)];
+            // No offload joins fragments.
+            while parcel.is_fragments && parcel.wire_packets() > 1 {
+                outbox.put(now, due, parcel.split_front(1));
+            }
+            outbox.put(now, due, parcel);
         }
         is_nothing
     }

@@ -53,18 +53,22 @@ pub fn device_octets<'a>(packet: &'a Packet, scratch: &'a mut Vec<u8>) -> [&'a [
 /// its checksum; they are put together in `out`.
 pub fn wire_octets(packet: &Packet, out: &mut Vec<u8>, mut each: impl FnMut(&[u8])) {
     for index in 0..packet.wire_packets() {
-        let one = packet.wire_packet(index);
         out.clear();
-        if one.is_corrupted {
-            write_corrupted(&one, out);
-        } else {
-            write_whole(&one, out);
-        }
+        write_wire_packet(&packet.wire_packet(index), out);
         each(out);
     }
 }
 
 /// Appends a wire packet as it is on a wire, with its checksum.
+pub(crate) fn write_wire_packet(one: &Packet, out: &mut Vec<u8>) {
+    if one.is_corrupted {
+        write_corrupted(one, out);
+    } else {
+        write_whole(one, out);
+    }
+}
+
+/// Appends a wire packet that is not damaged, with its checksum.
 fn write_whole(one: &Packet, out: &mut Vec<u8>) {
     let at = out.len();
     write_headers(one, out);
@@ -119,7 +123,9 @@ fn write_headers(packet: &Packet, out: &mut Vec<u8>) {
     let shape = packet.shape;
     out.extend_from_slice(&packet.ip_octets()[..usize::from(shape.headers)]);
     let headers = &mut out[at..];
-    if shape.total > 1 {
+    if packet.is_fragments {
+        cut_fragment(packet, headers);
+    } else if shape.total > 1 {
         let transport = usize::from(shape.transport);
         let (ip, tcp) = headers.split_at_mut(transport);
         cut_tcp(packet, tcp);
@@ -127,11 +133,24 @@ fn write_headers(packet: &Packet, out: &mut Vec<u8>) {
         cut_ip(packet, ip, len);
     }
     change_ecn(packet.ecn, shape.is_v6, headers);
-    let changed = shape.total > 1 || packet.ecn != EcnChange::None;
+    let changed = shape.total > 1 || packet.is_fragments || packet.ecn != EcnChange::None;
     if changed && !shape.is_v6 {
         let ip_header_len = usize::from(headers[0] & 0x0f) * 4;
         sum_v4(&mut headers[..ip_header_len]);
     }
+}
+
+/// Length and place of a fragment (RFC 791 section 3.2); what was cut may be one itself.
+fn cut_fragment(packet: &Packet, ip: &mut [u8]) {
+    const MORE: u16 = 0x2000;
+    let len = (ip.len() + packet.payload().len()) as u16;
+    let field = word(ip, 6) + (packet.payload_start() / 8) as u16;
+    let field = match packet.has_last() {
+        true => field,
+        false => field | MORE,
+    };
+    ip[2..4].copy_from_slice(&len.to_be_bytes());
+    ip[6..8].copy_from_slice(&field.to_be_bytes());
 }
 
 /// Lengths and identification of a piece of `len` octets.

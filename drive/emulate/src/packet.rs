@@ -17,6 +17,7 @@ use gigatcp_linux::virtio::{ChecksumState, HEADER_LEN, VirtioHeader};
 use gigatcp_path::{Middlebox, Parcel, PureAck, Routed};
 use gigatcp_wire::{Ecn, IPV4_HEADER_LEN, IPV6_HEADER_LEN};
 
+use crate::headers::write_wire_packet;
 use crate::tcp_header;
 use crate::too_big::{ROUTERS, too_big};
 
@@ -36,6 +37,8 @@ pub struct Packet {
     pub(crate) ecn: EcnChange,
     /// Whether the path has damaged it; it is then one wire packet.
     pub(crate) is_corrupted: bool,
+    /// Whether its wire packets are fragments of an IPv4 packet.
+    pub(crate) is_fragments: bool,
     /// The route it takes: 0 from the client, 1 from the server.
     pub(crate) route: u8,
     /// Links of that route that it has entered.
@@ -93,6 +96,7 @@ impl Packet {
             count: shape.total,
             ecn: EcnChange::None,
             is_corrupted: false,
+            is_fragments: false,
             route: 0,
             stage: 0,
         })
@@ -100,7 +104,10 @@ impl Packet {
 
     /// Whether it is just as it was read.
     pub(crate) fn is_untouched(&self) -> bool {
-        self.count == self.shape.total && self.ecn == EcnChange::None && !self.is_corrupted
+        self.count == self.shape.total
+            && self.ecn == EcnChange::None
+            && !self.is_corrupted
+            && !self.is_fragments
     }
 
     /// As the device gave them: header for offloads, and packet.
@@ -350,6 +357,39 @@ impl Parcel for Packet {
             self.ecn = EcnChange::Bleached;
         }
         changes
+    }
+
+    /// Packets with IP options stay whole: not all of their options belong on every
+    /// fragment.
+    #[cold]
+    fn try_fragment(&mut self, mtu: u64, _id: u64) -> bool {
+        const DF: u8 = 0x40;
+        debug_assert_eq!(self.count, 1, "only one wire packet is cut");
+        let each = mtu.saturating_sub(IPV4_HEADER_LEN as u64) / 8 * 8;
+        let octets = self.ip_octets();
+        let may_be_cut = !self.shape.is_v6 && octets[0] & 0x0f == 5 && octets[6] & DF == 0;
+        let Some(each) = u16::try_from(each)
+            .ok()
+            .filter(|each| *each > 0 && may_be_cut)
+        else {
+            return false;
+        };
+        let mut whole = VirtioHeader::default().encode().to_vec();
+        write_wire_packet(self, &mut whole);
+        let payload = whole.len() - HEADER_LEN - IPV4_HEADER_LEN;
+        let total = payload.div_ceil(usize::from(each)) as u16;
+        self.octets = whole.into();
+        self.shape = Shape {
+            is_v6: false,
+            transport: 0,
+            headers: IPV4_HEADER_LEN as u16,
+            segment_size: each,
+            total,
+        };
+        (self.first, self.count) = (0, total);
+        self.ecn = EcnChange::None;
+        (self.is_corrupted, self.is_fragments) = (false, true);
+        true
     }
 
     fn try_rewrite(&mut self, middlebox: &Middlebox) -> bool {

@@ -243,6 +243,33 @@ fn the_kernel_finds_every_damaged_packet_and_the_data_arrive() {
 }
 
 #[test]
+fn the_kernel_puts_fragments_together() {
+    let narrow = HopConfig {
+        mtu: Some(Bytes::new(700)),
+        fragments: true,
+        loss: vec![LossModel::Bernoulli(chance(0.001))],
+        ..hop("narrow")
+    };
+    let octets = random(7, 3_000_000);
+    for offloads in [true, false] {
+        let config = EmulatorConfig {
+            forward: vec![narrow.clone(), hop("wire")],
+            // No discovery of the MTU, no DF.
+            settings: vec![("net.ipv4.ip_no_pmtu_disc".into(), "1".into())],
+            offloads,
+            ..EmulatorConfig::default()
+        };
+        let Some(emulator) = start(&config) else {
+            return;
+        };
+        let arrived = transfer(&emulator, Side::Client, false, &octets);
+        assert_eq!(arrived, digest(&octets));
+        let way = &settle(emulator).ways[0];
+        assert!(way.fragmented() > 2 * 1900, "{way:?}");
+    }
+}
+
+#[test]
 fn without_offloads_packets_are_handed_over_together_where_the_system_lets_them() {
     let octets = random(5, 12_000_000);
     for offloads in [true, false] {

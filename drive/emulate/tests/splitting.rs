@@ -226,3 +226,66 @@ fn a_damaged_packet_has_one_wrong_bit_and_its_checksum_shows_it() {
         }
     }
 }
+
+#[test]
+fn a_packet_without_df_is_cut_into_fragments_that_make_it_again() {
+    for (len, mtu) in [(1400, 600), (1400, 68), (1400, 1300)] {
+        let mut octets = common::octets(&Made {
+            len,
+            ..Made::default()
+        });
+        // Without DF, and with the checksum of that.
+        octets[10 + 6] = 0;
+        octets[10 + 10..10 + 12].fill(0);
+        let mut sum = gigatcp_wire::Checksum::new();
+        sum.add_octets(&octets[10..30]);
+        octets[20..22].copy_from_slice(&sum.finish().to_be_bytes());
+        let whole = Packet::read(octets.into()).unwrap();
+        let wanted = wire_packets(&whole).remove(0);
+        let mut cut = whole.clone();
+        assert!(cut.try_fragment(mtu, 7));
+        let each = (mtu as usize - 20) / 8 * 8;
+        assert_eq!(cut.wire_packets(), (20 + len).div_ceil(each));
+        // A fragment may be cut again.
+        let mut parts = Vec::new();
+        while cut.wire_packets() > 1 {
+            parts.push(cut.split_front(1));
+        }
+        parts.push(cut);
+        if mtu == 1300 {
+            assert!(parts[0].try_fragment(600, 8));
+            let rest = parts.split_off(1);
+            let mut first = parts.remove(0);
+            while first.wire_packets() > 1 {
+                parts.push(first.split_front(1));
+            }
+            parts.push(first);
+            parts.extend(rest);
+        }
+        let mut payload = Vec::new();
+        for (place, part) in parts.iter().enumerate() {
+            let mut scratch = Vec::new();
+            let out = device_octets(part, &mut scratch).concat();
+            let ip = &out[10..];
+            assert!(ip.len() as u64 <= mtu && ip.len() as u64 == part.ip_bytes());
+            let mut sum = gigatcp_wire::Checksum::new();
+            sum.add_octets(&ip[..20]);
+            assert_eq!(sum.finish(), 0, "the header's checksum");
+            let word = |at: usize| u16::from_be_bytes([ip[at], ip[at + 1]]);
+            assert_eq!(
+                (word(2) as usize, word(4)),
+                (ip.len(), Made::default().ident)
+            );
+            assert_eq!(usize::from(word(6) & 0x1fff) * 8, payload.len());
+            assert_eq!(word(6) & 0x2000 != 0, place + 1 < parts.len());
+            assert_eq!(out[0], 0, "nothing is left to the kernel");
+            payload.extend_from_slice(&ip[20..]);
+        }
+        assert_eq!(payload, wanted[20..]);
+    }
+    let mut with_df = make(&Made {
+        len: 1400,
+        ..Made::default()
+    });
+    assert!(!with_df.try_fragment(600, 7));
+}

@@ -35,6 +35,7 @@ use gigatcp_units::Instant;
 use gigatcp_wire::{IcmpError, Phantom};
 
 use crate::config::{HostConfig, Reader, Scheduling};
+use crate::fragments::Reassembly;
 use crate::ledger::end_of;
 use crate::packet::{Content, Packet};
 use card::{Card, Frame};
@@ -108,6 +109,8 @@ pub struct Host {
     /// When others have the processor.
     steal: Option<Steal>,
     card: Card,
+    /// Packets of which fragments have come.
+    reassembly: Reassembly,
     inbox: VecDeque<Frame>,
     task: Option<(Instant, Task)>,
     /// Segments whose processing ends at the given moment.
@@ -179,6 +182,7 @@ impl Host {
             in_a_row: 0,
             steal: config.steal.map(|config| Steal::new(config, seed, name)),
             card: Card::new(config),
+            reassembly: Reassembly::default(),
             inbox: VecDeque::new(),
             task: None,
             departures: VecDeque::new(),
@@ -427,8 +431,20 @@ impl Host {
                 self.take_interrupt(now);
                 self.work(now, out);
             }
+            Content::Fragments(fragments) => {
+                if let Some(content) = self.reassembly.handle(now, socket, *fragments) {
+                    self.handle_whole(now, socket, Packet { content, ..packet }, out);
+                }
+            }
             Content::Icmp { error, .. } => self.handle_icmp(now, socket as usize, error, out),
         }
+    }
+
+    /// The last fragment of a packet has arrived.
+    #[cold]
+    #[inline(never)]
+    fn handle_whole(&mut self, now: Instant, socket: u32, packet: Packet, out: &mut Vec<Packet>) {
+        self.handle_packet(now, socket, packet, out);
     }
 
     /// A packet's checksum is wrong: it is counted and dropped, and nobody learns of it

@@ -23,6 +23,7 @@
 
 pub mod account;
 pub mod config;
+mod fragments;
 pub mod host;
 mod ledger;
 pub mod meter;

@@ -8,6 +8,8 @@ use gigatcp_wire::{
     SeqNumber,
 };
 
+use crate::fragments::Fragments;
+
 /// Octets of a TCP header without options.
 const TCP_HEADER: u32 = 20;
 
@@ -23,8 +25,8 @@ const QUOTED: u32 = 8;
 /// A packet on its way between the two hosts of a flow.
 #[derive(Clone, Debug)]
 pub struct Packet {
-    /// The version of IP.
-    pub ip: IpVersion,
+    /// Its IP.
+    pub ip: Ip,
     /// Which flow.
     pub flow: u32,
     /// Number of its route through the network: odd ones lead from receivers to senders.
@@ -33,6 +35,45 @@ pub struct Packet {
     pub stage: u8,
     /// What is inside.
     pub content: Content,
+}
+
+/// The IP of a packet.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Ip {
+    /// IPv4 with DF: routers do not cut it.
+    V4,
+    /// IPv4 without DF.
+    V4Fragmentable,
+    /// IPv6, whose packets routers never cut.
+    V6,
+}
+
+impl Ip {
+    /// The IP of a sender that discovers the MTU of its path, or not: then routers may cut
+    /// what it sends by IPv4 (RFC 1191 section 3).
+    #[must_use]
+    pub const fn new(version: IpVersion, discovers_mtu: bool) -> Self {
+        match version {
+            IpVersion::V4 if discovers_mtu => Self::V4,
+            IpVersion::V4 => Self::V4Fragmentable,
+            IpVersion::V6 => Self::V6,
+        }
+    }
+
+    /// The version.
+    #[inline]
+    #[must_use]
+    pub const fn version(self) -> IpVersion {
+        match self {
+            Self::V4 | Self::V4Fragmentable => IpVersion::V4,
+            Self::V6 => IpVersion::V6,
+        }
+    }
+
+    #[inline]
+    const fn header_len(self) -> u32 {
+        self.version().header_len()
+    }
 }
 
 /// What a packet holds.
@@ -57,6 +98,8 @@ pub enum Content {
     /// What the path has damaged: one wire packet, whose receiver finds the checksum of
     /// its transport wrong.
     Corrupted(Box<Content>),
+    /// Fragments of an IPv4 packet.
+    Fragments(Box<Fragments>),
 }
 
 impl Packet {
@@ -73,21 +116,30 @@ impl Packet {
     pub fn segment(&self) -> Option<&Segment<Phantom>> {
         match &self.content {
             Content::Segment(segment) => Some(segment),
-            Content::Datagram { .. } | Content::Icmp { .. } | Content::Corrupted(_) => None,
+            Content::Datagram { .. }
+            | Content::Icmp { .. }
+            | Content::Corrupted(_)
+            | Content::Fragments(_) => None,
         }
     }
 
-    /// The segment that was sent, damaged or not.
+    /// The segment that was sent, damaged, cut or whole.
     #[inline]
     pub(crate) fn sent_segment(&self) -> Option<&Segment<Phantom>> {
         match &self.content {
             Content::Segment(segment) => Some(segment),
-            Content::Corrupted(content) => match &**content {
-                Content::Segment(segment) => Some(segment),
-                _ => None,
-            },
-            Content::Datagram { .. } | Content::Icmp { .. } => None,
+            other => other.inner_segment(),
         }
+    }
+
+    /// [`Parcel::sizes`] of a packet without a segment that can be read.
+    #[inline(never)]
+    fn plain_sizes(&self) -> (usize, u64, u64) {
+        (
+            self.wire_packets(),
+            self.plain_octets(),
+            self.leading_ip_bytes(),
+        )
     }
 
     /// Octets of a packet without a segment that can be read, IP header included.
@@ -104,12 +156,12 @@ impl Packet {
 
 /// IP and TCP header octets of one wire packet with `segment`.
 #[inline]
-fn header_octets(ip: IpVersion, segment: &Segment<Phantom>) -> u64 {
-    u64::from(headers(ip)) + segment.options.wire_len() as u64
+fn header_octets(ip: Ip, segment: &Segment<Phantom>) -> u64 {
+    u64::from(headers(ip.version())) + segment.options.wire_len() as u64
 }
 
 /// Octets of a packet of one wire packet, IP header included.
-fn octets_of(ip: IpVersion, content: &Content) -> u64 {
+fn octets_of(ip: Ip, content: &Content) -> u64 {
     match content {
         Content::Datagram { datagram, .. } => {
             u64::from(ip.header_len() + UDP_HEADER + datagram.size)
@@ -117,6 +169,7 @@ fn octets_of(ip: IpVersion, content: &Content) -> u64 {
         Content::Icmp { len, .. } => u64::from(*len),
         Content::Segment(segment) => header_octets(ip, segment) + u64::from(segment.payload.len),
         Content::Corrupted(content) => octets_of(ip, content),
+        Content::Fragments(fragments) => fragments.bytes(),
     }
 }
 
@@ -131,11 +184,11 @@ pub(crate) const fn headers(ip: IpVersion) -> u32 {
 /// MTU (RFC 4443 section 2.4).
 fn icmp_len(dropped: &Packet) -> u32 {
     let own = dropped.ip.header_len() + ICMP_HEADER;
-    match dropped.ip {
+    match dropped.ip.version() {
         IpVersion::V4 => own + dropped.ip.header_len() + QUOTED,
         IpVersion::V6 => {
             let quoted = u32::try_from(dropped.leading_ip_bytes()).unwrap_or(u32::MAX);
-            own.saturating_add(quoted).min(dropped.ip.least_mtu())
+            own.saturating_add(quoted).min(IpVersion::V6.least_mtu())
         }
     }
 }
@@ -178,7 +231,11 @@ impl Routed for Packet {
 impl Parcel for Packet {
     #[inline]
     fn wire_packets(&self) -> usize {
-        self.segment().map_or(1, Segment::wire_segments)
+        match &self.content {
+            Content::Segment(segment) => segment.wire_segments(),
+            Content::Fragments(fragments) => fragments.count(),
+            _ => 1,
+        }
     }
 
     #[inline]
@@ -188,16 +245,16 @@ impl Parcel for Packet {
                 let headers = self.header_octets(segment) * segment.wire_segments() as u64;
                 headers + u64::from(segment.payload.len)
             }
-            Content::Datagram { .. } | Content::Icmp { .. } | Content::Corrupted(_) => {
-                self.plain_octets()
-            }
+            _ => self.plain_octets(),
         }
     }
 
     #[inline]
     fn leading_ip_bytes(&self) -> u64 {
-        let Some(segment) = self.segment() else {
-            return self.plain_octets();
+        let segment = match &self.content {
+            Content::Segment(segment) => segment,
+            Content::Fragments(fragments) => return fragments.leading_bytes(),
+            _ => return self.plain_octets(),
         };
         let len = u64::from(segment.payload.len);
         let first = match u64::from(segment.segment_size) {
@@ -209,8 +266,8 @@ impl Parcel for Packet {
 
     #[inline]
     fn sizes(&self) -> (usize, u64, u64) {
-        let Some(segment) = self.segment() else {
-            return (1, self.plain_octets(), self.plain_octets());
+        let Content::Segment(segment) = &self.content else {
+            return self.plain_sizes();
         };
         let header = self.header_octets(segment);
         let len = u64::from(segment.payload.len);
@@ -226,13 +283,12 @@ impl Parcel for Packet {
     /// When this is no super-segment: only those are cut.
     #[inline]
     fn split_front(&mut self, n: usize) -> Self {
-        let Content::Segment(segment) = &mut self.content else {
-            panic!("a datagram or an ICMP error is one packet");
+        let content = match &mut self.content {
+            Content::Segment(segment) => Content::Segment(segment.split_front(n)),
+            Content::Fragments(fragments) => Content::Fragments(Box::new(fragments.split_front(n))),
+            _ => panic!("a datagram or an ICMP error is one packet"),
         };
-        Self {
-            content: Content::Segment(segment.split_front(n)),
-            ..*self
-        }
+        Self { content, ..*self }
     }
 
     /// The flow and its direction.
@@ -330,17 +386,24 @@ impl Parcel for Packet {
         if matches!(self.content, Content::Corrupted(_)) {
             return false;
         }
-        // A placeholder that costs no memory.
-        let nothing = Content::Icmp {
-            error: IcmpError {
-                kind: IcmpKind::TooBig { mtu: 0 },
-                seq: SeqNumber::default(),
-            },
-            len: 0,
-        };
-        let content = core::mem::replace(&mut self.content, nothing);
+        let content = self.content.take();
         self.content = Content::Corrupted(Box::new(content));
         true
+    }
+
+    #[cold]
+    fn try_fragment(&mut self, mtu: u64, id: u64) -> bool {
+        if self.ip != Ip::V4Fragmentable {
+            return false;
+        }
+        let bytes = self.ip_bytes();
+        let cut = Fragments::cut(self.content.take(), bytes, mtu, id);
+        let is_cut = cut.is_ok();
+        self.content = match cut {
+            Ok(fragments) => Content::Fragments(Box::new(fragments)),
+            Err(content) => content,
+        };
+        is_cut
     }
 }
 
@@ -354,16 +417,58 @@ fn edges(blocks: &[SackBlock]) -> [u32; 8] {
 }
 
 impl Content {
+    /// Takes it out, and leaves something that costs no memory.
+    fn take(&mut self) -> Self {
+        let nothing = Self::Icmp {
+            error: IcmpError {
+                kind: IcmpKind::TooBig { mtu: 0 },
+                seq: SeqNumber::default(),
+            },
+            len: 0,
+        };
+        core::mem::replace(self, nothing)
+    }
+
+    /// The segment in what was damaged or cut.
+    #[inline(never)]
+    fn inner_segment(&self) -> Option<&Segment<Phantom>> {
+        match self {
+            Self::Segment(segment) => Some(segment),
+            Self::Corrupted(content) => content.inner_segment(),
+            Self::Fragments(fragments) => fragments.content.inner_segment(),
+            Self::Datagram { .. } | Self::Icmp { .. } => None,
+        }
+    }
+
     /// The ECN field, where it is kept: datagrams and errors are not capable.
     #[inline]
     fn ecn(&mut self) -> Option<&mut Ecn> {
         match self {
             Self::Segment(segment) => Some(&mut segment.ecn),
-            Self::Corrupted(content) => match &mut **content {
-                Self::Segment(segment) => Some(&mut segment.ecn),
-                _ => None,
-            },
+            other => other.inner_ecn(),
+        }
+    }
+
+    #[inline(never)]
+    fn inner_ecn(&mut self) -> Option<&mut Ecn> {
+        match self {
+            Self::Segment(segment) => Some(&mut segment.ecn),
+            Self::Corrupted(content) => content.inner_ecn(),
+            Self::Fragments(fragments) => fragments.content.inner_ecn(),
             Self::Datagram { .. } | Self::Icmp { .. } => None,
+        }
+    }
+
+    /// Whether it has a congestion mark.
+    pub(crate) fn is_marked(&self) -> bool {
+        self.inner_segment()
+            .is_some_and(|segment| segment.ecn == Ecn::Ce)
+    }
+
+    /// Gives it a congestion mark.
+    pub(crate) fn mark(&mut self) {
+        if let Some(ecn) = self.inner_ecn() {
+            *ecn = Ecn::Ce;
         }
     }
 }

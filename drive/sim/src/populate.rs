@@ -7,6 +7,7 @@ use gigatcp_units::Instant;
 
 use crate::config::{DatagramsConfig, FlowConfig, HostConfig, WorldConfig};
 use crate::host::{Host, SocketConfig};
+use crate::packet::Ip;
 use crate::short_flows::ShortFlows;
 
 /// Where an end of a flow is.
@@ -174,7 +175,8 @@ impl Population {
             .datagrams(config.seed, &datagrams.name);
         let source = source.expect("an application of the kind datagrams");
         let flow = (self.connections.len() + number) as u32;
-        let ip = datagrams.sender.tcp.ip;
+        let tcp = &datagrams.sender.tcp;
+        let ip = Ip::new(tcp.ip, tcp.profile.pmtud);
         let starts_at = Instant::ZERO + datagrams.start;
         let source = self.hosts[from as usize].add_source(source, (flow, route), ip, starts_at);
         let sink = self.hosts[to as usize].add_sink(datagrams.receive_buffer);

@@ -442,8 +442,12 @@ impl World {
             let flow = u64::from(packet.flow) << 48 ^ u64::from(packet.flow) >> 16;
             let (numbers, rest) = match &packet.content {
                 Content::Segment(segment) => numbers_of(segment),
-                Content::Icmp { len, .. } => (0, u64::from(len - headers(packet.ip)) << 16),
-                Content::Corrupted(_) => (u64::MAX, packet.ip_bytes() << 16),
+                Content::Icmp { len, .. } => {
+                    (0, u64::from(len - headers(packet.ip.version())) << 16)
+                }
+                Content::Corrupted(_) | Content::Fragments(_) => {
+                    (u64::MAX, packet.ip_bytes() << 16)
+                }
                 Content::Datagram { datagram, .. } => {
                     (datagram.seq, u64::from(datagram.size) << 16)
                 }

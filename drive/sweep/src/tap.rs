@@ -93,7 +93,11 @@ impl State {
         let ident = ident_of(&mut self.idents, packet);
         let header = IpHeader {
             ident: *ident,
-            ..IpHeader::new(endpoints(packet.ip, packet.flow, packet.reverse()))
+            ..IpHeader::new(endpoints(
+                packet.ip.version(),
+                packet.flow,
+                packet.reverse(),
+            ))
         };
         *ident = ident.wrapping_add(segments);
         if let Err(error) = writer.write_segment(self.interface, now, &header, segment) {

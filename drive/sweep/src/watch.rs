@@ -53,7 +53,7 @@ impl Tap for WatchTap {
         };
         let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let state = &mut *state;
-        let endpoints = endpoints(packet.ip, packet.flow, packet.reverse());
+        let endpoints = endpoints(packet.ip.version(), packet.flow, packet.reverse());
         let ident = ident_of(&mut state.idents, packet);
         let mut see = |segment: &_| {
             let observed = Observed::of_segment(now, endpoints, *ident, segment);

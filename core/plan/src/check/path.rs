@@ -242,6 +242,7 @@ pub(crate) fn hop(reader: &Reader, name: &str) -> Hop {
         mtu: reader
             .octets("mtu")
             .map(|octets| Bytes::new(u64::from(octets))),
+        fragments: reader.flag("fragment").unwrap_or(false),
         tells_too_big: reader.flag("icmp").unwrap_or(true),
         ..HopConfig::default()
     };
@@ -530,6 +531,14 @@ fn check_marks(reader: &Reader, config: &HopConfig) {
 
 /// Whoever takes every packet has nothing to tell.
 fn check_icmp(reader: &Reader, config: &HopConfig) {
+    if config.mtu.is_none() && reader.has("fragment") {
+        let message = "`fragment` does nothing on a hop without `mtu`";
+        let finding = Diagnostic::warning(reader.place_of("fragment"), message);
+        let finding = finding.label("every packet fits");
+        reader
+            .findings()
+            .add(finding.effect("no packet is ever cut"));
+    }
     if config.mtu.is_none() && reader.has("icmp") {
         let message = "`icmp` does nothing on a hop without `mtu`";
         let finding = Diagnostic::warning(reader.place_of("icmp"), message);

@@ -160,6 +160,8 @@ const IMPAIRMENTS: &[Key] = keys! {
         Kind::Middlebox, Is("nothing");
     mtu = "1492", "largest IP packet the link takes; larger ones are dropped":
         Kind::Octets(68, 65_535), Is("any");
+    fragment = "true", "whether larger ones are cut into fragments where they may be: IPv4 without DF (needs mtu)":
+        Kind::Flag, Is("false");
     icmp = "false", "whether the sender of a larger one is told (needs mtu)":
         Kind::Flag, Is("true");
 };
@@ -502,6 +504,8 @@ pub const SERIES: KeyTable = KeyTable {
             Kind::Texts, Is("none");
         fit_of = r#""reno-60MB""#, "the series this one is a fit of":
             Kind::Name, Is("none");
+        unset = r#"["path.loss"]"#, "keys of the plan that this series does without, before `set`":
+            Kind::Texts, Is("none");
         set = r#"{ "flow.congestion_control" = "reno" }"#, "what is different in this series":
             Kind::Changes, Is("{}");
     }],

@@ -402,7 +402,7 @@ impl Host {
                     .add(DropCause::SocketBuffer, tally(&frame.packet));
             }
             Content::Corrupted(_) => self.drop_corrupted(frame.socket, &frame.packet),
-            Content::Segment(_) | Content::Icmp { .. } => {}
+            Content::Segment(_) | Content::Icmp { .. } | Content::Fragments(_) => {}
         }
         self.card.release(frame.buffer);
     }

@@ -13,10 +13,9 @@ use std::collections::VecDeque;
 use gigatcp_app::datagrams::{Datagram, Sink, Source};
 use gigatcp_path::Ring;
 use gigatcp_units::{Bytes, Duration, Instant};
-use gigatcp_wire::IpVersion;
 
 use super::Host;
-use crate::packet::{Content, Packet};
+use crate::packet::{Content, Ip, Packet};
 
 /// Number of the first datagram socket of a host.
 pub(super) const FIRST: u32 = 1 << 31;
@@ -27,7 +26,7 @@ pub struct DatagramSource {
     source: Source,
     flow: u32,
     route: u16,
-    ip: IpVersion,
+    ip: Ip,
     /// When it begins; far future once it has.
     starts_at: Instant,
     /// When the processor or the network card lets it go on.
@@ -96,7 +95,7 @@ impl Host {
         &mut self,
         source: Source,
         (flow, route): (u32, u16),
-        ip: IpVersion,
+        ip: Ip,
         starts_at: Instant,
     ) -> u32 {
         self.sources.push(DatagramSource {

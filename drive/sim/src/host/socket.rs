@@ -12,6 +12,7 @@ use gigatcp_wire::Phantom;
 use super::Host;
 use crate::config::Reader;
 use crate::meter::Meter;
+use crate::packet::Ip;
 
 /// What a socket is made of.
 #[derive(Clone, Copy, Debug)]
@@ -37,6 +38,8 @@ pub struct SocketConfig<'a> {
 pub struct Socket {
     pub(super) flow: u32,
     pub(super) route: u16,
+    /// The IP of what it sends.
+    pub(super) ip: Ip,
     pub(super) tcp: TcpConfig,
     pub(super) connection: Option<Box<Connection<Phantom>>>,
     pub(super) is_active: bool,
@@ -83,6 +86,7 @@ impl Socket {
         Self {
             flow: config.flow,
             route: config.route,
+            ip: Ip::new(config.tcp.ip, config.tcp.profile.pmtud),
             tcp: config.tcp.clone(),
             connection: None,
             is_active: config.opens_at.is_some(),

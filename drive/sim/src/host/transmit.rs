@@ -104,7 +104,7 @@ impl Host {
     fn packet(&self, socket: usize, segment: Segment<Phantom>) -> Packet {
         let socket = &self.sockets[socket];
         Packet {
-            ip: socket.tcp.ip,
+            ip: socket.ip,
             flow: socket.flow,
             route: socket.route,
             stage: 0,

@@ -220,6 +220,7 @@ pub fn hop(draw: &mut Draw, name: String) -> HopConfig {
         policer: policer(draw),
         mtu: None,
         tells_too_big: false,
+        fragments: false,
         rate_source: None,
         shaper: None,
         aggregate: None,

@@ -315,7 +315,7 @@ impl Way {
 
 fn endpoints(packet: &Packet) -> Endpoints {
     let number = packet.flow as u8 + 1;
-    let endpoints = match packet.ip {
+    let endpoints = match packet.ip.version() {
         IpVersion::V4 => Endpoints::V4 {
             src: Ipv4Addr::new(10, 1, 0, number),
             dst: Ipv4Addr::new(10, 2, 0, number),

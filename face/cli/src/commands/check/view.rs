@@ -139,7 +139,7 @@ impl PlanView {
             title: plan.title.clone(),
             claims: plan.claims.clone(),
             seed: plan.seed,
-            repeat: plan.repeat,
+            repeat: plan.repeat.unwrap_or(1),
             series: plan.series.iter().map(SeriesView::of).collect(),
         }
     }
@@ -488,7 +488,11 @@ impl HopView {
         }));
         impairments.extend(changes(hop));
         impairments.extend(hop.mtu.map(|mtu| {
-            let told = if hop.tells_too_big { "told" } else { "silent" };
+            let told = match (hop.fragments, hop.tells_too_big) {
+                (true, _) => "fragments",
+                (false, true) => "told",
+                (false, false) => "silent",
+            };
             format!("packets of at most {} octets, {told}", mtu.as_u64())
         }));
         Self {

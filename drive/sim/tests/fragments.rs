@@ -1,0 +1,101 @@
+//! IPv4 without DF: routers cut what is too large, and the loss of one fragment loses the
+//! packet.
+
+mod common;
+
+use common::{flow, host, link, run, wire, world};
+use gigatcp_path::{DropCause, HopConfig, LossModel};
+use gigatcp_sim::{Ended, Outcome, Stop};
+use gigatcp_tcp::Profile;
+use gigatcp_units::{Bytes, Duration, Probability};
+
+const DELAY: Duration = Duration::from_millis(10);
+
+/// A sender that discovers the MTU of its path, or not, over a link of `mtu` bytes and
+/// another with losses of a share `p`.
+fn transfer(pmtud: bool, mtu: u64, fragments: bool, p: f64) -> (Ended, Outcome) {
+    let profile = Profile {
+        pmtud,
+        plpmtud: false,
+        ..Profile::MODERN
+    };
+    let host = host(profile, 1500, "reno", 1_000_000);
+    let flows = vec![flow("one", &host, Stop::Bytes(Bytes::new(10_000_000)))];
+    let narrow = HopConfig {
+        mtu: Some(Bytes::new(mtu)),
+        tells_too_big: true,
+        fragments,
+        ..link("narrow", 100_000_000, DELAY, 1000)
+    };
+    let lossy = HopConfig {
+        loss: vec![LossModel::Bernoulli(Probability::try_new(p).unwrap())],
+        ..wire("lossy", Duration::ZERO)
+    };
+    let mut config = world(narrow, wire("reverse", DELAY), flows);
+    config.forward.push(lossy);
+    config.end = Duration::from_secs(60);
+    run(config)
+}
+
+fn retransmitted(outcome: &Outcome) -> u64 {
+    let sender = outcome.flows[0].sender.connection().unwrap();
+    sender.counters().retransmitted_segments
+}
+
+/// Expected: 1480 bytes behind the IP header make fragments of 576, 576 and 328 bytes at an
+/// MTU of 600.
+#[test]
+fn a_packet_without_df_arrives_in_three_fragments() {
+    let (ended, outcome) = transfer(false, 600, true, 0.0);
+    assert_eq!(ended, Ended::Finished);
+    assert_eq!(outcome.flows[0].bytes(), Bytes::new(10_000_000));
+    assert_eq!(retransmitted(&outcome), 0);
+    let counters = outcome.hops[0].counters();
+    let full = 10_000_000 / 1448;
+    assert!(
+        counters.fragmented.packets.abs_diff(2 * full) <= 2,
+        "{counters:?}"
+    );
+    assert_eq!(
+        counters.fragmented.bytes.as_u64(),
+        20 * counters.fragmented.packets
+    );
+    assert!(counters.drops.total().is_zero());
+}
+
+/// Expected: of three fragments each of which is lost with 1 %, a packet arrives with
+/// 0.99^3, so 2.97 % of the packets are lost.
+#[test]
+fn the_loss_of_one_fragment_loses_the_packet() {
+    let (ended, outcome) = transfer(false, 600, true, 0.01);
+    assert_eq!(ended, Ended::Finished);
+    assert_eq!(outcome.flows[0].bytes(), Bytes::new(10_000_000));
+    let lost = outcome.hops[1].counters().drops[DropCause::Loss(0)].packets;
+    let again = retransmitted(&outcome);
+    // Two fragments of one packet may be lost; a probe may be sent for nothing.
+    assert!(again.abs_diff(lost) < lost / 5, "{again} for {lost}");
+    let sent = outcome.flows[0]
+        .sender
+        .connection()
+        .unwrap()
+        .counters()
+        .data_segments_sent;
+    let share = again as f64 / sent as f64;
+    assert!((0.022..0.038).contains(&share), "{share}");
+}
+
+#[test]
+fn a_packet_with_df_is_refused_and_its_sender_told() {
+    let (ended, outcome) = transfer(true, 1400, true, 0.0);
+    assert_eq!(ended, Ended::Finished);
+    let counters = outcome.hops[0].counters();
+    assert!(counters.drops[DropCause::TooBig].packets > 0);
+    assert!(counters.fragmented.is_zero());
+}
+
+#[test]
+fn a_link_that_does_not_cut_drops_what_is_too_large() {
+    let (ended, outcome) = transfer(false, 600, false, 0.0);
+    assert_eq!(ended, Ended::OutOfTime);
+    assert!(outcome.hops[0].counters().drops[DropCause::TooBig].packets > 0);
+}
