@@ -22,9 +22,12 @@ pub(crate) fn lines(rows: &[Row<'_>]) -> Vec<String> {
     lines
 }
 
+/// Further runs, the loss events wanted, and what ended the runs.
+type Kind<'a> = (usize, u32, &'a str);
+
 /// Why there are further seeds.
 fn seeds(rows: &[Row<'_>]) -> Vec<String> {
-    let mut kinds: Vec<((usize, u32, &str), Vec<String>)> = Vec::new();
+    let mut kinds: Vec<(Kind<'_>, Vec<String>)> = Vec::new();
     let mut random: Vec<&str> = Vec::new();
     for row in rows.iter().filter(|row| row.flow == 0) {
         let Some(further) = row.group.repeats[0].further.as_ref() else {
@@ -40,7 +43,7 @@ fn seeds(rows: &[Row<'_>]) -> Vec<String> {
         );
     }
     let random: Vec<String> = random.into_iter().map(str::to_owned).collect();
-    let line = |((runs, wanted, ended_by), names): ((usize, u32, &str), Vec<String>)| {
+    let line = |((runs, wanted, ended_by), names): (Kind<'_>, Vec<String>)| {
         format!(
             "few loss events with the first seed ({}), and what is lost is random ({}): \
              {} in addition{}",
