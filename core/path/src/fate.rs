@@ -89,6 +89,35 @@ impl Fates {
         }
     }
 
+    /// Goes on as `after` says in place of `before`: what both say alike keeps its
+    /// stream, its count and its tokens.
+    pub(crate) fn reconfigure(&mut self, before: &HopConfig, after: &HopConfig, seed: u64) {
+        let kept = core::mem::replace(self, Self::new(after, seed));
+        if before.loss == after.loss {
+            self.losses = kept.losses;
+        }
+        if before.corrupt == after.corrupt {
+            self.corruptions = kept.corruptions;
+        }
+        if before.policer == after.policer {
+            self.policer = kept.policer;
+        }
+        if before.ack_filter == after.ack_filter {
+            self.every_nth_ack = kept.every_nth_ack;
+        }
+        self.exceeding = kept.exceeding;
+        if before.duplicate == after.duplicate {
+            self.duplicate = kept.duplicate;
+        }
+        if before.mark == after.mark {
+            self.mark = kept.mark;
+        }
+        let chance = |config: &HopConfig| config.reorder.map(|reorder| reorder.probability);
+        if chance(before) == chance(after) {
+            self.reorder = kept.reorder;
+        }
+    }
+
     /// Whether nothing can happen to any packet.
     pub(crate) const fn is_clean(&self) -> bool {
         self.is_clean

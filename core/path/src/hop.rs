@@ -16,7 +16,7 @@
 
 use alloc::boxed::Box;
 
-use gigatcp_units::random::Stream;
+use gigatcp_units::random::{Stream, mix};
 use gigatcp_units::{Bytes, Duration, Instant, Rate};
 
 use crate::closed::Closed;
@@ -59,6 +59,8 @@ use crate::{ConfigError, Counters, DropCause, HopConfig, Parcel, Tally, counters
 pub struct Hop<T> {
     config: HopConfig,
     seed: u64,
+    /// How often it has become another one.
+    changes: u64,
     /// Octets of the largest packet it takes.
     mtu: u64,
     /// Numbers for packets that are cut, where they are.
@@ -98,11 +100,12 @@ impl<T: Parcel> Hop<T> {
         };
         Ok(Self {
             seed,
+            changes: 0,
             mtu: config.mtu.map_or(u64::MAX, Bytes::as_u64),
             fragment_ids: config
                 .fragments
                 .then(|| stream(seed, &config.name, Purpose::Fragment)),
-            rewrites: config.ecn_bleach || config.middlebox.is_some(),
+            rewrites: rewrites(&config),
             fates: Fates::new(&config, seed),
             form,
             books: Books::default(),
@@ -140,6 +143,51 @@ impl<T: Parcel> Hop<T> {
         if let Form::Open(link) = &mut self.form {
             link.set_delay(now, delay, &mut self.books);
         }
+    }
+
+    /// From `now` on the hop is what `config` says, but for its name, which selects its
+    /// random streams and stays. Nothing that is inside is lost:
+    ///
+    /// * what is on the line comes out when it was due, and nothing overtakes it unless
+    ///   jitter may;
+    /// * what is in service goes on at the new rate, or begins anew where it waits for
+    ///   the tokens of a shaper or for a trace;
+    /// * what waits moves to the new queue in the order of its arrival, where the queue
+    ///   or its limits changed. It keeps the time it has waited, and meets the new queue
+    ///   as if it arrived now: what finds no room is dropped and counted as it always is.
+    ///
+    /// Schedules and traces that are new count from `now`, buckets that are new are
+    /// full, chances that are new draw from a stream of their own; all that is as before
+    /// goes on as before. From then on departures are not known on arrival any more.
+    ///
+    /// # Errors
+    ///
+    /// What [`HopConfig::check`] finds wrong; then nothing has changed.
+    pub fn reconfigure(&mut self, now: Instant, config: HopConfig) -> Result<(), ConfigError> {
+        config.check()?;
+        let config = HopConfig {
+            name: self.config.name.clone(),
+            ..config
+        };
+        if config == self.config {
+            return Ok(());
+        }
+        self.open(now);
+        self.changes += 1;
+        let seed = mix(self.seed ^ mix(self.changes));
+        let before = core::mem::replace(&mut self.config, config);
+        self.fates.reconfigure(&before, &self.config, seed);
+        self.mtu = self.config.mtu.map_or(u64::MAX, Bytes::as_u64);
+        self.rewrites = rewrites(&self.config);
+        if before.fragments != self.config.fragments {
+            let numbers = || stream(seed, &self.config.name, Purpose::Fragment);
+            self.fragment_ids = self.config.fragments.then(numbers);
+        }
+        if let Form::Open(link) = &mut self.form {
+            link.reconfigure(now, &before, &self.config, seed, &mut self.books);
+        }
+        debug_assert!(self.books.counters.is_conserved());
+        Ok(())
     }
 
     /// Goes over to the general form at `now`, with all that is inside.
@@ -425,4 +473,9 @@ impl<T: Parcel> Hop<T> {
             }
         }
     }
+}
+
+/// Whether headers are changed on arrival.
+const fn rewrites(config: &HopConfig) -> bool {
+    config.ecn_bleach || config.middlebox.is_some()
 }

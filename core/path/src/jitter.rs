@@ -29,7 +29,7 @@ impl Delay {
         let stream = |jitter| (jitter, stream(seed, &config.name, Purpose::Jitter));
         Self {
             mean: config.one_way_delay,
-            changes: config.delay_schedule.clone().map(Follower::new),
+            changes: follower(config, Instant::ZERO),
             jitter: config.jitter.map(stream),
             drawn: None,
         }
@@ -38,6 +38,29 @@ impl Delay {
     /// The mean from now on, unless a schedule changes it.
     pub(crate) fn set_mean(&mut self, mean: Duration) {
         self.mean = mean;
+    }
+
+    /// From `now` on it is as `after` says in place of `before`. A schedule that is new
+    /// counts from `now`.
+    pub(crate) fn reconfigure(
+        &mut self,
+        now: Instant,
+        before: &HopConfig,
+        after: &HopConfig,
+        seed: u64,
+    ) {
+        let new = Self::new(after, seed);
+        if before.delay_schedule != after.delay_schedule {
+            self.changes = follower(after, now);
+            self.mean = new.mean;
+        }
+        if before.one_way_delay != after.one_way_delay {
+            self.mean = new.mean;
+        }
+        if before.jitter != after.jitter {
+            self.jitter = new.jitter;
+            self.drawn = None;
+        }
     }
 
     /// Whether each packet may overtake those before it.
@@ -82,6 +105,11 @@ impl Delay {
         let nanos = mean.saturating_add(offset).max(0);
         Duration::from_nanos(nanos.unsigned_abs())
     }
+}
+
+fn follower(config: &HopConfig, start: Instant) -> Option<Follower<Duration>> {
+    let schedule = config.delay_schedule.clone();
+    schedule.map(|schedule| Follower::new(schedule, start))
 }
 
 /// How far one delay is from its mean, in nanoseconds.

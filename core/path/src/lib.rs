@@ -52,6 +52,7 @@ mod ack_filter;
 mod closed;
 mod config;
 mod counters;
+mod describe;
 mod drops;
 mod element;
 mod fate;
@@ -84,6 +85,7 @@ pub use config::{
     Reorder, Shaper,
 };
 pub use counters::{Counters, Tally};
+pub use describe::Difference;
 pub use drops::{DropCause, Drops};
 pub use element::Element;
 pub use heap::Appointments;

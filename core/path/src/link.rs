@@ -35,6 +35,8 @@ use crate::queue::{self, Discipline, Drops, Limits, Ticket};
 use crate::random::{Purpose, stream};
 use crate::service::Service;
 
+mod change;
+
 /// What the entrance has decided on wire packets.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub(crate) struct Entrance {
@@ -138,26 +140,36 @@ pub(crate) struct Link<T> {
     busy: Duration,
 }
 
+/// The ACK filter of its queue, if it has one.
+fn replacing(config: &HopConfig) -> Option<Replacing> {
+    (config.ack_filter == Some(AckFilter::Queue)).then(Replacing::new)
+}
+
+/// The queue of a hop, from `start` on.
+fn queue_of(config: &HopConfig, seed: u64, start: Instant) -> Box<dyn Discipline> {
+    (config.queue.discipline.build)(queue::Build {
+        settings: &config.queue.settings,
+        limits: Limits {
+            packets: config.limit_packets,
+            bytes: config.limit_bytes,
+        },
+        random: stream(seed, &config.name, Purpose::Queue),
+        start,
+    })
+}
+
 impl<T: Parcel> Link<T> {
     /// A link of a configuration that has been checked.
     pub(crate) fn new(config: &HopConfig, seed: u64) -> Self {
-        let build = queue::Build {
-            settings: &config.queue.settings,
-            limits: Limits {
-                packets: config.limit_packets,
-                bytes: config.limit_bytes,
-            },
-            random: stream(seed, &config.name, Purpose::Queue),
-        };
         Self {
-            queue: (config.queue.discipline.build)(build),
+            queue: queue_of(config, seed, Instant::ZERO),
             service: Service::new(config),
             delay: Delay::new(config, seed),
             reorder_delay: config.reorder.map_or(Duration::ZERO, |it| it.extra_delay),
             displaces: config.reorder.is_some(),
             mark_above: config.mark_above,
             release: config.release,
-            ack_filter: (config.ack_filter == Some(AckFilter::Queue)).then(Replacing::new),
+            ack_filter: replacing(config),
             group: config.aggregate.map_or(1, |group| group.packets),
             held: Vec::new(),
             free: Vec::new(),

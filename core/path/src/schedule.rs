@@ -18,6 +18,30 @@ pub struct Schedule<V> {
 }
 
 impl<V: Copy> Schedule<V> {
+    /// Returns what it changes after `from` and no later than `until`, both counted from
+    /// its start: when, and to which value.
+    pub fn steps_between(
+        &self,
+        from: Duration,
+        until: Duration,
+    ) -> impl Iterator<Item = (Duration, V)> {
+        let every = self.every.unwrap_or(Duration::ZERO);
+        let first = match every.is_zero() {
+            true => 0,
+            false => from.as_nanos() / every.as_nanos(),
+        };
+        let periods = match self.every {
+            Some(_) => u64::MAX,
+            None => 1,
+        };
+        let rounds = (first..periods).map(move |round| every.saturating_mul(round));
+        let steps = rounds.flat_map(|round| self.steps.iter().map(move |step| (round, step)));
+        steps
+            .map(|(round, (after, value))| (round + *after, *value))
+            .skip_while(move |(at, _)| *at <= from)
+            .take_while(move |(at, _)| *at <= until)
+    }
+
     /// Whether it can be followed.
     pub(crate) fn check(&self) -> Result<(), ConfigError> {
         let Some((last, _)) = self.steps.last() else {
@@ -44,11 +68,11 @@ pub(crate) struct Follower<V> {
 }
 
 impl<V: Copy> Follower<V> {
-    /// At the start of a schedule that has been checked.
-    pub(crate) fn new(schedule: Schedule<V>) -> Self {
+    /// At `start`, from which the moments of a schedule that has been checked count.
+    pub(crate) fn new(schedule: Schedule<V>, start: Instant) -> Self {
         Self {
             schedule,
-            began: Duration::ZERO,
+            began: start.saturating_since(Instant::ZERO),
             next: 0,
         }
     }
@@ -91,7 +115,7 @@ mod tests {
             every: Some(ms(100)),
         };
         schedule.check().unwrap();
-        let mut follower = Follower::new(schedule);
+        let mut follower = Follower::new(schedule, Instant::ZERO);
         let mut seen = vec![];
         while let Some(at) = follower
             .poll_timeout()
@@ -111,6 +135,27 @@ mod tests {
             (230, 'b'),
         ];
         assert_eq!(seen, expected);
+    }
+
+    #[test]
+    fn steps_between_two_moments_are_those_that_a_follower_takes() {
+        for every in [None, Some(ms(100))] {
+            let steps = vec![(ms(0), 'a'), (ms(30), 'b'), (ms(70), 'c')];
+            let schedule = Schedule { steps, every };
+            for (from, until) in [(0, 0), (0, 29), (29, 30), (30, 500), (170, 200), (450, 451)] {
+                let mut follower = Follower::new(schedule.clone(), Instant::ZERO);
+                let mut taken = vec![];
+                while let Some(at) = follower
+                    .poll_timeout()
+                    .filter(|at| *at <= Instant::ZERO + ms(until))
+                {
+                    taken.push((at.saturating_since(Instant::ZERO), follower.take().unwrap()));
+                }
+                taken.retain(|(at, _)| *at > ms(from));
+                let told: Vec<_> = schedule.steps_between(ms(from), ms(until)).collect();
+                assert_eq!(told, taken, "{from} to {until}");
+            }
+        }
     }
 
     #[test]

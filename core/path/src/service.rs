@@ -17,7 +17,7 @@ use gigatcp_units::{Duration, Instant, Rate};
 use crate::policer::Bucket;
 use crate::schedule::Follower;
 use crate::trace::Opportunities;
-use crate::{HopConfig, RateSource};
+use crate::{HopConfig, RateSource, Tally};
 
 /// One bit, in the unit of work.
 const BIT: u128 = 1_000_000_000;
@@ -29,6 +29,19 @@ enum Pace {
     Rate(Option<Follower<Rate>>),
     /// When a trace says.
     Trace(Opportunities),
+}
+
+impl Pace {
+    /// From `start` on.
+    fn new(config: &HopConfig, start: Instant) -> Self {
+        match &config.rate_source {
+            None => Self::Rate(None),
+            Some(RateSource::Schedule(schedule)) => {
+                Self::Rate(Some(Follower::new(schedule.clone(), start)))
+            }
+            Some(RateSource::Trace(trace)) => Self::Trace(Opportunities::new(trace.clone(), start)),
+        }
+    }
 }
 
 /// The server of a link: one group of packets at a time.
@@ -55,16 +68,9 @@ pub(crate) struct Service {
 
 impl Service {
     pub(crate) fn new(config: &HopConfig) -> Self {
-        let pace = match &config.rate_source {
-            None => Pace::Rate(None),
-            Some(RateSource::Schedule(schedule)) => {
-                Pace::Rate(Some(Follower::new(schedule.clone())))
-            }
-            Some(RateSource::Trace(trace)) => Pace::Trace(Opportunities::new(trace.clone())),
-        };
         Self {
             rate: config.rate,
-            pace,
+            pace: Pace::new(config, Instant::ZERO),
             shaper: config.shaper.map(|it| Bucket::new(it.rate, it.burst)),
             overhead: config.link_overhead.as_u64(),
             per_packet: config.per_packet,
@@ -189,6 +195,42 @@ impl Service {
         }
         self.spare = 0;
         self.rate = rate;
+    }
+
+    /// From `now` on it serves as `after` says in place of `before`. A schedule or
+    /// trace that is new counts from `now`. What is in service goes on at the new rate;
+    /// where it waits for tokens or for a trace, or shall from now on, its service
+    /// begins anew.
+    pub(crate) fn reconfigure(
+        &mut self,
+        now: Instant,
+        before: &HopConfig,
+        after: &HopConfig,
+        in_service: Tally,
+    ) {
+        let new = Self::new(after);
+        let follows_another = before.rate_source != after.rate_source;
+        let is_shaped_otherwise = before.shaper != after.shaper;
+        let had_trace = matches!(self.pace, Pace::Trace(_));
+        if follows_another || before.rate != after.rate {
+            self.set_rate(now, after.rate);
+        }
+        if follows_another {
+            self.pace = Pace::new(after, now);
+        }
+        if is_shaped_otherwise {
+            self.shaper = new.shaper;
+        }
+        self.overhead = new.overhead;
+        self.per_packet = new.per_packet;
+        self.per_group = new.per_group;
+        let has_trace = matches!(self.pace, Pace::Trace(_));
+        let begins_anew = follows_another && (had_trace || has_trace)
+            || is_shaped_otherwise && (self.since > now || had_trace);
+        if self.is_busy && begins_anew {
+            let Tally { packets, bytes } = in_service;
+            self.start(now, packets, bytes.as_u64(), false);
+        }
     }
 
     /// Goes on with what another server has begun: its end is `nanos` and so many

@@ -114,7 +114,9 @@ impl Trace {
 #[derive(Clone, Debug)]
 pub(crate) struct Opportunities {
     trace: Trace,
-    /// When this round of the trace began, in milliseconds.
+    /// When it began to be followed.
+    start: Instant,
+    /// When this round of the trace began, in milliseconds since then.
     round: u64,
     /// The opportunity in hand, or the next one.
     next: usize,
@@ -123,9 +125,11 @@ pub(crate) struct Opportunities {
 }
 
 impl Opportunities {
-    pub(crate) fn new(trace: Trace) -> Self {
+    /// At `start`, from which the milliseconds of the trace count.
+    pub(crate) fn new(trace: Trace, start: Instant) -> Self {
         Self {
             trace,
+            start,
             round: 0,
             next: 0,
             used: 0,
@@ -136,7 +140,7 @@ impl Opportunities {
         let ms = self
             .round
             .saturating_add(self.trace.opportunities[self.next]);
-        Instant::from_nanos(ms.saturating_mul(MILLISECOND))
+        self.start + Duration::from_nanos(ms.saturating_mul(MILLISECOND))
     }
 
     fn advance(&mut self) {
@@ -151,7 +155,8 @@ impl Opportunities {
     /// Passes over what is gone by `now`.
     fn skip(&mut self, now: Instant) {
         let period = self.trace.period().as_millis();
-        let passed = now.as_nanos().div_ceil(MILLISECOND);
+        let passed = now.saturating_since(self.start).as_nanos();
+        let passed = passed.div_ceil(MILLISECOND);
         let behind = passed.saturating_sub(self.round) / period;
         if behind > 1 {
             self.round += (behind - 1) * period;
@@ -194,14 +199,14 @@ mod tests {
     fn a_trace_is_replayed_to_the_millisecond_and_begins_anew() {
         let trace = Trace::parse("2\n2\n\n7\n10\n").unwrap();
         assert_eq!(trace.period(), Duration::from_millis(10));
-        let mut link = Opportunities::new(trace);
+        let mut link = Opportunities::new(trace, Instant::ZERO);
         let served = [(); 10].map(|()| ms(link.serve(Instant::ZERO, 1504)));
         assert_eq!(served, [2, 2, 7, 10, 12, 12, 17, 20, 22, 22]);
     }
 
     #[test]
     fn a_packet_may_need_several_lines_and_several_packets_share_one() {
-        let mut link = Opportunities::new(Trace::parse("1").unwrap());
+        let mut link = Opportunities::new(Trace::parse("1").unwrap(), Instant::ZERO);
         assert_eq!(ms(link.serve(Instant::ZERO, 3008)), 2);
         let served = [(); 4].map(|()| ms(link.serve(Instant::ZERO, 752)));
         assert_eq!(served, [3, 3, 4, 4]);
@@ -209,7 +214,7 @@ mod tests {
 
     #[test]
     fn what_nobody_used_is_lost() {
-        let mut link = Opportunities::new(Trace::parse("3\n5").unwrap());
+        let mut link = Opportunities::new(Trace::parse("3\n5").unwrap(), Instant::ZERO);
         let late = Instant::from_nanos(1_000_004 * MILLISECOND);
         assert_eq!(ms(link.serve(late, 100)), 1_000_005);
         assert_eq!(ms(link.serve(late, 1404)), 1_000_005);

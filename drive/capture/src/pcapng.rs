@@ -8,7 +8,8 @@
 //!
 //! The same calls write the same file: no host name, no wall clock goes in.
 //!
-//! Not written: compression, name resolution, statistics, decryption blocks.
+//! Not written: compression, name resolution, decryption blocks, and of statistics
+//! only what carries the last comments.
 
 use std::io::{self, BufWriter, Write};
 
@@ -22,6 +23,7 @@ use crate::{CaptureError, Interface, InterfaceId, SnapLength};
 
 const SECTION_HEADER: u32 = 0x0a0d_0d0a;
 const INTERFACE_DESCRIPTION: u32 = 1;
+const INTERFACE_STATISTICS: u32 = 5;
 const ENHANCED_PACKET: u32 = 6;
 
 const BYTE_ORDER_MAGIC: u32 = 0x1a2b_3c4d;
@@ -51,7 +53,10 @@ pub struct PcapngWriter<W: Write> {
     /// The block being put together, kept for its allocation.
     block: Block,
     packets: u64,
-    next_comment: Option<String>,
+    /// Comments on the packet that is written next.
+    next_comments: Vec<String>,
+    /// When the last packet was seen.
+    last: Instant,
 }
 
 impl<W: Write> PcapngWriter<W> {
@@ -79,7 +84,8 @@ impl<W: Write> PcapngWriter<W> {
             interfaces: Vec::new(),
             block: Block::default(),
             packets: 0,
-            next_comment: None,
+            next_comments: Vec::new(),
+            last: Instant::ZERO,
         };
         let block = &mut writer.block;
         block.start(SECTION_HEADER);
@@ -124,13 +130,15 @@ impl<W: Write> PcapngWriter<W> {
         Ok(id)
     }
 
-    /// Puts a comment on the packet that is written next.
+    /// Puts a comment on the packet that is written next, behind those that it has
+    /// already. Comments that no packet follows stand at the end, in a block of
+    /// statistics (section 4.6) of the first interface.
     ///
     /// # Errors
     /// [`CaptureError::TextTooLong`].
     pub fn comment_next(&mut self, comment: &str) -> Result<(), CaptureError> {
         check_text("comment", comment)?;
-        self.next_comment = Some(comment.to_owned());
+        self.next_comments.push(comment.to_owned());
         Ok(())
     }
 
@@ -229,9 +237,22 @@ impl<W: Write> PcapngWriter<W> {
     /// # Errors
     /// [`CaptureError::Write`].
     pub fn finish(mut self) -> Result<W, CaptureError> {
+        self.write_last_comments()?;
         self.flush()?;
         let unwrapped = self.out.into_inner();
         unwrapped.map_err(|error| write_error("the end", error.into_error()))
+    }
+
+    fn write_last_comments(&mut self) -> Result<(), CaptureError> {
+        if self.next_comments.is_empty() || self.interfaces.is_empty() {
+            return Ok(());
+        }
+        let block = &mut self.block;
+        block.start(INTERFACE_STATISTICS);
+        block.put_u32(0);
+        block.put_time(self.last);
+        block.put_comments(&mut self.next_comments);
+        self.write_block(|| "the last comments".into())
     }
 
     fn interface(&self, id: InterfaceId) -> Result<&Interface, CaptureError> {
@@ -252,12 +273,11 @@ impl<W: Write> PcapngWriter<W> {
 
     /// Starts an enhanced packet block; the packet's octets come next.
     fn start_packet(&mut self, interface: InterfaceId, at: Instant) {
-        let nanoseconds = at.as_nanos();
+        self.last = at;
         let block = &mut self.block;
         block.start(ENHANCED_PACKET);
         block.put_u32(interface.index());
-        block.put_u32((nanoseconds >> 32) as u32);
-        block.put_u32(nanoseconds as u32);
+        block.put_time(at);
         // Captured and original length are known when the packet is there.
         block.put(&[0; 8]);
         debug_assert_eq!(block.octets.len(), PACKET_AT);
@@ -269,10 +289,7 @@ impl<W: Write> PcapngWriter<W> {
         block.set_u32(20, captured_len);
         block.set_u32(24, original_len as u32);
         block.pad();
-        if let Some(comment) = self.next_comment.take() {
-            block.put_option(OPTION_COMMENT, comment.as_bytes());
-            block.put_option(OPTION_END, &[]);
-        }
+        block.put_comments(&mut self.next_comments);
         let packet = self.packets + 1;
         self.write_block(|| format!("packet {packet}"))?;
         self.packets = packet;
@@ -332,6 +349,24 @@ impl Block {
 
     fn put_u32(&mut self, value: u32) {
         self.put(&value.to_le_bytes());
+    }
+
+    /// A time, its higher half first.
+    fn put_time(&mut self, at: Instant) {
+        let nanoseconds = at.as_nanos();
+        self.put_u32((nanoseconds >> 32) as u32);
+        self.put_u32(nanoseconds as u32);
+    }
+
+    /// Comments, which are gone then, and the end of the options.
+    fn put_comments(&mut self, comments: &mut Vec<String>) {
+        if comments.is_empty() {
+            return;
+        }
+        for comment in comments.drain(..) {
+            self.put_option(OPTION_COMMENT, comment.as_bytes());
+        }
+        self.put_option(OPTION_END, &[]);
     }
 
     fn set_u32(&mut self, at: usize, value: u32) {

@@ -18,12 +18,12 @@ use gigatcp_linux::{LabError, Namespace, Step, clock, packets, process, settings
 use gigatcp_path::{ConfigError, HopConfig, Network, NetworkConfig, Release};
 use gigatcp_units::{Duration, Instant};
 
+use crate::change::{Changed, Changes, HopChange, OrderError, Scheduled};
 use crate::counters::{Lateness, Snapshot};
 use crate::device::{Device, DeviceConfig, NAME};
-use crate::engine::{AWAKE, EARLY, Engine, Shared, Side, Watch};
+use crate::engine::{AWAKE, EARLY, Engine, Shared, Side, Watch, takes_time};
 use crate::outbox::Outbox;
 use crate::rest::Rest;
-use crate::vigil::Vigil;
 
 /// How long wire packets of a super-segment wait for those behind them at most:
 /// at 1 Gbit/s five packets of 1500 octets leave together, above 10 Gbit/s whole
@@ -185,15 +185,29 @@ impl Emulator {
             stop: AtomicBool::new(false),
             alarm,
             snapshot: Mutex::default(),
+            changes: Changes::default(),
         });
+        let there = &network.routes()[Side::Client.index()].links;
+        let links = network.links().iter().enumerate();
+        let scheduled = links.map(|(number, link)| {
+            let from = match there.contains(&number) {
+                true => Side::Client,
+                false => Side::Server,
+            };
+            Scheduled::new(from, link.config())
+        });
+        let scheduled = scheduled.collect();
         let zero = clock::monotonic();
         let early = early(config.processor);
-        let mut engine = Engine {
+        let engine = Engine {
             // What comes from the client is for the server.
             outboxes: [Outbox::new(server.batch()), Outbox::new(client.batch())],
             devices: [client, server],
             network,
             lateness: [Lateness::default(), Lateness::default()],
+            scheduled,
+            listed: Instant::ZERO,
+            has_times: config.forward.iter().chain(&config.reverse).any(takes_time),
             watch,
             shared: Arc::clone(&shared),
             zero,
@@ -207,16 +221,7 @@ impl Emulator {
             stalled: Duration::ZERO,
         };
         let processor = config.processor;
-        let has_times = config.forward.iter().chain(&config.reverse).any(takes_time);
-        let has_processors = early > Duration::ZERO;
         let run = move || {
-            // Wishes: the path is as punctual as it is allowed to be.
-            if has_times {
-                engine.is_first = clock::be_punctual(clock::Rank::Path).is_ok();
-                engine.vigil = has_processors.then(Vigil::new).flatten();
-            } else {
-                let _ = clock::wake_sharply();
-            }
             if let Some(processor) = processor {
                 let _ = process::pin_to_processor(processor);
             }
@@ -258,6 +263,26 @@ impl Emulator {
     pub fn snapshot(&self) -> Snapshot {
         let snapshot = self.shared.snapshot.lock();
         snapshot.unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Changes hops while packets are inside, all at one instant, and waits until that
+    /// is done; returns what differs. See [`Hop::reconfigure`](gigatcp_path::Hop::reconfigure)
+    /// for what becomes of the packets.
+    ///
+    /// # Errors
+    /// [`OrderError`]. Where a hop cannot be so, none has changed.
+    pub fn change(&self, hops: Vec<HopChange>) -> Result<Vec<Changed>, OrderError> {
+        if !self.is_running() {
+            return Err(OrderError::Stopped);
+        }
+        let alarm = &self.shared.alarm;
+        self.shared.changes.order(hops, || alarm.ring())
+    }
+
+    /// All that has changed so far, by order or by schedule.
+    #[must_use]
+    pub fn changed(&self) -> Vec<Changed> {
+        self.shared.changes.so_far()
     }
 
     /// Whether packets are still being carried.
@@ -342,15 +367,6 @@ fn network(config: &EmulatorConfig) -> NetworkConfig {
         links
     });
     NetworkConfig::path(forward, reverse).last_link_first()
-}
-
-/// Whether packets leave a hop later than they arrive, so that it matters when
-/// that happens.
-fn takes_time(hop: &HopConfig) -> bool {
-    hop.rate.is_some()
-        || !hop.per_packet.is_zero()
-        || !hop.one_way_delay.is_zero()
-        || hop.reorder.is_some()
 }
 
 /// A single processor has better things to do than wait for the path; one that is

@@ -21,9 +21,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use gigatcp_linux::poll::{self, Alarm, Interest};
 use gigatcp_linux::{clock, process};
-use gigatcp_path::{Delivery, Network, Parcel};
+use gigatcp_path::{ConfigError, Delivery, HopConfig, Network, Parcel};
 use gigatcp_units::{Duration, Instant};
 
+use crate::change::{Changed, Changes, HopChange, Order, Scheduled};
 use crate::counters::{Lateness, Snapshot};
 use crate::device::{Device, Read};
 use crate::outbox::Outbox;
@@ -76,6 +77,16 @@ impl Side {
     }
 }
 
+/// Whether packets leave a hop later than they arrive, so that it matters when
+/// that happens.
+pub(crate) fn takes_time(hop: &HopConfig) -> bool {
+    !hop.never_queues()
+        || !hop.one_way_delay.is_zero()
+        || hop.delay_schedule.is_some()
+        || hop.jitter.is_some()
+        || hop.reorder.is_some()
+}
+
 /// A packet at the door of the path.
 #[derive(Clone, Copy, Debug)]
 pub struct Sight<'a> {
@@ -94,6 +105,9 @@ pub struct Sight<'a> {
 pub trait Watch: Send {
     /// A packet passes.
     fn on_packet(&mut self, sight: &Sight<'_>);
+
+    /// Hops have changed since the last packet.
+    fn on_change(&mut self, _changed: &[Changed]) {}
 }
 
 /// What the loop and its owner share.
@@ -102,6 +116,7 @@ pub(crate) struct Shared {
     pub(crate) stop: AtomicBool,
     pub(crate) alarm: Alarm,
     pub(crate) snapshot: Mutex<Snapshot>,
+    pub(crate) changes: Changes,
 }
 
 /// See the module's own text. Everything in pairs is by [`Side`]: devices by
@@ -112,6 +127,12 @@ pub(crate) struct Engine {
     pub(crate) network: Network<Packet>,
     pub(crate) outboxes: [Outbox; 2],
     pub(crate) lateness: [Lateness; 2],
+    /// By link.
+    pub(crate) scheduled: Vec<Scheduled>,
+    /// When the steps of schedules were last listed.
+    pub(crate) listed: Instant,
+    /// Whether packets take time, so that it has to be punctual.
+    pub(crate) has_times: bool,
     pub(crate) watch: Option<Box<dyn Watch>>,
     pub(crate) shared: Arc<Shared>,
     /// The monotonic clock when the path began.
@@ -141,11 +162,15 @@ impl Engine {
     /// # Errors
     /// What a device says that is gone, or the system of waiting.
     pub(crate) fn run(mut self) -> io::Result<()> {
+        self.become_punctual();
         self.stay_awake(Instant::ZERO);
         let mut looked = Instant::ZERO;
         let mut before = self.now();
         while !self.shared.stop.load(Ordering::Relaxed) {
             let mut is_idle = true;
+            while let Some(order) = self.shared.changes.take() {
+                self.change(order);
+            }
             for side in Side::ALL {
                 is_idle &= self.carry(side)?;
             }
@@ -173,6 +198,78 @@ impl Engine {
         let now = self.now();
         self.look(now);
         Ok(())
+    }
+
+    /// Has its turn before ordinary threads, as far as it is allowed to.
+    fn become_punctual(&mut self) {
+        if !self.has_times {
+            let _ = clock::wake_sharply();
+        } else if !self.is_first {
+            self.is_first = clock::be_punctual(clock::Rank::Path).is_ok();
+            let has_processors = self.early > Duration::ZERO;
+            self.vigil = has_processors.then(Vigil::new).flatten();
+        }
+    }
+
+    /// Carries out an order, now.
+    fn change(&mut self, order: Order) {
+        let now = self.now();
+        self.list_steps(now);
+        let routes = self.network.routes();
+        let link = |change: &HopChange| routes[change.from.index()].links.get(change.hop).copied();
+        let links: Option<Vec<usize>> = order.hops.iter().map(link).collect();
+        let Some(links) = links else {
+            let _ = order.reply.send(Err(ConfigError::NoSuchLink));
+            return;
+        };
+        let mut all = Vec::new();
+        for (HopChange { from, config, .. }, link) in order.hops.into_iter().zip(links) {
+            let before = self.network.links()[link].config().clone();
+            let config = HopConfig {
+                release: before.release,
+                ..config
+            };
+            self.has_times |= takes_time(&config);
+            let result = self
+                .network
+                .with_link(now, link, |hop| hop.reconfigure(now, config));
+            if let Err(error) = result {
+                let _ = order.reply.send(Err(error));
+                return;
+            }
+            let after = self.network.links()[link].config();
+            self.scheduled[link].reconfigure(now, after);
+            let differences = before.differences(after);
+            all.extend(differences.into_iter().map(|difference| Changed {
+                at: now,
+                from,
+                hop: before.name.clone(),
+                difference,
+            }));
+        }
+        self.become_punctual();
+        self.tell(&all);
+        // Who asked may be gone.
+        let _ = order.reply.send(Ok(all));
+    }
+
+    /// Lists the steps that schedules have taken by `now`.
+    fn list_steps(&mut self, now: Instant) {
+        let before = std::mem::replace(&mut self.listed, now);
+        let hops = self.scheduled.iter_mut();
+        let mut steps: Vec<Changed> = hops.flat_map(|hop| hop.steps(before, now)).collect();
+        steps.sort_by_key(|changed| changed.at);
+        self.tell(&steps);
+    }
+
+    fn tell(&mut self, changed: &[Changed]) {
+        if changed.is_empty() {
+            return;
+        }
+        self.shared.changes.list(changed);
+        if let Some(watch) = &mut self.watch {
+            watch.on_change(changed);
+        }
     }
 
     fn now(&self) -> Instant {
@@ -305,7 +402,7 @@ impl Engine {
             read: true,
             write: false,
         };
-        poll::wait(
+        let [.., woken] = poll::wait(
             [
                 (client.as_fd(), interests[0]),
                 (server.as_fd(), interests[1]),
@@ -313,6 +410,9 @@ impl Engine {
             ],
             Some(std::time::Duration::from_nanos(longest.as_nanos())),
         )?;
+        if woken.read {
+            self.shared.alarm.hush();
+        }
         Ok(self.woken(now))
     }
 
@@ -333,6 +433,7 @@ impl Engine {
 
     /// Shows the counters as they are.
     fn look(&mut self, now: Instant) {
+        self.list_steps(now);
         let shared = &self.shared.snapshot;
         let mut snapshot = shared.lock().unwrap_or_else(PoisonError::into_inner);
         snapshot.at = now.saturating_since(Instant::ZERO);

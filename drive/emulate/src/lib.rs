@@ -36,6 +36,7 @@
 //! |---|---|
 //! | `emulator.rs` | namespaces, devices, the thread between them |
 //! | `engine.rs` | the loop of that thread |
+//! | `change.rs` | hops that change while it runs |
 //! | `outbox.rs` | packets that are due and wait for others to be handed over together |
 //! | `rest.rs` | what that thread leaves to others |
 //! | `vigil.rs` | processors that do not fall asleep while the path has packets |
@@ -54,6 +55,7 @@
 #![forbid(unsafe_code)]
 #![deny(missing_docs)]
 
+mod change;
 mod counters;
 mod device;
 mod emulator;
@@ -67,6 +69,7 @@ mod tcp_header;
 mod too_big;
 mod vigil;
 
+pub use change::{Changed, HopChange, OrderError};
 pub use counters::{HopView, Lateness, Snapshot, Way};
 pub use device::{DeviceCounters, NAME};
 pub use emulator::{Addresses, Emulator, EmulatorConfig, EmulatorError, End};

@@ -107,10 +107,17 @@ impl Failure {
 
     /// Says it on stderr.
     pub(crate) fn say(&self) {
+        if !matches!(self, Self::Unread) {
+            output::say(&self.text());
+        }
+    }
+
+    /// What is said, in colour.
+    pub(crate) fn text(&self) -> String {
         match self {
-            Self::Said(words) => output::say(&words.text(&format!("{ERROR}error:{ERROR:#}"))),
-            Self::Plan(findings) => output::say(&diagnostics::text(findings)),
-            Self::Unread => {}
+            Self::Said(words) => words.text(&format!("{ERROR}error:{ERROR:#}")),
+            Self::Plan(findings) => diagnostics::text(findings),
+            Self::Unread => String::new(),
         }
     }
 

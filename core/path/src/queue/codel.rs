@@ -32,6 +32,7 @@
 //! packets by default. What it drops is counted as a full queue.
 
 use alloc::boxed::Box;
+use alloc::vec::Vec;
 
 use gigatcp_units::{Duration, Instant};
 
@@ -302,6 +303,10 @@ impl Discipline for CoDel {
     fn dequeue(&mut self, now: Instant, _link: &Link, drops: &mut Drops) -> Option<Ticket> {
         self.control
             .dequeue(&self.law, now, self.largest, &mut self.waiting, drops)
+    }
+
+    fn drain(&mut self, out: &mut Vec<Ticket>) {
+        self.waiting.drain(out);
     }
 
     fn backlog(&self) -> Tally {

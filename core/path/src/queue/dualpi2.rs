@@ -38,6 +38,7 @@
 //! departs, with the result a timer would have.
 
 use alloc::boxed::Box;
+use alloc::vec::Vec;
 
 use gigatcp_units::{Bytes, Duration, Instant, Rate};
 
@@ -239,7 +240,7 @@ impl DualPi2 {
             limits: build.limits,
             fastest: Rate::default(),
             controller: Controller::new(settings),
-            updates: Ticks::every(settings.time(&T_UPDATE)),
+            updates: Ticks::every(settings.time(&T_UPDATE), build.start),
             ramp_min: settings.time(&RAMP_MIN),
             ramp_max: settings.time(&RAMP_MAX),
             low: Class::default(),
@@ -376,6 +377,11 @@ impl Discipline for DualPi2 {
         }
     }
 
+    fn drain(&mut self, out: &mut Vec<Ticket>) {
+        self.low.waiting.drain(out);
+        self.classic.waiting.drain(out);
+    }
+
     fn backlog(&self) -> Tally {
         self.low
             .waiting
@@ -404,6 +410,7 @@ mod tests {
             settings: &settings,
             limits: Limits::default(),
             random: Stream::new(3, "queue", 5),
+            start: Instant::ZERO,
         })
     }
 

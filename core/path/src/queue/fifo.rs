@@ -5,6 +5,7 @@
 
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
+use alloc::vec::Vec;
 
 use gigatcp_units::Instant;
 
@@ -54,6 +55,11 @@ impl Discipline for Fifo {
         let ticket = self.waiting.pop_front()?;
         self.backlog.subtract(ticket.tally());
         Some(ticket)
+    }
+
+    fn drain(&mut self, out: &mut Vec<Ticket>) {
+        self.backlog = Tally::default();
+        out.extend(self.waiting.drain(..));
     }
 
     fn backlog(&self) -> Tally {

@@ -230,6 +230,13 @@ impl Discipline for FqCoDel {
         }
     }
 
+    fn drain(&mut self, out: &mut Vec<Ticket>) {
+        self.backlog = Tally::default();
+        for flow in &mut self.flows {
+            flow.waiting.drain(out);
+        }
+    }
+
     fn backlog(&self) -> Tally {
         self.backlog
     }
@@ -251,6 +258,7 @@ mod tests {
                 settings: &Settings::new(),
                 limits: Limits::default(),
                 random: Stream::new(seed, "queue", 1),
+                start: Instant::ZERO,
             });
             let mut met = alloc::vec![0; 1024];
             for flow in 0..100 {

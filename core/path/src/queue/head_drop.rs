@@ -13,6 +13,7 @@
 //! for one large one. A packet larger than the whole limit is dropped by itself.
 
 use alloc::boxed::Box;
+use alloc::vec::Vec;
 
 use gigatcp_units::Instant;
 
@@ -62,6 +63,10 @@ impl Discipline for HeadDrop {
 
     fn dequeue(&mut self, _now: Instant, _link: &Link, _drops: &mut Drops) -> Option<Ticket> {
         self.waiting.pop()
+    }
+
+    fn drain(&mut self, out: &mut Vec<Ticket>) {
+        self.waiting.drain(out);
     }
 
     fn backlog(&self) -> Tally {

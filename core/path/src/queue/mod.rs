@@ -99,7 +99,8 @@ impl Drops {
 /// A queue discipline.
 ///
 /// Every ticket that [`Discipline::enqueue`] is given comes back once: from
-/// [`Discipline::dequeue`], or through `drops`. Time never runs backwards.
+/// [`Discipline::dequeue`], through `drops`, or from [`Discipline::drain`]. Time never
+/// runs backwards.
 pub trait Discipline: Debug + Send {
     /// A wire packet reaches the queue at `now`: it is let in or dropped, and others
     /// may be dropped to make room.
@@ -108,6 +109,10 @@ pub trait Discipline: Debug + Send {
     /// The link is free at `now`: the packet that leaves. Nothing only if nothing
     /// waits (what waited may all be dropped by this very call).
     fn dequeue(&mut self, now: Instant, link: &Link, drops: &mut Drops) -> Option<Ticket>;
+
+    /// Hands out all that waits, nothing dropped, wire packets of one parcel in their
+    /// order: another queue takes its place.
+    fn drain(&mut self, out: &mut Vec<Ticket>);
 
     /// What waits, without what is in service.
     fn backlog(&self) -> Tally;
@@ -149,6 +154,8 @@ pub struct Build<'a> {
     pub limits: Limits,
     /// Its own random stream.
     pub random: Stream,
+    /// When it begins.
+    pub start: Instant,
 }
 
 /// A queue discipline that can be asked for by name.

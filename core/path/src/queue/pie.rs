@@ -46,6 +46,7 @@
 //! The limit counts waiting packets only, as that of a Linux qdisc; default 1000.
 
 use alloc::boxed::Box;
+use alloc::vec::Vec;
 
 use gigatcp_units::random::Stream;
 use gigatcp_units::{Duration, Instant};
@@ -271,7 +272,7 @@ impl Pie {
             controller: Controller::new(settings),
             max_burst,
             ecn: settings.flag(&ECN),
-            updates: Ticks::every(settings.time(&T_UPDATE)),
+            updates: Ticks::every(settings.time(&T_UPDATE), build.start),
             burst_allowance: max_burst,
             is_automatic: settings.flag(&AUTO_ACTIVE),
             is_active: !settings.flag(&AUTO_ACTIVE),
@@ -378,6 +379,10 @@ impl Discipline for Pie {
         Some(ticket)
     }
 
+    fn drain(&mut self, out: &mut Vec<Ticket>) {
+        self.waiting.drain(out);
+    }
+
     fn backlog(&self) -> Tally {
         self.waiting.backlog()
     }
@@ -401,6 +406,7 @@ mod tests {
             settings: &settings,
             limits: Limits::default(),
             random: Stream::new(3, "queue", 5),
+            start: Instant::ZERO,
         })
     }
 

@@ -48,6 +48,7 @@
 //! The limit counts the packet in service, as that of `fifo` does; none by default.
 
 use alloc::boxed::Box;
+use alloc::vec::Vec;
 
 use gigatcp_units::random::Stream;
 use gigatcp_units::{Bytes, Duration, Instant};
@@ -215,10 +216,10 @@ impl Red {
             gentle: settings.flag(&GENTLE),
             in_bytes: settings.flag(&BYTES),
             mean_packet: Bytes::new(settings.whole(&MEAN_PACKET)),
-            adaptations: adapts.then(|| Ticks::every(ADAPT_EVERY)),
+            adaptations: adapts.then(|| Ticks::every(ADAPT_EVERY, build.start)),
             average: 0.0,
             count: 0,
-            idle_since: Instant::ZERO,
+            idle_since: build.start,
             random: build.random,
             waiting: Waiting::default(),
         }
@@ -347,6 +348,10 @@ impl Discipline for Red {
         Some(ticket)
     }
 
+    fn drain(&mut self, out: &mut Vec<Ticket>) {
+        self.waiting.drain(out);
+    }
+
     fn backlog(&self) -> Tally {
         self.waiting.backlog()
     }
@@ -367,6 +372,7 @@ mod tests {
             settings: &settings,
             limits: Limits::default(),
             random: Stream::new(3, "queue", 5),
+            start: Instant::ZERO,
         })
     }
 

@@ -20,6 +20,7 @@
 //! a flow without ECN fills the buffer next to DCTCP.
 
 use alloc::boxed::Box;
+use alloc::vec::Vec;
 
 use gigatcp_units::{Duration, Instant};
 
@@ -119,6 +120,10 @@ impl Discipline for Step {
             ticket.mark();
         }
         Some(ticket)
+    }
+
+    fn drain(&mut self, out: &mut Vec<Ticket>) {
+        self.waiting.drain(out);
     }
 
     fn backlog(&self) -> Tally {

@@ -1,6 +1,7 @@
 //! Parts that several disciplines share: a line of tickets, limits, updates, a draw.
 
 use alloc::collections::VecDeque;
+use alloc::vec::Vec;
 
 use gigatcp_units::random::Stream;
 use gigatcp_units::{Duration, Instant};
@@ -27,6 +28,12 @@ impl Waiting {
         let ticket = self.tickets.pop_front()?;
         self.backlog.subtract(ticket.tally());
         Some(ticket)
+    }
+
+    /// Takes all tickets out.
+    pub(super) fn drain(&mut self, out: &mut Vec<Ticket>) {
+        self.backlog = Tally::default();
+        out.extend(self.tickets.drain(..));
     }
 
     /// Returns the waiting time of the oldest ticket; zero if none waits.
@@ -85,10 +92,10 @@ pub(super) struct Ticks {
 }
 
 impl Ticks {
-    /// One per `period`, the first a period after the start of the run.
-    pub(super) fn every(period: Duration) -> Self {
+    /// One per `period`, the first a period after `start`.
+    pub(super) fn every(period: Duration, start: Instant) -> Self {
         Self {
-            next: Instant::ZERO + period,
+            next: start + period,
             period,
         }
     }

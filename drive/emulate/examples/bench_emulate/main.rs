@@ -20,6 +20,8 @@
 //! machine's own processors are away), `delay`, `halts` or `loss`.
 
 mod absences;
+mod crowd;
+mod managed;
 mod streams;
 mod trains;
 
@@ -42,13 +44,15 @@ pub struct Effort {
 /// A part of the measurement, and its name.
 type Part = (&'static str, fn(Effort) -> Result<(), Any>);
 
-const PARTS: [Part; 6] = [
+const PARTS: [Part; 8] = [
     ("streams", streams::measure),
     ("rate", trains::measure_rates),
     ("absences", absences::measure),
     ("delay", trains::measure_delays),
     ("halts", trains::measure_halts),
     ("loss", trains::measure_losses),
+    ("crowd", crowd::measure),
+    ("managed", managed::measure),
 ];
 
 fn main() -> ExitCode {

@@ -8,7 +8,9 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use gigatcp_capture::{CaptureError, Interface, InterfaceId, PcapngWriter, SnapLength};
-use gigatcp_emulate::{Side, Sight, Watch, wire_octets};
+use gigatcp_emulate::{Changed, Side, Sight, Watch, wire_octets};
+use gigatcp_path::Difference;
+use gigatcp_units::Instant;
 
 /// Octets kept of each packet: more than headers have.
 pub const HEADERS: SnapLength = SnapLength::Octets(128);
@@ -109,6 +111,38 @@ impl Watch for Capture {
             *writer = None;
         }
     }
+
+    /// Each change is a comment on the packet that comes next.
+    fn on_change(&mut self, changed: &[Changed]) {
+        let mut state = self.shared.lock().unwrap_or_else(PoisonError::into_inner);
+        let state = &mut *state;
+        let Some(open) = &mut state.writer else {
+            return;
+        };
+        for changed in changed {
+            if let (Err(first), None) = (open.comment_next(&comment(changed)), &state.error) {
+                state.error = Some(first);
+            }
+        }
+    }
+}
+
+/// A change as a comment: `path changed at 12.3 s, client to server, bottleneck: rate
+/// 10 Mbit/s -> 5 Mbit/s`.
+fn comment(changed: &Changed) -> String {
+    let direction = match changed.from {
+        Side::Client => "client to server",
+        Side::Server => "server to client",
+    };
+    let seconds = changed.at.saturating_since(Instant::ZERO).as_secs_f64();
+    let Difference { what, from, to } = &changed.difference;
+    let or_none = |value: &Option<String>| value.clone().unwrap_or_else(|| "none".into());
+    format!(
+        "path changed at {seconds:.6} s, {direction}, {}: {what} {} -> {}",
+        changed.hop,
+        or_none(from),
+        or_none(to)
+    )
 }
 
 impl Handle {

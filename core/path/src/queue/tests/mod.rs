@@ -64,6 +64,7 @@ impl Trial {
             settings: &settings,
             limits,
             random: Stream::new(seed, "trial", 7),
+            start: Instant::ZERO,
         });
         Self {
             queue,

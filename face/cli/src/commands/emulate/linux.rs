@@ -14,9 +14,12 @@ use gigatcp_sweep::live::capture::{Capture, Handle};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
+use super::control::Control;
+pub(super) use super::control::ask;
 use super::jobs::{self, Jobs};
-use super::path::{self, Found};
+use super::path::{Found, Source};
 use super::sysctl;
+use super::uplink;
 use super::view::{self, MachineDrops};
 use super::{Arguments, End};
 use crate::commands::{Outcome, privilege};
@@ -37,8 +40,10 @@ pub(super) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     if let Some(status) = privilege::begin_again()? {
         return Ok(Outcome::Told(status));
     }
-    let found = path::find(arguments)?;
-    let config = config(arguments, found)?;
+    let source = Source::of(arguments)?;
+    let found = source.find_aloud(arguments.quiet)?;
+    let config = config(arguments, &found)?;
+    let mut control = control(arguments, source, found)?;
     let mut signals = Signals::new([SIGINT, SIGTERM])
         .map_err(|error| Failure::io("listen for Ctrl-C", &error))?;
     whole_file::signals_are_heard();
@@ -54,26 +59,38 @@ pub(super) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     // Before the path has memory that the keeper would share.
     let mut jobs = Jobs::new(Enclosure::new().map_err(|error| privilege::lab_failure(&error))?);
     let emulator = Emulator::start(&config, watch).map_err(|error| failure(&error))?;
+    let uplink = arguments.uplink.as_ref();
+    let uplink = uplink.map(|interface| uplink::open(&emulator, interface));
+    let uplink = uplink.transpose()?;
     if let Some(server) = &arguments.server {
         jobs.serve(&emulator, server)?;
     }
     let command = jobs.start(&emulator, &arguments.command)?;
-    let ended = attend(arguments, &emulator, command, &mut signals);
+    let ended = attend(
+        arguments,
+        &emulator,
+        control.as_mut(),
+        command,
+        &mut signals,
+    );
     jobs.end();
+    drop(uplink);
     let machine = Side::ALL.map(|side| MachineDrops {
         unread: emulator.dropped_by_device(side),
         untaken: emulator.dropped_by_kernel(side.other()),
     });
+    drop(control);
+    let changed = emulator.changed();
     let stopped = emulator.stop().map_err(|error| failure(&error));
     // Whatever became of the path, its packets are there.
     let written = written.map(Written::finish).transpose();
     let snapshot = stopped?;
     let status = ended?;
     if !arguments.quiet {
-        output::say(view::summary(&snapshot, machine).trim_end());
+        output::say(view::summary(&snapshot, machine, &changed).trim_end());
     }
     if let Some(file) = &arguments.json {
-        let record = view::record(&snapshot, machine, status);
+        let record = view::record(&snapshot, machine, &changed, status);
         let text = serde_json::to_string_pretty(&record)
             .map_err(|error| Failure::fault(format!("cannot write JSON: {error}")))?;
         WholeFile::write(file, format!("{text}\n").as_bytes())?;
@@ -138,8 +155,30 @@ impl Arguments {
     }
 }
 
+/// What answers `emulate set`. A path without a name runs also where it cannot be asked.
+fn control(
+    arguments: &Arguments,
+    source: Source,
+    found: Found,
+) -> Result<Option<Control>, Failure> {
+    let number = std::process::id().to_string();
+    let name = arguments.name.as_deref();
+    match Control::begin(name.unwrap_or(&number), source, found) {
+        Ok(control) => Ok(Some(control)),
+        Err(failure) if name.is_some() => Err(failure.effect("nothing was run")),
+        Err(failure) => {
+            if !arguments.quiet {
+                failure
+                    .effect("the path cannot be changed while it runs")
+                    .warn();
+            }
+            Ok(None)
+        }
+    }
+}
+
 /// Everything that was asked for.
-fn config(arguments: &Arguments, found: Found) -> Result<EmulatorConfig, Failure> {
+fn config(arguments: &Arguments, found: &Found) -> Result<EmulatorConfig, Failure> {
     let setting = |text: &String| match text.split_once('=') {
         Some((name, value)) => Ok((name.trim().to_owned(), value.trim().to_owned())),
         None => Err(Failure::new(format!("`--sysctl {text}` has no value"))
@@ -147,8 +186,8 @@ fn config(arguments: &Arguments, found: Found) -> Result<EmulatorConfig, Failure
     };
     let settings: Result<_, _> = arguments.sysctl.iter().map(setting).collect();
     Ok(EmulatorConfig {
-        forward: found.forward,
-        reverse: found.reverse,
+        forward: found.forward.clone(),
+        reverse: found.reverse.clone(),
         seed: found.seed,
         mtu: found.mtu,
         offloads: !arguments.no_offloads,
@@ -163,6 +202,7 @@ fn config(arguments: &Arguments, found: Found) -> Result<EmulatorConfig, Failure
 fn attend(
     arguments: &Arguments,
     emulator: &Emulator,
+    mut control: Option<&mut Control>,
     mut command: Child,
     signals: &mut Signals,
 ) -> Result<u8, Failure> {
@@ -188,6 +228,9 @@ fn attend(
         if !emulator.is_running() {
             screen.clear();
             return Ok(crate::failure::USAGE);
+        }
+        if let Some(control) = &mut control {
+            control.answer(emulator);
         }
         screen.draw(emulator);
         thread::sleep(STEP);

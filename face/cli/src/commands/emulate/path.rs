@@ -5,8 +5,11 @@ use std::path::Path;
 
 use gigatcp_path::HopConfig;
 use gigatcp_plan::{Plan, Scenario, Series};
-use gigatcp_units::{Bytes, Rate};
+use gigatcp_units::{Bytes, Duration, Rate};
 
+#[cfg(target_os = "linux")]
+use super::set::{Direction, Request};
+use super::words::Words;
 use super::{Arguments, Link};
 use crate::failure::Failure;
 use crate::plan_file::{Beside, PlanFile};
@@ -30,35 +33,145 @@ const LEAST_DEFAULT_QUEUE: u64 = 100;
 /// The MTU where nobody says.
 const DEFAULT_MTU: u64 = 1500;
 
-/// Finds the path that the arguments mean.
-pub(super) fn find(arguments: &Arguments) -> Result<Found, Failure> {
-    let plan = match &arguments.plan {
-        Some(name) => PlanFile::find(name)?.parse(&arguments.overrides)?,
-        None => {
-            let text = text(&arguments.link);
-            let here = Beside(Path::new("."));
-            let name = "the arguments, as a plan";
-            let plan = gigatcp_plan::parse_with(name, text.as_bytes(), &[], &here);
-            plan.map_err(|findings| Failure::Plan(Box::new(findings)))?
+/// What says what the path is.
+#[derive(Clone, Debug)]
+pub(super) struct Source {
+    said: Said,
+    /// In place of the plan's.
+    seed: Option<u64>,
+}
+
+/// A plan and what is changed of it, or options.
+#[derive(Clone, Debug)]
+enum Said {
+    Plan {
+        file: PlanFile,
+        overrides: Vec<String>,
+        series: Option<String>,
+    },
+    /// Of each direction.
+    Options([Words; 2]),
+}
+
+impl Source {
+    /// What the arguments name; nothing of it is read but a plan's file.
+    pub(super) fn of(arguments: &Arguments) -> Result<Self, Failure> {
+        let said = match &arguments.plan {
+            Some(name) => Said::Plan {
+                file: PlanFile::find(name)?,
+                overrides: arguments.overrides.clone(),
+                series: arguments.series.clone(),
+            },
+            None => Said::Options([(); 2].map(|()| arguments.path.words.clone())),
+        };
+        Ok(Self {
+            said,
+            seed: arguments.seed,
+        })
+    }
+
+    /// Finds the path, and says what of the plan could be meant otherwise.
+    pub(super) fn find_aloud(&self, is_quiet: bool) -> Result<Found, Failure> {
+        let plan = self.plan(true)?;
+        let series = self.series(&plan, is_quiet)?;
+        found(&series.scenario, self.seed.unwrap_or(plan.seed))
+    }
+
+    /// Finds the path.
+    pub(super) fn find(&self) -> Result<Found, Failure> {
+        let plan = self.plan(false)?;
+        let series = self.series(&plan, true)?;
+        found(&series.scenario, self.seed.unwrap_or(plan.seed))
+    }
+
+    fn plan(&self, is_aloud: bool) -> Result<Plan, Failure> {
+        match &self.said {
+            Said::Plan {
+                file, overrides, ..
+            } if is_aloud => file.parse(overrides),
+            Said::Plan {
+                file, overrides, ..
+            } => file.parse_silently(overrides),
+            Said::Options([forward, reverse]) => {
+                let text = text([forward, reverse], [&forward.read()?, &reverse.read()?]);
+                let here = Beside(Path::new("."));
+                let name = "the arguments, as a plan";
+                let plan = gigatcp_plan::parse_with(name, text.as_bytes(), &[], &here);
+                plan.map_err(|findings| Failure::Plan(Box::new(findings)))
+            }
         }
-    };
-    let series = series(&plan, arguments)?;
-    let seed = arguments.seed.unwrap_or(plan.seed);
-    found(&series.scenario, seed)
+    }
+
+    fn series<'a>(&self, plan: &'a Plan, is_quiet: bool) -> Result<&'a Series, Failure> {
+        match &self.said {
+            Said::Plan { series, .. } => self::series(plan, series.as_deref(), is_quiet),
+            Said::Options(_) => Ok(&plan.series[0]),
+        }
+    }
+
+    /// The same with what is asked for in place of what was said before.
+    #[cfg(target_os = "linux")]
+    pub(super) fn changed(&self, request: &Request) -> Result<Self, Failure> {
+        let mut changed = self.clone();
+        let Request {
+            keys,
+            direction,
+            unset,
+            words,
+        } = request;
+        match &mut changed.said {
+            Said::Plan { overrides, .. } => {
+                let mut names = words.names();
+                names.extend(unset.iter().map(|name| format!("--unset {name}")));
+                names.extend(direction.map(|_| "--direction".to_owned()));
+                if !names.is_empty() {
+                    let message = format!(
+                        "the path is that of a plan, and {} is not",
+                        names.join(", ")
+                    );
+                    return Err(Failure::new(message).hint(
+                        "a plan is changed by its keys, as in `gigatcp emulate set path.rate='5 Mbit/s'` \
+                         (`gigatcp list keys`)",
+                    ));
+                }
+                overrides.extend(keys.iter().cloned());
+            }
+            Said::Options(directions) => {
+                if let Some(key) = keys.first() {
+                    let message = format!("`{key}` is a key of a plan, and the path is of none");
+                    return Err(Failure::new(message)
+                        .hint("options change it, as in `gigatcp emulate set --rate '5 Mbit/s'`"));
+                }
+                let meant = match direction {
+                    None => &mut directions[..],
+                    Some(Direction::Forward) => &mut directions[..1],
+                    Some(Direction::Reverse) => &mut directions[1..],
+                };
+                for known in meant {
+                    if *direction == Some(Direction::Reverse) && words.has("rate") {
+                        known.remove("reverse-rate");
+                    }
+                    unset.iter().for_each(|name| known.remove(name));
+                    known.merge(words);
+                }
+            }
+        }
+        Ok(changed)
+    }
 }
 
 /// The series whose path is meant; says which where it was not asked for and
 /// could matter.
-fn series<'a>(plan: &'a Plan, arguments: &Arguments) -> Result<&'a Series, Failure> {
+fn series<'a>(plan: &'a Plan, wanted: Option<&str>, is_quiet: bool) -> Result<&'a Series, Failure> {
     let names: Vec<&str> = plan
         .series
         .iter()
         .map(|series| series.name.as_str())
         .collect();
-    let Some(wanted) = &arguments.series else {
+    let Some(wanted) = wanted else {
         let first = &plan.series[0];
         let is_same = |other: &Series| same_path(&first.scenario, &other.scenario);
-        if !arguments.quiet && !plan.series.iter().all(is_same) {
+        if !is_quiet && !plan.series.iter().all(is_same) {
             let others = names[1..].join(", ");
             output::say(&format!(
                 "the path of series {}; others of this plan (--series): {others}",
@@ -69,7 +182,7 @@ fn series<'a>(plan: &'a Plan, arguments: &Arguments) -> Result<&'a Series, Failu
     };
     plan.series
         .iter()
-        .find(|series| series.name == *wanted)
+        .find(|series| series.name == wanted)
         .ok_or_else(|| {
             Failure::new(format!("the plan {} has no series `{wanted}`", plan.name))
                 .effect("nothing was run")
@@ -111,81 +224,58 @@ fn found(scenario: &Scenario, seed: u64) -> Result<Found, Failure> {
     })
 }
 
-/// The plan that the options mean.
-fn text(link: &Link) -> String {
-    let mtu = link.mtu.map_or(DEFAULT_MTU, Bytes::as_u64);
+/// The plan that the options of both directions mean.
+fn text(words: [&Words; 2], links: [&Link; 2]) -> String {
+    let mtu = links[0].mtu.map_or(DEFAULT_MTU, Bytes::as_u64);
     let mut text = format!(
         "name = \"emulate\"\nflow = {{ duration = \"1 s\" }}\nsender.mtu = {mtu}\n\
          receiver.mtu = {mtu}\n"
     );
-    let rtt = link.rtt.unwrap_or_default();
-    for (direction, delay) in [
-        ("forward", rtt.saturating_sub(rtt / 2)),
-        ("reverse", rtt / 2),
-    ] {
-        text.push_str(&format!("[[path.{direction}]]\nname = \"{direction}\"\n"));
-        let mut say = |key: &str, value: Option<String>| {
-            if let Some(value) = value {
-                text.push_str(&format!("{key} = {}\n", quoted(&value)));
+    let [there, back] = links.map(|link| link.rtt.unwrap_or_default());
+    let delays = [there.saturating_sub(there / 2), back / 2];
+    let rtt = delays[0] + delays[1];
+    let names = ["forward", "reverse"];
+    for (((direction, link), words), delay) in names.into_iter().zip(links).zip(words).zip(delays) {
+        text.push_str(&format!(
+            "[[path.{direction}]]\nname = \"{direction}\"\ndelay = \"{delay}\"\n"
+        ));
+        let is_reverse = direction == "reverse";
+        let rate = link.reverse_rate.filter(|_| is_reverse).or(link.rate);
+        if let Some(rate) = rate {
+            text.push_str(&format!("rate = \"{rate}\"\n"));
+            if link.queue.is_none() {
+                text.push_str(&format!("queue = \"{}\"\n", default_queue(rate, rtt, mtu)));
             }
-        };
-        say("delay", Some(delay.to_string()));
-        let rate = match direction {
-            "reverse" => link.reverse_rate.or(link.rate),
-            _ => link.rate,
-        };
-        say("rate", rate.map(|rate| rate.to_string()));
-        say("rate_trace", link.rate_trace.clone());
-        say("rate_schedule", link.rate_schedule.clone());
-        say("delay_schedule", link.delay_schedule.clone());
-        say("jitter", link.jitter.clone());
-        say("loss_burst", link.loss_burst.clone());
-        say("shaper", link.shaper.map(|rate| rate.to_string()));
-        say(
-            "shaper_burst",
-            link.shaper_burst.map(|burst| burst.to_string()),
-        );
-        say(
-            "queue",
-            link.queue
-                .clone()
-                .or_else(|| default_queue(rate?, link, mtu)),
-        );
-        say("loss", link.loss.map(|p| p.to_string()));
-        say("corrupt", link.corrupt.map(|p| p.to_string()));
-        say("reorder", link.reorder.map(|p| p.to_string()));
-        say(
-            "reorder_delay",
-            link.reorder_delay.map(|delay| delay.to_string()),
-        );
-        say("policer", link.policer.map(|rate| rate.to_string()));
-        say(
-            "policer_burst",
-            link.policer_burst.map(|burst| burst.to_string()),
-        );
-        say(
-            "policer_peak",
-            link.policer_peak.map(|rate| rate.to_string()),
-        );
-        say(
-            "policer_peak_burst",
-            link.policer_peak_burst.map(|burst| burst.to_string()),
-        );
-        say("policer_yellow", link.policer_yellow.clone());
-        say("ack_filter", link.ack_filter.clone());
-        say("middlebox", link.middlebox.clone());
-        say("duplicate", link.duplicate.map(|p| p.to_string()));
-        if let Some(overhead) = link.link_overhead {
-            text.push_str(&format!("link_overhead = {}\n", overhead.as_u64()));
+        }
+        for (name, value) in words.iter() {
+            match name.as_str() {
+                // Said above.
+                "rate" | "reverse_rate" | "rtt" | "mtu" => {}
+                "no_icmp" => text.push_str("icmp = false\n"),
+                "link_mtu" => text.push_str(&number("mtu", link.link_mtu)),
+                "link_overhead" => text.push_str(&number("link_overhead", link.link_overhead)),
+                "lose_packets" | "corrupt_packets" => {
+                    text.push_str(&format!("{name} = [{value}]\n"));
+                }
+                "lose_every" | "corrupt_every" | "hold_limit" | "aggregate" => {
+                    text.push_str(&format!("{name} = {value}\n"));
+                }
+                _ if value.is_empty() => text.push_str(&format!("{name} = true\n")),
+                _ => text.push_str(&format!("{name} = {}\n", quoted(value))),
+            }
         }
     }
     text
 }
 
+fn number(key: &str, value: Option<Bytes>) -> String {
+    value.map_or_else(String::new, |value| format!("{key} = {}\n", value.as_u64()))
+}
+
 /// One bandwidth-delay product, as a plan without hops has it.
-fn default_queue(rate: Rate, link: &Link, mtu: u64) -> Option<String> {
-    let bdp = rate.amount_in(link.rtt.unwrap_or_default());
-    Some(bdp.max(Bytes::new(LEAST_DEFAULT_QUEUE * mtu)).to_string())
+fn default_queue(rate: Rate, rtt: Duration, mtu: u64) -> Bytes {
+    let bdp = rate.amount_in(rtt);
+    bdp.max(Bytes::new(LEAST_DEFAULT_QUEUE * mtu))
 }
 
 /// A string of TOML.

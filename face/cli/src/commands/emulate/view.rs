@@ -3,11 +3,14 @@
 use std::collections::BTreeMap;
 use std::iter;
 
-use gigatcp_emulate::{HopView, Snapshot, Way};
-use gigatcp_path::{DropCause, Drops, Tally};
+use gigatcp_emulate::{Changed, HopView, Side, Snapshot, Way};
+use gigatcp_path::{Difference, DropCause, Drops, Tally};
 use gigatcp_report::number::{self, counted};
+use gigatcp_units::Instant;
 use gigatcp_units::grammar::{human_bytes, human_duration};
 use serde::Serialize;
+
+use super::control::told;
 
 /// Both directions, as they are called.
 const WAYS: [&str; 2] = ["client -> server", "server -> client"];
@@ -82,7 +85,11 @@ pub(super) struct MachineDrops {
 }
 
 /// Everything at the end.
-pub(super) fn summary(snapshot: &Snapshot, machine: [MachineDrops; 2]) -> String {
+pub(super) fn summary(
+    snapshot: &Snapshot,
+    machine: [MachineDrops; 2],
+    changed: &[Changed],
+) -> String {
     let mut rows = Vec::new();
     for (way, name) in snapshot.ways.iter().zip(WAYS) {
         rows.extend(way.hops.iter().map(|hop| {
@@ -104,8 +111,27 @@ pub(super) fn summary(snapshot: &Snapshot, machine: [MachineDrops; 2]) -> String
     text.push_str(&format!(
         "  carrying took {share} % of a processor, and {memory} of memory\n"
     ));
+    text.push_str(&changes(changed));
     for note in notes(snapshot, machine) {
         text.push_str(&format!("  note: {note}\n"));
+    }
+    text
+}
+
+/// Changes that are shown; there may be thousands.
+const SHOWN_CHANGES: usize = 12;
+
+/// What has changed while it ran, the last where there is too much.
+fn changes(changed: &[Changed]) -> String {
+    let left_out = changed.len().saturating_sub(SHOWN_CHANGES);
+    let mut text = String::new();
+    if left_out > 0 {
+        let earlier = counted(left_out as u64, "earlier change");
+        text.push_str(&format!("  {earlier} (--json has all)\n"));
+    }
+    for changed in &changed[left_out..] {
+        let seconds = changed.at.saturating_since(Instant::ZERO).as_secs_f64();
+        text.push_str(&format!("  at {seconds:.3} s: {}\n", told(changed)));
     }
     text
 }
@@ -253,6 +279,19 @@ pub(super) struct Record {
     exit_status: u8,
     duration_ns: u64,
     directions: Vec<Direction>,
+    /// What changed while it ran, by order or by schedule.
+    changes: Vec<Change>,
+}
+
+#[derive(Serialize)]
+struct Change {
+    at_ns: u64,
+    direction: &'static str,
+    hop: String,
+    /// As in plans.
+    what: &'static str,
+    from: Option<String>,
+    to: Option<String>,
 }
 
 #[derive(Serialize)]
@@ -288,7 +327,12 @@ struct Hop {
 }
 
 /// The record of what `snapshot` counted.
-pub(super) fn record(snapshot: &Snapshot, machine: [MachineDrops; 2], exit_status: u8) -> Record {
+pub(super) fn record(
+    snapshot: &Snapshot,
+    machine: [MachineDrops; 2],
+    changed: &[Changed],
+    exit_status: u8,
+) -> Record {
     let far_ends = snapshot.ways.iter().rev();
     let ways = snapshot.ways.iter().zip(far_ends).zip(WAYS).zip(machine);
     let directions = ways.map(|(((way, far_end), name), drops)| {
@@ -313,6 +357,22 @@ pub(super) fn record(snapshot: &Snapshot, machine: [MachineDrops; 2], exit_statu
         exit_status,
         duration_ns: snapshot.at.as_nanos(),
         directions: directions.collect(),
+        changes: changed.iter().map(change).collect(),
+    }
+}
+
+fn change(changed: &Changed) -> Change {
+    let Difference { what, from, to } = changed.difference.clone();
+    Change {
+        at_ns: changed.at.as_nanos(),
+        direction: match changed.from {
+            Side::Client => WAYS[0],
+            Side::Server => WAYS[1],
+        },
+        hop: changed.hop.clone(),
+        what,
+        from,
+        to,
     }
 }
 

@@ -1,0 +1,162 @@
+//! Where running paths can be found: one socket each, in a folder of their user's own.
+//!
+//! The folder is `gigatcp` in `$XDG_RUNTIME_DIR`, else in `/run` for root, in
+//! `/run/user/UID` where there is one, and else `/tmp/gigatcp-UID`. It has mode 0700
+//! and the sockets 0600: whoever may change a path is who started it.
+
+use std::env;
+use std::fs::{self, DirBuilder, Permissions};
+use std::io::{self, ErrorKind};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::PathBuf;
+
+use crate::failure::Failure;
+
+/// Behind a path's name.
+const ENDING: &str = "sock";
+
+/// The user as the machine knows them: within a user namespace they are 0.
+fn user() -> u32 {
+    let inside = fs::metadata("/proc/self").map_or(0, |about| about.uid());
+    let map = fs::read_to_string("/proc/self/uid_map").unwrap_or_default();
+    let outside = map.lines().find_map(|line| {
+        let mut numbers = line.split_whitespace().map(str::parse::<u32>);
+        let (first, outside, count) = (
+            numbers.next()?.ok()?,
+            numbers.next()?.ok()?,
+            numbers.next()?.ok()?,
+        );
+        let place = inside.checked_sub(first).filter(|place| *place < count)?;
+        outside.checked_add(place)
+    });
+    outside.unwrap_or(inside)
+}
+
+fn folder() -> PathBuf {
+    let own = |folder: &PathBuf| {
+        let us = fs::metadata("/proc/self").map(|about| about.uid());
+        let owner = fs::metadata(folder).map(|about| about.uid());
+        matches!((us, owner), (Ok(us), Ok(owner)) if us == owner)
+    };
+    let told = env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from);
+    let user = user();
+    let usual = match user {
+        0 => PathBuf::from("/run"),
+        user => PathBuf::from(format!("/run/user/{user}")),
+    };
+    match told.filter(own).or(Some(usual).filter(own)) {
+        Some(folder) => folder.join("gigatcp"),
+        None => env::temp_dir().join(format!("gigatcp-{user}")),
+    }
+}
+
+/// Makes the folder, if it is not there, and sees that nobody else gets in.
+fn make_folder() -> io::Result<PathBuf> {
+    let folder = folder();
+    match DirBuilder::new().mode(0o700).create(&folder) {
+        Err(error) if error.kind() != ErrorKind::AlreadyExists => return Err(error),
+        _ => {}
+    }
+    let about = fs::symlink_metadata(&folder)?;
+    let us = fs::metadata("/proc/self")?.uid();
+    if !about.is_dir() || about.uid() != us || about.mode() & 0o077 != 0 {
+        let message = format!("{} is not a folder of this user alone", folder.display());
+        return Err(io::Error::new(ErrorKind::PermissionDenied, message));
+    }
+    Ok(folder)
+}
+
+fn place(folder: PathBuf, name: &str) -> PathBuf {
+    folder.join(format!("{name}.{ENDING}"))
+}
+
+/// The socket of a path, which is gone when this is.
+#[derive(Debug)]
+pub(super) struct Listening {
+    pub(super) listener: UnixListener,
+    place: PathBuf,
+}
+
+impl Drop for Listening {
+    fn drop(&mut self) {
+        let _ = fs::remove_file(&self.place);
+    }
+}
+
+/// Listens for changes of the path of that name.
+pub(super) fn listen(name: &str) -> Result<Listening, Failure> {
+    let failed = |error: &io::Error| Failure::io("listen for `gigatcp emulate set`", error);
+    let place = place(make_folder().map_err(|error| failed(&error))?, name);
+    if UnixStream::connect(&place).is_ok() {
+        return Err(
+            Failure::new(format!("a path of the name `{name}` is running"))
+                .effect("nothing was run")
+                .hint("another `--name`, or none: then it is the number of the process"),
+        );
+    }
+    // Of a path that was killed.
+    let _ = fs::remove_file(&place);
+    let bound = UnixListener::bind(&place).and_then(|listener| {
+        fs::set_permissions(&place, Permissions::from_mode(0o600))?;
+        listener.set_nonblocking(true)?;
+        Ok(listener)
+    });
+    let listener = bound.map_err(|error| failed(&error))?;
+    Ok(Listening { listener, place })
+}
+
+/// Names of the paths that are running, and a line to each.
+fn running() -> Vec<(String, UnixStream)> {
+    let entries = fs::read_dir(folder()).into_iter().flatten().flatten();
+    let mut running: Vec<(String, UnixStream)> = entries
+        .filter_map(|entry| {
+            let place = entry.path();
+            let is_socket = place.extension().is_some_and(|ending| ending == ENDING);
+            let name = place.file_stem()?.to_str()?.to_owned();
+            match UnixStream::connect(&place) {
+                Ok(stream) => Some((name, stream)),
+                Err(error) => {
+                    if is_socket && error.kind() == ErrorKind::ConnectionRefused {
+                        // Of a path that was killed.
+                        let _ = fs::remove_file(&place);
+                    }
+                    None
+                }
+            }
+        })
+        .collect();
+    running.sort_by(|(a, _), (b, _)| a.cmp(b));
+    running
+}
+
+/// Finds the path of that name; without a name, the only one.
+pub(super) fn find(name: Option<&str>) -> Result<(String, UnixStream), Failure> {
+    let mut running = running();
+    let names: Vec<String> = running.iter().map(|(name, _)| name.clone()).collect();
+    let told = names.join(", ");
+    let found = match name {
+        Some(wanted) => names.iter().position(|name| name == wanted),
+        None => (names.len() == 1).then_some(0),
+    };
+    if let Some(found) = found {
+        return Ok(running.swap_remove(found));
+    }
+    let failure = match (names.first(), name) {
+        (None, _) => Failure::new("no path is running that this user has started").hint(
+            "`gigatcp emulate --rtt '20 ms' -- bash` in another terminal; a path that root started \
+             answers root only",
+        ),
+        (Some(_), Some(wanted)) => {
+            Failure::new(format!("no path of the name `{wanted}` is running"))
+                .hint(format!("`--name` is one of: {told}"))
+        }
+        (Some(first), None) => {
+            let count = names.len();
+            Failure::new(format!("{count} paths are running: {told}")).hint(format!(
+                "say which, as in `gigatcp emulate set --name {first} …`"
+            ))
+        }
+    };
+    Err(failure.effect("nothing was changed"))
+}

@@ -1,0 +1,253 @@
+//! The way out: commands behind the path reach the network of this machine.
+//!
+//! From the server's end a pair of Ethernet devices leads to this machine, which
+//! forwards over one of its interfaces and puts its own address in place of the
+//! sender's (masquerade, RFC 3022). Within the server's namespace the same is done once
+//! more, so that two paths with the same addresses do not meet.
+//!
+//! ```text
+//! client 10.83.0.1 == path == server 10.83.0.2 | 10.84.x.2 -- 10.84.x.1 machine | IFACE
+//! ```
+//!
+//! Needs root (a user namespace owns no interface of the machine), `ip` and either `nft`
+//! or `iptables`. What is changed on the machine is undone by a shell that waits for the
+//! end of its standard input: so it is after an error, Ctrl-C and `kill -9`, too. It is
+//! started before anything is changed.
+//!
+//! Out of scope: IPv6, connections from outside to the path, and firewalls that drop
+//! what is forwarded: they need a rule of their own.
+
+use std::fs;
+use std::io;
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+
+use gigatcp_emulate::{Addresses, Emulator, Side};
+
+use crate::failure::Failure;
+
+/// The device at the server's end.
+const INNER: &str = "uplink0";
+/// The network of both ends of the path.
+const PATH: &str = "10.83.0.0/24";
+/// What a network address translation is made with.
+const TOOLS: [&str; 2] = ["nft", "iptables"];
+
+/// The way out of a path, which ends with this.
+#[derive(Debug)]
+pub(super) struct Uplink {
+    undoing: Child,
+}
+
+impl Drop for Uplink {
+    fn drop(&mut self) {
+        drop(self.undoing.stdin.take());
+        let _ = self.undoing.wait();
+    }
+}
+
+/// What one way out is made of.
+struct Names {
+    /// The machine's interface.
+    interface: String,
+    /// The device at the machine's end.
+    outer: String,
+    /// The table of `nft`.
+    table: String,
+    tool: &'static str,
+    /// Addresses of the machine's and the server's end.
+    ends: [String; 2],
+}
+
+/// Opens a way out over `interface` of this machine.
+pub(super) fn open(emulator: &Emulator, interface: &str) -> Result<Uplink, Failure> {
+    let names = names(interface)?;
+    let undoing = begin_undoing(&names).map_err(|error| Failure::io("start `sh`", &error))?;
+    // From here on dropping this undoes everything.
+    let uplink = Uplink { undoing };
+    let server = emulator.namespace(Side::Server);
+    let client = emulator.namespace(Side::Client);
+    let inside = |run: &(dyn Fn() -> Result<(), Failure> + Sync), side: Side| {
+        let namespace = match side {
+            Side::Client => client,
+            Side::Server => server,
+        };
+        namespace
+            .run(run)
+            .map_err(|error| Failure::caused(&error))?
+    };
+    let Names {
+        outer, ends, tool, ..
+    } = &names;
+    let [machine, near] = ends;
+    inside(
+        &|| {
+            let machines = std::process::id();
+            ip(&format!(
+                "link add {INNER} type veth peer name {outer} netns {machines}"
+            ))?;
+            ip(&format!("addr add {near}/30 dev {INNER}"))?;
+            ip(&format!("link set {INNER} up"))
+        },
+        Side::Server,
+    )?;
+    ip(&format!("addr add {machine}/30 dev {outer}"))?;
+    ip(&format!("link set {outer} up"))?;
+    inside(
+        &|| {
+            ip(&format!("route add default via {machine}"))?;
+            forward("all")?;
+            masquerade(tool, "gigatcp", PATH, INNER)
+        },
+        Side::Server,
+    )?;
+    let gateway = Addresses::of(Side::Server).v4;
+    inside(
+        &|| ip(&format!("route add default via {gateway}")),
+        Side::Client,
+    )?;
+    forward(outer)?;
+    forward(interface)?;
+    masquerade(tool, &names.table, near, interface)?;
+    Ok(uplink)
+}
+
+/// Finds what there is; says what is missing.
+fn names(interface: &str) -> Result<Names, Failure> {
+    let nothing = |failure: Failure| failure.effect("nothing was run");
+    let known: Vec<String> = fs::read_dir("/sys/class/net")
+        .into_iter()
+        .flatten()
+        .flatten()
+        .map(|entry| entry.file_name().to_string_lossy().into_owned())
+        .collect();
+    // Names of the machine's devices may stand in a table of another namespace.
+    if !Path::new("/proc/sys/net/ipv4/conf")
+        .join(interface)
+        .is_dir()
+        || interface.contains('/')
+    {
+        return Err(nothing(
+            Failure::new(format!("this machine has no interface `{interface}`"))
+                .hint(format!("`--uplink` is one of: {}", known.join(", "))),
+        ));
+    }
+    let mut map = fs::read_to_string("/proc/self/uid_map").unwrap_or_default();
+    map = map.split_whitespace().collect::<Vec<_>>().join(" ");
+    if map != "0 0 4294967295" {
+        return Err(nothing(
+            Failure::new("`--uplink` changes how this machine forwards, which takes root")
+                .hint("begin it with `sudo`, or leave `--uplink` out"),
+        ));
+    }
+    let is_there = |tool: &str| {
+        let found = Command::new(tool)
+            .arg("--version")
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .status();
+        found.is_ok_and(|status| status.success())
+    };
+    if Command::new("ip")
+        .arg("-V")
+        .stdout(Stdio::null())
+        .status()
+        .is_err()
+    {
+        return Err(nothing(
+            Failure::new("there is no `ip` on this machine").hint("install iproute2"),
+        ));
+    }
+    let Some(tool) = TOOLS.into_iter().find(|tool| is_there(tool)) else {
+        return Err(nothing(
+            Failure::new("there is neither `nft` nor `iptables` on this machine")
+                .hint("install nftables"),
+        ));
+    };
+    let number = std::process::id();
+    // A network of four addresses for each of 16384 paths.
+    let place = (number % 16_384) * 4;
+    let end = |host: u32| format!("10.84.{}.{}", place >> 8, (place & 255) + host);
+    Ok(Names {
+        interface: interface.to_owned(),
+        outer: format!("gt{number}"),
+        table: format!("gigatcp_{number}"),
+        tool,
+        ends: [end(1), end(2)],
+    })
+}
+
+/// A shell that undoes everything when its input ends, whatever became of us.
+fn begin_undoing(names: &Names) -> io::Result<Child> {
+    let Names {
+        interface,
+        outer,
+        table,
+        tool,
+        ends: [_, near],
+    } = names;
+    let setting = format!("/proc/sys/net/ipv4/conf/{interface}/forwarding");
+    let before = fs::read_to_string(&setting)?;
+    let untranslate = match *tool {
+        "nft" => format!("nft delete table ip {table}"),
+        _ => format!("iptables -t nat -D POSTROUTING -s {near} -o {interface} -j MASQUERADE"),
+    };
+    let script = format!(
+        "trap '' INT TERM HUP; cat > /dev/null; exec 2> /dev/null; {untranslate}; \
+         echo {} > '{setting}'; ip link del {outer}; :",
+        before.trim()
+    );
+    Command::new("/bin/sh")
+        .args(["-c", &script])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        // Ctrl-C is for the command.
+        .process_group(0)
+        .spawn()
+}
+
+/// Replaces the address of what goes out over `device` and comes from `source`.
+fn masquerade(tool: &str, table: &str, source: &str, device: &str) -> Result<(), Failure> {
+    match tool {
+        "nft" => {
+            let rules = format!(
+                "add table ip {table}; \
+                 add chain ip {table} out {{ type nat hook postrouting priority 100; }}; \
+                 add rule ip {table} out ip saddr {source} oifname \"{device}\" masquerade"
+            );
+            run("nft", &[&rules])
+        }
+        _ => {
+            let rule = format!("-t nat -A POSTROUTING -s {source} -o {device} -j MASQUERADE");
+            run("iptables", &rule.split(' ').collect::<Vec<_>>())
+        }
+    }
+}
+
+/// Lets what comes in over a device go out over another one.
+fn forward(device: &str) -> Result<(), Failure> {
+    let setting = format!("/proc/sys/net/ipv4/conf/{device}/forwarding");
+    let written = fs::write(&setting, "1");
+    written.map_err(|error| Failure::io(&format!("write {setting}"), &error))
+}
+
+fn ip(words: &str) -> Result<(), Failure> {
+    run("ip", &words.split(' ').collect::<Vec<_>>())
+}
+
+fn run(program: &str, words: &[&str]) -> Result<(), Failure> {
+    let output = Command::new(program)
+        .args(words)
+        .stdin(Stdio::null())
+        .output();
+    let output = output.map_err(|error| Failure::io(&format!("start `{program}`"), &error))?;
+    if output.status.success() {
+        return Ok(());
+    }
+    let said = String::from_utf8_lossy(&output.stderr).trim().to_owned();
+    Err(
+        Failure::new(format!("`{program} {}`: {said}", words.join(" ")))
+            .effect("there is no way out; nothing was run"),
+    )
+}
