@@ -26,11 +26,19 @@ pub enum DropCause {
     AckFiltered,
     /// Taken by a loss model: its place, from zero, in the hop's list.
     Loss(usize),
+    /// At a host: every buffer posted to the network card was full.
+    NoDescriptor,
+    /// At a host: there was no buffer to post in the place of the frame's.
+    NoBuffer,
+    /// At a host: the queue before protocol work was full.
+    InputQueue,
+    /// At a host: the receive buffer of a datagram socket was full.
+    SocketBuffer,
 }
 
 impl DropCause {
     /// How many causes there are; all loss models of a hop are one.
-    pub const COUNT: usize = 8;
+    pub const COUNT: usize = 12;
 
     /// Every cause, in the order of tables. A new one comes last: fingerprints of runs
     /// go by the place.
@@ -43,7 +51,20 @@ impl DropCause {
         Self::Collisions,
         Self::Aqm,
         Self::AckFiltered,
+        Self::NoDescriptor,
+        Self::NoBuffer,
+        Self::InputQueue,
+        Self::SocketBuffer,
     ];
+
+    /// Returns whether it happens at hosts, and never at an element of the path.
+    #[must_use]
+    pub const fn is_at_host(self) -> bool {
+        matches!(
+            self,
+            Self::NoDescriptor | Self::NoBuffer | Self::InputQueue | Self::SocketBuffer
+        )
+    }
 
     /// Returns its name in JSON, and with spaces in tables: `queue_full`.
     #[must_use]
@@ -57,6 +78,10 @@ impl DropCause {
             Self::HoldLimit => "hold_limit",
             Self::Collisions => "collisions",
             Self::AckFiltered => "ack_filtered",
+            Self::NoDescriptor => "no_descriptor",
+            Self::NoBuffer => "no_buffer",
+            Self::InputQueue => "input_queue",
+            Self::SocketBuffer => "socket_buffer",
         }
     }
 
@@ -73,6 +98,10 @@ impl DropCause {
             Self::Collisions => 5,
             Self::Aqm => 6,
             Self::AckFiltered => 7,
+            Self::NoDescriptor => 8,
+            Self::NoBuffer => 9,
+            Self::InputQueue => 10,
+            Self::SocketBuffer => 11,
         }
     }
 }
@@ -90,9 +119,11 @@ impl Index<DropCause> for Drops {
 }
 
 impl Drops {
-    /// Returns every cause with what it dropped, zeros too.
+    /// Returns every cause with what it dropped, zeros too; causes of hosts only where
+    /// something was dropped.
     pub fn iter(&self) -> impl Iterator<Item = (DropCause, Tally)> {
-        DropCause::ALL.into_iter().zip(self.0)
+        let pairs = DropCause::ALL.into_iter().zip(self.0);
+        pairs.filter(|(cause, dropped)| !cause.is_at_host() || !dropped.is_zero())
     }
 
     /// Returns all drops together.
@@ -144,6 +175,14 @@ mod tests {
         drops.add(DropCause::Aqm, Tally::new(1, 40));
         assert_eq!(drops[DropCause::Loss(0)], Tally::new(3, 4500));
         assert_eq!(drops.total(), Tally::new(4, 4540));
+        assert_eq!(
+            drops.iter().count(),
+            7,
+            "causes of hosts only if they dropped"
+        );
+        drops.add(DropCause::NoBuffer, Tally::default());
+        drops.add(DropCause::InputQueue, Tally::new(1, 1500));
+        assert_eq!(drops.iter().count(), 9);
         let aqm = drops.sum(|cause| cause == DropCause::Aqm);
         assert_eq!(aqm, Tally::new(1, 40));
     }

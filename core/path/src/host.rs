@@ -31,12 +31,13 @@
 //!   memory of 2001: 49 ps per byte queued. 2 MiB beyond the cache add 100 µs to
 //!   every packet.
 //!
-//! Deliberately absent: several processors and their locks, caches (but for
-//! what `queue_cached` says of one list), interrupt priority (receive
-//! livelock). A host that needs one of them is not described by this model, and
-//! results for it should not be quoted. Time that others have the processor is
-//! apart, [`Steal`](crate::Steal).
+//! Not modelled: locks of several processors, and caches (except what `queue_cached`
+//! says of one list). A host that needs one of them is not described by this model, and
+//! results for it should not be quoted. Which work comes first is in
+//! [`Scheduling`](crate::Scheduling); time that others have the processor is apart,
+//! [`Steal`](crate::Steal).
 
+use core::fmt;
 use core::ops::Add;
 
 use gigatcp_units::{Bytes, Duration, Instant};
@@ -45,9 +46,22 @@ use crate::counters;
 
 const PICOS_PER_NANO: u64 = 1000;
 
+/// A page of memory, which zero copy moves as a whole.
+pub const PAGE: Bytes = Bytes::new(4096);
+
 /// A span in picoseconds: costs per byte are fractions of a nanosecond.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Debug)]
 pub struct Picoseconds(u64);
+
+impl fmt::Display for Picoseconds {
+    /// As plans have it: `450 ps`, `1.5 us`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 % PICOS_PER_NANO {
+            0 => Duration::from_nanos(self.0 / PICOS_PER_NANO).fmt(f),
+            _ => write!(f, "{} ps", self.0),
+        }
+    }
+}
 
 impl Picoseconds {
     /// A span of `ps` picoseconds.
@@ -74,11 +88,28 @@ pub enum WorkKind {
     Copy,
     /// Walking lists that grow with the window.
     Walk,
+    /// Handling interrupts of the network card.
+    Interrupt,
+    /// Entering and leaving a call of the application.
+    Call,
+    /// Work of the application itself.
+    User,
+    /// Checksums of data, in a loop of their own.
+    Checksum,
 }
 
 impl WorkKind {
     /// All kinds, in the order of reports.
-    pub const ALL: [Self; 4] = [Self::Send, Self::Receive, Self::Copy, Self::Walk];
+    pub const ALL: [Self; 8] = [
+        Self::Send,
+        Self::Receive,
+        Self::Copy,
+        Self::Walk,
+        Self::Interrupt,
+        Self::Call,
+        Self::User,
+        Self::Checksum,
+    ];
 }
 
 /// An amount of processor time by kind; amounts add up.
@@ -111,6 +142,12 @@ impl Work {
         Duration::from_nanos(self.picos[kind as usize].div_ceil(PICOS_PER_NANO))
     }
 
+    /// All kinds together, rounded up to the nanosecond.
+    #[must_use]
+    pub fn total(&self) -> Duration {
+        Duration::from_nanos(self.total_picos().div_ceil(PICOS_PER_NANO))
+    }
+
     fn total_picos(&self) -> u64 {
         self.picos
             .iter()
@@ -127,6 +164,37 @@ impl Add for Work {
             *mine = mine.saturating_add(more);
         }
         self
+    }
+}
+
+/// Where checksums of data are computed.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub enum Checksum {
+    /// By the network card, at no cost.
+    #[default]
+    Card,
+    /// In a loop of their own, with protocol work.
+    Apart,
+    /// In the loop that copies to or from the application.
+    Copy,
+}
+
+impl Checksum {
+    /// The names in plans, in the order of the variants.
+    pub const NAMES: [&'static str; 3] = ["card", "apart", "copy"];
+
+    /// Returns its name in plans.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        Self::NAMES[self as usize]
+    }
+
+    /// Returns the one of that name.
+    #[must_use]
+    pub fn find(name: &str) -> Option<Self> {
+        [Self::Card, Self::Apart, Self::Copy]
+            .into_iter()
+            .find(|place| place.name() == name)
     }
 }
 
@@ -151,9 +219,33 @@ pub struct CpuCosts {
     pub per_ack_sent: Duration,
     /// Per ACK without data received.
     pub per_ack_received: Duration,
+    /// Per interrupt of the network card, however many packets it brings: what
+    /// moderation and polling save.
+    pub per_interrupt: Duration,
+    /// Per wire packet that is taken from the card, in its interrupt.
+    pub per_packet_interrupt: Duration,
+    /// Per packet that the driver drops for want of a buffer: what it says about it.
+    pub per_drop: Duration,
+    /// Per read or write of an application, or piece of one.
+    pub per_call: Duration,
     /// Per byte copied to or from the application (1000 is 1 ns per byte,
     /// 8 Gbit/s of copying at most).
     pub per_byte_copied: Picoseconds,
+    /// Per byte of data sent or received, for its checksum where that is
+    /// [`Checksum::Apart`].
+    pub per_byte_checksummed: Picoseconds,
+    /// Per byte copied with its checksum in one loop, in place of `per_byte_copied`, where
+    /// that is [`Checksum::Copy`].
+    pub per_byte_copied_summed: Picoseconds,
+    /// Per page of [`PAGE`] bytes that a call moves without a copy, in place of
+    /// `per_byte_copied`, with `zero_copy`.
+    pub per_page_mapped: Duration,
+    /// Where checksums of data are computed.
+    pub checksum: Checksum,
+    /// Whether pages change hands in place of copies.
+    pub zero_copy: bool,
+    /// Per byte that the application reads or writes, for its own work on it.
+    pub per_byte_application: Picoseconds,
     /// Per entry walked in a list that grows with the window, such as the
     /// retransmission queue at each selective ACK in stacks that search it.
     pub per_entry_walked: Duration,
@@ -167,6 +259,31 @@ pub struct CpuCosts {
 }
 
 impl CpuCosts {
+    /// Every cost under its name in plans, a byte's or a piece of work's.
+    #[must_use]
+    pub fn named(&self) -> [(&'static str, Picoseconds); 17] {
+        let span = |span: Duration| Picoseconds(span.as_nanos().saturating_mul(PICOS_PER_NANO));
+        [
+            ("per_segment_sent", span(self.per_segment_sent)),
+            ("per_packet_sent", span(self.per_packet_sent)),
+            ("per_segment_received", span(self.per_segment_received)),
+            ("per_packet_received", span(self.per_packet_received)),
+            ("per_ack_sent", span(self.per_ack_sent)),
+            ("per_ack_received", span(self.per_ack_received)),
+            ("per_interrupt", span(self.per_interrupt)),
+            ("per_packet_interrupt", span(self.per_packet_interrupt)),
+            ("per_drop", span(self.per_drop)),
+            ("per_call", span(self.per_call)),
+            ("per_byte_copied", self.per_byte_copied),
+            ("per_byte_checksummed", self.per_byte_checksummed),
+            ("per_byte_copied_summed", self.per_byte_copied_summed),
+            ("per_page_mapped", span(self.per_page_mapped)),
+            ("per_byte_application", self.per_byte_application),
+            ("per_entry_walked", span(self.per_entry_walked)),
+            ("per_byte_queued", self.per_byte_queued),
+        ]
+    }
+
     /// Sending one data segment of `wire_packets`.
     #[must_use]
     pub fn data_sent(&self, wire_packets: usize) -> Work {
@@ -194,11 +311,67 @@ impl CpuCosts {
         Work::new(WorkKind::Receive, self.per_ack_received)
     }
 
-    /// Copying `amount` to or from the application.
+    /// Whether the card's interrupts cost anything.
+    #[must_use]
+    pub const fn has_interrupts(&self) -> bool {
+        !(self.per_interrupt.is_zero()
+            && self.per_packet_interrupt.is_zero()
+            && self.per_drop.is_zero())
+    }
+
+    /// Entering the handler of an interrupt.
+    #[must_use]
+    pub const fn interrupted(&self) -> Work {
+        Work::new(WorkKind::Interrupt, self.per_interrupt)
+    }
+
+    /// Taking a frame of `wire_packets` from the network card.
+    #[must_use]
+    pub fn taken(&self, wire_packets: usize) -> Work {
+        let span = self
+            .per_packet_interrupt
+            .saturating_mul(wire_packets as u64);
+        Work::new(WorkKind::Interrupt, span)
+    }
+
+    /// Dropping a packet for want of a buffer.
+    #[must_use]
+    pub const fn dropped(&self) -> Work {
+        Work::new(WorkKind::Interrupt, self.per_drop)
+    }
+
+    /// A read or a write of `amount`: the call, the copy, and what the application does
+    /// with it.
+    #[must_use]
+    pub fn called(&self, amount: Bytes) -> Work {
+        let own = self.per_byte_application.0.saturating_mul(amount.as_u64());
+        Work::new(WorkKind::Call, self.per_call)
+            + self.copied(amount)
+            + Work::from_picos(WorkKind::User, own)
+    }
+
+    /// Moving `amount` to or from the application.
     #[must_use]
     pub const fn copied(&self, amount: Bytes) -> Work {
-        let picos = self.per_byte_copied.0.saturating_mul(amount.as_u64());
-        Work::from_picos(WorkKind::Copy, picos)
+        if self.zero_copy {
+            let pages = amount.as_u64().div_ceil(PAGE.as_u64());
+            return Work::new(WorkKind::Copy, self.per_page_mapped.saturating_mul(pages));
+        }
+        let each = match self.checksum {
+            Checksum::Copy => self.per_byte_copied_summed.0,
+            Checksum::Card | Checksum::Apart => self.per_byte_copied.0,
+        };
+        Work::from_picos(WorkKind::Copy, each.saturating_mul(amount.as_u64()))
+    }
+
+    /// The checksum of `amount` of data sent or received, with protocol work.
+    #[must_use]
+    pub const fn checksummed(&self, amount: u64) -> Work {
+        let picos = match self.checksum {
+            Checksum::Apart => self.per_byte_checksummed.0.saturating_mul(amount),
+            Checksum::Card | Checksum::Copy => 0,
+        };
+        Work::from_picos(WorkKind::Checksum, picos)
     }
 
     /// Walking over the chain of a socket buffer in which `queued` wait, for each
@@ -344,6 +517,44 @@ mod tests {
         assert_eq!(walked.of(WorkKind::Walk).as_nanos(), 400);
     }
 
+    /// The budget of 1988 (E72): 140 us to copy a kilobyte, 130 us to sum it, 200 us for
+    /// both in one loop; 193 us for 1408 bytes, 184 us for 1448.
+    #[test]
+    fn copies_and_checksums_cost_what_the_budget_of_1988_says() {
+        let per_kilobyte = |us: u64| Picoseconds::new(us * 1_000_000 / 1024);
+        let apart = CpuCosts {
+            per_byte_copied: per_kilobyte(140),
+            per_byte_checksummed: per_kilobyte(130),
+            per_byte_copied_summed: per_kilobyte(200),
+            per_page_mapped: Duration::from_micros(30),
+            checksum: Checksum::Apart,
+            ..CpuCosts::default()
+        };
+        let micros = |work: Work| work.total().as_nanos().div_ceil(1000);
+        let both = |costs: &CpuCosts, bytes: u64| {
+            micros(costs.copied(Bytes::new(bytes)) + costs.checksummed(bytes))
+        };
+        assert_eq!(micros(apart.copied(Bytes::new(1408))), 193);
+        assert_eq!(micros(apart.checksummed(1448)), 184);
+        assert_eq!(both(&apart, 1024), 270);
+        let fused = CpuCosts {
+            checksum: Checksum::Copy,
+            ..apart
+        };
+        assert_eq!(both(&fused, 1024), 200);
+        let card = CpuCosts {
+            checksum: Checksum::Card,
+            ..apart
+        };
+        assert_eq!(both(&card, 1024), 140);
+        let mapped = CpuCosts {
+            zero_copy: true,
+            ..card
+        };
+        assert_eq!(both(&mapped, 4096), 30);
+        assert_eq!(both(&mapped, 4097), 60);
+    }
+
     #[test]
     fn work_is_done_one_piece_after_the_other() {
         let mut cpu = Cpu::new();
@@ -395,7 +606,7 @@ mod tests {
         cpu.start(at(0), costs.data_sent(4) + costs.copied(Bytes::new(5792)));
         cpu.start(at(0), costs.ack_received() + costs.walked(3));
         let spent = WorkKind::ALL.map(|kind| cpu.accepted().of(kind).as_nanos());
-        assert_eq!(spent, [540, 200, 580, 15]);
+        assert_eq!(spent, [540, 200, 580, 15, 0, 0, 0, 0]);
         assert_eq!(cpu.busy_until(), at(1335));
     }
 

@@ -4,7 +4,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 
 use gigatcp_app::{AppConfig, Make};
-use gigatcp_path::{CpuCosts, HopConfig, RingsConfig, SharedMediumConfig, StealConfig};
+use gigatcp_path::{CpuCosts, HopConfig, RingsConfig, Scheduling, SharedMediumConfig, StealConfig};
 use gigatcp_tcp::congestion::{Entry, SlowStart};
 use gigatcp_tcp::{IpVersion, Profile};
 use gigatcp_units::{Bytes, Duration, Rate};
@@ -202,10 +202,15 @@ pub struct Host {
     pub settings: Vec<&'static str>,
     /// What protocol work costs its processor.
     pub costs: CpuCosts,
+    /// How its processors share the work.
+    pub scheduling: Scheduling,
     /// How often and for how long others have its processor; absent: never.
     pub steal: Option<StealConfig>,
     /// Shortest time between two interrupts of its network card.
     pub coalesce: Duration,
+    /// Packets that wait in the card before it interrupts without regard to that time.
+    /// None: any number.
+    pub coalesce_packets: Option<u32>,
     /// Packets its network card queues before the host holds back; only with
     /// a link.
     pub tx_queue: u64,

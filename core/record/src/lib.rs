@@ -87,6 +87,10 @@ pub struct SeriesRecord {
     /// One per path element: forward, then reverse. Links of single hosts are not
     /// listed; an Ethernet is one entry, for both directions.
     pub hops: Vec<HopRecord>,
+    /// One per host whose work took time or that dropped something, or that has a link of
+    /// its own; ideal hosts are not listed.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub hosts: Vec<HostRecord>,
     /// What there is to know of a run in real time; absent for one in virtual
     /// time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -147,6 +151,34 @@ pub struct FurtherFlow {
     pub sender_cpu_fraction: f64,
     /// CPU share of the receiving host.
     pub receiver_cpu_fraction: f64,
+}
+
+/// A host. Shares are of the time of all its processors, from the start to the end of the
+/// run, and add up to 1.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct HostRecord {
+    /// Name of its node; without nodes `sender` or `receiver`, of which flow if there are
+    /// several.
+    pub name: String,
+    /// Number of its processors.
+    pub processors: u64,
+    /// Share of applications themselves.
+    pub user_fraction: f64,
+    /// Share of calls of applications: copies, and what they made TCP send.
+    pub system_fraction: f64,
+    /// Share of interrupts and of protocol work on what arrived, with what that made TCP
+    /// send.
+    pub interrupt_fraction: f64,
+    /// Share without work, or with the processor taken away.
+    pub idle_fraction: f64,
+    /// Interrupts of its network card.
+    pub interrupts: u64,
+    /// Wire packets that it dropped, by cause: `no_descriptor` (every buffer posted to its
+    /// card was full), `no_buffer` (none to post in place of the packet's), `input_queue`
+    /// (full, after the interrupt), `socket_buffer` (full, after protocol work).
+    pub drops: BTreeMap<String, u64>,
+    /// Share of the time that its own link was busy; null without one.
+    pub link_utilization_fraction: Option<f64>,
 }
 
 /// A run in real time: who took part, and what the machine did to it.

@@ -35,6 +35,10 @@ pub const fn cause_of(dropped: DropCause) -> Cause {
         DropCause::TooBig => Cause::PmtuBlackHole,
         DropCause::Policed => Cause::Policer,
         DropCause::AckFiltered => Cause::AckPath,
+        DropCause::NoDescriptor
+        | DropCause::NoBuffer
+        | DropCause::InputQueue
+        | DropCause::SocketBuffer => Cause::RxRingOverrun,
     }
 }
 

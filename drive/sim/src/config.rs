@@ -2,6 +2,7 @@
 
 use gigatcp_app::AppConfig;
 pub use gigatcp_app::{Reader, Stop, Supply};
+pub use gigatcp_path::Scheduling;
 use gigatcp_path::{CpuCosts, HopConfig, RingsConfig, SharedMediumConfig, StealConfig};
 use gigatcp_tcp::Config as TcpConfig;
 use gigatcp_units::{Bytes, Duration};
@@ -145,6 +146,9 @@ pub struct HostConfig {
     /// Shortest time between two interrupts of the network card; what arrives
     /// in between is shown to the processor together.
     pub coalesce: Duration,
+    /// Packets that wait in the network card at most before it interrupts without regard to `coalesce`.
+    /// None: any number.
+    pub coalesce_packets: Option<u32>,
     /// What the card can receive before the host runs out of buffers; absent:
     /// everything.
     pub rings: Option<RingsConfig>,
@@ -159,25 +163,6 @@ pub struct HostConfig {
     /// further ones back (Linux `txqueuelen`, with back-pressure instead of
     /// loss). Only with a link.
     pub tx_queue: u64,
-}
-
-/// How the processors of a host share the work.
-///
-/// By default one processor does everything and takes all that has arrived before it
-/// turns to an application. Under overload it then never does: receive livelock (Mogul
-/// and Ramakrishnan, *Eliminating Receive Livelock in an Interrupt-driven Kernel*, TOCS
-/// 15(3), 1997). Their remedies are a budget, and dropping early what cannot be served.
-#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
-pub struct Scheduling {
-    /// Whether applications have a processor of their own: what arrives is handled on
-    /// the other one, and so is what it makes the engine send.
-    pub separate_applications: bool,
-    /// Frames that are handled in a row while an application waits. None: unlimited.
-    /// Only on a host with one processor for both.
-    pub receive_budget: Option<u32>,
-    /// Frames that wait for the processor, at most; others are dropped before they cost
-    /// anything. None: unlimited.
-    pub input_queue: Option<u32>,
 }
 
 /// What to record while the world runs.

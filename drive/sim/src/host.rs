@@ -28,7 +28,7 @@ use std::collections::VecDeque;
 
 use gigatcp_app::Application;
 use gigatcp_events::Cause;
-use gigatcp_path::{Appointments, ConfigError, Cpu, CpuCosts, Hop, Steal};
+use gigatcp_path::{Appointments, ConfigError, Cpu, CpuCosts, Drops, Hop, Steal, Work};
 use gigatcp_tcp::listener::{self, Heard};
 use gigatcp_tcp::{Connection, Received};
 use gigatcp_units::Instant;
@@ -92,8 +92,18 @@ pub struct Host {
     /// The processor of the applications, if they have one of their own.
     second: Option<Box<Second>>,
     scheduling: Scheduling,
-    /// Frames that found the queue before the processor full.
-    input_drops: u64,
+    /// Whether interrupts take time, or the card is polled.
+    has_handler: bool,
+    /// What it dropped.
+    drops: Drops,
+    /// Whether a call of an application makes the engine send.
+    in_call: bool,
+    /// Work in calls of applications, on all processors.
+    spent_in_calls: Work,
+    /// What packets without a buffer have cost and is not yet done.
+    drop_work: Work,
+    /// Until when others have the processor, or the last message about a drop takes.
+    away_until: Instant,
     /// Frames handled since an application had a turn.
     in_a_row: u32,
     /// When others have the processor.
@@ -163,7 +173,12 @@ impl Host {
                 .separate_applications
                 .then(|| Box::new(Second::new())),
             scheduling: config.scheduling,
-            input_drops: 0,
+            has_handler: config.costs.has_interrupts() || config.scheduling.polls,
+            drops: Drops::default(),
+            in_call: false,
+            spent_in_calls: Work::NONE,
+            drop_work: Work::NONE,
+            away_until: Instant::ZERO,
             in_a_row: 0,
             steal: config.steal.map(|config| Steal::new(config, seed, name)),
             card: Card::new(config),
@@ -360,6 +375,7 @@ impl Host {
             || !self.inbox.is_empty()
             || self.unread_datagrams > 0
             || self.card.interrupt_at() != Instant::FAR_FUTURE
+            || self.card.has_frames_to_poll()
     }
 
     /// When [`Host::handle_timeout`] wants to be called.
@@ -410,7 +426,8 @@ impl Host {
             }
             Content::Corrupted(_) if self.ideal => self.drop_corrupted(socket, &packet),
             Content::Segment(_) | Content::Datagram { .. } | Content::Corrupted(_) => {
-                self.card.handle_packet(now, socket, packet);
+                self.card
+                    .handle_packet(now, socket, packet, &mut self.drops);
                 self.take_interrupt(now);
                 self.work(now, out);
             }

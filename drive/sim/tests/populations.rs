@@ -52,6 +52,7 @@ fn random_host(draw: &mut Draw) -> HostConfig {
         host.coalesce = Duration::from_micros(draw.below(2) * 100);
         host.scheduling = Scheduling {
             separate_applications: draw.one_in(2),
+            polls: draw.one_in(3),
             receive_budget: draw.one_in(2).then(|| 1 + draw.below(20) as u32),
             input_queue: draw.one_in(3).then(|| 20 + draw.below(100) as u32),
         };

@@ -4,8 +4,8 @@ mod common;
 
 use common::{flow, host, link, run, wire, world};
 use gigatcp_app::read;
-use gigatcp_path::{CpuCosts, Picoseconds};
-use gigatcp_sim::{DatagramsConfig, HostConfig, Scheduling, Stop};
+use gigatcp_path::{Checksum, CpuCosts, DropCause, Picoseconds, RingConfig, RingsConfig};
+use gigatcp_sim::{DatagramsConfig, HostConfig, Outcome, Scheduling, Stop};
 use gigatcp_tcp::Profile;
 use gigatcp_units::{Bytes, Duration};
 
@@ -25,6 +25,12 @@ fn slow(scheduling: Scheduling) -> HostConfig {
 
 /// Datagrams that the reader got in 2 s, per second, of this many per second.
 fn delivered(scheduling: Scheduling, packets_per_second: u64) -> f64 {
+    let outcome = offered(slow(scheduling), packets_per_second);
+    outcome.datagrams[0].received.received as f64 / 2.0
+}
+
+/// What comes of this many datagrams per second for 2 s.
+fn offered(receiver: HostConfig, packets_per_second: u64) -> Outcome {
     let rate = packets_per_second * 8000;
     let text = format!("datagrams, rate {rate} bit/s, size 1000, for 2 s");
     let mut config = world(
@@ -41,11 +47,10 @@ fn delivered(scheduling: Scheduling, packets_per_second: u64) -> f64 {
         from: None,
         to: None,
         sender: host(Profile::MODERN, 1500, "reno", 1_000_000),
-        receiver: slow(scheduling),
+        receiver,
         receive_buffer: Bytes::new(50_000),
     }];
-    let (_, outcome) = run(config);
-    outcome.datagrams[0].received.received as f64 / 2.0
+    run(config).1
 }
 
 /// Mogul and Ramakrishnan 1997: beyond the rate that fills the processor the reader gets
@@ -144,4 +149,162 @@ fn two_processors_carry_what_the_slower_part_allows() {
     // Of two processors a sixth is idle: the copier works 20 of 30 us.
     let idle = shares.idle.as_secs_f64() / now.as_secs_f64();
     assert!((idle - 1.0 / 3.0).abs() < 0.03, "{shares:?}");
+}
+
+/// 20 us more for each packet, in its interrupt.
+fn interrupted(scheduling: Scheduling) -> HostConfig {
+    let mut host = slow(scheduling);
+    host.costs.per_packet_interrupt = Duration::from_micros(20);
+    host
+}
+
+/// The shape of figure 6-1 of the paper. Interrupts take 20 us x rate, protocol work up to
+/// 40 us x rate of what is left, the reader what is left of that. From 16,667 packets/s on
+/// the reader gets nothing; then the queue between the two levels overflows, and from
+/// 50,000 on not even protocol work is done.
+#[test]
+fn interrupts_come_first_then_protocol_work_then_the_reader() {
+    let queue = Scheduling {
+        input_queue: Some(50),
+        ..Scheduling::default()
+    };
+    for (rate, read, dropped) in [
+        (8_000, 8_000.0, 0.0),
+        (10_000, 0.4 / 60e-6, 0.0),
+        (15_000, 0.1 / 60e-6, 0.0),
+        (30_000, 0.0, 30_000.0 - 0.4 / 40e-6),
+        (49_000, 0.0, 49_000.0 - 0.02 / 40e-6),
+    ] {
+        let outcome = offered(interrupted(queue), rate);
+        let got = outcome.datagrams[0].received.received as f64 / 2.0;
+        assert!((got - read).abs() < 0.02 * read + 60.0, "{rate}: {got}");
+        let drops = outcome.hosts[1].drops()[DropCause::InputQueue].packets as f64 / 2.0;
+        let error = (drops - dropped).abs();
+        assert!(error < 0.02 * dropped + 60.0, "{rate}: {drops} {dropped}");
+        let shares = outcome.hosts[1].cpu_shares(outcome.now);
+        let total = (shares.interrupt + shares.system + shares.user + shares.idle).as_secs_f64();
+        assert!(
+            (total - outcome.now.as_secs_f64()).abs() < 1e-3,
+            "{shares:?}"
+        );
+    }
+}
+
+/// Polling with a budget: 5 packets at 60 us and a copy of 60 us in turn. What is more
+/// stays in the ring and is dropped there before it costs anything.
+#[test]
+fn a_card_that_is_polled_cannot_starve_the_reader() {
+    let mut host = interrupted(Scheduling {
+        receive_budget: Some(5),
+        polls: true,
+        ..Scheduling::default()
+    });
+    host.rings = Some(RingsConfig {
+        large: RingConfig {
+            descriptors: 256,
+            pool: None,
+        },
+        small: None,
+        copy_break: 0,
+    });
+    for rate in [20_000, 60_000] {
+        let outcome = offered(host.clone(), rate);
+        let got = outcome.datagrams[0].received.received as f64 / 2.0;
+        assert!((got * 360e-6 - 1.0).abs() < 0.02, "{rate}: {got}");
+        let drops = outcome.hosts[1].drops();
+        let taken = 5.0 * got;
+        let dropped = drops[DropCause::NoDescriptor].packets as f64 / 2.0;
+        assert!((dropped - (rate as f64 - taken)).abs() < 0.02 * rate as f64);
+        assert_eq!(outcome.hosts[1].interrupts(), 1);
+    }
+    // Below the cliff nothing is lost, and each packet alone interrupts.
+    let outcome = offered(host, 5_000);
+    // The last ones are still on the way.
+    assert!(outcome.datagrams[0].received.received > 9_990);
+    assert!(outcome.hosts[1].interrupts() > 9_990);
+}
+
+/// 150 us for each interrupt: alone 5,000 packets/s take 3/4 of the processor for nothing
+/// else; at most one interrupt in a millisecond takes 15 %.
+#[test]
+fn moderation_saves_interrupts() {
+    let mut host = slow(Scheduling::default());
+    host.costs.per_interrupt = Duration::from_micros(150);
+    let outcome = offered(host.clone(), 5_000);
+    let got = outcome.datagrams[0].received.received as f64 / 2.0;
+    // A quarter is left, of which protocol work takes 40 us a packet.
+    assert!((got - 0.05 / 60e-6).abs() < 50.0, "{got}");
+    host.coalesce = Duration::from_millis(1);
+    let outcome = offered(host.clone(), 5_000);
+    assert!(outcome.datagrams[0].received.received > 9_980);
+    assert!((outcome.hosts[1].interrupts() as f64 / 2000.0 - 1.0).abs() < 0.01);
+    let shares = outcome.hosts[1].cpu_shares(outcome.now);
+    let interrupt = shares.interrupt.as_secs_f64() / outcome.now.as_secs_f64();
+    assert!((interrupt - 0.35).abs() < 0.01, "{shares:?}");
+    // With two packets at most in the card it is one for two again.
+    host.coalesce_packets = Some(2);
+    let outcome = offered(host, 5_000);
+    assert!((outcome.hosts[1].interrupts() as f64 / 5000.0 - 1.0).abs() < 0.01);
+}
+
+/// Calls and the application's own work are shares of their own.
+#[test]
+fn user_and_system_are_told_apart() {
+    let mut host = slow(Scheduling::default());
+    host.costs.per_call = Duration::from_micros(10);
+    host.costs.per_byte_application = Picoseconds::new(20_000);
+    let outcome = offered(host, 5_000);
+    let shares = outcome.hosts[1].cpu_shares(outcome.now);
+    let of = |span: Duration| span.as_secs_f64() / outcome.now.as_secs_f64();
+    for (share, expected) in [
+        (shares.interrupt, 0.2),
+        (shares.system, 0.35),
+        (shares.user, 0.1),
+        (shares.idle, 0.35),
+    ] {
+        assert!((of(share) - expected).abs() < 0.01, "{shares:?}");
+    }
+}
+
+/// A sender of 205 us a segment, and what its checksums cost: Mbit/s of payload.
+fn rate_of(segment: u16, checksum: Checksum) -> f64 {
+    let mtu = segment + 52;
+    let mut flow = flow(
+        "one",
+        &host(Profile::MODERN, mtu, "reno", 500_000),
+        Stop::After(Duration::from_secs(4)),
+    );
+    flow.sender.costs = CpuCosts {
+        per_packet_sent: Duration::from_micros(205),
+        per_byte_checksummed: Picoseconds::new(10_000),
+        checksum,
+        ..CpuCosts::default()
+    };
+    let delay = Duration::from_micros(100);
+    let config = world(
+        link("forward", 1_000_000_000, delay, 1000),
+        wire("reverse", delay),
+        vec![flow],
+    );
+    let (_, outcome) = run(config);
+    let flow = &outcome.flows[0];
+    flow.bytes().as_u64() as f64 * 8e-6 / flow.elapsed().as_secs_f64()
+}
+
+/// E26: with hardware checksums a path fell from 160 Mbit/s to between 35 and 40 when the
+/// segments shrank from 4096 to 954 bytes, and 53 or more with 1440. At a constant cost
+/// for each packet the size of the segments alone does that; what the card saves at 10 ns
+/// a byte is small against it.
+#[test]
+fn smaller_segments_cost_more_than_hardware_checksums_save() {
+    for (segment, card, apart) in [
+        (954, 954.0 * 8.0 / 205.0, 954.0 * 8.0 / 214.54),
+        (1440, 1440.0 * 8.0 / 205.0, 1440.0 * 8.0 / 219.4),
+        (4096, 4096.0 * 8.0 / 205.0, 4096.0 * 8.0 / 245.96),
+    ] {
+        for (place, expected) in [(Checksum::Card, card), (Checksum::Apart, apart)] {
+            let rate = rate_of(segment, place);
+            assert!((rate / expected - 1.0).abs() < 0.02, "{segment}: {rate}");
+        }
+    }
 }

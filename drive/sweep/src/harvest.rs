@@ -20,7 +20,7 @@ use gigatcp_wire::Phantom;
 
 use crate::found::{Counts, Found, Look};
 use crate::scenario::flows_of;
-use crate::{found, negotiated, theory};
+use crate::{found, hosts, negotiated, theory};
 
 /// The record of one run of a series.
 #[must_use]
@@ -75,6 +75,7 @@ pub fn series(
         hops: hops
             .chain(shared.map(|medium| medium_record(medium, outcome.now)))
             .collect(),
+        hosts: hosts::records(scenario, outcome),
         ..found::head(series, repeat, seed)
     }
 }
@@ -212,7 +213,11 @@ fn application_record(
     ApplicationRecord {
         application: application.to_string(),
         requests: client.requests,
-        answered: client.answered.max(server.answered),
+        // The server of repeated calls works for each; the client counts each once.
+        answered: match client.repeated {
+            0 => client.answered.max(server.answered),
+            _ => client.answered,
+        },
         repeated: client.repeated,
         max_waiting: client.max_waiting,
         response_mean_ns: nanos(times.mean()),

@@ -23,6 +23,7 @@ pub mod chance;
 mod found;
 pub mod further;
 pub mod harvest;
+mod hosts;
 pub mod leftover;
 #[cfg(target_os = "linux")]
 pub mod live;

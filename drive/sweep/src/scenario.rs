@@ -7,9 +7,7 @@ use gigatcp_events::EventMask;
 use gigatcp_path::HopConfig;
 use gigatcp_plan::{Ends, Flow, FlowKind, Host, Plan, Scenario, Series, Stop};
 use gigatcp_sim::config::{ArrivalsConfig, DatagramsConfig, Via};
-use gigatcp_sim::{
-    FlowConfig, HostConfig, Observe, Reader, Scheduling, SharedSegment, WorldConfig, config,
-};
+use gigatcp_sim::{FlowConfig, HostConfig, Observe, Reader, SharedSegment, WorldConfig, config};
 use gigatcp_tcp::Config as TcpConfig;
 use gigatcp_units::Bytes;
 use gigatcp_wire::{IpVersion, SeqNumber};
@@ -124,7 +122,7 @@ fn ends_of(flow: &Flow) -> Option<&Ends> {
 }
 
 /// The nodes at which flows begin or end, each with its number as a host.
-fn host_numbers(scenario: &Scenario) -> BTreeMap<usize, usize> {
+pub(crate) fn host_numbers(scenario: &Scenario) -> BTreeMap<usize, usize> {
     let ends = scenario.flows.iter().filter_map(ends_of);
     let nodes: BTreeSet<usize> = ends.flat_map(|ends| [ends.from, ends.to]).collect();
     nodes.into_iter().zip(0..).collect()
@@ -210,9 +208,10 @@ fn host_config(host: &Host, ip: IpVersion, number: usize, flow: &Flow, seed: u64
             events: EventMask::NONE,
         },
         costs: host.costs,
-        scheduling: Scheduling::default(),
+        scheduling: host.scheduling,
         steal: host.steal,
         coalesce: host.coalesce,
+        coalesce_packets: host.coalesce_packets,
         rings: host.rings,
         reneges: host.reneges,
         reader: Reader {

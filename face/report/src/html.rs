@@ -74,6 +74,7 @@ pub fn page(report: &Report<'_>) -> String {
             tables::negotiated(&rows),
         ),
         ("path", "Path", tables::path(report)),
+        ("processors", "Hosts", tables::hosts(report)),
         ("applications", "Applications", tables::applications(report)),
     ];
     for (id, title, body) in framed.iter().filter(|(.., body)| !body.is_empty()) {

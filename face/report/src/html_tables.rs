@@ -5,7 +5,7 @@
 
 use std::fmt::Write;
 
-use gigatcp_record::{FlowRecord, SeriesRecord};
+use gigatcp_record::{FlowRecord, HostRecord, SeriesRecord};
 
 use crate::Report;
 use crate::compare::{Comparison, Quantity, Row, causes_met};
@@ -14,7 +14,7 @@ use crate::group::{Spread, groups};
 use crate::number::{ABSENT, fixed, grouped, maybe, ratio, seconds};
 use crate::nuttcp::{BYTES_PER_MB, mbps};
 use crate::published::{Extremes, PublishedInterval, PublishedSeries};
-use crate::{hop_columns, seeds, shares};
+use crate::{hop_columns, hosts, seeds, shares};
 
 /// Rows of one table of intervals; `run.json` has the rest.
 const MAX_INTERVALS: usize = 1200;
@@ -422,6 +422,42 @@ pub(crate) fn path(report: &Report<'_>) -> String {
         .collect();
     format!(
         "<table class=\"numbers wide\"><thead><tr><th>Series</th><th class=\"text\">Element</th>\
+         {headings}</tr></thead><tbody>\n{body}</tbody></table>"
+    )
+}
+
+fn hosts_of(series: &SeriesRecord) -> &[HostRecord] {
+    &series.hosts[..series.hosts.len().min(hosts::MOST_SHOWN)]
+}
+
+/// Hosts of the drawn repeat of every series; empty where all are ideal.
+pub(crate) fn hosts(report: &Report<'_>) -> String {
+    let shown: Vec<&SeriesRecord> = drawn(report).collect();
+    let columns = hosts::columns(shown.iter().flat_map(|series| hosts_of(series)));
+    let mut body = String::new();
+    for series in shown {
+        for host in hosts_of(series) {
+            let cells: String = columns
+                .iter()
+                .map(|(_, value)| format!("<td>{}</td>", value(host)))
+                .collect();
+            let _ = writeln!(
+                body,
+                "<tr><th scope=\"row\">{}</th><td class=\"text\">{}</td>{cells}</tr>",
+                html(&series.name),
+                html(&host.name),
+            );
+        }
+    }
+    if body.is_empty() {
+        return body;
+    }
+    let headings: String = columns
+        .iter()
+        .map(|(heading, _)| format!("<th>{heading}</th>"))
+        .collect();
+    format!(
+        "<table class=\"numbers wide\"><thead><tr><th>Series</th><th class=\"text\">Host</th>\
          {headings}</tr></thead><tbody>\n{body}</tbody></table>"
     )
 }

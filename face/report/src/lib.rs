@@ -33,6 +33,7 @@ pub mod escape;
 pub mod graph;
 pub mod group;
 mod hop_columns;
+mod hosts;
 pub mod html;
 mod html_tables;
 pub mod live;

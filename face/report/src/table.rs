@@ -8,7 +8,7 @@
 use std::fmt::Write;
 use std::iter::once;
 
-use gigatcp_record::{CauseShare, FlowRecord, HopRecord, Negotiated, SeriesRecord};
+use gigatcp_record::{CauseShare, FlowRecord, HopRecord, HostRecord, Negotiated, SeriesRecord};
 
 use crate::Report;
 use crate::brief::{self, Detail};
@@ -19,7 +19,7 @@ use crate::group::Spread;
 use crate::number::{ABSENT, grouped, rate, ratio};
 use crate::prose::{TIE, wrap_hanging};
 use crate::published::{Extremes, PublishedSeries};
-use crate::{applications, hop_columns, live, nuttcp, seeds, shares};
+use crate::{applications, hop_columns, hosts, live, nuttcp, seeds, shares};
 
 /// A flow that read nothing for this long until its test was over has starved.
 const LAST_INTERVAL_NS: u64 = 1_000_000_000;
@@ -57,6 +57,15 @@ pub fn series(
     if !record.hops.is_empty() {
         out.push_str("\npath, in order:\n");
         out.push_str(&grid(&hop_cells(&record.hops), 1));
+    }
+    if !record.hosts.is_empty() {
+        out.push_str("\nhosts, shares of the time of their processors:\n");
+        let shown = &record.hosts[..record.hosts.len().min(hosts::MOST_SHOWN)];
+        out.push_str(&grid(&host_cells(shown), 1));
+        let left_out = record.hosts.len() - shown.len();
+        if left_out > 0 {
+            let _ = writeln!(out, "{left_out} more hosts are in run.json");
+        }
     }
     if let Some(live) = &record.live {
         out.push_str("\nin real time:\n");
@@ -318,6 +327,17 @@ fn hop_cells(hops: &[HopRecord]) -> Vec<Vec<String>> {
     cells.extend(hops.iter().map(|hop| {
         let values = columns.iter().map(|(_, value)| value(hop));
         once(terminal(&hop.name)).chain(values).collect()
+    }));
+    cells
+}
+
+fn host_cells(shown: &[HostRecord]) -> Vec<Vec<String>> {
+    let columns = hosts::columns(shown.iter());
+    let headings = columns.iter().map(|(heading, _)| heading.clone());
+    let mut cells = vec![once("host".to_owned()).chain(headings).collect()];
+    cells.extend(shown.iter().map(|host| {
+        let values = columns.iter().map(|(_, value)| value(host));
+        once(terminal(&host.name)).chain(values).collect()
     }));
     cells
 }

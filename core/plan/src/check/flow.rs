@@ -15,7 +15,7 @@ use gigatcp_units::{Bytes, Duration, Rate};
 use super::{NO_TABLE, path};
 use crate::diagnostic::{Diagnostic, Place};
 use crate::keys::{self, MOST_FLOWS};
-use crate::model::{Ends, Flow, KERNELS_OWN, Stop, Supply};
+use crate::model::{Ends, Flow, FlowKind, KERNELS_OWN, Stop, Supply};
 use crate::reader::Reader;
 
 /// How long a flow sends when neither it nor the plan says.
@@ -112,6 +112,7 @@ impl Context {
         let Some(flow) = self.flow(reader) else {
             return Vec::new();
         };
+        check_extra_delay(reader, &flow);
         // 10 000 steps of a day are far from the end of 64-bit nanoseconds.
         let copy = |n: u64| {
             let start = flow.start + start_step * n;
@@ -244,6 +245,22 @@ impl Context {
                 Diagnostic::warning(reader.place_of_value("duration"), message)
                     .label("longer than what is left of the run"),
             );
+        }
+    }
+}
+
+/// A delay of its own needs a sender of its own, and a connection.
+fn check_extra_delay(reader: &Reader, flow: &Flow) {
+    for key in ["extra_delay", "extra_delay_step"]
+        .into_iter()
+        .filter(|key| reader.has(key))
+    {
+        if reader.has("from") {
+            let why = "flows share the sender; a [[link]] of its own has its delay";
+            reader.report_conflict(key, "from", why);
+        } else if flow.kind() == FlowKind::Datagrams {
+            let why = "datagrams have the delay of the path alone";
+            reader.report_conflict(key, "application", why);
         }
     }
 }

@@ -4,7 +4,9 @@ use alloc::format;
 
 use alloc::vec::Vec;
 
-use gigatcp_path::{CpuCosts, HopConfig, Picoseconds, RingConfig, RingsConfig, StealConfig};
+use gigatcp_path::{
+    Checksum, CpuCosts, HopConfig, Picoseconds, RingConfig, RingsConfig, Scheduling, StealConfig,
+};
 use gigatcp_tcp::Profile;
 use gigatcp_tcp::profile::{SETTINGS, Setting, SettingValue};
 use gigatcp_units::{Bytes, Duration};
@@ -57,6 +59,7 @@ pub(crate) fn read(reader: &Reader, name: &str) -> Draft {
     });
     let rings_table = section(reader, "rings", &keys::RINGS);
     let cpu = section(reader, "cpu", &keys::CPU);
+    let costs = costs(&cpu);
     let stack = reader.choice("stack", "stack", Stack::NAMES.into_iter(), Stack::find);
     let host = Host {
         stack: stack.unwrap_or_default(),
@@ -66,12 +69,18 @@ pub(crate) fn read(reader: &Reader, name: &str) -> Draft {
         mtu: reader.octets("mtu").unwrap_or(1500),
         profile,
         settings,
-        costs: costs(&cpu),
+        costs,
+        scheduling: scheduling(&cpu, &costs),
         steal: steal(&cpu),
         coalesce: reader.time("coalesce").unwrap_or(Duration::ZERO),
+        coalesce_packets: reader.count("coalesce_packets"),
         tx_queue: reader.whole("tx_queue").unwrap_or(TX_QUEUE),
         link: None,
     };
+    let pools = host.rings.is_some();
+    warn_idle(&cpu, "per_drop", pools, "the card has rings");
+    let moderates = !host.coalesce.is_zero();
+    warn_idle(reader, "coalesce_packets", moderates, "coalesce is set");
     let buffer = reader.buffer("buffer").unwrap_or(Wish::Auto);
     Draft {
         buffer: buffer.requested(),
@@ -96,6 +105,38 @@ fn costs(reader: &Reader) -> CpuCosts {
         does_walk,
         "per_byte_queued is more than nothing",
     );
+    let checksum = reader.choice(
+        "checksum",
+        "place for checksums",
+        Checksum::NAMES.into_iter(),
+        Checksum::find,
+    );
+    let checksum = checksum.unwrap_or_default();
+    let zero_copy = reader.flag("zero_copy").unwrap_or(false);
+    if zero_copy && checksum == Checksum::Copy {
+        let why = "there is no copy to compute it in";
+        reader.report_conflict("checksum", "zero_copy", why);
+    }
+    for (key, works, condition) in [
+        (
+            "per_byte_checksummed",
+            checksum == Checksum::Apart,
+            "checksum is \"apart\"",
+        ),
+        (
+            "per_byte_copied_summed",
+            checksum == Checksum::Copy,
+            "checksum is \"copy\"",
+        ),
+        (
+            "per_byte_copied",
+            checksum != Checksum::Copy && !zero_copy,
+            "data is copied without its checksum",
+        ),
+        ("per_page_mapped", zero_copy, "zero_copy is on"),
+    ] {
+        warn_idle(reader, key, works, condition);
+    }
     CpuCosts {
         per_segment_sent: time("per_segment_sent"),
         per_packet_sent: time("per_packet_sent"),
@@ -103,11 +144,52 @@ fn costs(reader: &Reader) -> CpuCosts {
         per_packet_received: time("per_packet_received"),
         per_ack_sent: time("per_ack_sent"),
         per_ack_received: time("per_ack_received"),
+        per_interrupt: time("per_interrupt"),
+        per_packet_interrupt: time("per_packet_interrupt"),
+        per_drop: time("per_drop"),
+        per_call: time("per_call"),
         per_byte_copied: reader.cost("per_byte_copied").unwrap_or_default(),
+        per_byte_checksummed: reader.cost("per_byte_checksummed").unwrap_or_default(),
+        per_byte_copied_summed: reader.cost("per_byte_copied_summed").unwrap_or_default(),
+        per_page_mapped: time("per_page_mapped"),
+        checksum,
+        zero_copy,
+        per_byte_application: reader.cost("per_byte_application").unwrap_or_default(),
         per_entry_walked: time("per_entry_walked"),
         per_byte_queued: walks,
         queue_cached: reader.amount("queue_cached").unwrap_or(Bytes::ZERO),
     }
+}
+
+/// How the processors share the work.
+fn scheduling(reader: &Reader, costs: &CpuCosts) -> Scheduling {
+    let scheduling = Scheduling {
+        separate_applications: processors(reader) == 2,
+        receive_budget: reader.count("receive_budget"),
+        input_queue: reader.count("input_queue"),
+        polls: reader.flag("polls").unwrap_or(false),
+    };
+    let has_costs = *costs != CpuCosts::default();
+    for key in ["processors", "polls", "receive_budget", "input_queue"] {
+        warn_idle(
+            reader,
+            key,
+            has_costs,
+            "work of the processor costs something",
+        );
+    }
+    if has_costs {
+        let is_one = !scheduling.separate_applications;
+        warn_idle(reader, "receive_budget", is_one, "both share one processor");
+        let why = "the card interrupts: one that polls leaves packets in its rings";
+        warn_idle(reader, "input_queue", !scheduling.polls, why);
+    }
+    scheduling
+}
+
+/// One processor for everything, or a second one for applications.
+fn processors(reader: &Reader) -> u64 {
+    reader.whole("processors").unwrap_or(1)
 }
 
 /// How often and for how long others have the processor.

@@ -3,6 +3,7 @@
 //! Each key has two lines: `key = example, meaning:` as it is typed, then what
 //! its value may be and what stands in for it.
 
+use gigatcp_path::Checksum;
 use gigatcp_path::Yellow;
 use gigatcp_tcp::congestion::SlowStart;
 use gigatcp_units::{Bytes, Duration, Rate};
@@ -258,6 +259,8 @@ const HOST_KEYS: &[Key] = keys! {
             Kind::Table("[sender.cpu]"), Is("{}");
         coalesce = r#""25 us""#, "shortest time between two interrupts of its network card":
             COST, Is("0 s");
+        coalesce_packets = "32", "packets that wait in the card until it interrupts before that time (needs coalesce)":
+            Kind::Whole(1, 1_000_000), Is("any number");
         tx_queue = "1000", "packets its network card queues before the host holds back":
             Kind::Whole(1, 1_000_000), Is("1000");
         rings = "{ descriptors = 256, pool = 384 }", "what its network card can receive":
@@ -271,8 +274,22 @@ const HOST_KEYS: &[Key] = keys! {
 /// The costs of a processor.
 pub const CPU: KeyTable = KeyTable {
     heading: "[sender.cpu], [receiver.cpu]",
-    summary: "what each piece of protocol work costs; declared, never measured by us",
+    summary: "what each piece of work costs; declared, never measured by us; and what comes first:               interrupts, then protocol work, then applications",
     groups: &[keys! {
+        processors = "2", "with two, applications have the second one to themselves":
+            Kind::Whole(1, 2), Is("1");
+        per_interrupt = r#""10 us""#, "per interrupt of the network card, however many packets it brings":
+            COST, Is("0 s");
+        per_packet_interrupt = r#""5 us""#, "per packet taken from the card, in its interrupt":
+            COST, Is("0 s");
+        per_drop = r#""15 us""#, "per packet that finds no buffer in its rings, for the driver's message (needs rings)":
+            COST, Is("0 s");
+        polls = "true", "whether the card interrupts once and is then polled while it has packets, as by Linux":
+            Kind::Flag, Is("false");
+        receive_budget = "5", "packets handled in a row while an application waits":
+            Kind::Whole(1, 1_000_000), Is("any number: applications wait until none is left");
+        input_queue = "50", "packets that wait for protocol work; one more is dropped":
+            Kind::Whole(1, 1_000_000), Is("no limit");
         per_segment_sent = r#""1 us""#, "per data segment handed down, a super-segment counting once":
             COST, Is("0 s");
         per_packet_sent = r#""3 us""#, "per packet of data sent":
@@ -285,7 +302,21 @@ pub const CPU: KeyTable = KeyTable {
             COST, Is("0 s");
         per_ack_received = r#""5 us""#, "per ACK without data received":
             COST, Is("0 s");
+        per_call = r#""2 us""#, "per read or write of an application, or piece of one":
+            COST, Is("0 s");
         per_byte_copied = r#""450 ps""#, "per byte copied to or from the application":
+            Kind::Cost, Is("0 s");
+        checksum = r#""apart""#, "where checksums of data are computed: by the card, in a loop apart, in the copy":
+            Kind::OneOf(&Checksum::NAMES), Is(r#""card", at no cost"#);
+        per_byte_checksummed = r#""130 ps""#, "per byte of data sent or received (needs checksum = \"apart\")":
+            Kind::Cost, Is("0 s");
+        per_byte_copied_summed = r#""200 ps""#, "in place of per_byte_copied (needs checksum = \"copy\")":
+            Kind::Cost, Is("0 s");
+        zero_copy = "true", "whether pages change hands in place of copies":
+            Kind::Flag, Is("false");
+        per_page_mapped = r#""2 us""#, "per page of 4096 bytes, in place of per_byte_copied (needs zero_copy)":
+            COST, Is("0 s");
+        per_byte_application = r#""100 ps""#, "per byte read or written, for the application's own work on it":
             Kind::Cost, Is("0 s");
         per_entry_walked = r#""20 ns""#, "per entry walked in a list that grows with the window":
             COST, Is("0 s");

@@ -75,7 +75,11 @@ impl<P: Payload> Connection<P> {
     pub(super) fn poll_data(&mut self, now: Instant) -> Option<Segment<P>> {
         self.pacing.pacer.disarm();
         if self.tlp.is_due() {
-            return self.poll_tail_probe(now);
+            if self.snd.flight_size() > 0 {
+                return Some(self.poll_tail_probe(now));
+            }
+            // All was acknowledged before the probe could leave.
+            self.tlp.cancel();
         }
         if let Some(may_send) = self.frto.new_data_only() {
             return self.poll_forward(now, may_send);

@@ -243,13 +243,9 @@ impl<P: Payload> Connection<P> {
 
     /// RFC 8985 section 7.3: new data if it can be, whatever cwnd says, else
     /// the last segment once more.
-    pub(super) fn poll_tail_probe(&mut self, now: Instant) -> Option<Segment<P>> {
+    pub(super) fn poll_tail_probe(&mut self, now: Instant) -> Segment<P> {
         let smss = u64::from(self.smss);
         let flight_size = self.snd.flight_size();
-        if flight_size == 0 {
-            self.tlp.cancel();
-            return None;
-        }
         let window = self.snd.edge().saturating_sub(self.snd.nxt);
         let new = self.unsent_of_record().min(smss);
         self.counters.tail_probes += 1;
@@ -268,7 +264,7 @@ impl<P: Payload> Connection<P> {
             flight_size,
         });
         self.early_at = Instant::FAR_FUTURE;
-        Some(segment)
+        segment
     }
 
     /// RFC 8985 section 7.4: whether the probe repaired a loss in silence,

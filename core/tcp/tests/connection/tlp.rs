@@ -203,3 +203,18 @@ fn a_fin_is_probed_with_its_data() {
     t.wait_ms(200);
     t.expect("FP. 1001:2001(1000) ack 1");
 }
+
+/// The host was busy when the probe came due, and the acknowledgment was there first.
+#[test]
+fn a_probe_that_is_no_longer_needed_holds_up_nothing() {
+    let mut t = established(&tlp());
+    t.write(3000);
+    t.leaving();
+    t.wait_ms(199);
+    let due = t.tcp.poll_timeout();
+    t.tcp.handle_timeout(due);
+    t.inject(". 1:1(0) ack 3001");
+    t.write(1000);
+    t.expect("P. 3001:4001(1000) ack 1");
+    assert_eq!(t.tcp.counters().tail_probes, 0);
+}

@@ -8,11 +8,12 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use gigatcp_events::Cause;
-use gigatcp_path::{Parcel, ReceiveRings, Ring, RingDrop};
+use gigatcp_path::{DropCause, Drops, Parcel, ReceiveRings, Ring, RingDrop, Tally, Work};
 use gigatcp_tcp::Received;
 use gigatcp_units::{Duration, Instant};
 use gigatcp_wire::Payload;
 
+use super::datagram::{FIRST, Waiting};
 use super::{Host, Lost};
 use crate::config::HostConfig;
 use crate::packet::{Content, Packet};
@@ -36,9 +37,16 @@ pub(super) struct Card {
     /// back.
     waiting: VecDeque<Frame>,
     coalesce: Duration,
-    /// When the card next interrupts; far future while it holds nothing.
+    coalesce_packets: usize,
+    /// When the card next interrupts, or the handler is done with a frame; far future
+    /// while it holds nothing.
     interrupt_at: Instant,
     last_interrupt: Option<Instant>,
+    /// Whether the handler of an interrupt runs: it takes frames one by one.
+    is_handling: bool,
+    /// Whether it is polled: it does not interrupt.
+    is_polled: bool,
+    interrupts: u64,
     buffers: Option<Buffers>,
     /// Segments that found no descriptor since the last interrupt.
     overrun: Vec<Lost>,
@@ -62,8 +70,14 @@ impl Card {
         Self {
             waiting: VecDeque::new(),
             coalesce: host.coalesce,
+            coalesce_packets: host
+                .coalesce_packets
+                .map_or(usize::MAX, |most| most as usize),
             interrupt_at: Instant::FAR_FUTURE,
             last_interrupt: None,
+            is_handling: false,
+            is_polled: false,
+            interrupts: 0,
             buffers: host.rings.map(|rings| Buffers {
                 rings: ReceiveRings::new(rings),
                 reneges: host.reneges,
@@ -78,21 +92,33 @@ impl Card {
         self.interrupt_at
     }
 
+    /// Whether frames wait for the next poll.
+    pub(super) fn has_frames_to_poll(&self) -> bool {
+        self.is_polled && !self.waiting.is_empty()
+    }
+
     /// A packet reaches the card; each wire packet takes a descriptor.
-    pub(super) fn handle_packet(&mut self, now: Instant, socket: u32, mut packet: Packet) {
+    pub(super) fn handle_packet(
+        &mut self,
+        now: Instant,
+        socket: u32,
+        mut packet: Packet,
+        drops: &mut Drops,
+    ) {
         if self.buffers.is_some() {
             while packet.wire_packets() > 1 {
                 let front = packet.split_front(1);
-                self.handle_wire_packet(now, socket, front);
+                self.handle_wire_packet(now, socket, front, drops);
             }
         }
-        self.handle_wire_packet(now, socket, packet);
+        self.handle_wire_packet(now, socket, packet, drops);
     }
 
-    fn handle_wire_packet(&mut self, now: Instant, socket: u32, packet: Packet) {
+    fn handle_wire_packet(&mut self, now: Instant, socket: u32, packet: Packet, drops: &mut Drops) {
         if let Some(buffers) = &mut self.buffers
             && buffers.rings.handle_frame(packet.ip_bytes()).is_err()
         {
+            drops.add(DropCause::NoDescriptor, tally(&packet));
             self.overrun.extend(overrun(&packet));
             return;
         }
@@ -102,9 +128,15 @@ impl Card {
             packet,
             buffer: None,
         });
+        if self.is_polled || self.is_handling {
+            return;
+        }
         if self.interrupt_at == Instant::FAR_FUTURE {
             let earliest = self.last_interrupt.map_or(now, |last| last + self.coalesce);
             self.interrupt_at = earliest.max(now);
+        }
+        if self.waiting.len() >= self.coalesce_packets {
+            self.interrupt_at = now;
         }
     }
 }
@@ -116,6 +148,13 @@ impl Card {
     pub(super) fn release_read(&mut self, socket: u32, offset: u64) {
         if let Some(buffers) = &mut self.buffers {
             buffers.release((socket, 0), (socket, offset));
+        }
+    }
+
+    /// What lay in a buffer has been read, or dropped.
+    pub(super) fn release(&mut self, buffer: Option<Ring>) {
+        if let (Some(ring), Some(buffers)) = (buffer, &mut self.buffers) {
+            buffers.rings.release(ring);
         }
     }
 
@@ -139,6 +178,11 @@ impl Buffers {
             }
         }
     }
+}
+
+/// A packet, counted.
+fn tally(packet: &Packet) -> Tally {
+    Tally::new(packet.wire_packets() as u64, packet.ip_bytes())
 }
 
 /// What a packet with data that found no place in a ring leaves behind.
@@ -167,18 +211,82 @@ impl Host {
             return;
         }
         self.lost.append(&mut self.card.overrun);
+        if self.has_handler {
+            return self.run_handler(now);
+        }
         self.card.interrupt_at = Instant::FAR_FUTURE;
         self.card.last_interrupt = Some(now);
+        self.card.interrupts += 1;
         if self.card.buffers.is_none() && self.scheduling.input_queue.is_none() {
             self.inbox.append(&mut self.card.waiting);
             return;
         }
         while let Some(frame) = self.card.waiting.pop_front() {
-            if self.card.buffers.is_some() {
-                self.take_up(frame);
-            } else {
-                self.queue_frame(frame);
+            self.take_frame(frame);
+        }
+    }
+
+    /// The handler of an interrupt, where that costs something: it takes frames one by
+    /// one, before any other work, until there are none. Where the card is polled, it
+    /// only sees to that.
+    #[inline(never)]
+    fn run_handler(&mut self, now: Instant) {
+        while self.card.interrupt_at <= now {
+            let mut work = Work::NONE;
+            if !self.card.is_handling {
+                self.card.last_interrupt = Some(now);
+                self.card.interrupts += 1;
+                work = self.costs.interrupted();
+                if self.scheduling.polls {
+                    self.card.is_polled = true;
+                    self.card.interrupt_at = Instant::FAR_FUTURE;
+                    self.interrupt(now, work);
+                    return;
+                }
+            } else if let Some(frame) = self.card.waiting.pop_front() {
+                self.take_frame(frame);
+                work = std::mem::take(&mut self.drop_work);
             }
+            let next = self.card.waiting.front();
+            self.card.is_handling = next.is_some();
+            self.card.interrupt_at = match next {
+                Some(frame) => {
+                    let taking = self.costs.taken(frame.packet.wire_packets());
+                    self.interrupt(now, work + taking)
+                }
+                None => {
+                    self.away_until = self.interrupt(now, work);
+                    Instant::FAR_FUTURE
+                }
+            };
+        }
+    }
+
+    /// The next frame for protocol work: from the queue, or from the card if that is
+    /// polled. With nothing left the card interrupts again.
+    pub(super) fn next_frame(&mut self) -> Option<Frame> {
+        if let Some(frame) = self.inbox.pop_front() {
+            return Some(frame);
+        }
+        while self.card.is_polled {
+            self.lost.append(&mut self.card.overrun);
+            match self.card.waiting.pop_front() {
+                Some(frame) => self.take_frame(frame),
+                None => self.card.is_polled = false,
+            }
+            if let Some(frame) = self.inbox.pop_front() {
+                return Some(frame);
+            }
+        }
+        None
+    }
+
+    /// A frame leaves the card.
+    fn take_frame(&mut self, frame: Frame) {
+        if self.card.buffers.is_some() {
+            self.take_up(frame);
+        } else {
+            self.queue_frame(frame);
         }
     }
 
@@ -189,19 +297,30 @@ impl Host {
             self.inbox.push_back(frame);
             return;
         }
-        self.input_drops += 1;
+        self.card.release(frame.buffer);
+        self.drop_frame(&frame, DropCause::InputQueue);
+    }
+
+    /// A frame does not reach the stack. A socket that waited for it has nothing more to
+    /// wait for.
+    fn drop_frame(&mut self, frame: &Frame, cause: DropCause) {
+        self.drops.add(cause, tally(&frame.packet));
         self.lost.extend(overrun(&frame.packet));
-        if let (Some(ring), Some(buffers)) = (frame.buffer, &mut self.card.buffers) {
-            buffers.rings.release(ring);
+        if self.is_shared && frame.socket < FIRST {
+            self.several.acted.push(frame.socket);
         }
     }
 
-    /// Frames that found the queue before the processor full ([`Scheduling::input_queue`]).
-    ///
-    /// [`Scheduling::input_queue`]: crate::Scheduling::input_queue
+    /// What it dropped, by cause.
     #[must_use]
-    pub fn input_drops(&self) -> u64 {
-        self.input_drops
+    pub fn drops(&self) -> &Drops {
+        &self.drops
+    }
+
+    /// Interrupts of its network card.
+    #[must_use]
+    pub fn interrupts(&self) -> u64 {
+        self.card.interrupts
     }
 
     /// The driver takes a frame up, if there is a buffer to put in its place.
@@ -218,7 +337,8 @@ impl Host {
             }
             Err(drop) => {
                 let is_short = drop == RingDrop::NoBuffer && buffers.reneges;
-                self.lost.extend(overrun(&frame.packet));
+                self.drop_work = self.drop_work + self.costs.dropped();
+                self.drop_frame(&frame, DropCause::NoBuffer);
                 if is_short {
                     self.renege();
                 }
@@ -264,19 +384,27 @@ impl Host {
         }
     }
 
-    /// The stack takes a datagram, or drops what is damaged; a copy in the receive buffer
-    /// of its socket waits for the application, so the frame's buffer is free.
+    /// The stack takes a datagram, which waits in its buffer for the application, or drops
+    /// what is damaged.
     pub(super) fn take_other_frame(&mut self, frame: Frame) {
         match frame.packet.content {
             Content::Datagram { datagram, sent_at } => {
-                self.queue_datagram(frame.at, frame.socket, datagram, sent_at);
+                let waiting = Waiting {
+                    at: frame.at,
+                    sent_at,
+                    datagram,
+                    buffer: frame.buffer,
+                };
+                if self.queue_datagram(frame.socket, waiting) {
+                    return;
+                }
+                self.drops
+                    .add(DropCause::SocketBuffer, tally(&frame.packet));
             }
             Content::Corrupted(_) => self.drop_corrupted(frame.socket, &frame.packet),
             Content::Segment(_) | Content::Icmp { .. } | Content::Fragments(_) => {}
         }
-        if let (Some(ring), Some(buffers)) = (frame.buffer, &mut self.card.buffers) {
-            buffers.rings.release(ring);
-        }
+        self.card.release(frame.buffer);
     }
 
     fn received_and_held(&self, socket: usize) -> u64 {

@@ -11,6 +11,7 @@
 use std::collections::VecDeque;
 
 use gigatcp_app::datagrams::{Datagram, Sink, Source};
+use gigatcp_path::Ring;
 use gigatcp_units::{Bytes, Duration, Instant};
 
 use super::Host;
@@ -38,10 +39,21 @@ pub struct DatagramSink {
     sink: Sink,
     /// Octets of payload that may wait to be read.
     buffer: u64,
-    waiting: VecDeque<(Instant, Instant, Datagram)>,
+    waiting: VecDeque<Waiting>,
     waiting_octets: u64,
     overflows: u64,
     pub(super) checksum_errors: u64,
+}
+
+/// A datagram in a receive buffer.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Waiting {
+    /// When it reached the card.
+    pub(super) at: Instant,
+    pub(super) sent_at: Instant,
+    pub(super) datagram: Datagram,
+    /// The buffer of the card in which it lies.
+    pub(super) buffer: Option<Ring>,
 }
 
 impl DatagramSink {
@@ -165,11 +177,12 @@ impl Host {
                     sent_at: now,
                 },
             };
-            let copied = self.costs.copied(Bytes::new(u64::from(datagram.size)));
-            let work = self.costs.data_sent(1) + copied;
-            self.set_application_at_work(true);
+            let called = self.costs.called(Bytes::new(u64::from(datagram.size)));
+            let summed = self.costs.checksummed(u64::from(datagram.size));
+            let work = self.costs.data_sent(1) + summed + called;
+            self.set_in_call(true);
             self.send_packet(now, packet, work, out);
-            self.set_application_at_work(false);
+            self.set_in_call(false);
         }
     }
 
@@ -199,23 +212,19 @@ impl Host {
         sink.handle_datagram(now, sent_at, datagram);
     }
 
-    /// The stack takes a datagram that arrived at `at`; it waits in the receive buffer.
-    pub(super) fn queue_datagram(
-        &mut self,
-        at: Instant,
-        socket: u32,
-        datagram: Datagram,
-        sent_at: Instant,
-    ) {
+    /// The stack takes a datagram; it waits in the receive buffer. Returns false if that
+    /// is full.
+    pub(super) fn queue_datagram(&mut self, socket: u32, waiting: Waiting) -> bool {
         let sink = &mut self.sinks[(socket - FIRST) as usize];
-        let octets = u64::from(datagram.size);
+        let octets = u64::from(waiting.datagram.size);
         if sink.waiting_octets + octets > sink.buffer {
             sink.overflows += 1;
-            return;
+            return false;
         }
         sink.waiting_octets += octets;
-        sink.waiting.push_back((at, sent_at, datagram));
+        sink.waiting.push_back(waiting);
         self.unread_datagrams += 1;
+        true
     }
 
     /// The socket with the datagram that is read next, and its octets; sinks take turns.
@@ -226,9 +235,9 @@ impl Host {
         let count = self.sinks.len();
         for step in 1..=count {
             let number = (self.last_sink + step) % count;
-            if let Some((_, _, datagram)) = self.sinks[number].waiting.front() {
+            if let Some(first) = self.sinks[number].waiting.front() {
                 self.last_sink = number;
-                return Some((FIRST + number as u32, u64::from(datagram.size)));
+                return Some((FIRST + number as u32, u64::from(first.datagram.size)));
             }
         }
         None
@@ -237,11 +246,13 @@ impl Host {
     /// The application has copied a datagram out of the receive buffer.
     pub(super) fn finish_datagram(&mut self, socket: u32) {
         let sink = &mut self.sinks[(socket - FIRST) as usize];
-        if let Some((at, sent_at, datagram)) = sink.waiting.pop_front() {
-            sink.waiting_octets -= u64::from(datagram.size);
+        if let Some(read) = sink.waiting.pop_front() {
+            sink.waiting_octets -= u64::from(read.datagram.size);
             self.unread_datagrams -= 1;
             // Stamped on arrival, as testers and kernels do.
-            sink.sink.handle_datagram(at, sent_at, datagram);
+            sink.sink
+                .handle_datagram(read.at, read.sent_at, read.datagram);
+            self.card.release(read.buffer);
         }
     }
 }

@@ -1,11 +1,12 @@
 //! The processors of a host: whose turn it is, and the cost of work.
 //!
-//! Protocol work on what has arrived comes first, up to a budget if there is one. Then
-//! come the applications, a call of one and then a call of the next, reading before
-//! writing. Where applications have a processor of their own, both go on at once, and
+//! Interrupts come first, and hold up what the processor is doing; what the engine was
+//! made to send before is not held up. Then comes protocol work on what has arrived, up
+//! to a budget if there is one. Then come the applications, a call of one and then a call
+//! of the next, reading before writing. Where applications have a processor of their own, both go on at once, and
 //! what the engine sends costs the processor on which it was made to send.
 
-use gigatcp_path::{Cpu, Work, WorkKind};
+use gigatcp_path::{Cpu, Parcel, Work, WorkKind};
 use gigatcp_tcp::Connection;
 use gigatcp_units::{Bytes, Duration, Instant};
 use gigatcp_wire::{Payload, Phantom, Segment};
@@ -42,17 +43,17 @@ impl Task {
 pub(super) struct Second {
     cpu: Cpu,
     task: Option<(Instant, Task)>,
-    /// Whether it is the one that makes the engine send.
-    is_at_work: bool,
 }
 
 /// How the time of the processors of a host was spent.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct CpuShares {
-    /// Protocol work on what arrived, at interrupts.
+    /// Interrupts and protocol work on what arrived, with what that made the engine send.
     pub interrupt: Duration,
     /// Calls of applications: copies, and what they made the engine send.
     pub system: Duration,
+    /// Applications themselves.
+    pub user: Duration,
     /// Neither, of all processors together.
     pub idle: Duration,
 }
@@ -62,7 +63,6 @@ impl Second {
         Self {
             cpu: Cpu::new(),
             task: None,
-            is_at_work: false,
         }
     }
 }
@@ -89,22 +89,21 @@ impl Host {
         self.cpu.occupied_time(now).max(other)
     }
 
-    /// How the processors spent their time. A model of the stack has no work of users: a
-    /// copy is work of the system, in a call. Work that was accepted and is not done yet
-    /// counts.
+    /// How the processors spent their time. Work that was accepted and is not done yet
+    /// counts; time that others had counts as idle.
     #[must_use]
     pub fn cpu_shares(&self, now: Instant) -> CpuShares {
         let total = now.saturating_since(Instant::ZERO);
         let mut shares = CpuShares::default();
-        for cpu in [Some(&self.cpu), self.second.as_ref().map(|two| &two.cpu)] {
-            let Some(cpu) = cpu else {
-                continue;
-            };
-            let work = cpu.accepted();
-            shares.interrupt += work.of(WorkKind::Receive) + work.of(WorkKind::Walk);
-            shares.system += work.of(WorkKind::Send) + work.of(WorkKind::Copy);
+        let second = self.second.as_ref().map(|two| &two.cpu);
+        for cpu in [Some(&self.cpu), second].into_iter().flatten() {
+            shares.interrupt += cpu.accepted().total();
             shares.idle += total.saturating_sub(cpu.busy_time(now));
         }
+        let calls = self.spent_in_calls.total();
+        shares.user = self.spent_in_calls.of(WorkKind::User);
+        shares.system = calls.saturating_sub(shares.user);
+        shares.interrupt = shares.interrupt.saturating_sub(calls);
         shares
     }
 
@@ -129,25 +128,36 @@ impl Host {
 
     /// Does work on the processor that makes the engine send; returns when it is done.
     pub(super) fn spend(&mut self, now: Instant, work: Work) -> Instant {
-        match &mut self.second {
-            Some(two) if two.is_at_work => two.cpu.start(now, work),
-            _ => self.cpu.start(now, work),
+        if self.in_call {
+            self.spend_in_call(now, work)
+        } else {
+            self.cpu.start(now, work)
         }
     }
 
-    /// From now on an application makes the engine send, or no longer.
-    pub(super) fn set_application_at_work(&mut self, is_at_work: bool) {
-        if let Some(two) = &mut self.second {
-            two.is_at_work = is_at_work;
-        }
+    /// From now on a call of an application makes the engine send, or no longer.
+    pub(super) fn set_in_call(&mut self, is_in_call: bool) {
+        self.in_call = is_in_call;
     }
 
     /// Does work on the processor of the applications; returns when it is done.
-    pub(super) fn spend_copier(&mut self, now: Instant, work: Work) -> Instant {
+    fn spend_in_call(&mut self, now: Instant, work: Work) -> Instant {
+        self.spent_in_calls = self.spent_in_calls + work;
         match &mut self.second {
             Some(two) => two.cpu.start(now, work),
             None => self.cpu.start(now, work),
         }
+    }
+
+    /// Does work of an interrupt, which holds up the task at hand; returns when it is
+    /// done.
+    pub(super) fn interrupt(&mut self, now: Instant, work: Work) -> Instant {
+        let before = self.cpu.busy_until().max(now);
+        let span = self.cpu.start(now, work).saturating_since(before);
+        if let Some((finish, _)) = &mut self.task {
+            *finish += span;
+        }
+        self.away_until.max(now) + span
     }
 
     /// When network card or processor have something to do.
@@ -158,7 +168,9 @@ impl Host {
         }
         if let Some((finish, _)) = &self.task {
             next = next.min(*finish);
-        } else if !self.inbox.is_empty() || (self.second.is_none() && self.has_ready_application())
+        } else if !self.inbox.is_empty()
+            || self.card.has_frames_to_poll()
+            || (self.second.is_none() && self.has_ready_application())
         {
             next = next.min(self.cpu.busy_until());
         }
@@ -189,7 +201,7 @@ impl Host {
         if let Some(steal) = &mut self.steal
             && steal.next() <= now
         {
-            self.cpu.take_away(now, steal.take());
+            self.away_until = self.cpu.take_away(now, steal.take());
         }
     }
 
@@ -224,9 +236,7 @@ impl Host {
                 return;
             }
             if let Some((_, task)) = two.task.take() {
-                self.set_application_at_work(true);
                 self.finish(now, task, out);
-                self.set_application_at_work(false);
             }
             if self.copier_busy_until() > now {
                 return;
@@ -234,7 +244,7 @@ impl Host {
             let Some((task, len)) = self.next_copy(now) else {
                 return;
             };
-            let finish = self.spend_copier(now, self.costs.copied(Bytes::new(len)));
+            let finish = self.spend_in_call(now, self.costs.called(Bytes::new(len)));
             if let Some(two) = &mut self.second {
                 two.task = Some((finish, task));
             }
@@ -248,7 +258,7 @@ impl Host {
             .receive_budget
             .is_some_and(|most| self.in_a_row >= most);
         if (!is_spent || self.second.is_some())
-            && let Some(frame) = self.inbox.pop_front()
+            && let Some(frame) = self.next_frame()
         {
             self.receive(now, frame);
             return true;
@@ -259,11 +269,11 @@ impl Host {
             None => self.next_copy(now),
         };
         if let Some((task, len)) = copy {
-            let finish = self.cpu.start(now, self.costs.copied(Bytes::new(len)));
+            let finish = self.spend_in_call(now, self.costs.called(Bytes::new(len)));
             self.task = Some((finish, task));
             return true;
         }
-        let Some(frame) = self.inbox.pop_front() else {
+        let Some(frame) = self.next_frame() else {
             return false;
         };
         self.receive(now, frame);
@@ -273,7 +283,11 @@ impl Host {
     /// Begins protocol work on a frame.
     fn receive(&mut self, now: Instant, frame: Frame) {
         self.in_a_row += 1;
-        let work = self.receive_work(&frame);
+        let mut work = self.receive_work(&frame);
+        if self.scheduling.polls {
+            let dropped = std::mem::take(&mut self.drop_work);
+            work = work + self.costs.taken(frame.packet.wire_packets()) + dropped;
+        }
         let finish = self.cpu.start(now, work);
         self.task = Some((finish, Task::Receive(frame)));
     }
@@ -322,16 +336,24 @@ impl Host {
                 return self.take_other_frame(frame);
             }
             Task::Receive(frame) => self.handle_frame(now, frame),
-            Task::Write(_, len) => self.finish_write(now, socket, len),
-            Task::Read(_, len) => self.finish_read(now, socket, len),
+            Task::Write(_, len) => {
+                self.in_call = true;
+                self.finish_write(now, socket, len);
+            }
+            Task::Read(_, len) => {
+                self.in_call = true;
+                self.finish_read(now, socket, len);
+            }
         }
         self.act(now, socket, out);
+        self.in_call = false;
     }
 
     /// Protocol work on what arrived.
     fn receive_work(&self, frame: &Frame) -> Work {
         let Some(segment) = frame.packet.sent_segment() else {
-            return self.costs.data_received(1);
+            let summed = self.costs.checksummed(frame.packet.ip_bytes());
+            return self.costs.data_received(1) + summed;
         };
         let connection = self.sockets[frame.socket as usize].connection();
         if segment.payload.is_empty() {
@@ -339,7 +361,9 @@ impl Host {
         }
         let packets = segment.wire_segments();
         let queued = connection.map_or(0, Connection::receive_queue);
-        self.costs.data_received(packets) + self.costs.queue_walked(Bytes::new(queued), packets)
+        self.costs.data_received(packets)
+            + self.costs.checksummed(segment.payload.len() as u64)
+            + self.costs.queue_walked(Bytes::new(queued), packets)
     }
 
     /// A stack that searches its list of unacknowledged segments for every ACK with SACK

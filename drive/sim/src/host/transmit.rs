@@ -159,7 +159,9 @@ impl Host {
             let packets = segment.wire_segments();
             let connection = self.sockets[socket].connection();
             let queued = connection.map_or(0, Connection::send_queue);
-            self.costs.data_sent(packets) + self.costs.queue_walked(Bytes::new(queued), packets)
+            self.costs.data_sent(packets)
+                + self.costs.checksummed(segment.payload.len() as u64)
+                + self.costs.queue_walked(Bytes::new(queued), packets)
         }
     }
 

@@ -356,6 +356,7 @@ fn host(draw: &mut Draw, ip: IpVersion) -> HostConfig {
         scheduling: Scheduling::default(),
         steal: None,
         coalesce: draw.pick(&[Duration::ZERO, Duration::ZERO, Duration::from_micros(100)]),
+        coalesce_packets: None,
         link: draw.chance(40).then(|| HopConfig {
             name: "card".into(),
             rate: Some(Rate::from_bps(draw.magnitude(1_000_000, 100_000_000_000))),

@@ -1,7 +1,7 @@
 //! What a plan says and real time does not do: named where it is left out, and
 //! refused where leaving it out would make another plan of it.
 
-use gigatcp_path::CpuCosts;
+use gigatcp_path::{CpuCosts, Picoseconds};
 use gigatcp_plan::{Flow, Host, Plan, Scenario, Series, Stack};
 use gigatcp_tcp::congestion::SlowStart;
 
@@ -150,6 +150,19 @@ fn of_machine(name: &str, host: &Host, flows: usize, left_out: &mut Vec<String>)
             "this machine's processor costs what it costs",
         );
     }
+    let scheduling = &host.scheduling;
+    let keys = [
+        ("processors", scheduling.separate_applications),
+        ("polls", scheduling.polls),
+        ("receive_budget", scheduling.receive_budget.is_some()),
+        ("input_queue", scheduling.input_queue.is_some()),
+    ];
+    for (key, _) in keys.into_iter().filter(|(_, is_set)| *is_set) {
+        say(
+            &format!("cpu.{key}"),
+            "this machine shares its processors as it does",
+        );
+    }
     if host.steal.is_some() {
         say(
             "cpu.steal",
@@ -159,6 +172,9 @@ fn of_machine(name: &str, host: &Host, flows: usize, left_out: &mut Vec<String>)
     let card = "there is no network card";
     if !host.coalesce.is_zero() {
         say("coalesce", card);
+    }
+    if host.coalesce_packets.is_some() {
+        say("coalesce_packets", card);
     }
     if host.rings.is_some() {
         say("rings", card);
@@ -175,46 +191,10 @@ fn of_machine(name: &str, host: &Host, flows: usize, left_out: &mut Vec<String>)
 }
 
 /// The costs that are not nothing, by key.
-fn costs(costs: &CpuCosts) -> Vec<&'static str> {
-    let none = CpuCosts::default();
-    let keys = [
-        (
-            "per_segment_sent",
-            costs.per_segment_sent != none.per_segment_sent,
-        ),
-        (
-            "per_packet_sent",
-            costs.per_packet_sent != none.per_packet_sent,
-        ),
-        (
-            "per_segment_received",
-            costs.per_segment_received != none.per_segment_received,
-        ),
-        (
-            "per_packet_received",
-            costs.per_packet_received != none.per_packet_received,
-        ),
-        ("per_ack_sent", costs.per_ack_sent != none.per_ack_sent),
-        (
-            "per_ack_received",
-            costs.per_ack_received != none.per_ack_received,
-        ),
-        (
-            "per_byte_copied",
-            costs.per_byte_copied != none.per_byte_copied,
-        ),
-        (
-            "per_entry_walked",
-            costs.per_entry_walked != none.per_entry_walked,
-        ),
-        (
-            "per_byte_queued",
-            costs.per_byte_queued != none.per_byte_queued,
-        ),
-    ];
-    keys.into_iter()
-        .filter_map(|(key, is_set)| is_set.then_some(key))
-        .collect()
+fn costs(costs: &CpuCosts) -> impl Iterator<Item = &'static str> {
+    let named = costs.named().into_iter();
+    let named = named.filter(|(_, cost)| *cost != Picoseconds::default());
+    named.map(|(key, _)| key)
 }
 
 /// The kernel has switches of its own.

@@ -1,5 +1,6 @@
 //! `gigatcp check`: reads a plan and shows what it would run.
 
+mod processor;
 mod view;
 
 use std::path::PathBuf;

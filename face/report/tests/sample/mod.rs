@@ -124,6 +124,7 @@ pub fn one_series(shape: Shape, repeat: u32) -> SeriesRecord {
         further: None,
         arrivals: Vec::new(),
         datagrams: Vec::new(),
+        hosts: Vec::new(),
         hops: hops(&flow, shape),
         flows: vec![flow],
     }

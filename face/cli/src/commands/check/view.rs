@@ -8,6 +8,7 @@ use gigatcp_tcp::congestion::SlowStart;
 use gigatcp_units::{Bytes, Duration, Rate};
 use serde::Serialize;
 
+use super::processor;
 use crate::grid::{Align, grid, line};
 use crate::output::counted;
 use crate::profiles;
@@ -118,9 +119,14 @@ struct HostView {
     profile: &'static str,
     mtu_bytes: u32,
     has_cpu_costs: bool,
+    /// What each piece of work costs, as the plan writes it.
+    costs: Vec<String>,
+    /// How the processors share the work.
+    sharing: Vec<String>,
     /// How often and for how long others have the processor, means.
     steal_ns: Option<[u64; 2]>,
     coalesce_ns: u64,
+    coalesce_packets: Option<u32>,
     /// What is set otherwise than in the profile, as the plan writes it.
     settings: Vec<String>,
 }
@@ -333,13 +339,26 @@ impl SeriesView {
             "processor",
             "besides",
         ]);
+        let hosts = self.hosts().map(|(name, host)| host.cells(name));
+        let cells: Vec<_> = std::iter::once(heading).chain(hosts).collect();
+        indented(&grid(&columns, &cells)) + &self.costs_text()
+    }
+
+    /// The hosts with their names.
+    fn hosts(&self) -> impl Iterator<Item = (&str, &HostView)> {
         let ends = [("sender", &self.sender), ("receiver", &self.receiver)];
         let nodes = self.nodes.iter();
         let nodes = nodes.map(|node| (node.name.as_str(), &node.host));
-        let hosts = ends.into_iter().filter(|_| self.nodes.is_empty());
-        let hosts = hosts.chain(nodes).map(|(name, host)| host.cells(name));
-        let cells: Vec<_> = std::iter::once(heading).chain(hosts).collect();
-        indented(&grid(&columns, &cells))
+        let ends = ends.into_iter().filter(|_| self.nodes.is_empty());
+        ends.chain(nodes)
+    }
+
+    /// A line for each host whose work costs something.
+    fn costs_text(&self) -> String {
+        let costly = self.hosts().filter(|(_, host)| !host.costs.is_empty());
+        costly
+            .map(|(name, host)| format!("  costs of {name}: {}\n", host.costs.join(", ")))
+            .collect()
     }
 }
 
@@ -551,10 +570,13 @@ impl HostView {
             profile: host.profile.name,
             mtu_bytes: host.mtu,
             has_cpu_costs: host.costs != CpuCosts::default(),
+            costs: processor::costs(&host.costs),
+            sharing: processor::sharing(host),
             steal_ns: host
                 .steal
                 .map(|steal| [steal.every.as_nanos(), steal.span.as_nanos()]),
             coalesce_ns: host.coalesce.as_nanos(),
+            coalesce_packets: host.coalesce_packets,
             settings: profiles::changes(&host.profile),
         }
     }
@@ -565,6 +587,9 @@ impl HostView {
         } else {
             "infinitely fast".to_owned()
         };
+        for part in &self.sharing {
+            processor += &format!(", {part}");
+        }
         if let Some([every, span]) = self.steal_ns {
             let (every, span) = (time_text(every), time_text(span));
             processor += &format!(", away for {span} each {every}");
@@ -576,10 +601,21 @@ impl HostView {
                 _ => self.profile.to_owned(),
             },
             self.mtu_bytes.to_string(),
-            time_text(self.coalesce_ns),
+            self.moderation(),
             processor,
             self.settings.join(", "),
         ]
+    }
+}
+
+impl HostView {
+    /// Interrupt moderation: a time, and the packets that end it.
+    fn moderation(&self) -> String {
+        let time = time_text(self.coalesce_ns);
+        match self.coalesce_packets {
+            Some(packets) => format!("{time}, {packets} packets"),
+            None => time,
+        }
     }
 }
 

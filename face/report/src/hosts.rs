@@ -1,0 +1,56 @@
+//! What is shown of hosts: where their processors spent the time, and what they dropped.
+
+use gigatcp_record::HostRecord;
+
+use crate::number::{ABSENT, fixed, grouped};
+
+/// Hosts of a series that are shown; `run.json` has the rest.
+pub(crate) const MOST_SHOWN: usize = 16;
+
+/// A column: its heading, and what it shows of a host.
+pub(crate) type Column = (String, Box<dyn Fn(&HostRecord) -> String>);
+
+/// A share of the time under its heading.
+type Share = (&'static str, fn(&HostRecord) -> f64);
+
+/// Returns the columns behind the name that `hosts` need. What did not occur at any of
+/// them has no column.
+pub(crate) fn columns<'a>(hosts: impl Iterator<Item = &'a HostRecord> + Clone) -> Vec<Column> {
+    let mut columns: Vec<Column> = vec![(
+        "processors".to_owned(),
+        Box::new(|host| grouped(host.processors)),
+    )];
+    let shares: [Share; 4] = [
+        ("user, %", |host| host.user_fraction),
+        ("system", |host| host.system_fraction),
+        ("interrupt", |host| host.interrupt_fraction),
+        ("idle", |host| host.idle_fraction),
+    ];
+    for (heading, share) in shares {
+        let shown = move |host: &HostRecord| fixed(share(host) * 100.0, 1);
+        columns.push((heading.to_owned(), Box::new(shown)));
+    }
+    if hosts.clone().any(|host| host.interrupts > 0) {
+        columns.push((
+            "interrupts".to_owned(),
+            Box::new(|host| grouped(host.interrupts)),
+        ));
+    }
+    let mut causes: Vec<&String> = hosts.clone().flat_map(|host| host.drops.keys()).collect();
+    causes.sort_unstable();
+    causes.dedup();
+    for cause in causes {
+        let id = cause.clone();
+        let dropped = move |host: &HostRecord| host.drops.get(&id).copied().unwrap_or(0);
+        let heading = format!("dropped, {}", cause.replace('_', " "));
+        columns.push((heading, Box::new(move |host| grouped(dropped(host)))));
+    }
+    let link = |host: &HostRecord| host.link_utilization_fraction;
+    if hosts.clone().any(|host| link(host).is_some()) {
+        let shown = move |host: &HostRecord| {
+            link(host).map_or_else(|| ABSENT.to_owned(), |busy| fixed(busy * 100.0, 1))
+        };
+        columns.push(("link busy, %".to_owned(), Box::new(shown)));
+    }
+    columns
+}

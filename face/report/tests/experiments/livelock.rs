@@ -1,0 +1,162 @@
+//! What a host delivers of more than it can take, and how the receiver of 2001 jumped.
+
+use std::sync::OnceLock;
+
+use gigatcp_record::HostRecord;
+
+use crate::Experiment;
+
+fn experiment() -> &'static Experiment {
+    static EXPERIMENT: OnceLock<Experiment> = OnceLock::new();
+    EXPERIMENT.get_or_init(|| Experiment::run("livelock"))
+}
+
+/// Datagrams that the program got, per second.
+fn read(series: &str) -> f64 {
+    let record = experiment().record_of(series);
+    record.datagrams[0].received as f64 * 1e9 / record.duration_ns as f64
+}
+
+fn host(series: &str) -> &'static HostRecord {
+    &experiment().record_of(series).hosts[0]
+}
+
+#[track_caller]
+fn assert_reads(kind: &str, expected: [(u32, f64); 5]) {
+    for (rate, expected) in expected {
+        let read = read(&format!("{kind}-{rate}"));
+        let error = (read - expected).abs();
+        assert!(
+            error < 0.01 * expected + 5.0,
+            "{kind}-{rate}: {read} {expected}"
+        );
+    }
+}
+
+/// A packet alone costs 30 + 20 + 50 us before the program has it, and 100 us to read.
+#[test]
+fn a_host_whose_interrupts_come_first_delivers_nothing_from_10_000_packets_per_second_on() {
+    assert_reads(
+        "plain",
+        [
+            (4000, 4000.0),
+            (6000, 4000.0),
+            (8000, 2000.0),
+            (10_000, 0.0),
+            (14_000, 0.0),
+        ],
+    );
+    assert!(host("plain-14000").interrupt_fraction > 0.999);
+    // Protocol work has 0.3 of the time for 50 us each, the queue before it drops the rest.
+    let dropped = host("plain-14000").drops["input_queue"] as f64;
+    assert!((dropped / 16_000.0 - 1.0).abs() < 0.01, "{dropped}");
+}
+
+/// (0.97 - 70 us x rate) / 100 us: moderation moves the cliff to 13,857 packets/s.
+#[test]
+fn moderation_moves_the_cliff_and_leaves_it() {
+    let left = |rate: f64| (0.97 - 70e-6 * rate) / 100e-6;
+    assert_reads(
+        "moderated",
+        [
+            (4000, 4000.0),
+            (6000, left(6000.0)),
+            (8000, left(8000.0)),
+            (10_000, left(10_000.0)),
+            (14_000, 0.0),
+        ],
+    );
+}
+
+/// Interrupts are not in the quota: (1 - 50 us x rate) / 150 us.
+#[test]
+fn a_quota_on_protocol_work_alone_only_softens_it() {
+    let left = |rate: f64| (1.0 - 50e-6 * rate) / 150e-6;
+    assert_reads(
+        "quota",
+        [
+            (4000, 4000.0),
+            (6000, left(6000.0)),
+            (8000, left(8000.0)),
+            (10_000, left(10_000.0)),
+            (14_000, left(14_000.0)),
+        ],
+    );
+}
+
+/// In turn 70 us and 100 us, however many are offered; with five in a row 450 us.
+#[test]
+fn polling_with_a_quota_delivers_what_the_host_can() {
+    let all = 1.0 / 170e-6;
+    assert_reads(
+        "polled-1",
+        [
+            (4000, 4000.0),
+            (6000, all),
+            (8000, all),
+            (10_000, all),
+            (14_000, all),
+        ],
+    );
+    assert!((read("polled-5-14000") * 450e-6 - 1.0).abs() < 0.01);
+    assert!(read("polled-14000") < 200.0, "no quota is livelock again");
+    assert_eq!(host("polled-1-14000").interrupts, 1);
+}
+
+/// The reader's processor takes 10,000; the other falls behind from there on.
+#[test]
+fn a_second_processor_doubles_the_peak_and_keeps_the_shape() {
+    assert_reads(
+        "two",
+        [
+            (4000, 4000.0),
+            (6000, 6000.0),
+            (8000, 8000.0),
+            (10_000, 10_000.0),
+            (14_000, 0.3 / 50e-6),
+        ],
+    );
+}
+
+#[test]
+fn tcp_alone_has_no_livelock_and_in_a_flood_it_starves() {
+    let rate = |series: &str| experiment().rate(series);
+    // Its window closes until the program has read.
+    assert!(rate("tcp-plain") > 94.0);
+    // Turns of one packet and one read, in 170 us: 1448 bytes each.
+    assert!((rate("tcp-polled-1") * 170.0 / 11_584.0 - 1.0).abs() < 0.01);
+    assert!(rate("mixed-plain-2000") > 85.0 && read("mixed-plain-2000") < 500.0);
+    assert!(rate("mixed-plain-14000") < 0.1);
+    let flood = rate("mixed-polled-1-14000");
+    assert!((0.5..2.0).contains(&flood), "{flood}");
+}
+
+/// A drop that costs more than a delivery keeps itself going while the interrupts of all
+/// packets and the messages about all drops fill the processor: from
+/// 4096 x 8 / 65.3 us = 502 Mbit/s on.
+#[test]
+fn the_receiver_of_2001_jumps_above_502_mbit_per_second_and_stays_there() {
+    let lost = |series: &str| {
+        let record = experiment().record_of(series);
+        let one = &record.datagrams[0];
+        let on_the_way = (0.02915 * one.sent as f64 / 5.0) as u64;
+        (one.lost.max(one.sent - one.received) - on_the_way) as f64 / one.sent as f64
+    };
+    assert!(lost("sox-650-undisturbed") < 0.001);
+    assert!(lost("sox-450") < 0.1);
+    for above in ["sox-528", "sox-560", "sox-650"] {
+        assert!(lost(above) > 0.9, "{above}");
+        assert!(host(above).interrupt_fraction > 0.9, "{above}");
+    }
+    let (below, above) = (lost("sox-490"), lost("sox-528"));
+    assert!(below < 0.5 * above, "{below} {above}");
+    // The shares without loss are those of top(1), of one processor.
+    let shares = host("sox-650-undisturbed");
+    for (ours, published) in [
+        (shares.user_fraction, 0.008),
+        (shares.system_fraction, 0.44),
+        (shares.interrupt_fraction, 0.334),
+    ] {
+        assert!((ours - published).abs() < 0.005, "{ours} {published}");
+    }
+}
