@@ -119,6 +119,15 @@ impl AppConfig {
         }
     }
 
+    /// Whether it draws times or sizes at random.
+    #[must_use]
+    pub fn draws(&self) -> bool {
+        let is_set = |flag: &str| flag.starts_with("exponential") || flag == "poisson";
+        let mut settings = self.settings.iter();
+        matches!(self.entry.make, Make::Arrivals(_))
+            || settings.any(|one| one.value == Value::Flag(true) && is_set(one.name))
+    }
+
     /// Returns the same for so long at most, where it takes a span and none is set.
     #[must_use]
     pub fn until(mut self, span: Duration) -> Self {
@@ -278,6 +287,14 @@ mod tests {
         assert_eq!(config.connections(), 8);
         assert_eq!(config.to_string(), "rpc, connections 8, poisson");
         assert_eq!(read(&config.to_string()), Ok(config));
+    }
+
+    #[test]
+    fn arrivals_and_exponential_times_are_random_and_fixed_ones_are_not() {
+        let draws = ["arrivals", "rpc, poisson", "on-off, exponential"];
+        let fixed = ["bulk", "rpc", "on-off", "request-response", "datagrams"];
+        assert!(draws.iter().all(|text| read(text).unwrap().draws()));
+        assert!(fixed.iter().all(|text| !read(text).unwrap().draws()));
     }
 
     #[test]

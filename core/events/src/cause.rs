@@ -40,6 +40,9 @@ pub enum Cause {
     RandomLoss,
     /// cwnd was reduced because a queue overflowed, and the link idles since.
     QueueOverflow,
+    /// cwnd was reduced because active queue management dropped packets before a queue was
+    /// full, and the link idles since.
+    AqmDrops,
     /// cwnd was reduced because traffic above a rate is dropped without queueing.
     Policer,
     /// cwnd was reduced by ECN marks.
@@ -58,7 +61,7 @@ pub enum Cause {
 
 impl Cause {
     /// Number of causes.
-    pub const COUNT: usize = 22;
+    pub const COUNT: usize = 23;
 
     /// Every cause, in the order reports show them.
     pub const ALL: [Self; Self::COUNT] = [
@@ -77,6 +80,7 @@ impl Cause {
         Self::SenderCpu,
         Self::RandomLoss,
         Self::QueueOverflow,
+        Self::AqmDrops,
         Self::Policer,
         Self::EcnMarks,
         Self::Reordering,
@@ -105,6 +109,7 @@ impl Cause {
             Self::SenderCpu => "sender-cpu-limited",
             Self::RandomLoss => "random-loss",
             Self::QueueOverflow => "queue-overflow",
+            Self::AqmDrops => "aqm-drops",
             Self::Policer => "policer",
             Self::EcnMarks => "ecn-marks",
             Self::Reordering => "reordering-mistaken-for-loss",

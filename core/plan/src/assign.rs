@@ -215,7 +215,7 @@ impl Assignment {
 const MOST_WORDS: usize = 16;
 
 /// The element that goes by that name, or has that number.
-fn position(elements: &[Value], choice: &str) -> Option<usize> {
+pub(crate) fn position(elements: &[Value], choice: &str) -> Option<usize> {
     let is_named = |element: &Value| match &element.kind {
         ValueKind::Table(table) => matches!(
             table.value("name"),

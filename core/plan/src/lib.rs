@@ -48,6 +48,7 @@ mod nearest;
 mod quantity;
 mod reader;
 mod syntax;
+mod unset;
 
 use alloc::borrow::ToOwned;
 use alloc::string::String;

@@ -24,8 +24,8 @@ pub struct Plan {
     pub claims: Vec<String>,
     /// Root of every random stream.
     pub seed: u64,
-    /// Runs per series, at least one.
-    pub repeat: u32,
+    /// Runs per series, at least one. None: one, and further seeds where one says little.
+    pub repeat: Option<u32>,
     /// The variations, at least one; a plan that names none has one of the
     /// plan's own name.
     pub series: Vec<Series>,
@@ -267,6 +267,8 @@ pub const KERNELS_OWN: &[Entry] = &[Entry {
 pub struct Flow {
     /// Unique in the scenario.
     pub name: String,
+    /// What the flows of its table are called together, if there are several.
+    pub group: Option<String>,
     /// Nodes and routes, in a plan with `[[link]]`.
     pub ends: Option<Ends>,
     /// What runs at both ends. None: one end sends, as `stop` and `supply` say.

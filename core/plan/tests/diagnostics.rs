@@ -448,6 +448,15 @@ fn what_a_series_sets_is_checked_where_it_is_set() {
         "not a key",
     );
     assert_found(&series("seed = 1"), "seed", "a series cannot set `seed`");
+    let unset = |key: &str| format!("[[series]]\nname = \"a\"\nunset = [\"{key}\"]");
+    let typed = "\"path.los\"";
+    assert_found(
+        &unset("path.los"),
+        typed,
+        "the plan does not set `path.los`",
+    );
+    assert_nearest(&unset("path.rat"), "\"path.rate\"");
+    assert_found(&unset("seed"), "\"seed\"", "a series cannot unset `seed`");
     assert_found(
         &series("\"path.rate.x\" = 1"),
         "\"path.rate.x\"",

@@ -185,7 +185,7 @@ fn lance_has_each_pair_of_buffers_once_and_not_in_order() {
         "lance",
         include_str!("../../../experiments/lance/plan.toml"),
     );
-    assert_eq!(plan.repeat, 4);
+    assert_eq!(plan.repeat, Some(4));
     let pairs: Vec<(u64, u64)> = plan
         .series
         .iter()

@@ -94,6 +94,11 @@ fn plan_with(heading: &str, key: &str, example: &str) -> String {
             } else {
                 line
             };
+            // What is unset must have been set.
+            let path = match key {
+                "unset" => path.replace(" }", ", loss = 1e-5 }"),
+                _ => path.to_owned(),
+            };
             format!("{head}{path}{other}[[series]]\n{name}{line}")
         }
         _ => {

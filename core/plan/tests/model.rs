@@ -24,7 +24,10 @@ fn run(lines: &str) -> Scenario {
 #[test]
 fn a_plan_that_says_little_is_complete() {
     let plan = plan("path = { rate = \"1 Gbit/s\", rtt = \"20 ms\" }");
-    assert_eq!((plan.title.as_str(), plan.seed, plan.repeat), ("x", 1, 1));
+    assert_eq!(
+        (plan.title.as_str(), plan.seed, plan.repeat),
+        ("x", 1, None)
+    );
     assert_eq!((plan.description, plan.claims.len()), (None, 0));
     let [series] = &plan.series[..] else {
         panic!("one series")

@@ -159,3 +159,45 @@ fn a_wrong_override_is_refused_at_its_place() {
     assert_refused("name.x=1", "name.x", "has no keys");
     assert_refused("path.rate=", "", "nothing is given");
 }
+
+#[test]
+fn a_series_does_without_what_it_unsets() {
+    let text = r#"
+name = "x"
+path = { rate = "1 Gbit/s", rtt = "20 ms", loss = 1e-3 }
+[[flow]]
+name = "a"
+window = "1 MB"
+[[flow]]
+name = "b"
+window = "2 MB"
+[[series]]
+name = "all"
+[[series]]
+name = "lossless"
+unset = ["path.loss", "flow.b.window"]
+[[series]]
+name = "other-path"
+unset = ["path"]
+set = { path = { rate = "2 Gbit/s", rtt = "1 ms" } }
+[[series]]
+name = "no-windows"
+unset = ["flow.window"]
+"#;
+    let plan = gigatcp_plan::parse("plan.toml", text.as_bytes(), &[]).expect("a valid plan");
+    let [all, lossless, other, none] = &plan.series[..] else {
+        panic!("four series")
+    };
+    let windows = |series: &gigatcp_plan::Series| -> Vec<bool> {
+        let flows = series.scenario.flows.iter();
+        flows.map(|flow| flow.receive_buffer.is_some()).collect()
+    };
+    let losses = |series: &gigatcp_plan::Series| series.scenario.forward[0].loss.len();
+    assert_eq!((losses(all), windows(all)), (1, vec![true, true]));
+    assert_eq!(
+        (losses(lossless), windows(lossless)),
+        (0, vec![true, false])
+    );
+    assert_eq!(losses(other), 0);
+    assert_eq!(windows(none), [false, false]);
+}

@@ -91,6 +91,62 @@ pub struct SeriesRecord {
     /// time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub live: Option<LiveRecord>,
+    /// The same series with further seeds, where a flow saw too few loss events for one
+    /// seed to say much; absent where the run was not repeated for that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub further: Option<FurtherRecord>,
+}
+
+/// Further seeds of a series, run because loss is random and one seed saw little of it.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct FurtherRecord {
+    /// What of the series is random, one line each.
+    pub random: Vec<String>,
+    /// Fewest loss events of a flow with the first seed.
+    pub loss_events: u64,
+    /// Further seeds wanted.
+    pub wanted: u32,
+    /// Why there are not more runs: `seeds` (as many as wanted), `time` (the limit for all
+    /// series together) or `interrupt`.
+    pub ended_by: String,
+    /// The runs, in the order of their seeds.
+    pub runs: Vec<FurtherRun>,
+}
+
+/// A series with a further seed, summed up.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct FurtherRun {
+    /// Its seed.
+    pub seed: u64,
+    /// As [`SeriesRecord::event_hash`].
+    pub event_hash: String,
+    /// One per flow, in the order of [`SeriesRecord::flows`].
+    pub flows: Vec<FurtherFlow>,
+}
+
+/// A flow with a further seed; fields as in [`FlowRecord`].
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct FurtherFlow {
+    /// Bytes the receiving application read.
+    pub bytes: u64,
+    /// When the tester's clock started.
+    pub clock_start_ns: u64,
+    /// Time that the goodput is over.
+    pub average_ns: u64,
+    /// Goodput, bit/s.
+    pub goodput_bps: f64,
+    /// Time to 90 % of the plateau; null when never reached.
+    pub time_to_90_ns: Option<u64>,
+    /// Retransmitted wire segments, all causes.
+    pub retransmitted_segments: u64,
+    /// Loss events.
+    pub loss_events: u64,
+    /// Reductions of cwnd for marks.
+    pub mark_reductions: u64,
+    /// CPU share of the sending host.
+    pub sender_cpu_fraction: f64,
+    /// CPU share of the receiving host.
+    pub receiver_cpu_fraction: f64,
 }
 
 /// A run in real time: who took part, and what the machine did to it.
@@ -159,6 +215,10 @@ pub struct DirectionRecord {
 pub struct FlowRecord {
     /// Name of the flow.
     pub name: String,
+    /// What it and the flows like it are called together: those of one table `[[flow]]`, or
+    /// the connections of one application. Absent for a flow that is the only one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub group: Option<String>,
     /// Congestion control in effect.
     pub congestion_control: String,
     /// Profile that the sender started from.
@@ -178,7 +238,15 @@ pub struct FlowRecord {
     pub bytes: u64,
     /// From the start of the tester's clock to the last octet read.
     pub elapsed_ns: u64,
-    /// `bytes` over `elapsed_ns`, both without the whole intervals that the
+    /// Time that `goodput_bps` is over: `elapsed_ns`, or of a flow that did not deliver
+    /// everything, until its sender was to stop or the run ended.
+    #[serde(default)]
+    pub average_ns: u64,
+    /// From the start of the flow to the last octet read, of a flow with an amount to send;
+    /// null if it did not deliver everything.
+    #[serde(default)]
+    pub completion_ns: Option<u64>,
+    /// `bytes` over `average_ns`, both without the whole intervals that the
     /// plan's `tester.omit` leaves out.
     pub goodput_bps: f64,
     /// Median rate from the interval of fastest growth on, as `core/record/src/growth.rs`
@@ -195,6 +263,9 @@ pub struct FlowRecord {
     pub fast_retransmits: u64,
     /// Retransmission timeouts.
     pub timeouts: u64,
+    /// Loss events: reductions of cwnd for loss, one per window of data at most.
+    #[serde(default)]
+    pub loss_events: u64,
     /// Of the segments delivered, those reported to have met a congestion mark
     /// (`tcpi_delivered_ce`); 0 without ECN.
     #[serde(default)]
@@ -202,6 +273,9 @@ pub struct FlowRecord {
     /// Reductions of cwnd for such reports.
     #[serde(default)]
     pub mark_reductions: u64,
+    /// Goodput by an equation of the literature; absent where none holds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub theory: Option<TheoryRecord>,
     /// Segments without data that the receiver sent; `segments_sent / acks_sent` is the
     /// mean number of segments per acknowledgment.
     pub acks_sent: u64,
@@ -222,6 +296,12 @@ pub struct FlowRecord {
     pub sender_cpu_fraction: f64,
     /// The same of the receiving host.
     pub receiver_cpu_fraction: f64,
+    /// Share of the run in which the sending host's own link was busy; null without one.
+    #[serde(default)]
+    pub sender_link_fraction: Option<f64>,
+    /// The same of the receiving host's link, which ACKs cross.
+    #[serde(default)]
+    pub receiver_link_fraction: Option<f64>,
     /// What would have had to change for the flow to be faster: nanoseconds by cause, none
     /// with zero. They add up to the time from the first SYN to `ended_ns`.
     #[serde(default)]
@@ -252,6 +332,19 @@ pub struct FlowRecord {
     /// [`FlowRecord::limited_by`] is what the run itself measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub why: Option<WhyRecord>,
+}
+
+/// What an equation of the literature has for a flow.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct TheoryRecord {
+    /// The equation and what it assumes.
+    pub model: String,
+    /// Loss probability that it is for.
+    pub loss_fraction: f64,
+    /// Round-trip time that it is for.
+    pub rtt_ns: u64,
+    /// Its goodput, bit/s.
+    pub goodput_bps: f64,
 }
 
 /// What the users of an application noticed.

@@ -29,7 +29,8 @@ use gigatcp_units::{Bytes, Duration, Instant};
 #[must_use]
 pub const fn cause_of(dropped: DropCause) -> Cause {
     match dropped {
-        DropCause::QueueFull | DropCause::Aqm | DropCause::HoldLimit => Cause::QueueOverflow,
+        DropCause::QueueFull | DropCause::HoldLimit => Cause::QueueOverflow,
+        DropCause::Aqm => Cause::AqmDrops,
         DropCause::Loss(_) | DropCause::Collisions => Cause::RandomLoss,
         DropCause::TooBig => Cause::PmtuBlackHole,
         DropCause::Policed => Cause::Policer,

@@ -4,10 +4,10 @@
 use std::collections::BTreeMap;
 
 use gigatcp_events::{Cause, Limit};
-use gigatcp_plan::{Flow, Series};
+use gigatcp_plan::{Flow, Series, Stop};
 use gigatcp_record::{
     ApplicationRecord, CauseShare, CauseSpan, FlowRecord, IntervalRecord, LimitShare, Negotiated,
-    RingRecord, Sample, SeriesRecord, TimeSequence, growth,
+    RingRecord, Sample, SeriesRecord, TheoryRecord, TimeSequence, growth,
 };
 use gigatcp_sim::account::{ByCause, ByLimit, Settled, Span};
 use gigatcp_sim::meter::Meter;
@@ -49,6 +49,7 @@ pub(crate) struct Counts {
     pub(crate) retransmitted: u64,
     pub(crate) fast_retransmits: u64,
     pub(crate) timeouts: u64,
+    pub(crate) loss_events: u64,
     pub(crate) marked: u64,
     pub(crate) mark_reductions: u64,
     pub(crate) acks_sent: u64,
@@ -66,6 +67,10 @@ pub(crate) struct Found<'a> {
     pub(crate) established: Option<Instant>,
     /// When the receiver had read everything, else the end of the run.
     pub(crate) end: Instant,
+    /// Whether the receiver had read everything.
+    pub(crate) is_finished: bool,
+    /// What the connections like it are called together.
+    pub(crate) group: Option<String>,
     pub(crate) meter: Option<&'a Meter>,
     /// Time at the start that is left out of the average.
     pub(crate) omit: Duration,
@@ -76,11 +81,14 @@ pub(crate) struct Found<'a> {
     pub(crate) host_drops: BTreeMap<String, u64>,
     /// Processor time of sender and receiver.
     pub(crate) busy: [Duration; 2],
+    /// Share of the run in which the hosts' own links were busy, where they have any.
+    pub(crate) links: [Option<f64>; 2],
     /// Time under each limit until `end`.
     pub(crate) limits: Option<ByLimit>,
     /// Time by cause until `end`.
     pub(crate) account: Option<Settled>,
     pub(crate) looks: Vec<Look>,
+    pub(crate) theory: Option<TheoryRecord>,
     pub(crate) negotiated: Vec<Negotiated>,
     pub(crate) unavailable: Vec<String>,
     pub(crate) application: Option<ApplicationRecord>,
@@ -98,19 +106,25 @@ impl Found<'_> {
                 (line.end_ns as f64 / 1e9, line.bytes as f64 * 8.0 / seconds)
             })
             .collect();
-        let (bytes, elapsed) = self.without_omitted();
+        let average = self.average_time();
+        let (bytes, elapsed) = self.without_omitted(average);
         let whole = self.meter.map_or(Duration::ZERO, Meter::elapsed);
-        let [sender_busy, receiver_busy] = self.busy.map(|busy| share(busy, whole));
+        let [sender_busy, receiver_busy] = self.busy.map(|busy| share(busy, average));
+        let completion = self.end.saturating_since(Instant::ZERO + self.flow.start);
+        let has_amount = matches!(self.flow.stop, Stop::Bytes(_));
         let clock_start = self.meter.and_then(Meter::started_at);
         let [sender_profile, receiver_profile] = self.profiles;
         FlowRecord {
             name: self.flow.name.clone(),
+            group: self.group,
             established_ns: self.established.map_or(0, Instant::as_nanos),
             ended_ns: self.end.as_nanos(),
             clock_start_ns: clock_start.map_or(0, Instant::as_nanos),
             intervals,
             bytes: self.meter.map_or(0, |meter| meter.total().as_u64()),
             elapsed_ns: whole.as_nanos(),
+            average_ns: average.as_nanos(),
+            completion_ns: (has_amount && self.is_finished).then(|| completion.as_nanos()),
             goodput_bps: rate(bytes, elapsed),
             plateau_bps: growth::plateau(&rates),
             time_to_90_ns: growth::seconds_to_90(&rates).map(|s| (s * 1e9) as u64),
@@ -118,11 +132,15 @@ impl Found<'_> {
             retransmitted_segments: self.counts.retransmitted,
             fast_retransmits: self.counts.fast_retransmits,
             timeouts: self.counts.timeouts,
+            loss_events: self.counts.loss_events,
             marked_segments: self.counts.marked,
             mark_reductions: self.counts.mark_reductions,
+            theory: self.theory,
             acks_sent: self.counts.acks_sent,
             sender_cpu_fraction: sender_busy,
             receiver_cpu_fraction: receiver_busy,
+            sender_link_fraction: self.links[0],
+            receiver_link_fraction: self.links[1],
             limited_by: self
                 .account
                 .as_ref()
@@ -148,9 +166,24 @@ impl Found<'_> {
         }
     }
 
-    /// Octets and time that count for the average: without whole intervals that
-    /// begin before `omit`.
-    fn without_omitted(&self) -> (Bytes, Duration) {
+    /// Time from the start of the tester's clock that the average is over: to the last
+    /// octet read, or if the receiver waits for more, at least until the sender was to stop.
+    fn average_time(&self) -> Duration {
+        let read = self.meter.map_or(Duration::ZERO, Meter::elapsed);
+        if self.is_finished {
+            return read;
+        }
+        let stop = match self.flow.stop {
+            Stop::Bytes(_) => self.end,
+            Stop::Duration(span) => (Instant::ZERO + self.flow.start + span).min(self.end),
+        };
+        let started = self.meter.and_then(Meter::started_at);
+        started.map_or(read, |started| stop.saturating_since(started).max(read))
+    }
+
+    /// Octets and time that count for the average over `elapsed`: without whole intervals
+    /// that begin before `omit`.
+    fn without_omitted(&self, elapsed: Duration) -> (Bytes, Duration) {
         let Some(meter) = self.meter else {
             return (Bytes::ZERO, Duration::ZERO);
         };
@@ -160,7 +193,7 @@ impl Found<'_> {
         let skipped = meter.finished()[..skip]
             .iter()
             .fold(Bytes::ZERO, |sum, b| sum + *b);
-        let elapsed = meter.elapsed().saturating_sub(step * skip as u64);
+        let elapsed = elapsed.saturating_sub(step * skip as u64);
         (meter.total() - skipped, elapsed)
     }
 

@@ -8,7 +8,7 @@ use gigatcp_path::{Counters as HopCounters, Drops, Hop, ReceiveRings, Ring, Shar
 use gigatcp_plan::{Flow, FlowKind, Scenario, Series};
 use gigatcp_record::{
     ApplicationRecord, ArrivalsRecord, DatagramsRecord, FlowRecord, HopRecord, RingRecord,
-    SequenceDetail, SequenceStep, SeriesRecord, TimeSequence,
+    SequenceDetail, SequenceStep, SeriesRecord, TheoryRecord, TimeSequence,
 };
 use gigatcp_sim::observe::{LinkSample, LinkSamples, Mark, Sample, Sequence};
 use gigatcp_sim::outcome::DatagramsOutcome;
@@ -20,7 +20,7 @@ use gigatcp_wire::Phantom;
 
 use crate::found::{Counts, Found, Look};
 use crate::scenario::flows_of;
-use crate::{found, negotiated};
+use crate::{found, negotiated, theory};
 
 /// The record of one run of a series.
 #[must_use]
@@ -89,6 +89,8 @@ fn flow_record(scenario: &Scenario, flow: &Flow, result: &FlowOutcome, now: Inst
         profiles: scenario.hosts_of(flow).map(|host| host.profile.name.into()),
         established: sender.and_then(Connection::established_at),
         end,
+        is_finished: result.finished_at.is_some(),
+        group: group_of(flow),
         meter: result.receiver.meter(),
         omit: scenario.tester.omit,
         counts: counts(sender, receiver),
@@ -102,8 +104,11 @@ fn flow_record(scenario: &Scenario, flow: &Flow, result: &FlowOutcome, now: Inst
             .unwrap_or_default(),
         host_drops: host_drops(result),
         busy: [&result.sender, &result.receiver].map(|host| host.cpu_busy(end)),
+        links: [&result.sender, &result.receiver]
+            .map(|end| end.link().map(|link| link.utilisation(now))),
         limits: result.limits,
         account: result.account.clone(),
+        theory: theory_of(scenario, flow, result),
         looks: result.samples.as_slice().iter().map(look).collect(),
         negotiated: sender
             .zip(receiver)
@@ -130,6 +135,19 @@ fn host_drops(result: &FlowOutcome) -> BTreeMap<String, u64> {
     causes
         .map(|(cause, packets)| (cause.to_owned(), packets))
         .collect()
+}
+
+/// What the connections of a flow are called together, or the flows like it.
+fn group_of(flow: &Flow) -> Option<String> {
+    let connections = flow.application.as_ref().map_or(1, AppConfig::connections);
+    let own = (connections > 1).then(|| flow.name.clone());
+    flow.group.clone().or(own)
+}
+
+fn theory_of(scenario: &Scenario, flow: &Flow, result: &FlowOutcome) -> Option<TheoryRecord> {
+    let mss = Bytes::new(u64::from(result.sender.connection()?.info().smss));
+    let spent = result.account.as_ref().map(|account| &account.spent);
+    theory::of_flow(scenario, flow, mss, spent)
 }
 
 fn text_of(flow: &Flow) -> String {
@@ -212,6 +230,7 @@ fn counts(sender: Option<&Connection<Phantom>>, receiver: Option<&Connection<Pha
         retransmitted: counters.retransmitted_segments,
         fast_retransmits: counters.fast_retransmits,
         timeouts: counters.timeouts,
+        loss_events: counters.loss_events,
         marked: sender.map_or(0, |c| c.info().ecn.delivered_ce),
         mark_reductions: counters.ecn_reductions,
         acks_sent: receiver.map_or(0, |c| c.counters().acks_sent),

@@ -10,6 +10,8 @@
 //!   ends of an emulated path.
 //! * [`mod@run`]: all series and repeats, on as many cores as there are. Results
 //!   do not depend on how many: every world is alone with its seed.
+//! * [`chance`], [`further`]: what of a run is random, and further seeds where one seed
+//!   says little.
 //! * [`leftover`]: what a program that was killed has left half made.
 //! * [`store`]: `runs/<name>-<hash>/`, written whole or not at all.
 //! * [`tap`]: packets into a capture file.
@@ -17,7 +19,9 @@
 #![forbid(unsafe_code)]
 #![deny(missing_docs)]
 
+pub mod chance;
 mod found;
+pub mod further;
 pub mod harvest;
 pub mod leftover;
 #[cfg(target_os = "linux")]
@@ -27,6 +31,7 @@ pub mod run;
 pub mod scenario;
 pub mod store;
 pub mod tap;
+mod theory;
 pub mod watch;
 
 pub use run::{Ground, Job, Progress, Refusal, run};

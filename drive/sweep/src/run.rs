@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::{Duration, Instant};
 
 use gigatcp_capture::CaptureError;
 use gigatcp_path::ConfigError;
@@ -62,10 +63,11 @@ pub struct Job {
 }
 
 /// One world to run.
-struct Task<'a> {
-    series: &'a Series,
-    repeat: u32,
-    seed: u64,
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Task<'a> {
+    pub(crate) series: &'a Series,
+    pub(crate) repeat: u32,
+    pub(crate) seed: u64,
 }
 
 /// How far every world has come; read it from another thread.
@@ -85,20 +87,33 @@ pub struct TaskProgress {
     pub end_ns: u64,
     /// Simulated time so far, in nanoseconds.
     pub now_ns: AtomicU64,
+    /// Real time that it took, in nanoseconds; zero until it is finished.
+    pub took_ns: AtomicU64,
     /// Whether it is finished.
     pub done: AtomicBool,
+}
+
+impl TaskProgress {
+    /// Real time that it took; zero until it is finished.
+    pub(crate) fn took(&self) -> Duration {
+        Duration::from_nanos(self.took_ns.load(Ordering::Relaxed))
+    }
 }
 
 impl Progress {
     /// Everything at its beginning.
     #[must_use]
     pub fn of(job: &Job) -> Self {
-        let tasks = job.tasks();
+        Self::of_tasks(&job.tasks())
+    }
+
+    pub(crate) fn of_tasks(tasks: &[Task<'_>]) -> Self {
         let progress = tasks.iter().map(|task| TaskProgress {
             series: task.series.name.clone(),
             repeat: task.repeat,
             end_ns: longest_run(task.series),
             now_ns: AtomicU64::new(0),
+            took_ns: AtomicU64::new(0),
             done: AtomicBool::new(false),
         });
         Self {
@@ -140,7 +155,7 @@ impl Job {
         }
     }
 
-    fn tasks(&self) -> Vec<Task<'_>> {
+    pub(crate) fn tasks(&self) -> Vec<Task<'_>> {
         let wanted = |series: &&Series| self.only.is_empty() || self.only.contains(&series.name);
         let series = self.plan.series.iter().filter(wanted);
         series
@@ -223,7 +238,10 @@ pub fn run(
         if stop.load(Ordering::Relaxed) {
             return Ok(None);
         }
+        let began = Instant::now();
         let record = run_task(job, task, stop, &progress.now_ns)?;
+        let took = u64::try_from(began.elapsed().as_nanos()).unwrap_or(u64::MAX);
+        progress.took_ns.store(took, Ordering::Relaxed);
         progress.done.store(true, Ordering::Relaxed);
         on_done(&record);
         Ok(Some(record))

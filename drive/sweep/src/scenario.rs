@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use gigatcp_app::AppConfig;
 use gigatcp_events::EventMask;
+use gigatcp_path::HopConfig;
 use gigatcp_plan::{Ends, Flow, FlowKind, Host, Plan, Scenario, Series, Stop};
 use gigatcp_sim::config::{ArrivalsConfig, DatagramsConfig, Via};
 use gigatcp_sim::{
@@ -84,6 +85,23 @@ pub(crate) fn flows_of(
 ) -> impl Iterator<Item = (usize, &Flow)> {
     let flows = scenario.flows.iter().enumerate();
     flows.filter(move |(_, flow)| flow.kind() == kind)
+}
+
+/// What the data of a flow cross, and what its ACKs do, the links of its hosts first.
+pub(crate) fn links_of<'a>(scenario: &'a Scenario, flow: &Flow) -> [Vec<&'a HopConfig>; 2] {
+    let hosts = scenario.hosts_of(flow);
+    let shared = [&scenario.forward, &scenario.reverse];
+    let own = flow
+        .ends
+        .as_ref()
+        .map(|ends| [&ends.forward, &ends.reverse]);
+    std::array::from_fn(|way| {
+        let links: Vec<&HopConfig> = match own {
+            Some(own) => own[way].iter().map(|link| &scenario.links[*link]).collect(),
+            None => shared[way].iter().collect(),
+        };
+        hosts[way].link.iter().chain(links).collect()
+    })
 }
 
 /// Datagrams between the ends of a flow.

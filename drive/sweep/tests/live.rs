@@ -31,7 +31,7 @@ fn run(plan: &str, changes: &[&str]) -> Option<Vec<SeriesRecord>> {
         ground: Ground::Live,
         only: Vec::new(),
         seed: plan.seed,
-        repeat: plan.repeat,
+        repeat: plan.repeat.unwrap_or(1),
         captures: None,
         judge: false,
         plan,

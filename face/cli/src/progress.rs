@@ -72,9 +72,9 @@ impl<'a> Bars<'a> {
     fn of(progress: &'a Progress) -> Self {
         let mut groups: Vec<(&str, Vec<&TaskProgress>)> = Vec::new();
         for task in progress.tasks() {
-            match groups.last_mut() {
-                Some((name, tasks)) if *name == task.series => tasks.push(task),
-                _ => groups.push((&task.series, vec![task])),
+            match groups.iter_mut().find(|(name, _)| *name == task.series) {
+                Some((_, tasks)) => tasks.push(task),
+                None => groups.push((&task.series, vec![task])),
             }
         }
         if groups.len() > MOST_BARS {
@@ -187,11 +187,14 @@ impl Lines {
         };
         let how = if record.partial { "cut short" } else { "done" };
         let goodput: f64 = record.flows.iter().map(|flow| flow.goodput_bps).sum();
+        // Where all flows come and go, the table has their completion times.
+        let goodput = match record.flows.is_empty() {
+            true => String::new(),
+            false => format!(": {}", number::rate(goodput)),
+        };
         output::say(&format!(
-            "[{ended}/{}] {}{which} {how}: {}",
-            self.total,
-            record.name,
-            number::rate(goodput)
+            "[{ended}/{}] {}{which} {how}{goodput}",
+            self.total, record.name,
         ));
     }
 }

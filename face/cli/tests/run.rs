@@ -194,6 +194,38 @@ fn of_repeats_the_first_is_shown_and_all_are_told_of() {
 }
 
 #[test]
+fn a_run_that_saw_few_losses_is_repeated_with_further_seeds() {
+    let bench = Bench::new(SHORT);
+    let output = bench.run(&[]);
+    let (printed, said) = (text(&output.stdout), text(&output.stderr));
+    assert!(printed.contains("median of 11"), "{printed}");
+    assert!(said.contains("up to 10 further seeds"), "{said}");
+    let record = bench.record(&[]);
+    for series in &record.series {
+        let further = series.further.as_ref().expect("further seeds");
+        assert_eq!((further.runs.len(), &*further.ended_by), (10, "seeds"));
+        assert_eq!(further.random, ["loss at `bottleneck`"]);
+        assert!(series.flows[0].loss_events < 20);
+    }
+}
+
+#[test]
+fn seeds_that_were_chosen_and_captures_are_run_alone() {
+    let bench = Bench::new(SHORT);
+    let chosen: [&[&str]; 4] = [
+        &["--seed", "3"],
+        &["--repeat", "1"],
+        &["--capture"],
+        &["--set", "repeat=1"],
+    ];
+    for words in chosen {
+        let record = bench.record(words);
+        let none = record.series.iter().all(|series| series.further.is_none());
+        assert!(none, "{words:?}");
+    }
+}
+
+#[test]
 fn captures_stand_beside_the_record() {
     let bench = Bench::new(SHORT);
     assert!(bench.run(&["--capture"]).status.success());

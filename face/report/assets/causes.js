@@ -5,7 +5,7 @@
 // takes one of the rest.
 const CAUSE_LOOKS = {
   "path-saturated": [5, "plain"], "cross-traffic": [5, "cross"], "local-queue": [5, "checks"],
-  "ack-path": [5, "falling"],
+  "ack-path": [5, "falling"], "aqm-drops": [5, "rising"],
   "receive-window-limited": [2, "rising"], "no-window-scaling": [2, "cross"],
   "slow-reader": [2, "dots"], "receiver-cpu-limited": [2, "lines"],
   "cwnd-growth-limited": [0, "plain"], "mss-clamped": [0, "dots"],

@@ -16,7 +16,8 @@ function nearest(line, at) {
 }
 
 // `read()` gives { lines, x, y }: lines are { index, t, v, low, high,
-// published, claim, everyMark }, axes as Plot wants them. `quiet`: no cross-hair.
+// published, claim, everyMark, label }, axes as Plot wants them, and `foot`, pixels kept
+// free at the foot. `quiet`: no cross-hair.
 class LineChart {
   constructor(canvas, read, options = {}) {
     this.plot = new Plot(canvas);
@@ -30,7 +31,7 @@ class LineChart {
   draw() {
     const content = this.read();
     this.content = content;
-    this.plot.begin(content.x, content.y);
+    this.plot.begin(content.x, content.y, 0, content.foot);
     if (!content.lines.length) return this.say("Nothing to show: every series is switched off or has no data.");
     this.plot.inside((g) => {
       for (const line of content.lines) this.spread(g, line);
@@ -72,13 +73,20 @@ class LineChart {
   }
 
   line(g, line) {
-    const { x, y } = this.plot;
     const style = lineStyle(line.index);
     g.strokeStyle = g.fillStyle = style.colour;
     g.lineWidth = 2;
     g.lineJoin = "round";
     g.setLineDash(style.dash);
     g.beginPath();
+    this.trace(g, line);
+    g.stroke();
+    g.setLineDash([]);
+    this.marks(g, line, style);
+  }
+
+  trace(g, line) {
+    const { x, y } = this.plot;
     let pen = false;
     line.t.forEach((t, i) => {
       if (line.v[i] === null) return (pen = false);
@@ -87,9 +95,6 @@ class LineChart {
       else g.moveTo(px, py);
       pen = true;
     });
-    g.stroke();
-    g.setLineDash([]);
-    this.marks(g, line, style);
   }
 
   // Pixels from one point of the line to the next.
@@ -164,18 +169,24 @@ class LineChart {
     });
   }
 
+  // The point of the line that is read at time `at`; below zero if it ended long before.
+  pointAt(line, at) {
+    const i = nearest(line, at);
+    const { low, high } = this.plot.x;
+    return i >= 0 && Math.abs(line.t[i] - at) <= (high - low) / 20 ? i : -1;
+  }
+
   point(at, pageX, pageY) {
     if (!this.content.lines.length) return;
     this.cursor = at;
     this.draw();
     const table = element("table");
     for (const line of this.content.lines) {
-      const i = nearest(line, at);
-      // A line that ended long before says nothing here.
-      if (i < 0 || Math.abs(line.t[i] - at) > (this.plot.x.high - this.plot.x.low) / 20) continue;
+      const i = this.pointAt(line, at);
+      if (i < 0) continue;
       const row = table.insertRow();
       row.insertCell().append(lineGlyph(line.index));
-      row.insertCell().textContent = DATA.lines[line.index].label;
+      row.insertCell().textContent = line.label ?? DATA.lines[line.index].label;
       row.insertCell().textContent = this.content.text(line.v[i]);
       const theirs = line.published ? nearest(line.published, at) : -1;
       const near = theirs >= 0 && Math.abs(line.published.t[theirs] - line.t[i]) < 0.6;

@@ -1,7 +1,7 @@
 // Puts the graphs into their frames and redraws them when the theme, the size
 // or the choice of series changes.
 
-const throughputChart = new LineChart(byId("throughput"), () => {
+const throughputChart = byId("throughput") && new LineChart(byId("throughput"), () => {
   const lines = throughputLines();
   return {
     lines, step: 1,
@@ -11,7 +11,7 @@ const throughputChart = new LineChart(byId("throughput"), () => {
   };
 });
 
-const stateChart = new LineChart(byId("window"), () => {
+const stateChart = byId("window") && new LineChart(byId("window"), () => {
   const quantity = byId("quantity");
   const units = quantity.value === "srtt" ? SECONDS : OCTETS;
   const lines = stateLines(quantity.value);
@@ -23,7 +23,7 @@ const stateChart = new LineChart(byId("window"), () => {
   };
 });
 
-const timeline = new Timeline(byId("timeline"), byId("timeline-readout"));
+const timeline = byId("timeline") && new Timeline(byId("timeline"), byId("timeline-readout"));
 const sequencePlot = byId("sequence-plot") && new SequencePlot(byId("sequence-plot"), byId("sequence-readout"));
 let facetCharts = [];
 
@@ -57,9 +57,13 @@ function drawThroughput() {
   for (const chart of [throughputChart, ...facetCharts]) chart.draw();
 }
 
+// A plan without connections that last has no lines, but may have queues.
 function drawLines() {
-  drawThroughput();
-  drawState();
+  if (throughputChart) {
+    drawThroughput();
+    drawState();
+  }
+  drawQueues();
 }
 
 function drawState() {
@@ -77,10 +81,12 @@ function drawState() {
 
 function drawAll() {
   applyTheme();
-  buildLegend(drawLines);
-  buildLimitLegend();
+  if (throughputChart) {
+    buildLegend(drawLines);
+    buildLimitLegend();
+    timeline.draw();
+  }
   drawLines();
-  timeline.draw();
   if (sequencePlot) {
     buildSequenceLegend();
     sequencePlot.draw();
@@ -136,10 +142,13 @@ function toggle(id, redraw) {
 applyTheme();
 notes();
 if (sequencePlot) startSequence();
+if (queueChart) startQueues();
 drawAll();
-toggle("throughput-scale", drawThroughput);
-toggle("state-scale", drawState);
-byId("quantity").addEventListener("change", drawState);
+if (throughputChart) {
+  toggle("throughput-scale", drawThroughput);
+  toggle("state-scale", drawState);
+  byId("quantity").addEventListener("change", drawState);
+}
 byId("theme").addEventListener("click", () => {
   chosenTheme = document.documentElement.dataset.theme === "dark" ? "light" : "dark";
   drawAll();

@@ -79,17 +79,18 @@ class Plot {
   }
 
   // An empty picture with axes. `x` and `y` say low, high, unit, label and log;
-  // `above` keeps so many pixels free over the frame.
-  begin(x, y, above = 0) {
+  // `above` keeps so many pixels free over the frame, `below` at the foot of it.
+  begin(x, y, above = 0, below = 0) {
     this.open();
     const { g } = this;
     this.x = x;
     this.y = y;
     this.top = 24 + above;
-    y.position = this.scale(y, this.bottom, this.top);
+    const foot = this.bottom - below;
+    y.position = this.scale(y, foot, this.top);
     const yTicks = ticksThatFit(g, y, this.bottom - this.top, false);
     this.left = 14 + Math.max(20, ...yTicks.map((tick) => g.measureText(tick.text).width));
-    y.value = this.inverse(y, this.bottom, this.top);
+    y.value = this.inverse(y, foot, this.top);
     this.axes(this.timeTicks(x), yTicks);
   }
 

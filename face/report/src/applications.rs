@@ -4,7 +4,7 @@ use gigatcp_record::{ApplicationRecord, ArrivalsRecord, DatagramsRecord, SeriesR
 use gigatcp_units::Duration;
 use gigatcp_units::grammar::human_duration;
 
-use crate::number::{ABSENT, fixed, grouped};
+use crate::number::{ABSENT, fixed, grouped, rate};
 
 /// Returns a line for each application of a series, in plan order by kind.
 pub(crate) fn lines(series: &SeriesRecord) -> Vec<String> {
@@ -14,7 +14,8 @@ pub(crate) fn lines(series: &SeriesRecord) -> Vec<String> {
         // Further connections of an application repeat what the first says.
         (!flow.name.contains("-connection-")).then(|| format!("{}, {line}", flow.name))
     });
-    let arrivals = series.arrivals.iter().map(of_arrivals);
+    let arrivals = series.arrivals.iter();
+    let arrivals = arrivals.map(|one| of_arrivals(one, series.duration_ns));
     let datagrams = series.datagrams.iter().map(of_datagrams);
     connections.chain(arrivals).chain(datagrams).collect()
 }
@@ -52,14 +53,16 @@ fn of_connections(record: &ApplicationRecord) -> String {
     line
 }
 
-fn of_arrivals(record: &ArrivalsRecord) -> String {
+fn of_arrivals(record: &ArrivalsRecord, duration_ns: u64) -> String {
+    let goodput = record.bytes as f64 * 8e9 / duration_ns.max(1) as f64;
     format!(
-        "{}, {}: {} of {} flows completed; completion time {} (median), {} (mean), {} (99 %); \
+        "{}, {}: {} of {} flows completed, {} together; completion time {} (median), {} (mean), {} (99 %); \
          {} segments retransmitted",
         record.name,
         record.application,
         grouped(record.completed),
         grouped(record.flows),
+        rate(goodput),
         time(record.completion_p50_ns),
         time(record.completion_mean_ns),
         time(record.completion_p99_ns),

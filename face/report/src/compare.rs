@@ -5,9 +5,11 @@
 //! further flows have no published counterpart. Ours are the spread over all
 //! repeats, the ratio is that of our median.
 
-use gigatcp_record::FlowRecord;
+use gigatcp_record::growth::median;
+use gigatcp_record::{FlowRecord, FurtherFlow, TheoryRecord};
 
 use crate::Report;
+use crate::crowd;
 use crate::group::{Group, Spread, groups};
 use crate::number::{fixed, ratio, seconds};
 use crate::published::{Extremes, PublishedSeries};
@@ -87,6 +89,28 @@ impl Quantity {
         }
     }
 
+    /// The value recorded for `flow` with a further seed.
+    #[must_use]
+    pub fn recorded_further(self, flow: &FurtherFlow) -> Option<f64> {
+        match self {
+            Self::Average => Some(flow.goodput_bps / 1e6),
+            Self::TimeTo90 => flow.time_to_90_ns.map(seconds),
+            Self::Retransmitted => Some(flow.retransmitted_segments as f64),
+            Self::SenderCpu => Some(flow.sender_cpu_fraction * 100.0),
+            Self::ReceiverCpu => Some(flow.receiver_cpu_fraction * 100.0),
+        }
+    }
+
+    /// The value of a row for `count` flows of which these have one: retransmissions are
+    /// added up, of the others it is the median. None if a flow has none.
+    fn of_all(self, values: Vec<f64>, count: usize) -> Option<f64> {
+        match self {
+            _ if values.len() < count => None,
+            Self::Retransmitted => Some(values.into_iter().sum()),
+            Self::Average | Self::TimeTo90 | Self::SenderCpu | Self::ReceiverCpu => median(values),
+        }
+    }
+
     /// The value published in `series`.
     #[must_use]
     pub fn published(self, series: &PublishedSeries) -> Option<Extremes> {
@@ -109,7 +133,7 @@ pub struct Comparison {
     pub quantity: Quantity,
     /// What was published.
     pub published: Option<Extremes>,
-    /// How it came out here, over the repeats that have it.
+    /// How it came out here, over the runs that have it, further seeds among them.
     pub ours: Option<Spread>,
 }
 
@@ -130,8 +154,10 @@ impl Comparison {
 pub struct Row<'a> {
     /// The series.
     pub group: Group<'a>,
-    /// Which flow of it.
+    /// Which flow of it; of a row for several, the first.
     pub flow: usize,
+    /// The further flows that the row is for.
+    pub alike: Vec<usize>,
     /// How the flow is called among all.
     pub label: String,
     /// What was published for it.
@@ -148,6 +174,7 @@ pub fn rows<'a>(report: &Report<'a>) -> Vec<Row<'a>> {
             rows.push(Row {
                 label: group.flow_label(flow),
                 flow,
+                alike: Vec::new(),
                 published,
                 group: group.clone(),
             });
@@ -156,19 +183,92 @@ pub fn rows<'a>(report: &Report<'a>) -> Vec<Row<'a>> {
     rows
 }
 
+/// The same, with one row for each kind of flow where a series has very many.
+#[must_use]
+pub fn rows_by_kind<'a>(report: &Report<'a>) -> Vec<Row<'a>> {
+    let mut rows = rows(report).into_iter().peekable();
+    let mut kept = Vec::new();
+    for group in groups(report.run) {
+        let is_own = |row: &Row<'_>| row.group.name == group.name;
+        let own: Vec<Row<'a>> = std::iter::from_fn(|| rows.next_if(is_own)).collect();
+        if own.len() <= crowd::MOST_SHOWN {
+            kept.extend(own);
+            continue;
+        }
+        for kind in crowd::kinds(&group.repeats[0].flows) {
+            let (first, alike) = kind.places.split_first().expect("a kind has a flow");
+            let Some(row) = own.get(*first) else { continue };
+            let mut row = row.clone();
+            if !alike.is_empty() {
+                let many = kind.places.len();
+                row.label = format!("{} / {}, {many} flows", group.name, kind.name);
+                row.alike = alike.to_vec();
+            }
+            kept.push(row);
+        }
+    }
+    kept
+}
+
 impl<'a> Row<'a> {
+    /// The places of its flows in the series.
+    fn places(&self) -> impl Iterator<Item = usize> + '_ {
+        std::iter::once(self.flow).chain(self.alike.iter().copied())
+    }
+
     /// All quantities, in the order of [`Quantity::ALL`].
     #[must_use]
     pub fn comparisons(&self) -> [Comparison; 5] {
         Quantity::ALL.map(|quantity| Comparison {
             quantity,
             published: self.published.and_then(|series| quantity.published(series)),
-            ours: Spread::of(
-                self.group
-                    .flows(self.flow)
-                    .filter_map(|flow| quantity.recorded(flow)),
-            ),
+            ours: Spread::of(self.values(quantity)),
         })
+    }
+
+    /// Its flows in all repeats.
+    fn all_flows(&self) -> impl Iterator<Item = &'a FlowRecord> + '_ {
+        self.places().flat_map(|place| self.group.flows(place))
+    }
+
+    /// The values of all runs that have one, those with further seeds too.
+    fn values(&self, quantity: Quantity) -> Vec<f64> {
+        if quantity == Quantity::Average && !self.alike.is_empty() {
+            return self.together();
+        }
+        let of_all = |values: Vec<f64>| quantity.of_all(values, self.alike.len() + 1);
+        let recorded = self.group.repeats.iter().filter_map(|series| {
+            let flows = self.places().filter_map(|place| series.flows.get(place));
+            of_all(flows.filter_map(|flow| quantity.recorded(flow)).collect())
+        });
+        let further = self.group.further().filter_map(|run| {
+            let flows = self.places().filter_map(|place| run.flows.get(place));
+            let values = flows.filter_map(|flow| quantity.recorded_further(flow));
+            of_all(values.collect())
+        });
+        recorded.chain(further).collect()
+    }
+
+    /// What its flows carried together in each run, Mbit/s.
+    fn together(&self) -> Vec<f64> {
+        let recorded = self.group.repeats.iter().map(|series| {
+            let flows = self.places().filter_map(|place| series.flows.get(place));
+            crowd::together(flows.map(crowd::span_of)) / 1e6
+        });
+        let further = self.group.further().map(|run| {
+            let flows = self.places().filter_map(|place| run.flows.get(place));
+            let spans = flows.map(|one| (one.clock_start_ns, one.average_ns, one.goodput_bps));
+            crowd::together(spans) / 1e6
+        });
+        recorded.chain(further).collect()
+    }
+
+    /// What an equation has for the flow.
+    #[must_use]
+    pub fn theory(&self) -> Option<&'a TheoryRecord> {
+        self.group
+            .flows(self.flow)
+            .find_map(|flow| flow.theory.as_ref())
     }
 
     /// The flow in the repeat that graphs show.
@@ -180,7 +280,7 @@ impl<'a> Row<'a> {
     /// Nanoseconds attributed to `cause`, all repeats together.
     #[must_use]
     pub fn spent_ns(&self, cause: &str) -> u64 {
-        let flows = self.group.flows(self.flow);
+        let flows = self.all_flows();
         let shares = flows.flat_map(|flow| &flow.limited_by);
         shares
             .filter(|share| share.cause == cause)
@@ -190,9 +290,7 @@ impl<'a> Row<'a> {
     /// Whether the connection failed in any repeat.
     #[must_use]
     pub fn has_failed(&self) -> bool {
-        self.group
-            .flows(self.flow)
-            .any(|flow| flow.failure.is_some())
+        self.all_flows().any(|flow| flow.failure.is_some())
     }
 
     /// Whether a part of this series is a declared, fitted input.
@@ -206,7 +304,7 @@ impl<'a> Row<'a> {
 #[must_use]
 pub fn causes_met<'a>(rows: &[Row<'a>]) -> Vec<&'a str> {
     let mut found: Vec<(&'a str, u64)> = Vec::new();
-    let flows = rows.iter().flat_map(|row| row.group.flows(row.flow));
+    let flows = rows.iter().flat_map(Row::all_flows);
     let shares = flows.flat_map(|flow| &flow.limited_by);
     for share in shares.filter(|share| share.spent_ns > 0) {
         match found.iter_mut().find(|(name, _)| *name == share.cause) {

@@ -1,18 +1,26 @@
 //! Many flows at once: what they have in common instead of a block for each.
 //!
 //! A hundred flows are not read one by one. Here they are a sum, a spread and
-//! Jain's fairness index (Jain, Chiu, Hawe 1984, equation 2); every single one
-//! is in `run.json`.
+//! Jain's fairness index (Jain, Chiu, Hawe 1984, equation 2), and a line for each table
+//! `[[flow]]` of the plan; every single one is in `run.json`.
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use gigatcp_record::FlowRecord;
+use gigatcp_units::Duration;
+use gigatcp_units::grammar::human_duration;
 
+use crate::escape::terminal;
 use crate::group::Spread;
 use crate::number::{counted, fixed, grouped, rate};
+use crate::prose::wrap_hanging;
 
 /// More flows than this in one series are shown as a crowd.
 pub const MOST_SHOWN: usize = 4;
+
+/// Most kinds of flows in a series that have a line each.
+pub const MOST_KINDS: usize = 12;
 
 /// Jain's fairness index of `shares`: (sum x)^2 / (n * sum x^2); 1 is fair,
 /// 1/n is one taking all. Absent when nobody has anything.
@@ -23,7 +31,57 @@ pub fn fairness(shares: &[f64]) -> Option<f64> {
     (squares > 0.0).then(|| sum * sum / (shares.len() as f64 * squares))
 }
 
-/// The flows of a series as a crowd.
+/// What flows carried together, bit/s: over the time from the start of the first to the end
+/// of the last. Each is when it started (ns), the time its goodput is over (ns), and that
+/// goodput (bit/s).
+#[must_use]
+pub fn together(flows: impl Iterator<Item = (u64, u64, f64)>) -> f64 {
+    let (mut first, mut last, mut bits) = (u64::MAX, 0, 0.0);
+    for (start, time, goodput) in flows.filter(|(_, time, _)| *time > 0) {
+        first = first.min(start);
+        last = last.max(start.saturating_add(time));
+        bits += goodput * time as f64;
+    }
+    match last.saturating_sub(first) {
+        0 => 0.0,
+        span => bits / span as f64,
+    }
+}
+
+/// The arguments of [`together`].
+pub(crate) fn span_of(flow: &FlowRecord) -> (u64, u64, f64) {
+    (flow.clock_start_ns, flow.average_ns, flow.goodput_bps)
+}
+
+/// Flows that are alike: their name, and their places among the flows of a series.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Kind<'a> {
+    /// Name of the table of the plan, or of the only flow.
+    pub name: &'a str,
+    /// Places, in order.
+    pub places: Vec<usize>,
+}
+
+/// The kinds of flows, in the order of the first of each.
+#[must_use]
+pub fn kinds(flows: &[FlowRecord]) -> Vec<Kind<'_>> {
+    let mut kinds: Vec<Kind<'_>> = Vec::new();
+    let mut known: BTreeMap<&str, usize> = BTreeMap::new();
+    for (place, flow) in flows.iter().enumerate() {
+        let name = flow.group.as_deref().unwrap_or(&flow.name);
+        let kind = *known.entry(name).or_insert(kinds.len());
+        match kinds.get_mut(kind) {
+            Some(kind) => kind.places.push(place),
+            None => kinds.push(Kind {
+                name,
+                places: vec![place],
+            }),
+        }
+    }
+    kinds
+}
+
+/// The flows of a series as a crowd: all together, then a line for each kind.
 #[must_use]
 pub fn text(flows: &[FlowRecord]) -> String {
     let mut out = String::new();
@@ -34,20 +92,21 @@ pub fn text(flows: &[FlowRecord]) -> String {
         out,
         "\n{} flows, {} together, Jain's fairness index {index}",
         flows.len(),
-        rate(goodputs.iter().sum()),
+        rate(together(flows.iter().map(span_of))),
     );
-    if let Some(spread) = Spread::of(goodputs) {
-        let _ = writeln!(
-            out,
-            "each: median {}, lowest {}, highest {}",
-            rate(spread.median),
-            rate(spread.min),
-            rate(spread.max),
-        );
+    let kinds = kinds(flows);
+    for kind in kinds.iter().take(MOST_KINDS) {
+        let own: Vec<&FlowRecord> = kind.places.iter().map(|place| &flows[*place]).collect();
+        let line = of_kind(kind.name, &own, kinds.len() > 1);
+        out.push_str(&wrap_hanging(&terminal(&line), 0, 2));
+    }
+    if kinds.len() > MOST_KINDS {
+        let more = counted((kinds.len() - MOST_KINDS) as u64, "more kind");
+        let _ = writeln!(out, "{more} of flows: run.json has them");
     }
     let _ = writeln!(
         out,
-        "{} segments sent, {} of them again; {}",
+        "{} segments sent, {} of them retransmissions; {}",
         total(|flow| flow.segments_sent),
         total(|flow| flow.retransmitted_segments),
         counted(flows.iter().map(|flow| flow.timeouts).sum(), "timeout"),
@@ -55,9 +114,63 @@ pub fn text(flows: &[FlowRecord]) -> String {
     out
 }
 
+/// A line on flows that are alike.
+fn of_kind(name: &str, flows: &[&FlowRecord], is_one_of_many: bool) -> String {
+    let mut line = String::new();
+    let all = together(flows.iter().map(|flow| span_of(flow)));
+    if is_one_of_many {
+        let _ = write!(line, "{name}");
+        if flows.len() > 1 {
+            let _ = write!(line, ", {} flows: {} together, ", flows.len(), rate(all));
+        } else {
+            line.push_str(": ");
+        }
+    }
+    match Spread::of(flows.iter().map(|flow| flow.goodput_bps)) {
+        Some(spread) if flows.len() > 1 => {
+            let _ = write!(
+                line,
+                "each: median {}, lowest {}, highest {}",
+                rate(spread.median),
+                rate(spread.min),
+                rate(spread.max),
+            );
+        }
+        _ => line.push_str(&rate(all)),
+    }
+    let mut times: Vec<u64> = flows.iter().filter_map(|flow| flow.completion_ns).collect();
+    times.sort_unstable();
+    if let (Some(median), Some(most)) = (quantile(&times, 50), quantile(&times, 99)) {
+        let _ = write!(
+            line,
+            "; {} of {} completed, in {median} (median), {most} (99 %)",
+            times.len(),
+            flows.len(),
+        );
+    }
+    line
+}
+
+/// What `percent` of 100 of the sorted times do not exceed; None without times.
+fn quantile(sorted: &[u64], percent: usize) -> Option<String> {
+    let place = (sorted.len() * percent).div_ceil(100).max(1) - 1;
+    let nanos = sorted.get(place)?;
+    Some(human_duration(Duration::from_nanos(*nanos)).to_string())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn flows_one_after_the_other_carry_together_what_one_does() {
+        let second = 1_000_000_000;
+        let alone = (0..5).map(|place| (place * second, second, 8e6));
+        assert_eq!(together(alone), 8e6);
+        let at_once = (0..5).map(|_| (second, second, 8e6));
+        assert_eq!(together(at_once), 40e6);
+        assert_eq!(together(std::iter::once((0, 0, 0.0))), 0.0);
+    }
 
     #[test]
     fn the_index_is_one_for_equals_and_one_nth_for_a_single_taker() {

@@ -6,7 +6,7 @@
 //! one in the middle, so that what is drawn really happened.
 
 use gigatcp_record::growth::median;
-use gigatcp_record::{FlowRecord, RunRecord, SeriesRecord};
+use gigatcp_record::{FlowRecord, FurtherRun, RunRecord, SeriesRecord};
 
 /// All repeats of one series, in the order they were recorded.
 #[derive(Clone, Debug)]
@@ -101,6 +101,18 @@ impl<'a> Group<'a> {
     pub fn flows(&self, index: usize) -> impl Iterator<Item = &'a FlowRecord> + use<'a, '_> {
         let flow = move |series: &&'a SeriesRecord| series.flows.get(index);
         self.repeats.iter().filter_map(flow)
+    }
+
+    /// The runs with further seeds, of which there is a summary only.
+    pub fn further(&self) -> impl Iterator<Item = &'a FurtherRun> + use<'a> {
+        let further = self.repeats[0].further.as_ref();
+        further.into_iter().flat_map(|further| &further.runs)
+    }
+
+    /// How many runs the figures of the series are of.
+    #[must_use]
+    pub fn runs(&self) -> usize {
+        self.repeats.len() + self.further().count()
     }
 
     /// How flow number `index` is called among all flows of a run: by the

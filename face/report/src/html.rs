@@ -11,7 +11,7 @@
 use std::fmt::Write;
 
 use crate::Report;
-use crate::compare::{Row, rows};
+use crate::compare::{Row, rows_by_kind};
 use crate::escape::{html, json_in_script};
 use crate::html_tables as tables;
 use crate::page;
@@ -24,11 +24,12 @@ const STYLE: &str = include_str!("../assets/page.css");
 const DARK: &str = include_str!("../assets/dark.css");
 
 /// The renderer, in order of use; one script so that names are shared.
-const SCRIPT: [&str; 7] = [
+const SCRIPT: [&str; 8] = [
     include_str!("../assets/base.js"),
     include_str!("../assets/plot.js"),
     include_str!("../assets/causes.js"),
     include_str!("../assets/lines.js"),
+    include_str!("../assets/queues.js"),
     include_str!("../assets/timeline.js"),
     include_str!("../assets/sequence.js"),
     include_str!("../assets/main.js"),
@@ -37,56 +38,50 @@ const SCRIPT: [&str; 7] = [
 /// The whole page of `report`.
 #[must_use]
 pub fn page(report: &Report<'_>) -> String {
-    let rows = rows(report);
+    let rows = rows_by_kind(report);
     let mut out = String::with_capacity(1 << 20);
     head(PageKind::Report, &report.run.name, "", &mut out);
     header(report, &mut out);
     out.push_str("<main>\n");
-    section(
-        &mut out,
-        "summary",
-        "Summary",
-        &scroll(&tables::summary(report, &rows)),
-    );
-    out.push_str(&charts(&rows));
-    section(
-        &mut out,
-        "time",
-        "Where the time went",
-        &format!(
-            "<p>What kept the sender from sending more, % of the time connected. \
-             Every line adds up to exactly 100.0.</p>{}",
-            scroll(&tables::where_the_time_went(&rows))
+    if !rows.is_empty() {
+        let summary = scroll(&tables::summary(report, &rows));
+        section(&mut out, "summary", "Summary", &summary);
+        out.push_str(&charts(&rows));
+    }
+    let data = page::page(report);
+    if !data.queues.is_empty() {
+        out.push_str(include_str!("../assets/queues.html"));
+    }
+    let shares = tables::where_the_time_went(&rows);
+    if !shares.is_empty() {
+        section(
+            &mut out,
+            "time",
+            "Where the time went",
+            &format!(
+                "<p>What kept the sender from sending more, % of the time connected. \
+                 Every line adds up to exactly 100.0.</p>{}",
+                scroll(&shares)
+            ),
+        );
+    }
+    let framed = [
+        ("intervals", "Intervals", tables::intervals(report)),
+        ("fitted", "Fitted inputs", fitted(report, &rows)),
+        (
+            "negotiated",
+            "Requested, granted, in effect",
+            tables::negotiated(&rows),
         ),
-    );
-    section(
-        &mut out,
-        "intervals",
-        "Intervals",
-        &scroll(&tables::intervals(report)),
-    );
-    let fitted = match tables::fitted(&rows) {
-        list if list.starts_with("<dl>") => scroll(&list),
-        none => none,
-    };
-    // Of a plan that reproduces nothing published, nothing could have been fitted.
-    let reproduces = report.published.is_some() || fitted.starts_with("<div");
-    if reproduces {
-        section(&mut out, "fitted", "Fitted inputs", &fitted);
+        ("path", "Path", tables::path(report)),
+        ("applications", "Applications", tables::applications(report)),
+    ];
+    for (id, title, body) in framed.iter().filter(|(.., body)| !body.is_empty()) {
+        let is_table = !body.starts_with("<p>");
+        let body = if is_table { scroll(body) } else { body.clone() };
+        section(&mut out, id, title, &body);
     }
-    section(
-        &mut out,
-        "negotiated",
-        "Asked for, granted, in effect",
-        &scroll(&tables::negotiated(&rows)),
-    );
-    section(&mut out, "path", "Path", &scroll(&tables::path(&rows)));
-    let applications = tables::applications(&rows);
-    if !applications.is_empty() {
-        let list = format!("<dl>{applications}</dl>");
-        section(&mut out, "applications", "Applications", &scroll(&list));
-    }
-    let live = tables::in_real_time(&rows);
+    let live = tables::in_real_time(report);
     if !live.is_empty() {
         section(&mut out, "live", "In real time", &live);
     }
@@ -105,8 +100,18 @@ pub fn page(report: &Report<'_>) -> String {
         &provenance(report),
     );
     out.push_str("</main>\n");
-    tail(report, &mut out);
+    tail(&data, &mut out);
     out
+}
+
+/// Of a plan that reproduces nothing published, nothing could have been fitted.
+fn fitted(report: &Report<'_>, rows: &[Row<'_>]) -> String {
+    match tables::fitted(rows) {
+        list if list.is_empty() && report.published.is_some() => {
+            "<p>None: no part of any series was fitted to a published result.</p>".to_owned()
+        }
+        list => list,
+    }
 }
 
 /// A kind of page, which its head names as its generator.
@@ -257,8 +262,8 @@ fn scroll(table: &str) -> String {
     )
 }
 
-fn tail(report: &Report<'_>, out: &mut String) {
-    let data = serde_json::to_string(&page::page(report))
+fn tail(data: &page::Page, out: &mut String) {
+    let data = serde_json::to_string(data)
         .expect("integers, strings and finite or null numbers always serialise");
     let _ = write!(
         out,

@@ -5,16 +5,16 @@
 
 use std::fmt::Write;
 
-use gigatcp_record::{FlowRecord, HopRecord, SeriesRecord};
+use gigatcp_record::{FlowRecord, SeriesRecord};
 
 use crate::Report;
 use crate::compare::{Comparison, Quantity, Row, causes_met};
 use crate::escape::html;
-use crate::group::Spread;
+use crate::group::{Spread, groups};
 use crate::number::{ABSENT, fixed, grouped, maybe, ratio, seconds};
 use crate::nuttcp::{BYTES_PER_MB, mbps};
 use crate::published::{Extremes, PublishedInterval, PublishedSeries};
-use crate::{hop_columns, shares};
+use crate::{hop_columns, seeds, shares};
 
 /// Rows of one table of intervals; `run.json` has the rest.
 const MAX_INTERVALS: usize = 1200;
@@ -78,7 +78,12 @@ fn comparison_cells(comparison: &Comparison, row: &Row<'_>, compared: bool) -> S
     let published = comparison
         .published
         .map_or_else(|| ABSENT.to_owned(), |value| quantity.extremes_text(value));
-    let ours = spread_cell(quantity, comparison.ours, row.group.repeats.len());
+    let mut ours = spread_cell(quantity, comparison.ours, row.group.runs());
+    let theory = row.theory().filter(|_| quantity == Quantity::Average);
+    if let Some(theory) = theory {
+        let value = quantity.text(theory.goodput_bps / 1e6);
+        let _ = write!(ours, "<small>theory {value}</small>");
+    }
     if compared {
         let ratio = comparison.ratio();
         return format!(
@@ -129,6 +134,11 @@ fn summary_notes(report: &Report<'_>, rows: &[Row<'_>]) -> String {
             report.run.repeat
         ));
     }
+    notes.extend(
+        seeds::lines(rows)
+            .iter()
+            .map(|line| html(&format!("{line}."))),
+    );
     if rows.iter().any(Row::is_fitted) {
         notes.push("* has a <a href=\"#fitted\">fitted input</a>.".to_owned());
     }
@@ -139,7 +149,7 @@ fn summary_notes(report: &Report<'_>, rows: &[Row<'_>]) -> String {
 pub(crate) fn where_the_time_went(rows: &[Row<'_>]) -> String {
     let causes = causes_met(rows);
     if causes.is_empty() {
-        return "<p>No limits were recorded.</p>".to_owned();
+        return String::new();
     }
     let mut out = String::from("<table class=\"numbers wide shares\"><thead><tr><th>Series</th>");
     for cause in &causes {
@@ -205,7 +215,7 @@ fn interval_title(series: &SeriesRecord, flow: &FlowRecord) -> String {
     format!(
         "{title}: {} Mbit/s over {} s",
         fixed(flow.goodput_bps / 1e6, 1),
-        fixed(seconds(flow.elapsed_ns), 2)
+        fixed(seconds(flow.average_ns), 2)
     )
 }
 
@@ -302,7 +312,7 @@ fn total_row(flow: &FlowRecord, published: Option<&PublishedSeries>) -> String {
         out,
         "<td class=\"first\">{:.4}</td><td>{:.2}</td><td>{}</td><td>{}</td>",
         flow.bytes as f64 / BYTES_PER_MB,
-        seconds(flow.elapsed_ns),
+        seconds(flow.average_ns),
         fixed(flow.goodput_bps / 1e6, 4),
         grouped(flow.retransmitted_segments),
     );
@@ -330,7 +340,8 @@ pub(crate) fn listed(rows: &[Row<'_>], lines: fn(&FlowRecord) -> Vec<String>) ->
     }
 }
 
-/// What was asked for and what became of it, wherever the two differ.
+/// What was asked for and what became of it, wherever the two differ; empty if they
+/// nowhere do.
 pub(crate) fn negotiated(rows: &[Row<'_>]) -> String {
     let mut body = String::new();
     for row in rows {
@@ -354,7 +365,7 @@ pub(crate) fn negotiated(rows: &[Row<'_>]) -> String {
         }
     }
     if body.is_empty() {
-        return "<p>Everything asked for was granted and took effect.</p>".to_owned();
+        return String::new();
     }
     format!(
         "<table class=\"words\"><thead><tr><th>Series</th><th>What</th><th>Asked for</th>\
@@ -362,7 +373,8 @@ pub(crate) fn negotiated(rows: &[Row<'_>]) -> String {
     )
 }
 
-/// Declared, fitted inputs, with the series that shows the run without them.
+/// Declared, fitted inputs, with the series that shows the run without them; empty if
+/// there are none.
 pub(crate) fn fitted(rows: &[Row<'_>]) -> String {
     let mut items = String::new();
     for row in rows.iter().filter(|row| row.is_fitted() && row.flow == 0) {
@@ -377,26 +389,22 @@ pub(crate) fn fitted(rows: &[Row<'_>]) -> String {
         items.push('\n');
     }
     if items.is_empty() {
-        return "<p>None: no part of any series was fitted to a published result.</p>".to_owned();
+        return items;
     }
     format!("<dl>{items}</dl>")
 }
 
-fn hops_of<'a>(row: &'a Row<'_>) -> &'a [HopRecord] {
-    &row.group.representative().hops
-}
-
-/// Path elements of the drawn repeat of every series.
-pub(crate) fn path(rows: &[Row<'_>]) -> String {
-    let shown = || rows.iter().filter(|row| row.flow == 0);
-    let columns = hop_columns::columns(shown().flat_map(hops_of));
+/// Path elements of the drawn repeat of every series; empty without any.
+pub(crate) fn path(report: &Report<'_>) -> String {
+    let shown: Vec<&SeriesRecord> = drawn(report).collect();
+    let columns = hop_columns::columns(shown.iter().flat_map(|series| &series.hops));
     let mut body = String::new();
-    for row in shown() {
-        for hop in hops_of(row) {
+    for series in shown {
+        for hop in &series.hops {
             let _ = write!(
                 body,
                 "<tr><th scope=\"row\">{}</th><td class=\"text\">{}</td>",
-                html(row.group.name),
+                html(&series.name),
                 html(&hop.name),
             );
             for (_, value) in &columns {
@@ -406,7 +414,7 @@ pub(crate) fn path(rows: &[Row<'_>]) -> String {
         }
     }
     if body.is_empty() {
-        return "<p>No path elements were recorded.</p>".to_owned();
+        return String::new();
     }
     let headings: String = columns
         .iter()
@@ -418,11 +426,16 @@ pub(crate) fn path(rows: &[Row<'_>]) -> String {
     )
 }
 
+/// The drawn repeat of every series.
+fn drawn<'a>(report: &Report<'a>) -> impl Iterator<Item = &'a SeriesRecord> {
+    let groups = groups(report.run).into_iter();
+    groups.map(|group| group.representative())
+}
+
 /// What the users of applications noticed; empty where no plan names one.
-pub(crate) fn applications(rows: &[Row<'_>]) -> String {
+pub(crate) fn applications(report: &Report<'_>) -> String {
     let mut out = String::new();
-    for row in rows.iter().filter(|row| row.flow == 0) {
-        let series = row.group.representative();
+    for series in drawn(report) {
         let lines = crate::applications::lines(series);
         if lines.is_empty() {
             continue;
@@ -433,14 +446,20 @@ pub(crate) fn applications(rows: &[Row<'_>]) -> String {
         }
         out.push('\n');
     }
-    out
+    listed_definitions(&out)
+}
+
+fn listed_definitions(items: &str) -> String {
+    match items {
+        "" => String::new(),
+        items => format!("<dl>{items}</dl>"),
+    }
 }
 
 /// What there is to say of runs in real time; empty where there are none.
-pub(crate) fn in_real_time(rows: &[Row<'_>]) -> String {
+pub(crate) fn in_real_time(report: &Report<'_>) -> String {
     let mut out = String::new();
-    for row in rows.iter().filter(|row| row.flow == 0) {
-        let series = row.group.representative();
+    for series in drawn(report) {
         let Some(live) = &series.live else { continue };
         let _ = write!(out, "<dt>{}</dt>", html(&series.name));
         for line in crate::live::lines(series, live) {
@@ -448,11 +467,7 @@ pub(crate) fn in_real_time(rows: &[Row<'_>]) -> String {
         }
         out.push('\n');
     }
-    if out.is_empty() {
-        out
-    } else {
-        format!("<dl>{out}</dl>")
-    }
+    listed_definitions(&out)
 }
 
 /// What identifies each recorded series: seed, size and fingerprint.
@@ -481,6 +496,17 @@ pub(crate) fn provenance(report: &Report<'_>) -> String {
                 &series.event_hash
             }),
         );
+        for run in series.further.iter().flat_map(|further| &further.runs) {
+            let _ = writeln!(
+                body,
+                "<tr><th scope=\"row\">{}</th><td class=\"text\" colspan=\"2\">further seed</td>\
+                 <td>{}</td><td>{ABSENT}</td><td>{ABSENT}</td>\
+                 <td class=\"text\"><code>{}</code></td></tr>",
+                html(&series.name),
+                run.seed,
+                html(&run.event_hash),
+            );
+        }
     }
     format!(
         "<table class=\"numbers wide\"><thead><tr><th>Series</th><th class=\"text\">Control</th>\

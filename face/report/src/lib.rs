@@ -14,7 +14,7 @@
 //! * [`brief`]: what of a long run a terminal shows.
 //! * [`table`]: all of it as plain text. Nothing is said by colour; [`live`]: what a
 //!   run in real time has to say; [`prose`]: lines of running text.
-//! * [`page`], [`html`]: all of it as one page that needs no network, with
+//! * [`page`], [`queues`], [`html`]: all of it as one page that needs no network, with
 //!   graphs drawn by our own renderer (`assets/`).
 //! * [`graph`]: connections of captures as time-sequence graphs: a page, xplot's
 //!   files, CSV.
@@ -41,6 +41,8 @@ pub mod nuttcp;
 pub mod page;
 pub mod prose;
 pub mod published;
+pub mod queues;
+mod seeds;
 pub mod shares;
 pub mod table;
 pub mod thin;

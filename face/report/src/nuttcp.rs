@@ -66,7 +66,7 @@ pub fn published_interval(published: &PublishedInterval) -> String {
 pub fn total(flow: &FlowRecord) -> String {
     let line = line(
         flow.bytes as f64 / BYTES_PER_MB,
-        seconds(flow.elapsed_ns),
+        seconds(flow.average_ns),
         flow.goodput_bps / 1e6,
     );
     format!(

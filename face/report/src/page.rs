@@ -20,10 +20,11 @@ use crate::compare::{Row, causes_met, rows};
 use crate::group::Group;
 use crate::nuttcp;
 use crate::published::PublishedSeries;
+use crate::queues::{self, Queue};
 use crate::thin::{Point, deltas, thin};
 
 /// Flows that are drawn; the rest is counted.
-const MAX_LINES: usize = 64;
+pub(crate) const MAX_LINES: usize = 64;
 /// Connections whose time-sequence graph is embedded; the rest is counted.
 const MAX_SEQUENCES: usize = 12;
 /// Points of sampled quantities on the whole page.
@@ -49,6 +50,8 @@ pub struct Page {
     pub lines_left_out: usize,
     /// Ids of all causes met, in order.
     pub limits: Vec<String>,
+    /// Queues of path elements.
+    pub queues: Vec<Queue>,
     /// Time-sequence graphs.
     pub sequences: Vec<Sequence>,
     /// Time-sequence graphs beyond the budget.
@@ -205,6 +208,7 @@ pub fn page(report: &Report<'_>) -> Page {
         lines,
         lines_left_out: rows.len() - drawn.len(),
         limits,
+        queues: queues::queues(report, drawn),
         sequences,
         sequences_left_out,
     }

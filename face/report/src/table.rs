@@ -12,14 +12,17 @@ use gigatcp_record::{CauseShare, FlowRecord, HopRecord, Negotiated, SeriesRecord
 
 use crate::Report;
 use crate::brief::{self, Detail};
-use crate::compare::{Quantity, Row, causes_met, rows};
+use crate::compare::{Quantity, Row, causes_met, rows_by_kind};
 use crate::crowd;
 use crate::escape::terminal;
 use crate::group::Spread;
 use crate::number::{ABSENT, grouped, rate, ratio};
 use crate::prose::{TIE, wrap_hanging};
 use crate::published::{Extremes, PublishedSeries};
-use crate::{applications, hop_columns, live, nuttcp, shares};
+use crate::{applications, hop_columns, live, nuttcp, seeds, shares};
+
+/// A flow that read nothing for this long until its test was over has starved.
+const LAST_INTERVAL_NS: u64 = 1_000_000_000;
 
 /// Causes of a series that its line in the summary shows; the rest is summed up.
 const MOST_CAUSES: usize = 3;
@@ -144,21 +147,12 @@ pub fn end_and_card(flow: &FlowRecord) -> Vec<String> {
     let failure = flow.failure.iter().map(|failure| {
         let after = flow.ended_ns as f64 / 1e9;
         let mut line = format!("the connection failed at {after:.3} s: {failure}");
-        let connected = flow.ended_ns.saturating_sub(flow.established_ns);
-        if flow.elapsed_ns > 0 && connected > flow.elapsed_ns {
-            // The tester's clock stops with the last octet, as it always did.
-            let over_all = flow.bytes as f64 * 8e9 / connected as f64;
-            let _ = write!(
-                line,
-                "; the average is over the {:.2} s until the last octet arrived, over the {:.2} s \
-                 it was connected it is {}",
-                flow.elapsed_ns as f64 / 1e9,
-                connected as f64 / 1e9,
-                rate(over_all)
-            );
-        }
+        line.push_str(&last_byte(flow));
         line
     });
+    let starved = last_byte(flow);
+    let starved = (flow.failure.is_none() && !starved.is_empty())
+        .then(|| format!("the flow did not deliver everything{starved}"));
     let rings = flow.receive_rings.iter().map(|ring| {
         format!(
             "receiver's {} ring: {} {} in, {} taken, dropped {} (no buffer) and {} (no \
@@ -185,7 +179,28 @@ pub fn end_and_card(flow: &FlowRecord) -> Vec<String> {
             grouped(*packets)
         )
     });
-    failure.chain(rings).chain(hosts).collect()
+    failure
+        .chain(starved)
+        .chain(rings)
+        .chain(hosts)
+        .collect()
+}
+
+/// When the last byte of a flow arrived that then starved or failed; a part of a line, empty
+/// of others.
+fn last_byte(flow: &FlowRecord) -> String {
+    // Where a test ends, the last interval may be in progress.
+    let is_over = flow.average_ns > flow.elapsed_ns + LAST_INTERVAL_NS;
+    if flow.elapsed_ns == 0 || !is_over {
+        return String::new();
+    }
+    let until_then = flow.bytes as f64 * 8e9 / flow.elapsed_ns as f64;
+    format!(
+        "; the last byte arrived after {:.2} s, until when it had {}; the average is over {:.2} s",
+        flow.elapsed_ns as f64 / 1e9,
+        rate(until_then),
+        flow.average_ns as f64 / 1e9,
+    )
 }
 
 /// What the packets show of the cause that took most of the time; a line. What the run
@@ -314,13 +329,14 @@ fn hop_cells(hops: &[HopRecord]) -> Vec<Vec<String>> {
 /// All series: quantities published and ours, then where the time went.
 #[must_use]
 pub fn summary(report: &Report<'_>, detail: Detail) -> String {
-    let mut rows = rows(report);
-    if rows.is_empty() {
+    let mut rows = rows_by_kind(report);
+    if report.run.series.is_empty() {
         return "no series were run\n".to_owned();
     }
-    let all = rows.len();
-    rows.retain(|row| row.flow < crowd::MOST_SHOWN);
-    let left_out = all - rows.len();
+    if rows.is_empty() {
+        // All that ran are flows that come and go, or datagrams.
+        return notes(report, &rows);
+    }
     let not_kept = match detail {
         Detail::Brief => brief::kept(&mut rows),
         Detail::Whole => 0,
@@ -330,12 +346,6 @@ pub fn summary(report: &Report<'_>, detail: Detail) -> String {
         summary_rows(row, &mut cells);
     }
     let mut out = grid(&cells, 2);
-    if left_out > 0 {
-        let _ = writeln!(
-            out,
-            "{left_out} more flows are not shown here; run.json and report.html have them"
-        );
-    }
     if not_kept > 0 {
         let _ = writeln!(
             out,
@@ -355,7 +365,7 @@ fn summary_heading() -> Vec<String> {
 
 fn summary_rows(row: &Row<'_>, cells: &mut Vec<Vec<String>>) {
     let comparisons = row.comparisons();
-    let repeats = row.group.repeats.len();
+    let repeats = row.group.runs();
     let fitted = if row.is_fitted() { " *" } else { "" };
     let mut label = format!("{}{fitted}", terminal(&row.label));
     let mut push = |what: String, values: [String; 5]| {
@@ -390,6 +400,12 @@ fn summary_rows(row: &Row<'_>, cells: &mut Vec<Vec<String>>) {
             push("runs with it".to_owned(), counts.map(|n| n.to_string()));
         }
     }
+    if let Some(theory) = row.theory() {
+        let value = Quantity::Average.text(theory.goodput_bps / 1e6);
+        let mut values = Quantity::ALL.map(|_| ABSENT.to_owned());
+        values[0] = value;
+        push("theory".to_owned(), values);
+    }
     if row.published.is_some() {
         push("ratio".to_owned(), comparisons.map(|c| c.ratio()));
     }
@@ -406,14 +422,13 @@ fn notes(report: &Report<'_>, rows: &[Row<'_>]) -> String {
         .map(|row| terminal(&row.label))
         .collect();
     if !failed.is_empty() {
-        let _ = writeln!(
-            out,
-            "connections that failed, their average is over the time until the last octet: {}",
-            failed.join(", ")
-        );
+        let _ = writeln!(out, "connections that failed: {}", failed.join(", "));
     }
     for row in rows.iter().filter(|row| row.group.is_partial()) {
         let _ = writeln!(out, "{} was cut short", terminal(&row.label));
+    }
+    for line in seeds::lines(rows) {
+        out.push_str(&said(&terminal(&line)));
     }
     if report.run.partial {
         out.push_str("PARTIAL: the run was interrupted; series may be missing\n");

@@ -94,7 +94,7 @@ fn what_was_not_granted_or_failed_is_said_once_for_all_of_which_it_holds() {
     let said = "\nseries-2 and 2 more: the connection failed: the peer stopped answering\n";
     assert!(brief.contains(said), "{brief}");
     assert!(
-        brief.contains("until the last octet: series-2, series-3, series-4\n"),
+        brief.contains("connections that failed: series-2, series-3, series-4\n"),
         "{brief}"
     );
 }

@@ -112,6 +112,58 @@ fn the_summary_of_five_repeats_has_median_and_spread() {
 }
 
 #[test]
+fn further_seeds_and_theory_stand_in_the_table_and_are_explained_below_it() {
+    let mut run = sample::run(1);
+    run.series.truncate(1);
+    let series = &mut run.series[0];
+    let flow = &mut series.flows[0];
+    flow.theory = Some(gigatcp_record::TheoryRecord {
+        model: "an equation".to_owned(),
+        loss_fraction: 1e-5,
+        rtt_ns: 80_000_000,
+        goodput_bps: 5e9,
+    });
+    let further = |seed: u64| gigatcp_record::FurtherRun {
+        seed,
+        event_hash: format!("{seed:016x}"),
+        flows: vec![gigatcp_record::FurtherFlow {
+            bytes: 1,
+            clock_start_ns: 0,
+            average_ns: 1_000_000_000,
+            goodput_bps: seed as f64 * 1e6,
+            time_to_90_ns: None,
+            retransmitted_segments: seed,
+            loss_events: 1,
+            mark_reductions: 0,
+            sender_cpu_fraction: 0.1,
+            receiver_cpu_fraction: 0.1,
+        }],
+    };
+    series.further = Some(gigatcp_record::FurtherRecord {
+        random: vec!["loss at `wan`".to_owned()],
+        loss_events: 1,
+        wanted: 10,
+        ended_by: "time".to_owned(),
+        runs: (1..=2).map(further).collect(),
+    });
+    let report = Report::new(&run, None);
+    let text = report.text_summary();
+    let line = |what: &str| {
+        let line = text.lines().find(|line| line.contains(what));
+        let line = line.unwrap_or_else(|| panic!("no {what} in\n{text}"));
+        let words = line.split_whitespace();
+        words.rev().nth(4).expect("five columns").to_owned()
+    };
+    assert_eq!(line("median of 3"), "2.0");
+    assert_eq!(line("lowest"), "1.0");
+    assert_eq!(line("theory  "), "5000.0");
+    insta::assert_snapshot!(text);
+    let page = report.html();
+    assert!(page.contains("<code>0000000000000002</code>"));
+    assert!(page.contains("theory 5000.0"));
+}
+
+#[test]
 fn a_partial_run_says_so_in_words() {
     let mut run = run(1);
     run.partial = true;

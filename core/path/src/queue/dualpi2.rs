@@ -62,6 +62,7 @@ pub(super) const ENTRY: Entry = Entry {
         CLASSIC_WEIGHT,
     ],
     check: any_settings,
+    draws: false,
     build: |build| Box::new(DualPi2::new(&build)),
 };
 

@@ -17,6 +17,7 @@ pub(super) const ENTRY: Entry = Entry {
     summary: "first in, first out; what finds no room is dropped",
     parameters: &[],
     check: any_settings,
+    draws: false,
     build: |build| Box::new(Fifo::new(build.limits)),
 };
 

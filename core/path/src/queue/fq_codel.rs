@@ -55,6 +55,7 @@ pub(super) const ENTRY: Entry = Entry {
     summary: "a CoDel queue per flow in round robin, new flows first (RFC 8290)",
     parameters: &[TARGET, INTERVAL, ECN, CE_THRESHOLD, FLOWS, QUANTUM, NEWTON],
     check: any_settings,
+    draws: false,
     build: |build| Box::new(FqCoDel::new(build)),
 };
 

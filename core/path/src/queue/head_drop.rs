@@ -26,6 +26,7 @@ pub(super) const ENTRY: Entry = Entry {
     summary: "first in, first out; on overflow the oldest is dropped (Lakshman 1996)",
     parameters: &[],
     check: any_settings,
+    draws: false,
     build: |build| Box::new(HeadDrop::new(build.limits)),
 };
 

@@ -162,6 +162,8 @@ pub struct Entry {
     pub parameters: &'static [Parameter],
     /// What is wrong with settings that are each within their bounds.
     pub check: fn(&Settings) -> Result<(), Conflict>,
+    /// Whether it drops or marks at random.
+    pub draws: bool,
     /// Makes one.
     pub build: fn(Build<'_>) -> Box<dyn Discipline>,
 }

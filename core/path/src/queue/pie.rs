@@ -71,6 +71,7 @@ pub(super) const ENTRY: Entry = Entry {
         AUTO_ACTIVE,
     ],
     check: any_settings,
+    draws: true,
     build: |build| Box::new(Pie::new(build)),
 };
 

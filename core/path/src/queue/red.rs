@@ -74,6 +74,7 @@ pub(super) const ENTRY: Entry = Entry {
         MEAN_PACKET,
     ],
     check,
+    draws: true,
     build: |build| Box::new(Red::new(build)),
 };
 

@@ -35,6 +35,7 @@ pub(super) const ENTRY: Entry = Entry {
     summary: "first in, first out; marks every packet above a threshold (RFC 8257 3.1)",
     parameters: &[PACKETS, OCTETS, SOJOURN],
     check: any_settings,
+    draws: false,
     build: |build| Box::new(Step::new(&build)),
 };
 

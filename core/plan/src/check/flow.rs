@@ -117,6 +117,7 @@ impl Context {
             let start = flow.start + start_step * n;
             Flow {
                 name: alike.name(n),
+                group: alike.group(),
                 start,
                 stop: stop.unwrap_or_else(|| self.rest_of_run(start)),
                 application: flow.application.clone().map(|application| {
@@ -139,6 +140,7 @@ impl Context {
         let [send_buffer, receive_buffer] = self.buffers(reader);
         Some(Flow {
             name: String::new(),
+            group: None,
             ends: None,
             application: application(reader),
             start,
@@ -308,6 +310,19 @@ impl Alike {
             None if self.total == 1 => "flow".to_owned(),
             None => format!("flow-{}", self.first as u64 + n + 1),
         }
+    }
+}
+
+impl Alike {
+    /// What they are called together.
+    fn group(&self) -> Option<String> {
+        let first = self.first as u64 + 1;
+        let last = self.first as u64 + self.count;
+        (self.count > 1).then(|| match &self.name {
+            Some(name) => name.clone(),
+            None if self.count == self.total => "flow".to_owned(),
+            None => format!("flow-{first} to {last}"),
+        })
     }
 }
 

@@ -14,6 +14,7 @@ use crate::keys::{self, MOST_FLOWS_IN_ALL, MOST_SERIES};
 use crate::model::{Plan, Series};
 use crate::nearest::nearest;
 use crate::reader::Reader;
+use crate::unset;
 
 /// What a series can set, and an override for all series.
 const SECTIONS: [&str; 9] = [
@@ -59,7 +60,7 @@ pub(crate) fn plan(
         description: reader.text("description"),
         claims: reader.texts("claims"),
         seed: reader.whole("seed").unwrap_or(1),
-        repeat: reader.count("repeat").unwrap_or(1),
+        repeat: reader.count("repeat"),
         series,
         warnings: texts,
         name,
@@ -119,6 +120,7 @@ impl Variations<'_> {
 
     fn one(&self, reader: &Reader) -> Option<Series> {
         let mut document = self.common.clone();
+        self.unset(reader, &mut document);
         let set = self.set(reader);
         apply(&mut document, set.iter(), self.findings);
         // Overrides come last: what was typed for this run wins.
@@ -138,6 +140,22 @@ impl Variations<'_> {
         })
     }
 
+    /// Takes away what the series does without.
+    fn unset(&self, reader: &Reader, document: &mut Table) {
+        let places: Vec<Place> = match reader.value("unset").map(|value| &value.kind) {
+            Some(ValueKind::Array(list)) => list.iter().map(|one| one.place.clone()).collect(),
+            _ => Vec::new(),
+        };
+        for (key, place) in reader.texts("unset").iter().zip(&places) {
+            let section = key.split('.').next().unwrap_or_default().trim();
+            if !SECTIONS.contains(&section) {
+                self.findings.add(cannot_change("unset", section, place));
+            } else if !unset::remove(document, key) {
+                self.findings.add(not_there(key, place, document));
+            }
+        }
+    }
+
     fn set(&self, reader: &Reader) -> Vec<Assignment> {
         let Some(value) = reader.value("set") else {
             return Vec::new();
@@ -150,19 +168,33 @@ impl Variations<'_> {
             .into_iter()
             .partition(|change| SECTIONS.contains(&change.section()));
         for change in unable {
-            self.findings.add(cannot_set(&change));
+            let finding = cannot_change("set", change.section(), change.place());
+            self.findings.add(finding);
         }
         able
     }
 }
 
-fn cannot_set(change: &Assignment) -> Diagnostic {
-    let section = change.section();
-    let message = format!("a series cannot set `{section}`");
-    Diagnostic::error(change.place(), message)
-        .label("not part of a run")
-        .nearest(nearest(section, SECTIONS))
-        .hint(format!("a series can set keys of {}", SECTIONS.join(", ")))
+fn cannot_change(verb: &str, section: &str, place: &Place) -> Diagnostic {
+    Diagnostic::error(
+        place,
+        format!("a series cannot {verb} `{}`", shown(section)),
+    )
+    .label("not part of a run")
+    .nearest(nearest(section, SECTIONS))
+    .hint(format!(
+        "a series can {verb} keys of {}",
+        SECTIONS.join(", ")
+    ))
+}
+
+fn not_there(key: &str, place: &Place, document: &Table) -> Diagnostic {
+    let known = unset::keys(document);
+    let near = nearest(key, known.iter().map(String::as_str));
+    Diagnostic::error(place, format!("the plan does not set `{}`", shown(key)))
+        .label("nothing to take away")
+        .nearest(near.map(|near| format!("\"{near}\"")))
+        .hint("dotted keys that the plan itself sets, as in \"path.loss\"")
 }
 
 /// Every series has a name of its own, and those named by `fit_of` exist.

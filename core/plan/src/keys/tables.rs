@@ -473,6 +473,8 @@ pub const SERIES: KeyTable = KeyTable {
             Kind::Texts, Is("none");
         fit_of = r#""reno-60MB""#, "the series this one is a fit of":
             Kind::Name, Is("none");
+        unset = r#"["path.loss"]"#, "keys of the plan that this series does without, before `set`":
+            Kind::Texts, Is("none");
         set = r#"{ "flow.congestion_control" = "reno" }"#, "what is different in this series":
             Kind::Changes, Is("{}");
     }],

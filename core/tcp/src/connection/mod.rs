@@ -199,6 +199,9 @@ pub struct Counters {
     pub timeouts: u64,
     /// Of these, found spurious by what came back or by timestamps.
     pub spurious_timeouts: u64,
+    /// Loss events: reductions of cwnd for loss, by fast recovery or the first timeout of
+    /// a series; one per window of data at most (RFC 5348 section 5.2 counts alike).
+    pub loss_events: u64,
     /// Segments without data sent.
     pub acks_sent: u64,
     /// Duplicate acknowledgments received.

@@ -75,6 +75,7 @@ impl<P: Payload> Connection<P> {
             pipe: Bytes::new(pipe),
         });
         self.ecn.on_reduction();
+        self.counters.loss_events += u64::from(kind != CongestionKind::Ecn);
         let cause = match kind {
             CongestionKind::Timeout => CwndCause::Timeout,
             CongestionKind::Loss => CwndCause::EnterRecovery,

@@ -7,6 +7,7 @@
 
 mod ack_path;
 mod application;
+mod aqm_drops;
 mod capture_artifact;
 mod connection_setup;
 mod cross_traffic;
@@ -152,6 +153,7 @@ pub const CAUSES: &[&Cause] = &[
     &sender_cpu::CAUSE,
     &random_loss::CAUSE,
     &queue_overflow::CAUSE,
+    &aqm_drops::CAUSE,
     &policer::CAUSE,
     &ecn_marks::CAUSE,
     &reordering::CAUSE,

@@ -500,6 +500,8 @@ pub(crate) const AWAY: &Table = &Table {
             (F::SuperSegments, &[23, -19]),
             (F::Missing, &[19, 25, -10, -5, -7, -14]),
         ]),
+        ("aqm-drops", [0, 0, 0, 0, 0, 0, 0, 0], &[
+        ]),
         ("policer", [0, 0, -38, 56, 42, 34, -13, 0], &[
             (F::QueueMax, &[5, 9, 65, 2, 68, -56, -84]),
             (F::TrainUse, &[-30, 2, 12, 9, 0, 2, -29]),

@@ -459,6 +459,8 @@ pub(crate) const NEAR: &Table = &Table {
             (F::SamePace, &[10, -3, -1, -3, -3]),
             (F::RecoveryShare, &[-16, 8, 12, -2]),
         ]),
+        ("aqm-drops", [0, 0, 0, 0, 0, 0, 0, 0], &[
+        ]),
         ("policer", [0, 0, -45, -122, 86, 37, 16, 0], &[
             (F::QueueSteps, &[17, 8, 2, 0, 4, -24]),
             (F::QueueMax, &[5, 10, -7, 34, 14, -26, -32]),

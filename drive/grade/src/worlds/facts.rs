@@ -112,7 +112,9 @@ fn read(outcome: &Outcome, forward: usize) -> Facts {
     let link = flow.sender.link();
     for counters in there.iter().chain(link).map(gigatcp_path::Hop::counters) {
         let of = |cause| counters.drops.sum(|dropped| cause_of(dropped) == cause);
-        facts.queue_full += of(Cause::QueueOverflow).packets;
+        // Packets alone do not tell one from the other.
+        let early = of(Cause::AqmDrops).packets;
+        facts.queue_full += of(Cause::QueueOverflow).packets + early;
         facts.lost += of(Cause::RandomLoss).packets;
         facts.policed += of(Cause::Policer).packets;
         facts.too_big += of(Cause::PmtuBlackHole).packets;

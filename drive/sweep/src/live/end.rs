@@ -300,6 +300,7 @@ impl End {
                         retransmitted: counters.retransmitted_segments,
                         fast_retransmits: counters.fast_retransmits,
                         timeouts: counters.timeouts,
+                        loss_events: counters.loss_events,
                         marked: info.ecn.delivered_ce,
                         mark_reductions: counters.ecn_reductions,
                         acks_sent: counters.acks_sent,

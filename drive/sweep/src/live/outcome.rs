@@ -175,7 +175,7 @@ impl FlowOutcome {
             .map_or(0, |seen| seen.counts.acks_sent);
         let kernel_sends = scenario.sender.stack == Stack::Kernel;
         let unavailable: &[&str] = match kernel_sends {
-            true => &["fast_retransmits", "mark_reductions"],
+            true => &["fast_retransmits", "loss_events", "mark_reductions"],
             false => &[],
         };
         let congestion = match self.sender.as_ref().map(|seen| &seen.detail) {
@@ -191,6 +191,8 @@ impl FlowOutcome {
             ],
             established: self.established,
             end: self.end.unwrap_or(end),
+            is_finished: self.end.is_some(),
+            group: flow.group.clone(),
             omit: scenario.tester.omit,
             counts: Counts {
                 acks_sent,
@@ -200,6 +202,7 @@ impl FlowOutcome {
             rings: Vec::new(),
             host_drops: BTreeMap::new(),
             busy: self.busy,
+            links: [None; 2],
             limits: self.sender.as_ref().map(|seen| seen.limits),
             account: self.account.clone(),
             negotiated: self.negotiated(scenario, flow),
@@ -210,6 +213,7 @@ impl FlowOutcome {
             application: None,
             time_sequence: None,
             looks: self.looks,
+            theory: None,
             meter: Some(&self.meter),
         };
         found.into_record()

@@ -14,6 +14,7 @@ use std::time::Instant;
 use gigatcp_plan::Plan;
 use gigatcp_record::{RunRecord, SCHEMA, SeriesRecord};
 use gigatcp_report::{Published, Report};
+use gigatcp_sweep::further::{self, Wanted};
 use gigatcp_sweep::run::RunError;
 use gigatcp_sweep::store::{self, Folder, StoreError};
 use gigatcp_sweep::{Ground, Job, Progress};
@@ -39,6 +40,11 @@ published where the experiment repeats something published; what limited the sen
 of the time; and what every path element carried and dropped. Then all series in one table. Of \
 repeats, the first is shown and all are in the table, as median, lowest and highest. Of more than \
 12 series the table is shown, of more than 30 intervals their sums; --all shows everything.
+
+Where loss is random and a flow saw fewer than 20 loss events, one seed says little: the series is \
+run with up to 10 further seeds, for 60 s at most, and the table has median, lowest, highest and \
+the value of theory where an equation holds. --seed or --repeat runs what they say and no more; \
+--capture and --on live never repeat.
 
 With `--on live` the same plan runs in real time: the engine at both ends of the emulated path, or \
 the kernel where the plan says sender.stack is kernel, with the same tables. What a plan says and \
@@ -165,7 +171,11 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     let progress = Progress::of(&job);
     let wanted = progress.tasks().len();
     let series = execute(arguments, &job, &progress, &interrupt);
-    let series = series.inspect_err(|_| interrupt.wait_if_aborted())?;
+    let mut series = series.inspect_err(|_| interrupt.wait_if_aborted())?;
+    if repeats_itself(arguments, &job) {
+        let further = execute_further(arguments, &job, &progress, &interrupt, &mut series);
+        further.inspect_err(|_| interrupt.wait_if_aborted())?;
+    }
     let partial = series.len() < wanted || series.iter().any(|series| series.partial);
     let mut record = RunRecord {
         schema: SCHEMA.to_owned(),
@@ -217,9 +227,15 @@ fn finish(
     let shown = show(arguments, &report, &path);
     match interrupt.signal() {
         // The status of an interrupted run matters more than who reads it.
-        Some(signal) if record.partial => Ok(Outcome::Interrupted(signal)),
+        Some(signal) if record.partial || is_cut(record) => Ok(Outcome::Interrupted(signal)),
         _ => shown.map(|()| Outcome::Done),
     }
+}
+
+/// Whether the user stopped the further seeds; everything else is complete.
+fn is_cut(record: &RunRecord) -> bool {
+    let mut further = record.series.iter().filter_map(|one| one.further.as_ref());
+    further.any(|one| one.ended_by == "interrupt")
 }
 
 /// What is to be run, and how often.
@@ -231,7 +247,7 @@ fn job(arguments: &Arguments, plan: Plan) -> Result<Job, Failure> {
         },
         only: chosen(&plan, &arguments.series)?,
         seed: arguments.seed.unwrap_or(plan.seed),
-        repeat: arguments.repeat.unwrap_or(plan.repeat),
+        repeat: arguments.repeat.or(plan.repeat).unwrap_or(1),
         captures: None,
         judge: false,
         plan,
@@ -297,6 +313,13 @@ fn unwritable(error: &StoreError) -> Failure {
     Failure::new(error.to_string())
 }
 
+/// Whether series of which one seed says little are run with further ones: no seeds
+/// were chosen, and a run is neither slow nor large.
+fn repeats_itself(arguments: &Arguments, job: &Job) -> bool {
+    let is_chosen = arguments.seed.is_some() || arguments.repeat.or(job.plan.repeat).is_some();
+    job.ground == Ground::VirtualTime && !arguments.capture && !is_chosen
+}
+
 /// Runs the job with as many threads as were asked for.
 fn execute(
     arguments: &Arguments,
@@ -304,6 +327,62 @@ fn execute(
     progress: &Progress,
     interrupt: &Interrupt,
 ) -> Result<Vec<SeriesRecord>, Failure> {
+    let lines = Lines::of(progress, job.repeat);
+    watched(arguments, (job, job.repeat), progress, &lines, |on_done| {
+        gigatcp_sweep::run(job, interrupt.stop(), progress, on_done)
+    })
+}
+
+/// Runs what of the job one seed says little of with further seeds.
+fn execute_further(
+    arguments: &Arguments,
+    job: &Job,
+    progress: &Progress,
+    interrupt: &Interrupt,
+    series: &mut [SeriesRecord],
+) -> Result<(), Failure> {
+    let wanted = further::wanted(job, series, progress);
+    if wanted.is_empty() || interrupt.signal().is_some() {
+        return Ok(());
+    }
+    output::say(&why_further(&wanted));
+    let progress = further::progress(&wanted);
+    let lines = Lines::of(&progress, further::MAX_SEEDS);
+    let seeds = 1 + further::MAX_SEEDS;
+    watched(arguments, (job, seeds), &progress, &lines, |on_done| {
+        let stop = interrupt.stop();
+        further::run(&wanted, further::MAX_TIME, stop, &progress, series, on_done)
+    })
+}
+
+/// Says why series are run with further seeds.
+fn why_further(wanted: &[Wanted<'_>]) -> String {
+    let events = wanted.iter().map(|one| one.why.loss_events).min();
+    let events = output::counted(events.unwrap_or(0), "loss event");
+    let who = match wanted {
+        [one] => format!("{} saw {events}", one.name()),
+        many => format!(
+            "{} series saw few loss events ({events} the fewest)",
+            many.len()
+        ),
+    };
+    format!(
+        "{who}, and loss is random: up to {} further seeds, {} s at most; --seed or --repeat runs \
+         those alone",
+        further::MAX_SEEDS,
+        further::MAX_TIME.as_secs(),
+    )
+}
+
+/// Runs `work`, which is the job with so many seeds, with as many threads as `--jobs` says,
+/// and shows how far it is.
+fn watched<T: Send>(
+    arguments: &Arguments,
+    (job, seeds): (&Job, u32),
+    progress: &Progress,
+    lines: &Lines,
+    work: impl FnOnce(&(dyn Fn(&SeriesRecord) + Sync)) -> Result<T, RunError> + Send,
+) -> Result<T, Failure> {
     let threads = threads(arguments.jobs, progress.tasks().len());
     let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
     let pool = pool.map_err(|error| {
@@ -311,11 +390,8 @@ fn execute(
             .effect("nothing was run")
             .hint("fewer at the same time: `--jobs 1`")
     })?;
-    let lines = Lines::of(progress, job.repeat);
     let on_terminal = std::io::stderr().is_terminal();
-    let run = |on_done: &(dyn Fn(&SeriesRecord) + Sync)| {
-        pool.install(|| gigatcp_sweep::run(job, interrupt.stop(), progress, on_done))
-    };
+    let run = |on_done: &(dyn Fn(&SeriesRecord) + Sync)| pool.install(|| work(on_done));
     // A world that finds a fault in itself panics; nothing of it is used
     // afterwards.
     let result = catch_unwind(AssertUnwindSafe(|| {
@@ -327,7 +403,7 @@ fn execute(
     }));
     match result {
         Ok(result) => result.map_err(|error| failed(&error)),
-        Err(_) => Err(fault(arguments, job)),
+        Err(_) => Err(fault(arguments, job, seeds)),
     }
 }
 
@@ -351,7 +427,7 @@ fn failed(error: &RunError) -> Failure {
 }
 
 /// What is said when the simulator finds a fault in itself.
-fn fault(arguments: &Arguments, job: &Job) -> Failure {
+fn fault(arguments: &Arguments, job: &Job, seeds: u32) -> Failure {
     let mut replay = format!("gigatcp run {}", quoted(&arguments.plan.to_string_lossy()));
     for change in &arguments.overrides {
         replay.push_str(&format!(" --set {}", quoted(change)));
@@ -359,7 +435,7 @@ fn fault(arguments: &Arguments, job: &Job) -> Failure {
     for name in &job.only {
         replay.push_str(&format!(" --series {name}"));
     }
-    replay.push_str(&format!(" --seed {} --repeat {}", job.seed, job.repeat));
+    replay.push_str(&format!(" --seed {} --repeat {seeds}", job.seed));
     Failure::fault("the simulator found a fault in itself, said above; the plan is not to blame")
         .effect("nothing was stored: no number of this run can be trusted")
         .hint(format!("please report it; this replays it: {replay}"))
@@ -378,7 +454,9 @@ fn quoted(text: &str) -> String {
 fn say_end(record: &RunRecord, wanted: usize, started: Instant, signal: Option<Signal>) {
     let nanos = u64::try_from(started.elapsed().as_nanos()).unwrap_or(u64::MAX);
     let took = human_duration(Duration::from_nanos(nanos));
-    let runs = output::counted(wanted as u64, "run");
+    let further = record.series.iter().filter_map(|one| one.further.as_ref());
+    let further: usize = further.map(|one| one.runs.len()).sum();
+    let runs = output::counted((wanted + further) as u64, "run");
     let Some(signal) = signal.filter(|_| record.partial) else {
         return output::say(&format!("{runs} in {took}\n"));
     };

@@ -57,7 +57,7 @@ impl Experiment {
 
     /// Runs every series as often as the plan says.
     fn run_as_often_as_planned(name: &str) -> Self {
-        Self::run_so_often(name, |plan| plan.repeat)
+        Self::run_so_often(name, |plan| plan.repeat.unwrap_or(1))
     }
 
     fn run_so_often(name: &str, repeat: fn(&Plan) -> u32) -> Self {

@@ -133,7 +133,7 @@ impl PlanView {
             title: plan.title.clone(),
             claims: plan.claims.clone(),
             seed: plan.seed,
-            repeat: plan.repeat,
+            repeat: plan.repeat.unwrap_or(1),
             series: plan.series.iter().map(SeriesView::of).collect(),
         }
     }

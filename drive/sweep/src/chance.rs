@@ -1,0 +1,125 @@
+//! What is left to chance in a run, and whether one seed says enough of it.
+//!
+//! The spread of a mean over loss events falls with the square root of their number: with
+//! [`ENOUGH`] of them it is about a fifth. A flow that saw fewer, and whose losses
+//! another seed would place elsewhere, is one draw from a wide distribution.
+//!
+//! Losses are random where a link takes or marks packets at random, and where anything
+//! random (arrivals, delays, CPU steal time, collisions) decides who finds a queue full.
+//! The first kind counts whether or not a packet was lost; the second only if one was.
+
+use gigatcp_path::{HopConfig, LossModel};
+use gigatcp_plan::{Flow, Scenario};
+use gigatcp_record::{FlowRecord, SeriesRecord};
+use gigatcp_units::Probability;
+
+use crate::scenario::links_of;
+
+/// Loss events of a flow with which one seed says enough.
+pub const ENOUGH: u64 = 20;
+
+/// Why one seed says little of a series.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct FewLosses {
+    /// Fewest loss events of a flow whose losses are random.
+    pub loss_events: u64,
+    /// What is random, one line each.
+    pub random: Vec<String>,
+}
+
+/// Why one seed says little of `record`, a run of `scenario`; None if it says enough.
+#[must_use]
+pub fn few_losses(scenario: &Scenario, record: &SeriesRecord) -> Option<FewLosses> {
+    let random = sources(scenario);
+    let events = scenario.flows.iter().flat_map(|flow| {
+        let loses = links_of(scenario, flow)[0].iter().any(|link| takes(link));
+        let own = record.flows.iter().filter(|one| is_of(one, flow));
+        own.map(loss_events)
+            .filter(move |events| loses || *events > 0)
+    });
+    let loss_events = events.filter(|events| *events < ENOUGH).min()?;
+    (!random.is_empty()).then_some(FewLosses {
+        loss_events,
+        random,
+    })
+}
+
+/// Windows of a flow that were reduced, for loss or for marks.
+fn loss_events(flow: &FlowRecord) -> u64 {
+    flow.loss_events + flow.mark_reductions
+}
+
+/// Whether a recorded connection is one of `flow`.
+fn is_of(record: &FlowRecord, flow: &Flow) -> bool {
+    let rest = record.name.strip_prefix(flow.name.as_str());
+    rest.is_some_and(|rest| rest.is_empty() || rest.starts_with("-connection-"))
+}
+
+/// Everything of a scenario that its seed decides, one line each.
+fn sources(scenario: &Scenario) -> Vec<String> {
+    let hosts = [&scenario.sender, &scenario.receiver];
+    let hosts = hosts.into_iter();
+    let hosts = hosts.chain(scenario.nodes.iter().map(|node| &node.host));
+    let links = hosts.clone().filter_map(|host| host.link.as_ref());
+    let links = links
+        .chain(&scenario.forward)
+        .chain(&scenario.reverse)
+        .chain(&scenario.links);
+    let of_links = links.flat_map(|link| {
+        let kinds = kinds(link).into_iter();
+        kinds.map(|kind| format!("{kind} at `{}`", link.name))
+    });
+    let draw = |flow: &&Flow| flow.application.as_ref().is_some_and(|one| one.draws());
+    let of_flows = scenario.flows.iter().filter(draw);
+    let of_flows = of_flows.map(|flow| format!("traffic of `{}`", flow.name));
+    let steal = hosts.into_iter().any(|host| host.steal.is_some());
+    let steal = steal.then(|| "CPU steal time".to_owned());
+    let collisions = scenario.ethernet.is_some();
+    let collisions = collisions.then(|| "backoff after collisions".to_owned());
+    let all = of_links.chain(of_flows).chain(steal).chain(collisions);
+    let mut named: Vec<String> = Vec::new();
+    for source in all {
+        if !named.contains(&source) {
+            named.push(source);
+        }
+    }
+    named
+}
+
+/// Whether the link takes or marks packets at random, however few there are.
+fn takes(link: &HopConfig) -> bool {
+    link.loss.iter().any(is_random) || link.mark.is_some_and(happens)
+}
+
+fn is_random(model: &LossModel) -> bool {
+    match model {
+        LossModel::Bernoulli(probability) => happens(*probability),
+        LossModel::GilbertElliott(_) => true,
+        LossModel::Periodic { .. } | LossModel::Listed(_) => false,
+    }
+}
+
+fn happens(probability: Probability) -> bool {
+    probability.as_f64() > 0.0
+}
+
+/// What a link does at random.
+fn kinds(link: &HopConfig) -> Vec<String> {
+    let reorders = link.reorder.is_some_and(|one| happens(one.probability));
+    let all = [
+        ("loss".to_owned(), link.loss.iter().any(is_random)),
+        ("marks".to_owned(), link.mark.is_some_and(happens)),
+        (
+            format!("{} drops", link.queue.discipline.name),
+            link.queue.discipline.draws,
+        ),
+        ("delay".to_owned(), link.jitter.is_some()),
+        ("reordering".to_owned(), reorders),
+        (
+            "duplication".to_owned(),
+            link.duplicate.is_some_and(happens),
+        ),
+    ];
+    let all = all.into_iter().filter(|(_, is_so)| *is_so);
+    all.map(|(kind, _)| kind).collect()
+}

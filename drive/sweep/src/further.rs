@@ -1,0 +1,237 @@
+//! Further seeds for series of which one seed says little ([`chance`](crate::chance)).
+//!
+//! At most [`MAX_SEEDS`] per series and [`MAX_TIME`] for all series together. All series get
+//! their first further seed, then their second, and so on. A run that would end after the
+//! limit, going by how long the first took, is not begun; one that is in progress when the
+//! time is over is discarded. What remains of a series are its seeds up to the first that
+//! is missing, so that runs are not selected by how long they take.
+//!
+//! How many seeds fit into the time depends on the machine; each of them, with its
+//! `event_hash`, does not.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use gigatcp_record::{FlowRecord, FurtherFlow, FurtherRecord, FurtherRun, SeriesRecord};
+use gigatcp_sim::World;
+use gigatcp_sim::config::WorldConfig;
+use rayon::prelude::*;
+
+use crate::chance::{FewLosses, few_losses};
+use crate::run::{Job, Progress, RunError, Task};
+use crate::{harvest, scenario};
+
+/// Most further seeds of a series.
+pub const MAX_SEEDS: u32 = 10;
+
+/// Longest that they may take, all together.
+pub const MAX_TIME: Duration = Duration::from_secs(60);
+
+/// Time between two looks at the clock.
+const STEP: Duration = Duration::from_millis(20);
+
+/// A series that is to be repeated.
+#[derive(Debug)]
+pub struct Wanted<'a> {
+    /// Its place among the records.
+    place: usize,
+    /// What to run.
+    task: Task<'a>,
+    /// How long the first run of it took.
+    took: Duration,
+    /// Why.
+    pub why: FewLosses,
+}
+
+impl Wanted<'_> {
+    /// Its name.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.task.series.name
+    }
+}
+
+/// The series of `job` to repeat, going by what came out of them: `records`, in plan order,
+/// of a job that runs each series once; `progress` is that of this job.
+#[must_use]
+pub fn wanted<'a>(job: &'a Job, records: &[SeriesRecord], progress: &Progress) -> Vec<Wanted<'a>> {
+    let tasks = job.tasks().into_iter().zip(progress.tasks());
+    let tasks = tasks.filter_map(|(task, progress)| {
+        let is_it = |record: &SeriesRecord| record.name == task.series.name;
+        let place = records.iter().position(is_it)?;
+        let record = &records[place];
+        let why = few_losses(&task.series.scenario, record)?;
+        (!record.partial).then(|| Wanted {
+            place,
+            took: progress.took(),
+            why,
+            task,
+        })
+    });
+    tasks.collect()
+}
+
+/// The worlds to run for `wanted`: by seed, then in plan order.
+fn tasks<'a>(wanted: &[Wanted<'a>], seeds: u32) -> Vec<Task<'a>> {
+    let seeds = 1..=seeds;
+    let all = seeds.flat_map(|repeat| {
+        wanted.iter().map(move |one| Task {
+            series: one.task.series,
+            repeat,
+            seed: one.task.seed.wrapping_add(u64::from(repeat)),
+        })
+    });
+    all.collect()
+}
+
+/// The progress of the further runs, all at their beginning.
+#[must_use]
+pub fn progress(wanted: &[Wanted<'_>]) -> Progress {
+    Progress::of_tasks(&tasks(wanted, MAX_SEEDS))
+}
+
+/// Runs `wanted` with further seeds for at most `limit`, and adds what came out to
+/// `records`. `on_done` is called as each world ends, in no particular order.
+///
+/// # Errors
+/// The first world that cannot be built.
+pub fn run(
+    wanted: &[Wanted<'_>],
+    limit: Duration,
+    interrupt: &AtomicBool,
+    progress: &Progress,
+    records: &mut [SeriesRecord],
+    on_done: &(dyn Fn(&SeriesRecord) + Sync),
+) -> Result<(), RunError> {
+    let began = Instant::now();
+    let tasks = tasks(wanted, MAX_SEEDS);
+    let stop = AtomicBool::new(false);
+    let run_one = |number: usize| {
+        let (task, one) = (&tasks[number], &wanted[number % wanted.len()]);
+        let state = &progress.tasks()[number];
+        if stop.load(Ordering::Relaxed) || began.elapsed() + one.took > limit {
+            return Ok(None);
+        }
+        let record = run_world(task, &stop, &state.now_ns)?;
+        state.done.store(true, Ordering::Relaxed);
+        Ok((!record.partial).then(|| {
+            on_done(&record);
+            summed_up(&record)
+        }))
+    };
+    // Threads split what is iterated over in halves, and here seeds come in order.
+    let next = AtomicUsize::new(0);
+    let results: Result<Vec<(usize, Option<FurtherRun>)>, RunError> =
+        while_time_remains(limit, began, interrupt, &stop, || {
+            let all = (0..tasks.len()).into_par_iter().map(|_| {
+                let number = next.fetch_add(1, Ordering::Relaxed);
+                run_one(number).map(|run| (number, run))
+            });
+            all.collect()
+        });
+    let mut results = results?;
+    results.sort_by_key(|(number, _)| *number);
+    for (number, one) in wanted.iter().enumerate() {
+        let own = (number..results.len()).step_by(wanted.len());
+        let runs = own.map_while(|at| results[at].1.take()).collect();
+        let is_interrupted = interrupt.load(Ordering::Relaxed);
+        records[one.place].further = Some(record(&one.why, runs, is_interrupted));
+    }
+    Ok(())
+}
+
+fn record(why: &FewLosses, runs: Vec<FurtherRun>, is_interrupted: bool) -> FurtherRecord {
+    let ended_by = match runs.len() == MAX_SEEDS as usize {
+        true => "seeds",
+        false if is_interrupted => "interrupt",
+        false => "time",
+    };
+    FurtherRecord {
+        random: why.random.clone(),
+        loss_events: why.loss_events,
+        wanted: MAX_SEEDS,
+        ended_by: ended_by.to_owned(),
+        runs,
+    }
+}
+
+/// Does `work`, and sets `stop` when the time is over or the user interrupts.
+fn while_time_remains<T>(
+    limit: Duration,
+    began: Instant,
+    interrupt: &AtomicBool,
+    stop: &AtomicBool,
+    work: impl FnOnce() -> T,
+) -> T {
+    let over = &AtomicBool::new(false);
+    thread::scope(|scope| {
+        let watch = scope.spawn(move || {
+            while !over.load(Ordering::Relaxed) {
+                if interrupt.load(Ordering::Relaxed) || began.elapsed() >= limit {
+                    stop.store(true, Ordering::Relaxed);
+                }
+                thread::park_timeout(STEP);
+            }
+        });
+        let _ending = Ending(over, watch.thread().clone());
+        work()
+    })
+}
+
+/// Ends the thread that watches the clock, also when a world panics.
+struct Ending<'a>(&'a AtomicBool, thread::Thread);
+
+impl Drop for Ending<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+        self.1.unpark();
+    }
+}
+
+/// One world, without what only graphs need.
+fn run_world(
+    task: &Task<'_>,
+    stop: &AtomicBool,
+    now: &AtomicU64,
+) -> Result<SeriesRecord, RunError> {
+    let series = task.series;
+    let config: WorldConfig = scenario::world(&series.scenario, task.seed);
+    let mut world = World::new(config).map_err(|source| RunError::World {
+        series: series.name.clone(),
+        source,
+    })?;
+    let ended = world.run(stop, now);
+    world.check();
+    let outcome = world.outcome();
+    Ok(harvest::series(
+        series,
+        task.repeat,
+        task.seed,
+        ended,
+        &outcome,
+    ))
+}
+
+fn summed_up(record: &SeriesRecord) -> FurtherRun {
+    FurtherRun {
+        seed: record.seed,
+        event_hash: record.event_hash.clone(),
+        flows: record.flows.iter().map(flow).collect(),
+    }
+}
+
+fn flow(flow: &FlowRecord) -> FurtherFlow {
+    FurtherFlow {
+        bytes: flow.bytes,
+        clock_start_ns: flow.clock_start_ns,
+        average_ns: flow.average_ns,
+        goodput_bps: flow.goodput_bps,
+        time_to_90_ns: flow.time_to_90_ns,
+        retransmitted_segments: flow.retransmitted_segments,
+        loss_events: flow.loss_events,
+        mark_reductions: flow.mark_reductions,
+        sender_cpu_fraction: flow.sender_cpu_fraction,
+        receiver_cpu_fraction: flow.receiver_cpu_fraction,
+    }
+}

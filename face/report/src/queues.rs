@@ -1,0 +1,125 @@
+//! Queues over time, as `report.html` draws them.
+//!
+//! A record has for each path element the backlog, the queueing delay, and how much was
+//! dropped and marked so far, as rows that hold until the next. What the page draws of an
+//! element is a line of steps, and ticks at the rows in which the counts went up. Elements
+//! at which nothing ever waited, and nothing was dropped or marked, are left out.
+
+use gigatcp_record::{HopRecord, SeriesRecord};
+use serde::Serialize;
+
+use crate::Report;
+use crate::compare::Row;
+use crate::group::groups;
+use crate::page::{Column, MAX_LINES};
+use crate::thin::{Point, deltas, thin};
+
+/// Points of all lines on the whole page.
+const POINTS: usize = 45_000;
+
+/// Ticks of a line for drops, and as many for marks: more are upon each other.
+const TICKS: u64 = 600;
+
+/// The queue of one element in the drawn repeat of one series.
+#[derive(Debug, Serialize)]
+pub struct Queue {
+    /// The element's name.
+    pub element: String,
+    /// The series' name.
+    pub series: String,
+    /// The first line of the series in [`crate::page::Page::lines`], whose colour it has; of
+    /// a series without lines, its number.
+    pub line: usize,
+    /// Queueing delay, µs.
+    pub delay: Column,
+    /// Packets waiting and in service.
+    pub packets: Column,
+    /// Bytes waiting and in service.
+    pub bytes: Column,
+    /// Times, in µs as differences, by which packets were dropped since the tick before.
+    pub drops: Vec<i64>,
+    /// The same of marks.
+    pub marks: Vec<i64>,
+}
+
+/// A row of the record.
+type Sample = (u64, u64, u64, u64, u64, u64);
+
+/// The queues of the series of a run, of which `rows` are drawn as lines.
+pub(crate) fn queues(report: &Report<'_>, rows: &[Row<'_>]) -> Vec<Queue> {
+    let mut found: Vec<(usize, &SeriesRecord, &HopRecord)> = Vec::new();
+    for (number, group) in groups(report.run).iter().take(MAX_LINES).enumerate() {
+        let line = rows.iter().position(|row| row.group.name == group.name);
+        let series = group.representative();
+        let hops = series.hops.iter().filter(|hop| is_used(hop));
+        found.extend(hops.map(|hop| (line.unwrap_or(number), series, hop)));
+    }
+    let budget = (POINTS / 3 / found.len().max(1)).max(50);
+    let queues = found.into_iter();
+    queues
+        .map(|(line, series, hop)| queue(line, series, hop, budget))
+        .collect()
+}
+
+fn is_used(hop: &HopRecord) -> bool {
+    // One packet in service is no queue.
+    let row = |sample: &Sample| sample.1 > 1 || sample.4 > 0 || sample.5 > 0;
+    hop.samples.iter().any(row)
+}
+
+fn queue(line: usize, series: &SeriesRecord, hop: &HopRecord, budget: usize) -> Queue {
+    let end = series.duration_ns;
+    let column = |value: fn(&Sample) -> u64| {
+        let mut points: Vec<Point> = Vec::with_capacity(hop.samples.len() + 1);
+        points.extend(hop.samples.iter().map(|one| (one.0 / 1000, value(one))));
+        // The last row holds until the end.
+        points.extend(hop.samples.last().map(|last| (end / 1000, value(last))));
+        let kept = thin(&points, budget);
+        Column {
+            t: deltas(kept.iter().map(|point| point.0)),
+            v: deltas(kept.iter().map(|point| point.1)),
+        }
+    };
+    Queue {
+        element: hop.name.clone(),
+        series: series.name.clone(),
+        line,
+        delay: column(|sample| sample.3 / 1000),
+        packets: column(|sample| sample.1),
+        bytes: column(|sample| sample.2),
+        drops: ticks(&hop.samples, end, |sample| sample.4),
+        marks: ticks(&hop.samples, end, |sample| sample.5),
+    }
+}
+
+/// The times at which `count` had grown, at most [`TICKS`].
+fn ticks(samples: &[Sample], end: u64, count: fn(&Sample) -> u64) -> Vec<i64> {
+    let step = (end / TICKS).max(1);
+    let mut times: Vec<u64> = Vec::new();
+    let mut before = 0;
+    for sample in samples {
+        let is_more = count(sample) > before;
+        before = count(sample);
+        let is_new = times
+            .last()
+            .is_none_or(|last| sample.0 / step > last / step);
+        if is_more && is_new {
+            times.push(sample.0);
+        }
+    }
+    deltas(times.into_iter().map(|time| time / 1000))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_tick_stands_where_a_count_has_grown_and_close_ones_are_one() {
+        let at = |ms: u64, dropped| (ms * 1_000_000, 0, 0, 0, dropped, 0);
+        let samples = [at(0, 0), at(10, 1), at(20, 1), at(6_000, 2), at(6_001, 3)];
+        let times = ticks(&samples, 60_000 * 1_000_000, |sample| sample.4);
+        assert_eq!(times, [10_000, 5_990_000]);
+        assert!(ticks(&samples, 1, |sample| sample.5).is_empty());
+    }
+}
