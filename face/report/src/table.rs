@@ -179,11 +179,7 @@ pub fn end_and_card(flow: &FlowRecord) -> Vec<String> {
             grouped(*packets)
         )
     });
-    failure
-        .chain(starved)
-        .chain(rings)
-        .chain(hosts)
-        .collect()
+    failure.chain(starved).chain(rings).chain(hosts).collect()
 }
 
 /// When the last byte of a flow arrived that then starved or failed; a part of a line, empty
