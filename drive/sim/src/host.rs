@@ -424,27 +424,35 @@ impl Host {
             Content::Datagram { datagram, sent_at } if self.ideal => {
                 self.take_datagram(now, socket, datagram, sent_at);
             }
-            Content::Corrupted(_) if self.ideal => self.drop_corrupted(socket, &packet),
-            Content::Segment(_) | Content::Datagram { .. } | Content::Corrupted(_) => {
+            Content::Segment(_) | Content::Datagram { .. } => {
                 self.card
                     .handle_packet(now, socket, packet, &mut self.drops);
                 self.take_interrupt(now);
                 self.work(now, out);
             }
-            Content::Fragments(fragments) => {
-                if let Some(content) = self.reassembly.handle(now, socket, *fragments) {
-                    self.handle_whole(now, socket, Packet { content, ..packet }, out);
-                }
-            }
-            Content::Icmp { error, .. } => self.handle_icmp(now, socket as usize, error, out),
+            _ => self.handle_seldom(now, socket, packet, out),
         }
     }
 
-    /// The last fragment of a packet has arrived.
+    /// Fragments, damaged packets and ICMP errors.
     #[cold]
     #[inline(never)]
-    fn handle_whole(&mut self, now: Instant, socket: u32, packet: Packet, out: &mut Vec<Packet>) {
-        self.handle_packet(now, socket, packet, out);
+    fn handle_seldom(&mut self, now: Instant, socket: u32, packet: Packet, out: &mut Vec<Packet>) {
+        match packet.content {
+            Content::Fragments(fragments) => {
+                if let Some(content) = self.reassembly.handle(now, socket, *fragments) {
+                    self.handle_packet(now, socket, Packet { content, ..packet }, out);
+                }
+            }
+            Content::Icmp { error, .. } => self.handle_icmp(now, socket as usize, error, out),
+            Content::Corrupted(_) if self.ideal => self.drop_corrupted(socket, &packet),
+            Content::Corrupted(_) | Content::Segment(_) | Content::Datagram { .. } => {
+                self.card
+                    .handle_packet(now, socket, packet, &mut self.drops);
+                self.take_interrupt(now);
+                self.work(now, out);
+            }
+        }
     }
 
     /// A packet's checksum is wrong: it is counted and dropped, and nobody learns of it

@@ -25,7 +25,7 @@ fn transfer(pmtud: bool, mtu: u64, fragments: bool, p: f64) -> (Ended, Outcome) 
         mtu: Some(Bytes::new(mtu)),
         tells_too_big: true,
         fragments,
-        ..link("narrow", 100_000_000, DELAY, 1000)
+        ..link("narrow", 100_000_000, DELAY, 10_000)
     };
     let lossy = HopConfig {
         loss: vec![LossModel::Bernoulli(Probability::try_new(p).unwrap())],
