@@ -177,7 +177,7 @@ mod tests {
         assert_eq!(drops.total(), Tally::new(4, 4540));
         assert_eq!(
             drops.iter().count(),
-            7,
+            8,
             "causes of hosts only if they dropped"
         );
         drops.add(DropCause::NoBuffer, Tally::default());

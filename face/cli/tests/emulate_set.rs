@@ -329,7 +329,7 @@ fn whatever_a_plan_says_of_a_link_can_be_typed() {
             "mark_above         65 packets",
         ),
         ("--mark", "0.001", "mark               1e-3"),
-        ("--link-mtu", "1400", "mtu                1.4 kB"),
+        ("--link-mtu", "1400", "mtu                1400 B"),
         (
             "--rate-schedule",
             "9 s: 1 Mbit/s, every 20 s",
@@ -387,6 +387,8 @@ fn whatever_a_plan_says_of_a_link_can_be_typed() {
         "reverse-rate",
         "--unset",
         "rate-schedule",
+        "--unset",
+        "packet-rate",
         "--unset",
         "mark",
         "--unset",

@@ -13,9 +13,15 @@ pub(crate) type Column = (String, Box<dyn Fn(&HostRecord) -> String>);
 /// A share of the time under its heading.
 type Share = (&'static str, fn(&HostRecord) -> f64);
 
+/// Returns the hosts that are shown: their processors worked, or they dropped something.
+pub(crate) fn at_work(hosts: &[HostRecord]) -> Vec<&HostRecord> {
+    let is_shown = |host: &&HostRecord| host.idle_fraction < 1.0 || !host.drops.is_empty();
+    hosts.iter().filter(is_shown).collect()
+}
+
 /// Returns the columns behind the name that `hosts` need. What did not occur at any of
 /// them has no column.
-pub(crate) fn columns<'a>(hosts: impl Iterator<Item = &'a HostRecord> + Clone) -> Vec<Column> {
+pub(crate) fn columns(hosts: &[&HostRecord]) -> Vec<Column> {
     let mut columns: Vec<Column> = vec![(
         "processors".to_owned(),
         Box::new(|host| grouped(host.processors)),
@@ -30,13 +36,13 @@ pub(crate) fn columns<'a>(hosts: impl Iterator<Item = &'a HostRecord> + Clone) -
         let shown = move |host: &HostRecord| fixed(share(host) * 100.0, 1);
         columns.push((heading.to_owned(), Box::new(shown)));
     }
-    if hosts.clone().any(|host| host.interrupts > 0) {
+    if hosts.iter().any(|host| host.interrupts > 0) {
         columns.push((
             "interrupts".to_owned(),
             Box::new(|host| grouped(host.interrupts)),
         ));
     }
-    let mut causes: Vec<&String> = hosts.clone().flat_map(|host| host.drops.keys()).collect();
+    let mut causes: Vec<&String> = hosts.iter().flat_map(|host| host.drops.keys()).collect();
     causes.sort_unstable();
     causes.dedup();
     for cause in causes {
@@ -46,7 +52,7 @@ pub(crate) fn columns<'a>(hosts: impl Iterator<Item = &'a HostRecord> + Clone) -
         columns.push((heading, Box::new(move |host| grouped(dropped(host)))));
     }
     let link = |host: &HostRecord| host.link_utilization_fraction;
-    if hosts.clone().any(|host| link(host).is_some()) {
+    if hosts.iter().any(|host| link(host).is_some()) {
         let shown = move |host: &HostRecord| {
             link(host).map_or_else(|| ABSENT.to_owned(), |busy| fixed(busy * 100.0, 1))
         };

@@ -426,14 +426,17 @@ pub(crate) fn path(report: &Report<'_>) -> String {
     )
 }
 
-fn hosts_of(series: &SeriesRecord) -> &[HostRecord] {
-    &series.hosts[..series.hosts.len().min(hosts::MOST_SHOWN)]
+fn hosts_of(series: &SeriesRecord) -> Vec<&HostRecord> {
+    let mut shown = hosts::at_work(&series.hosts);
+    shown.truncate(hosts::MOST_SHOWN);
+    shown
 }
 
-/// Hosts of the drawn repeat of every series; empty where all are ideal.
+/// Hosts of the drawn repeat of every series; empty where none has anything to show.
 pub(crate) fn hosts(report: &Report<'_>) -> String {
     let shown: Vec<&SeriesRecord> = drawn(report).collect();
-    let columns = hosts::columns(shown.iter().flat_map(|series| hosts_of(series)));
+    let all: Vec<&HostRecord> = shown.iter().flat_map(|series| hosts_of(series)).collect();
+    let columns = hosts::columns(&all);
     let mut body = String::new();
     for series in shown {
         for host in hosts_of(series) {

@@ -58,11 +58,12 @@ pub fn series(
         out.push_str("\npath, in order:\n");
         out.push_str(&grid(&hop_cells(&record.hops), 1));
     }
-    if !record.hosts.is_empty() {
+    let at_work = hosts::at_work(&record.hosts);
+    if !at_work.is_empty() {
         out.push_str("\nhosts, shares of the time of their processors:\n");
-        let shown = &record.hosts[..record.hosts.len().min(hosts::MOST_SHOWN)];
+        let shown = &at_work[..at_work.len().min(hosts::MOST_SHOWN)];
         out.push_str(&grid(&host_cells(shown), 1));
-        let left_out = record.hosts.len() - shown.len();
+        let left_out = at_work.len() - shown.len();
         if left_out > 0 {
             let _ = writeln!(out, "{left_out} more hosts are in run.json");
         }
@@ -331,8 +332,8 @@ fn hop_cells(hops: &[HopRecord]) -> Vec<Vec<String>> {
     cells
 }
 
-fn host_cells(shown: &[HostRecord]) -> Vec<Vec<String>> {
-    let columns = hosts::columns(shown.iter());
+fn host_cells(shown: &[&HostRecord]) -> Vec<Vec<String>> {
+    let columns = hosts::columns(shown);
     let headings = columns.iter().map(|(heading, _)| heading.clone());
     let mut cells = vec![once("host".to_owned()).chain(headings).collect()];
     cells.extend(shown.iter().map(|host| {

@@ -20,7 +20,7 @@ pub(crate) const CAUSE: Cause = Cause {
     detection: "The account of a run knows why each packet was dropped. Captures show the loss, not \
                 the reason: `why` reports queue-overflow or random-loss.",
     confidence: "Exact in the account of a run; never reported of packets only.",
-    capture_points: "none",
+    capture_points: "no capture: the run itself",
     fix: "ECN at both hosts, so that the queue marks in place of dropping; a target and an interval, \
           or thresholds, that fit the RTT and the number of flows.",
     references: &[

@@ -160,3 +160,8 @@ fn the_receiver_of_2001_jumps_above_502_mbit_per_second_and_stays_there() {
         assert!((ours - published).abs() < 0.005, "{ours} {published}");
     }
 }
+
+#[test]
+fn what_a_terminal_shows_is_as_it_was() {
+    experiment().assert_output();
+}

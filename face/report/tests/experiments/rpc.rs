@@ -82,3 +82,8 @@ fn a_rate_that_adapts_keeps_seven_tenths_whatever_is_offered() {
         assert!(repeated < 0.03, "{series}: {repeated}");
     }
 }
+
+#[test]
+fn what_a_terminal_shows_is_as_it_was() {
+    experiment().assert_output();
+}

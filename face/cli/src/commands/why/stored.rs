@@ -105,7 +105,7 @@ impl Stored {
             plan,
         };
         let again = gigatcp_sweep::run(&job, &AtomicBool::new(false), &Progress::of(&job), &|_| ());
-        let again = again.map_err(|error| cannot(&error.to_string()))?;
+        let mut again = again.map_err(|error| cannot(&error.to_string()))?;
         // Numbers as they are read from a file, to compare with those that were.
         let text = json!(again).to_string();
         let read: Vec<SeriesRecord> = serde_json::from_str(&text)
@@ -115,6 +115,9 @@ impl Stored {
                 "repeated by this version it comes out differently: version, or machine, is not \
                  the one that made it",
             ));
+        }
+        for (new, old) in again.iter_mut().zip(&mut record.series) {
+            new.further = old.further.take();
         }
         record.series = again;
         Ok(())
@@ -181,6 +184,7 @@ impl Stored {
 /// What came out of a series, without what is said of why.
 fn bare(series: &SeriesRecord) -> Value {
     let mut series = series.clone();
+    series.further = None;
     for flow in &mut series.flows {
         flow.why = None;
     }
