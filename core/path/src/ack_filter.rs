@@ -16,7 +16,7 @@
 //!
 //! * [`AckFilter::Queue`]: a plain ACK takes the place of the newest waiting one, if that is
 //!   plain too and nothing else of the connection has come since: as cable modems do. It
-//!   leaves when the older one would have left, and overtakes nothing of its connection.
+//!   leaves when the older one would have left, and overtakes no packet of its connection.
 //! * [`AckFilter::Every`]: of each run of plain ACKs every n-th passes, at once; the others
 //!   are dropped. The last of a run may be among them, and then the sender waits for its
 //!   tail loss probe or timeout, which a filter in a queue never causes.
@@ -68,7 +68,7 @@ pub(crate) const SLOTS: usize = 1024;
 #[derive(Clone, Copy, Debug)]
 struct Slot<W> {
     last: PureAck,
-    /// What the filter keeps beside it.
+    /// The filter's own state with it.
     note: W,
 }
 

@@ -137,7 +137,7 @@ impl Period {
 /// One direction of one link, router port or emulator.
 ///
 /// A wire packet meets, in this order: middlebox and bleaching; the loss models, the policer,
-/// damage, the random mark and the duplication; the hold limit; the tail-drop queue and its
+/// corruption, the random mark and the duplication; the hold limit; the tail-drop queue and its
 /// marking threshold; the serialiser (rate and packet ceiling); the delay line,
 /// with extra delay when it is displaced. The default has none of all this: a
 /// wire of no length.
@@ -199,7 +199,7 @@ pub struct HopConfig {
     pub loss: Vec<LossModel>,
     /// When the loss models take packets; outside they only count. None: always.
     pub loss_period: Option<Period>,
-    /// Models that damage packets instead of taking them; [`HopConfig::loss_period`] is
+    /// Models that corrupt packets instead of taking them; [`HopConfig::loss_period`] is
     /// not theirs. A damaged packet has its place in queue and service as any other, and
     /// the receiving host drops it: a checksum fails there.
     pub corrupt: Vec<LossModel>,
@@ -212,7 +212,7 @@ pub struct HopConfig {
     pub reorder: Option<Reorder>,
     /// The chance that a wire packet which is not lost is followed by a copy
     /// of itself. The copy queues as a packet of its own, may find no room,
-    /// and is neither lost to a model, damaged, displaced nor copied again.
+    /// and is neither lost to a model, corrupted, reordered nor copied a second time.
     pub duplicate: Option<Probability>,
     /// Marking by backlog.
     pub mark_above: Option<MarkAbove>,

@@ -1,5 +1,5 @@
 //! The fate of each wire packet at a hop's entrance: lost, policed, damaged,
-//! marked, displaced, doubled.
+//! marked, reordered, duplicated.
 //!
 //! Each impairment asks its own stream once per arriving wire packet, whatever
 //! the others have said, so that switching one on does not shift another.

@@ -145,7 +145,7 @@ impl<T: Parcel> Hop<T> {
         }
     }
 
-    /// From `now` on the hop is what `config` says, but for its name, which selects its
+    /// From `now` on the hop is what `config` says, except its name, which selects its
     /// random streams and stays. Nothing that is inside is lost:
     ///
     /// * what is on the line comes out when it was due, and nothing overtakes it unless
@@ -439,7 +439,7 @@ impl<T: Parcel> Hop<T> {
         }
     }
 
-    /// Damages or doubles one wire packet. A copy is made before the damage.
+    /// Corrupts or duplicates one wire packet. The copy is made before the corruption.
     fn handle_one(&mut self, now: Instant, fate: Fate, mut parcel: T, frames: Frames) {
         let copy = fate.is_duplicated.then(|| parcel.clone());
         if fate.is_corrupted && parcel.try_corrupt() {

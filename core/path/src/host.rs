@@ -31,7 +31,7 @@
 //!   memory of 2001: 49 ps per byte queued. 2 MiB beyond the cache add 100 µs to
 //!   every packet.
 //!
-//! Not modelled: locks of several processors, and caches (except what `queue_cached`
+//! Not modeled: locks of several processors, and caches (except what `queue_cached`
 //! says of one list). A host that needs one of them is not described by this model, and
 //! results for it should not be quoted. Which work comes first is in
 //! [`Scheduling`](crate::Scheduling); time that others have the processor is apart,

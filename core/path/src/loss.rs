@@ -201,7 +201,7 @@ impl Harm {
         }
     }
 
-    /// The stream of a chance of the n-th chain.
+    /// The stream of one of the probabilities of the n-th chain.
     const fn chain(self, n: u64, part: u64) -> Purpose {
         match self {
             Self::Loss => Purpose::Burst(4 * n + part),

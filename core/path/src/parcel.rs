@@ -83,7 +83,7 @@ pub trait Parcel: Clone {
     }
 
     /// What an ACK filter reads of it; `None` if it is not a segment that does nothing but
-    /// acknowledge. Asked for only on links with an ACK filter, and only of parcels of one
+    /// acknowledge. Read only on links with an ACK filter, and only of parcels of one
     /// wire packet.
     fn pure_ack(&self) -> Option<PureAck> {
         None

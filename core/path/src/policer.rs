@@ -110,7 +110,7 @@ impl Meter {
         }
     }
 
-    /// The color of a packet of so many IP bytes at `now`: equations (1) to (3).
+    /// The color of a packet of `bytes` IP bytes at `now`: equations (1) to (3).
     pub(crate) fn color(&mut self, now: Instant, bytes: u64) -> Color {
         if let Some((peak, _)) = &mut self.peak
             && !peak.takes(now, bytes)
@@ -248,7 +248,7 @@ mod tests {
         assert_eq!(meter.color(before, 1000), Color::Red);
         assert_eq!(meter.color(half, 1001), Color::Red);
         assert_eq!(meter.color(half, 1000), Color::Yellow(Yellow::Pass));
-        // What was yellow has taken nothing of the committed bucket.
+        // Yellow packets have taken no tokens from the committed bucket.
         let second = Instant::from_nanos(1_000_000_000);
         let before = Instant::from_nanos(second.as_nanos() - 1);
         assert_eq!(meter.clone().color(before, 999), Color::Green);

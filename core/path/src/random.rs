@@ -15,9 +15,9 @@ pub(crate) enum Purpose {
     Loss(u64),
     /// The n-th chance of the element's Gilbert-Elliott chains, four to each.
     Burst(u64),
-    /// [`Purpose::Loss`] of damage instead of loss.
+    /// [`Purpose::Loss`] of corruption instead of loss.
     Corrupt(u64),
-    /// [`Purpose::Burst`] of damage instead of loss.
+    /// [`Purpose::Burst`] of corruption instead of loss.
     CorruptBurst(u64),
     Reorder,
     Duplicate,

@@ -203,7 +203,7 @@ impl Options {
         });
     }
 
-    /// Adds so many bytes of padding behind the options, a multiple of four: what a
+    /// Adds padding behind the options, in bytes, a multiple of four: what a
     /// middlebox leaves in place of options that it takes out. It is not read back.
     pub fn add_padding(&mut self, bytes: usize) {
         let rare = self.rare_or_none();

@@ -83,7 +83,7 @@ fn write_whole(one: &Packet, out: &mut Vec<u8>) {
 /// modulo 2^16 - 1 by a power of two, which is never a multiple of that).
 ///
 /// The checksum must stand there before: had the kernel still to complete it, it would
-/// make the damage right.
+/// make the checksum correct again.
 fn write_corrupted(one: &Packet, out: &mut Vec<u8>) {
     write_whole(one, out);
     if let Some(last) = out.last_mut() {

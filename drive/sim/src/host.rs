@@ -455,7 +455,7 @@ impl Host {
         }
     }
 
-    /// A packet's checksum is wrong: it is counted and dropped, and nobody learns of it
+    /// A packet's checksum is wrong: it is counted and dropped, and no sender learns that
     /// (RFC 9293 section 3.1, RFC 1122 section 4.1.3.4).
     #[cold]
     fn drop_corrupted(&mut self, socket: u32, packet: &Packet) {

@@ -34,7 +34,7 @@ const MOST_STEPS_AT_ONCE: u32 = 10_000_000;
 
 /// Watches packets at the hosts' doors, e.g. to write a capture.
 pub trait Tap {
-    /// A packet with a segment, damaged or not, passes the door of the flow's sender
+    /// A packet with a segment, corrupted or not, passes the interface of the flow's sender
     /// (`at_sender`) or receiver, in or out. ICMP errors are not shown.
     fn on_packet(&mut self, now: Instant, packet: &Packet, at_sender: bool);
 

@@ -79,7 +79,7 @@ class Plot {
   }
 
   // An empty picture with axes. `x` and `y` say low, high, unit, label and log;
-  // `above` keeps so many pixels free over the frame, `below` at the foot of it.
+  // `above` pixels stay free over the frame, `below` at the foot of it.
   begin(x, y, above = 0, below = 0) {
     this.open();
     const { g } = this;

@@ -340,7 +340,7 @@ pub(crate) fn listed(rows: &[Row<'_>], lines: fn(&FlowRecord) -> Vec<String>) ->
     }
 }
 
-/// What was asked for and what became of it, wherever the two differ; empty if they
+/// Requested values and what became of them, wherever the two differ; empty if they
 /// nowhere do.
 pub(crate) fn negotiated(rows: &[Row<'_>]) -> String {
     let mut body = String::new();

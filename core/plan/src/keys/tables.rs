@@ -92,7 +92,7 @@ const IMPAIRMENTS: &[Key] = keys! {
         Kind::Octets(0, 10_000), Is("38, as Ethernet adds");
     packet_rate = r#""130600 packet/s""#, "most packets served per second, whatever their size":
         PACKET_RATE, Is("no ceiling");
-    hold_limit = "20000", "most packets inside, those under way included, as the `limit` of netem":
+    hold_limit = "20000", "most packets inside, with those in propagation, as the `limit` of netem":
         Kind::Whole(1, 1_000_000_000), Is("no limit");
     loss = r#""1e-5""#, "chance that a packet is lost, each by itself":
         Kind::Probability, Is("0");
@@ -134,7 +134,7 @@ const IMPAIRMENTS: &[Key] = keys! {
         Kind::Amount(Bytes::new(68), Bytes::new(1 << 40)), Is("none");
     aggregate = "64", "most packets served together, as Wi-Fi does (needs aggregate_overhead)":
         Kind::Whole(1, 1_000_000), Is("1");
-    aggregate_overhead = r#""200 us""#, "what each group takes beside its packets":
+    aggregate_overhead = r#""200 us""#, "time of each group in addition to its packets":
         COST, Is("0 s");
     policer = r#""80 Mbit/s""#, "rate beyond which packets are dropped, without a queue (needs policer_burst)":
         ANY_RATE, Is("none");
@@ -152,7 +152,7 @@ const IMPAIRMENTS: &[Key] = keys! {
         Kind::Probability, Is("0");
     mark_above = r#""65 packets""#, "backlog beyond which packets that speak ECN are marked (RFC 3168)":
         Kind::Threshold, Is("none");
-    mark = r#""1e-4""#, "chance that a packet that speaks ECN is marked":
+    mark = r#""1e-4""#, "probability that an ECN-capable packet is marked":
         Kind::Probability, Is("0");
     ecn_bleach = "true", "whether the ECN field of every packet is cleared":
         Kind::Flag, Is("false");

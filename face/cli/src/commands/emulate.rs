@@ -303,7 +303,7 @@ struct Link {
     #[arg(long, value_name = "RATE")]
     packet_rate: Option<String>,
 
-    /// Most packets inside, those under way included, as the `limit` of netem
+    /// Most packets inside, with those in propagation, as the `limit` of netem
     #[arg(long, value_name = "N")]
     hold_limit: Option<u64>,
 
@@ -331,7 +331,7 @@ struct Link {
     #[arg(long, value_name = "N", requires = "aggregate_overhead")]
     aggregate: Option<u64>,
 
-    /// What each group takes beside its packets
+    /// Time of each group in addition to its packets
     #[arg(long, value_name = "TIME", value_parser = values::time, requires = "aggregate")]
     aggregate_overhead: Option<Duration>,
 
@@ -339,7 +339,7 @@ struct Link {
     #[arg(long, value_name = "BACKLOG")]
     mark_above: Option<String>,
 
-    /// Chance that a packet that speaks ECN is marked
+    /// Probability that an ECN-capable packet is marked
     #[arg(long, value_name = "P", value_parser = values::probability)]
     mark: Option<Probability>,
 

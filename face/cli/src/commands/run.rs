@@ -374,7 +374,7 @@ fn why_further(wanted: &[Wanted<'_>]) -> String {
     )
 }
 
-/// Runs `work`, which is the job with so many seeds, with as many threads as `--jobs` says,
+/// Runs `work`, which is the job with that number of seeds, with as many threads as `--jobs` says,
 /// and shows how far it is.
 fn watched<T: Send>(
     arguments: &Arguments,

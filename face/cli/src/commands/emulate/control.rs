@@ -86,7 +86,7 @@ impl Control {
         })
     }
 
-    /// Answers whoever asks at this moment.
+    /// Answers the requests that wait at this moment.
     pub(super) fn answer(&mut self, emulator: &Emulator) {
         while let Ok((stream, _)) = self.socket.listener.accept() {
             // Who asked may be gone, or only looked whether the path is there.

@@ -54,7 +54,7 @@ enum Said {
 }
 
 impl Source {
-    /// What the arguments name; nothing of it is read but a plan's file.
+    /// What the arguments name; of files only a plan's is read.
     pub(super) fn of(arguments: &Arguments) -> Result<Self, Failure> {
         let said = match &arguments.plan {
             Some(name) => Said::Plan {
@@ -109,7 +109,7 @@ impl Source {
         }
     }
 
-    /// The same with what is asked for in place of what was said before.
+    /// The same arguments with those of a request in place of earlier ones.
     #[cfg(target_os = "linux")]
     pub(super) fn changed(&self, request: &Request) -> Result<Self, Failure> {
         let mut changed = self.clone();

@@ -1,8 +1,8 @@
-//! Where running paths can be found: one socket each, in a folder of their user's own.
+//! Where running paths can be found: one socket each, in a directory of their user.
 //!
-//! The folder is `gigatcp` in `$XDG_RUNTIME_DIR`, else in `/run` for root, in
+//! The directory is `gigatcp` in `$XDG_RUNTIME_DIR`, else in `/run` for root, in
 //! `/run/user/UID` where there is one, and else `/tmp/gigatcp-UID`. It has mode 0700
-//! and the sockets 0600: whoever may change a path is who started it.
+//! and the sockets 0600: only the user who started a path may change it.
 
 use std::env;
 use std::fs::{self, DirBuilder, Permissions};
@@ -51,7 +51,7 @@ fn folder() -> PathBuf {
     }
 }
 
-/// Makes the folder, if it is not there, and sees that nobody else gets in.
+/// Creates the directory if it is missing, and refuses one that other users can enter.
 fn make_folder() -> io::Result<PathBuf> {
     let folder = folder();
     match DirBuilder::new().mode(0o700).create(&folder) {
@@ -61,7 +61,7 @@ fn make_folder() -> io::Result<PathBuf> {
     let about = fs::symlink_metadata(&folder)?;
     let us = fs::metadata("/proc/self")?.uid();
     if !about.is_dir() || about.uid() != us || about.mode() & 0o077 != 0 {
-        let message = format!("{} is not a folder of this user alone", folder.display());
+        let message = format!("{} is not a directory of this user alone", folder.display());
         return Err(io::Error::new(ErrorKind::PermissionDenied, message));
     }
     Ok(folder)

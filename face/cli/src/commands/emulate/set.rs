@@ -82,7 +82,7 @@ pub(crate) fn run(set: &Set) -> Result<Outcome, Failure> {
         unset: unset.collect::<Result<_, _>>()?,
         words: set.path.0.clone(),
     };
-    // The path may run in another folder.
+    // The path may run in another directory.
     request.words.adjust("rate-trace", |file| {
         let whole = std::path::absolute(file);
         whole.map_or_else(|_| file.to_owned(), |whole| whole.display().to_string())

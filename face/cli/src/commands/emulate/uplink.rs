@@ -137,7 +137,7 @@ fn names(interface: &str) -> Result<Names, Failure> {
     map = map.split_whitespace().collect::<Vec<_>>().join(" ");
     if map != "0 0 4294967295" {
         return Err(nothing(
-            Failure::new("`--uplink` changes how this machine forwards, which takes root")
+            Failure::new("`--uplink` changes how this machine forwards, which needs root")
                 .hint("begin it with `sudo`, or leave `--uplink` out"),
         ));
     }
