@@ -95,6 +95,9 @@ fn queue(draw: &mut Draw) -> QueueConfig {
             let _ = settings.set(entry.parameters, parameter.name, value);
         }
     }
+    if (entry.check)(&settings).is_err() {
+        settings = Settings::new();
+    }
     QueueConfig {
         discipline: entry,
         settings,
