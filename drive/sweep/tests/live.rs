@@ -147,6 +147,24 @@ fn the_kernel_sends_to_the_engine() {
     pairing("kernel", "engine");
 }
 
+/// The end of a run aborts what still runs, and that ends the stream of a kernel's
+/// receiver with data in flight: the flow has not ended, and nothing was lost.
+#[test]
+fn a_flow_that_the_end_of_the_run_aborts_has_lost_nothing() {
+    let changes = [
+        "sender.stack=kernel",
+        "receiver.stack=kernel",
+        "flow.duration=3 s",
+        "duration=700 ms",
+    ];
+    let Some(records) = run(PLAN, &changes) else {
+        return;
+    };
+    let flow = &records[0].flows[0];
+    assert_eq!(flow.failure, None);
+    assert!(flow.bytes > 0, "{flow:?}");
+}
+
 fn negotiated<'a>(flow: &'a FlowRecord, what: &str) -> &'a gigatcp_record::Negotiated {
     let found = flow.negotiated.iter().find(|line| line.what == what);
     found.unwrap_or_else(|| panic!("nothing about {what}: {:?}", flow.negotiated))

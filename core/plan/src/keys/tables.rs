@@ -274,7 +274,7 @@ const HOST_KEYS: &[Key] = keys! {
 /// The costs of a processor.
 pub const CPU: KeyTable = KeyTable {
     heading: "[sender.cpu], [receiver.cpu]",
-    summary: "what each piece of work costs; declared, never measured by us; and what comes first:               interrupts, then protocol work, then applications",
+    summary: "what each piece of work costs; declared, never measured by us; and what comes first: interrupts, then protocol work, then applications",
     groups: &[keys! {
         processors = "2", "with two, applications have the second one to themselves":
             Kind::Whole(1, 2), Is("1");

@@ -313,8 +313,13 @@ impl<'a> Running<'a> {
         *lock(&self.pause) = (None, now().saturating_since(at));
     }
 
-    /// The receiver has read everything.
+    /// The stream ended: the receiver has read everything, unless the run ended
+    /// before. Its abort ends the stream of a kernel's receiver with the data that are
+    /// still in flight.
     fn on_end(&self) {
+        if !self.goes_on.load(Ordering::SeqCst) {
+            return;
+        }
         *lock(&self.at_end) = self.see();
         self.is_over.store(true, Ordering::SeqCst);
     }

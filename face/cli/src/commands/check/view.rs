@@ -467,8 +467,8 @@ impl HopView {
                 _ => format!("losses from {from} until {until}"),
             }
         }));
-        let damage = hop.corrupt.iter();
-        impairments.extend(damage.map(|harm| harm_text(harm, "corrupted")));
+        let corruptions = hop.corrupt.iter();
+        impairments.extend(corruptions.map(|harm| harm_text(harm, "corrupted")));
         impairments.extend(hop.reorder.map(|reorder| {
             let (chance, delay) = (reorder.probability, reorder.extra_delay);
             format!("{chance} reordered by {delay}")
