@@ -4,7 +4,8 @@
 //! in `core/record`. This reads that file as text (a `struct`, its comments, its
 //! fields; no more of Rust is in it) and writes the tables between two marks of the
 //! page; `tidy` says when they differ. Each table has the path by which a reader
-//! finds its fields: `series[].flows[]`.
+//! finds its fields: `series[].flows[]`. The tables of causes and of drops come from
+//! where these are defined, in the same way.
 
 use std::fmt::Write;
 use std::fs;
@@ -20,6 +21,17 @@ const PAGE: &str = "docs/run-json.md";
 const ROOT: &str = "RunRecord";
 /// What the tables stand between.
 const MARKS: [&str; 2] = ["<!-- tables: begin -->\n", "<!-- tables: end -->\n"];
+
+/// Where the causes of drops stand, and between which marks their table.
+const DROPS: (&str, [&str; 2]) = (
+    "core/path/src/drops.rs",
+    ["<!-- drops: begin -->\n", "<!-- drops: end -->\n"],
+);
+/// The same of causes.
+const CAUSES: (&str, [&str; 2]) = (
+    "core/events/src/cause.rs",
+    ["<!-- causes: begin -->\n", "<!-- causes: end -->\n"],
+);
 
 /// A type of the record.
 #[derive(Debug)]
@@ -41,15 +53,22 @@ struct Field {
 /// Writes the page anew.
 pub fn run() -> Result<(), Failed> {
     let page = top().join(PAGE);
-    let text = read(&page)?;
-    let text = renewed(&text, &read(&top().join(TYPES))?)?;
+    let text = all_renewed(&read(&page)?)?;
     fs::write(&page, text).map_err(|error| Failed::Usage(format!("{PAGE}: {error}")))
 }
 
 /// Returns whether the page says what the types do.
 pub fn is_up_to_date() -> Result<bool, Failed> {
     let text = read(&top().join(PAGE))?;
-    Ok(renewed(&text, &read(&top().join(TYPES))?)? == text)
+    Ok(all_renewed(&text)? == text)
+}
+
+/// The page with all tables replaced.
+fn all_renewed(page: &str) -> Result<String, Failed> {
+    let of = |place: &str| read(&top().join(place));
+    let page = renewed(page, &of(TYPES)?)?;
+    let page = between(&page, DROPS.1, &drops_table(&of(DROPS.0)?))?;
+    between(&page, CAUSES.1, &causes_table(&of(CAUSES.0)?))
 }
 
 fn read(path: &Path) -> Result<String, Failed> {
@@ -58,13 +77,68 @@ fn read(path: &Path) -> Result<String, Failed> {
 
 /// The page with its tables replaced.
 fn renewed(page: &str, types: &str) -> Result<String, Failed> {
-    let missing = || Failed::Usage(format!("{PAGE} lacks `{}`", MARKS[0].trim()));
-    let (head, rest) = page.split_once(MARKS[0]).ok_or_else(missing)?;
-    let (_, tail) = rest.split_once(MARKS[1]).ok_or_else(missing)?;
     let structs = structs(types);
     let mut tables = String::new();
     write_tables(&mut tables, &structs, ROOT, "");
-    Ok(format!("{head}{}\n{tables}{}{tail}", MARKS[0], MARKS[1]))
+    between(page, MARKS, &tables)
+}
+
+/// The page with `text` between two marks.
+fn between(page: &str, marks: [&str; 2], text: &str) -> Result<String, Failed> {
+    let missing = || Failed::Usage(format!("{PAGE} lacks `{}`", marks[0].trim()));
+    let (head, rest) = page.split_once(marks[0]).ok_or_else(missing)?;
+    let (_, tail) = rest.split_once(marks[1]).ok_or_else(missing)?;
+    Ok(format!("{head}{}\n{text}{}{tail}", marks[0], marks[1]))
+}
+
+/// The table of drops: rows of `drop_causes!`, `Name = "id", Place, "limits";`.
+fn drops_table(text: &str) -> String {
+    let mut out = "| cause | where | dropped because | limits connections by |\n".to_owned();
+    out.push_str("|---|---|---|---|\n");
+    let (_, rows) = text.split_once("drop_causes! {\n").unwrap_or_default();
+    for (about, row) in documented(rows) {
+        let row: Vec<&str> = row.trim_end_matches(';').split(", ").collect();
+        let [.., first, place, limits] = &row[..] else {
+            continue;
+        };
+        let id = first.rsplit(" = ").next().unwrap_or_default();
+        let id = id.trim_matches('"');
+        let place = place.to_lowercase();
+        let limits = limits.trim_matches('"');
+        let _ = writeln!(out, "| `{id}` | {place} | {about} | `{limits}` |");
+    }
+    out.push('\n');
+    out
+}
+
+/// The table of causes: variants, and their ids in `Self::Name => "id",`.
+fn causes_table(text: &str) -> String {
+    let mut out = "| cause | attributed when |\n|---|---|\n".to_owned();
+    let (_, variants) = text.split_once("pub enum Cause {\n").unwrap_or_default();
+    for (about, row) in documented(variants) {
+        let arm = format!("Self::{} => \"", row.trim_end_matches(','));
+        let id = text
+            .split_once(&arm)
+            .and_then(|(_, rest)| rest.split_once('"'));
+        if let Some((id, _)) = id {
+            let _ = writeln!(out, "| `{id}` | {about} |");
+        }
+    }
+    out.push('\n');
+    out
+}
+
+/// Lines up to a closing brace, with the comment before each.
+fn documented(text: &str) -> Vec<(String, &str)> {
+    let mut found = Vec::new();
+    let mut about = String::new();
+    for line in text.lines().map(str::trim).take_while(|line| *line != "}") {
+        match line.strip_prefix("///") {
+            Some(said) => about.push_str(said),
+            None => found.push((in_words(&std::mem::take(&mut about)), line)),
+        }
+    }
+    found
 }
 
 /// Writes the table of `name`, found at `path`, and those of the types in its fields.
@@ -122,6 +196,7 @@ fn kind_in_words(kind: &str, structs: &[Struct]) -> String {
         "String" => "text".to_owned(),
         "bool" => "true or false".to_owned(),
         "BTreeMap<String, u64>" => "table of numbers".to_owned(),
+        "BTreeMap<String, Vec<u64>>" => "table of lists of numbers".to_owned(),
         _ if kind.starts_with('(') => "row".to_owned(),
         _ if structs.iter().any(|it| it.name == kind) => "table".to_owned(),
         _ => "number".to_owned(),
@@ -196,6 +271,24 @@ mod tests {
     const TYPES: &str = "/// The whole.\npub struct RunRecord {\n    /// Parts, see\n    /// [`RunRecord::count`].\n    \
         pub parts: Vec<Part>,\n    /// How many.\n    #[serde(skip_serializing_if = \"x\")]\n    \
         pub count: Option<u64>,\n}\n/// A part.\npub struct Part {\n    /// Its name.\n    pub name: String,\n}\n";
+
+    #[test]
+    fn drops_and_causes_come_from_where_they_are_defined() {
+        let drops = "drop_causes! {\n    /// It was\n    /// full.\n    Full = \"full\", Path, \"overflow\";\n    \
+            /// Lost.\n    Loss(usize, 0) = \"loss\", Host, \"random\";\n}\n";
+        let table = drops_table(drops);
+        assert!(
+            table.contains("| `full` | path | It was full. | `overflow` |"),
+            "{table}"
+        );
+        assert!(
+            table.contains("| `loss` | host | Lost. | `random` |"),
+            "{table}"
+        );
+        let causes =
+            "pub enum Cause {\n    /// Busy.\n    Busy,\n}\n match { Self::Busy => \"is-busy\", }";
+        assert!(causes_table(causes).contains("| `is-busy` | Busy. |"));
+    }
 
     #[test]
     fn tables_say_what_the_comments_of_the_types_say() {

@@ -273,6 +273,14 @@ impl Sink {
         self.report.octets += u64::from(datagram.size);
     }
 
+    /// Whether the datagram with this number has arrived.
+    #[must_use]
+    pub fn has(&self, seq: u64) -> bool {
+        let run = self.missing.range(..=seq).next_back();
+        let is_missing = run.is_some_and(|(_, (end, _))| seq < *end);
+        seq < self.next_expected && !is_missing
+    }
+
     /// A number arrives late; returns whether it was missing.
     fn fill(&mut self, seq: u64) -> bool {
         let Some((&first, &(end, skipped_at))) = self.missing.range(..=seq).next_back() else {

@@ -12,21 +12,23 @@ use crate::Limit;
 pub enum Cause {
     /// The handshake is not over.
     ConnectionSetup,
-    /// A link on the way is busy and its queue not empty.
+    /// A link of the path was busy for a whole RTT, whatever stopped the output; asked first.
     PathSaturated,
-    /// The same, but most of the link's rate goes to other flows.
+    /// The same, and less than half of what the path carried was this flow's.
     CrossTraffic,
-    /// The sender's own transmit queue is full.
+    /// The sender's own link was busy for a whole RTT, or its queue takes no more.
     LocalQueue,
-    /// The pacing rate holds segments that both windows allow for the whole RTT.
+    /// The pacing rate, and for a whole RTT nothing else, held segments back; pacing that only
+    /// spreads another limit is that limit.
     PacingLimited,
-    /// The window that the receiver advertises.
+    /// The window that the receiver advertises is full.
     ReceiveWindow,
-    /// The same, and the window cannot exceed 64 KiB because scaling is missing.
+    /// The same, and the window cannot exceed 64 KiB because scaling is missing, while the
+    /// buffer could.
     NoWindowScaling,
-    /// The receiving application does not read what has arrived.
+    /// The window is full, and the receiving application paused.
     SlowReader,
-    /// The receiving host has no CPU time for what has arrived.
+    /// The CPU of the receiving host was busy, or taken away, for a whole RTT.
     ReceiverCpu,
     /// The send buffer is full of unacknowledged data.
     SendBuffer,
@@ -34,28 +36,29 @@ pub enum Cause {
     ApplicationLimited,
     /// cwnd is below what the path carries, and no loss is to blame.
     CwndGrowth,
-    /// The sending host has no CPU time for the next segment.
+    /// The CPU of the sending host was busy, or taken away, for a whole RTT, or the sender
+    /// waits for it.
     SenderCpu,
-    /// cwnd was reduced by losses that no queue explains.
+    /// cwnd was reduced after losses that no queue explains; until it is as large as before.
     RandomLoss,
-    /// cwnd was reduced because a queue overflowed, and the link idles since.
+    /// cwnd was reduced after a queue overflowed, and the link idles since.
     QueueOverflow,
-    /// cwnd was reduced because active queue management dropped packets before a queue was
-    /// full, and the link idles since.
+    /// cwnd was reduced after active queue management dropped packets before a queue was full,
+    /// and the link idles since.
     AqmDrops,
-    /// cwnd was reduced because traffic above a rate is dropped without queueing.
+    /// cwnd was reduced after a policer dropped what was above its rate.
     Policer,
     /// cwnd was reduced by ECN marks.
     EcnMarks,
     /// cwnd was reduced for segments that were not lost.
     Reordering,
-    /// The sender waits for its retransmission timer.
+    /// The sender waits for its retransmission timer: from the last ACK to the timeout.
     RtoBackoff,
-    /// cwnd was reduced because the receiving host's card had no buffers.
+    /// cwnd was reduced after the receiving host dropped packets for want of buffers.
     RxRingOverrun,
-    /// Full-sized segments vanish.
+    /// Packets larger than a link takes were dropped, and the sender not told.
     PmtuBlackHole,
-    /// ACKs are queued on the reverse path.
+    /// A link of the reverse path was busy for a whole RTT, or ACKs were dropped there.
     AckPath,
 }
 

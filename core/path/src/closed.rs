@@ -14,6 +14,7 @@ use crate::line::{Line, Run, Served};
 use crate::link::Entrance;
 use crate::parcel::{Frames, Pieces};
 use crate::serialiser::{Moment, Serialiser};
+use crate::sojourn::Sojourns;
 use crate::{DropCause, HopConfig, MarkAbove, Parcel, Tally};
 
 /// See the module's own text.
@@ -56,6 +57,7 @@ enum Verdict {
 struct Stretch {
     verdict: Verdict,
     count: usize,
+    began: Instant,
     first_served: Moment,
     all_served: Instant,
 }
@@ -112,13 +114,26 @@ impl<T: Parcel> Closed<T> {
     /// entered the line, and what is on its extra delay.
     pub(crate) fn into_parts(
         mut self,
-    ) -> (Vec<Served<T>>, impl Iterator<Item = (Instant, T, Tally)>) {
+    ) -> (
+        Vec<Served<T>>,
+        impl Iterator<Item = (Instant, T, Tally)>,
+        Sojourns,
+    ) {
+        let sojourns = self.line.sojourns().clone();
         let served = self.line.into_wire_packets(&mut self.serialiser);
         let late = self.late.into_iter();
         (
             served,
             late.map(|late| (late.due, late.parcel, late.frames.tally())),
+            sojourns,
         )
+    }
+
+    /// Everything inside.
+    pub(crate) fn parcels(&self) -> impl Iterator<Item = &T> {
+        self.line
+            .parcels()
+            .chain(self.late.iter().map(|late| &late.parcel))
     }
 
     /// Waiting and in service at `now`: what the queue limits count.
@@ -139,8 +154,13 @@ impl<T: Parcel> Closed<T> {
         !self.late.is_empty()
     }
 
+    /// The sojourns of what has departed, as of the last look at the backlog.
+    pub(crate) const fn sojourns(&self) -> &Sojourns {
+        self.line.sojourns()
+    }
+
     /// How long a wire packet arriving at `now` would wait before its service begins.
-    pub(crate) fn queueing_delay(&self, now: Instant) -> Duration {
+    pub(crate) fn wait(&self, now: Instant) -> Duration {
         self.serialiser.free_at().saturating_since(now)
     }
 
@@ -167,14 +187,17 @@ impl<T: Parcel> Closed<T> {
             }
         }
         if entrance.is_marked {
-            mark(&mut parcel, frames, books);
+            mark(now, &mut parcel, frames, books);
         }
+        let began = self.serialiser.free_at().max(now);
         let (first_served, last_served) = self.serialiser.serve_all(now, frames);
         self.line.count_in(now, first_served.instant(), tally);
         books.counters.inside.add(tally);
         let run = Run {
             parcel,
             frames,
+            arrived: now,
+            began,
             first_served,
             all_served: last_served.instant(),
             is_displaced: entrance.is_displaced,
@@ -222,7 +245,7 @@ impl<T: Parcel> Closed<T> {
             None => false,
             Some(MarkAbove::Bytes(most)) => queued.bytes + Bytes::new(size) > most,
             Some(MarkAbove::Packets(most)) => queued.packets + 1 > most,
-            Some(MarkAbove::Sojourn(longest)) => self.queueing_delay(now) > longest,
+            Some(MarkAbove::Sojourn(longest)) => self.wait(now) > longest,
         }
     }
 
@@ -273,6 +296,7 @@ impl<T: Parcel> Closed<T> {
         size: u64,
         books: &mut Books<T>,
     ) -> Stretch {
+        let began = self.serialiser.free_at().max(now);
         let mut served = Moment::default();
         let verdict = if let Some(cause) = self.refusal(size, books) {
             Verdict::Refused(cause)
@@ -287,6 +311,7 @@ impl<T: Parcel> Closed<T> {
         Stretch {
             verdict,
             count: 1,
+            began,
             first_served: served,
             all_served: served.instant(),
         }
@@ -317,15 +342,17 @@ impl<T: Parcel> Closed<T> {
         };
         match stretch.verdict {
             Verdict::Refused(cause) => {
-                books.discard(cause, parcel, frames);
+                books.discard(now, cause, parcel, frames);
                 return;
             }
-            Verdict::Accepted { is_marked: true } => mark(&mut parcel, frames, books),
+            Verdict::Accepted { is_marked: true } => mark(now, &mut parcel, frames, books),
             Verdict::Accepted { is_marked: false } => {}
         }
         let run = Run {
             parcel,
             frames,
+            arrived: now,
+            began: stretch.began,
             first_served: stretch.first_served,
             all_served: stretch.all_served,
             is_displaced: entrance.is_displaced,
@@ -371,9 +398,9 @@ impl<T: Parcel> Closed<T> {
     }
 }
 
-fn mark<T: Parcel>(parcel: &mut T, frames: Frames, books: &mut Books<T>) {
+fn mark<T: Parcel>(now: Instant, parcel: &mut T, frames: Frames, books: &mut Books<T>) {
     if parcel.try_mark() {
-        books.counters.marked.add(frames.tally());
+        books.mark(now, frames.tally());
     }
 }
 

@@ -5,6 +5,7 @@ use alloc::collections::VecDeque;
 use gigatcp_units::{Bytes, Duration, Instant};
 
 use crate::drops::{DropCause, Drops};
+use crate::event_times::EventTimes;
 use crate::parcel::Frames;
 
 /// Share of the time from zero to `now` that was `busy`, 0 to 1; for printing
@@ -66,6 +67,7 @@ impl Tally {
 #[derive(Clone, Debug)]
 pub(crate) struct Books<T> {
     pub(crate) counters: Counters,
+    pub(crate) times: EventTimes,
     pub(crate) dropped: VecDeque<(T, DropCause)>,
 }
 
@@ -73,6 +75,7 @@ impl<T> Default for Books<T> {
     fn default() -> Self {
         Self {
             counters: Counters::default(),
+            times: EventTimes::default(),
             dropped: VecDeque::new(),
         }
     }
@@ -80,9 +83,17 @@ impl<T> Default for Books<T> {
 
 impl<T> Books<T> {
     /// Drops wire packets that are not inside.
-    pub(crate) fn discard(&mut self, cause: DropCause, parcel: T, frames: Frames) {
-        self.counters.drops.add(cause, frames.tally());
+    pub(crate) fn discard(&mut self, now: Instant, cause: DropCause, parcel: T, frames: Frames) {
+        let tally = frames.tally();
+        self.counters.drops.add(cause, tally);
+        self.times.drops.add((now, cause), tally.packets);
         self.dropped.push_back((parcel, cause));
+    }
+
+    /// Counts wire packets that were marked.
+    pub(crate) fn mark(&mut self, now: Instant, tally: Tally) {
+        self.counters.marked.add(tally);
+        self.times.marks.add(now, tally.packets);
     }
 }
 

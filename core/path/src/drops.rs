@@ -1,109 +1,95 @@
 //! Why packets are dropped, and how many by each cause: one table.
 //!
-//! Whoever shows or stores drops goes by [`DropCause::ALL`]: a further cause is added
-//! here, and where the simulator says what it means for a connection.
+//! A further cause is a further row of the table below. The enumeration, its ids, where it
+//! happens, what it makes a connection limited by and the table of docs/run-json.md come
+//! from there.
 
 use core::ops::Index;
 
 use crate::counters::Tally;
 
-/// Why a wire packet did not get through.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub enum DropCause {
-    /// The queue was full, in packets or in bytes.
-    QueueFull,
-    /// Dropped by active queue management before the queue was full.
-    Aqm,
-    /// The element held as many packets as it may hold.
-    HoldLimit,
-    /// Larger than the element takes.
-    TooBig,
-    /// Beyond the rate of a policer.
-    Policed,
-    /// Collided on a shared medium as often as a frame may.
-    Collisions,
-    /// An ACK that a newer one of its connection makes redundant.
-    AckFiltered,
-    /// Taken by a loss model: its place, from zero, in the hop's list.
-    Loss(usize),
-    /// At a host: every buffer posted to the network card was full.
-    NoDescriptor,
-    /// At a host: there was no buffer to post in the place of the frame's.
-    NoBuffer,
-    /// At a host: the queue before protocol work was full.
-    InputQueue,
-    /// At a host: the receive buffer of a datagram socket was full.
-    SocketBuffer,
+/// Where packets are dropped.
+enum Place {
+    Path,
+    Host,
 }
 
-impl DropCause {
-    /// How many causes there are; all loss models of a hop are one.
-    pub const COUNT: usize = 12;
-
-    /// Every cause, in the order of tables. A new one comes last: fingerprints of runs
-    /// go by the place.
-    pub const ALL: [Self; Self::COUNT] = [
-        Self::QueueFull,
-        Self::HoldLimit,
-        Self::Loss(0),
-        Self::TooBig,
-        Self::Policed,
-        Self::Collisions,
-        Self::Aqm,
-        Self::AckFiltered,
-        Self::NoDescriptor,
-        Self::NoBuffer,
-        Self::InputQueue,
-        Self::SocketBuffer,
-    ];
-
-    /// Returns whether it happens at hosts, and never at an element of the path.
-    #[must_use]
-    pub const fn is_at_host(self) -> bool {
-        matches!(
-            self,
-            Self::NoDescriptor | Self::NoBuffer | Self::InputQueue | Self::SocketBuffer
-        )
-    }
-
-    /// Returns its name in JSON, and with spaces in tables: `queue_full`.
-    #[must_use]
-    pub const fn id(self) -> &'static str {
-        match self {
-            Self::QueueFull => "queue_full",
-            Self::Aqm => "aqm",
-            Self::Loss(_) => "loss",
-            Self::TooBig => "too_big",
-            Self::Policed => "policed",
-            Self::HoldLimit => "hold_limit",
-            Self::Collisions => "collisions",
-            Self::AckFiltered => "ack_filtered",
-            Self::NoDescriptor => "no_descriptor",
-            Self::NoBuffer => "no_buffer",
-            Self::InputQueue => "input_queue",
-            Self::SocketBuffer => "socket_buffer",
+/// Makes [`DropCause`] of a table: what is said of a cause, its name (with what it carries,
+/// and any value of that), its id in JSON, its place, and the id that `gigatcp why` has for
+/// what such drops make a connection limited by.
+macro_rules! drop_causes {
+    ($($(#[$about:meta])+ $name:ident $(($carried:ty, $any:expr))? = $id:literal, $place:ident, $limits:literal;)+) => {
+        /// Why a wire packet did not get through.
+        #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+        pub enum DropCause {
+            $($(#[$about])+ $name $(($carried))?,)+
         }
-    }
 
-    /// Returns its place in [`DropCause::ALL`].
-    #[inline]
-    #[must_use]
-    pub const fn index(self) -> usize {
-        match self {
-            Self::QueueFull => 0,
-            Self::HoldLimit => 1,
-            Self::Loss(_) => 2,
-            Self::TooBig => 3,
-            Self::Policed => 4,
-            Self::Collisions => 5,
-            Self::Aqm => 6,
-            Self::AckFiltered => 7,
-            Self::NoDescriptor => 8,
-            Self::NoBuffer => 9,
-            Self::InputQueue => 10,
-            Self::SocketBuffer => 11,
+        impl DropCause {
+            /// Number of causes; all loss models of a hop are one.
+            pub const COUNT: usize = [$($id),+].len();
+
+            /// Every cause, in the order of tables. A new one comes last: fingerprints of
+            /// runs go by the place.
+            pub const ALL: [Self; Self::COUNT] = [$(Self::$name $(($any))?),+];
+
+            /// Returns its name in JSON, and with spaces in tables: `queue_full`.
+            #[must_use]
+            pub const fn id(self) -> &'static str {
+                match self { $(Self::$name { .. } => $id,)+ }
+            }
+
+            /// Returns whether it happens at hosts, and never at an element of the path.
+            #[must_use]
+            pub const fn is_at_host(self) -> bool {
+                let place = match self { $(Self::$name { .. } => Place::$place,)+ };
+                matches!(place, Place::Host)
+            }
+
+            /// Returns the id that `gigatcp why` has for what it limits connections by.
+            #[must_use]
+            pub const fn limits(self) -> &'static str {
+                match self { $(Self::$name { .. } => $limits,)+ }
+            }
+
+            /// Returns its place in [`DropCause::ALL`].
+            #[inline]
+            #[must_use]
+            pub const fn index(self) -> usize {
+                enum Row { $($name,)+ }
+                (match self { $(Self::$name { .. } => Row::$name,)+ }) as usize
+            }
         }
-    }
+    };
+}
+
+drop_causes! {
+    /// The queue had no room, in packets or bytes.
+    QueueFull = "queue_full", Path, "queue-overflow";
+    /// The element held as many packets as `hold_limit` allows.
+    HoldLimit = "hold_limit", Path, "queue-overflow";
+    /// A loss model took it: its place, from zero, in the hop's list.
+    Loss(usize, 0) = "loss", Path, "random-loss";
+    /// Larger than `mtu` of the element.
+    TooBig = "too_big", Path, "pmtu-black-hole";
+    /// Beyond the rate of the policer; with two rates, the peak rate.
+    Policed = "policed", Path, "policer";
+    /// Collided 16 times on an Ethernet.
+    Collisions = "collisions", Path, "random-loss";
+    /// The queue's discipline (RED, CoDel, PIE, ...) chose to, before the queue was full.
+    Aqm = "aqm", Path, "aqm-drops";
+    /// An ACK that a newer one of its connection made redundant (`ack_filter`).
+    AckFiltered = "ack_filtered", Path, "ack-path";
+    /// Every buffer posted to the network card was full.
+    NoDescriptor = "no_descriptor", Host, "rx-ring-overrun";
+    /// There was no buffer to post in place of the packet's.
+    NoBuffer = "no_buffer", Host, "rx-ring-overrun";
+    /// The queue between interrupt and protocol work was full.
+    InputQueue = "input_queue", Host, "rx-ring-overrun";
+    /// The receive buffer of a datagram socket was full.
+    SocketBuffer = "socket_buffer", Host, "rx-ring-overrun";
+    /// Corrupted on the way: the checksum was wrong.
+    Checksum = "checksum", Host, "random-loss";
 }
 
 /// Wire packets dropped, by cause.
@@ -119,8 +105,8 @@ impl Index<DropCause> for Drops {
 }
 
 impl Drops {
-    /// Returns every cause with what it dropped, zeros too; causes of hosts only where
-    /// something was dropped.
+    /// Returns every cause with what it dropped, zeros too; causes of hosts only if they
+    /// dropped something.
     pub fn iter(&self) -> impl Iterator<Item = (DropCause, Tally)> {
         let pairs = DropCause::ALL.into_iter().zip(self.0);
         pairs.filter(|(cause, dropped)| !cause.is_at_host() || !dropped.is_zero())

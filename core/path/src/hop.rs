@@ -21,10 +21,12 @@ use gigatcp_units::{Bytes, Duration, Instant, Rate};
 
 use crate::closed::Closed;
 use crate::counters::Books;
+use crate::event_times::EventTimes;
 use crate::fate::{Fate, Fates};
 use crate::link::{Entrance, Link};
 use crate::parcel::{Frames, Pieces};
 use crate::random::{Purpose, stream};
+use crate::sojourn::Sojourns;
 use crate::{ConfigError, Counters, DropCause, HopConfig, Parcel, Tally, counters};
 
 /// One direction of one link, router port or emulator.
@@ -252,7 +254,7 @@ impl<T: Parcel> Hop<T> {
             if frames.largest() > self.mtu && self.fragment_ids.is_some() {
                 self.fragment(now, piece, frames);
             } else if frames.largest() > self.mtu {
-                self.books.discard(DropCause::TooBig, piece, frames);
+                self.books.discard(now, DropCause::TooBig, piece, frames);
             } else {
                 self.handle_fitting(now, piece, frames);
             }
@@ -267,7 +269,7 @@ impl<T: Parcel> Hop<T> {
             let ids = self.fragment_ids.as_mut();
             let id = ids.map_or(0, |ids| ids.bits());
             if !one.try_fragment(self.mtu, id) {
-                self.books.discard(DropCause::TooBig, one, whole);
+                self.books.discard(now, DropCause::TooBig, one, whole);
                 continue;
             }
             let cut = Frames::of(&one);
@@ -352,13 +354,39 @@ impl<T: Parcel> Hop<T> {
         }
     }
 
-    /// How long a wire packet arriving at `now` would wait before its service
-    /// begins, if nothing is dropped and no rate changes meanwhile.
+    /// How long a wire packet arriving at `now` waits before its service begins, where
+    /// departures are known on arrival; elsewhere an estimate: as long as what left last.
     #[must_use]
-    pub fn queueing_delay(&self, now: Instant) -> Duration {
+    pub fn wait(&self, now: Instant) -> Duration {
         match &self.form {
-            Form::Closed(closed) => closed.queueing_delay(now),
-            Form::Open(link) => link.queueing_delay(now),
+            Form::Closed(closed) => closed.wait(now),
+            Form::Open(link) => link.wait(),
+        }
+    }
+
+    /// How long wire packets waited that have left the queue by `now`: from reaching it to
+    /// the beginning of their transmission.
+    #[must_use]
+    pub fn sojourns(&mut self, now: Instant) -> &Sojourns {
+        self.backlog(now);
+        match &self.form {
+            Form::Closed(closed) => closed.sojourns(),
+            Form::Open(link) => link.sojourns(),
+        }
+    }
+
+    /// When packets were dropped and marked.
+    #[must_use]
+    pub const fn event_times(&self) -> &EventTimes {
+        &self.books.times
+    }
+
+    /// Everything inside, in no particular order; what was dropped is not.
+    #[must_use]
+    pub fn parcels(&self) -> Box<dyn Iterator<Item = &T> + '_> {
+        match &self.form {
+            Form::Closed(closed) => Box::new(closed.parcels()),
+            Form::Open(link) => Box::new(link.parcels()),
         }
     }
 
@@ -424,11 +452,13 @@ impl<T: Parcel> Hop<T> {
     /// Deals with wire packets of one fate.
     fn handle_fate(&mut self, now: Instant, fate: Fate, parcel: T, frames: Frames) {
         if let Some(model) = fate.lost_to {
-            self.books.discard(DropCause::Loss(model), parcel, frames);
+            self.books
+                .discard(now, DropCause::Loss(model), parcel, frames);
         } else if fate.is_policed {
-            self.books.discard(DropCause::Policed, parcel, frames);
+            self.books.discard(now, DropCause::Policed, parcel, frames);
         } else if frames.count() == 1 && self.fates.takes_ack(&parcel) {
-            self.books.discard(DropCause::AckFiltered, parcel, frames);
+            self.books
+                .discard(now, DropCause::AckFiltered, parcel, frames);
         } else if fate.is_duplicated || fate.is_corrupted {
             let mut pieces = Pieces::new(parcel, frames);
             while let Some((parcel, frames)) = pieces.take(1) {

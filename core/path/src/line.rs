@@ -13,6 +13,7 @@ use gigatcp_units::{Duration, Instant};
 
 use crate::parcel::{Frames, Pieces};
 use crate::serialiser::{Moment, Serialiser};
+use crate::sojourn::Sojourns;
 use crate::{HopConfig, Parcel, Release, Tally};
 
 /// Wire packets served back to back.
@@ -20,6 +21,10 @@ use crate::{HopConfig, Parcel, Release, Tally};
 pub(crate) struct Run<T> {
     pub(crate) parcel: T,
     pub(crate) frames: Frames,
+    /// When it reached the queue.
+    pub(crate) arrived: Instant,
+    /// When the service of the first of `frames` begins.
+    pub(crate) began: Instant,
     /// When the first of `frames` has been served.
     pub(crate) first_served: Moment,
     /// When the last has.
@@ -39,6 +44,8 @@ struct Cursor {
     run: usize,
     /// Its place in the run.
     frame: usize,
+    /// When its service begins; the run says so itself where `frame` is zero.
+    began: Instant,
     /// When it departs; the run says so itself where `frame` is zero.
     served: Moment,
 }
@@ -50,6 +57,8 @@ pub(crate) struct Line<T> {
     cursor: Cursor,
     /// Accepted and not yet departed.
     queued: Tally,
+    /// Of what has departed.
+    sojourns: Sojourns,
     delay: Duration,
     release: Release,
 }
@@ -60,6 +69,7 @@ impl<T: Parcel> Line<T> {
             runs: VecDeque::new(),
             cursor: Cursor::default(),
             queued: Tally::default(),
+            sojourns: Sojourns::default(),
             delay: config.one_way_delay,
             release: config.release,
         }
@@ -68,6 +78,16 @@ impl<T: Parcel> Line<T> {
     /// Waiting and in service, as of the last [`Line::settle`].
     pub(crate) const fn queued(&self) -> Tally {
         self.queued
+    }
+
+    /// Everything in it.
+    pub(crate) fn parcels(&self) -> impl Iterator<Item = &T> {
+        self.runs.iter().map(|run| &run.parcel)
+    }
+
+    /// The sojourns of what has departed, as of the last [`Line::settle`].
+    pub(crate) const fn sojourns(&self) -> &Sojourns {
+        &self.sojourns
     }
 
     /// Counts wire packets of which the first departs at `departure` into the
@@ -110,10 +130,32 @@ impl<T: Parcel> Line<T> {
                 departed => run.frames.without_front(departed),
             };
             self.queued.subtract(rest.tally());
+            if run.frames.count() == 1 {
+                let waited = run.began.saturating_since(run.arrived);
+                self.sojourns.count(waited.as_nanos());
+            } else {
+                self.count_rest(serialiser);
+            }
             self.cursor = Cursor {
                 run: self.cursor.run + 1,
                 ..Cursor::default()
             };
+        }
+    }
+
+    /// Counts the sojourns of what is left of a run that has departed.
+    #[inline(never)]
+    fn count_rest(&mut self, serialiser: &mut Serialiser) {
+        let run = &self.runs[self.cursor.run];
+        let (mut began, mut served) = match self.cursor.frame {
+            0 => (run.began, run.first_served),
+            _ => (self.cursor.began, self.cursor.served),
+        };
+        for frame in self.cursor.frame..run.frames.count() {
+            let waited = began.saturating_since(run.arrived);
+            self.sojourns.count(waited.as_nanos());
+            began = served.instant();
+            served = serialiser.after(served, run.frames.size(frame + 1));
         }
     }
 
@@ -124,10 +166,14 @@ impl<T: Parcel> Line<T> {
         };
         let Cursor { mut frame, .. } = self.cursor;
         if frame == 0 {
+            self.cursor.began = run.began;
             self.cursor.served = run.first_served;
         }
         while self.cursor.served.instant() <= now {
             self.queued.subtract(Tally::new(1, run.frames.size(frame)));
+            let waited = self.cursor.began.saturating_since(run.arrived);
+            self.sojourns.count(waited.as_nanos());
+            self.cursor.began = self.cursor.served.instant();
             frame += 1;
             let size = run.frames.size(frame);
             self.cursor.served = serialiser.after(self.cursor.served, size);
@@ -207,6 +253,7 @@ impl<T: Parcel> Line<T> {
         }
         for index in 1..=count {
             let size = front.frames.size(index);
+            front.began = front.first_served.instant();
             front.first_served = serialiser.after(front.first_served, size);
         }
         front.frames = front.frames.without_front(count);
@@ -225,6 +272,8 @@ impl<T: Parcel> Line<T> {
 pub(crate) struct Served<T> {
     pub(crate) parcel: T,
     pub(crate) frames: Frames,
+    pub(crate) arrived: Instant,
+    pub(crate) began: Instant,
     pub(crate) served: Moment,
     pub(crate) is_displaced: bool,
 }
@@ -234,10 +283,11 @@ impl<T: Parcel> Line<T> {
     pub(crate) fn into_wire_packets(self, serialiser: &mut Serialiser) -> Vec<Served<T>> {
         let mut all = Vec::new();
         for run in self.runs {
-            let mut served = run.first_served;
+            let (mut began, mut served) = (run.began, run.first_served);
             let mut pieces = Pieces::new(run.parcel, run.frames);
             for place in 0..run.frames.count() {
                 if place > 0 {
+                    began = served.instant();
                     served = serialiser.after(served, run.frames.size(place));
                 }
                 let Some((parcel, frames)) = pieces.take(1) else {
@@ -246,6 +296,8 @@ impl<T: Parcel> Line<T> {
                 all.push(Served {
                     parcel,
                     frames,
+                    arrived: run.arrived,
+                    began,
                     served,
                     is_displaced: run.is_displaced,
                 });
@@ -300,6 +352,8 @@ mod tests {
             let run = Run {
                 frames: Frames::of(&parcel),
                 parcel,
+                arrived: NOW,
+                began: Instant::from_nanos(run * 30),
                 first_served: served[0],
                 all_served: served[2].instant(),
                 is_displaced: false,

@@ -24,16 +24,15 @@ use core::cmp::{Ordering, Reverse};
 use gigatcp_units::{Duration, Instant, Rate};
 
 use crate::ack_filter::{AckFilter, Replacing};
-use crate::closed::Closed;
 use crate::config::{HopConfig, MarkAbove, Release};
 use crate::counters::{Books, Tally};
 use crate::drops::DropCause;
 use crate::jitter::Delay;
-use crate::line::Served;
 use crate::parcel::{Frames, Parcel};
 use crate::queue::{self, Discipline, Drops, Limits, Ticket};
 use crate::random::{Purpose, stream};
 use crate::service::Service;
+use crate::sojourn::Sojourns;
 
 mod change;
 
@@ -126,6 +125,10 @@ pub(crate) struct Link<T> {
     /// In service, in their order.
     serving: Vec<Piece<T>>,
     in_service: Tally,
+    /// Of what has left the serializer.
+    sojourns: Sojourns,
+    /// Of what left it last.
+    last_wait: Duration,
     gathering: Option<Gathering<T>>,
     /// What keeps its order.
     line: VecDeque<Departed<T>>,
@@ -175,6 +178,8 @@ impl<T: Parcel> Link<T> {
             free: Vec::new(),
             serving: Vec::new(),
             in_service: Tally::default(),
+            sojourns: Sojourns::default(),
+            last_wait: Duration::ZERO,
             gathering: None,
             line: VecDeque::new(),
             unordered: BinaryHeap::new(),
@@ -197,6 +202,17 @@ impl<T: Parcel> Link<T> {
     /// Waiting and in service, as of the last call that brought it up to date.
     pub(crate) fn backlog(&self) -> Tally {
         self.queue.backlog().plus(self.in_service)
+    }
+
+    /// Everything inside.
+    pub(crate) fn parcels(&self) -> impl Iterator<Item = &T> {
+        let held = self.held.iter().flatten().map(|held| &held.parcel);
+        let gathering = self.gathering.iter().map(|gathering| &gathering.piece);
+        let served = self.serving.iter().chain(gathering);
+        let unordered = self.unordered.iter().map(|departed| &departed.0);
+        let departed = self.line.iter().chain(unordered);
+        held.chain(served.map(|piece| &piece.parcel))
+            .chain(departed.map(|departed| &departed.parcel))
     }
 
     /// When something may come out next: never later than it does.
@@ -226,85 +242,17 @@ impl<T: Parcel> Link<T> {
         }
     }
 
-    /// How long what arrives at `now` would wait at the present rate. Where a trace
-    /// says when octets leave, only the rest of the service in hand is known.
-    pub(crate) fn queueing_delay(&self, now: Instant) -> Duration {
-        let rest = match self.service.end() {
-            Instant::FAR_FUTURE => Duration::ZERO,
-            end => end.saturating_since(now),
-        };
-        let waiting = self.queue.backlog().bytes;
-        let rate = self.service.rate().filter(|rate| rate.as_bps() > 0);
-        rest + rate.map_or(Duration::ZERO, |rate| rate.time_for(waiting))
+    /// The sojourns of what has left the serializer.
+    pub(crate) const fn sojourns(&self) -> &Sojourns {
+        &self.sojourns
     }
 
-    /// Goes on with what is inside `closed` at `now`, whose line takes `delay`.
-    pub(crate) fn take_over(&mut self, now: Instant, closed: Closed<T>, delay: Duration) {
-        self.at = self.at.max(now);
-        self.busy = closed.busy_time(now);
-        let (served, late) = closed.into_parts();
-        for (due, parcel, tally) in late {
-            let number = self.departures;
-            self.departures += 1;
-            self.unordered.push(Reverse(Departed {
-                due,
-                number,
-                parcel,
-                tally,
-            }));
+    /// How long what left last had waited; zero if nothing is here.
+    pub(crate) fn wait(&self) -> Duration {
+        match self.service.is_busy() {
+            true => self.last_wait,
+            false => Duration::ZERO,
         }
-        for wire_packet in served {
-            self.take_over_one(now, wire_packet, delay);
-        }
-    }
-
-    /// Goes on with a wire packet: on the line, in service, or waiting.
-    fn take_over_one(&mut self, now: Instant, one: Served<T>, delay: Duration) {
-        let (tally, is_displaced) = (one.frames.tally(), one.is_displaced);
-        self.arrivals += 1;
-        let ticket = Ticket {
-            parcel: 0,
-            place: 0,
-            octets: u32::try_from(one.frames.size(0)).unwrap_or(u32::MAX),
-            arrived: now,
-            flow: one.parcel.flow(),
-            takes_mark: one.parcel.takes_mark(),
-            is_l4s: one.parcel.is_l4s(),
-            is_marked: false,
-        };
-        let left = one.served.instant();
-        if left > now && self.service.is_busy() {
-            let parcel = self.hold(Held {
-                arrival: self.arrivals,
-                parcel: one.parcel,
-                frames: one.frames,
-                first: 0,
-                entrance: Entrance {
-                    is_displaced,
-                    is_marked: false,
-                },
-            });
-            let view = self.view();
-            let ticket = Ticket { parcel, ..ticket };
-            self.queue.enqueue(now, &view, ticket, &mut self.drops);
-            return;
-        }
-        let piece = Piece {
-            arrival: self.arrivals,
-            ticket,
-            parcel: one.parcel,
-            tally,
-            is_displaced,
-        };
-        if left <= now {
-            let due = left + delay;
-            self.push(due, piece);
-            return;
-        }
-        let (nanos, parts) = one.served.after(now);
-        self.service.take_over(now, nanos, parts);
-        self.in_service = tally;
-        self.serving.push(piece);
     }
 
     /// From `now` on the rate is another one.
@@ -332,7 +280,7 @@ impl<T: Parcel> Link<T> {
         let mut parcel = parcel;
         let mut plain_ack = None;
         if self.ack_filter.is_some() {
-            match self.replace_ack(entrance, parcel, frames, books) {
+            match self.replace_ack(now, entrance, parcel, frames, books) {
                 Some(kept) => (parcel, plain_ack) = kept,
                 None => return,
             }
@@ -366,7 +314,7 @@ impl<T: Parcel> Link<T> {
                 self.advance(now, books);
             }
             if books.counters.inside.packets >= hold {
-                number = self.cut_out(ticket, DropCause::HoldLimit, books);
+                number = self.cut_out(now, ticket, DropCause::HoldLimit, books);
                 continue;
             }
             if self.is_above_threshold(ticket.tally()) {
@@ -376,7 +324,7 @@ impl<T: Parcel> Link<T> {
             let view = self.view();
             self.queue.enqueue(now, &view, ticket, &mut self.drops);
             if !self.drops.0.is_empty() {
-                number = self.bury(books, number);
+                number = self.bury(now, books, number);
             }
             if !self.service.is_busy() {
                 self.serve_next(now, false, books);
@@ -389,6 +337,7 @@ impl<T: Parcel> Link<T> {
     #[inline(never)]
     fn replace_ack(
         &mut self,
+        now: Instant,
         entrance: Entrance,
         parcel: T,
         frames: Frames,
@@ -413,7 +362,7 @@ impl<T: Parcel> Link<T> {
             return Some((parcel, Some(flow)));
         };
         let older = core::mem::replace(&mut held.parcel, parcel);
-        books.discard(DropCause::AckFiltered, older, frames);
+        books.discard(now, DropCause::AckFiltered, older, frames);
         None
     }
 
@@ -457,7 +406,13 @@ impl<T: Parcel> Link<T> {
 
     /// Drops a wire packet out of a held parcel. Those before it, if any, wait on;
     /// those behind it are then a parcel of their own. Returns the number of that.
-    fn cut_out(&mut self, ticket: Ticket, cause: DropCause, books: &mut Books<T>) -> u32 {
+    fn cut_out(
+        &mut self,
+        now: Instant,
+        ticket: Ticket,
+        cause: DropCause,
+        books: &mut Books<T>,
+    ) -> u32 {
         let slot = self.held.get_mut(ticket.parcel as usize);
         let Some(whole) = slot.and_then(Option::as_mut) else {
             return ticket.parcel;
@@ -477,19 +432,19 @@ impl<T: Parcel> Link<T> {
             number = self.hold(rest);
         }
         if let Some(Held { parcel, frames, .. }) = self.take(number) {
-            books.discard(cause, parcel, frames);
+            books.discard(now, cause, parcel, frames);
         }
         number
     }
 
     /// Lets go of what the discipline has dropped, all of which was inside. Returns
     /// the number under which the rest of the parcel goes on that was `arriving`.
-    fn bury(&mut self, books: &mut Books<T>, arriving: u32) -> u32 {
+    fn bury(&mut self, now: Instant, books: &mut Books<T>, arriving: u32) -> u32 {
         let mut number = arriving;
         let mut drops = core::mem::take(&mut self.drops.0);
         for (ticket, cause) in drops.drain(..) {
             books.counters.inside.subtract(ticket.tally());
-            let rest = self.cut_out(ticket, cause, books);
+            let rest = self.cut_out(now, ticket, cause, books);
             if ticket.parcel == arriving {
                 number = rest;
             }
@@ -539,8 +494,11 @@ impl<T: Parcel> Link<T> {
     fn finish(&mut self, now: Instant, books: &mut Books<T>) {
         self.service.finish();
         self.in_service = Tally::default();
+        let began = self.service.began();
         let mut served = core::mem::take(&mut self.serving);
         for piece in served.drain(..) {
+            self.last_wait = began.saturating_since(piece.ticket.arrived);
+            self.sojourns.count(self.last_wait.as_nanos());
             self.leave(now, piece);
         }
         self.serving = served;
@@ -553,7 +511,7 @@ impl<T: Parcel> Link<T> {
             let view = self.view();
             let ticket = self.queue.dequeue(now, &view, &mut self.drops);
             if !self.drops.0.is_empty() {
-                self.bury(books, u32::MAX);
+                self.bury(now, books, u32::MAX);
             }
             let Some(ticket) = ticket else { break };
             self.begin(now, ticket, books);
@@ -589,7 +547,7 @@ impl<T: Parcel> Link<T> {
             ticket.mark();
         }
         if ticket.is_marked && held.parcel.try_mark() {
-            books.counters.marked.add(tally);
+            books.mark(now, tally);
         }
         if is_displaced {
             books.counters.reordered.add(tally);

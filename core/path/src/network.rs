@@ -26,11 +26,11 @@ use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
-use gigatcp_units::{Duration, Instant};
+use gigatcp_units::Instant;
 
 use crate::heap::Appointments;
 use crate::route::{NetworkConfig, Route, Routed, Ways};
-use crate::{ConfigError, Counters, DropCause, Hop, HopConfig, Parcel, Release, Tally};
+use crate::{ConfigError, Counters, DropCause, Hop, HopConfig, Parcel, Release, Sojourns, Tally};
 
 /// The last instant at which something can happen.
 const LAST: Instant = Instant::from_nanos(Instant::FAR_FUTURE.as_nanos() - 1);
@@ -314,11 +314,11 @@ impl<T: Routed> Network<T> {
         result
     }
 
-    /// Returns the backlog of a link at `now`, and how long a packet that arrives there
-    /// would wait. Nothing becomes known by asking that would not become so otherwise.
-    pub fn queue_at(&mut self, now: Instant, link: usize) -> (Tally, Duration) {
+    /// Returns the backlog of a link at `now`, and how long what has left it waited.
+    /// Nothing becomes known by asking that would not become so otherwise.
+    pub fn queue_at(&mut self, now: Instant, link: usize) -> (Tally, &Sojourns) {
         let hop = &mut self.links[link];
-        (hop.backlog(now), hop.queueing_delay(now))
+        (hop.backlog(now), hop.sojourns(now))
     }
 
     /// Returns the links, by their number.

@@ -56,6 +56,9 @@ pub(crate) struct Service {
     per_group: Duration,
     /// Whether something is in service.
     is_busy: bool,
+    /// When transmission of what is or was last in service began: after tokens and the
+    /// medium were there; of a trace, at the opportunity that it left with.
+    began: Instant,
     /// `left` was right at this moment.
     since: Instant,
     /// Work left of what is in service.
@@ -78,6 +81,7 @@ impl Service {
                 .aggregate
                 .map_or(Duration::ZERO, |group| group.overhead),
             is_busy: false,
+            began: Instant::ZERO,
             since: Instant::ZERO,
             left: 0,
             not_before: Instant::ZERO,
@@ -93,6 +97,11 @@ impl Service {
     #[inline]
     pub(crate) const fn is_busy(&self) -> bool {
         self.is_busy
+    }
+
+    /// When transmission of what is or was last in service began.
+    pub(crate) const fn began(&self) -> Instant {
+        self.began
     }
 
     /// Begins to serve `packets` with so many octets together at `now`; `at_once`
@@ -114,8 +123,10 @@ impl Service {
             Pace::Trace(trace) => {
                 self.left = 0;
                 self.not_before = trace.serve(self.not_before, octets);
+                self.began = self.not_before;
             }
             Pace::Rate(_) => {
+                self.began = self.not_before;
                 let least = self.per_packet.saturating_mul(packets);
                 let Some(rate) = self.rate else {
                     self.left = 0;
@@ -233,10 +244,11 @@ impl Service {
         }
     }
 
-    /// Goes on with what another server has begun: its end is `nanos` and so many
+    /// Goes on with what another server `began`: its end is `nanos` and so many
     /// `parts` of 1/rate ns after `now`.
-    pub(crate) fn take_over(&mut self, now: Instant, nanos: u64, parts: u64) {
+    pub(crate) fn take_over(&mut self, now: Instant, nanos: u64, parts: u64, began: Instant) {
         self.is_busy = true;
+        self.began = began;
         self.since = now;
         self.not_before = now;
         match self.rate {

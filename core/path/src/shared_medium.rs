@@ -270,6 +270,13 @@ impl<T: Parcel> SharedMedium<T> {
         &self.counters
     }
 
+    /// Everything inside, in no particular order; what was dropped is not.
+    pub fn parcels(&self) -> impl Iterator<Item = &T> {
+        let queues = self.stations.iter().flat_map(|station| &station.queue);
+        let arriving = self.arriving.iter().map(|(_, _, parcel, _)| parcel);
+        queues.map(|(parcel, _)| parcel).chain(arriving)
+    }
+
     /// What has happened at each station.
     pub fn stations(&self) -> impl Iterator<Item = &StationCounters> {
         self.stations.iter().map(|station| &station.counters)

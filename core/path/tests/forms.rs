@@ -122,12 +122,18 @@ proptest! {
     fn both_forms_do_the_same_packet_by_packet(hop in hop(), arrivals in traffic()) {
         let closed = Hop::new(hop.clone(), 7).unwrap();
         let (expected, closed) = through(closed, &arrivals, false);
-        let open = Hop::changeable(hop, 7).unwrap();
-        let (outcome, open) = through(open, &arrivals, false);
+        let open = Hop::changeable(hop.clone(), 7).unwrap();
+        let (outcome, mut open) = through(open, &arrivals, false);
         prop_assert_eq!(&outcome, &expected);
         prop_assert_eq!(open.counters(), closed.counters());
         let end = Instant::from_nanos(1_000_000_000);
         prop_assert_eq!(open.busy_time(end), closed.busy_time(end));
+        if !hop.never_queues() {
+            let (open, mut closed) = (open.sojourns(end).clone(), closed);
+            let closed = closed.sojourns(end);
+            prop_assert_eq!(open.sum(), closed.sum());
+            prop_assert_eq!(open.histogram(), closed.histogram());
+        }
     }
 
     /// The same where super-packets stay whole. Not with a hold limit or displaced

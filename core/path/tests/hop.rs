@@ -414,7 +414,7 @@ fn a_clock_that_steps_back_keeps_order_and_counts() {
 }
 
 #[test]
-fn queueing_delay_and_busy_time_are_those_of_the_work_accepted() {
+fn wait_and_busy_time_are_those_of_the_work_accepted() {
     let mut hop = hop(HopConfig {
         rate: Some(GIGABIT),
         ..HopConfig::default()
@@ -423,8 +423,8 @@ fn queueing_delay_and_busy_time_are_those_of_the_work_accepted() {
         &mut hop,
         (0..4).map(|k| (at(5_000), Numbered::one(k, 1250))),
     );
-    assert_eq!(hop.queueing_delay(at(5_000)), Duration::from_micros(40));
-    assert_eq!(hop.queueing_delay(at(90_000)), Duration::ZERO);
+    assert_eq!(hop.wait(at(5_000)), Duration::from_micros(40));
+    assert_eq!(hop.wait(at(90_000)), Duration::ZERO);
     assert_eq!(hop.busy_time(at(15_000)), Duration::from_micros(10));
     assert_eq!(hop.busy_time(at(90_000)), Duration::from_micros(40));
     assert_eq!(hop.utilisation(at(80_000)), 0.5);

@@ -227,7 +227,7 @@ proptest! {
         prop_assert_eq!(together.counters(), alone.counters());
         let end = traffic.last().unwrap().0;
         prop_assert_eq!(together.busy_time(end), alone.busy_time(end));
-        prop_assert_eq!(together.queueing_delay(end), alone.queueing_delay(end));
+        prop_assert_eq!(together.wait(end), alone.wait(end));
     }
 
     #[test]

@@ -173,9 +173,7 @@ pub struct HostRecord {
     pub idle_fraction: f64,
     /// Interrupts of its network card.
     pub interrupts: u64,
-    /// Wire packets that it dropped, by cause: `no_descriptor` (every buffer posted to its
-    /// card was full), `no_buffer` (none to post in place of the packet's), `input_queue`
-    /// (full, after the interrupt), `socket_buffer` (full, after protocol work).
+    /// Wire packets that it dropped, by cause ([Drops](#drops)); zeros are left out.
     pub drops: BTreeMap<String, u64>,
     /// Share of the time that its own link was busy; null without one.
     pub link_utilization_fraction: Option<f64>,
@@ -318,8 +316,8 @@ pub struct FlowRecord {
     /// any.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub receive_rings: Vec<RingRecord>,
-    /// Wire packets of the flow that its hosts dropped, by cause; zeros are left out. What
-    /// receive rings dropped is there.
+    /// Wire packets of the flow that its hosts dropped for a wrong checksum, by cause
+    /// ([Drops](#drops)); zeros are left out.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub host_drops: BTreeMap<String, u64>,
     /// Share of one processor used by the sending host, 0 to 1; live, by the thread of
@@ -342,6 +340,13 @@ pub struct FlowRecord {
     /// merged to the cause that took most of it.
     #[serde(default)]
     pub limited_by_timeline: Vec<CauseSpan>,
+    /// Times at which cwnd was reduced for losses, marks or a timeout: the first 1000; in real
+    /// time, when a sample showed it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub reduction_times_ns: Vec<u64>,
+    /// Reductions after these.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub reduction_times_left_out: u64,
     /// The mechanism behind it: nanoseconds under each limit of the sender's stack, adding
     /// up to the time from `established_ns` to `ended_ns`.
     pub limits: Vec<LimitShare>,
@@ -436,11 +441,11 @@ pub struct DatagramsRecord {
     pub application: String,
     /// Sent.
     pub sent: u64,
-    /// Received, duplicates too.
+    /// Received, each number once.
     pub received: u64,
     /// Octets of payload received.
     pub bytes: u64,
-    /// Sequence numbers that never came.
+    /// Sent, and at the end of the run neither received nor on their way.
     pub lost: u64,
     /// Received more than once.
     pub duplicates: u64,
@@ -448,9 +453,9 @@ pub struct DatagramsRecord {
     pub reordered: u64,
     /// Largest extent of reordering, RFC 4737 section 4.2.
     pub max_reordering_extent: u64,
-    /// Found no room in the receive buffer.
+    /// Found no room in the receive buffer: `socket_buffer` among the drops of the host.
     pub buffer_overflows: u64,
-    /// Damaged on the way: the checksum was wrong.
+    /// Corrupted on the way: `checksum` among the drops of the host.
     #[serde(default)]
     pub checksum_errors: u64,
     /// Interarrival jitter at the end, RFC 3550 section 6.4.1.
@@ -621,9 +626,9 @@ pub struct RingRecord {
     pub arrived_packets: u64,
     /// Taken up to the stack.
     pub accepted_packets: u64,
-    /// Dropped by the card: every posted buffer was full.
+    /// Dropped by the card: `no_descriptor` among the drops of the host.
     pub dropped_no_descriptor_packets: u64,
-    /// Dropped by the driver: no buffer was left to post in the place of theirs.
+    /// Dropped by the driver: `no_buffer` among the drops of the host.
     pub dropped_no_buffer_packets: u64,
     /// Most buffers that unread packets held at once.
     pub max_held_packets: u32,
@@ -640,7 +645,7 @@ pub struct HopRecord {
     pub arrived_packets: u64,
     /// Wire packets handed on.
     pub delivered_packets: u64,
-    /// Wire packets dropped, by cause: every cause there is, zeros too.
+    /// Wire packets dropped, by cause ([Drops](#drops)): every cause of the path, zeros too.
     pub drops: BTreeMap<String, u64>,
     /// Wire packets marked as having met congestion (RFC 3168).
     pub marked_packets: u64,
@@ -651,23 +656,43 @@ pub struct HopRecord {
     pub inside_packets: u64,
     /// Largest backlog seen, in packets.
     pub max_backlog_packets: u64,
-    /// Half of the time, a packet that arrived would have waited for less than this; null
-    /// where nothing waits, and for runs in real time.
+    /// Sojourn in the queue that half of the packets that left did not exceed, measured from
+    /// reaching the queue to the beginning of transmission, to 0.8 %; null where nothing waits.
     #[serde(default)]
     pub queueing_delay_p50_ns: Option<u64>,
-    /// The same for 99 % of the time.
+    /// The same of 99 % of the packets.
     #[serde(default)]
     pub queueing_delay_p99_ns: Option<u64>,
     /// The queue over time (`record.sample` of the plan), each row until the next: time
-    /// (ns), packets and octets waiting and in service, queueing delay (ns) at the rate of
-    /// that moment, wire packets dropped and marked so far. Rows that say nothing new are
-    /// left out.
+    /// (ns), packets and octets waiting and in service, mean sojourn (ns) of the packets that
+    /// left in the sample interval that ends here (of the interval before if none left although
+    /// some wait), wire packets dropped and marked so far. Rows that say nothing new are left
+    /// out.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub samples: Vec<(u64, u64, u64, u64, u64, u64)>,
     /// Share of the time in which the serializer had work, or somebody was sending.
     pub utilization_fraction: f64,
     /// On a shared medium, times that a station's frame collided; none elsewhere.
     pub collisions: u64,
+    /// Times (ns) of the first 1000 drops, by cause; one per wire packet. Absent without
+    /// drops, on a shared medium and for runs in real time.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub drop_times_ns: BTreeMap<String, Vec<u64>>,
+    /// Drops after these.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub drop_times_left_out: u64,
+    /// The same of marks.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub mark_times_ns: Vec<u64>,
+    /// Marks after these.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub mark_times_left_out: u64,
+}
+
+/// Whether a count is left out.
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
+const fn is_zero(count: &u64) -> bool {
+    *count == 0
 }
 
 impl HopRecord {

@@ -1,6 +1,6 @@
 //! What a running path has carried and dropped, for whoever watches.
 
-use gigatcp_path::{Counters, Network, Tally};
+use gigatcp_path::{Counters, Histogram, Network, Sojourns, Tally, Waited};
 use gigatcp_units::Duration;
 
 use crate::device::DeviceCounters;
@@ -35,7 +35,7 @@ pub struct Way {
     /// The device it begins at.
     pub device: DeviceCounters,
     /// How late packets left the last hop.
-    pub lateness: Lateness,
+    pub lateness: Histogram,
 }
 
 /// A hop.
@@ -51,12 +51,31 @@ pub struct HopView {
     pub backlog: Tally,
     /// The largest backlog so far, in wire packets.
     pub max_backlog: u64,
-    /// How long a packet arriving now would wait.
+    /// Mean sojourn in the queue of the packets that left since the look before; as before
+    /// if none left although some wait.
     pub queueing_delay: Duration,
+    /// Sojourns of all packets that left.
+    pub sojourns: Histogram,
+    /// Packets that left, and the sum of their sojourns.
+    pub left: Waited,
     /// Time in which the serializer had work.
     pub busy: Duration,
     /// The same as a share of the time so far.
     pub utilisation: f64,
+}
+
+impl HopView {
+    /// Brings the queueing delay up to date; the backlog is.
+    fn look_at_queue(&mut self, sojourns: &Sojourns) {
+        let left = sojourns.sum();
+        self.queueing_delay = match left.mean_since(self.left) {
+            Some(mean) => mean,
+            None if self.backlog.is_zero() => Duration::ZERO,
+            None => self.queueing_delay,
+        };
+        self.left = left;
+        sojourns.read_into(&mut self.sojourns);
+    }
 }
 
 impl Way {
@@ -135,105 +154,12 @@ impl Way {
                 view.name.clone_from(&hop.config().name);
                 view.counters = *hop.counters();
                 view.backlog = hop.backlog(now);
-                view.queueing_delay = hop.queueing_delay(now);
+                view.look_at_queue(hop.sojourns(now));
                 view.busy = hop.busy_time(now);
                 view.utilisation = hop.utilisation(now);
             });
             view.max_backlog = network.max_backlog()[link];
             view.answers = network.answers()[link];
         }
-    }
-}
-
-/// How late things happened, counted in steps of an eighth.
-#[derive(Clone, Debug)]
-pub struct Lateness {
-    /// By eighths of powers of two of nanoseconds.
-    counts: [u64; 64 * 8],
-    most: u64,
-}
-
-impl Default for Lateness {
-    fn default() -> Self {
-        Self {
-            counts: [0; 64 * 8],
-            most: 0,
-        }
-    }
-}
-
-impl Lateness {
-    pub(crate) fn count(&mut self, late: Duration) {
-        let nanos = late.as_nanos();
-        self.counts[step(nanos)] += 1;
-        self.most = self.most.max(nanos);
-    }
-
-    /// The time that so many of a thousand were not later than, to an eighth;
-    /// nothing while nothing was counted.
-    #[must_use]
-    pub fn thousandth(&self, share: u64) -> Option<Duration> {
-        let all: u64 = self.counts.iter().sum();
-        let wanted = (all * share).div_ceil(1000).max(1);
-        let mut seen = 0;
-        let at = self.counts.iter().position(|count| {
-            seen += count;
-            seen >= wanted
-        })?;
-        Some(Duration::from_nanos(end_of_step(at).min(self.most)))
-    }
-
-    /// The latest of all.
-    #[must_use]
-    pub const fn most(&self) -> Duration {
-        Duration::from_nanos(self.most)
-    }
-}
-
-/// The step that `nanos` belongs to.
-const fn step(nanos: u64) -> usize {
-    if nanos < 8 {
-        return nanos as usize;
-    }
-    let power = nanos.ilog2() as usize;
-    let eighth = (nanos >> (power - 3)) as usize & 7;
-    (power - 2) * 8 + eighth
-}
-
-/// The longest time of a step.
-const fn end_of_step(step: usize) -> u64 {
-    if step < 8 {
-        return step as u64;
-    }
-    let (power, eighth) = (step / 8 + 2, step % 8);
-    let begin = (8 + eighth as u64) << (power - 3);
-    begin + ((1 << (power - 3)) - 1)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn every_time_belongs_to_the_step_that_ends_not_before_it() {
-        let times = (0..100_000).chain([u64::MAX, u64::MAX / 2, 1 << 40]);
-        for nanos in times {
-            let step = step(nanos);
-            assert!(end_of_step(step) >= nanos, "{nanos}");
-            assert!(step == 0 || end_of_step(step - 1) < nanos, "{nanos}");
-        }
-    }
-
-    #[test]
-    fn shares_are_those_of_what_was_counted() {
-        let mut lateness = Lateness::default();
-        assert_eq!(lateness.thousandth(500), None);
-        for nanos in 1..=1000 {
-            lateness.count(Duration::from_nanos(nanos * 100));
-        }
-        let half = lateness.thousandth(500).unwrap().as_nanos();
-        assert!((50_000..57_000).contains(&half), "{half}");
-        assert_eq!(lateness.thousandth(1000), Some(lateness.most()));
-        assert_eq!(lateness.most().as_nanos(), 100_000);
     }
 }

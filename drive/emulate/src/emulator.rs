@@ -15,11 +15,11 @@ use std::thread::{self, JoinHandle};
 
 use gigatcp_linux::poll::Alarm;
 use gigatcp_linux::{LabError, Namespace, Step, clock, packets, process, settings};
-use gigatcp_path::{ConfigError, HopConfig, Network, NetworkConfig, Release};
+use gigatcp_path::{ConfigError, Histogram, HopConfig, Network, NetworkConfig, Release};
 use gigatcp_units::{Duration, Instant};
 
 use crate::change::{Changed, Changes, HopChange, OrderError, Scheduled};
-use crate::counters::{Lateness, Snapshot};
+use crate::counters::Snapshot;
 use crate::device::{Device, DeviceConfig, NAME};
 use crate::engine::{AWAKE, EARLY, Engine, Shared, Side, Watch, takes_time};
 use crate::outbox::Outbox;
@@ -204,7 +204,7 @@ impl Emulator {
             outboxes: [Outbox::new(server.batch()), Outbox::new(client.batch())],
             devices: [client, server],
             network,
-            lateness: [Lateness::default(), Lateness::default()],
+            lateness: [Histogram::default(), Histogram::default()],
             scheduled,
             listed: Instant::ZERO,
             has_times: config.forward.iter().chain(&config.reverse).any(takes_time),

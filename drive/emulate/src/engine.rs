@@ -21,11 +21,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use gigatcp_linux::poll::{self, Alarm, Interest};
 use gigatcp_linux::{clock, process};
-use gigatcp_path::{ConfigError, Delivery, HopConfig, Network, Parcel};
+use gigatcp_path::{ConfigError, Delivery, Histogram, HopConfig, Network, Parcel};
 use gigatcp_units::{Duration, Instant};
 
 use crate::change::{Changed, Changes, HopChange, Order, Scheduled};
-use crate::counters::{Lateness, Snapshot};
+use crate::counters::Snapshot;
 use crate::device::{Device, Read};
 use crate::outbox::Outbox;
 use crate::packet::Packet;
@@ -126,7 +126,7 @@ pub(crate) struct Engine {
     /// Route 0 begins at the client, route 1 at the server.
     pub(crate) network: Network<Packet>,
     pub(crate) outboxes: [Outbox; 2],
-    pub(crate) lateness: [Lateness; 2],
+    pub(crate) lateness: [Histogram; 2],
     /// By link.
     pub(crate) scheduled: Vec<Scheduled>,
     /// When the steps of schedules were last listed.

@@ -70,7 +70,7 @@ mod too_big;
 mod vigil;
 
 pub use change::{Changed, HopChange, OrderError};
-pub use counters::{HopView, Lateness, Snapshot, Way};
+pub use counters::{HopView, Snapshot, Way};
 pub use device::{DeviceCounters, NAME};
 pub use emulator::{Addresses, Emulator, EmulatorConfig, EmulatorError, End};
 pub use engine::{Side, Sight, Watch};

@@ -25,22 +25,14 @@ use gigatcp_events::{Cause, Limit, Phase};
 use gigatcp_path::DropCause;
 use gigatcp_units::{Bytes, Duration, Instant};
 
-/// What drops of that cause make a connection limited by.
+/// Returns what drops of that cause make a connection limited by: [`DropCause::limits`].
 #[must_use]
-pub const fn cause_of(dropped: DropCause) -> Cause {
-    match dropped {
-        DropCause::QueueFull | DropCause::HoldLimit => Cause::QueueOverflow,
-        DropCause::Aqm => Cause::AqmDrops,
-        DropCause::Loss(_) | DropCause::Collisions => Cause::RandomLoss,
-        DropCause::TooBig => Cause::PmtuBlackHole,
-        DropCause::Policed => Cause::Policer,
-        DropCause::AckFiltered => Cause::AckPath,
-        DropCause::NoDescriptor
-        | DropCause::NoBuffer
-        | DropCause::InputQueue
-        | DropCause::SocketBuffer => Cause::RxRingOverrun,
-    }
+pub fn cause_of(dropped: DropCause) -> Cause {
+    Cause::find(dropped.limits()).unwrap_or(Cause::RandomLoss)
 }
+
+/// Reductions of cwnd whose times are kept.
+const MAX_TIMES: usize = 1000;
 
 /// Shortest round: occupancy over less is that of single bursts.
 pub const MIN_ROUND: Duration = Duration::from_millis(1);
@@ -132,6 +124,10 @@ pub struct Settled {
     pub spent: ByCause,
     /// The same over time, at the resolution of the samples or of rounds.
     pub spans: Vec<Span>,
+    /// When cwnd was reduced for losses, marks or a timeout: the first thousand times.
+    pub reductions: Vec<Instant>,
+    /// Reductions after these.
+    pub reductions_left_out: u64,
 }
 
 /// What last reduced cwnd.
@@ -158,6 +154,8 @@ pub struct Account {
     /// cwnd when nothing was lost last.
     open_cwnd: Bytes,
     reduction: Option<Reduction>,
+    reductions: Vec<Instant>,
+    reductions_left_out: u64,
     /// When the sender last learned anything.
     heard: Instant,
 }
@@ -177,6 +175,8 @@ impl Account {
             window: Window::default(),
             open_cwnd: Bytes::ZERO,
             reduction: None,
+            reductions: Vec::new(),
+            reductions_left_out: 0,
             heard: now,
         }
     }
@@ -255,7 +255,7 @@ impl Account {
             self.heard = now;
         }
         if self.is_reduced(window) {
-            self.reduce(window, has_timed_out, blame);
+            self.reduce(now, window, has_timed_out, blame);
         } else if self.is_recovered(window) {
             self.reduction = None;
         }
@@ -288,6 +288,8 @@ impl Account {
         Settled {
             spent: self.spent,
             spans: self.strip.finish(now),
+            reductions: self.reductions,
+            reductions_left_out: self.reductions_left_out,
         }
     }
 
@@ -315,6 +317,7 @@ impl Account {
 
     fn reduce(
         &mut self,
+        now: Instant,
         window: Window,
         has_timed_out: bool,
         blame: impl FnOnce() -> Option<Cause>,
@@ -331,6 +334,10 @@ impl Account {
             .reduction
             .map_or(self.open_cwnd, |last| last.before.max(self.open_cwnd));
         self.reduction = Some(Reduction { cause, before });
+        match self.reductions.len() < MAX_TIMES {
+            true => self.reductions.push(now),
+            false => self.reductions_left_out += 1,
+        }
     }
 
     fn end_round(&mut self, now: Instant, look: &Surroundings) {
@@ -522,5 +529,17 @@ impl Losses {
         }
         let causes = self.missing.iter().map(|(_, cause)| *cause);
         causes.max_by_key(|cause| counts[cause.index()])
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_cause_of_drops_limits_by_is_a_cause_that_is_known() {
+        for dropped in DropCause::ALL {
+            assert!(Cause::find(dropped.limits()).is_some(), "{dropped:?}");
+        }
     }
 }

@@ -28,7 +28,7 @@ use std::collections::VecDeque;
 
 use gigatcp_app::Application;
 use gigatcp_events::Cause;
-use gigatcp_path::{Appointments, ConfigError, Cpu, CpuCosts, Drops, Hop, Steal, Work};
+use gigatcp_path::{Appointments, ConfigError, Cpu, CpuCosts, DropCause, Drops, Hop, Steal, Work};
 use gigatcp_tcp::listener::{self, Heard};
 use gigatcp_tcp::{Connection, Received};
 use gigatcp_units::Instant;
@@ -38,7 +38,7 @@ use crate::config::{HostConfig, Reader, Scheduling};
 use crate::fragments::Reassembly;
 use crate::ledger::end_of;
 use crate::packet::{Content, Packet};
-use card::{Card, Frame};
+use card::{Card, Frame, tally};
 pub use datagram::{DatagramSink, DatagramSource};
 pub use processor::CpuShares;
 use processor::{Second, Task};
@@ -378,6 +378,26 @@ impl Host {
             || self.card.has_frames_to_poll()
     }
 
+    /// Packets at it: prepared, on its link, received and not yet taken up to a socket.
+    pub(crate) fn packets(&self) -> impl Iterator<Item = &Packet> {
+        let second = self.second.as_ref().and_then(|second| second.task());
+        let tasks = [self.task.as_ref(), second];
+        let served = tasks
+            .into_iter()
+            .flatten()
+            .filter_map(|(_, task)| match task {
+                Task::Receive(frame) => Some(&frame.packet),
+                Task::Write(..) | Task::Read(..) | Task::ReadDatagram(_) => None,
+            });
+        let departing = self.departures.iter().map(|(_, packet)| packet);
+        let on_link = self.link.iter().flat_map(Hop::parcels);
+        let received = self.inbox.iter().chain(self.card.frames());
+        departing
+            .chain(on_link)
+            .chain(received.map(|frame| &frame.packet))
+            .chain(served)
+    }
+
     /// When [`Host::handle_timeout`] wants to be called.
     #[must_use]
     #[inline]
@@ -459,6 +479,7 @@ impl Host {
     /// (RFC 9293 section 3.1, RFC 1122 section 4.1.3.4).
     #[cold]
     fn drop_corrupted(&mut self, socket: u32, packet: &Packet) {
+        self.drops.add(DropCause::Checksum, tally(packet));
         match self.sink_mut(socket) {
             Some(sink) => sink.checksum_errors += 1,
             None => self.sockets[socket as usize].checksum_errors += 1,

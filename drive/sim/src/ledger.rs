@@ -240,7 +240,7 @@ impl Readings {
 fn use_of(hop: &Hop<Packet>, now: Instant, before: Duration) -> Use {
     Use {
         busy: hop.busy_time(now).saturating_sub(before),
-        wait: hop.queueing_delay(now),
+        wait: hop.wait(now),
     }
 }
 

@@ -4,7 +4,7 @@
 use std::collections::VecDeque;
 
 use gigatcp_events::Limit;
-use gigatcp_path::Tally;
+use gigatcp_path::{Counters, Tally, Waited};
 use gigatcp_tcp::Connection;
 use gigatcp_tcp::connection::Info;
 use gigatcp_units::{Duration, Instant};
@@ -68,7 +68,8 @@ pub struct LinkSample {
     pub at: Instant,
     /// Waiting and in service.
     pub backlog: Tally,
-    /// How long a packet that arrives then would wait, at the rate of that moment.
+    /// Mean sojourn of the packets that left in the sample interval that ends here; of the
+    /// interval before if none left although some wait.
     pub queueing_delay: Duration,
     /// Wire packets dropped so far, whatever the cause.
     pub dropped: u64,
@@ -78,47 +79,36 @@ pub struct LinkSample {
 
 /// Samples of one link. Those that say the same as the one before are left out.
 #[derive(Clone, Debug, Default)]
-pub struct LinkSamples(Vec<LinkSample>);
+pub struct LinkSamples {
+    taken: Vec<LinkSample>,
+    /// What had left when the last one was taken.
+    left: Waited,
+}
 
 impl LinkSamples {
-    /// Takes a sample.
-    pub fn take(&mut self, sample: LinkSample) {
-        let before = self.0.last().map(|last| LinkSample {
-            at: sample.at,
-            ..*last
-        });
-        if before != Some(sample) {
-            self.0.push(sample);
+    /// Takes a sample of a link from which `left` has left so far.
+    pub fn take(&mut self, now: Instant, backlog: Tally, left: Waited, counters: &Counters) {
+        let mean = left.mean_since(self.left);
+        self.left = left;
+        let last = self.taken.last();
+        let before = last.filter(|_| !backlog.is_zero());
+        let before = before.map(|last| last.queueing_delay);
+        let sample = LinkSample {
+            at: now,
+            backlog,
+            queueing_delay: mean.or(before).unwrap_or_default(),
+            dropped: counters.drops.total().packets,
+            marked: counters.marked.packets,
+        };
+        if last.map(|last| LinkSample { at: now, ..*last }) != Some(sample) {
+            self.taken.push(sample);
         }
     }
 
     /// All samples, oldest first; each holds until the next.
     #[must_use]
     pub fn as_slice(&self) -> &[LinkSample] {
-        &self.0
-    }
-
-    /// The delay that was not exceeded for a share `q` of the time up to `end`; `None`
-    /// without samples.
-    #[must_use]
-    pub fn delay_quantile(&self, q: f64, end: Instant) -> Option<Duration> {
-        let ends = self.0.iter().skip(1).map(|sample| sample.at).chain([end]);
-        let spans = self.0.iter().zip(ends);
-        let mut spans: Vec<(Duration, Duration)> = spans
-            .map(|(sample, end)| (sample.queueing_delay, end.saturating_since(sample.at)))
-            .collect();
-        spans.sort_unstable_by_key(|(delay, _)| *delay);
-        let all: u128 = spans
-            .iter()
-            .map(|(_, span)| u128::from(span.as_nanos()))
-            .sum();
-        let wanted = (all as f64 * q.clamp(0.0, 1.0)) as u128;
-        let mut passed = 0;
-        let reached = spans.iter().find(|(_, span)| {
-            passed += u128::from(span.as_nanos());
-            passed >= wanted
-        });
-        reached.map(|(delay, _)| *delay)
+        &self.taken
     }
 }
 

@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use gigatcp_app::Report;
 use gigatcp_app::datagrams::SinkReport;
-use gigatcp_path::{Hop, ReceiveRings, SharedMedium};
+use gigatcp_path::{Histogram, Hop, ReceiveRings, SharedMedium};
 use gigatcp_tcp::Connection;
 use gigatcp_units::{Bytes, Duration, Instant};
 use gigatcp_wire::Phantom;
@@ -38,6 +38,8 @@ pub struct Outcome {
     pub shared: Option<Box<SharedMedium<Packet>>>,
     /// Queues of each hop over time.
     pub link_samples: Vec<LinkSamples>,
+    /// How long packets waited that left the queue of each hop.
+    pub sojourns: Vec<Histogram>,
     /// Largest backlog of each hop, in wire packets.
     pub max_backlog: Vec<u64>,
     /// Fingerprint of every packet and drop.
@@ -53,6 +55,8 @@ pub struct DatagramsOutcome {
     pub sent: u64,
     /// What the sink has counted.
     pub received: SinkReport,
+    /// Datagrams that at the end were neither received nor on their way.
+    pub lost: u64,
     /// Datagrams that found no room in the receive buffer.
     pub overflows: u64,
     /// Datagrams whose checksum was wrong.

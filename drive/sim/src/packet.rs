@@ -60,6 +60,12 @@ impl Ip {
         }
     }
 
+    /// Whether routers may not cut it: DF, or IPv6.
+    #[must_use]
+    pub const fn is_whole(self) -> bool {
+        !matches!(self, Self::V4Fragmentable)
+    }
+
     /// The version.
     #[inline]
     #[must_use]
@@ -120,6 +126,19 @@ impl Packet {
             | Content::Icmp { .. }
             | Content::Corrupted(_)
             | Content::Fragments(_) => None,
+        }
+    }
+
+    /// The number of the datagram that was sent, damaged, cut or whole.
+    pub(crate) fn sent_datagram(&self) -> Option<u64> {
+        let mut content = &self.content;
+        loop {
+            content = match content {
+                Content::Datagram { datagram, .. } => return Some(datagram.seq),
+                Content::Corrupted(inner) => inner,
+                Content::Fragments(fragments) => &fragments.content,
+                Content::Segment(_) | Content::Icmp { .. } => return None,
+            };
         }
     }
 

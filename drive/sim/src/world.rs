@@ -21,7 +21,7 @@ use gigatcp_wire::{Phantom, Segment};
 use crate::config::WorldConfig;
 use crate::host::{Host, Socket};
 use crate::ledger::{self, End, Ledger, Scene};
-use crate::observe::{LinkSample, LinkSamples, Samples, Sequence};
+use crate::observe::{LinkSamples, Samples, Sequence};
 use crate::outcome::{Endpoint, FlowOutcome, Outcome};
 use crate::packet::{Content, Packet, headers};
 use crate::populate::{Ends, Place, Population};
@@ -603,15 +603,10 @@ impl World {
             if self.network.links()[link].config().never_queues() {
                 continue;
             }
-            let (backlog, queueing_delay) = self.network.queue_at(now, link);
+            let (backlog, sojourns) = self.network.queue_at(now, link);
+            let left = sojourns.sum();
             let counters = self.network.links()[link].counters();
-            self.link_samples[link].take(LinkSample {
-                at: now,
-                backlog,
-                queueing_delay,
-                dropped: counters.drops.total().packets,
-                marked: counters.marked.packets,
-            });
+            self.link_samples[link].take(now, backlog, left, counters);
         }
     }
 
@@ -638,6 +633,7 @@ impl World {
             self.close_account(flow);
         }
         let now = self.now;
+        let inside = self.datagrams_inside();
         let mut ledgers = self.ledgers.into_iter();
         let mut flows = Vec::new();
         let hosts: Vec<Rc<Host>> = self.hosts.into_iter().map(Rc::new).collect();
@@ -662,8 +658,11 @@ impl World {
                 account,
             });
         }
+        let links = 0..self.network.links().len();
+        let sojourns = links.map(|link| self.network.queue_at(now, link).1.histogram());
+        let sojourns = sojourns.collect();
         let datagrams = self.datagrams.iter();
-        let datagrams = datagrams.map(|ends| others::outcome(ends, &hosts));
+        let datagrams = datagrams.map(|ends| others::outcome(ends, &hosts, &inside));
         Outcome {
             now,
             datagrams: datagrams.collect(),
@@ -673,6 +672,7 @@ impl World {
             hosts,
             max_backlog: self.network.max_backlog().to_vec(),
             link_samples: self.link_samples,
+            sojourns,
             hops: self.network.into_links(),
             shared: self.shared,
             event_hash: self.hash.finish(),

@@ -147,6 +147,15 @@ impl Found<'_> {
                 .as_ref()
                 .map(|account| causes(&account.spent))
                 .unwrap_or_default(),
+            reduction_times_ns: self
+                .account
+                .iter()
+                .flat_map(|account| account.reductions.iter().map(|at| at.as_nanos()))
+                .collect(),
+            reduction_times_left_out: self
+                .account
+                .as_ref()
+                .map_or(0, |account| account.reductions_left_out),
             limited_by_timeline: self
                 .account
                 .map(|account| account.spans.iter().map(span).collect())

@@ -4,13 +4,16 @@ use std::collections::BTreeMap;
 
 use gigatcp_app::AppConfig;
 use gigatcp_app::report::Times;
-use gigatcp_path::{Counters as HopCounters, Drops, Hop, ReceiveRings, Ring, SharedMedium};
+use gigatcp_path::{
+    Counters as HopCounters, DropCause, Drops, Histogram, Hop, ReceiveRings, Ring, SharedMedium,
+    Tally,
+};
 use gigatcp_plan::{Flow, FlowKind, Scenario, Series};
 use gigatcp_record::{
     ApplicationRecord, ArrivalsRecord, DatagramsRecord, FlowRecord, HopRecord, RingRecord,
     SequenceDetail, SequenceStep, SeriesRecord, TheoryRecord, TimeSequence,
 };
-use gigatcp_sim::observe::{LinkSample, LinkSamples, Mark, Sample, Sequence};
+use gigatcp_sim::observe::{LinkSample, Mark, Sample, Sequence};
 use gigatcp_sim::outcome::DatagramsOutcome;
 use gigatcp_sim::packet::Packet;
 use gigatcp_sim::{Ended, FlowOutcome, Outcome, ShortFlow};
@@ -51,12 +54,16 @@ pub fn series(
     let shared = outcome.shared.as_deref();
     let hops = outcome.hops.iter().zip(&outcome.max_backlog);
     let hops = hops.filter(|_| shared.is_none());
-    let hops = hops.zip(&outcome.link_samples);
-    let hops = hops.map(|((hop, backlog), samples)| HopRecord {
-        queueing_delay_p50_ns: quantile(samples, 0.5, outcome.now),
-        queueing_delay_p99_ns: quantile(samples, 0.99, outcome.now),
-        samples: samples.as_slice().iter().map(hop_sample).collect(),
-        ..hop_record(hop, *backlog, outcome.now)
+    let hops = hops.zip(outcome.link_samples.iter().zip(&outcome.sojourns));
+    let hops = hops.map(|((hop, backlog), (samples, sojourns))| {
+        let never_queues = hop.config().never_queues();
+        let sojourns = Some(sojourns).filter(|_| !never_queues);
+        HopRecord {
+            queueing_delay_p50_ns: quantile(sojourns, 0.5),
+            queueing_delay_p99_ns: quantile(sojourns, 0.99),
+            samples: samples.as_slice().iter().map(hop_sample).collect(),
+            ..hop_record(hop, *backlog, outcome.now)
+        }
     });
     SeriesRecord {
         partial: ended == Ended::Interrupted,
@@ -131,11 +138,10 @@ fn flow_record(scenario: &Scenario, flow: &Flow, result: &FlowOutcome, now: Inst
 fn host_drops(result: &FlowOutcome) -> BTreeMap<String, u64> {
     let ends = [&result.sender, &result.receiver];
     let checksum = ends.map(|end| end.socket().checksum_errors());
-    let causes = [("checksum", checksum.into_iter().sum::<u64>())];
-    let causes = causes.into_iter().filter(|(_, packets)| *packets > 0);
-    causes
-        .map(|(cause, packets)| (cause.to_owned(), packets))
-        .collect()
+    let mut drops = Drops::default();
+    let packets = Tally::new(checksum.into_iter().sum(), 0);
+    drops.add(DropCause::Checksum, packets);
+    drops_by_cause(&drops, true)
 }
 
 /// What the connections of a flow are called together, or the flows like it.
@@ -187,7 +193,7 @@ fn datagrams_record(flow: &Flow, result: &DatagramsOutcome) -> DatagramsRecord {
         sent: result.sent,
         received: received.received,
         bytes: received.octets,
-        lost: received.lost,
+        lost: result.lost,
         duplicates: received.duplicates,
         reordered: received.reordered,
         max_reordering_extent: received.max_extent,
@@ -318,7 +324,19 @@ fn detail(why: &str, marks: &[Mark]) -> SequenceDetail {
 
 fn hop_record(hop: &Hop<Packet>, max_backlog: u64, now: Instant) -> HopRecord {
     let name = &hop.config().name;
-    record_of_hop(name, hop.counters(), max_backlog, hop.utilisation(now))
+    let times = hop.event_times();
+    let mut drops: BTreeMap<String, Vec<u64>> = BTreeMap::new();
+    for (at, cause) in times.drops.kept() {
+        let of_cause = drops.entry(cause.id().to_owned()).or_default();
+        of_cause.push(at.as_nanos());
+    }
+    HopRecord {
+        drop_times_ns: drops,
+        drop_times_left_out: times.drops.left_out(),
+        mark_times_ns: times.marks.kept().iter().map(|at| at.as_nanos()).collect(),
+        mark_times_left_out: times.marks.left_out(),
+        ..record_of_hop(name, hop.counters(), max_backlog, hop.utilisation(now))
+    }
 }
 
 /// The record of a hop, whoever drove it.
@@ -332,7 +350,7 @@ pub(crate) fn record_of_hop(
         name: name.to_owned(),
         arrived_packets: counters.arrived.packets,
         delivered_packets: counters.delivered.packets,
-        drops: drops_by_cause(&counters.drops),
+        drops: drops_by_cause(&counters.drops, false),
         marked_packets: counters.marked.packets,
         corrupted_packets: counters.corrupted.packets,
         inside_packets: counters.inside.packets,
@@ -342,14 +360,18 @@ pub(crate) fn record_of_hop(
         samples: Vec::new(),
         utilization_fraction: utilisation,
         collisions: 0,
+        drop_times_ns: BTreeMap::new(),
+        drop_times_left_out: 0,
+        mark_times_ns: Vec::new(),
+        mark_times_left_out: 0,
     }
 }
 
-fn quantile(samples: &LinkSamples, share: f64, end: Instant) -> Option<u64> {
-    samples.delay_quantile(share, end).map(Duration::as_nanos)
+pub(crate) fn quantile(sojourns: Option<&Histogram>, share: f64) -> Option<u64> {
+    sojourns?.quantile(share).map(Duration::as_nanos)
 }
 
-fn hop_sample(sample: &LinkSample) -> (u64, u64, u64, u64, u64, u64) {
+pub(crate) fn hop_sample(sample: &LinkSample) -> (u64, u64, u64, u64, u64, u64) {
     (
         sample.at.as_nanos(),
         sample.backlog.packets,
@@ -360,13 +382,13 @@ fn hop_sample(sample: &LinkSample) -> (u64, u64, u64, u64, u64, u64) {
     )
 }
 
-fn drops_by_cause(drops: &Drops) -> BTreeMap<String, u64> {
-    let named = drops
+/// What hosts dropped, or elements of the path, by cause.
+pub(crate) fn drops_by_cause(drops: &Drops, at_hosts: bool) -> BTreeMap<String, u64> {
+    let own = drops
         .iter()
-        .map(|(cause, dropped)| (cause.id(), dropped.packets));
-    named
-        .map(|(id, packets)| (id.to_owned(), packets))
-        .collect()
+        .filter(|(cause, _)| cause.is_at_host() == at_hosts);
+    let named = own.map(|(cause, dropped)| (cause.id().to_owned(), dropped.packets));
+    named.collect()
 }
 
 fn medium_record(medium: &SharedMedium<Packet>, now: Instant) -> HopRecord {

@@ -1,13 +1,13 @@
 //! The hosts of a run become records.
 
-use gigatcp_path::{DropCause, Drops, Hop};
+use gigatcp_path::Hop;
 use gigatcp_plan::{FlowKind, Scenario};
 use gigatcp_record::HostRecord;
 use gigatcp_sim::Outcome;
 use gigatcp_sim::host::Host;
 use gigatcp_units::{Duration, Instant};
-use std::collections::BTreeMap;
 
+use crate::harvest::drops_by_cause;
 use crate::scenario::{flows_of, host_numbers};
 
 /// A record for each host that is not ideal.
@@ -62,16 +62,7 @@ fn record(name: String, host: &Host, now: Instant) -> HostRecord {
         interrupt_fraction: interrupt / all,
         idle_fraction: idle / all,
         interrupts: host.interrupts(),
-        drops: drops(host.drops()),
+        drops: drops_by_cause(host.drops(), true),
         link_utilization_fraction: host.link().map(|link| Hop::utilisation(link, now)),
     }
-}
-
-/// What a host dropped, by cause.
-fn drops(drops: &Drops) -> BTreeMap<String, u64> {
-    let own = drops.iter().filter(|(cause, _)| cause.is_at_host());
-    let named = |(cause, dropped): (DropCause, gigatcp_path::Tally)| {
-        (cause.id().to_owned(), dropped.packets)
-    };
-    own.map(named).collect()
 }

@@ -93,6 +93,7 @@ impl State {
         let ident = ident_of(&mut self.idents, packet);
         let header = IpHeader {
             ident: *ident,
+            dont_fragment: packet.ip.is_whole(),
             ..IpHeader::new(endpoints(
                 packet.ip.version(),
                 packet.flow,

@@ -9,7 +9,8 @@
 //! Both are means over many losses of a flow that only loss limits. So they hold where
 //! all of this is so, and elsewhere there is no value:
 //!
-//! * the flow sends all that it can, with one of these controls;
+//! * the flow sends all that it can, with one of these controls, and repairs losses by
+//!   fast retransmit: a timer would idle the path and open the window from one segment;
 //! * each data packet is lost with the same probability `p` of at most
 //!   [`MAX_LOSS`], independent of others, and nothing else is random; no ACK is lost;
 //! * links have fixed rates and delays, and a window of [`PEAK`] times the mean, of all
@@ -68,6 +69,9 @@ pub(crate) fn of_flow(
         return None;
     }
     let [sends, receives] = scenario.hosts_of(flow);
+    if !sends.profile.fast_retransmit {
+        return None;
+    }
     let rtt = rtt(scenario, flow, &route);
     let (window, model) = window(flow, &sends.profile, &receives.profile, rtt, loss)?;
     let per_second = window / rtt.as_secs_f64();

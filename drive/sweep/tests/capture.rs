@@ -106,3 +106,39 @@ fn our_own_reader_finds_every_segment_and_the_same_retransmissions() {
         assert_eq!(kinds, [NoteKind::SnapLength], "{}", record.name);
     }
 }
+
+#[test]
+fn only_what_routers_may_not_cut_has_the_bit_that_says_so() {
+    let plan = r#"
+name = "cut"
+path = { rate = "50 Mbit/s", rtt = "20 ms" }
+flow = { bytes = "100 kB" }
+[[series]]
+name = "discovers"
+[[series]]
+name = "fragmentable"
+set = { "sender.pmtud" = false, "receiver.pmtud" = false }
+"#;
+    let folder = tempfile::tempdir().expect("a folder");
+    let job = Job {
+        ground: gigatcp_sweep::Ground::VirtualTime,
+        plan: gigatcp_plan::parse("plan.toml", plan.as_bytes(), &[]).expect("a valid plan"),
+        only: Vec::new(),
+        seed: 1,
+        repeat: 1,
+        captures: Some(folder.path().to_path_buf()),
+        judge: false,
+    };
+    run(&job, &AtomicBool::new(false), &Progress::of(&job), &|_| {}).expect("a run");
+    for (name, has_bit) in [("discovers", true), ("fragmentable", false)] {
+        let capture = folder.path().join(format!("{name}.pcapng"));
+        let mut reader = CaptureReader::open(&capture).expect("a readable capture");
+        let mut packets = 0;
+        while let Some(packet) = reader.next_record().expect("a whole capture") {
+            assert_eq!(packet.octets[0] >> 4, 4, "IPv4 without a link header");
+            assert_eq!(packet.octets[6] & 0x40 != 0, has_bit, "{name}");
+            packets += 1;
+        }
+        assert!(packets > 50, "{packets}");
+    }
+}

@@ -155,6 +155,9 @@ set = { "path.loss_burst" = "1e-3:3" }
 [[series]]
 name = "too-short"
 set = { "flow.duration" = "5 s" }
+[[series]]
+name = "timer-only"
+set = { "sender.fast_retransmit" = false }
 "#;
     let job = job(plan);
     let records = records(&job, &Progress::of(&job));
@@ -170,7 +173,14 @@ set = { "flow.duration" = "5 s" }
     let (cubic, ratio) = theory("cubic").expect("an equation holds");
     assert!((cubic / 4.391e6 - 1.0).abs() < 2e-3, "{cubic}");
     assert!((0.9..1.5).contains(&ratio), "{ratio}");
-    for name in ["a-link-that-is-full", "a-window", "bursts", "too-short"] {
+    let none = [
+        "a-link-that-is-full",
+        "a-window",
+        "bursts",
+        "too-short",
+        "timer-only",
+    ];
+    for name in none {
         assert_eq!(theory(name), None, "{name}");
     }
 }

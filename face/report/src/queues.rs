@@ -69,6 +69,7 @@ fn is_used(hop: &HopRecord) -> bool {
 
 fn queue(line: usize, series: &SeriesRecord, hop: &HopRecord, budget: usize) -> Queue {
     let end = series.duration_ns;
+    let drops = hop.drop_times_ns.values().flatten().copied().collect();
     let column = |value: fn(&Sample) -> u64| {
         let mut points: Vec<Point> = Vec::with_capacity(hop.samples.len() + 1);
         points.extend(hop.samples.iter().map(|one| (one.0 / 1000, value(one))));
@@ -87,24 +88,29 @@ fn queue(line: usize, series: &SeriesRecord, hop: &HopRecord, budget: usize) -> 
         delay: column(|sample| sample.3 / 1000),
         packets: column(|sample| sample.1),
         bytes: column(|sample| sample.2),
-        drops: ticks(&hop.samples, end, |sample| sample.4),
-        marks: ticks(&hop.samples, end, |sample| sample.5),
+        drops: ticks(drops, &hop.samples, end, |sample| sample.4),
+        marks: ticks(hop.mark_times_ns.clone(), &hop.samples, end, |sample| {
+            sample.5
+        }),
     }
 }
 
-/// The times at which `count` had grown, at most [`TICKS`].
-fn ticks(samples: &[Sample], end: u64, count: fn(&Sample) -> u64) -> Vec<i64> {
+/// At most [`TICKS`] times of events: those of `known`, which has the first ones, then those
+/// at which `count` had grown.
+fn ticks(mut known: Vec<u64>, samples: &[Sample], end: u64, count: fn(&Sample) -> u64) -> Vec<i64> {
+    known.sort_unstable();
+    let first = known.len() as u64;
+    let grown = samples.iter().scan(first, |before, sample| {
+        let is_more = count(sample) > *before;
+        *before = count(sample).max(first);
+        Some((sample.0, is_more))
+    });
+    let further = grown.filter_map(|(at, is_more)| is_more.then_some(at));
     let step = (end / TICKS).max(1);
     let mut times: Vec<u64> = Vec::new();
-    let mut before = 0;
-    for sample in samples {
-        let is_more = count(sample) > before;
-        before = count(sample);
-        let is_new = times
-            .last()
-            .is_none_or(|last| sample.0 / step > last / step);
-        if is_more && is_new {
-            times.push(sample.0);
+    for at in known.iter().copied().chain(further) {
+        if times.last().is_none_or(|last| at / step > last / step) {
+            times.push(at);
         }
     }
     deltas(times.into_iter().map(|time| time / 1000))
@@ -118,8 +124,18 @@ mod tests {
     fn a_tick_stands_where_a_count_has_grown_and_close_ones_are_one() {
         let at = |ms: u64, dropped| (ms * 1_000_000, 0, 0, 0, dropped, 0);
         let samples = [at(0, 0), at(10, 1), at(20, 1), at(6_000, 2), at(6_001, 3)];
-        let times = ticks(&samples, 60_000 * 1_000_000, |sample| sample.4);
+        let end = 60_000 * 1_000_000;
+        let times = ticks(Vec::new(), &samples, end, |sample| sample.4);
         assert_eq!(times, [10_000, 5_990_000]);
-        assert!(ticks(&samples, 1, |sample| sample.5).is_empty());
+        assert!(ticks(Vec::new(), &samples, 1, |sample| sample.5).is_empty());
+    }
+
+    #[test]
+    fn ticks_of_the_first_events_stand_at_their_own_times() {
+        let at = |ms: u64, dropped| (ms * 1_000_000, 0, 0, 0, dropped, 0);
+        let samples = [at(0, 0), at(1000, 2), at(2000, 2), at(3000, 3)];
+        let known = vec![520_000_000, 250_000_000];
+        let times = ticks(known, &samples, 60_000 * 1_000_000, |sample| sample.4);
+        assert_eq!(times, [250_000, 270_000, 2_480_000]);
     }
 }

@@ -1,16 +1,90 @@
 //! A link that becomes another one while packets are inside.
 
 use alloc::vec::Vec;
+use core::cmp::Reverse;
 
 use gigatcp_units::{Duration, Instant};
 
-use super::{Link, queue_of, replacing};
+use super::{Departed, Entrance, Held, Link, Piece, queue_of, replacing};
+use crate::closed::Closed;
 use crate::config::HopConfig;
 use crate::counters::Books;
+use crate::line::Served;
 use crate::parcel::Parcel;
 use crate::queue::Ticket;
 
 impl<T: Parcel> Link<T> {
+    /// Goes on with what is inside `closed` at `now`, whose line takes `delay`.
+    pub(crate) fn take_over(&mut self, now: Instant, mut closed: Closed<T>, delay: Duration) {
+        closed.backlog(now);
+        self.at = self.at.max(now);
+        self.busy = closed.busy_time(now);
+        let (served, late, sojourns) = closed.into_parts();
+        self.sojourns = sojourns;
+        for (due, parcel, tally) in late {
+            let number = self.departures;
+            self.departures += 1;
+            self.unordered.push(Reverse(Departed {
+                due,
+                number,
+                parcel,
+                tally,
+            }));
+        }
+        for wire_packet in served {
+            self.take_over_one(now, wire_packet, delay);
+        }
+    }
+
+    /// Goes on with a wire packet: on the line, in service, or waiting.
+    fn take_over_one(&mut self, now: Instant, one: Served<T>, delay: Duration) {
+        let (tally, is_displaced) = (one.frames.tally(), one.is_displaced);
+        self.arrivals += 1;
+        let ticket = Ticket {
+            parcel: 0,
+            place: 0,
+            octets: u32::try_from(one.frames.size(0)).unwrap_or(u32::MAX),
+            arrived: one.arrived,
+            flow: one.parcel.flow(),
+            takes_mark: one.parcel.takes_mark(),
+            is_l4s: one.parcel.is_l4s(),
+            is_marked: false,
+        };
+        let left = one.served.instant();
+        if left > now && self.service.is_busy() {
+            let parcel = self.hold(Held {
+                arrival: self.arrivals,
+                parcel: one.parcel,
+                frames: one.frames,
+                first: 0,
+                entrance: Entrance {
+                    is_displaced,
+                    is_marked: false,
+                },
+            });
+            let view = self.view();
+            let ticket = Ticket { parcel, ..ticket };
+            self.queue.enqueue(now, &view, ticket, &mut self.drops);
+            return;
+        }
+        let piece = Piece {
+            arrival: self.arrivals,
+            ticket,
+            parcel: one.parcel,
+            tally,
+            is_displaced,
+        };
+        if left <= now {
+            let due = left + delay;
+            self.push(due, piece);
+            return;
+        }
+        let (nanos, parts) = one.served.after(now);
+        self.service.take_over(now, nanos, parts, one.began);
+        self.in_service = tally;
+        self.serving.push(piece);
+    }
+
     /// From `now` on it is what `after` says in place of `before`; see
     /// [`Hop::reconfigure`](crate::Hop::reconfigure).
     pub(crate) fn reconfigure(
@@ -63,7 +137,7 @@ impl<T: Parcel> Link<T> {
             let view = self.view();
             self.queue.enqueue(now, &view, ticket, &mut self.drops);
             if !self.drops.0.is_empty() {
-                let rest = self.bury(books, ticket.parcel);
+                let rest = self.bury(now, books, ticket.parcel);
                 goes_on = Some((number, rest));
             }
         }

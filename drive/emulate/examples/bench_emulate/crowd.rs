@@ -81,7 +81,7 @@ fn crowd(paths: usize, window: StdDuration) -> Result<(), Any> {
     let within = errors.iter().filter(|error| error.abs() <= BOUND).count();
     let late = after
         .iter()
-        .filter_map(|shot| shot.ways[0].lateness.thousandth(990));
+        .filter_map(|shot| shot.ways[0].lateness.quantile(0.99));
     let late = late.max().unwrap_or_default().as_nanos() as f64 / 1e3;
     let took =
         |shots: &[Snapshot]| -> f64 { shots.iter().map(|shot| shot.processor.as_secs_f64()).sum() };

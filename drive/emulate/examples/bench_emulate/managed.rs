@@ -103,7 +103,7 @@ fn run() -> Result<[f64; 3], Any> {
         }
         (bits, delays, rtts)
     });
-    let late = emulator.stop()?.ways[0].lateness.thousandth(990);
+    let late = emulator.stop()?.ways[0].lateness.quantile(0.99);
     let late = late.unwrap_or_default().as_nanos() as f64 / 1e3;
     let figures = [bits / 1e6, spread(&delays)[1], spread(&rtts)[1]];
     let [goodput, delay, rtt] = figures;

@@ -96,7 +96,7 @@ fn delay(name: &str, hop: &HopConfig, interval_us: f64, effort: Effort) -> Resul
     let mut own = Vec::new();
     for _ in 0..effort.rounds {
         let (passages, snapshot) = pass(hop, count, |n| n as f64 * interval_us / 1e6)?;
-        let late = snapshot.ways[0].lateness.thousandth(990);
+        let late = snapshot.ways[0].lateness.quantile(0.99);
         own.push(late.unwrap_or_default().as_nanos() as f64 / 1e3);
         let service = hop.rate.map_or(0.0, |rate| {
             (PAYLOAD as u64 + 28 + OVERHEAD) as f64 * 8.0 / rate.as_bps() as f64
@@ -162,7 +162,7 @@ pub fn measure_halts(effort: Effort) -> Result<(), Any> {
         let snapshot = emulator.stop()?;
         halts += snapshot.stalls;
         halted += snapshot.stalled;
-        let lateness = snapshot.ways[0].lateness.thousandth(990);
+        let lateness = snapshot.ways[0].lateness.quantile(0.99);
         late.push(lateness.unwrap_or_default().as_nanos() as f64 / 1e3);
     }
     let rounds = late.len();

@@ -56,6 +56,7 @@ impl CapturePoint {
         };
         let header = IpHeader {
             ident,
+            dont_fragment: packet.ip.is_whole(),
             ..IpHeader::new(endpoints)
         };
         if self.loss > 0.0 && self.draw.unit() < self.loss {

@@ -163,6 +163,11 @@ impl Card {
         self.release_read(socket, u64::MAX);
     }
 
+    /// What waits for an interrupt.
+    pub(super) fn frames(&self) -> impl Iterator<Item = &Frame> {
+        self.waiting.iter()
+    }
+
     /// Whether a packet for a socket waits for an interrupt.
     pub(super) fn holds(&self, socket: u32) -> bool {
         self.waiting.iter().any(|frame| frame.socket == socket)
@@ -181,7 +186,7 @@ impl Buffers {
 }
 
 /// A packet, counted.
-fn tally(packet: &Packet) -> Tally {
+pub(super) fn tally(packet: &Packet) -> Tally {
     Tally::new(packet.wire_packets() as u64, packet.ip_bytes())
 }
 

@@ -63,6 +63,11 @@ impl DatagramSink {
         &self.sink
     }
 
+    /// Numbers of those that wait to be read.
+    pub(crate) fn waiting(&self) -> impl Iterator<Item = u64> {
+        self.waiting.iter().map(|waiting| waiting.datagram.seq)
+    }
+
     /// Datagrams that found no room in the receive buffer.
     #[must_use]
     pub fn overflows(&self) -> u64 {
@@ -81,6 +86,11 @@ impl DatagramSource {
     #[must_use]
     pub fn source(&self) -> &Source {
         &self.source
+    }
+
+    /// Number of its flow.
+    pub(crate) const fn flow(&self) -> u32 {
+        self.flow
     }
 
     fn poll_timeout(&self) -> Instant {
@@ -193,7 +203,7 @@ impl Host {
             return Some(self.copier_busy_until());
         }
         if self.is_card_full(now) {
-            let wait = self.link.as_ref().map(|link| link.queueing_delay(now) / 2);
+            let wait = self.link.as_ref().map(|link| link.wait(now) / 2);
             return Some((now + wait.unwrap_or_default()).max(soon));
         }
         None

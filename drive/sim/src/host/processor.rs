@@ -28,6 +28,13 @@ pub(super) enum Task {
     ReadDatagram(u32),
 }
 
+impl Second {
+    /// What it does, and until when.
+    pub(super) const fn task(&self) -> Option<&(Instant, Task)> {
+        self.task.as_ref()
+    }
+}
+
 impl Task {
     /// The socket that it is for.
     pub(super) fn socket(&self) -> u32 {

@@ -72,7 +72,7 @@ impl Host {
         let wait = self
             .link
             .as_ref()
-            .map_or(Duration::ZERO, |l| l.queueing_delay(now) / 2);
+            .map_or(Duration::ZERO, |l| l.wait(now) / 2);
         let preparing = self.departures.back().map_or(now, |(at, _)| *at);
         self.resume_at = (now + wait)
             .max(preparing)

@@ -1,8 +1,9 @@
 //! Datagrams, and flows that begin while the world runs.
 
+use std::collections::BTreeSet;
 use std::rc::Rc;
 
-use gigatcp_path::Parcel;
+use gigatcp_path::{Hop, Parcel};
 
 use super::World;
 use crate::host::Host;
@@ -43,6 +44,19 @@ impl World {
                 || self.links().any(|link| !link.counters().inside.is_zero()))
     }
 
+    /// Flow and number of each datagram in the network or at a host, receive buffers apart.
+    pub(super) fn datagrams_inside(&self) -> BTreeSet<(u32, u64)> {
+        if self.datagrams.is_empty() {
+            return BTreeSet::new();
+        }
+        let on_links = self.network.links().iter().flat_map(Hop::parcels);
+        let on_medium = self.shared.iter().flat_map(|medium| medium.parcels());
+        let at_hosts = self.hosts.iter().flat_map(Host::packets);
+        let all = on_links.chain(on_medium).chain(at_hosts);
+        let number = |packet: &Packet| Some((packet.flow, packet.sent_datagram()?));
+        all.filter_map(number).collect()
+    }
+
     /// A datagram, or a packet of a flow that began while the world ran, reaches its host.
     #[inline(never)]
     pub(super) fn deliver_other(&mut self, packet: Packet) {
@@ -68,14 +82,24 @@ impl World {
     }
 }
 
-/// What came out of a source of datagrams and its sink.
-pub(super) fn outcome(ends: &Ends, hosts: &[Rc<Host>]) -> DatagramsOutcome {
+/// What came out of a source of datagrams and its sink; `inside` has the flow and number
+/// of each that is on its way.
+pub(super) fn outcome(
+    ends: &Ends,
+    hosts: &[Rc<Host>],
+    inside: &BTreeSet<(u32, u64)>,
+) -> DatagramsOutcome {
     let [source, sink] = ends.places;
     let sink = hosts[sink.host as usize].sink(sink.socket);
     let source = hosts[source.host as usize].source(source.socket);
+    let (sent, received) = (source.source().sent(), sink.sink().report());
+    let of_flow = inside.range((source.flow(), 0)..=(source.flow(), u64::MAX));
+    let numbers: BTreeSet<u64> = of_flow.map(|(_, seq)| *seq).chain(sink.waiting()).collect();
+    let on_way = numbers.iter().filter(|seq| !sink.sink().has(**seq)).count();
     DatagramsOutcome {
-        sent: source.source().sent(),
-        received: sink.sink().report(),
+        sent,
+        received,
+        lost: sent - received.received - on_way as u64,
         overflows: sink.overflows(),
         checksum_errors: sink.checksum_errors(),
     }

@@ -58,7 +58,7 @@ use crate::found::Look;
 use account::{FlowView, LiveAccount, Scene};
 use end::Seen;
 use flow::{Left, Running};
-use outcome::{FlowOutcome, Outcome};
+use outcome::{FlowOutcome, Outcome, Queues};
 use site::Site;
 
 /// How long nobody looks at whether the run is over.
@@ -161,6 +161,7 @@ pub(crate) fn run(
         end: Instant::ZERO + watched.end.saturating_since(began),
         was_stopped: watched.was_stopped,
         samples_late: watched.late,
+        queues: watched.queues,
         processor,
         stolen,
         flows,
@@ -202,6 +203,7 @@ fn carry_out(
 /// What was seen of all senders while they ran.
 struct Watched {
     looks: Vec<Vec<Look>>,
+    queues: Queues,
     /// What limited each, once there is a connection.
     accounts: Vec<Option<LiveAccount>>,
     /// The last that was seen of each.
@@ -218,6 +220,7 @@ impl Watched {
     fn new(flows: usize) -> Self {
         Self {
             looks: vec![Vec::new(); flows],
+            queues: Queues::default(),
             accounts: (0..flows).map(|_| None).collect(),
             last: vec![None; flows],
             settled: vec![None; flows],
@@ -288,6 +291,7 @@ impl Watched {
     fn look(&mut self, running: &[Running<'_>], site: &Site, scenario: &Scenario) {
         let began = site.emulator.began();
         let scene = scene(running, site);
+        self.queues.look(&scene.path);
         for (number, flow) in running.iter().enumerate() {
             if flow.seen_at_end().is_some() {
                 continue;

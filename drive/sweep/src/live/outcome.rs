@@ -3,13 +3,14 @@
 
 use std::collections::BTreeMap;
 
-use gigatcp_emulate::{Side, Way};
+use gigatcp_emulate::{Side, Snapshot, Way};
 use gigatcp_linux::process::kernel_name;
 use gigatcp_meter::Granted;
 use gigatcp_plan::{Flow, Scenario, Series, Stack};
 use gigatcp_record::{DirectionRecord, HopRecord, LiveRecord, Negotiated, SeriesRecord};
 use gigatcp_sim::account::Settled;
 use gigatcp_sim::meter::Meter;
+use gigatcp_sim::observe::LinkSamples;
 use gigatcp_units::{Bytes, Duration, Instant};
 
 use super::asked::Asked;
@@ -18,8 +19,33 @@ use super::flow::{Left, Opened, Running};
 use super::site::{Remains, Site};
 use super::{beyond, site};
 use crate::found::{Counts, Found, Look};
-use crate::harvest::record_of_hop;
+use crate::harvest::{hop_sample, quantile, record_of_hop};
 use crate::{found, negotiated};
+
+/// The queues of both directions over time.
+#[derive(Default)]
+pub(super) struct Queues {
+    /// When the path last reported.
+    told: Duration,
+    ways: [Vec<LinkSamples>; 2],
+}
+
+impl Queues {
+    /// Takes a sample of each, if the path has reported since the last one.
+    pub(super) fn look(&mut self, path: &Snapshot) {
+        if path.at <= self.told {
+            return;
+        }
+        self.told = path.at;
+        let now = Instant::ZERO + path.at;
+        for (samples, way) in self.ways.iter_mut().zip(&path.ways) {
+            samples.resize_with(way.hops.len(), LinkSamples::default);
+            for (samples, hop) in samples.iter_mut().zip(&way.hops) {
+                samples.take(now, hop.backlog, hop.left, &hop.counters);
+            }
+        }
+    }
+}
 
 /// What was found of a series.
 pub(super) struct Outcome {
@@ -27,6 +53,7 @@ pub(super) struct Outcome {
     pub(super) end: Instant,
     pub(super) was_stopped: bool,
     pub(super) samples_late: Duration,
+    pub(super) queues: Queues,
     /// The processor that the path had to itself.
     pub(super) processor: Option<usize>,
     /// Share of the processors' time that others had.
@@ -95,8 +122,16 @@ impl Outcome {
         let live = self.live_record(scenario);
         let ways = &self.remains.snapshot.ways;
         let hops: Vec<HopRecord> = [
-            hop_records(&ways[0], scenario.sender.link.is_some()),
-            hop_records(&ways[1], scenario.receiver.link.is_some()),
+            hop_records(
+                &ways[0],
+                &self.queues.ways[0],
+                scenario.sender.link.is_some(),
+            ),
+            hop_records(
+                &ways[1],
+                &self.queues.ways[1],
+                scenario.receiver.link.is_some(),
+            ),
         ]
         .concat();
         let packets = ways.iter().map(|way| way.delivered().packets).sum();
@@ -146,12 +181,12 @@ impl Outcome {
 
 /// A direction; what its far end did not take is counted there.
 fn way_record(name: &str, way: &Way, far_end: &Way, dropped: Option<u64>) -> DirectionRecord {
-    let late = |share| way.lateness.thousandth(share).map(Duration::as_nanos);
+    let late = |share| way.lateness.quantile(share).map(Duration::as_nanos);
     DirectionRecord {
         name: name.to_owned(),
-        late_p50_ns: late(500),
-        late_p99_ns: late(990),
-        late_max_ns: way.lateness.most().as_nanos(),
+        late_p50_ns: late(0.5),
+        late_p99_ns: late(0.99),
+        late_max_ns: way.lateness.max().as_nanos(),
         dropped_before_path: dropped,
         refused: far_end.device.refused,
         memory_full: way.device.full,
@@ -160,10 +195,18 @@ fn way_record(name: &str, way: &Way, far_end: &Way, dropped: Option<u64>) -> Dir
 }
 
 /// The hops of a direction without the link of its host, as in virtual time.
-fn hop_records(way: &Way, has_link: bool) -> Vec<HopRecord> {
-    let hops = way.hops.iter().skip(usize::from(has_link));
-    hops.map(|hop| record_of_hop(&hop.name, &hop.counters, hop.max_backlog, hop.utilisation))
-        .collect()
+fn hop_records(way: &Way, samples: &[LinkSamples], has_link: bool) -> Vec<HopRecord> {
+    let hops = way.hops.iter().enumerate().skip(usize::from(has_link));
+    hops.map(|(number, hop)| {
+        let samples = samples.get(number).map_or(&[][..], LinkSamples::as_slice);
+        HopRecord {
+            queueing_delay_p50_ns: quantile(Some(&hop.sojourns), 0.5),
+            queueing_delay_p99_ns: quantile(Some(&hop.sojourns), 0.99),
+            samples: samples.iter().map(hop_sample).collect(),
+            ..record_of_hop(&hop.name, &hop.counters, hop.max_backlog, hop.utilisation)
+        }
+    })
+    .collect()
 }
 
 impl FlowOutcome {

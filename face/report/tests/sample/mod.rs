@@ -145,6 +145,10 @@ fn hops(flow: &FlowRecord, shape: Shape) -> Vec<HopRecord> {
         samples: Vec::new(),
         utilization_fraction: busy,
         collisions: 0,
+        drop_times_ns: Default::default(),
+        drop_times_left_out: 0,
+        mark_times_ns: Vec::new(),
+        mark_times_left_out: 0,
     };
     let dropped = if shape.hole {
         flow.retransmitted_segments
@@ -296,6 +300,8 @@ fn finish(
         failure: None,
         receive_rings: Vec::new(),
         host_drops: Default::default(),
+        reduction_times_ns: Vec::new(),
+        reduction_times_left_out: 0,
         sender_cpu_fraction: (bytes as f64 / elapsed_ns as f64).min(0.9),
         receiver_cpu_fraction: (bytes as f64 / elapsed_ns as f64 * 0.55).min(0.9),
         sender_link_fraction: None,

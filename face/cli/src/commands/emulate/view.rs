@@ -45,7 +45,7 @@ pub(super) fn line(before: &Snapshot, now: &Snapshot, columns: usize) -> String 
     one.chars().take(columns).collect()
 }
 
-/// What waits, and how long what comes now would.
+/// What waits, and how long what left last had waited.
 fn backlog(way: &Way) -> String {
     let bytes: u64 = way.hops.iter().map(|hop| hop.backlog.bytes.as_u64()).sum();
     let delay: u64 = way
@@ -201,13 +201,13 @@ fn carried(way: &Way) -> String {
     let octets = human_bytes(way.delivered().bytes);
     let reads = counted(way.device.reads, "read");
     let mut text = format!("{octets} in {reads}");
-    let late = |share| way.lateness.thousandth(share);
-    if let (Some(middle), Some(most)) = (late(500), late(990)) {
+    let late = |share| way.lateness.quantile(share);
+    if let (Some(middle), Some(most)) = (late(0.5), late(0.99)) {
         text.push_str(&format!(
             ", handed over late by {} (half), {} (99 %), {} (most)",
             human_duration(middle),
             human_duration(most),
-            human_duration(way.lateness.most())
+            human_duration(way.lateness.max())
         ));
     }
     text
@@ -324,6 +324,10 @@ struct Hop {
     marked_packets: u64,
     corrupted_packets: u64,
     inside_packets: u64,
+    max_backlog_packets: u64,
+    /// Sojourn in the queue of the packets that left; null if none did.
+    queueing_delay_p50_ns: Option<u64>,
+    queueing_delay_p99_ns: Option<u64>,
 }
 
 /// The record of what `snapshot` counted.
@@ -336,7 +340,7 @@ pub(super) fn record(
     let far_ends = snapshot.ways.iter().rev();
     let ways = snapshot.ways.iter().zip(far_ends).zip(WAYS).zip(machine);
     let directions = ways.map(|(((way, far_end), name), drops)| {
-        let late = |share| way.lateness.thousandth(share).map(|late| late.as_nanos());
+        let late = |share| way.lateness.quantile(share).map(|late| late.as_nanos());
         Direction {
             name,
             conserved: way.is_conserved(),
@@ -346,9 +350,9 @@ pub(super) fn record(
             writes: far_end.device.writes,
             batched: far_end.device.batched,
             refused: far_end.device.refused,
-            late_p50_ns: late(500),
-            late_p99_ns: late(990),
-            late_max_ns: way.lateness.most().as_nanos(),
+            late_p50_ns: late(0.5),
+            late_p99_ns: late(0.99),
+            late_max_ns: way.lateness.max().as_nanos(),
             hops: way.hops.iter().map(hop).collect(),
         }
     });
@@ -379,6 +383,7 @@ fn change(changed: &Changed) -> Change {
 fn hop(view: &HopView) -> Hop {
     let counters = &view.counters;
     let drops = counters.drops.iter();
+    let delay = |share| view.sojourns.quantile(share).map(|delay| delay.as_nanos());
     Hop {
         name: view.name.clone(),
         arrived_packets: counters.arrived.packets,
@@ -393,6 +398,9 @@ fn hop(view: &HopView) -> Hop {
         marked_packets: counters.marked.packets,
         corrupted_packets: counters.corrupted.packets,
         inside_packets: counters.inside.packets,
+        max_backlog_packets: view.max_backlog,
+        queueing_delay_p50_ns: delay(0.5),
+        queueing_delay_p99_ns: delay(0.99),
     }
 }
 
