@@ -384,6 +384,13 @@ impl<T: Parcel> Hop<T> {
         counters::utilisation(self.busy_time(now), now)
     }
 
+    /// Returns the MTU that senders of larger packets are told. `None`: they are told
+    /// nothing.
+    #[must_use]
+    pub fn told_mtu(&self) -> Option<Bytes> {
+        self.config.mtu.filter(|_| self.config.tells_too_big)
+    }
+
     /// What the hop was built from.
     #[must_use]
     pub const fn config(&self) -> &HopConfig {

@@ -4,8 +4,8 @@
 //!   of one link or emulator, built from a [`HopConfig`].
 //! * [`Cpu`]: the one serial processor of a host, with [`CpuCosts`] saying
 //!   what each piece of protocol work costs, and [`Steal`] when others have it.
-//! * [`SharedMedium`]: half-duplex Ethernet, which both directions share.
-//! * [`Network`]: hops as links, a route for each flow and direction, one schedule.
+//! * [`SharedMedium`]: half-duplex Ethernet, which several stations share.
+//! * [`Network`]: hops as links, media, a route for each flow and direction, one schedule.
 //! * [`ReceiveRings`]: what a network card can receive before the host runs
 //!   out of buffers.
 //!

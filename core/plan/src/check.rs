@@ -57,7 +57,11 @@ fn scenario(document: &Table, findings: &Findings) -> Scenario {
         path = path::path(&reader, links, longest_mtu);
     }
     let Topology {
-        nodes, links, ends, ..
+        nodes,
+        links,
+        media,
+        ends,
+        ..
     } = topology.unwrap_or_default();
     check_marks(
         &path.marks,
@@ -91,6 +95,7 @@ fn scenario(document: &Table, findings: &Findings) -> Scenario {
         reverse: path.reverse,
         nodes: model_nodes(nodes, &flows, [&sender.host, &receiver.host]),
         links,
+        media,
         ethernet: path.ethernet,
         sender: host::with_link(sender.host, path.sender_link),
         receiver: host::with_link(receiver.host, path.receiver_link),

@@ -65,6 +65,8 @@ pub struct Scenario {
     /// The links between them, each direction by itself; [`Flow::ends`] says which a
     /// flow takes.
     pub links: Vec<HopConfig>,
+    /// The media between them; their stations have the numbers after those of the links.
+    pub media: Vec<SharedMediumConfig>,
     /// The medium that all hosts send on, in place of hops.
     pub ethernet: Option<Ethernet>,
     /// The host that sends data.
@@ -90,6 +92,53 @@ impl Scenario {
             Some(ends) => [&self.nodes[ends.from].host, &self.nodes[ends.to].host],
             None => [&self.sender, &self.receiver],
         }
+    }
+
+    /// Returns name and delay of the link or station with this number of [`Ends`].
+    #[must_use]
+    pub fn link(&self, number: usize) -> (String, Duration) {
+        if let Some(link) = self.links.get(number) {
+            return (link.name.clone(), link.one_way_delay);
+        }
+        let mut stations = self.media.iter().flat_map(|medium| {
+            let stations = 0..medium.recoveries.len();
+            stations.map(move |station| (medium, station))
+        });
+        let station = stations.nth(number - self.links.len());
+        let station = station.map(|(medium, station)| (medium.station(station), medium.delay));
+        station.unwrap_or_default()
+    }
+
+    /// Returns the same with one path in place of nodes and links. `None`: they are not
+    /// one chain of links from one sender to one receiver.
+    #[must_use]
+    pub fn as_path(&self) -> Option<Self> {
+        let mut path = self.clone();
+        if self.nodes.is_empty() {
+            return Some(path);
+        }
+        let ends = self.flows.first()?.ends.as_ref()?;
+        let is_same = |flow: &Flow| flow.ends.as_ref() == Some(ends);
+        if !self.media.is_empty() || !self.flows.iter().all(is_same) {
+            return None;
+        }
+        let links = |numbers: &[usize]| {
+            let links = numbers.iter().map(|link| self.links[*link].clone());
+            links.collect()
+        };
+        (path.forward, path.reverse) = (links(&ends.forward), links(&ends.reverse));
+        [path.sender, path.receiver] =
+            [ends.from, ends.to].map(|node| self.nodes[node].host.clone());
+        path.nodes.clear();
+        path.links.clear();
+        path.flows.iter_mut().for_each(|flow| flow.ends = None);
+        Some(path)
+    }
+
+    /// Returns whether hosts send on a medium that they share.
+    #[must_use]
+    pub fn has_media(&self) -> bool {
+        self.ethernet.is_some() || !self.media.is_empty()
     }
 
     /// All hops from sender to receiver and back, the links of the hosts among
@@ -137,7 +186,8 @@ pub struct Ends {
     pub to: usize,
     /// The nodes that data pass, both ends included.
     pub nodes: Vec<usize>,
-    /// What data cross, by place in [`Scenario::links`].
+    /// What data cross, by place in [`Scenario::links`], with the stations of
+    /// [`Scenario::media`] behind them.
     pub forward: Vec<usize>,
     /// What ACKs cross.
     pub reverse: Vec<usize>,
@@ -146,12 +196,10 @@ pub struct Ends {
 /// A half-duplex Ethernet and the cards at it.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Ethernet {
-    /// The medium.
+    /// The medium, without stations.
     pub medium: SharedMediumConfig,
-    /// What a sender's card needs after a collision.
-    pub sender_recovery: Duration,
-    /// What a receiver's card needs.
-    pub receiver_recovery: Duration,
+    /// What the cards of senders and of receivers need after a collision.
+    pub recoveries: [Duration; 2],
 }
 
 /// The sum of the times, staying at the longest there is.

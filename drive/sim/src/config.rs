@@ -19,9 +19,9 @@ pub struct WorldConfig {
     pub reverse: Vec<HopConfig>,
     /// Further links for [`FlowConfig::via`], which may also name those above.
     pub links: Vec<HopConfig>,
-    /// A medium that all hosts send on, before the hops of their direction;
-    /// absent: each has the way to itself.
-    pub shared: Option<SharedSegment>,
+    /// Media that flows share: stations are links for [`FlowConfig::via`], by their
+    /// names ([`SharedMediumConfig::station`]).
+    pub media: Vec<SharedMediumConfig>,
     /// Hosts that flows share, by number.
     pub hosts: Vec<HostConfig>,
     /// The flows.
@@ -34,17 +34,6 @@ pub struct WorldConfig {
     pub end: Duration,
     /// What to record.
     pub observe: Observe,
-}
-
-/// A shared medium and the cards at it.
-#[derive(Clone, PartialEq, Debug)]
-pub struct SharedSegment {
-    /// The medium.
-    pub medium: SharedMediumConfig,
-    /// What the cards of the senders need after a collision.
-    pub sender_recovery: Duration,
-    /// What the cards of the receivers need.
-    pub receiver_recovery: Duration,
 }
 
 /// One connection, or the connections of one application, and its hosts.
@@ -123,12 +112,12 @@ pub struct DatagramsConfig {
     pub receive_buffer: Bytes,
 }
 
-/// The links that a flow takes, by their names.
+/// The links and stations that a flow takes, by their names.
 #[derive(Clone, PartialEq, Eq, Hash, Default, Debug)]
 pub struct Via {
-    /// From sender to receiver, in order. None: a wire of a nanosecond.
+    /// From sender to receiver, in order. Without a link: a wire of a nanosecond.
     pub forward: Vec<String>,
-    /// From receiver to sender, in order. None: a wire of a nanosecond.
+    /// From receiver to sender, in order. Without a link: a wire of a nanosecond.
     pub reverse: Vec<String>,
 }
 
@@ -177,6 +166,42 @@ pub struct Observe {
 }
 
 impl WorldConfig {
+    /// Lets all hosts send on one medium, before the links of their routes. Stations have
+    /// the numbers of hosts: numbered ones first, then the sender and the receiver of each
+    /// flow. `recoveries` are those of even numbers and of odd ones.
+    pub fn share(&mut self, mut medium: SharedMediumConfig, recoveries: [Duration; 2]) {
+        let names = |links: &[HopConfig]| links.iter().map(|link| link.name.clone()).collect();
+        let path = Via {
+            forward: names(&self.forward),
+            reverse: names(&self.reverse),
+        };
+        let mut hosts = self.hosts.len();
+        let mut station = |numbered: Option<usize>| {
+            let number = numbered.unwrap_or(hosts);
+            hosts += usize::from(numbered.is_none());
+            medium.station(number)
+        };
+        let arrivals = self.arrivals.iter_mut().map(|one| &mut one.flow);
+        let flows = self.flows.iter_mut().chain(arrivals);
+        let flows = flows.map(|flow| (&mut flow.via, [flow.from, flow.to]));
+        let datagrams = self.datagrams.iter_mut();
+        let datagrams = datagrams.map(|one| (&mut one.via, [one.from, one.to]));
+        for (via, ends) in flows.chain(datagrams) {
+            let via = via.get_or_insert_with(|| path.clone());
+            let [from, to] = ends.map(&mut station);
+            via.forward.insert(0, from);
+            via.reverse.insert(0, to);
+        }
+        medium.recoveries = recoveries.into_iter().cycle().take(hosts).collect();
+        self.media.push(medium);
+    }
+
+    /// Returns whether links and not only stations are among `names`.
+    pub(crate) fn has_link(&self, names: &[String]) -> bool {
+        let is_station = |name: &String| self.media.iter().any(|one| one.find(name).is_some());
+        !names.iter().all(is_station)
+    }
+
     /// The links that each flow names: of the flows, the arrivals, the datagrams.
     pub(crate) fn vias(&self) -> impl Iterator<Item = Option<&Via>> {
         let flows = self.flows.iter().map(|flow| flow.via.as_ref());

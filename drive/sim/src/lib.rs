@@ -36,8 +36,8 @@ mod short_flows;
 pub mod world;
 
 pub use config::{
-    ArrivalsConfig, DatagramsConfig, FlowConfig, HostConfig, Observe, Reader, Scheduling,
-    SharedSegment, Stop, Supply, Via, WorldConfig,
+    ArrivalsConfig, DatagramsConfig, FlowConfig, HostConfig, Observe, Reader, Scheduling, Stop,
+    Supply, Via, WorldConfig,
 };
 pub use outcome::{DatagramsOutcome, FlowOutcome, Outcome};
 pub use short_flows::ShortFlow;

@@ -34,8 +34,8 @@ pub struct Outcome {
     pub hosts: Vec<Rc<Host>>,
     /// The shared hops, forward then reverse.
     pub hops: Vec<Hop<Packet>>,
-    /// The medium that hosts shared.
-    pub shared: Option<Box<SharedMedium<Packet>>>,
+    /// The shared media.
+    pub media: Vec<SharedMedium<Packet>>,
     /// Queues of each hop over time.
     pub link_samples: Vec<LinkSamples>,
     /// Largest backlog of each hop, in wire packets.

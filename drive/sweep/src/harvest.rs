@@ -47,10 +47,9 @@ pub fn series(
         }
         record
     };
-    // An Ethernet stands in place of hops: what the world put there is wires.
-    let shared = outcome.shared.as_deref();
-    let hops = outcome.hops.iter().zip(&outcome.max_backlog);
-    let hops = hops.filter(|_| shared.is_none());
+    // Wires that the world has put in place of links are not the plan's.
+    let named = scenario.forward.len() + scenario.reverse.len() + scenario.links.len();
+    let hops = outcome.hops.iter().zip(&outcome.max_backlog).take(named);
     let hops = hops.zip(&outcome.link_samples);
     let hops = hops.map(|((hop, backlog), samples)| HopRecord {
         queueing_delay_p50_ns: quantile(samples, 0.5, outcome.now),
@@ -73,7 +72,7 @@ pub fn series(
             .map(|((_, flow), result)| datagrams_record(flow, result))
             .collect(),
         hops: hops
-            .chain(shared.map(|medium| medium_record(medium, outcome.now)))
+            .chain((outcome.media.iter()).map(|medium| medium_record(medium, outcome.now)))
             .collect(),
         hosts: hosts::records(scenario, outcome),
         ..found::head(series, repeat, seed)

@@ -193,7 +193,7 @@ pub const PATH: KeyTable = KeyTable {
 
 /// A medium that all hosts send on.
 pub const ETHERNET: KeyTable = KeyTable {
-    heading: "[path.ethernet]",
+    heading: "[path.ethernet], ethernet of [[link]]",
     summary: "half-duplex Ethernet: who hears another waits, who collides tries again \
               (IEEE 802.3 clause 4)",
     groups: &[keys! {
@@ -205,7 +205,7 @@ pub const ETHERNET: KeyTable = KeyTable {
             Kind::Whole(1, 1_000_000), Is("no limit");
         sender_recovery = r#""1 ms""#, "what a sender's card needs after a collision before its backoff":
             COST, Is("0 s");
-        receiver_recovery = r#""1 ms""#, "what a receiver's card needs":
+        receiver_recovery = r#""1 ms""#, "what the card of a receiver, or of a node at which no flow begins, needs":
             COST, Is("0 s");
     }],
     has_settings: false,
@@ -392,13 +392,17 @@ pub const NODE: KeyTable = KeyTable {
 pub const LINK: KeyTable = KeyTable {
     heading: "[[link]]",
     summary: "a link between two nodes, alike in both directions: queue, serialiser, delay and \
-              impairments of each",
+              impairments of each; or an Ethernet that nodes share",
     groups: &[
         keys! {
             from = r#""client""#, "a node":
-                Kind::Name, Required;
+                Kind::Name, Is("required without nodes");
             to = r#""router""#, "another":
-                Kind::Name, Required;
+                Kind::Name, Is("required without nodes");
+            nodes = r#"["client", "server", "router"]"#, "all nodes on one Ethernet, in place of from and to (needs ethernet)":
+                Kind::Texts, Is("none");
+            ethernet = r#"{ rate = "10 Mbit/s" }"#, "a medium that all `nodes` send on, for packets of at most 1500 bytes":
+                Kind::Table("[path.ethernet]"), Is("none");
             one_way = "true", "whether there is no way from `to` to `from`; say that with a second link":
                 Kind::Flag, Is("false");
             name = r#""access""#, "unique; it selects random streams; the other direction is access-reverse":
@@ -421,8 +425,10 @@ pub const FLOW: KeyTable = KeyTable {
             Kind::Name, Is("required with [[link]]");
         to = r#""server""#, "the node that receives":
             Kind::Name, Is("required with [[link]]");
-        via = r#"["router"]"#, "nodes on its way, in order; ACKs take them back":
+        via = r#"["router"]"#, "nodes on its way, in order":
             Kind::Texts, Is("the fewest links");
+        via_reverse = r#"["router"]"#, "nodes on the way of its ACKs, in order; [] for the fewest links":
+            Kind::Texts, Is("those of via, in reverse order");
         application = r#""on-off, burst 4 MB, every 4 s""#, "what runs at both ends (`gigatcp list applications`)":
             Kind::Application, Is("one that sends as much as it can");
         start = r#""2 s""#, "when it opens, from the start of the run":

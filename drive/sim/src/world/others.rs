@@ -18,7 +18,7 @@ impl World {
                 self.reschedule_host(host as usize);
             }
         }
-        let element = self.sampler() + 2;
+        let element = self.sampler() + 1;
         self.schedule.set(element, self.short_flows.poll_timeout());
     }
 
@@ -39,8 +39,7 @@ impl World {
     /// Whether packets are in the network or at a host, in a world of datagrams.
     fn has_datagrams_inside(&self) -> bool {
         !self.datagrams.is_empty()
-            && (self.hosts.iter().any(Host::is_working)
-                || self.links().any(|link| !link.counters().inside.is_zero()))
+            && (self.hosts.iter().any(Host::is_working) || self.network.is_occupied())
     }
 
     /// A datagram, or a packet of a flow that began while the world ran, reaches its host.

@@ -86,7 +86,7 @@ pub fn world(forward: HopConfig, reverse: HopConfig, flows: Vec<FlowConfig>) -> 
         forward: vec![forward],
         reverse: vec![reverse],
         links: Vec::new(),
-        shared: None,
+        media: Vec::new(),
         hosts: Vec::new(),
         arrivals: Vec::new(),
         datagrams: Vec::new(),

@@ -21,8 +21,8 @@ use gigatcp_path::{
 };
 use gigatcp_sim::packet::{Content, Packet};
 use gigatcp_sim::{
-    Ended, FlowConfig, FlowOutcome, HostConfig, Observe, Outcome, Reader, Scheduling,
-    SharedSegment, Stop, Tap, World, WorldConfig,
+    Ended, FlowConfig, FlowOutcome, HostConfig, Observe, Outcome, Reader, Scheduling, Stop, Tap,
+    World, WorldConfig,
 };
 use gigatcp_tcp::Connection;
 use gigatcp_units::{Bytes, Duration, Instant, Probability, Rate};
@@ -107,7 +107,7 @@ pub fn world(seed: u64, plant: Option<Plant>) -> WorldConfig {
         forward,
         reverse,
         links: Vec::new(),
-        shared: None,
+        media: Vec::new(),
         hosts: Vec::new(),
         arrivals: Vec::new(),
         datagrams: Vec::new(),
@@ -123,13 +123,15 @@ pub fn world(seed: u64, plant: Option<Plant>) -> WorldConfig {
     // From a stream of their own: what came later shifts no older world.
     let more = &mut Draw::new(seed, "dumbbell, more");
     make_chains_cost(more, &mut world);
-    world.shared = shared(more, &world);
+    let medium = shared(more, &world);
     let links = &mut Draw::new(seed, "dumbbell, links");
     for hop in world.forward.iter_mut().chain(&mut world.reverse) {
         links::change(links, hop);
     }
     if draw.chance(1) {
         long::lengthen(draw, &mut world);
+    } else if let Some((medium, recoveries)) = medium {
+        world.share(medium, recoveries);
     }
     world
 }
@@ -148,27 +150,26 @@ fn make_chains_cost(draw: &mut Draw, world: &mut WorldConfig) {
     }
 }
 
-/// An Ethernet that all hosts send on, where their packets fit.
-fn shared(draw: &mut Draw, world: &WorldConfig) -> Option<SharedSegment> {
+/// An Ethernet that all hosts send on, where their packets fit, and what the cards of
+/// senders and receivers need after a collision.
+fn shared(draw: &mut Draw, world: &WorldConfig) -> Option<(SharedMediumConfig, [Duration; 2])> {
     let is_wanted = draw.chance(10);
     let mbps = draw.pick(&[10, 10, 100]);
-    let segment = SharedSegment {
-        medium: SharedMediumConfig {
-            name: "coax".into(),
-            rate: Rate::from_bps(mbps * 1_000_000),
-            // As far as a collision is heard within the slot.
-            delay: draw.span(Duration::ZERO, Duration::from_nanos(240_000 / mbps)),
-            limit_packets: draw.chance(50).then(|| draw.magnitude(50, 2_000)),
-        },
-        sender_recovery: Duration::from_nanos(draw.magnitude(0, 1_000_000)),
-        receiver_recovery: Duration::from_nanos(draw.magnitude(0, 1_000_000)),
+    let medium = SharedMediumConfig {
+        name: "coax".into(),
+        rate: Rate::from_bps(mbps * 1_000_000),
+        // As far as a collision is heard within the slot.
+        delay: draw.span(Duration::ZERO, Duration::from_nanos(240_000 / mbps)),
+        limit_packets: draw.chance(50).then(|| draw.magnitude(50, 2_000)),
+        recoveries: Vec::new(),
     };
+    let recoveries = [(); 2].map(|()| Duration::from_nanos(draw.magnitude(0, 1_000_000)));
     let hosts = world.flows.iter().flat_map(|f| [&f.sender, &f.receiver]);
     let fits = hosts.map(|host| &host.tcp).all(|tcp| {
         let headers = tcp.ip.header_len() + 20;
         u32::from(tcp.mss) + headers <= 1500
     });
-    (is_wanted && fits).then_some(segment)
+    (is_wanted && fits).then_some((medium, recoveries))
 }
 
 fn hops(draw: &mut Draw, direction: &str) -> Vec<HopConfig> {
@@ -534,7 +535,8 @@ fn check_end(config: &WorldConfig, ended: Ended, outcome: &Outcome) -> Result<()
 fn check_hops(config: &WorldConfig, outcome: &Outcome, watch: &Watch) -> Result<(), String> {
     let (forward, others) = outcome.hops.split_at(config.forward.len());
     let (reverse, _) = others.split_at(config.reverse.len());
-    if let Some(shared) = &outcome.shared {
+    let shared = outcome.media.first();
+    if let Some(shared) = shared {
         let sum = |tallies: [Tally; 2]| Tally {
             packets: tallies[0].packets + tallies[1].packets,
             bytes: tallies[0].bytes + tallies[1].bytes,
@@ -557,7 +559,7 @@ fn check_hops(config: &WorldConfig, outcome: &Outcome, watch: &Watch) -> Result<
         if !config.links.is_empty() {
             continue;
         }
-        let mut before = match &outcome.shared {
+        let mut before = match shared {
             Some(_) => ("the medium", hops[0].counters().arrived),
             None => ("the hosts", watch.departed[direction]),
         };
@@ -585,7 +587,7 @@ fn check_hops(config: &WorldConfig, outcome: &Outcome, watch: &Watch) -> Result<
             return Err(format!("{most} packets in a queue of {limit}"));
         }
     }
-    if outcome.shared.is_none() {
+    if shared.is_none() {
         watch.crossed.check(outcome)?;
     }
     Ok(())

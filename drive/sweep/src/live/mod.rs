@@ -130,6 +130,12 @@ pub(crate) fn run(
     stop: &AtomicBool,
     progress: &AtomicU64,
 ) -> Result<SeriesRecord, LiveError> {
+    // What is not one path was refused.
+    let path = series.scenario.as_path();
+    let series = &Series {
+        scenario: path.unwrap_or_else(|| series.scenario.clone()),
+        ..series.clone()
+    };
     let scenario = &series.scenario;
     // Before there are any threads: they keep off it, too.
     let apart = Apart::set();
