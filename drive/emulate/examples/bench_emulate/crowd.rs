@@ -16,6 +16,7 @@ use std::thread;
 use std::time::Duration as StdDuration;
 
 use gigatcp_emulate::{Addresses, Emulator, EmulatorConfig, Side, Snapshot};
+use gigatcp_linux::socket;
 use gigatcp_path::HopConfig;
 use gigatcp_units::Rate;
 
@@ -107,7 +108,7 @@ fn error((before, after): (&Snapshot, &Snapshot)) -> f64 {
     (bits / seconds / (MBIT as f64 * 1e6) - 1.0) * 100.0
 }
 
-/// A connection through a path, one of several.
+/// A CUBIC connection through a path, one of several.
 pub fn flow(emulator: &Emulator, number: u16) -> Result<(TcpStream, TcpStream), Any> {
     let server = (Addresses::of(Side::Server).v4, PORT + number);
     let listener = emulator
@@ -116,6 +117,8 @@ pub fn flow(emulator: &Emulator, number: u16) -> Result<(TcpStream, TcpStream), 
     let sender = emulator
         .namespace(Side::Client)
         .run(|| TcpStream::connect(server))??;
+    // The machine's default may be any, and a namespace takes no other.
+    socket::set_congestion(&sender, "cubic")?;
     let (receiver, _) = listener.accept()?;
     Ok((sender, receiver))
 }

@@ -1,0 +1,105 @@
+//! What a path gives up where several paths compete for the processors.
+//!
+//! A path alone looks at the clock for the last microseconds before a packet is due, which
+//! costs its processor and keeps packets punctual. Where threads of other paths wait for
+//! that processor, looking makes all of them late. The kernel counts how long a thread was
+//! ready and did not run (`/proc/thread-self/schedstat`): ordinary threads never delay a
+//! path that has its turn before them, so this time is that of other paths.
+//!
+//! Above [`CROWDED`] of the time the path sleeps in grains, from [`GRAIN_MIN`] doubling up to
+//! [`GRAIN_MAX`]: what was due in a grain is handed over together, and wire packets of one
+//! super-segment as one. Each is late by one grain at most, counted as any lateness. After
+//! [`CALM`] without competition the grain is halved.
+
+use gigatcp_linux::clock;
+use gigatcp_units::{Duration, Instant};
+
+/// Share of the time spent waiting for a processor, in percent, that a crowd causes.
+const CROWDED: u64 = 5;
+/// The share below which nothing competes, in percent.
+const UNCROWDED: u64 = 1;
+/// The shortest grain: below it a sleep costs more than it gathers.
+const GRAIN_MIN: Duration = Duration::from_micros(125);
+/// The longest grain.
+const GRAIN_MAX: Duration = Duration::from_millis(2);
+/// Time without competition after which the grain is halved.
+const CALM: Duration = Duration::from_secs(1);
+
+/// The grain of a path, and what decides it.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Contention {
+    /// Time that the thread has waited for a processor, at the last look.
+    waited: Option<Duration>,
+    looked: Instant,
+    /// Since when nothing has competed.
+    calm_since: Instant,
+    grain: Duration,
+}
+
+impl Contention {
+    /// Returns how long the path sleeps at a time; zero where nothing competes.
+    pub(crate) const fn grain(&self) -> Duration {
+        self.grain
+    }
+
+    /// Reads how long the calling thread has waited, and adapts.
+    pub(crate) fn look(&mut self, now: Instant) {
+        if let Ok(waited) = clock::thread_waited() {
+            let waited = u64::try_from(waited.as_nanos()).unwrap_or(u64::MAX);
+            self.adapt(now, Duration::from_nanos(waited));
+        }
+    }
+
+    fn adapt(&mut self, now: Instant, waited: Duration) {
+        let passed = now.saturating_since(self.looked);
+        let before = self.waited.replace(waited).unwrap_or(waited);
+        self.looked = now;
+        let share = waited.saturating_sub(before).as_nanos() * 100 / passed.as_nanos().max(1);
+        if share >= CROWDED {
+            self.grain = (self.grain * 2).clamp(GRAIN_MIN, GRAIN_MAX);
+        }
+        if share >= UNCROWDED {
+            self.calm_since = now;
+        } else if now.saturating_since(self.calm_since) >= CALM {
+            self.grain = self.grain / 2;
+            if self.grain < GRAIN_MIN {
+                self.grain = Duration::ZERO;
+            }
+            self.calm_since = now;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(ms: u64) -> Instant {
+        Instant::ZERO + Duration::from_millis(ms)
+    }
+
+    #[test]
+    fn a_crowd_makes_grains_longer_up_to_a_limit_and_calm_takes_them_back() {
+        let mut contention = Contention::default();
+        contention.adapt(at(50), Duration::ZERO);
+        assert_eq!(contention.grain(), Duration::ZERO);
+        for look in 2..12 {
+            contention.adapt(at(look * 50), Duration::from_millis(look * 5));
+        }
+        assert_eq!(contention.grain(), GRAIN_MAX);
+        let waited = Duration::from_millis(55);
+        for look in 12..200 {
+            contention.adapt(at(look * 50), waited);
+        }
+        assert_eq!(contention.grain(), Duration::ZERO);
+    }
+
+    #[test]
+    fn ordinary_lateness_changes_nothing() {
+        let mut contention = Contention::default();
+        for look in 1..100 {
+            contention.adapt(at(look * 50), Duration::from_micros(look * 300));
+        }
+        assert_eq!(contention.grain(), Duration::ZERO);
+    }
+}
