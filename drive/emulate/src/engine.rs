@@ -187,7 +187,9 @@ impl Engine {
             }
             if now.saturating_since(looked) >= LOOK {
                 self.look(now);
-                self.contention.look(now);
+                if self.is_first {
+                    self.contention.look(now);
+                }
                 self.stay_awake(now);
                 looked = now;
             }

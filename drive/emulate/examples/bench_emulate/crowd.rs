@@ -26,8 +26,8 @@ const PORT: u16 = 5003;
 const MBIT: u64 = 100;
 /// How far a path may be off, in percent.
 const BOUND: f64 = 1.0;
-/// Until every flow fills its path.
-const WARM_UP: StdDuration = StdDuration::from_secs(2);
+/// Until every flow fills its path, and every path has noticed the others.
+const WARM_UP: StdDuration = StdDuration::from_secs(4);
 
 /// More and more paths, up to a hundred.
 pub fn measure(effort: Effort) -> Result<(), Any> {
