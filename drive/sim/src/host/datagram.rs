@@ -172,6 +172,7 @@ impl Host {
                 flow: one.flow,
                 route: one.route,
                 stage: 0,
+                ident: datagram.seq as u16,
                 content: Content::Datagram {
                     datagram,
                     sent_at: now,

@@ -38,6 +38,8 @@ pub struct SocketConfig<'a> {
 pub struct Socket {
     pub(super) flow: u32,
     pub(super) route: u16,
+    /// IPv4 identification of the next wire packet.
+    pub(super) ident: u16,
     /// The IP of what it sends.
     pub(super) ip: Ip,
     pub(super) tcp: TcpConfig,
@@ -86,6 +88,7 @@ impl Socket {
         Self {
             flow: config.flow,
             route: config.route,
+            ident: 0,
             ip: Ip::new(config.tcp.ip, config.tcp.profile.pmtud),
             tcp: config.tcp.clone(),
             connection: None,

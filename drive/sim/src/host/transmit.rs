@@ -94,20 +94,24 @@ impl Host {
         out: &mut Vec<Packet>,
     ) {
         if self.ideal && self.link.is_none() {
-            out.push(self.packet(socket, segment));
+            let packet = self.packet(socket, segment);
+            out.push(packet);
         } else {
             self.send_at_cost(now, socket, segment, out);
         }
     }
 
     #[inline(always)]
-    fn packet(&self, socket: usize, segment: Segment<Phantom>) -> Packet {
-        let socket = &self.sockets[socket];
+    fn packet(&mut self, socket: usize, segment: Segment<Phantom>) -> Packet {
+        let socket = &mut self.sockets[socket];
+        let ident = socket.ident;
+        socket.ident = ident.wrapping_add(segment.wire_segments() as u16);
         Packet {
             ip: socket.ip,
             flow: socket.flow,
             route: socket.route,
             stage: 0,
+            ident,
             content: Content::Segment(segment),
         }
     }
