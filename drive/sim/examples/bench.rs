@@ -163,8 +163,8 @@ fn main() {
         .iter()
         .map(|flow| flow.bytes().as_bits_f64())
         .collect();
-    let short = outcome.short_flows.iter();
-    let short: f64 = short.map(|flow| flow.size.as_bits_f64()).sum();
+    let short = outcome.arrivals.iter();
+    let short: f64 = short.map(|flows| flows.bytes.as_bits_f64()).sum();
     let total: f64 = bytes.iter().sum();
     // Without flows to compare nothing is unfair.
     let jain = |squares: f64| match bytes.len() {

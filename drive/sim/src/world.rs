@@ -668,7 +668,7 @@ impl World {
             now,
             datagrams: datagrams.collect(),
             most_alive: self.short_flows.most_alive(),
-            short_flows: self.short_flows.into_results(),
+            arrivals: self.short_flows.into_outcomes(),
             flows,
             hosts,
             max_backlog: self.network.max_backlog().to_vec(),
