@@ -119,6 +119,8 @@ pub struct Network<T> {
     upstream: Vec<Option<Box<[usize]>>>,
     /// Whether there is such a link.
     may_wait: bool,
+    /// Of each link, whether it is the last of all its routes.
+    ends_routes: Vec<bool>,
     /// The largest backlog of each link so far, in wire packets.
     max_backlog: Vec<u64>,
     /// What has entered each link as an answer.
@@ -141,6 +143,8 @@ impl<T: Routed> Network<T> {
             may_wait.then(|| config.upstream(number))
         });
         let upstream: Vec<_> = upstream.collect();
+        let numbers = 0..config.links.len();
+        let ends_routes = numbers.map(|link| config.ends_routes(link)).collect();
         let links = config.links.into_iter().map(|link| Hop::new(link, seed));
         let links = links.collect::<Result<Vec<_>, _>>()?;
         Ok(Self {
@@ -152,6 +156,7 @@ impl<T: Routed> Network<T> {
             news: News::default(),
             is_watched: false,
             may_wait: upstream.iter().any(Option::is_some),
+            ends_routes,
             upstream,
             max_backlog: alloc::vec![0; links.len()],
             answers: alloc::vec![Tally::default(); links.len()],
@@ -402,6 +407,29 @@ impl<T: Routed> Network<T> {
     /// returns it if it is at the end of its route.
     #[inline(always)]
     fn serve(&mut self, at: Instant, link: usize, now: Instant) -> Option<T> {
+        if !self.ends_routes[link] {
+            return self.serve_between(at, link, now);
+        }
+        self.polled = at;
+        self.poll_link(at, link, now)
+    }
+
+    /// [`Network::serve`] of a link that is not the last of all its routes. A function of
+    /// its own: a parcel that is looked at would be copied once more.
+    #[inline(never)]
+    fn serve_between(&mut self, at: Instant, link: usize, now: Instant) -> Option<T> {
+        let parcel = self.poll_link(at, link, now)?;
+        let Some(next_link) = self.next_link(&parcel) else {
+            self.polled = at;
+            return Some(parcel);
+        };
+        self.hand_on(at, next_link, parcel);
+        None
+    }
+
+    /// Takes what comes out next of a link, and sets its next appointment.
+    #[inline(always)]
+    fn poll_link(&mut self, at: Instant, link: usize, now: Instant) -> Option<T> {
         let until = match self.may_wait {
             true => self.until(at, link, now),
             false => at,
@@ -414,14 +442,7 @@ impl<T: Routed> Network<T> {
             self.appointments.set(link, next);
             self.first = self.appointments.first();
         }
-        let next_link = self.next_link(polled.as_ref()?);
-        let Some(next_link) = next_link else {
-            self.polled = at;
-            return polled;
-        };
-        let parcel = polled?;
-        self.hand_on(at, next_link, parcel);
-        None
+        polled
     }
 
     /// Up to when a link that is due at `at` may be asked at once: all that comes out

@@ -393,6 +393,19 @@ impl World {
         if self.looks_at_departures {
             self.show_departures(host);
         }
+        // Mostly it is one.
+        if self.out.len() == 1
+            && let Some(packet) = self.out.pop()
+        {
+            debug_assert_eq!(packet.stage, 0);
+            self.enter_network(packet);
+        } else {
+            self.dispatch_several();
+        }
+    }
+
+    #[inline(never)]
+    fn dispatch_several(&mut self) {
         let mut out = std::mem::take(&mut self.out);
         for packet in out.drain(..) {
             debug_assert_eq!(packet.stage, 0);
