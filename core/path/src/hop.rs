@@ -229,6 +229,13 @@ impl<T: Parcel> Hop<T> {
         }
     }
 
+    /// [`Hop::handle_fitting`] for what comes seldom: the usual way stays small.
+    #[cold]
+    #[inline(never)]
+    fn handle_seldom(&mut self, now: Instant, parcel: T, frames: Frames) {
+        self.handle_fitting(now, parcel, frames);
+    }
+
     /// Deals with wire packets of a size the element takes.
     #[inline(always)]
     fn handle_fitting(&mut self, now: Instant, parcel: T, frames: Frames) {
@@ -254,7 +261,7 @@ impl<T: Parcel> Hop<T> {
             } else if frames.largest() > self.mtu {
                 self.books.discard(DropCause::TooBig, piece, frames);
             } else {
-                self.handle_fitting(now, piece, frames);
+                self.handle_seldom(now, piece, frames);
             }
         }
     }
@@ -274,7 +281,7 @@ impl<T: Parcel> Hop<T> {
             let mut more = cut.tally();
             more.subtract(whole.tally());
             self.books.counters.fragmented.add(more);
-            self.handle_fitting(now, one, cut);
+            self.handle_seldom(now, one, cut);
         }
     }
 

@@ -130,6 +130,8 @@ pub struct Network<T> {
     upstream: Vec<Option<Box<[usize]>>>,
     /// Whether there is such a link.
     may_wait: bool,
+    /// Of each link and medium, whether it is a link that is the last of all its routes.
+    ends_routes: Vec<bool>,
     /// The largest backlog of each link so far, in wire packets.
     max_backlog: Vec<u64>,
     /// What has entered each link or station as an answer.
@@ -153,6 +155,11 @@ impl<T: Routed> Network<T> {
         });
         let upstream: Vec<_> = upstream.collect();
         let media = Media::new(&config, seed)?;
+        let numbers = 0..config.links.len();
+        let ends_routes = numbers.map(|link| config.ends_routes(link));
+        let ends_routes = ends_routes
+            .chain(config.media.iter().map(|_| false))
+            .collect();
         let links = config.links.into_iter().map(|link| Hop::new(link, seed));
         let links = links.collect::<Result<Vec<_>, _>>()?;
         Ok(Self {
@@ -164,6 +171,7 @@ impl<T: Routed> Network<T> {
             news: News::default(),
             is_watched: false,
             may_wait: upstream.iter().any(Option::is_some),
+            ends_routes,
             upstream,
             max_backlog: alloc::vec![0; links.len()],
             answers: alloc::vec![Tally::default(); links.len() + media.stations()],
@@ -434,6 +442,29 @@ impl<T: Routed> Network<T> {
     /// returns it if it is at the end of its route.
     #[inline(always)]
     fn serve(&mut self, at: Instant, link: usize, now: Instant) -> Option<T> {
+        if !self.ends_routes[link] {
+            return self.serve_between(at, link, now);
+        }
+        self.polled = at;
+        self.poll_link(at, link, now)
+    }
+
+    /// [`Network::serve`] of what is not the last of all its routes. A function of
+    /// its own: a parcel that is looked at would be copied once more.
+    #[inline(never)]
+    fn serve_between(&mut self, at: Instant, link: usize, now: Instant) -> Option<T> {
+        let parcel = self.poll_link(at, link, now)?;
+        let Some(next_link) = self.next_link(&parcel) else {
+            self.polled = at;
+            return Some(parcel);
+        };
+        self.hand_on(at, next_link, parcel);
+        None
+    }
+
+    /// Takes what comes out next of a link or medium, and sets its next appointment.
+    #[inline(always)]
+    fn poll_link(&mut self, at: Instant, link: usize, now: Instant) -> Option<T> {
         let until = match self.may_wait {
             true => self.until(at, link, now),
             false => at,
@@ -444,7 +475,7 @@ impl<T: Routed> Network<T> {
         let polled = hop.poll_delivery(until);
         let next = due_of(hop);
         self.appoint(at, link, next);
-        self.pass(at, polled)
+        polled
     }
 
     /// Notes when an element that was due at `at` is due next.
@@ -455,20 +486,6 @@ impl<T: Routed> Network<T> {
             self.appointments.set(element, next);
             self.first = self.appointments.first();
         }
-    }
-
-    /// Hands on what has come out of an element; returns it if it is at the end of its
-    /// route.
-    #[inline(always)]
-    fn pass(&mut self, at: Instant, polled: Option<T>) -> Option<T> {
-        let next_link = self.next_link(polled.as_ref()?);
-        let Some(next_link) = next_link else {
-            self.polled = at;
-            return polled;
-        };
-        let parcel = polled?;
-        self.hand_on(at, next_link, parcel);
-        None
     }
 
     /// Up to when a link that is due at `at` may be asked at once: all that comes out

@@ -77,7 +77,7 @@ pub struct FlowConfig {
 /// Flows that begin while the world runs, one after the other, and end.
 ///
 /// Each is a connection over which its sender writes the size that was drawn. A flow that
-/// has ended leaves a [`ShortFlow`](crate::ShortFlow) and gives back everything else.
+/// has ended is added to the [`ArrivalsOutcome`](crate::ArrivalsOutcome) and needs no memory.
 #[derive(Clone, Debug)]
 pub struct ArrivalsConfig {
     /// The flow that all of them are like. Its start is the start of the process; `stop`,

@@ -40,5 +40,5 @@ pub use config::{
     Supply, Via, WorldConfig,
 };
 pub use outcome::{DatagramsOutcome, FlowOutcome, Outcome};
-pub use short_flows::ShortFlow;
+pub use short_flows::ArrivalsOutcome;
 pub use world::{Ended, Tap, World};

@@ -361,6 +361,19 @@ impl World {
         if self.looks_at_departures {
             self.show_departures();
         }
+        // Mostly it is one.
+        if self.out.len() == 1
+            && let Some(packet) = self.out.pop()
+        {
+            debug_assert_eq!(packet.stage, 0);
+            self.enter_network(packet);
+        } else {
+            self.dispatch_several();
+        }
+    }
+
+    #[inline(never)]
+    fn dispatch_several(&mut self) {
         let mut out = std::mem::take(&mut self.out);
         for packet in out.drain(..) {
             debug_assert_eq!(packet.stage, 0);
@@ -630,7 +643,7 @@ impl World {
             now,
             datagrams: datagrams.collect(),
             most_alive: self.short_flows.most_alive(),
-            short_flows: self.short_flows.into_results(),
+            arrivals: self.short_flows.into_outcomes(),
             flows,
             hosts,
             max_backlog,

@@ -88,8 +88,7 @@ impl<T: Routed> Network<T> {
         all.any(|counters| !counters.inside.is_zero())
     }
 
-    /// Lets happen what is due on a medium at `at`; returns what has come out of it if
-    /// that is at the end of its route.
+    /// Lets happen what is due on a medium at `at`; returns what has come out of it.
     #[inline(never)]
     pub(super) fn serve_medium(&mut self, at: Instant, element: usize) -> Option<T> {
         let number = element - self.links.len();
@@ -98,7 +97,7 @@ impl<T: Routed> Network<T> {
         let next = self.media.due(number);
         self.appoint(at, element, next);
         self.collect_dropped_on_medium(at, element);
-        self.pass(at, polled)
+        polled
     }
 
     /// Takes in a parcel at the station with this number.
