@@ -111,6 +111,10 @@ impl CongestionControl for Dctcp {
         self.reno.on_smss_change(smss);
     }
 
+    fn is_scalable(&self) -> bool {
+        true
+    }
+
     fn undo(&mut self, now: Instant) {
         // Alpha is what was observed and stands.
         self.reno.undo(now);
