@@ -43,7 +43,7 @@ pub const PATIENCE: Duration = Duration::from_secs(20_000);
 const LONGEST: Duration = Duration::from_secs(4);
 
 /// The most wire packets a world may need, as they leave and as they arrive.
-const PACKETS: u64 = 8_000_000;
+pub const PACKETS: u64 = 8_000_000;
 
 /// Builds and runs the world of `seed`; returns the hash of its events.
 pub fn run(seed: u64, plant: Option<Plant>) -> Result<u64, String> {
@@ -52,7 +52,8 @@ pub fn run(seed: u64, plant: Option<Plant>) -> Result<u64, String> {
 
 /// Runs a world; returns the hash of its events.
 pub fn run_world(config: &WorldConfig, plant: Option<Plant>) -> Result<u64, String> {
-    let mut world = World::new(config.clone()).map_err(|error| error.to_string())?;
+    let built = World::new(plant::routes(plant, config.clone()));
+    let mut world = built.map_err(|error| error.to_string())?;
     let stop = Arc::new(AtomicBool::new(false));
     let watch = Arc::new(Mutex::new(Watch::new(config, plant, Arc::clone(&stop))));
     world.set_tap(Box::new(Door(Arc::clone(&watch))));
@@ -333,7 +334,7 @@ fn stop(draw: &mut Draw, octets: u64, share: Option<Rate>) -> Stop {
     }
 }
 
-fn host(draw: &mut Draw, ip: IpVersion) -> HostConfig {
+pub fn host(draw: &mut Draw, ip: IpVersion) -> HostConfig {
     let tcp = hosts::config(draw, ip);
     let cost = |draw: &mut Draw| Duration::from_nanos(draw.magnitude(0, 5_000));
     let costs = if draw.chance(60) {
@@ -411,6 +412,10 @@ impl Tap for Door {
 
     fn on_way(&mut self, _: Instant, packet: &Packet, link: usize) {
         let mut watch = self.0.lock().expect("one thread per world");
+        if watch.plant == Some(Plant::Leak) {
+            watch.plant = None;
+            return;
+        }
         watch.crossed.on_way(packet, link);
     }
 }
@@ -503,7 +508,7 @@ fn check_phantom(
     Ok(())
 }
 
-fn check_end(config: &WorldConfig, ended: Ended, outcome: &Outcome) -> Result<(), String> {
+pub fn check_end(config: &WorldConfig, ended: Ended, outcome: &Outcome) -> Result<(), String> {
     if ended == Ended::Finished {
         return Ok(());
     }
@@ -574,6 +579,15 @@ fn check_hops(config: &WorldConfig, outcome: &Outcome, watch: &Watch) -> Result<
         }
         expect_same(before, ("the hosts", watch.arrived[direction]))?;
     }
+    check_queues(outcome)?;
+    if shared.is_none() {
+        watch.crossed.check(outcome)?;
+    }
+    Ok(())
+}
+
+/// No queue was longer than its limit.
+pub fn check_queues(outcome: &Outcome) -> Result<(), String> {
     for (hop, most) in outcome.hops.iter().zip(&outcome.max_backlog) {
         let config = hop.config();
         // Only a FIFO counts what is in service.
@@ -586,9 +600,6 @@ fn check_hops(config: &WorldConfig, outcome: &Outcome, watch: &Watch) -> Result<
         if *most > limit {
             return Err(format!("{most} packets in a queue of {limit}"));
         }
-    }
-    if shared.is_none() {
-        watch.crossed.check(outcome)?;
     }
     Ok(())
 }
