@@ -1,7 +1,7 @@
 //! From the engine to the wire: the processor prepares a segment, the network
 //! card queues it, and holds the host back when it is full.
 
-use gigatcp_path::{DropCause, Work};
+use gigatcp_path::{DropCause, Parcel, Work};
 use gigatcp_tcp::Connection;
 use gigatcp_units::{Bytes, Duration, Instant};
 use gigatcp_wire::{Flags, IcmpError, IcmpKind, Payload, Phantom, Segment};
@@ -86,7 +86,7 @@ impl Host {
     }
 
     #[inline(always)]
-    fn send(
+    pub(super) fn send(
         &mut self,
         now: Instant,
         socket: usize,
@@ -101,7 +101,7 @@ impl Host {
     }
 
     #[inline(always)]
-    fn packet(&self, socket: usize, segment: Segment<Phantom>) -> Packet {
+    pub(super) fn packet(&self, socket: usize, segment: Segment<Phantom>) -> Packet {
         let socket = &self.sockets[socket];
         Packet {
             ip: socket.ip,
@@ -121,11 +121,12 @@ impl Host {
         segment: Segment<Phantom>,
         out: &mut Vec<Packet>,
     ) {
-        let work = match self.ideal {
+        let mut work = match self.ideal {
             true => Work::NONE,
             false => self.send_work(socket, &segment),
         };
         let packet = self.packet(socket, segment);
+        work = work + self.costs.dma(packet.ip_bytes());
         self.send_packet(now, packet, work, out);
     }
 

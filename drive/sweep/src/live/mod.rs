@@ -130,6 +130,7 @@ pub(crate) fn run(
     stop: &AtomicBool,
     progress: &AtomicU64,
 ) -> Result<SeriesRecord, LiveError> {
+    let series = &*series.with_starts(seed);
     let scenario = &series.scenario;
     // Before there are any threads: they keep off it, too.
     let apart = Apart::set();
