@@ -177,12 +177,16 @@ fn copies_checksums_and_pages_can_be_switched() {
 fn a_host_has_no_backlog_and_no_pool_unless_it_says_so() {
     let host = receiver("");
     assert_eq!((host.backlog, host.clusters), (None, None));
-    let host = receiver("receiver = { backlog = 128, clusters = 1024 }");
+    let arrivals = "flow.application = \"arrivals, every 1 ms, size 10 kB\"\nduration = \"1 s\"";
+    let host = receiver(&format!(
+        "{arrivals}\nreceiver = {{ backlog = 128, clusters = 1024 }}"
+    ));
     let clusters = host.clusters.map(|pool| (pool.count, pool.size));
     assert_eq!((host.backlog, clusters), (Some(128), Some((1024, 2048))));
     let host = receiver("receiver = { clusters = 1024, cluster_size = 8192 }");
     assert_eq!(host.clusters.map(|pool| pool.size), Some(8192));
     for (lines, place) in [
+        ("receiver.backlog = 16", "backlog"),
         ("receiver.cluster_size = 4096", "cluster_size"),
         ("receiver.cpu.per_accept = \"1 ms\"", "per_accept"),
     ] {

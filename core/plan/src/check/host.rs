@@ -31,6 +31,8 @@ pub(crate) struct Draft {
     pub(crate) buffer: Option<Bytes>,
     /// Where that is said.
     pub(crate) buffer_place: Place,
+    /// Where the backlog is said.
+    pub(crate) backlog_place: Place,
 }
 
 /// Packets a network card queues where nobody says (Linux `txqueuelen`).
@@ -90,6 +92,7 @@ pub(crate) fn read(reader: &Reader, name: &str) -> Draft {
     Draft {
         buffer: buffer.requested(),
         buffer_place: reader.place_of_value("buffer").clone(),
+        backlog_place: reader.place_of("backlog").clone(),
         host,
         link,
     }
