@@ -77,7 +77,7 @@ impl Series {
 }
 
 /// The purpose of the random streams of [`Flow::start_jitter`].
-const START_JITTER: u64 = 0x7374_6172_74;
+const START_JITTER: u64 = 0x73_7461_7274;
 
 /// One run.
 #[derive(Clone, Debug)]
