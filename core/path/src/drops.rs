@@ -34,11 +34,15 @@ pub enum DropCause {
     InputQueue,
     /// At a host: the receive buffer of a datagram socket was full.
     SocketBuffer,
+    /// At a host: a listening socket had no room for a handshake.
+    Backlog,
+    /// At a host: the kernel's pool of clusters was empty.
+    Clusters,
 }
 
 impl DropCause {
     /// How many causes there are; all loss models of a hop are one.
-    pub const COUNT: usize = 12;
+    pub const COUNT: usize = 14;
 
     /// Every cause, in the order of tables. A new one comes last: fingerprints of runs
     /// go by the place.
@@ -55,6 +59,8 @@ impl DropCause {
         Self::NoBuffer,
         Self::InputQueue,
         Self::SocketBuffer,
+        Self::Backlog,
+        Self::Clusters,
     ];
 
     /// Returns whether it happens at hosts, and never at an element of the path.
@@ -62,7 +68,12 @@ impl DropCause {
     pub const fn is_at_host(self) -> bool {
         matches!(
             self,
-            Self::NoDescriptor | Self::NoBuffer | Self::InputQueue | Self::SocketBuffer
+            Self::NoDescriptor
+                | Self::NoBuffer
+                | Self::InputQueue
+                | Self::SocketBuffer
+                | Self::Backlog
+                | Self::Clusters
         )
     }
 
@@ -82,6 +93,8 @@ impl DropCause {
             Self::NoBuffer => "no_buffer",
             Self::InputQueue => "input_queue",
             Self::SocketBuffer => "socket_buffer",
+            Self::Backlog => "backlog",
+            Self::Clusters => "clusters",
         }
     }
 
@@ -102,6 +115,8 @@ impl DropCause {
             Self::NoBuffer => 9,
             Self::InputQueue => 10,
             Self::SocketBuffer => 11,
+            Self::Backlog => 12,
+            Self::Clusters => 13,
         }
     }
 }

@@ -50,6 +50,7 @@ extern crate alloc;
 
 mod ack_filter;
 mod closed;
+mod clusters;
 mod config;
 mod counters;
 mod describe;
@@ -80,6 +81,7 @@ mod steal;
 mod trace;
 
 pub use ack_filter::{AckFilter, PureAck};
+pub use clusters::{ClusterPool, ClustersConfig};
 pub use config::{
     Aggregate, ConfigError, HopConfig, Jitter, JitterLaw, MarkAbove, Period, RateSource, Release,
     Reorder, Shaper,

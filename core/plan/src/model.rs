@@ -1,12 +1,16 @@
 //! A plan that has been checked: everything typed, nothing left to decide.
 
+use alloc::borrow::Cow;
 use alloc::string::String;
 use alloc::vec::Vec;
 
 use gigatcp_app::{AppConfig, Make};
-use gigatcp_path::{CpuCosts, HopConfig, RingsConfig, Scheduling, SharedMediumConfig, StealConfig};
+use gigatcp_path::{
+    ClustersConfig, CpuCosts, HopConfig, RingsConfig, Scheduling, SharedMediumConfig, StealConfig,
+};
 use gigatcp_tcp::congestion::{Entry, SlowStart};
 use gigatcp_tcp::{IpVersion, Profile};
+use gigatcp_units::random::Stream;
 use gigatcp_units::{Bytes, Duration, Rate};
 
 use crate::Diagnostics;
@@ -48,6 +52,32 @@ pub struct Series {
     /// The run.
     pub scenario: Scenario,
 }
+
+impl Series {
+    /// Returns the series with the starts of its flows drawn: each has a stream of its
+    /// own, so no flow's start depends on how many others there are.
+    #[must_use]
+    pub fn with_starts(&self, seed: u64) -> Cow<'_, Self> {
+        if self
+            .scenario
+            .flows
+            .iter()
+            .all(|flow| flow.start_jitter.is_zero())
+        {
+            return Cow::Borrowed(self);
+        }
+        let mut drawn = self.clone();
+        for flow in &mut drawn.scenario.flows {
+            let share = Stream::new(seed, &flow.name, START_JITTER).uniform();
+            let span = flow.start_jitter.as_nanos() as f64;
+            flow.start += Duration::from_nanos((share * span) as u64);
+        }
+        Cow::Owned(drawn)
+    }
+}
+
+/// The purpose of the random streams of [`Flow::start_jitter`].
+const START_JITTER: u64 = 0x73_7461_7274;
 
 /// One run.
 #[derive(Clone, Debug)]
@@ -268,6 +298,11 @@ pub struct Host {
     /// Whether, where a packet finds no buffer, what lies beyond a hole is given
     /// back.
     pub reneges: bool,
+    /// Connections that may be half open at its listening socket, and as many that may
+    /// wait to be accepted. None: unlimited.
+    pub backlog: Option<u32>,
+    /// The kernel's pool for what is received and sent. None: unlimited.
+    pub clusters: Option<ClustersConfig>,
     /// How its application reads.
     pub application: Application,
     /// What everything it sends crosses before the path: its network card or
@@ -326,8 +361,10 @@ pub struct Flow {
     pub ends: Option<Ends>,
     /// What runs at both ends. None: one end sends, as `stop` and `supply` say.
     pub application: Option<AppConfig>,
-    /// When it opens, from the start of the run.
+    /// When it opens, from the start of the run; in [`Series::with_starts`] as drawn.
     pub start: Duration,
+    /// By how much later it opens at most, at random.
+    pub start_jitter: Duration,
     /// When its application stops.
     pub stop: Stop,
     /// How data becomes available to its application. None: everything at the start.

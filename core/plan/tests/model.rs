@@ -291,6 +291,38 @@ fn a_flow_with_a_count_becomes_many() {
 }
 
 #[test]
+fn starts_are_drawn_uniformly_from_the_seed_and_for_each_flow_by_itself() {
+    let with_flows = |flow: &str| {
+        let path = "path = { rate = \"1 Gbit/s\", rtt = \"20 ms\" }\n";
+        let text = format!("{path}[flow]\nname = \"x\"\n{flow}");
+        plan(&text).series.remove(0)
+    };
+    let starts = |flow: &str, seed| {
+        let series = with_flows(flow);
+        let drawn = series.with_starts(seed);
+        let flows = drawn.scenario.flows.iter();
+        flows
+            .map(|flow| flow.start.as_secs_f64())
+            .collect::<Vec<_>>()
+    };
+    let many = "count = 1000\nstart = \"1 s\"\nstart_jitter = \"100 ms\"";
+    let first = starts(many, 1);
+    assert!(first.iter().all(|start| (1.0..1.1).contains(start)));
+    // The mean of 1000 has a deviation of 0.9 ms.
+    let mean = first.iter().sum::<f64>() / 1000.0;
+    assert!((mean - 1.05).abs() < 0.003, "{mean}");
+    let upper = first.iter().filter(|start| **start > 1.075).count();
+    assert!((200..300).contains(&upper), "{upper}");
+    assert_eq!(starts(many, 1), first, "the same with the same seed");
+    assert_ne!(starts(many, 2)[0], first[0]);
+    let two = "count = 2\nstart = \"1 s\"\nstart_jitter = \"100 ms\"";
+    assert_eq!(starts(two, 1), first[..2], "whatever others there are");
+    assert_eq!(starts("start = \"1 s\"", 1), [1.0]);
+    let late = with_flows("bytes = \"1 MB\"\nstart_jitter = \"2 h\"");
+    assert_eq!(late.scenario.duration, Duration::from_secs(3 * 3600));
+}
+
+#[test]
 fn flows_run_as_long_as_the_plan_unless_they_say_otherwise() {
     let run = run(r#"
         duration = "30 s"

@@ -38,7 +38,9 @@ pub const fn cause_of(dropped: DropCause) -> Cause {
         DropCause::NoDescriptor
         | DropCause::NoBuffer
         | DropCause::InputQueue
-        | DropCause::SocketBuffer => Cause::RxRingOverrun,
+        | DropCause::SocketBuffer
+        | DropCause::Backlog
+        | DropCause::Clusters => Cause::RxRingOverrun,
     }
 }
 

@@ -3,7 +3,9 @@
 use gigatcp_app::AppConfig;
 pub use gigatcp_app::{Reader, Stop, Supply};
 pub use gigatcp_path::Scheduling;
-use gigatcp_path::{CpuCosts, HopConfig, RingsConfig, SharedMediumConfig, StealConfig};
+use gigatcp_path::{
+    ClustersConfig, CpuCosts, HopConfig, RingsConfig, SharedMediumConfig, StealConfig,
+};
 use gigatcp_tcp::Config as TcpConfig;
 use gigatcp_units::{Bytes, Duration};
 
@@ -144,6 +146,11 @@ pub struct HostConfig {
     /// Whether, where a frame finds no buffer, connections give back what lies
     /// beyond holes.
     pub reneges: bool,
+    /// Connections that may be half open at its listening socket, and as many that may
+    /// wait to be accepted. None: unlimited. Only on a host with several sockets.
+    pub backlog: Option<u32>,
+    /// The kernel's pool for what is received and sent. None: unlimited.
+    pub clusters: Option<ClustersConfig>,
     /// How an application of this end reads; of a host that flows share, see the flow.
     pub reader: Reader,
     /// The network card and its cable; absent: straight into the path.

@@ -28,7 +28,7 @@ const PORT: u16 = 5001;
 pub fn world_of(plan: &Plan, series: Option<&str>, seed: u64) -> Option<WorldConfig> {
     let is_wanted = |one: &&Series| series.is_none_or(|name| one.name == name);
     let found = plan.series.iter().find(is_wanted)?;
-    Some(world(&found.scenario, seed))
+    Some(world(&found.with_starts(seed).scenario, seed))
 }
 
 /// The world of `scenario` with this seed.
@@ -218,6 +218,8 @@ fn host_config(host: &Host, ip: IpVersion, number: usize, flow: &Flow, seed: u64
         coalesce_packets: host.coalesce_packets,
         rings: host.rings,
         reneges: host.reneges,
+        backlog: host.backlog,
+        clusters: host.clusters,
         reader: Reader {
             read_size: host.application.read_size,
             pause: host.application.pause,

@@ -265,6 +265,12 @@ const HOST_KEYS: &[Key] = keys! {
             Kind::Whole(1, 1_000_000), Is("1000");
         rings = "{ descriptors = 256, pool = 384 }", "what its network card can receive":
             Kind::Table("[receiver.rings]"), Is("everything");
+        backlog = "128", "connections half open at its listening socket, and as many to be accepted; further SYNs are dropped or get cookies":
+            Kind::Whole(1, 1_000_000), Is("unlimited");
+        clusters = "1024", "buffers of the kernel for what is received and sent; without one packets are dropped and writes wait":
+            Kind::Whole(1, 1_000_000_000), Is("unlimited");
+        cluster_size = "2048", "bytes in each (needs clusters)":
+            Kind::Octets(128, 65_535), Is("2048");
         reader = r#"{ read_size = "8 KiB" }"#, "how its application reads":
             Kind::Table("[receiver.reader]"), Is("{}");
         link = r#"{ rate = "10 Gbit/s" }"#, "what everything it sends crosses first":
@@ -304,6 +310,8 @@ pub const CPU: KeyTable = KeyTable {
             COST, Is("0 s");
         per_call = r#""2 us""#, "per read or write of an application, or piece of one":
             COST, Is("0 s");
+        per_accept = r#""200 us""#, "per connection accepted, in addition to the call: a process or thread for it (needs backlog)":
+            COST, Is("0 s");
         per_byte_copied = r#""450 ps""#, "per byte copied to or from the application":
             Kind::Cost, Is("0 s");
         checksum = r#""apart""#, "where checksums of data are computed: by the card, in a loop apart, in the copy":
@@ -316,6 +324,8 @@ pub const CPU: KeyTable = KeyTable {
             Kind::Flag, Is("false");
         per_page_mapped = r#""2 us""#, "per page of 4096 bytes, in place of per_byte_copied (needs zero_copy)":
             COST, Is("0 s");
+        per_byte_dma = r#""200 ps""#, "per byte of packet that the card reads or writes in memory, while the processor waits":
+            Kind::Cost, Is("0 s");
         per_byte_application = r#""100 ps""#, "per byte read or written, for the application's own work on it":
             Kind::Cost, Is("0 s");
         per_entry_walked = r#""20 ns""#, "per entry walked in a list that grows with the window":
@@ -462,6 +472,8 @@ pub const FLOW: KeyTable = KeyTable {
         count = "100", "so many flows alike":
             Kind::Whole(1, MOST_FLOWS), Is("1");
         start_step = r#""10 ms""#, "each of them starts so much after the one before":
+            ANY_TIME, Is("0 s");
+        start_jitter = r#""20 ms""#, "and so much later at most, at random, uniformly":
             ANY_TIME, Is("0 s");
         extra_delay_step = r#""1 ms""#, "each of them has so much more extra_delay":
             ANY_TIME, Is("0 s");

@@ -1,7 +1,7 @@
 //! From the engine to the wire: the processor prepares a segment, the network
 //! card queues it, and holds the host back when it is full.
 
-use gigatcp_path::{DropCause, Routed, Work};
+use gigatcp_path::{DropCause, Parcel, Routed, Work};
 use gigatcp_tcp::Connection;
 use gigatcp_units::{Bytes, Duration, Instant};
 use gigatcp_wire::{Flags, Payload, Phantom, Segment};
@@ -86,7 +86,7 @@ impl Host {
     }
 
     #[inline(always)]
-    fn send(
+    pub(super) fn send(
         &mut self,
         now: Instant,
         socket: usize,
@@ -94,24 +94,31 @@ impl Host {
         out: &mut Vec<Packet>,
     ) {
         if self.ideal && self.link.is_none() {
-            let packet = self.packet(socket, segment);
+            let packet = self.numbered(socket, segment);
             out.push(packet);
         } else {
             self.send_at_cost(now, socket, segment, out);
         }
     }
 
+    /// The packet of a segment, which takes its identifications.
     #[inline(always)]
-    fn packet(&mut self, socket: usize, segment: Segment<Phantom>) -> Packet {
-        let socket = &mut self.sockets[socket];
-        let ident = socket.ident;
-        socket.ident = ident.wrapping_add(segment.wire_segments() as u16);
+    fn numbered(&mut self, number: usize, segment: Segment<Phantom>) -> Packet {
+        let count = segment.wire_segments() as u16;
+        let packet = self.packet(number, segment);
+        self.sockets[number].ident = packet.ident.wrapping_add(count);
+        packet
+    }
+
+    #[inline(always)]
+    pub(super) fn packet(&self, socket: usize, segment: Segment<Phantom>) -> Packet {
+        let socket = &self.sockets[socket];
         Packet {
             ip: socket.ip,
             flow: socket.flow,
             route: socket.route,
             stage: 0,
-            ident,
+            ident: socket.ident,
             content: Content::Segment(segment),
         }
     }
@@ -125,11 +132,12 @@ impl Host {
         segment: Segment<Phantom>,
         out: &mut Vec<Packet>,
     ) {
-        let work = match self.ideal {
+        let mut work = match self.ideal {
             true => Work::NONE,
             false => self.send_work(socket, &segment),
         };
-        let packet = self.packet(socket, segment);
+        let packet = self.numbered(socket, segment);
+        work = work + self.costs.dma(packet.ip_bytes());
         self.send_packet(now, packet, work, out);
     }
 

@@ -39,6 +39,8 @@ pub fn host(profile: Profile, mtu: u16, control: &str, buffer: u64) -> HostConfi
         tx_queue: 1000,
         rings: None,
         reneges: false,
+        backlog: None,
+        clusters: None,
         reader: Reader::default(),
     }
 }

@@ -371,6 +371,8 @@ pub fn host(draw: &mut Draw, ip: IpVersion) -> HostConfig {
         // rings have that, and this swarm asks that every octet arrives.
         rings: None,
         reneges: false,
+        backlog: None,
+        clusters: None,
         reader: Reader {
             read_size: Bytes::new(draw.magnitude(1_000, 1_000_000)),
             pause: draw.chance(20).then(|| {

@@ -167,6 +167,12 @@ fn of_machine(name: &str, host: &Host, flows: usize, left_out: &mut Vec<String>)
             "this machine's processor is taken away when it is",
         );
     }
+    if host.backlog.is_some() {
+        say("backlog", "each flow has a listening socket of its own");
+    }
+    if host.clusters.is_some() {
+        say("clusters", "this machine has the memory that it has");
+    }
     let card = "there is no network card";
     if !host.coalesce.is_zero() {
         say("coalesce", card);

@@ -130,11 +130,14 @@ pub(crate) fn run(
     stop: &AtomicBool,
     progress: &AtomicU64,
 ) -> Result<SeriesRecord, LiveError> {
+    let started = series.with_starts(seed);
     // What is not one path was refused.
-    let path = series.scenario.as_path();
     let series = &Series {
-        scenario: path.unwrap_or_else(|| series.scenario.clone()),
-        ..series.clone()
+        scenario: started
+            .scenario
+            .as_path()
+            .unwrap_or_else(|| started.scenario.clone()),
+        ..started.into_owned()
     };
     let scenario = &series.scenario;
     // Before there are any threads: they keep off it, too.
